@@ -1,0 +1,56 @@
+import { checkGlobals } from "./globals.ts";
+import { checkCycles, checkUnusedExports, type Linked } from "./graph.ts";
+import { importsOf } from "./imports.ts";
+import { checkLayers } from "./layers.ts";
+import { type Module, parseModule, type SourceText, type Violation, violationAt } from "./model.ts";
+import { checkFileLength, checkShape } from "./shape.ts";
+import { checkSqlText } from "./sql.ts";
+import { checkWords } from "./words.ts";
+
+/** Checks a whole tree, given as texts, against every rule of the house. */
+export function checkTree(files: readonly SourceText[]): Violation[] {
+  const paths = new Set(files.map(({ path }) => path));
+  const tree = files.filter(isTypeScript).map((file): Linked => {
+    const module = parseModule(file);
+    return { module, imports: importsOf(module, paths) };
+  });
+  const found = [
+    ...files.flatMap(checkWords),
+    ...files.filter(isCode).flatMap(checkFileLength),
+    ...tree.flatMap(checkModule),
+    ...checkCycles(tree),
+    ...checkUnusedExports(tree),
+  ];
+  return found.sort((a, b) => a.path.localeCompare(b.path) || a.line - b.line);
+}
+
+/** A violation as one line: where, which rule, what to do. */
+export function describeViolation({ path, line, rule, message }: Violation): string {
+  return `${path}:${line} ${rule} — ${message}`;
+}
+
+function checkModule({ module, imports }: Linked): Violation[] {
+  return [
+    ...syntax(module),
+    ...checkLayers(module, imports),
+    ...checkGlobals(module),
+    ...checkSqlText(module),
+    ...checkShape(module),
+  ];
+}
+
+function syntax(module: Module): Violation[] {
+  return module.syntaxErrors.map(({ offset, message }) => violationAt(module, offset, "syntax", message));
+}
+
+const CODE = /^(src|scripts|test|migrations)\//;
+
+/** Code by its folder and ending; a script without an ending is code too. */
+function isCode({ path }: SourceText): boolean {
+  return CODE.test(path) && (/\.(ts|tsx|js|mjs|sql|sh)$/.test(path) || /^scripts\/[^.]+$/.test(path));
+}
+
+/** Ambient declarations are left out: they describe modules, and are none. */
+function isTypeScript({ path }: SourceText): boolean {
+  return CODE.test(path) && /\.tsx?$/.test(path) && !path.endsWith(".d.ts");
+}

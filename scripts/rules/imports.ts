@@ -1,0 +1,85 @@
+import type { ExportNamedDeclaration, ImportDeclaration, ModuleExportName, Node } from "oxc-parser";
+import { type Module, walk } from "./model.ts";
+
+/** One import, re-export, `import()` or `import("…")` type of a module. */
+export interface Import {
+  readonly specifier: string;
+  /** The file in the tree, if the specifier is relative and such a file exists. */
+  readonly target: string | undefined;
+  /** Whether it disappears before the program runs. */
+  readonly typeOnly: boolean;
+  /** The imported names; "*" stands for all of them. */
+  readonly names: readonly string[];
+  readonly offset: number;
+}
+
+/** All imports of a module, in the order of the text. */
+export function importsOf(module: Module, paths: ReadonlySet<string>): Import[] {
+  const found: Import[] = [];
+  walk(module.root, (node) => {
+    const read = readImport(node);
+    if (read)
+      found.push({ ...read, target: resolve(module.path, read.specifier, paths), offset: node.start });
+  });
+  return found;
+}
+
+type Read = Pick<Import, "specifier" | "typeOnly" | "names">;
+
+function readImport(node: Node): Read | undefined {
+  switch (node.type) {
+    case "ImportDeclaration":
+      return {
+        specifier: node.source.value,
+        typeOnly: node.importKind === "type",
+        names: importedNames(node),
+      };
+    case "ExportAllDeclaration":
+      return { specifier: node.source.value, typeOnly: node.exportKind === "type", names: ["*"] };
+    case "ExportNamedDeclaration":
+      return node.source === null ? undefined : readReExport(node, node.source.value);
+    case "ImportExpression":
+      return node.source.type === "Literal" && typeof node.source.value === "string"
+        ? { specifier: node.source.value, typeOnly: false, names: ["*"] }
+        : undefined;
+    case "TSImportType":
+      return { specifier: node.source.value, typeOnly: true, names: ["*"] };
+    default:
+      return undefined;
+  }
+}
+
+function readReExport(node: ExportNamedDeclaration, specifier: string): Read {
+  return {
+    specifier,
+    typeOnly: node.exportKind === "type",
+    names: node.specifiers.map((one) => exportName(one.local)),
+  };
+}
+
+function importedNames(node: ImportDeclaration): string[] {
+  return node.specifiers.map((one) => {
+    if (one.type === "ImportNamespaceSpecifier") return "*";
+    return one.type === "ImportDefaultSpecifier" ? "default" : exportName(one.imported);
+  });
+}
+
+/** The name in an import or export specifier, which may also be written as a string. */
+export function exportName(name: ModuleExportName): string {
+  return name.type === "Literal" ? name.value : name.name;
+}
+
+function resolve(from: string, specifier: string, paths: ReadonlySet<string>): string | undefined {
+  if (!specifier.startsWith(".")) return undefined;
+  const base = normalize(`${from.slice(0, from.lastIndexOf("/") + 1)}${specifier}`);
+  return [base, `${base}.ts`, `${base}/index.ts`].find((path) => paths.has(path));
+}
+
+function normalize(path: string): string {
+  const parts: string[] = [];
+  for (const part of path.split("/")) {
+    if (part === "..") parts.pop();
+    else if (part !== "." && part !== "") parts.push(part);
+  }
+  return parts.join("/");
+}

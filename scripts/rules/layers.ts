@@ -1,0 +1,83 @@
+import type { Import } from "./imports.ts";
+import { type Module, type Violation, violationAt } from "./model.ts";
+import { ABOVE, AREA_INDEX, COMPOSITION_ROOT, DOMAIN, inZone, PACKAGE_RULES } from "./zones.ts";
+
+/** Rules 1 to 3: who may import whom. Types count as well. */
+export function checkLayers(module: Module, imports: readonly Import[]): Violation[] {
+  if (!module.path.startsWith("src/")) return [];
+  const found: Violation[] = [];
+  for (const one of imports) {
+    for (const [rule, message] of broken(module.path, one)) {
+      found.push(violationAt(module, one.offset, rule, message));
+    }
+  }
+  return found;
+}
+
+type Finding = readonly [rule: string, message: string];
+
+function broken(from: string, one: Import): Finding[] {
+  const findings = [packageZone(from, one), domain(from, one)];
+  const target = one.target;
+  if (target) findings.push(kernelToArea(from, target), areaToArea(from, target), areaIndex(from, target));
+  return findings.filter((finding) => finding !== undefined);
+}
+
+function kernelToArea(from: string, target: string): Finding | undefined {
+  if (!from.startsWith("src/kernel/")) return undefined;
+  if (!target.startsWith("src/areas/") && !inZone(target, ABOVE)) return undefined;
+  return [
+    "kernel-knows-no-area",
+    `the kernel imports ${target}; declare what it needs in the kernel and let app.ts supply it`,
+  ];
+}
+
+function areaToArea(from: string, target: string): Finding | undefined {
+  const own = areaOf(from);
+  if (own === undefined) return undefined;
+  const other = areaOf(target);
+  if ((other === undefined || other === own) && !inZone(target, ABOVE)) return undefined;
+  return [
+    "area-knows-no-area",
+    `area ${own} imports ${target}; declare a port in areas/${own}/ports.ts and let app.ts supply it`,
+  ];
+}
+
+function areaIndex(from: string, target: string): Finding | undefined {
+  if (from === COMPOSITION_ROOT || !inZone(target, [AREA_INDEX])) return undefined;
+  return [
+    "only-app-builds-areas",
+    `only app.ts imports ${target}; import the file that declares the name, or take it as a parameter`,
+  ];
+}
+
+function domain(from: string, one: Import): Finding | undefined {
+  if (!inZone(from, DOMAIN)) return undefined;
+  if (one.target && mayDomainImport(from, one.target)) return undefined;
+  return [
+    "domain-is-pure",
+    `${fileName(from)} imports "${one.specifier}"; it may import only kernel/errors and its area's schema.ts, ports.ts and types`,
+  ];
+}
+
+function mayDomainImport(from: string, target: string): boolean {
+  if (target === "src/kernel/errors.ts") return true;
+  if (areaOf(target) !== areaOf(from)) return false;
+  return inZone(target, DOMAIN) || /^(schema|ports|types)(-[\w-]+)?\.ts$/.test(fileName(target));
+}
+
+function packageZone(from: string, one: Import): Finding | undefined {
+  const rule = PACKAGE_RULES.find(({ packages }) =>
+    packages.some((name) => one.specifier === name || one.specifier.startsWith(`${name}/`)),
+  );
+  if (!rule || inZone(from, rule.zone)) return undefined;
+  return [rule.rule, `"${one.specifier}" has no place here; ${rule.fix}`];
+}
+
+function areaOf(path: string): string | undefined {
+  return /^src\/areas\/([^/]+)\//.exec(path)?.[1];
+}
+
+function fileName(path: string): string {
+  return path.slice(path.lastIndexOf("/") + 1);
+}

@@ -1,0 +1,76 @@
+import type { Node } from "oxc-parser";
+import { exportName } from "./imports.ts";
+import { type Module, type Place, type SourceText, type Violation, violationAt, walk } from "./model.ts";
+
+export const MAX_FILE_LINES = 400;
+export const MAX_FUNCTION_LINES = 70;
+
+/** Rule 5 for any code file, whatever its language: its length. */
+export function checkFileLength(source: SourceText): Violation[] {
+  const lines = source.text.split("\n").length - (source.text.endsWith("\n") ? 1 : 0);
+  if (lines <= MAX_FILE_LINES) return [];
+  const message = `${lines} lines, ${MAX_FILE_LINES} at most; split the file by what its parts know`;
+  return [{ path: source.path, line: MAX_FILE_LINES + 1, rule: "file-length", message }];
+}
+
+/** Rule 5 for TypeScript: function length, no default exports, no `any`. */
+export function checkShape(module: Module): Violation[] {
+  const found: Violation[] = [];
+  walk(module.root, (node, place) => {
+    const finding = tooLong(module, node, place) ?? defaultExport(node) ?? anyType(node);
+    if (finding) found.push(violationAt(module, node.start, ...finding));
+  });
+  return found;
+}
+
+type Finding = readonly [rule: string, message: string];
+
+const FUNCTIONS: ReadonlySet<string> = new Set([
+  "FunctionDeclaration",
+  "FunctionExpression",
+  "ArrowFunctionExpression",
+]);
+
+function tooLong(module: Module, node: Node, place: Place): Finding | undefined {
+  if (!FUNCTIONS.has(node.type)) return undefined;
+  const lines = module.lineAt(node.end) - module.lineAt(node.start) + 1;
+  if (lines <= MAX_FUNCTION_LINES || isTestBlock(module.path, place.parent)) return undefined;
+  return [
+    "function-length",
+    `a function of ${lines} lines, ${MAX_FUNCTION_LINES} at most; give its steps names of their own`,
+  ];
+}
+
+const TEST_BLOCKS: ReadonlySet<string> = new Set([
+  "describe",
+  "it",
+  "test",
+  "beforeAll",
+  "beforeEach",
+  "afterAll",
+  "afterEach",
+]);
+
+/** True for the callback of `describe(…)`, `it(…)`, `test.each(…)(…)` and the like. */
+function isTestBlock(path: string, parent: Node | undefined): boolean {
+  if (!path.startsWith("test/") || parent?.type !== "CallExpression") return false;
+  let callee: Node = parent.callee;
+  for (;;) {
+    if (callee.type === "CallExpression") callee = callee.callee;
+    else if (callee.type === "MemberExpression") callee = callee.object;
+    else return callee.type === "Identifier" && TEST_BLOCKS.has(callee.name);
+  }
+}
+
+function defaultExport(node: Node): Finding | undefined {
+  const isDefault =
+    node.type === "ExportDefaultDeclaration" ||
+    (node.type === "ExportSpecifier" && exportName(node.exported) === "default");
+  if (!isDefault) return undefined;
+  return ["no-default-export", "a default export; export it by name"];
+}
+
+function anyType(node: Node): Finding | undefined {
+  if (node.type !== "TSAnyKeyword") return undefined;
+  return ["no-any", "the type any; name the type, or use unknown and narrow it"];
+}

@@ -1,0 +1,42 @@
+import type { SourceText, Violation } from "./model.ts";
+
+/** A text that no file may hold; in two parts, so that this file does not hold it either. */
+interface ForbiddenText {
+  readonly parts: readonly [string, string];
+  readonly fix: string;
+}
+
+const PRIVATE_PLACE = "the tree must not name places outside it; describe the thing itself";
+const UNFINISHED = "finish it, or leave it out";
+const HIDDEN_ERROR = "repair the type, or say why with @ts-expect-error";
+const PARTIAL_TESTS = "every test runs, always; repair or remove it";
+
+const FORBIDDEN: readonly ForbiddenText[] = [
+  { parts: ["../sha", "red"], fix: PRIVATE_PLACE },
+  { parts: ["/wo", "rk/"], fix: PRIVATE_PLACE },
+  { parts: ["registry.np", "mjs"], fix: "name no registry host; packages are found by name" },
+  { parts: ["TO", "DO"], fix: UNFINISHED },
+  { parts: ["FIX", "ME"], fix: UNFINISHED },
+  { parts: ["@ts-ig", "nore"], fix: HIDDEN_ERROR },
+  { parts: ["@ts-noc", "heck"], fix: HIDDEN_ERROR },
+  { parts: [".sk", "ip("], fix: PARTIAL_TESTS },
+  { parts: [".on", "ly("], fix: PARTIAL_TESTS },
+];
+
+/** Texts that no file of the tree may hold. */
+export function checkWords(source: SourceText): Violation[] {
+  return FORBIDDEN.flatMap(({ parts, fix }) => {
+    const word = parts.join("");
+    return linesWith(source.text, word).map((line) => ({
+      path: source.path,
+      line,
+      rule: "forbidden-text",
+      message: `"${word}"; ${fix}`,
+    }));
+  });
+}
+
+function linesWith(text: string, word: string): number[] {
+  if (!text.includes(word)) return [];
+  return text.split("\n").flatMap((line, index) => (line.includes(word) ? [index + 1] : []));
+}

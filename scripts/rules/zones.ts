@@ -1,0 +1,131 @@
+// The house as data: which paths may do what. Patterns are globs on paths relative to the root.
+
+const STORES = ["src/areas/*/**/store.ts", "src/areas/*/**/store-*.ts", "src/areas/*/**/*-store.ts"];
+const ROUTES = ["src/areas/*/**/routes.ts", "src/areas/*/**/routes-*.ts", "src/areas/*/**/*-routes.ts"];
+const CLOCK = ["src/kernel/clock*.ts", "src/kernel/ids.ts"];
+
+/** Files outside `kernel/storage` that need a database connection of their own, such as offline commands. */
+const SQLITE_ALLOW_LIST: readonly string[] = [];
+
+/** Files outside stores and the kernel that may hold SQL text. */
+const SQL_TEXT_ALLOW_LIST: readonly string[] = [];
+
+/** Files that measure a real network and so read real time. */
+const REAL_TIME_ALLOW_LIST: readonly string[] = ["src/kernel/outbound/**"];
+
+export const AREA_INDEX = "src/areas/*/index.ts";
+export const COMPOSITION_ROOT = "src/app.ts";
+export const MAIN = "src/main.ts";
+export const DOMAIN = [
+  "src/areas/*/**/domain.ts",
+  "src/areas/*/**/domain-*.ts",
+  "src/areas/*/**/*-domain.ts",
+];
+export const SQL_TEXT = ["src/kernel/**", ...STORES, ...SQL_TEXT_ALLOW_LIST];
+
+/** What stands above kernel and areas; neither may look up to it. */
+export const ABOVE = [COMPOSITION_ROOT, MAIN, "src/cli/**"];
+
+/** Exports of these files are used from outside the tree. */
+export const ENTRY_POINTS = [MAIN, "src/client/**"];
+
+/** A package that only some files may import. */
+export interface PackageRule {
+  readonly rule: string;
+  readonly packages: readonly string[];
+  readonly zone: readonly string[];
+  readonly fix: string;
+}
+
+export const PACKAGE_RULES: readonly PackageRule[] = [
+  {
+    rule: "elysia-zone",
+    packages: ["elysia", "@elysiajs"],
+    zone: [COMPOSITION_ROOT, "src/kernel/http/**", ...ROUTES],
+    fix: "move what touches HTTP to the area's routes.ts or to kernel/http",
+  },
+  {
+    rule: "sqlite-zone",
+    packages: ["bun:sqlite", "node:sqlite"],
+    zone: ["src/kernel/storage/**", ...SQLITE_ALLOW_LIST],
+    fix: "take the kernel's database or unit of work as a parameter",
+  },
+  {
+    rule: "croner-zone",
+    packages: ["croner"],
+    zone: ["src/kernel/scheduler/**", "src/kernel/scheduler.ts"],
+    fix: "ask the scheduler's calendar for the next time",
+  },
+  {
+    rule: "outbound-zone",
+    packages: ["node:http", "node:https", "node:http2", "http", "https", "http2", "undici"],
+    zone: ["src/kernel/outbound/**", "src/client/**"],
+    fix: "send through the guarded client of kernel/outbound",
+  },
+  {
+    rule: "clock-zone",
+    packages: ["node:timers", "timers", "node:perf_hooks", "perf_hooks"],
+    zone: [...CLOCK, ...REAL_TIME_ALLOW_LIST],
+    fix: "take a Clock as a parameter",
+  },
+];
+
+/** Globals that only some files may use, written as they read in the code. */
+export interface GlobalRule {
+  readonly rule: string;
+  readonly names: readonly string[];
+  readonly zone: readonly string[];
+  readonly fix: string;
+}
+
+export const GLOBAL_RULES: readonly GlobalRule[] = [
+  {
+    rule: "outbound-zone",
+    names: ["fetch", "Bun.fetch", "XMLHttpRequest"],
+    zone: ["src/kernel/outbound/**", "src/client/**"],
+    fix: "send through the guarded client of kernel/outbound",
+  },
+  {
+    rule: "config-zone",
+    names: ["process.env", "Bun.env", "import.meta.env"],
+    zone: ["src/config.ts", "src/config/**"],
+    fix: "add a setting to the configuration and take it as a parameter",
+  },
+  {
+    rule: "clock-zone",
+    names: [
+      "Date.now",
+      "Date()",
+      "new Date()",
+      "performance.now",
+      "performance.timeOrigin",
+      "process.hrtime",
+      "Bun.nanoseconds",
+      "Bun.sleep",
+      "Bun.sleepSync",
+      "setTimeout",
+      "setInterval",
+      "AbortSignal.timeout",
+      "Math.random",
+    ],
+    zone: [...CLOCK, ...REAL_TIME_ALLOW_LIST],
+    fix: "take the Clock (time, timers) or Ids (randomness) as a parameter",
+  },
+  {
+    rule: "clock-zone",
+    names: ["setImmediate"],
+    zone: [...CLOCK, ...REAL_TIME_ALLOW_LIST, "src/kernel/storage/writer*"],
+    fix: "hand the work to the writer or to the Clock",
+  },
+];
+
+const compiled = new Map<string, Bun.Glob>();
+
+/** True if a path matches one of the patterns. */
+export function inZone(path: string, patterns: readonly string[]): boolean {
+  return patterns.some((pattern) => {
+    const glob = compiled.get(pattern) ?? new Bun.Glob(pattern);
+    compiled.set(pattern, glob);
+    return glob.match(path);
+  });
+}

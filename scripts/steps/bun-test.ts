@@ -1,0 +1,85 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { type StepResult, secondsSince } from "./step.ts";
+
+/** How to run a set of test files. */
+export interface TestRun {
+  readonly name: string;
+  readonly files: readonly string[];
+  /** Only tests whose name matches this regular expression. */
+  readonly only?: string | undefined;
+  /** Whether to print passing tests too. */
+  readonly verbose: boolean;
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+/** The counts in a JUnit report. */
+export interface Counts {
+  readonly tests: number;
+  readonly failures: number;
+  readonly skipped: number;
+}
+
+/** Runs test files under `bun test`, which prints for itself, and counts by its JUnit report. */
+export async function runTests(run: TestRun): Promise<StepResult> {
+  const begun = performance.now();
+  const folder = await mkdtemp(`${tmpdir()}/ninefold-test-`);
+  try {
+    const report = `${folder}/junit.xml`;
+    const child = Bun.spawn(testCommand(run, report), {
+      env: { ...process.env, ...run.env },
+      stdio: ["ignore", "inherit", "inherit"],
+    });
+    const code = await child.exited;
+    const file = Bun.file(report);
+    const counts = (await file.exists()) ? readCounts(await file.text()) : undefined;
+    return { name: run.name, ...judge(counts, code), seconds: secondsSince(begun), output: "" };
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** Long enough for a test that starts servers on a busy machine; a test that hangs still ends. */
+const TEST_TIMEOUT_MS = 20_000;
+
+function testCommand(run: TestRun, report: string): string[] {
+  const command = [
+    process.execPath,
+    "--no-env-file",
+    "test",
+    "--reporter=junit",
+    `--reporter-outfile=${report}`,
+    `--timeout=${TEST_TIMEOUT_MS}`,
+  ];
+  if (!run.verbose) command.push("--only-failures");
+  if (run.only !== undefined) command.push("--test-name-pattern", run.only);
+  return [...command, ...run.files.map((file) => `./${file}`)];
+}
+
+/** The totals of a JUnit report; undefined if it has none. */
+export function readCounts(xml: string): Counts | undefined {
+  const totals = /<testsuites\b[^>]*>/.exec(xml)?.[0];
+  if (totals === undefined) return undefined;
+  const read = (name: string): number => Number(new RegExp(`\\s${name}="(\\d+)"`).exec(totals)?.[1] ?? 0);
+  return { tests: read("tests"), failures: read("failures"), skipped: read("skipped") };
+}
+
+/** A run fails also when it broke off, when something failed outside of a test, and when no test ran. */
+export function judge(
+  counts: Counts | undefined,
+  code: number,
+): Pick<StepResult, "passed" | "failed" | "note"> {
+  if (!counts) return { passed: 0, failed: 1, note: `broke off with exit code ${code}` };
+  const passed = Math.max(0, counts.tests - counts.failures - counts.skipped);
+  const ran = passed + counts.failures;
+  if (ran === 0) return { passed: 0, failed: 1, note: "no test ran" };
+  if (code !== 0 && counts.failures === 0) {
+    return {
+      passed,
+      failed: 1,
+      note: `all that ran passed, but exit code ${code}: something failed outside of the tests`,
+    };
+  }
+  const skipped = counts.skipped > 0 ? `, ${counts.skipped} not run` : "";
+  return { passed, failed: counts.failures, note: `${ran} ${ran === 1 ? "test" : "tests"}${skipped}` };
+}

@@ -1,0 +1,69 @@
+import { createAccounts } from "./areas/accounts/index.ts";
+import { createMeter } from "./areas/meter/index.ts";
+import { createProjects } from "./areas/projects/index.ts";
+import type { Config } from "./config.ts";
+import type { ManualClock } from "./kernel/clock.ts";
+import { createClientAddress } from "./kernel/http/addresses.ts";
+import { createCors } from "./kernel/http/cors.ts";
+import { Guard } from "./kernel/http/guard.ts";
+import { Http } from "./kernel/http/http.ts";
+import { IdempotencyStore } from "./kernel/http/idempotency.ts";
+import { Performing } from "./kernel/http/perform.ts";
+import { systemRoutes } from "./kernel/http/system-routes.ts";
+import type { Kernel } from "./kernel/kernel.ts";
+import { createSmtpMailer } from "./kernel/mail/mailer.ts";
+import { createOutbox } from "./kernel/mail/outbox.ts";
+
+/** The server, built and not yet listening. */
+export interface App {
+  readonly http: Http;
+  /** Makes the operator's account at the first start; null when there are accounts. */
+  readonly createOperator: (givenKey: string | null) => Promise<{ userId: string; key: string } | null>;
+  /** Begins background work. */
+  readonly start: () => Promise<void>;
+  /** Ends background work and commits what is left. */
+  readonly finish: () => Promise<void>;
+}
+
+/** Builds every area on the kernel and declares its endpoints. The composition root. */
+export function createApp(kernel: Kernel, config: Config, testClock: ManualClock | null): App {
+  const { db, writer, clock, ids, log, vault, scheduler } = kernel;
+  const { tiers, signup, rotationGraceMs } = config;
+  const mailer = config.smtp === null ? null : createSmtpMailer(config.smtp.url, config.smtp.from);
+  const outbox = createOutbox({ scheduler, vault, clock, ids, log, mailer });
+
+  const projects = createProjects({ db, ids });
+  const accounts = createAccounts(
+    kernel,
+    { signup, rotationGraceMs, tiers, testClock },
+    { projects, outbox },
+  );
+  const meter = createMeter(kernel, { own: accounts.ownBalance });
+
+  const answers = new IdempotencyStore(db, vault);
+  answers.registerPurge(scheduler, writer);
+  const http = new Http({
+    clock,
+    ids,
+    log,
+    guard: new Guard(accounts.authenticator, tiers, clock),
+    performing: new Performing(writer, accounts.charger, answers),
+    cors: createCors(config.corsOrigins),
+    clientAddress: createClientAddress(config.trustProxy),
+  });
+
+  systemRoutes(http); //         /v1/ping, /openapi.json
+  accounts.declareRoutes(http); // /v1/signup, /v1/admin, /v1/keys/rotate
+  meter.declareRoutes(http); //   /v1/meter
+  http.seal();
+
+  return {
+    http,
+    createOperator: accounts.createOperator,
+    start: () => scheduler.start(),
+    finish: async () => {
+      await scheduler.stop();
+      await meter.finish();
+    },
+  };
+}

@@ -1,0 +1,59 @@
+import { ApiError } from "../../kernel/errors.ts";
+
+/** Characters of a user id after `usr_`. */
+export const USER_ID_LENGTH = 20;
+/** A platform key can be rotated once in this time. */
+export const ROTATION_INTERVAL_MS = 60 * 60 * 1000;
+/** Signups allowed from one client address within {@link SIGNUP_WINDOW_MS}. */
+export const SIGNUPS_PER_WINDOW = 10;
+/** The window of the signup limit. */
+export const SIGNUP_WINDOW_MS = 60 * 60 * 1000;
+
+const HOUR_MS = 60 * 60 * 1000;
+
+/** Who may sign up by themselves. */
+export type SignupMode = "closed" | "free" | "open";
+
+/** E-mail addresses compare without case. */
+export function foldEmail(email: string): string {
+  return email.toLowerCase();
+}
+
+/** The month of a moment (UTC), counted so that the next month is one more. */
+export function monthOf(epochMs: number): number {
+  const date = new Date(epochMs);
+  return date.getUTCFullYear() * 12 + date.getUTCMonth();
+}
+
+/** The start of the hour that a moment belongs to: charges are summed by it. */
+export function hourOf(epochMs: number): number {
+  return epochMs - (epochMs % HOUR_MS);
+}
+
+/** @throws ApiError `forbidden` when nobody may sign up. */
+export function assertSignupOpen(mode: SignupMode): void {
+  if (mode === "closed") {
+    throw new ApiError("forbidden", "Signup is closed on this server. Ask its operator for an account.");
+  }
+}
+
+/** @throws ApiError `forbidden` when this tier may not sign up by itself. */
+export function assertTierOpen(mode: SignupMode, tier: "free" | "pro"): void {
+  if (mode === "free" && tier === "pro") {
+    throw new ApiError("forbidden", "Only the tier free is open for signup on this server.");
+  }
+}
+
+/** @throws ApiError `rate_limit_exceeded` when the last rotation was less than an hour ago. */
+export function assertMayRotate(rotatedAt: number | null, now: number): void {
+  if (rotatedAt === null) return;
+  const waitMs = rotatedAt + ROTATION_INTERVAL_MS - now;
+  if (waitMs <= 0) return;
+  throw new ApiError(
+    "rate_limit_exceeded",
+    "The key was rotated within the last hour: at most one rotation an hour.",
+    {
+      retryAfterSeconds: Math.ceil(waitMs / 1000),
+    },
+  );
+}

@@ -1,0 +1,131 @@
+import type { ManualClock } from "../../kernel/clock.ts";
+import type { Authenticator, CallerProject, Charger } from "../../kernel/http/caller.ts";
+import type { Http } from "../../kernel/http/http.ts";
+import type { Kernel } from "../../kernel/kernel.ts";
+import type { LedgerPageView } from "../../kernel/ledger-entry.ts";
+import type { Outbox } from "../../kernel/mail/outbox.ts";
+import type { Tx } from "../../kernel/storage/tx.ts";
+import type { Tiers } from "../../kernel/tiers.ts";
+import { PlatformCredentials } from "./credentials.ts";
+import type { SignupMode } from "./domain.ts";
+import { registerMonthlyGrant } from "./jobs.ts";
+import { AccountLedger } from "./ledger.ts";
+import type { DefaultProjects } from "./ports.ts";
+import { Accounts } from "./registry.ts";
+import { accountRoutes } from "./routes.ts";
+import { AccountService } from "./service.ts";
+import { AccountStore } from "./store.ts";
+
+/** What the operator settles about accounts. */
+export interface AccountSettings {
+  readonly signup: SignupMode;
+  readonly rotationGraceMs: number;
+  readonly tiers: Tiers;
+  /** Set when the server runs on a test clock: then it can be advanced by the operator. */
+  readonly testClock: ManualClock | null;
+}
+
+/** What accounts offer to the rest of the house. */
+export interface AccountsArea {
+  readonly authenticator: Authenticator;
+  readonly charger: Charger;
+  readonly ownBalance: OwnBalance;
+  readonly declareRoutes: (http: Http) => void;
+  /** The account's newest platform key: deliveries are signed with it. */
+  readonly signingKey: (accountRef: number) => string;
+  /** Tells accounts that another project is the default one now. */
+  readonly setDefaultProject: (tx: Tx, accountRef: number, project: CallerProject) => void;
+  /**
+   * Makes the operator's account at the first start.
+   * @returns its user id and key, or null when there are accounts already.
+   */
+  readonly createOperator: (givenKey: string | null) => Promise<{ userId: string; key: string } | null>;
+}
+
+/** The own balance, for the endpoints that change it. */
+export interface OwnBalance {
+  read(accountRef: number): { balance: number; user_id: string };
+  deduct(tx: Tx, accountRef: number, amount: number, requestId: string): { balance: number; user_id: string };
+  refill(tx: Tx, accountRef: number, amount: number, requestId: string): { balance: number; user_id: string };
+  history(accountRef: number, limit: number, cursor: string | undefined): LedgerPageView;
+}
+
+/** The e-mail address on the operator's account. */
+const OPERATOR_EMAIL = "operator@localhost";
+
+/** Builds the area: accounts, their keys as credentials, their balances. */
+export function createAccounts(
+  kernel: Kernel,
+  settings: AccountSettings,
+  ports: { projects: DefaultProjects; outbox: Outbox },
+): AccountsArea {
+  const { db, writer, clock, ids, vault, scheduler } = kernel;
+  const { projects, outbox } = ports;
+  const store = new AccountStore(db);
+  const accounts = new Accounts(store, projects);
+  const ledger = new AccountLedger(store, accounts, writer);
+  const credentials = new PlatformCredentials({ store, accounts, vault, ids, clock });
+  const { tiers, signup, rotationGraceMs, testClock } = settings;
+  const service = new AccountService({
+    store,
+    accounts,
+    ledger,
+    credentials,
+    projects,
+    writer,
+    ids,
+    outbox,
+    tiers,
+    signup,
+    rotationGraceMs,
+  });
+  registerMonthlyGrant({ scheduler, writer, store, accounts, ledger, tiers });
+  return {
+    authenticator: credentials,
+    charger: ledger,
+    ownBalance: ownBalanceOf(accounts, ledger),
+    declareRoutes: (http) => accountRoutes(http, service, { signup, clock, testClock }),
+    signingKey: (accountRef) => credentials.signingKey(accounts.get(accountRef)),
+    setDefaultProject: (tx, accountRef, project) => setDefaultProject(tx, accounts, accountRef, project),
+    createOperator: async (givenKey) => {
+      if (store.hasAccounts()) return null;
+      const { account, key } = await writer.submit((tx) =>
+        service.create(tx, {
+          email: OPERATOR_EMAIL,
+          tier: "unlimited",
+          ...(givenKey === null ? {} : { key: givenKey }),
+        }),
+      );
+      return { userId: account.userId, key };
+    },
+  };
+}
+
+function ownBalanceOf(accounts: Accounts, ledger: AccountLedger): OwnBalance {
+  const view = (ref: number) => {
+    const { balance, userId } = accounts.get(ref);
+    return { balance, user_id: userId };
+  };
+  return {
+    read: view,
+    deduct(tx, ref, amount, requestId) {
+      ledger.deduct(tx, accounts.get(ref), amount, requestId);
+      return view(ref);
+    },
+    refill(tx, ref, amount, requestId) {
+      ledger.refill(tx, accounts.get(ref), amount, requestId);
+      return view(ref);
+    },
+    history: (ref, limit, cursor) => ledger.history(ref, limit, cursor),
+  };
+}
+
+function setDefaultProject(tx: Tx, accounts: Accounts, accountRef: number, project: CallerProject): void {
+  const account = accounts.get(accountRef);
+  const before = account.defaultProject;
+  accounts.touch(account);
+  account.defaultProject = project;
+  tx.onRollback(() => {
+    account.defaultProject = before;
+  });
+}

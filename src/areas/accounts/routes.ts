@@ -1,0 +1,137 @@
+import type { Clock, ManualClock } from "../../kernel/clock.ts";
+import { ApiError } from "../../kernel/errors.ts";
+import { AttemptLimiter } from "../../kernel/http/attempts.ts";
+import type { Http } from "../../kernel/http/http.ts";
+import { pageQuery } from "../../kernel/http/pagination.ts";
+import { assertSignupOpen, SIGNUP_WINDOW_MS, SIGNUPS_PER_WINDOW, type SignupMode } from "./domain.ts";
+import {
+  Account,
+  AccountCreateBody,
+  AccountCreated,
+  AccountPage,
+  AccountParams,
+  AccountUpdateBody,
+  ClockAnswer,
+  ClockBody,
+  RotatedKey,
+  SignupAnswer,
+  SignupBody,
+} from "./schema.ts";
+import type { AccountService } from "./service.ts";
+
+/** Declares signup, key rotation and the operator API. */
+export function accountRoutes(
+  http: Http,
+  service: AccountService,
+  settings: { signup: SignupMode; clock: Clock; testClock: ManualClock | null },
+): void {
+  signupRoute(http, service, settings.signup, settings.clock);
+  adminRoutes(http, service);
+  if (settings.testClock !== null) clockRoute(http, settings.testClock);
+  http.route(
+    "POST",
+    "/v1/keys/rotate",
+    {
+      operation: "keys.platform.rotate",
+      summary: "Rotate the platform key",
+      description:
+        "Returns a new key. The old one works for the grace period, both on the same balance. At most once an hour.",
+      answers: { 200: RotatedKey },
+      errors: ["rate_limit_exceeded"],
+    },
+    (call) => call.perform((tx) => service.rotateKey(tx, call.caller.account.ref)),
+  );
+}
+
+function signupRoute(http: Http, service: AccountService, mode: SignupMode, clock: Clock): void {
+  const attempts = new AttemptLimiter(clock, SIGNUPS_PER_WINDOW, SIGNUP_WINDOW_MS);
+  http.publicRoute(
+    "POST",
+    "/v1/signup",
+    {
+      operation: "signup",
+      summary: "Sign up",
+      description:
+        "Only where the operator has opened signup. At most 10 attempts an hour per client address.",
+      status: 201,
+      body: SignupBody,
+      answers: { 201: SignupAnswer },
+      errors: ["forbidden", "conflict", "rate_limit_exceeded", "service_unavailable"],
+      example: { email: "ada@example.com", tier: "free" },
+      admit: (clientAddress) => {
+        assertSignupOpen(mode);
+        const waitSeconds = attempts.take(clientAddress);
+        if (waitSeconds > 0) {
+          throw new ApiError("rate_limit_exceeded", "Too many signups from this address. Try again later.", {
+            retryAfterSeconds: waitSeconds,
+          });
+        }
+      },
+    },
+    (call) => service.signUp(call.body.email, call.body.tier),
+  );
+}
+
+function adminRoutes(http: Http, service: AccountService): void {
+  http.route(
+    "POST",
+    "/v1/admin/accounts",
+    {
+      operation: "admin.accounts.create",
+      summary: "Create an account",
+      status: 201,
+      body: AccountCreateBody,
+      answers: { 201: AccountCreated },
+      errors: ["conflict"],
+      example: { email: "grace@example.com", tier: "scale", balance: 5000 },
+    },
+    (call) =>
+      call.perform((tx) => {
+        const { account, key } = service.create(tx, call.body);
+        const { userId, email, tier, balance } = account;
+        return { user_id: userId, api_key: key, email, tier, balance };
+      }),
+  );
+  http.route(
+    "GET",
+    "/v1/admin/accounts",
+    {
+      operation: "admin.accounts.list",
+      summary: "List accounts, newest first",
+      query: pageQuery(50),
+      answers: { 200: AccountPage },
+    },
+    (call) => service.list(call.query.limit ?? 50, call.query.cursor),
+  );
+  http.route(
+    "PATCH",
+    "/v1/admin/accounts/:user_id",
+    {
+      operation: "admin.accounts.update",
+      summary: "Change tier, balance or suspension of an account",
+      description: "What is left out stays. Every change works for the very next request.",
+      params: AccountParams,
+      body: AccountUpdateBody,
+      answers: { 200: Account },
+      errors: ["not_found"],
+      example: { tier: "pro" },
+    },
+    (call) => call.perform((tx) => service.change(tx, call.params.user_id, call.body, call.requestId)),
+  );
+}
+
+function clockRoute(http: Http, clock: ManualClock): void {
+  http.route(
+    "POST",
+    "/v1/admin/clock",
+    {
+      operation: "admin.clock.advance",
+      summary: "Advance the test clock",
+      description: "Answers once everything that fell due has been run, in the order of its due times.",
+      body: ClockBody,
+      answers: { 200: ClockAnswer },
+      example: { advance_ms: 60_000 },
+    },
+    async (call) => ({ now: await clock.advance(call.body.advance_ms) }),
+  );
+}

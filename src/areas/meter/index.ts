@@ -1,0 +1,26 @@
+import type { Http } from "../../kernel/http/http.ts";
+import type { Kernel } from "../../kernel/kernel.ts";
+import type { OwnBalances } from "./ports.ts";
+import { meterRoutes } from "./routes.ts";
+import { MeterService } from "./service.ts";
+import { MeterStore } from "./store.ts";
+
+/** What meters offer to the rest of the house. */
+export interface MeterArea {
+  readonly declareRoutes: (http: Http) => void;
+  /** Settles every row. For the end of the process. */
+  readonly finish: () => Promise<void>;
+}
+
+/** Builds the area: tenant meters, and the endpoints of the own balance. */
+export function createMeter(kernel: Kernel, ports: { own: OwnBalances }): MeterArea {
+  const service = new MeterService({
+    store: new MeterStore(kernel.db),
+    writer: kernel.writer,
+    log: kernel.log,
+  });
+  return {
+    declareRoutes: (http) => meterRoutes(http, service, ports.own),
+    finish: () => service.finish(),
+  };
+}

@@ -1,0 +1,52 @@
+import { chmodSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { version } from "../../package.json" with { type: "json" };
+import { type Config, loadConfig } from "../config.ts";
+import { errorText, StartupError } from "../kernel/errors.ts";
+import { type Server, startServer } from "../server.ts";
+import { banner, readyLine } from "./banner.ts";
+
+/** `ninefold serve`: runs until it is told to stop. Resolves to the exit code. */
+export async function serve(args: readonly string[]): Promise<number> {
+  const config = loadConfig(args);
+  const folder = prepareFolder(config);
+  try {
+    // From here on a signal ends the server in order, at whatever point of its start it arrives.
+    const signal = stopSignal();
+    const server = await startServer(folder, config);
+    announce(config, folder, server);
+    await signal;
+    await server.stop();
+    return 0;
+  } finally {
+    if (config.ephemeral) rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+function announce(config: Config, folder: string, { url, operator }: Server): void {
+  // A key that was handed in is known to whoever handed it in: it is never printed.
+  const key = config.operatorKey === null ? (operator?.key ?? null) : null;
+  const line = config.json
+    ? readyLine(url, operator?.userId ?? null, key)
+    : banner({ version, url, folder: config.ephemeral ? null : folder, key });
+  process.stdout.write(line);
+}
+
+function prepareFolder(config: Config): string {
+  if (config.ephemeral) return mkdtempSync(join(tmpdir(), "ninefold-"));
+  const folder = resolve(config.dataFolder);
+  try {
+    if (mkdirSync(folder, { recursive: true, mode: 0o700 }) !== undefined) chmodSync(folder, 0o700);
+  } catch (error) {
+    throw new StartupError(`The data folder cannot be created (${errorText(error)}).`);
+  }
+  return folder;
+}
+
+function stopSignal(): Promise<void> {
+  return new Promise((resolve) => {
+    process.once("SIGTERM", () => resolve());
+    process.once("SIGINT", () => resolve());
+  });
+}

@@ -1,0 +1,109 @@
+import { readFileSync } from "node:fs";
+import { parseArgs } from "node:util";
+import { errorText, StartupError } from "../kernel/errors.ts";
+import { environmentNameOf, flagOf, OPTIONS, type OptionName, type OptionSpec } from "./options.ts";
+
+/** A value as its source gave it, and which source that was. */
+export interface GivenValue {
+  readonly value: unknown;
+  readonly origin: string;
+}
+
+/** Values by option; what no source gives is left out. */
+export type Given = Map<OptionName, GivenValue>;
+
+/** @throws StartupError for an unknown flag, a stray word, or a flag without its value. */
+export function readFlags(args: readonly string[]): Given {
+  const options: Record<string, { type: "boolean" | "string" }> = {};
+  for (const option of listed()) {
+    if (option.noFlag !== true)
+      options[flagOf(option).slice(2)] = { type: option.kind === "flag" ? "boolean" : "string" };
+  }
+  let values: Record<string, unknown>;
+  try {
+    values = parseArgs({ args: [...args], options, strict: true, allowPositionals: false }).values;
+  } catch (error) {
+    const message = error instanceof Error ? error.message.split(". ")[0] : String(error);
+    throw new StartupError(`${message}. Try ninefold serve --help.`);
+  }
+  const given: Given = new Map();
+  for (const option of listed()) {
+    const value = values[flagOf(option).slice(2)];
+    if (value !== undefined) given.set(option.name as OptionName, { value, origin: flagOf(option) });
+  }
+  return given;
+}
+
+/** @throws StartupError when a file named by `NINEFOLD_…_FILE` cannot be read. */
+export function readEnvironment(environment: Readonly<Record<string, string | undefined>>): Given {
+  const given: Given = new Map();
+  for (const option of listed()) {
+    const name = environmentNameOf(option);
+    const text = environment[name];
+    const file = option.secret === true ? environment[`${name}_FILE`] : undefined;
+    if (text !== undefined && text !== "")
+      given.set(option.name as OptionName, { value: text, origin: name });
+    else if (file !== undefined && file !== "") {
+      given.set(option.name as OptionName, {
+        value: readText(file, `${name}_FILE`).trim(),
+        origin: `${name}_FILE`,
+      });
+    }
+  }
+  return given;
+}
+
+/** The configuration file: its options, and its tables for tiers. */
+export interface ConfigFile {
+  readonly given: Given;
+  readonly tiers: unknown;
+}
+
+/** @throws StartupError when the file cannot be read, is not TOML, or names something unknown. */
+export function readConfigFile(path: string): ConfigFile {
+  let table: Record<string, unknown>;
+  try {
+    table = Bun.TOML.parse(readText(path, "--config")) as Record<string, unknown>;
+  } catch (error) {
+    if (error instanceof StartupError) throw error;
+    throw new StartupError(`${path} is not a TOML file (${errorText(error)}).`);
+  }
+  const { tiers, ...rest } = table;
+  const given: Given = new Map();
+  for (const option of listed()) {
+    const holder = option.section === undefined ? rest : sectionOf(rest, option.section);
+    if (!(option.name in holder) || option.name === "config") continue;
+    given.set(option.name as OptionName, { value: holder[option.name], origin: path });
+    delete holder[option.name];
+  }
+  const unknown = leftOver(rest);
+  if (unknown !== undefined) throw new StartupError(`${path}: there is no option "${unknown}".`);
+  return { given, tiers };
+}
+
+function listed(): readonly OptionSpec[] {
+  return OPTIONS;
+}
+
+function sectionOf(table: Record<string, unknown>, name: string): Record<string, unknown> {
+  const section = table[name];
+  return typeof section === "object" && section !== null ? (section as Record<string, unknown>) : {};
+}
+
+function leftOver(rest: Record<string, unknown>): string | undefined {
+  for (const [name, value] of Object.entries(rest)) {
+    const isSection = listed().some((option) => option.section === name);
+    if (!isSection) return name;
+    const inner = Object.keys(value as object)[0];
+    if (inner !== undefined) return `${name}.${inner}`;
+  }
+  return undefined;
+}
+
+function readText(path: string, what: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch (error) {
+    throw new StartupError(`${what}: ${path} cannot be read (${errorText(error)}).`);
+  }
+}

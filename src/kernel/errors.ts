@@ -1,0 +1,72 @@
+/**
+ * The one catalogue of error codes and the one error class whose text callers get to see.
+ * An ApiError is thrown once, where the fact is known, and caught once, at the HTTP shell.
+ * Anything else that is thrown is a defect: callers read `internal_error`, the log gets the rest.
+ */
+
+/** Every code that an answer can carry, with its HTTP status. */
+export const STATUS_BY_CODE = {
+  validation_error: 400,
+  invalid_request: 400,
+  unauthorized: 401,
+  insufficient_balance: 402,
+  forbidden: 403,
+  not_found: 404,
+  timeout: 408,
+  conflict: 409,
+  request_too_large: 413,
+  rate_limit_exceeded: 429,
+  internal_error: 500,
+  service_unavailable: 503,
+} as const;
+
+/** A code from the catalogue. */
+export type ErrorCode = keyof typeof STATUS_BY_CODE;
+
+/** Names of the rejected fields, each with what is wrong and what would be right. */
+export type FieldMessages = Readonly<Record<string, readonly string[]>>;
+
+/** What an error adds to its body and headers beyond code and message. */
+export interface ErrorDetails {
+  /** Top-level members beside `error` and `code`, such as `balance`. */
+  readonly extras?: Readonly<Record<string, string | number | boolean | null>>;
+  /** Only with `validation_error`. */
+  readonly fields?: FieldMessages;
+  /** Whole seconds; sent as the `Retry-After` header. */
+  readonly retryAfterSeconds?: number;
+  /** Response headers that this answer carries besides the usual ones. */
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** An error that the caller is meant to read. Its message says what was wrong and what would be right. */
+export class ApiError extends Error {
+  readonly code: ErrorCode;
+  readonly status: number;
+  readonly details: ErrorDetails;
+
+  constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {
+    super(message);
+    this.name = "ApiError";
+    this.code = code;
+    this.status = STATUS_BY_CODE[code];
+    this.details = details;
+  }
+}
+
+/** A `validation_error` about one field. */
+export function invalidField(field: string, message: string): ApiError {
+  return new ApiError("validation_error", `${field} ${message}`, { fields: { [field]: [message] } });
+}
+
+/** An error of the operator's making (configuration, files, ports): printed as one line, exit code 1. */
+export class StartupError extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = "StartupError";
+  }
+}
+
+/** The text of anything that was thrown, for log lines. */
+export function errorText(error: unknown): string {
+  return error instanceof Error ? `${error.name}: ${error.message}` : String(error);
+}

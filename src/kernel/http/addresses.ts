@@ -1,0 +1,53 @@
+import ipaddr from "ipaddr.js";
+import { StartupError } from "../errors.ts";
+
+/** Decides which address a request came from. */
+export type ClientAddress = (request: Request, socketAddress: string | null) => string;
+
+type Range = ReturnType<typeof ipaddr.parseCIDR>;
+
+/**
+ * The client's address is the socket's, unless that is a trusted proxy's: then the last address in
+ * `X-Forwarded-For` that is not a trusted proxy's itself.
+ *
+ * @throws StartupError when an entry of `trusted` is neither an address nor a CIDR.
+ */
+export function createClientAddress(trusted: readonly string[]): ClientAddress {
+  const ranges = trusted.map(parseRange);
+  return (request, socketAddress) => {
+    const socket = normalize(socketAddress ?? "");
+    if (socket === null) return socketAddress ?? "unknown";
+    if (!isWithin(socket, ranges)) return socket;
+    const forwarded = (request.headers.get("x-forwarded-for") ?? "").split(",");
+    let client = socket;
+    for (let index = forwarded.length - 1; index >= 0; index -= 1) {
+      const address = normalize(forwarded[index]?.trim() ?? "");
+      // What is not an address was not written by a proxy that we trust: the one before it is the last known.
+      if (address === null) return client;
+      client = address;
+      if (!isWithin(address, ranges)) return address;
+    }
+    return client;
+  };
+}
+
+/** Parses `10.0.0.0/8`, `::1/128` or a single address. @throws StartupError */
+export function parseRange(text: string): Range {
+  try {
+    if (text.includes("/")) return ipaddr.parseCIDR(text);
+    const address = ipaddr.process(text);
+    return [address, address.kind() === "ipv4" ? 32 : 128];
+  } catch {
+    throw new StartupError(`"${text}" is not an address or a range such as 10.0.0.0/8.`);
+  }
+}
+
+function isWithin(address: string, ranges: readonly Range[]): boolean {
+  const parsed = ipaddr.process(address);
+  return ranges.some(([base, bits]) => parsed.kind() === base.kind() && parsed.match(base, bits));
+}
+
+/** One spelling per address; IPv4-mapped IPv6 becomes IPv4. */
+function normalize(text: string): string | null {
+  return ipaddr.isValid(text) ? ipaddr.process(text).toString() : null;
+}

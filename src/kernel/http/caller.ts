@@ -1,0 +1,72 @@
+import { ApiError } from "../errors.ts";
+import type { Tx } from "../storage/tx.ts";
+import type { TierName } from "../tiers.ts";
+import type { OperationName, Scope } from "./operations.ts";
+
+/** The account behind a request, live: a change of tier or balance shows at once. */
+export interface CallerAccount {
+  /** The row's number; never shown. */
+  readonly ref: number;
+  readonly userId: string;
+  readonly tier: TierName;
+  readonly balance: number;
+  readonly suspended: boolean;
+}
+
+/** The project that a request works in. */
+export interface CallerProject {
+  /** The row's number; never shown. */
+  readonly ref: number;
+  readonly id: string;
+}
+
+/** Who makes a request, as its key says. */
+export interface Caller {
+  readonly account: CallerAccount;
+  readonly project: CallerProject;
+  /** Identifies the key, not its secret: `platform:7`, `managed:12`. */
+  readonly credential: string;
+  /** The account's own key, as against a managed one. */
+  readonly isPlatformKey: boolean;
+  /** Scopes of a managed key; the platform key has `*`. */
+  readonly scopes: ReadonlySet<string>;
+  /** Whether the key was made for one project and sees that alone. */
+  readonly projectBound: boolean;
+  /** Whether that project has been deleted. */
+  readonly projectDeleted: boolean;
+}
+
+/** Finds the caller of a key. Supplied by the areas that keep keys. */
+export interface Authenticator {
+  /** The caller, or null when the key is unknown, revoked, expired or past its grace. The form has been checked. */
+  authenticate(key: string): Caller | null;
+}
+
+/** Takes credits. Supplied by the area that keeps accounts. */
+export interface Charger {
+  /**
+   * Takes `cost` credits for an operation within the unit of work; accounts of tier `unlimited` pay nothing.
+   * @throws ApiError `insufficient_balance` with `balance` and `user_id`.
+   */
+  charge(tx: Tx, account: CallerAccount, operation: OperationName, cost: number): void;
+  /** Gives back what {@link charge} took, in a later unit of work. */
+  refund(tx: Tx, account: CallerAccount, operation: OperationName, cost: number): void;
+}
+
+/** Whether the caller's key carries a scope: itself, the area's `*`, or `*`. */
+export function hasScope(caller: Caller, scope: Scope | string): boolean {
+  const scopes = caller.scopes;
+  if (scopes.has("*") || scopes.has(scope)) return true;
+  return scopes.has(`${scope.slice(0, scope.indexOf(":"))}:*`);
+}
+
+/** Whether the caller may use the operator API (decisions: the operator's platform key, or an account-level one with `*`). */
+export function isOperator(caller: Caller): boolean {
+  return caller.account.tier === "unlimited" && !caller.projectBound && caller.scopes.has("*");
+}
+
+/** @throws ApiError `forbidden`, naming the scope, when the caller's key lacks it. */
+export function requireScope(caller: Caller, scope: Scope): void {
+  if (hasScope(caller, scope)) return;
+  throw new ApiError("forbidden", `This key lacks the scope ${scope}. Use a key that has it.`);
+}

@@ -1,0 +1,173 @@
+import type { TObject } from "@sinclair/typebox";
+import { Elysia } from "elysia";
+import { realDelay } from "../clock.ts";
+import { ApiError, errorText } from "../errors.ts";
+import { internalError, type RenderedAnswer, ReplayedAnswer, renderError } from "./answer.ts";
+import { type Endpoint, type Exchange, type HttpDeps, pathOf } from "./exchange.ts";
+import { type KeyedDeps, KeyedEndpoint } from "./keyed.ts";
+import { PublicEndpoint } from "./public.ts";
+import type { DeclaredRoute, Handler, Method, PublicHandler, RouteSpec } from "./route.ts";
+
+/** Where a listening server can be asked about a request. */
+export interface ListeningServer {
+  stop(closeActiveConnections?: boolean): Promise<void> | void;
+  requestIP(request: Request): { address: string } | null;
+  timeout(request: Request, seconds: number): void;
+}
+
+/** How often the end of the process looks whether all requests are answered. */
+const DRAIN_POLL_MS = 10;
+
+/**
+ * The HTTP side: areas declare their endpoints here, and every request passes through its shell, which gives
+ * it an id, catches what is thrown and renders the answer.
+ */
+export class Http {
+  /** Every endpoint, in the order of declaration. */
+  readonly routes: DeclaredRoute[] = [];
+  readonly app = new Elysia({ name: "ninefold", normalize: false });
+  private readonly deps: HttpDeps;
+  private readonly keyed: KeyedDeps;
+  private readonly stopping = new AbortController();
+  private server: ListeningServer | null = null;
+  private underWay = 0;
+
+  constructor(deps: HttpDeps) {
+    this.deps = deps;
+    this.keyed = { ...deps, liftIdleTimeout: (request) => this.server?.timeout(request, 0) };
+  }
+
+  /** Declares an endpoint that requires a key. */
+  route<P extends TObject, Q extends TObject, B extends TObject>(
+    method: Method,
+    path: string,
+    spec: RouteSpec<P, Q, B>,
+    handler: Handler<P, Q, B>,
+  ): void {
+    this.declare(method, path, spec, new KeyedEndpoint(this.keyed, method, spec, handler));
+  }
+
+  /** Declares an endpoint that anyone may call. */
+  publicRoute<P extends TObject, Q extends TObject, B extends TObject>(
+    method: Method,
+    path: string,
+    spec: RouteSpec<P, Q, B>,
+    handler: PublicHandler<P, Q, B>,
+  ): void {
+    this.declare(method, path, spec, new PublicEndpoint(this.deps, spec, handler));
+  }
+
+  /** Closes the list of endpoints: everything else is answered 401 or 404. */
+  seal(): void {
+    const unknown: Endpoint = { answer: (exchange) => this.unknownRoute(exchange) };
+    this.app.all("/*", ({ request }) => this.serve(unknown, request, {}), { parse: "none" });
+    this.app.all("/", ({ request }) => this.serve(unknown, request, {}), { parse: "none" });
+    // Nothing of ours throws past the shell; what Elysia itself refuses (a malformed request) ends here.
+    this.app.onError(({ request, error }) =>
+      this.serve({ answer: () => Promise.reject(error) }, request, {}),
+    );
+  }
+
+  /** Aborted when the server is told to stop: whoever keeps requests waiting answers them 503 then. */
+  get shutdown(): AbortSignal {
+    return this.stopping.signal;
+  }
+
+  /** Tells the shell which server carries it. */
+  attach(server: ListeningServer): void {
+    this.server = server;
+  }
+
+  /** Stops accepting, waits until the requests under way are answered (at most `graceMs`), then cuts what is left. */
+  async drain(server: ListeningServer, graceMs: number): Promise<void> {
+    this.stopping.abort();
+    const stopped = Promise.resolve(server.stop(false));
+    await Promise.race([stopped, this.idle(), realDelay(graceMs)]);
+    await server.stop(true);
+  }
+
+  private async idle(): Promise<void> {
+    while (this.underWay > 0) await realDelay(DRAIN_POLL_MS);
+  }
+
+  private declare<P extends TObject, Q extends TObject, B extends TObject>(
+    method: Method,
+    path: string,
+    spec: RouteSpec<P, Q, B>,
+    endpoint: Endpoint,
+  ): void {
+    this.routes.push({ method, path, spec });
+    const options = { parse: "none" } as const;
+    // Destructured in place: Elysia reads the handler's source to see which parts of its context to build.
+    this.app.route(method, path, ({ request, params }) => this.serve(endpoint, request, params), options);
+    if (method !== "GET") return;
+    this.app.route("HEAD", path, ({ request, params }) => this.serve(endpoint, request, params), options);
+  }
+
+  private async serve(
+    endpoint: Endpoint,
+    request: Request,
+    params: Record<string, string>,
+  ): Promise<Response> {
+    const exchange: Exchange = {
+      request,
+      requestId: this.deps.ids.uuidV7(),
+      socketAddress: () => this.server?.requestIP(request)?.address ?? null,
+      headers: null,
+    };
+    this.underWay += 1;
+    let answer: RenderedAnswer;
+    try {
+      answer = await endpoint.answer(exchange, params);
+    } catch (error) {
+      answer = this.answerError(error, exchange);
+    }
+    this.underWay -= 1;
+    return this.respond(answer, exchange);
+  }
+
+  private answerError(error: unknown, exchange: Exchange): RenderedAnswer {
+    if (error instanceof ApiError) return renderError(error, exchange.requestId);
+    if (error instanceof ReplayedAnswer) {
+      exchange.headers = { ...exchange.headers, "idempotent-replayed": "true" };
+      return error.answer;
+    }
+    this.deps.log.error("a request failed", {
+      request_id: exchange.requestId,
+      method: exchange.request.method,
+      error: errorText(error),
+      stack: error instanceof Error ? error.stack : undefined,
+    });
+    return renderError(internalError(), exchange.requestId);
+  }
+
+  private respond(answer: RenderedAnswer, exchange: Exchange): Response {
+    const headers: Record<string, string> = {
+      "content-type": "application/json",
+      "x-request-id": exchange.requestId,
+      ...answer.headers,
+      ...exchange.headers,
+    };
+    this.deps.cors.decorate(exchange.request, headers);
+    if (answer.status !== 204) return new Response(answer.text, { status: answer.status, headers });
+    delete headers["content-type"];
+    return new Response(null, { status: 204, headers });
+  }
+
+  /** No key and an unknown path under /v1: 401; outside /v1: 404 (decisions, section 4). */
+  private unknownRoute(exchange: Exchange): Promise<RenderedAnswer> {
+    const { request } = exchange;
+    const preflight = this.deps.cors.preflight(request);
+    if (preflight !== null) return Promise.resolve(preflight);
+    const path = pathOf(request.url);
+    if (path === "/v1" || path.startsWith("/v1/")) this.deps.guard.authenticate(request);
+    throw new ApiError("not_found", `There is no ${request.method} ${shorten(path)}.`);
+  }
+}
+
+/** Longest piece of a caller's own text that an error message repeats. */
+const ECHO_LENGTH_MAX = 100;
+
+function shorten(text: string): string {
+  return text.length <= ECHO_LENGTH_MAX ? text : `${text.slice(0, ECHO_LENGTH_MAX)}…`;
+}

@@ -1,0 +1,83 @@
+/**
+ * Every operation of the API: what its caller must be, what it costs, which rate limit counts it. The paths
+ * stand in the areas' routes; `test/golden/routes.txt` joins both.
+ */
+
+/** Who may call: anyone, the operator, or a key with this scope. */
+export type Access = "public" | "operator" | Scope;
+
+/** The areas that a scope can name. */
+export const SCOPE_AREAS = [
+  "meter",
+  "projects",
+  "keys",
+  "gate",
+  "latch",
+  "pulse",
+  "relay",
+  "catch",
+  "witness",
+] as const;
+
+/** A scope that an operation can require. */
+export type Scope = `${(typeof SCOPE_AREAS)[number]}:${"read" | "write"}`;
+
+/** What the guard needs to know of an operation. */
+export interface Operation {
+  readonly access: Access;
+  /** Credits, charged in the same transaction as the work. */
+  readonly cost: number;
+  /** Which token bucket of the caller's key counts the request. */
+  readonly limit: "general" | "monitor" | "none";
+  /** Refused to keys that are bound to one project. */
+  readonly accountOnly: boolean;
+  /** Whether the answer holds a secret: then only the credential that got it gets it again. */
+  readonly secret: boolean;
+  /** Whether `Idempotency-Key` is honoured: on every change by a key, but where the request's own token does it. */
+  readonly idempotent: boolean;
+}
+
+function operation(access: Access, cost: number, more: Partial<Operation> = {}): Operation {
+  return {
+    access,
+    cost,
+    limit: access === "public" ? "none" : "general",
+    accountOnly: false,
+    secret: false,
+    idempotent: access !== "public",
+    ...more,
+  };
+}
+
+/** The table. */
+export const OPERATIONS = {
+  //                                     access            cost  more
+  ping: /*                   */ operation("public", /*       */ 0),
+  signup: /*                 */ operation("public", /*       */ 0),
+  "openapi.read": /*         */ operation("public", /*       */ 0),
+
+  "admin.accounts.create": /**/ operation("operator", /*     */ 0, { secret: true }),
+  "admin.accounts.list": /*  */ operation("operator", /*     */ 0),
+  "admin.accounts.update": /**/ operation("operator", /*     */ 0),
+  "admin.clock.advance": /*  */ operation("operator", /*     */ 0),
+
+  "meter.own.balance": /*    */ operation("meter:read", /*   */ 0),
+  "meter.own.history": /*    */ operation("meter:read", /*   */ 0),
+  "meter.own.deduct": /*     */ operation("meter:write", /*  */ 0, { accountOnly: true }),
+  "meter.own.refill": /*     */ operation("meter:write", /*  */ 0, { accountOnly: true }),
+  "meter.balance": /*        */ operation("meter:read", /*   */ 0),
+  "meter.history": /*        */ operation("meter:read", /*   */ 0),
+  "meter.deduct": /*         */ operation("meter:write", /*  */ 1),
+  "meter.refill": /*         */ operation("meter:write", /*  */ 1),
+  "meter.reset": /*          */ operation("meter:write", /*  */ 1),
+
+  "keys.platform.rotate": /* */ operation("keys:write", /*   */ 1, { accountOnly: true, secret: true }),
+} as const satisfies Record<string, Operation>;
+
+/** The name of an operation: what the ledger, the metrics and the OpenAPI document call it. */
+export type OperationName = keyof typeof OPERATIONS;
+
+/** The entry of an operation, under its common type. */
+export function operationNamed(name: OperationName): Operation {
+  return OPERATIONS[name];
+}

@@ -1,0 +1,74 @@
+import { Type } from "@sinclair/typebox";
+import { invalidField } from "../errors.ts";
+
+/** Largest page of every list. */
+export const PAGE_LIMIT_MAX = 100;
+/** Longest cursor that is looked at: ours are far shorter. */
+const CURSOR_LENGTH_MAX = 256;
+
+/** The query of a list. `limitDefault` differs between lists. */
+export function pageQuery(limitDefault: number) {
+  return Type.Object({
+    limit: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: PAGE_LIMIT_MAX,
+        default: limitDefault,
+        errorMessage: `must be an integer from 1 to ${PAGE_LIMIT_MAX}`,
+        description: "How many items to return at most.",
+      }),
+    ),
+    cursor: Type.Optional(
+      Type.String({ maxLength: CURSOR_LENGTH_MAX, description: "The `cursor` of the page before." }),
+    ),
+  });
+}
+
+/** The opaque cursor for a position: its numbers and texts, base64url. */
+export function encodeCursor(position: readonly (string | number)[]): string {
+  return Buffer.from(JSON.stringify(position)).toString("base64url");
+}
+
+/**
+ * The number behind a cursor of one number.
+ * @throws ApiError `validation_error` when the cursor is not one of ours.
+ */
+export function decodeNumberCursor(cursor: string): number {
+  const [value, ...rest] = decodeCursor(cursor);
+  if (typeof value !== "number" || rest.length > 0 || !Number.isSafeInteger(value)) throw badCursor();
+  return value;
+}
+
+/**
+ * The position behind a cursor.
+ * @throws ApiError `validation_error` when the cursor is not one of ours.
+ */
+export function decodeCursor(cursor: string): (string | number)[] {
+  let value: unknown;
+  try {
+    value = JSON.parse(Buffer.from(cursor, "base64url").toString("utf8"));
+  } catch {
+    throw badCursor();
+  }
+  if (!Array.isArray(value) || !value.every(isCursorPart)) throw badCursor();
+  return value;
+}
+
+function isCursorPart(part: unknown): part is string | number {
+  return typeof part === "string" || typeof part === "number";
+}
+
+/** A page out of `limit + 1` rows: the items, and the cursor when there are more. */
+export function pageOf<Row>(
+  rows: readonly Row[],
+  limit: number,
+  position: (row: Row) => readonly (string | number)[],
+): { items: readonly Row[]; cursor: string | undefined } {
+  const last = rows[limit - 1];
+  if (rows.length <= limit || last === undefined) return { items: rows, cursor: undefined };
+  return { items: rows.slice(0, limit), cursor: encodeCursor(position(last)) };
+}
+
+function badCursor() {
+  return invalidField("cursor", "is not a cursor of this list: use the one that the page before gave");
+}

@@ -1,0 +1,200 @@
+import { ApiError } from "../errors.ts";
+import type { Tx } from "../storage/tx.ts";
+import type { Writer } from "../storage/writer.ts";
+import { type RenderedAnswer, renderError, renderResult } from "./answer.ts";
+import type { Caller, Charger } from "./caller.ts";
+import { type IdempotencyStore, type IdempotentRequest, isStorable } from "./idempotency.ts";
+import { type OperationName, operationNamed } from "./operations.ts";
+
+/** What a unit of work needs to know of the request that it serves. */
+export interface Performer {
+  readonly operation: OperationName;
+  readonly caller: Caller;
+  readonly requestId: string;
+  /** The status of a plain result. */
+  readonly status: number;
+  readonly idempotency: IdempotentRequest | null;
+}
+
+/** Work that must talk to the network between two units of work. */
+export interface AcrossNetwork<Claim, Result, T extends object> {
+  /** First unit, with the charge: takes what the work needs. */
+  readonly claim: (tx: Tx) => Claim;
+  /** Between the units. An ApiError that it throws counts as the outcome. */
+  readonly outside: (claim: Claim) => Promise<Result>;
+  /** Second unit: records the outcome. `refund` gives the charge back. */
+  readonly settle: (tx: Tx, claim: Claim, result: Result, refund: () => void) => T;
+}
+
+/** A failure that is committed: what it keeps (the charge, the stored answer) stays, and the caller gets the error. */
+class KeptFailure {
+  readonly error: unknown;
+  constructor(error: unknown) {
+    this.error = error;
+  }
+}
+
+/** Statuses which, found by the work itself, keep the charge (decisions, section 4). */
+const KEEPS_CHARGE: ReadonlySet<number> = new Set([403, 404, 408, 409]);
+
+/** Joins charge, work and stored answer in one unit of work. */
+export class Performing {
+  private readonly writer: Writer;
+  private readonly charger: Charger;
+  private readonly answers: IdempotencyStore;
+
+  constructor(writer: Writer, charger: Charger, answers: IdempotencyStore) {
+    this.writer = writer;
+    this.charger = charger;
+    this.answers = answers;
+  }
+
+  /**
+   * Replays a stored answer, or charges the operation's credits, runs `work` and stores the answer: all in one
+   * unit. What `work` returns is the answer.
+   *
+   * A 403, 404, 408 or 409 thrown by the work keeps the charge and undoes the work; anything else undoes both.
+   *
+   * @throws ReplayedAnswer for a repeat under an `Idempotency-Key`.
+   * @throws ApiError what the work threw, `insufficient_balance`, `conflict`, `service_unavailable`.
+   */
+  perform<T extends object>(performer: Performer, work: (tx: Tx) => T): Promise<T> {
+    const submitted = this.writer.submit<T | KeptFailure>(
+      // The compiler cannot see that a generic object is no promise; the writer checks it when it runs.
+      ((tx: Tx) => this.run(tx, performer, work)) as never,
+    );
+    return submitted.then(unwrap<T>);
+  }
+
+  /** The same for work across the network: see {@link AcrossNetwork}. In between, the `Idempotency-Key` counts as running. */
+  async performAcross<C, R, T extends object>(
+    performer: Performer,
+    phases: AcrossNetwork<C, R, T>,
+  ): Promise<T> {
+    const claimed = await this.claim(performer, phases.claim);
+    try {
+      const result = await outcomeOf(phases.outside(claimed.value));
+      const settled = await this.writer.submit<T | KeptFailure>(((tx: Tx) =>
+        this.settle(tx, performer, (refund) => {
+          if (result instanceof KeptFailure) throw result.error;
+          return phases.settle(tx, claimed.value, result, refund);
+        })) as never);
+      return unwrap(settled);
+    } finally {
+      claimed.release();
+    }
+  }
+
+  /** The first unit. The key is checked before the charge: a repeat, or a conflict over the key, costs nothing. */
+  private async claim<C>(
+    performer: Performer,
+    take: (tx: Tx) => C,
+  ): Promise<{ value: C; release: () => void }> {
+    const { idempotency, caller } = performer;
+    let release = () => {};
+    try {
+      const claimed = await this.writer.submit<C | KeptFailure>(((tx: Tx) => {
+        if (idempotency !== null) this.answers.check(tx, caller, idempotency);
+        const value = this.chargeAndWork(tx, performer, take);
+        if (idempotency !== null) {
+          release = this.answers.hold(caller, idempotency);
+          tx.onRollback(release);
+        }
+        return value;
+      }) as never);
+      return { value: unwrap(claimed), release };
+    } catch (error) {
+      release();
+      if (error instanceof ApiError) await this.storeRefusal(performer, error);
+      throw error;
+    }
+  }
+
+  /** Stores the answer of a request that was refused before its work, so that a repeat gets the same. */
+  storeRefusal(performer: Performer, error: ApiError): Promise<void> {
+    return this.storeAnswer(performer, renderError(error, performer.requestId));
+  }
+
+  /** Stores the answer of a request that had no unit of work. @throws ReplayedAnswer for a repeat. */
+  async storeAnswer(performer: Performer, answer: RenderedAnswer): Promise<void> {
+    const { idempotency, caller } = performer;
+    if (idempotency === null || !isStorable(answer.status)) return;
+    await this.writer.submit((tx) => {
+      this.answers.check(tx, caller, idempotency);
+      this.answers.store(tx, caller, idempotency, answer);
+    });
+  }
+
+  private run<T extends object>(tx: Tx, performer: Performer, work: (tx: Tx) => T): T | KeptFailure {
+    const { idempotency, caller } = performer;
+    if (idempotency === null) return this.chargeAndWork(tx, performer, work);
+    this.answers.check(tx, caller, idempotency);
+    const outcome = this.storable(tx, () => this.chargeAndWork(tx, performer, work));
+    this.remember(tx, performer, outcome);
+    return outcome;
+  }
+
+  private chargeAndWork<T>(tx: Tx, performer: Performer, work: (tx: Tx) => T): T | KeptFailure {
+    const { cost } = operationNamed(performer.operation);
+    if (cost === 0) return work(tx);
+    this.charger.charge(tx, performer.caller.account, performer.operation, cost);
+    try {
+      return tx.attempt(() => work(tx));
+    } catch (error) {
+      if (error instanceof ApiError && KEEPS_CHARGE.has(error.status)) return new KeptFailure(error);
+      throw error;
+    }
+  }
+
+  private settle<T extends object>(
+    tx: Tx,
+    performer: Performer,
+    work: (refund: () => void) => T,
+  ): T | KeptFailure {
+    const { cost } = operationNamed(performer.operation);
+    const refund = () => this.charger.refund(tx, performer.caller.account, performer.operation, cost);
+    let outcome: T | KeptFailure;
+    try {
+      outcome = tx.attempt(() => work(refund));
+    } catch (error) {
+      if (!(error instanceof ApiError && KEEPS_CHARGE.has(error.status))) refund();
+      outcome = new KeptFailure(error);
+    }
+    this.remember(tx, performer, outcome);
+    return outcome;
+  }
+
+  /** Turns a refusal whose answer is to be stored into a kept failure, with everything else undone. */
+  private storable<T extends object>(tx: Tx, run: () => T | KeptFailure): T | KeptFailure {
+    try {
+      return tx.attempt(run);
+    } catch (error) {
+      if (error instanceof ApiError && isStorable(error.status)) return new KeptFailure(error);
+      throw error;
+    }
+  }
+
+  private remember(tx: Tx, performer: Performer, outcome: object): void {
+    const { idempotency, caller, requestId, status } = performer;
+    if (idempotency === null) return;
+    if (outcome instanceof KeptFailure && !(outcome.error instanceof ApiError)) return;
+    const answer =
+      outcome instanceof KeptFailure
+        ? renderError(outcome.error as ApiError, requestId)
+        : renderResult(outcome, status);
+    if (isStorable(answer.status)) this.answers.store(tx, caller, idempotency, answer);
+  }
+}
+
+function unwrap<T>(outcome: T | KeptFailure): T {
+  if (outcome instanceof KeptFailure) throw outcome.error;
+  return outcome;
+}
+
+async function outcomeOf<R>(work: Promise<R>): Promise<R | KeptFailure> {
+  try {
+    return await work;
+  } catch (error) {
+    return new KeptFailure(error);
+  }
+}

@@ -1,0 +1,94 @@
+import type { Clock } from "../clock.ts";
+
+/** Buckets kept in memory. A full bucket is the same as none, so only keys used in the last minute need one. */
+export const RATE_BUCKETS_MAX = 100_000;
+
+/** What a request found in its bucket. */
+export interface RateVerdict {
+  readonly allowed: boolean;
+  /** The bucket's capacity. */
+  readonly limit: number;
+  /** Whole tokens left. */
+  readonly remaining: number;
+  /** Unix seconds when the bucket is full again. */
+  readonly resetAt: number;
+  /** Whole seconds until one token is there; 0 when allowed. */
+  readonly retryAfterSeconds: number;
+}
+
+interface Bucket {
+  tokens: number;
+  filledAt: number;
+}
+
+/**
+ * Token buckets, refilled continuously. A bucket starts full; when its figures change it refills at the new
+ * rate from where it stands, and does not jump.
+ */
+export class RateLimiter {
+  private readonly clock: Clock;
+  private readonly buckets = new Map<string, Bucket>();
+  private readonly bucketsMax: number;
+
+  constructor(clock: Clock, bucketsMax: number = RATE_BUCKETS_MAX) {
+    this.clock = clock;
+    this.bucketsMax = bucketsMax;
+  }
+
+  /** Takes one token from the bucket of `key`, if there is one. */
+  take(key: string, capacity: number, perMinute: number): RateVerdict {
+    const now = this.clock.now();
+    const bucket = this.bucketOf(key, capacity, now);
+    // A wall clock that was set back gives nothing, and takes nothing.
+    const gained = (Math.max(0, now - bucket.filledAt) * perMinute) / 60_000;
+    bucket.tokens = Math.min(capacity, bucket.tokens + gained);
+    bucket.filledAt = now;
+    const allowed = bucket.tokens >= 1;
+    if (allowed) bucket.tokens -= 1;
+    return verdict(bucket, allowed, capacity, perMinute, now);
+  }
+
+  /** Buckets in memory. */
+  get size(): number {
+    return this.buckets.size;
+  }
+
+  private bucketOf(key: string, capacity: number, now: number): Bucket {
+    const known = this.buckets.get(key);
+    if (known !== undefined) return known;
+    if (this.buckets.size >= this.bucketsMax) this.sweep(now);
+    const fresh = { tokens: capacity, filledAt: now };
+    this.buckets.set(key, fresh);
+    return fresh;
+  }
+
+  /** Forgets buckets untouched for a minute, which are full by now; failing that, the oldest. */
+  private sweep(now: number): void {
+    for (const [key, bucket] of this.buckets) {
+      if (now - bucket.filledAt >= 60_000) this.buckets.delete(key);
+    }
+    for (const key of this.buckets.keys()) {
+      if (this.buckets.size < this.bucketsMax) return;
+      this.buckets.delete(key);
+    }
+  }
+}
+
+function verdict(
+  bucket: Bucket,
+  allowed: boolean,
+  capacity: number,
+  perMinute: number,
+  now: number,
+): RateVerdict {
+  const millisecondsPerToken = 60_000 / perMinute;
+  const untilFullMs = (capacity - bucket.tokens) * millisecondsPerToken;
+  const untilOneMs = Math.max(0, 1 - bucket.tokens) * millisecondsPerToken;
+  return {
+    allowed,
+    limit: capacity,
+    remaining: Math.floor(bucket.tokens),
+    resetAt: Math.ceil((now + untilFullMs) / 1000),
+    retryAfterSeconds: allowed ? 0 : Math.max(1, Math.ceil(untilOneMs / 1000)),
+  };
+}

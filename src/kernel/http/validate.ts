@@ -1,0 +1,49 @@
+import type { Static, TSchema } from "@sinclair/typebox";
+import { TypeCompiler, type ValueError } from "@sinclair/typebox/compiler";
+import { ValueErrorType } from "@sinclair/typebox/errors";
+import { ApiError } from "../errors.ts";
+
+/** Checks a value against a schema. The value itself comes back: nothing is coerced, filled in or stripped. */
+export type Validator<S extends TSchema> = (value: unknown) => Static<S>;
+
+/** Messages listed for one request: a body with a thousand mistakes needs no thousand lines. */
+export const FIELD_ERRORS_MAX = 20;
+
+/**
+ * Compiles a schema once into its check.
+ *
+ * The check throws ApiError `validation_error` with every wrong field and what would be right.
+ */
+export function compileValidator<S extends TSchema>(schema: S): Validator<S> {
+  const compiled = TypeCompiler.Compile(schema);
+  return (value) => {
+    if (compiled.Check(value)) return value;
+    throw validationError(compiled.Errors(value));
+  };
+}
+
+function validationError(errors: Iterable<ValueError>): ApiError {
+  const fields: Record<string, string[]> = {};
+  let count = 0;
+  for (const error of errors) {
+    const name = error.path === "" ? "body" : error.path.slice(1).replaceAll("/", ".");
+    // A missing field also fails its type: the first message of a field is the one that says what to do.
+    if (Object.hasOwn(fields, name)) continue;
+    Object.defineProperty(fields, name, { value: [describe(error)], enumerable: true });
+    count += 1;
+    if (count >= FIELD_ERRORS_MAX) break;
+  }
+  const first = Object.entries(fields)[0];
+  const message = first === undefined ? "The request is not valid." : `${first[0]} ${first[1].join(", ")}`;
+  return new ApiError("validation_error", message, { fields });
+}
+
+function describe(error: ValueError): string {
+  const wanted: unknown = error.schema.errorMessage;
+  if (error.type === ValueErrorType.ObjectRequiredProperty) {
+    return typeof wanted === "string" ? `is required: it ${wanted}` : "is required";
+  }
+  if (typeof wanted === "string") return wanted;
+  const said = error.message.replace(/^Expected /, "must be ");
+  return said.charAt(0).toLowerCase() + said.slice(1);
+}

@@ -1,0 +1,67 @@
+import { Type } from "@sinclair/typebox";
+
+/** What moved a balance (decisions: ledger entry). `charge` and `grant` occur on the own balance only. */
+export const ENTRY_KINDS = ["deduct", "refill", "reset", "grant", "charge"] as const;
+
+/** One of {@link ENTRY_KINDS}. */
+export type EntryKind = (typeof ENTRY_KINDS)[number];
+
+/** A ledger entry as the API shows it. */
+export const LedgerEntry = Type.Object({
+  sequence: Type.Integer({ description: "Rises with every entry." }),
+  kind: Type.Union(ENTRY_KINDS.map((kind) => Type.Literal(kind))),
+  amount: Type.Integer({ description: "What the balance changed by, signed." }),
+  balance_after: Type.Integer({ description: "The balance after this change." }),
+  at: Type.String({
+    format: "date-time",
+    description: "RFC 3339, UTC. Of a charge: the hour it belongs to.",
+  }),
+  request_id: Type.Union([Type.String(), Type.Null()], { description: "The request that caused it." }),
+  operation: Type.Optional(Type.String({ description: "Of a charge: what was paid for." })),
+  count: Type.Optional(Type.Integer({ description: "Of a charge: how many requests it sums up." })),
+});
+
+/** A page of a ledger, newest first. */
+export const LedgerPage = Type.Object({
+  entries: Type.Array(LedgerEntry),
+  cursor: Type.Optional(
+    Type.String({ description: "Hand it in to get the next page. Absent on the last one." }),
+  ),
+});
+
+/** The type behind {@link LedgerEntry}. */
+export interface LedgerEntryView {
+  readonly sequence: number;
+  readonly kind: EntryKind;
+  readonly amount: number;
+  readonly balance_after: number;
+  readonly at: string;
+  readonly request_id: string | null;
+  readonly operation?: string;
+  readonly count?: number;
+}
+
+/** The type behind {@link LedgerPage}. */
+export interface LedgerPageView {
+  readonly entries: readonly LedgerEntryView[];
+  readonly cursor?: string;
+}
+
+/** Largest balance and amount: what JSON carries exactly everywhere. */
+export const BALANCE_MAX = Number.MAX_SAFE_INTEGER;
+
+/** The 16 bytes of a UUID's text, for storing. */
+export function uuidToBytes(uuid: string): Uint8Array {
+  return Buffer.from(uuid.replaceAll("-", ""), "hex");
+}
+
+/** The text of a UUID's 16 bytes. */
+export function bytesToUuid(bytes: Uint8Array): string {
+  const hex = Buffer.from(bytes).toString("hex");
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
+}
+
+/** RFC 3339, UTC, with milliseconds. */
+export function isoTime(epochMs: number): string {
+  return new Date(epochMs).toISOString();
+}

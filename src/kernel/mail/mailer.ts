@@ -1,0 +1,35 @@
+import { createTransport } from "nodemailer";
+
+/** An e-mail in plain text. */
+export interface MailMessage {
+  readonly to: string;
+  readonly subject: string;
+  readonly text: string;
+}
+
+/** Hands a message to a mail server. */
+export interface Mailer {
+  /** Resolves once the server has taken the message. @throws Error when it could not be reached or refused. */
+  send(message: MailMessage): Promise<void>;
+}
+
+/** How long connecting, greeting and each answer of the mail server may take. */
+const SMTP_TIMEOUT_MS = 15_000;
+
+/**
+ * A mailer on an SMTP URL: `smtp://user:password@host:587` (STARTTLS when the server offers it) or
+ * `smtps://host:465`. nodemailer's options can stand in the query, such as `?requireTLS=true`.
+ */
+export function createSmtpMailer(url: string, from: string): Mailer {
+  const transport = createTransport({
+    url,
+    connectionTimeout: SMTP_TIMEOUT_MS,
+    greetingTimeout: SMTP_TIMEOUT_MS,
+    socketTimeout: SMTP_TIMEOUT_MS,
+  });
+  return {
+    async send({ to, subject, text }) {
+      await transport.sendMail({ from, to: { name: "", address: to }, subject, text });
+    },
+  };
+}

@@ -1,0 +1,87 @@
+import type { Clock } from "../clock.ts";
+import { errorText } from "../errors.ts";
+import type { Ids } from "../ids.ts";
+import type { Logger } from "../log.ts";
+import type { JobOutcome, Scheduler } from "../scheduler/scheduler.ts";
+import type { Vault } from "../secrets/vault.ts";
+import type { Tx } from "../storage/tx.ts";
+import type { Mailer, MailMessage } from "./mailer.ts";
+
+/** E-mails under way at once: mail servers dislike more. */
+export const MAIL_CONCURRENCY = 4;
+/** Tries before an e-mail is given up, about a day and a half after the first. */
+export const MAIL_ATTEMPTS_MAX = 40;
+/** Wait after a failed try, doubled each time up to the second figure. */
+const RETRY_MS = 1_000;
+const RETRY_MAX_MS = 60 * 60 * 1000;
+
+const KIND = "mail.send";
+
+/** E-mails that go out for sure: each is a durable job, sealed, retried until the mail server takes it. */
+export interface Outbox {
+  /** Whether a mail server is configured. Without one, whatever needs mail is to be refused beforehand. */
+  readonly available: boolean;
+  /** Queues a message in the unit of work that causes it. */
+  enqueue(tx: Tx, message: MailMessage): void;
+}
+
+/** What the outbox is built on. */
+export interface OutboxDeps {
+  readonly scheduler: Scheduler;
+  readonly vault: Vault;
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly log: Logger;
+  /** Null when no mail server is configured: then messages queued earlier wait until there is one. */
+  readonly mailer: Mailer | null;
+}
+
+/** Registers the mail job and returns the outbox. */
+export function createOutbox(deps: OutboxDeps): Outbox {
+  const { scheduler, vault, ids, mailer } = deps;
+  if (mailer !== null) {
+    scheduler.register(KIND, {
+      concurrency: MAIL_CONCURRENCY,
+      run: (job) => deliver(deps, mailer, job.key, job.payload, job.attempt),
+    });
+  }
+  return {
+    available: mailer !== null,
+    enqueue(tx, message) {
+      const key = ids.uuidV7();
+      const sealed = vault.seal(JSON.stringify(message), `mail:${key}`);
+      scheduler.enqueue(tx, KIND, key, tx.now, { sealed: Buffer.from(sealed).toString("base64") });
+    },
+  };
+}
+
+async function deliver(
+  deps: OutboxDeps,
+  mailer: Mailer,
+  key: string,
+  payload: unknown,
+  attempt: number,
+): Promise<JobOutcome> {
+  const { sealed } = payload as { sealed: string };
+  const message: MailMessage = JSON.parse(deps.vault.open(Buffer.from(sealed, "base64"), `mail:${key}`));
+  try {
+    await mailer.send(message);
+    return {};
+  } catch (error) {
+    // The mail server's words may repeat the address, never the text; they help the operator, who sees this log.
+    const fields = { mail: key, attempt: attempt + 1, error: errorText(error) };
+    if (attempt + 1 >= MAIL_ATTEMPTS_MAX || isRefusedForGood(error)) {
+      deps.log.error("an e-mail was given up", fields);
+      return {};
+    }
+    deps.log.warn("an e-mail could not be sent yet", fields);
+    return { retryAt: deps.clock.now() + Math.min(RETRY_MAX_MS, RETRY_MS * 2 ** Math.min(attempt, 30)) };
+  }
+}
+
+/** SMTP 5xx: the server will say the same again (RFC 5321, section 4.2.1). Failed logins are the operator's to mend. */
+function isRefusedForGood(error: unknown): boolean {
+  if (typeof error !== "object" || error === null) return false;
+  const { responseCode, code } = error as { responseCode?: unknown; code?: unknown };
+  return typeof responseCode === "number" && responseCode >= 500 && code !== "EAUTH";
+}

@@ -1,0 +1,54 @@
+import { hash, timingSafeEqual } from "node:crypto";
+import type { Ids } from "../ids.ts";
+
+/** Random characters of a key: 43 Base62 characters carry 256 bits. */
+const ENTROPY_LENGTH = 43;
+const CHECKSUM = /^[0-9a-f]{8}$/;
+/** Longest text that is looked at as a key: prefix 32, entropy 43, checksum 8, two underscores, with room. */
+export const KEY_LENGTH_MAX = 128;
+
+/** The prefix of keys that work as Bearer credentials. */
+export const PLATFORM_PREFIX = "sm";
+const PLATFORM_KEY = /^sm_[A-Za-z0-9]{43}_[0-9a-f]{8}$/;
+
+/** CRC-32 (IEEE) of `text` as 8 lower-case hex digits. */
+export function checksum(text: string): string {
+  return Bun.hash.crc32(text).toString(16).padStart(8, "0");
+}
+
+/** A new key: `<prefix>_<43 random characters>_<checksum>`. */
+export function mintKey(prefix: string, ids: Ids): string {
+  const body = `${prefix}_${ids.base62(ENTROPY_LENGTH)}`;
+  return `${body}_${checksum(body)}`;
+}
+
+/** Whether a text has the form of any key and its checksum holds: decided without a look-up. */
+export function hasValidChecksum(key: string): boolean {
+  if (key.length > KEY_LENGTH_MAX) return false;
+  const cut = key.lastIndexOf("_");
+  if (cut < 1) return false;
+  const given = key.slice(cut + 1);
+  return CHECKSUM.test(given) && checksum(key.slice(0, cut)) === given;
+}
+
+/** Whether a text has the form of a Bearer credential (prefix `sm`) and its checksum holds. */
+export function isBearerKey(key: string): boolean {
+  return PLATFORM_KEY.test(key) && hasValidChecksum(key);
+}
+
+/** SHA-256 of a key, 32 bytes: what is stored and looked up in its stead. */
+export function keyDigest(key: string): Uint8Array {
+  return hash("sha256", key, "buffer");
+}
+
+/** The same digest as lower-case hex, for the keys of maps. */
+export function keyDigestHex(key: string): string {
+  return hash("sha256", key, "hex");
+}
+
+/** Compares two texts in time that does not depend on where they differ. */
+export function equalInConstantTime(a: string, b: string): boolean {
+  const left = hash("sha256", a, "buffer");
+  const right = hash("sha256", b, "buffer");
+  return timingSafeEqual(left, right);
+}

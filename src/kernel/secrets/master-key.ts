@@ -1,0 +1,78 @@
+import { randomBytes } from "node:crypto";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { errorText, StartupError } from "../errors.ts";
+import type { Database } from "../storage/database.ts";
+import { createVault, MASTER_KEY_BYTES, type Vault } from "./vault.ts";
+
+const CHECK_CONTEXT = "master-key-check";
+const CHECK_TEXT = "ninefold";
+
+/** Where the master key of a start comes from. */
+export interface MasterKeySource {
+  /** The key handed in from outside, if any: 64 hex digits, or base64 of 32 bytes. */
+  readonly given: string | null;
+  /** Its file in the data folder. */
+  readonly path: string;
+  /** Whether the database exists already: then a missing key is an error, never a reason to make a new one. */
+  readonly databaseExists: boolean;
+}
+
+/**
+ * The master key of this start: given, read from its file, or (with a new database) made and written, mode 0600.
+ *
+ * @throws StartupError when it is malformed, cannot be read, or is missing beside an existing database.
+ */
+export function obtainMasterKey(source: MasterKeySource): Uint8Array {
+  if (source.given !== null) return decodeMasterKey(source.given, "NINEFOLD_MASTER_KEY");
+  if (existsSync(source.path)) {
+    try {
+      return decodeMasterKey(readFileSync(source.path, "utf8"), source.path);
+    } catch (error) {
+      if (error instanceof StartupError) throw error;
+      throw new StartupError(`The master key cannot be read (${errorText(error)}).`);
+    }
+  }
+  if (source.databaseExists) {
+    throw new StartupError(
+      `The database exists but its master key ${source.path} is gone. Put the file back, or set NINEFOLD_MASTER_KEY.`,
+    );
+  }
+  const key = randomBytes(MASTER_KEY_BYTES);
+  writeFileSync(source.path, `${key.toString("hex")}\n`, { mode: 0o600, flag: "wx" });
+  return new Uint8Array(key);
+}
+
+/**
+ * Opens the vault, and makes sure that the key is the one that the database was sealed with. The first start
+ * leaves a sealed mark in the database for this.
+ *
+ * @throws StartupError when the master key is another one.
+ */
+export function openVault(db: Database, masterKey: Uint8Array): Vault {
+  const vault = createVault(masterKey);
+  const mark = db
+    .query<{ value: Uint8Array }>("SELECT value FROM settings WHERE name = 'master_key_check'")
+    .get();
+  if (mark !== null) {
+    try {
+      if (vault.open(mark.value, CHECK_CONTEXT) === CHECK_TEXT) return vault;
+    } catch {
+      // Falls through: whatever went wrong in opening, the key is not the one.
+    }
+    throw new StartupError("The master key is not the one this database was made with. Nothing was changed.");
+  }
+  const sealed = Buffer.from(vault.seal(CHECK_TEXT, CHECK_CONTEXT)).toString("hex");
+  db.execute(`INSERT INTO settings (name, value) VALUES ('master_key_check', x'${sealed}')`);
+  return vault;
+}
+
+function decodeMasterKey(text: string, origin: string): Uint8Array {
+  const trimmed = text.trim();
+  const bytes = /^[0-9a-fA-F]{64}$/.test(trimmed)
+    ? Buffer.from(trimmed, "hex")
+    : Buffer.from(trimmed, "base64");
+  if (bytes.length !== MASTER_KEY_BYTES) {
+    throw new StartupError(`${origin} does not hold a master key: 64 hex digits, or base64 of 32 bytes.`);
+  }
+  return new Uint8Array(bytes);
+}

@@ -1,0 +1,35 @@
+import { Database as SqliteDatabase } from "bun:sqlite";
+import { chmodSync } from "node:fs";
+import { errorText, StartupError } from "../errors.ts";
+
+/** Releases the lock. */
+export type ReleaseFolder = () => void;
+
+/**
+ * Takes the data folder for this process. The lock is an exclusive transaction on a small SQLite file of its
+ * own: the operating system frees it when the process ends, however it ends, on every platform alike.
+ *
+ * @throws StartupError when another process holds the folder, or it cannot be written.
+ */
+export function lockFolder(path: string): ReleaseFolder {
+  let connection: SqliteDatabase | undefined;
+  try {
+    connection = new SqliteDatabase(path, { create: true, readwrite: true });
+    chmodSync(path, 0o600);
+    connection.run("PRAGMA busy_timeout = 0");
+    connection.run("BEGIN EXCLUSIVE");
+  } catch (error) {
+    connection?.close();
+    if (/locked|busy/i.test(errorText(error))) {
+      throw new StartupError(
+        `Another Ninefold process is using this data folder (${path} is locked). Stop it first.`,
+      );
+    }
+    throw new StartupError(`The data folder cannot be written (${path}: ${errorText(error)}).`);
+  }
+  const held = connection;
+  return () => {
+    held.run("ROLLBACK");
+    held.close();
+  };
+}

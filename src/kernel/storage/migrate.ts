@@ -1,0 +1,69 @@
+import { Database as SqliteDatabase } from "bun:sqlite";
+import { existsSync } from "node:fs";
+import { errorText, StartupError } from "../errors.ts";
+import type { Database } from "./database.ts";
+
+/** One step of the schema: numbered from 1 without gaps, never changed once released. */
+export interface Migration {
+  readonly name: string;
+  readonly sql: string;
+}
+
+/** Marks the file as Ninefold's (`PRAGMA application_id`): "9FLD". */
+export const APPLICATION_ID = 0x39464c44;
+
+/**
+ * Looks at an existing file without changing a byte of it.
+ *
+ * @throws StartupError when it is not a Ninefold database, or was written by a newer version.
+ */
+export function inspectDatabase(path: string, migrations: readonly Migration[]): void {
+  if (!existsSync(path)) return;
+  try {
+    const db = new SqliteDatabase(path, { readonly: true });
+    try {
+      const version = numberOf(db.query("PRAGMA user_version").get());
+      const application = numberOf(db.query("PRAGMA application_id").get());
+      const fresh = version === 0 && application === 0;
+      if (!fresh && application !== APPLICATION_ID)
+        throw new StartupError(`${path} is not a Ninefold database.`);
+      if (version > migrations.length) {
+        throw new StartupError(
+          `${path} was written by a newer version of Ninefold (schema ${version}, this one knows ${migrations.length}). ` +
+            "Install that version or a later one.",
+        );
+      }
+    } finally {
+      db.close();
+    }
+  } catch (error) {
+    if (error instanceof StartupError) throw error;
+    throw new StartupError(`${path} cannot be read as a database (${errorText(error)}).`);
+  }
+}
+
+/** Brings the schema up to date, each step in a transaction of its own. Returns the names of the steps taken. */
+export function migrate(db: Database, migrations: readonly Migration[]): string[] {
+  const taken: string[] = [];
+  const current = numberOf(db.query<unknown>("PRAGMA user_version").get());
+  for (const [index, migration] of migrations.entries()) {
+    if (index < current) continue;
+    db.execute("BEGIN IMMEDIATE");
+    try {
+      db.execute(migration.sql);
+      db.execute(`PRAGMA application_id = ${APPLICATION_ID}`);
+      db.execute(`PRAGMA user_version = ${index + 1}`);
+      db.execute("COMMIT");
+    } catch (error) {
+      if (db.inTransaction) db.execute("ROLLBACK");
+      throw new StartupError(`Migration ${migration.name} failed: ${errorText(error)}`);
+    }
+    taken.push(migration.name);
+  }
+  return taken;
+}
+
+function numberOf(row: unknown): number {
+  const value = typeof row === "object" && row !== null ? Object.values(row)[0] : undefined;
+  return typeof value === "number" ? value : 0;
+}

@@ -1,0 +1,114 @@
+/**
+ * A unit of work, as the work itself sees it. It is synchronous from its first line to its last: an `await`
+ * inside would let the batch commit without it.
+ */
+export interface Tx {
+  /** The time of the whole batch, epoch milliseconds. */
+  readonly now: number;
+  /** Registers how to take back a change made in memory, should the unit or its batch not be committed. */
+  onRollback(undo: () => void): void;
+  /** Registers what may happen only once the change is durable: arming a timer, waking a waiter. */
+  afterCommit(run: () => void): void;
+  /**
+   * Runs a part of the unit that may fail alone: what it changed, in SQL and in memory, is taken back when it
+   * throws, while what the unit did before it stays.
+   */
+  attempt<T>(work: () => T): T;
+  /** Called by every command before it writes. */
+  willWrite(): void;
+}
+
+/** Thrown (and remembered) when a failing part has written already and the batch must be run again with savepoints. */
+export class RerunCarefully extends Error {}
+
+/** The two savepoint statements, prepared by the writer. */
+export interface Savepoints {
+  readonly open: () => void;
+  readonly release: () => void;
+  readonly rollback: () => void;
+}
+
+/**
+ * The unit of work of the writer. Undo steps are kept as a stack. Without savepoints (the quick way) a part
+ * that fails before it wrote anything is undone in memory alone; one that had written asks for the careful way.
+ */
+export class UnitTx implements Tx {
+  readonly now: number;
+  wrote = false;
+  needsCare = false;
+  private readonly savepoints: Savepoints | null;
+  private undos: (() => void)[] | null = null;
+  private afters: (() => void)[] | null = null;
+
+  constructor(now: number, savepoints: Savepoints | null) {
+    this.now = now;
+    this.savepoints = savepoints;
+  }
+
+  onRollback(undo: () => void): void {
+    if (this.undos === null) this.undos = [undo];
+    else this.undos.push(undo);
+  }
+
+  afterCommit(run: () => void): void {
+    if (this.afters === null) this.afters = [run];
+    else this.afters.push(run);
+  }
+
+  willWrite(): void {
+    this.wrote = true;
+  }
+
+  attempt<T>(work: () => T): T {
+    const undoMark = this.undos?.length ?? 0;
+    const afterMark = this.afters?.length ?? 0;
+    const wroteBefore = this.wrote;
+    this.wrote = false;
+    this.savepoints?.open();
+    try {
+      const value = work();
+      this.savepoints?.release();
+      return value;
+    } catch (error) {
+      this.undoTo(undoMark);
+      if (this.afters !== null) this.afters.length = afterMark;
+      this.rollBackPart();
+      throw error;
+    } finally {
+      this.wrote ||= wroteBefore;
+    }
+  }
+
+  private rollBackPart(): void {
+    if (this.savepoints !== null) {
+      this.savepoints.rollback();
+      this.savepoints.release();
+    } else if (this.wrote) {
+      this.needsCare = true;
+      throw new RerunCarefully();
+    }
+  }
+
+  /** Takes back every change in memory, the latest first. */
+  undo(): void {
+    this.undoTo(0);
+    this.afters = null;
+  }
+
+  /** Runs what waited for the commit. */
+  committed(onError: (error: unknown) => void): void {
+    if (this.afters === null) return;
+    for (const run of this.afters) {
+      try {
+        run();
+      } catch (error) {
+        onError(error);
+      }
+    }
+  }
+
+  private undoTo(mark: number): void {
+    if (this.undos === null) return;
+    while (this.undos.length > mark) this.undos.pop()?.();
+  }
+}

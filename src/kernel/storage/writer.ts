@@ -1,0 +1,237 @@
+import type { Clock } from "../clock.ts";
+import { ApiError, errorText } from "../errors.ts";
+import type { Logger } from "../log.ts";
+import { type Database, isStorageFailure } from "./database.ts";
+import { type Savepoints, type Tx, UnitTx } from "./tx.ts";
+
+/** Units of work in one commit: bounds how long the event loop is held, and how much one failure takes along. */
+export const UNITS_PER_BATCH_MAX = 1_000;
+/** Units waiting for a commit: beyond this the disk is not keeping up, and refusing is kinder than queueing. */
+export const UNITS_QUEUED_MAX = 20_000;
+
+type NotPromise<T> = T extends PromiseLike<unknown> ? never : T;
+
+/** What the writer has done so far, for metrics and readiness. */
+export interface WriterStats {
+  commits: number;
+  units: number;
+  failures: number;
+  /** Why the last commit failed, until one succeeds again. */
+  failing: string | null;
+}
+
+interface Unit {
+  readonly work: (tx: Tx) => unknown;
+  readonly resolve: (value: unknown) => void;
+  readonly reject: (error: unknown) => void;
+  tx: UnitTx | null;
+  value: unknown;
+  error: unknown;
+  failed: boolean;
+}
+
+/**
+ * Group commit. Units of work queued during one turn of the event loop run one after another in one
+ * transaction, and their promises settle after its COMMIT: many requests share one fsync, and nobody sees a
+ * state that is not durable.
+ *
+ * Batches run without savepoints first. Only when a unit fails after it has written is the batch undone and
+ * run again with a savepoint around every unit; units therefore leave no trace outside the database but
+ * through `onRollback` and `afterCommit`.
+ */
+export class Writer {
+  readonly stats: WriterStats = { commits: 0, units: 0, failures: 0, failing: null };
+  private readonly db: Database;
+  private readonly clock: Clock;
+  private readonly log: Logger;
+  private readonly begin: () => void;
+  private readonly commit: () => void;
+  private readonly rollback: () => void;
+  private readonly savepoints: Savepoints;
+  private readonly hooks: ((tx: Tx) => void)[] = [];
+  private readonly observers: (() => void)[] = [];
+  private queue: Unit[] = [];
+  private scheduled = false;
+  private closed = false;
+
+  constructor(db: Database, clock: Clock, log: Logger) {
+    this.db = db;
+    this.clock = clock;
+    this.log = log;
+    this.begin = db.control("BEGIN IMMEDIATE");
+    this.commit = db.control("COMMIT");
+    this.rollback = db.control("ROLLBACK");
+    this.savepoints = {
+      open: db.control("SAVEPOINT part"),
+      release: db.control("RELEASE part"),
+      rollback: db.control("ROLLBACK TO part"),
+    };
+  }
+
+  /**
+   * Runs `work` in the next batch; the promise settles with its outcome after the COMMIT.
+   *
+   * @throws ApiError `service_unavailable` when the batch could not be committed (nothing was changed), when
+   *   too many units wait, or after {@link close}.
+   */
+  submit<T>(work: (tx: Tx) => NotPromise<T>): Promise<T> {
+    if (this.closed) return Promise.reject(unavailable("The server is shutting down."));
+    if (this.queue.length >= UNITS_QUEUED_MAX) {
+      return Promise.reject(unavailable("Too many changes are waiting for the disk."));
+    }
+    const promise = new Promise<T>((resolve, reject) => {
+      this.queue.push({
+        work,
+        resolve: resolve as (value: unknown) => void,
+        reject,
+        tx: null,
+        value: undefined,
+        error: undefined,
+        failed: false,
+      });
+    });
+    this.schedule();
+    return promise;
+  }
+
+  /** Runs `hook` at the end of every batch, inside its transaction: the place to write what was added up. */
+  beforeCommit(hook: (tx: Tx) => void): void {
+    this.hooks.push(hook);
+  }
+
+  /** Runs `observer` after every successful commit, between two batches. */
+  onCommitted(observer: () => void): void {
+    this.observers.push(observer);
+  }
+
+  /** Units that wait for their batch. */
+  get queued(): number {
+    return this.queue.length;
+  }
+
+  /** Commits what is queued and refuses everything after it. */
+  close(): void {
+    this.closed = true;
+    while (this.queue.length > 0) this.flush();
+  }
+
+  private schedule(): void {
+    if (this.scheduled) return;
+    this.scheduled = true;
+    setImmediate(() => {
+      this.scheduled = false;
+      if (this.queue.length > 0) this.flush();
+      if (this.queue.length > 0) this.schedule();
+    });
+  }
+
+  private flush(): void {
+    const batch = this.takeBatch();
+    const now = this.clock.now();
+    try {
+      if (!this.runBatch(batch, now, null)) this.runBatch(batch, now, this.savepoints);
+    } catch (error) {
+      this.refuse(batch, error);
+      return;
+    }
+    this.stats.commits += 1;
+    this.stats.units += batch.length;
+    if (this.stats.failing !== null) this.log.info("the database can be written again");
+    this.stats.failing = null;
+    for (const unit of batch) unit.tx?.committed((error) => this.defect("after a commit", error));
+    for (const unit of batch) {
+      if (unit.failed) unit.reject(unit.error);
+      else unit.resolve(unit.value);
+    }
+    for (const observe of this.observers) observe();
+  }
+
+  private takeBatch(): Unit[] {
+    if (this.queue.length <= UNITS_PER_BATCH_MAX) {
+      const all = this.queue;
+      this.queue = [];
+      return all;
+    }
+    return this.queue.splice(0, UNITS_PER_BATCH_MAX);
+  }
+
+  /** Runs and commits a batch. False: it was taken back and wants to be run again with savepoints. */
+  private runBatch(batch: Unit[], now: number, savepoints: Savepoints | null): boolean {
+    const hookTx = new UnitTx(now, savepoints);
+    this.begin();
+    try {
+      for (const unit of batch) {
+        if (!this.runUnit(unit, now, savepoints)) {
+          this.takeBack(batch, hookTx);
+          return false;
+        }
+      }
+      for (const hook of this.hooks) hook(hookTx);
+      this.commit();
+    } catch (error) {
+      this.takeBack(batch, hookTx);
+      throw error;
+    }
+    hookTx.committed((error) => this.defect("after a commit", error));
+    return true;
+  }
+
+  /** Runs one unit. False: it failed after writing, and there was no savepoint to go back to. */
+  private runUnit(unit: Unit, now: number, savepoints: Savepoints | null): boolean {
+    const tx = new UnitTx(now, savepoints);
+    unit.tx = tx;
+    unit.failed = false;
+    try {
+      savepoints?.open();
+      unit.value = unit.work(tx);
+      if (isThenable(unit.value))
+        throw new Error("a unit of work returned a promise: it must be synchronous");
+      savepoints?.release();
+      return !tx.needsCare;
+    } catch (error) {
+      if (isStorageFailure(error)) throw error;
+      if (savepoints === null && (tx.wrote || tx.needsCare)) return false;
+      unit.failed = true;
+      unit.error = error;
+      tx.undo();
+      savepoints?.rollback();
+      savepoints?.release();
+      return true;
+    }
+  }
+
+  private takeBack(batch: Unit[], hookTx: UnitTx): void {
+    hookTx.undo();
+    for (let index = batch.length - 1; index >= 0; index -= 1) batch[index]?.tx?.undo();
+    // After a full disk or an I/O error SQLite may have rolled back by itself.
+    if (this.db.inTransaction) this.rollback();
+  }
+
+  private refuse(batch: Unit[], error: unknown): void {
+    this.stats.failures += 1;
+    const storage = isStorageFailure(error);
+    if (!storage) this.defect("in a batch", error);
+    else if (this.stats.failing === null)
+      this.log.error("the database cannot be written", { error: errorText(error) });
+    this.stats.failing = errorText(error);
+    const refusal = storage ? unavailable("The database cannot be written now.") : error;
+    for (const unit of batch) unit.reject(refusal);
+  }
+
+  private defect(where: string, error: unknown): void {
+    this.log.error(`defect ${where}`, {
+      error: errorText(error),
+      stack: error instanceof Error ? error.stack : undefined,
+    });
+  }
+}
+
+function unavailable(why: string): ApiError {
+  return new ApiError("service_unavailable", `${why} Nothing was changed; try again in a moment.`, {
+    retryAfterSeconds: 1,
+  });
+}
+
+function isThenable(value: unknown): boolean {
+  return typeof value === "object" && value !== null && "then" in value && typeof value.then === "function";
+}

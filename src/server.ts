@@ -1,0 +1,92 @@
+import { join } from "node:path";
+import { MIGRATIONS } from "../migrations/index.ts";
+import { type App, createApp } from "./app.ts";
+import type { Config } from "./config.ts";
+import { type Clock, createSystemClock, ManualClock } from "./kernel/clock.ts";
+import { type Listening, listen } from "./kernel/http/listen.ts";
+import type { Ids } from "./kernel/ids.ts";
+import { type Kernel, openKernel } from "./kernel/kernel.ts";
+import { createLogger, type Logger } from "./kernel/log.ts";
+import { lockFolder } from "./kernel/storage/folder-lock.ts";
+
+/** How long requests under way may take to finish once the server was told to stop. */
+const SHUTDOWN_GRACE_MS = 10_000;
+
+/** A server that accepts requests. */
+export interface Server {
+  readonly url: string;
+  readonly kernel: Kernel;
+  readonly app: App;
+  /** The operator's account, when this start made it. */
+  readonly operator: { readonly userId: string; readonly key: string } | null;
+  /** Stops accepting, finishes what is under way, writes everything down and frees the folder. */
+  stop(): Promise<void>;
+}
+
+/** What tests put in the place of the real parts. */
+export interface ServerParts {
+  readonly clock?: Clock;
+  readonly ids?: Ids;
+  readonly log?: Logger;
+}
+
+/**
+ * Starts a server on a data folder that exists.
+ *
+ * @throws StartupError when the folder is in use or cannot be written, the database or its key does not fit, or
+ *   the port is taken.
+ */
+export async function startServer(folder: string, config: Config, parts: ServerParts = {}): Promise<Server> {
+  const release = lockFolder(join(folder, "ninefold.lock"));
+  try {
+    const server = await startLocked(folder, config, parts);
+    return {
+      ...server,
+      stop: async () => {
+        await server.stop();
+        release();
+      },
+    };
+  } catch (error) {
+    release();
+    throw error;
+  }
+}
+
+async function startLocked(folder: string, config: Config, parts: ServerParts): Promise<Server> {
+  const clock = parts.clock ?? (config.testClock ? new ManualClock() : createSystemClock());
+  const log = parts.log ?? createLogger(clock, config.logLevel);
+  const kernel = openKernel({
+    databasePath: join(folder, "ninefold.db"),
+    masterKeyPath: join(folder, "master.key"),
+    masterKey: config.masterKey,
+    durability: config.durability,
+    migrations: MIGRATIONS,
+    clock,
+    log,
+    ...(parts.ids === undefined ? {} : { ids: parts.ids }),
+  });
+  try {
+    const app = createApp(kernel, config, clock instanceof ManualClock ? clock : null);
+    // Listening comes before the first account: a taken port leaves nothing behind that a later start would miss.
+    const listening = listen(app.http, config);
+    const operator = await app.createOperator(config.operatorKey);
+    await app.start();
+    return { url: listening.url, kernel, app, operator, stop: () => stop(kernel, app, listening) };
+  } catch (error) {
+    close(kernel);
+    throw error;
+  }
+}
+
+async function stop(kernel: Kernel, app: App, listening: Listening): Promise<void> {
+  await listening.stop(SHUTDOWN_GRACE_MS);
+  await app.finish();
+  close(kernel);
+}
+
+function close(kernel: Kernel): void {
+  kernel.writer.close();
+  kernel.checkpointer.close();
+  kernel.db.close();
+}

@@ -1,0 +1,82 @@
+import { describe, expect, test } from "bun:test";
+import { violationsIn } from "./tree.ts";
+
+const INDEX = { "src/areas/meter/index.ts": "const createMeter = 1;\nexport { createMeter };\n" };
+const ERRORS = { "src/kernel/errors.ts": "export class ApiError extends Error {}\n" };
+
+describe("layers", () => {
+  test.each([
+    ["src/kernel/http/shell.ts", 'import { createMeter } from "../../areas/meter/index.ts";\ncreateMeter;\n'],
+    ["src/kernel/x.ts", 'import type { createMeter } from "../areas/meter/index.ts";\n'],
+    ["src/kernel/x.ts", 'type M = import("../areas/meter/index.ts").M;\n'],
+    ["src/kernel/x.ts", 'await import("../areas/meter/index.ts");\n'],
+    ["src/kernel/x.ts", 'export { createMeter } from "../areas/meter/index";\n'],
+    ["src/kernel/x.ts", 'export * from "../areas/meter";\n'],
+  ])("the kernel imports no area: %s %s", (path, text) => {
+    expect(violationsIn({ ...INDEX, [path]: text })).toContain(`kernel-knows-no-area ${path}:1`);
+  });
+
+  test("the kernel and areas do not look up to what is built on them", () => {
+    const found = violationsIn({
+      "src/app.ts": "export const app = 1;\n",
+      "src/kernel/x.ts": 'import { app } from "../app.ts";\n',
+      "src/areas/keys/service.ts": '\nimport { app } from "../../app.ts";\n',
+    });
+    expect(found).toEqual([
+      "area-knows-no-area src/areas/keys/service.ts:2",
+      "kernel-knows-no-area src/kernel/x.ts:1",
+    ]);
+  });
+
+  test("an area imports no other area, types included", () => {
+    const found = violationsIn({
+      "src/areas/meter/service.ts": "export interface Meter {}\n",
+      "src/areas/keys/service.ts": 'import type { Meter } from "../meter/service.ts";\n',
+    });
+    expect(found).toEqual(["area-knows-no-area src/areas/keys/service.ts:1"]);
+  });
+
+  test("only app.ts imports an area's index", () => {
+    const use = 'import { createMeter } from "./areas/meter/index.ts";\n';
+    expect(violationsIn({ ...INDEX, "src/app.ts": use })).toEqual([]);
+    expect(violationsIn({ ...INDEX, "src/main.ts": `export const a = 1;\n${use}` })).toEqual([
+      "only-app-builds-areas src/main.ts:2",
+    ]);
+  });
+
+  test.each([
+    ['import { ApiError } from "../../kernel/errors.ts";', true],
+    ['import type { Port } from "./ports.ts";', true],
+    ['import { bucket } from "./schema.ts";', true],
+    ['import { find } from "./store.ts";', false],
+    ['import type { Clock } from "../../kernel/clock.ts";', false],
+    ['import { createHash } from "node:crypto";', false],
+  ])("domain.ts stays pure: %s", (text, clean) => {
+    const found = violationsIn({
+      ...ERRORS,
+      "src/kernel/clock.ts": "",
+      "src/areas/flags/ports.ts": "",
+      "src/areas/flags/schema.ts": "",
+      "src/areas/flags/store.ts": "",
+      "src/areas/flags/domain.ts": `${text}\n`,
+    });
+    expect(found).toEqual(clean ? [] : ["domain-is-pure src/areas/flags/domain.ts:1"]);
+  });
+});
+
+describe("packages", () => {
+  test.each([
+    ["elysia", "elysia-zone", "src/areas/keys/service.ts", "src/areas/keys/routes.ts"],
+    ["elysia/adapter/bun", "elysia-zone", "src/cli/serve.ts", "src/kernel/http/shell.ts"],
+    ["@elysiajs/cors", "elysia-zone", "src/config.ts", "src/app.ts"],
+    ["bun:sqlite", "sqlite-zone", "src/areas/keys/store.ts", "src/kernel/storage/database.ts"],
+    ["croner", "croner-zone", "src/areas/relay/jobs.ts", "src/kernel/scheduler/calendar.ts"],
+    ["node:https", "outbound-zone", "src/areas/relay/jobs.ts", "src/kernel/outbound/client.ts"],
+    ["node:http", "outbound-zone", "src/kernel/http/shell.ts", "src/client/http.ts"],
+    ["node:timers/promises", "clock-zone", "src/areas/locks/actor.ts", "src/kernel/clock-system.ts"],
+  ])("%s is only where it belongs", (name, rule, wrong, right) => {
+    const text = `import type { X } from "${name}";\n`;
+    expect(violationsIn({ [wrong]: text })).toEqual([`${rule} ${wrong}:1`]);
+    expect(violationsIn({ [right]: text })).toEqual([]);
+  });
+});
