@@ -10,6 +10,8 @@ import { banner, readyLine } from "./banner.ts";
 /** `ninefold serve`: runs until it is told to stop. Resolves to the exit code. */
 export async function serve(args: readonly string[]): Promise<number> {
   const config = loadConfig(args);
+  // Whatever the server creates is its user's alone: database, WAL and key.
+  process.umask(0o077);
   const folder = prepareFolder(config);
   try {
     // From here on a signal ends the server in order, at whatever point of its start it arrives.

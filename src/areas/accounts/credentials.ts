@@ -2,7 +2,7 @@ import { type Actor, ActorRegistry } from "../../kernel/actors/registry.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import type { Authenticator, Caller, CallerProject } from "../../kernel/http/caller.ts";
 import type { Ids } from "../../kernel/ids.ts";
-import { keyDigest, keyDigestHex, mintKey, PLATFORM_PREFIX } from "../../kernel/secrets/key-format.ts";
+import { keyDigest, mintKey, PLATFORM_PREFIX } from "../../kernel/secrets/key-format.ts";
 import type { Vault } from "../../kernel/secrets/vault.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import type { AccountActor } from "./actor.ts";
@@ -77,8 +77,7 @@ export class PlatformCredentials implements Authenticator {
     this.nextId = deps.store.highestNumber("key") + 1;
   }
 
-  authenticate(key: string): Caller | null {
-    const digest = keyDigestHex(key);
+  authenticate(digest: string): Caller | null {
     const credential = this.cache.get(digest, () => this.load(digest));
     if (credential === undefined) return null;
     if (credential.expiresAt !== null && credential.expiresAt <= this.clock.now()) return null;

@@ -18,7 +18,8 @@ export interface RenderedAnswer {
   readonly status: number;
   /** JSON text; empty with 204. */
   readonly text: string;
-  readonly headers: Readonly<Record<string, string>>;
+  /** Headers beyond the usual ones. */
+  readonly headers: Readonly<Record<string, string>> | null;
 }
 
 /** Leaves a unit of work (or a handler) with the stored answer of an earlier request. */
@@ -33,7 +34,7 @@ export class ReplayedAnswer extends Error {
 
 /** Renders what a handler returned. */
 export function renderResult(result: object, status: number): RenderedAnswer {
-  if (!(result instanceof Reply)) return { status, text: JSON.stringify(result), headers: {} };
+  if (!(result instanceof Reply)) return { status, text: JSON.stringify(result), headers: null };
   const text = result.status === 204 ? "" : JSON.stringify(result.body);
   return { status: result.status, text, headers: result.headers };
 }

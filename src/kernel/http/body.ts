@@ -1,4 +1,4 @@
-import { ApiError } from "../errors.ts";
+import { ApiError, invalidField } from "../errors.ts";
 
 /** Largest request body. Catch has its own rule for the same size. */
 export const BODY_BYTES_MAX = 1024 * 1024;
@@ -42,7 +42,7 @@ async function received<T>(reading: Promise<T>): Promise<T> {
   try {
     return await reading;
   } catch {
-    throw new ApiError("validation_error", "The body ended before it was complete.");
+    throw invalidField("body", "ended before it was complete");
   }
 }
 
@@ -54,7 +54,7 @@ export function decodeBody(bytes: Uint8Array): string {
   try {
     return UTF8.decode(bytes);
   } catch {
-    throw new ApiError("validation_error", "The body is not UTF-8 text.");
+    throw invalidField("body", "must be UTF-8 text");
   }
 }
 
@@ -68,10 +68,10 @@ export function parseObject(text: string): Record<string, unknown> {
   try {
     value = JSON.parse(text);
   } catch {
-    throw new ApiError("validation_error", "The body is not JSON. Send one JSON object.");
+    throw invalidField("body", "is not JSON: it must be one JSON object");
   }
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
-    throw new ApiError("validation_error", "The body must be a JSON object.");
+    throw invalidField("body", "must be a JSON object");
   }
   return value as Record<string, unknown>;
 }

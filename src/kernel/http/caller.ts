@@ -38,8 +38,11 @@ export interface Caller {
 
 /** Finds the caller of a key. Supplied by the areas that keep keys. */
 export interface Authenticator {
-  /** The caller, or null when the key is unknown, revoked, expired or past its grace. The form has been checked. */
-  authenticate(key: string): Caller | null;
+  /**
+   * The caller of the key with this SHA-256 (hex), or null when it is unknown, revoked, expired or past its grace.
+   * The key's form and checksum have been checked.
+   */
+  authenticate(digest: string): Caller | null;
 }
 
 /** Takes credits. Supplied by the area that keeps accounts. */

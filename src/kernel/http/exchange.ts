@@ -22,13 +22,17 @@ export interface HttpDeps {
 export interface Exchange {
   readonly request: Request;
   readonly requestId: string;
-  readonly socketAddress: () => string | null;
+  /** The address at the other end of the socket. */
+  socketAddress(): string | null;
   headers: Record<string, string> | null;
 }
 
-/** An endpoint, ready to answer. */
+/**
+ * An endpoint, ready to answer. What needs no waiting is answered at once, without a promise: that is a third of
+ * the cost of a read. Refusals are thrown, or reject.
+ */
 export interface Endpoint {
-  answer(exchange: Exchange, params: Record<string, string>): Promise<RenderedAnswer>;
+  answer(exchange: Exchange, params: Record<string, string>): RenderedAnswer | Promise<RenderedAnswer>;
 }
 
 /** The path of an absolute URL, as it was sent. */

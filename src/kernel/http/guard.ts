@@ -1,18 +1,23 @@
 import type { Clock } from "../clock.ts";
 import { ApiError } from "../errors.ts";
-import { isBearerKey } from "../secrets/key-format.ts";
+import { isBearerKey, keyDigestHex } from "../secrets/key-format.ts";
 import { isUnlimited, type Tiers } from "../tiers.ts";
 import { type Authenticator, type Caller, isOperator, requireScope } from "./caller.ts";
 import type { Operation } from "./operations.ts";
 import { RateLimiter, type RateVerdict } from "./rate-limit.ts";
 
-const BEARER = /^Bearer +(\S+)$/i;
+const BEARER = /^Bearer +(\S+) *$/i;
+
+/** Headers whose digest is remembered: the keys in use. */
+const DIGESTS_REMEMBERED_MAX = 10_000;
 
 /** The gates between a request and its work, in their order: 401, 403, 429. */
 export class Guard {
   private readonly authenticator: Authenticator;
   private readonly limiter: RateLimiter;
   private readonly tiers: Tiers;
+  /** Digests by header: whether a key is well-formed, and its digest, never change. Whether it is valid is asked each time. */
+  private readonly digests = new Map<string, string>();
 
   constructor(authenticator: Authenticator, tiers: Tiers, clock: Clock) {
     this.authenticator = authenticator;
@@ -24,16 +29,18 @@ export class Guard {
   authenticate(request: Request): Caller {
     const header = request.headers.get("authorization");
     if (header === null) throw unauthorized("No key was sent. Send it as Authorization: Bearer sm_….");
-    const key = header.startsWith("Bearer ") ? header.slice(7).trim() : BEARER.exec(header)?.[1];
-    if (key === undefined) throw unauthorized("The Authorization header must be: Bearer sm_….");
-    if (!isBearerKey(key)) {
-      throw unauthorized(
-        "This is not a platform key: check that it was copied whole (its checksum does not hold).",
-      );
-    }
-    const caller = this.authenticator.authenticate(key);
+    const known = this.digests.get(header);
+    const digest = known ?? digestOf(header);
+    const caller = this.authenticator.authenticate(digest);
     if (caller === null) throw unauthorized("This key is unknown, revoked or expired.");
+    if (known === undefined) this.remember(header, digest);
     return caller;
+  }
+
+  /** Only headers of real keys are remembered: strangers cannot fill the memo. */
+  private remember(header: string, digest: string): void {
+    if (this.digests.size >= DIGESTS_REMEMBERED_MAX) this.digests.clear();
+    this.digests.set(header, digest);
   }
 
   /** @throws ApiError `forbidden` for a suspended account, a deleted project, a missing scope. */
@@ -82,6 +89,18 @@ export function rateLimitExceeded(verdict: RateVerdict): ApiError {
       headers: rateLimitHeaders(verdict),
     },
   );
+}
+
+/** The digest of the key in a header. @throws ApiError `unauthorized` when there is no well-formed one. */
+function digestOf(header: string): string {
+  const key = BEARER.exec(header)?.[1];
+  if (key === undefined) throw unauthorized("The Authorization header must be: Bearer sm_….");
+  if (!isBearerKey(key)) {
+    throw unauthorized(
+      "This is not a platform key: check that it was copied whole (its checksum does not hold).",
+    );
+  }
+  return keyDigestHex(key);
 }
 
 function unauthorized(message: string): ApiError {

@@ -104,26 +104,30 @@ export class Http {
     this.app.route("HEAD", path, ({ request, params }) => this.serve(endpoint, request, params), options);
   }
 
-  private async serve(
+  private serve(
     endpoint: Endpoint,
     request: Request,
     params: Record<string, string>,
-  ): Promise<Response> {
-    const exchange: Exchange = {
-      request,
-      requestId: this.deps.ids.uuidV7(),
-      socketAddress: () => this.server?.requestIP(request)?.address ?? null,
-      headers: null,
-    };
-    this.underWay += 1;
-    let answer: RenderedAnswer;
+  ): Response | Promise<Response> {
+    const exchange = new OpenExchange(request, this.deps.ids.uuidV7(), this.server);
     try {
-      answer = await endpoint.answer(exchange, params);
+      const answer = endpoint.answer(exchange, params);
+      if (!(answer instanceof Promise)) return this.respond(answer, exchange);
+      return this.serveLater(answer, exchange);
     } catch (error) {
-      answer = this.answerError(error, exchange);
+      return this.respond(this.answerError(error, exchange), exchange);
     }
-    this.underWay -= 1;
-    return this.respond(answer, exchange);
+  }
+
+  private async serveLater(pending: Promise<RenderedAnswer>, exchange: Exchange): Promise<Response> {
+    this.underWay += 1;
+    try {
+      return this.respond(await pending, exchange);
+    } catch (error) {
+      return this.respond(this.answerError(error, exchange), exchange);
+    } finally {
+      this.underWay -= 1;
+    }
   }
 
   private answerError(error: unknown, exchange: Exchange): RenderedAnswer {
@@ -145,9 +149,9 @@ export class Http {
     const headers: Record<string, string> = {
       "content-type": "application/json",
       "x-request-id": exchange.requestId,
-      ...answer.headers,
-      ...exchange.headers,
     };
+    if (answer.headers !== null) Object.assign(headers, answer.headers);
+    if (exchange.headers !== null) Object.assign(headers, exchange.headers);
     this.deps.cors.decorate(exchange.request, headers);
     if (answer.status !== 204) return new Response(answer.text, { status: answer.status, headers });
     delete headers["content-type"];
@@ -155,13 +159,30 @@ export class Http {
   }
 
   /** No key and an unknown path under /v1: 401; outside /v1: 404 (decisions, section 4). */
-  private unknownRoute(exchange: Exchange): Promise<RenderedAnswer> {
+  private unknownRoute(exchange: Exchange): RenderedAnswer {
     const { request } = exchange;
     const preflight = this.deps.cors.preflight(request);
-    if (preflight !== null) return Promise.resolve(preflight);
+    if (preflight !== null) return preflight;
     const path = pathOf(request.url);
     if (path === "/v1" || path.startsWith("/v1/")) this.deps.guard.authenticate(request);
     throw new ApiError("not_found", `There is no ${request.method} ${shorten(path)}.`);
+  }
+}
+
+class OpenExchange implements Exchange {
+  readonly request: Request;
+  readonly requestId: string;
+  headers: Record<string, string> | null = null;
+  private readonly server: ListeningServer | null;
+
+  constructor(request: Request, requestId: string, server: ListeningServer | null) {
+    this.request = request;
+    this.requestId = requestId;
+    this.server = server;
+  }
+
+  socketAddress(): string | null {
+    return this.server?.requestIP(this.request)?.address ?? null;
   }
 }
 

@@ -7,16 +7,17 @@ import { compileValidator, type Validator } from "./validate.ts";
 export class InputChecks<P extends TObject, Q extends TObject, B extends TObject> {
   readonly params: Validator<P> | null;
   readonly body: Validator<B> | null;
+  /** Whether there is a query to read: building a request's URL is not free. */
+  readonly takesQuery: boolean;
   private readonly query: Validator<Q> | null;
   private readonly querySchema: Q | null;
-  private readonly emptyQuery: Record<string, unknown>;
 
   constructor(spec: RouteSpec<P, Q, B>) {
     this.params = spec.params === undefined ? null : compileValidator(spec.params);
     this.body = spec.body === undefined ? null : compileValidator(spec.body);
     this.query = spec.query === undefined ? null : compileValidator(spec.query);
     this.querySchema = spec.query ?? null;
-    this.emptyQuery = spec.query === undefined ? {} : withDefaults({}, spec.query);
+    this.takesQuery = spec.query !== undefined;
   }
 
   /**
@@ -24,7 +25,7 @@ export class InputChecks<P extends TObject, Q extends TObject, B extends TObject
    * @throws ApiError `validation_error`
    */
   readQuery(url: string): Record<string, unknown> {
-    if (this.query === null || this.querySchema === null) return this.emptyQuery;
+    if (this.query === null || this.querySchema === null) return {};
     const mark = url.indexOf("?");
     const given = mark < 0 ? {} : readParameters(url.slice(mark + 1), this.querySchema);
     return this.query(withDefaults(given, this.querySchema));

@@ -19,6 +19,7 @@ export interface KeyedDeps extends HttpDeps {
 }
 
 const NO_BYTES = new Uint8Array(0);
+const NOTHING: Readonly<Record<string, unknown>> = {};
 
 /** An endpoint that requires a key. Its gates stand in the order of decisions, section 4: 401, 403, 429, 400, then the work. */
 export class KeyedEndpoint<P extends TObject, Q extends TObject, B extends TObject> implements Endpoint {
@@ -38,15 +39,25 @@ export class KeyedEndpoint<P extends TObject, Q extends TObject, B extends TObje
     this.checks = new InputChecks(spec);
   }
 
-  async answer(exchange: Exchange, params: Record<string, string>): Promise<RenderedAnswer> {
+  answer(exchange: Exchange, params: Record<string, string>): RenderedAnswer | Promise<RenderedAnswer> {
     const { request } = exchange;
     const caller = this.deps.guard.authenticate(request);
-    const key = this.honoursIdempotencyKey ? request.headers.get("idempotency-key") : null;
-    if (key !== null) return this.answerOnce(exchange, params, caller);
+    if (this.honoursIdempotencyKey && request.headers.get("idempotency-key") !== null) {
+      return this.answerOnce(exchange, params, caller);
+    }
     this.deps.guard.authorize(caller, this.operation);
     this.takeToken(exchange, caller);
-    const text = this.checks.body === null ? "" : decodeBody(await readBody(request));
-    return this.work(exchange, params, this.performer(exchange, caller, null), text);
+    const performer = this.performer(exchange, caller, null);
+    if (this.checks.body === null) return this.work(request, params, performer, "");
+    return this.workOnBody(request, params, performer);
+  }
+
+  private async workOnBody(
+    request: Request,
+    params: Record<string, string>,
+    performer: OnePerformer,
+  ): Promise<RenderedAnswer> {
+    return this.work(request, params, performer, decodeBody(await readBody(request)));
   }
 
   /** The same under an `Idempotency-Key`: refusals are stored as well, so that a repeat reads what the first one read. */
@@ -65,7 +76,7 @@ export class KeyedEndpoint<P extends TObject, Q extends TObject, B extends TObje
     const performer = this.performer(exchange, caller, idempotency);
     try {
       if (forbidden !== null) throw forbidden;
-      const answer = await this.work(exchange, params, performer, decodeBody(bytes));
+      const answer = await this.work(request, params, performer, decodeBody(bytes));
       // An endpoint that changes nothing has no unit of work of its own to store its answer in.
       if (!performer.started) await this.deps.performing.storeAnswer(performer, answer);
       return answer;
@@ -108,23 +119,25 @@ export class KeyedEndpoint<P extends TObject, Q extends TObject, B extends TObje
     return { operation: this.spec.operation, caller, requestId, status, idempotency, started: false };
   }
 
-  private async work(
-    exchange: Exchange,
+  private work(
+    request: Request,
     params: Record<string, string>,
     performer: OnePerformer,
     bodyText: string,
-  ): Promise<RenderedAnswer> {
-    const { request } = exchange;
+  ): RenderedAnswer | Promise<RenderedAnswer> {
+    const { checks } = this;
     const call = new KeyedCall<Static<P>, Static<Q>, Static<B>>(
       this.deps,
       performer,
       request,
-      (this.checks.params?.(params) ?? params) as Static<P>,
-      this.checks.readQuery(request.url) as Static<Q>,
-      (this.checks.body === null ? {} : this.checks.body(parseObject(bodyText))) as Static<B>,
+      (checks.params === null ? params : checks.params(params)) as Static<P>,
+      (checks.takesQuery ? checks.readQuery(request.url) : NOTHING) as Static<Q>,
+      (checks.body === null ? NOTHING : checks.body(parseObject(bodyText))) as Static<B>,
       bodyText,
     );
-    return renderResult(await this.handler(call), performer.status);
+    const result = this.handler(call);
+    if (!(result instanceof Promise)) return renderResult(result, performer.status);
+    return result.then((body) => renderResult(body, performer.status));
   }
 }
 

@@ -26,7 +26,7 @@ export class PublicEndpoint<P extends TObject, Q extends TObject, B extends TObj
     this.spec.admit?.(clientAddress);
     const result = await this.handler({
       params: (this.checks.params?.(params) ?? params) as Static<P>,
-      query: this.checks.readQuery(request.url) as Static<Q>,
+      query: (this.checks.takesQuery ? this.checks.readQuery(request.url) : {}) as Static<Q>,
       body: await this.readBody(request),
       requestId: exchange.requestId,
       receivedAt: this.deps.clock.now(),

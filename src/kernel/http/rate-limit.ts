@@ -16,8 +16,15 @@ export interface RateVerdict {
   readonly retryAfterSeconds: number;
 }
 
+/**
+ * One token, in the unit that buckets count in. A millisecond adds the tier's figure per minute, a whole number:
+ * so a token is there in the very millisecond that `Retry-After` announced, which fractions would miss by a hair.
+ */
+const TOKEN = 60_000;
+
 interface Bucket {
-  tokens: number;
+  /** Tokens, times {@link TOKEN}. */
+  level: number;
   filledAt: number;
 }
 
@@ -40,11 +47,11 @@ export class RateLimiter {
     const now = this.clock.now();
     const bucket = this.bucketOf(key, capacity, now);
     // A wall clock that was set back gives nothing, and takes nothing.
-    const gained = (Math.max(0, now - bucket.filledAt) * perMinute) / 60_000;
-    bucket.tokens = Math.min(capacity, bucket.tokens + gained);
+    const gained = Math.max(0, now - bucket.filledAt) * perMinute;
+    bucket.level = Math.min(capacity * TOKEN, bucket.level + gained);
     bucket.filledAt = now;
-    const allowed = bucket.tokens >= 1;
-    if (allowed) bucket.tokens -= 1;
+    const allowed = bucket.level >= TOKEN;
+    if (allowed) bucket.level -= TOKEN;
     return verdict(bucket, allowed, capacity, perMinute, now);
   }
 
@@ -57,7 +64,7 @@ export class RateLimiter {
     const known = this.buckets.get(key);
     if (known !== undefined) return known;
     if (this.buckets.size >= this.bucketsMax) this.sweep(now);
-    const fresh = { tokens: capacity, filledAt: now };
+    const fresh = { level: capacity * TOKEN, filledAt: now };
     this.buckets.set(key, fresh);
     return fresh;
   }
@@ -81,13 +88,12 @@ function verdict(
   perMinute: number,
   now: number,
 ): RateVerdict {
-  const millisecondsPerToken = 60_000 / perMinute;
-  const untilFullMs = (capacity - bucket.tokens) * millisecondsPerToken;
-  const untilOneMs = Math.max(0, 1 - bucket.tokens) * millisecondsPerToken;
+  const untilFullMs = (capacity * TOKEN - bucket.level) / perMinute;
+  const untilOneMs = Math.max(0, TOKEN - bucket.level) / perMinute;
   return {
     allowed,
     limit: capacity,
-    remaining: Math.floor(bucket.tokens),
+    remaining: Math.floor(bucket.level / TOKEN),
     resetAt: Math.ceil((now + untilFullMs) / 1000),
     retryAfterSeconds: allowed ? 0 : Math.max(1, Math.ceil(untilOneMs / 1000)),
   };

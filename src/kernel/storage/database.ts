@@ -29,6 +29,7 @@ const PAGE_CACHE_KIB = 16 * 1024;
 /** One connection to the database file, with the pragmas that the whole design rests on. */
 export class Database {
   private readonly connection: SqliteDatabase;
+  private readonly statements: { finalize(): void }[] = [];
   readonly path: string;
 
   constructor(path: string, durability: Durability) {
@@ -46,7 +47,7 @@ export class Database {
 
   /** Prepares a question once, for the life of the connection. */
   query<Row, Params extends SqlValue[] = []>(sql: string): Query<Row, Params> {
-    const statement = this.connection.prepare<Row, SqlValue[]>(sql);
+    const statement = this.prepare<Row>(sql);
     return {
       get: (...params) => statement.get(...params),
       all: (...params) => statement.all(...params),
@@ -55,7 +56,7 @@ export class Database {
 
   /** Prepares a change once, for the life of the connection. */
   command<Params extends SqlValue[] = []>(sql: string): Command<Params> {
-    const statement = this.connection.prepare<unknown, SqlValue[]>(sql);
+    const statement = this.prepare(sql);
     return {
       run: (tx, ...params) => {
         tx.willWrite();
@@ -71,7 +72,7 @@ export class Database {
 
   /** A statement without parameters, prepared: the writer's BEGIN, COMMIT and savepoints. */
   control(sql: string): () => void {
-    const statement = this.connection.prepare(sql);
+    const statement = this.prepare(sql);
     return () => {
       statement.run();
     };
@@ -82,12 +83,25 @@ export class Database {
     return this.connection.inTransaction;
   }
 
-  /** Moves the whole WAL into the file and closes the connection. */
+  /** Moves the whole WAL into the file, where there is room for it, and closes the connection. */
   close(): void {
-    this.connection.run("PRAGMA wal_checkpoint(TRUNCATE)");
-    // Without this, the -wal and -shm files of an orderly end stay behind on some systems.
+    try {
+      this.connection.run("PRAGMA wal_checkpoint(TRUNCATE)");
+    } catch (error) {
+      // On a full disk the WAL stays: what it holds is durable, and the next start reads it.
+      if (!isStorageFailure(error)) throw error;
+    }
+    // A connection with statements outlives its closing, and so would the -wal and -shm files.
+    for (const statement of this.statements) statement.finalize();
+    // Without this, they stay behind on some systems.
     this.connection.fileControl(constants.SQLITE_FCNTL_PERSIST_WAL, 0);
     this.connection.close(false);
+  }
+
+  private prepare<Row>(sql: string) {
+    const statement = this.connection.prepare<Row, SqlValue[]>(sql);
+    this.statements.push(statement);
+    return statement;
   }
 }
 

@@ -1,5 +1,6 @@
-import { Database as SqliteDatabase } from "bun:sqlite";
+import { constants, Database as SqliteDatabase } from "bun:sqlite";
 import { existsSync } from "node:fs";
+import { pathToFileURL } from "node:url";
 import { errorText, StartupError } from "../errors.ts";
 import type { Database } from "./database.ts";
 
@@ -13,18 +14,20 @@ export interface Migration {
 export const APPLICATION_ID = 0x39464c44;
 
 /**
- * Looks at an existing file without changing a byte of it.
+ * Looks at an existing file without changing a byte of it, and without leaving files beside it.
  *
  * @throws StartupError when it is not a Ninefold database, or was written by a newer version.
  */
 export function inspectDatabase(path: string, migrations: readonly Migration[]): void {
   if (!existsSync(path)) return;
   try {
-    const db = new SqliteDatabase(path, { readonly: true });
+    const db = openUntouched(path);
     try {
       const version = numberOf(db.query("PRAGMA user_version").get());
       const application = numberOf(db.query("PRAGMA application_id").get());
-      const fresh = version === 0 && application === 0;
+      // Most programs mark their files with neither number: without tables alone is a file nobody's.
+      const tables = numberOf(db.query("SELECT count(*) FROM sqlite_master").get());
+      const fresh = version === 0 && application === 0 && tables === 0;
       if (!fresh && application !== APPLICATION_ID)
         throw new StartupError(`${path} is not a Ninefold database.`);
       if (version > migrations.length) {
@@ -40,6 +43,16 @@ export function inspectDatabase(path: string, migrations: readonly Migration[]):
     if (error instanceof StartupError) throw error;
     throw new StartupError(`${path} cannot be read as a database (${errorText(error)}).`);
   }
+}
+
+/**
+ * Opens a file for reading. To read a file in WAL mode, SQLite makes a WAL beside it where there is none; so such
+ * a file is opened as one that nobody changes, which it is. Where there is a WAL, its content counts.
+ */
+function openUntouched(path: string): SqliteDatabase {
+  if (existsSync(`${path}-wal`)) return new SqliteDatabase(path, { readonly: true });
+  const address = `${pathToFileURL(path).href}?immutable=1`;
+  return new SqliteDatabase(address, constants.SQLITE_OPEN_READONLY | constants.SQLITE_OPEN_URI);
 }
 
 /** Brings the schema up to date, each step in a transaction of its own. Returns the names of the steps taken. */

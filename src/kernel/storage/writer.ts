@@ -2,6 +2,7 @@ import type { Clock } from "../clock.ts";
 import { ApiError, errorText } from "../errors.ts";
 import type { Logger } from "../log.ts";
 import { type Database, isStorageFailure } from "./database.ts";
+import { Gather } from "./gather.ts";
 import { type Savepoints, type Tx, UnitTx } from "./tx.ts";
 
 /** Units of work in one commit: bounds how long the event loop is held, and how much one failure takes along. */
@@ -31,7 +32,7 @@ interface Unit {
 }
 
 /**
- * Group commit. Units of work queued during one turn of the event loop run one after another in one
+ * Group commit. Units of work queued within a moment (see {@link Gather}) run one after another in one
  * transaction, and their promises settle after its COMMIT: many requests share one fsync, and nobody sees a
  * state that is not durable.
  *
@@ -50,6 +51,8 @@ export class Writer {
   private readonly savepoints: Savepoints;
   private readonly hooks: ((tx: Tx) => void)[] = [];
   private readonly observers: (() => void)[] = [];
+  private readonly gather = new Gather();
+  private gathering: (queued: number) => boolean = () => true;
   private queue: Unit[] = [];
   private scheduled = false;
   private closed = false;
@@ -118,7 +121,17 @@ export class Writer {
   private schedule(): void {
     if (this.scheduled) return;
     this.scheduled = true;
+    this.gathering = this.gather.begin();
+    this.nextTurn();
+  }
+
+  private nextTurn(): void {
     setImmediate(() => {
+      // Closed meanwhile: everything has been committed.
+      if (this.queue.length > 0 && !this.gathering(this.queue.length)) {
+        this.nextTurn();
+        return;
+      }
       this.scheduled = false;
       if (this.queue.length > 0) this.flush();
       if (this.queue.length > 0) this.schedule();
@@ -127,6 +140,7 @@ export class Writer {
 
   private flush(): void {
     const batch = this.takeBatch();
+    this.gather.end(batch.length);
     const now = this.clock.now();
     try {
       if (!this.runBatch(batch, now, null)) this.runBatch(batch, now, this.savepoints);

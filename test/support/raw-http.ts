@@ -1,0 +1,61 @@
+import { connect } from "node:net";
+import type { Answer } from "./client.ts";
+
+/** Longest wait for an answer: a server that says nothing for so long says nothing at all. */
+const ANSWER_TIMEOUT_MS = 5_000;
+
+/**
+ * Sends exact bytes on a connection of their own and reads one answer, for requests that no client library
+ * would write: targets that are not normalized, odd methods, bodies in pieces. Null when none came in time.
+ */
+export async function sendRaw(
+  url: string,
+  pieces: readonly (string | Uint8Array)[],
+  timeoutMs: number = ANSWER_TIMEOUT_MS,
+): Promise<Answer | null> {
+  const { hostname, port } = new URL(url);
+  const headOnly = String(pieces[0]).startsWith("HEAD ");
+  return new Promise((resolve) => {
+    let received = Buffer.alloc(0);
+    const socket = connect(Number(port), hostname);
+    const timer = setTimeout(() => finish(null), timeoutMs);
+    const finish = (answer: Answer | null): void => {
+      clearTimeout(timer);
+      socket.destroy();
+      resolve(answer);
+    };
+    socket.on("connect", () => {
+      for (const piece of pieces) socket.write(piece);
+    });
+    socket.on("data", (chunk) => {
+      received = Buffer.concat([received, chunk]);
+      const answer = readAnswer(received, headOnly);
+      if (answer !== null) finish(answer);
+    });
+    socket.on("error", () => finish(null));
+    socket.on("close", () => finish(null));
+  });
+}
+
+/** An answer, when all of it is there. The server always says how long its bodies are. */
+function readAnswer(bytes: Buffer, headOnly: boolean): Answer | null {
+  const end = bytes.indexOf("\r\n\r\n");
+  if (end < 0) return null;
+  const [statusLine = "", ...lines] = bytes.subarray(0, end).toString("latin1").split("\r\n");
+  const status = Number(statusLine.split(" ")[1]);
+  const headers = new Headers();
+  for (const line of lines)
+    headers.append(line.slice(0, line.indexOf(":")), line.slice(line.indexOf(":") + 1));
+  const length = headOnly || status === 204 ? 0 : Number(headers.get("content-length") ?? 0);
+  if (bytes.length < end + 4 + length) return null;
+  const text = bytes.subarray(end + 4, end + 4 + length).toString("utf8");
+  return { status, headers, text, body: parsed(text) };
+}
+
+function parsed(text: string): Record<string, unknown> {
+  try {
+    return JSON.parse(text) as Record<string, unknown>;
+  } catch {
+    return {};
+  }
+}

@@ -1,0 +1,140 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type Config, loadConfig } from "../../src/config.ts";
+import { ManualClock } from "../../src/kernel/clock.ts";
+import type { LogFields, Logger } from "../../src/kernel/log.ts";
+import { type Server, type ServerParts, startServer } from "../../src/server.ts";
+import { Client } from "./client.ts";
+
+/** A log line that a test can look at. */
+export interface LogLine {
+  readonly level: string;
+  readonly message: string;
+  readonly fields: LogFields;
+}
+
+/** What a test's server differs in from a plain one. */
+export interface TestServerOptions {
+  /** Flags of `ninefold serve`, such as `["--signup", "open"]`. */
+  readonly args?: readonly string[];
+  /** Environment of the configuration; the process's own is never read. */
+  readonly environment?: Readonly<Record<string, string>>;
+  /** Overrides of the resolved configuration. */
+  readonly config?: Partial<Config>;
+  /** Runs on a manual clock, at a fixed start. */
+  readonly manualClock?: boolean;
+  readonly parts?: ServerParts;
+}
+
+/** Where the manual clock of tests starts: 2026-03-10T12:00:00Z, far from the edges of a month. */
+export const TEST_START_MS = Date.UTC(2026, 2, 10, 12);
+
+/** A real server in this process, on a real socket and a folder of its own. */
+export class TestServer {
+  readonly folder = mkdtempSync(join(tmpdir(), "ninefold-test-"));
+  readonly logs: LogLine[] = [];
+  /** The operator's key. */
+  key = "";
+  server!: Server;
+  private readonly options: TestServerOptions;
+  private clockInUse: ManualClock | null = null;
+  private running = false;
+
+  constructor(options: TestServerOptions) {
+    this.options = options;
+  }
+
+  get url(): string {
+    return this.server.url;
+  }
+
+  /** The manual clock. */
+  get clock(): ManualClock {
+    if (this.clockInUse === null) throw new Error("start the server with manualClock: true");
+    return this.clockInUse;
+  }
+
+  /** A client with the operator's key. */
+  get operator(): Client {
+    return new Client(this.url, this.key);
+  }
+
+  /** A client with another key, or none. */
+  client(key: string | null): Client {
+    return new Client(this.url, key);
+  }
+
+  /** Makes an account and returns a client with its key. */
+  async account(terms: { tier?: string; balance?: number; email?: string } = {}): Promise<AccountClient> {
+    const email = terms.email ?? `user-${crypto.randomUUID()}@example.com`;
+    const body = {
+      email,
+      tier: terms.tier ?? "scale",
+      ...(terms.balance === undefined ? {} : { balance: terms.balance }),
+    };
+    const answer = await this.operator.post("/v1/admin/accounts", body);
+    if (answer.status !== 201) throw new Error(`no account: ${answer.text}`);
+    return new AccountClient(this.url, String(answer.body["api_key"]), String(answer.body["user_id"]), email);
+  }
+
+  async start(): Promise<this> {
+    const config = loadConfig(
+      ["--port", "0", "--data", this.folder, ...(this.options.args ?? [])],
+      this.options.environment ?? {},
+    );
+    if (this.options.manualClock === true) this.clockInUse ??= new ManualClock(TEST_START_MS);
+    this.server = await startServer(
+      this.folder,
+      { ...config, ...this.options.config },
+      {
+        log: this.logger(),
+        ...(this.clockInUse === null ? {} : { clock: this.clockInUse }),
+        ...this.options.parts,
+      },
+    );
+    this.running = true;
+    if (this.server.operator !== null) this.key = this.server.operator.key;
+    return this;
+  }
+
+  /** Stops in order and starts anew on the same folder. */
+  async restart(): Promise<void> {
+    await this.server.stop();
+    this.running = false;
+    await this.start();
+  }
+
+  /** Stops and removes the folder. */
+  async stop(): Promise<void> {
+    if (this.running) await this.server.stop();
+    this.running = false;
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+
+  private logger(): Logger {
+    const at =
+      (level: string) =>
+      (message: string, fields: LogFields = {}): void => {
+        this.logs.push({ level, message, fields });
+      };
+    return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
+  }
+}
+
+/** A client of an account that a test made. */
+export class AccountClient extends Client {
+  readonly userId: string;
+  readonly email: string;
+
+  constructor(url: string, key: string, userId: string, email: string) {
+    super(url, key);
+    this.userId = userId;
+    this.email = email;
+  }
+}
+
+/** Starts a server. Stop it in `afterAll` or `finally`. */
+export function startTestServer(options: TestServerOptions = {}): Promise<TestServer> {
+  return new TestServer(options).start();
+}
