@@ -108,7 +108,13 @@ export class FlagService {
     return this.flags.get(nameOf(projectRef, flagKey), () => {
       const row = this.store.find(projectRef, flagKey);
       if (row === null) return undefined;
-      return { idle: true, ref: row.ref, enabled: row.enabled !== 0, description: row.description };
+      return {
+        idle: true,
+        recent: false,
+        ref: row.ref,
+        enabled: row.enabled !== 0,
+        description: row.description,
+      };
     });
   }
 
@@ -136,7 +142,7 @@ export class FlagService {
     const ref = this.nextRef++;
     this.store.insert(tx, ref, projectRef, key, enabled, description);
     const name = nameOf(projectRef, key);
-    this.flags.insert(name, { idle: true, ref, enabled, description });
+    this.flags.insert(name, { idle: true, recent: false, ref, enabled, description });
     tx.onRollback(() => this.flags.drop(name));
     this.countBy(tx, projectRef, 1);
   }
@@ -155,7 +161,11 @@ export class FlagService {
   }
 
   private countOf(projectRef: number): FlagCount {
-    return this.counts.get(projectRef, () => ({ idle: true, value: this.store.count(projectRef) }));
+    return this.counts.get(projectRef, () => ({
+      idle: true,
+      recent: false,
+      value: this.store.count(projectRef),
+    }));
   }
 
   private countBy(tx: Tx, projectRef: number, change: number): void {

@@ -22,6 +22,7 @@ interface Scopes {
 /** A key in memory: what verifying it and calling with it takes. */
 export class ActiveKey implements Actor, UsedKey, KeyValidity {
   readonly idle = true;
+  recent = false;
   readonly ref: number;
   readonly id: string;
   readonly accountRef: number;
@@ -130,7 +131,7 @@ export class KeyRegistry implements Authenticator {
 
   /** The same for keys in memory alone: null also for one that would have to be read. */
   authenticateActive(digest: string): Caller | null {
-    return this.callerOf(this.active.peek(digest));
+    return this.callerOf(this.active.get(digest, () => undefined));
   }
 
   /** Changes a key in memory within the unit of work that changes its row. */

@@ -18,6 +18,7 @@ class LastActivity implements Actor {
   at: number | null;
   writtenAt = Number.NEGATIVE_INFINITY;
   waiting = false;
+  recent = false;
 
   constructor(ref: number, at: number | null) {
     this.ref = ref;

@@ -66,7 +66,7 @@ export class Overviews {
     }
     const view = this.count(project);
     this.kept.drop(project.ref);
-    this.kept.insert(project.ref, { idle: true, view, countedAt: now });
+    this.kept.insert(project.ref, { idle: true, recent: false, view, countedAt: now });
     return view;
   }
 

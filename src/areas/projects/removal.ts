@@ -53,7 +53,7 @@ export class ProjectRemoval {
   private async run(projectRef: number, dueAt: number): Promise<JobOutcome> {
     for (const kind of this.resources) {
       for (;;) {
-        if (this.stopping) return { retryAt: dueAt };
+        if (this.stopping) return { retryAt: dueAt, attempt: 0 };
         const startedAt = monotonicMs();
         const removed = await this.writer.submit((tx) => kind.removeRows(tx, projectRef, REMOVAL_SLICE_ROWS));
         if (removed < REMOVAL_SLICE_ROWS) break;
