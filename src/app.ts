@@ -1,4 +1,5 @@
 import { createAccounts } from "./areas/accounts/index.ts";
+import { createLocks } from "./areas/locks/index.ts";
 import { createMeter } from "./areas/meter/index.ts";
 import { createProjects } from "./areas/projects/index.ts";
 import type { Config } from "./config.ts";
@@ -39,6 +40,7 @@ export function createApp(kernel: Kernel, config: Config, testClock: ManualClock
     { projects, outbox },
   );
   const meter = createMeter(kernel, { own: accounts.ownBalance });
+  const locks = createLocks(kernel);
 
   const answers = new IdempotencyStore(db, vault);
   answers.registerPurge(scheduler, writer);
@@ -55,6 +57,7 @@ export function createApp(kernel: Kernel, config: Config, testClock: ManualClock
   systemRoutes(http); //         /v1/ping, /openapi.json
   accounts.declareRoutes(http); // /v1/signup, /v1/admin, /v1/keys/rotate
   meter.declareRoutes(http); //   /v1/meter
+  locks.declareRoutes(http); //   /v1/latch
   http.seal();
 
   return {
@@ -63,6 +66,7 @@ export function createApp(kernel: Kernel, config: Config, testClock: ManualClock
     start: () => scheduler.start(),
     finish: async () => {
       await scheduler.stop();
+      locks.finish();
       await meter.finish();
     },
   };

@@ -40,6 +40,17 @@ export function realDelay(delayMs: number): Promise<void> {
   });
 }
 
+/**
+ * Resolves when the event loop has looked at the network once more: what had arrived by now, such as the end of a
+ * connection, is known then.
+ */
+export function nextNetworkTurn(): Promise<void> {
+  // The first turn may be the rest of this one; only between the first and the second is the network polled for sure.
+  return new Promise((resolve) => {
+    setImmediate(() => setImmediate(resolve));
+  });
+}
+
 /** One heap of timers on one setTimeout. */
 class Alarm {
   private readonly heap = new TimerHeap();

@@ -71,6 +71,10 @@ export const OPERATIONS = {
   "meter.refill": /*         */ operation("meter:write", /*  */ 1),
   "meter.reset": /*          */ operation("meter:write", /*  */ 1),
 
+  "latch.acquire": /*        */ operation("latch:write", /*  */ 0, { idempotent: false }),
+  "latch.release": /*        */ operation("latch:write", /*  */ 0),
+  "latch.status": /*         */ operation("latch:read", /*   */ 0),
+
   "keys.platform.rotate": /* */ operation("keys:write", /*   */ 1, { accountOnly: true, secret: true }),
 } as const satisfies Record<string, Operation>;
 
