@@ -152,6 +152,14 @@ describe("when a commit fails", () => {
     expect((await bench.locks.wait(second)).lease.fencingToken).toBeGreaterThan(next.lease.fencingToken);
   });
 
+  test("a release of a lock that nobody waits for was none", async () => {
+    const held = await bench.granted();
+    await bench.failingly(() => bench.release(held));
+    expect(bench.locks.status(PROJECT, "k")).toEqual({ locked: true, queue_depth: 0, ttl_remaining: 10_000 });
+    await bench.clock.advance(10_000);
+    expect(bench.locks.status(PROJECT, "k").locked).toBe(false);
+  });
+
   test("a request does not stand in the queue", async () => {
     await bench.granted();
     await bench.failingly(() => bench.ask());
@@ -257,6 +265,16 @@ describe("a client that is gone", () => {
     expect(bench.depth()).toBe(0);
   });
 
+  test("before the unit of work that would grant it is passed over, also if nothing has told so yet", async () => {
+    const held = await bench.granted();
+    const signal = { aborted: false, addEventListener: () => {}, removeEventListener: () => {} };
+    await bench.waiting({ signal: signal as unknown as AbortSignal });
+    const next = await bench.waiting();
+    signal.aborted = true;
+    await bench.release(held);
+    expect((await bench.locks.wait(next)).lease.fencingToken).toBe(held.lease.fencingToken + 1);
+  });
+
   test("after the grant was committed for it: the lock passes on to the next", async () => {
     const held = await bench.granted();
     const leaving = new AbortController();
@@ -288,6 +306,16 @@ describe("a client that is gone", () => {
     expect(bench.locks.status(PROJECT, "k")).toMatchObject({ locked: true, queue_depth: 1 });
     expect(next.alive).toBe(true);
   });
+});
+
+test("once the server stops, those who wait and those who would are refused; a free lock is still granted", async () => {
+  await bench.granted();
+  const waiter = await bench.waiting();
+  bench.locks.refuseWaiters();
+  await expect(bench.locks.wait(waiter)).rejects.toMatchObject({ code: "service_unavailable" });
+  await expect(bench.ask()).rejects.toMatchObject({ code: "service_unavailable" });
+  expect(bench.depth()).toBe(0);
+  expect((await bench.granted({ key: "free" })).reentrant).toBe(false);
 });
 
 test("leases that end together end in slices, each at its turn", async () => {
