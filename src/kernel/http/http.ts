@@ -25,7 +25,12 @@ const DRAIN_POLL_MS = 10;
 export class Http {
   /** Every endpoint, in the order of declaration. */
   readonly routes: DeclaredRoute[] = [];
-  readonly app = new Elysia({ name: "ninefold", normalize: false });
+  readonly app = new Elysia({
+    name: "ninefold",
+    normalize: false,
+    strictPath: true,
+    handler: { standardHostname: false },
+  });
   private readonly deps: HttpDeps;
   private readonly keyed: KeyedDeps;
   private readonly stopping = new AbortController();
