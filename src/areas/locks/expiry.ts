@@ -1,5 +1,6 @@
-import type { Clock } from "../../kernel/clock.ts";
+import type { Cancel, Clock } from "../../kernel/clock.ts";
 import { errorText } from "../../kernel/errors.ts";
+import { TimerHeap } from "../../kernel/heap.ts";
 import type { Logger } from "../../kernel/log.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import type { Writer } from "../../kernel/storage/writer.ts";
@@ -20,13 +21,19 @@ interface Due {
   readonly lease: Lease;
 }
 
-/** Ends leases at their time, on the monotonic clock: a wall clock that is set does not shorten anyone's lease. */
+/**
+ * Ends leases at their time, on the monotonic clock: a wall clock that is set does not shorten anyone's lease. One
+ * timer stands at the end of the earliest; a timer for each would weigh more than the locks themselves.
+ */
 export class Expiry {
   private readonly clock: Clock;
   private readonly writer: Writer;
   private readonly log: Logger;
   /** Frees a lock, or gives it to the next waiter. */
   private readonly end: (tx: Tx, lock: Lock) => void;
+  private readonly ends = new TimerHeap<Lock>();
+  private armedFor = Number.POSITIVE_INFINITY;
+  private cancelTimer: Cancel = () => {};
   private due: Due[] = [];
   private running = false;
   private stopped = false;
@@ -43,26 +50,38 @@ export class Expiry {
     this.end = deps.end;
   }
 
-  /** Brings a lock's timer in line with its lease: none, a new one, or another. */
+  /** Notes a lock's lease, in the place of the one that it had: none, a new one, or another. */
   watch(lock: Lock): void {
-    lock.cancelExpiry?.();
-    const lease = lock.lease;
-    lock.cancelExpiry =
-      lease === null || this.stopped
-        ? null
-        : this.clock.after(lease.lastsMs, () => this.fellDue(lock, lease));
+    if (lock.expiry !== null) this.ends.cancel(lock.expiry);
+    lock.expiry = null;
+    if (lock.lease === null || this.stopped) return;
+    lock.expiry = this.ends.push(this.clock.monotonic() + lock.lease.lastsMs, lock);
+    if (lock.expiry.due < this.armedFor) this.arm();
   }
 
   /** Ends no lease any more. For the end of the process: what is held stays in the file. */
-  stop(locks: Iterable<Lock>): void {
+  stop(): void {
     this.stopped = true;
     this.due = [];
-    for (const lock of locks) this.watch(lock);
+    this.cancelTimer();
   }
 
-  private fellDue(lock: Lock, lease: Lease): void {
-    this.due.push({ lock, lease });
-    if (!this.running) this.clock.track(this.run());
+  private arm(): void {
+    this.cancelTimer();
+    const due = this.ends.earliest();
+    this.armedFor = due ?? Number.POSITIVE_INFINITY;
+    if (due === undefined) return;
+    this.cancelTimer = this.clock.after(Math.max(0, due - this.clock.monotonic()), () => this.fire());
+  }
+
+  private fire(): void {
+    const now = this.clock.monotonic();
+    for (let lock = this.ends.takeDue(now); lock !== undefined; lock = this.ends.takeDue(now)) {
+      lock.expiry = null;
+      if (lock.lease !== null) this.due.push({ lock, lease: lock.lease });
+    }
+    this.arm();
+    if (this.due.length > 0 && !this.running) this.clock.track(this.run());
   }
 
   private async run(): Promise<void> {

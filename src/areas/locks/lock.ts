@@ -1,4 +1,4 @@
-import type { Cancel } from "../../kernel/clock.ts";
+import type { HeapEntry } from "../../kernel/heap.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import type { Lease } from "./domain.ts";
 import { WaitQueue } from "./queue.ts";
@@ -9,7 +9,8 @@ export class Lock {
   readonly key: string;
   /** Null before the first grant within its unit of work, and once it is free and out of the table. */
   lease: Lease | null = null;
-  cancelExpiry: Cancel | null = null;
+  /** Where its lease stands among those that end. */
+  expiry: HeapEntry<Lock> | null = null;
   private waiters: WaitQueue | null = null;
 
   constructor(projectRef: number, key: string) {

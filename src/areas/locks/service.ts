@@ -135,7 +135,7 @@ export class LockService {
 
   /** Ends no lease any more: for the end of the process. */
   finish(): void {
-    this.expiry.stop(this.table.all());
+    this.expiry.stop();
   }
 
   /** Takes up the locks that are held, each for what is left of its time. Those that expired meanwhile are free. */
@@ -221,7 +221,7 @@ export class LockService {
     this.table.drop(tx, lock);
   }
 
-  /** Sets a lock's lease, and its timer once that is durable. */
+  /** Sets a lock's lease; its end is timed once that is durable. */
   private lend(tx: Tx, lock: Lock, lease: Lease | null): void {
     const before = lock.lease;
     lock.lease = lease;
