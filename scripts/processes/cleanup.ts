@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { killChildren } from "./children.ts";
 
 type Task = () => Promise<unknown> | unknown;
 
@@ -10,13 +11,17 @@ type Task = () => Promise<unknown> | unknown;
  */
 export class Cleanup {
   private tasks: Task[] = [];
-  private interrupted = false;
+  /** Whether a signal has come: what fails from then on fails for that. */
+  interrupted = false;
+  private ending: Promise<void> | null = null;
 
   constructor() {
     for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
       process.on(signal, () => {
         if (this.interrupted) return;
         this.interrupted = true;
+        // First of all, so that nothing writes into the folders that are being removed.
+        killChildren();
         void this.run().finally(() => process.exit(130));
       });
     }
@@ -34,7 +39,13 @@ export class Cleanup {
   }
 
   /** Does what was noted, newest first. A task that fails does not keep the others from running. */
-  async run(): Promise<void> {
+  run(): Promise<void> {
+    // An interrupt also ends what the script was doing, which comes here by its own way: both wait for one clean-up.
+    this.ending ??= this.runTasks();
+    return this.ending;
+  }
+
+  private async runTasks(): Promise<void> {
     for (let task = this.tasks.pop(); task !== undefined; task = this.tasks.pop()) {
       try {
         await task();

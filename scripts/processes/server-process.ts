@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { endsWithUs } from "./children.ts";
 
 /** How to run Ninefold: the program and its first arguments. */
 export type Command = readonly string[];
@@ -123,8 +124,7 @@ export function spawnServer(launch: Launch): SpawnedServer {
     stdout: "pipe",
     stderr: "pipe",
   });
-  running.add(child);
-  void child.exited.then(() => running.delete(child));
+  endsWithUs(child);
   let log = "";
   void collect(child.stderr, (text) => {
     // The end of a log tells more than its beginning; the bound keeps a chatty server from filling memory.
@@ -132,12 +132,6 @@ export function spawnServer(launch: Launch): SpawnedServer {
   });
   return { process: child, log: () => log };
 }
-
-/** Whatever way this process ends, no server stays behind. */
-const running = new Set<Bun.Subprocess>();
-process.on("exit", () => {
-  for (const child of running) child.kill("SIGKILL");
-});
 
 const LOG_CHARACTERS_MAX = 1_000_000;
 

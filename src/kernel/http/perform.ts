@@ -92,22 +92,25 @@ export class Performing {
   ): Promise<{ value: C; release: () => void }> {
     const { idempotency, caller } = performer;
     let release = () => {};
+    let claimed: C | KeptFailure;
     try {
-      const claimed = await this.writer.submit<C | KeptFailure>(((tx: Tx) => {
+      claimed = await this.writer.submit<C | KeptFailure>(((tx: Tx) => {
         if (idempotency !== null) this.answers.check(tx, caller, idempotency);
         const value = this.chargeAndWork(tx, performer, take);
-        if (idempotency !== null) {
+        // A refusal that keeps the charge is stored with it: a crash in between would charge the repeat again.
+        if (value instanceof KeptFailure) this.remember(tx, performer, value);
+        else if (idempotency !== null) {
           release = this.answers.hold(caller, idempotency);
           tx.onRollback(release);
         }
         return value;
       }) as never);
-      return { value: unwrap(claimed), release };
     } catch (error) {
       release();
       if (error instanceof ApiError) await this.storeRefusal(performer, error);
       throw error;
     }
+    return { value: unwrap(claimed), release };
   }
 
   /** Stores the answer of a request that was refused before its work, so that a repeat gets the same. */

@@ -40,12 +40,21 @@ export interface JobKind {
   run(job: Job): Promise<JobOutcome>;
 }
 
+interface RegisteredKind {
+  readonly kind: JobKind;
+  /** Ids of the jobs under way. */
+  readonly running: Set<number>;
+}
+
 /** Wait before a job whose handler threw is tried again: doubled each time, up to the second figure. */
 const DEFECT_RETRY_MS = 1_000;
 const DEFECT_RETRY_MAX_MS = 60 * 60 * 1000;
 
 /** Wait before an outcome that could not be committed (a full disk) is handed in again. Real time: it is the disk's. */
 const RECORD_RETRY_MS = 1_000;
+
+/** Wait before the table is read again after that has failed. */
+const READ_RETRY_MS = 1_000;
 
 /** How long the end of the process waits for jobs under way: one attempt over the network. */
 const STOP_GRACE_MS = 10_000;
@@ -59,7 +68,7 @@ export class Scheduler {
   private readonly writer: Writer;
   private readonly clock: Clock;
   private readonly log: Logger;
-  private readonly kinds = new Map<string, { readonly kind: JobKind; readonly running: Set<number> }>();
+  private readonly kinds = new Map<string, RegisteredKind>();
   private readonly work = new Set<Promise<void>>();
   private readonly calendar = new Map<string, string>();
   private cancelTimer: Cancel | null = null;
@@ -148,26 +157,33 @@ export class Scheduler {
   }
 
   private startDue(): void {
-    if (!this.started) return;
+    for (const [name, entry] of this.kinds) this.startDueOf(name, entry);
+  }
+
+  private startDueOf(name: string, entry: RegisteredKind): void {
+    const free = entry.kind.concurrency - entry.running.size;
+    if (!this.started || free <= 0) return;
     const now = this.clock.now();
-    for (const [name, { kind, running }] of this.kinds) {
-      const free = kind.concurrency - running.size;
-      if (free <= 0) continue;
+    try {
       // Jobs under way are still in the table: read so many more rows that a full hand can be left without them.
-      const rows = this.store.due(name, now, free + running.size).filter((row) => !running.has(row.id));
-      for (const row of rows.slice(0, free)) this.startJob(row, kind, running);
+      const rows = this.store.due(name, now, free + entry.running.size);
+      const waiting = rows.filter((row) => !entry.running.has(row.id));
+      for (const row of waiting.slice(0, free)) this.startJob(row, name, entry);
       const next = this.store.earliestAfter(name, now);
       if (next !== null) this.armAt(next);
+    } catch (error) {
+      this.log.error("due jobs could not be read", { kind: name, error: errorText(error) });
+      this.armAt(now + READ_RETRY_MS);
     }
   }
 
-  private startJob(row: JobRow, kind: JobKind, running: Set<number>): void {
-    running.add(row.id);
-    const work: Promise<void> = this.runJob(row, kind).finally(() => {
-      running.delete(row.id);
+  private startJob(row: JobRow, name: string, entry: RegisteredKind): void {
+    entry.running.add(row.id);
+    const work: Promise<void> = this.runJob(row, entry.kind).finally(() => {
+      entry.running.delete(row.id);
       this.work.delete(work);
       // A place is free: whatever is overdue takes it.
-      this.armAt(this.clock.now());
+      this.startDueOf(name, entry);
     });
     this.work.add(work);
     this.clock.track(work);

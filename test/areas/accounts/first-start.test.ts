@@ -25,7 +25,7 @@ describe("the first start", () => {
     const { body } = await server.operator.get("/v1/admin/accounts");
     expect(body.accounts).toEqual([
       {
-        user_id: operator?.userId,
+        user_id: operator.userId,
         email: "operator@localhost",
         tier: "unlimited",
         balance: 0,
@@ -34,8 +34,18 @@ describe("the first start", () => {
       },
     ] as never);
     await server.restart();
-    expect(server.server.operator).toBeNull();
+    expect(server.server.operator.key).toBeNull();
     expect((await server.operator.get("/v1/admin/accounts")).body.accounts).toHaveLength(1);
+  });
+
+  test("that ends before its key was told leaves the telling to the next one", async () => {
+    server = await startTestServer({ manualClock: true, untold: true });
+    const { operator } = server.server;
+    await server.restart();
+    expect(server.server.operator).toEqual(operator);
+    await server.server.app.operatorAnnounced();
+    await server.restart();
+    expect(server.server.operator).toEqual({ userId: operator.userId, key: null });
   });
 
   test("makes the database and the master key for this user alone", async () => {
@@ -47,7 +57,7 @@ describe("the first start", () => {
 
   test("takes the operator's key from outside instead of making one", async () => {
     server = await startTestServer({ manualClock: true, environment: { NINEFOLD_OPERATOR_KEY: GIVEN_KEY } });
-    expect(server.server.operator?.key).toBe(GIVEN_KEY);
+    expect(server.server.operator.key).toBeNull();
     expect((await server.client(GIVEN_KEY).get("/v1/admin/accounts")).status).toBe(200);
   });
 
@@ -64,7 +74,7 @@ describe("the first start", () => {
     await server.server.stop();
     const config = loadConfig(["--port", "0"], { NINEFOLD_OPERATOR_KEY: GIVEN_KEY });
     server.server = await startServer(server.folder, config);
-    expect(server.server.operator).toBeNull();
+    expect(server.server.operator.key).toBeNull();
     expectError(await server.client(GIVEN_KEY).get("/v1/admin/accounts"), "unauthorized");
     expect((await server.client(first).get("/v1/admin/accounts")).status).toBe(200);
   });
