@@ -3,7 +3,15 @@ import type { Http } from "../../kernel/http/http.ts";
 import type { Call } from "../../kernel/http/route.ts";
 import { DURATION_MS_DEFAULT } from "./domain.ts";
 import type { Granted } from "./lock.ts";
-import { AcquireBody, AcquiredLock, LockParams, LockStatus, ReleaseBody, ReleasedLock } from "./schema.ts";
+import {
+  AcquireBody,
+  AcquiredLock,
+  EXAMPLE_TOKEN,
+  LockParams,
+  LockStatus,
+  ReleaseBody,
+  ReleasedLock,
+} from "./schema.ts";
 import type { LockService } from "./service.ts";
 import { Waiter } from "./waiter.ts";
 
@@ -22,7 +30,7 @@ export function lockRoutes(http: Http, locks: LockService): void {
       body: AcquireBody,
       answers: { 200: AcquiredLock },
       errors: ["timeout", "service_unavailable"],
-      example: { ttl: 30_000, timeout: 5_000 },
+      example: { ttl: 30_000, timeout: 5_000, token: EXAMPLE_TOKEN },
     },
     (call) => acquire(locks, call),
   );
@@ -37,7 +45,7 @@ export function lockRoutes(http: Http, locks: LockService): void {
       body: ReleaseBody,
       answers: { 200: ReleasedLock },
       errors: ["not_found"],
-      example: { token: "6f1c2c1e-8a1b-4f0e-9c53-0d6a5c2f7f10" },
+      example: { token: EXAMPLE_TOKEN },
     },
     (call) =>
       call.perform((tx) => {

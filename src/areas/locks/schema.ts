@@ -1,6 +1,9 @@
 import { Type } from "@sinclair/typebox";
 import { DURATION_MS_DEFAULT, DURATION_MS_MAX, DURATION_MS_MIN } from "./domain.ts";
 
+/** A token, for examples that go together. */
+export const EXAMPLE_TOKEN = "6f1c2c1e-8a1b-4f0e-9c53-0d6a5c2f7f10";
+
 /** Path of a lock. */
 export const LockParams = Type.Object({
   key: Type.String({
@@ -32,14 +35,17 @@ export const AcquireBody = Type.Object({
       errorMessage: "must be a UUID",
       description:
         "Becomes the lock's token. With the token of the holder the answer comes at once, and the TTL starts anew.",
-      examples: ["6f1c2c1e-8a1b-4f0e-9c53-0d6a5c2f7f10"],
+      examples: [EXAMPLE_TOKEN],
     }),
   ),
 });
 
 /** Body of a release. */
 export const ReleaseBody = Type.Object({
-  token: Type.String({ errorMessage: "must be the token of the lock's holder, a string" }),
+  token: Type.String({
+    errorMessage: "must be the token of the lock's holder, a string",
+    examples: [EXAMPLE_TOKEN],
+  }),
 });
 
 /** A lock that was acquired. */

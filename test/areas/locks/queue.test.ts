@@ -4,17 +4,7 @@ import { WAITERS_PER_LOCK_MAX } from "../../../src/areas/locks/domain.ts";
 import { realDelay } from "../../../src/kernel/clock.ts";
 import { expectError } from "../../support/errors.ts";
 import { startTestServer, type TestServer } from "../../support/server.ts";
-import {
-  acquire,
-  begin,
-  depth,
-  type Held,
-  heldFrom,
-  type Pending,
-  queue,
-  release,
-  untilDepth,
-} from "./support.ts";
+import { acquire, depth, type Held, heldFrom, type Pending, queue, release, untilDepth } from "./support.ts";
 
 const TOKEN = "6f1c2c1e-8a1b-4f0e-9c53-0d6a5c2f7f10";
 
