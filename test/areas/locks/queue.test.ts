@@ -8,6 +8,9 @@ import { acquire, depth, type Held, heldFrom, type Pending, queue, release, unti
 
 const TOKEN = "6f1c2c1e-8a1b-4f0e-9c53-0d6a5c2f7f10";
 
+/** Far above what the longest test takes. */
+const TIMEOUT_MS = 20_000;
+
 let server: TestServer;
 beforeAll(async () => {
   server = await startTestServer({ manualClock: true });
@@ -180,26 +183,30 @@ test("the last of a wait of 900 s: granted a millisecond before its deadline, or
   }
 });
 
-test("a wait outlasts the server's idle time-out, and ends when the lock is free", async () => {
-  // Bun rounds idle time-outs up to four seconds.
-  const quick = await startTestServer({ parts: { idleTimeoutSeconds: 1 } });
-  try {
-    const client = quick.operator;
-    const held = await acquire(client, "idle", { ttl: 60_000 });
-    // Not by fetch, which would send the request again on another connection. Without a body: that is what Bun cuts.
-    const connection = await Connection.open(quick.url);
-    const headers = { authorization: `Bearer ${quick.key}` };
-    const waiting = connection.request({ method: "POST", path: "/v1/latch/idle/acquire", headers });
-    await untilDepth(client, "idle", 1);
-    await realDelay(6_000);
-    await release(client, "idle", held.token);
-    const answer = await waiting;
-    expect(JSON.parse(answer.text)).toMatchObject({
-      status: "acquired",
-      fencing_token: held.fencingToken + 1,
-    });
-    connection.close();
-  } finally {
-    await quick.stop();
-  }
-});
+test(
+  "a wait outlasts the server's idle time-out, and ends when the lock is free",
+  async () => {
+    // Bun rounds idle time-outs up to four seconds.
+    const quick = await startTestServer({ parts: { idleTimeoutSeconds: 1 } });
+    try {
+      const client = quick.operator;
+      const held = await acquire(client, "idle", { ttl: 60_000 });
+      // Not by fetch, which would send the request again on another connection. Without a body: that is what Bun cuts.
+      const connection = await Connection.open(quick.url);
+      const headers = { authorization: `Bearer ${quick.key}` };
+      const waiting = connection.request({ method: "POST", path: "/v1/latch/idle/acquire", headers });
+      await untilDepth(client, "idle", 1);
+      await realDelay(5_000);
+      await release(client, "idle", held.token);
+      const answer = await waiting;
+      expect(JSON.parse(answer.text)).toMatchObject({
+        status: "acquired",
+        fencing_token: held.fencingToken + 1,
+      });
+      connection.close();
+    } finally {
+      await quick.stop();
+    }
+  },
+  TIMEOUT_MS,
+);
