@@ -5,6 +5,7 @@ import projects from "./0003_projects.sql" with { type: "text" };
 import meters from "./0004_meters.sql" with { type: "text" };
 import keys from "./0005_keys.sql" with { type: "text" };
 import flags from "./0006_flags.sql" with { type: "text" };
+import locks from "./0007_locks.sql" with { type: "text" };
 
 /** Every step of the schema, in order. A step that has been released is never changed. */
 export const MIGRATIONS: readonly Migration[] = [
@@ -14,4 +15,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: "0004_meters", sql: meters },
   { name: "0005_keys", sql: keys },
   { name: "0006_flags", sql: flags },
+  { name: "0007_locks", sql: locks },
 ];

@@ -1,6 +1,7 @@
 import { createAccounts, type Operator } from "./areas/accounts/index.ts";
 import { createFlags } from "./areas/flags/index.ts";
 import { createKeys } from "./areas/keys/index.ts";
+import { createLocks } from "./areas/locks/index.ts";
 import { createMeter } from "./areas/meter/index.ts";
 import { createProjects, openProjectDirectory } from "./areas/projects/index.ts";
 import type { Config } from "./config.ts";
@@ -45,13 +46,14 @@ export function createApp(kernel: Kernel, config: Config, testClock: ManualClock
   const keys = createKeys(kernel, { accounts, projects: directory });
   const meter = createMeter(kernel, { own: accounts.ownBalance });
   const flags = createFlags(kernel);
+  const locks = createLocks(kernel);
   const projects = createProjects(kernel, directory, {
     accounts: {
       balance: (accountRef) => accounts.ownBalance.read(accountRef).balance,
       setDefaultProject: accounts.setDefaultProject,
     },
     // What is counted in a project's overview, and removed with the project.
-    resources: [meter.resources, keys.resources, flags.resources],
+    resources: [meter.resources, keys.resources, flags.resources, locks.resources],
   });
 
   const answers = new IdempotencyStore(db, vault);
@@ -72,6 +74,7 @@ export function createApp(kernel: Kernel, config: Config, testClock: ManualClock
   projects.declareRoutes(http); // /v1/projects
   keys.declareRoutes(http); //    /v1/keys, /v1/projects/{id}/keys
   flags.declareRoutes(http); //   /v1/gate
+  locks.declareRoutes(http); //   /v1/latch
   http.seal();
 
   return {
@@ -82,6 +85,7 @@ export function createApp(kernel: Kernel, config: Config, testClock: ManualClock
     finish: async () => {
       projects.stop();
       await scheduler.stop();
+      locks.finish();
       await meter.finish();
       await keys.finish();
       await projects.finish();

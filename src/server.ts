@@ -28,6 +28,8 @@ export interface ServerParts {
   readonly clock?: Clock;
   readonly ids?: Ids;
   readonly log?: Logger;
+  /** A shorter idle time-out of connections, for tests of what outlasts it. */
+  readonly idleTimeoutSeconds?: number;
 }
 
 /**
@@ -72,7 +74,11 @@ async function startLocked(folder: string, config: Config, parts: ServerParts): 
   try {
     const app = createApp(kernel, config, clock instanceof ManualClock ? clock : null);
     // Listening comes before the first account: a taken port leaves nothing behind that a later start would miss.
-    const listening = listen(app.http, config);
+    const { idleTimeoutSeconds } = parts;
+    const listening = listen(app.http, {
+      ...config,
+      ...(idleTimeoutSeconds === undefined ? {} : { idleTimeoutSeconds }),
+    });
     const operator = await app.operator(config.operatorKey);
     await app.start();
     return { url: listening.url, kernel, app, operator, stop: () => stop(kernel, app, listening) };

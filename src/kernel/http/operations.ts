@@ -104,6 +104,10 @@ export const OPERATIONS = {
   "gate.config": /*          */ operation("gate:read", /*    */ 1),
   "gate.evaluate": /*        */ operation("gate:read", /*    */ 1),
   "gate.delete": /*          */ operation("gate:write", /*   */ 0),
+
+  "latch.acquire": /*        */ operation("latch:write", /*  */ 0, { idempotent: false }),
+  "latch.release": /*        */ operation("latch:write", /*  */ 0),
+  "latch.status": /*         */ operation("latch:read", /*   */ 0),
 } as const satisfies Record<string, Operation>;
 
 /** The name of an operation: what the ledger, the metrics and the OpenAPI document call it. */
