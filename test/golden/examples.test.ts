@@ -12,6 +12,7 @@ const operations = readOperations();
 const BEFORE: Readonly<Record<string, readonly string[]>> = {
   "meter.deduct": ["meter.refill"],
   "latch.release": ["latch.acquire"],
+  "gate.evaluate": ["gate.save"],
 };
 
 let server: TestServer;

@@ -102,10 +102,13 @@ export class Performing {
     const { idempotency, caller } = performer;
     let release = () => {};
     let claimed: C | KeptFailure;
+    // A conflict over the key itself is not stored: the first request may yet end in something that is not kept.
+    let checked = false;
     try {
       claimed = await this.writer.submit<C | KeptFailure>(((tx: Tx) => {
         assertStillValid(caller);
         if (idempotency !== null) this.answers.check(tx, caller, idempotency);
+        checked = true;
         const value = this.chargeAndWork(tx, performer, take);
         // A refusal that keeps the charge is stored with it: a crash in between would charge the repeat again.
         if (value instanceof KeptFailure) this.remember(tx, performer, value);
@@ -117,7 +120,7 @@ export class Performing {
       }) as never);
     } catch (error) {
       release();
-      if (error instanceof ApiError) await this.storeRefusal(performer, error);
+      if (checked && error instanceof ApiError) await this.storeRefusal(performer, error);
       throw error;
     }
     return { value: unwrap(claimed), release };
