@@ -1,6 +1,7 @@
 import { createAccounts } from "./areas/accounts/index.ts";
 import { createMeter } from "./areas/meter/index.ts";
 import { createProjects } from "./areas/projects/index.ts";
+import { createRelay } from "./areas/relay/index.ts";
 import type { Config } from "./config.ts";
 import type { ManualClock } from "./kernel/clock.ts";
 import { createClientAddress } from "./kernel/http/addresses.ts";
@@ -13,6 +14,7 @@ import { systemRoutes } from "./kernel/http/system-routes.ts";
 import type { Kernel } from "./kernel/kernel.ts";
 import { createSmtpMailer } from "./kernel/mail/mailer.ts";
 import { createOutbox } from "./kernel/mail/outbox.ts";
+import { createOutbound, type OutboundSeams } from "./kernel/outbound/create.ts";
 
 /** The server, built and not yet listening. */
 export interface App {
@@ -26,11 +28,18 @@ export interface App {
 }
 
 /** Builds every area on the kernel and declares its endpoints. The composition root. */
-export function createApp(kernel: Kernel, config: Config, testClock: ManualClock | null): App {
+export function createApp(
+  kernel: Kernel,
+  config: Config,
+  testClock: ManualClock | null,
+  seams: OutboundSeams = {},
+): App {
   const { db, writer, clock, ids, log, vault, scheduler } = kernel;
   const { tiers, signup, rotationGraceMs } = config;
   const mailer = config.smtp === null ? null : createSmtpMailer(config.smtp.url, config.smtp.from);
   const outbox = createOutbox({ scheduler, vault, clock, ids, log, mailer });
+
+  const outbound = createOutbound(config.allowPrivateTargets, seams);
 
   const projects = createProjects({ db, ids });
   const accounts = createAccounts(
@@ -39,6 +48,7 @@ export function createApp(kernel: Kernel, config: Config, testClock: ManualClock
     { projects, outbox },
   );
   const meter = createMeter(kernel, { own: accounts.ownBalance });
+  const relay = createRelay(kernel, outbound, { keys: accounts });
 
   const answers = new IdempotencyStore(db, vault);
   answers.registerPurge(scheduler, writer);
@@ -55,6 +65,7 @@ export function createApp(kernel: Kernel, config: Config, testClock: ManualClock
   systemRoutes(http); //         /v1/ping, /openapi.json
   accounts.declareRoutes(http); // /v1/signup, /v1/admin, /v1/keys/rotate
   meter.declareRoutes(http); //   /v1/meter
+  relay.declareRoutes(http); //   /v1/relay
   http.seal();
 
   return {
@@ -63,6 +74,7 @@ export function createApp(kernel: Kernel, config: Config, testClock: ManualClock
     start: () => scheduler.start(),
     finish: async () => {
       await scheduler.stop();
+      outbound.close();
       await meter.finish();
     },
   };

@@ -71,6 +71,11 @@ export const OPERATIONS = {
   "meter.refill": /*         */ operation("meter:write", /*  */ 1),
   "meter.reset": /*          */ operation("meter:write", /*  */ 1),
 
+  "relay.schedule": /*       */ operation("relay:write", /*  */ 1),
+  "relay.list": /*           */ operation("relay:read", /*   */ 0),
+  "relay.read": /*           */ operation("relay:read", /*   */ 0),
+  "relay.cancel": /*         */ operation("relay:write", /*  */ 0),
+
   "keys.platform.rotate": /* */ operation("keys:write", /*   */ 1, { accountOnly: true, secret: true }),
 } as const satisfies Record<string, Operation>;
 
