@@ -4,6 +4,7 @@ import accounts from "./0002_accounts.sql" with { type: "text" };
 import projects from "./0003_projects.sql" with { type: "text" };
 import meters from "./0004_meters.sql" with { type: "text" };
 import relay from "./0008_relay.sql" with { type: "text" };
+import monitors from "./0009_monitors.sql" with { type: "text" };
 
 /** Every step of the schema, in order. A step that has been released is never changed. */
 export const MIGRATIONS: readonly Migration[] = [
@@ -12,4 +13,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: "0003_projects", sql: projects },
   { name: "0004_meters", sql: meters },
   { name: "0008_relay", sql: relay },
+  { name: "0009_monitors", sql: monitors },
 ];

@@ -1,5 +1,6 @@
 import { createAccounts } from "./areas/accounts/index.ts";
 import { createMeter } from "./areas/meter/index.ts";
+import { createMonitors } from "./areas/monitors/index.ts";
 import { createProjects } from "./areas/projects/index.ts";
 import { createRelay } from "./areas/relay/index.ts";
 import type { Config } from "./config.ts";
@@ -49,6 +50,7 @@ export function createApp(
   );
   const meter = createMeter(kernel, { own: accounts.ownBalance });
   const relay = createRelay(kernel, outbound, { keys: accounts });
+  const monitors = createMonitors(kernel, outbound, { owners: accounts, notifier: relay, outbox, tiers });
 
   const answers = new IdempotencyStore(db, vault);
   answers.registerPurge(scheduler, writer);
@@ -65,6 +67,7 @@ export function createApp(
   systemRoutes(http); //         /v1/ping, /openapi.json
   accounts.declareRoutes(http); // /v1/signup, /v1/admin, /v1/keys/rotate
   meter.declareRoutes(http); //   /v1/meter
+  monitors.declareRoutes(http); // /v1/pulse
   relay.declareRoutes(http); //   /v1/relay
   http.seal();
 

@@ -52,7 +52,7 @@ export class WebhookSink {
     const first = this.received.length;
     this.respond = (_, number) => {
       const answer = answers[Math.min(number - first, answers.length) - 1] ?? 200;
-      return answer instanceof Response ? answer.clone() : answer;
+      return answer instanceof Response ? (answer.clone() as Response) : answer;
     };
   }
 

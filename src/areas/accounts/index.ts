@@ -5,7 +5,7 @@ import type { Kernel } from "../../kernel/kernel.ts";
 import type { LedgerPageView } from "../../kernel/ledger-entry.ts";
 import type { Outbox } from "../../kernel/mail/outbox.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
-import type { Tiers } from "../../kernel/tiers.ts";
+import type { TierName, Tiers } from "../../kernel/tiers.ts";
 import { PlatformCredentials } from "./credentials.ts";
 import type { SignupMode } from "./domain.ts";
 import { registerMonthlyGrant } from "./jobs.ts";
@@ -33,6 +33,9 @@ export interface AccountsArea {
   readonly declareRoutes: (http: Http) => void;
   /** The account's newest platform key: deliveries are signed with it. */
   readonly signingKey: (accountRef: number) => string;
+  /** The e-mail address on an account. */
+  readonly emailOf: (accountRef: number) => string;
+  readonly tierOf: (accountRef: number) => TierName;
   /** Tells accounts that another project is the default one now. */
   readonly setDefaultProject: (tx: Tx, accountRef: number, project: CallerProject) => void;
   /**
@@ -86,6 +89,8 @@ export function createAccounts(
     ownBalance: ownBalanceOf(accounts, ledger),
     declareRoutes: (http) => accountRoutes(http, service, { signup, clock, testClock }),
     signingKey: (accountRef) => credentials.signingKey(accounts.get(accountRef)),
+    emailOf: (accountRef) => accounts.get(accountRef).email,
+    tierOf: (accountRef) => accounts.get(accountRef).tier,
     setDefaultProject: (tx, accountRef, project) => setDefaultProject(tx, accounts, accountRef, project),
     createOperator: async (givenKey) => {
       if (store.hasAccounts()) return null;

@@ -1,6 +1,7 @@
 import type { Clock } from "../../kernel/clock.ts";
 import type { Ids } from "../../kernel/ids.ts";
 import type { OutboundClient } from "../../kernel/outbound/client.ts";
+import { withDefaults } from "../../kernel/outbound/given-headers.ts";
 import type { OutboundOutcome } from "../../kernel/outbound/outcome.ts";
 import type { RequestHeaders } from "../../kernel/outbound/request-head.ts";
 import { notificationSignature, relaySignature } from "../../kernel/outbound/signing.ts";
@@ -8,7 +9,6 @@ import type { JobOutcome, Scheduler } from "../../kernel/scheduler/scheduler.ts"
 import type { Vault } from "../../kernel/secrets/vault.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { type AttemptResult, afterAttempt, type NextStep } from "./domain.ts";
-import { withDefaults } from "./headers.ts";
 import type { SigningKeys } from "./ports.ts";
 import type { RelayRequestRow, RelayStore } from "./store.ts";
 
@@ -25,7 +25,7 @@ const PER_SLOW_HOST = 4;
 const SLOW_TOTAL = CONCURRENCY / 2;
 
 /** Real time that a target has for an attempt. */
-export const ATTEMPT_TIMEOUT_MS = 15_000;
+const ATTEMPT_TIMEOUT_MS = 15_000;
 /** Bytes of an answer's body that are read: enough for a target that answers before it closes, and of no use otherwise. */
 const RESPONSE_BYTES_MAX = 64 * 1024;
 

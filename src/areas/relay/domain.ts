@@ -5,7 +5,7 @@ const SCHEDULED_RETRIES_MS: readonly number[] = [1_000, 5_000, 25_000];
 /** Waits before the retries of a monitor's notification. */
 const PULSE_RETRIES_MS: readonly number[] = [1_000, 5_000, 15_000];
 /** Part of a wait by which it may be shorter or longer, so that deliveries that failed together do not come back together. */
-export const RETRY_JITTER = 0.1;
+const RETRY_JITTER = 0.1;
 /** Longest wait that a target can ask for with `Retry-After`. */
 export const RETRY_AFTER_MS_MAX = 60 * 60 * 1000;
 

@@ -2,13 +2,14 @@ import { ApiError } from "../../kernel/errors.ts";
 import type { Caller } from "../../kernel/http/caller.ts";
 import { decodeNumberCursor, pageOf } from "../../kernel/http/pagination.ts";
 import type { Ids } from "../../kernel/ids.ts";
+import { givenHeaders } from "../../kernel/outbound/given-headers.ts";
+import type { RequestHeaders } from "../../kernel/outbound/request-head.ts";
 import type { TargetPolicy } from "../../kernel/outbound/target.ts";
 import type { Scheduler } from "../../kernel/scheduler/scheduler.ts";
 import type { Vault } from "../../kernel/secrets/vault.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { DELIVER, type Deliveries, sealContext } from "./deliveries.ts";
 import { type RelayKind, type RelayStatus, readDelay } from "./domain.ts";
-import { ownHeaders } from "./headers.ts";
 import { payloadText } from "./payload.ts";
 import type { AttemptRow, NewRelay, RelayRow, RelayStore } from "./store.ts";
 
@@ -95,7 +96,7 @@ export class RelayService {
       targetUrl: request.target_url,
       method: request.method,
       delayMs: readDelay(request.delay),
-      headers: ownHeaders(request.headers),
+      headers: withoutOwn(givenHeaders(request.headers)),
       body: request.method === "GET" ? null : payloadText(bodyText, request.payload),
     };
   }
@@ -231,6 +232,13 @@ export class RelayService {
       created_at: row.createdAt,
     };
   }
+}
+
+/** Set by the delivery itself; a caller's are ignored. */
+const OWN_HEADERS = /^(x-svc-.*|host|content-length|connection|transfer-encoding)$/i;
+
+function withoutOwn(headers: RequestHeaders): RequestHeaders {
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => !OWN_HEADERS.test(name)));
 }
 
 function attemptView(row: AttemptRow): object {

@@ -71,6 +71,14 @@ export const OPERATIONS = {
   "meter.refill": /*         */ operation("meter:write", /*  */ 1),
   "meter.reset": /*          */ operation("meter:write", /*  */ 1),
 
+  "monitors.list": /*        */ operation("pulse:read", /*   */ 1, { limit: "monitor" }),
+  "monitors.read": /*        */ operation("pulse:read", /*   */ 1, { limit: "monitor" }),
+  "monitors.history": /*     */ operation("pulse:read", /*   */ 1, { limit: "monitor" }),
+  "monitors.create": /*      */ operation("pulse:write", /*  */ 1, { limit: "monitor" }),
+  "monitors.update": /*      */ operation("pulse:write", /*  */ 1, { limit: "monitor" }),
+  "monitors.delete": /*      */ operation("pulse:write", /*  */ 1, { limit: "monitor" }),
+  "monitors.check": /*       */ operation("pulse:write", /*  */ 1, { limit: "monitor" }),
+
   "relay.schedule": /*       */ operation("relay:write", /*  */ 1),
   "relay.list": /*           */ operation("relay:read", /*   */ 0),
   "relay.read": /*           */ operation("relay:read", /*   */ 0),
