@@ -1,7 +1,10 @@
-import { createAccounts } from "./areas/accounts/index.ts";
+import { createAccounts, type Operator } from "./areas/accounts/index.ts";
+import { createFlags } from "./areas/flags/index.ts";
+import { createKeys } from "./areas/keys/index.ts";
+import { createLocks } from "./areas/locks/index.ts";
 import { createMeter } from "./areas/meter/index.ts";
 import { createMonitors } from "./areas/monitors/index.ts";
-import { createProjects } from "./areas/projects/index.ts";
+import { createProjects, openProjectDirectory } from "./areas/projects/index.ts";
 import { createRelay } from "./areas/relay/index.ts";
 import type { Config } from "./config.ts";
 import type { ManualClock } from "./kernel/clock.ts";
@@ -20,8 +23,10 @@ import { createOutbound, type OutboundSeams } from "./kernel/outbound/create.ts"
 /** The server, built and not yet listening. */
 export interface App {
   readonly http: Http;
-  /** Makes the operator's account at the first start; null when there are accounts. */
-  readonly createOperator: (givenKey: string | null) => Promise<{ userId: string; key: string } | null>;
+  /** The operator's account, made at the first start; with its key as long as nobody has been told it. */
+  readonly operator: (givenKey: string | null) => Promise<Operator>;
+  /** Notes that the operator's key has been told. */
+  readonly operatorAnnounced: () => Promise<void>;
   /** Begins background work. */
   readonly start: () => Promise<void>;
   /** Ends background work and commits what is left. */
@@ -42,15 +47,31 @@ export function createApp(
 
   const outbound = createOutbound(config.allowPrivateTargets, seams);
 
-  const projects = createProjects({ db, ids });
+  const directory = openProjectDirectory(kernel);
   const accounts = createAccounts(
     kernel,
     { signup, rotationGraceMs, tiers, testClock },
-    { projects, outbox },
+    { projects: directory, outbox },
   );
+  const keys = createKeys(kernel, { accounts, projects: directory });
   const meter = createMeter(kernel, { own: accounts.ownBalance });
   const relay = createRelay(kernel, outbound, { keys: accounts });
-  const monitors = createMonitors(kernel, outbound, { owners: accounts, notifier: relay, outbox, tiers });
+  const monitors = createMonitors(kernel, outbound, {
+    owners: { account: accounts.account },
+    notifier: relay,
+    outbox,
+    tiers,
+  });
+  const flags = createFlags(kernel);
+  const locks = createLocks(kernel);
+  const projects = createProjects(kernel, directory, {
+    accounts: {
+      balance: (accountRef) => accounts.ownBalance.read(accountRef).balance,
+      setDefaultProject: accounts.setDefaultProject,
+    },
+    // What is counted in a project's overview, and removed with the project.
+    resources: [...[meter, keys, flags, locks, monitors, relay].map((area) => area.resources)],
+  });
 
   const answers = new IdempotencyStore(db, vault);
   answers.registerPurge(scheduler, writer);
@@ -58,8 +79,8 @@ export function createApp(
     clock,
     ids,
     log,
-    guard: new Guard(accounts.authenticator, tiers, clock),
-    performing: new Performing(writer, accounts.charger, answers),
+    guard: new Guard(keys.authenticatorBeside(accounts.authenticator), tiers, clock),
+    performing: new Performing(writer, accounts.charger, answers, directory.activity),
     cors: createCors(config.corsOrigins),
     clientAddress: createClientAddress(config.trustProxy),
   });
@@ -67,18 +88,27 @@ export function createApp(
   systemRoutes(http); //         /v1/ping, /openapi.json
   accounts.declareRoutes(http); // /v1/signup, /v1/admin, /v1/keys/rotate
   meter.declareRoutes(http); //   /v1/meter
+  projects.declareRoutes(http); // /v1/projects
+  keys.declareRoutes(http); //    /v1/keys, /v1/projects/{id}/keys
+  flags.declareRoutes(http); //   /v1/gate
+  locks.declareRoutes(http); //   /v1/latch
   monitors.declareRoutes(http); // /v1/pulse
   relay.declareRoutes(http); //   /v1/relay
   http.seal();
 
   return {
     http,
-    createOperator: accounts.createOperator,
+    operator: accounts.operator,
+    operatorAnnounced: accounts.operatorAnnounced,
     start: () => scheduler.start(),
     finish: async () => {
+      projects.stop();
       await scheduler.stop();
       outbound.close();
+      locks.finish();
       await meter.finish();
+      await keys.finish();
+      await projects.finish();
     },
   };
 }

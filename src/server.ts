@@ -18,8 +18,8 @@ export interface Server {
   readonly url: string;
   readonly kernel: Kernel;
   readonly app: App;
-  /** The operator's account, when this start made it. */
-  readonly operator: { readonly userId: string; readonly key: string } | null;
+  /** The operator's account; with its key as long as nobody has been told it. */
+  readonly operator: { readonly userId: string; readonly key: string | null };
   /** Stops accepting, finishes what is under way, writes everything down and frees the folder. */
   stop(): Promise<void>;
 }
@@ -30,6 +30,8 @@ export interface ServerParts {
   readonly ids?: Ids;
   readonly log?: Logger;
   readonly outbound?: OutboundSeams;
+  /** A shorter idle time-out of connections, for tests of what outlasts it. */
+  readonly idleTimeoutSeconds?: number;
 }
 
 /**
@@ -45,8 +47,11 @@ export async function startServer(folder: string, config: Config, parts: ServerP
     return {
       ...server,
       stop: async () => {
-        await server.stop();
-        release();
+        try {
+          await server.stop();
+        } finally {
+          release();
+        }
       },
     };
   } catch (error) {
@@ -71,8 +76,12 @@ async function startLocked(folder: string, config: Config, parts: ServerParts): 
   try {
     const app = createApp(kernel, config, clock instanceof ManualClock ? clock : null, parts.outbound);
     // Listening comes before the first account: a taken port leaves nothing behind that a later start would miss.
-    const listening = listen(app.http, config);
-    const operator = await app.createOperator(config.operatorKey);
+    const { idleTimeoutSeconds } = parts;
+    const listening = listen(app.http, {
+      ...config,
+      ...(idleTimeoutSeconds === undefined ? {} : { idleTimeoutSeconds }),
+    });
+    const operator = await app.operator(config.operatorKey);
     await app.start();
     return { url: listening.url, kernel, app, operator, stop: () => stop(kernel, app, listening) };
   } catch (error) {
@@ -83,8 +92,11 @@ async function startLocked(folder: string, config: Config, parts: ServerParts): 
 
 async function stop(kernel: Kernel, app: App, listening: Listening): Promise<void> {
   await listening.stop(SHUTDOWN_GRACE_MS);
-  await app.finish();
-  close(kernel);
+  try {
+    await app.finish();
+  } finally {
+    close(kernel);
+  }
 }
 
 function close(kernel: Kernel): void {

@@ -33,7 +33,7 @@ export function tell(tx: Tx, deps: AlertDeps, monitor: MonitorRow, change: Chang
   }
   // A mail server that was there when the monitor was set may be gone.
   if (monitor.emailAlert && deps.outbox.available) {
-    deps.outbox.enqueue(tx, mail(deps.owners.emailOf(monitor.accountRef), monitor, change));
+    deps.outbox.enqueue(tx, mail(deps.owners.account(monitor.accountRef).email, monitor, change));
   }
 }
 

@@ -92,7 +92,7 @@ export class CheckSchedule {
   /** A tier change works at once: an interval below the tier's minimum counts as that. */
   private nextAt(monitor: MonitorRow, dueAt: number): number {
     const { owners, tiers, clock } = this.deps;
-    const minimum = tiers[owners.tierOf(monitor.accountRef)].monitorIntervalMinMs;
+    const minimum = tiers[owners.account(monitor.accountRef).tier].monitorIntervalMinMs;
     return nextCheckAt(monitor.ref, Math.max(monitor.intervalMs, minimum), dueAt, clock.now());
   }
 }

@@ -3,9 +3,8 @@ import type { TierName } from "../../kernel/tiers.ts";
 
 /** The accounts that monitors belong to. */
 export interface MonitorOwners {
-  /** The e-mail address on the account. */
-  emailOf(accountRef: number): string;
-  tierOf(accountRef: number): TierName;
+  /** An account as it is now. */
+  account(accountRef: number): { readonly email: string; readonly tier: TierName };
 }
 
 /** A notification that is to be delivered. */

@@ -45,6 +45,7 @@ export interface JobKind {
 }
 
 interface Kind {
+  readonly name: string;
   readonly handler: JobKind;
   readonly due: DueJobs;
   /** When it is to be looked at next. */
@@ -60,6 +61,9 @@ const RECORD_RETRY_MS = 1_000;
 
 /** A job that takes longer makes its lane a slow one, and one that does not makes it a quick one again. */
 const SLOW_AFTER_MS = 1_000;
+
+/** Wait before the table is read again after that has failed. */
+const READ_RETRY_MS = 1_000;
 
 /** How long the end of the process waits for jobs under way: one attempt over the network. */
 const STOP_GRACE_MS = 10_000;
@@ -91,7 +95,7 @@ export class Scheduler {
   register(name: string, kind: JobKind): void {
     if (this.kinds.has(name)) throw new Error(`job kind ${name} is registered twice`);
     const due = new DueJobs(this.store, name, kind.concurrency, kind.lanes);
-    this.kinds.set(name, { handler: kind, due, lookAt: Number.POSITIVE_INFINITY });
+    this.kinds.set(name, { name, handler: kind, due, lookAt: Number.POSITIVE_INFINITY });
   }
 
   /**
@@ -192,20 +196,44 @@ export class Scheduler {
 
   private startDueOf(kind: Kind, now: number): void {
     kind.lookAt = Number.POSITIVE_INFINITY;
-    const next = kind.due.step(now);
+    this.reading(kind, () => {
+      const next = kind.due.step(now);
+      if (next === "at-once") this.lookAt(kind, now);
+      else if (next.at !== null) this.lookAt(kind, next.at);
+    });
     this.placeJobs(kind);
-    if (next === "at-once") this.lookAt(kind, now);
-    else if (next.at !== null) this.lookAt(kind, next.at);
   }
 
   private placeJobs(kind: Kind): void {
-    for (let job = kind.due.dispatcher.place(); job !== null; job = kind.due.dispatcher.place()) {
-      this.startJob(kind, job);
+    this.reading(kind, () => {
+      for (let job = kind.due.dispatcher.place(); job !== null; job = kind.due.dispatcher.place()) {
+        this.startJob(kind, job);
+      }
+    });
+  }
+
+  /** Runs what reads the table; when that fails, it is tried again after a pause. */
+  private reading(kind: Kind, read: () => void): void {
+    try {
+      read();
+    } catch (error) {
+      this.log.error("due jobs could not be read", { kind: kind.name, error: errorText(error) });
+      this.lookAt(kind, this.clock.now() + READ_RETRY_MS);
+    }
+  }
+
+  private rowOf(kind: Kind, job: Placed): JobRow | null {
+    try {
+      return this.store.job(job.id);
+    } catch (error) {
+      kind.due.release(job, null);
+      kind.due.arrived(job.dueAt);
+      throw error;
     }
   }
 
   private startJob(kind: Kind, job: Placed): void {
-    const row = this.store.job(job.id);
+    const row = this.rowOf(kind, job);
     if (row === null) {
       // Taken back or replaced since it was found.
       kind.due.release(job, null);
@@ -218,8 +246,9 @@ export class Scheduler {
       kind.due.release(job, monotonicMs() - startedAt > SLOW_AFTER_MS);
       if (dueAgain !== null) this.arrived(row.kind, dueAgain);
       if (!this.started) return;
-      this.placeJobs(kind);
-      if (kind.due.wantsStep) this.lookAt(kind, this.clock.now());
+      // At once, not by a timer: a manual clock runs none while it waits for another job of this kind.
+      if (kind.due.wantsStep) this.startDueOf(kind, this.clock.now());
+      else this.placeJobs(kind);
     });
     this.work.add(work);
     this.clock.track(work);
@@ -253,8 +282,10 @@ export class Scheduler {
         await this.writer.submit((tx) => this.record(tx, row, outcome));
         return outcome.retryAt ?? null;
       } catch (error) {
-        if (!(error instanceof ApiError && error.code === "service_unavailable")) {
+        // What the recording itself throws is a defect like one of the handler.
+        if (outcome === first && !isUnavailable(error)) {
           outcome = this.afterDefect(row, error);
+          continue;
         }
       }
       if (!this.started) return null;
@@ -282,4 +313,8 @@ export class Scheduler {
     });
     return { retryAt: this.clock.now() + wait };
   }
+}
+
+function isUnavailable(error: unknown): boolean {
+  return error instanceof ApiError && error.code === "service_unavailable";
 }
