@@ -3,7 +3,9 @@ import { createFlags } from "./areas/flags/index.ts";
 import { createKeys } from "./areas/keys/index.ts";
 import { createLocks } from "./areas/locks/index.ts";
 import { createMeter } from "./areas/meter/index.ts";
+import { createMonitors } from "./areas/monitors/index.ts";
 import { createProjects, openProjectDirectory } from "./areas/projects/index.ts";
+import { createRelay } from "./areas/relay/index.ts";
 import type { Config } from "./config.ts";
 import type { ManualClock } from "./kernel/clock.ts";
 import { createClientAddress } from "./kernel/http/addresses.ts";
@@ -16,6 +18,7 @@ import { systemRoutes } from "./kernel/http/system-routes.ts";
 import type { Kernel } from "./kernel/kernel.ts";
 import { createSmtpMailer } from "./kernel/mail/mailer.ts";
 import { createOutbox } from "./kernel/mail/outbox.ts";
+import { createOutbound, type OutboundSeams } from "./kernel/outbound/create.ts";
 
 /** The server, built and not yet listening. */
 export interface App {
@@ -31,11 +34,18 @@ export interface App {
 }
 
 /** Builds every area on the kernel and declares its endpoints. The composition root. */
-export function createApp(kernel: Kernel, config: Config, testClock: ManualClock | null): App {
+export function createApp(
+  kernel: Kernel,
+  config: Config,
+  testClock: ManualClock | null,
+  seams: OutboundSeams = {},
+): App {
   const { db, writer, clock, ids, log, vault, scheduler } = kernel;
   const { tiers, signup, rotationGraceMs } = config;
   const mailer = config.smtp === null ? null : createSmtpMailer(config.smtp.url, config.smtp.from);
   const outbox = createOutbox({ scheduler, vault, clock, ids, log, mailer });
+
+  const outbound = createOutbound(config.allowPrivateTargets, seams);
 
   const directory = openProjectDirectory(kernel);
   const accounts = createAccounts(
@@ -45,6 +55,13 @@ export function createApp(kernel: Kernel, config: Config, testClock: ManualClock
   );
   const keys = createKeys(kernel, { accounts, projects: directory });
   const meter = createMeter(kernel, { own: accounts.ownBalance });
+  const relay = createRelay(kernel, outbound, { keys: accounts });
+  const monitors = createMonitors(kernel, outbound, {
+    owners: { account: accounts.account },
+    notifier: relay,
+    outbox,
+    tiers,
+  });
   const flags = createFlags(kernel);
   const locks = createLocks(kernel);
   const projects = createProjects(kernel, directory, {
@@ -53,7 +70,7 @@ export function createApp(kernel: Kernel, config: Config, testClock: ManualClock
       setDefaultProject: accounts.setDefaultProject,
     },
     // What is counted in a project's overview, and removed with the project.
-    resources: [meter.resources, keys.resources, flags.resources, locks.resources],
+    resources: [...[meter, keys, flags, locks, monitors, relay].map((area) => area.resources)],
   });
 
   const answers = new IdempotencyStore(db, vault);
@@ -75,6 +92,8 @@ export function createApp(kernel: Kernel, config: Config, testClock: ManualClock
   keys.declareRoutes(http); //    /v1/keys, /v1/projects/{id}/keys
   flags.declareRoutes(http); //   /v1/gate
   locks.declareRoutes(http); //   /v1/latch
+  monitors.declareRoutes(http); // /v1/pulse
+  relay.declareRoutes(http); //   /v1/relay
   http.seal();
 
   return {
@@ -85,6 +104,7 @@ export function createApp(kernel: Kernel, config: Config, testClock: ManualClock
     finish: async () => {
       projects.stop();
       await scheduler.stop();
+      outbound.close();
       locks.finish();
       await meter.finish();
       await keys.finish();

@@ -108,6 +108,19 @@ export const OPERATIONS = {
   "latch.acquire": /*        */ operation("latch:write", /*  */ 0, { idempotent: false }),
   "latch.release": /*        */ operation("latch:write", /*  */ 0),
   "latch.status": /*         */ operation("latch:read", /*   */ 0),
+
+  "monitors.list": /*        */ operation("pulse:read", /*   */ 1, { limit: "monitor" }),
+  "monitors.read": /*        */ operation("pulse:read", /*   */ 1, { limit: "monitor" }),
+  "monitors.history": /*     */ operation("pulse:read", /*   */ 1, { limit: "monitor" }),
+  "monitors.create": /*      */ operation("pulse:write", /*  */ 1, { limit: "monitor" }),
+  "monitors.update": /*      */ operation("pulse:write", /*  */ 1, { limit: "monitor" }),
+  "monitors.delete": /*      */ operation("pulse:write", /*  */ 1, { limit: "monitor" }),
+  "monitors.check": /*       */ operation("pulse:write", /*  */ 1, { limit: "monitor" }),
+
+  "relay.schedule": /*       */ operation("relay:write", /*  */ 1),
+  "relay.list": /*           */ operation("relay:read", /*   */ 0),
+  "relay.read": /*           */ operation("relay:read", /*   */ 0),
+  "relay.cancel": /*         */ operation("relay:write", /*  */ 0),
 } as const satisfies Record<string, Operation>;
 
 /** The name of an operation: what the ledger, the metrics and the OpenAPI document call it. */

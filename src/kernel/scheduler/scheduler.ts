@@ -1,10 +1,12 @@
-import { type Cancel, type Clock, realDelay } from "../clock.ts";
+import { type Cancel, type Clock, monotonicMs, realDelay } from "../clock.ts";
 import { ApiError, errorText } from "../errors.ts";
 import type { Logger } from "../log.ts";
 import type { Database } from "../storage/database.ts";
 import type { Tx } from "../storage/tx.ts";
 import type { Writer } from "../storage/writer.ts";
 import { nextOccurrence } from "./calendar.ts";
+import type { LaneLimits, Placed } from "./dispatcher.ts";
+import { DueJobs } from "./due-jobs.ts";
 import { type JobRow, JobStore } from "./job-store.ts";
 
 /** A job that fell due. */
@@ -36,14 +38,18 @@ export interface JobOutcome {
 export interface JobKind {
   /** Jobs of this kind under way at once. */
   readonly concurrency: number;
+  /** Limits for jobs that go to the same place, where their lane names it. */
+  readonly lanes?: LaneLimits;
   /** Does the work. What it throws is a defect: it is logged, and the job is run again later. */
   run(job: Job): Promise<JobOutcome>;
 }
 
-interface RegisteredKind {
-  readonly kind: JobKind;
-  /** Ids of the jobs under way. */
-  readonly running: Set<number>;
+interface Kind {
+  readonly name: string;
+  readonly handler: JobKind;
+  readonly due: DueJobs;
+  /** When it is to be looked at next. */
+  lookAt: number;
 }
 
 /** Wait before a job whose handler threw is tried again: doubled each time, up to the second figure. */
@@ -52,6 +58,9 @@ const DEFECT_RETRY_MAX_MS = 60 * 60 * 1000;
 
 /** Wait before an outcome that could not be committed (a full disk) is handed in again. Real time: it is the disk's. */
 const RECORD_RETRY_MS = 1_000;
+
+/** A job that takes longer makes its lane a slow one, and one that does not makes it a quick one again. */
+const SLOW_AFTER_MS = 1_000;
 
 /** Wait before the table is read again after that has failed. */
 const READ_RETRY_MS = 1_000;
@@ -68,7 +77,7 @@ export class Scheduler {
   private readonly writer: Writer;
   private readonly clock: Clock;
   private readonly log: Logger;
-  private readonly kinds = new Map<string, RegisteredKind>();
+  private readonly kinds = new Map<string, Kind>();
   private readonly work = new Set<Promise<void>>();
   private readonly calendar = new Map<string, string>();
   private cancelTimer: Cancel | null = null;
@@ -85,7 +94,8 @@ export class Scheduler {
   /** Says how jobs of a kind are run. Before {@link start}. */
   register(name: string, kind: JobKind): void {
     if (this.kinds.has(name)) throw new Error(`job kind ${name} is registered twice`);
-    this.kinds.set(name, { kind, running: new Set() });
+    const due = new DueJobs(this.store, name, kind.concurrency, kind.lanes);
+    this.kinds.set(name, { name, handler: kind, due, lookAt: Number.POSITIVE_INFINITY });
   }
 
   /**
@@ -104,10 +114,13 @@ export class Scheduler {
     this.calendar.set(name, expression);
   }
 
-  /** Enqueues a job; one of the same kind and key is replaced. */
-  enqueue(tx: Tx, kind: string, key: string, dueAt: number, payload: unknown): void {
-    this.store.replace(tx, kind, key, dueAt, JSON.stringify(payload));
-    tx.afterCommit(() => this.armAt(dueAt));
+  /**
+   * Enqueues a job; one of the same kind and key is replaced. `lane` names the place that it goes to, such as a host:
+   * see {@link JobKind.lanes}.
+   */
+  enqueue(tx: Tx, kind: string, key: string, dueAt: number, payload: unknown, lane = ""): void {
+    this.store.replace(tx, { kind, key, dueAt, lane, payload: JSON.stringify(payload) });
+    tx.afterCommit(() => this.arrived(kind, dueAt));
   }
 
   /** Takes a job back. Returns whether it was still there; one that is running is not stopped by this. */
@@ -121,7 +134,9 @@ export class Scheduler {
     await this.writer.submit((tx) => {
       for (const [name, expression] of this.calendar) this.plan(tx, name, expression);
     });
-    this.armAt(this.clock.now());
+    const now = this.clock.now();
+    for (const kind of this.kinds.values()) kind.lookAt = now;
+    this.armAt(now);
   }
 
   /** Starts no further job, and waits for those under way, at most `graceMs` of real time. */
@@ -135,7 +150,7 @@ export class Scheduler {
   /** Jobs under way. */
   get running(): number {
     let sum = 0;
-    for (const { running } of this.kinds.values()) sum += running.size;
+    for (const { due } of this.kinds.values()) sum += due.dispatcher.running;
     return sum;
   }
 
@@ -145,6 +160,20 @@ export class Scheduler {
     // Later than the next occurrence: it was planned while the machine's clock was ahead.
     if (known !== null && known.payload === JSON.stringify({ expression }) && known.due_at <= next) return;
     this.enqueue(tx, name, "", next, { expression });
+  }
+
+  private arrived(name: string, dueAt: number): void {
+    const kind = this.kinds.get(name);
+    // Jobs of a kind that nobody registered wait for a start that knows it.
+    if (kind === undefined) return;
+    kind.due.arrived(dueAt);
+    this.lookAt(kind, dueAt);
+  }
+
+  private lookAt(kind: Kind, dueAt: number): void {
+    if (dueAt >= kind.lookAt) return;
+    kind.lookAt = dueAt;
+    this.armAt(dueAt);
   }
 
   private armAt(dueAt: number): void {
@@ -159,39 +188,76 @@ export class Scheduler {
   }
 
   private startDue(): void {
-    for (const [name, entry] of this.kinds) this.startDueOf(name, entry);
-  }
-
-  private startDueOf(name: string, entry: RegisteredKind): void {
-    const free = entry.kind.concurrency - entry.running.size;
-    if (!this.started || free <= 0) return;
+    if (!this.started) return;
     const now = this.clock.now();
-    try {
-      // Jobs under way are still in the table: read so many more rows that a full hand can be left without them.
-      const rows = this.store.due(name, now, free + entry.running.size);
-      const waiting = rows.filter((row) => !entry.running.has(row.id));
-      for (const row of waiting.slice(0, free)) this.startJob(row, name, entry);
-      const next = this.store.earliestAfter(name, now);
-      if (next !== null) this.armAt(next);
-    } catch (error) {
-      this.log.error("due jobs could not be read", { kind: name, error: errorText(error) });
-      this.armAt(now + READ_RETRY_MS);
+    for (const kind of this.kinds.values()) {
+      if (kind.lookAt <= now) this.startDueOf(kind, now);
+      if (kind.lookAt < Number.POSITIVE_INFINITY) this.armAt(kind.lookAt);
     }
   }
 
-  private startJob(row: JobRow, name: string, entry: RegisteredKind): void {
-    entry.running.add(row.id);
-    const work: Promise<void> = this.runJob(row, entry.kind).finally(() => {
-      entry.running.delete(row.id);
+  private startDueOf(kind: Kind, now: number): void {
+    kind.lookAt = Number.POSITIVE_INFINITY;
+    this.reading(kind, () => {
+      const next = kind.due.step(now);
+      if (next === "at-once") this.lookAt(kind, now);
+      else if (next.at !== null) this.lookAt(kind, next.at);
+    });
+    this.placeJobs(kind);
+  }
+
+  private placeJobs(kind: Kind): void {
+    this.reading(kind, () => {
+      for (let job = kind.due.dispatcher.place(); job !== null; job = kind.due.dispatcher.place()) {
+        this.startJob(kind, job);
+      }
+    });
+  }
+
+  /** Runs what reads the table; when that fails, it is tried again after a pause. */
+  private reading(kind: Kind, read: () => void): void {
+    try {
+      read();
+    } catch (error) {
+      this.log.error("due jobs could not be read", { kind: kind.name, error: errorText(error) });
+      this.lookAt(kind, this.clock.now() + READ_RETRY_MS);
+    }
+  }
+
+  private rowOf(kind: Kind, job: Placed): JobRow | null {
+    try {
+      return this.store.job(job.id);
+    } catch (error) {
+      kind.due.release(job, null);
+      kind.due.arrived(job.dueAt);
+      throw error;
+    }
+  }
+
+  private startJob(kind: Kind, job: Placed): void {
+    const row = this.rowOf(kind, job);
+    if (row === null) {
+      // Taken back or replaced since it was found.
+      kind.due.release(job, null);
+      if (kind.due.wantsStep) this.lookAt(kind, this.clock.now());
+      return;
+    }
+    const startedAt = monotonicMs();
+    const work: Promise<void> = this.runJob(row, kind.handler).then((dueAgain) => {
       this.work.delete(work);
-      // A place is free: whatever is overdue takes it.
-      this.startDueOf(name, entry);
+      kind.due.release(job, monotonicMs() - startedAt > SLOW_AFTER_MS);
+      if (dueAgain !== null) this.arrived(row.kind, dueAgain);
+      if (!this.started) return;
+      // At once, not by a timer: a manual clock runs none while it waits for another job of this kind.
+      if (kind.due.wantsStep) this.startDueOf(kind, this.clock.now());
+      else this.placeJobs(kind);
     });
     this.work.add(work);
     this.clock.track(work);
   }
 
-  private async runJob(row: JobRow, kind: JobKind): Promise<void> {
+  /** Runs a job and records its outcome. Returns when it is due again, null when it is done. */
+  private async runJob(row: JobRow, kind: JobKind): Promise<number | null> {
     let outcome: JobOutcome;
     try {
       outcome = await kind.run({
@@ -204,19 +270,19 @@ export class Scheduler {
     } catch (error) {
       outcome = this.afterDefect(row, error);
     }
-    await this.settle(row, outcome);
+    return this.settle(row, outcome);
   }
 
   /**
    * Commits an outcome, however long that takes: running the job again instead would repeat what it did outside.
    * Only the end of the process gives up; the job is still in the table then.
    */
-  private async settle(row: JobRow, first: JobOutcome): Promise<void> {
+  private async settle(row: JobRow, first: JobOutcome): Promise<number | null> {
     let outcome = first;
     for (;;) {
       try {
         await this.writer.submit((tx) => this.record(tx, row, outcome));
-        return;
+        return outcome.retryAt ?? null;
       } catch (error) {
         // What the recording itself throws is a defect like one of the handler.
         if (outcome === first && !isUnavailable(error)) {
@@ -224,7 +290,7 @@ export class Scheduler {
           continue;
         }
       }
-      if (!this.started) return;
+      if (!this.started) return null;
       await realDelay(RECORD_RETRY_MS);
     }
   }
@@ -236,9 +302,7 @@ export class Scheduler {
       return;
     }
     const payload = outcome.payload === undefined ? row.payload : JSON.stringify(outcome.payload);
-    const retryAt = outcome.retryAt;
-    this.store.postpone(tx, row.id, retryAt, payload, outcome.attempt ?? row.attempt + 1);
-    tx.afterCommit(() => this.armAt(retryAt));
+    this.store.postpone(tx, row.id, outcome.retryAt, payload, outcome.attempt ?? row.attempt + 1);
   }
 
   private afterDefect(row: JobRow, error: unknown): JobOutcome {
