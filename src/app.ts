@@ -1,5 +1,6 @@
 import { createAccounts } from "./areas/accounts/index.ts";
 import { createMeter } from "./areas/meter/index.ts";
+import { createNotary } from "./areas/notary/index.ts";
 import { createProjects } from "./areas/projects/index.ts";
 import type { Config } from "./config.ts";
 import type { ManualClock } from "./kernel/clock.ts";
@@ -39,6 +40,7 @@ export function createApp(kernel: Kernel, config: Config, testClock: ManualClock
     { projects, outbox },
   );
   const meter = createMeter(kernel, { own: accounts.ownBalance });
+  const notary = createNotary(kernel);
 
   const answers = new IdempotencyStore(db, vault);
   answers.registerPurge(scheduler, writer);
@@ -55,6 +57,7 @@ export function createApp(kernel: Kernel, config: Config, testClock: ManualClock
   systemRoutes(http); //         /v1/ping, /openapi.json
   accounts.declareRoutes(http); // /v1/signup, /v1/admin, /v1/keys/rotate
   meter.declareRoutes(http); //   /v1/meter
+  notary.declareRoutes(http); //  /v1/witness
   http.seal();
 
   return {

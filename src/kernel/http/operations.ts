@@ -72,6 +72,13 @@ export const OPERATIONS = {
   "meter.reset": /*          */ operation("meter:write", /*  */ 1),
 
   "keys.platform.rotate": /* */ operation("keys:write", /*   */ 1, { accountOnly: true, secret: true }),
+
+  "witness.init": /*         */ operation("witness:write", /**/ 1),
+  "witness.log": /*          */ operation("witness:write", /**/ 1),
+  "witness.verify": /*       */ operation("witness:read", /* */ 0),
+  "witness.receipts.list": /**/ operation("witness:read", /* */ 0),
+  "witness.receipts.read": /**/ operation("witness:read", /* */ 0),
+  "witness.pubkey": /*       */ operation("public", /*       */ 0),
 } as const satisfies Record<string, Operation>;
 
 /** The name of an operation: what the ledger, the metrics and the OpenAPI document call it. */
