@@ -27,11 +27,12 @@ export function verifyReceiptText(
   try {
     receipt = JSON.parse(text);
   } catch {
-    receipt = null;
+    const problem = ["the receipt is not JSON"];
+    const found = { signature_valid: problem, content_hash_matches: problem, chain_link_valid: problem };
+    return { receipt: null, verdict: verdictOf(found) };
   }
   const found = checkReceipt(receipt, crypto);
-  if (receipt === null) reportEverywhere(found, "the receipt is not JSON");
-  else reportInexactness(text, receipt, [], found);
+  reportInexactness(text, receipt, [], found);
   return { receipt, verdict: verdictOf(found) };
 }
 
