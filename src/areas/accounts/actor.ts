@@ -31,6 +31,7 @@ export class AccountActor implements CallerAccount, Actor {
   readonly cells = new Map<OperationName, ChargeCell>();
   /** Cells with charges that are not written yet. */
   readonly unwritten = new Set<ChargeCell>();
+  recent = false;
   /** Whether the balance is not written yet. */
   dirty = false;
   /** Set when the actor is dropped: whoever still holds it must ask for the account again. */

@@ -17,6 +17,7 @@ const ALL_SCOPES: ReadonlySet<string> = new Set(["*"]);
 
 /** A platform key in memory. */
 class PlatformCredential implements Actor {
+  recent = false;
   readonly idle = true;
   readonly id: number;
   readonly accountRef: number;

@@ -3,6 +3,7 @@ import type { Actor } from "../../kernel/actors/registry.ts";
 /** A tenant meter in memory. The ledger is written with every change, its row only now and then. */
 export class MeterActor implements Actor {
   readonly ref: number;
+  recent = false;
   balance: number;
   lastSequence: number;
   /**

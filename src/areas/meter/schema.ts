@@ -17,7 +17,6 @@ export const MeterParams = Type.Object({
 export const AmountBody = Type.Object({
   amount: Type.Integer({
     maximum: BALANCE_MAX,
-    minimum: -BALANCE_MAX,
     errorMessage: "must be an integer from 1 to 9007199254740991",
     description: "Credits; 1 or more.",
     examples: [1],

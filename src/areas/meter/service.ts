@@ -18,10 +18,10 @@ import { Settlement } from "./settlement.ts";
 import type { MeterEntryRow, MeterStore } from "./store.ts";
 
 /**
- * Meters kept in memory when idle, about 200 bytes each. Twice what a busy server touches in a minute or so;
- * beyond it a meter costs one indexed read.
+ * Meters kept in memory when idle, about half a kilobyte each with everything around them. Beyond it, a meter
+ * that was not used lately costs one indexed read.
  */
-export const METERS_IN_MEMORY_MAX = 262_144;
+export const METERS_IN_MEMORY_MAX = 131_072;
 
 /** How kinds are stored: the ledger has many rows, and a number takes one byte. */
 const KIND_CODES = { deduct: 1, refill: 2, reset: 3 } as const;

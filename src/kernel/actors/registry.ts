@@ -9,28 +9,37 @@
 export interface Actor {
   /** Whether the actor can be dropped and read again from the file. False while it holds what is only in memory. */
   readonly idle: boolean;
+  /** Whether it was used since the registry last looked for one to drop. Set by the registry alone. */
+  recent: boolean;
 }
 
+/** Actors looked at for one insertion: bounds its cost while many are busy. The bound is then caught up with later. */
+const SCAN_STEPS_MAX = 256;
+
 /**
- * Two generations: what is used moves into the young one; when that is full, what stayed behind in the old one
- * is passivated. One map look-up for a hot actor, no list to maintain.
+ * A bounded map of actors with the clock algorithm (second chance): a hot actor costs one look-up and one flag,
+ * and what has not been used for a round goes first. Busy actors stay, even past the bound.
  */
 export class ActorRegistry<Key extends string | number, A extends Actor> {
-  private young = new Map<Key, A>();
-  private old = new Map<Key, A>();
-  private readonly generationMax: number;
+  private readonly actors = new Map<Key, A>();
+  private readonly actorsMax: number;
   private readonly onPassivate: (actor: A) => void;
+  private hand: Iterator<Key>;
 
-  /** `actorsMax` bounds the idle actors kept; busy ones stay as long as they are busy. */
+  /** `actorsMax` bounds the actors kept, as far as they are idle. */
   constructor(actorsMax: number, onPassivate: (actor: A) => void = () => {}) {
-    this.generationMax = Math.max(1, Math.floor(actorsMax / 2));
+    this.actorsMax = Math.max(1, actorsMax);
     this.onPassivate = onPassivate;
+    this.hand = this.actors.keys();
   }
 
   /** The active actor of a key, or the one that `activate` builds. Undefined when it builds none. */
   get<B extends A | undefined>(key: Key, activate: () => B): A | B {
-    const active = this.young.get(key) ?? this.promote(key);
-    if (active !== undefined) return active;
+    const active = this.actors.get(key);
+    if (active !== undefined) {
+      active.recent = true;
+      return active;
+    }
     const activated = activate();
     if (activated !== undefined) this.insert(key, activated);
     return activated;
@@ -38,47 +47,51 @@ export class ActorRegistry<Key extends string | number, A extends Actor> {
 
   /** The actor of a key, if it is active. */
   peek(key: Key): A | undefined {
-    return this.young.get(key) ?? this.old.get(key);
+    return this.actors.get(key);
   }
 
   /** Adds an actor that was just created. */
   insert(key: Key, actor: A): void {
-    if (this.young.size >= this.generationMax) this.rotate();
-    this.young.set(key, actor);
+    if (this.actors.size >= this.actorsMax) this.makeRoom();
+    this.actors.set(key, actor);
   }
 
   /** Drops an actor: its creation was rolled back, or its rows are gone. */
   drop(key: Key): void {
-    this.young.delete(key);
-    this.old.delete(key);
+    this.actors.delete(key);
   }
 
   /** Active actors. */
   get size(): number {
-    return this.young.size + this.old.size;
+    return this.actors.size;
   }
 
   /** Every active actor. */
-  *values(): IterableIterator<A> {
-    yield* this.young.values();
-    yield* this.old.values();
+  values(): IterableIterator<A> {
+    return this.actors.values();
   }
 
-  private promote(key: Key): A | undefined {
-    const actor = this.old.get(key);
-    if (actor === undefined) return undefined;
-    this.old.delete(key);
-    this.insert(key, actor);
-    return actor;
-  }
-
-  private rotate(): void {
-    const leaving = this.old;
-    this.old = this.young;
-    this.young = new Map();
-    for (const [key, actor] of leaving) {
-      if (actor.idle) this.onPassivate(actor);
-      else this.young.set(key, actor);
+  /** Passivates actors that are idle and were not used for a round, until there is room or enough has been looked at. */
+  private makeRoom(): void {
+    const stepsMax = Math.min(SCAN_STEPS_MAX, 2 * this.actors.size);
+    for (let step = 0; step < stepsMax && this.actors.size >= this.actorsMax; step += 1) {
+      const key = this.nextKey();
+      const actor = key === undefined ? undefined : this.actors.get(key);
+      if (key === undefined || actor === undefined) continue;
+      if (actor.idle && !actor.recent) {
+        this.actors.delete(key);
+        this.onPassivate(actor);
+      } else {
+        actor.recent = false;
+      }
     }
+  }
+
+  private nextKey(): Key | undefined {
+    const next = this.hand.next();
+    if (next.done !== true) return next.value;
+    this.hand = this.actors.keys();
+    const first = this.hand.next();
+    return first.done === true ? undefined : first.value;
   }
 }

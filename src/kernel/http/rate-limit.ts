@@ -1,6 +1,6 @@
 import type { Clock } from "../clock.ts";
 
-/** Buckets kept in memory. A full bucket is the same as none, so only keys used in the last minute need one. */
+/** Buckets kept in memory. A full bucket is the same as none, so only keys used lately need one. */
 export const RATE_BUCKETS_MAX = 100_000;
 
 /** What a request found in its bucket. */
@@ -26,6 +26,8 @@ interface Bucket {
   /** Tokens, times {@link TOKEN}. */
   level: number;
   filledAt: number;
+  /** When it will be full, epoch milliseconds. */
+  fullAt: number;
 }
 
 /**
@@ -52,7 +54,8 @@ export class RateLimiter {
     bucket.filledAt = now;
     const allowed = bucket.level >= TOKEN;
     if (allowed) bucket.level -= TOKEN;
-    return verdict(bucket, allowed, capacity, perMinute, now);
+    bucket.fullAt = now + (capacity * TOKEN - bucket.level) / perMinute;
+    return verdict(bucket, allowed, capacity, perMinute);
   }
 
   /** Buckets in memory. */
@@ -64,15 +67,15 @@ export class RateLimiter {
     const known = this.buckets.get(key);
     if (known !== undefined) return known;
     if (this.buckets.size >= this.bucketsMax) this.sweep(now);
-    const fresh = { level: capacity * TOKEN, filledAt: now };
+    const fresh = { level: capacity * TOKEN, filledAt: now, fullAt: now };
     this.buckets.set(key, fresh);
     return fresh;
   }
 
-  /** Forgets buckets untouched for a minute, which are full by now; failing that, the oldest. */
+  /** Forgets buckets that are full by now; failing that, the oldest. */
   private sweep(now: number): void {
     for (const [key, bucket] of this.buckets) {
-      if (now - bucket.filledAt >= 60_000) this.buckets.delete(key);
+      if (bucket.fullAt <= now) this.buckets.delete(key);
     }
     for (const key of this.buckets.keys()) {
       if (this.buckets.size < this.bucketsMax) return;
@@ -81,20 +84,13 @@ export class RateLimiter {
   }
 }
 
-function verdict(
-  bucket: Bucket,
-  allowed: boolean,
-  capacity: number,
-  perMinute: number,
-  now: number,
-): RateVerdict {
-  const untilFullMs = (capacity * TOKEN - bucket.level) / perMinute;
+function verdict(bucket: Bucket, allowed: boolean, capacity: number, perMinute: number): RateVerdict {
   const untilOneMs = Math.max(0, TOKEN - bucket.level) / perMinute;
   return {
     allowed,
     limit: capacity,
     remaining: Math.floor(bucket.level / TOKEN),
-    resetAt: Math.ceil((now + untilFullMs) / 1000),
+    resetAt: Math.ceil(bucket.fullAt / 1000),
     retryAfterSeconds: allowed ? 0 : Math.max(1, Math.ceil(untilOneMs / 1000)),
   };
 }

@@ -1,5 +1,5 @@
 import { type Cancel, type Clock, realDelay } from "../clock.ts";
-import { errorText } from "../errors.ts";
+import { ApiError, errorText } from "../errors.ts";
 import type { Logger } from "../log.ts";
 import type { Database } from "../storage/database.ts";
 import type { Tx } from "../storage/tx.ts";
@@ -28,6 +28,8 @@ export interface JobOutcome {
   readonly retryAt?: number;
   /** Replaces the payload of a job that is run again. */
   readonly payload?: unknown;
+  /** The tries that a job which is run again has behind it; one more than before when left out. */
+  readonly attempt?: number;
 }
 
 /** How a kind of job is run. */
@@ -41,6 +43,9 @@ export interface JobKind {
 /** Wait before a job whose handler threw is tried again: doubled each time, up to the second figure. */
 const DEFECT_RETRY_MS = 1_000;
 const DEFECT_RETRY_MAX_MS = 60 * 60 * 1000;
+
+/** Wait before an outcome that could not be committed (a full disk) is handed in again. Real time: it is the disk's. */
+const RECORD_RETRY_MS = 1_000;
 
 /** How long the end of the process waits for jobs under way: one attempt over the network. */
 const STOP_GRACE_MS = 10_000;
@@ -83,7 +88,8 @@ export class Scheduler {
       concurrency: 1,
       run: async (job) => {
         await run(job);
-        return { retryAt: nextOccurrence(expression, this.clock.now()), payload: { expression } };
+        const retryAt = nextOccurrence(expression, this.clock.now());
+        return { retryAt, payload: { expression }, attempt: 0 };
       },
     });
     this.calendar.set(name, expression);
@@ -113,6 +119,7 @@ export class Scheduler {
   async stop(graceMs: number = STOP_GRACE_MS): Promise<void> {
     this.started = false;
     this.cancelTimer?.();
+    this.armedFor = Number.POSITIVE_INFINITY;
     await Promise.race([Promise.all(this.work), realDelay(graceMs)]);
   }
 
@@ -179,13 +186,26 @@ export class Scheduler {
     } catch (error) {
       outcome = this.afterDefect(row, error);
     }
-    try {
-      await this.writer.submit((tx) => this.record(tx, row, outcome));
-    } catch (error) {
-      // The outcome could not be committed (a full disk): the job stays, and is run again after a pause.
-      this.log.error("a job's outcome could not be recorded", { kind: row.kind, error: errorText(error) });
-      // Real time: a manual clock waits for this very job.
-      await realDelay(DEFECT_RETRY_MS);
+    await this.settle(row, outcome);
+  }
+
+  /**
+   * Commits an outcome, however long that takes: running the job again instead would repeat what it did outside.
+   * Only the end of the process gives up; the job is still in the table then.
+   */
+  private async settle(row: JobRow, first: JobOutcome): Promise<void> {
+    let outcome = first;
+    for (;;) {
+      try {
+        await this.writer.submit((tx) => this.record(tx, row, outcome));
+        return;
+      } catch (error) {
+        if (!(error instanceof ApiError && error.code === "service_unavailable")) {
+          outcome = this.afterDefect(row, error);
+        }
+      }
+      if (!this.started) return;
+      await realDelay(RECORD_RETRY_MS);
     }
   }
 
@@ -197,7 +217,7 @@ export class Scheduler {
     }
     const payload = outcome.payload === undefined ? row.payload : JSON.stringify(outcome.payload);
     const retryAt = outcome.retryAt;
-    this.store.postpone(tx, row.id, retryAt, payload, row.attempt + 1);
+    this.store.postpone(tx, row.id, retryAt, payload, outcome.attempt ?? row.attempt + 1);
     tx.afterCommit(() => this.armAt(retryAt));
   }
 

@@ -3,6 +3,7 @@
  * the event loop never waits for it. PASSIVE: it takes what it can and blocks nobody.
  */
 import { Database as SqliteDatabase } from "bun:sqlite";
+import { errorText } from "../errors.ts";
 import { type CheckpointReply, type CheckpointRequest, runCheckpoint } from "./checkpoint.ts";
 
 declare const self: {
@@ -12,8 +13,14 @@ declare const self: {
 
 let connection: SqliteDatabase | undefined;
 
-self.onmessage = (event) => {
-  connection ??= new SqliteDatabase(event.data.path, { readwrite: true, create: false });
-  connection.run("PRAGMA busy_timeout = 1000");
-  self.postMessage(runCheckpoint(connection, "PASSIVE"));
+self.onmessage = ({ data: { path, movedPages, atWork } }) => {
+  try {
+    connection ??= new SqliteDatabase(path, { readwrite: true, create: false });
+    self.postMessage(runCheckpoint(connection, movedPages));
+  } catch (error) {
+    self.postMessage({ stuck: true, failure: errorText(error) });
+  } finally {
+    Atomics.store(atWork, 0, 0);
+    Atomics.notify(atWork, 0);
+  }
 };

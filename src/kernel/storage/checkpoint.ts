@@ -3,20 +3,25 @@ import type { Database as SqliteDatabase } from "bun:sqlite";
 /** Asks the worker for one PASSIVE checkpoint of the file at `path`. */
 export interface CheckpointRequest {
   readonly path: string;
+  /** Pages of the WAL that had been moved into the file when this was sent. */
+  readonly movedPages: number;
+  /** Set to 0, and told, when the checkpoint has ended. */
+  readonly atWork: Int32Array;
 }
 
-/** What a checkpoint found and did, in pages. */
+/** What a checkpoint came to. */
 export interface CheckpointReply {
-  /** Pages now in the WAL, moved or not. */
-  readonly walPages: number;
-  /** How many of them have been moved into the file. */
-  readonly movedPages: number;
+  /** Whether there was something to move, and nothing was. */
+  readonly stuck: boolean;
+  /** What went wrong: the disk is full, say. */
+  readonly failure: string | null;
 }
 
 /** Runs one checkpoint on the given connection. */
-export function runCheckpoint(connection: SqliteDatabase, mode: "PASSIVE" | "RESTART"): CheckpointReply {
+export function runCheckpoint(connection: SqliteDatabase, movedPages: number): CheckpointReply {
   const row = connection
-    .query<{ log: number; checkpointed: number }, []>(`PRAGMA wal_checkpoint(${mode})`)
+    .query<{ log: number; checkpointed: number }, []>("PRAGMA wal_checkpoint(PASSIVE)")
     .get();
-  return { walPages: Math.max(0, row?.log ?? 0), movedPages: Math.max(0, row?.checkpointed ?? 0) };
+  const stuck = row !== null && row.checkpointed < row.log && row.checkpointed === movedPages;
+  return { stuck, failure: null };
 }

@@ -1,37 +1,67 @@
-import { type Cancel, realTimeout } from "../clock.ts";
+import { type Cancel, monotonicMs, realTimeout } from "../clock.ts";
 import { errorText } from "../errors.ts";
 import type { Logger } from "../log.ts";
 import type { CheckpointReply, CheckpointRequest } from "./checkpoint.ts";
-import type { Database } from "./database.ts";
+import type { Database, Query } from "./database.ts";
 import type { Writer } from "./writer.ts";
 
-/** Above this size the WAL is started anew at the next pause between two batches. Twice this is never reached. */
+/**
+ * Above this size the WAL is started anew, between two batches. Twice this is not reached, unless a single
+ * commit is that large, or a reader in another process (a backup) holds the WAL.
+ */
 export const WAL_RESTART_BYTES = 32 * 1024 * 1024;
-/** How often the worker is asked while there are commits: short enough that the WAL grows little in between. */
+/** A restart moves what is left itself, on the event loop: few enough pages for some milliseconds. */
+const RESTART_UNMOVED_BYTES = 2 * 1024 * 1024;
+/** Above this size it is not waited any longer until little is left: writing must not outrun the worker for good. */
+const WAL_FORCED_RESTART_BYTES = 48 * 1024 * 1024;
+/** Longest wait of a forced restart for the worker's pass: some ten MiB, written and synced. */
+const WORKER_WAIT_MS = 2_000;
+/** How long a WAL that a reader holds is let grow before a restart is tried again. */
+const HELD_PAUSE_MS = 5_000;
+/** Unmoved bytes for which the worker is asked at once. */
+const CHECKPOINT_AFTER_BYTES = 4 * 1024 * 1024;
+/** How often the worker is asked while there are fewer. */
 const CHECKPOINT_INTERVAL_MS = 200;
+/** How often when its last pass could move nothing. */
+const STUCK_INTERVAL_MS = 1_000;
 /** SQLite's default page size, which every Ninefold file has, plus the frame's header. */
 const WAL_FRAME_BYTES = 4096 + 24;
 
+interface CheckpointRow {
+  readonly busy: number;
+  readonly log: number;
+  readonly checkpointed: number;
+}
+
 /**
  * Keeps the WAL small without holding up the event loop: a worker moves pages while requests run; only the
- * short restart, when everything has been moved, happens between two batches.
+ * short restart, when nearly everything has been moved, happens between two batches.
  */
 export class Checkpointer {
-  /** Size of the WAL at the last look, in bytes. */
+  /** Size of the WAL after the last commit, in bytes. */
   walBytes = 0;
   private readonly db: Database;
   private readonly log: Logger;
-  private readonly restart: () => void;
+  private readonly look: Query<CheckpointRow, []>;
+  private readonly restart: Query<CheckpointRow, []>;
   private worker: Worker | null = null;
+  /** 1 while the worker is at it. Shared memory: a forced restart waits for it without the event loop. */
+  private readonly atWork = new Int32Array(new SharedArrayBuffer(4));
   private cancelTimer: Cancel | null = null;
   private busy = false;
   private closed = false;
+  private movedPages = 0;
+  /** Whether the worker's last pass could move nothing: then it is not asked again at once. */
+  private stuck = false;
+  private failing: string | null = null;
+  private heldUntil = 0;
 
   constructor(db: Database, writer: Writer, log: Logger) {
     this.db = db;
     this.log = log;
-    this.restart = db.control("PRAGMA wal_checkpoint(RESTART)");
-    writer.onCommitted(() => this.arm());
+    this.look = db.query<CheckpointRow>("PRAGMA wal_checkpoint(NOOP)");
+    this.restart = db.query<CheckpointRow>("PRAGMA wal_checkpoint(RESTART)");
+    writer.onCommitted(() => this.afterCommit());
   }
 
   /** Ends the worker. The final checkpoint is the database's own, at its closing. */
@@ -41,19 +71,45 @@ export class Checkpointer {
     this.worker?.terminate();
   }
 
+  private afterCommit(): void {
+    if (this.closed) return;
+    const unmovedBytes = this.measure();
+    if (this.walBytes >= WAL_FORCED_RESTART_BYTES) this.restartWal();
+    else if (!this.busy) this.proceed(unmovedBytes);
+  }
+
+  /** Sets the WAL's size and returns how much of it has not been moved. */
+  private measure(): number {
+    const row = this.look.get();
+    const pages = Math.max(0, row?.log ?? 0);
+    this.walBytes = pages * WAL_FRAME_BYTES;
+    this.movedPages = Math.max(0, row?.checkpointed ?? 0);
+    return (pages - this.movedPages) * WAL_FRAME_BYTES;
+  }
+
+  /** The next step while the worker is idle. */
+  private proceed(unmovedBytes: number): void {
+    if (this.walBytes >= WAL_RESTART_BYTES && unmovedBytes <= RESTART_UNMOVED_BYTES) this.restartWal();
+    else if (unmovedBytes >= CHECKPOINT_AFTER_BYTES && !this.stuck) this.ask();
+    else this.arm();
+  }
+
   private arm(): void {
-    if (this.cancelTimer !== null || this.busy || this.closed) return;
-    this.cancelTimer = realTimeout(CHECKPOINT_INTERVAL_MS, () => {
+    this.cancelTimer ??= realTimeout(this.stuck ? STUCK_INTERVAL_MS : CHECKPOINT_INTERVAL_MS, () => {
       this.cancelTimer = null;
-      this.ask();
+      if (!this.busy && !this.closed) this.ask();
     });
   }
 
   private ask(): void {
-    if (this.closed) return;
     this.busy = true;
     this.worker ??= this.startWorker();
-    const request: CheckpointRequest = { path: this.db.path };
+    Atomics.store(this.atWork, 0, 1);
+    const request: CheckpointRequest = {
+      path: this.db.path,
+      movedPages: this.movedPages,
+      atWork: this.atWork,
+    };
     this.worker.postMessage(request);
   }
 
@@ -61,26 +117,42 @@ export class Checkpointer {
     const worker = new Worker(new URL("./checkpoint-worker.ts", import.meta.url));
     worker.onmessage = (event: MessageEvent<CheckpointReply>) => this.done(event.data);
     worker.onerror = (event) => {
-      this.log.error("the checkpoint worker failed", { error: event.message });
       this.worker = null;
-      this.done({ walPages: Number.POSITIVE_INFINITY, movedPages: 0 });
+      Atomics.store(this.atWork, 0, 0);
+      this.done({ stuck: true, failure: event.message });
     };
     worker.unref();
     return worker;
   }
 
-  /** Runs in a turn of its own, so never inside a batch; the worker is idle, so nothing is waited for. */
-  private done(reply: CheckpointReply): void {
+  /** Runs in a turn of its own, so never inside a batch. */
+  private done({ stuck, failure }: CheckpointReply): void {
     this.busy = false;
+    this.stuck = stuck;
     if (this.closed) return;
-    this.walBytes = reply.walPages * WAL_FRAME_BYTES;
-    if (this.walBytes < WAL_RESTART_BYTES) return;
+    if (failure !== null && this.failing === null) {
+      this.log.error("the write-ahead log cannot be moved into the database", { error: failure });
+    }
+    this.failing = failure;
+    const unmovedBytes = this.measure();
+    if (unmovedBytes > 0 || this.walBytes >= WAL_RESTART_BYTES) this.proceed(unmovedBytes);
+  }
+
+  /** Moves what is left and lets the next commit begin the WAL anew. Two checkpoints at once refuse each other. */
+  private restartWal(): void {
+    if (monotonicMs() < this.heldUntil) return;
+    Atomics.wait(this.atWork, 0, 1, WORKER_WAIT_MS);
     try {
-      this.restart();
-      this.walBytes = 0;
+      // A reader in the way is not waited for: it may be a backup, which takes its time.
+      const row = this.db.withBusyTimeout(0, () => this.restart.get());
+      if (row?.busy === 0) {
+        this.walBytes = 0;
+        return;
+      }
+      this.log.warn("the write-ahead log grows: a reader in another process needs it, such as a backup");
     } catch (error) {
-      // A reader in another process (a backup) can hold the WAL: it is tried again after the next commit.
       this.log.warn("the write-ahead log could not be restarted", { error: errorText(error) });
     }
+    this.heldUntil = monotonicMs() + HELD_PAUSE_MS;
   }
 }

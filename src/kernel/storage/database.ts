@@ -60,7 +60,12 @@ export class Database {
     return {
       run: (tx, ...params) => {
         tx.willWrite();
-        return statement.run(...params).changes;
+        try {
+          return statement.run(...params).changes;
+        } catch (error) {
+          if (isStorageFailure(error)) tx.storageFailed(error);
+          throw error;
+        }
       },
     };
   }
@@ -76,6 +81,16 @@ export class Database {
     return () => {
       statement.run();
     };
+  }
+
+  /** Runs `work` with another wait for locks than the usual one. */
+  withBusyTimeout<T>(timeoutMs: number, work: () => T): T {
+    this.connection.run(`PRAGMA busy_timeout = ${timeoutMs}`);
+    try {
+      return work();
+    } finally {
+      this.connection.run(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
+    }
   }
 
   /** Whether a transaction is open: after some errors SQLite has already rolled it back by itself. */

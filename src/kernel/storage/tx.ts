@@ -16,6 +16,11 @@ export interface Tx {
   attempt<T>(work: () => T): T;
   /** Called by every command before it writes. */
   willWrite(): void;
+  /**
+   * Called by a command that the storage failed (a full disk, an I/O error). SQLite may have rolled back the whole
+   * batch by then, so from here on the unit writes nothing, whatever the work makes of the error.
+   */
+  storageFailed(error: unknown): void;
 }
 
 /** Thrown (and remembered) when a failing part has written already and the batch must be run again with savepoints. */
@@ -36,6 +41,8 @@ export class UnitTx implements Tx {
   readonly now: number;
   wrote = false;
   needsCare = false;
+  /** Why the storage failed, once it has. */
+  failure: unknown = null;
   private readonly savepoints: Savepoints | null;
   private undos: (() => void)[] | null = null;
   private afters: (() => void)[] | null = null;
@@ -56,7 +63,12 @@ export class UnitTx implements Tx {
   }
 
   willWrite(): void {
+    if (this.failure !== null) throw this.failure;
     this.wrote = true;
+  }
+
+  storageFailed(error: unknown): void {
+    this.failure = error;
   }
 
   attempt<T>(work: () => T): T {
@@ -80,6 +92,8 @@ export class UnitTx implements Tx {
   }
 
   private rollBackPart(): void {
+    // The savepoints may be gone with the transaction; the batch is taken back as a whole.
+    if (this.failure !== null) return;
     if (this.savepoints !== null) {
       this.savepoints.rollback();
       this.savepoints.release();

@@ -203,6 +203,7 @@ export class Writer {
       savepoints?.release();
       return !tx.needsCare;
     } catch (error) {
+      if (tx.failure !== null) throw tx.failure;
       if (isStorageFailure(error)) throw error;
       if (savepoints === null && (tx.wrote || tx.needsCare)) return false;
       unit.failed = true;
