@@ -1,4 +1,4 @@
-import { findInexactness } from "./exact-json.ts";
+import { findInexactness, pathText } from "./exact-json.ts";
 import {
   checkReceipt,
   isObject,
@@ -46,12 +46,12 @@ export function reportInexactness(
   outside: readonly string[],
   found: ReturnType<typeof checkReceipt>,
 ): void {
-  const levelsMax = LOG_LEVELS_MAX + RECEIPT_LEVELS + outside.length;
+  const levels = { levelsMax: LOG_LEVELS_MAX, levelsAround: RECEIPT_LEVELS + outside.length };
   const member = outside[0];
-  const inexact = findInexactness(text, value, member === undefined ? { levelsMax } : { levelsMax, member });
+  const inexact = findInexactness(text, value, member === undefined ? levels : { ...levels, member });
   if (inexact === null) return;
   const path = inexact.path.slice(outside.length);
-  const problem = `${path.length === 0 ? "receipt" : path.join(".")} ${inexact.problem}`;
+  const problem = `${path.length === 0 ? "receipt" : pathText(path)} ${inexact.problem}`;
   if (path[0] === "log" && path.length > 1) found.content_hash_matches.push(problem);
   else reportEverywhere(found, problem);
 }

@@ -6,10 +6,22 @@ export interface Inexactness {
   readonly problem: string;
 }
 
+/** Parts and characters of a path that a message shows: names are the sender's, and may be long. */
+const PATH_PARTS_SHOWN = 8;
+const PATH_LENGTH_SHOWN = 100;
+
+/** A path as messages show it: `log.items.0.price`. */
+export function pathText(path: Inexactness["path"]): string {
+  const text = path.slice(0, PATH_PARTS_SHOWN).join(".");
+  const isWhole = path.length <= PATH_PARTS_SHOWN && text.length <= PATH_LENGTH_SHOWN;
+  return isWhole ? text : `${text.slice(0, PATH_LENGTH_SHOWN)}…`;
+}
+
 /** What {@link findInexactness} looks at. */
 export interface ExactnessScope {
-  /** Levels of objects and arrays allowed. */
+  /** Levels of objects and arrays allowed, within those that stand around what is looked at. */
   readonly levelsMax: number;
+  readonly levelsAround: number;
   /** The only member of the outermost object that counts; without it, all of them. */
   readonly member?: string;
 }
@@ -43,17 +55,17 @@ const EXACT_INTEGER_LENGTH = 15;
  * was written. `value` is what `JSON.parse` made of the text.
  */
 export function findInexactness(json: string, value: unknown, scope: ExactnessScope): Inexactness | null {
-  return isPlainlyExact(json, value, scope.levelsMax) ? null : scan(json, scope);
+  return isPlainlyExact(json, value, scope) ? null : scan(json, scope);
 }
 
 /** Most texts are what `JSON.stringify` writes, and a second look at those costs a tenth of a scan. */
-function isPlainlyExact(json: string, value: unknown, levelsMax: number): boolean {
+function isPlainlyExact(json: string, value: unknown, scope: ExactnessScope): boolean {
   let levels = 0;
   for (let at = 0; at < json.length; at += 1) {
     const code = json.charCodeAt(at);
     if (code === OPEN_ARRAY || code === OPEN_OBJECT) levels += 1;
   }
-  return levels <= levelsMax && JSON.stringify(value) === json;
+  return levels <= scope.levelsAround + scope.levelsMax && JSON.stringify(value) === json;
 }
 
 function scan(json: string, scope: ExactnessScope): Inexactness | null {
@@ -72,7 +84,8 @@ function scan(json: string, scope: ExactnessScope): Inexactness | null {
       at = end - 1;
     } else if (code === OPEN_OBJECT || code === OPEN_ARRAY) {
       open.push(container(code));
-      if (open.length > scope.levelsMax) problem = `is nested deeper than ${scope.levelsMax} levels`;
+      if (open.length > scope.levelsAround + scope.levelsMax)
+        problem = `is nested deeper than ${scope.levelsMax} levels`;
     } else if (code === CLOSE_OBJECT || code === CLOSE_ARRAY) {
       open.pop();
     } else if (code === COMMA && inside !== undefined) {

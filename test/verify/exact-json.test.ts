@@ -1,12 +1,15 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { findInexactness } from "../../src/verify/exact-json.ts";
+import { findInexactness, pathText } from "../../src/verify/exact-json.ts";
 import { anyJson } from "../support/receipts.ts";
 
 const LEVELS = 10;
 
 function problemOf(json: string, member?: string): string | null {
-  const scope = member === undefined ? { levelsMax: LEVELS } : { levelsMax: LEVELS, member };
+  const scope =
+    member === undefined
+      ? { levelsMax: LEVELS - 2, levelsAround: 2 }
+      : { levelsMax: LEVELS - 1, levelsAround: 1, member };
   const found = findInexactness(json, JSON.parse(json), scope);
   return found === null ? null : `${found.path.join(".")} ${found.problem}`;
 }
@@ -104,7 +107,7 @@ describe("levels", () => {
     const nested = (levels: number): string => `${"[".repeat(levels)}${"]".repeat(levels)}`;
     expect(problemOf(nested(LEVELS))).toBeNull();
     expect(problemOf(` ${nested(LEVELS)}`)).toBeNull();
-    expect(problemOf(nested(LEVELS + 1))).toContain(`is nested deeper than ${LEVELS} levels`);
+    expect(problemOf(nested(LEVELS + 1))).toContain(`is nested deeper than ${LEVELS - 2} levels`);
     expect(problemOf(nested(500_000))).toContain("is nested deeper");
   });
 
@@ -116,6 +119,18 @@ describe("levels", () => {
           .join()}]`,
       ),
     ).toBeNull();
+  });
+});
+
+describe("a path in a message", () => {
+  test.each([
+    [["log", "a", 0, "b"], "log.a.0.b"],
+    [[1, 2, 3, 4, 5, 6, 7, 8], "1.2.3.4.5.6.7.8"],
+    [[1, 2, 3, 4, 5, 6, 7, 8, 9], "1.2.3.4.5.6.7.8…"],
+    [["x".repeat(100)], "x".repeat(100)],
+    [["x".repeat(101)], `${"x".repeat(100)}…`],
+  ])("%j", (path, text) => {
+    expect(pathText(path)).toBe(text);
   });
 });
 
@@ -135,7 +150,7 @@ describe("any JSON", () => {
     fc.assert(
       fc.property(anyJson, fc.constantFrom(0, 1, "\t"), (value, space) => {
         const json = JSON.stringify(value, null, space);
-        expect(findInexactness(json, JSON.parse(json), { levelsMax: 50 })).toBeNull();
+        expect(findInexactness(json, JSON.parse(json), { levelsMax: 50, levelsAround: 0 })).toBeNull();
       }),
     );
   });
@@ -149,7 +164,7 @@ describe("any JSON", () => {
         );
         const doubled = `{${[...entries, entries[pick % entries.length]].join()}}`;
         const json = around.reduce((inner, name) => `{${JSON.stringify(name)}:[${inner}]}`, doubled);
-        expect(findInexactness(json, JSON.parse(json), { levelsMax: 50 })?.problem).toBe(
+        expect(findInexactness(json, JSON.parse(json), { levelsMax: 50, levelsAround: 0 })?.problem).toBe(
           "stands twice in one object",
         );
       }),
@@ -164,7 +179,9 @@ describe("any JSON", () => {
         (digits, exponent) => {
           const json = `[${digits}e${exponent}]`;
           const exact = sameValue(digits, exponent, JSON.stringify(JSON.parse(json)[0]));
-          expect(findInexactness(json, JSON.parse(json), { levelsMax: 5 }) === null).toBe(exact);
+          expect(findInexactness(json, JSON.parse(json), { levelsMax: 5, levelsAround: 0 }) === null).toBe(
+            exact,
+          );
         },
       ),
       { numRuns: 500 },

@@ -12,6 +12,7 @@ export class ChainActor implements Actor {
   sequence: number;
   /** The last chain hash; zeros for an empty chain. */
   hash: Uint8Array;
+  recent = false;
 
   constructor(chain: {
     ref: number;

@@ -1,7 +1,7 @@
 import { hash } from "node:crypto";
 import { invalidField } from "../../kernel/errors.ts";
 import { LOG_LEVELS_MAX } from "../../verify/chain.ts";
-import { findInexactness } from "../../verify/exact-json.ts";
+import { findInexactness, pathText } from "../../verify/exact-json.ts";
 
 /** A log that may be signed: what its text says is what was sent. */
 export interface LogEntry {
@@ -19,8 +19,12 @@ export interface LogEntry {
  *   one object, or too many levels.
  */
 export function readLogEntry(body: { log: Record<string, unknown> }, bodyText: string): LogEntry {
-  const inexact = findInexactness(bodyText, body, { levelsMax: LOG_LEVELS_MAX + 1, member: "log" });
-  if (inexact !== null) throw invalidField(inexact.path.join("."), inexact.problem);
+  const inexact = findInexactness(bodyText, body, {
+    levelsMax: LOG_LEVELS_MAX,
+    levelsAround: 1,
+    member: "log",
+  });
+  if (inexact !== null) throw invalidField(pathText(inexact.path), inexact.problem);
   const text = JSON.stringify(body.log);
   return { log: body.log, text, contentHash: contentHashOf(text) };
 }

@@ -1,5 +1,5 @@
 import { ActorRegistry } from "../../kernel/actors/registry.ts";
-import { ApiError } from "../../kernel/errors.ts";
+import { ApiError, invalidField } from "../../kernel/errors.ts";
 import type { CallerProject } from "../../kernel/http/caller.ts";
 import { decodeNumberCursor, encodeCursor } from "../../kernel/http/pagination.ts";
 import type { Ids } from "../../kernel/ids.ts";
@@ -113,9 +113,13 @@ export class NotaryService {
     cursor: string | undefined,
   ): { receipts: Receipt[]; cursor: string | undefined } {
     const chain = this.chain(projectRef);
+    const newest = chain?.sequence ?? 0;
+    let sequence = cursor === undefined ? newest : decodeNumberCursor(cursor);
+    if (cursor !== undefined && (sequence < 1 || sequence > newest)) {
+      throw invalidField("cursor", "is not a cursor of this project's receipts");
+    }
     const receipts: Receipt[] = [];
     if (chain === undefined) return { receipts, cursor: undefined };
-    let sequence = cursor === undefined ? chain.sequence : decodeNumberCursor(cursor);
     let logBytes = 0;
     while (sequence > 0 && receipts.length < limit && logBytes < PAGE_LOG_BYTES_MAX) {
       const row = this.store.receipt(chain.ref, sequence);
