@@ -14,6 +14,7 @@ import { systemRoutes } from "./kernel/http/system-routes.ts";
 import type { Kernel } from "./kernel/kernel.ts";
 import { createSmtpMailer } from "./kernel/mail/mailer.ts";
 import { createOutbox } from "./kernel/mail/outbox.ts";
+import { createOutbound } from "./kernel/outbound/create.ts";
 
 /** The server, built and not yet listening. */
 export interface App {
@@ -33,6 +34,8 @@ export function createApp(kernel: Kernel, config: Config, testClock: ManualClock
   const mailer = config.smtp === null ? null : createSmtpMailer(config.smtp.url, config.smtp.from);
   const outbox = createOutbox({ scheduler, vault, clock, ids, log, mailer });
 
+  const outbound = createOutbound(config.allowPrivateTargets);
+
   const projects = createProjects({ db, ids });
   const accounts = createAccounts(
     kernel,
@@ -40,7 +43,7 @@ export function createApp(kernel: Kernel, config: Config, testClock: ManualClock
     { projects, outbox },
   );
   const meter = createMeter(kernel, { own: accounts.ownBalance });
-  const notary = createNotary(kernel);
+  const notary = createNotary(kernel, outbound);
 
   const answers = new IdempotencyStore(db, vault);
   answers.registerPurge(scheduler, writer);
@@ -66,6 +69,7 @@ export function createApp(kernel: Kernel, config: Config, testClock: ManualClock
     start: () => scheduler.start(),
     finish: async () => {
       await scheduler.stop();
+      outbound.close();
       await meter.finish();
     },
   };

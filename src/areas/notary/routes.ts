@@ -3,6 +3,8 @@ import { Reply } from "../../kernel/http/answer.ts";
 import type { Http } from "../../kernel/http/http.ts";
 import { pageQuery } from "../../kernel/http/pagination.ts";
 import { isoTime } from "../../kernel/ledger-entry.ts";
+import type { Receipt } from "../../verify/receipt.ts";
+import type { Appended, CopyStatus, ReceiptCopies } from "./copies.ts";
 import { readLogEntry } from "./log-entry.ts";
 import {
   ChainParams,
@@ -13,6 +15,9 @@ import {
   ReceiptPage,
   ReceiptParams,
   ReceiptView,
+  StorageAnswer,
+  StorageBody,
+  StorageView,
   VerifyAnswer,
   VerifyBody,
 } from "./schema.ts";
@@ -23,12 +28,13 @@ import { verifyAgainst } from "./verification.ts";
 const RECEIPTS_LIMIT = 50;
 
 /** Declares chains, receipts, verification and public keys. */
-export function notaryRoutes(http: Http, notary: NotaryService): void {
+export function notaryRoutes(http: Http, notary: NotaryService, copies: ReceiptCopies): void {
   initRoute(http, notary);
-  logRoute(http, notary);
+  logRoute(http, copies);
   verifyRoute(http, notary);
-  receiptRoutes(http, notary);
+  receiptRoutes(http, notary, copies);
   publicKeyRoute(http, notary);
+  storageRoutes(http, copies);
 }
 
 function initRoute(http: Http, notary: NotaryService): void {
@@ -54,7 +60,7 @@ function initRoute(http: Http, notary: NotaryService): void {
   );
 }
 
-function logRoute(http: Http, notary: NotaryService): void {
+function logRoute(http: Http, copies: ReceiptCopies): void {
   http.route(
     "POST",
     "/v1/witness/log",
@@ -62,17 +68,37 @@ function logRoute(http: Http, notary: NotaryService): void {
       operation: "witness.log",
       summary: "Witness a log entry: append a signed receipt to the chain",
       description:
-        "The receipt's hash is taken over `JSON.stringify(log)`, which is also how `log` stands in the answer. A number that JSON readers cannot carry exactly, or a name that stands twice in an object, is refused.",
+        "The receipt's hash is taken over `JSON.stringify(log)`, which is also how `log` stands in the answer. A number that JSON readers cannot carry exactly, or a name that stands twice in an object, is refused. With a storage configured, 200 says that the copy has been delivered, and 202 (with `X-Witness-Status: buffered`) that it will be.",
       body: LogBody,
-      answers: { 200: ReceiptView },
+      answers: { 200: ReceiptView, 202: ReceiptView },
       errors: ["conflict"],
       example: { log: { event: "invoice.paid", invoice: "in_1", amount: 4200 } },
     },
     (call) => {
       const entry = readLogEntry(call.body, call.bodyText);
-      return call.perform((tx) => notary.append(tx, call.caller.project.ref, entry).receipt);
+      const { ref } = call.caller.project;
+      if (!copies.isConfigured(ref))
+        return call.perform((tx) => appendedAnswer(copies.append(tx, ref, entry)));
+      return call.performAcross({
+        claim: (tx) => copies.append(tx, ref, entry),
+        interim: appendedAnswer,
+        outside: (appended) => copies.deliverAtOnce(appended),
+        settle: (tx, { receipt, delivery }, outcome) =>
+          delivery === null ? receipt : copyAnswer(receipt, copies.record(tx, delivery, outcome)),
+      });
     },
   );
+}
+
+function appendedAnswer({ receipt, delivery }: Appended): object {
+  return delivery === null ? receipt : copyAnswer(receipt, { storage_status: "buffered" });
+}
+
+function copyAnswer(receipt: Receipt, status: CopyStatus): object {
+  const body = { ...receipt, ...status };
+  return status.storage_status === "delivered"
+    ? body
+    : new Reply(202, body, { "x-witness-status": "buffered" });
 }
 
 function verifyRoute(http: Http, notary: NotaryService): void {
@@ -98,7 +124,7 @@ function verifyRoute(http: Http, notary: NotaryService): void {
   );
 }
 
-function receiptRoutes(http: Http, notary: NotaryService): void {
+function receiptRoutes(http: Http, notary: NotaryService, copies: ReceiptCopies): void {
   http.route(
     "GET",
     "/v1/witness/receipts",
@@ -111,7 +137,9 @@ function receiptRoutes(http: Http, notary: NotaryService): void {
     },
     (call) => {
       const { limit = RECEIPTS_LIMIT, cursor } = call.query;
-      return notary.receipts(call.caller.project.ref, limit, cursor);
+      const { ref } = call.caller.project;
+      const page = notary.receipts(ref, limit, cursor);
+      return { ...page, receipts: page.receipts.map((receipt) => copies.withStatus(ref, receipt)) };
     },
   );
   http.route(
@@ -126,10 +154,11 @@ function receiptRoutes(http: Http, notary: NotaryService): void {
     },
     (call) => {
       const { sequenceId } = call.params;
-      const receipt = notary.receipt(call.caller.project.ref, Number(sequenceId));
+      const { ref } = call.caller.project;
+      const receipt = notary.receipt(ref, Number(sequenceId));
       if (receipt === null)
         throw new ApiError("not_found", `This project's chain has no receipt ${sequenceId}.`);
-      return receipt;
+      return copies.withStatus(ref, receipt);
     },
   );
 }
@@ -150,5 +179,45 @@ function publicKeyRoute(http: Http, notary: NotaryService): void {
       if (key === null) throw new ApiError("not_found", "No chain has this id.");
       return key;
     },
+  );
+}
+
+function storageRoutes(http: Http, copies: ReceiptCopies): void {
+  http.route(
+    "POST",
+    "/v1/witness/config",
+    {
+      operation: "witness.config.set",
+      summary: "Configure where receipts are copied to",
+      description:
+        "An S3-compatible server at a public https URL. Receipts made from then on are copied to `{prefix}/witness/receipts/{sequence_id}.json`; what is buffered goes there, too.",
+      body: StorageBody,
+      answers: { 200: StorageAnswer },
+      example: {
+        endpoint: "https://s3.eu-central-1.amazonaws.com",
+        bucket: "acme-receipts",
+        region: "eu-central-1",
+        accessKeyId: "AKIAIOSFODNN7EXAMPLE",
+        secretAccessKey: "wJalrXUtnFEMI-K7MDENG-bPxRfiCYEXAMPLEKEY",
+      },
+    },
+    (call) => {
+      copies.assertUsable(call.body);
+      return call.perform((tx) => {
+        copies.configure(tx, call.caller.project, call.body);
+        return { success: true, configured: true };
+      });
+    },
+  );
+  http.route(
+    "GET",
+    "/v1/witness/config",
+    {
+      operation: "witness.config.read",
+      summary: "Read the storage configuration, its secrets masked",
+      answers: { 200: StorageView },
+      errors: ["not_found"],
+    },
+    (call) => copies.view(call.caller.project.ref),
   );
 }

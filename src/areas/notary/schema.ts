@@ -1,4 +1,5 @@
 import { Type } from "@sinclair/typebox";
+import { PREFIX_LENGTH_MAX } from "./domain.ts";
 
 const Hash = Type.String({ pattern: "^[0-9a-f]{64}$" });
 
@@ -72,6 +73,55 @@ export const VerifyAnswer = Type.Object({
 export const ReceiptPage = Type.Object({
   receipts: Type.Array(ReceiptView),
   cursor: Type.Optional(Type.String()),
+});
+
+const NAME = "[A-Za-z0-9]";
+
+/** Body of a storage configuration. */
+export const StorageBody = Type.Object({
+  endpoint: Type.String({
+    maxLength: 2_048,
+    errorMessage: "must be a public https URL",
+    description: "The S3-compatible server. Objects are addressed path style.",
+  }),
+  bucket: Type.String({
+    pattern: `^${NAME}[A-Za-z0-9._-]{1,61}${NAME}$`,
+    errorMessage: "must be 3 to 63 letters, digits, dots, dashes or underscores",
+  }),
+  region: Type.String({
+    pattern: "^[A-Za-z0-9_-]{1,64}$",
+    errorMessage: "must be 1 to 64 letters, digits, dashes or underscores",
+  }),
+  accessKeyId: Type.String({
+    pattern: "^[\\x21-\\x2b\\x2d\\x2e\\x30-\\x7e]{16,128}$",
+    errorMessage: "must be 16 to 128 printable characters without spaces, commas and slashes",
+  }),
+  secretAccessKey: Type.String({
+    pattern: "^[\\x21-\\x7e]{16,256}$",
+    errorMessage: "must be 16 to 256 printable characters without spaces",
+  }),
+  prefix: Type.Optional(
+    Type.String({
+      maxLength: PREFIX_LENGTH_MAX,
+      pattern: "^[A-Za-z0-9._/-]*$",
+      errorMessage: `must be at most ${PREFIX_LENGTH_MAX} letters, digits, dots, dashes, underscores and slashes`,
+      description: "Folders before `witness/receipts/`, so that two chains can share a bucket.",
+    }),
+  ),
+});
+
+/** Answer of a storage configuration that was put in force. */
+export const StorageAnswer = Type.Object({ success: Type.Literal(true), configured: Type.Literal(true) });
+
+/** The storage configuration in force. */
+export const StorageView = Type.Object({
+  endpoint: Type.String(),
+  bucket: Type.String(),
+  region: Type.String(),
+  prefix: Type.String(),
+  accessKeyId: Type.String({ description: "Masked." }),
+  buffered: Type.Integer({ description: "Receipts that wait for their delivery." }),
+  last_error: Type.Union([Type.String(), Type.Null()]),
 });
 
 /** Path of one receipt. */

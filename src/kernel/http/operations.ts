@@ -79,6 +79,8 @@ export const OPERATIONS = {
   "witness.receipts.list": /**/ operation("witness:read", /* */ 0),
   "witness.receipts.read": /**/ operation("witness:read", /* */ 0),
   "witness.pubkey": /*       */ operation("public", /*       */ 0),
+  "witness.config.read": /*  */ operation("witness:read", /* */ 0),
+  "witness.config.set": /*   */ operation("witness:write", /**/ 0),
 } as const satisfies Record<string, Operation>;
 
 /** The name of an operation: what the ledger, the metrics and the OpenAPI document call it. */
