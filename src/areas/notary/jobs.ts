@@ -13,7 +13,7 @@ const PROJECTS_AT_ONCE = 16;
 /** Receipts of one project under way at once. */
 const RECEIPTS_AT_ONCE = 8;
 /** Receipts that one run of the job takes on, so that the end of the process does not wait for a long backlog. */
-const RECEIPTS_PER_RUN = 200;
+export const RECEIPTS_PER_RUN = 200;
 /** Time for one delivery. */
 const DELIVERY_TIMEOUT_MS = 10_000;
 

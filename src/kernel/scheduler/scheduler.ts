@@ -40,6 +40,12 @@ export interface JobKind {
   run(job: Job): Promise<JobOutcome>;
 }
 
+interface RegisteredKind {
+  readonly kind: JobKind;
+  /** Ids of the jobs under way. */
+  readonly running: Set<number>;
+}
+
 /** Wait before a job whose handler threw is tried again: doubled each time, up to the second figure. */
 const DEFECT_RETRY_MS = 1_000;
 const DEFECT_RETRY_MAX_MS = 60 * 60 * 1000;
@@ -59,7 +65,7 @@ export class Scheduler {
   private readonly writer: Writer;
   private readonly clock: Clock;
   private readonly log: Logger;
-  private readonly kinds = new Map<string, { readonly kind: JobKind; readonly running: Set<number> }>();
+  private readonly kinds = new Map<string, RegisteredKind>();
   private readonly work = new Set<Promise<void>>();
   private readonly calendar = new Map<string, string>();
   private cancelTimer: Cancel | null = null;
@@ -148,26 +154,27 @@ export class Scheduler {
   }
 
   private startDue(): void {
-    if (!this.started) return;
-    const now = this.clock.now();
-    for (const [name, { kind, running }] of this.kinds) {
-      const free = kind.concurrency - running.size;
-      if (free <= 0) continue;
-      // Jobs under way are still in the table: read so many more rows that a full hand can be left without them.
-      const rows = this.store.due(name, now, free + running.size).filter((row) => !running.has(row.id));
-      for (const row of rows.slice(0, free)) this.startJob(row, kind, running);
-      const next = this.store.earliestAfter(name, now);
-      if (next !== null) this.armAt(next);
-    }
+    for (const [name, entry] of this.kinds) this.startDueOf(name, entry);
   }
 
-  private startJob(row: JobRow, kind: JobKind, running: Set<number>): void {
-    running.add(row.id);
-    const work: Promise<void> = this.runJob(row, kind).finally(() => {
-      running.delete(row.id);
+  private startDueOf(name: string, { kind, running }: RegisteredKind): void {
+    const free = kind.concurrency - running.size;
+    if (!this.started || free <= 0) return;
+    const now = this.clock.now();
+    // Jobs under way are still in the table: read so many more rows that a full hand can be left without them.
+    const rows = this.store.due(name, now, free + running.size).filter((row) => !running.has(row.id));
+    for (const row of rows.slice(0, free)) this.startJob(row, name, { kind, running });
+    const next = this.store.earliestAfter(name, now);
+    if (next !== null) this.armAt(next);
+  }
+
+  private startJob(row: JobRow, name: string, entry: RegisteredKind): void {
+    entry.running.add(row.id);
+    const work: Promise<void> = this.runJob(row, entry.kind).finally(() => {
+      entry.running.delete(row.id);
       this.work.delete(work);
       // A place is free: whatever is overdue takes it.
-      this.armAt(this.clock.now());
+      this.startDueOf(name, entry);
     });
     this.work.add(work);
     this.clock.track(work);
@@ -200,8 +207,10 @@ export class Scheduler {
         await this.writer.submit((tx) => this.record(tx, row, outcome));
         return;
       } catch (error) {
-        if (!(error instanceof ApiError && error.code === "service_unavailable")) {
+        // What the recording itself throws is a defect like one of the handler.
+        if (outcome === first && !isUnavailable(error)) {
           outcome = this.afterDefect(row, error);
+          continue;
         }
       }
       if (!this.started) return;
@@ -231,4 +240,8 @@ export class Scheduler {
     });
     return { retryAt: this.clock.now() + wait };
   }
+}
+
+function isUnavailable(error: unknown): boolean {
+  return error instanceof ApiError && error.code === "service_unavailable";
 }
