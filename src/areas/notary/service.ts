@@ -13,7 +13,7 @@ import { chainIdOf, privateKeyOf, publicXOf, SEED_BYTES, signHash } from "./sign
 import type { ChainRow, NotaryStore, ReceiptRow } from "./store.ts";
 
 /** Chains kept in memory, about 2 KB each: a chain beyond that costs two indexed reads and the opening of its key. */
-export const CHAINS_IN_MEMORY_MAX = 16_384;
+const CHAINS_IN_MEMORY_MAX = 16_384;
 
 /**
  * Bytes of logs on one page of receipts: a page of a hundred receipts of 1 MiB would hold up everyone else. A page ends

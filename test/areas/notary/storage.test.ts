@@ -1,4 +1,8 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { DELIVER_AT_ONCE_MS } from "../../../src/areas/notary/copies.ts";
+import { createNotary } from "../../../src/areas/notary/index.ts";
+import { createOutbound } from "../../../src/kernel/outbound/create.ts";
+import { Scheduler } from "../../../src/kernel/scheduler/scheduler.ts";
 import type { Client } from "../../support/client.ts";
 import { S3Server } from "../../support/s3-server.ts";
 import { startTestServer, type TestServer } from "../../support/server.ts";
@@ -100,7 +104,11 @@ describe("a storage that does not work", () => {
   ] as const)("%s: the receipt is buffered and delivered when it works again", async (mode, error) => {
     await configure();
     s3.mode = mode;
+    const startedAt = performance.now();
     const { status, headers, body } = await log(1);
+    const tookMs = performance.now() - startedAt;
+    expect(tookMs >= DELIVER_AT_ONCE_MS - 50).toBe(mode === "hanging");
+    expect(tookMs).toBeLessThan(DELIVER_AT_ONCE_MS + 1_500);
     expect({ status, header: headers.get("x-witness-status") }).toEqual({ status: 202, header: "buffered" });
     expect(body.storage_status).toBe("buffered");
     expect(body.storage_location).toBeUndefined();
@@ -267,6 +275,39 @@ describe("under an Idempotency-Key", () => {
     while (s3.requests.length === 0) await Bun.sleep(5);
     expect((await account.post("/v1/witness/log", { log: { n: 1 } }, keyed)).status).toBe(409);
     expect((await first).status).toBe(202);
+  });
+});
+
+describe("the storage of a deleted project", () => {
+  test("gets nothing more, and every row goes", async () => {
+    await configure();
+    await log(1);
+    s3.mode = "down";
+    await log(2);
+    s3.mode = "up";
+    const sent = s3.requests.length;
+    const { kernel } = server.server;
+    // A second notary on the same file, as the projects' clean-up would use the first.
+    const scheduler = new Scheduler(kernel.db, kernel.writer, kernel.clock, kernel.log);
+    const { resources } = createNotary({ ...kernel, scheduler }, createOutbound([]));
+    const ref = Number(
+      kernel.db.query<{ ref: number }>("SELECT max(project_ref) AS ref FROM receipt_stores").get()?.ref,
+    );
+    expect(resources.count(ref)).toBe(1);
+    await kernel.writer.submit((tx) => resources.projectDeleted?.(tx, ref));
+    await server.clock.advance(60_000);
+    expect(s3.requests).toHaveLength(sent);
+    const removed: number[] = [];
+    for (let rows = 2; rows === 2; ) {
+      rows = await kernel.writer.submit((tx) => resources.removeRows(tx, ref, 2));
+      removed.push(rows);
+    }
+    // Two copies; two receipts; the chain and the storage; nothing.
+    expect(removed).toEqual([2, 2, 2, 0]);
+    expect(resources.count(ref)).toBe(0);
+    const left =
+      "SELECT (SELECT count(*) FROM receipt_stores WHERE project_ref = ?1) + (SELECT count(*) FROM chains WHERE project_ref = ?1) AS n";
+    expect(kernel.db.query<{ n: number }, [number]>(left).get(ref)?.n).toBe(0);
   });
 });
 
