@@ -1,6 +1,9 @@
 import type { Benchmark, WrkRequest } from "./benchmark.ts";
 import { METERS, type Stage } from "./stage.ts";
 
+/** Bytes of a log request's body. */
+const LOG_BYTES = 1_024;
+
 /** A deduct of one unit from a random meter. */
 export function deductRequest(stage: Stage): WrkRequest {
   return {
@@ -18,6 +21,28 @@ export function ownBalanceRequest(stage: Stage): WrkRequest {
     method: "GET",
     path: "/v1/meter/balance",
     headers: { Authorization: `Bearer ${stage.key}` },
+  };
+}
+
+/** A log of 1 KB, each another one. */
+export function logRequest(key: string): WrkRequest {
+  const log = {
+    event: "invoice.paid",
+    invoice: "in_{unique}",
+    items: Array.from({ length: 10 }, (_, index) => ({
+      sku: `sku-${index}`,
+      quantity: index + 1,
+      price: index * 1.25,
+    })),
+    note: "",
+  };
+  // The bytes are counted without the placeholder's own, which stands for about as many digits.
+  const note = "n".repeat(Math.max(0, LOG_BYTES - JSON.stringify({ log }).length));
+  return {
+    method: "POST",
+    path: "/v1/witness/log",
+    headers: { Authorization: `Bearer ${key}` },
+    body: JSON.stringify({ log: { ...log, note } }),
   };
 }
 
@@ -39,5 +64,17 @@ export const BENCHMARKS: readonly Benchmark[] = [
     connections: [32],
     request: ownBalanceRequest,
     requires: [{ kind: "ratio", to: "bare GET", atLeast: 0.6, connections: [32] }],
+  },
+  {
+    name: "notary log of 1 KB",
+    connections: [32],
+    prepare: async (stage) => {
+      await stage.post("/v1/witness/sys/init", {});
+    },
+    request: (stage) => logRequest(stage.key),
+    requires: [
+      { kind: "ratio", to: "bare POST", atLeast: 0.35, connections: [32] },
+      { kind: "p99", atMostMs: 15, connections: [32] },
+    ],
   },
 ];

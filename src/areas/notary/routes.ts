@@ -144,7 +144,7 @@ function receiptRoutes(http: Http, notary: NotaryService, copies: ReceiptCopies)
   );
   http.route(
     "GET",
-    "/v1/witness/receipts/:sequenceId",
+    "/v1/witness/receipts/:sequence_id",
     {
       operation: "witness.receipts.read",
       summary: "Read one receipt",
@@ -153,11 +153,11 @@ function receiptRoutes(http: Http, notary: NotaryService, copies: ReceiptCopies)
       errors: ["not_found"],
     },
     (call) => {
-      const { sequenceId } = call.params;
+      const { sequence_id } = call.params;
       const { ref } = call.caller.project;
-      const receipt = notary.receipt(ref, Number(sequenceId));
+      const receipt = notary.receipt(ref, Number(sequence_id));
       if (receipt === null)
-        throw new ApiError("not_found", `This project's chain has no receipt ${sequenceId}.`);
+        throw new ApiError("not_found", `This project's chain has no receipt ${sequence_id}.`);
       return copies.withStatus(ref, receipt);
     },
   );

@@ -126,7 +126,7 @@ export const StorageView = Type.Object({
 
 /** Path of one receipt. */
 export const ReceiptParams = Type.Object({
-  sequenceId: Type.String({
+  sequence_id: Type.String({
     pattern: "^[1-9][0-9]{0,19}$",
     errorMessage: "must be a positive integer",
     examples: ["1"],

@@ -103,7 +103,7 @@ describe("GET /v1/witness/receipts", () => {
 
 describe("GET /v1/witness/receipts/{sequence_id}", () => {
   const at = (position: string) => ["GET", `/v1/witness/receipts/${position}`] as const;
-  endpoint(() => server, "GET /v1/witness/receipts/{sequenceId}", [
+  endpoint(() => server, "GET /v1/witness/receipts/{sequence_id}", [
     {
       name: "one as it was given",
       before: async (world: World) => {
