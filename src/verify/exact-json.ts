@@ -60,12 +60,16 @@ export function findInexactness(json: string, value: unknown, scope: ExactnessSc
 
 /** Most texts are what `JSON.stringify` writes, and a second look at those costs a tenth of a scan. */
 function isPlainlyExact(json: string, value: unknown, scope: ExactnessScope): boolean {
-  let levels = 0;
-  for (let at = 0; at < json.length; at += 1) {
-    const code = json.charCodeAt(at);
-    if (code === OPEN_ARRAY || code === OPEN_OBJECT) levels += 1;
-  }
-  return levels <= scope.levelsAround + scope.levelsMax && JSON.stringify(value) === json;
+  const levelsMax = scope.levelsAround + scope.levelsMax;
+  // Every level takes two characters, and no text has more levels than brackets that open one.
+  const isFlat = json.length <= 2 * levelsMax || count(json, "{") + count(json, "[") <= levelsMax;
+  return isFlat && JSON.stringify(value) === json;
+}
+
+function count(text: string, character: string): number {
+  let found = 0;
+  for (let at = text.indexOf(character); at >= 0; at = text.indexOf(character, at + 1)) found += 1;
+  return found;
 }
 
 function scan(json: string, scope: ExactnessScope): Inexactness | null {

@@ -6,7 +6,7 @@ import type { Ids } from "../../kernel/ids.ts";
 import type { Vault } from "../../kernel/secrets/vault.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { createNativeCrypto } from "../../verify/native.ts";
-import { chainHashOf, NO_HASH, type PublicKeyJwk, type Receipt, toHex } from "../../verify/receipt.ts";
+import { chainHashOf, NO_HASH, type PublicKeyJwk, type Receipt } from "../../verify/receipt.ts";
 import { ChainActor } from "./actor.ts";
 import { contentHashOf, type LogEntry } from "./log-entry.ts";
 import { chainIdOf, privateKeyOf, publicXOf, SEED_BYTES, signHash } from "./signing.ts";
@@ -84,10 +84,10 @@ export class NotaryService {
     const receipt: Receipt = {
       version: 1,
       sequence_id: String(sequence),
-      content_hash: toHex(entry.contentHash),
-      prev_hash: toHex(lastHash),
-      chain_hash: toHex(chainHash),
-      signature: toHex(signature),
+      content_hash: entry.contentHash.toHex(),
+      prev_hash: lastHash.toHex(),
+      chain_hash: chainHash.toHex(),
+      signature: signature.toHex(),
       timestamp: tx.now,
       public_key: jwkOf(chain.publicX),
       log: entry.log,
@@ -179,10 +179,10 @@ function receiptOf(chain: ChainActor, row: ReceiptRow): Receipt {
   return {
     version: 1,
     sequence_id: String(row.sequence),
-    content_hash: toHex(contentHashOf(row.log)),
-    prev_hash: row.prev_hash === null ? NO_HASH : toHex(row.prev_hash),
-    chain_hash: toHex(row.chain_hash),
-    signature: toHex(row.signature),
+    content_hash: contentHashOf(row.log).toHex(),
+    prev_hash: row.prev_hash === null ? NO_HASH : row.prev_hash.toHex(),
+    chain_hash: row.chain_hash.toHex(),
+    signature: row.signature.toHex(),
     timestamp: row.at,
     public_key: jwkOf(chain.publicX),
     log: JSON.parse(row.log),
