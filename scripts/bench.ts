@@ -12,6 +12,7 @@
 import { parseArgs } from "node:util";
 import type { Competitor, Finding } from "./benchmarks/benchmark.ts";
 import { findingsOf, findingsTable, mediansOf, seriesTable } from "./benchmarks/figures.ts";
+import { LONG_CHAIN, measureLongChain } from "./benchmarks/long-chain.ts";
 import { MILLION_METERS, measureMillion } from "./benchmarks/million.ts";
 import { PostgresDeduct } from "./benchmarks/postgres.ts";
 import { RedisDeduct } from "./benchmarks/redis.ts";
@@ -127,13 +128,16 @@ function report(rounds: RoundsResult | null, findings: readonly Finding[]): void
 const cleanup = new Cleanup();
 try {
   if (Bun.which("wrk") === null) throw new Error("wrk is not installed: apt-get install wrk");
-  const stage = new Stage(cleanup, values.binary ? BINARY_COMMAND : SOURCE_COMMAND);
+  const command = values.binary ? BINARY_COMMAND : SOURCE_COMMAND;
+  const stage = new Stage(cleanup, command);
   const withRows = BENCHMARKS.some(({ name }) => chosen(name));
   const withMillion = chosen(MILLION_METERS);
-  if (!withRows && !withMillion) throw new Error(`no row matches "${values.only}"`);
+  const withChain = chosen(LONG_CHAIN);
+  if (!withRows && !withMillion && !withChain) throw new Error(`no row matches "${values.only}"`);
   const rows = withRows ? await measureRows(stage) : null;
   const million = withMillion ? await measureMillion(stage, say) : [];
-  const findings = [...(rows?.findings ?? []), ...million];
+  const chain = withChain ? await measureLongChain(stage, command, say) : [];
+  const findings = [...(rows?.findings ?? []), ...million, ...chain];
   report(rows?.rounds ?? null, findings);
   const failed = findings.some(({ ok }) => ok === false) || (rows?.rounds.faults.length ?? 0) > 0;
   process.exitCode = failed ? 1 : 0;

@@ -24,25 +24,28 @@ export function ownBalanceRequest(stage: Stage): WrkRequest {
   };
 }
 
-/** A log of 1 KB, each another one. */
-export function logRequest(key: string): WrkRequest {
+/** The body of a log of 1 KB. */
+export function logBody(invoice: string): { log: Record<string, unknown> } {
   const log = {
     event: "invoice.paid",
-    invoice: "in_{unique}",
+    invoice,
     items: Array.from({ length: 10 }, (_, index) => ({
       sku: `sku-${index}`,
       quantity: index + 1,
       price: index * 1.25,
     })),
-    note: "",
   };
-  // The bytes are counted without the placeholder's own, which stands for about as many digits.
-  const note = "n".repeat(Math.max(0, LOG_BYTES - JSON.stringify({ log }).length));
+  const note = "n".repeat(Math.max(0, LOG_BYTES - JSON.stringify({ log: { ...log, note: "" } }).length));
+  return { log: { ...log, note } };
+}
+
+/** A log of 1 KB, each another one. */
+export function logRequest(key: string): WrkRequest {
   return {
     method: "POST",
     path: "/v1/witness/log",
     headers: { Authorization: `Bearer ${key}` },
-    body: JSON.stringify({ log: { ...log, note } }),
+    body: JSON.stringify(logBody("in_{unique}")),
   };
 }
 
