@@ -1,7 +1,9 @@
 import { createAccounts, type Operator } from "./areas/accounts/index.ts";
+import { createFlags } from "./areas/flags/index.ts";
+import { createKeys } from "./areas/keys/index.ts";
 import { createMeter } from "./areas/meter/index.ts";
 import { createNotary } from "./areas/notary/index.ts";
-import { createProjects } from "./areas/projects/index.ts";
+import { createProjects, openProjectDirectory } from "./areas/projects/index.ts";
 import type { Config } from "./config.ts";
 import type { ManualClock } from "./kernel/clock.ts";
 import { createClientAddress } from "./kernel/http/addresses.ts";
@@ -38,14 +40,24 @@ export function createApp(kernel: Kernel, config: Config, testClock: ManualClock
 
   const outbound = createOutbound(config.allowPrivateTargets);
 
-  const projects = createProjects({ db, ids });
+  const directory = openProjectDirectory(kernel);
   const accounts = createAccounts(
     kernel,
     { signup, rotationGraceMs, tiers, testClock },
-    { projects, outbox },
+    { projects: directory, outbox },
   );
+  const keys = createKeys(kernel, { accounts, projects: directory });
   const meter = createMeter(kernel, { own: accounts.ownBalance });
+  const flags = createFlags(kernel);
   const notary = createNotary(kernel, outbound);
+  const projects = createProjects(kernel, directory, {
+    accounts: {
+      balance: (accountRef) => accounts.ownBalance.read(accountRef).balance,
+      setDefaultProject: accounts.setDefaultProject,
+    },
+    // What is counted in a project's overview, and removed with the project.
+    resources: [meter.resources, keys.resources, flags.resources, notary.resources],
+  });
 
   const answers = new IdempotencyStore(db, vault);
   answers.registerPurge(scheduler, writer);
@@ -53,8 +65,8 @@ export function createApp(kernel: Kernel, config: Config, testClock: ManualClock
     clock,
     ids,
     log,
-    guard: new Guard(accounts.authenticator, tiers, clock),
-    performing: new Performing(writer, accounts.charger, answers),
+    guard: new Guard(keys.authenticatorBeside(accounts.authenticator), tiers, clock),
+    performing: new Performing(writer, accounts.charger, answers, directory.activity),
     cors: createCors(config.corsOrigins),
     clientAddress: createClientAddress(config.trustProxy),
   });
@@ -62,6 +74,9 @@ export function createApp(kernel: Kernel, config: Config, testClock: ManualClock
   systemRoutes(http); //         /v1/ping, /openapi.json
   accounts.declareRoutes(http); // /v1/signup, /v1/admin, /v1/keys/rotate
   meter.declareRoutes(http); //   /v1/meter
+  projects.declareRoutes(http); // /v1/projects
+  keys.declareRoutes(http); //    /v1/keys, /v1/projects/{id}/keys
+  flags.declareRoutes(http); //   /v1/gate
   notary.declareRoutes(http); //  /v1/witness
   http.seal();
 
@@ -71,9 +86,12 @@ export function createApp(kernel: Kernel, config: Config, testClock: ManualClock
     operatorAnnounced: accounts.operatorAnnounced,
     start: () => scheduler.start(),
     finish: async () => {
+      projects.stop();
       await scheduler.stop();
       outbound.close();
       await meter.finish();
+      await keys.finish();
+      await projects.finish();
     },
   };
 }

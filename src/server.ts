@@ -43,8 +43,11 @@ export async function startServer(folder: string, config: Config, parts: ServerP
     return {
       ...server,
       stop: async () => {
-        await server.stop();
-        release();
+        try {
+          await server.stop();
+        } finally {
+          release();
+        }
       },
     };
   } catch (error) {
@@ -81,8 +84,11 @@ async function startLocked(folder: string, config: Config, parts: ServerParts): 
 
 async function stop(kernel: Kernel, app: App, listening: Listening): Promise<void> {
   await listening.stop(SHUTDOWN_GRACE_MS);
-  await app.finish();
-  close(kernel);
+  try {
+    await app.finish();
+  } finally {
+    close(kernel);
+  }
 }
 
 function close(kernel: Kernel): void {

@@ -197,7 +197,7 @@ function digitOf(code: number): number {
 const HEX_OF_BYTE = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, "0"));
 
 /** Lower-case hex digits of bytes. */
-export function toHex(bytes: Uint8Array): string {
+function toHex(bytes: Uint8Array): string {
   let hex = "";
   for (const byte of bytes) hex += HEX_OF_BYTE[byte];
   return hex;

@@ -112,6 +112,20 @@ function verifyRoute(http: Http, notary: NotaryService): void {
         "All three checks always run. Whatever is not a valid receipt of this chain, malformed ones included, answers 200 with `valid: false`.",
       body: VerifyBody,
       answers: { 200: VerifyAnswer },
+      example: {
+        receipt: {
+          version: 1,
+          sequence_id: "1",
+          content_hash: "0ea94b7f1da05893c237f88afa7cfac04c5302a5bd433a3e885c24665ef8e23e",
+          prev_hash: "0000000000000000000000000000000000000000000000000000000000000000",
+          chain_hash: "ced3e6e41763f80a0db6fb193bf3bc9487b2e73ba70996025d9cfe954106a0ad",
+          signature:
+            "a5237a23e2344f677a4400778743924deb08f7efc66eb15d35cd86c5bce19704ac679c6ed0207f23aad87ead18de67f82b7d15fe7ec65640820e409815cf2208",
+          timestamp: 1_760_000_000_000,
+          public_key: { kty: "OKP", crv: "Ed25519", x: "6kpsY-KcUgq-9VB7Ey7F-ZVHdq6-vnuSQh7qaRRG0iw" },
+          log: { event: "user.login", user: 42 },
+        },
+      },
     },
     (call) => {
       const projectRef = call.caller.project.ref;

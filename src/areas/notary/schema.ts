@@ -134,6 +134,4 @@ export const ReceiptParams = Type.Object({
 });
 
 /** Path of a public key. */
-export const ChainParams = Type.Object({
-  chainId: Type.String({ examples: ["wc_guAzGTNSfV3ibRopzIp5tgMNJfCyUnjN"] }),
-});
+export const ChainParams = Type.Object({ chainId: Type.String() });

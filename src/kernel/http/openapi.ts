@@ -20,6 +20,10 @@ const MEANING: Readonly<Record<ErrorCode, string>> = {
   rate_limit_exceeded: "Too many requests; `Retry-After` says when to try again.",
   internal_error: "A defect of the server. Nothing was charged.",
   service_unavailable: "The server cannot do this now. Nothing was changed.",
+  "gate.rule_invalid": "`enabled` is not true or false.",
+  "gate.feature_not_found": "There is no flag with this key.",
+  flag_not_found: "There is no flag with this key.",
+  "gate.evaluation_failed": "The flag could not be evaluated. Nothing was charged.",
 };
 
 /** The OpenAPI 3.1 document of all declared endpoints. */

@@ -53,6 +53,9 @@ const DEFECT_RETRY_MAX_MS = 60 * 60 * 1000;
 /** Wait before an outcome that could not be committed (a full disk) is handed in again. Real time: it is the disk's. */
 const RECORD_RETRY_MS = 1_000;
 
+/** Wait before the table is read again after that has failed. */
+const READ_RETRY_MS = 1_000;
+
 /** How long the end of the process waits for jobs under way: one attempt over the network. */
 const STOP_GRACE_MS = 10_000;
 
@@ -157,15 +160,21 @@ export class Scheduler {
     for (const [name, entry] of this.kinds) this.startDueOf(name, entry);
   }
 
-  private startDueOf(name: string, { kind, running }: RegisteredKind): void {
-    const free = kind.concurrency - running.size;
+  private startDueOf(name: string, entry: RegisteredKind): void {
+    const free = entry.kind.concurrency - entry.running.size;
     if (!this.started || free <= 0) return;
     const now = this.clock.now();
-    // Jobs under way are still in the table: read so many more rows that a full hand can be left without them.
-    const rows = this.store.due(name, now, free + running.size).filter((row) => !running.has(row.id));
-    for (const row of rows.slice(0, free)) this.startJob(row, name, { kind, running });
-    const next = this.store.earliestAfter(name, now);
-    if (next !== null) this.armAt(next);
+    try {
+      // Jobs under way are still in the table: read so many more rows that a full hand can be left without them.
+      const rows = this.store.due(name, now, free + entry.running.size);
+      const waiting = rows.filter((row) => !entry.running.has(row.id));
+      for (const row of waiting.slice(0, free)) this.startJob(row, name, entry);
+      const next = this.store.earliestAfter(name, now);
+      if (next !== null) this.armAt(next);
+    } catch (error) {
+      this.log.error("due jobs could not be read", { kind: name, error: errorText(error) });
+      this.armAt(now + READ_RETRY_MS);
+    }
   }
 
   private startJob(row: JobRow, name: string, entry: RegisteredKind): void {

@@ -5,7 +5,7 @@ import { startTestServer, TEST_START_MS, type TestServer } from "../../support/s
 
 let server: TestServer;
 beforeAll(async () => {
-  server = await startTestServer({ manualClock: true });
+  server = await startTestServer({ manualClock: true, args: ["--allow-private-targets", "127.0.0.0/8"] });
 });
 afterAll(() => server.stop());
 
@@ -13,6 +13,15 @@ const init = ({ account }: World): Promise<unknown> => account.post("/v1/witness
 
 /** A request under a key; used before by another one, it is a conflict that costs nothing. */
 const USED_KEY = { headers: { "idempotency-key": "used" } };
+
+/** Nothing listens there. */
+const NOBODYS_STORAGE = {
+  endpoint: "http://127.0.0.1:9",
+  bucket: "receipts",
+  region: "eu",
+  accessKeyId: "A".repeat(16),
+  secretAccessKey: "s".repeat(16),
+};
 
 const CHAIN_ID = /^wc_[A-Za-z0-9_-]{32}$/;
 
@@ -230,6 +239,20 @@ describe("POST /v1/witness/log", () => {
       code: "insufficient_balance",
       after: async ({ account }) => {
         expect((await account.get("/v1/witness/receipts")).body).toEqual({ receipts: [] });
+      },
+    },
+    {
+      name: "buffers the copy when the storage does not answer",
+      before: async (world: World) => {
+        await init(world);
+        await world.account.post("/v1/witness/config", NOBODYS_STORAGE);
+      },
+      request: ["POST", "/v1/witness/log", { log: { a: 1 } }],
+      status: 202,
+      spent: 1,
+      holds: { sequence_id: "1", storage_status: "buffered" },
+      after: (_, { headers }) => {
+        expect(headers.get("x-witness-status")).toBe("buffered");
       },
     },
     {

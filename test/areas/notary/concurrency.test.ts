@@ -28,6 +28,7 @@ async function listed(client: Client): Promise<Record<string, unknown>[]> {
 
 /** Asserts that a chain has no gap and no fork, by the portable verifier alone. */
 function expectWhole(receipts: readonly unknown[]): void {
+  if (receipts.length === 0) return;
   const verifier = new ChainVerifier(portable);
   for (const receipt of receipts) expect(verifier.add(JSON.stringify(receipt)).problems).toEqual([]);
   expect(verifier).toMatchObject({ first: "1", last: String(receipts.length) });

@@ -293,7 +293,7 @@ describe("the storage of a deleted project", () => {
     const ref = Number(
       kernel.db.query<{ ref: number }>("SELECT max(project_ref) AS ref FROM receipt_stores").get()?.ref,
     );
-    expect(resources.count(ref)).toBe(1);
+    expect(resources.count(ref, null)).toBe(1);
     await kernel.writer.submit((tx) => resources.projectDeleted?.(tx, ref));
     await server.clock.advance(60_000);
     expect(s3.requests).toHaveLength(sent);
@@ -304,7 +304,7 @@ describe("the storage of a deleted project", () => {
     }
     // Two copies; two receipts; the chain and the storage; nothing.
     expect(removed).toEqual([2, 2, 2, 0]);
-    expect(resources.count(ref)).toBe(0);
+    expect(resources.count(ref, null)).toBe(0);
     const left =
       "SELECT (SELECT count(*) FROM receipt_stores WHERE project_ref = ?1) + (SELECT count(*) FROM chains WHERE project_ref = ?1) AS n";
     expect(kernel.db.query<{ n: number }, [number]>(left).get(ref)?.n).toBe(0);
