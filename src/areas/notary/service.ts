@@ -122,14 +122,13 @@ export class NotaryService {
     if (chain === undefined) return { receipts, cursor: undefined };
     let logBytes = 0;
     while (sequence > 0 && receipts.length < limit && logBytes < PAGE_LOG_BYTES_MAX) {
-      const row = this.store.receipt(chain.ref, sequence);
-      if (row === null) break;
-      receipts.push(receiptOf(chain, row));
-      logBytes += row.log.length;
-      sequence -= 1;
+      // Should a row be lost, its neighbours are still listed: then they show the gap.
+      const row = this.store.newestUpTo(chain.ref, sequence);
+      if (row !== null) receipts.push(receiptOf(chain, row));
+      logBytes += row?.log.length ?? 0;
+      sequence = (row?.sequence ?? 1) - 1;
     }
-    const isLast = sequence <= 0 || receipts.length === 0;
-    return { receipts, cursor: isLast ? undefined : encodeCursor([sequence]) };
+    return { receipts, cursor: sequence <= 0 ? undefined : encodeCursor([sequence]) };
   }
 
   /** The public key of a chain, whoever it belongs to; null when there is none. */

@@ -38,6 +38,7 @@ export class NotaryStore {
   private readonly byChainId;
   private readonly insertReceipt;
   private readonly receiptAt;
+  private readonly receiptUpTo;
   private readonly newest;
   private readonly deleteReceipts;
 
@@ -54,11 +55,13 @@ export class NotaryStore {
     this.insertReceipt = db.command<[number, number, number, Uint8Array, Uint8Array, string]>(
       "INSERT INTO receipts (chain_ref, sequence, at, chain_hash, signature, log) VALUES (?, ?, ?, ?, ?, ?)",
     );
-    this.receiptAt = db.query<ReceiptRow, [number, number]>(
-      `SELECT own.sequence, own.at, own.chain_hash, own.signature, own.log, before.chain_hash AS prev_hash
+    const withPrevious = `SELECT own.sequence, own.at, own.chain_hash, own.signature, own.log, before.chain_hash AS prev_hash
        FROM receipts AS own
        LEFT JOIN receipts AS before ON before.chain_ref = own.chain_ref AND before.sequence = own.sequence - 1
-       WHERE own.chain_ref = ? AND own.sequence = ?`,
+       WHERE own.chain_ref = ?`;
+    this.receiptAt = db.query<ReceiptRow, [number, number]>(`${withPrevious} AND own.sequence = ?`);
+    this.receiptUpTo = db.query<ReceiptRow, [number, number]>(
+      `${withPrevious} AND own.sequence <= ? ORDER BY own.sequence DESC LIMIT 1`,
     );
     this.newest = db.query<{ sequence: number; chain_hash: Uint8Array }, [number]>(
       "SELECT sequence, chain_hash FROM receipts WHERE chain_ref = ? ORDER BY sequence DESC LIMIT 1",
@@ -95,6 +98,11 @@ export class NotaryStore {
 
   receipt(chainRef: number, sequence: number): ReceiptRow | null {
     return this.receiptAt.get(chainRef, sequence);
+  }
+
+  /** The newest receipt at or before a position. */
+  newestUpTo(chainRef: number, sequence: number): ReceiptRow | null {
+    return this.receiptUpTo.get(chainRef, sequence);
   }
 
   /** The end of a chain, or null when it is empty. */
