@@ -4,6 +4,7 @@ import { createKeys } from "./areas/keys/index.ts";
 import { createLocks } from "./areas/locks/index.ts";
 import { createMeter } from "./areas/meter/index.ts";
 import { createMonitors } from "./areas/monitors/index.ts";
+import { createNotary } from "./areas/notary/index.ts";
 import { createProjects, openProjectDirectory } from "./areas/projects/index.ts";
 import { createRelay } from "./areas/relay/index.ts";
 import type { Config } from "./config.ts";
@@ -64,13 +65,14 @@ export function createApp(
   });
   const flags = createFlags(kernel);
   const locks = createLocks(kernel);
+  const notary = createNotary(kernel, outbound);
   const projects = createProjects(kernel, directory, {
     accounts: {
       balance: (accountRef) => accounts.ownBalance.read(accountRef).balance,
       setDefaultProject: accounts.setDefaultProject,
     },
     // What is counted in a project's overview, and removed with the project.
-    resources: [...[meter, keys, flags, locks, monitors, relay].map((area) => area.resources)],
+    resources: [meter, keys, flags, locks, monitors, relay, notary].map((area) => area.resources),
   });
 
   const answers = new IdempotencyStore(db, vault);
@@ -94,6 +96,7 @@ export function createApp(
   locks.declareRoutes(http); //   /v1/latch
   monitors.declareRoutes(http); // /v1/pulse
   relay.declareRoutes(http); //   /v1/relay
+  notary.declareRoutes(http); //  /v1/witness
   http.seal();
 
   return {

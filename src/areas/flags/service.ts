@@ -150,13 +150,7 @@ export class FlagService {
     this.countBy(tx, projectRef, 1);
   }
 
-  private change(
-    tx: Tx,
-    name: string,
-    flag: ActiveFlag,
-    enabled: boolean,
-    description: string | null,
-  ): void {
+  private change(tx: Tx, name: string, flag: ActiveFlag, enabled: boolean, description: string | null): void {
     this.store.update(tx, flag.ref, enabled, description);
     Object.assign(flag, { enabled, description });
     // Read anew after a rollback: another unit of the same batch may have read what is now taken back.

@@ -121,6 +121,14 @@ export const OPERATIONS = {
   "relay.list": /*           */ operation("relay:read", /*   */ 0),
   "relay.read": /*           */ operation("relay:read", /*   */ 0),
   "relay.cancel": /*         */ operation("relay:write", /*  */ 0),
+  "witness.init": /*         */ operation("witness:write", /**/ 1),
+  "witness.log": /*          */ operation("witness:write", /**/ 1),
+  "witness.verify": /*       */ operation("witness:read", /* */ 0),
+  "witness.receipts.list": /**/ operation("witness:read", /* */ 0),
+  "witness.receipts.read": /**/ operation("witness:read", /* */ 0),
+  "witness.pubkey": /*       */ operation("public", /*       */ 0),
+  "witness.config.read": /*  */ operation("witness:read", /* */ 0),
+  "witness.config.set": /*   */ operation("witness:write", /**/ 0),
 } as const satisfies Record<string, Operation>;
 
 /** The name of an operation: what the ledger, the metrics and the OpenAPI document call it. */
