@@ -18,6 +18,13 @@ export const STATUS_BY_CODE = {
   rate_limit_exceeded: 429,
   internal_error: 500,
   service_unavailable: 503,
+  "catch.bucket_not_found": 404,
+  "catch.event_not_found": 404,
+  "catch.provider_unsupported": 400,
+  "catch.signature_invalid": 400,
+  "catch.replay_failed": 500,
+  bucket_limit_exceeded: 403,
+  bucket_paused: 400,
 } as const;
 
 /** A code from the catalogue. */

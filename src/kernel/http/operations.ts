@@ -71,6 +71,18 @@ export const OPERATIONS = {
   "meter.refill": /*         */ operation("meter:write", /*  */ 1),
   "meter.reset": /*          */ operation("meter:write", /*  */ 1),
 
+  "catch.buckets.create": /* */ operation("catch:write", /*  */ 0),
+  "catch.buckets.list": /*   */ operation("catch:read", /*   */ 0),
+  "catch.buckets.get": /*    */ operation("catch:read", /*   */ 0),
+  "catch.buckets.update": /* */ operation("catch:write", /*  */ 0),
+  "catch.buckets.delete": /* */ operation("catch:write", /*  */ 0),
+  // Charged to the bucket's account, since its caller has no key.
+  "catch.ingest": /*         */ operation("public", /*       */ 1),
+  "catch.events.list": /*    */ operation("catch:read", /*   */ 1),
+  "catch.events.get": /*     */ operation("catch:read", /*   */ 1),
+  "catch.events.replay": /*  */ operation("catch:write", /*  */ 1),
+  "catch.events.delete": /*  */ operation("catch:write", /*  */ 0),
+
   "keys.platform.rotate": /* */ operation("keys:write", /*   */ 1, { accountOnly: true, secret: true }),
 } as const satisfies Record<string, Operation>;
 
