@@ -1,0 +1,68 @@
+import { isIP } from "node:net";
+import ipaddr from "ipaddr.js";
+import { parseRange } from "../http/addresses.ts";
+
+/** Addresses that the operator permits besides public ones. */
+export interface AllowedAddresses {
+  /** Whether any are listed. */
+  readonly any: boolean;
+  /** Whether this address is one of them. */
+  includes(address: string): boolean;
+}
+
+/**
+ * Reads the operator's list: ranges, single addresses, or `all`.
+ * @throws StartupError when an entry is neither.
+ */
+export function allowedAddresses(entries: readonly string[]): AllowedAddresses {
+  const ranges = entries.filter((entry) => entry !== "all").map(parseRange);
+  const all = ranges.length < entries.length;
+  return {
+    any: entries.length > 0,
+    includes(address) {
+      if (all) return true;
+      const parsed = parseAddress(address);
+      return (
+        parsed !== null &&
+        ranges.some(([base, bits]) => parsed.kind() === base.kind() && parsed.match(base, bits))
+      );
+    },
+  };
+}
+
+/** Global unicast, RFC 4291: everything else in IPv6 is local, reserved, or IPv4 in disguise. */
+const GLOBAL_UNICAST = ipaddr.IPv6.parse("2000::");
+const GLOBAL_UNICAST_BITS = 3;
+/** The well-known NAT64 prefix, RFC 6052: how IPv6-only networks reach the IPv4 address in the last 32 bits. */
+const NAT64 = ipaddr.IPv6.parse("64:ff9b::");
+const NAT64_BITS = 96;
+/** Interface identifiers of ISATAP (RFC 5214), which carry an IPv4 address: `0000:5efe` and `0200:5efe`. */
+const ISATAP_HIGH: readonly number[] = [0x0000, 0x0200];
+const ISATAP_LOW = 0x5efe;
+
+/**
+ * Whether an address belongs to the public Internet (decisions, section 13). Whatever is not known to be public is
+ * not: loopback, private, link-local, shared, multicast, reserved and documentation ranges, and the IPv6 forms
+ * that stand for an IPv4 address of those. Forms that lead through a tunnel (6to4, Teredo) never are.
+ */
+export function isPublicAddress(address: string): boolean {
+  const parsed = parseAddress(address);
+  if (parsed === null) return false;
+  if (parsed instanceof ipaddr.IPv4) return parsed.range() === "unicast";
+  if (parsed.match(NAT64, NAT64_BITS)) {
+    return new ipaddr.IPv4(parsed.toByteArray().slice(12)).range() === "unicast";
+  }
+  if (!parsed.match(GLOBAL_UNICAST, GLOBAL_UNICAST_BITS) || parsed.range() !== "unicast") return false;
+  return !(ISATAP_HIGH.includes(parsed.parts[4] ?? 0) && parsed.parts[5] === ISATAP_LOW);
+}
+
+const COMPATIBLE = /^::\d+\.\d+\.\d+\.\d+$/;
+
+/** Reads an address; IPv4-mapped IPv6 becomes the IPv4 address that it stands for. Null when it is none. */
+function parseAddress(text: string): ipaddr.IPv4 | ipaddr.IPv6 | null {
+  // A zone index names an interface of this machine; ipaddr.js alone would take the old short forms as well.
+  if (isIP(text) === 0 || text.includes("%")) return null;
+  // IPv4-compatible addresses are dead (RFC 4291, section 2.5.5.1); ipaddr.js would read this spelling as IPv4-mapped.
+  if (COMPATIBLE.test(text)) return null;
+  return ipaddr.process(text);
+}

@@ -1,0 +1,224 @@
+import { monotonicMs } from "../clock.ts";
+import { type Connection, type Connector, connectionKey } from "./connection.ts";
+import { Deadline } from "./deadline.ts";
+import { exchange, StaleConnection } from "./exchange.ts";
+import type { HoldUps } from "./hold-ups.ts";
+import { type Answered, OutboundFailure, type OutboundOutcome } from "./outcome.ts";
+import { ConnectionPool } from "./pool.ts";
+import { type RequestHeaders, requestBytes, withoutSecrets } from "./request-head.ts";
+import type { Resolver } from "./resolver.ts";
+import type { ResponseReader } from "./response-reader.ts";
+import type { Refusal, Target, TargetPolicy, TargetRules } from "./target.ts";
+
+/** Addresses of one name that are tried before a request is given up. */
+export const ADDRESSES_TRIED_MAX = 4;
+
+/** A request to someone else's server. */
+export interface OutboundRequest extends TargetRules {
+  readonly method: string;
+  readonly url: string;
+  /** Names about connection and framing are left out: those are the client's own. */
+  readonly headers: RequestHeaders;
+  readonly body: Uint8Array | null;
+  /** Real time for everything: look-up, connection, redirects, and the answer. */
+  readonly timeoutMs: number;
+  /** Most bytes of the answer's body that are read. */
+  readonly bodyBytesMax: number;
+  /** What a longer body means: the rest is of no interest (`truncate`), or the answer is of no use (`fail`). */
+  readonly longerBody: "truncate" | "fail";
+  /** Redirects that are followed; 0: a redirect is the answer. */
+  readonly redirectsMax: number;
+  /** Whether a connection left open by an earlier request may carry this one. */
+  readonly reuseConnection: boolean;
+}
+
+/** What the client is built on. */
+export interface OutboundParts {
+  readonly policy: TargetPolicy;
+  readonly resolver: Resolver;
+  readonly connector: Connector;
+  readonly holdUps: HoldUps;
+}
+
+/**
+ * The one door out (decisions, section 13): every request that the server makes goes through here. A name is
+ * resolved once, all of its addresses are checked, and the connection is made to one of those very addresses.
+ */
+export class OutboundClient {
+  /** Decides where requests may go: areas ask it when a URL is handed in. */
+  readonly policy: TargetPolicy;
+  private readonly parts: OutboundParts;
+  private readonly pool = new ConnectionPool();
+
+  constructor(parts: OutboundParts) {
+    this.parts = parts;
+    this.policy = parts.policy;
+  }
+
+  /** Sends a request. Never throws for what targets do: the outcome says it. */
+  async send(request: OutboundRequest): Promise<OutboundOutcome> {
+    const startedAt = monotonicMs();
+    const deadline = new Deadline(request.timeoutMs);
+    try {
+      const answer = await this.follow(request, deadline);
+      return { ...answer, ...this.measured(startedAt) };
+    } catch (error) {
+      if (!(error instanceof OutboundFailure)) throw error;
+      return { answered: false, failure: error, ...this.measured(startedAt) };
+    } finally {
+      deadline.close();
+    }
+  }
+
+  /** Closes idle connections. */
+  close(): void {
+    this.pool.close();
+    this.parts.holdUps.stop();
+  }
+
+  private measured(startedAt: number): { latencyMs: number; heldUpMs: number } {
+    return {
+      latencyMs: Math.round(monotonicMs() - startedAt),
+      heldUpMs: Math.round(this.parts.holdUps.longestSince(startedAt)),
+    };
+  }
+
+  private async follow(request: OutboundRequest, deadline: Deadline): Promise<Unmeasured> {
+    let target = this.targetOf(request.url, request);
+    let current = request;
+    for (let redirects = 0; ; redirects += 1) {
+      const answer = await this.ask(target, current, deadline);
+      const location = redirectOf(answer);
+      if (location === null || request.redirectsMax === 0) return answered(answer, request);
+      if (redirects >= request.redirectsMax) {
+        throw new OutboundFailure("redirects", `more than ${request.redirectsMax} redirects`);
+      }
+      const next = this.targetOf(resolveLocation(location, target.url), request);
+      current = redirected(current, answer.status, next.url.origin === target.url.origin);
+      target = next;
+    }
+  }
+
+  private targetOf(url: string, rules: TargetRules): Target {
+    const target = this.policy.examine(url, rules);
+    if ("refused" in target) throw refusalFailure(target);
+    return target;
+  }
+
+  /** One request and its answer, without following anything. */
+  private async ask(target: Target, request: OutboundRequest, deadline: Deadline): Promise<ResponseReader> {
+    const addresses = await this.checkedAddresses(target, request, deadline);
+    const bytes = requestBytes(target, request, request.reuseConnection);
+    if (request.reuseConnection) {
+      const answer = await this.askIdle(target, addresses, bytes, request, deadline);
+      if (answer !== null) return answer;
+    }
+    return this.askOver(await this.connect(target, addresses, deadline), bytes, request, deadline);
+  }
+
+  /** Null: there is no idle connection, or it turned out to be dead. */
+  private async askIdle(
+    target: Target,
+    addresses: readonly string[],
+    bytes: Uint8Array,
+    request: OutboundRequest,
+    deadline: Deadline,
+  ): Promise<ResponseReader | null> {
+    for (const address of addresses) {
+      const idle = this.pool.take(connectionKey(target, address));
+      if (idle === null) continue;
+      try {
+        return await this.askOver(idle, bytes, request, deadline);
+      } catch (error) {
+        if (!(error instanceof StaleConnection)) throw error;
+        return null;
+      }
+    }
+    return null;
+  }
+
+  private async askOver(
+    connection: Connection,
+    bytes: Uint8Array,
+    request: OutboundRequest,
+    deadline: Deadline,
+  ): Promise<ResponseReader> {
+    const answer = await exchange(connection, bytes, request, deadline);
+    if (!answer.reusable) return answer;
+    if (request.reuseConnection) this.pool.give(connection);
+    else connection.destroy();
+    return answer;
+  }
+
+  private async checkedAddresses(
+    target: Target,
+    rules: TargetRules,
+    deadline: Deadline,
+  ): Promise<readonly string[]> {
+    const addresses = target.isAddress ? [target.host] : await this.resolve(target.host, deadline);
+    const refusal = this.policy.refusalOf(target, addresses, rules);
+    if (refusal !== null) throw refusalFailure(refusal);
+    return addresses.slice(0, ADDRESSES_TRIED_MAX);
+  }
+
+  private async resolve(host: string, deadline: Deadline): Promise<readonly string[]> {
+    const addresses = await deadline.within<readonly string[]>((settle) => {
+      this.parts.resolver.resolve(host).then(settle.resolve, () => settle.resolve([]));
+    });
+    if (addresses.length === 0) throw new OutboundFailure("dns", "the name could not be resolved");
+    return addresses;
+  }
+
+  /** Tries the addresses in turn: only when no connection can be made is the next one tried. */
+  private async connect(
+    target: Target,
+    addresses: readonly string[],
+    deadline: Deadline,
+  ): Promise<Connection> {
+    let failure = new OutboundFailure("connect", "no connection was made");
+    for (const address of addresses) {
+      try {
+        return await this.parts.connector.open(target, address, deadline);
+      } catch (error) {
+        if (!(error instanceof OutboundFailure) || error.kind !== "connect") throw error;
+        failure = error;
+      }
+    }
+    throw failure;
+  }
+}
+
+type Unmeasured = Omit<Answered, "latencyMs" | "heldUpMs">;
+
+function answered(answer: ResponseReader, request: OutboundRequest): Unmeasured {
+  if (answer.truncated && request.longerBody === "fail") {
+    throw new OutboundFailure("too-large", `the answer's body is larger than ${request.bodyBytesMax} bytes`);
+  }
+  const { status, headers, truncated } = answer;
+  return { answered: true, status, headers, body: answer.bodyKept, truncated };
+}
+
+const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
+
+function redirectOf(answer: ResponseReader): string | null {
+  return REDIRECTS.has(answer.status) ? (answer.headers["location"] ?? null) : null;
+}
+
+function resolveLocation(location: string, base: URL): string {
+  if (!URL.canParse(location, base.href))
+    throw new OutboundFailure("invalid", "the redirect leads to no URL");
+  return new URL(location, base).href;
+}
+
+/** The request after a redirect, as browsers make it (Fetch standard): 303, and 301 or 302 after POST, become a GET. */
+function redirected(request: OutboundRequest, status: number, sameOrigin: boolean): OutboundRequest {
+  const headers = sameOrigin ? request.headers : withoutSecrets(request.headers);
+  const becomesGet =
+    (status === 303 && request.method !== "HEAD") || (status <= 302 && request.method === "POST");
+  if (!becomesGet) return { ...request, headers };
+  return { ...request, headers, method: "GET", body: null };
+}
+
+function refusalFailure({ refused, isBlocked }: Refusal): OutboundFailure {
+  return new OutboundFailure(isBlocked ? "blocked" : "invalid", `the URL ${refused}`);
+}

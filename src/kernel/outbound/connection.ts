@@ -1,0 +1,134 @@
+import { connect as connectTcp, type Socket } from "node:net";
+import { connect as connectTls, createSecureContext, type SecureContext } from "node:tls";
+import type { Deadline } from "./deadline.ts";
+import { OutboundFailure } from "./outcome.ts";
+import type { Target } from "./target.ts";
+
+/** Who listens to a connection while it carries a request. */
+export interface ConnectionListener {
+  onBytes(bytes: Buffer): void;
+  onEnd(): void;
+  onClosed(error: unknown): void;
+}
+
+/** A connection to one address that has been checked, and for HTTPS to one name that the certificate has proved. */
+export class Connection {
+  /** Says which requests it may carry: scheme, address, port and name. */
+  readonly key: string;
+  /** Requests that it has carried. */
+  uses = 0;
+  /** When it was last put aside, monotonic milliseconds. */
+  idleSince = 0;
+  listener: ConnectionListener | null = null;
+  private readonly socket: Socket;
+  private closedWith: { readonly error: unknown } | null = null;
+  private error: unknown = null;
+
+  constructor(key: string, socket: Socket) {
+    this.key = key;
+    this.socket = socket;
+    socket.on("data", (bytes: Buffer) => {
+      if (this.listener !== null) this.listener.onBytes(bytes);
+      // An answer that nobody asked for.
+      else this.destroy();
+    });
+    socket.on("end", () => this.listener?.onEnd());
+    socket.on("error", (error) => {
+      this.error ??= error;
+    });
+    socket.on("close", () => {
+      this.closedWith = { error: this.error };
+      this.listener?.onClosed(this.error);
+    });
+  }
+
+  get isOpen(): boolean {
+    return this.closedWith === null && !this.socket.destroyed && this.socket.readable && this.socket.writable;
+  }
+
+  write(bytes: Uint8Array): void {
+    this.socket.write(bytes);
+  }
+
+  destroy(): void {
+    this.socket.destroy();
+  }
+}
+
+/** Opens connections to checked addresses. */
+export class Connector {
+  private readonly secureContext: SecureContext | null;
+
+  /** `certificateAuthorities`: PEM of the only authorities that are believed, instead of the built-in ones. */
+  constructor(certificateAuthorities?: string) {
+    this.secureContext =
+      certificateAuthorities === undefined ? null : createSecureContext({ ca: certificateAuthorities });
+  }
+
+  /**
+   * Connects to `address` and, for HTTPS, proves the target's name. When the deadline ends, the attempt is given up.
+   * @throws OutboundFailure `connect`, `tls`, `timeout`
+   */
+  open(target: Target, address: string, deadline: Deadline): Promise<Connection> {
+    return deadline.within<Connection>((settle) => {
+      const socket = target.secure ? this.openTls(target, address) : openTcp(target, address);
+      let connected = false;
+      const onError = (error: unknown): void => settle.reject(connectFailure(error, connected));
+      const onClose = (): void => settle.reject(connectFailure(null, connected));
+      const finish = (): void => {
+        socket.off("error", onError);
+        socket.off("close", onClose);
+        settle.resolve(new Connection(connectionKey(target, address), socket));
+      };
+      socket.on("error", onError);
+      socket.on("close", onClose);
+      socket.once("connect", () => {
+        connected = true;
+        socket.setNoDelay(true);
+        if (!target.secure) finish();
+      });
+      if (target.secure) socket.once("secureConnect", finish);
+      settle.onGivenUp(() => socket.destroy());
+    });
+  }
+
+  private openTls(target: Target, address: string): Socket {
+    return connectTls({
+      host: address,
+      port: target.port,
+      // An address has no server name (RFC 6066); the certificate is then checked against the address.
+      ...(target.isAddress ? {} : { servername: target.host }),
+      rejectUnauthorized: true,
+      ALPNProtocols: ["http/1.1"],
+      ...(this.secureContext === null ? {} : { secureContext: this.secureContext }),
+    });
+  }
+}
+
+function openTcp(target: Target, address: string): Socket {
+  return connectTcp({ host: address, port: target.port });
+}
+
+/** What a connection is good for. */
+export function connectionKey(target: Target, address: string): string {
+  return `${target.secure ? "https" : "http"} ${address} ${target.port} ${target.host}`;
+}
+
+const CONNECT_MESSAGES: Readonly<Record<string, string>> = {
+  ECONNREFUSED: "the connection was refused",
+  ENETUNREACH: "the network is unreachable",
+  EHOSTUNREACH: "the host is unreachable",
+  ETIMEDOUT: "the connection timed out",
+};
+
+function connectFailure(error: unknown, connected: boolean): OutboundFailure {
+  const code = codeOf(error);
+  if (!connected) return new OutboundFailure("connect", CONNECT_MESSAGES[code] ?? "no connection was made");
+  const reason = /^[A-Z][A-Z0-9_]+$/.test(code) ? ` (${code})` : "";
+  return new OutboundFailure("tls", `the TLS handshake failed${reason}`);
+}
+
+function codeOf(error: unknown): string {
+  if (typeof error !== "object" || error === null || !("code" in error)) return "";
+  return typeof error.code === "string" ? error.code : "";
+}

@@ -1,0 +1,76 @@
+import type { Target } from "./target.ts";
+
+/** Most headers that a caller may give to a request. */
+export const HEADERS_MAX = 50;
+/** Longest value of a header that a caller gives. */
+export const HEADER_VALUE_LENGTH_MAX = 4_096;
+
+const NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}$/;
+/** Printable ASCII and tabs: what every server reads alike (RFC 9110, section 5.5). */
+const VALUE = /^[\t\x20-\x7e]*$/;
+
+/** Headers about the connection and the framing: they are the client's own, and a caller's are left out. */
+const OWN_HEADERS: ReadonlySet<string> = new Set([
+  "host",
+  "content-length",
+  "transfer-encoding",
+  "connection",
+  "keep-alive",
+  "proxy-connection",
+  "proxy-authorization",
+  "te",
+  "trailer",
+  "upgrade",
+  "expect",
+  "accept-encoding",
+]);
+
+const METHODS_WITH_BODY: ReadonlySet<string> = new Set(["POST", "PUT", "PATCH"]);
+
+/** What a request to another origin keeps of its headers: nothing that could be a secret. */
+const HARMLESS_HEADERS: ReadonlySet<string> = new Set([
+  "accept",
+  "accept-language",
+  "content-type",
+  "user-agent",
+]);
+
+/** Header values by name, as they are to be sent. */
+export type RequestHeaders = Readonly<Record<string, string>>;
+
+/** What is wrong with a header that a caller gives, or null: "name" or "value". */
+export function headerFault(name: string, value: string): "name" | "value" | null {
+  if (!NAME.test(name)) return "name";
+  return VALUE.test(value) && value.length <= HEADER_VALUE_LENGTH_MAX ? null : "value";
+}
+
+/** The headers that may go along to another origin. */
+export function withoutSecrets(headers: RequestHeaders): RequestHeaders {
+  return Object.fromEntries(
+    Object.entries(headers).filter(([name]) => HARMLESS_HEADERS.has(name.toLowerCase())),
+  );
+}
+
+/** A request as bytes. `reuse`: whether the connection is to stay open afterwards. */
+export function requestBytes(
+  target: Target,
+  request: { method: string; headers: RequestHeaders; body: Uint8Array | null },
+  reuse: boolean,
+): Uint8Array {
+  const { method, headers, body } = request;
+  const { url } = target;
+  let head = `${method} ${url.pathname}${url.search} HTTP/1.1\r\nHost: ${url.host}\r\n`;
+  for (const [name, value] of Object.entries(headers)) {
+    if (OWN_HEADERS.has(name.toLowerCase())) continue;
+    if (headerFault(name, value) !== null)
+      throw new Error(`the header ${JSON.stringify(name)} cannot be sent`);
+    head += `${name}: ${value}\r\n`;
+  }
+  head += "Accept-Encoding: identity\r\n";
+  // A method that usually has a body says so when there is none; others need not.
+  const length = body?.length ?? (METHODS_WITH_BODY.has(method) ? 0 : null);
+  if (length !== null) head += `Content-Length: ${length}\r\n`;
+  head += reuse ? "Connection: keep-alive\r\n\r\n" : "Connection: close\r\n\r\n";
+  const headBytes = Buffer.from(head, "latin1");
+  return body === null || body.length === 0 ? headBytes : Buffer.concat([headBytes, body]);
+}

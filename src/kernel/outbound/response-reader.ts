@@ -1,0 +1,227 @@
+/** Most bytes of status line and headers, interim answers included. */
+export const HEAD_BYTES_MAX = 64 * 1024;
+/** Longest line with a chunk's size: the size has 16 digits at most, the rest are extensions that nobody sends. */
+const CHUNK_LINE_BYTES_MAX = 1024;
+/** Digits of a length: beyond these it is no length of anything. */
+const LENGTH = /^\d{1,15}$/;
+const CHUNK_SIZE = /^([0-9a-fA-F]{1,12})[ \t]*(?:;.*)?$/;
+const STATUS_LINE = /^HTTP\/1\.([01]) ([1-9]\d\d)(?: |$)/;
+const HEADER = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*(.*?)[ \t]*$/;
+const CR = 13;
+const LF = 10;
+
+/** Thrown when a peer's bytes are not HTTP/1. */
+class MalformedResponse extends Error {}
+
+/** Thrown when the head of an answer does not end. */
+export class HeadTooLarge extends Error {}
+
+/** Header values by lower-case name; repeated ones joined by a comma. */
+export type ResponseHeaders = Readonly<Record<string, string>>;
+
+type Phase = "head" | "sized" | "chunk-size" | "chunk" | "chunk-end" | "trailers" | "until-close" | "done";
+
+/**
+ * Reads one HTTP/1 answer from pieces of a connection (RFC 9112). It keeps at most `bodyBytesMax` bytes of the
+ * body, as they came: nothing is decoded but the chunks.
+ */
+export class ResponseReader {
+  status = 0;
+  headers: ResponseHeaders = {};
+  /** Whether the body was longer than what was kept. */
+  truncated = false;
+  /** Whether the connection may carry another request. */
+  reusable = false;
+  private readonly expectsBody: boolean;
+  private readonly bodyBytesMax: number;
+  private readonly body: Buffer[] = [];
+  private bodyBytes = 0;
+  private phase: Phase = "head";
+  private pending: Buffer = Buffer.alloc(0);
+  private headBytes = 0;
+  /** Bytes to come of a sized body or of a chunk. */
+  private expected = 0;
+
+  constructor(method: string, bodyBytesMax: number) {
+    this.expectsBody = method !== "HEAD";
+    this.bodyBytesMax = bodyBytesMax;
+  }
+
+  /** The bytes that were kept of the body. */
+  get bodyKept(): Uint8Array {
+    return this.body.length === 1 && this.body[0] !== undefined ? this.body[0] : Buffer.concat(this.body);
+  }
+
+  /**
+   * Takes the next bytes. Returns whether the answer is complete, or as much of it as is wanted.
+   * @throws MalformedResponse, HeadTooLarge
+   */
+  push(chunk: Buffer): boolean {
+    let rest = this.pending.length === 0 ? chunk : Buffer.concat([this.pending, chunk]);
+    this.pending = Buffer.alloc(0);
+    for (;;) {
+      const before = this.phase;
+      const length = rest.length;
+      rest = this.step(rest);
+      if (this.isDone()) {
+        // Bytes behind an answer belong to nothing that was asked for.
+        if (rest.length > 0) this.reusable = false;
+        return true;
+      }
+      if (rest.length === 0 || (before === this.phase && rest.length === length)) break;
+    }
+    this.pending = rest;
+    return false;
+  }
+
+  /** The peer has closed its side. Returns whether the answer is complete by that. */
+  end(): boolean {
+    if (this.phase === "until-close") this.phase = "done";
+    return this.isDone();
+  }
+
+  /** A method, since the phase changes in ways that the compiler does not follow. */
+  private isDone(): boolean {
+    return this.phase === "done";
+  }
+
+  private step(bytes: Buffer): Buffer {
+    switch (this.phase) {
+      case "head":
+        return this.readHead(bytes);
+      case "sized":
+      case "chunk":
+        return this.readExpected(bytes);
+      case "chunk-size":
+        return this.readChunkSize(bytes);
+      case "chunk-end":
+        return this.readChunkEnd(bytes);
+      case "trailers":
+        return this.readTrailers(bytes);
+      case "until-close":
+        this.keep(bytes);
+        return bytes.subarray(bytes.length);
+      case "done":
+        return bytes;
+    }
+  }
+
+  private readHead(bytes: Buffer): Buffer {
+    const end = bytes.indexOf("\r\n\r\n");
+    if (this.headBytes + (end < 0 ? bytes.length : end) > HEAD_BYTES_MAX) throw new HeadTooLarge();
+    if (end < 0) {
+      // What cannot become a status line is refused at once, not when the time is over.
+      if (!"HTTP/1.".startsWith(bytes.toString("latin1", 0, 7))) throw new MalformedResponse();
+      return bytes;
+    }
+    this.headBytes += end + 4;
+    const [statusLine = "", ...lines] = bytes.toString("latin1", 0, end).split("\r\n");
+    const match = STATUS_LINE.exec(statusLine);
+    if (match === null) throw new MalformedResponse();
+    const status = Number(match[2]);
+    if (status === 101) throw new MalformedResponse();
+    // Interim answers announce the real one.
+    if (status >= 200) this.beginBody(status, readHeaders(lines), match[1] === "1");
+    return bytes.subarray(end + 4);
+  }
+
+  private beginBody(status: number, headers: ResponseHeaders, persistent: boolean): void {
+    this.status = status;
+    this.headers = headers;
+    this.reusable = persistent && !/\bclose\b/i.test(headers["connection"] ?? "");
+    const encoding = headers["transfer-encoding"];
+    const length = headers["content-length"];
+    if (!this.expectsBody || status === 204 || status === 304) {
+      this.phase = "done";
+    } else if (encoding !== undefined) {
+      if (encoding.toLowerCase() !== "chunked") throw new MalformedResponse();
+      // Two lengths: whoever smuggles something that way gets no second request on this connection.
+      if (length !== undefined) this.reusable = false;
+      this.phase = "chunk-size";
+    } else if (length !== undefined) {
+      this.expect(readLength(length), "sized");
+    } else {
+      this.reusable = false;
+      this.phase = "until-close";
+    }
+  }
+
+  private expect(bytes: number, phase: "sized" | "chunk"): void {
+    this.expected = bytes;
+    this.phase = phase;
+    if (bytes === 0 && phase === "sized") this.phase = "done";
+  }
+
+  private readExpected(bytes: Buffer): Buffer {
+    const taken = bytes.subarray(0, this.expected);
+    this.expected -= taken.length;
+    const more = this.keep(taken);
+    if (more && this.expected === 0) this.phase = this.phase === "sized" ? "done" : "chunk-end";
+    return bytes.subarray(taken.length);
+  }
+
+  /** Keeps bytes of the body. False: there is no room for more, and what is there will do. */
+  private keep(bytes: Buffer): boolean {
+    const room = this.bodyBytesMax - this.bodyBytes;
+    const kept = bytes.length <= room ? bytes : bytes.subarray(0, room);
+    if (kept.length > 0) this.body.push(Buffer.from(kept));
+    this.bodyBytes += kept.length;
+    if (bytes.length <= room) return true;
+    this.truncated = true;
+    this.reusable = false;
+    this.phase = "done";
+    return false;
+  }
+
+  private readChunkSize(bytes: Buffer): Buffer {
+    const end = bytes.indexOf("\r\n");
+    if (end < 0) {
+      if (bytes.length > CHUNK_LINE_BYTES_MAX) throw new MalformedResponse();
+      return bytes;
+    }
+    const match = CHUNK_SIZE.exec(bytes.toString("latin1", 0, Math.min(end, CHUNK_LINE_BYTES_MAX)));
+    if (match === null || end > CHUNK_LINE_BYTES_MAX) throw new MalformedResponse();
+    const size = Number.parseInt(match[1] ?? "", 16);
+    if (size === 0) this.phase = "trailers";
+    else this.expect(size, "chunk");
+    return bytes.subarray(end + 2);
+  }
+
+  private readChunkEnd(bytes: Buffer): Buffer {
+    if (bytes.length < 2) return bytes;
+    if (bytes[0] !== CR || bytes[1] !== LF) throw new MalformedResponse();
+    this.phase = "chunk-size";
+    return bytes.subarray(2);
+  }
+
+  /** Trailers are read and forgotten, within the bound of the head. */
+  private readTrailers(bytes: Buffer): Buffer {
+    const end = bytes.indexOf("\r\n");
+    this.headBytes += end < 0 ? 0 : end + 2;
+    if (this.headBytes + (end < 0 ? bytes.length : 0) > HEAD_BYTES_MAX) throw new HeadTooLarge();
+    if (end < 0) return bytes;
+    if (end === 0) this.phase = "done";
+    return bytes.subarray(end + 2);
+  }
+}
+
+function readHeaders(lines: readonly string[]): ResponseHeaders {
+  const headers: Record<string, string> = Object.create(null);
+  for (const line of lines) {
+    const match = HEADER.exec(line);
+    if (match === null) throw new MalformedResponse();
+    const name = (match[1] ?? "").toLowerCase();
+    const value = match[2] ?? "";
+    const known = headers[name];
+    headers[name] = known === undefined ? value : `${known}, ${value}`;
+  }
+  return headers;
+}
+
+/** A length that was given more than once holds only when it is the same each time. */
+function readLength(text: string): number {
+  const lengths = new Set(text.split(",").map((part) => part.trim()));
+  const [length = ""] = lengths;
+  if (lengths.size !== 1 || !LENGTH.test(length)) throw new MalformedResponse();
+  return Number(length);
+}

@@ -1,0 +1,111 @@
+import { isIP } from "node:net";
+import { invalidField } from "../errors.ts";
+import { type AllowedAddresses, isPublicAddress } from "./address.ts";
+
+/** Longest URL that is taken: what servers and proxies accept everywhere. */
+export const URL_LENGTH_MAX = 2_048;
+
+/** Where a request goes, taken from a URL that has been checked. */
+export interface Target {
+  readonly url: URL;
+  readonly secure: boolean;
+  /** Name or address, without brackets and without a trailing dot. */
+  readonly host: string;
+  /** Whether the host is an address. */
+  readonly isAddress: boolean;
+  readonly port: number;
+}
+
+/** Why a URL or an address is refused. `isBlocked` when it is well-formed but leads where nothing may go. */
+export interface Refusal {
+  readonly refused: string;
+  readonly isBlocked: boolean;
+}
+
+/** What a use of the client asks of its targets. */
+export interface TargetRules {
+  /** Only HTTPS; plain HTTP is for addresses that the operator permits. */
+  readonly requireHttps?: boolean;
+}
+
+const SCHEME = /^https?:\/\//i;
+/** Spaces and control characters, which URL parsers drop without a word. */
+const UNPRINTABLE = /[^\x21-\x7e\u00a1-\u{10ffff}]/u;
+const EMPTY_LABEL = /^\.|\.\./;
+/** What `localhost` resolves to (RFC 6761), without asking anyone. */
+const LOOPBACK_ADDRESSES = ["127.0.0.1", "::1"];
+
+/** Decides which URLs and addresses the server may send to. */
+export class TargetPolicy {
+  private readonly allowed: AllowedAddresses;
+
+  constructor(allowed: AllowedAddresses) {
+    this.allowed = allowed;
+  }
+
+  /** Reads a URL and checks everything that the URL itself shows. Names are checked when they have been resolved. */
+  examine(text: string, rules: TargetRules = {}): Target | Refusal {
+    const target = readTarget(text);
+    if ("refused" in target) return target;
+    const known = knownAddresses(target);
+    if (known !== null) return this.refusalOf(target, known, rules) ?? target;
+    if (!target.secure && rules.requireHttps === true && !this.allowed.any) return httpsOnly();
+    return target;
+  }
+
+  /** Checks the addresses that a target's name stands for. Null when a request may go to any of them. */
+  refusalOf(target: Target, addresses: readonly string[], rules: TargetRules): Refusal | null {
+    const permitted = addresses.every((address) => this.allowed.includes(address));
+    if (permitted) return null;
+    if (!target.secure && rules.requireHttps === true) return httpsOnly();
+    const reachable = addresses.every(
+      (address) => isPublicAddress(address) || this.allowed.includes(address),
+    );
+    return reachable ? null : blocked();
+  }
+
+  /**
+   * The check for the time when a URL is handed in.
+   * @throws ApiError `validation_error` naming `field`, when the URL itself shows that nothing may be sent there.
+   */
+  assertUrl(field: string, text: string, rules: TargetRules = {}): void {
+    const target = this.examine(text, rules);
+    if ("refused" in target) throw invalidField(field, target.refused);
+  }
+}
+
+function readTarget(text: string): Target | Refusal {
+  if (text.length > URL_LENGTH_MAX) return malformed(`must have at most ${URL_LENGTH_MAX} characters`);
+  if (!SCHEME.test(text) || UNPRINTABLE.test(text) || !URL.canParse(text)) {
+    return malformed("must be an http or https URL such as https://example.com/path");
+  }
+  const url = new URL(text);
+  if (url.username !== "" || url.password !== "") {
+    return malformed("must not contain a user name or password: send credentials in a header");
+  }
+  const host = url.hostname.replace(/^\[|\]$/g, "").replace(/\.$/, "");
+  if (host === "" || EMPTY_LABEL.test(host)) return malformed("must name a host");
+  const secure = url.protocol === "https:";
+  const port = url.port === "" ? (secure ? 443 : 80) : Number(url.port);
+  if (port === 0) return malformed("must have a port from 1 to 65535");
+  return { url, secure, host, isAddress: isIP(host) !== 0, port };
+}
+
+/** The addresses of a target that need not be asked for; null when its name must be resolved. */
+function knownAddresses(target: Target): readonly string[] | null {
+  if (target.isAddress) return [target.host];
+  const isLoopback = target.host === "localhost" || target.host.endsWith(".localhost");
+  return isLoopback ? LOOPBACK_ADDRESSES : null;
+}
+
+function malformed(refused: string): Refusal {
+  return { refused, isBlocked: false };
+}
+
+function httpsOnly(): Refusal {
+  return malformed("must be an https URL");
+}
+
+function blocked(): Refusal {
+  return { refused: "must lead to a public address", isBlocked: true };
+}

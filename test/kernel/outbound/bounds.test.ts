@@ -1,0 +1,90 @@
+import { afterEach, describe, expect, test } from "bun:test";
+import { ADDRESSES_TRIED_MAX } from "../../../src/kernel/outbound/client.ts";
+import { IDLE_CONNECTIONS_MAX, IDLE_MS_MAX, IDLE_PER_TARGET_MAX } from "../../../src/kernel/outbound/pool.ts";
+import { HEADER_VALUE_LENGTH_MAX, headerFault } from "../../../src/kernel/outbound/request-head.ts";
+import { HEAD_BYTES_MAX, ResponseReader } from "../../../src/kernel/outbound/response-reader.ts";
+import { RawServer } from "../../support/raw-server.ts";
+import { failureOf, get, LOOPBACK, Opened, textOf } from "./support.ts";
+
+const opened = new Opened();
+afterEach(() => opened.close());
+
+const OK = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+
+describe("bounds", () => {
+  test(`a head of ${HEAD_BYTES_MAX} bytes is read, one more is not`, () => {
+    const head = (length: number) => {
+      const begin = "HTTP/1.1 204 No Content\r\nX: ";
+      return Buffer.from(`${begin}${"a".repeat(length - begin.length)}\r\n\r\n`);
+    };
+    expect(new ResponseReader("GET", 0).push(head(HEAD_BYTES_MAX))).toBe(true);
+    expect(() => new ResponseReader("GET", 0).push(head(HEAD_BYTES_MAX + 1))).toThrow();
+  });
+
+  test("header names and values", () => {
+    const long = "a".repeat(HEADER_VALUE_LENGTH_MAX);
+    expect(headerFault("X-Custom_1.~", "plain text\twith a tab")).toBe(null);
+    expect(headerFault("X", "")).toBe(null);
+    expect(headerFault("X", long)).toBe(null);
+    expect(headerFault("X", `${long}a`)).toBe("value");
+    expect(headerFault("a".repeat(128), "x")).toBe(null);
+    expect(headerFault("a".repeat(129), "x")).toBe("name");
+    for (const name of ["", "a b", "a:b", "a\r\nb", "é", "a/b", "a(b)", '"a"', "a\0"]) {
+      expect([name, headerFault(name, "x")]).toEqual([name, "name"]);
+    }
+    for (const value of ["a\r\nb", "a\nb", "a\rb", "a\0b", "é", "\u007f", "snow☃"]) {
+      expect([value, headerFault("X", value)]).toEqual([value, "value"]);
+    }
+  });
+
+  test(`${IDLE_PER_TARGET_MAX} idle connections are kept to one target, and not one more`, async () => {
+    const waiting: (() => void)[] = [];
+    const server = opened.add(await new RawServer((socket) => waiting.push(() => socket.write(OK))).start());
+    const outbound = opened.client();
+    const asked = IDLE_PER_TARGET_MAX + 1;
+    const answers = Array.from({ length: asked }, () =>
+      outbound.send(get(`http://127.0.0.1:${server.port}/`)),
+    );
+    await until(() => waiting.length === asked);
+    for (const answer of waiting) answer();
+    await Promise.all(answers);
+    await until(() => server.open.size === IDLE_PER_TARGET_MAX);
+  });
+
+  test(`${IDLE_CONNECTIONS_MAX} idle connections are kept in all, and not one more`, async () => {
+    const server = opened.add(await new RawServer((socket) => socket.write(OK)).start());
+    const outbound = opened.client(LOOPBACK, { resolver: { resolve: async () => ["127.0.0.1"] } });
+    for (let name = 0; name <= IDLE_CONNECTIONS_MAX; name += 1) {
+      await outbound.send(get(`http://name-${name}.example:${server.port}/`));
+    }
+    expect(server.connections).toBe(IDLE_CONNECTIONS_MAX + 1);
+    await until(() => server.open.size === IDLE_CONNECTIONS_MAX);
+  });
+
+  test(`an idle connection is closed after ${IDLE_MS_MAX} ms`, async () => {
+    const server = opened.add(await new RawServer((socket) => socket.write(OK)).start());
+    await opened.client().send(get(`http://127.0.0.1:${server.port}/`));
+    const began = performance.now();
+    await until(() => server.open.size === 0);
+    expect(performance.now() - began).toBeGreaterThan(IDLE_MS_MAX - 1_100);
+  }, 10_000);
+
+  test(`${ADDRESSES_TRIED_MAX} addresses of a name are tried, and not one more`, async () => {
+    const server = opened.add(await new RawServer((socket) => socket.write(OK)).start());
+    const dead = ["127.0.0.2", "127.0.0.3", "127.0.0.4", "127.0.0.5"];
+    const ask = (before: number) =>
+      opened
+        .client(LOOPBACK, { resolver: { resolve: async () => [...dead.slice(0, before), "127.0.0.1"] } })
+        .send(get(`http://many.example:${server.port}/`));
+    expect(textOf(await ask(ADDRESSES_TRIED_MAX - 1))).toBe("ok");
+    expect(failureOf(await ask(ADDRESSES_TRIED_MAX))).toBe("connect");
+  });
+});
+
+async function until(holds: () => boolean): Promise<void> {
+  const end = performance.now() + 8_000;
+  while (!holds()) {
+    if (performance.now() > end) throw new Error("it did not come to be");
+    await Bun.sleep(5);
+  }
+}

@@ -1,0 +1,60 @@
+import type { OutboundClient, OutboundRequest } from "../../../src/kernel/outbound/client.ts";
+import { createOutbound, type OutboundSeams } from "../../../src/kernel/outbound/create.ts";
+import type { Answered, FailureKind, OutboundOutcome } from "../../../src/kernel/outbound/outcome.ts";
+
+/** What tests permit: their own servers. */
+export const LOOPBACK = ["127.0.0.0/8", "::1"];
+
+/** What a test opened, to be closed after it. */
+export class Opened {
+  private readonly list: { stop(): unknown }[] = [];
+
+  add<T extends { stop(): unknown }>(one: T): T {
+    this.list.push(one);
+    return one;
+  }
+
+  /** A client that is closed after the test. */
+  client(allowed: readonly string[] = LOOPBACK, seams: OutboundSeams = {}): OutboundClient {
+    const outbound = createOutbound(allowed, seams);
+    this.list.push({ stop: () => outbound.close() });
+    return outbound;
+  }
+
+  close(): void {
+    for (const one of this.list.splice(0)) one.stop();
+  }
+}
+
+/** A GET that waits long and reads little, but for what a test says. */
+export function get(url: string, more: Partial<OutboundRequest> = {}): OutboundRequest {
+  return {
+    method: "GET",
+    url,
+    headers: {},
+    body: null,
+    timeoutMs: 5_000,
+    bodyBytesMax: 65_536,
+    longerBody: "truncate",
+    redirectsMax: 0,
+    reuseConnection: true,
+    ...more,
+  };
+}
+
+/** The answer; throws what went wrong when there is none. */
+export function answeredWith(outcome: OutboundOutcome): Answered {
+  if (!outcome.answered) throw outcome.failure;
+  return outcome;
+}
+
+/** The text of an answer's body. */
+export function textOf(outcome: OutboundOutcome): string {
+  return Buffer.from(answeredWith(outcome).body).toString("latin1");
+}
+
+/** What went wrong; throws when nothing did. */
+export function failureOf(outcome: OutboundOutcome): FailureKind {
+  if (outcome.answered) throw new Error(`answered ${outcome.status}`);
+  return outcome.failure.kind;
+}

@@ -1,0 +1,136 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { MIGRATIONS } from "../../migrations/index.ts";
+import { ManualClock } from "../../src/kernel/clock.ts";
+import type { LogFields, Logger } from "../../src/kernel/log.ts";
+import { Database, type SqlValue } from "../../src/kernel/storage/database.ts";
+import { migrate } from "../../src/kernel/storage/migrate.ts";
+import { Writer } from "../../src/kernel/storage/writer.ts";
+import { TEST_START_MS } from "../support/server.ts";
+
+/** A folder of its own, removed by {@link Scratch.remove}. */
+export class Scratch {
+  readonly folder = mkdtempSync(join(tmpdir(), "ninefold-kernel-"));
+
+  path(name: string): string {
+    return join(this.folder, name);
+  }
+
+  remove(): void {
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+}
+
+/** A logger that keeps its lines. */
+export class KeptLog implements Logger {
+  readonly lines: { level: string; message: string; fields: LogFields }[] = [];
+  debug = this.at("debug");
+  info = this.at("info");
+  warn = this.at("warn");
+  error = this.at("error");
+
+  /** The messages of one level, in order. */
+  messages(level: string): string[] {
+    return this.lines.filter((line) => line.level === level).map((line) => line.message);
+  }
+
+  private at(level: string) {
+    return (message: string, fields: LogFields = {}): void => {
+      this.lines.push({ level, message, fields });
+    };
+  }
+}
+
+/** A real SQLITE_FULL, made by a table that may not grow. */
+export function storageFailure(): unknown {
+  const scratch = new Scratch();
+  const db = new Database(scratch.path("full.db"), "normal");
+  try {
+    db.execute("CREATE TABLE filler (bytes BLOB)");
+    db.execute("PRAGMA max_page_count = 2");
+    db.execute("INSERT INTO filler VALUES (zeroblob(100000))");
+  } catch (error) {
+    return error;
+  } finally {
+    db.execute("PRAGMA max_page_count = 1000000");
+    db.close();
+    scratch.remove();
+  }
+  throw new Error("the table grew past its limit");
+}
+
+/** How a COMMIT goes wrong. */
+export type CommitFault = "none" | "stays-open" | "rolled-back";
+
+/** A database whose COMMIT can be made to fail, as with a full disk or an I/O error. */
+export class FaultyDatabase extends Database {
+  fault: CommitFault = "none";
+  /** What a failing COMMIT throws. */
+  failure: unknown = storageFailure();
+
+  override control(sql: string): () => void {
+    const run = super.control(sql);
+    if (sql !== "COMMIT") return run;
+    return () => {
+      if (this.fault === "rolled-back") this.execute("ROLLBACK");
+      if (this.fault !== "none") throw this.failure;
+      run();
+    };
+  }
+}
+
+/** A database with the kernel's tables, a writer on a manual clock, and a log. */
+export class TestStorage {
+  readonly scratch = new Scratch();
+  readonly clock: ManualClock;
+  readonly log = new KeptLog();
+  db: FaultyDatabase;
+  writer: Writer;
+
+  constructor(clock: ManualClock = new ManualClock(TEST_START_MS)) {
+    this.clock = clock;
+    this.db = new FaultyDatabase(this.scratch.path("test.db"), "normal");
+    migrate(this.db, MIGRATIONS.slice(0, 1));
+    this.writer = new Writer(this.db, this.clock, this.log);
+  }
+
+  /** Closes the file and opens it anew, with a new writer. */
+  reopen(): void {
+    this.writer.close();
+    this.db.close();
+    this.db = new FaultyDatabase(this.scratch.path("test.db"), "normal");
+    this.writer = new Writer(this.db, this.clock, this.log);
+  }
+
+  /** All rows of a query. */
+  rows<Row>(sql: string, ...params: SqlValue[]): Row[] {
+    return this.db.query<Row, SqlValue[]>(sql).all(...params);
+  }
+
+  close(): void {
+    this.writer.close();
+    this.db.close();
+    this.scratch.remove();
+  }
+}
+
+/** What a promise was rejected with; fails when it was not. */
+export async function rejection(promise: Promise<unknown>): Promise<unknown> {
+  try {
+    await promise;
+  } catch (error) {
+    return error;
+  }
+  throw new Error("expected a rejection");
+}
+
+/** What a call threw; fails when it did not. */
+export function thrown(run: () => unknown): unknown {
+  try {
+    run();
+  } catch (error) {
+    return error;
+  }
+  throw new Error("expected an exception");
+}

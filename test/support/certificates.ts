@@ -1,0 +1,50 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+/** A certificate and its key, PEM. */
+export interface Certificate {
+  readonly cert: string;
+  readonly key: string;
+}
+
+/** A certificate authority for one test run: its own certificate, and one per name or address. */
+export class CertificateAuthority {
+  readonly pem: string;
+  private readonly folder = mkdtempSync(join(tmpdir(), "ninefold-ca-"));
+
+  constructor() {
+    this.openssl([
+      ...["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"],
+      ...["-keyout", "ca.key", "-out", "ca.pem", "-days", "2", "-subj", "/CN=Test Authority"],
+    ]);
+    this.pem = this.read("ca.pem");
+  }
+
+  /** Issues a certificate; `subjectAltName` such as `DNS:a.example` or `IP:127.0.0.1`. */
+  issue(name: string, subjectAltName: string, days = 2): Certificate {
+    writeFileSync(join(this.folder, `${name}.ext`), `subjectAltName=${subjectAltName}`);
+    this.openssl([
+      ...["req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"],
+      ...["-keyout", `${name}.key`, "-out", `${name}.csr`, "-subj", `/CN=${name}`],
+    ]);
+    this.openssl([
+      ...["x509", "-req", "-in", `${name}.csr`, "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial"],
+      ...["-out", `${name}.pem`, "-days", String(days), "-extfile", `${name}.ext`],
+    ]);
+    return { cert: this.read(`${name}.pem`), key: this.read(`${name}.key`) };
+  }
+
+  remove(): void {
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+
+  private read(name: string): string {
+    return readFileSync(join(this.folder, name), "utf8");
+  }
+
+  private openssl(args: readonly string[]): void {
+    const run = Bun.spawnSync(["openssl", ...args], { cwd: this.folder, stderr: "pipe" });
+    if (!run.success) throw new Error(`openssl: ${run.stderr.toString()}`);
+  }
+}
