@@ -10,16 +10,21 @@ const EVENT_ID = /^evt_([0-9a-v]{11})$/;
 
 /** Gives out the numbers of events. A number is never given twice, whatever becomes of the event. */
 export class EventSequence {
-  private last: number;
+  private given: number;
 
   /** `highest`: the largest number that is stored. */
   constructor(highest: number) {
-    this.last = highest;
+    this.given = highest;
+  }
+
+  /** The number given last. */
+  get last(): number {
+    return this.given;
   }
 
   next(now: number): number {
-    this.last = Math.max(this.last + 1, now * EVENTS_PER_MS);
-    return this.last;
+    this.given = Math.max(this.given + 1, now * EVENTS_PER_MS);
+    return this.given;
   }
 }
 
