@@ -10,11 +10,13 @@ CREATE TABLE jobs (
   kind    TEXT    NOT NULL,
   key     TEXT    NOT NULL,
   due_at  INTEGER NOT NULL, -- epoch milliseconds
+  lane    TEXT    NOT NULL, -- jobs of one lane go to one place and share its limits; empty where there are none
   payload TEXT    NOT NULL, -- JSON
   attempt INTEGER NOT NULL,
   UNIQUE (kind, key)
 ) STRICT;
-CREATE INDEX jobs_by_due ON jobs (kind, due_at);
+-- Covers the search for what is due: which job, when, in which lane.
+CREATE INDEX jobs_by_due ON jobs (kind, due_at, lane);
 
 -- First answers of requests that carried an Idempotency-Key, sealed under the master key.
 CREATE TABLE idempotency (

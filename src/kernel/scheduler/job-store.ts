@@ -7,9 +7,28 @@ export interface JobRow {
   readonly kind: string;
   readonly key: string;
   readonly due_at: number;
+  readonly lane: string;
   readonly payload: string;
   readonly attempt: number;
 }
+
+/** Where a job stands in the order of due times: what the search for due jobs reads of it. */
+export interface JobPosition {
+  readonly due_at: number;
+  readonly lane: string;
+  readonly id: number;
+}
+
+/** What a new job's row holds. */
+export interface NewJob {
+  readonly kind: string;
+  readonly key: string;
+  readonly dueAt: number;
+  readonly lane: string;
+  readonly payload: string;
+}
+
+const COLUMNS = "id, kind, key, due_at, lane, payload, attempt";
 
 /** All SQL of the job table. */
 export class JobStore {
@@ -18,13 +37,15 @@ export class JobStore {
   private readonly deleteByKey;
   private readonly deleteById;
   private readonly postponeById;
-  private readonly selectDue;
+  private readonly selectSameMoment;
+  private readonly selectLater;
   private readonly selectEarliest;
   private readonly selectByKey;
+  private readonly selectById;
 
   constructor(db: Database) {
-    this.replaceJob = db.command<[number, string, string, number, string]>(
-      "INSERT OR REPLACE INTO jobs (id, kind, key, due_at, payload, attempt) VALUES (?, ?, ?, ?, ?, 0)",
+    this.replaceJob = db.command<[number, string, string, number, string, string]>(
+      "INSERT OR REPLACE INTO jobs (id, kind, key, due_at, lane, payload, attempt) VALUES (?, ?, ?, ?, ?, ?, 0)",
     );
     this.nextId = (db.query<{ id: number | null }>("SELECT max(id) AS id FROM jobs").get()?.id ?? 0) + 1;
     this.deleteByKey = db.command<[string, string]>("DELETE FROM jobs WHERE kind = ? AND key = ?");
@@ -32,20 +53,26 @@ export class JobStore {
     this.postponeById = db.command<[number, string, number, number]>(
       "UPDATE jobs SET due_at = ?, payload = ?, attempt = ? WHERE id = ?",
     );
-    this.selectDue = db.query<JobRow, [string, number, number]>(
-      "SELECT id, kind, key, due_at, payload, attempt FROM jobs WHERE kind = ? AND due_at <= ? ORDER BY due_at, id LIMIT ?",
+    // Both read along the index from where they begin. Compared in one go, (due_at, lane, id) would begin at the first
+    // job of the same moment and lane, of which there may be a million.
+    this.selectSameMoment = db.query<JobPosition, [string, number, string, number, number]>(
+      "SELECT id, due_at, lane FROM jobs WHERE kind = ? AND due_at = ? AND lane = ? AND id > ? ORDER BY id LIMIT ?",
+    );
+    this.selectLater = db.query<JobPosition, [string, number, number, string, number]>(
+      "SELECT id, due_at, lane FROM jobs WHERE kind = ? AND due_at <= ? AND (due_at, lane) > (?, ?) ORDER BY due_at, lane, id LIMIT ?",
     );
     this.selectEarliest = db.query<{ due_at: number | null }, [string, number]>(
       "SELECT min(due_at) AS due_at FROM jobs WHERE kind = ? AND due_at > ?",
     );
     this.selectByKey = db.query<JobRow, [string, string]>(
-      "SELECT id, kind, key, due_at, payload, attempt FROM jobs WHERE kind = ? AND key = ?",
+      `SELECT ${COLUMNS} FROM jobs WHERE kind = ? AND key = ?`,
     );
+    this.selectById = db.query<JobRow, [number]>(`SELECT ${COLUMNS} FROM jobs WHERE id = ?`);
   }
 
   /** Replaces under a new id: the outcome of an earlier job of that key, still running, does not take this one away. */
-  replace(tx: Tx, kind: string, key: string, dueAt: number, payload: string): void {
-    this.replaceJob.run(tx, this.nextId++, kind, key, dueAt, payload);
+  replace(tx: Tx, job: NewJob): void {
+    this.replaceJob.run(tx, this.nextId++, job.kind, job.key, job.dueAt, job.lane, job.payload);
   }
 
   remove(tx: Tx, kind: string, key: string): boolean {
@@ -60,8 +87,12 @@ export class JobStore {
     this.postponeById.run(tx, dueAt, payload, attempt, id);
   }
 
-  due(kind: string, now: number, limit: number): JobRow[] {
-    return this.selectDue.all(kind, now, limit);
+  /** Positions after another one, up to a due time: at most `limit`, in their order. */
+  positions(kind: string, after: JobPosition, dueThrough: number, limit: number): JobPosition[] {
+    const same = this.selectSameMoment.all(kind, after.due_at, after.lane, after.id, limit);
+    if (same.length === limit) return same;
+    const later = this.selectLater.all(kind, dueThrough, after.due_at, after.lane, limit - same.length);
+    return same.length === 0 ? later : [...same, ...later];
   }
 
   /** The earliest time after `now` at which a job of this kind falls due, or null. */
@@ -71,5 +102,10 @@ export class JobStore {
 
   find(kind: string, key: string): JobRow | null {
     return this.selectByKey.get(kind, key);
+  }
+
+  /** The job of an id, or null when it has been taken back or replaced. */
+  job(id: number): JobRow | null {
+    return this.selectById.get(id);
   }
 }

@@ -1,10 +1,12 @@
-import { type Cancel, type Clock, realDelay } from "../clock.ts";
+import { type Cancel, type Clock, monotonicMs, realDelay } from "../clock.ts";
 import { ApiError, errorText } from "../errors.ts";
 import type { Logger } from "../log.ts";
 import type { Database } from "../storage/database.ts";
 import type { Tx } from "../storage/tx.ts";
 import type { Writer } from "../storage/writer.ts";
 import { nextOccurrence } from "./calendar.ts";
+import type { LaneLimits, Placed } from "./dispatcher.ts";
+import { DueJobs } from "./due-jobs.ts";
 import { type JobRow, JobStore } from "./job-store.ts";
 
 /** A job that fell due. */
@@ -36,8 +38,17 @@ export interface JobOutcome {
 export interface JobKind {
   /** Jobs of this kind under way at once. */
   readonly concurrency: number;
+  /** Limits for jobs that go to the same place, where their lane names it. */
+  readonly lanes?: LaneLimits;
   /** Does the work. What it throws is a defect: it is logged, and the job is run again later. */
   run(job: Job): Promise<JobOutcome>;
+}
+
+interface Kind {
+  readonly handler: JobKind;
+  readonly due: DueJobs;
+  /** When it is to be looked at next. */
+  lookAt: number;
 }
 
 /** Wait before a job whose handler threw is tried again: doubled each time, up to the second figure. */
@@ -46,6 +57,9 @@ const DEFECT_RETRY_MAX_MS = 60 * 60 * 1000;
 
 /** Wait before an outcome that could not be committed (a full disk) is handed in again. Real time: it is the disk's. */
 const RECORD_RETRY_MS = 1_000;
+
+/** A job that takes longer makes its lane a slow one, and one that does not makes it a quick one again. */
+const SLOW_AFTER_MS = 1_000;
 
 /** How long the end of the process waits for jobs under way: one attempt over the network. */
 const STOP_GRACE_MS = 10_000;
@@ -59,7 +73,7 @@ export class Scheduler {
   private readonly writer: Writer;
   private readonly clock: Clock;
   private readonly log: Logger;
-  private readonly kinds = new Map<string, { readonly kind: JobKind; readonly running: Set<number> }>();
+  private readonly kinds = new Map<string, Kind>();
   private readonly work = new Set<Promise<void>>();
   private readonly calendar = new Map<string, string>();
   private cancelTimer: Cancel | null = null;
@@ -76,7 +90,8 @@ export class Scheduler {
   /** Says how jobs of a kind are run. Before {@link start}. */
   register(name: string, kind: JobKind): void {
     if (this.kinds.has(name)) throw new Error(`job kind ${name} is registered twice`);
-    this.kinds.set(name, { kind, running: new Set() });
+    const due = new DueJobs(this.store, name, kind.concurrency, kind.lanes);
+    this.kinds.set(name, { handler: kind, due, lookAt: Number.POSITIVE_INFINITY });
   }
 
   /**
@@ -95,10 +110,13 @@ export class Scheduler {
     this.calendar.set(name, expression);
   }
 
-  /** Enqueues a job; one of the same kind and key is replaced. */
-  enqueue(tx: Tx, kind: string, key: string, dueAt: number, payload: unknown): void {
-    this.store.replace(tx, kind, key, dueAt, JSON.stringify(payload));
-    tx.afterCommit(() => this.armAt(dueAt));
+  /**
+   * Enqueues a job; one of the same kind and key is replaced. `lane` names the place that it goes to, such as a host:
+   * see {@link JobKind.lanes}.
+   */
+  enqueue(tx: Tx, kind: string, key: string, dueAt: number, payload: unknown, lane = ""): void {
+    this.store.replace(tx, { kind, key, dueAt, lane, payload: JSON.stringify(payload) });
+    tx.afterCommit(() => this.arrived(kind, dueAt));
   }
 
   /** Takes a job back. Returns whether it was still there; one that is running is not stopped by this. */
@@ -112,7 +130,9 @@ export class Scheduler {
     await this.writer.submit((tx) => {
       for (const [name, expression] of this.calendar) this.plan(tx, name, expression);
     });
-    this.armAt(this.clock.now());
+    const now = this.clock.now();
+    for (const kind of this.kinds.values()) kind.lookAt = now;
+    this.armAt(now);
   }
 
   /** Starts no further job, and waits for those under way, at most `graceMs` of real time. */
@@ -126,7 +146,7 @@ export class Scheduler {
   /** Jobs under way. */
   get running(): number {
     let sum = 0;
-    for (const { running } of this.kinds.values()) sum += running.size;
+    for (const { due } of this.kinds.values()) sum += due.dispatcher.running;
     return sum;
   }
 
@@ -134,6 +154,20 @@ export class Scheduler {
     const known = this.store.find(name, "");
     if (known !== null && known.payload === JSON.stringify({ expression })) return;
     this.enqueue(tx, name, "", nextOccurrence(expression, tx.now), { expression });
+  }
+
+  private arrived(name: string, dueAt: number): void {
+    const kind = this.kinds.get(name);
+    // Jobs of a kind that nobody registered wait for a start that knows it.
+    if (kind === undefined) return;
+    kind.due.arrived(dueAt);
+    this.lookAt(kind, dueAt);
+  }
+
+  private lookAt(kind: Kind, dueAt: number): void {
+    if (dueAt >= kind.lookAt) return;
+    kind.lookAt = dueAt;
+    this.armAt(dueAt);
   }
 
   private armAt(dueAt: number): void {
@@ -150,30 +184,49 @@ export class Scheduler {
   private startDue(): void {
     if (!this.started) return;
     const now = this.clock.now();
-    for (const [name, { kind, running }] of this.kinds) {
-      const free = kind.concurrency - running.size;
-      if (free <= 0) continue;
-      // Jobs under way are still in the table: read so many more rows that a full hand can be left without them.
-      const rows = this.store.due(name, now, free + running.size).filter((row) => !running.has(row.id));
-      for (const row of rows.slice(0, free)) this.startJob(row, kind, running);
-      const next = this.store.earliestAfter(name, now);
-      if (next !== null) this.armAt(next);
+    for (const kind of this.kinds.values()) {
+      if (kind.lookAt <= now) this.startDueOf(kind, now);
+      if (kind.lookAt < Number.POSITIVE_INFINITY) this.armAt(kind.lookAt);
     }
   }
 
-  private startJob(row: JobRow, kind: JobKind, running: Set<number>): void {
-    running.add(row.id);
-    const work: Promise<void> = this.runJob(row, kind).finally(() => {
-      running.delete(row.id);
+  private startDueOf(kind: Kind, now: number): void {
+    kind.lookAt = Number.POSITIVE_INFINITY;
+    const next = kind.due.step(now);
+    this.placeJobs(kind);
+    if (next === "at-once") this.lookAt(kind, now);
+    else if (next.at !== null) this.lookAt(kind, next.at);
+  }
+
+  private placeJobs(kind: Kind): void {
+    for (let job = kind.due.dispatcher.place(); job !== null; job = kind.due.dispatcher.place()) {
+      this.startJob(kind, job);
+    }
+  }
+
+  private startJob(kind: Kind, job: Placed): void {
+    const row = this.store.job(job.id);
+    if (row === null) {
+      // Taken back or replaced since it was found.
+      kind.due.release(job, null);
+      if (kind.due.wantsStep) this.lookAt(kind, this.clock.now());
+      return;
+    }
+    const startedAt = monotonicMs();
+    const work: Promise<void> = this.runJob(row, kind.handler).then((dueAgain) => {
       this.work.delete(work);
-      // A place is free: whatever is overdue takes it.
-      this.armAt(this.clock.now());
+      kind.due.release(job, monotonicMs() - startedAt > SLOW_AFTER_MS);
+      if (dueAgain !== null) this.arrived(row.kind, dueAgain);
+      if (!this.started) return;
+      this.placeJobs(kind);
+      if (kind.due.wantsStep) this.lookAt(kind, this.clock.now());
     });
     this.work.add(work);
     this.clock.track(work);
   }
 
-  private async runJob(row: JobRow, kind: JobKind): Promise<void> {
+  /** Runs a job and records its outcome. Returns when it is due again, null when it is done. */
+  private async runJob(row: JobRow, kind: JobKind): Promise<number | null> {
     let outcome: JobOutcome;
     try {
       outcome = await kind.run({
@@ -186,25 +239,25 @@ export class Scheduler {
     } catch (error) {
       outcome = this.afterDefect(row, error);
     }
-    await this.settle(row, outcome);
+    return this.settle(row, outcome);
   }
 
   /**
    * Commits an outcome, however long that takes: running the job again instead would repeat what it did outside.
    * Only the end of the process gives up; the job is still in the table then.
    */
-  private async settle(row: JobRow, first: JobOutcome): Promise<void> {
+  private async settle(row: JobRow, first: JobOutcome): Promise<number | null> {
     let outcome = first;
     for (;;) {
       try {
         await this.writer.submit((tx) => this.record(tx, row, outcome));
-        return;
+        return outcome.retryAt ?? null;
       } catch (error) {
         if (!(error instanceof ApiError && error.code === "service_unavailable")) {
           outcome = this.afterDefect(row, error);
         }
       }
-      if (!this.started) return;
+      if (!this.started) return null;
       await realDelay(RECORD_RETRY_MS);
     }
   }
@@ -216,9 +269,7 @@ export class Scheduler {
       return;
     }
     const payload = outcome.payload === undefined ? row.payload : JSON.stringify(outcome.payload);
-    const retryAt = outcome.retryAt;
-    this.store.postpone(tx, row.id, retryAt, payload, outcome.attempt ?? row.attempt + 1);
-    tx.afterCommit(() => this.armAt(retryAt));
+    this.store.postpone(tx, row.id, outcome.retryAt, payload, outcome.attempt ?? row.attempt + 1);
   }
 
   private afterDefect(row: JobRow, error: unknown): JobOutcome {

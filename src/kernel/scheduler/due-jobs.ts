@@ -1,0 +1,99 @@
+import { Dispatcher, type LaneLimits, type Placed } from "./dispatcher.ts";
+import type { JobPosition, JobStore } from "./job-store.ts";
+
+/** Positions read in one step: well below a millisecond, so that requests get their turn in between. */
+export const POSITIONS_PER_STEP = 500;
+
+/** What remains to be looked at after a step. */
+export type NextStep =
+  /** More jobs may be due: another step is needed. */
+  | "at-once"
+  /** All that is due is known; the time is that of the next job, null when there is none. */
+  | { readonly at: number | null };
+
+/**
+ * Knows which jobs of a kind are due, in the order of their due times, without reading them all. The front is how
+ * far the due times have been passed over; behind it, lanes that had no room have left jobs in the table, for which
+ * a search goes over the same stretch again once there is room.
+ */
+export class DueJobs {
+  readonly dispatcher: Dispatcher;
+  private readonly store: JobStore;
+  private readonly kind: string;
+  private front: JobPosition = momentBegins(Number.MIN_SAFE_INTEGER);
+  private search: JobPosition | null = null;
+  private paused = false;
+
+  constructor(store: JobStore, kind: string, concurrency: number, limits?: LaneLimits) {
+    this.store = store;
+    this.kind = kind;
+    this.dispatcher = new Dispatcher(concurrency, limits);
+  }
+
+  /** A job with this due time came into the table, or was given back to it. */
+  arrived(dueAt: number): void {
+    if (dueAt <= this.front.due_at) this.front = momentBegins(dueAt);
+  }
+
+  /** A job's place is free: see {@link Dispatcher.release}. */
+  release(job: Placed, slow: boolean | null): void {
+    const from = this.dispatcher.release(job, slow);
+    if (from !== null) this.searchFrom(from);
+  }
+
+  /** Whether a place that has become free is a reason to read on. */
+  get wantsStep(): boolean {
+    return this.search !== null || this.paused;
+  }
+
+  /** Reads on, a bounded piece. */
+  step(now: number): NextStep {
+    this.paused = !this.dispatcher.hasRoom;
+    if (this.paused) return { at: null };
+    const searched = this.stepSearch();
+    const passed = this.stepFront(now);
+    if (!searched || !passed) return "at-once";
+    return { at: this.store.earliestAfter(this.kind, now) };
+  }
+
+  /** Returns whether everything up to `now` has been passed over. */
+  private stepFront(now: number): boolean {
+    const found = this.store.positions(this.kind, this.front, now, POSITIONS_PER_STEP);
+    for (const position of found) {
+      this.front = position;
+      const { id, due_at: dueAt, lane } = position;
+      if (this.dispatcher.offer({ id, dueAt, lane })) this.searchFrom(dueAt);
+    }
+    if (found.length === POSITIONS_PER_STEP) return false;
+    if (now >= this.front.due_at) this.front = momentEnds(now);
+    return this.search === null;
+  }
+
+  /** Returns whether no lane waits for what it left. */
+  private stepSearch(): boolean {
+    if (this.search === null) return true;
+    const through = this.front.due_at;
+    const found = this.store.positions(this.kind, this.search, through, POSITIONS_PER_STEP);
+    for (const position of found) {
+      this.search = position;
+      this.dispatcher.offerLeft({ id: position.id, dueAt: position.due_at, lane: position.lane });
+      if (!this.dispatcher.isSearching) break;
+    }
+    if (found.length < POSITIONS_PER_STEP) this.dispatcher.endSearch();
+    if (!this.dispatcher.isSearching) this.search = null;
+    return this.search === null;
+  }
+
+  private searchFrom(dueAt: number): void {
+    if (this.search === null || dueAt <= this.search.due_at) this.search = momentBegins(dueAt);
+  }
+}
+
+function momentBegins(dueAt: number): JobPosition {
+  return { due_at: dueAt, lane: "", id: -1 };
+}
+
+/** Behind every job of this moment: no lane's name begins with the highest character. */
+function momentEnds(dueAt: number): JobPosition {
+  return { due_at: dueAt, lane: "\u{10ffff}", id: Number.MAX_SAFE_INTEGER };
+}

@@ -1,0 +1,280 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import {
+  Dispatcher,
+  DUE_IN_MEMORY_MAX,
+  SLOW_LANES_REMEMBERED_MAX,
+} from "../../../src/kernel/scheduler/dispatcher.ts";
+import { POSITIONS_PER_STEP } from "../../../src/kernel/scheduler/due-jobs.ts";
+import { type Job, Scheduler } from "../../../src/kernel/scheduler/scheduler.ts";
+import { TEST_START_MS } from "../../support/server.ts";
+import { TestStorage } from "../support.ts";
+
+const LIMITS = { perLane: 2, perSlowLane: 1, slowTotal: 3 };
+
+let storage: TestStorage;
+let scheduler: Scheduler;
+beforeEach(() => {
+  storage = new TestStorage();
+  scheduler = newScheduler();
+});
+afterEach(async () => {
+  await scheduler.stop(0);
+  storage.close();
+});
+
+function newScheduler(): Scheduler {
+  return new Scheduler(storage.db, storage.writer, storage.clock, storage.log);
+}
+
+/** Enqueues jobs named `lane/number`, in units of a few hundred. */
+async function enqueue(lane: string, count: number, afterMs: number, first = 0): Promise<void> {
+  for (let from = first; from < first + count; from += 500) {
+    const to = Math.min(first + count, from + 500);
+    await storage.writer.submit((tx) => {
+      for (let number = from; number < to; number += 1) {
+        scheduler.enqueue(tx, "call", `${lane}/${number}`, TEST_START_MS + afterMs, null, lane);
+      }
+    });
+  }
+}
+
+/** Jobs that end when they are told to. */
+class HeldJobs {
+  readonly started: string[] = [];
+  private readonly held = new Map<string, () => void>();
+
+  readonly run = (job: Job): Promise<object> => {
+    this.started.push(job.key);
+    return new Promise((resolve) => this.held.set(job.key, () => resolve({})));
+  };
+
+  async end(...keys: string[]): Promise<void> {
+    for (const key of keys) {
+      const end = this.held.get(key);
+      if (end === undefined) throw new Error(`${key} does not run`);
+      this.held.delete(key);
+      end();
+    }
+    await turns();
+  }
+}
+
+/** Lets batches commit and timers that are due run; the manual clock cannot wait for jobs that a test holds. */
+async function turns(): Promise<void> {
+  for (let turn = 0; turn < 20; turn += 1) {
+    await Bun.sleep(0);
+    for (const due of [...wakes.splice(0)]) due();
+  }
+}
+
+const wakes: (() => void)[] = [];
+
+/** Takes the scheduler's timers out of the manual clock's hands. */
+function wakeByHand(): void {
+  storage.clock.at = (_, run) => {
+    wakes.push(run);
+    return () => {
+      const at = wakes.indexOf(run);
+      if (at >= 0) wakes.splice(at, 1);
+    };
+  };
+}
+
+describe("lanes", () => {
+  test("a lane takes its places and no more, in the order of its jobs; the others go on", async () => {
+    wakeByHand();
+    const jobs = new HeldJobs();
+    scheduler.register("call", { concurrency: 10, lanes: LIMITS, run: jobs.run });
+    await enqueue("dead", 100, -2_000);
+    await enqueue("good", 3, -1_000);
+    await scheduler.start();
+    await turns();
+    expect(jobs.started).toEqual(["dead/0", "good/0", "dead/1", "good/1"]);
+    await jobs.end("good/0");
+    expect(jobs.started.slice(4)).toEqual(["good/2"]);
+    await jobs.end("dead/0");
+    expect(jobs.started.slice(5)).toEqual(["dead/2"]);
+  });
+
+  test("a lane with thousands of overdue jobs keeps a handful in memory and holds up nobody behind it", async () => {
+    wakeByHand();
+    const jobs = new HeldJobs();
+    scheduler.register("call", { concurrency: 10, lanes: LIMITS, run: jobs.run });
+    await enqueue("dead", 3 * POSITIONS_PER_STEP, -2_000);
+    await enqueue("good", 1, -1_000);
+    await scheduler.start();
+    await turns();
+    expect(jobs.started).toEqual(["dead/0", "dead/1", "good/0"]);
+  });
+
+  test("every job of every lane runs once, in order within its lane, however many were left in the table", async () => {
+    const ran: string[] = [];
+    scheduler.register("call", {
+      concurrency: 3,
+      lanes: { perLane: 1, perSlowLane: 1, slowTotal: 3 },
+      run: async ({ key }) => {
+        ran.push(key);
+        return {};
+      },
+    });
+    await enqueue("a", 700, -3_000);
+    await enqueue("b", 30, -2_000);
+    await enqueue("a", 50, -1_000, 700);
+    await enqueue("c", 5, 1_000);
+    await scheduler.start();
+    await storage.clock.advance(2_000);
+    for (const [lane, count] of [
+      ["a", 750],
+      ["b", 30],
+      ["c", 5],
+    ] as const) {
+      const keys = Array.from({ length: count }, (_, number) => `${lane}/${number}`);
+      expect(ran.filter((key) => key.startsWith(`${lane}/`))).toEqual(keys);
+    }
+    expect(storage.rows("SELECT id FROM jobs")).toEqual([]);
+  });
+
+  test("a job that comes late to a lane with jobs left in the table is not forgotten", async () => {
+    const ran: string[] = [];
+    scheduler.register("call", {
+      concurrency: 2,
+      lanes: { perLane: 1, perSlowLane: 1, slowTotal: 2 },
+      run: async ({ key }) => {
+        ran.push(key);
+        // Behind everything that has been passed over.
+        if (key === "a/3") await enqueue("a", 1, -60_000, 1_000);
+        if (key === "a/20") await enqueue("b", 1, -60_000, 1_000);
+        return {};
+      },
+    });
+    await enqueue("a", 50, -1_000);
+    await scheduler.start();
+    await storage.clock.advance(0);
+    expect(ran.length).toBe(52);
+    expect(new Set(ran).size).toBe(52);
+  });
+
+  test("random lanes, due times, retries and late arrivals: every job runs as often as it asks to", async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(
+          fc.record({
+            lane: fc.constantFrom("a", "b", "c", "d", ""),
+            after: fc.integer({ min: -5, max: 5 }),
+            retries: fc.integer({ min: 0, max: 2 }),
+            spawns: fc.option(fc.integer({ min: -10, max: 3 }), { nil: null }),
+          }),
+          { minLength: 1, maxLength: 60 },
+        ),
+        async (plans) => {
+          const runs = new Map<string, number>();
+          const expected = new Map<string, number>();
+          scheduler = newScheduler();
+          scheduler.register("call", {
+            concurrency: 2,
+            lanes: { perLane: 1, perSlowLane: 1, slowTotal: 1 },
+            run: async ({ key, attempt, dueAt }) => {
+              runs.set(key, (runs.get(key) ?? 0) + 1);
+              const plan = plans[Number(key.split(" ")[0])];
+              if (plan === undefined) return {};
+              if (attempt < plan.retries) return { retryAt: dueAt + 1 };
+              if (plan.spawns === null || key.endsWith("spawned")) return {};
+              const { spawns, lane } = plan;
+              return {
+                record: (tx) => {
+                  scheduler.enqueue(tx, "call", `${key} spawned`, tx.now + spawns, null, lane);
+                },
+              };
+            },
+          });
+          const now = storage.clock.now();
+          await storage.writer.submit((tx) => {
+            plans.forEach(({ lane, after }, index) => {
+              scheduler.enqueue(tx, "call", String(index), now + after, null, lane);
+            });
+          });
+          plans.forEach(({ retries, spawns }, index) => {
+            expected.set(String(index), retries + 1);
+            if (spawns !== null) expected.set(`${index} spawned`, retries + 1);
+          });
+          await scheduler.start();
+          await storage.clock.advance(100);
+          await scheduler.stop();
+          expect([...runs].sort()).toEqual([...expected].sort());
+          expect(storage.rows("SELECT id FROM jobs WHERE kind = 'call'")).toEqual([]);
+        },
+      ),
+      { numRuns: 60 },
+    );
+  });
+});
+
+describe("places", () => {
+  const job = (id: number, lane: string) => ({ id, dueAt: id, lane });
+
+  test("slow lanes share a part of the places; the rest is for lanes that answer", () => {
+    const places = new Dispatcher(5, LIMITS);
+    // Five lanes turn out to be slow.
+    for (let lane = 0; lane < 5; lane += 1) places.offer(job(lane, `slow ${lane}`));
+    const first = Array.from({ length: 5 }, () => places.place());
+    for (const placed of first) if (placed !== null) places.release(placed, true);
+    for (let id = 10; id < 20; id += 1) places.offer(job(id, `slow ${id % 5}`));
+    const placed = [places.place(), places.place(), places.place()];
+    expect(placed.map((one) => one?.lane)).toEqual(["slow 0", "slow 1", "slow 2"]);
+    expect(places.place()).toBe(null);
+    places.offer(job(30, "quick"));
+    places.offer(job(31, "quick"));
+    expect(places.place()?.lane).toBe("quick");
+    expect(places.place()?.lane).toBe("quick");
+    // A slow place that becomes free goes to the lane that has waited longest for one.
+    const [one] = placed;
+    if (one !== null && one !== undefined) places.release(one, true);
+    expect(places.place()?.lane).toBe("slow 3");
+  });
+
+  test("a slow lane that answers in time is a quick one again", () => {
+    const places = new Dispatcher(10, LIMITS);
+    places.offer(job(1, "a"));
+    const slow = places.place();
+    if (slow === null) throw new Error("no place");
+    places.release(slow, true);
+    places.offer(job(2, "a"));
+    places.offer(job(3, "a"));
+    const second = places.place();
+    expect(places.place()).toBe(null);
+    if (second === null) throw new Error("no place");
+    places.release(second, false);
+    places.offer(job(4, "a"));
+    expect([places.place()?.id, places.place()?.id]).toEqual([3, 4]);
+  });
+
+  test(`${DUE_IN_MEMORY_MAX} due jobs are kept in memory`, () => {
+    const places = new Dispatcher(1, LIMITS);
+    for (let id = 0; id < DUE_IN_MEMORY_MAX; id += 1) {
+      expect(places.hasRoom).toBe(true);
+      places.offer(job(id, `lane ${id}`));
+    }
+    expect(places.hasRoom).toBe(false);
+  });
+
+  test(`${SLOW_LANES_REMEMBERED_MAX} slow lanes are remembered, the oldest is forgotten`, () => {
+    const places = new Dispatcher(2, { perLane: 2, perSlowLane: 1, slowTotal: 2 });
+    for (let id = 0; id <= SLOW_LANES_REMEMBERED_MAX; id += 1) {
+      places.offer(job(id, `lane ${id}`));
+      const placed = places.place();
+      if (placed === null) throw new Error("no place");
+      places.release(placed, true);
+    }
+    const atOnce = (lane: string): number => {
+      const next = 100_000 + lane.length * 10;
+      places.offer(job(next, lane));
+      places.offer(job(next + 1, lane));
+      const placed = [places.place(), places.place()].filter((one) => one !== null);
+      for (const one of placed) places.release(one, null);
+      return placed.length;
+    };
+    expect(atOnce("lane 0")).toBe(2);
+    expect(atOnce(`lane ${SLOW_LANES_REMEMBERED_MAX}`)).toBe(1);
+  });
+});
