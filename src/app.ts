@@ -1,4 +1,5 @@
 import { createAccounts } from "./areas/accounts/index.ts";
+import { createCatch } from "./areas/catch/index.ts";
 import { createMeter } from "./areas/meter/index.ts";
 import { createProjects } from "./areas/projects/index.ts";
 import type { Config } from "./config.ts";
@@ -13,6 +14,7 @@ import { systemRoutes } from "./kernel/http/system-routes.ts";
 import type { Kernel } from "./kernel/kernel.ts";
 import { createSmtpMailer } from "./kernel/mail/mailer.ts";
 import { createOutbox } from "./kernel/mail/outbox.ts";
+import { createOutbound } from "./kernel/outbound/create.ts";
 
 /** The server, built and not yet listening. */
 export interface App {
@@ -39,6 +41,8 @@ export function createApp(kernel: Kernel, config: Config, testClock: ManualClock
     { projects, outbox },
   );
   const meter = createMeter(kernel, { own: accounts.ownBalance });
+  const outbound = createOutbound(config.allowPrivateTargets);
+  const buckets = createCatch(kernel, { tiers }, { accounts, charger: accounts.charger, outbound });
 
   const answers = new IdempotencyStore(db, vault);
   answers.registerPurge(scheduler, writer);
@@ -55,14 +59,20 @@ export function createApp(kernel: Kernel, config: Config, testClock: ManualClock
   systemRoutes(http); //         /v1/ping, /openapi.json
   accounts.declareRoutes(http); // /v1/signup, /v1/admin, /v1/keys/rotate
   meter.declareRoutes(http); //   /v1/meter
+  buckets.declareRoutes(http); // /v1/catch
   http.seal();
 
   return {
     http,
     createOperator: accounts.createOperator,
-    start: () => scheduler.start(),
+    start: async () => {
+      await buckets.resume();
+      await scheduler.start();
+    },
     finish: async () => {
+      buckets.stop();
       await scheduler.stop();
+      outbound.close();
       await meter.finish();
     },
   };

@@ -1,5 +1,5 @@
 import type { ManualClock } from "../../kernel/clock.ts";
-import type { Authenticator, CallerProject, Charger } from "../../kernel/http/caller.ts";
+import type { Authenticator, CallerAccount, CallerProject, Charger } from "../../kernel/http/caller.ts";
 import type { Http } from "../../kernel/http/http.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { LedgerPageView } from "../../kernel/ledger-entry.ts";
@@ -33,6 +33,8 @@ export interface AccountsArea {
   readonly declareRoutes: (http: Http) => void;
   /** The account's newest platform key: deliveries are signed with it. */
   readonly signingKey: (accountRef: number) => string;
+  /** An account, live. Ask again once it is `passivated`. */
+  readonly account: (accountRef: number) => LiveAccount;
   /** Tells accounts that another project is the default one now. */
   readonly setDefaultProject: (tx: Tx, accountRef: number, project: CallerProject) => void;
   /**
@@ -40,6 +42,13 @@ export interface AccountsArea {
    * @returns its user id and key, or null when there are accounts already.
    */
   readonly createOperator: (givenKey: string | null) => Promise<{ userId: string; key: string } | null>;
+}
+
+/** An account in memory. */
+export interface LiveAccount extends CallerAccount {
+  readonly defaultProject: CallerProject;
+  /** Set when it has left the memory: from then on it is no longer kept up to date. */
+  readonly passivated: boolean;
 }
 
 /** The own balance, for the endpoints that change it. */
@@ -86,6 +95,7 @@ export function createAccounts(
     ownBalance: ownBalanceOf(accounts, ledger),
     declareRoutes: (http) => accountRoutes(http, service, { signup, clock, testClock }),
     signingKey: (accountRef) => credentials.signingKey(accounts.get(accountRef)),
+    account: (accountRef) => accounts.get(accountRef),
     setDefaultProject: (tx, accountRef, project) => setDefaultProject(tx, accounts, accountRef, project),
     createOperator: async (givenKey) => {
       if (store.hasAccounts()) return null;

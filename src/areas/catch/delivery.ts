@@ -72,11 +72,7 @@ export class Delivery {
   private ownHeaders(bucket: Bucket, { sequence, receivedAt, payload }: Outgoing): Record<string, string> {
     const seconds = String(Math.floor(this.clock.now() / 1000));
     return {
-      "X-Svc-Signature": replaySignature(
-        this.accounts.signingKey(bucket.accountRef),
-        seconds,
-        payload.body,
-      ),
+      "X-Svc-Signature": replaySignature(this.accounts.signingKey(bucket.accountRef), seconds, payload.body),
       "X-Svc-Event-Id": eventIdOf(sequence),
       "X-Svc-Timestamp": String(receivedAt),
       "User-Agent": "Svc-Relay/1.0",

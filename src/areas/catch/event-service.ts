@@ -77,8 +77,7 @@ export class EventService {
     bucketId: string,
     query: EventListQuery,
   ): { events: EventView[]; cursor: string | null } {
-    const before =
-      query.cursor === undefined ? Number.MAX_SAFE_INTEGER : decodeNumberCursor(query.cursor);
+    const before = query.cursor === undefined ? Number.MAX_SAFE_INTEGER : decodeNumberCursor(query.cursor);
     const provider = query.provider === undefined ? null : assertProvider(query.provider);
     const bucket = this.buckets.ofProject(projectRef, bucketId);
     const filter = { provider, status: query.status ?? null };

@@ -107,9 +107,7 @@ export class EventStore {
     this.oldest = db.query<RemovableRow, [number, number]>(
       "SELECT sequence, status, received_at, payload_bytes FROM catch_events WHERE bucket_ref = ? ORDER BY sequence LIMIT ?",
     );
-    this.insertEvent = db.command<
-      [number, number, number, number, number, number, string | null, number]
-    >(
+    this.insertEvent = db.command<[number, number, number, number, number, number, string | null, number]>(
       `INSERT INTO catch_events (bucket_ref, sequence, status, provider, verification, received_at, attempts, error, payload_bytes)
        VALUES (?, ?, ?, ?, ?, ?, 0, ?, ?)`,
     );
@@ -126,7 +124,9 @@ export class EventStore {
       "DELETE FROM catch_events WHERE bucket_ref = ? AND sequence = ?",
     );
     this.deletePayload = db.command<[number]>("DELETE FROM catch_payloads WHERE sequence = ?");
-    this.highest = db.query<{ sequence: number | null }>("SELECT max(sequence) AS sequence FROM catch_payloads");
+    this.highest = db.query<{ sequence: number | null }>(
+      "SELECT max(sequence) AS sequence FROM catch_payloads",
+    );
   }
 
   /** The largest number of an event that is stored; 0 when there is none. */

@@ -1,3 +1,4 @@
+import type { LaneLimits } from "../../kernel/scheduler/dispatcher.ts";
 import type { Job, JobOutcome, Scheduler } from "../../kernel/scheduler/scheduler.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import type { Writer } from "../../kernel/storage/writer.ts";
@@ -20,6 +21,8 @@ export const BEHIND_FROM_EVENTS = 100;
 export const EVENTS_AT_ONCE_MAX = 4;
 /** Retries under way at once. */
 export const RETRIES_AT_ONCE_MAX = 32;
+/** Targets that do not answer leave places for those that do. */
+const LANES: LaneLimits = { perLane: 8, perSlowLane: 2, slowTotal: 16 };
 /** Buckets taken up in one unit of work at the start. */
 const RESUME_SLICE = 200;
 
@@ -61,10 +64,12 @@ export class Forwarder {
     this.deps = deps;
     deps.scheduler.register(FORWARD, {
       concurrency: FORWARDING_BUCKETS_MAX,
+      lanes: LANES,
       run: (job) => this.forward(job),
     });
     deps.scheduler.register(RETRY, {
       concurrency: RETRIES_AT_ONCE_MAX,
+      lanes: LANES,
       run: (job) => this.retry(job),
     });
   }
@@ -112,7 +117,7 @@ export class Forwarder {
   }
 
   private enqueue(tx: Tx, bucket: Bucket): void {
-    this.deps.scheduler.enqueue(tx, FORWARD, String(bucket.ref), tx.now, {});
+    this.deps.scheduler.enqueue(tx, FORWARD, String(bucket.ref), tx.now, {}, hostOf(bucket));
   }
 
   /** Tries the next few events of a bucket. */
@@ -215,9 +220,15 @@ export class Forwarder {
     });
     if (next.status !== "pending") buckets.count(tx, bucket, "pending", next.status);
     if (retryAt !== null) {
-      scheduler.enqueue(tx, RETRY, eventIdOf(sequence), retryAt, { bucket: ref, sequence });
+      const key = eventIdOf(sequence);
+      scheduler.enqueue(tx, RETRY, key, retryAt, { bucket: ref, sequence }, hostOf(bucket));
     }
   }
+}
+
+/** The lane of a bucket's jobs: its target's host. */
+function hostOf({ targetUrl }: Bucket): string {
+  return new URL(targetUrl).host;
 }
 
 function errorOf(delivered: boolean, result: DeliveryResult): string | null {

@@ -106,7 +106,10 @@ export class Removal {
       const wanted = found.slice(0, toGo(found, bucket));
       const rows = withinBytes(wanted);
       for (const row of rows) this.remove(tx, bucket, row);
-      return { removed: rows.length, more: rows.length < wanted.length || rows.length === REMOVAL_SLICE_ROWS };
+      return {
+        removed: rows.length,
+        more: rows.length < wanted.length || rows.length === REMOVAL_SLICE_ROWS,
+      };
     });
   }
 

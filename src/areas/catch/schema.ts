@@ -147,9 +147,7 @@ export const EventPage = Type.Object({
 /** Query of a deletion of events. */
 export const DeleteQuery = Type.Object({
   before: Type.String({
-    // RFC 3339: what Date reads beyond it differs between engines.
-    pattern:
-      "^\\d{4}-\\d{2}-\\d{2}[Tt ]\\d{2}:\\d{2}:\\d{2}(\\.\\d{1,9})?([Zz]|[+-]\\d{2}:\\d{2})$",
+    maxLength: ID_LENGTH_MAX,
     errorMessage: "must be an ISO 8601 time such as 2026-03-10T12:00:00Z",
     description: "Events received before this time are deleted. ISO 8601, with an offset or Z.",
     examples: ["2026-03-10T12:00:00Z"],

@@ -1,0 +1,35 @@
+/** Largest moment that RFC 3339 can write: 9999-12-31T23:59:59.999Z. */
+const LATEST_MS = 253_402_300_799_999;
+
+const DATE_TIME =
+  /^(\d{4})-(\d{2})-(\d{2})[Tt](\d{2}):(\d{2}):(\d{2})(?:\.(\d{1,9}))?(?:[Zz]|([+-])(\d{2}):(\d{2}))$/;
+
+/**
+ * The moment that an RFC 3339 date-time names, epoch milliseconds, or null when the text is none. Any offset is
+ * read; what is finer than a millisecond is cut off.
+ */
+export function parseDateTime(text: string): number | null {
+  const parts = DATE_TIME.exec(text);
+  if (parts === null) return null;
+  const [year, month, day, hour, minute, second] = parts.slice(1, 7).map(Number) as [
+    number,
+    number,
+    number,
+    number,
+    number,
+    number,
+  ];
+  if (hour > 23 || minute > 59 || second > 59) return null;
+  const date = new Date(0);
+  // Not Date.UTC, which takes the years 0 to 99 for those of the last century.
+  date.setUTCFullYear(year, month - 1, day);
+  date.setUTCHours(hour, minute, second, Number((parts[7] ?? "").padEnd(3, "0").slice(0, 3)));
+  // A day that the month does not have has moved the date on.
+  if (date.getUTCMonth() !== month - 1 || date.getUTCDate() !== day) return null;
+  const offsetHours = Number(parts[9] ?? 0);
+  const offsetMinutes = Number(parts[10] ?? 0);
+  if (offsetHours > 23 || offsetMinutes > 59) return null;
+  const offset = (offsetHours * 60 + offsetMinutes) * 60_000 * (parts[8] === "-" ? -1 : 1);
+  const moment = date.getTime() - offset;
+  return moment > LATEST_MS ? null : moment;
+}
