@@ -1,4 +1,4 @@
-import { createAccounts } from "./areas/accounts/index.ts";
+import { createAccounts, type Operator } from "./areas/accounts/index.ts";
 import { createCatch } from "./areas/catch/index.ts";
 import { createMeter } from "./areas/meter/index.ts";
 import { createProjects } from "./areas/projects/index.ts";
@@ -19,8 +19,10 @@ import { createOutbound } from "./kernel/outbound/create.ts";
 /** The server, built and not yet listening. */
 export interface App {
   readonly http: Http;
-  /** Makes the operator's account at the first start; null when there are accounts. */
-  readonly createOperator: (givenKey: string | null) => Promise<{ userId: string; key: string } | null>;
+  /** The operator's account, made at the first start; with its key as long as nobody has been told it. */
+  readonly operator: (givenKey: string | null) => Promise<Operator>;
+  /** Notes that the operator's key has been told. */
+  readonly operatorAnnounced: () => Promise<void>;
   /** Begins background work. */
   readonly start: () => Promise<void>;
   /** Ends background work and commits what is left. */
@@ -64,7 +66,8 @@ export function createApp(kernel: Kernel, config: Config, testClock: ManualClock
 
   return {
     http,
-    createOperator: accounts.createOperator,
+    operator: accounts.operator,
+    operatorAnnounced: accounts.operatorAnnounced,
     start: async () => {
       await buckets.resume();
       await scheduler.start();

@@ -17,8 +17,8 @@ export interface Server {
   readonly url: string;
   readonly kernel: Kernel;
   readonly app: App;
-  /** The operator's account, when this start made it. */
-  readonly operator: { readonly userId: string; readonly key: string } | null;
+  /** The operator's account; with its key as long as nobody has been told it. */
+  readonly operator: { readonly userId: string; readonly key: string | null };
   /** Stops accepting, finishes what is under way, writes everything down and frees the folder. */
   stop(): Promise<void>;
 }
@@ -70,7 +70,7 @@ async function startLocked(folder: string, config: Config, parts: ServerParts): 
     const app = createApp(kernel, config, clock instanceof ManualClock ? clock : null);
     // Listening comes before the first account: a taken port leaves nothing behind that a later start would miss.
     const listening = listen(app.http, config);
-    const operator = await app.createOperator(config.operatorKey);
+    const operator = await app.operator(config.operatorKey);
     await app.start();
     return { url: listening.url, kernel, app, operator, stop: () => stop(kernel, app, listening) };
   } catch (error) {

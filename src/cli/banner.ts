@@ -29,13 +29,8 @@ export function banner({ version, url, folder, key }: BannerFacts): string {
   return `${lines.join("\n")}\n`;
 }
 
-/** The one line for programs. Members without a value are left out. */
-export function readyLine(url: string, userId: string | null, key: string | null): string {
-  const line = {
-    url,
-    ...(key === null ? {} : { api_key: key }),
-    ...(userId === null ? {} : { user_id: userId }),
-    pid: process.pid,
-  };
+/** The one line for programs: the operator's user id, and its key when this start tells it. */
+export function readyLine(url: string, userId: string, key: string | null): string {
+  const line = { url, ...(key === null ? {} : { api_key: key }), user_id: userId, pid: process.pid };
   return `${JSON.stringify(line)}\n`;
 }

@@ -17,7 +17,7 @@ export async function serve(args: readonly string[]): Promise<number> {
     // From here on a signal ends the server in order, at whatever point of its start it arrives.
     const signal = stopSignal();
     const server = await startServer(folder, config);
-    announce(config, folder, server);
+    await announce(config, folder, server);
     await signal;
     await server.stop();
     return 0;
@@ -26,13 +26,15 @@ export async function serve(args: readonly string[]): Promise<number> {
   }
 }
 
-function announce(config: Config, folder: string, { url, operator }: Server): void {
-  // A key that was handed in is known to whoever handed it in: it is never printed.
-  const key = config.operatorKey === null ? (operator?.key ?? null) : null;
+async function announce(config: Config, folder: string, { url, operator, app }: Server): Promise<void> {
   const line = config.json
-    ? readyLine(url, operator?.userId ?? null, key)
-    : banner({ version, url, folder: config.ephemeral ? null : folder, key });
-  process.stdout.write(line);
+    ? readyLine(url, operator.userId, operator.key)
+    : banner({ version, url, folder: config.ephemeral ? null : folder, key: operator.key });
+  await new Promise<void>((resolve) => {
+    process.stdout.write(line, () => resolve());
+  });
+  // Noted after it was written: a start that is cut off in between leaves the telling to the next one.
+  if (operator.key !== null) await app.operatorAnnounced();
 }
 
 function prepareFolder(config: Config): string {

@@ -1,13 +1,13 @@
 import { Type } from "@sinclair/typebox";
 
 /** What moved a balance (decisions: ledger entry). `charge` and `grant` occur on the own balance only. */
-export const ENTRY_KINDS = ["deduct", "refill", "reset", "grant", "charge"] as const;
+const ENTRY_KINDS = ["deduct", "refill", "reset", "grant", "charge"] as const;
 
 /** One of {@link ENTRY_KINDS}. */
 export type EntryKind = (typeof ENTRY_KINDS)[number];
 
 /** A ledger entry as the API shows it. */
-export const LedgerEntry = Type.Object({
+const LedgerEntry = Type.Object({
   sequence: Type.Integer({ description: "Rises with every entry." }),
   kind: Type.Union(ENTRY_KINDS.map((kind) => Type.Literal(kind))),
   amount: Type.Integer({ description: "What the balance changed by, signed." }),

@@ -28,7 +28,7 @@ export async function sendRaw(
       for (const piece of pieces) socket.write(piece);
     });
     socket.on("data", (chunk) => {
-      received = Buffer.concat([received, chunk]);
+      received = Buffer.concat([received, Buffer.from(chunk)]);
       const answer = readAnswer(received, headOnly);
       if (answer !== null) finish(answer);
     });

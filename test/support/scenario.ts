@@ -91,7 +91,7 @@ function asked({ server, account }: World, as: Scenario["as"]): Client {
 /** The account's balance as the operator sees it: reading it so costs no token, also when the account is suspended. */
 export async function balanceOf({ server, account }: World): Promise<number> {
   const { body } = await server.operator.get("/v1/admin/accounts?limit=100");
-  const found = (body["accounts"] as { user_id: string; balance: number }[]).find(
+  const found = (body.accounts as { user_id: string; balance: number }[]).find(
     ({ user_id }) => user_id === account.userId,
   );
   if (found === undefined) throw new Error("the account is not among the last hundred");
@@ -101,7 +101,7 @@ export async function balanceOf({ server, account }: World): Promise<number> {
 async function statusesOf(client: Client, route: string): Promise<string[]> {
   const [method = "", path = ""] = route.split(" ");
   const { body } = await client.get("/openapi.json");
-  const paths = body["paths"] as Record<string, Record<string, { responses: object }>>;
+  const paths = body.paths as Record<string, Record<string, { responses: object }>>;
   const operation = paths[path]?.[method.toLowerCase()];
   if (operation === undefined) throw new Error(`the OpenAPI document has no ${route}`);
   return Object.keys(operation.responses);

@@ -25,6 +25,8 @@ export interface TestServerOptions {
   /** Runs on a manual clock, at a fixed start. */
   readonly manualClock?: boolean;
   readonly parts?: ServerParts;
+  /** Leaves the operator's key untold, as a start does that ends before it has printed it. */
+  readonly untold?: boolean;
 }
 
 /** Where the manual clock of tests starts: 2026-03-10T12:00:00Z, far from the edges of a month. */
@@ -94,7 +96,10 @@ export class TestServer {
       },
     );
     this.running = true;
-    if (this.server.operator !== null) this.key = this.server.operator.key;
+    const { key } = this.server.operator;
+    this.key = key ?? this.options.environment?.NINEFOLD_OPERATOR_KEY ?? this.key;
+    // As the command line does once it has printed the key.
+    if (key !== null && this.options.untold !== true) await this.server.app.operatorAnnounced();
     return this;
   }
 

@@ -22,6 +22,7 @@ export class AccountActor implements CallerAccount, Actor {
   readonly email: string;
   readonly createdAt: number;
   tier: TierName;
+  tierSince = 0;
   balance: number;
   suspended: boolean;
   rotatedAt: number | null;

@@ -61,7 +61,7 @@ export interface Rotation {
 
 /** The accounts' platform keys: one that works for ever, and older ones in their grace. */
 export class PlatformCredentials implements Authenticator {
-  private readonly cache = new ActorRegistry<string, PlatformCredential>(CREDENTIALS_IN_MEMORY_MAX);
+  private readonly cache;
   private readonly store: AccountStore;
   private readonly accounts: Accounts;
   private readonly vault: Vault;
@@ -69,7 +69,15 @@ export class PlatformCredentials implements Authenticator {
   private readonly clock: Clock;
   private nextId: number;
 
-  constructor(deps: { store: AccountStore; accounts: Accounts; vault: Vault; ids: Ids; clock: Clock }) {
+  constructor(deps: {
+    store: AccountStore;
+    accounts: Accounts;
+    vault: Vault;
+    ids: Ids;
+    clock: Clock;
+    inMemoryMax?: number;
+  }) {
+    this.cache = new ActorRegistry<string, PlatformCredential>(deps.inMemoryMax ?? CREDENTIALS_IN_MEMORY_MAX);
     this.store = deps.store;
     this.accounts = deps.accounts;
     this.vault = deps.vault;

@@ -5,6 +5,7 @@ import type { Kernel } from "../../kernel/kernel.ts";
 import type { LedgerPageView } from "../../kernel/ledger-entry.ts";
 import type { Outbox } from "../../kernel/mail/outbox.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
+import type { Writer } from "../../kernel/storage/writer.ts";
 import type { Tiers } from "../../kernel/tiers.ts";
 import { PlatformCredentials } from "./credentials.ts";
 import type { SignupMode } from "./domain.ts";
@@ -38,10 +39,19 @@ export interface AccountsArea {
   /** Tells accounts that another project is the default one now. */
   readonly setDefaultProject: (tx: Tx, accountRef: number, project: CallerProject) => void;
   /**
-   * Makes the operator's account at the first start.
-   * @returns its user id and key, or null when there are accounts already.
+   * The operator's account, made at the first start with the given key or a new one. The key comes along when it
+   * is to be told: it is new, or an earlier start ended before it was {@link operatorAnnounced}.
    */
-  readonly createOperator: (givenKey: string | null) => Promise<{ userId: string; key: string } | null>;
+  readonly operator: (givenKey: string | null) => Promise<Operator>;
+  /** Notes that the operator's key has been told: no later start tells it. */
+  readonly operatorAnnounced: () => Promise<void>;
+}
+
+/** The operator's account. */
+export interface Operator {
+  readonly userId: string;
+  /** Its key, when nobody has been told it yet. */
+  readonly key: string | null;
 }
 
 /** An account in memory. */
@@ -97,18 +107,35 @@ export function createAccounts(
     signingKey: (accountRef) => credentials.signingKey(accounts.get(accountRef)),
     account: (accountRef) => accounts.get(accountRef),
     setDefaultProject: (tx, accountRef, project) => setDefaultProject(tx, accounts, accountRef, project),
-    createOperator: async (givenKey) => {
-      if (store.hasAccounts()) return null;
-      const { account, key } = await writer.submit((tx) =>
-        service.create(tx, {
-          email: OPERATOR_EMAIL,
-          tier: "unlimited",
-          ...(givenKey === null ? {} : { key: givenKey }),
-        }),
-      );
-      return { userId: account.userId, key };
-    },
+    operator: (givenKey) => findOperator({ store, accounts, credentials, service, writer }, givenKey),
+    operatorAnnounced: () => writer.submit((tx) => store.clearUnannouncedOperator(tx)),
   };
+}
+
+async function findOperator(
+  parts: {
+    store: AccountStore;
+    accounts: Accounts;
+    credentials: PlatformCredentials;
+    service: AccountService;
+    writer: Writer;
+  },
+  givenKey: string | null,
+): Promise<Operator> {
+  const { store, accounts, credentials, service, writer } = parts;
+  if (store.firstAccount() === 0) {
+    await writer.submit((tx) => {
+      const key = givenKey === null ? {} : { key: givenKey };
+      const { account } = service.create(tx, { email: OPERATOR_EMAIL, tier: "unlimited", ...key });
+      // Whoever handed a key in knows it.
+      if (givenKey === null) store.setUnannouncedOperator(tx, account.ref);
+      return null;
+    });
+  }
+  // The operator's account is the first that was ever made.
+  const account = accounts.get(store.firstAccount());
+  const untold = store.unannouncedOperator() === account.ref;
+  return { userId: account.userId, key: untold ? credentials.signingKey(account) : null };
 }
 
 function ownBalanceOf(accounts: Accounts, ledger: AccountLedger): OwnBalance {

@@ -112,12 +112,14 @@ export class AccountService {
     const { accounts, ledger, store } = this.deps;
     const account = accounts.byUserId(userId);
     if (account === null) throw new ApiError("not_found", "There is no account with this user_id.");
-    const { tier, suspended } = account;
+    const { tier, tierSince, suspended } = account;
     accounts.touch(account);
     account.tier = change.tier ?? tier;
+    if (account.tier !== tier) account.tierSince = tx.now;
     account.suspended = change.suspended ?? suspended;
     tx.onRollback(() => {
       account.tier = tier;
+      account.tierSince = tierSince;
       account.suspended = suspended;
     });
     store.setTerms(tx, account.ref, account.tier, account.suspended);

@@ -56,7 +56,7 @@ export class AccountStore {
   private readonly byEmail;
   private readonly before;
   private readonly withoutGrant;
-  private readonly any;
+  private readonly first;
   private readonly insertAccount;
   private readonly updateBalance;
   private readonly updateTerms;
@@ -73,6 +73,9 @@ export class AccountStore {
   private readonly chargeAt;
   private readonly entriesBefore;
   private readonly highest;
+  private readonly unannounced;
+  private readonly insertUnannounced;
+  private readonly deleteUnannounced;
 
   constructor(db: Database) {
     this.byRef = db.query<AccountRow, [number]>(`SELECT ${ACCOUNT} FROM accounts WHERE ref = ?`);
@@ -84,7 +87,7 @@ export class AccountStore {
     this.withoutGrant = db.query<{ ref: number }, [number, number, number]>(
       "SELECT ref FROM accounts WHERE ref > ? AND granted_month < ? ORDER BY ref LIMIT ?",
     );
-    this.any = db.query<{ ref: number }>("SELECT ref FROM accounts LIMIT 1");
+    this.first = db.query<{ ref: number | null }>("SELECT min(ref) AS ref FROM accounts");
     this.insertAccount = db.command<[number, string, string, string, string, number, number, number]>(
       "INSERT INTO accounts (ref, user_id, email, email_folded, tier, balance, suspended, granted_month, created_at) VALUES (?, ?, ?, ?, ?, ?, 0, ?, ?)",
     );
@@ -124,6 +127,13 @@ export class AccountStore {
     this.entriesBefore = db.query<AccountEntryRow, [number, number, number]>(
       "SELECT sequence, kind, amount, balance_after, at, request_id, operation, count FROM account_entries WHERE account_ref = ? AND sequence < ? ORDER BY sequence DESC LIMIT ?",
     );
+    this.unannounced = db.query<{ value: number }>(
+      "SELECT value FROM settings WHERE name = 'operator_unannounced'",
+    );
+    this.insertUnannounced = db.command<[number]>(
+      "INSERT INTO settings (name, value) VALUES ('operator_unannounced', ?)",
+    );
+    this.deleteUnannounced = db.command("DELETE FROM settings WHERE name = 'operator_unannounced'");
     this.highest = {
       account: db.query<{ value: number | null }>("SELECT max(ref) AS value FROM accounts"),
       key: db.query<{ value: number | null }>("SELECT max(id) AS value FROM platform_keys"),
@@ -148,8 +158,22 @@ export class AccountStore {
     return this.byEmail.get(folded) !== null;
   }
 
-  hasAccounts(): boolean {
-    return this.any.get() !== null;
+  /** The account made first; 0 when there is none. */
+  firstAccount(): number {
+    return this.first.get()?.ref ?? 0;
+  }
+
+  /** The operator's account, as long as nobody has been told its key. */
+  unannouncedOperator(): number | null {
+    return this.unannounced.get()?.value ?? null;
+  }
+
+  setUnannouncedOperator(tx: Tx, accountRef: number): void {
+    this.insertUnannounced.run(tx, accountRef);
+  }
+
+  clearUnannouncedOperator(tx: Tx): void {
+    this.deleteUnannounced.run(tx);
   }
 
   /** Accounts older than `ref`, newest first. */

@@ -31,16 +31,28 @@ export function createClientAddress(trusted: readonly string[]): ClientAddress {
   };
 }
 
-/** Parses `10.0.0.0/8`, `::1/128` or a single address. @throws StartupError */
+/**
+ * Parses `10.0.0.0/8`, `::1/128` or a single address. A range of IPv4-mapped addresses is the range of IPv4
+ * addresses that it stands for.
+ *
+ * @throws StartupError
+ */
 export function parseRange(text: string): Range {
-  try {
-    if (text.includes("/")) return ipaddr.parseCIDR(text);
-    const address = ipaddr.process(text);
-    return [address, address.kind() === "ipv4" ? 32 : 128];
-  } catch {
-    throw new StartupError(`"${text}" is not an address or a range such as 10.0.0.0/8.`);
+  const [address = "", prefix, ...rest] = text.split("/");
+  const wrong = new StartupError(`"${text}" is not an address or a range such as 10.0.0.0/8.`);
+  if (!isAddress(address) || rest.length > 0) throw wrong;
+  const base = ipaddr.parse(address);
+  const width = base.kind() === "ipv4" ? 32 : 128;
+  const bits = prefix === undefined ? width : /^\d{1,3}$/.test(prefix) ? Number(prefix) : Number.NaN;
+  if (!(bits <= width)) throw wrong;
+  if (base instanceof ipaddr.IPv6 && base.isIPv4MappedAddress() && bits >= MAPPED_PREFIX_BITS) {
+    return [base.toIPv4Address(), bits - MAPPED_PREFIX_BITS];
   }
+  return [base, bits];
 }
+
+/** The length of `::ffff:0:0/96`, behind which the IPv4 address stands. */
+const MAPPED_PREFIX_BITS = 96;
 
 function isWithin(address: string, ranges: readonly Range[]): boolean {
   const parsed = ipaddr.process(address);
@@ -49,5 +61,10 @@ function isWithin(address: string, ranges: readonly Range[]): boolean {
 
 /** One spelling per address; IPv4-mapped IPv6 becomes IPv4. */
 function normalize(text: string): string | null {
-  return ipaddr.isValid(text) ? ipaddr.process(text).toString() : null;
+  return isAddress(text) ? ipaddr.process(text).toString() : null;
+}
+
+/** Four decimal numbers, or IPv6: not the shortened and octal forms of old, in which `10` is 0.0.0.10. */
+function isAddress(text: string): boolean {
+  return ipaddr.IPv4.isValidFourPartDecimal(text) || ipaddr.IPv6.isValid(text);
 }

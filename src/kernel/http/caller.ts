@@ -9,6 +9,8 @@ export interface CallerAccount {
   readonly ref: number;
   readonly userId: string;
   readonly tier: TierName;
+  /** When the tier was last changed, epoch milliseconds; 0 when it was not since the account came into memory. */
+  readonly tierSince: number;
   readonly balance: number;
   readonly suspended: boolean;
 }

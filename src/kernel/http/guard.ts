@@ -61,12 +61,18 @@ export class Guard {
   /** Takes a token from the caller's bucket; null for accounts without limits. */
   takeToken(caller: Caller, operation: Operation): RateVerdict | null {
     if (operation.limit === "none" || isUnlimited(caller.account.tier)) return null;
-    const figures = this.tiers[caller.account.tier];
+    const { tier, tierSince } = caller.account;
+    const figures = this.tiers[tier];
     if (operation.limit === "monitor") {
       const key = `monitor/${caller.credential}`;
-      return this.limiter.take(key, figures.monitorBurst, figures.monitorRequestsPerMinute);
+      return this.limiter.take(key, figures.monitorBurst, figures.monitorRequestsPerMinute, tierSince);
     }
-    return this.limiter.take(caller.credential, figures.requestsPerMinute, figures.requestsPerMinute);
+    return this.limiter.take(
+      caller.credential,
+      figures.requestsPerMinute,
+      figures.requestsPerMinute,
+      tierSince,
+    );
   }
 }
 

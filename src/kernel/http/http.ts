@@ -10,6 +10,8 @@ import type { DeclaredRoute, Handler, Method, PublicHandler, RouteSpec } from ".
 
 /** Where a listening server can be asked about a request. */
 export interface ListeningServer {
+  /** Requests whose answer has not been sent to its last byte. */
+  readonly pendingRequests: number;
   stop(closeActiveConnections?: boolean): Promise<void> | void;
   requestIP(request: Request): { address: string } | null;
   timeout(request: Request, seconds: number): void;
@@ -25,12 +27,16 @@ const DRAIN_POLL_MS = 10;
 export class Http {
   /** Every endpoint, in the order of declaration. */
   readonly routes: DeclaredRoute[] = [];
-  readonly app = new Elysia({ name: "ninefold", normalize: false });
+  readonly app = new Elysia({
+    name: "ninefold",
+    normalize: false,
+    strictPath: true,
+    handler: { standardHostname: false },
+  });
   private readonly deps: HttpDeps;
   private readonly keyed: KeyedDeps;
   private readonly stopping = new AbortController();
   private server: ListeningServer | null = null;
-  private underWay = 0;
 
   constructor(deps: HttpDeps) {
     this.deps = deps;
@@ -78,16 +84,12 @@ export class Http {
     this.server = server;
   }
 
-  /** Stops accepting, waits until the requests under way are answered (at most `graceMs`), then cuts what is left. */
+  /** Stops accepting, waits until the answers under way have been sent (at most `graceMs`), then cuts what is left. */
   async drain(server: ListeningServer, graceMs: number): Promise<void> {
     this.stopping.abort();
     const stopped = Promise.resolve(server.stop(false));
-    await Promise.race([stopped, this.idle(), realDelay(graceMs)]);
+    await Promise.race([stopped, allSent(server), realDelay(graceMs)]);
     await server.stop(true);
-  }
-
-  private async idle(): Promise<void> {
-    while (this.underWay > 0) await realDelay(DRAIN_POLL_MS);
   }
 
   private declare<P extends TObject, Q extends TObject, B extends TObject>(
@@ -120,13 +122,10 @@ export class Http {
   }
 
   private async serveLater(pending: Promise<RenderedAnswer>, exchange: Exchange): Promise<Response> {
-    this.underWay += 1;
     try {
       return this.respond(await pending, exchange);
     } catch (error) {
       return this.respond(this.answerError(error, exchange), exchange);
-    } finally {
-      this.underWay -= 1;
     }
   }
 
@@ -167,6 +166,10 @@ export class Http {
     if (path === "/v1" || path.startsWith("/v1/")) this.deps.guard.authenticate(request);
     throw new ApiError("not_found", `There is no ${request.method} ${shorten(path)}.`);
   }
+}
+
+async function allSent(server: ListeningServer): Promise<void> {
+  while (server.pendingRequests > 0) await realDelay(DRAIN_POLL_MS);
 }
 
 class OpenExchange implements Exchange {

@@ -1,7 +1,7 @@
 import type { Static, TObject } from "@sinclair/typebox";
 import { ApiError } from "../errors.ts";
 import type { Tx } from "../storage/tx.ts";
-import { type RenderedAnswer, renderResult } from "./answer.ts";
+import { type RenderedAnswer, ReplayedAnswer, renderResult } from "./answer.ts";
 import { decodeBody, parseObject, readBody } from "./body.ts";
 import type { Caller } from "./caller.ts";
 import { type Endpoint, type Exchange, type HttpDeps, targetOf } from "./exchange.ts";
@@ -81,9 +81,20 @@ export class KeyedEndpoint<P extends TObject, Q extends TObject, B extends TObje
       if (!performer.started) await this.deps.performing.storeAnswer(performer, answer);
       return answer;
     } catch (error) {
-      if (error instanceof ApiError && !performer.started)
-        await this.deps.performing.storeRefusal(performer, error);
+      if (error instanceof ApiError && !performer.started) await this.storeRefusal(performer, error);
       throw error;
+    }
+  }
+
+  /** A 403 stands before what is kept under the key: of that it gives out nothing but the same 403. */
+  private async storeRefusal(performer: OnePerformer, refusal: ApiError): Promise<void> {
+    try {
+      await this.deps.performing.storeRefusal(performer, refusal);
+    } catch (found) {
+      const isSame = found instanceof ReplayedAnswer && found.answer.status === refusal.status;
+      if (refusal.status === 403 && !isSame && (found instanceof ReplayedAnswer || found instanceof ApiError))
+        return;
+      throw found;
     }
   }
 

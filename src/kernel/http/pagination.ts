@@ -51,6 +51,8 @@ export function decodeCursor(cursor: string): (string | number)[] {
     throw badCursor();
   }
   if (!Array.isArray(value) || !value.every(isCursorPart)) throw badCursor();
+  // Decoding passes over characters that have no place there: one spelling per position is ours.
+  if (encodeCursor(value) !== cursor) throw badCursor();
   return value;
 }
 

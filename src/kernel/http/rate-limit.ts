@@ -25,6 +25,8 @@ const TOKEN = 60_000;
 interface Bucket {
   /** Tokens, times {@link TOKEN}. */
   level: number;
+  capacity: number;
+  perMinute: number;
   filledAt: number;
   /** When it will be full, epoch milliseconds. */
   fullAt: number;
@@ -44,14 +46,17 @@ export class RateLimiter {
     this.bucketsMax = bucketsMax;
   }
 
-  /** Takes one token from the bucket of `key`, if there is one. */
-  take(key: string, capacity: number, perMinute: number): RateVerdict {
+  /**
+   * Takes one token from the bucket of `key`, if there is one. The figures hold since `since` (epoch
+   * milliseconds): what had run in before that did so at the figures of the time.
+   */
+  take(key: string, capacity: number, perMinute: number, since = 0): RateVerdict {
     const now = this.clock.now();
-    const bucket = this.bucketOf(key, capacity, now);
-    // A wall clock that was set back gives nothing, and takes nothing.
-    const gained = Math.max(0, now - bucket.filledAt) * perMinute;
-    bucket.level = Math.min(capacity * TOKEN, bucket.level + gained);
-    bucket.filledAt = now;
+    const bucket = this.bucketOf(key, capacity, perMinute, now);
+    if (bucket.perMinute !== perMinute && since > bucket.filledAt) fill(bucket, since);
+    bucket.capacity = capacity;
+    bucket.perMinute = perMinute;
+    fill(bucket, now);
     const allowed = bucket.level >= TOKEN;
     if (allowed) bucket.level -= TOKEN;
     bucket.fullAt = now + (capacity * TOKEN - bucket.level) / perMinute;
@@ -63,11 +68,11 @@ export class RateLimiter {
     return this.buckets.size;
   }
 
-  private bucketOf(key: string, capacity: number, now: number): Bucket {
+  private bucketOf(key: string, capacity: number, perMinute: number, now: number): Bucket {
     const known = this.buckets.get(key);
     if (known !== undefined) return known;
     if (this.buckets.size >= this.bucketsMax) this.sweep(now);
-    const fresh = { level: capacity * TOKEN, filledAt: now, fullAt: now };
+    const fresh = { level: capacity * TOKEN, capacity, perMinute, filledAt: now, fullAt: now };
     this.buckets.set(key, fresh);
     return fresh;
   }
@@ -82,6 +87,13 @@ export class RateLimiter {
       this.buckets.delete(key);
     }
   }
+}
+
+/** Lets in what has run in until `now`. A wall clock that was set back gives nothing, and takes nothing. */
+function fill(bucket: Bucket, now: number): void {
+  const gained = Math.max(0, now - bucket.filledAt) * bucket.perMinute;
+  bucket.level = Math.min(bucket.capacity * TOKEN, bucket.level + gained);
+  bucket.filledAt = now;
 }
 
 function verdict(bucket: Bucket, allowed: boolean, capacity: number, perMinute: number): RateVerdict {

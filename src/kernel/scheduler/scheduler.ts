@@ -253,8 +253,10 @@ export class Scheduler {
         await this.writer.submit((tx) => this.record(tx, row, outcome));
         return outcome.retryAt ?? null;
       } catch (error) {
-        if (!(error instanceof ApiError && error.code === "service_unavailable")) {
+        // What the recording itself throws is a defect like one of the handler.
+        if (outcome === first && !isUnavailable(error)) {
           outcome = this.afterDefect(row, error);
+          continue;
         }
       }
       if (!this.started) return null;
@@ -282,4 +284,8 @@ export class Scheduler {
     });
     return { retryAt: this.clock.now() + wait };
   }
+}
+
+function isUnavailable(error: unknown): boolean {
+  return error instanceof ApiError && error.code === "service_unavailable";
 }

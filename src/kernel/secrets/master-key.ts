@@ -1,11 +1,15 @@
 import { randomBytes } from "node:crypto";
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { closeSync, existsSync, fsyncSync, openSync, readFileSync, renameSync, writeSync } from "node:fs";
+import { dirname } from "node:path";
 import { errorText, StartupError } from "../errors.ts";
 import type { Database } from "../storage/database.ts";
 import { createVault, MASTER_KEY_BYTES, type Vault } from "./vault.ts";
 
 const CHECK_CONTEXT = "master-key-check";
 const CHECK_TEXT = "ninefold";
+const HEX = /^[0-9a-fA-F]{64}$/;
+/** 32 bytes, in either alphabet. */
+const BASE64 = /^[A-Za-z0-9+/_-]{43}=?$/;
 
 /** Where the master key of a start comes from. */
 export interface MasterKeySource {
@@ -38,8 +42,28 @@ export function obtainMasterKey(source: MasterKeySource): Uint8Array {
     );
   }
   const key = randomBytes(MASTER_KEY_BYTES);
-  writeFileSync(source.path, `${key.toString("hex")}\n`, { mode: 0o600, flag: "wx" });
+  try {
+    writeDurably(source.path, `${key.toString("hex")}\n`);
+  } catch (error) {
+    throw new StartupError(`The master key cannot be written (${errorText(error)}).`);
+  }
   return new Uint8Array(key);
+}
+
+/** Whole and on the disk before anything is sealed with it: a power cut must not leave a database without its key. */
+function writeDurably(path: string, text: string): void {
+  const temporary = `${path}.new`;
+  const file = openSync(temporary, "w", 0o600);
+  try {
+    writeSync(file, text);
+    fsyncSync(file);
+  } finally {
+    closeSync(file);
+  }
+  renameSync(temporary, path);
+  const folder = openSync(dirname(path), "r");
+  fsyncSync(folder);
+  closeSync(folder);
 }
 
 /**
@@ -68,10 +92,10 @@ export function openVault(db: Database, masterKey: Uint8Array): Vault {
 
 function decodeMasterKey(text: string, origin: string): Uint8Array {
   const trimmed = text.trim();
-  const bytes = /^[0-9a-fA-F]{64}$/.test(trimmed)
-    ? Buffer.from(trimmed, "hex")
-    : Buffer.from(trimmed, "base64");
-  if (bytes.length !== MASTER_KEY_BYTES) {
+  if (HEX.test(trimmed)) return new Uint8Array(Buffer.from(trimmed, "hex"));
+  // Decoding passes over characters that are not base64, so a damaged key would become another one.
+  const bytes = Buffer.from(trimmed, "base64");
+  if (!BASE64.test(trimmed) || bytes.length !== MASTER_KEY_BYTES) {
     throw new StartupError(`${origin} does not hold a master key: 64 hex digits, or base64 of 32 bytes.`);
   }
   return new Uint8Array(bytes);

@@ -11,16 +11,24 @@ declare const self: {
   postMessage(reply: CheckpointReply): void;
 };
 
-let connection: SqliteDatabase | undefined;
-
 self.onmessage = ({ data: { path, movedPages, atWork } }) => {
-  try {
-    connection ??= new SqliteDatabase(path, { readwrite: true, create: false });
-    self.postMessage(runCheckpoint(connection, movedPages));
-  } catch (error) {
-    self.postMessage({ stuck: true, failure: errorText(error) });
-  } finally {
-    Atomics.store(atWork, 0, 0);
-    Atomics.notify(atWork, 0);
-  }
+  const reply = runOnce(path, movedPages);
+  // Before the reply: its receiver may order the next pass at once, which must not be marked as done.
+  Atomics.store(atWork, 0, 0);
+  Atomics.notify(atWork, 0);
+  self.postMessage(reply);
 };
+
+/** A connection for each pass: one that is open when the worker is ended closes at some later moment, in the way of the database's own last checkpoint. */
+function runOnce(path: string, movedPages: number): CheckpointReply {
+  try {
+    const connection = new SqliteDatabase(path, { readwrite: true, create: false });
+    try {
+      return runCheckpoint(connection, movedPages);
+    } finally {
+      connection.close();
+    }
+  } catch (error) {
+    return { stuck: true, failure: errorText(error) };
+  }
+}

@@ -68,6 +68,8 @@ export class Checkpointer {
   close(): void {
     this.closed = true;
     this.cancelTimer?.();
+    // SQLite refuses a checkpoint beside another one at once, whatever the busy time-out.
+    Atomics.wait(this.atWork, 0, 1, WORKER_WAIT_MS);
     this.worker?.terminate();
   }
 

@@ -24,7 +24,7 @@ export interface Tx {
 }
 
 /** Thrown (and remembered) when a failing part has written already and the batch must be run again with savepoints. */
-export class RerunCarefully extends Error {}
+class RerunCarefully extends Error {}
 
 /** The two savepoint statements, prepared by the writer. */
 export interface Savepoints {

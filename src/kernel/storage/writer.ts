@@ -198,6 +198,7 @@ export class Writer {
     try {
       savepoints?.open();
       unit.value = unit.work(tx);
+      if (tx.failure !== null) throw tx.failure;
       if (isThenable(unit.value))
         throw new Error("a unit of work returned a promise: it must be synchronous");
       savepoints?.release();

@@ -1,0 +1,147 @@
+// Measures Ninefold against what it is compared with, all in one run: rounds in which everything has its turn,
+// medians over the rounds, and ratios of figures that were taken within seconds of each other.
+//   scripts/bench                   5 rounds of 3 s each, from source
+//   scripts/bench --only PATTERN    only the rows whose name matches, with what they are compared with
+//   scripts/bench --rounds N        so many rounds
+//   scripts/bench --seconds N       so many seconds (whole ones) per measurement
+//   scripts/bench --wal-minutes N   afterwards deducts at 32 connections for N minutes, for the size of the WAL
+//   scripts/bench --binary          the executable dist/ninefold instead of the source
+//   scripts/bench --json            the results as one JSON object on standard output
+// Exits with 1 when a required figure was missed. Rows are in scripts/benchmarks/rows.ts.
+// Needs wrk; PostgreSQL and Redis are measured where they are installed.
+import { parseArgs } from "node:util";
+import type { Competitor, Finding } from "./benchmarks/benchmark.ts";
+import { findingsOf, findingsTable, mediansOf, seriesTable } from "./benchmarks/figures.ts";
+import { MILLION_METERS, measureMillion } from "./benchmarks/million.ts";
+import { PostgresDeduct } from "./benchmarks/postgres.ts";
+import { RedisDeduct } from "./benchmarks/redis.ts";
+import { type RoundsResult, runRounds } from "./benchmarks/rounds.ts";
+import { BENCHMARKS, deductRequest } from "./benchmarks/rows.ts";
+import { Stage } from "./benchmarks/stage.ts";
+import { runWrk } from "./benchmarks/wrk.ts";
+import { Cleanup } from "./processes/cleanup.ts";
+import { BINARY_COMMAND, SOURCE_COMMAND } from "./processes/server-process.ts";
+
+const WAL_MIB_MAX = 64;
+
+const { values } = parseArgs({
+  options: {
+    only: { type: "string", default: "" },
+    rounds: { type: "string", default: "5" },
+    seconds: { type: "string", default: "3" },
+    "wal-minutes": { type: "string", default: "0" },
+    binary: { type: "boolean", default: false },
+    json: { type: "boolean", default: false },
+  },
+});
+
+/** Progress goes to standard error: standard output carries the results alone. */
+function say(text: string): void {
+  console.error(`· ${text}`);
+}
+
+function wholeNumber(name: string, text: string, least: number): number {
+  const number = Number(text);
+  if (!Number.isInteger(number) || number < least) {
+    throw new Error(`--${name} must be a whole number from ${least}, not "${text}"`);
+  }
+  return number;
+}
+
+function chosen(name: string): boolean {
+  return new RegExp(values.only, "i").test(name);
+}
+
+/** The competitors that chosen rows are compared with and that are installed. */
+async function prepareCompetitors(stage: Stage): Promise<Competitor[]> {
+  const wanted = BENCHMARKS.filter(({ name }) => chosen(name)).flatMap(({ requires }) =>
+    requires.flatMap((one) => (one.kind === "ratio" ? [one.to] : [])),
+  );
+  const ready: Competitor[] = [];
+  for (const competitor of [new PostgresDeduct(), new RedisDeduct()]) {
+    if (!wanted.includes(competitor.name)) continue;
+    const missing = competitor.missing();
+    if (missing !== null) {
+      say(`${competitor.name} is left out. ${missing}`);
+      continue;
+    }
+    say(`preparing ${competitor.name}`);
+    await competitor.prepare(stage);
+    ready.push(competitor);
+  }
+  return ready;
+}
+
+async function measureRows(stage: Stage): Promise<{ rounds: RoundsResult; findings: Finding[] }> {
+  const benchmarks = BENCHMARKS.filter(({ name }) => chosen(name));
+  say("starting the servers, making meters");
+  await stage.start();
+  stage.resume();
+  for (const benchmark of benchmarks) await benchmark.prepare?.(stage);
+  stage.pause("ninefold");
+  const rounds = await runRounds({
+    stage,
+    benchmarks,
+    competitors: await prepareCompetitors(stage),
+    rounds: wholeNumber("rounds", values.rounds, 1),
+    seconds: wholeNumber("seconds", values.seconds, 1),
+    say,
+  });
+  const findings = benchmarks.flatMap((benchmark) => findingsOf(benchmark, rounds.results));
+  await loadForWal(stage, wholeNumber("wal-minutes", values["wal-minutes"], 0));
+  // Reads alone write nothing that could be judged.
+  if (stage.walMiB > 0)
+    findings.push({
+      what: "size of the write-ahead log under all of this",
+      measured: `${stage.walMiB.toFixed(1)} MiB`,
+      required: `≤ ${WAL_MIB_MAX} MiB`,
+      ok: stage.walMiB <= WAL_MIB_MAX,
+    });
+  await stage.stop();
+  return { rounds, findings };
+}
+
+async function loadForWal(stage: Stage, minutes: number): Promise<void> {
+  if (minutes === 0) return;
+  say(`deducts for ${minutes} minutes`);
+  const run = { url: stage.url, connections: 32, seconds: minutes * 60, folder: stage.folder };
+  const { perSecond } = await stage.alone("ninefold", () =>
+    runWrk({ ...run, request: deductRequest(stage) }),
+  );
+  say(`${perSecond.toFixed(0)} per second`);
+}
+
+function report(rounds: RoundsResult | null, findings: readonly Finding[]): void {
+  if (values.json) {
+    const series = [...(rounds?.results.values() ?? [])].map(({ name, connections, rounds: all }) => {
+      return { name, connections, medians: mediansOf({ name, connections, rounds: all }), rounds: all };
+    });
+    console.log(JSON.stringify({ series, findings, faults: rounds?.faults ?? [] }));
+    return;
+  }
+  if (rounds !== null) console.log(`${seriesTable(rounds.results)}\n`);
+  console.log(findingsTable(findings));
+  for (const fault of rounds?.faults ?? []) console.log(`FAULT  ${fault}`);
+}
+
+const cleanup = new Cleanup();
+try {
+  if (Bun.which("wrk") === null) throw new Error("wrk is not installed: apt-get install wrk");
+  const stage = new Stage(cleanup, values.binary ? BINARY_COMMAND : SOURCE_COMMAND);
+  const withRows = BENCHMARKS.some(({ name }) => chosen(name));
+  const withMillion = chosen(MILLION_METERS);
+  if (!withRows && !withMillion) throw new Error(`no row matches "${values.only}"`);
+  const rows = withRows ? await measureRows(stage) : null;
+  const million = withMillion ? await measureMillion(stage, say) : [];
+  const findings = [...(rows?.findings ?? []), ...million];
+  report(rows?.rounds ?? null, findings);
+  const failed = findings.some(({ ok }) => ok === false) || (rows?.rounds.faults.length ?? 0) > 0;
+  process.exitCode = failed ? 1 : 0;
+} catch (error) {
+  if (!cleanup.interrupted)
+    console.error(`scripts/bench: ${error instanceof Error ? error.message : String(error)}`);
+  process.exitCode = 1;
+} finally {
+  await cleanup.run();
+}
+process.exit();

@@ -1,0 +1,43 @@
+import type { Benchmark, WrkRequest } from "./benchmark.ts";
+import { METERS, type Stage } from "./stage.ts";
+
+/** A deduct of one unit from a random meter. */
+export function deductRequest(stage: Stage): WrkRequest {
+  return {
+    method: "POST",
+    path: "/v1/meter/meter-{random}/deduct",
+    below: METERS,
+    headers: { Authorization: `Bearer ${stage.key}` },
+    body: '{"amount":1}',
+  };
+}
+
+/** A read of the own balance. */
+export function ownBalanceRequest(stage: Stage): WrkRequest {
+  return {
+    method: "GET",
+    path: "/v1/meter/balance",
+    headers: { Authorization: `Bearer ${stage.key}` },
+  };
+}
+
+/** Every row. The baselines `bare GET` and `bare POST` are measured at the connections that rows ask for. */
+export const BENCHMARKS: readonly Benchmark[] = [
+  {
+    name: "tenant deduct",
+    connections: [32, 128],
+    request: deductRequest,
+    requires: [
+      { kind: "ratio", to: "bare POST", atLeast: 0.6, connections: [32, 128] },
+      { kind: "p99", atMostMs: 10, connections: [32] },
+      { kind: "ratio", to: "PostgreSQL deduct", atLeast: 1.3, connections: [32] },
+      { kind: "ratio", to: "Redis deduct", atLeast: 0, connections: [32] },
+    ],
+  },
+  {
+    name: "own balance read",
+    connections: [32],
+    request: ownBalanceRequest,
+    requires: [{ kind: "ratio", to: "bare GET", atLeast: 0.6, connections: [32] }],
+  },
+];

@@ -1,0 +1,63 @@
+// Kills the server under load, again and again, and looks whether anything was lost or doubled.
+//   scripts/crash                   20 rounds from source, killed after 0.1 to 1 s under load
+//   scripts/crash --rounds N        so many rounds
+//   scripts/crash --seconds N       killed after N seconds at the latest
+//   scripts/crash --connections N   so many requests under way at once (16)
+//   scripts/crash --seed N          repeats the choices of an earlier run (not its timing)
+//   scripts/crash --binary          the executable dist/ninefold instead of the source
+import { parseArgs } from "node:util";
+import { describeRound, runCrashRounds } from "./crashes/rounds.ts";
+import { allWorkloads } from "./crashes/workloads.ts";
+import { Cleanup } from "./processes/cleanup.ts";
+import { BINARY_COMMAND, SOURCE_COMMAND } from "./processes/server-process.ts";
+
+const { values } = parseArgs({
+  options: {
+    rounds: { type: "string", default: "20" },
+    seconds: { type: "string", default: "1" },
+    connections: { type: "string", default: "16" },
+    seed: { type: "string", default: String(Date.now() % 1_000_000) },
+    binary: { type: "boolean", default: false },
+  },
+});
+
+function positive(name: string, text: string): number {
+  const number = Number(text);
+  if (!(number > 0)) throw new Error(`--${name} must be a number above 0, not "${text}"`);
+  return number;
+}
+
+const cleanup = new Cleanup();
+try {
+  const rounds = positive("rounds", values.rounds);
+  const secondsMax = positive("seconds", values.seconds);
+  const connections = positive("connections", values.connections);
+  const seed = positive("seed", values.seed);
+  console.log(`${rounds} rounds, ${connections} requests under way, seed ${seed}`);
+  const results = await runCrashRounds({
+    command: values.binary ? BINARY_COMMAND : SOURCE_COMMAND,
+    folder: cleanup.folder("crash"),
+    rounds,
+    secondsMax,
+    connections,
+    seed,
+    workloads: allWorkloads(),
+    report: (round) => {
+      console.log(describeRound(round));
+      for (const problem of round.problems) console.log(`  ${problem}`);
+    },
+  });
+  const acknowledged = results.reduce((sum, round) => sum + round.acknowledged, 0);
+  const failed = results.some((round) => round.problems.length > 0);
+  console.log(
+    `${results.length} kills, ${acknowledged} acknowledged: ${failed ? "FAILED" : "nothing lost, nothing doubled"}`,
+  );
+  process.exitCode = failed ? 1 : 0;
+} catch (error) {
+  if (!cleanup.interrupted)
+    console.error(`scripts/crash: ${error instanceof Error ? error.message : String(error)}`);
+  process.exitCode = 1;
+} finally {
+  await cleanup.run();
+}
+process.exit();

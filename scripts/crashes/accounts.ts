@@ -1,0 +1,175 @@
+import type { Answer } from "../processes/connection.ts";
+import type { Random } from "./random.ts";
+import { inParallel } from "./target.ts";
+import { bodyOf, type Tally, type Target, type TargetRequest, type Workload } from "./workload.ts";
+
+/** The balance that accounts are made with; a rotation takes one of it. */
+const BALANCE = 1_000;
+/** Connections used for reading back. */
+const READERS = 8;
+
+/** An account that was asked for, and how far its life has come. */
+interface Made {
+  readonly email: string;
+  readonly creation: TargetRequest;
+  rotation: TargetRequest | null;
+  created: "acknowledged" | "in doubt";
+  rotated: "no" | "acknowledged" | "in doubt";
+  /** Keys that must work: the first one, and after a rotation both. */
+  readonly keys: string[];
+}
+
+/** Creation of accounts by the operator, and rotation of their keys. */
+export class AccountWorkload implements Workload {
+  readonly name = "accounts";
+  readonly weight = 1;
+  private open: Made[] = [];
+  private rotatable: Made[] = [];
+  private readonly settled = new Set<string>();
+  private readonly problems: string[] = [];
+  private counts = { acknowledged: 0, inDoubt: 0, happened: 0 };
+  private made = 0;
+
+  /** It makes its accounts as it goes. */
+  prepare(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  async act(target: Target, random: Random): Promise<void> {
+    const rotatable = this.rotatable.pop();
+    if (rotatable !== undefined && random.chance(0.5)) return this.rotate(target, random, rotatable);
+    if (rotatable !== undefined) this.rotatable.push(rotatable);
+    return this.create(target, random);
+  }
+
+  async verify(target: Target): Promise<string[]> {
+    const listed = await this.listEmails(target);
+    await inParallel(this.open, READERS, (made) => this.settle(target, made, listed));
+    this.compareList(await this.listEmails(target));
+    this.open = [];
+    this.rotatable = [];
+    return this.problems.splice(0);
+  }
+
+  takeTally(): Tally {
+    const counts = this.counts;
+    this.counts = { acknowledged: 0, inDoubt: 0, happened: 0 };
+    return counts;
+  }
+
+  private async create(target: Target, random: Random): Promise<void> {
+    this.made += 1;
+    const email = `account-${this.made}@example.com`;
+    const creation: TargetRequest = {
+      method: "POST",
+      path: "/v1/admin/accounts",
+      key: target.operatorKey,
+      body: { email, tier: "scale", balance: BALANCE },
+      ...(random.chance(0.5) ? { idempotencyKey: email } : {}),
+    };
+    const made: Made = { email, creation, rotation: null, created: "in doubt", rotated: "no", keys: [] };
+    this.open.push(made);
+    const answer = await target.send(creation);
+    this.count(answer);
+    if (answer === null) return;
+    this.takeKey(made, answer, 201, "api_key");
+    made.created = "acknowledged";
+    this.rotatable.push(made);
+  }
+
+  private async rotate(target: Target, random: Random, made: Made): Promise<void> {
+    const keyed = random.chance(0.5) ? { idempotencyKey: "rotation" } : {};
+    made.rotation = { method: "POST", path: "/v1/keys/rotate", key: made.keys[0] ?? "", ...keyed };
+    made.rotated = "in doubt";
+    const answer = await target.send(made.rotation);
+    this.count(answer);
+    if (answer === null) return;
+    this.takeKey(made, answer, 200, "key");
+    made.rotated = "acknowledged";
+  }
+
+  /** Brings an account's record to an end: retries what is in doubt, then looks at what is there. */
+  private async settle(target: Target, made: Made, listed: ReadonlySet<string>): Promise<void> {
+    const before = listed.has(made.email);
+    if (made.created === "in doubt") {
+      if (before) this.counts.happened += 1;
+      const answer = await target.ask(made.creation);
+      // Without an Idempotency-Key a repeat finds the address taken, and the first key is known to nobody.
+      const keyed = made.creation.idempotencyKey !== undefined;
+      if (keyed || !before) this.takeKey(made, answer, 201, "api_key");
+      else if (answer.status !== 409) this.problem(made, `was there and made again: ${answer.status}`);
+    } else if (!before) {
+      this.problem(made, "was acknowledged and is lost");
+      return;
+    }
+    this.settled.add(made.email);
+    const rotations = await this.settleRotation(target, made);
+    await inParallel(made.keys, 1, (key) => this.compareBalance(target, made, key, BALANCE - rotations));
+  }
+
+  /** Returns how many rotations the account must have paid for. */
+  private async settleRotation(target: Target, made: Made): Promise<number> {
+    if (made.rotation === null) return 0;
+    if (made.rotated === "acknowledged") return 1;
+    const answer = await target.ask(made.rotation);
+    const keyed = made.rotation.idempotencyKey !== undefined;
+    if (answer.status === 429 && !keyed) {
+      this.counts.happened += 1;
+      return 1;
+    }
+    if (answer.headers.get("idempotent-replayed") === "true") this.counts.happened += 1;
+    this.takeKey(made, answer, 200, "key");
+    return 1;
+  }
+
+  private async compareBalance(target: Target, made: Made, key: string, balance: number): Promise<void> {
+    const answer = await target.ask({ method: "GET", path: "/v1/meter/balance", key });
+    if (answer.status !== 200) this.problem(made, `one of its keys is answered ${answer.status}`);
+    else if (bodyOf(answer)["balance"] !== balance) {
+      this.problem(made, `has balance ${String(bodyOf(answer)["balance"])}, ${balance} would be right`);
+    }
+  }
+
+  private compareList(listed: ReadonlySet<string>): void {
+    for (const email of this.settled) {
+      if (!listed.has(email)) this.problems.push(`account ${email}: is gone`);
+    }
+    for (const email of listed) {
+      // Addresses of other forms are the operator's and other workloads'.
+      if (email.startsWith("account-") && !this.settled.has(email)) {
+        this.problems.push(`account ${email}: nobody asked for it`);
+      }
+    }
+  }
+
+  /** The addresses of all accounts. One that is there twice is a problem. */
+  private async listEmails(target: Target): Promise<Set<string>> {
+    const emails = new Set<string>();
+    let cursor = "";
+    for (;;) {
+      const path = `/v1/admin/accounts?limit=100${cursor}`;
+      const answer = await target.ask({ method: "GET", path, key: target.operatorKey });
+      const page = bodyOf(answer) as { accounts: { email: string }[]; cursor?: string };
+      for (const { email } of page.accounts) {
+        if (emails.has(email)) this.problems.push(`account ${email}: is there twice`);
+        emails.add(email);
+      }
+      if (page.cursor === undefined) return emails;
+      cursor = `&cursor=${encodeURIComponent(page.cursor)}`;
+    }
+  }
+
+  private takeKey(made: Made, answer: Answer, status: number, member: string): void {
+    if (answer.status === status) made.keys.push(String(bodyOf(answer)[member]));
+    else this.problem(made, `unexpected answer ${answer.status} ${answer.text}`);
+  }
+
+  private count(answer: Answer | null): void {
+    if (answer === null) this.counts.inDoubt += 1;
+    else this.counts.acknowledged += 1;
+  }
+
+  private problem(made: Made, what: string): void {
+    this.problems.push(`account ${made.email}: ${what}`);
+  }
+}

@@ -1,0 +1,194 @@
+import type { Answer } from "../processes/connection.ts";
+import { bodyOf, type Tally, type Target, type TargetRequest } from "./workload.ts";
+
+/** What a change does. */
+export type ChangeKind = "deduct" | "refill" | "reset";
+
+/**
+ * A change of a balance. Its number is unique in its ledger and stands in the request itself (as the amount, or
+ * as the balance of a reset), so that every ledger entry tells which request it comes from, acknowledged or not.
+ */
+export interface Change {
+  readonly kind: ChangeKind;
+  readonly number: number;
+  readonly request: TargetRequest;
+}
+
+/** A ledger entry, as the API shows it. */
+export interface Entry {
+  readonly sequence: number;
+  readonly kind: string;
+  readonly amount: number;
+  readonly balance_after: number;
+  readonly request_id: string | null;
+  readonly operation?: string;
+  readonly count?: number;
+}
+
+type Outcome =
+  | { readonly state: "acknowledged"; readonly balance: number; readonly requestId: string | null }
+  | { readonly state: "refused" }
+  | { readonly state: "in doubt" };
+
+interface Tracked {
+  readonly change: Change;
+  outcome: Outcome;
+  entries: number;
+}
+
+/** Acknowledged changes under an Idempotency-Key that are sent again after a restart, per ledger. */
+const REPLAYS_PER_VERIFICATION = 3;
+
+/** The record of one ledger: every change that was asked for, and what was answered. */
+export class ChangeLog {
+  private readonly name: string;
+  private tracked = new Map<string, Tracked>();
+  private readonly problems: string[] = [];
+  private counts = { acknowledged: 0, inDoubt: 0, happened: 0 };
+
+  constructor(name: string) {
+    this.name = name;
+  }
+
+  /** Sends a change, twice at once where `twice` says so (which only an Idempotency-Key makes safe). */
+  async make(target: Target, change: Change, twice = false): Promise<void> {
+    const tracked: Tracked = { change, outcome: { state: "in doubt" }, entries: 0 };
+    this.tracked.set(identityOf(change.kind, change.number), tracked);
+    const sends = twice ? [change.request, change.request] : [change.request];
+    const answers = await Promise.all(sends.map((request) => target.send(request)));
+    for (const answer of answers) {
+      if (answer !== null) tracked.outcome = this.merge(change, tracked.outcome, this.outcomeOf(answer));
+    }
+    if (tracked.outcome.state === "in doubt") this.counts.inDoubt += 1;
+    else this.counts.acknowledged += 1;
+  }
+
+  /**
+   * Before {@link compare}: sends again what is in doubt under an Idempotency-Key, and some of what was answered.
+   * Neither may happen a second time, and the latter must be answered as before.
+   */
+  async retry(target: Target): Promise<void> {
+    const keyed = [...this.tracked.values()].filter(
+      ({ change }) => change.request.idempotencyKey !== undefined,
+    );
+    for (const tracked of keyed.filter(({ outcome }) => outcome.state === "in doubt")) {
+      const answer = await target.ask(tracked.change.request);
+      tracked.outcome = this.outcomeOf(answer);
+      if (answer.headers.get("idempotent-replayed") === "true") this.counts.happened += 1;
+    }
+    const answered = keyed.filter(({ outcome }) => outcome.state !== "in doubt");
+    for (const tracked of answered.slice(-REPLAYS_PER_VERIFICATION)) {
+      const answer = await target.ask(tracked.change.request);
+      if (answer.headers.get("idempotent-replayed") !== "true") {
+        this.problem(tracked.change, "was carried out again instead of being replayed");
+      }
+      this.merge(tracked.change, tracked.outcome, this.outcomeOf(answer));
+    }
+  }
+
+  /** Compares the entries written since the last comparison with the record. Returns what differs. */
+  compare(entries: readonly Entry[]): string[] {
+    for (const entry of entries) this.match(entry);
+    for (const { change, outcome, entries: count } of this.tracked.values()) {
+      if (outcome.state === "acknowledged" && count === 0)
+        this.problem(change, "was acknowledged and is lost");
+      if (outcome.state === "refused" && count > 0) this.problem(change, "was refused and has happened");
+      if (outcome.state === "in doubt" && count > 0) this.counts.happened += 1;
+      if (count > 1) this.problem(change, `has happened ${count} times`);
+    }
+    // From here on an entry with one of these numbers would be one too many.
+    this.tracked = new Map();
+    return this.problems.splice(0);
+  }
+
+  takeTally(): Tally {
+    const counts = this.counts;
+    this.counts = { acknowledged: 0, inDoubt: 0, happened: 0 };
+    return counts;
+  }
+
+  private match(entry: Entry): void {
+    const number = entry.kind === "reset" ? entry.balance_after : Math.abs(entry.amount);
+    const tracked = this.tracked.get(identityOf(entry.kind, number));
+    if (tracked === undefined) {
+      this.problems.push(
+        `${this.name}: entry ${entry.sequence} (${entry.kind} ${number}) has no request of its own`,
+      );
+      return;
+    }
+    tracked.entries += 1;
+    const { outcome, change } = tracked;
+    if (outcome.state !== "acknowledged") return;
+    if (outcome.balance !== entry.balance_after) {
+      this.problem(
+        change,
+        `was answered with balance ${outcome.balance}, its entry says ${entry.balance_after}`,
+      );
+    }
+    if (outcome.requestId !== null && outcome.requestId !== entry.request_id) {
+      this.problem(change, `was request ${outcome.requestId}, its entry says ${entry.request_id}`);
+    }
+  }
+
+  private outcomeOf(answer: Answer): Outcome {
+    if (answer.status === 402) return { state: "refused" };
+    if (answer.status === 200) {
+      const replayed = answer.headers.get("idempotent-replayed") === "true";
+      const requestId = replayed ? null : (answer.headers.get("x-request-id") ?? "none");
+      return { state: "acknowledged", balance: Number(bodyOf(answer)["balance"]), requestId };
+    }
+    this.problems.push(`${this.name}: unexpected answer ${answer.status} ${answer.text}`);
+    return { state: "in doubt" };
+  }
+
+  /** Two answers to the same change must agree. */
+  private merge(change: Change, known: Outcome, further: Outcome): Outcome {
+    if (known.state === "in doubt") return further;
+    if (further.state === "in doubt") return known;
+    const agree =
+      known.state === "acknowledged" && further.state === "acknowledged"
+        ? known.balance === further.balance
+        : known.state === further.state;
+    if (!agree) {
+      this.problem(change, `was answered ${JSON.stringify(known)}, then ${JSON.stringify(further)}`);
+    }
+    return known.state === "acknowledged" && known.requestId === null ? further : known;
+  }
+
+  private problem(change: Change, what: string): void {
+    const under =
+      change.request.idempotencyKey === undefined ? "" : ` under key ${change.request.idempotencyKey}`;
+    this.problems.push(`${this.name}: ${change.kind} ${change.number}${under} ${what}`);
+  }
+}
+
+function identityOf(kind: string, number: number): string {
+  return `${kind} ${number}`;
+}
+
+/** The entries of a ledger after a sequence, newest first, page by page. */
+export async function entriesSince(
+  target: Target,
+  path: string,
+  key: string,
+  sequence: number,
+): Promise<Entry[]> {
+  const found: Entry[] = [];
+  let cursor = "";
+  let oldest = Number.POSITIVE_INFINITY;
+  for (;;) {
+    const answer = await target.ask({ method: "GET", path: `${path}?limit=100${cursor}`, key });
+    if (answer.status !== 200) throw new Error(`GET ${path}: ${answer.status} ${answer.text}`);
+    const page = bodyOf(answer) as { entries: Entry[]; cursor?: string };
+    for (const entry of page.entries) {
+      // A chain that leads in a circle must not keep this loop for ever.
+      if (entry.sequence >= oldest)
+        throw new Error(`GET ${path}: entry ${entry.sequence} comes after ${oldest}`);
+      oldest = entry.sequence;
+    }
+    const fresh = page.entries.filter((entry) => entry.sequence > sequence);
+    found.push(...fresh);
+    if (fresh.length < page.entries.length || page.cursor === undefined) return found;
+    cursor = `&cursor=${encodeURIComponent(page.cursor)}`;
+  }
+}

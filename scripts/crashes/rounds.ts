@@ -1,0 +1,167 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { type Command, type Launch, ServerProcess, spawnServer } from "../processes/server-process.ts";
+import { checkIntegrity } from "./ledger-checks.ts";
+import { databaseOf } from "./meters.ts";
+import { createRandom, type Random } from "./random.ts";
+import { ServerTarget } from "./target.ts";
+import type { Tally, Workload } from "./workload.ts";
+
+/** How a run is made. */
+export interface CrashRun {
+  readonly command: Command;
+  /** A folder of its own; the data folder is made in it. */
+  readonly folder: string;
+  readonly rounds: number;
+  /** Longest time under load before a kill. */
+  readonly secondsMax: number;
+  /** Requests under way at once. */
+  readonly connections: number;
+  /** No kill before so many steps are done: on a slow machine, time alone would hit a server that has seen nothing. */
+  readonly actsMin?: number;
+  readonly seed: number;
+  readonly workloads: readonly Workload[];
+  /** Called after every round. */
+  readonly report?: (round: RoundResult) => void;
+  /** Called between the kill and the restart, with the data folder: tests break the file here. */
+  readonly tamper?: (folder: string) => void;
+}
+
+/** What a round came to. */
+export interface RoundResult extends Tally {
+  readonly round: number;
+  readonly loadSeconds: number;
+  /** Starts that were killed before they were ready. */
+  readonly startsKilled: number;
+  readonly readyMs: number;
+  readonly problems: readonly string[];
+}
+
+/** Shortest time under load before a kill. */
+const LOAD_SECONDS_MIN = 0.1;
+/** How often a restart is itself killed before it is ready, and when at the latest. */
+const START_KILL_CHANCE = 0.25;
+const START_KILL_MS_MAX = 250;
+/** The load must never meet a limit: what is tested here is what survives. */
+const CONFIG = `
+[tiers.scale]
+requests_per_minute = 1000000000
+`;
+
+/** Runs the rounds, one after another, on one data folder. Ends early after a round with a problem. */
+export async function runCrashRounds(run: CrashRun): Promise<RoundResult[]> {
+  const random = createRandom(run.seed);
+  const config = join(run.folder, "ninefold.toml");
+  writeFileSync(config, CONFIG);
+  const data = join(run.folder, "data");
+  const launch: Launch = {
+    command: run.command,
+    args: ["--port", "0", "--data", data, "--config", config, "--log-level", "error"],
+  };
+  let server = await ServerProcess.start(launch);
+  const results: RoundResult[] = [];
+  try {
+    const target = new ServerTarget(server.url, server.key ?? "", data);
+    for (const workload of run.workloads) await workload.prepare(target);
+    for (let round = 1; round <= run.rounds; round += 1) {
+      const loadSeconds = await loadAndKill(run, server, target, random);
+      const deathProblems = lastWords(server, target);
+      run.tamper?.(data);
+      const startsKilled = await killSomeStarts(launch, random);
+      server = await ServerProcess.start(launch);
+      target.attach(server.url);
+      const problems = [...deathProblems, ...(await verify(run.workloads, target))];
+      const tally = tallyOf(run.workloads);
+      const result = { round, loadSeconds, startsKilled, readyMs: server.readyMs, ...tally, problems };
+      results.push(result);
+      run.report?.(result);
+      if (problems.length > 0) break;
+    }
+  } finally {
+    await server.stop("SIGKILL");
+  }
+  return results;
+}
+
+async function loadAndKill(
+  run: CrashRun,
+  server: ServerProcess,
+  target: ServerTarget,
+  random: Random,
+): Promise<number> {
+  const spanMs = Math.max(0, run.secondsMax - LOAD_SECONDS_MIN) * 1000;
+  const loadSeconds = LOAD_SECONDS_MIN + random.below(spanMs + 1) / 1000;
+  const lottery = run.workloads.flatMap((workload) => Array<Workload>(workload.weight).fill(workload));
+  const enough = Promise.withResolvers<void>();
+  let acts = 0;
+  const act = async (): Promise<void> => {
+    while (!target.gone) {
+      await random.pick(lottery).act(target, random);
+      acts += 1;
+      if (acts >= (run.actsMin ?? 0)) enough.resolve();
+    }
+  };
+  const load = Promise.all(Array.from({ length: run.connections }, act));
+  // The load ends by itself when the server is gone, or when a workload has a fault of its own.
+  await Promise.race([Promise.all([Bun.sleep(loadSeconds * 1000), enough.promise]), load]);
+  target.expectDeath();
+  await server.stop("SIGKILL");
+  await load;
+  return loadSeconds;
+}
+
+/** A server must live until it is killed, answer everything until then, and have nothing to complain about. */
+function lastWords(server: ServerProcess, target: ServerTarget): string[] {
+  const problems: string[] = [];
+  if (target.unexplained > 0) problems.push(`${target.unexplained} requests unanswered before the kill`);
+  if (server.log !== "") problems.push(`the server's log: ${server.log.trim()}`);
+  return problems;
+}
+
+/** Recovery must bear being killed as well. */
+async function killSomeStarts(launch: Launch, random: Random): Promise<number> {
+  let killed = 0;
+  while (random.chance(START_KILL_CHANCE)) {
+    const start = spawnServer(launch);
+    await Bun.sleep(random.below(START_KILL_MS_MAX));
+    start.process.kill("SIGKILL");
+    await start.process.exited;
+    killed += 1;
+  }
+  return killed;
+}
+
+async function verify(workloads: readonly Workload[], target: ServerTarget): Promise<string[]> {
+  const problems: string[] = [];
+  for (const workload of workloads) {
+    try {
+      problems.push(...(await workload.verify(target)));
+    } catch (error) {
+      problems.push(`${workload.name}: ${error instanceof Error ? error.message : String(error)}`);
+    }
+  }
+  return [...problems, ...checkIntegrity(databaseOf(target))];
+}
+
+function tallyOf(workloads: readonly Workload[]): Tally {
+  const sum = { acknowledged: 0, inDoubt: 0, happened: 0 };
+  for (const workload of workloads) {
+    const tally = workload.takeTally();
+    sum.acknowledged += tally.acknowledged;
+    sum.inDoubt += tally.inDoubt;
+    sum.happened += tally.happened;
+  }
+  return sum;
+}
+
+/** A round as one line. */
+export function describeRound(result: RoundResult): string {
+  const { round, loadSeconds, acknowledged, inDoubt, happened, startsKilled, readyMs, problems } = result;
+  const starts = startsKilled === 0 ? "" : `, ${startsKilled} starts killed`;
+  const verdict = problems.length === 0 ? "ok" : `${problems.length} PROBLEMS`;
+  return (
+    `round ${String(round).padStart(3)}: killed after ${loadSeconds.toFixed(2)} s, ` +
+    `${acknowledged} acknowledged, ${inDoubt} in doubt (${happened} of them had happened)${starts}, ` +
+    `ready again in ${readyMs.toFixed(0)} ms: ${verdict}`
+  );
+}

@@ -1,0 +1,86 @@
+import { type Answer, Connection, ConnectionLost } from "../processes/connection.ts";
+import { type Target, type TargetRequest, toWire } from "./workload.ts";
+
+/** The server under load: keeps connections to it, and goes along when it comes back at another address. */
+export class ServerTarget implements Target {
+  readonly operatorKey: string;
+  readonly folder: string;
+  /** Requests that got no answer although nobody had killed the server. */
+  unexplained = 0;
+  private url: string;
+  private idle: Connection[] = [];
+  /** Set right before the kill: from here on a missing answer is expected. */
+  private dying = false;
+  private lost = false;
+
+  constructor(url: string, operatorKey: string, folder: string) {
+    this.url = url;
+    this.operatorKey = operatorKey;
+    this.folder = folder;
+  }
+
+  /** Whether a request has gone unanswered since the server was attached: then the load ends. */
+  get gone(): boolean {
+    return this.lost;
+  }
+
+  /** Tells that the server is about to be killed. */
+  expectDeath(): void {
+    this.dying = true;
+  }
+
+  /** Goes on with the server at another address. */
+  attach(url: string): void {
+    for (const connection of this.idle) connection.close();
+    this.url = url;
+    this.idle = [];
+    this.dying = false;
+    this.lost = false;
+  }
+
+  async send(request: TargetRequest): Promise<Answer | null> {
+    let connection: Connection | undefined;
+    try {
+      connection = this.takeIdle() ?? (await Connection.open(this.url));
+      const answer = await connection.request(toWire(request));
+      this.idle.push(connection);
+      return answer;
+    } catch (error) {
+      // A refused connection is no answer either; the server is down then.
+      if (connection !== undefined && !(error instanceof ConnectionLost)) throw error;
+      this.lost = true;
+      if (!this.dying) this.unexplained += 1;
+      return null;
+    }
+  }
+
+  async ask(request: TargetRequest): Promise<Answer> {
+    const answer = await this.send(request);
+    if (answer === null) throw new Error(`no answer to ${request.method} ${request.path}`);
+    return answer;
+  }
+
+  private takeIdle(): Connection | undefined {
+    for (let next = this.idle.pop(); next !== undefined; next = this.idle.pop()) {
+      if (next.usable) return next;
+    }
+    return undefined;
+  }
+}
+
+/** Runs `work` for every item, at most `width` at a time, and gathers what the runs return. */
+export async function inParallel<T, R>(
+  items: readonly T[],
+  width: number,
+  work: (item: T) => Promise<R>,
+): Promise<R[]> {
+  const results: R[] = [];
+  const queue = [...items.entries()];
+  const run = async (): Promise<void> => {
+    for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
+      results[next[0]] = await work(next[1]);
+    }
+  };
+  await Promise.all(Array.from({ length: width }, run));
+  return results;
+}

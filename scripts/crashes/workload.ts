@@ -1,0 +1,67 @@
+import type { Answer, WireRequest } from "../processes/connection.ts";
+import type { Random } from "./random.ts";
+
+/** A request of a workload. The key goes into its Authorization header. */
+export interface TargetRequest {
+  readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+  readonly path: string;
+  readonly key: string;
+  readonly body?: object;
+  readonly idempotencyKey?: string;
+}
+
+/** The server under load, across its restarts. */
+export interface Target {
+  readonly operatorKey: string;
+  /** Its data folder, for looking at the file itself. */
+  readonly folder: string;
+  /** Sends a request. Null: no whole answer came, so whether it was carried out is in doubt. */
+  send(request: TargetRequest): Promise<Answer | null>;
+  /** Sends a request that must be answered. @throws Error when it is not. */
+  ask(request: TargetRequest): Promise<Answer>;
+}
+
+/** What a workload has seen since the last verification. */
+export interface Tally {
+  readonly acknowledged: number;
+  readonly inDoubt: number;
+  /** How many of those in doubt turned out to have happened. */
+  readonly happened: number;
+}
+
+/**
+ * One area's load under crashes. It keeps its own record of what it sent and what was answered, and compares
+ * that with what the server says after the restart.
+ */
+export interface Workload {
+  readonly name: string;
+  /** How often it acts, relative to the others. */
+  readonly weight: number;
+  /** Makes what it works on. Called once, on a server that nobody kills. */
+  prepare(target: Target): Promise<void>;
+  /** One step. Many run at once. It must not throw when an answer is missing, nor send again by itself. */
+  act(target: Target, random: Random): Promise<void>;
+  /** After a restart: what differs from the record, a line each. Retries what is in doubt where that must be safe. */
+  verify(target: Target): Promise<string[]>;
+  /** Counts since the last call. */
+  takeTally(): Tally;
+}
+
+/** The request as it goes over the wire. */
+export function toWire(request: TargetRequest): WireRequest {
+  const { method, path, key, body, idempotencyKey } = request;
+  const headers: Record<string, string> = { Authorization: `Bearer ${key}` };
+  if (idempotencyKey !== undefined) headers["Idempotency-Key"] = idempotencyKey;
+  if (body === undefined) return { method, path, headers };
+  headers["Content-Type"] = "application/json";
+  return { method, path, headers, body: JSON.stringify(body) };
+}
+
+/** The members of an answer's body; none when it is not a JSON object. */
+export function bodyOf(answer: Answer): Record<string, unknown> {
+  try {
+    return JSON.parse(answer.text) as Record<string, unknown>;
+  } catch {
+    return {};
+  }
+}

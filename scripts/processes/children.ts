@@ -1,0 +1,16 @@
+/** Processes that must not outlive this one. */
+const running = new Set<Bun.Subprocess>();
+
+process.on("exit", killChildren);
+
+/** Sees to it that a process ends with this one at the latest, whatever way this one ends. Returns it. */
+export function endsWithUs<Child extends Bun.Subprocess>(child: Child): Child {
+  running.add(child);
+  void child.exited.then(() => running.delete(child));
+  return child;
+}
+
+/** Kills what is still running. */
+export function killChildren(): void {
+  for (const child of running) child.kill("SIGKILL");
+}

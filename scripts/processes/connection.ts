@@ -1,0 +1,134 @@
+/** An answer, read whole. Header names are in lower case. */
+export interface Answer {
+  readonly status: number;
+  readonly headers: ReadonlyMap<string, string>;
+  readonly text: string;
+}
+
+/** A request as it goes over the wire. */
+export interface WireRequest {
+  readonly method: string;
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: string;
+}
+
+/** The connection ended before the answer was whole: whether the request was carried out is in doubt. */
+export class ConnectionLost extends Error {}
+
+interface Waiting {
+  readonly resolve: (answer: Answer) => void;
+  readonly reject: (error: Error) => void;
+}
+
+/**
+ * One keep-alive HTTP/1.1 connection, one request at a time. Unlike fetch it never sends anything twice, so the
+ * caller knows exactly which requests were answered and which are in doubt. Reads answers with a Content-Length,
+ * which is what Ninefold sends.
+ */
+export class Connection {
+  private readonly host: string;
+  private socket: Bun.Socket | null = null;
+  private received: Buffer = Buffer.alloc(0);
+  private waiting: Waiting | null = null;
+  private unsent: Buffer = Buffer.alloc(0);
+  private closed = false;
+
+  private constructor(host: string) {
+    this.host = host;
+  }
+
+  /** Connects. @throws Error when nobody listens. */
+  static async open(url: string): Promise<Connection> {
+    const { hostname, port, host } = new URL(url);
+    const connection = new Connection(host);
+    connection.socket = await Bun.connect({
+      hostname,
+      port: Number(port),
+      socket: {
+        data: (_socket, chunk) => connection.take(chunk),
+        drain: () => connection.write(""),
+        close: () => connection.lose(),
+        error: () => connection.lose(),
+        end: () => connection.lose(),
+      },
+    });
+    return connection;
+  }
+
+  /** Whether another request can be sent. */
+  get usable(): boolean {
+    return !this.closed && this.waiting === null;
+  }
+
+  /** Sends a request. @throws ConnectionLost when no whole answer came. */
+  request(request: WireRequest): Promise<Answer> {
+    if (this.closed || this.socket === null) return Promise.reject(new ConnectionLost("not connected"));
+    if (this.waiting !== null) return Promise.reject(new Error("a request is under way on this connection"));
+    return new Promise((resolve, reject) => {
+      this.waiting = { resolve, reject };
+      this.write(this.headOf(request) + (request.body ?? ""));
+    });
+  }
+
+  /** Sends text as it is: for requests that arrive in pieces. What the socket cannot take yet follows by itself. */
+  write(text: string): void {
+    this.unsent = Buffer.concat([this.unsent, Buffer.from(text)]);
+    if (this.unsent.length === 0) return;
+    const written = this.socket?.write(this.unsent) ?? 0;
+    this.unsent = this.unsent.subarray(Math.max(0, written));
+  }
+
+  /** Waits for the answer to what {@link write} sent. */
+  answer(): Promise<Answer> {
+    return new Promise((resolve, reject) => {
+      this.waiting = { resolve, reject };
+      this.deliver();
+    });
+  }
+
+  close(): void {
+    this.socket?.end();
+  }
+
+  /** The head of a request, up to and with its empty line. */
+  headOf({ method, path, headers, body }: WireRequest): string {
+    const lines = [`${method} ${path} HTTP/1.1`, `Host: ${this.host}`];
+    for (const [name, value] of Object.entries(headers)) lines.push(`${name}: ${value}`);
+    if (body !== undefined) lines.push(`Content-Length: ${Buffer.byteLength(body)}`);
+    return `${lines.join("\r\n")}\r\n\r\n`;
+  }
+
+  private take(chunk: Buffer): void {
+    this.received = this.received.length === 0 ? Buffer.from(chunk) : Buffer.concat([this.received, chunk]);
+    this.deliver();
+  }
+
+  private deliver(): void {
+    const waiting = this.waiting;
+    if (waiting === null) return;
+    const headEnd = this.received.indexOf("\r\n\r\n");
+    if (headEnd < 0) return;
+    const [statusLine = "", ...fields] = this.received.toString("latin1", 0, headEnd).split("\r\n");
+    const headers = new Map(
+      fields.map((field): [string, string] => {
+        const colon = field.indexOf(":");
+        return [field.slice(0, colon).toLowerCase(), field.slice(colon + 1).trim()];
+      }),
+    );
+    const bodyStart = headEnd + 4;
+    const bodyEnd = bodyStart + Number(headers.get("content-length") ?? 0);
+    if (this.received.length < bodyEnd) return;
+    const text = this.received.toString("utf8", bodyStart, bodyEnd);
+    this.received = this.received.subarray(bodyEnd);
+    this.waiting = null;
+    waiting.resolve({ status: Number(statusLine.split(" ")[1]), headers, text });
+  }
+
+  private lose(): void {
+    this.closed = true;
+    const waiting = this.waiting;
+    this.waiting = null;
+    waiting?.reject(new ConnectionLost("the connection ended before the answer was whole"));
+  }
+}

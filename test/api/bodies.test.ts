@@ -1,0 +1,182 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { BODY_BYTES_MAX } from "../../src/kernel/http/body.ts";
+import type { Answer } from "../support/client.ts";
+import { expectError } from "../support/errors.ts";
+import { sendRaw } from "../support/raw-http.ts";
+import { startTestServer, type TestServer } from "../support/server.ts";
+
+let server: TestServer;
+beforeAll(async () => {
+  server = await startTestServer({ manualClock: true });
+});
+afterAll(() => server.stop());
+
+const REFILL = "/v1/meter/customer-1/refill";
+const refill = (body: string | Uint8Array): Promise<Answer> => server.operator.post(REFILL, body);
+const balance = async (): Promise<unknown> =>
+  (await server.operator.get("/v1/meter/customer-1/balance")).body.balance;
+
+describe("400: bodies that are no JSON object", () => {
+  test.each([
+    ["words", "hello", "body is not JSON: it must be one JSON object"],
+    ["half of an object", '{"amount": 1', "body is not JSON: it must be one JSON object"],
+    ["two objects", '{"amount":1}{"amount":1}', "body is not JSON: it must be one JSON object"],
+    ["a form", "amount=1", "body is not JSON: it must be one JSON object"],
+    ["a space", " ", "body is not JSON: it must be one JSON object"],
+    ["NaN", '{"amount": NaN}', "body is not JSON: it must be one JSON object"],
+    ["an array", '[{"amount":1}]', "body must be a JSON object"],
+    ["a number", "1", "body must be a JSON object"],
+    ["a text", '"amount"', "body must be a JSON object"],
+    ["null", "null", "body must be a JSON object"],
+    ["true", "true", "body must be a JSON object"],
+    ["invalid UTF-8", new Uint8Array([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d]), "body must be UTF-8 text"],
+    ["UTF-16", new Uint8Array(Buffer.from('{"amount":1}', "utf16le")), "body is not JSON"],
+  ])("%s", async (_, body, message) => {
+    const { error, fields } = expectError(await refill(body), "validation_error");
+    expect(error.message).toStartWith(message);
+    expect(Object.keys(fields ?? {})).toEqual(["body"]);
+  });
+
+  test("no body counts as an empty object: the missing fields are named", async () => {
+    const { fields } = expectError(await server.operator.post(REFILL), "validation_error");
+    expect(fields).toEqual({ amount: ["is required: it must be an integer from 1 to 9007199254740991"] });
+  });
+});
+
+describe("fields", () => {
+  test("every wrong field is named with what would be right", async () => {
+    const answer = await server.operator.post("/v1/admin/accounts", { email: "nobody", balance: -1 });
+    const { fields, error } = expectError(answer, "validation_error");
+    expect(fields).toEqual({
+      email: ["must be an e-mail address"],
+      tier: ["is required: it must be one of free, starter, pro, scale, unlimited"],
+      balance: ["must be an integer from 0 to 9007199254740991"],
+    });
+    expect(Object.keys(fields ?? {})).toContain(error.message.split(" ")[0] as string);
+  });
+
+  test("unknown fields are ignored, also those with names of old", async () => {
+    const before = await balance();
+    const text = '{"amount": 2, "more": [1], "__proto__": {"amount": 9}, "constructor": 1, "": null}';
+    expect((await refill(text)).body.balance).toBe(Number(before) + 2);
+  });
+
+  test("of a name given twice the last one counts, as JSON.parse has it", async () => {
+    const before = await balance();
+    expect((await refill('{"amount": 5, "amount": 1}')).body.balance).toBe(Number(before) + 1);
+  });
+
+  test("query parameters are named too; one that is given twice is refused, unknown ones are ignored", async () => {
+    const path = "/v1/meter/customer-1/history";
+    const bad = expectError(await server.operator.get(`${path}?limit=0`), "validation_error");
+    expect(bad.fields).toEqual({ limit: ["must be an integer from 1 to 100"] });
+    const twice = expectError(await server.operator.get(`${path}?limit=1&limit=2`), "validation_error");
+    expect(twice.fields).toEqual({ limit: ["is given more than once"] });
+    expect((await server.operator.get(`${path}?color=blue`)).status).toBe(200);
+  });
+
+  test("path parameters are named too", async () => {
+    const answer = await server.operator.post("/v1/meter/a.b/refill", { amount: 1 });
+    const { fields } = expectError(answer, "validation_error");
+    expect(fields).toEqual({ meterId: ["must be 1 to 64 letters, digits, dashes or underscores"] });
+  });
+});
+
+describe("integers", () => {
+  test.each([
+    ["1", 1],
+    ["1.0", 1],
+    ["1e3", 1000],
+    ["1E+3", 1000],
+    ["10e-1", 1],
+    ["2.50e1", 25],
+  ])("%s is one", async (written, amount) => {
+    const before = Number(await balance());
+    expect((await refill(`{"amount": ${written}}`)).body.balance).toBe(before + amount);
+  });
+
+  test.each(['"5"', "1.5", "1e-1", "null", "true", "[1]", "{}", "1e400", "9007199254740992", '""'])(
+    "%s is none: validation_error",
+    async (written) => {
+      const { fields } = expectError(await refill(`{"amount": ${written}}`), "validation_error");
+      expect(fields).toEqual({ amount: ["must be an integer from 1 to 9007199254740991"] });
+    },
+  );
+
+  test.each(["01", "+1", ".5", "0x10", "1_000", "Infinity", "'1'"])("%s is not JSON", async (written) => {
+    const { fields } = expectError(await refill(`{"amount": ${written}}`), "validation_error");
+    expect(Object.keys(fields ?? {})).toEqual(["body"]);
+  });
+});
+
+describe("the size of a body", () => {
+  const padded = (size: number): string => {
+    const head = '{"amount":1,"padding":"';
+    return `${head}${"x".repeat(size - head.length - 2)}"}`;
+  };
+  const inPieces = (text: string): string[] => {
+    const pieces = [text.slice(0, 100_000), text.slice(100_000)];
+    return [...pieces.map((piece) => `${piece.length.toString(16)}\r\n${piece}\r\n`), "0\r\n\r\n"];
+  };
+  const head = (...lines: string[]): string =>
+    [`POST ${REFILL} HTTP/1.1`, "Host: test", `Authorization: Bearer ${server.key}`, ...lines, "", ""].join(
+      "\r\n",
+    );
+
+  test("1 MiB is taken, told by its length", async () => {
+    expect((await refill(padded(BODY_BYTES_MAX))).status).toBe(200);
+  });
+
+  test("1 MiB is taken, in chunks", async () => {
+    const pieces = [head("Transfer-Encoding: chunked"), ...inPieces(padded(BODY_BYTES_MAX))];
+    expect((await sendRaw(server.url, pieces))?.status).toBe(200);
+  });
+
+  test("413 for a byte more, told by its length", async () => {
+    const before = await balance();
+    const answer = await refill(padded(BODY_BYTES_MAX + 1));
+    expectError(answer, "request_too_large");
+    expect(answer.headers.get("connection")).toBe("close");
+    expect(await balance()).toBe(before);
+  });
+
+  test("413 for a byte more, in chunks", async () => {
+    const before = await balance();
+    const pieces = [head("Transfer-Encoding: chunked"), ...inPieces(padded(BODY_BYTES_MAX + 1))];
+    const answer = await sendRaw(server.url, pieces);
+    expect({ status: answer?.status, code: answer?.body.code }).toEqual({
+      status: 413,
+      code: "request_too_large",
+    });
+    expect(await balance()).toBe(before);
+  });
+
+  test("413 as soon as the length says so: the body itself is not waited for", async () => {
+    const answer = await sendRaw(server.url, [head(`Content-Length: ${64 * 1024 * 1024}`), '{"amount":1']);
+    expect(answer?.status).toBe(413);
+  });
+
+  test("413 under an Idempotency-Key as well, and on an endpoint that takes no body then", async () => {
+    const options = { headers: { "idempotency-key": "large" } };
+    const large = padded(BODY_BYTES_MAX + 1);
+    expectError(await server.operator.post(REFILL, large, options), "request_too_large");
+    expectError(await server.operator.post("/v1/keys/rotate", large, options), "request_too_large");
+  });
+
+  test("the type that the client names does not matter", async () => {
+    for (const type of [
+      "text/plain",
+      "application/x-www-form-urlencoded",
+      "application/json; charset=utf-16",
+    ]) {
+      const options = { headers: { "content-type": type } };
+      expect((await server.operator.post(REFILL, '{"amount":1}', options)).status).toBe(200);
+    }
+  });
+
+  test("the server goes on after a client that leaves in the middle of its body", async () => {
+    expect(await sendRaw(server.url, [head("Content-Length: 100"), '{"amount":1'], 100)).toBeNull();
+    expect((await server.operator.get("/v1/ping")).status).toBe(200);
+    expect(server.logs.filter(({ level }) => level === "error")).toEqual([]);
+  });
+});

@@ -1,0 +1,160 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { BODY_BYTES_MAX } from "../../src/kernel/http/body.ts";
+import { operationNamed } from "../../src/kernel/http/operations.ts";
+import type { DeclaredRoute } from "../../src/kernel/http/route.ts";
+import { expectError } from "../support/errors.ts";
+import { startTestServer, type TestServer } from "../support/server.ts";
+
+let server: TestServer;
+let routes: readonly DeclaredRoute[];
+beforeAll(async () => {
+  server = await startTestServer({ manualClock: true });
+  routes = server.server.app.http.routes;
+});
+afterAll(() => server.stop());
+
+/** Routes that need a key; every area's, also those yet to come. */
+function keyed(): DeclaredRoute[] {
+  const found = routes.filter(({ spec }) => operationNamed(spec.operation).access !== "public");
+  expect(found.length).toBeGreaterThan(10);
+  return found;
+}
+
+/** Keyed routes at which an `Idempotency-Key` is honoured. */
+function changing(): DeclaredRoute[] {
+  return keyed().filter(({ method, spec }) => method !== "GET" && operationNamed(spec.operation).idempotent);
+}
+
+/** A path that fits the route. What stands in it exists nowhere: the gates come before whoever looks. */
+function pathOf({ path }: DeclaredRoute): string {
+  return path.replace(/:[A-Za-z_]+/g, "none");
+}
+
+/** The tier unlimited has no bucket, and its accounts may call the operator's endpoints too. */
+const tierFor = ({ spec }: DeclaredRoute): string =>
+  operationNamed(spec.operation).access === "operator" ? "unlimited" : "scale";
+
+describe("every route that needs a key", () => {
+  test("401 without one", async () => {
+    for (const route of keyed()) {
+      expectError(await server.client(null).send(route.method, pathOf(route)), "unauthorized");
+    }
+  });
+
+  test("403 for a suspended account, with an Idempotency-Key and without", async () => {
+    const suspended = {
+      scale: await server.account(),
+      unlimited: await server.account({ tier: "unlimited" }),
+    };
+    for (const { userId } of Object.values(suspended)) {
+      await server.operator.patch(`/v1/admin/accounts/${userId}`, { suspended: true });
+    }
+    for (const [index, route] of keyed().entries()) {
+      const account = suspended[tierFor(route) as keyof typeof suspended];
+      const headers = { "idempotency-key": `403-${index}` };
+      const answer = await account.send(route.method, pathOf(route));
+      const { error } = expectError(answer, "forbidden");
+      expect(error.message).toBe("This account is suspended.");
+      expectError(await account.send(route.method, pathOf(route), undefined, { headers }), "forbidden");
+    }
+  });
+
+  test("403 at the operator's endpoints for everyone else", async () => {
+    const account = await server.account();
+    const operators = keyed().filter(({ spec }) => operationNamed(spec.operation).access === "operator");
+    expect(operators.map(({ path }) => path)).toContain("/v1/admin/accounts");
+    for (const route of operators) {
+      expectError(await account.send(route.method, pathOf(route)), "forbidden");
+    }
+  });
+
+  test("429 with an empty bucket, with an Idempotency-Key and without", async () => {
+    const account = await server.account({ tier: "free" });
+    await Promise.all(Array.from({ length: 60 }, () => account.get("/v1/meter/balance")));
+    for (const route of keyed()) {
+      const { limit, access } = operationNamed(route.spec.operation);
+      if (limit !== "general" || access === "operator") continue;
+      for (const headers of [{}, { "idempotency-key": "429" }]) {
+        const answer = await account.send(route.method, pathOf(route), undefined, { headers });
+        expectError(answer, "rate_limit_exceeded");
+        expect(answer.headers.get("retry-after")).toBe("1");
+      }
+    }
+  });
+
+  test("429 with an empty bucket of the monitor endpoints, which is one of their own", async () => {
+    const account = await server.account({ tier: "free" });
+    const monitors = keyed().filter(({ spec }) => operationNamed(spec.operation).limit === "monitor");
+    for (const [index, route] of monitors.entries()) {
+      if (index === 0) {
+        const first = Array.from({ length: 15 }, () => account.send(route.method, pathOf(route)));
+        for (const answer of await Promise.all(first)) expect(answer.status).not.toBe(429);
+      }
+      expectError(await account.send(route.method, pathOf(route)), "rate_limit_exceeded");
+    }
+    expect((await account.get("/v1/meter/balance")).status).toBe(200);
+  });
+});
+
+describe("every change", () => {
+  test("400 for an Idempotency-Key that is none, and nothing is charged", async () => {
+    const accounts = {
+      scale: await server.account({ balance: 9 }),
+      unlimited: await server.account({ tier: "unlimited" }),
+    };
+    const headers = { "idempotency-key": "k".repeat(256) };
+    for (const route of changing()) {
+      const account = accounts[tierFor(route) as keyof typeof accounts];
+      const answer = await account.send(route.method, pathOf(route), "{}", { headers });
+      expectError(answer, "validation_error");
+    }
+    expect((await accounts.scale.get("/v1/meter/balance")).body.balance).toBe(9);
+  });
+
+  test("413 for a body that is too large", async () => {
+    const accounts = {
+      scale: await server.account({ balance: 9 }),
+      unlimited: await server.account({ tier: "unlimited" }),
+    };
+    const headers = { "idempotency-key": "large" };
+    for (const route of changing()) {
+      const account = accounts[tierFor(route) as keyof typeof accounts];
+      const large = "x".repeat(BODY_BYTES_MAX + 1);
+      expectError(await account.send(route.method, pathOf(route), large, { headers }), "request_too_large");
+      if (route.spec.body === undefined) continue;
+      expectError(await account.send(route.method, pathOf(route), large), "request_too_large");
+    }
+    expect((await accounts.scale.get("/v1/meter/balance")).body.balance).toBe(9);
+  });
+
+  test("400 for a body that is no JSON object, then 409 for another one under the same key", async () => {
+    const accounts = {
+      scale: await server.account({ balance: 9 }),
+      unlimited: await server.account({ tier: "unlimited" }),
+    };
+    for (const [index, route] of changing().entries()) {
+      if (route.spec.body === undefined) continue;
+      const account = accounts[tierFor(route) as keyof typeof accounts];
+      const headers = { "idempotency-key": `body-${index}` };
+      const answer = await account.send(route.method, pathOf(route), "[1]", { headers });
+      expectError(answer, "validation_error");
+      expectError(await account.send(route.method, pathOf(route), "[2]", { headers }), "conflict");
+    }
+    expect((await accounts.scale.get("/v1/meter/balance")).body.balance).toBe(9);
+  });
+
+  test("402 with an empty balance where it costs something, and nothing is done", async () => {
+    const account = await server.account({ balance: 0 });
+    const priced = routes.filter(({ path, spec }) => {
+      const withoutParameters = !path.includes(":") || spec.params?.properties.meterId !== undefined;
+      return operationNamed(spec.operation).cost > 0 && withoutParameters;
+    });
+    expect(priced.map(({ spec }) => spec.operation)).toContain("meter.deduct");
+    for (const route of priced) {
+      if (operationNamed(route.spec.operation).access === "public") continue;
+      const answer = await account.send(route.method, pathOf(route), route.spec.example);
+      expectError(answer, "insufficient_balance");
+      expect(answer.body).toMatchObject({ balance: 0, user_id: account.userId });
+    }
+  });
+});

@@ -1,0 +1,187 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Answer, Client } from "../support/client.ts";
+import { expectError } from "../support/errors.ts";
+import { startTestServer, TEST_START_MS, type TestServer } from "../support/server.ts";
+
+let server: TestServer;
+beforeAll(async () => {
+  server = await startTestServer({ manualClock: true });
+});
+afterAll(() => server.stop());
+
+/** Sends requests until one is refused; returns how many were not, and the refusal. */
+async function drain(client: Client, most = 5_000): Promise<{ allowed: number; refusal: Answer }> {
+  for (let allowed = 0; allowed <= most; ) {
+    const answers = await Promise.all(Array.from({ length: 50 }, () => client.get("/v1/meter/balance")));
+    allowed += answers.filter(({ status }) => status === 200).length;
+    const refusal = answers.find(({ status }) => status !== 200);
+    if (refusal !== undefined) return { allowed, refusal };
+  }
+  throw new Error(`nothing was refused within ${most} requests`);
+}
+
+function rateHeaders({ headers }: Answer): (string | null)[] {
+  return ["limit", "remaining", "reset"].map((name) => headers.get(`x-ratelimit-${name}`));
+}
+
+const NONE = [null, null, null];
+
+async function setTier(userId: string, tier: string): Promise<void> {
+  const answer = await server.operator.patch(`/v1/admin/accounts/${userId}`, { tier });
+  expect(answer.status).toBe(200);
+}
+
+describe("the bucket", () => {
+  test.each([
+    ["free", 60],
+    ["starter", 300],
+    ["pro", 600],
+    ["scale", 1800],
+  ])("of the tier %s holds %d requests, then 429", async (tier, capacity) => {
+    const account = await server.account({ tier });
+    const { allowed, refusal } = await drain(account);
+    expect(allowed).toBe(capacity);
+    const now = server.clock.now() / 1000;
+    expectError(refusal, "rate_limit_exceeded");
+    expect(rateHeaders(refusal)).toEqual([String(capacity), "0", String(now + 60)]);
+    // One token takes 60 s / capacity: less than a second from the tier starter on, but at least one is said.
+    expect(refusal.headers.get("retry-after")).toBe("1");
+  });
+
+  test("of the tier unlimited is none: nothing is refused, nothing is said", async () => {
+    const account = await server.account({ tier: "unlimited" });
+    for (let round = 0; round < 10; round += 1) {
+      const answers = await Promise.all(Array.from({ length: 200 }, () => account.get("/v1/meter/balance")));
+      for (const answer of answers) {
+        expect(answer.status).toBe(200);
+        expect(rateHeaders(answer)).toEqual(NONE);
+      }
+    }
+  });
+
+  test("answers that are not refused carry no rate-limit headers", async () => {
+    const account = await server.account({ tier: "free" });
+    for (const answer of [
+      await account.get("/v1/meter/balance"),
+      await account.post("/v1/meter/m/deduct", {}),
+      await account.get("/v1/nowhere"),
+    ]) {
+      expect(rateHeaders(answer)).toEqual(NONE);
+      expect(answer.headers.get("retry-after")).toBeNull();
+    }
+  });
+
+  test("refills continuously: at the tier free a token a second, 60 at most", async () => {
+    const account = await server.account({ tier: "free" });
+    await drain(account);
+    await server.clock.advance(999);
+    const early = await account.get("/v1/meter/balance");
+    expectError(early, "rate_limit_exceeded");
+    expect(early.headers.get("retry-after")).toBe("1");
+    await server.clock.advance(1);
+    expect((await drain(account)).allowed).toBe(1);
+    await server.clock.advance(30_500);
+    const half = await drain(account);
+    expect(half.allowed).toBe(30);
+    // Half a token is there: 59.5 s until the bucket is full, rounded up to a whole Unix second.
+    const full = Math.ceil((server.clock.now() + 59_500) / 1000);
+    expect(rateHeaders(half.refusal)).toEqual(["60", "0", String(full)]);
+    await server.clock.advance(60 * 60 * 1000);
+    expect((await drain(account)).allowed).toBe(60);
+  });
+
+  test("a refused request takes nothing: knocking does not keep the door shut", async () => {
+    const account = await server.account({ tier: "free" });
+    await drain(account);
+    for (let count = 0; count < 10; count += 1) {
+      await server.clock.advance(100);
+      const { status } = await account.get("/v1/meter/balance");
+      expect(status).toBe(count < 9 ? 429 : 200);
+    }
+  });
+
+  test("belongs to the key: the other key of the same account has one of its own", async () => {
+    const account = await server.account({ tier: "free" });
+    const rotated = await account.post("/v1/keys/rotate");
+    expect(rotated.status).toBe(200);
+    expect((await drain(account)).allowed).toBe(59);
+    const newer = server.client(String(rotated.body.key));
+    expect((await drain(newer)).allowed).toBe(60);
+    const other = await server.account({ tier: "free" });
+    expect((await other.get("/v1/meter/balance")).status).toBe(200);
+  });
+
+  test("does not count public endpoints and what is refused before it", async () => {
+    const account = await server.account({ tier: "free" });
+    for (let count = 0; count < 20; count += 1) {
+      expect((await account.get("/v1/ping")).status).toBe(200);
+      expect((await account.get("/v1/nowhere")).status).toBe(404);
+      expect((await account.get("/v1/admin/accounts")).status).toBe(403);
+    }
+    expect((await drain(account)).allowed).toBe(60);
+    expect((await account.get("/v1/ping")).status).toBe(200);
+    expect((await account.get("/openapi.json")).status).toBe(200);
+  });
+});
+
+describe("a change of tier works at once", () => {
+  test("upwards: the bucket does not jump, it refills at the new rate", async () => {
+    const account = await server.account({ tier: "free" });
+    await drain(account);
+    await setTier(account.userId, "pro");
+    const { refusal, allowed } = await drain(account);
+    expect(allowed).toBe(0);
+    expect(rateHeaders(refusal)[0]).toBe("600");
+    await server.clock.advance(1_000);
+    expect((await drain(account)).allowed).toBe(10);
+    await server.clock.advance(60_000);
+    expect((await drain(account)).allowed).toBe(600);
+  });
+
+  test("after a pause: until the change the bucket filled at the old rate", async () => {
+    const account = await server.account({ tier: "free" });
+    await drain(account);
+    await server.clock.advance(30_000);
+    await setTier(account.userId, "pro");
+    expect((await drain(account)).allowed).toBe(30);
+  });
+
+  test("downwards: what is there is cut to the new size", async () => {
+    const account = await server.account({ tier: "scale" });
+    expect((await account.get("/v1/meter/balance")).status).toBe(200);
+    await setTier(account.userId, "free");
+    expect((await drain(account)).allowed).toBe(60);
+  });
+
+  test("to unlimited and back", async () => {
+    const account = await server.account({ tier: "free" });
+    await drain(account);
+    await setTier(account.userId, "unlimited");
+    const answers = await Promise.all(Array.from({ length: 100 }, () => account.get("/v1/meter/balance")));
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
+    await setTier(account.userId, "free");
+    expect((await account.get("/v1/meter/balance")).status).toBe(429);
+  });
+});
+
+test("the figures come from the configuration file", async () => {
+  const path = join(server.folder, "figures.toml");
+  writeFileSync(path, "[tiers.free]\nrequests_per_minute = 3\n");
+  const small = await startTestServer({ manualClock: true, args: ["--config", path] });
+  try {
+    const account = await small.account({ tier: "free" });
+    const { allowed, refusal } = await drain(account);
+    expect(allowed).toBe(3);
+    expect(rateHeaders(refusal)).toEqual(["3", "0", String(TEST_START_MS / 1000 + 60)]);
+    // Three a minute: the next token is there in 20 s.
+    expect(refusal.headers.get("retry-after")).toBe("20");
+    await small.clock.advance(19_999);
+    expect((await account.get("/v1/meter/balance")).headers.get("retry-after")).toBe("1");
+    await small.clock.advance(1);
+    expect((await account.get("/v1/meter/balance")).status).toBe(200);
+  } finally {
+    await small.stop();
+  }
+});

@@ -1,0 +1,336 @@
+import { afterAll, describe, expect, test } from "bun:test";
+import { chmodSync, existsSync, mkdirSync, readdirSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { plainEnvironment } from "../../scripts/processes/server-process.ts";
+import { Client } from "../support/client.ts";
+import { Binaries, connect, executable, modeOf, operatorOf, runToEnd, TIMEOUT_MS } from "./support.ts";
+
+const binaries = new Binaries();
+/** An operator's key that is known beforehand. */
+const OPERATOR = { NINEFOLD_OPERATOR_KEY: `sm_${"0".repeat(43)}_92dff3c0` };
+afterAll(() => binaries.close());
+
+test(
+  "signup, deduct and history; SIGTERM ends it with 0; the next start finds everything and prints no key",
+  async () => {
+    const data = binaries.data();
+    const first = await binaries.start(["--data", data, "--signup", "open"]);
+    expect(first.key).toMatch(/^sm_[A-Za-z0-9]{43}_[0-9a-f]{8}$/);
+    const signup = await new Client(first.url, null).post("/v1/signup", {
+      email: "ada@example.com",
+      tier: "free",
+    });
+    expect(signup.status).toBe(201);
+    const key = String(signup.body["api_key"]);
+    const ada = new Client(first.url, key);
+    expect((await ada.post("/v1/meter/m/refill", { amount: 10 })).body).toEqual({
+      balance: 10,
+      meter_id: "m",
+    });
+    expect((await ada.post("/v1/meter/m/deduct", { amount: 3 })).body).toEqual({ balance: 7, meter_id: "m" });
+    expect((await ada.post("/v1/meter/m/deduct", { amount: 8 })).status).toBe(402);
+    expect(await first.stop("SIGTERM")).toBe(0);
+
+    const second = await binaries.start(["--data", data]);
+    expect(second.key).toBeNull();
+    const again = new Client(second.url, key);
+    const history = (await again.get("/v1/meter/m/history")).body["entries"] as Record<string, unknown>[];
+    expect(history.map(({ kind, amount, balance_after }) => [kind, amount, balance_after])).toEqual([
+      ["deduct", -3, 7],
+      ["refill", 10, 10],
+    ]);
+    expect((await again.get("/v1/meter/m/balance")).body).toEqual({ balance: 7, meter_id: "m" });
+    expect((await again.get("/v1/meter/balance")).body["balance"]).toBe(9998);
+    expect((await new Client(second.url, first.key).get("/v1/meter/balance")).status).toBe(200);
+    expect(await second.stop("SIGINT")).toBe(0);
+    // An orderly end leaves one file of the database, with everything in it.
+    expect(readdirSync(data).sort()).toEqual(["master.key", "ninefold.db", "ninefold.lock"]);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "the banner of a first run shows a command that works when pasted; later runs show neither command nor key",
+  async () => {
+    const data = binaries.data();
+    const first = await bannerOf(data, async (text) => {
+      const command = text.split("\n").find((line) => line.trimStart().startsWith("curl "));
+      const shell = Bun.spawn(["sh", "-c", command ?? "echo no command in the banner"], {
+        env: plainEnvironment(),
+        stderr: "ignore",
+      });
+      expect(await shell.stdout.text()).toBe(
+        '{"balance":100,"meter_id":"my-first-meter"}{"balance":99,"meter_id":"my-first-meter"}',
+      );
+    });
+    expect(first).toMatch(/^Ninefold \d+\.\d+\.\d+ is ready\.\n/);
+    expect(first).toMatch(/URL {4}http:\/\/127\.0\.0\.1:\d+\n/);
+    expect(first).toContain(data);
+    expect(first).toMatch(/sm_[A-Za-z0-9]{43}_[0-9a-f]{8}/);
+    const second = await bannerOf(data, () => Promise.resolve());
+    expect(second).toContain(data);
+    expect(second).not.toContain("sm_");
+    expect(second).not.toContain("curl");
+  },
+  TIMEOUT_MS,
+);
+
+/** Starts the executable without `--json`, lets `use` work with its banner, and stops it. Returns the banner. */
+async function bannerOf(data: string, use: (text: string) => Promise<void>): Promise<string> {
+  const child = Bun.spawn([executable(), "serve", "--port", "0", "--data", data], {
+    env: plainEnvironment(),
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "inherit",
+  });
+  let text = "";
+  try {
+    const reader = child.stdout.getReader();
+    const decoder = new TextDecoder();
+    // The whole banner is one write; a first start's ends with the command.
+    while (!(text.includes("/deduct\n") || (text !== "" && !text.includes("sm_")))) {
+      const { value, done } = await reader.read();
+      if (done) break;
+      text += decoder.decode(value);
+    }
+    await use(text);
+  } finally {
+    child.kill("SIGTERM");
+    await child.exited;
+  }
+  return text;
+}
+
+describe("whatever NODE_ENV says", () => {
+  const environments: readonly (readonly [string, Record<string, string>])[] = [
+    ["nothing", {}],
+    ["development", { NODE_ENV: "development" }],
+    ["test", { NODE_ENV: "test" }],
+  ];
+  test.each(environments)(
+    "%s: errors are ours alone",
+    async (_name, environment) => {
+      const server = await binaries.start(["--data", binaries.data()], environment);
+      const operator = operatorOf(server);
+      const invalid = await operator.post("/v1/meter/m/deduct", { amount: "5" });
+      expect(invalid.status).toBe(400);
+      expect(Object.keys(invalid.body).sort()).toEqual(["code", "error", "fields", "request_id"]);
+      expect(invalid.body["code"]).toBe("validation_error");
+      expect(invalid.body["fields"]).toEqual({ amount: ["must be an integer from 1 to 9007199254740991"] });
+      const broken = await operator.post("/v1/meter/m/deduct", "{");
+      expect([broken.status, broken.body["code"]]).toEqual([400, "validation_error"]);
+      const unknown = await operator.get("/nowhere");
+      expect([unknown.status, unknown.body["code"]]).toEqual([404, "not_found"]);
+      for (const { text } of [invalid, broken, unknown])
+        expect(text).not.toMatch(/node_modules|\.ts:|\bat \w+ \(/);
+      await server.stop();
+    },
+    TIMEOUT_MS,
+  );
+});
+
+test(
+  "everything it writes is its user's alone",
+  async () => {
+    const made = binaries.data();
+    const server = await binaries.start(["--data", made]);
+    await operatorOf(server).post("/v1/meter/m/refill", { amount: 1 });
+    expect(modeOf(made)).toBe("700");
+    const modes = Object.fromEntries(readdirSync(made).map((name) => [name, modeOf(join(made, name))]));
+    expect(modes).toEqual({
+      "master.key": "600",
+      "ninefold.db": "600",
+      "ninefold.db-shm": "600",
+      "ninefold.db-wal": "600",
+      "ninefold.lock": "600",
+      "ninefold.lock-journal": "600",
+    });
+    await server.stop();
+
+    const given = binaries.data();
+    mkdirSync(given);
+    chmodSync(given, 0o755);
+    const second = await binaries.start(["--data", given]);
+    expect(modeOf(given)).toBe("755");
+    expect(readdirSync(given).map((name) => modeOf(join(given, name)))).not.toContain("644");
+    await second.stop();
+  },
+  TIMEOUT_MS,
+);
+
+describe("--ephemeral", () => {
+  test(
+    "is ready within a second and leaves nothing behind",
+    async () => {
+      const temporary = binaries.data();
+      mkdirSync(temporary, { recursive: true });
+      const starts: number[] = [];
+      for (const signal of ["SIGTERM", "SIGINT", "SIGTERM"] as const) {
+        const server = await binaries.start(["--ephemeral"], { TMPDIR: temporary });
+        starts.push(server.readyMs);
+        const [folder = "none"] = readdirSync(temporary);
+        expect(existsSync(join(temporary, folder, "ninefold.db"))).toBe(true);
+        expect(modeOf(join(temporary, folder))).toBe("700");
+        expect(await server.stop(signal)).toBe(0);
+        expect(readdirSync(temporary)).toEqual([]);
+      }
+      // The quickest of three: the others may have met a busy moment of the machine.
+      expect(Math.min(...starts)).toBeLessThan(1_000);
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
+    "is open for signup",
+    async () => {
+      const server = await binaries.start(["--ephemeral"]);
+      const body = { email: "grace@example.com", tier: "free" };
+      expect((await new Client(server.url, null).post("/v1/signup", body)).status).toBe(201);
+      await server.stop();
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
+    "with --test-clock time moves only when told to",
+    async () => {
+      const server = await binaries.start(["--ephemeral", "--test-clock"]);
+      const operator = operatorOf(server);
+      const before = Number((await operator.post("/v1/admin/clock", { advance_ms: 0 })).body["now"]);
+      const after = await operator.post("/v1/admin/clock", { advance_ms: 86_400_000 });
+      expect(after.body["now"]).toBe(before + 86_400_000);
+      await server.stop();
+    },
+    TIMEOUT_MS,
+  );
+});
+
+test(
+  "a request under way is finished at SIGTERM, a new one is refused",
+  async () => {
+    const data = binaries.data();
+    const server = await binaries.start(["--data", data]);
+    const connection = await connect(server);
+    const body = JSON.stringify({ amount: 42 });
+    const headers = { Authorization: `Bearer ${server.key}`, "Content-Type": "application/json" };
+    connection.write(connection.headOf({ method: "POST", path: "/v1/meter/m/refill", headers, body }));
+    connection.write(body.slice(0, 5));
+    // An answer on another connection: by then the server has read the first half.
+    expect((await operatorOf(server).get("/v1/meter/m/balance")).body["balance"]).toBe(0);
+    server.signal("SIGTERM");
+    await refused(server.url);
+    connection.write(body.slice(5));
+    const answer = await connection.answer();
+    expect([answer.status, answer.text]).toEqual([200, '{"balance":42,"meter_id":"m"}']);
+    expect(await server.exited).toBe(0);
+    const next = await binaries.start(["--data", data]);
+    const client = new Client(next.url, server.key);
+    expect((await client.get("/v1/meter/m/balance")).body["balance"]).toBe(42);
+    await next.stop();
+  },
+  TIMEOUT_MS,
+);
+
+/** Waits until nobody accepts connections at an address. */
+async function refused(url: string): Promise<void> {
+  const { hostname, port } = new URL(url);
+  for (;;) {
+    try {
+      const socket = await Bun.connect({ hostname, port: Number(port), socket: { data: () => {} } });
+      socket.end();
+    } catch {
+      return;
+    }
+    await Bun.sleep(10);
+  }
+}
+
+/** Changes that fill about 100 MiB of log. */
+const CHANGES = 6_000;
+
+test(
+  "an end in the middle of a load leaves one file with everything in it",
+  async () => {
+    const data = binaries.data();
+    let balance = 0;
+    for (let round = 0; round < 8; round += 1) {
+      const server = await binaries.start(["--data", data, "--durability", "normal"], OPERATOR);
+      const operator = new Client(server.url, OPERATOR.NINEFOLD_OPERATOR_KEY);
+      let stopped = false;
+      const load = async (): Promise<void> => {
+        while (!stopped) {
+          const answer = await operator.post("/v1/meter/m/refill", { amount: 1 }).catch(() => null);
+          if (answer?.status === 200) balance += 1;
+        }
+      };
+      const senders = [load(), load(), load(), load()];
+      // Long enough for the checkpoint worker to be at it now and then.
+      await Bun.sleep(230 + round * 10);
+      const ended = server.stop("SIGTERM");
+      expect(await ended).toBe(0);
+      stopped = true;
+      await Promise.all(senders);
+      expect(readdirSync(data).sort()).toEqual(["master.key", "ninefold.db", "ninefold.lock"]);
+    }
+    const server = await binaries.start(["--data", data], OPERATOR);
+    const operator = new Client(server.url, OPERATOR.NINEFOLD_OPERATOR_KEY);
+    expect((await operator.get("/v1/meter/m/balance")).body["balance"]).toBe(balance);
+    await server.stop();
+  },
+  TIMEOUT_MS,
+);
+
+/** Waits for something that happens in the background. @throws Error when it does not. */
+async function until(happened: () => boolean): Promise<void> {
+  const deadline = performance.now() + TIMEOUT_MS / 3;
+  while (!happened()) {
+    if (performance.now() > deadline) throw new Error("it has not happened");
+    await Bun.sleep(20);
+  }
+}
+
+test(
+  "the checkpoint worker moves the write-ahead log into the file while the server runs",
+  async () => {
+    const data = binaries.data();
+    const server = await binaries.start(["--data", data, "--durability", "normal"]);
+    const operator = operatorOf(server);
+    const file = join(data, "ninefold.db");
+    const log = join(data, "ninefold.db-wal");
+    const before = statSync(file).size;
+    let largest = 0;
+    let written = 0;
+    const refillUpTo = async (changes: number): Promise<void> => {
+      while (written < changes) {
+        written += 1;
+        // Answers are kept in the order of their keys: random ones touch pages all over the table.
+        const headers = { "idempotency-key": crypto.randomUUID() };
+        const answer = await operator.post(`/v1/meter/meter-${written}/refill`, { amount: 1 }, { headers });
+        expect(answer.status).toBe(200);
+        largest = Math.max(largest, statSync(log).size);
+      }
+    };
+    // Far too little for the log's bound to matter: only the worker makes the file grow.
+    await refillUpTo(300);
+    expect(largest).toBeLessThan(32 * 1024 * 1024);
+    await until(() => statSync(file).size > before);
+    await Promise.all([1, 2, 3, 4].map(() => refillUpTo(CHANGES)));
+    expect(largest).toBeLessThan(64 * 1024 * 1024);
+    expect(server.log).not.toContain("checkpoint");
+    expect(await server.stop()).toBe(0);
+    expect(existsSync(log)).toBe(false);
+  },
+  TIMEOUT_MS,
+);
+
+test("help, version and a missing command", async () => {
+  const help = await runToEnd(["--help"]);
+  expect([help.code, help.error]).toEqual([0, ""]);
+  expect(help.out).toContain("ninefold serve [OPTIONS]");
+  const version = await runToEnd(["--version"]);
+  expect(version).toEqual({ code: 0, out: expect.stringMatching(/^\d+\.\d+\.\d+\n$/), error: "" });
+  expect((await runToEnd([])).code).toBe(2);
+  expect((await runToEnd(["sing"])).error).toBe(
+    'ninefold: there is no command "sing". Try ninefold --help.\n',
+  );
+});

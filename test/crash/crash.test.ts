@@ -1,0 +1,138 @@
+import { Database } from "bun:sqlite";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describeRound, type RoundResult, runCrashRounds } from "../../scripts/crashes/rounds.ts";
+import { allWorkloads } from "../../scripts/crashes/workloads.ts";
+import { ServerProcess, SOURCE_COMMAND, spawnServer } from "../../scripts/processes/server-process.ts";
+
+const ROUNDS = 20;
+/** Far above what a run takes: a machine that is busy with other things must not fail it. */
+const TIMEOUT_MS = 180_000;
+
+let folder = "";
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), "ninefold-crash-test-"));
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+function subfolder(): string {
+  return mkdtempSync(join(folder, "run-"));
+}
+
+/** Enough for every workload to have acted, the rarest included. */
+const ACTS_MIN = 300;
+
+function run(rounds: number, tamper?: (data: string) => void): Promise<RoundResult[]> {
+  return runCrashRounds({
+    command: SOURCE_COMMAND,
+    folder: subfolder(),
+    rounds,
+    secondsMax: 0.3,
+    connections: 16,
+    actsMin: ACTS_MIN,
+    seed: 20_260_310,
+    workloads: allWorkloads(),
+    ...(tamper === undefined ? {} : { tamper }),
+  });
+}
+
+/** Changes the database of a server that was killed. */
+function edit(data: string, sql: string): void {
+  const db = new Database(join(data, "ninefold.db"));
+  db.run(sql);
+  db.close();
+}
+
+test(
+  `${ROUNDS} kills under load: what was acknowledged is there once, what was in doubt once or not at all`,
+  async () => {
+    const results = await run(ROUNDS);
+    expect(results.filter(({ problems }) => problems.length > 0).map(describeRound)).toEqual([]);
+    expect(results.flatMap(({ problems }) => problems)).toEqual([]);
+    expect(results.length).toBe(ROUNDS);
+    const acknowledged = results.reduce((sum, round) => sum + round.acknowledged, 0);
+    const inDoubt = results.reduce((sum, round) => sum + round.inDoubt, 0);
+    // Otherwise the kills have hit an idle server, and the test has shown nothing.
+    expect(acknowledged).toBeGreaterThan(ROUNDS * ACTS_MIN * 0.9);
+    expect(inDoubt).toBeGreaterThan(ROUNDS);
+  },
+  TIMEOUT_MS,
+);
+
+describe("the comparison notices", () => {
+  const cases: readonly (readonly [name: string, sql: string, wanted: RegExp])[] = [
+    [
+      "a lost change of a meter",
+      "DELETE FROM meter_entries WHERE sequence > (SELECT max(sequence) - 60 FROM meter_entries)",
+      /was acknowledged and is lost/,
+    ],
+    [
+      "a doubled change of a meter",
+      "INSERT INTO meter_entries SELECT 1 + (SELECT max(sequence) FROM meter_entries), meter_ref, sequence, kind, amount, balance_after + amount, at, request_id FROM meter_entries WHERE kind = 2 ORDER BY sequence DESC LIMIT 1",
+      /refill \d+.* has happened 2 times/,
+    ],
+    [
+      "a broken chain",
+      "UPDATE meter_entries SET previous = 0 WHERE sequence = (SELECT max(sequence) FROM meter_entries WHERE previous > 0)",
+      /names \d+ as the one before/,
+    ],
+    [
+      "a lost change of an own balance",
+      "DELETE FROM account_entries WHERE kind IN ('deduct', 'refill')",
+      /own-\d@example.com: (deduct|refill) \d+.* was acknowledged and is lost/,
+    ],
+    [
+      "a balance that its ledger does not bear out",
+      "UPDATE accounts SET balance = balance + 1 WHERE email LIKE 'own-%'",
+      /account own-\d@example.com: the balance is \d+, its ledger sums up to \d+/,
+    ],
+    [
+      "a charge without its work",
+      "UPDATE account_entries SET count = count + 1, amount = amount - 1 WHERE operation = 'meter.refill'",
+      /charges: \d+ × refill happened, \d+ were paid for/,
+    ],
+    [
+      "a lost account",
+      "DELETE FROM accounts WHERE email LIKE 'account-%'",
+      /account-\d+@example.com: .*lost/,
+    ],
+    ["forgotten answers of Idempotency-Keys", "DELETE FROM idempotency", /instead of being replayed/],
+  ];
+  test.each(cases)(
+    "%s",
+    async (_name, sql, wanted) => {
+      const results = await run(1, (data) => edit(data, sql));
+      expect(results.flatMap(({ problems }) => problems).join("\n")).toMatch(wanted);
+    },
+    TIMEOUT_MS,
+  );
+});
+
+test(
+  "a first start that is killed at any moment does not keep the next one from starting",
+  async () => {
+    const key = "sm_0000000000000000000000000000000000000000000_92dff3c0";
+    for (let killMs = 0; killMs <= 200; killMs += 20) {
+      const launch = {
+        command: SOURCE_COMMAND,
+        args: ["--port", "0", "--data", join(subfolder(), "data")],
+        environment: { NINEFOLD_OPERATOR_KEY: key },
+      };
+      const first = spawnServer(launch);
+      await Bun.sleep(killMs);
+      first.process.kill("SIGKILL");
+      await first.process.exited;
+      const second = await ServerProcess.start(launch);
+      try {
+        const headers = { authorization: `Bearer ${key}` };
+        const answer = await fetch(`${second.url}/v1/meter/balance`, { headers });
+        expect(answer.status).toBe(200);
+      } finally {
+        await second.stop("SIGKILL");
+      }
+    }
+  },
+  TIMEOUT_MS,
+);

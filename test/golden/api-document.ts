@@ -1,0 +1,171 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Answer, Client } from "../support/client.ts";
+import type { TestServer } from "../support/server.ts";
+
+/** A JSON schema, as far as these tests look into it. */
+export interface Schema {
+  readonly type?: string;
+  readonly format?: string;
+  readonly pattern?: string;
+  readonly minimum?: number;
+  readonly maximum?: number;
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly required?: readonly string[];
+  readonly items?: Schema;
+  readonly anyOf?: readonly Schema[];
+  readonly const?: unknown;
+  readonly examples?: readonly unknown[];
+}
+
+interface Parameter {
+  readonly name: string;
+  readonly in: "path" | "query" | "header";
+  readonly schema: Schema;
+}
+
+interface Content {
+  readonly content?: { readonly "application/json": { readonly schema: Schema; readonly example?: object } };
+}
+
+/** An operation of the OpenAPI document. */
+export interface ApiOperation {
+  readonly operationId: string;
+  readonly method: string;
+  /** With parameters in braces. */
+  readonly path: string;
+  readonly parameters: readonly Parameter[];
+  readonly body: Schema | null;
+  readonly example: object | null;
+  /** Documented answers, by status. */
+  readonly responses: Readonly<Record<string, Content>>;
+  readonly scope: string | null;
+}
+
+interface Document {
+  readonly paths: Record<string, Record<string, Record<string, unknown>>>;
+}
+
+/** Every operation of the golden document, which another test holds to be the server's. */
+export function readOperations(): ApiOperation[] {
+  const document: Document = JSON.parse(readFileSync(join(import.meta.dir, "openapi.json"), "utf8"));
+  return Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]): ApiOperation => {
+      const content = (operation["requestBody"] as Content | undefined)?.content?.["application/json"];
+      return {
+        operationId: String(operation["operationId"]),
+        method: method.toUpperCase(),
+        path,
+        parameters: (operation["parameters"] ?? []) as Parameter[],
+        body: content?.schema ?? null,
+        example: content?.example === undefined ? null : onLoopback(content.example),
+        responses: operation["responses"] as Record<string, Content>,
+        scope: operation["x-scope"] as string | null,
+      };
+    }),
+  );
+}
+
+/** Nothing listens there: what an example's URL would be asked for fails at once, and no test leaves this machine. */
+export const NOBODY_URL = "https://127.0.0.1:9/";
+
+function onLoopback(example: object): object {
+  return JSON.parse(JSON.stringify(example).replace(/https?:\/\/[^/"]+\/?/g, NOBODY_URL));
+}
+
+/** The statuses that the document lists for a request: of every operation that its path could mean. */
+export function documentedStatuses(
+  operations: readonly ApiOperation[],
+  method: string,
+  path: string,
+): Set<number> {
+  const segments = path.split("/");
+  const meant = operations.filter((operation) => {
+    const pattern = operation.path.split("/");
+    const fits = pattern.every((part, at) => part.startsWith("{") || part === segments[at]);
+    return operation.method === method && pattern.length === segments.length && fits;
+  });
+  return new Set(meant.flatMap(({ responses }) => Object.keys(responses).map(Number)));
+}
+
+/** Sends operations with parameters that exist: taken from the document's examples, or made by other operations. */
+export class Explorer {
+  private readonly operations: readonly ApiOperation[];
+  private readonly server: TestServer;
+  private readonly account: Client;
+
+  constructor(operations: readonly ApiOperation[], server: TestServer, account: Client) {
+    this.operations = operations;
+    this.server = server;
+    this.account = account;
+  }
+
+  /** Who may send an operation. */
+  clientFor({ scope }: ApiOperation): Client {
+    if (scope === null) return this.server.client(null);
+    return scope === "operator" ? this.server.operator : this.account;
+  }
+
+  /** Sends an operation with the document's example as its body. */
+  async send(operation: ApiOperation): Promise<Answer> {
+    const values = await this.pathValues(operation);
+    const path = operation.path.replace(/\{(\w+)\}/g, (_, name) => encodeURIComponent(values[name] ?? ""));
+    return this.clientFor(operation).send(operation.method, path, this.bodyOf(operation));
+  }
+
+  /** The example, with e-mail addresses that nobody has yet: some things can be made with one once only. */
+  private bodyOf({ example }: ApiOperation): unknown {
+    if (example === null) return undefined;
+    return JSON.parse(JSON.stringify(example).replace(/@example\.com/g, `.${crypto.randomUUID()}$&`));
+  }
+
+  /** A value for every parameter in the path. @throws Error when the document shows no way to one. */
+  async pathValues(operation: ApiOperation): Promise<Record<string, string>> {
+    const values: Record<string, string> = {};
+    for (const { name, schema } of operation.parameters.filter((parameter) => parameter.in === "path")) {
+      values[name] = String(schema.examples?.[0] ?? (await this.make(operation, name)));
+    }
+    return values;
+  }
+
+  /** Makes the thing that a parameter names, by the POST whose answer says its name. */
+  private async make({ path, operationId }: ApiOperation, parameter: string): Promise<unknown> {
+    const collection = path.slice(0, path.indexOf(`/{${parameter}}`));
+    const makers = this.operations.filter(({ method, responses, path: other }) => {
+      const properties = Object.keys(successOf(responses)?.properties ?? {});
+      const names = other === collection || plural(parameter) === other.split("/").at(-1);
+      return method === "POST" && properties.some((name) => isName(name, parameter, names));
+    });
+    const [maker] = makers.sort((a, b) => closeness(b.path, collection) - closeness(a.path, collection));
+    if (maker === undefined) {
+      throw new Error(`${operationId}: nothing makes a ${parameter}; give the parameter an example`);
+    }
+    const { body, status, text } = await this.send(maker);
+    const found = Object.entries(body).find(([name]) => isName(name, parameter, true));
+    if (found === undefined) throw new Error(`${maker.operationId}: ${status} ${text} has no ${parameter}`);
+    return found[1];
+  }
+}
+
+/** The schema of the first successful answer. */
+export function successOf(responses: ApiOperation["responses"]): Schema | undefined {
+  const status = Object.keys(responses).find((text) => text.startsWith("2"));
+  return responses[status ?? ""]?.content?.["application/json"].schema;
+}
+
+function isName(property: string, parameter: string, ownCollection: boolean): boolean {
+  const [a, b] = [property, parameter].map((name) => name.replaceAll("_", "").toLowerCase());
+  return a === b || (ownCollection && (property === "id" || property === "key_id"));
+}
+
+/** `bucket_id` → `buckets`, `monitorId` → `monitors`. */
+function plural(parameter: string): string {
+  return `${parameter.replace(/_?[iI]d$/, "")}s`;
+}
+
+/** How many characters two paths share at their beginning. */
+function closeness(path: string, other: string): number {
+  let at = 0;
+  while (at < path.length && path[at] === other[at]) at += 1;
+  return path === other ? Number.POSITIVE_INFINITY : at;
+}

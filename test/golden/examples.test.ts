@@ -1,0 +1,75 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { FormatRegistry } from "@sinclair/typebox";
+import { Value } from "@sinclair/typebox/value";
+import { type ApiOperation, Explorer, readOperations } from "./api-document.ts";
+import type { Answer } from "../support/client.ts";
+import { expectErrorShape } from "../support/errors.ts";
+import { startTestServer, type TestServer } from "../support/server.ts";
+
+const operations = readOperations();
+
+/** Operations whose examples come before an example: what it takes from must be there. */
+const BEFORE: Readonly<Record<string, readonly string[]>> = { "meter.deduct": ["meter.refill"] };
+
+let server: TestServer;
+beforeAll(async () => {
+  const args = ["--signup", "open", "--allow-private-targets", "127.0.0.0/8"];
+  server = await startTestServer({ manualClock: true, args });
+  for (const format of ["date-time", "uuid", "uri", "email"]) {
+    if (!FormatRegistry.Has(format)) FormatRegistry.Set(format, () => true);
+  }
+});
+afterAll(() => server.stop());
+
+/** The answer must be one of the document's, in the form that its route declares. */
+function expectDocumented({ operationId, responses }: ApiOperation, answer: Answer): void {
+  expect(Object.keys(responses), `${operationId}: ${answer.text}`).toContain(String(answer.status));
+  if (answer.status >= 400) {
+    expectErrorShape(answer);
+    return;
+  }
+  const route = server.server.app.http.routes.find(({ spec }) => spec.operation === operationId);
+  const schema = route?.spec.answers[answer.status];
+  if (answer.status === 204 || schema === undefined) return;
+  const errors = [...Value.Errors(schema, answer.body)].map(({ path, message }) => `${path}: ${message}`);
+  expect(errors, answer.text).toEqual([]);
+}
+
+async function newExplorer(): Promise<Explorer> {
+  return new Explorer(operations, server, await server.account({ balance: 1_000 }));
+}
+
+describe("every example works as it stands", () => {
+  const withExample = operations.filter(({ example }) => example !== null);
+  test("there are some", () => expect(withExample.length).toBeGreaterThan(5));
+  test.each(withExample.map((operation) => [operation.operationId, operation] as const))(
+    "%s",
+    async (_, operation) => {
+      const explorer = await newExplorer();
+      for (const name of BEFORE[operation.operationId] ?? []) {
+        const earlier = operations.find(({ operationId }) => operationId === name);
+        if (earlier === undefined) throw new Error(`there is no operation ${name}`);
+        expect((await explorer.send(earlier)).status).toBeLessThan(300);
+      }
+      const answer = await explorer.send(operation);
+      expectDocumented(operation, answer);
+      expect(answer.status, answer.text).toBeLessThan(300);
+    },
+  );
+});
+
+describe("every operation answers in its documented form", () => {
+  test.each(operations.map((operation) => [operation.operationId, operation] as const))(
+    "%s",
+    async (_, operation) => {
+      const required = operation.body?.required?.length ?? 0;
+      expect(
+        required === 0 || operation.example !== null,
+        "a body with required fields needs an example",
+      ).toBe(true);
+      const answer = await (await newExplorer()).send(operation);
+      expectDocumented(operation, answer);
+      if (operation.method === "GET") expect(answer.status, answer.text).toBe(200);
+    },
+  );
+});

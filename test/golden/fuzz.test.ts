@@ -1,0 +1,82 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import fc from "fast-check";
+import { DEFAULT_TIERS } from "../../src/kernel/tiers.ts";
+import { type ApiOperation, documentedStatuses, Explorer, readOperations } from "./api-document.ts";
+import { type FuzzedRequest, requestsFor } from "./fuzzed-requests.ts";
+import { expectErrorShape, UUID_V7 } from "../support/errors.ts";
+import { sendRaw } from "../support/raw-http.ts";
+import { type AccountClient, startTestServer, type TestServer } from "../support/server.ts";
+
+/** Requests to each operation. */
+const RUNS = 80;
+/** An operation that waits for something else may wait for ever on a clock that stands still. */
+const WAIT_MS = 250;
+const ANSWER_MS = 5_000;
+const ENOUGH = Number.MAX_SAFE_INTEGER - 1_000_000;
+
+const operations = readOperations();
+
+let server: TestServer;
+let account: AccountClient;
+beforeAll(async () => {
+  // Neither rate limits nor addresses may stand between the requests and the code behind them.
+  const scale = {
+    ...DEFAULT_TIERS.scale,
+    requestsPerMinute: 1e9,
+    monitorRequestsPerMinute: 1e9,
+    monitorBurst: 1e9,
+  };
+  server = await startTestServer({
+    manualClock: true,
+    args: [
+      ...["--signup", "open", "--trust-proxy", "127.0.0.1", "--allow-private-targets", "127.0.0.0/8"],
+      ...["--smtp-url", "smtp://127.0.0.1:9", "--mail-from", "fuzz@example.com"],
+    ],
+    config: { tiers: { ...DEFAULT_TIERS, scale } },
+  });
+  account = await server.account();
+});
+afterAll(() => server.stop());
+
+/** The bytes of a request. */
+function written(request: FuzzedRequest, key: string | null): (string | Uint8Array)[] {
+  const { method, target, headers, body } = request;
+  const lines = [`${method} ${target} HTTP/1.1`, "Host: fuzz.example.com"];
+  if (key !== null) lines.push(`Authorization: Bearer ${key}`);
+  for (const [name, value] of Object.entries(headers)) lines.push(`${name}: ${value}`);
+  const bytes = typeof body === "string" ? Buffer.from(body) : body;
+  if (bytes !== null) lines.push(`Content-Length: ${bytes.length}`);
+  const head = Buffer.from(`${lines.join("\r\n")}\r\n\r\n`, "latin1");
+  return bytes === null ? [head] : [head, bytes];
+}
+
+async function fire(operation: ApiOperation, explorer: Explorer, request: FuzzedRequest): Promise<void> {
+  const key = request.authorized ? explorer.clientFor(operation).key : null;
+  const waits = "408" in operation.responses;
+  const answer = await sendRaw(server.url, written(request, key), waits ? WAIT_MS : ANSWER_MS);
+  if (answer === null && waits) return;
+  if (answer === null) throw new Error("there was no answer");
+  expect(answer.headers.get("x-request-id")).toMatch(UUID_V7);
+  expect(answer.status, answer.text).toBeLessThan(500);
+  const [path = ""] = request.target.split("?");
+  const method = request.method === "HEAD" ? "GET" : request.method;
+  const statuses = documentedStatuses(operations, method, path);
+  expect([...statuses], `${request.method} ${request.target} → ${answer.text}`).toContain(answer.status);
+  if (answer.status >= 400 && request.method !== "HEAD") expectErrorShape(answer);
+}
+
+test.each(operations.map((operation) => [operation.operationId, operation] as const))(
+  "whatever is sent to %s, the answer is a documented one and no 5xx",
+  async (_, operation) => {
+    const explorer = new Explorer(operations, server, account);
+    const values = await explorer.pathValues(operation);
+    await fc.assert(
+      fc.asyncProperty(requestsFor(operation, values), async (request) => {
+        await server.operator.patch(`/v1/admin/accounts/${account.userId}`, { balance: ENOUGH });
+        await fire(operation, explorer, request);
+      }),
+      { numRuns: RUNS },
+    );
+    expect(server.logs.filter(({ level }) => level === "error")).toEqual([]);
+  },
+);

@@ -1,0 +1,37 @@
+import { beforeAll, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { Validator } from "@seriousme/openapi-schema-validator";
+import { OPERATIONS } from "../../src/kernel/http/operations.ts";
+import { type Goldens, renderGoldens, UPDATE_COMMAND } from "./goldens.ts";
+
+let rendered: Goldens;
+beforeAll(async () => {
+  rendered = await renderGoldens();
+});
+
+test.each(["routes.txt", "openapi.json"] as const)("%s is up to date", (name) => {
+  const path = join(import.meta.dir, name);
+  const hint = `test/golden/${name} differs; if the change is meant, run: ${UPDATE_COMMAND}`;
+  expect(rendered[name], hint).toBe(readFileSync(path, "utf8"));
+});
+
+test("every operation of the table has a route, and no two routes share one", () => {
+  const rows = rendered["routes.txt"].trimEnd().split("\n").slice(1);
+  const operations = rows.map((row) => row.split(/ {2,}/)[2] ?? "").sort();
+  expect(operations).toEqual(Object.keys(OPERATIONS).sort());
+});
+
+test("the OpenAPI document is a valid one of version 3.1", async () => {
+  const validator = new Validator();
+  const { valid, errors } = await validator.validate(JSON.parse(rendered["openapi.json"]));
+  expect(errors ?? []).toEqual([]);
+  expect(valid).toBe(true);
+  expect(validator.version).toBe("3.1");
+});
+
+test("the validator does find what is wrong", async () => {
+  const document = JSON.parse(rendered["openapi.json"]);
+  document.paths["/v1/ping"].get.responses = "none";
+  expect((await new Validator().validate(document)).valid).toBe(false);
+});

@@ -1,0 +1,65 @@
+import { operationNamed } from "../../src/kernel/http/operations.ts";
+import type { DeclaredRoute } from "../../src/kernel/http/route.ts";
+import { startTestServer } from "../support/server.ts";
+
+/** Writes the golden files anew, from the repository's root. */
+export const UPDATE_COMMAND = "bun test/golden/update.ts";
+
+/** What the API looks like, as files that a change of it shows up in. */
+export interface Goldens {
+  /** Every route: method, path, operation, scope, cost, and what is special about it. */
+  readonly "routes.txt": string;
+  /** The OpenAPI document. */
+  readonly "openapi.json": string;
+}
+
+/** Renders the golden files from a running server; on a test clock, so that every route is there. */
+export async function renderGoldens(): Promise<Goldens> {
+  const server = await startTestServer({ manualClock: true });
+  try {
+    const { body } = await server.client(null).get("/openapi.json");
+    return {
+      "routes.txt": renderRoutes(server.server.app.http.routes),
+      "openapi.json": `${JSON.stringify(body, null, 2)}\n`,
+    };
+  } finally {
+    await server.stop();
+  }
+}
+
+function renderRoutes(routes: readonly DeclaredRoute[]): string {
+  const rows = routes.map(({ method, path, spec }) => {
+    const { access, cost, ...more } = operationNamed(spec.operation);
+    const notes = [
+      more.accountOnly ? "account's keys only" : "",
+      more.secret ? "secret answer" : "",
+      more.limit === "general" || access === "public" ? "" : `limit ${more.limit}`,
+      more.idempotent || access === "public" || method === "GET" ? "" : "no Idempotency-Key",
+    ];
+    return [
+      method,
+      path,
+      spec.operation,
+      access,
+      String(cost),
+      notes.filter((note) => note !== "").join(", "),
+    ];
+  });
+  const table = [["method", "path", "operation", "scope", "cost", "notes"], ...rows.sort(byPath)];
+  const widths = [0, 1, 2, 3, 4].map((column) => Math.max(...table.map((row) => (row[column] ?? "").length)));
+  const line = (row: string[]): string =>
+    row
+      .map((cell, at) => cell.padEnd(widths[at] ?? 0))
+      .join("  ")
+      .trimEnd();
+  return `${table.map(line).join("\n")}\n`;
+}
+
+const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"];
+
+function byPath(a: string[], b: string[]): number {
+  const [methodA = "", pathA = ""] = a;
+  const [methodB = "", pathB = ""] = b;
+  if (pathA !== pathB) return pathA < pathB ? -1 : 1;
+  return METHODS.indexOf(methodA) - METHODS.indexOf(methodB);
+}

@@ -1,0 +1,282 @@
+import { afterEach, describe, expect, jest, setSystemTime, spyOn, test } from "bun:test";
+import {
+  createSystemClock,
+  ManualClock,
+  monotonicMs,
+  realDelay,
+  realTimeout,
+} from "../../src/kernel/clock.ts";
+import { rejection } from "./support.ts";
+
+const DAY_MS = 24 * 60 * 60 * 1000;
+
+describe("manual clock", () => {
+  test("stands still until it is told to move, and starts at the real time by default", async () => {
+    const clock = new ManualClock(1_000);
+    await realDelay(5);
+    expect(clock.now()).toBe(1_000);
+    expect(Math.abs(new ManualClock().now() - Date.now())).toBeLessThan(1_000);
+  });
+
+  test("runs what falls due in the order of time, each at its own time", async () => {
+    const clock = new ManualClock(1_000);
+    const ran: [string, number][] = [];
+    const note = (name: string) => () => {
+      ran.push([name, clock.now()]);
+    };
+    clock.at(1_300, note("at 1300"));
+    clock.after(100, note("after 100"));
+    clock.at(1_200, note("at 1200"));
+    clock.after(200, note("after 200"));
+    clock.at(1_501, note("at 1501"));
+    expect(await clock.advance(500)).toBe(1_500);
+    expect(ran).toEqual([
+      ["after 100", 1_100],
+      ["at 1200", 1_200],
+      ["after 200", 1_200],
+      ["at 1300", 1_300],
+    ]);
+    expect(await clock.advance(1)).toBe(1_501);
+    expect(ran.at(-1)).toEqual(["at 1501", 1_501]);
+  });
+
+  test("what was due before now runs at the next advance, even by 0, without time going back", async () => {
+    const clock = new ManualClock(1_000);
+    const ran: number[] = [];
+    clock.at(10, () => ran.push(clock.now()));
+    await realDelay(1);
+    expect(ran).toEqual([]);
+    expect(await clock.advance(0)).toBe(1_000);
+    expect(ran).toEqual([1_000]);
+  });
+
+  test("waits for tracked work before it moves on", async () => {
+    const clock = new ManualClock(0);
+    const events: string[] = [];
+    const work = async () => {
+      await realDelay(10);
+      events.push(`work ended at ${clock.now()}`);
+    };
+    clock.at(10, () => clock.track(work()));
+    clock.at(20, () => events.push(`timer at ${clock.now()}`));
+    await clock.advance(30);
+    expect(events).toEqual(["work ended at 10", "timer at 20"]);
+  });
+
+  test("work that tracks further work is waited for to its end; work that fails holds nothing up", async () => {
+    const clock = new ManualClock(0);
+    const events: string[] = [];
+    const second = async () => {
+      await realDelay(5);
+      events.push(`second at ${clock.now()}`);
+    };
+    const first = async () => {
+      await realDelay(5);
+      clock.track(second());
+      throw new Error("failed");
+    };
+    clock.at(10, () => clock.track(first()));
+    clock.at(11, () => events.push("timer"));
+    expect(await clock.advance(50)).toBe(50);
+    expect(events).toEqual(["second at 10", "timer"]);
+  });
+
+  test("timers set during an advance run within it when they fall due", async () => {
+    const clock = new ManualClock(0);
+    const ran: number[] = [];
+    const again = () => {
+      ran.push(clock.now());
+      clock.after(10, again);
+    };
+    clock.after(10, again);
+    await clock.advance(35);
+    expect(ran).toEqual([10, 20, 30]);
+    await clock.advance(5);
+    expect(ran).toEqual([10, 20, 30, 40]);
+  });
+
+  test("a timer set for now by another one runs in the same moment", async () => {
+    const clock = new ManualClock(0);
+    const ran: string[] = [];
+    clock.at(10, () => {
+      ran.push("first");
+      clock.at(clock.now(), () => ran.push("nested"));
+    });
+    clock.at(10, () => ran.push("second"));
+    clock.at(11, () => ran.push("later"));
+    await clock.advance(10);
+    expect(ran).toEqual(["first", "second", "nested"]);
+  });
+
+  test("equal times run in the order of their setting", async () => {
+    const clock = new ManualClock(0);
+    const ran: number[] = [];
+    for (let index = 0; index < 50; index += 1) clock.at(5, () => ran.push(index));
+    await clock.advance(5);
+    expect(ran).toEqual(Array.from({ length: 50 }, (_, index) => index));
+  });
+
+  test("a cancelled timer never runs, also when another one of the same moment cancels it", async () => {
+    const clock = new ManualClock(0);
+    const ran: string[] = [];
+    const cancelled = clock.at(5, () => ran.push("cancelled before"));
+    clock.at(10, () => {
+      ran.push("canceller");
+      cancelLater();
+    });
+    const cancelLater = clock.at(10, () => ran.push("cancelled in time"));
+    cancelled();
+    cancelled();
+    await clock.advance(20);
+    cancelLater();
+    expect(ran).toEqual(["canceller"]);
+  });
+
+  test("advances queue up behind each other", async () => {
+    const clock = new ManualClock(0);
+    const seen: number[] = [];
+    clock.at(15, () => clock.track(realDelay(5).then(() => seen.push(clock.now()))));
+    const both = await Promise.all([clock.advance(20), clock.advance(20)]);
+    expect(both).toEqual([20, 40]);
+    expect(seen).toEqual([15]);
+  });
+
+  test("a timer that throws fails its advance and no later one", async () => {
+    const clock = new ManualClock(0);
+    clock.at(5, () => {
+      throw new Error("broken timer");
+    });
+    expect(await rejection(clock.advance(10))).toEqual(new Error("broken timer"));
+    expect(await clock.advance(10)).toBe(15);
+  });
+});
+
+describe("system clock", () => {
+  afterEach(() => {
+    jest.restoreAllMocks();
+    setSystemTime();
+  });
+
+  test("tells the wall clock's time in whole milliseconds", () => {
+    const before = Date.now();
+    const now = createSystemClock().now();
+    expect(Number.isInteger(now)).toBe(true);
+    expect(now - before).toBeGreaterThanOrEqual(0);
+    expect(now - before).toBeLessThan(1_000);
+  });
+
+  test("runs timers in order, never early, and none that was cancelled", async () => {
+    const clock = createSystemClock();
+    const start = clock.now();
+    const ran: [string, boolean][] = [];
+    clock.at(start + 25, () => ran.push(["at 25", clock.now() >= start + 25]));
+    const cancel = clock.at(start + 15, () => ran.push(["cancelled", false]));
+    clock.at(start + 10, () => ran.push(["at 10", clock.now() >= start + 10]));
+    cancel();
+    cancel();
+    await realDelay(60);
+    expect(ran).toEqual([
+      ["at 10", true],
+      ["at 25", true],
+    ]);
+  });
+
+  test("what is already past runs in a later turn, not within the call", async () => {
+    const clock = createSystemClock();
+    let ran = false;
+    clock.at(clock.now() - 5_000, () => {
+      ran = true;
+    });
+    expect(ran).toBe(false);
+    await realDelay(5);
+    expect(ran).toBe(true);
+  });
+
+  test("delays beyond the 24.8 days of setTimeout do not fire at once", async () => {
+    const clock = createSystemClock();
+    const asked = spyOn(globalThis, "setTimeout");
+    let fired = 0;
+    const cancels = [25, 30, 400].flatMap((days) => [
+      clock.at(clock.now() + days * DAY_MS, () => (fired += 1)),
+      clock.after(days * DAY_MS, () => (fired += 1)),
+    ]);
+    const sleeps = asked.mock.calls.map(([, delay]) => Number(delay));
+    expect(sleeps).toEqual([DAY_MS, DAY_MS]);
+    await realDelay(20);
+    expect(fired).toBe(0);
+    for (const cancel of cancels) cancel();
+  });
+
+  test("a timer of 30 days is looked at daily, and runs on the thirtieth", () => {
+    const start = Date.UTC(2026, 0, 1);
+    setSystemTime(start);
+    let look: () => void = () => {};
+    const asked = spyOn(globalThis, "setTimeout").mockImplementation(((run: () => void) => {
+      look = run;
+      return { unref: () => {} };
+    }) as unknown as typeof setTimeout);
+    const clock = createSystemClock();
+    let firedAt = 0;
+    clock.at(start + 30 * DAY_MS, () => {
+      firedAt = clock.now();
+    });
+    for (let day = 1; day <= 30; day += 1) {
+      expect(firedAt).toBe(0);
+      setSystemTime(start + day * DAY_MS);
+      look();
+    }
+    expect(firedAt).toBe(start + 30 * DAY_MS);
+    expect(asked.mock.calls.map(([, delay]) => Number(delay))).toEqual(Array(30).fill(DAY_MS));
+  });
+
+  test("`at` follows a wall clock that is set; `after` does not", async () => {
+    const clock = createSystemClock();
+    const start = Date.now();
+    const ran: string[] = [];
+    clock.at(start + 30, () => ran.push("at"));
+    clock.after(10, () => ran.push("after"));
+    // Set back by an hour: `at` now has an hour to go.
+    setSystemTime(start - 60 * 60 * 1000);
+    await realDelay(60);
+    expect(ran).toEqual(["after"]);
+    setSystemTime(start + 31);
+    // An earlier timer makes the clock look again.
+    clock.at(start, () => ran.push("look"));
+    await realDelay(20);
+    expect(ran).toEqual(["after", "look", "at"]);
+  });
+
+  test("a callback that throws does not take the timers after it along", () => {
+    let look: () => void = () => {};
+    spyOn(globalThis, "setTimeout").mockImplementation(((run: () => void) => {
+      look = run;
+      return { unref: () => {} };
+    }) as unknown as typeof setTimeout);
+    const clock = createSystemClock();
+    let ran = false;
+    clock.at(1, () => {
+      throw new Error("broken timer");
+    });
+    clock.at(2, () => {
+      ran = true;
+    });
+    expect(look).toThrow("broken timer");
+    expect(ran).toBe(false);
+    look();
+    expect(ran).toBe(true);
+  });
+});
+
+describe("real time", () => {
+  test("monotonicMs never goes back; realTimeout can be cancelled", async () => {
+    const before = monotonicMs();
+    let ran = false;
+    const cancel = realTimeout(1, () => {
+      ran = true;
+    });
+    cancel();
+    await realDelay(10);
+    expect(ran).toBe(false);
+    expect(monotonicMs() - before).toBeGreaterThanOrEqual(9);
+  });
+});

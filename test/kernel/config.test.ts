@@ -1,0 +1,283 @@
+import { afterAll, describe, expect, test } from "bun:test";
+import { writeFileSync } from "node:fs";
+import {
+  environmentNameOf,
+  flagOf,
+  OPTIONS,
+  type OptionName,
+  type OptionSpec,
+} from "../../src/config/options.ts";
+import { type Config, loadConfig } from "../../src/config.ts";
+import { StartupError } from "../../src/kernel/errors.ts";
+import { DEFAULT_TIERS } from "../../src/kernel/tiers.ts";
+import vectors from "../vectors/keys-and-signatures.json" with { type: "json" };
+import { Scratch, thrown } from "./support.ts";
+
+const scratch = new Scratch();
+afterAll(() => scratch.remove());
+
+let files = 0;
+/** Writes a file and returns its path. */
+function file(text: string): string {
+  files += 1;
+  const path = scratch.path(`file-${files}.toml`);
+  writeFileSync(path, text);
+  return path;
+}
+
+function refusal(run: () => unknown): string {
+  const error = thrown(run);
+  expect(error).toBeInstanceOf(StartupError);
+  return (error as StartupError).message;
+}
+
+const HOUR_MS = 60 * 60 * 1000;
+const KEY = vectors.keys[0]?.key ?? "";
+
+/** A value of an option as text and as TOML, and what of the configuration shows it. */
+interface Sample {
+  readonly text: string;
+  readonly toml: string;
+  readonly shown: Partial<Config>;
+  /** Further environment that the option needs. */
+  readonly beside?: Readonly<Record<string, string>>;
+}
+
+const quoted = (text: string) => JSON.stringify(text);
+const textSample = (text: string, shown: Partial<Config>): Sample => ({ text, toml: quoted(text), shown });
+
+const SAMPLES: Record<Exclude<OptionName, "config">, Sample> = {
+  host: textSample("0.0.0.0", { host: "0.0.0.0" }),
+  port: { text: "8080", toml: "8080", shown: { port: 8080 } },
+  data: textSample("/srv/ninefold", { dataFolder: "/srv/ninefold" }),
+  ephemeral: { text: "true", toml: "true", shown: { ephemeral: true, port: 0, signup: "open" } },
+  test_clock: {
+    text: "1",
+    toml: "true",
+    shown: { testClock: true },
+    beside: { NINEFOLD_EPHEMERAL: "true" },
+  },
+  json: { text: "true", toml: "true", shown: { json: true } },
+  signup: textSample("free", { signup: "free" }),
+  durability: textSample("normal", { durability: "normal" }),
+  allow_private_targets: {
+    text: "10.0.0.0/8, ::1/128,",
+    toml: '["10.0.0.0/8", "::1/128"]',
+    shown: { allowPrivateTargets: ["10.0.0.0/8", "::1/128"] },
+  },
+  tls_cert: {
+    ...textSample("cert.pem", { tls: { certPath: "cert.pem", keyPath: "key.pem" } }),
+    beside: { NINEFOLD_TLS_KEY: "key.pem" },
+  },
+  tls_key: {
+    ...textSample("other.pem", { tls: { certPath: "cert.pem", keyPath: "other.pem" } }),
+    beside: { NINEFOLD_TLS_CERT: "cert.pem" },
+  },
+  smtp_url: {
+    ...textSample("smtp://user:pw@mail:587", {
+      smtp: { url: "smtp://user:pw@mail:587", from: "a@example.com" },
+    }),
+    beside: { NINEFOLD_MAIL_FROM: "a@example.com" },
+  },
+  mail_from: {
+    ...textSample("b@example.com", { smtp: { url: "smtp://mail", from: "b@example.com" } }),
+    beside: { NINEFOLD_SMTP_URL: "smtp://mail" },
+  },
+  cors_origins: {
+    text: "https://a.example.com,http://localhost:5173",
+    toml: '["https://a.example.com", "http://localhost:5173"]',
+    shown: { corsOrigins: ["https://a.example.com", "http://localhost:5173"] },
+  },
+  trust_proxy: { text: "10.0.0.1", toml: '["10.0.0.1"]', shown: { trustProxy: ["10.0.0.1"] } },
+  log_level: textSample("debug", { logLevel: "debug" }),
+  master_key: textSample("ab".repeat(32), { masterKey: "ab".repeat(32) }),
+  operator_key: textSample(KEY, { operatorKey: KEY }),
+  rotation_grace_hours: { text: "24", toml: "24", shown: { rotationGraceMs: 24 * HOUR_MS } },
+};
+
+const options: readonly OptionSpec[] = OPTIONS;
+const sampled = options.filter(({ name }) => name !== "config");
+
+function sampleOf(option: OptionSpec): Sample {
+  return SAMPLES[option.name as Exclude<OptionName, "config">];
+}
+
+/** The option as a line of the configuration file, in its section. */
+function tomlLine(option: OptionSpec, value: string): string {
+  const section = option.section === undefined ? "" : `[${option.section}]\n`;
+  return `${section}${option.name} = ${value}\n`;
+}
+
+describe("defaults", () => {
+  test("of a plain start", () => {
+    expect(loadConfig([], {})).toEqual({
+      host: "127.0.0.1",
+      port: 9909,
+      dataFolder: "./ninefold-data",
+      ephemeral: false,
+      testClock: false,
+      json: false,
+      signup: "closed",
+      durability: "full",
+      allowPrivateTargets: [],
+      tls: null,
+      smtp: null,
+      corsOrigins: [],
+      trustProxy: [],
+      logLevel: "info",
+      masterKey: null,
+      operatorKey: null,
+      rotationGraceMs: 168 * HOUR_MS,
+      tiers: DEFAULT_TIERS,
+    });
+  });
+
+  test("of an ephemeral start, each of which can be overridden", () => {
+    expect(loadConfig(["--ephemeral"], {})).toMatchObject({
+      port: 0,
+      signup: "open",
+      durability: "normal",
+      allowPrivateTargets: ["127.0.0.0/8", "::1/128"],
+    });
+    const flags = ["--port", "8080", "--signup", "closed", "--durability", "full"];
+    const given = loadConfig(["--ephemeral", ...flags, "--allow-private-targets", "10.0.0.0/8"], {});
+    expect(given).toMatchObject({
+      port: 8080,
+      signup: "closed",
+      durability: "full",
+      allowPrivateTargets: ["10.0.0.0/8"],
+    });
+    expect(loadConfig(["--ephemeral", "--allow-private-targets", ""], {}).allowPrivateTargets).toEqual([]);
+  });
+});
+
+describe("every option", () => {
+  test.each(sampled.filter(({ noFlag }) => noFlag !== true))("as a flag: $name", (option) => {
+    const { text, shown, beside } = sampleOf(option);
+    const args = option.kind === "flag" ? [flagOf(option)] : [flagOf(option), text];
+    expect(loadConfig(args, beside ?? {})).toMatchObject(shown);
+  });
+
+  test.each(sampled)("in the environment: $name", (option) => {
+    const { text, shown, beside } = sampleOf(option);
+    expect(loadConfig([], { ...beside, [environmentNameOf(option)]: text })).toMatchObject(shown);
+  });
+
+  test.each(sampled)("in the configuration file: $name", (option) => {
+    const { toml, shown, beside } = sampleOf(option);
+    const path = file(tomlLine(option, toml));
+    expect(loadConfig(["--config", path], beside ?? {})).toMatchObject(shown);
+  });
+
+  test("all of them in one file, with the sections last", () => {
+    const lines = sampled.map((option) => tomlLine(option, sampleOf(option).toml));
+    const config = loadConfig([], { NINEFOLD_CONFIG: file(lines.join("")) });
+    expect(config).toMatchObject({
+      host: "0.0.0.0",
+      port: 8080,
+      testClock: true,
+      rotationGraceMs: 24 * HOUR_MS,
+    });
+    expect(config.tls).toEqual({ certPath: "cert.pem", keyPath: "other.pem" });
+    expect(config.smtp).toEqual({ url: "smtp://user:pw@mail:587", from: "b@example.com" });
+  });
+
+  test("lists in the file may be one text too", () => {
+    const path = file('cors_origins = "https://a.example.com, https://b.example.com"\n');
+    expect(loadConfig(["--config", path], {}).corsOrigins).toEqual([
+      "https://a.example.com",
+      "https://b.example.com",
+    ]);
+  });
+});
+
+describe("precedence: flags, then the environment, then the file, then the default", () => {
+  const path = file(
+    'port = 1001\nsignup = "free"\njson = true\ncors_origins = ["https://file.example.com"]\n',
+  );
+
+  test("the file over the default", () => {
+    expect(loadConfig(["--config", path], {})).toMatchObject({
+      port: 1001,
+      signup: "free",
+      json: true,
+      corsOrigins: ["https://file.example.com"],
+      durability: "full",
+    });
+  });
+
+  const environment = {
+    NINEFOLD_CONFIG: path,
+    NINEFOLD_PORT: "1002",
+    NINEFOLD_JSON: "false",
+    NINEFOLD_CORS_ORIGINS: "https://environment.example.com",
+  };
+
+  test("the environment over the file, one option at a time; lists are replaced, not joined", () => {
+    expect(loadConfig([], environment)).toMatchObject({
+      port: 1002,
+      signup: "free",
+      json: false,
+      corsOrigins: ["https://environment.example.com"],
+    });
+  });
+
+  test("flags over both", () => {
+    expect(loadConfig(["--port", "1003", "--json", "--signup=open"], environment)).toMatchObject({
+      port: 1003,
+      signup: "open",
+      json: true,
+      corsOrigins: ["https://environment.example.com"],
+    });
+  });
+
+  test("a file named by a flag wins over one named by the environment", () => {
+    expect(loadConfig(["--config", file("port = 1004\n")], { NINEFOLD_CONFIG: path }).port).toBe(1004);
+  });
+
+  test("an empty variable counts as none; foreign ones are nobody's business", () => {
+    const config = loadConfig([], {
+      NINEFOLD_PORT: "",
+      NINEFOLD_SIGNUP: "",
+      PORT: "1",
+      NINEFOLD_SOMETHING: "x",
+    });
+    expect(config).toEqual(loadConfig([], {}));
+  });
+});
+
+describe("secrets", () => {
+  const secret = options.filter((option) => option.secret === true);
+
+  test("are these", () => {
+    expect(secret.map(({ name }) => name)).toEqual(["smtp_url", "master_key", "operator_key"]);
+  });
+
+  test.each(secret)("$name can be read from the file named by its _FILE variable", (option) => {
+    const { text, shown, beside } = sampleOf(option);
+    const name = `${environmentNameOf(option)}_FILE`;
+    expect(loadConfig([], { ...beside, [name]: file(`${text}\n`) })).toMatchObject(shown);
+    expect(refusal(() => loadConfig([], { ...beside, [name]: "/nowhere/secret" }))).toContain(
+      `${name}: /nowhere/secret cannot be read`,
+    );
+  });
+
+  test("the variable itself wins over its _FILE", () => {
+    const environment = { NINEFOLD_MASTER_KEY: "direct", NINEFOLD_MASTER_KEY_FILE: file("from the file") };
+    expect(loadConfig([], environment).masterKey).toBe("direct");
+  });
+
+  test("what is no secret has no _FILE", () => {
+    expect(loadConfig([], { NINEFOLD_PORT_FILE: file("1234") }).port).toBe(9909);
+  });
+
+  test.each(["--master-key", "--operator-key", "--rotation-grace-hours"])("%s is no flag", (flag) => {
+    expect(refusal(() => loadConfig([flag, "x"], {}))).toContain(flag);
+  });
+
+  test("a malformed operator key is refused without repeating it", () => {
+    const message = refusal(() => loadConfig([], { NINEFOLD_OPERATOR_KEY: `${KEY}0` }));
+    expect(message).toContain("NINEFOLD_OPERATOR_KEY is not a well-formed platform key");
+    expect(message).not.toContain(KEY);
+  });
+});

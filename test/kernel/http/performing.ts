@@ -1,0 +1,137 @@
+import { ApiError } from "../../../src/kernel/errors.ts";
+import { type RenderedAnswer, ReplayedAnswer } from "../../../src/kernel/http/answer.ts";
+import type { Caller, CallerAccount, Charger } from "../../../src/kernel/http/caller.ts";
+import { fingerprintOf, IdempotencyStore } from "../../../src/kernel/http/idempotency.ts";
+import type { OperationName } from "../../../src/kernel/http/operations.ts";
+import { type Performer, Performing } from "../../../src/kernel/http/perform.ts";
+import { createVault, type Vault } from "../../../src/kernel/secrets/vault.ts";
+import type { Command } from "../../../src/kernel/storage/database.ts";
+import type { Tx } from "../../../src/kernel/storage/tx.ts";
+import { TestStorage } from "../support.ts";
+
+/** Costs 1 credit. */
+export const CHARGED: OperationName = "meter.deduct";
+/** Costs nothing. */
+export const FREE: OperationName = "meter.own.deduct";
+/** Its answers hold a secret. */
+export const SECRET: OperationName = "keys.platform.rotate";
+
+/** Balances in memory, changed the way that units must. */
+class TestCharger implements Charger {
+  readonly balances = new Map<number, number>();
+  readonly booked: string[] = [];
+
+  charge(tx: Tx, account: CallerAccount, operation: OperationName, cost: number): void {
+    if (this.balanceOf(account.ref) < cost) throw new ApiError("insufficient_balance", "Too few credits.");
+    this.book(tx, account, -cost, `charge ${operation}`);
+  }
+
+  refund(tx: Tx, account: CallerAccount, operation: OperationName, cost: number): void {
+    this.book(tx, account, cost, `refund ${operation}`);
+  }
+
+  balanceOf(ref: number): number {
+    return this.balances.get(ref) ?? 0;
+  }
+
+  private book(tx: Tx, { ref }: CallerAccount, amount: number, what: string): void {
+    const before = this.balanceOf(ref);
+    this.balances.set(ref, before + amount);
+    this.booked.push(what);
+    tx.onRollback(() => {
+      this.balances.set(ref, before);
+      this.booked.pop();
+    });
+  }
+}
+
+/** What performing needs and nothing else: a writer, credits in memory, and a table for the work to write. */
+export class PerformingBench {
+  readonly storage = new TestStorage();
+  readonly charger = new TestCharger();
+  readonly vault: Vault = createVault(new Uint8Array(32).fill(7));
+  readonly answers: IdempotencyStore;
+  readonly performing: Performing;
+  private readonly insert: Command<[string]>;
+  private requests = 0;
+
+  constructor() {
+    this.storage.db.execute("CREATE TABLE notes (text TEXT NOT NULL)");
+    this.insert = this.storage.db.command<[string]>("INSERT INTO notes (text) VALUES (?)");
+    this.answers = new IdempotencyStore(this.storage.db, this.vault);
+    this.performing = new Performing(this.storage.writer, this.charger, this.answers);
+    this.charger.balances.set(1, 100).set(2, 100);
+  }
+
+  get balance(): number {
+    return this.charger.balanceOf(1);
+  }
+
+  /** What work has written and committed. */
+  get notes(): string[] {
+    return this.storage
+      .rows<{ text: string }>("SELECT text FROM notes ORDER BY rowid")
+      .map(({ text }) => text);
+  }
+
+  /** Requests whose answers are kept. */
+  get stored(): number {
+    return this.storage.rows("SELECT 1 FROM idempotency").length;
+  }
+
+  note(tx: Tx, text: string): void {
+    this.insert.run(tx, text);
+  }
+
+  /** A request; with a key it is the request of that key, told apart from others by `body`. */
+  request(operation: OperationName, key?: string, options: RequestOptions = {}): Performer {
+    this.requests += 1;
+    const { body = "{}", caller = callerOf(1) } = options;
+    const fingerprint = fingerprintOf("POST", "/v1/things", new TextEncoder().encode(body));
+    return {
+      operation,
+      caller,
+      requestId: `request-${this.requests}`,
+      status: options.status ?? 200,
+      idempotency: key === undefined ? null : { key, fingerprint, secret: operation === SECRET },
+    };
+  }
+
+  close(): void {
+    this.storage.close();
+  }
+}
+
+interface RequestOptions {
+  readonly body?: string;
+  readonly caller?: Caller;
+  readonly status?: number;
+}
+
+/** The caller of an account. */
+export function callerOf(ref: number, credential = `platform:${ref}`): Caller {
+  return {
+    account: { ref, userId: `usr_${ref}`, tier: "pro", balance: 0, suspended: false, tierSince: 0 },
+    project: { ref, id: `proj_${ref}` },
+    credential,
+    isPlatformKey: true,
+    scopes: new Set(["*"]),
+    projectBound: false,
+    projectDeleted: false,
+  };
+}
+
+/** What came of a request: its result, the code of its error, or the answer that was replayed. */
+export async function outcomeOf(work: Promise<object>): Promise<unknown> {
+  try {
+    return await work;
+  } catch (error) {
+    if (error instanceof ReplayedAnswer) return { replayed: replayedView(error.answer) };
+    if (error instanceof ApiError) return error.code;
+    return String(error);
+  }
+}
+
+function replayedView({ status, text }: RenderedAnswer): { status: number; body: unknown } {
+  return { status, body: JSON.parse(text) };
+}

@@ -1,0 +1,130 @@
+import { describe, expect, test } from "bun:test";
+import { Type } from "@sinclair/typebox";
+import { ApiError } from "../../../src/kernel/errors.ts";
+import { InputChecks } from "../../../src/kernel/http/input.ts";
+import { compileValidator, FIELD_ERRORS_MAX } from "../../../src/kernel/http/validate.ts";
+import { thrown } from "../support.ts";
+
+const check = compileValidator(
+  Type.Object({
+    name: Type.String({ minLength: 1, maxLength: 5, errorMessage: "must have 1 to 5 characters" }),
+    amount: Type.Integer(),
+    tags: Type.Optional(Type.Array(Type.String())),
+    nested: Type.Optional(Type.Object({ deep: Type.Boolean() })),
+  }),
+);
+
+function refusal(run: () => unknown): ApiError {
+  const error = thrown(run);
+  expect(error).toBeInstanceOf(ApiError);
+  expect((error as ApiError).code).toBe("validation_error");
+  return error as ApiError;
+}
+
+describe("validator", () => {
+  test("gives back the very value, with what the schema does not know", () => {
+    const value = { name: "a", amount: 1, extra: { kept: true } };
+    expect(check(value)).toBe(value);
+    expect(check(value)).toEqual({ name: "a", amount: 1, extra: { kept: true } } as never);
+  });
+
+  test.each([1, 1.0, 1e3, -5, 0, Number.MAX_SAFE_INTEGER])("%p is an integer", (amount) => {
+    expect(check({ name: "a", amount }).amount).toBe(amount);
+  });
+
+  test.each<[unknown, Record<string, string[]>]>([
+    [{ name: "a", amount: "5" }, { amount: ["must be integer"] }],
+    [{ name: "a", amount: 1.5 }, { amount: ["must be integer"] }],
+    [{ name: "a", amount: null }, { amount: ["must be integer"] }],
+    [{ name: "a", amount: Number.NaN }, { amount: ["must be integer"] }],
+    [{ name: "", amount: 1 }, { name: ["must have 1 to 5 characters"] }],
+    [{ name: "abcdef", amount: 1 }, { name: ["must have 1 to 5 characters"] }],
+    [{ name: 7, amount: 1 }, { name: ["must have 1 to 5 characters"] }],
+    [{ amount: 1 }, { name: ["is required: it must have 1 to 5 characters"] }],
+    [{ name: "a" }, { amount: ["is required"] }],
+    [{}, { name: ["is required: it must have 1 to 5 characters"], amount: ["is required"] }],
+    [
+      { name: "a", amount: 1, tags: ["x", 1, 2] },
+      { "tags.1": ["must be string"], "tags.2": ["must be string"] },
+    ],
+    [{ name: "a", amount: 1, nested: { deep: 1 } }, { "nested.deep": ["must be boolean"] }],
+    [{ name: "a", amount: 1, nested: {} }, { "nested.deep": ["is required"] }],
+    ["text", { body: ["must be object"] }],
+    [null, { body: ["must be object"] }],
+  ])("%j is refused, naming every wrong field once", (value, fields) => {
+    const error = refusal(() => check(value));
+    expect(error.status).toBe(400);
+    expect(error.details.fields).toEqual(fields);
+    const [first] = Object.entries(fields);
+    expect(error.message).toBe(`${first?.[0]} ${first?.[1][0]}`);
+  });
+
+  test("lists FIELD_ERRORS_MAX wrong fields, and no more", () => {
+    const list = compileValidator(Type.Object({ items: Type.Array(Type.String()) }));
+    const fieldsOf = (count: number) =>
+      Object.keys(refusal(() => list({ items: Array(count).fill(1) })).details.fields ?? {});
+    expect(fieldsOf(FIELD_ERRORS_MAX)).toHaveLength(FIELD_ERRORS_MAX);
+    expect(fieldsOf(FIELD_ERRORS_MAX + 1)).toHaveLength(FIELD_ERRORS_MAX);
+    expect(fieldsOf(100_000).at(-1)).toBe(`items.${FIELD_ERRORS_MAX - 1}`);
+  });
+
+  test("a field called like a part of every object is a field like any other", () => {
+    const odd = compileValidator(Type.Record(Type.String(), Type.String()));
+    const error = refusal(() => odd(JSON.parse('{"__proto__": 1, "constructor": 2}')));
+    expect(Object.keys(error.details.fields ?? {}).sort()).toEqual(["__proto__", "constructor"]);
+  });
+});
+
+describe("query", () => {
+  const checks = new InputChecks({
+    operation: "ping",
+    summary: "",
+    answers: {},
+    query: Type.Object({
+      limit: Type.Optional(Type.Integer({ default: 20, maximum: 100 })),
+      active: Type.Optional(Type.Boolean()),
+      text: Type.Optional(Type.String()),
+    }),
+  });
+  const read = (query: string) => checks.readQuery(`http://localhost/v1/things${query}`);
+
+  test.each<[string, Record<string, unknown>]>([
+    ["", { limit: 20 }],
+    ["?", { limit: 20 }],
+    ["?limit=5", { limit: 5 }],
+    ["?active=true&text=a%20b", { limit: 20, active: true, text: "a b" }],
+    ["?active=false", { limit: 20, active: false }],
+    ["?text=5", { limit: 20, text: "5" }],
+    ["?text=", { limit: 20, text: "" }],
+    ["?unknown=1", { limit: 20 }],
+    ["?text=a?b", { limit: 20, text: "a?b" }],
+  ])("%p", (query, values) => {
+    expect(read(query)).toEqual(values);
+  });
+
+  test("defaults are filled in anew each time", () => {
+    const first = read("");
+    first["limit"] = 99;
+    expect(read("")).toEqual({ limit: 20 });
+  });
+
+  test.each([
+    ["?limit=101", "limit"],
+    ["?limit=1.5", "limit"],
+    ["?limit=1e1", "limit"],
+    ["?limit=", "limit"],
+    ["?limit=%205", "limit"],
+    ["?limit=99999999999999999999", "limit"],
+    ["?limit=5&limit=6", "limit"],
+    ["?active=yes", "active"],
+    ["?active=1", "active"],
+  ])("%p is refused", (query, field) => {
+    expect(Object.keys(refusal(() => read(query)).details.fields ?? {})).toEqual([field]);
+  });
+
+  test("an endpoint without a query reads none", () => {
+    const none = new InputChecks({ operation: "ping", summary: "", answers: {} });
+    expect(none.readQuery("http://localhost/v1/ping?limit=nonsense")).toEqual({});
+    expect([none.params, none.body]).toEqual([null, null]);
+  });
+});

@@ -1,0 +1,163 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { MIGRATIONS } from "../../../migrations/index.ts";
+import { StartupError } from "../../../src/kernel/errors.ts";
+import { openKernel } from "../../../src/kernel/kernel.ts";
+import { obtainMasterKey } from "../../../src/kernel/secrets/master-key.ts";
+import { KeptLog, Scratch, thrown } from "../support.ts";
+
+const HEX = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
+const BYTES = new Uint8Array(Buffer.from(HEX, "hex"));
+const BASE64 = Buffer.from(BYTES).toString("base64");
+const OTHER = "ff".repeat(32);
+
+let scratch: Scratch;
+let path: string;
+beforeEach(() => {
+  scratch = new Scratch();
+  path = scratch.path("master.key");
+});
+afterEach(() => scratch.remove());
+
+function obtain(given: string | null, databaseExists = false): Uint8Array {
+  return obtainMasterKey({ given, path, databaseExists });
+}
+
+function refusal(run: () => unknown): string {
+  const error = thrown(run);
+  expect(error).toBeInstanceOf(StartupError);
+  return (error as StartupError).message;
+}
+
+describe("the first start", () => {
+  test("makes a key and writes it, mode 0600 whatever the umask", () => {
+    const before = process.umask(0);
+    try {
+      const key = obtain(null);
+      expect(key).toHaveLength(32);
+      expect(readFileSync(path, "utf8")).toBe(`${Buffer.from(key).toString("hex")}\n`);
+      expect(statSync(path).mode & 0o777).toBe(0o600);
+    } finally {
+      process.umask(before);
+    }
+  });
+
+  test("makes another key each time; later starts read it, and leave the file alone", () => {
+    const key = obtain(null);
+    const text = readFileSync(path, "utf8");
+    expect(obtain(null, true)).toEqual(key);
+    expect(obtain(null, false)).toEqual(key);
+    expect(readFileSync(path, "utf8")).toBe(text);
+    path = scratch.path("other.key");
+    expect(obtain(null)).not.toEqual(key);
+  });
+
+  test("with a key from outside writes none", () => {
+    expect(obtain(HEX)).toEqual(BYTES);
+    expect(existsSync(path)).toBe(false);
+  });
+});
+
+describe("the form of a key", () => {
+  test.each([
+    ["hex", HEX],
+    ["hex in capitals", HEX.toUpperCase()],
+    ["hex with space around it", `  ${HEX}\n`],
+    ["base64", BASE64],
+    ["base64 without padding", BASE64.replace("=", "")],
+    ["base64 with a line break", `${BASE64}\r\n`],
+  ])("%s, given or in the file", (_, text) => {
+    expect(obtain(text)).toEqual(BYTES);
+    writeFileSync(path, text);
+    expect(obtain(null, true)).toEqual(BYTES);
+  });
+
+  test("base64 in the alphabet for addresses", () => {
+    const bytes = new Uint8Array(32).fill(0xfb);
+    expect(obtain(Buffer.from(bytes).toString("base64url"))).toEqual(bytes);
+  });
+
+  test.each([
+    ["empty", ""],
+    ["blank", " \n"],
+    ["a word", "secret"],
+    ["hex of 31 bytes", HEX.slice(2)],
+    ["hex of 33 bytes", `${HEX}00`],
+    ["hex with a wrong digit", `g${HEX.slice(1)}`],
+    ["base64 of 31 bytes", Buffer.from(BYTES.subarray(1)).toString("base64")],
+    ["base64 with a wrong character", BASE64.replace(BASE64.charAt(5), "!")],
+    ["base64 with a character too many in the middle", `${BASE64.slice(0, 8)}*${BASE64.slice(8)}`],
+    ["two keys", `${HEX}\n${HEX}`],
+  ])("%s is refused, given or in the file, and the message does not repeat it", (_, text) => {
+    const given = refusal(() => obtain(text));
+    expect(given).toBe(
+      "NINEFOLD_MASTER_KEY does not hold a master key: 64 hex digits, or base64 of 32 bytes.",
+    );
+    writeFileSync(path, text);
+    const stored = refusal(() => obtain(null, true));
+    expect(stored).toBe(`${path} does not hold a master key: 64 hex digits, or base64 of 32 bytes.`);
+    expect(readFileSync(path, "utf8")).toBe(text);
+  });
+});
+
+describe("beside an existing database", () => {
+  function open(masterKey: string | null = null) {
+    return openKernel({
+      databasePath: scratch.path("ninefold.db"),
+      masterKeyPath: path,
+      masterKey,
+      durability: "normal",
+      migrations: MIGRATIONS,
+      log: new KeptLog(),
+    });
+  }
+
+  /** Opens and closes once, as a first start does. */
+  function firstStart(masterKey: string | null = null): void {
+    open(masterKey).db.close();
+  }
+
+  test("the key that it was made with opens it, wherever that comes from", () => {
+    firstStart();
+    firstStart();
+    const hex = readFileSync(path, "utf8").trim();
+    firstStart(hex);
+    const sealed = open(hex);
+    expect(sealed.vault.open(sealed.vault.seal("text", "context"), "context")).toBe("text");
+    sealed.db.close();
+  });
+
+  test("a missing key is no reason to make a new one", () => {
+    firstStart(HEX);
+    const message = refusal(() => open());
+    expect(message).toBe(
+      `The database exists but its master key ${path} is gone. Put the file back, or set NINEFOLD_MASTER_KEY.`,
+    );
+    expect(existsSync(path)).toBe(false);
+  });
+
+  test.each([
+    ["given", OTHER, null],
+    ["in the file", null, OTHER],
+  ])("a wrong key %s is refused, and not a byte of the database changes", (_, given, stored) => {
+    firstStart(HEX);
+    if (stored !== null) writeFileSync(path, stored);
+    const before = readFileSync(scratch.path("ninefold.db"));
+    expect(refusal(() => open(given))).toBe(
+      "The master key is not the one this database was made with. Nothing was changed.",
+    );
+    expect(readFileSync(scratch.path("ninefold.db")).equals(before)).toBe(true);
+    firstStart(HEX);
+  });
+
+  test("a file that cannot be read says so", () => {
+    mkdirSync(path);
+    expect(refusal(() => obtain(null, true))).toContain("The master key cannot be read");
+    chmodSync(path, 0o700);
+  });
+
+  test("a folder that cannot be written says so at the first start", () => {
+    path = scratch.path("missing/master.key");
+    expect(refusal(() => obtain(null))).toContain("The master key cannot be written");
+  });
+});

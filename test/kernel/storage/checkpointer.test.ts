@@ -1,0 +1,103 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { statSync } from "node:fs";
+import { realDelay } from "../../../src/kernel/clock.ts";
+import { Checkpointer, WAL_RESTART_BYTES } from "../../../src/kernel/storage/checkpointer.ts";
+import { type Command, Database } from "../../../src/kernel/storage/database.ts";
+import { TestStorage } from "../support.ts";
+
+const MIB = 1024 * 1024;
+/** Large enough to be quick about it, small enough that no batch is a WAL of its own. */
+const ROW = new Uint8Array(32 * 1024).fill(7);
+const ROWS_PER_BATCH = 32;
+
+let storage: TestStorage;
+let checkpointer: Checkpointer;
+let insert: Command<[Uint8Array]>;
+
+beforeEach(() => {
+  storage = new TestStorage();
+  storage.db.execute("CREATE TABLE filler (bytes BLOB)");
+  insert = storage.db.command<[Uint8Array]>("INSERT INTO filler (bytes) VALUES (?)");
+  checkpointer = new Checkpointer(storage.db, storage.writer, storage.log);
+});
+afterEach(() => {
+  checkpointer.close();
+  storage.close();
+});
+
+/** Writes so many MiB, a batch of one MiB after the other; returns the largest size that the WAL file had. */
+async function write(mebibytes: number): Promise<number> {
+  let largest = 0;
+  for (let batch = 0; batch < mebibytes; batch += 1) {
+    const units = Array.from({ length: ROWS_PER_BATCH }, () =>
+      storage.writer.submit((tx) => insert.run(tx, ROW)),
+    );
+    await Promise.all(units);
+    largest = Math.max(largest, walFileBytes());
+  }
+  return largest;
+}
+
+function walFileBytes(): number {
+  return statSync(`${storage.db.path}-wal`).size;
+}
+
+/** Pages in the WAL, and how many of them are in the file. */
+function walPages(): { log: number; checkpointed: number } {
+  const [row] = storage.rows<{ log: number; checkpointed: number }>("PRAGMA wal_checkpoint(NOOP)");
+  return row ?? { log: -1, checkpointed: -1 };
+}
+
+async function until(condition: () => boolean): Promise<void> {
+  const deadline = Date.now() + 5_000;
+  while (!condition()) {
+    if (Date.now() > deadline) throw new Error("did not come about in 5 s");
+    await realDelay(5);
+  }
+}
+
+describe("checkpointer", () => {
+  test("the worker moves what was written into the file while the server runs", async () => {
+    const before = statSync(storage.db.path).size;
+    await write(1);
+    expect(walPages().checkpointed).toBe(0);
+    await until(() => walPages().checkpointed === walPages().log);
+    expect(walPages().log).toBeGreaterThan(200);
+    expect(statSync(storage.db.path).size - before).toBeGreaterThan(MIB);
+    expect(storage.log.lines).toEqual([]);
+  });
+
+  test("under a burst of writes the WAL stays below twice WAL_RESTART_BYTES, and loses nothing", async () => {
+    const largest = await write(100);
+    expect(largest).toBeGreaterThan(WAL_RESTART_BYTES / 2);
+    expect(largest).toBeLessThan(2 * WAL_RESTART_BYTES);
+    expect(storage.rows("SELECT count(*) AS rows FROM filler")).toEqual([{ rows: 100 * ROWS_PER_BATCH }]);
+    expect(storage.rows("PRAGMA quick_check")).toEqual([{ quick_check: "ok" }]);
+    expect(storage.log.lines).toEqual([]);
+  }, 20_000);
+
+  test("a reader that holds the WAL stops nobody: it grows meanwhile, and shrinks afterwards", async () => {
+    const reader = new Database(storage.db.path, "normal");
+    reader.execute("BEGIN");
+    reader.query("SELECT count(*) FROM filler").get();
+    const began = Date.now();
+    const largest = await write(52);
+    expect(largest).toBeGreaterThan(52 * MIB);
+    // The usual wait for a lock is five seconds: nothing has waited for the reader.
+    expect(Date.now() - began).toBeLessThan(4_000);
+    expect(storage.log.messages("warn")).toEqual([
+      "the write-ahead log grows: a reader in another process needs it, such as a backup",
+    ]);
+    reader.execute("COMMIT");
+    reader.close();
+    await until(() => walPages().checkpointed === walPages().log);
+    expect(storage.rows("SELECT count(*) AS rows FROM filler")).toEqual([{ rows: 52 * ROWS_PER_BATCH }]);
+  }, 20_000);
+
+  test("after its end no pass begins any more", async () => {
+    checkpointer.close();
+    await write(1);
+    await realDelay(250);
+    expect(walPages().checkpointed).toBe(0);
+  });
+});

@@ -1,0 +1,130 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { existsSync } from "node:fs";
+import { Database, isStorageFailure } from "../../../src/kernel/storage/database.ts";
+import type { Tx } from "../../../src/kernel/storage/tx.ts";
+import { Scratch, storageFailure, thrown } from "../support.ts";
+
+let scratch: Scratch;
+beforeEach(() => {
+  scratch = new Scratch();
+});
+afterEach(() => scratch.remove());
+
+/** A unit that only counts how often a write was announced. */
+function countingTx(): Tx & { writes: number } {
+  return {
+    now: 0,
+    writes: 0,
+    onRollback: () => {},
+    afterCommit: () => {},
+    attempt: (work) => work(),
+    storageFailed: () => {},
+    willWrite() {
+      this.writes += 1;
+    },
+  };
+}
+
+function pragma(db: Database, name: string): unknown {
+  return Object.values(db.query<Record<string, unknown>>(`PRAGMA ${name}`).get() ?? {})[0];
+}
+
+describe("database", () => {
+  test.each([
+    ["full", 2],
+    ["normal", 1],
+  ] as const)("durability %s and the pragmas that the design rests on", (durability, synchronous) => {
+    const db = new Database(scratch.path("a.db"), durability);
+    expect(pragma(db, "synchronous")).toBe(synchronous);
+    expect(pragma(db, "journal_mode")).toBe("wal");
+    expect(pragma(db, "wal_autocheckpoint")).toBe(0);
+    expect(pragma(db, "busy_timeout")).toBe(5_000);
+    expect(pragma(db, "page_size")).toBe(4_096);
+    db.close();
+  });
+
+  test("queries give plain rows, null for none; commands announce themselves and count rows", () => {
+    const db = new Database(scratch.path("a.db"), "normal");
+    db.execute("CREATE TABLE things (id INTEGER PRIMARY KEY, name TEXT, bytes BLOB)");
+    const tx = countingTx();
+    const insert = db.command<[number, string | null, Uint8Array]>("INSERT INTO things VALUES (?, ?, ?)");
+    expect(insert.run(tx, 1, "one", new Uint8Array([1, 2]))).toBe(1);
+    expect(insert.run(tx, 2 ** 53 - 1, null, new Uint8Array())).toBe(1);
+    const byId = db.query<{ id: number; name: string | null; bytes: Uint8Array }, [number]>(
+      "SELECT id, name, bytes FROM things WHERE id = ?",
+    );
+    expect(byId.get(1)).toEqual({ id: 1, name: "one", bytes: new Uint8Array([1, 2]) });
+    expect(byId.get(2 ** 53 - 1)?.id).toBe(9007199254740991);
+    expect(byId.get(3)).toBeNull();
+    expect(byId.all(3)).toEqual([]);
+    expect(db.command("UPDATE things SET name = 'same'").run(tx)).toBe(2);
+    expect(tx.writes).toBe(3);
+    db.close();
+  });
+
+  test("closing moves the WAL into the file and leaves no files beside it", () => {
+    const path = scratch.path("a.db");
+    const db = new Database(path, "normal");
+    db.execute("CREATE TABLE things (id INTEGER)");
+    db.execute("INSERT INTO things VALUES (1)");
+    const query = db.query("SELECT id FROM things");
+    expect(query.all()).toEqual([{ id: 1 }]);
+    expect(existsSync(`${path}-wal`)).toBe(true);
+    db.close();
+    expect(existsSync(`${path}-wal`)).toBe(false);
+    expect(existsSync(`${path}-shm`)).toBe(false);
+    expect(thrown(() => query.all())).toBeInstanceOf(Error);
+    const again = new Database(path, "normal");
+    expect(again.query("SELECT id FROM things").all()).toEqual([{ id: 1 }]);
+    again.close();
+  });
+
+  test("closing when the WAL cannot be moved loses nothing: it stays for the next start", () => {
+    const path = scratch.path("a.db");
+    const db = new Database(path, "normal");
+    db.execute("CREATE TABLE things (id INTEGER)");
+    const reader = new Database(path, "normal");
+    reader.execute("BEGIN");
+    reader.query("SELECT id FROM things").all();
+    db.execute("INSERT INTO things VALUES (1)");
+    db.execute("PRAGMA busy_timeout = 0");
+    db.close();
+    expect(existsSync(`${path}-wal`)).toBe(true);
+    reader.execute("COMMIT");
+    const again = new Database(path, "normal");
+    expect(again.query("SELECT id FROM things").all()).toEqual([{ id: 1 }]);
+    reader.close();
+    again.close();
+  });
+});
+
+describe("storage failures", () => {
+  test("a full file is one", () => {
+    const failure = storageFailure();
+    expect(failure).toMatchObject({ code: "SQLITE_FULL" });
+    expect(isStorageFailure(failure)).toBe(true);
+  });
+
+  test("a lock that another connection holds is one", () => {
+    const path = scratch.path("a.db");
+    const holder = new Database(path, "normal");
+    const other = new Database(path, "normal");
+    other.execute("PRAGMA busy_timeout = 0");
+    holder.execute("BEGIN IMMEDIATE");
+    expect(isStorageFailure(thrown(() => other.execute("BEGIN IMMEDIATE")))).toBe(true);
+    holder.execute("ROLLBACK");
+    other.close();
+    holder.close();
+  });
+
+  test("a wrong statement, a broken constraint, any other error are none", () => {
+    const db = new Database(scratch.path("a.db"), "normal");
+    db.execute("CREATE TABLE things (id INTEGER PRIMARY KEY)");
+    db.execute("INSERT INTO things VALUES (1)");
+    expect(isStorageFailure(thrown(() => db.execute("SELECT nothing")))).toBe(false);
+    expect(isStorageFailure(thrown(() => db.execute("INSERT INTO things VALUES (1)")))).toBe(false);
+    expect(isStorageFailure(new Error("SQLITE_FULL"))).toBe(false);
+    expect(isStorageFailure("SQLITE_FULL")).toBe(false);
+    db.close();
+  });
+});

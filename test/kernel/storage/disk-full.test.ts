@@ -1,0 +1,142 @@
+import { afterAll, describe, expect, test } from "bun:test";
+import { appendFileSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { loadConfig } from "../../../src/config.ts";
+import { type Server, startServer } from "../../../src/server.ts";
+import { type Answer, Client } from "../../support/client.ts";
+import vectors from "../../vectors/keys-and-signatures.json" with { type: "json" };
+import { KeptLog } from "../support.ts";
+
+/** A place for a data folder that can be made full, and roomy again. */
+interface Disk {
+  readonly folder: string;
+  fill(server: Server): void;
+  /** `server` is null when it has been stopped. */
+  makeRoom(server: Server | null): void;
+  remove(): void;
+}
+
+const OPERATOR_KEY = vectors.keys[0]?.key ?? "";
+const MIB = 1024 * 1024;
+const DISK_MIB = 8;
+
+/** A file system in memory, of a fixed size; null where mounting is not permitted. */
+function memoryDisk(): Disk | null {
+  const folder = mkdtempSync(join(tmpdir(), "ninefold-disk-"));
+  const command = ["mount", "-t", "tmpfs", "-o", `size=${DISK_MIB}m`, "tmpfs", folder];
+  const remove = () => rmSync(folder, { recursive: true, force: true });
+  if (Bun.which("mount") === null || !Bun.spawnSync(command, { stderr: "ignore" }).success) {
+    remove();
+    return null;
+  }
+  const filler = join(folder, "filler");
+  return {
+    folder,
+    fill: () => {
+      for (const bytes of [MIB, 4096]) {
+        for (;;) {
+          try {
+            appendFileSync(filler, new Uint8Array(bytes));
+          } catch {
+            break;
+          }
+        }
+      }
+    },
+    makeRoom: () => rmSync(filler),
+    remove: () => {
+      expect(Bun.spawnSync(["umount", folder]).success).toBe(true);
+      remove();
+    },
+  };
+}
+
+/** Any folder, with a file that SQLite may not let grow: it says SQLITE_FULL as on a full disk. */
+function pageLimit(): Disk {
+  const folder = mkdtempSync(join(tmpdir(), "ninefold-disk-"));
+  return {
+    folder,
+    // A limit below the present size is the present size.
+    fill: ({ kernel }) => kernel.db.execute("PRAGMA max_page_count = 1"),
+    makeRoom: (server) => server?.kernel.db.execute("PRAGMA max_page_count = 1073741823"),
+    remove: () => rmSync(folder, { recursive: true, force: true }),
+  };
+}
+
+const memory = memoryDisk();
+const disks: [string, Disk][] = [["a file that may not grow", pageLimit()]];
+if (memory !== null) disks.push(["a file system without room", memory]);
+afterAll(() => {
+  for (const [, disk] of disks) disk.remove();
+});
+
+/** Refills a meter one by one, ten at a time, until one is refused; counts those that were acknowledged. */
+async function refillUntilRefused(client: Client): Promise<{ acknowledged: number; refused: Answer }> {
+  let acknowledged = 0;
+  for (let round = 0; round < 1_000; round += 1) {
+    const answers = await Promise.all(
+      Array.from({ length: 10 }, () => client.post("/v1/meter/full/refill", { amount: 1 })),
+    );
+    acknowledged += answers.filter(({ status }) => status === 200).length;
+    const refused = answers.find(({ status }) => status !== 200);
+    if (refused !== undefined) return { acknowledged, refused };
+  }
+  throw new Error("10,000 changes, and the disk is still not full");
+}
+
+describe.each(disks)("a full disk: %s", (_, disk) => {
+  test("refuses writes with 503, answers reads, resumes by itself, and loses nothing it acknowledged", async () => {
+    const log = new KeptLog();
+    const config = loadConfig(["--port", "0", "--durability", "normal"], {
+      NINEFOLD_OPERATOR_KEY: OPERATOR_KEY,
+    });
+    let server = await startServer(disk.folder, config, { log });
+    const created = await new Client(server.url, OPERATOR_KEY).post("/v1/admin/accounts", {
+      email: "full@example.com",
+      tier: "pro",
+      balance: 100_000,
+    });
+    const customerKey = String(created.body["api_key"]);
+    let customer = new Client(server.url, customerKey);
+    // The operator has no rate limit; meters of different accounts share the disk.
+    const operator = new Client(server.url, OPERATOR_KEY);
+    expect((await customer.post("/v1/meter/mine/refill", { amount: 5 })).status).toBe(200);
+
+    disk.fill(server);
+    const { acknowledged, refused } = await refillUntilRefused(operator);
+    expect(refused.status).toBe(503);
+    expect(refused.body["code"]).toBe("service_unavailable");
+    expect(refused.headers.get("retry-after")).toBe("1");
+    expect(server.kernel.writer.stats.failing).not.toBeNull();
+
+    const balance = async (client: Client, path: string) => (await client.get(path)).body["balance"];
+    expect(await balance(operator, "/v1/meter/full/balance")).toBe(acknowledged);
+    // Refused again and again, and never charged for it.
+    const charged = 100_000 - Number(await balance(customer, "/v1/meter/balance"));
+    const refusals = await Promise.all(
+      Array.from({ length: 5 }, () => customer.post("/v1/meter/mine/refill", { amount: 1_000_000 })),
+    );
+    const got = refusals.filter(({ status }) => status === 200).length;
+    expect(refusals.filter(({ status }) => status === 503).length).toBe(5 - got);
+    expect(await balance(customer, "/v1/meter/mine/balance")).toBe(5 + got * 1_000_000);
+    expect(await balance(customer, "/v1/meter/balance")).toBe(100_000 - charged - got);
+    expect((await operator.get("/v1/ping")).status).toBe(200);
+
+    disk.makeRoom(server);
+    const resumed = await operator.post("/v1/meter/full/refill", { amount: 1 });
+    expect(resumed.body).toEqual({ balance: acknowledged + 1, meter_id: "full" });
+    expect(server.kernel.writer.stats.failing).toBeNull();
+    expect(log.messages("info")).toContain("the database can be written again");
+
+    await server.stop();
+    server = await startServer(disk.folder, config, { log });
+    customer = new Client(server.url, customerKey);
+    expect(await balance(new Client(server.url, OPERATOR_KEY), "/v1/meter/full/balance")).toBe(
+      acknowledged + 1,
+    );
+    expect(await balance(customer, "/v1/meter/mine/balance")).toBe(5 + got * 1_000_000);
+    expect(await balance(customer, "/v1/meter/balance")).toBe(100_000 - charged - got);
+    await server.stop();
+  });
+});

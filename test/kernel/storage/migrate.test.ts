@@ -1,0 +1,173 @@
+import { Database as SqliteDatabase } from "bun:sqlite";
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { copyFileSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { MIGRATIONS } from "../../../migrations/index.ts";
+import { StartupError } from "../../../src/kernel/errors.ts";
+import { Database } from "../../../src/kernel/storage/database.ts";
+import {
+  APPLICATION_ID,
+  inspectDatabase,
+  type Migration,
+  migrate,
+} from "../../../src/kernel/storage/migrate.ts";
+import { Scratch, thrown } from "../support.ts";
+
+const ONE: Migration = {
+  name: "0001_one",
+  sql: "CREATE TABLE one (id INTEGER); CREATE TABLE more (id INTEGER);",
+};
+const TWO: Migration = { name: "0002_two", sql: "CREATE TABLE two (id INTEGER);" };
+const BROKEN: Migration = {
+  name: "0002_broken",
+  sql: "CREATE TABLE half (id INTEGER); CREATE TABLE one (id);",
+};
+
+let scratch: Scratch;
+let path: string;
+beforeEach(() => {
+  scratch = new Scratch();
+  path = scratch.path("test.db");
+});
+afterEach(() => scratch.remove());
+
+function withDatabase<T>(use: (db: Database) => T): T {
+  const db = new Database(path, "normal");
+  try {
+    return use(db);
+  } finally {
+    db.close();
+  }
+}
+
+function tables(): string[] {
+  return withDatabase((db) =>
+    db
+      .query<{ name: string }>("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")
+      .all()
+      .map(({ name }) => name),
+  );
+}
+
+/** A file that some other program made. */
+function foreignFile(...statements: string[]): void {
+  const db = new SqliteDatabase(path, { create: true });
+  for (const statement of statements) db.run(statement);
+  db.close();
+}
+
+describe("migrate", () => {
+  test("takes every step on a fresh file, and marks it", () => {
+    expect(withDatabase((db) => migrate(db, [ONE, TWO]))).toEqual(["0001_one", "0002_two"]);
+    expect(tables()).toEqual(["more", "one", "two"]);
+    withDatabase((db) => {
+      expect(db.query("PRAGMA user_version").get()).toEqual({ user_version: 2 });
+      expect(db.query("PRAGMA application_id").get()).toEqual({ application_id: APPLICATION_ID });
+    });
+  });
+
+  test("again does nothing: not a byte changes", () => {
+    withDatabase((db) => migrate(db, [ONE, TWO]));
+    const before = readFileSync(path);
+    inspectDatabase(path, [ONE, TWO]);
+    expect(withDatabase((db) => migrate(db, [ONE, TWO]))).toEqual([]);
+    expect(readFileSync(path).equals(before)).toBe(true);
+  });
+
+  test("takes only the steps that are missing", () => {
+    withDatabase((db) => migrate(db, [ONE]));
+    withDatabase((db) => db.execute("INSERT INTO one VALUES (7)"));
+    inspectDatabase(path, [ONE, TWO]);
+    expect(withDatabase((db) => migrate(db, [ONE, TWO]))).toEqual(["0002_two"]);
+    expect(withDatabase((db) => db.query("SELECT id FROM one").all())).toEqual([{ id: 7 }]);
+  });
+
+  test("a step that fails is taken back whole; the steps before it stay, and it can be tried again", () => {
+    const error = withDatabase((db) => thrown(() => migrate(db, [ONE, BROKEN])));
+    expect(error).toBeInstanceOf(StartupError);
+    expect(String(error)).toContain("Migration 0002_broken failed");
+    expect(tables()).toEqual(["more", "one"]);
+    expect(withDatabase((db) => migrate(db, [ONE, TWO]))).toEqual(["0002_two"]);
+  });
+
+  test("the project's own steps are numbered without gaps", () => {
+    for (const [index, { name }] of MIGRATIONS.entries()) {
+      expect(name).toMatch(new RegExp(`^${String(index + 1).padStart(4, "0")}_[a-z_]+$`));
+    }
+    expect(withDatabase((db) => migrate(db, MIGRATIONS))).toHaveLength(MIGRATIONS.length);
+  });
+});
+
+describe("a file that is looked at", () => {
+  test("may be missing, or empty", () => {
+    inspectDatabase(path, [ONE]);
+    expect(readdirSync(scratch.folder)).toEqual([]);
+    writeFileSync(path, "");
+    inspectDatabase(path, [ONE]);
+    expect(readFileSync(path)).toHaveLength(0);
+  });
+
+  const refused: [string, () => void, string][] = [
+    [
+      "of a newer version",
+      () => withDatabase((db) => migrate(db, [ONE, TWO])),
+      "was written by a newer version of Ninefold (schema 2, this one knows 1)",
+    ],
+    [
+      "of another program that marks its files",
+      () => foreignFile("PRAGMA application_id = 252006675", "CREATE TABLE theirs (id)"),
+      "is not a Ninefold database",
+    ],
+    [
+      "of another program that numbers its schema",
+      () => foreignFile("PRAGMA user_version = 1", "CREATE TABLE theirs (id)"),
+      "is not a Ninefold database",
+    ],
+    [
+      "of another program that marks nothing",
+      () => foreignFile("CREATE TABLE theirs (id)", "INSERT INTO theirs VALUES (1)"),
+      "is not a Ninefold database",
+    ],
+    [
+      "of another program, in WAL mode",
+      () => foreignFile("PRAGMA journal_mode = WAL", "CREATE TABLE theirs (id)"),
+      "is not a Ninefold database",
+    ],
+    [
+      "that is no database",
+      () => writeFileSync(path, "This is a text of more than a hundred characters. ".repeat(20)),
+      "cannot be read as a database",
+    ],
+    ["that is cut off", () => writeFileSync(path, "SQLite format 3\0"), "cannot be read as a database"],
+  ];
+
+  test.each(refused)("%s is refused, and stays as it is byte for byte", (_, make, message) => {
+    make();
+    const before = readFileSync(path);
+    const error = thrown(() => inspectDatabase(path, [ONE]));
+    expect(error).toBeInstanceOf(StartupError);
+    expect(String(error)).toContain(message);
+    expect(String(error)).toContain(path);
+    expect(readFileSync(path).equals(before)).toBe(true);
+    expect(readdirSync(scratch.folder)).toEqual(["test.db"]);
+  });
+
+  test("of a newer version that ended in a crash is refused too: what stands in its WAL counts", () => {
+    const newer = new Database(scratch.path("newer.db"), "normal");
+    migrate(newer, [ONE]);
+    newer.execute("PRAGMA wal_checkpoint(TRUNCATE)");
+    migrate(newer, [ONE, TWO]);
+    for (const ending of ["", "-wal"]) copyFileSync(scratch.path(`newer.db${ending}`), `${path}${ending}`);
+    newer.close();
+    const before = ["", "-wal"].map((ending) => readFileSync(`${path}${ending}`));
+    expect(String(thrown(() => inspectDatabase(path, [ONE])))).toContain("(schema 2, this one knows 1)");
+    expect(["", "-wal"].map((ending) => readFileSync(`${path}${ending}`))).toEqual(before);
+    inspectDatabase(path, [ONE, TWO]);
+  });
+
+  test("may stand at a path with characters that mean something in addresses", () => {
+    path = scratch.path("a #1 100%?.db");
+    withDatabase((db) => migrate(db, [ONE]));
+    inspectDatabase(path, [ONE]);
+    expect(String(thrown(() => inspectDatabase(path, [])))).toContain("(schema 1, this one knows 0)");
+  });
+});

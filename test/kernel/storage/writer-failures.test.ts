@@ -1,0 +1,241 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { ApiError } from "../../../src/kernel/errors.ts";
+import type { Command } from "../../../src/kernel/storage/database.ts";
+import type { Tx } from "../../../src/kernel/storage/tx.ts";
+import { type CommitFault, rejection, TestStorage } from "../support.ts";
+
+let storage: TestStorage;
+let insert: Command<[number]>;
+let memory: number;
+
+beforeEach(() => {
+  storage = new TestStorage();
+  memory = 0;
+  storage.db.execute("CREATE TABLE numbers (value INTEGER PRIMARY KEY, bytes BLOB)");
+  insert = storage.db.command<[number]>("INSERT INTO numbers (value) VALUES (?)");
+});
+afterEach(() => storage.close());
+
+function numbers(): number[] {
+  return storage
+    .rows<{ value: number }>("SELECT value FROM numbers ORDER BY value")
+    .map(({ value }) => value);
+}
+
+function remember(tx: Tx, amount: number): void {
+  const before = memory;
+  memory += amount;
+  tx.onRollback(() => {
+    memory = before;
+  });
+}
+
+function write(value: number): Promise<number> {
+  return storage.writer.submit((tx) => {
+    remember(tx, value);
+    insert.run(tx, value);
+    return value;
+  });
+}
+
+describe("a COMMIT that fails", () => {
+  test.each<CommitFault>(["stays-open", "rolled-back"])(
+    "refuses the whole batch, leaves nothing, and recovers by itself (transaction %s)",
+    async (fault) => {
+      await write(1);
+      storage.db.fault = fault;
+      let after = 0;
+      const batch = [
+        write(2),
+        write(3),
+        storage.writer.submit((tx) => {
+          tx.afterCommit(() => {
+            after += 1;
+          });
+          throw new ApiError("conflict", "refused by itself");
+        }),
+        storage.writer.submit((tx) => {
+          tx.afterCommit(() => {
+            after += 1;
+          });
+        }),
+      ];
+      for (const unit of batch) {
+        const error = (await rejection(unit)) as ApiError;
+        expect(error.code).toBe("service_unavailable");
+        expect(error.status).toBe(503);
+        expect(error.details.retryAfterSeconds).toBe(1);
+      }
+      expect(storage.db.inTransaction).toBe(false);
+      expect(numbers()).toEqual([1]);
+      expect(memory).toBe(1);
+      expect(after).toBe(0);
+      expect(storage.writer.stats).toEqual({
+        commits: 1,
+        units: 1,
+        failures: 1,
+        failing: "SQLiteError: database or disk is full",
+      });
+
+      storage.db.fault = "none";
+      expect(await write(2)).toBe(2);
+      expect(numbers()).toEqual([1, 2]);
+      expect(memory).toBe(3);
+      expect(storage.writer.stats.failing).toBeNull();
+    },
+  );
+
+  test("is logged once, however long it lasts, and so is its end", async () => {
+    storage.db.fault = "stays-open";
+    for (let round = 0; round < 5; round += 1) await rejection(write(round));
+    storage.db.fault = "none";
+    await write(9);
+    await write(10);
+    expect(storage.log.lines.map(({ level, message }) => `${level}: ${message}`)).toEqual([
+      "error: the database cannot be written",
+      "info: the database can be written again",
+    ]);
+    expect(storage.writer.stats.failures).toBe(5);
+  });
+
+  test("takes back what the batch's hooks changed, the hooks first", async () => {
+    const undone: string[] = [];
+    storage.writer.beforeCommit((tx) => tx.onRollback(() => undone.push("hook")));
+    storage.db.fault = "stays-open";
+    const units = [1, 2].map((value) =>
+      storage.writer.submit((tx) => {
+        insert.run(tx, value);
+        tx.onRollback(() => undone.push(`unit ${value}`));
+      }),
+    );
+    await Promise.allSettled(units);
+    expect(undone).toEqual(["hook", "unit 2", "unit 1"]);
+    storage.db.fault = "none";
+  });
+
+  test("in a batch run with savepoints: nothing stays either", async () => {
+    storage.db.fault = "stays-open";
+    const failing = storage.writer.submit((tx) => {
+      remember(tx, 50);
+      insert.run(tx, 50);
+      throw new Error("failed after writing");
+    });
+    const settled = await Promise.allSettled([write(1), failing, write(2)]);
+    expect(settled.map((one) => one.status === "rejected" && (one.reason as ApiError).code)).toEqual([
+      "service_unavailable",
+      "service_unavailable",
+      "service_unavailable",
+    ]);
+    storage.db.fault = "none";
+    expect(numbers()).toEqual([]);
+    expect(memory).toBe(0);
+  });
+
+  test("for another reason than storage is a defect: refused with the error itself, logged, undone", async () => {
+    storage.db.execute("PRAGMA foreign_keys = ON");
+    storage.db.execute(
+      "CREATE TABLE children (parent INTEGER REFERENCES numbers (value) DEFERRABLE INITIALLY DEFERRED)",
+    );
+    const child = storage.db.command<[number]>("INSERT INTO children (parent) VALUES (?)");
+    const settled = await Promise.allSettled([write(1), storage.writer.submit((tx) => child.run(tx, 999))]);
+    expect(settled.map((one) => one.status === "rejected" && String(one.reason))).toEqual([
+      "SQLiteError: FOREIGN KEY constraint failed",
+      "SQLiteError: FOREIGN KEY constraint failed",
+    ]);
+    expect(numbers()).toEqual([]);
+    expect(memory).toBe(0);
+    expect(storage.log.messages("error")).toEqual(["defect in a batch"]);
+    await write(2);
+    expect(numbers()).toEqual([2]);
+  });
+
+  test("a hook that throws refuses the batch and leaves nothing", async () => {
+    let broken = true;
+    storage.writer.beforeCommit(() => {
+      if (broken) throw new Error("broken hook");
+    });
+    expect(await rejection(write(1))).toEqual(new Error("broken hook"));
+    expect(numbers()).toEqual([]);
+    expect(memory).toBe(0);
+    broken = false;
+    await write(1);
+    expect(numbers()).toEqual([1]);
+  });
+});
+
+describe("a statement that finds the disk full", () => {
+  /** Lets the file grow by no page any more; 0 lets it grow again. */
+  function limitPages(limited: boolean): void {
+    storage.db.execute(`PRAGMA max_page_count = ${limited ? 1 : 1_073_741_823}`);
+  }
+
+  function bulky(value: number): (tx: Tx) => void {
+    const command = storage.db.command<[number]>(
+      "INSERT INTO numbers (value, bytes) VALUES (?, zeroblob(20000))",
+    );
+    return (tx) => {
+      remember(tx, value);
+      command.run(tx, value);
+    };
+  }
+
+  const units: [string, (tx: Tx, work: (tx: Tx) => void) => void][] = [
+    ["in the open", (tx, work) => work(tx)],
+    ["in a part of the unit", (tx, work) => tx.attempt(() => work(tx))],
+    ["in a part of a part", (tx, work) => tx.attempt(() => tx.attempt(() => work(tx)))],
+    [
+      "in a part whose failure the unit swallows to write something smaller",
+      (tx, work) => {
+        try {
+          tx.attempt(() => work(tx));
+        } catch {
+          insert.run(tx, 77);
+        }
+      },
+    ],
+    [
+      "in a part whose failure the unit swallows, with nothing written after it",
+      (tx, work) => {
+        try {
+          tx.attempt(() => work(tx));
+        } catch {
+          // The unit thinks nothing of it; the units after it must not write outside of a transaction.
+        }
+      },
+    ],
+    [
+      "in the open, swallowed, with something smaller written after it",
+      (tx, work) => {
+        try {
+          work(tx);
+        } catch {
+          insert.run(tx, 77);
+        }
+      },
+    ],
+  ];
+
+  test.each(units)("%s: the batch is refused with 503, nothing stays, writing resumes", async (_, shape) => {
+    await write(1);
+    limitPages(true);
+    const work = bulky(2);
+    const settled = await Promise.allSettled([
+      write(3),
+      storage.writer.submit((tx) => shape(tx, work)),
+      write(4),
+    ]);
+    expect(
+      settled.map((one) =>
+        one.status === "rejected" && one.reason instanceof ApiError ? one.reason.code : one,
+      ),
+    ).toEqual(["service_unavailable", "service_unavailable", "service_unavailable"]);
+    expect(storage.db.inTransaction).toBe(false);
+    expect(numbers()).toEqual([1]);
+    expect(memory).toBe(1);
+    limitPages(false);
+    await storage.writer.submit((tx) => shape(tx, work));
+    await write(3);
+    expect(numbers()).toEqual([1, 2, 3]);
+    expect(memory).toBe(6);
+  });
+});

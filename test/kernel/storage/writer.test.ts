@@ -1,0 +1,380 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { ApiError } from "../../../src/kernel/errors.ts";
+import type { Command } from "../../../src/kernel/storage/database.ts";
+import type { Tx } from "../../../src/kernel/storage/tx.ts";
+import { UNITS_PER_BATCH_MAX, UNITS_QUEUED_MAX } from "../../../src/kernel/storage/writer.ts";
+import { rejection, TestStorage } from "../support.ts";
+
+let storage: TestStorage;
+let insert: Command<[number]>;
+
+beforeEach(() => {
+  storage = new TestStorage();
+  storage.db.execute("CREATE TABLE numbers (value INTEGER PRIMARY KEY)");
+  insert = storage.db.command<[number]>("INSERT INTO numbers (value) VALUES (?)");
+});
+afterEach(() => storage.close());
+
+function numbers(): number[] {
+  return storage
+    .rows<{ value: number }>("SELECT value FROM numbers ORDER BY value")
+    .map(({ value }) => value);
+}
+
+/** A value in memory that a unit changes the way that units must. */
+class Counter {
+  value = 0;
+
+  add(tx: Tx, amount: number): void {
+    const before = this.value;
+    this.value += amount;
+    tx.onRollback(() => {
+      this.value = before;
+    });
+  }
+}
+
+describe("group commit", () => {
+  test("units of one turn run in their order and share one commit", async () => {
+    const order: number[] = [];
+    const units = Array.from({ length: 100 }, (_, index) =>
+      storage.writer.submit((tx) => {
+        order.push(index);
+        insert.run(tx, index);
+        return index * 2;
+      }),
+    );
+    expect(storage.writer.queued).toBe(100);
+    expect(order).toEqual([]);
+    expect(await Promise.all(units)).toEqual(Array.from({ length: 100 }, (_, index) => index * 2));
+    expect(order).toEqual(Array.from({ length: 100 }, (_, index) => index));
+    expect(storage.writer.stats).toEqual({ commits: 1, units: 100, failures: 0, failing: null });
+    expect(storage.writer.queued).toBe(0);
+    expect(numbers()).toHaveLength(100);
+  });
+
+  test("a promise settles only when its unit is durable: another connection sees it", async () => {
+    const { Database } = await import("../../../src/kernel/storage/database.ts");
+    const other = new Database(storage.db.path, "normal");
+    const count = other.query<{ count: number }>("SELECT count(*) AS count FROM numbers");
+    const before = await storage.writer.submit((tx) => {
+      insert.run(tx, 1);
+      return count.get()?.count;
+    });
+    expect(before).toBe(0);
+    expect(count.get()?.count).toBe(1);
+    other.close();
+  });
+
+  test("units of one batch see one time, and what the units before them wrote", async () => {
+    const count = storage.db.query<{ count: number }>("SELECT count(*) AS count FROM numbers");
+    const seen = await Promise.all(
+      [1, 2, 3].map((value) =>
+        storage.writer.submit((tx) => {
+          insert.run(tx, value);
+          return [tx.now, count.get()?.count];
+        }),
+      ),
+    );
+    const now = storage.clock.now();
+    expect(seen).toEqual([
+      [now, 1],
+      [now, 2],
+      [now, 3],
+    ]);
+  });
+
+  test("a unit handed in by a unit, or after a commit, runs in a batch of its own", async () => {
+    let inner: Promise<number> | undefined;
+    let after: Promise<number> | undefined;
+    await storage.writer.submit((tx) => {
+      inner = storage.writer.submit(() => storage.writer.stats.commits);
+      tx.afterCommit(() => {
+        after = storage.writer.submit(() => storage.writer.stats.commits);
+      });
+    });
+    expect(await inner).toBe(1);
+    expect(await after).toBe(1);
+    expect(storage.writer.stats.commits).toBe(2);
+  });
+
+  test("hooks run at the end of each batch, inside its transaction; observers after it", async () => {
+    const events: string[] = [];
+    storage.writer.beforeCommit((tx) => {
+      events.push(`hook ${storage.db.inTransaction}`);
+      insert.run(tx, 1000 + events.length);
+      tx.afterCommit(() => events.push(`after the hook ${storage.db.inTransaction}`));
+    });
+    storage.writer.onCommitted(() => events.push("observer"));
+    await Promise.all(
+      [1, 2].map((value) =>
+        storage.writer.submit((tx) => {
+          events.push(`unit ${value}`);
+          insert.run(tx, value);
+          tx.afterCommit(() => events.push(`after unit ${value}`));
+        }),
+      ),
+    );
+    expect(events).toEqual([
+      "unit 1",
+      "unit 2",
+      "hook true",
+      "after the hook false",
+      "after unit 1",
+      "after unit 2",
+      "observer",
+    ]);
+    expect(numbers()).toEqual([1, 2, 1003]);
+  });
+});
+
+describe("a unit that fails", () => {
+  test("before it wrote: nothing of it stays, the others commit, nothing is run twice", async () => {
+    const counter = new Counter();
+    let runs = 0;
+    const units = [1, 2, 3].map((value) =>
+      storage.writer.submit((tx) => {
+        runs += 1;
+        counter.add(tx, value);
+        if (value === 2) throw new ApiError("conflict", "refused");
+        insert.run(tx, value);
+        return value;
+      }),
+    );
+    const settled = await Promise.allSettled(units);
+    expect(settled[0]).toEqual({ status: "fulfilled", value: 1 });
+    expect(settled[1]).toEqual({ status: "rejected", reason: new ApiError("conflict", "refused") });
+    expect(settled[2]).toEqual({ status: "fulfilled", value: 3 });
+    expect(numbers()).toEqual([1, 3]);
+    expect(counter.value).toBe(4);
+    expect(runs).toBe(3);
+    expect(storage.writer.stats).toEqual({ commits: 1, units: 3, failures: 0, failing: null });
+  });
+
+  test("after it wrote: the batch is run again with savepoints, in memory too, and commits once", async () => {
+    const counter = new Counter();
+    const runs: number[] = [];
+    const settled = await Promise.allSettled(
+      [1, 2, 3].map((value) =>
+        storage.writer.submit((tx) => {
+          runs.push(value);
+          counter.add(tx, value);
+          insert.run(tx, value);
+          if (value === 2) throw new Error("failed after writing");
+          return counter.value;
+        }),
+      ),
+    );
+    expect(settled).toEqual([
+      { status: "fulfilled", value: 1 },
+      { status: "rejected", reason: new Error("failed after writing") },
+      { status: "fulfilled", value: 4 },
+    ]);
+    expect(runs).toEqual([1, 2, 1, 2, 3]);
+    expect(numbers()).toEqual([1, 3]);
+    expect(counter.value).toBe(4);
+    expect(storage.writer.stats.commits).toBe(1);
+  });
+
+  test("by a broken constraint: the same", async () => {
+    const settled = await Promise.allSettled(
+      [1, 1, 2].map((value) => storage.writer.submit((tx) => insert.run(tx, value))),
+    );
+    expect(settled.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
+    expect(numbers()).toEqual([1, 2]);
+  });
+
+  test("undoes its changes in memory the latest first", async () => {
+    const undone: number[] = [];
+    await rejection(
+      storage.writer.submit((tx) => {
+        for (const step of [1, 2, 3]) tx.onRollback(() => undone.push(step));
+        throw new Error("failed");
+      }),
+    );
+    expect(undone).toEqual([3, 2, 1]);
+  });
+
+  test("is not followed by what it put off until after the commit", async () => {
+    const ran: string[] = [];
+    const failing = storage.writer.submit((tx) => {
+      tx.afterCommit(() => ran.push("failed unit"));
+      throw new Error("failed");
+    });
+    const fine = storage.writer.submit((tx) => {
+      expect(ran).toEqual([]);
+      tx.afterCommit(() => ran.push(`fine unit, in transaction: ${storage.db.inTransaction}`));
+    });
+    await rejection(failing);
+    await fine;
+    expect(ran).toEqual(["fine unit, in transaction: false"]);
+  });
+
+  test("a defect after the commit is logged and stops nobody", async () => {
+    const ran: string[] = [];
+    await storage.writer.submit((tx) => {
+      tx.afterCommit(() => {
+        throw new Error("broken");
+      });
+      tx.afterCommit(() => ran.push("second"));
+    });
+    expect(ran).toEqual(["second"]);
+    expect(storage.log.messages("error")).toEqual(["defect after a commit"]);
+  });
+
+  test("a unit that returns a promise is refused, whatever it wrote", async () => {
+    const work = async (tx: Tx): Promise<number> => {
+      insert.run(tx, 1);
+      return 1;
+    };
+    const other = storage.writer.submit((tx) => insert.run(tx, 2));
+    const error = await rejection(storage.writer.submit(work as never));
+    expect(error).toEqual(new Error("a unit of work returned a promise: it must be synchronous"));
+    await other;
+    expect(numbers()).toEqual([2]);
+  });
+});
+
+describe("tx.attempt", () => {
+  /** A unit whose middle part writes and fails; returns what came of it. */
+  function unitWithFailingPart(counter: Counter, writeBefore: boolean, writeInside: boolean) {
+    return storage.writer.submit((tx) => {
+      counter.add(tx, 1);
+      if (writeBefore) insert.run(tx, 1);
+      let caught = "";
+      try {
+        tx.attempt(() => {
+          counter.add(tx, 10);
+          tx.afterCommit(() => counter.add(tx, 1000));
+          if (writeInside) insert.run(tx, 2);
+          throw new Error("part failed");
+        });
+      } catch (error) {
+        caught = String(error);
+      }
+      counter.add(tx, 100);
+      insert.run(tx, 3);
+      return caught;
+    });
+  }
+
+  test.each([
+    [false, false],
+    [true, false],
+    [false, true],
+    [true, true],
+  ])("a failing part alone is taken back (wrote before: %p, inside: %p)", async (before, inside) => {
+    const counter = new Counter();
+    expect(await unitWithFailingPart(counter, before, inside)).toBe("Error: part failed");
+    expect(numbers()).toEqual(before ? [1, 3] : [3]);
+    expect(counter.value).toBe(101);
+  });
+
+  test("a part that succeeds stays and gives its value", async () => {
+    const counter = new Counter();
+    const value = await storage.writer.submit((tx) =>
+      tx.attempt(() => {
+        counter.add(tx, 5);
+        insert.run(tx, 5);
+        return "done";
+      }),
+    );
+    expect(value).toBe("done");
+    expect(numbers()).toEqual([5]);
+    expect(counter.value).toBe(5);
+  });
+
+  test("nested parts: an outer failure takes the inner success back, an inner failure leaves the outer", async () => {
+    const counter = new Counter();
+    const quietly = (run: () => void): void => {
+      try {
+        run();
+      } catch {
+        // What matters is what stays.
+      }
+    };
+    await storage.writer.submit((tx) => {
+      const write = (value: number): void => {
+        counter.add(tx, value);
+        insert.run(tx, value);
+      };
+      quietly(() =>
+        tx.attempt(() => {
+          write(1);
+          tx.attempt(() => write(2));
+          throw new Error("outer");
+        }),
+      );
+      tx.attempt(() => {
+        write(4);
+        quietly(() =>
+          tx.attempt(() => {
+            write(8);
+            throw new Error("inner");
+          }),
+        );
+        write(16);
+      });
+    });
+    expect(numbers()).toEqual([4, 16]);
+    expect(counter.value).toBe(20);
+  });
+
+  test("a part's failure that the unit lets through fails the unit, and no other", async () => {
+    const counter = new Counter();
+    const failing = storage.writer.submit((tx) => {
+      counter.add(tx, 1);
+      insert.run(tx, 1);
+      tx.attempt(() => {
+        insert.run(tx, 2);
+        throw new Error("through");
+      });
+    });
+    const fine = storage.writer.submit((tx) => {
+      counter.add(tx, 10);
+      insert.run(tx, 3);
+    });
+    expect(await rejection(failing)).toEqual(new Error("through"));
+    await fine;
+    expect(numbers()).toEqual([3]);
+    expect(counter.value).toBe(10);
+  });
+});
+
+describe("bounds", () => {
+  test("a batch holds at most UNITS_PER_BATCH_MAX units", async () => {
+    const submitMany = (count: number) =>
+      Promise.all(Array.from({ length: count }, () => storage.writer.submit(() => {})));
+    await submitMany(UNITS_PER_BATCH_MAX);
+    expect(storage.writer.stats.commits).toBe(1);
+    await submitMany(UNITS_PER_BATCH_MAX + 1);
+    expect(storage.writer.stats.commits).toBe(3);
+    expect(storage.writer.stats.units).toBe(2 * UNITS_PER_BATCH_MAX + 1);
+  });
+
+  test("past UNITS_QUEUED_MAX waiting units the next is refused with 503; the others are not", async () => {
+    const waiting = Array.from({ length: UNITS_QUEUED_MAX }, (_, index) =>
+      storage.writer.submit(() => index),
+    );
+    const error = (await rejection(storage.writer.submit(() => "one too many"))) as ApiError;
+    expect(error).toBeInstanceOf(ApiError);
+    expect(error.code).toBe("service_unavailable");
+    expect(error.details.retryAfterSeconds).toBe(1);
+    expect(await waiting.at(-1)).toBe(UNITS_QUEUED_MAX - 1);
+    expect(storage.writer.stats.units).toBe(UNITS_QUEUED_MAX);
+    expect(await storage.writer.submit(() => "again")).toBe("again");
+  });
+
+  test("close commits what is queued and refuses what comes later", async () => {
+    const queued = Array.from({ length: UNITS_PER_BATCH_MAX + 5 }, (_, index) =>
+      storage.writer.submit((tx) => insert.run(tx, index)),
+    );
+    storage.writer.close();
+    expect(numbers()).toHaveLength(UNITS_PER_BATCH_MAX + 5);
+    const late = (await rejection(storage.writer.submit(() => 1))) as ApiError;
+    expect(late.code).toBe("service_unavailable");
+    expect(late.message).toContain("shutting down");
+    await Promise.all(queued);
+    expect(storage.writer.stats.commits).toBe(2);
+  });
+});
