@@ -3,6 +3,9 @@ import kernel from "./0001_kernel.sql" with { type: "text" };
 import accounts from "./0002_accounts.sql" with { type: "text" };
 import projects from "./0003_projects.sql" with { type: "text" };
 import meters from "./0004_meters.sql" with { type: "text" };
+import keys from "./0005_keys.sql" with { type: "text" };
+import flags from "./0006_flags.sql" with { type: "text" };
+import locks from "./0007_locks.sql" with { type: "text" };
 import catchBuckets from "./0010_catch.sql" with { type: "text" };
 
 /** Every step of the schema, in order. A step that has been released is never changed. */
@@ -11,5 +14,8 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: "0002_accounts", sql: accounts },
   { name: "0003_projects", sql: projects },
   { name: "0004_meters", sql: meters },
+  { name: "0005_keys", sql: keys },
+  { name: "0006_flags", sql: flags },
+  { name: "0007_locks", sql: locks },
   { name: "0010_catch", sql: catchBuckets },
 ];

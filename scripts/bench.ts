@@ -8,10 +8,19 @@
 //   scripts/bench --binary          the executable dist/ninefold instead of the source
 //   scripts/bench --json            the results as one JSON object on standard output
 // Exits with 1 when a required figure was missed. Rows are in scripts/benchmarks/rows.ts.
-// Needs wrk; PostgreSQL and Redis are measured where they are installed.
+// Needs wrk; PostgreSQL, Redis and etcd are measured where they are installed.
 import { parseArgs } from "node:util";
 import type { Competitor, Finding } from "./benchmarks/benchmark.ts";
+import { EtcdLock } from "./benchmarks/etcd.ts";
 import { findingsOf, findingsTable, mediansOf, seriesTable } from "./benchmarks/figures.ts";
+import {
+  LOCK_HAND_OVER,
+  LOCK_LONG_WAIT,
+  LOCKS_HELD,
+  measureHandOver,
+  measureHeld,
+  measureLongWait,
+} from "./benchmarks/locks.ts";
 import { MILLION_METERS, measureMillion } from "./benchmarks/million.ts";
 import { PostgresDeduct } from "./benchmarks/postgres.ts";
 import { RedisDeduct } from "./benchmarks/redis.ts";
@@ -23,6 +32,14 @@ import { Cleanup } from "./processes/cleanup.ts";
 import { BINARY_COMMAND, SOURCE_COMMAND } from "./processes/server-process.ts";
 
 const WAL_MIB_MAX = 64;
+
+/** Measurements that are no rows: each on servers of its own, after the rounds. */
+const SPECIALS: readonly (readonly [name: string, measure: typeof measureMillion])[] = [
+  [MILLION_METERS, measureMillion],
+  [LOCK_HAND_OVER, measureHandOver],
+  [LOCK_LONG_WAIT, measureLongWait],
+  [LOCKS_HELD, measureHeld],
+];
 
 const { values } = parseArgs({
   options: {
@@ -58,7 +75,7 @@ async function prepareCompetitors(stage: Stage): Promise<Competitor[]> {
     requires.flatMap((one) => (one.kind === "ratio" ? [one.to] : [])),
   );
   const ready: Competitor[] = [];
-  for (const competitor of [new PostgresDeduct(), new RedisDeduct()]) {
+  for (const competitor of [new PostgresDeduct(), new RedisDeduct(), new EtcdLock()]) {
     if (!wanted.includes(competitor.name)) continue;
     const missing = competitor.missing();
     if (missing !== null) {
@@ -129,11 +146,11 @@ try {
   if (Bun.which("wrk") === null) throw new Error("wrk is not installed: apt-get install wrk");
   const stage = new Stage(cleanup, values.binary ? BINARY_COMMAND : SOURCE_COMMAND);
   const withRows = BENCHMARKS.some(({ name }) => chosen(name));
-  const withMillion = chosen(MILLION_METERS);
-  if (!withRows && !withMillion) throw new Error(`no row matches "${values.only}"`);
+  const specials = SPECIALS.filter(([name]) => chosen(name));
+  if (!withRows && specials.length === 0) throw new Error(`no row matches "${values.only}"`);
   const rows = withRows ? await measureRows(stage) : null;
-  const million = withMillion ? await measureMillion(stage, say) : [];
-  const findings = [...(rows?.findings ?? []), ...million];
+  const findings = [...(rows?.findings ?? [])];
+  for (const [, measure] of specials) findings.push(...(await measure(stage, say)));
   report(rows?.rounds ?? null, findings);
   const failed = findings.some(({ ok }) => ok === false) || (rows?.rounds.faults.length ?? 0) > 0;
   process.exitCode = failed ? 1 : 0;

@@ -1,7 +1,10 @@
 import { createAccounts, type Operator } from "./areas/accounts/index.ts";
 import { createCatch } from "./areas/catch/index.ts";
+import { createFlags } from "./areas/flags/index.ts";
+import { createKeys } from "./areas/keys/index.ts";
+import { createLocks } from "./areas/locks/index.ts";
 import { createMeter } from "./areas/meter/index.ts";
-import { createProjects } from "./areas/projects/index.ts";
+import { createProjects, openProjectDirectory } from "./areas/projects/index.ts";
 import type { Config } from "./config.ts";
 import type { ManualClock } from "./kernel/clock.ts";
 import { createClientAddress } from "./kernel/http/addresses.ts";
@@ -36,15 +39,30 @@ export function createApp(kernel: Kernel, config: Config, testClock: ManualClock
   const mailer = config.smtp === null ? null : createSmtpMailer(config.smtp.url, config.smtp.from);
   const outbox = createOutbox({ scheduler, vault, clock, ids, log, mailer });
 
-  const projects = createProjects({ db, ids });
+  const directory = openProjectDirectory(kernel);
   const accounts = createAccounts(
     kernel,
     { signup, rotationGraceMs, tiers, testClock },
-    { projects, outbox },
+    { projects: directory, outbox },
   );
+  const keys = createKeys(kernel, { accounts, projects: directory });
   const meter = createMeter(kernel, { own: accounts.ownBalance });
+  const flags = createFlags(kernel);
+  const locks = createLocks(kernel);
   const outbound = createOutbound(config.allowPrivateTargets);
-  const buckets = createCatch(kernel, { tiers }, { accounts, charger: accounts.charger, outbound });
+  const buckets = createCatch(
+    kernel,
+    { tiers },
+    { accounts, charger: accounts.charger, activity: directory.activity, outbound },
+  );
+  const projects = createProjects(kernel, directory, {
+    accounts: {
+      balance: (accountRef) => accounts.ownBalance.read(accountRef).balance,
+      setDefaultProject: accounts.setDefaultProject,
+    },
+    // What is counted in a project's overview, and removed with the project.
+    resources: [meter.resources, keys.resources, flags.resources, locks.resources, buckets.resources],
+  });
 
   const answers = new IdempotencyStore(db, vault);
   answers.registerPurge(scheduler, writer);
@@ -52,8 +70,8 @@ export function createApp(kernel: Kernel, config: Config, testClock: ManualClock
     clock,
     ids,
     log,
-    guard: new Guard(accounts.authenticator, tiers, clock),
-    performing: new Performing(writer, accounts.charger, answers),
+    guard: new Guard(keys.authenticatorBeside(accounts.authenticator), tiers, clock),
+    performing: new Performing(writer, accounts.charger, answers, directory.activity),
     cors: createCors(config.corsOrigins),
     clientAddress: createClientAddress(config.trustProxy),
   });
@@ -61,6 +79,10 @@ export function createApp(kernel: Kernel, config: Config, testClock: ManualClock
   systemRoutes(http); //         /v1/ping, /openapi.json
   accounts.declareRoutes(http); // /v1/signup, /v1/admin, /v1/keys/rotate
   meter.declareRoutes(http); //   /v1/meter
+  projects.declareRoutes(http); // /v1/projects
+  keys.declareRoutes(http); //    /v1/keys, /v1/projects/{id}/keys
+  flags.declareRoutes(http); //   /v1/gate
+  locks.declareRoutes(http); //   /v1/latch
   buckets.declareRoutes(http); // /v1/catch
   http.seal();
 
@@ -73,10 +95,14 @@ export function createApp(kernel: Kernel, config: Config, testClock: ManualClock
       await scheduler.start();
     },
     finish: async () => {
+      projects.stop();
       buckets.stop();
       await scheduler.stop();
       outbound.close();
+      locks.finish();
       await meter.finish();
+      await keys.finish();
+      await projects.finish();
     },
   };
 }

@@ -28,6 +28,8 @@ export interface ServerParts {
   readonly clock?: Clock;
   readonly ids?: Ids;
   readonly log?: Logger;
+  /** A shorter idle time-out of connections, for tests of what outlasts it. */
+  readonly idleTimeoutSeconds?: number;
 }
 
 /**
@@ -43,8 +45,11 @@ export async function startServer(folder: string, config: Config, parts: ServerP
     return {
       ...server,
       stop: async () => {
-        await server.stop();
-        release();
+        try {
+          await server.stop();
+        } finally {
+          release();
+        }
       },
     };
   } catch (error) {
@@ -69,7 +74,11 @@ async function startLocked(folder: string, config: Config, parts: ServerParts): 
   try {
     const app = createApp(kernel, config, clock instanceof ManualClock ? clock : null);
     // Listening comes before the first account: a taken port leaves nothing behind that a later start would miss.
-    const listening = listen(app.http, config);
+    const { idleTimeoutSeconds } = parts;
+    const listening = listen(app.http, {
+      ...config,
+      ...(idleTimeoutSeconds === undefined ? {} : { idleTimeoutSeconds }),
+    });
     const operator = await app.operator(config.operatorKey);
     await app.start();
     return { url: listening.url, kernel, app, operator, stop: () => stop(kernel, app, listening) };
@@ -81,8 +90,11 @@ async function startLocked(folder: string, config: Config, parts: ServerParts): 
 
 async function stop(kernel: Kernel, app: App, listening: Listening): Promise<void> {
   await listening.stop(SHUTDOWN_GRACE_MS);
-  await app.finish();
-  close(kernel);
+  try {
+    await app.finish();
+  } finally {
+    close(kernel);
+  }
 }
 
 function close(kernel: Kernel): void {

@@ -1,4 +1,5 @@
 import type { Benchmark, WrkRequest } from "./benchmark.ts";
+import { lockCycle } from "./locks.ts";
 import { METERS, type Stage } from "./stage.ts";
 
 /** A deduct of one unit from a random meter. */
@@ -39,5 +40,14 @@ export const BENCHMARKS: readonly Benchmark[] = [
     connections: [32],
     request: ownBalanceRequest,
     requires: [{ kind: "ratio", to: "bare GET", atLeast: 0.6, connections: [32] }],
+  },
+  {
+    name: "lock acquire, release",
+    connections: [32],
+    request: lockCycle,
+    requires: [
+      { kind: "ratio", to: "bare POST", atLeast: 0.55, connections: [32] },
+      { kind: "ratio", to: "etcd lock", atLeast: 3, connections: [32] },
+    ],
   },
 ];

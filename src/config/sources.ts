@@ -23,7 +23,7 @@ export function readFlags(args: readonly string[]): Given {
   try {
     values = parseArgs({ args: [...args], options, strict: true, allowPositionals: false }).values;
   } catch (error) {
-    const message = error instanceof Error ? error.message.split(". ")[0] : String(error);
+    const message = error instanceof Error ? error.message.split(/\.\s/)[0] : String(error);
     throw new StartupError(`${message}. Try ninefold serve --help.`);
   }
   const given: Given = new Map();
@@ -71,7 +71,7 @@ export function readConfigFile(path: string): ConfigFile {
   const { tiers, ...rest } = table;
   const given: Given = new Map();
   for (const option of listed()) {
-    const holder = option.section === undefined ? rest : sectionOf(rest, option.section);
+    const holder = option.section === undefined ? rest : sectionOf(rest, option.section, path);
     if (!(option.name in holder) || option.name === "config") continue;
     given.set(option.name as OptionName, { value: holder[option.name], origin: path });
     delete holder[option.name];
@@ -85,9 +85,11 @@ function listed(): readonly OptionSpec[] {
   return OPTIONS;
 }
 
-function sectionOf(table: Record<string, unknown>, name: string): Record<string, unknown> {
-  const section = table[name];
-  return typeof section === "object" && section !== null ? (section as Record<string, unknown>) : {};
+function sectionOf(table: Record<string, unknown>, name: string, path: string): Record<string, unknown> {
+  const section = table[name] ?? {};
+  if (typeof section !== "object")
+    throw new StartupError(`${path}: ${name} must be a table, such as [${name}].`);
+  return section as Record<string, unknown>;
 }
 
 function leftOver(rest: Record<string, unknown>): string | undefined {

@@ -82,7 +82,7 @@ export function readTiers(table: unknown, path: string): Tiers {
     throw wrong(`${path}: tiers`, "tables such as [tiers.free]");
   const tiers: Record<string, TierFigures> = { ...DEFAULT_TIERS };
   for (const [tier, overrides] of Object.entries(table)) {
-    const base = tiers[tier];
+    const base = Object.hasOwn(tiers, tier) ? tiers[tier] : undefined;
     if (base === undefined)
       throw new StartupError(`${path}: there is no tier "${tier}": ${TIER_NAMES.join(", ")}.`);
     tiers[tier] = { ...base, ...readFigures(overrides, `${path}: tiers.${tier}`) };
@@ -94,7 +94,7 @@ function readFigures(overrides: unknown, where: string): Partial<TierFigures> {
   if (typeof overrides !== "object" || overrides === null) throw wrong(where, "a table");
   const figures: Partial<Record<keyof TierFigures, number>> = {};
   for (const [name, value] of Object.entries(overrides)) {
-    const figure = FIGURE_NAMES[name];
+    const figure = Object.hasOwn(FIGURE_NAMES, name) ? FIGURE_NAMES[name] : undefined;
     if (figure === undefined) throw new StartupError(`${where}: there is no figure "${name}".`);
     // Credits may be none; everything else divides or bounds something, and starts at one.
     const lowest = figure === "monthlyCredits" ? 0 : 1;

@@ -11,6 +11,8 @@ export type Cancel = () => void;
 export interface Clock {
   /** Milliseconds since the Unix epoch, an integer. */
   now(): number;
+  /** Milliseconds of a clock that never goes back and that nobody sets: what {@link after} counts. */
+  monotonic(): number;
   /** Runs `run` when the wall clock reaches `epochMs`; at once (in a later turn) when that has passed. */
   at(epochMs: number, run: () => void): Cancel;
   /** Runs `run` after `delayMs` of monotonic time: a wall clock that is set does not move it. */
@@ -37,6 +39,17 @@ export function realTimeout(delayMs: number, run: () => void): Cancel {
 export function realDelay(delayMs: number): Promise<void> {
   return new Promise((resolve) => {
     realTimeout(delayMs, resolve);
+  });
+}
+
+/**
+ * Resolves when the event loop has looked at the network once more: what had arrived by now, such as the end of a
+ * connection, is known then.
+ */
+export function nextNetworkTurn(): Promise<void> {
+  // The first turn may be the rest of this one; only between the first and the second is the network polled for sure.
+  return new Promise((resolve) => {
+    setImmediate(() => setImmediate(resolve));
   });
 }
 
@@ -88,6 +101,7 @@ export function createSystemClock(): Clock {
   const monotonic = new Alarm(() => performance.now());
   return {
     now: () => Date.now(),
+    monotonic: () => performance.now(),
     at: (epochMs, run) => wall.add(epochMs, run),
     after: (delayMs, run) => monotonic.add(performance.now() + delayMs, run),
     track: () => {},
@@ -106,6 +120,10 @@ export class ManualClock implements Clock {
   }
 
   now(): number {
+    return this.current;
+  }
+
+  monotonic(): number {
     return this.current;
   }
 

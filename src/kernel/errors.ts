@@ -18,6 +18,10 @@ export const STATUS_BY_CODE = {
   rate_limit_exceeded: 429,
   internal_error: 500,
   service_unavailable: 503,
+  "gate.rule_invalid": 400,
+  "gate.feature_not_found": 404,
+  flag_not_found: 404,
+  "gate.evaluation_failed": 500,
   "catch.bucket_not_found": 404,
   "catch.event_not_found": 404,
   "catch.provider_unsupported": 400,
@@ -43,6 +47,8 @@ export interface ErrorDetails {
   readonly retryAfterSeconds?: number;
   /** Response headers that this answer carries besides the usual ones. */
   readonly headers?: Readonly<Record<string, string>>;
+  /** What went wrong inside. For the log: callers never see it. */
+  readonly cause?: unknown;
 }
 
 /** An error that the caller is meant to read. Its message says what was wrong and what would be right. */

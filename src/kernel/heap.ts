@@ -1,26 +1,26 @@
 /** An entry of a {@link TimerHeap}: due at a time, cancellable in O(1). */
-export interface HeapEntry {
+export interface HeapEntry<T = () => void> {
   readonly due: number;
   readonly order: number;
-  run: (() => void) | null;
+  run: T | null;
 }
 
-/** A binary heap of callbacks, earliest first; equal times run in the order of their insertion. */
-export class TimerHeap {
-  private entries: HeapEntry[] = [];
+/** A binary heap of what falls due (callbacks, mostly), earliest first; equal times come in the order of their insertion. */
+export class TimerHeap<T = () => void> {
+  private entries: HeapEntry<T>[] = [];
   private nextOrder = 0;
   private cancelled = 0;
 
   /** Adds a callback and returns its entry, to be handed to {@link cancel}. */
-  push(due: number, run: () => void): HeapEntry {
-    const entry: HeapEntry = { due, order: this.nextOrder++, run };
+  push(due: number, run: T): HeapEntry<T> {
+    const entry: HeapEntry<T> = { due, order: this.nextOrder++, run };
     this.entries.push(entry);
     this.siftUp(this.entries.length - 1);
     return entry;
   }
 
   /** Cancels an entry. One that has run, or was cancelled before, is left alone. */
-  cancel(entry: HeapEntry): void {
+  cancel(entry: HeapEntry<T>): void {
     if (entry.run === null) return;
     entry.run = null;
     this.cancelled += 1;
@@ -35,7 +35,7 @@ export class TimerHeap {
   }
 
   /** Takes out the earliest live entry that is due at `now` or before, and returns its callback. */
-  takeDue(now: number): (() => void) | undefined {
+  takeDue(now: number): T | undefined {
     this.dropCancelledTop();
     const top = this.entries[0];
     if (top === undefined || top.due > now) return undefined;
@@ -58,8 +58,9 @@ export class TimerHeap {
   }
 
   private compact(): void {
-    this.entries = this.entries.filter((entry) => entry.run !== null).sort(compare);
+    this.entries = this.entries.filter((entry) => entry.run !== null);
     this.cancelled = 0;
+    for (let index = (this.entries.length >> 1) - 1; index >= 0; index -= 1) this.siftDown(index);
   }
 
   private removeTop(): void {
@@ -106,6 +107,6 @@ export class TimerHeap {
   }
 }
 
-function compare(a: HeapEntry, b: HeapEntry): number {
+function compare(a: HeapEntry<unknown>, b: HeapEntry<unknown>): number {
   return a.due - b.due || a.order - b.order;
 }

@@ -7,8 +7,8 @@ import type { Tx } from "./storage/tx.ts";
 export interface ProjectResources {
   /** The name under `resources` in the overview. */
   readonly name: "flags" | "monitors" | "relays" | "buckets" | "keys" | "locks" | "chains" | "meters";
-  /** How many there are now. */
-  count(projectRef: number): number;
+  /** How many there are now. `defaultOf`: the account whose default project it is, or null for any other project. */
+  count(projectRef: number, defaultOf: number | null): number;
   /** Runs in the unit of work that marks the project as deleted: whatever is active stops with it. */
   projectDeleted?(tx: Tx, projectRef: number): void;
   /**

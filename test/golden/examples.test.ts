@@ -9,7 +9,10 @@ import { startTestServer, type TestServer } from "../support/server.ts";
 const operations = readOperations();
 
 /** Operations whose examples come before an example: what it takes from must be there. */
-const BEFORE: Readonly<Record<string, readonly string[]>> = { "meter.deduct": ["meter.refill"] };
+const BEFORE: Readonly<Record<string, readonly string[]>> = {
+  "meter.deduct": ["meter.refill"],
+  "latch.release": ["latch.acquire"],
+};
 
 let server: TestServer;
 beforeAll(async () => {

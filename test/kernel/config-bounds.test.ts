@@ -31,6 +31,7 @@ describe("what is refused, in one line that says what is wrong", () => {
     [["stray"], "stray"],
     [["--json=yes"], "--json"],
     [["--port", "many"], "--port must be a port from 0 to 65535."],
+    [["--port", "-1"], "--port"],
     [["--port", "65536"], "--port must be a port from 0 to 65535."],
     [["--port", "80.5"], "--port must be a port from 0 to 65535."],
     [["--port", ""], "--port must be a port from 0 to 65535."],
@@ -74,6 +75,7 @@ describe("what is refused, in one line that says what is wrong", () => {
     ["rotation_grace_hours = 24", 'there is no option "rotation_grace_hours"'],
     ["[keys]\nrotation = 24", 'there is no option "keys.rotation"'],
     ["[server]\nport = 8080", 'there is no option "server"'],
+    ["keys = 24", "keys must be a table"],
     ["port = 8080.5", "must be a port from 0 to 65535."],
     ["port = true", "must be a port from 0 to 65535."],
     ["json = 1", "must be true or false."],
@@ -125,6 +127,9 @@ describe("tiers", () => {
 
   test.each([
     ["[tiers.gold]\nbuckets = 1", 'there is no tier "gold": free, starter, pro, scale, unlimited.'],
+    // Names that every object has are no tiers and no figures.
+    ["[tiers.constructor]\nbuckets = 1", 'there is no tier "constructor"'],
+    ["[tiers.free]\ntoString = 1", 'tiers.free: there is no figure "toString".'],
     ["[tiers.free]\nbukets = 1", 'tiers.free: there is no figure "bukets".'],
     ["[tiers.free]\nbuckets = 0", "tiers.free.buckets must be an integer from 1 to 9007199254740991."],
     ["[tiers.free]\nbuckets = 1.5", "tiers.free.buckets must be an integer"],

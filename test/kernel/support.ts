@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { MIGRATIONS } from "../../migrations/index.ts";
 import { ManualClock } from "../../src/kernel/clock.ts";
 import type { LogFields, Logger } from "../../src/kernel/log.ts";
-import { Database, type SqlValue } from "../../src/kernel/storage/database.ts";
+import { Database, type Query, type SqlValue } from "../../src/kernel/storage/database.ts";
 import { migrate } from "../../src/kernel/storage/migrate.ts";
 import { Writer } from "../../src/kernel/storage/writer.ts";
 import { TEST_START_MS } from "../support/server.ts";
@@ -70,11 +70,24 @@ function makeFailure(): unknown {
 /** How a COMMIT goes wrong. */
 export type CommitFault = "none" | "stays-open" | "rolled-back";
 
-/** A database whose COMMIT can be made to fail, as with a full disk or an I/O error. */
+/** A database whose COMMIT or reading can be made to fail, as with a full disk or an I/O error. */
 export class FaultyDatabase extends Database {
   fault: CommitFault = "none";
+  readsFail = false;
   /** What a failing COMMIT throws. */
   readonly failure: unknown = storageFailure();
+
+  override query<Row, Params extends SqlValue[] = []>(sql: string): Query<Row, Params> {
+    const query = super.query<Row, Params>(sql);
+    const guarded = <T>(read: () => T): T => {
+      if (this.readsFail) throw this.failure;
+      return read();
+    };
+    return {
+      get: (...params) => guarded(() => query.get(...params)),
+      all: (...params) => guarded(() => query.all(...params)),
+    };
+  }
 
   override control(sql: string): () => void {
     const run = super.control(sql);

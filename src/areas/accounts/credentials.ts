@@ -40,6 +40,7 @@ class PlatformCaller implements Caller {
   readonly scopes = ALL_SCOPES;
   readonly projectBound = false;
   readonly projectDeleted = false;
+  readonly revoked = false;
 
   constructor(account: AccountActor, keyId: number) {
     this.account = account;

@@ -2,6 +2,7 @@ import type { Charger } from "../../kernel/http/caller.ts";
 import type { Http } from "../../kernel/http/http.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { OutboundClient } from "../../kernel/outbound/client.ts";
+import type { ProjectActivity } from "../../kernel/project-activity.ts";
 import type { ProjectResources } from "../../kernel/project-resources.ts";
 import type { Tiers } from "../../kernel/tiers.ts";
 import { BucketService } from "./bucket-service.ts";
@@ -33,11 +34,16 @@ export interface CatchArea {
 export function createCatch(
   kernel: Kernel,
   settings: { tiers: Tiers },
-  ports: { accounts: BucketAccounts; charger: Charger; outbound: OutboundClient },
+  ports: {
+    accounts: BucketAccounts;
+    charger: Charger;
+    activity: ProjectActivity;
+    outbound: OutboundClient;
+  },
 ): CatchArea {
   const { db, writer, clock, ids, vault, scheduler } = kernel;
   const { tiers } = settings;
-  const { accounts, charger, outbound } = ports;
+  const { accounts, charger, activity, outbound } = ports;
   const store = new BucketStore(db);
   const events = new EventStore(db);
   const sequence = new EventSequence(events.highestSequence());
@@ -50,7 +56,7 @@ export function createCatch(
     events: new EventService({ buckets, events }),
     ingestion: new Ingestion({
       ...{ buckets, events, sequence, removal, forwarder },
-      ...{ accounts, charger, tiers, writer, clock },
+      ...{ accounts, charger, activity, tiers, writer, clock },
     }),
   };
   return {

@@ -2,6 +2,7 @@ import type { Clock } from "../../kernel/clock.ts";
 import { ApiError } from "../../kernel/errors.ts";
 import { Reply } from "../../kernel/http/answer.ts";
 import type { Charger } from "../../kernel/http/caller.ts";
+import type { ProjectActivity } from "../../kernel/project-activity.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import type { Writer } from "../../kernel/storage/writer.ts";
 import { isUnlimited, type Tiers } from "../../kernel/tiers.ts";
@@ -48,6 +49,7 @@ export interface IngestionDeps {
   readonly forwarder: Forwarder;
   readonly accounts: BucketAccounts;
   readonly charger: Charger;
+  readonly activity: ProjectActivity;
   readonly tiers: Tiers;
   readonly writer: Writer;
   readonly clock: Clock;
@@ -113,7 +115,7 @@ export class Ingestion {
   }
 
   private store(tx: Tx, arrival: Arrival): IngestAnswer {
-    const { buckets, events, sequence, removal, forwarder } = this.deps;
+    const { buckets, events, sequence, removal, forwarder, activity } = this.deps;
     // Asked for again: since the request came in, the bucket may have been deleted.
     const bucket = buckets.find(arrival.bucketId);
     if (bucket === undefined) return refused("ignored");
@@ -124,6 +126,7 @@ export class Ingestion {
     const error = verification === "invalid" ? INVALID_SIGNATURE : null;
     events.insert(tx, bucket.ref, { sequence: number, status, provider, verification, error, headers, body });
     buckets.count(tx, bucket, null, status);
+    activity.changed(tx, bucket.projectRef);
     removal.trim(tx, bucket);
     if (status === "pending") forwarder.arrived(tx, bucket);
     return { status: "accepted", verification, event_id: eventIdOf(number) };

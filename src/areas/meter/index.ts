@@ -1,5 +1,6 @@
 import type { Http } from "../../kernel/http/http.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
+import type { ProjectResources } from "../../kernel/project-resources.ts";
 import type { OwnBalances } from "./ports.ts";
 import { meterRoutes } from "./routes.ts";
 import { MeterService } from "./service.ts";
@@ -8,6 +9,8 @@ import { MeterStore } from "./store.ts";
 /** What meters offer to the rest of the house. */
 export interface MeterArea {
   readonly declareRoutes: (http: Http) => void;
+  /** The tenant meters in projects. */
+  readonly resources: ProjectResources;
   /** Settles every row. For the end of the process. */
   readonly finish: () => Promise<void>;
 }
@@ -21,6 +24,11 @@ export function createMeter(kernel: Kernel, ports: { own: OwnBalances }): MeterA
   });
   return {
     declareRoutes: (http) => meterRoutes(http, service, ports.own),
+    resources: {
+      name: "meters",
+      count: (projectRef) => service.count(projectRef),
+      removeRows: (tx, projectRef, rowsMax) => service.removeRows(tx, projectRef, rowsMax),
+    },
     finish: () => service.finish(),
   };
 }

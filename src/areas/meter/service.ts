@@ -15,7 +15,7 @@ import type { Writer } from "../../kernel/storage/writer.ts";
 import { MeterActor } from "./actor.ts";
 import { assertPositive, deducted, type Movement, refilled, resetTo } from "./domain.ts";
 import { Settlement } from "./settlement.ts";
-import type { MeterEntryRow, MeterStore } from "./store.ts";
+import type { MeterEntryRow, MeterRow, MeterStore } from "./store.ts";
 
 /**
  * Meters kept in memory when idle, about half a kilobyte each with everything around them. Beyond it, a meter
@@ -53,7 +53,8 @@ export class MeterService {
     this.store = store;
     this.actors = new ActorRegistry<string, MeterActor>(deps.inMemoryMax ?? METERS_IN_MEMORY_MAX);
     this.nextRef = store.highestRef() + 1;
-    this.nextSequence = store.highestSequence() + 1;
+    // Entries that were removed with their project leave their numbers unused: a settlement may have passed them.
+    this.nextSequence = Math.max(store.highestSequence(), store.settledThrough()) + 1;
     this.settlement = new Settlement({ store, writer, log, ledgerPosition: () => this.nextSequence - 1 });
     this.settlement.recover();
   }
@@ -102,6 +103,46 @@ export class MeterService {
     return sequence === 0 ? { entries } : { entries, cursor: encodeCursor([sequence]) };
   }
 
+  /** Meters of a project. */
+  count(projectRef: number): number {
+    return this.store.count(projectRef);
+  }
+
+  /**
+   * Removes at most `rowsMax` meters and entries of a deleted project, each meter's newest entries first, so that
+   * what is left stays a whole ledger. Returns how many it removed.
+   */
+  removeRows(tx: Tx, projectRef: number, rowsMax: number): number {
+    let left = rowsMax;
+    for (const row of this.store.ofProject(projectRef, rowsMax)) {
+      const key = `${projectRef}/${row.meter_id}`;
+      const actor = this.actors.peek(key) ?? this.settlement.held(row.ref) ?? actorOf(row);
+      left -= this.removeEntries(tx, actor, left);
+      if (left === 0) break;
+      this.store.remove(tx, row.ref);
+      this.actors.drop(key);
+      left -= 1;
+      if (left === 0) break;
+    }
+    return rowsMax - left;
+  }
+
+  private removeEntries(tx: Tx, actor: MeterActor, rowsMax: number): number {
+    const { lastSequence } = actor;
+    tx.onRollback(() => {
+      actor.lastSequence = lastSequence;
+    });
+    let removed = 0;
+    while (removed < rowsMax && actor.lastSequence !== 0) {
+      const entry = this.store.entry(actor.lastSequence);
+      this.store.removeEntry(tx, actor.lastSequence);
+      actor.lastSequence = entry?.previous ?? 0;
+      removed += 1;
+    }
+    this.store.settle(tx, actor.ref, actor.balance, actor.lastSequence);
+    return removed;
+  }
+
   /** Brings every row up to the ledger. For the end of the process. */
   finish(): Promise<void> {
     return this.settlement.finish();
@@ -111,7 +152,7 @@ export class MeterService {
     return this.actors.get(`${projectRef}/${meterId}`, () => {
       const row = this.store.find(projectRef, meterId);
       if (row === null) return undefined;
-      return this.settlement.held(row.ref) ?? new MeterActor(row.ref, row.balance, row.last_sequence);
+      return this.settlement.held(row.ref) ?? actorOf(row);
     });
   }
 
@@ -151,6 +192,10 @@ export class MeterService {
     this.store.append(tx, entry, actor.ref);
     return { balance: movement.balance, meter_id: change.meterId };
   }
+}
+
+function actorOf({ ref, balance, last_sequence }: MeterRow): MeterActor {
+  return new MeterActor(ref, balance, last_sequence);
 }
 
 function entryView(row: MeterEntryRow): LedgerEntryView {

@@ -69,11 +69,11 @@ export class Settlement {
     return this.due.size + this.inRound.size;
   }
 
-  /** Brings every row up to date. For the end of the process. */
+  /** Brings every row up to date, as far as the disk lets it; the next start does the rest. For the end of the process. */
   async finish(): Promise<void> {
     this.cancelTimer?.();
     await this.running;
-    if (this.due.size > 0) await this.run();
+    if (this.due.size > 0) await this.runOrWarn();
   }
 
   private arm(): void {
@@ -90,11 +90,15 @@ export class Settlement {
   private begin(): void {
     this.cancelTimer?.();
     this.cancelTimer = null;
-    this.running = this.run()
-      .catch((error) => this.log.warn("meters could not be settled yet", { error: errorText(error) }))
-      .finally(() => {
-        this.running = null;
-      });
+    this.running = this.runOrWarn().finally(() => {
+      this.running = null;
+    });
+  }
+
+  private runOrWarn(): Promise<void> {
+    return this.run().catch((error) =>
+      this.log.warn("meters could not be settled yet", { error: errorText(error) }),
+    );
   }
 
   /** One round. Begins between two batches, so what memory says is committed. */

@@ -39,6 +39,10 @@ export class MeterStore {
   private readonly entriesAfter;
   private readonly settled;
   private readonly saveSettled;
+  private readonly byProject;
+  private readonly countByProject;
+  private readonly deleteMeter;
+  private readonly deleteEntry;
   private readonly highestMeter;
   private readonly highestEntry;
 
@@ -70,6 +74,14 @@ export class MeterStore {
     this.saveSettled = db.command<[number]>(
       `INSERT OR REPLACE INTO settings (name, value) VALUES ('${SETTLED_THROUGH}', ?)`,
     );
+    this.byProject = db.query<MeterRow & { meter_id: string }, [number, number]>(
+      "SELECT ref, balance, last_sequence, meter_id FROM meters WHERE project_ref = ? LIMIT ?",
+    );
+    this.countByProject = db.query<{ count: number }, [number]>(
+      "SELECT count(*) AS count FROM meters WHERE project_ref = ?",
+    );
+    this.deleteMeter = db.command<[number]>("DELETE FROM meters WHERE ref = ?");
+    this.deleteEntry = db.command<[number]>("DELETE FROM meter_entries WHERE sequence = ?");
     this.highestMeter = db.query<{ value: number | null }>("SELECT max(ref) AS value FROM meters");
     this.highestEntry = db.query<{ value: number | null }>(
       "SELECT max(sequence) AS value FROM meter_entries",
@@ -83,6 +95,23 @@ export class MeterStore {
   /** The meter of a reference, with its name. */
   named(ref: number): (MeterRow & { project_ref: number; meter_id: string }) | null {
     return this.byRef.get(ref);
+  }
+
+  /** Some meters of a project. */
+  ofProject(projectRef: number, limit: number): (MeterRow & { meter_id: string })[] {
+    return this.byProject.all(projectRef, limit);
+  }
+
+  count(projectRef: number): number {
+    return this.countByProject.get(projectRef)?.count ?? 0;
+  }
+
+  remove(tx: Tx, ref: number): void {
+    this.deleteMeter.run(tx, ref);
+  }
+
+  removeEntry(tx: Tx, sequence: number): void {
+    this.deleteEntry.run(tx, sequence);
   }
 
   insert(tx: Tx, ref: number, projectRef: number, meterId: string): void {

@@ -1,41 +1,41 @@
-import type { CallerProject } from "../../kernel/http/caller.ts";
-import type { Ids } from "../../kernel/ids.ts";
-import type { Database } from "../../kernel/storage/database.ts";
-import type { Tx } from "../../kernel/storage/tx.ts";
-import { ProjectStore } from "./store.ts";
-
-/** Characters of a project id after `proj_`. */
-const PROJECT_ID_LENGTH = 20;
+import type { Http } from "../../kernel/http/http.ts";
+import type { Kernel } from "../../kernel/kernel.ts";
+import type { ProjectResources } from "../../kernel/project-resources.ts";
+import { ProjectDirectory } from "./directory.ts";
+import { Overviews } from "./overview.ts";
+import type { ProjectAccounts } from "./ports.ts";
+import { ProjectRemoval } from "./removal.ts";
+import { projectRoutes } from "./routes.ts";
+import { ProjectService } from "./service.ts";
 
 /** What projects offer to the rest of the house. */
 export interface ProjectsArea {
-  /** Makes the default project of a new account. */
-  createDefault(tx: Tx, accountRef: number): CallerProject;
-  /** The default project of an account. */
-  defaultOf(accountRef: number): CallerProject;
+  readonly declareRoutes: (http: Http) => void;
+  /** Interrupts the removal of deleted projects. For the end of the process, before the scheduler stops. */
+  readonly stop: () => void;
+  /** Writes down what is only in memory. For the end of the process. */
+  readonly finish: () => Promise<void>;
 }
 
-/** Builds the area: every account works in a project, the default one unless its key says otherwise. */
-export function createProjects(deps: { db: Database; ids: Ids }): ProjectsArea {
-  const store = new ProjectStore(deps.db);
-  let nextRef = store.highestRef() + 1;
+/** Opens the directory of projects, which every other area may ask. */
+export function openProjectDirectory(kernel: Kernel): ProjectDirectory {
+  return new ProjectDirectory(kernel);
+}
+
+/** Builds the area on its directory: `resources` are what the other areas keep in projects. */
+export function createProjects(
+  kernel: Kernel,
+  directory: ProjectDirectory,
+  ports: { accounts: ProjectAccounts; resources: readonly ProjectResources[] },
+): ProjectsArea {
+  const { writer, clock, scheduler } = kernel;
+  const { accounts, resources } = ports;
+  const removal = new ProjectRemoval({ scheduler, writer, directory, resources });
+  const overviews = new Overviews({ resources, accounts, directory, clock });
+  const service = new ProjectService({ directory, accounts, resources, overviews, removal });
   return {
-    createDefault(tx, accountRef) {
-      const project = { ref: nextRef++, id: `proj_${deps.ids.base62(PROJECT_ID_LENGTH)}` };
-      store.insert(tx, {
-        ...project,
-        accountRef,
-        name: "Default",
-        slug: "default",
-        description: null,
-        isDefault: true,
-      });
-      return project;
-    },
-    defaultOf(accountRef) {
-      const project = store.defaultOf(accountRef);
-      if (project === null) throw new Error(`account ${accountRef} has no default project`);
-      return project;
-    },
+    declareRoutes: (http) => projectRoutes(http, service),
+    stop: () => removal.stop(),
+    finish: () => directory.activity.finish(writer),
   };
 }

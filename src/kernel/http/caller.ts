@@ -34,8 +34,10 @@ export interface Caller {
   readonly scopes: ReadonlySet<string>;
   /** Whether the key was made for one project and sees that alone. */
   readonly projectBound: boolean;
-  /** Whether that project has been deleted. */
+  /** Whether that project has been deleted; live. */
   readonly projectDeleted: boolean;
+  /** Whether the key has been revoked since it was looked up; live. */
+  readonly revoked: boolean;
 }
 
 /** Finds the caller of a key. Supplied by the areas that keep keys. */
@@ -56,6 +58,22 @@ export interface Charger {
   charge(tx: Tx, account: CallerAccount, operation: OperationName, cost: number): void;
   /** Gives back what {@link charge} took, in a later unit of work. */
   refund(tx: Tx, account: CallerAccount, operation: OperationName, cost: number): void;
+}
+
+/**
+ * Looks again, within the unit of work, at what the gates have let pass: the body may have taken its time, and a
+ * unit queued before this one may have revoked the key or deleted the project.
+ *
+ * @throws ApiError `unauthorized`, `forbidden`
+ */
+export function assertStillValid(caller: Caller): void {
+  if (caller.revoked) throw new ApiError("unauthorized", "This key has just been revoked.");
+  if (caller.projectDeleted) throw projectGone();
+}
+
+/** The refusal of a key whose project has been deleted. */
+export function projectGone(): ApiError {
+  return new ApiError("forbidden", "The project of this key has been deleted. Use a key of another one.");
 }
 
 /** Whether the caller's key carries a scope: itself, the area's `*`, or `*`. */

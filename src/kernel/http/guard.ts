@@ -2,7 +2,7 @@ import type { Clock } from "../clock.ts";
 import { ApiError } from "../errors.ts";
 import { isBearerKey, keyDigestHex } from "../secrets/key-format.ts";
 import { isUnlimited, type Tiers } from "../tiers.ts";
-import { type Authenticator, type Caller, isOperator, requireScope } from "./caller.ts";
+import { type Authenticator, type Caller, isOperator, projectGone, requireScope } from "./caller.ts";
 import type { Operation } from "./operations.ts";
 import { RateLimiter, type RateVerdict } from "./rate-limit.ts";
 
@@ -46,7 +46,7 @@ export class Guard {
   /** @throws ApiError `forbidden` for a suspended account, a deleted project, a missing scope. */
   authorize(caller: Caller, operation: Operation): void {
     if (caller.account.suspended) throw new ApiError("forbidden", "This account is suspended.");
-    if (caller.projectDeleted) throw new ApiError("forbidden", "The project of this key has been deleted.");
+    if (caller.projectDeleted) throw projectGone();
     if (operation.access === "public") return;
     if (operation.access === "operator") {
       if (!isOperator(caller)) throw new ApiError("forbidden", "Only the operator's key may call this.");

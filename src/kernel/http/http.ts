@@ -130,18 +130,25 @@ export class Http {
   }
 
   private answerError(error: unknown, exchange: Exchange): RenderedAnswer {
-    if (error instanceof ApiError) return renderError(error, exchange.requestId);
+    if (error instanceof ApiError) {
+      if (error.details.cause !== undefined) this.logFailure(exchange, error.details.cause);
+      return renderError(error, exchange.requestId);
+    }
     if (error instanceof ReplayedAnswer) {
       exchange.headers = { ...exchange.headers, "idempotent-replayed": "true" };
       return error.answer;
     }
+    this.logFailure(exchange, error);
+    return renderError(internalError(), exchange.requestId);
+  }
+
+  private logFailure(exchange: Exchange, error: unknown): void {
     this.deps.log.error("a request failed", {
       request_id: exchange.requestId,
       method: exchange.request.method,
       error: errorText(error),
       stack: error instanceof Error ? error.stack : undefined,
     });
-    return renderError(internalError(), exchange.requestId);
   }
 
   private respond(answer: RenderedAnswer, exchange: Exchange): Response {

@@ -15,6 +15,8 @@ export interface ListenOptions {
   readonly host: string;
   readonly port: number;
   readonly tls: { readonly certPath: string; readonly keyPath: string } | null;
+  /** {@link IDLE_TIMEOUT_SECONDS} unless said otherwise. */
+  readonly idleTimeoutSeconds?: number;
 }
 
 /** Seconds without traffic after which a connection is closed; requests that wait longer lift it for themselves. */
@@ -27,7 +29,7 @@ const BODY_BYTES_HARD_MAX = 1024 * 1024 * 1024;
 
 /** Starts to accept requests. @throws StartupError when the port is taken or a TLS file cannot be read. */
 export function listen(http: Http, options: ListenOptions): Listening {
-  const { host, port, tls } = options;
+  const { host, port, tls, idleTimeoutSeconds = IDLE_TIMEOUT_SECONDS } = options;
   const app = http.app;
   try {
     app.listen({
@@ -35,7 +37,7 @@ export function listen(http: Http, options: ListenOptions): Listening {
       port,
       reusePort: false,
       development: false,
-      idleTimeout: IDLE_TIMEOUT_SECONDS,
+      idleTimeout: idleTimeoutSeconds,
       maxRequestBodySize: BODY_BYTES_HARD_MAX,
       ...(tls === null ? {} : { tls: { cert: readFileSync(tls.certPath), key: readFileSync(tls.keyPath) } }),
     });

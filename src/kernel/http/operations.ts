@@ -33,6 +33,8 @@ export interface Operation {
   readonly accountOnly: boolean;
   /** Whether the answer holds a secret: then only the credential that got it gets it again. */
   readonly secret: boolean;
+  /** Whether success is a change in the caller's project. Projects and keys say themselves which project they change. */
+  readonly changesProject: boolean;
   /** Whether `Idempotency-Key` is honoured: on every change by a key, but where the request's own token does it. */
   readonly idempotent: boolean;
 }
@@ -44,10 +46,16 @@ function operation(access: Access, cost: number, more: Partial<Operation> = {}):
     limit: access === "public" ? "none" : "general",
     accountOnly: false,
     secret: false,
+    changesProject: access.endsWith(":write"),
     idempotent: access !== "public",
     ...more,
   };
 }
+
+/** Of changes to the own balance: they are the account's, and in no project. */
+const OWN_BALANCE: Partial<Operation> = { accountOnly: true, changesProject: false };
+/** Of changes to projects and keys, which often are not those of the caller's own project. */
+const ELSEWHERE: Partial<Operation> = { changesProject: false };
 
 /** The table. */
 export const OPERATIONS = {
@@ -63,13 +71,43 @@ export const OPERATIONS = {
 
   "meter.own.balance": /*    */ operation("meter:read", /*   */ 0),
   "meter.own.history": /*    */ operation("meter:read", /*   */ 0),
-  "meter.own.deduct": /*     */ operation("meter:write", /*  */ 0, { accountOnly: true }),
-  "meter.own.refill": /*     */ operation("meter:write", /*  */ 0, { accountOnly: true }),
+  "meter.own.deduct": /*     */ operation("meter:write", /*  */ 0, OWN_BALANCE),
+  "meter.own.refill": /*     */ operation("meter:write", /*  */ 0, OWN_BALANCE),
   "meter.balance": /*        */ operation("meter:read", /*   */ 0),
   "meter.history": /*        */ operation("meter:read", /*   */ 0),
   "meter.deduct": /*         */ operation("meter:write", /*  */ 1),
   "meter.refill": /*         */ operation("meter:write", /*  */ 1),
   "meter.reset": /*          */ operation("meter:write", /*  */ 1),
+
+  "keys.platform.rotate": /* */ operation("keys:write", /*   */ 1, {
+    accountOnly: true,
+    secret: true,
+    ...ELSEWHERE,
+  }),
+  "keys.create": /*          */ operation("keys:write", /*   */ 1, { secret: true, ...ELSEWHERE }),
+  "keys.list": /*            */ operation("keys:read", /*    */ 1),
+  "keys.get": /*             */ operation("keys:read", /*    */ 1),
+  "keys.rotate": /*          */ operation("keys:write", /*   */ 1, { secret: true, ...ELSEWHERE }),
+  "keys.revoke": /*          */ operation("keys:write", /*   */ 1, ELSEWHERE),
+  "keys.verify": /*          */ operation("keys:read", /*    */ 1),
+
+  "projects.create": /*      */ operation("projects:write", /**/ 0, { accountOnly: true, ...ELSEWHERE }),
+  "projects.list": /*        */ operation("projects:read", /**/ 0),
+  "projects.get": /*         */ operation("projects:read", /**/ 0),
+  "projects.update": /*      */ operation("projects:write", /**/ 0, ELSEWHERE),
+  "projects.delete": /*      */ operation("projects:write", /**/ 0, ELSEWHERE),
+  "projects.overview": /*    */ operation("projects:read", /**/ 0),
+  "projects.keys.create": /* */ operation("keys:write", /*   */ 1, { secret: true, ...ELSEWHERE }),
+
+  "gate.save": /*            */ operation("gate:write", /*   */ 0),
+  "gate.list": /*            */ operation("gate:read", /*    */ 0),
+  "gate.config": /*          */ operation("gate:read", /*    */ 1),
+  "gate.evaluate": /*        */ operation("gate:read", /*    */ 1),
+  "gate.delete": /*          */ operation("gate:write", /*   */ 0),
+
+  "latch.acquire": /*        */ operation("latch:write", /*  */ 0, { idempotent: false }),
+  "latch.release": /*        */ operation("latch:write", /*  */ 0),
+  "latch.status": /*         */ operation("latch:read", /*   */ 0),
 
   "catch.buckets.create": /* */ operation("catch:write", /*  */ 0),
   "catch.buckets.list": /*   */ operation("catch:read", /*   */ 0),
@@ -82,8 +120,6 @@ export const OPERATIONS = {
   "catch.events.get": /*     */ operation("catch:read", /*   */ 1),
   "catch.events.replay": /*  */ operation("catch:write", /*  */ 1),
   "catch.events.delete": /*  */ operation("catch:write", /*  */ 0),
-
-  "keys.platform.rotate": /* */ operation("keys:write", /*   */ 1, { accountOnly: true, secret: true }),
 } as const satisfies Record<string, Operation>;
 
 /** The name of an operation: what the ledger, the metrics and the OpenAPI document call it. */

@@ -1,8 +1,9 @@
 import { ApiError } from "../errors.ts";
+import type { ProjectActivity } from "../project-activity.ts";
 import type { Tx } from "../storage/tx.ts";
 import type { Writer } from "../storage/writer.ts";
 import { type RenderedAnswer, renderError, renderResult } from "./answer.ts";
-import type { Caller, Charger } from "./caller.ts";
+import { assertStillValid, type Caller, type Charger } from "./caller.ts";
 import { type IdempotencyStore, type IdempotentRequest, isStorable } from "./idempotency.ts";
 import { type OperationName, operationNamed } from "./operations.ts";
 
@@ -42,11 +43,19 @@ export class Performing {
   private readonly writer: Writer;
   private readonly charger: Charger;
   private readonly answers: IdempotencyStore;
+  private readonly activity: ProjectActivity | null;
 
-  constructor(writer: Writer, charger: Charger, answers: IdempotencyStore) {
+  /** `activity` is told of every change that a request makes in its caller's project. */
+  constructor(
+    writer: Writer,
+    charger: Charger,
+    answers: IdempotencyStore,
+    activity: ProjectActivity | null = null,
+  ) {
     this.writer = writer;
     this.charger = charger;
     this.answers = answers;
+    this.activity = activity;
   }
 
   /**
@@ -92,22 +101,26 @@ export class Performing {
   ): Promise<{ value: C; release: () => void }> {
     const { idempotency, caller } = performer;
     let release = () => {};
+    let claimed: C | KeptFailure;
     try {
-      const claimed = await this.writer.submit<C | KeptFailure>(((tx: Tx) => {
+      claimed = await this.writer.submit<C | KeptFailure>(((tx: Tx) => {
+        assertStillValid(caller);
         if (idempotency !== null) this.answers.check(tx, caller, idempotency);
         const value = this.chargeAndWork(tx, performer, take);
-        if (idempotency !== null) {
+        // A refusal that keeps the charge is stored with it: a crash in between would charge the repeat again.
+        if (value instanceof KeptFailure) this.remember(tx, performer, value);
+        else if (idempotency !== null) {
           release = this.answers.hold(caller, idempotency);
           tx.onRollback(release);
         }
         return value;
       }) as never);
-      return { value: unwrap(claimed), release };
     } catch (error) {
       release();
       if (error instanceof ApiError) await this.storeRefusal(performer, error);
       throw error;
     }
+    return { value: unwrap(claimed), release };
   }
 
   /** Stores the answer of a request that was refused before its work, so that a repeat gets the same. */
@@ -127,6 +140,7 @@ export class Performing {
 
   private run<T extends object>(tx: Tx, performer: Performer, work: (tx: Tx) => T): T | KeptFailure {
     const { idempotency, caller } = performer;
+    assertStillValid(caller);
     if (idempotency === null) return this.chargeAndWork(tx, performer, work);
     this.answers.check(tx, caller, idempotency);
     const outcome = this.storable(tx, () => this.chargeAndWork(tx, performer, work));
@@ -135,13 +149,15 @@ export class Performing {
   }
 
   private chargeAndWork<T>(tx: Tx, performer: Performer, work: (tx: Tx) => T): T | KeptFailure {
-    const { cost } = operationNamed(performer.operation);
-    if (cost === 0) return work(tx);
-    this.charger.charge(tx, performer.caller.account, performer.operation, cost);
+    const { cost, changesProject } = operationNamed(performer.operation);
+    if (cost > 0) this.charger.charge(tx, performer.caller.account, performer.operation, cost);
     try {
-      return tx.attempt(() => work(tx));
+      const result = cost > 0 ? tx.attempt(() => work(tx)) : work(tx);
+      if (changesProject) this.activity?.changed(tx, performer.caller.project.ref);
+      return result;
     } catch (error) {
-      if (error instanceof ApiError && KEEPS_CHARGE.has(error.status)) return new KeptFailure(error);
+      if (cost > 0 && error instanceof ApiError && KEEPS_CHARGE.has(error.status))
+        return new KeptFailure(error);
       throw error;
     }
   }

@@ -61,6 +61,9 @@ const RECORD_RETRY_MS = 1_000;
 /** A job that takes longer makes its lane a slow one, and one that does not makes it a quick one again. */
 const SLOW_AFTER_MS = 1_000;
 
+/** Wait before the table is read again after that has failed. */
+const READ_RETRY_MS = 1_000;
+
 /** How long the end of the process waits for jobs under way: one attempt over the network. */
 const STOP_GRACE_MS = 10_000;
 
@@ -192,10 +195,15 @@ export class Scheduler {
 
   private startDueOf(kind: Kind, now: number): void {
     kind.lookAt = Number.POSITIVE_INFINITY;
-    const next = kind.due.step(now);
-    this.placeJobs(kind);
-    if (next === "at-once") this.lookAt(kind, now);
-    else if (next.at !== null) this.lookAt(kind, next.at);
+    try {
+      const next = kind.due.step(now);
+      this.placeJobs(kind);
+      if (next === "at-once") this.lookAt(kind, now);
+      else if (next.at !== null) this.lookAt(kind, next.at);
+    } catch (error) {
+      this.log.error("due jobs could not be read", { error: errorText(error) });
+      this.lookAt(kind, now + READ_RETRY_MS);
+    }
   }
 
   private placeJobs(kind: Kind): void {

@@ -3,7 +3,7 @@ import { CREDENTIALS_IN_MEMORY_MAX, PlatformCredentials } from "../../../src/are
 import { AccountLedger } from "../../../src/areas/accounts/ledger.ts";
 import { ACCOUNTS_IN_MEMORY_MAX, Accounts } from "../../../src/areas/accounts/registry.ts";
 import { AccountStore } from "../../../src/areas/accounts/store.ts";
-import { createProjects } from "../../../src/areas/projects/index.ts";
+import { openProjectDirectory } from "../../../src/areas/projects/index.ts";
 import { keyDigestHex } from "../../../src/kernel/secrets/key-format.ts";
 import { type AccountClient, startTestServer, type TestServer } from "../../support/server.ts";
 
@@ -23,7 +23,7 @@ afterEach(() => server.stop());
 function smallArea(inMemoryMax?: number) {
   const { kernel } = server.server;
   const store = new AccountStore(kernel.db);
-  const accounts = new Accounts(store, createProjects(kernel), inMemoryMax);
+  const accounts = new Accounts(store, openProjectDirectory(kernel), inMemoryMax);
   const room = inMemoryMax === undefined ? {} : { inMemoryMax };
   const credentials = new PlatformCredentials({ ...kernel, store, accounts, ...room });
   return { kernel, accounts, credentials, ledger: new AccountLedger(store, accounts, kernel.writer) };

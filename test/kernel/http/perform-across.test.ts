@@ -214,11 +214,12 @@ describe("under an Idempotency-Key", () => {
     expect(bench.balance).toBe(99);
   });
 
-  test("a refusal found by the claim is stored, and replayed", async () => {
+  test("a refusal found by the claim is stored in the transaction of its charge, and replayed", async () => {
     const claim = () => {
       throw new ApiError("conflict", "taken");
     };
     expect(await across(bench.request(CHARGED, "key"), { claim })).toBe("conflict");
+    expect(bench.storage.writer.stats.commits).toBe(1);
     expect(await across(bench.request(CHARGED, "key"))).toMatchObject({ replayed: { status: 409 } });
     expect(bench.balance).toBe(99);
     expect(bench.notes).toEqual([]);

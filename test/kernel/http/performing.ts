@@ -118,6 +118,7 @@ export function callerOf(ref: number, credential = `platform:${ref}`): Caller {
     scopes: new Set(["*"]),
     projectBound: false,
     projectDeleted: false,
+    revoked: false,
   };
 }
 

@@ -46,7 +46,7 @@ function memoryDisk(): Disk | null {
     },
     makeRoom: () => rmSync(filler),
     remove: () => {
-      expect(Bun.spawnSync(["umount", folder]).success).toBe(true);
+      expect(Bun.spawnSync(["umount", "-l", folder]).success).toBe(true);
       remove();
     },
   };
@@ -108,7 +108,8 @@ describe.each(disks)("a full disk: %s", (_, disk) => {
     expect(refused.status).toBe(503);
     expect(refused.body["code"]).toBe("service_unavailable");
     expect(refused.headers.get("retry-after")).toBe("1");
-    expect(server.kernel.writer.stats.failing).not.toBeNull();
+    // Not `failing`: an update that needs no new page may have succeeded since.
+    expect(server.kernel.writer.stats.failures).toBeGreaterThan(0);
 
     const balance = async (client: Client, path: string) => (await client.get(path)).body["balance"];
     expect(await balance(operator, "/v1/meter/full/balance")).toBe(acknowledged);
@@ -137,6 +138,23 @@ describe.each(disks)("a full disk: %s", (_, disk) => {
     );
     expect(await balance(customer, "/v1/meter/mine/balance")).toBe(5 + got * 1_000_000);
     expect(await balance(customer, "/v1/meter/balance")).toBe(100_000 - charged - got);
+    await server.stop();
+  });
+
+  test("told to stop meanwhile it stops in order; the next start finds everything", async () => {
+    const log = new KeptLog();
+    const config = loadConfig(["--port", "0", "--durability", "normal"], {
+      NINEFOLD_OPERATOR_KEY: OPERATOR_KEY,
+    });
+    let server = await startServer(disk.folder, config, { log });
+    const before = await new Client(server.url, OPERATOR_KEY).get("/v1/meter/full/balance");
+    disk.fill(server);
+    const { acknowledged } = await refillUntilRefused(new Client(server.url, OPERATOR_KEY));
+    await server.stop();
+    disk.makeRoom(null);
+    server = await startServer(disk.folder, config, { log });
+    const after = await new Client(server.url, OPERATOR_KEY).get("/v1/meter/full/balance");
+    expect(after.body["balance"]).toBe(Number(before.body["balance"]) + acknowledged);
     await server.stop();
   });
 });

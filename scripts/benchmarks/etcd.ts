@@ -1,0 +1,112 @@
+import { endsWithUs } from "../processes/children.ts";
+import { Connection } from "../processes/connection.ts";
+import type { Competitor, Measurement } from "./benchmark.ts";
+import { median } from "./figures.ts";
+import type { Stage } from "./stage.ts";
+
+const CLIENTS = 32;
+const LEASE_SECONDS = 600;
+const READY_TRIES = 400;
+const READY_PAUSE_MS = 25;
+
+/**
+ * Lock and unlock in etcd through its HTTP gateway, every change synced, each client with a lock of its own. The
+ * leases are made beforehand. Requests are counted, two for each cycle, as they are on our side.
+ */
+export class EtcdLock implements Competitor {
+  readonly name = "etcd lock";
+  private url = "";
+  private readonly leases: string[] = [];
+
+  missing(): string | null {
+    return Bun.which("etcd") === null ? "etcd is not installed: apt-get install etcd-server" : null;
+  }
+
+  async prepare(stage: Stage): Promise<void> {
+    const [client, peer] = [freePort(), freePort()];
+    this.url = `http://127.0.0.1:${client}`;
+    const peerUrl = `http://127.0.0.1:${peer}`;
+    const place = ["--data-dir", stage.subfolder("etcd"), "--name", "bench", "--log-level", "error"];
+    const clients = ["--listen-client-urls", this.url, "--advertise-client-urls", this.url];
+    const peers = ["--listen-peer-urls", peerUrl, "--initial-advertise-peer-urls", peerUrl];
+    const server = Bun.spawn(
+      ["etcd", ...place, ...clients, ...peers, "--initial-cluster", `bench=${peerUrl}`],
+      {
+        stdin: "ignore",
+        stdout: "ignore",
+        stderr: "ignore",
+      },
+    );
+    endsWithUs(server);
+    stage.atEnd(async () => {
+      server.kill("SIGKILL");
+      await server.exited;
+    });
+    await this.waitUntilReady();
+    for (let client = 0; client < CLIENTS; client += 1) {
+      this.leases.push(String((await this.once("/v3/lease/grant", { TTL: LEASE_SECONDS }))["ID"]));
+    }
+  }
+
+  async measure(seconds: number): Promise<Measurement> {
+    const latencies: number[] = [];
+    const begun = performance.now();
+    const end = begun + seconds * 1000;
+    await Promise.all(this.leases.map((lease, client) => this.cycle(client, lease, end, latencies)));
+    const perSecond = latencies.length / ((performance.now() - begun) / 1000);
+    latencies.sort((a, b) => a - b);
+    const p99Ms = latencies[Math.floor(latencies.length * 0.99)] ?? null;
+    return { perSecond, p50Ms: median(latencies), p99Ms };
+  }
+
+  private async cycle(client: number, lease: string, end: number, latencies: number[]): Promise<void> {
+    const connection = await Connection.open(this.url);
+    const timed = async (path: string, body: object): Promise<Record<string, unknown>> => {
+      const sent = performance.now();
+      const answer = await ask(connection, path, body);
+      latencies.push(performance.now() - sent);
+      return answer;
+    };
+    while (performance.now() < end) {
+      const { key } = await timed("/v3/lock/lock", { name: btoa(`lock-${client}`), lease });
+      await timed("/v3/lock/unlock", { key });
+    }
+    connection.close();
+  }
+
+  private async waitUntilReady(): Promise<void> {
+    for (let tries = 0; tries < READY_TRIES; tries += 1) {
+      const ready = await this.once("/v3/maintenance/status", {}).then(
+        () => true,
+        () => false,
+      );
+      if (ready) return;
+      await Bun.sleep(READY_PAUSE_MS);
+    }
+    throw new Error("etcd did not become ready");
+  }
+
+  private async once(path: string, body: object): Promise<Record<string, unknown>> {
+    const connection = await Connection.open(this.url);
+    try {
+      return await ask(connection, path, body);
+    } finally {
+      connection.close();
+    }
+  }
+}
+
+async function ask(connection: Connection, path: string, body: object): Promise<Record<string, unknown>> {
+  const headers = { "content-type": "application/json" };
+  const answer = await connection.request({ method: "POST", path, headers, body: JSON.stringify(body) });
+  if (answer.status !== 200) throw new Error(`etcd ${path}: ${answer.status} ${answer.text}`);
+  return JSON.parse(answer.text) as Record<string, unknown>;
+}
+
+/** A port that was free a moment ago. */
+function freePort(): number {
+  const listener = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data: () => {} } });
+  const { port } = listener;
+  listener.stop(true);
+  return port;
+}

@@ -1,0 +1,25 @@
+import type { Http } from "../../kernel/http/http.ts";
+import type { Kernel } from "../../kernel/kernel.ts";
+import type { ProjectResources } from "../../kernel/project-resources.ts";
+import { flagRoutes } from "./routes.ts";
+import { FlagService } from "./service.ts";
+import { FlagStore } from "./store.ts";
+
+/** What flags offer to the rest of the house. */
+export interface FlagsArea {
+  readonly resources: ProjectResources;
+  readonly declareRoutes: (http: Http) => void;
+}
+
+/** Builds the area: boolean feature flags, per project. */
+export function createFlags(kernel: Kernel): FlagsArea {
+  const flags = new FlagService({ store: new FlagStore(kernel.db) });
+  return {
+    resources: {
+      name: "flags",
+      count: (projectRef) => flags.count(projectRef),
+      removeRows: (tx, projectRef, rowsMax) => flags.removeRows(tx, projectRef, rowsMax),
+    },
+    declareRoutes: (http) => flagRoutes(http, flags),
+  };
+}

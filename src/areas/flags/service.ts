@@ -1,0 +1,181 @@
+import { type Actor, ActorRegistry } from "../../kernel/actors/registry.ts";
+import { ApiError } from "../../kernel/errors.ts";
+import { isStorageFailure } from "../../kernel/storage/database.ts";
+import type { Tx } from "../../kernel/storage/tx.ts";
+import { assertBoolean, FLAGS_PER_PROJECT_MAX, noSuchFeature, noSuchFlag, tooManyFlags } from "./domain.ts";
+import type { FlagStore } from "./store.ts";
+
+/** Flags kept in memory, about 200 bytes each: the ones in use. Beyond them a flag costs one indexed read. */
+export const FLAGS_IN_MEMORY_MAX = 131_072;
+/** Projects whose number of flags is kept in memory. */
+const COUNTS_IN_MEMORY_MAX = 10_000;
+
+/** A flag in memory. */
+interface ActiveFlag extends Actor {
+  readonly ref: number;
+  enabled: boolean;
+  description: string | null;
+}
+
+/** How many flags a project has. */
+interface FlagCount extends Actor {
+  value: number;
+}
+
+/** A flag in the configuration. */
+export interface FlagView {
+  readonly flag_key: string;
+  readonly enabled: boolean;
+  readonly description?: string;
+}
+
+/** The use cases of flags. Changes run within units of work and are seen by whatever comes after. */
+export class FlagService {
+  private readonly store: FlagStore;
+  private readonly flags: ActorRegistry<string, ActiveFlag>;
+  private readonly counts = new ActorRegistry<number, FlagCount>(COUNTS_IN_MEMORY_MAX);
+  private nextRef: number;
+
+  constructor(deps: { store: FlagStore; inMemoryMax?: number }) {
+    this.store = deps.store;
+    this.flags = new ActorRegistry(deps.inMemoryMax ?? FLAGS_IN_MEMORY_MAX);
+    this.nextRef = deps.store.highestRef() + 1;
+  }
+
+  /**
+   * Creates a flag, or changes the one with this key. Without a description it keeps the one that it has; `null`
+   * clears it.
+   *
+   * @throws ApiError `gate.rule_invalid`, `forbidden` for one flag too many.
+   */
+  save(
+    tx: Tx,
+    projectRef: number,
+    flagKey: string,
+    enabled: unknown,
+    description: string | null | undefined,
+  ): { success: true; flag_key: string } {
+    assertBoolean(enabled);
+    const flag = this.find(projectRef, flagKey);
+    if (flag === undefined) this.create(tx, projectRef, flagKey, enabled, description ?? null);
+    else this.change(tx, flag, enabled, description === undefined ? flag.description : description);
+    return { success: true, flag_key: flagKey };
+  }
+
+  /** Whether a flag is on. @throws ApiError `gate.feature_not_found`, `gate.evaluation_failed` */
+  evaluate(projectRef: number, flagKey: string): { enabled: boolean; flag_key: string } {
+    const flag = this.findToEvaluate(projectRef, flagKey);
+    if (flag === undefined) throw noSuchFeature(flagKey);
+    return { enabled: flag.enabled, flag_key: flagKey };
+  }
+
+  /** The keys of a project's flags, newest first. */
+  keys(projectRef: number): { flags: string[] } {
+    return { flags: this.store.keys(projectRef) };
+  }
+
+  /** All flags of a project, newest first. */
+  config(projectRef: number): { flags: FlagView[] } {
+    const flags = this.store.list(projectRef).map(({ flag_key, enabled, description }) => ({
+      flag_key,
+      enabled: enabled !== 0,
+      ...(description === null ? {} : { description }),
+    }));
+    return { flags };
+  }
+
+  /** @throws ApiError `flag_not_found` */
+  delete(tx: Tx, projectRef: number, flagKey: string): { success: true } {
+    const flag = this.find(projectRef, flagKey);
+    if (flag === undefined) throw noSuchFlag(flagKey);
+    this.remove(tx, projectRef, flagKey, flag.ref);
+    return { success: true };
+  }
+
+  /** Flags of a project. */
+  count(projectRef: number): number {
+    return this.store.count(projectRef);
+  }
+
+  /** Removes at most `rowsMax` flags of a deleted project. Returns how many it removed. */
+  removeRows(tx: Tx, projectRef: number, rowsMax: number): number {
+    const leaving = this.store.listSome(projectRef, rowsMax);
+    for (const { ref, flag_key } of leaving) this.remove(tx, projectRef, flag_key, ref);
+    return leaving.length;
+  }
+
+  private find(projectRef: number, flagKey: string): ActiveFlag | undefined {
+    return this.flags.get(nameOf(projectRef, flagKey), () => {
+      const row = this.store.find(projectRef, flagKey);
+      if (row === null) return undefined;
+      return {
+        idle: true,
+        recent: false,
+        ref: row.ref,
+        enabled: row.enabled !== 0,
+        description: row.description,
+      };
+    });
+  }
+
+  private findToEvaluate(projectRef: number, flagKey: string): ActiveFlag | undefined {
+    try {
+      return this.find(projectRef, flagKey);
+    } catch (error) {
+      // A disk that fails is the writer's to answer; anything else is a defect of ours.
+      if (isStorageFailure(error)) throw error;
+      throw new ApiError("gate.evaluation_failed", "The flag could not be evaluated. Nothing was charged.", {
+        cause: error,
+      });
+    }
+  }
+
+  private create(
+    tx: Tx,
+    projectRef: number,
+    key: string,
+    enabled: boolean,
+    description: string | null,
+  ): void {
+    const count = this.countOf(projectRef);
+    if (count.value >= FLAGS_PER_PROJECT_MAX) throw tooManyFlags();
+    const ref = this.nextRef++;
+    this.store.insert(tx, ref, projectRef, key, enabled, description);
+    const name = nameOf(projectRef, key);
+    this.flags.insert(name, { idle: true, recent: false, ref, enabled, description });
+    tx.onRollback(() => this.flags.drop(name));
+    this.countBy(tx, projectRef, 1);
+  }
+
+  private change(tx: Tx, flag: ActiveFlag, enabled: boolean, description: string | null): void {
+    const before = { enabled: flag.enabled, description: flag.description };
+    this.store.update(tx, flag.ref, enabled, description);
+    Object.assign(flag, { enabled, description });
+    tx.onRollback(() => Object.assign(flag, before));
+  }
+
+  private remove(tx: Tx, projectRef: number, flagKey: string, ref: number): void {
+    this.store.remove(tx, ref);
+    this.flags.drop(nameOf(projectRef, flagKey));
+    this.countBy(tx, projectRef, -1);
+  }
+
+  private countOf(projectRef: number): FlagCount {
+    return this.counts.get(projectRef, () => ({
+      idle: true,
+      recent: false,
+      value: this.store.count(projectRef),
+    }));
+  }
+
+  private countBy(tx: Tx, projectRef: number, change: number): void {
+    const count = this.counts.peek(projectRef);
+    if (count !== undefined) count.value += change;
+    // Counted anew after a rollback: another unit of the same batch may have counted what is now taken back.
+    tx.onRollback(() => this.counts.drop(projectRef));
+  }
+}
+
+function nameOf(projectRef: number, flagKey: string): string {
+  return `${projectRef}/${flagKey}`;
+}

@@ -1,0 +1,188 @@
+import { type Actor, ActorRegistry } from "../../kernel/actors/registry.ts";
+import type { Clock } from "../../kernel/clock.ts";
+import type { Authenticator, Caller, CallerProject } from "../../kernel/http/caller.ts";
+import { bytesToUuid } from "../../kernel/ledger-entry.ts";
+import type { Tx } from "../../kernel/storage/tx.ts";
+import { BEARER_PREFIX, errorOf, type KeyValidity } from "./domain.ts";
+import type { KeyAccount, KeyAccounts, KeyProjects } from "./ports.ts";
+import type { KeyRow, KeyStore } from "./store.ts";
+import type { KeyUse, KeyUses, UsedKey } from "./uses.ts";
+
+/** Keys kept in memory, under a kilobyte each: the ones in use. Beyond them a key costs one indexed read. */
+export const KEYS_IN_MEMORY_MAX = 65_536;
+/** Different lists of scopes shared by the keys that carry them. When there are more, the sharing starts anew. */
+const SCOPE_LISTS_MAX = 4_096;
+
+/** The scopes of a key. */
+interface Scopes {
+  readonly list: readonly string[];
+  readonly set: ReadonlySet<string>;
+}
+
+/** A key in memory: what verifying it and calling with it takes. */
+export class ActiveKey implements Actor, UsedKey, KeyValidity {
+  readonly idle = true;
+  recent = false;
+  readonly ref: number;
+  readonly id: string;
+  readonly accountRef: number;
+  /** The only project that it works in; null for a key of the account. */
+  readonly project: CallerProject | null;
+  readonly isBearer: boolean;
+  readonly scopes: Scopes;
+  expiresAt: number | null;
+  revokedAt: number | null;
+  purgeAt: number | null;
+  use: KeyUse | null = null;
+  caller: ManagedCaller | null = null;
+  private readonly projects: KeyProjects;
+  private readonly rowDeleted: boolean;
+
+  constructor(row: KeyRow, scopes: Scopes, projects: KeyProjects) {
+    this.ref = row.ref;
+    this.id = bytesToUuid(row.id);
+    this.accountRef = row.account_ref;
+    this.project = projectOf(row);
+    this.isBearer = row.prefix === BEARER_PREFIX;
+    this.scopes = scopes;
+    this.expiresAt = row.expires_at;
+    this.revokedAt = row.revoked_at;
+    this.purgeAt = row.purge_at;
+    this.projects = projects;
+    this.rowDeleted = row.deleted !== 0;
+  }
+
+  get deleted(): boolean {
+    return this.rowDeleted || (this.project !== null && this.projects.isDeleted(this.project.ref));
+  }
+}
+
+function projectOf(row: KeyRow): CallerProject | null {
+  if (row.project_ref === null || row.project_id === null) return null;
+  return { ref: row.project_ref, id: row.project_id };
+}
+
+/** The caller behind a managed key. */
+class ManagedCaller implements Caller {
+  readonly account: KeyAccount;
+  readonly credential: string;
+  readonly isPlatformKey = false;
+  readonly projectBound: boolean;
+  private readonly key: ActiveKey;
+
+  constructor(key: ActiveKey, account: KeyAccount) {
+    this.key = key;
+    this.account = account;
+    this.credential = `managed:${key.ref}`;
+    this.projectBound = key.project !== null;
+  }
+
+  get scopes(): ReadonlySet<string> {
+    return this.key.scopes.set;
+  }
+
+  get project(): CallerProject {
+    return this.key.project ?? this.account.defaultProject;
+  }
+
+  get projectDeleted(): boolean {
+    return this.key.deleted;
+  }
+
+  get revoked(): boolean {
+    return this.key.revokedAt !== null;
+  }
+}
+
+/** The keys in memory, found by the digest of their secret: one map look-up for a key in use. */
+export class KeyRegistry implements Authenticator {
+  private readonly active: ActorRegistry<string, ActiveKey>;
+  private readonly scopeLists = new Map<string, Scopes>();
+  private readonly store: KeyStore;
+  private readonly accounts: KeyAccounts;
+  private readonly projects: KeyProjects;
+  private readonly uses: KeyUses;
+  private readonly clock: Clock;
+
+  constructor(deps: {
+    store: KeyStore;
+    accounts: KeyAccounts;
+    projects: KeyProjects;
+    uses: KeyUses;
+    clock: Clock;
+    inMemoryMax?: number;
+  }) {
+    this.store = deps.store;
+    this.accounts = deps.accounts;
+    this.projects = deps.projects;
+    this.uses = deps.uses;
+    this.clock = deps.clock;
+    this.active = new ActorRegistry(deps.inMemoryMax ?? KEYS_IN_MEMORY_MAX);
+  }
+
+  /** The key of a digest (hex), or undefined when there is none. */
+  find(digest: string): ActiveKey | undefined {
+    return this.active.get(digest, () => this.load(digest));
+  }
+
+  authenticate(digest: string): Caller | null {
+    return this.callerOf(this.find(digest));
+  }
+
+  /** The same for keys in memory alone: null also for one that would have to be read. */
+  authenticateActive(digest: string): Caller | null {
+    return this.callerOf(this.active.get(digest, () => undefined));
+  }
+
+  /** Changes a key in memory within the unit of work that changes its row. */
+  change(
+    tx: Tx,
+    digest: Uint8Array,
+    change: Partial<Pick<ActiveKey, "expiresAt" | "revokedAt" | "purgeAt">>,
+  ): void {
+    const name = Buffer.from(digest).toString("hex");
+    const key = this.active.peek(name);
+    if (key !== undefined) {
+      const { expiresAt, revokedAt, purgeAt } = key;
+      Object.assign(key, change);
+      tx.onRollback(() => Object.assign(key, { expiresAt, revokedAt, purgeAt }));
+    }
+    // A later unit of the same batch may read the row as this one leaves it: that must not outlive a rollback.
+    tx.onRollback(() => this.active.drop(name));
+  }
+
+  /** Drops a key whose row goes, or has lost what it held. */
+  drop(tx: Tx, digest: Uint8Array): void {
+    const name = Buffer.from(digest).toString("hex");
+    this.active.drop(name);
+    tx.onRollback(() => this.active.drop(name));
+  }
+
+  private load(digest: string): ActiveKey | undefined {
+    const row = this.store.withDigest(Buffer.from(digest, "hex"));
+    return row === null ? undefined : new ActiveKey(row, this.scopesOf(row.scopes), this.projects);
+  }
+
+  /** A revoked or expired key is nobody; one of a deleted project is known, so that the guard can say so. */
+  private callerOf(key: ActiveKey | undefined): Caller | null {
+    if (key === undefined || !key.isBearer) return null;
+    const now = this.clock.now();
+    const error = errorOf(key, now);
+    if (error !== null && error !== "deleted") return null;
+    this.uses.note(key, now);
+    if (key.caller === null || key.caller.account.passivated) {
+      key.caller = new ManagedCaller(key, this.accounts.account(key.accountRef));
+    }
+    return key.caller;
+  }
+
+  private scopesOf(json: string): Scopes {
+    const known = this.scopeLists.get(json);
+    if (known !== undefined) return known;
+    if (this.scopeLists.size >= SCOPE_LISTS_MAX) this.scopeLists.clear();
+    const list = JSON.parse(json) as readonly string[];
+    const scopes = { list, set: new Set(list) };
+    this.scopeLists.set(json, scopes);
+    return scopes;
+  }
+}

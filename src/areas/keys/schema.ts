@@ -1,0 +1,184 @@
+import { type Static, Type } from "@sinclair/typebox";
+import { text } from "../../kernel/http/text.ts";
+import {
+  CLIENT_IP_LENGTH_MAX,
+  ENVIRONMENT_LENGTH_MAX,
+  GRACE_HOURS_DEFAULT,
+  GRACE_HOURS_MAX,
+  GRACE_HOURS_MIN,
+  METADATA_LENGTH_MAX,
+  NAME_LENGTH_MAX,
+  PREFIX_LENGTH_MAX,
+  SCOPE_LENGTH_MAX,
+  SCOPES_MAX,
+  USER_AGENT_KEPT,
+} from "./domain.ts";
+
+/** Longest id that is looked up: ours are far shorter. */
+const ID_LENGTH_MAX = 64;
+/** Longest text that is read as a date. */
+const DATE_TIME_LENGTH_MAX = 64;
+
+const DateTime = Type.String({ format: "date-time" });
+const DateTimeOrNull = Type.Union([DateTime, Type.Null()]);
+
+/** Path of a key. */
+export const KeyParams = Type.Object({
+  id: Type.String({ maxLength: ID_LENGTH_MAX, errorMessage: "must be the id of a key, a UUID" }),
+});
+
+/** Path of a project's keys. */
+export const KeyProjectParams = Type.Object({
+  id: Type.String({ maxLength: ID_LENGTH_MAX, errorMessage: "must be a project id, such as proj_…" }),
+});
+
+/** Body of a key's creation. */
+export const KeyCreateBody = Type.Object({
+  prefix: Type.String({
+    pattern: `^[a-z0-9_]{1,${PREFIX_LENGTH_MAX}}$`,
+    errorMessage: `must be 1 to ${PREFIX_LENGTH_MAX} lower-case letters, digits or underscores`,
+    description: "What the secret begins with. With `sm` the key works as a Bearer credential of this API.",
+    examples: ["acme_live"],
+  }),
+  name: text({ min: 1, max: NAME_LENGTH_MAX, examples: ["Warehouse"] }),
+  scopes: Type.Array(text({ min: 1, max: SCOPE_LENGTH_MAX }), {
+    minItems: 1,
+    maxItems: SCOPES_MAX,
+    errorMessage: `must be a list of 1 to ${SCOPES_MAX} texts`,
+    examples: [["orders:read"]],
+  }),
+  environment: Type.Optional(
+    Type.Union([text({ min: 1, max: ENVIRONMENT_LENGTH_MAX }), Type.Null()], {
+      errorMessage: `must be a text of 1 to ${ENVIRONMENT_LENGTH_MAX} characters`,
+      examples: ["live"],
+    }),
+  ),
+  metadata: Type.Optional(
+    Type.Union([Type.Record(Type.String(), Type.String()), Type.Null()], {
+      errorMessage: "must be an object of texts",
+      description: `At most ${METADATA_LENGTH_MAX} characters as JSON.`,
+      examples: [{ customer: "42" }],
+    }),
+  ),
+  expires_at: Type.Optional(
+    Type.Union([Type.String({ maxLength: DATE_TIME_LENGTH_MAX, format: "date-time" }), Type.Null()], {
+      errorMessage: "must be an RFC 3339 date-time, such as 2030-01-31T12:00:00Z",
+    }),
+  ),
+});
+
+/** The type behind {@link KeyCreateBody}. */
+export type KeyCreateInput = Static<typeof KeyCreateBody>;
+
+/** Body of a rotation. */
+export const KeyRotateBody = Type.Object({
+  grace_hours: Type.Optional(
+    Type.Number({
+      minimum: GRACE_HOURS_MIN,
+      maximum: GRACE_HOURS_MAX,
+      default: GRACE_HOURS_DEFAULT,
+      errorMessage: `must be a number from ${GRACE_HOURS_MIN} to ${GRACE_HOURS_MAX}`,
+      description: "How long the old key still works.",
+    }),
+  ),
+});
+
+/** Body of a verification. */
+export const KeyVerifyBody = Type.Object({
+  secret: Type.String({ minLength: 1, errorMessage: "must be a text of at least 1 character" }),
+  meta: Type.Optional(
+    Type.Union(
+      [
+        Type.Object({
+          ip: Type.Optional(Type.Union([text({ min: 0, max: CLIENT_IP_LENGTH_MAX }), Type.Null()])),
+          user_agent: Type.Optional(
+            Type.Union([Type.String(), Type.Null()], {
+              description: `What is beyond ${USER_AGENT_KEPT} characters is cut off.`,
+            }),
+          ),
+        }),
+        Type.Null(),
+      ],
+      {
+        errorMessage: `must be an object with the texts ip (at most ${CLIENT_IP_LENGTH_MAX} characters) and user_agent`,
+        description: "The client that showed the key: kept as `last_used_ip` and `last_used_ua`.",
+      },
+    ),
+  ),
+});
+
+const terms = {
+  prefix: Type.String(),
+  name: Type.String(),
+  scopes: Type.Array(Type.String()),
+  environment: Type.Optional(Type.String()),
+  metadata: Type.Optional(Type.Record(Type.String(), Type.String())),
+  project_id: Type.Union([Type.String(), Type.Null()], {
+    description: "The only project that the key works in; null for a key of the account.",
+  }),
+  created_at: DateTime,
+  expires_at: DateTimeOrNull,
+};
+
+/** A new key with its secret. */
+export const KeyCreated = Type.Object({
+  key_id: Type.String({ format: "uuid" }),
+  secret: Type.String({ description: "Shown here and never again." }),
+  ...terms,
+});
+
+const item = {
+  id: Type.String({ format: "uuid" }),
+  masked_secret: Type.String(),
+  last4: Type.String({ description: "The secret's last four characters." }),
+  ...terms,
+  revoked_at: DateTimeOrNull,
+  last_used_at: DateTimeOrNull,
+};
+
+/** One key. */
+export const Key = Type.Object({
+  ...item,
+  last_used_ip: Type.Optional(Type.String({ description: "As told to verify." })),
+  last_used_ua: Type.Optional(Type.String({ description: "As told to verify." })),
+});
+
+/** A page of keys, newest first. */
+export const KeyPage = Type.Object({
+  keys: Type.Array(Type.Object(item)),
+  has_more: Type.Boolean(),
+  next_cursor: Type.Union([DateTime, Type.Null()], {
+    description: "The `created_at` of the last item. Null on the last page.",
+  }),
+});
+
+/** Answer to a rotation. */
+export const KeyRotated = Type.Object({
+  new_key_id: Type.String({ format: "uuid" }),
+  new_secret: Type.String({ description: "Shown here and never again." }),
+  old_key_id: Type.String({ format: "uuid" }),
+  old_expires_at: DateTime,
+  grace_hours: Type.Number(),
+});
+
+/** Answer to a revocation. */
+export const KeyRevoked = Type.Object({
+  key_id: Type.String({ format: "uuid" }),
+  revoked_at: DateTime,
+  status: Type.Literal("revoked"),
+});
+
+/** Answer to a verification. */
+export const KeyVerdict = Type.Object({
+  valid: Type.Boolean(),
+  key_id: Type.Union([Type.String({ format: "uuid" }), Type.Null()]),
+  project_id: Type.Union([Type.String(), Type.Null()]),
+  scopes: Type.Union([Type.Array(Type.String()), Type.Null()]),
+  error: Type.Union([
+    Type.Literal("invalid_key"),
+    Type.Literal("expired"),
+    Type.Literal("revoked"),
+    Type.Literal("deleted"),
+    Type.Null(),
+  ]),
+});

@@ -1,0 +1,246 @@
+import { type Caller, hasScope } from "../../kernel/http/caller.ts";
+import { SCOPE_AREAS } from "../../kernel/http/operations.ts";
+import type { Ids } from "../../kernel/ids.ts";
+import { uuidToBytes } from "../../kernel/ledger-entry.ts";
+import { hasValidChecksum, keyDigest, keyDigestHex, mintKey } from "../../kernel/secrets/key-format.ts";
+import type { Tx } from "../../kernel/storage/tx.ts";
+import {
+  assertMayGrant,
+  assertMayRotate,
+  assertScopesKnown,
+  endOfGrace,
+  errorOf,
+  isPurged,
+  nextCreatedAt,
+  noSuchKey,
+  noSuchProject,
+  RETENTION_MS,
+} from "./domain.ts";
+import type { KeyProjects } from "./ports.ts";
+import type { KeyRegistry } from "./registry.ts";
+import type { KeyRow, KeyStore } from "./store.ts";
+import type { ClientMeta, KeyUses } from "./uses.ts";
+import {
+  type CreatedKeyView,
+  createdView,
+  invalidVerdict,
+  type KeyItemView,
+  type KeyPageView,
+  type KeyView,
+  keyItemView,
+  keyView,
+  type RevokedKeyView,
+  type RotatedKeyView,
+  revokedView,
+  rotatedView,
+  type VerdictView,
+  verdictView,
+} from "./views.ts";
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+const LAST_CHARACTERS = 4;
+
+/** What a key is to be. */
+export interface KeyTerms {
+  readonly prefix: string;
+  readonly name: string;
+  readonly scopes: readonly string[];
+  readonly environment: string | null;
+  readonly metadata: Readonly<Record<string, string>> | null;
+  /** Epoch milliseconds. */
+  readonly expiresAt: number | null;
+}
+
+/** What a new row is made of. */
+type NewKey = Pick<
+  KeyRow,
+  | "account_ref"
+  | "project_ref"
+  | "project_id"
+  | "prefix"
+  | "name"
+  | "scopes"
+  | "environment"
+  | "metadata"
+  | "expires_at"
+>;
+
+/** What the service is built on. */
+export interface KeyServiceDeps {
+  readonly store: KeyStore;
+  readonly registry: KeyRegistry;
+  readonly uses: KeyUses;
+  readonly projects: KeyProjects;
+  readonly ids: Ids;
+}
+
+/** The use cases of managed keys. */
+export class KeyService {
+  private readonly deps: KeyServiceDeps;
+  private nextRef: number;
+
+  constructor(deps: KeyServiceDeps) {
+    this.deps = deps;
+    this.nextRef = deps.store.highestRef() + 1;
+  }
+
+  /** @throws ApiError `validation_error` for scopes that a Bearer credential cannot carry. Before the unit of work. */
+  check(terms: Pick<KeyTerms, "prefix" | "scopes">): void {
+    assertScopesKnown(terms.prefix, terms.scopes, SCOPE_AREAS);
+  }
+
+  /** Makes a key of the account, or of the one project that the caller's own key works in. @throws ApiError `forbidden` */
+  create(tx: Tx, caller: Caller, terms: KeyTerms): CreatedKeyView {
+    return this.make(tx, caller, terms, caller.projectBound ? caller.project : null);
+  }
+
+  /** Makes a key of one project. @throws ApiError `not_found`, `forbidden` */
+  createInProject(tx: Tx, caller: Caller, projectId: string, terms: KeyTerms): CreatedKeyView {
+    const project = this.deps.projects.find(caller.account.ref, projectId);
+    if (project === null || (caller.projectBound && caller.project.ref !== project.ref))
+      throw noSuchProject();
+    return this.make(tx, caller, terms, project);
+  }
+
+  /** A page of the keys that the caller sees, made before a moment, newest first. */
+  list(caller: Caller, now: number, limit: number, before: number): KeyPageView {
+    const rows = this.rowsBefore(caller, before, limit + 1, now);
+    const keys = rows.slice(0, limit).map((row): KeyItemView => this.item(row));
+    const last = keys.at(-1);
+    const hasMore = rows.length > limit && last !== undefined;
+    return { keys, has_more: hasMore, next_cursor: hasMore ? last.created_at : null };
+  }
+
+  /** @throws ApiError `not_found` */
+  get(caller: Caller, id: string, now: number): KeyView {
+    const row = this.visible(caller, id, now);
+    return keyView(row, this.deps.uses.lastOf(row.ref));
+  }
+
+  /**
+   * Makes a key like another; that one works until its grace has passed.
+   * @throws ApiError `not_found`, `forbidden`, `conflict`
+   */
+  rotate(tx: Tx, caller: Caller, id: string, graceHours: number): RotatedKeyView {
+    const row = this.visible(caller, id, tx.now);
+    assertMayRotate(row, tx.now);
+    assertMayGrant(row.prefix, scopesOf(row), (scope) => hasScope(caller, scope));
+    const expiresAt = endOfGrace(row.expires_at, graceHours, tx.now);
+    const { store, registry } = this.deps;
+    store.setRotated(tx, row.ref, expiresAt);
+    registry.change(tx, row.digest, { expiresAt });
+    const made = this.insert(tx, row);
+    this.touch(tx, caller, row.project_ref);
+    return rotatedView(made.row, made.secret, row, expiresAt, graceHours);
+  }
+
+  /** Revokes a key; doing it again changes nothing. @throws ApiError `not_found` */
+  revoke(tx: Tx, caller: Caller, id: string): RevokedKeyView {
+    const row = this.visible(caller, id, tx.now);
+    if (row.revoked_at !== null) return revokedView(row, row.revoked_at);
+    const purgeAt = tx.now + RETENTION_MS;
+    this.deps.store.setRevoked(tx, row.ref, purgeAt);
+    this.deps.registry.change(tx, row.digest, { revokedAt: tx.now, purgeAt });
+    this.touch(tx, caller, row.project_ref);
+    return revokedView(row, tx.now);
+  }
+
+  /** Says what a secret is worth. Only the keys that the caller sees are known. */
+  verify(tx: Tx, caller: Caller, secret: string, client: ClientMeta): VerdictView {
+    if (!hasValidChecksum(secret)) return invalidVerdict();
+    const key = this.deps.registry.find(keyDigestHex(secret));
+    if (key === undefined || key.accountRef !== caller.account.ref) return invalidVerdict();
+    if (caller.projectBound && key.project?.ref !== caller.project.ref) return invalidVerdict();
+    const error = errorOf(key, tx.now);
+    if (error === "invalid_key") return invalidVerdict();
+    if (error === null) tx.afterCommit(() => this.deps.uses.note(key, tx.now, client));
+    return verdictView(key, error);
+  }
+
+  private make(
+    tx: Tx,
+    caller: Caller,
+    terms: KeyTerms,
+    project: { ref: number; id: string } | null,
+  ): CreatedKeyView {
+    assertMayGrant(terms.prefix, terms.scopes, (scope) => hasScope(caller, scope));
+    const { row, secret } = this.insert(tx, {
+      account_ref: caller.account.ref,
+      project_ref: project?.ref ?? null,
+      project_id: project?.id ?? null,
+      prefix: terms.prefix,
+      name: terms.name,
+      scopes: JSON.stringify(terms.scopes),
+      environment: terms.environment,
+      metadata: terms.metadata === null ? null : JSON.stringify(terms.metadata),
+      expires_at: terms.expiresAt,
+    });
+    this.touch(tx, caller, row.project_ref);
+    return createdView(row, secret);
+  }
+
+  private insert(tx: Tx, key: NewKey): { row: KeyRow; secret: string } {
+    const { store, ids } = this.deps;
+    const secret = mintKey(key.prefix, ids);
+    const row: KeyRow = {
+      ...key,
+      ref: this.nextRef++,
+      id: uuidToBytes(ids.uuidV7()),
+      digest: keyDigest(secret),
+      last4: secret.slice(-LAST_CHARACTERS),
+      created_at: nextCreatedAt(store.newestOf(key.account_ref), tx.now),
+      rotated_at: null,
+      revoked_at: null,
+      deleted: 0,
+      purge_at: null,
+    };
+    store.insert(tx, row);
+    return { row, secret };
+  }
+
+  /** A change of a key is one in its project; of a key of the account, in the project that it works in. */
+  private touch(tx: Tx, caller: Caller, projectRef: number | null): void {
+    this.deps.projects.activity.changed(tx, projectRef ?? caller.project.ref);
+  }
+
+  private item(row: KeyRow): KeyItemView {
+    return keyItemView(row, this.deps.uses.lastOf(row.ref));
+  }
+
+  private visible(caller: Caller, id: string, now: number): KeyRow {
+    const text = id.toLowerCase();
+    const row = UUID.test(text) ? this.deps.store.withId(uuidToBytes(text)) : null;
+    if (row === null || !this.isVisible(caller, row, now)) throw noSuchKey();
+    return row;
+  }
+
+  private isVisible(caller: Caller, row: KeyRow, now: number): boolean {
+    if (row.account_ref !== caller.account.ref || isPurged(row.purge_at, now)) return false;
+    if (caller.projectBound && row.project_ref !== caller.project.ref) return false;
+    return row.project_ref === null || !this.deps.projects.isDeleted(row.project_ref);
+  }
+
+  /** Rows that are past their time, or of a project that was just deleted, are passed over until they are removed. */
+  private rowsBefore(caller: Caller, before: number, limit: number, now: number): KeyRow[] {
+    const found: KeyRow[] = [];
+    let position = before;
+    while (found.length < limit) {
+      const rows = this.read(caller, position, limit);
+      found.push(...rows.filter((row) => this.isVisible(caller, row, now)));
+      const last = rows.at(-1);
+      if (rows.length < limit || last === undefined) break;
+      position = last.created_at;
+    }
+    return found.slice(0, limit);
+  }
+
+  private read({ account, projectBound, project }: Caller, before: number, limit: number): KeyRow[] {
+    const { store } = this.deps;
+    if (!projectBound) return store.ofAccountBefore(account.ref, before, limit);
+    return store.ofProjectBefore(account.ref, project.ref, before, limit);
+  }
+}
+
+function scopesOf(row: KeyRow): readonly string[] {
+  return JSON.parse(row.scopes) as readonly string[];
+}

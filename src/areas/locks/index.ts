@@ -1,0 +1,33 @@
+import type { Http } from "../../kernel/http/http.ts";
+import type { Kernel } from "../../kernel/kernel.ts";
+import type { ProjectResources } from "../../kernel/project-resources.ts";
+import { lockRoutes } from "./routes.ts";
+import { LockService } from "./service.ts";
+import { LockStore } from "./store.ts";
+
+/** What locks offer to the rest of the house. */
+export interface LocksArea {
+  readonly declareRoutes: (http: Http) => void;
+  /** The locks held in a project, for whoever keeps projects. */
+  readonly resources: ProjectResources;
+  /** Stops the timers. For the end of the process: what is held stays held. */
+  readonly finish: () => void;
+}
+
+/** Builds the area, with the locks that were held when the last process ended. */
+export function createLocks({ db, writer, clock, ids, log }: Kernel): LocksArea {
+  const service = new LockService({ store: new LockStore(db), writer, clock, ids, log });
+  return {
+    declareRoutes: (http) => {
+      lockRoutes(http, service);
+      http.shutdown.addEventListener("abort", () => service.refuseWaiters(), { once: true });
+    },
+    resources: {
+      name: "locks",
+      count: (projectRef) => service.count(projectRef),
+      projectDeleted: (tx, projectRef) => service.refuseProject(tx, projectRef),
+      removeRows: (tx, projectRef, rowsMax) => service.removeLocks(tx, projectRef, rowsMax),
+    },
+    finish: () => service.finish(),
+  };
+}

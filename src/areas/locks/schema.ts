@@ -1,0 +1,71 @@
+import { Type } from "@sinclair/typebox";
+import { DURATION_MS_DEFAULT, DURATION_MS_MAX, DURATION_MS_MIN } from "./domain.ts";
+
+/** A token, for examples that go together. */
+export const EXAMPLE_TOKEN = "6f1c2c1e-8a1b-4f0e-9c53-0d6a5c2f7f10";
+
+/** Path of a lock. */
+export const LockParams = Type.Object({
+  key: Type.String({
+    pattern: "^[A-Za-z0-9_:-]{1,256}$",
+    errorMessage: "must be 1 to 256 letters, digits, dashes, underscores or colons",
+    examples: ["invoice:42"],
+  }),
+});
+
+function duration(description: string) {
+  return Type.Optional(
+    Type.Integer({
+      minimum: DURATION_MS_MIN,
+      maximum: DURATION_MS_MAX,
+      default: DURATION_MS_DEFAULT,
+      errorMessage: `must be an integer from ${DURATION_MS_MIN} to ${DURATION_MS_MAX} (milliseconds)`,
+      description,
+    }),
+  );
+}
+
+/** Body of an acquire. All of it is optional. */
+export const AcquireBody = Type.Object({
+  ttl: duration("How long the lock is held unless it is released before, in milliseconds."),
+  timeout: duration("How long to wait for it, in milliseconds."),
+  token: Type.Optional(
+    Type.String({
+      pattern: "^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$",
+      errorMessage: "must be a UUID",
+      description:
+        "Becomes the lock's token. With the token of the holder the answer comes at once, and the TTL starts anew.",
+      examples: [EXAMPLE_TOKEN],
+    }),
+  ),
+});
+
+/** Body of a release. */
+export const ReleaseBody = Type.Object({
+  token: Type.String({
+    errorMessage: "must be the token of the lock's holder, a string",
+    examples: [EXAMPLE_TOKEN],
+  }),
+});
+
+/** A lock that was acquired. */
+export const AcquiredLock = Type.Object({
+  status: Type.Literal("acquired"),
+  key: Type.String(),
+  token: Type.String(),
+  fencing_token: Type.Integer({ description: "Rises with every grant of the lock, for ever." }),
+  expires_at: Type.Integer({ description: "Epoch milliseconds." }),
+  reentrant: Type.Boolean({ description: "Whether the token held the lock already." }),
+});
+
+/** A lock that was released. */
+export const ReleasedLock = Type.Object({ status: Type.Literal("released") });
+
+/** A lock's state. */
+export const LockStatus = Type.Object({
+  locked: Type.Boolean(),
+  queue_depth: Type.Integer({ description: "Requests that wait for it." }),
+  ttl_remaining: Type.Union([Type.Integer(), Type.Null()], {
+    description: "Milliseconds until it expires; null when it is free.",
+  }),
+});

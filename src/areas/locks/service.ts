@@ -1,0 +1,241 @@
+import { type Clock, nextNetworkTurn } from "../../kernel/clock.ts";
+import { errorText } from "../../kernel/errors.ts";
+import type { Ids } from "../../kernel/ids.ts";
+import type { Logger } from "../../kernel/log.ts";
+import type { Tx } from "../../kernel/storage/tx.ts";
+import type { Writer } from "../../kernel/storage/writer.ts";
+import {
+  clientGone,
+  heldByAnother,
+  type Lease,
+  type LockStatusView,
+  notHeld,
+  projectGone,
+  statusOf,
+  stopping,
+} from "./domain.ts";
+import { Expiry } from "./expiry.ts";
+import { FencingSequence } from "./fencing.ts";
+import { type Granted, Lock, LockTable } from "./lock.ts";
+import type { LockStore } from "./store.ts";
+import { type AcquireRequest, Waiter } from "./waiter.ts";
+
+/** What the service is built on. */
+export interface LockServiceDeps {
+  readonly store: LockStore;
+  readonly writer: Writer;
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly log: Logger;
+}
+
+/**
+ * The use cases of locks. Every change runs within a unit of work, one after another, so a lock never has two
+ * holders and waiters are served in the order of their requests. A release or an expiry gives the lock to the next
+ * waiter in the same unit.
+ */
+export class LockService {
+  private readonly store: LockStore;
+  private readonly writer: Writer;
+  private readonly clock: Clock;
+  private readonly ids: Ids;
+  private readonly table = new LockTable();
+  private readonly fencing: FencingSequence;
+  private readonly expiry: Expiry;
+  private isStopping = false;
+
+  constructor(deps: LockServiceDeps) {
+    const { store, writer, clock, ids, log } = deps;
+    this.store = store;
+    this.writer = writer;
+    this.clock = clock;
+    this.ids = ids;
+    this.fencing = new FencingSequence(store);
+    this.expiry = new Expiry({ clock, writer, log, end: (tx, lock) => this.handOver(tx, lock) });
+    this.recover(log);
+  }
+
+  /**
+   * Takes a lock that is free, refreshes one that the request's token holds, or joins the queue.
+   *
+   * @throws ApiError `rate_limit_exceeded` when the queue is full, `service_unavailable` when the server stops and
+   *   the lock is not free.
+   */
+  acquire(tx: Tx, request: AcquireRequest): Granted | Waiter {
+    if (request.signal.aborted) throw clientGone();
+    const lock = this.table.find(request.projectRef, request.key);
+    if (lock === undefined) return this.grantFree(tx, request);
+    if (request.token !== null && lock.lease?.token === request.token) {
+      return this.refresh(tx, lock, lock.lease, request.ttlMs);
+    }
+    if (this.isStopping) throw stopping();
+    const waiter = new Waiter(request);
+    lock.queue.join(tx, waiter);
+    tx.afterCommit(() => waiter.watch(this.clock, () => lock.queue.leave(waiter)));
+    return waiter;
+  }
+
+  /**
+   * Waits until a waiter has got its lock.
+   *
+   * @throws ApiError `timeout` at its deadline, `service_unavailable` when the server stops.
+   */
+  async wait(waiter: Waiter): Promise<Granted> {
+    const granted = await waiter.outcome;
+    // The connection may have ended while the grant was committed, which only a look at the network can tell.
+    await nextNetworkTurn();
+    if (!waiter.request.signal.aborted) return granted;
+    await this.passOn(granted);
+    throw clientGone();
+  }
+
+  /** Releases a lock. @throws ApiError `not_found` when it is free, `forbidden` when another token holds it. */
+  release(tx: Tx, projectRef: number, key: string, token: string): void {
+    const lock = this.table.find(projectRef, key);
+    if (lock === undefined || lock.lease === null) throw notHeld(key);
+    if (lock.lease.token !== token) throw heldByAnother(key);
+    this.handOver(tx, lock);
+  }
+
+  /** A lock's state. */
+  status(projectRef: number, key: string): LockStatusView {
+    const lock = this.table.find(projectRef, key);
+    return statusOf(lock?.lease ?? null, lock?.queueDepth ?? 0, this.clock.now());
+  }
+
+  /** Locks now held in a project. */
+  count(projectRef: number): number {
+    return this.table.count(projectRef);
+  }
+
+  /** Turns the waiters of a deleted project away. What is held there ends by itself, or by {@link removeLocks}. */
+  refuseProject(tx: Tx, projectRef: number): void {
+    for (const lock of this.table.ofProject(projectRef)) {
+      const waiters = lock.waitingQueue?.takeAll(tx, () => true) ?? [];
+      tx.afterCommit(() => {
+        for (const waiter of waiters) waiter.refuse(projectGone());
+      });
+    }
+  }
+
+  /** Removes at most `locksMax` of a deleted project's locks. Returns how many. */
+  removeLocks(tx: Tx, projectRef: number, locksMax: number): number {
+    const locks = [...this.table.ofProject(projectRef)].slice(0, locksMax);
+    for (const lock of locks) this.free(tx, lock);
+    return locks.length;
+  }
+
+  /** Answers everyone who waits that the server stops, and lets nobody wait any more. */
+  refuseWaiters(): void {
+    this.isStopping = true;
+    for (const lock of this.table.all()) {
+      for (const waiter of lock.waitingQueue?.clear() ?? []) waiter.refuse(stopping());
+    }
+  }
+
+  /** Ends no lease any more: for the end of the process. */
+  finish(): void {
+    this.expiry.stop();
+  }
+
+  /** Takes up the locks that are held, each for what is left of its time. Those that expired meanwhile are free. */
+  private recover(log: Logger): void {
+    const now = this.clock.now();
+    for (const row of this.store.held(now)) {
+      const lock = new Lock(row.project_ref, row.key);
+      lock.lease = {
+        token: row.token,
+        fencingToken: row.fencing_token,
+        expiresAt: row.expires_at,
+        lastsMs: row.expires_at - now,
+      };
+      this.table.put(lock);
+      this.expiry.watch(lock);
+    }
+    // Bounded by the fencing token: a wall clock that is set back could make a later grant look expired at `now`.
+    const through = this.store.fencingReservedThrough();
+    this.writer
+      .submit((tx) => this.store.removeExpired(tx, now, through))
+      .catch((error) => log.warn("expired locks stay in the file for now", { error: errorText(error) }));
+  }
+
+  private grantFree(tx: Tx, request: AcquireRequest): Granted {
+    const lock = new Lock(request.projectRef, request.key);
+    this.table.add(tx, lock);
+    return this.grant(tx, lock, request);
+  }
+
+  private grant(tx: Tx, lock: Lock, request: AcquireRequest): Granted {
+    const lease: Lease = {
+      token: request.token ?? this.ids.uuidV4(),
+      fencingToken: this.fencing.next(tx),
+      expiresAt: tx.now + request.ttlMs,
+      lastsMs: request.ttlMs,
+    };
+    this.lend(tx, lock, lease);
+    this.store.insert(tx, {
+      fencing_token: lease.fencingToken,
+      project_ref: lock.projectRef,
+      key: lock.key,
+      token: lease.token,
+      expires_at: lease.expiresAt,
+    });
+    return { lock, lease, reentrant: false };
+  }
+
+  private refresh(tx: Tx, lock: Lock, lease: Lease, ttlMs: number): Granted {
+    const refreshed = { ...lease, expiresAt: tx.now + ttlMs, lastsMs: ttlMs };
+    this.lend(tx, lock, refreshed);
+    this.store.refresh(tx, lease.fencingToken, refreshed.expiresAt);
+    return { lock, lease: refreshed, reentrant: true };
+  }
+
+  /** Ends the lease and grants the lock to the next living waiter; without one it is free. */
+  private handOver(tx: Tx, lock: Lock): void {
+    const next = lock.waitingQueue?.takeNext(tx);
+    if (next === undefined) {
+      this.free(tx, lock);
+      return;
+    }
+    if (lock.lease !== null) this.store.remove(tx, lock.lease.fencingToken);
+    const granted = this.grant(tx, lock, next.request);
+    tx.afterCommit(() => next.grant(granted));
+    // A token that was made just now is nobody else's.
+    if (next.request.token !== null) this.answerRepeats(tx, granted);
+  }
+
+  /** Requests that wait with the token which has just got the lock are the holder's own, sent again: reentrant. */
+  private answerRepeats(tx: Tx, { lock, lease }: Granted): void {
+    const repeats = lock.waitingQueue?.takeAll(tx, ({ request }) => request.token === lease.token) ?? [];
+    let latest = lease;
+    for (const repeat of repeats) {
+      const granted = this.refresh(tx, lock, latest, repeat.request.ttlMs);
+      latest = granted.lease;
+      tx.afterCommit(() => repeat.grant(granted));
+    }
+  }
+
+  private free(tx: Tx, lock: Lock): void {
+    if (lock.lease !== null) this.store.remove(tx, lock.lease.fencingToken);
+    this.lend(tx, lock, null);
+    this.table.drop(tx, lock);
+  }
+
+  /** Sets a lock's lease; its end is timed once that is durable. */
+  private lend(tx: Tx, lock: Lock, lease: Lease | null): void {
+    const before = lock.lease;
+    lock.lease = lease;
+    tx.onRollback(() => {
+      lock.lease = before;
+    });
+    tx.afterCommit(() => this.expiry.watch(lock));
+  }
+
+  /** Gives up a grant that could not be handed to its waiter. A holder who has come back since keeps it. */
+  private async passOn({ lock, lease, reentrant }: Granted): Promise<void> {
+    if (reentrant) return;
+    await this.writer.submit((tx) => {
+      if (lock.lease === lease) this.handOver(tx, lock);
+    });
+  }
+}

@@ -1,0 +1,113 @@
+import { type Actor, ActorRegistry } from "../../kernel/actors/registry.ts";
+import type { ProjectActivity } from "../../kernel/project-activity.ts";
+import type { Tx } from "../../kernel/storage/tx.ts";
+import type { Writer } from "../../kernel/storage/writer.ts";
+import type { ProjectStore } from "./store.ts";
+
+/** Projects whose last change is kept in memory when it has been written down: some hundred bytes each. */
+export const ACTIVITIES_IN_MEMORY_MAX = 20_000;
+/** A project's row is written for it at most once in this time: what a crash can lose of it. */
+export const ACTIVITY_WRITE_INTERVAL_MS = 60_000;
+/** Rows written with one batch: a fraction of a millisecond. */
+const WRITES_PER_BATCH_MAX = 100;
+
+/** The last change of one project. */
+class LastActivity implements Actor {
+  readonly ref: number;
+  /** Epoch milliseconds; null when there has been none. */
+  at: number | null;
+  writtenAt = Number.NEGATIVE_INFINITY;
+  waiting = false;
+  recent = false;
+
+  constructor(ref: number, at: number | null) {
+    this.ref = ref;
+    this.at = at;
+  }
+
+  get idle(): boolean {
+    return !this.waiting;
+  }
+}
+
+/**
+ * When each project last changed. Kept in memory; the row follows at once after a quiet time, and within a minute
+ * while changes keep coming, always as part of a batch that is being committed anyway.
+ */
+export class Activity implements ProjectActivity {
+  private readonly store: ProjectStore;
+  private readonly entries: ActorRegistry<number, LastActivity>;
+  /** Written with this batch. */
+  private due: LastActivity[] = [];
+  /** Written later, in the order in which they fall due. */
+  private later: { readonly entry: LastActivity; readonly dueAt: number }[] = [];
+
+  constructor(store: ProjectStore, writer: Writer, inMemoryMax: number = ACTIVITIES_IN_MEMORY_MAX) {
+    this.store = store;
+    this.entries = new ActorRegistry(inMemoryMax);
+    writer.beforeCommit((tx) => this.writeDue(tx));
+  }
+
+  changed(tx: Tx, projectRef: number): void {
+    const entry = this.entryOf(projectRef);
+    const before = entry.at;
+    // Everything in one batch happens at the same time.
+    if (before === tx.now) return;
+    entry.at = tx.now;
+    tx.onRollback(() => {
+      entry.at = before;
+    });
+    if (entry.waiting) return;
+    entry.waiting = true;
+    if (tx.now - entry.writtenAt >= ACTIVITY_WRITE_INTERVAL_MS) this.due.push(entry);
+    else this.wait(entry, tx.now);
+  }
+
+  /** When the project last changed, epoch milliseconds; null when it never did. */
+  lastOf(projectRef: number): number | null {
+    return this.entryOf(projectRef).at;
+  }
+
+  /** Writes everything down. For the end of the process. */
+  async finish(writer: Writer): Promise<void> {
+    if (this.later.length === 0) return;
+    await writer.submit((tx) => {
+      this.due.push(...this.later.map(({ entry }) => entry));
+      this.later = [];
+      this.writeAll(tx, this.due.splice(0));
+    });
+  }
+
+  private entryOf(ref: number): LastActivity {
+    return this.entries.get(ref, () => new LastActivity(ref, this.store.lastActivity(ref)));
+  }
+
+  private wait(entry: LastActivity, now: number): void {
+    this.later.push({ entry, dueAt: now + ACTIVITY_WRITE_INTERVAL_MS });
+  }
+
+  private writeDue(tx: Tx): void {
+    const { later } = this;
+    let count = 0;
+    while (count < WRITES_PER_BATCH_MAX && (later[count]?.dueAt ?? Number.POSITIVE_INFINITY) <= tx.now)
+      count += 1;
+    if (count > 0) this.due.push(...later.splice(0, count).map(({ entry }) => entry));
+    if (this.due.length > 0) this.writeAll(tx, this.due.splice(0, WRITES_PER_BATCH_MAX));
+  }
+
+  private writeAll(tx: Tx, entries: readonly LastActivity[]): void {
+    for (const entry of entries) {
+      const { writtenAt } = entry;
+      entry.waiting = false;
+      entry.writtenAt = tx.now;
+      tx.onRollback(() => {
+        entry.writtenAt = writtenAt;
+        if (entry.waiting) return;
+        entry.waiting = true;
+        this.wait(entry, tx.now);
+      });
+      // Null when the only change was taken back.
+      if (entry.at !== null) this.store.setLastActivity(tx, entry.ref, entry.at);
+    }
+  }
+}

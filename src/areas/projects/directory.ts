@@ -1,0 +1,102 @@
+import type { CallerProject } from "../../kernel/http/caller.ts";
+import type { Ids } from "../../kernel/ids.ts";
+import type { Kernel } from "../../kernel/kernel.ts";
+import type { Tx } from "../../kernel/storage/tx.ts";
+import { Activity } from "./activity.ts";
+import { PROJECT_ID_LENGTH } from "./domain.ts";
+import { ProjectStore } from "./store.ts";
+
+/**
+ * References of removed projects that are remembered: a request that began before the deletion may still hold
+ * one. Far more than any request can outlive.
+ */
+export const REMOVED_REMEMBERED_MAX = 100_000;
+
+/** What a new project is made of. */
+export interface NewProject {
+  readonly accountRef: number;
+  readonly name: string;
+  readonly slug: string;
+  readonly description: string | null;
+  readonly isDefault: boolean;
+}
+
+/** The projects that there are: what every other area may ask about them. */
+export class ProjectDirectory {
+  readonly store: ProjectStore;
+  readonly activity: Activity;
+  private readonly ids: Ids;
+  /** Deleted projects, those already removed included. */
+  private readonly deleted: Set<number>;
+  private readonly removed: number[] = [];
+  private nextRef: number;
+
+  constructor(kernel: Pick<Kernel, "db" | "ids" | "writer">) {
+    this.store = new ProjectStore(kernel.db);
+    this.activity = new Activity(this.store, kernel.writer);
+    this.ids = kernel.ids;
+    this.deleted = new Set(this.store.deletedRefs());
+    this.nextRef = this.store.highestRef() + 1;
+  }
+
+  /** Makes a project. */
+  create(tx: Tx, project: NewProject): CallerProject {
+    const made = { ref: this.nextRef++, id: `proj_${this.ids.base62(PROJECT_ID_LENGTH)}` };
+    this.store.insert(tx, {
+      ...made,
+      account_ref: project.accountRef,
+      name: project.name,
+      slug: project.slug,
+      description: project.description,
+      is_default: project.isDefault ? 1 : 0,
+      created_at: tx.now,
+      updated_at: tx.now,
+    });
+    return made;
+  }
+
+  /** Makes the default project of a new account. */
+  createDefault(tx: Tx, accountRef: number): CallerProject {
+    return this.create(tx, {
+      accountRef,
+      name: "Default",
+      slug: "default",
+      description: null,
+      isDefault: true,
+    });
+  }
+
+  /** The default project of an account. */
+  defaultOf(accountRef: number): CallerProject {
+    const project = this.store.defaultOf(accountRef);
+    if (project === null) throw new Error(`account ${accountRef} has no default project`);
+    return project;
+  }
+
+  /** The account's project with this id, or null when it has none, or none that is not deleted. */
+  find(accountRef: number, id: string): CallerProject | null {
+    return this.store.find(accountRef, id);
+  }
+
+  /** Whether a project has been deleted: true from the unit of work that deletes it, and ever after. */
+  isDeleted(ref: number): boolean {
+    return this.deleted.has(ref);
+  }
+
+  /** Marks a project as deleted. */
+  markDeleted(tx: Tx, ref: number): void {
+    this.store.markDeleted(tx, ref);
+    this.deleted.add(ref);
+    tx.onRollback(() => this.deleted.delete(ref));
+  }
+
+  /** Removes the row of a deleted project of which nothing else is left. */
+  remove(tx: Tx, ref: number): void {
+    this.store.remove(tx, ref);
+    tx.afterCommit(() => {
+      this.removed.push(ref);
+      if (this.removed.length <= REMOVED_REMEMBERED_MAX) return;
+      for (const old of this.removed.splice(0, REMOVED_REMEMBERED_MAX / 2)) this.deleted.delete(old);
+    });
+  }
+}

@@ -1,0 +1,74 @@
+import { ApiError } from "../../kernel/errors.ts";
+
+/** Characters of a project id after `proj_`. */
+export const PROJECT_ID_LENGTH = 20;
+/** Longest name, in characters. */
+export const NAME_LENGTH_MAX = 100;
+/** Longest description, in characters. */
+export const DESCRIPTION_LENGTH_MAX = 500;
+/** Longest slug, its number included. */
+export const SLUG_LENGTH_MAX = 60;
+/** Slug of a name in which nothing is left. */
+const SLUG_OF_NOTHING = "project";
+/** The first number that a slug can carry: the one without a number counts as the first. */
+const FIRST_NUMBER = 2;
+/** Numbers tried one by one; beyond them the free one is found by doubling, so that many namesakes cost little. */
+const NUMBERS_TRIED_IN_TURN = 32;
+
+/** The slug of a name: lower case, accents stripped, runs of other characters a dash; `project` when nothing is left. */
+export function slugOf(name: string): string {
+  const plain = name.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase();
+  const slug = shortened(plain.replace(/[^a-z0-9]+/g, "-").replace(/^-/, ""), SLUG_LENGTH_MAX);
+  return slug === "" ? SLUG_OF_NOTHING : slug;
+}
+
+/** The slug of a name among those taken: itself, or with the number that makes it free, `-2` or higher. */
+export function freeSlug(name: string, isTaken: (slug: string) => boolean): string {
+  const slug = slugOf(name);
+  if (!isTaken(slug)) return slug;
+  return numbered(
+    slug,
+    freeNumber((number) => isTaken(numbered(slug, number))),
+  );
+}
+
+function numbered(slug: string, number: number): string {
+  const suffix = `-${number}`;
+  return shortened(slug, SLUG_LENGTH_MAX - suffix.length) + suffix;
+}
+
+function freeNumber(isTaken: (number: number) => boolean): number {
+  let taken = FIRST_NUMBER - 1;
+  while (taken < NUMBERS_TRIED_IN_TURN) {
+    if (!isTaken(taken + 1)) return taken + 1;
+    taken += 1;
+  }
+  let free = 2 * taken;
+  while (isTaken(free)) {
+    taken = free;
+    free *= 2;
+  }
+  while (free - taken > 1) {
+    const middle = Math.floor((taken + free) / 2);
+    if (isTaken(middle)) taken = middle;
+    else free = middle;
+  }
+  return free;
+}
+
+function shortened(slug: string, lengthMax: number): string {
+  return slug.slice(0, lengthMax).replace(/-+$/, "");
+}
+
+/** The refusal of deleting the last project. */
+export function onlyProject(): ApiError {
+  return new ApiError(
+    "forbidden",
+    "This is the default project and there is no other that could take its place. Create another one first.",
+  );
+}
+
+/** The answer about a project that does not exist, was deleted, or is not the caller's. */
+export function noSuchProject(): ApiError {
+  return new ApiError("not_found", "There is no project with this id.");
+}

@@ -1,0 +1,143 @@
+import type { Caller } from "../../kernel/http/caller.ts";
+import { decodeNumberCursor, pageOf } from "../../kernel/http/pagination.ts";
+import { isoTime } from "../../kernel/ledger-entry.ts";
+import type { ProjectResources } from "../../kernel/project-resources.ts";
+import type { Tx } from "../../kernel/storage/tx.ts";
+import type { ProjectDirectory } from "./directory.ts";
+import { freeSlug, noSuchProject, onlyProject } from "./domain.ts";
+import type { Overviews, OverviewView } from "./overview.ts";
+import type { ProjectAccounts } from "./ports.ts";
+import type { ProjectRemoval } from "./removal.ts";
+import type { ProjectRow } from "./store.ts";
+
+/** A project in a list. */
+export interface ProjectItemView {
+  readonly id: string;
+  readonly name: string;
+  readonly slug: string;
+  readonly description: string | null;
+  readonly created_at: string;
+}
+
+/** A project, as its endpoints answer it. */
+export interface ProjectView extends ProjectItemView {
+  readonly updated_at: string;
+}
+
+/** What the service is built on. */
+export interface ProjectServiceDeps {
+  readonly directory: ProjectDirectory;
+  readonly accounts: ProjectAccounts;
+  readonly resources: readonly ProjectResources[];
+  readonly overviews: Overviews;
+  readonly removal: ProjectRemoval;
+}
+
+/** The use cases of projects. */
+export class ProjectService {
+  private readonly deps: ProjectServiceDeps;
+
+  constructor(deps: ProjectServiceDeps) {
+    this.deps = deps;
+  }
+
+  /** Creates a project under the slug that its name gives. */
+  create(tx: Tx, accountRef: number, name: string, description: string | null): ProjectView {
+    const { directory } = this.deps;
+    const { store } = directory;
+    const slug = freeSlug(name, (candidate) => store.isSlugTaken(accountRef, candidate));
+    const { id } = directory.create(tx, { accountRef, name, slug, description, isDefault: false });
+    const now = isoTime(tx.now);
+    return { id, name, slug, description, created_at: now, updated_at: now };
+  }
+
+  /** A page of the projects that the caller sees, newest first. @throws ApiError `validation_error` for a foreign cursor. */
+  list(
+    caller: Caller,
+    limit: number,
+    cursor: string | undefined,
+  ): { projects: ProjectItemView[]; cursor?: string } {
+    const before = cursor === undefined ? Number.MAX_SAFE_INTEGER : decodeNumberCursor(cursor);
+    const page = pageOf(this.rowsBefore(caller, before, limit + 1), limit, ({ ref }) => [ref]);
+    const projects = page.items.map(itemView);
+    return page.cursor === undefined ? { projects } : { projects, cursor: page.cursor };
+  }
+
+  /** @throws ApiError `not_found` */
+  get(caller: Caller, id: string): ProjectView {
+    return projectView(this.visible(caller, id));
+  }
+
+  /** Changes what is given; with nothing given, nothing changes. @throws ApiError `not_found` */
+  update(
+    tx: Tx,
+    caller: Caller,
+    id: string,
+    change: { name?: string; description?: string | null },
+  ): ProjectView {
+    const row = this.visible(caller, id);
+    if (change.name === undefined && change.description === undefined) return projectView(row);
+    const name = change.name ?? row.name;
+    const description = change.description === undefined ? row.description : change.description;
+    const { directory, overviews } = this.deps;
+    directory.store.update(tx, row.ref, name, description);
+    directory.activity.changed(tx, row.ref);
+    overviews.drop(row.ref);
+    return projectView({ ...row, name, description, updated_at: tx.now });
+  }
+
+  /**
+   * Deletes a project: from here on nobody sees it or what is in it, and a job removes the rows. When it was the
+   * default one, the oldest of the others takes its place.
+   *
+   * @throws ApiError `not_found`, `forbidden` when there is no other.
+   */
+  delete(tx: Tx, caller: Caller, id: string): { success: true; deleted_at: string } {
+    const row = this.visible(caller, id);
+    const { directory, resources, overviews, removal } = this.deps;
+    const successor = row.is_default === 0 ? null : this.successorOf(row);
+    directory.markDeleted(tx, row.ref);
+    if (successor !== null) {
+      directory.store.makeDefault(tx, successor.ref);
+      this.deps.accounts.setDefaultProject(tx, row.account_ref, successor);
+      overviews.drop(successor.ref);
+    }
+    for (const kind of resources) kind.projectDeleted?.(tx, row.ref);
+    overviews.drop(row.ref);
+    removal.enqueue(tx, row.ref);
+    return { success: true, deleted_at: isoTime(tx.now) };
+  }
+
+  /** What is in a project, at most five minutes old. @throws ApiError `not_found` */
+  overview(caller: Caller, id: string): OverviewView {
+    return this.deps.overviews.of(this.visible(caller, id));
+  }
+
+  private successorOf(row: ProjectRow): { ref: number; id: string } {
+    const successor = this.deps.directory.store.oldestBeside(row.account_ref, row.ref);
+    if (successor === null) throw onlyProject();
+    return successor;
+  }
+
+  /** The project of an id, when the caller may see it: a key of one project sees that alone. */
+  private visible(caller: Caller, id: string): ProjectRow {
+    const row = this.deps.directory.store.find(caller.account.ref, id);
+    if (row === null || (caller.projectBound && row.ref !== caller.project.ref)) throw noSuchProject();
+    return row;
+  }
+
+  private rowsBefore(caller: Caller, before: number, limit: number): readonly ProjectRow[] {
+    const { store } = this.deps.directory;
+    if (!caller.projectBound) return store.listBefore(caller.account.ref, before, limit);
+    const own = store.find(caller.account.ref, caller.project.id);
+    return own !== null && own.ref < before ? [own] : [];
+  }
+}
+
+function itemView({ id, name, slug, description, created_at }: ProjectRow): ProjectItemView {
+  return { id, name, slug, description, created_at: isoTime(created_at) };
+}
+
+function projectView(row: ProjectRow): ProjectView {
+  return { ...itemView(row), updated_at: isoTime(row.updated_at) };
+}

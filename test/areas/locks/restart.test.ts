@@ -1,0 +1,109 @@
+import { expect, test } from "bun:test";
+import { FENCING_TOKENS_RESERVED } from "../../../src/areas/locks/fencing.ts";
+import { expectError } from "../../support/errors.ts";
+import { startTestServer, type TestServer } from "../../support/server.ts";
+import { acquire, heldFrom, queue, release } from "./support.ts";
+
+const FREE = { locked: false, queue_depth: 0, ttl_remaining: null };
+
+/** Runs a test on a server of its own, on a manual clock. */
+async function onServer(run: (server: TestServer) => Promise<void>): Promise<void> {
+  const server = await startTestServer({ manualClock: true });
+  try {
+    await run(server);
+    expect(server.logs).toEqual([]);
+  } finally {
+    await server.stop();
+  }
+}
+
+test("held locks survive a restart with holder, token and what is left of their time", () =>
+  onServer(async (server) => {
+    const held = await acquire(server.operator, "kept", { ttl: 10_000 });
+    const refreshed = await acquire(server.operator, "kept", { ttl: 8_000, token: held.token });
+    await server.clock.advance(3_000);
+    await server.restart();
+    const client = server.operator;
+    expect((await client.get("/v1/latch/kept")).body).toEqual({
+      locked: true,
+      queue_depth: 0,
+      ttl_remaining: 5_000,
+    });
+    const waiter = await queue(client, "kept");
+    expectError(await release(client, "kept", "another"), "forbidden");
+    const again = await acquire(client, "kept", { ttl: 5_000, token: held.token });
+    expect(again).toEqual({ ...refreshed, reentrant: true });
+    await server.clock.advance(4_999);
+    expect(waiter.settled()).toBe(null);
+    await server.clock.advance(1);
+    expect(heldFrom(await waiter.answer).fencingToken).toBeGreaterThan(held.fencingToken);
+  }));
+
+test("a lock whose time ended while the server was down is free, and its row is gone", () =>
+  onServer(async (server) => {
+    const before = await acquire(server.operator, "late", { ttl: 2_000 });
+    await acquire(server.operator, "later", { ttl: 2_001 });
+    await server.server.stop();
+    await server.clock.advance(2_000);
+    await server.start();
+    const client = server.operator;
+    expect((await client.get("/v1/latch/late")).body).toEqual(FREE);
+    expect((await client.get("/v1/latch/later")).body).toMatchObject({ locked: true, ttl_remaining: 1 });
+    expect(rows(server)).toEqual([before.fencingToken + 1]);
+    expectError(await release(client, "late", before.token), "not_found");
+    await server.clock.advance(1);
+    expect((await client.get("/v1/latch/later")).body).toEqual(FREE);
+    expect(rows(server)).toEqual([]);
+  }));
+
+test("a lock that was released stays free after a restart", () =>
+  onServer(async (server) => {
+    const held = await acquire(server.operator, "done");
+    await release(server.operator, "done", held.token);
+    expect(rows(server)).toEqual([]);
+    await server.restart();
+    expect((await server.operator.get("/v1/latch/done")).body).toEqual(FREE);
+  }));
+
+test("fencing tokens rise over restarts, also when the lock was free in between", () =>
+  onServer(async (server) => {
+    let last = 0;
+    for (let start = 0; start < 5; start += 1) {
+      for (let grant = 0; grant < 3; grant += 1) {
+        const held = await acquire(server.operator, "rising");
+        expect(held.fencingToken).toBeGreaterThan(last);
+        last = held.fencingToken;
+        await release(server.operator, "rising", held.token);
+      }
+      await server.restart();
+    }
+    // What a start skips is bounded: the integers last for ever.
+    expect(last).toBeLessThanOrEqual(4 * FENCING_TOKENS_RESERVED + 3);
+  }));
+
+test("waiters are told when the server stops; the lock is held on", () =>
+  onServer(async (server) => {
+    const held = await acquire(server.operator, "stop", { ttl: 900_000 });
+    const waiting = [
+      await queue(server.operator, "stop"),
+      await queue(server.operator, "stop", { timeout: 900_000 }),
+    ];
+    const begun = performance.now();
+    await server.restart();
+    expect(performance.now() - begun).toBeLessThan(2_000);
+    for (const one of waiting) {
+      const answer = await one.answer;
+      expect(expectError(answer, "service_unavailable").error.message).toContain("shutting down");
+      expect(answer.headers.get("retry-after")).toBe("1");
+    }
+    const state = await server.operator.get("/v1/latch/stop");
+    expect(state.body).toEqual({ locked: true, queue_depth: 0, ttl_remaining: 900_000 });
+    expect((await release(server.operator, "stop", held.token)).status).toBe(200);
+  }));
+
+/** The fencing tokens of the rows in the file. */
+function rows(server: TestServer): number[] {
+  const { db } = server.server.kernel;
+  const query = db.query<{ fencing_token: number }>("SELECT fencing_token FROM locks ORDER BY fencing_token");
+  return query.all().map((row) => row.fencing_token);
+}

@@ -1,0 +1,139 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { SOURCE_COMMAND } from "../../scripts/processes/server-process.ts";
+import { runStorm } from "../../scripts/storms/storm.ts";
+import { type Grant, Resource, Witness } from "../../scripts/storms/witness.ts";
+
+/** Far above what a storm takes: a machine that is busy with other things must not fail it. */
+const TIMEOUT_MS = 60_000;
+
+let folder = "";
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), "ninefold-storm-test-"));
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+test(
+  "a storm of clients, dropped connections and kills: one holder at a time, in order, nothing lost",
+  async () => {
+    const result = await runStorm({
+      command: SOURCE_COMMAND,
+      folder,
+      seconds: 5,
+      clients: 200,
+      keys: 10,
+      kills: 2,
+      seed: 20_260_310,
+    });
+    expect(result.problems).toEqual([]);
+    // Otherwise the storm was a calm, and the test has shown nothing.
+    expect(result.grants).toBeGreaterThan(200);
+    expect(result.dropped).toBeGreaterThan(5);
+    expect(result.releasesKept).toBeGreaterThan(5);
+  },
+  TIMEOUT_MS,
+);
+
+describe("the witness notices", () => {
+  const now = 1_000_000;
+  const grant: Grant = {
+    client: 1,
+    key: "k",
+    token: "t",
+    fencingToken: 5,
+    expiresAt: now + 1_000,
+    requestId: "00000000-0005-7000-8000-000000000000",
+  };
+  const next: Grant = {
+    ...grant,
+    client: 2,
+    fencingToken: 6,
+    requestId: "00000000-0006-7000-8000-000000000000",
+  };
+  const cases: readonly (readonly [
+    name: string,
+    story: (witness: Witness) => void,
+    problem: RegExp | null,
+  ])[] = [
+    ["two holders at once", (witness) => witness.granted(next), /client 2 got it while client 1 held it/],
+    [
+      "nothing when the first is about to release",
+      (witness) => {
+        witness.releasing(grant);
+        witness.granted(next);
+      },
+      null,
+    ],
+    [
+      "a fencing token that does not rise",
+      (witness) => {
+        witness.releasing(grant);
+        witness.granted({ ...next, fencingToken: 5 });
+      },
+      /fencing token 5 after 5/,
+    ],
+    [
+      "a waiter that was overtaken",
+      (witness) => {
+        witness.releasing(grant);
+        witness.granted({ ...next, requestId: "00000000-0004-7000-8000-000000000000" });
+      },
+      /was overtaken by 00000000-0005/,
+    ],
+    [
+      "no order across an end of the server",
+      (witness) => {
+        witness.releasing(grant);
+        witness.newLife();
+        witness.granted({ ...next, requestId: "00000000-0004-7000-8000-000000000000" });
+      },
+      null,
+    ],
+    [
+      "a refresh with another fencing token",
+      (witness) => witness.refreshed(grant, { ...grant, fencingToken: 6 }),
+      /refreshed from fencing token 5 to 6/,
+    ],
+    [
+      "a second holder within a refreshed lease",
+      (witness) => {
+        witness.refreshed({ ...grant }, { ...grant });
+        witness.granted(next);
+      },
+      /client 2 got it while client 1 held it/,
+    ],
+  ];
+  test.each(cases)("%s", (_name, story, problem) => {
+    const witness = new Witness(() => now);
+    witness.granted(grant);
+    story(witness);
+    if (problem === null) expect(witness.problems).toEqual([]);
+    else expect(witness.problems.join("\n")).toMatch(problem);
+  });
+
+  test("nothing when the lease has ended", () => {
+    let time = now;
+    const witness = new Witness(() => time);
+    witness.granted(grant);
+    expect(witness.holders(999)).toEqual([grant]);
+    expect(witness.holders(1_000)).toEqual([]);
+    time = grant.expiresAt;
+    witness.granted(next);
+    expect(witness.problems).toEqual([]);
+  });
+
+  test("the resource refuses a token below the highest that wrote", () => {
+    const resource = new Resource();
+    expect([5, 5, 7, 6, 7].map((token) => resource.write("k", token))).toEqual([
+      true,
+      true,
+      true,
+      false,
+      true,
+    ]);
+    expect(resource.write("other", 1)).toBe(true);
+    expect(resource.refused).toBe(1);
+  });
+});
