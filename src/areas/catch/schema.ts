@@ -13,6 +13,7 @@ import {
 export const EVENTS_LIMIT = 20;
 /** Longest id that is looked up: ours are far shorter. */
 const ID_LENGTH_MAX = 64;
+const BUCKET_ID_FORM = "Such as `brave-otter-314159`.";
 
 function oneOf<T extends string>(names: readonly T[]) {
   return Type.Union(
@@ -53,18 +54,18 @@ const SigningSecret = Type.Union(
 
 /** Path of a bucket. */
 export const BucketParams = Type.Object({
-  bucket_id: Type.String({ maxLength: ID_LENGTH_MAX, examples: ["brave-otter-314159"] }),
+  bucket_id: Type.String({ maxLength: ID_LENGTH_MAX, description: BUCKET_ID_FORM }),
 });
 
 /** Path of a bucket for the public: any text, since a bucket that does not exist is no error there. */
 export const PublicBucketParams = Type.Object({
-  bucket_id: Type.String({ examples: ["brave-otter-314159"] }),
+  bucket_id: Type.String({ description: BUCKET_ID_FORM }),
 });
 
 /** Path of an event. */
 export const EventParams = Type.Object({
-  bucket_id: Type.String({ maxLength: ID_LENGTH_MAX, examples: ["brave-otter-314159"] }),
-  event_id: Type.String({ maxLength: ID_LENGTH_MAX, examples: ["evt_01n5d3q9g00"] }),
+  bucket_id: Type.String({ maxLength: ID_LENGTH_MAX, description: BUCKET_ID_FORM }),
+  event_id: Type.String({ maxLength: ID_LENGTH_MAX, description: "Such as `evt_1jjbpshg000`." }),
 });
 
 /** Body of a bucket's creation. */
