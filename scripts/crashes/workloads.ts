@@ -2,9 +2,10 @@ import { AccountWorkload } from "./accounts.ts";
 import { ChainWorkload } from "./chains.ts";
 import { MeterWorkload } from "./meters.ts";
 import { OwnBalanceWorkload } from "./own-balances.ts";
+import { RelayWorkload } from "./relays.ts";
 import type { Workload } from "./workload.ts";
 
 /** Every workload, fresh. A new area adds its own here. */
 export function allWorkloads(): Workload[] {
-  return [new MeterWorkload(), new OwnBalanceWorkload(), new AccountWorkload(), new ChainWorkload()];
+  return [new MeterWorkload(), new OwnBalanceWorkload(), new AccountWorkload(), new ChainWorkload(), new RelayWorkload()];
 }
