@@ -4,7 +4,10 @@ import { createFlags } from "./areas/flags/index.ts";
 import { createKeys } from "./areas/keys/index.ts";
 import { createLocks } from "./areas/locks/index.ts";
 import { createMeter } from "./areas/meter/index.ts";
+import { createMonitors } from "./areas/monitors/index.ts";
+import { createNotary } from "./areas/notary/index.ts";
 import { createProjects, openProjectDirectory } from "./areas/projects/index.ts";
+import { createRelay } from "./areas/relay/index.ts";
 import type { Config } from "./config.ts";
 import type { ManualClock } from "./kernel/clock.ts";
 import { createClientAddress } from "./kernel/http/addresses.ts";
@@ -17,7 +20,7 @@ import { systemRoutes } from "./kernel/http/system-routes.ts";
 import type { Kernel } from "./kernel/kernel.ts";
 import { createSmtpMailer } from "./kernel/mail/mailer.ts";
 import { createOutbox } from "./kernel/mail/outbox.ts";
-import { createOutbound } from "./kernel/outbound/create.ts";
+import { createOutbound, type OutboundSeams } from "./kernel/outbound/create.ts";
 
 /** The server, built and not yet listening. */
 export interface App {
@@ -33,61 +36,17 @@ export interface App {
 }
 
 /** Builds every area on the kernel and declares its endpoints. The composition root. */
-export function createApp(kernel: Kernel, config: Config, testClock: ManualClock | null): App {
-  const { db, writer, clock, ids, log, vault, scheduler } = kernel;
-  const { tiers, signup, rotationGraceMs } = config;
-  const mailer = config.smtp === null ? null : createSmtpMailer(config.smtp.url, config.smtp.from);
-  const outbox = createOutbox({ scheduler, vault, clock, ids, log, mailer });
-
-  const directory = openProjectDirectory(kernel);
-  const accounts = createAccounts(
-    kernel,
-    { signup, rotationGraceMs, tiers, testClock },
-    { projects: directory, outbox },
-  );
-  const keys = createKeys(kernel, { accounts, projects: directory });
-  const meter = createMeter(kernel, { own: accounts.ownBalance });
-  const flags = createFlags(kernel);
-  const locks = createLocks(kernel);
-  const outbound = createOutbound(config.allowPrivateTargets);
-  const buckets = createCatch(
-    kernel,
-    { tiers },
-    { accounts, charger: accounts.charger, activity: directory.activity, outbound },
-  );
-  const projects = createProjects(kernel, directory, {
-    accounts: {
-      balance: (accountRef) => accounts.ownBalance.read(accountRef).balance,
-      setDefaultProject: accounts.setDefaultProject,
-    },
-    // What is counted in a project's overview, and removed with the project.
-    resources: [meter.resources, keys.resources, flags.resources, locks.resources, buckets.resources],
-  });
-
-  const answers = new IdempotencyStore(db, vault);
-  answers.registerPurge(scheduler, writer);
-  const http = new Http({
-    clock,
-    ids,
-    log,
-    guard: new Guard(keys.authenticatorBeside(accounts.authenticator), tiers, clock),
-    performing: new Performing(writer, accounts.charger, answers, directory.activity),
-    cors: createCors(config.corsOrigins),
-    clientAddress: createClientAddress(config.trustProxy),
-  });
-
-  systemRoutes(http); //         /v1/ping, /openapi.json
-  accounts.declareRoutes(http); // /v1/signup, /v1/admin, /v1/keys/rotate
-  meter.declareRoutes(http); //   /v1/meter
-  projects.declareRoutes(http); // /v1/projects
-  keys.declareRoutes(http); //    /v1/keys, /v1/projects/{id}/keys
-  flags.declareRoutes(http); //   /v1/gate
-  locks.declareRoutes(http); //   /v1/latch
-  buckets.declareRoutes(http); // /v1/catch
-  http.seal();
-
+export function createApp(
+  kernel: Kernel,
+  config: Config,
+  testClock: ManualClock | null,
+  seams: OutboundSeams = {},
+): App {
+  const areas = createAreas(kernel, config, testClock, seams);
+  const { accounts, projects, keys, meter, locks, buckets, outbound } = areas;
+  const { scheduler } = kernel;
   return {
-    http,
+    http: createHttp(kernel, config, areas),
     operator: accounts.operator,
     operatorAnnounced: accounts.operatorAnnounced,
     start: async () => {
@@ -105,4 +64,72 @@ export function createApp(kernel: Kernel, config: Config, testClock: ManualClock
       await projects.finish();
     },
   };
+}
+
+type Areas = ReturnType<typeof createAreas>;
+
+/** Every area, each with the ports that it asks for. */
+function createAreas(kernel: Kernel, config: Config, testClock: ManualClock | null, seams: OutboundSeams) {
+  const { clock, ids, log, vault, scheduler } = kernel;
+  const { tiers, signup, rotationGraceMs } = config;
+  const mailer = config.smtp === null ? null : createSmtpMailer(config.smtp.url, config.smtp.from);
+  const outbox = createOutbox({ scheduler, vault, clock, ids, log, mailer });
+  const outbound = createOutbound(config.allowPrivateTargets, seams);
+
+  const directory = openProjectDirectory(kernel);
+  const settings = { signup, rotationGraceMs, tiers, testClock };
+  const accounts = createAccounts(kernel, settings, { projects: directory, outbox });
+  const keys = createKeys(kernel, { accounts, projects: directory });
+  const meter = createMeter(kernel, { own: accounts.ownBalance });
+  const flags = createFlags(kernel);
+  const locks = createLocks(kernel);
+  const relay = createRelay(kernel, outbound, { keys: accounts });
+  const owners = { account: accounts.account };
+  const monitors = createMonitors(kernel, outbound, { owners, notifier: relay, outbox, tiers });
+  const { charger } = accounts;
+  const { activity } = directory;
+  const buckets = createCatch(kernel, { tiers }, { accounts, charger, activity, outbound });
+  const notary = createNotary(kernel, outbound);
+  const projects = createProjects(kernel, directory, {
+    accounts: {
+      balance: (accountRef) => accounts.ownBalance.read(accountRef).balance,
+      setDefaultProject: accounts.setDefaultProject,
+    },
+    // What is counted in a project's overview, and removed with the project.
+    resources: [meter, keys, flags, locks, relay, monitors, buckets, notary].map((area) => area.resources),
+  });
+  return {
+    ...{ directory, outbound, accounts, projects, keys, meter },
+    ...{ flags, locks, relay, monitors, buckets, notary },
+  };
+}
+
+/** The HTTP side, with every endpoint declared. */
+function createHttp(kernel: Kernel, config: Config, areas: Areas): Http {
+  const { db, writer, clock, ids, log, vault, scheduler } = kernel;
+  const { accounts, keys, directory } = areas;
+  const answers = new IdempotencyStore(db, vault);
+  answers.registerPurge(scheduler, writer);
+  const http = new Http({
+    clock,
+    ids,
+    log,
+    guard: new Guard(keys.authenticatorBeside(accounts.authenticator), config.tiers, clock),
+    performing: new Performing(writer, accounts.charger, answers, directory.activity),
+    cors: createCors(config.corsOrigins),
+    clientAddress: createClientAddress(config.trustProxy),
+  });
+  systemRoutes(http); //               /v1/ping, /openapi.json
+  accounts.declareRoutes(http); //       /v1/signup, /v1/admin, /v1/keys/rotate
+  areas.meter.declareRoutes(http); //    /v1/meter
+  areas.projects.declareRoutes(http); // /v1/projects
+  keys.declareRoutes(http); //           /v1/keys, /v1/projects/{id}/keys
+  areas.flags.declareRoutes(http); //    /v1/gate
+  areas.locks.declareRoutes(http); //    /v1/latch
+  areas.monitors.declareRoutes(http); // /v1/pulse
+  areas.relay.declareRoutes(http); //    /v1/relay
+  areas.buckets.declareRoutes(http); //  /v1/catch
+  areas.notary.declareRoutes(http); //   /v1/witness
+  http.seal();
+  return http;
 }

@@ -7,6 +7,7 @@ import { type Listening, listen } from "./kernel/http/listen.ts";
 import type { Ids } from "./kernel/ids.ts";
 import { type Kernel, openKernel } from "./kernel/kernel.ts";
 import { createLogger, type Logger } from "./kernel/log.ts";
+import type { OutboundSeams } from "./kernel/outbound/create.ts";
 import { lockFolder } from "./kernel/storage/folder-lock.ts";
 
 /** How long requests under way may take to finish once the server was told to stop. */
@@ -28,6 +29,7 @@ export interface ServerParts {
   readonly clock?: Clock;
   readonly ids?: Ids;
   readonly log?: Logger;
+  readonly outbound?: OutboundSeams;
   /** A shorter idle time-out of connections, for tests of what outlasts it. */
   readonly idleTimeoutSeconds?: number;
 }
@@ -72,7 +74,7 @@ async function startLocked(folder: string, config: Config, parts: ServerParts): 
     ...(parts.ids === undefined ? {} : { ids: parts.ids }),
   });
   try {
-    const app = createApp(kernel, config, clock instanceof ManualClock ? clock : null);
+    const app = createApp(kernel, config, clock instanceof ManualClock ? clock : null, parts.outbound);
     // Listening comes before the first account: a taken port leaves nothing behind that a later start would miss.
     const { idleTimeoutSeconds } = parts;
     const listening = listen(app.http, {

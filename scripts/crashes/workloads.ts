@@ -1,9 +1,10 @@
 import { AccountWorkload } from "./accounts.ts";
+import { ChainWorkload } from "./chains.ts";
 import { MeterWorkload } from "./meters.ts";
 import { OwnBalanceWorkload } from "./own-balances.ts";
 import type { Workload } from "./workload.ts";
 
 /** Every workload, fresh. A new area adds its own here. */
 export function allWorkloads(): Workload[] {
-  return [new MeterWorkload(), new OwnBalanceWorkload(), new AccountWorkload()];
+  return [new MeterWorkload(), new OwnBalanceWorkload(), new AccountWorkload(), new ChainWorkload()];
 }

@@ -98,6 +98,21 @@ describe("the comparison notices", () => {
       "DELETE FROM accounts WHERE email LIKE 'account-%'",
       /account-\d+@example.com: .*lost/,
     ],
+    [
+      "a lost receipt",
+      "DELETE FROM receipts WHERE (chain_ref, sequence) IN (SELECT chain_ref, max(sequence) FROM receipts GROUP BY chain_ref)",
+      /chain-\d: receipt of log \d+ was given and is not there/,
+    ],
+    [
+      "a gap in a chain",
+      "DELETE FROM receipts WHERE sequence = 2",
+      /chain-\d: (sequence_id 3 follows 1|prev_hash)/,
+    ],
+    [
+      "a changed receipt",
+      "UPDATE receipts SET log = replace(log, 'x', 'y')",
+      /chain-\d: chain_hash is not the hash of/,
+    ],
     ["forgotten answers of Idempotency-Keys", "DELETE FROM idempotency", /instead of being replayed/],
   ];
   test.each(cases)(

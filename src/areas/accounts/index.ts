@@ -56,6 +56,7 @@ export interface Operator {
 
 /** An account in memory. */
 export interface LiveAccount extends CallerAccount {
+  readonly email: string;
   readonly defaultProject: CallerProject;
   /** Set when it has left the memory: from then on it is no longer kept up to date. */
   readonly passivated: boolean;

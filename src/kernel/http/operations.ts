@@ -109,6 +109,28 @@ export const OPERATIONS = {
   "latch.release": /*        */ operation("latch:write", /*  */ 0),
   "latch.status": /*         */ operation("latch:read", /*   */ 0),
 
+  "monitors.list": /*        */ operation("pulse:read", /*   */ 1, { limit: "monitor" }),
+  "monitors.read": /*        */ operation("pulse:read", /*   */ 1, { limit: "monitor" }),
+  "monitors.history": /*     */ operation("pulse:read", /*   */ 1, { limit: "monitor" }),
+  "monitors.create": /*      */ operation("pulse:write", /*  */ 1, { limit: "monitor" }),
+  "monitors.update": /*      */ operation("pulse:write", /*  */ 1, { limit: "monitor" }),
+  "monitors.delete": /*      */ operation("pulse:write", /*  */ 1, { limit: "monitor" }),
+  "monitors.check": /*       */ operation("pulse:write", /*  */ 1, { limit: "monitor" }),
+
+  "relay.schedule": /*       */ operation("relay:write", /*  */ 1),
+  "relay.list": /*           */ operation("relay:read", /*   */ 0),
+  "relay.read": /*           */ operation("relay:read", /*   */ 0),
+  "relay.cancel": /*         */ operation("relay:write", /*  */ 0),
+
+  "witness.init": /*         */ operation("witness:write", /**/ 1),
+  "witness.log": /*          */ operation("witness:write", /**/ 1),
+  "witness.verify": /*       */ operation("witness:read", /* */ 0),
+  "witness.receipts.list": /**/ operation("witness:read", /* */ 0),
+  "witness.receipts.read": /**/ operation("witness:read", /* */ 0),
+  "witness.pubkey": /*       */ operation("public", /*       */ 0),
+  "witness.config.read": /*  */ operation("witness:read", /* */ 0),
+  "witness.config.set": /*   */ operation("witness:write", /**/ 0),
+
   "catch.buckets.create": /* */ operation("catch:write", /*  */ 0),
   "catch.buckets.list": /*   */ operation("catch:read", /*   */ 0),
   "catch.buckets.get": /*    */ operation("catch:read", /*   */ 0),

@@ -45,6 +45,7 @@ export interface JobKind {
 }
 
 interface Kind {
+  readonly name: string;
   readonly handler: JobKind;
   readonly due: DueJobs;
   /** When it is to be looked at next. */
@@ -94,7 +95,7 @@ export class Scheduler {
   register(name: string, kind: JobKind): void {
     if (this.kinds.has(name)) throw new Error(`job kind ${name} is registered twice`);
     const due = new DueJobs(this.store, name, kind.concurrency, kind.lanes);
-    this.kinds.set(name, { handler: kind, due, lookAt: Number.POSITIVE_INFINITY });
+    this.kinds.set(name, { name, handler: kind, due, lookAt: Number.POSITIVE_INFINITY });
   }
 
   /**
@@ -155,8 +156,10 @@ export class Scheduler {
 
   private plan(tx: Tx, name: string, expression: string): void {
     const known = this.store.find(name, "");
-    if (known !== null && known.payload === JSON.stringify({ expression })) return;
-    this.enqueue(tx, name, "", nextOccurrence(expression, tx.now), { expression });
+    const next = nextOccurrence(expression, tx.now);
+    // Later than the next occurrence: it was planned while the machine's clock was ahead.
+    if (known !== null && known.payload === JSON.stringify({ expression }) && known.due_at <= next) return;
+    this.enqueue(tx, name, "", next, { expression });
   }
 
   private arrived(name: string, dueAt: number): void {
@@ -195,25 +198,44 @@ export class Scheduler {
 
   private startDueOf(kind: Kind, now: number): void {
     kind.lookAt = Number.POSITIVE_INFINITY;
-    try {
+    this.reading(kind, () => {
       const next = kind.due.step(now);
-      this.placeJobs(kind);
       if (next === "at-once") this.lookAt(kind, now);
       else if (next.at !== null) this.lookAt(kind, next.at);
-    } catch (error) {
-      this.log.error("due jobs could not be read", { error: errorText(error) });
-      this.lookAt(kind, now + READ_RETRY_MS);
-    }
+    });
+    this.placeJobs(kind);
   }
 
   private placeJobs(kind: Kind): void {
-    for (let job = kind.due.dispatcher.place(); job !== null; job = kind.due.dispatcher.place()) {
-      this.startJob(kind, job);
+    this.reading(kind, () => {
+      for (let job = kind.due.dispatcher.place(); job !== null; job = kind.due.dispatcher.place()) {
+        this.startJob(kind, job);
+      }
+    });
+  }
+
+  /** Runs what reads the table; when that fails, it is tried again after a pause. */
+  private reading(kind: Kind, read: () => void): void {
+    try {
+      read();
+    } catch (error) {
+      this.log.error("due jobs could not be read", { kind: kind.name, error: errorText(error) });
+      this.lookAt(kind, this.clock.now() + READ_RETRY_MS);
+    }
+  }
+
+  private rowOf(kind: Kind, job: Placed): JobRow | null {
+    try {
+      return this.store.job(job.id);
+    } catch (error) {
+      kind.due.release(job, null);
+      kind.due.arrived(job.dueAt);
+      throw error;
     }
   }
 
   private startJob(kind: Kind, job: Placed): void {
-    const row = this.store.job(job.id);
+    const row = this.rowOf(kind, job);
     if (row === null) {
       // Taken back or replaced since it was found.
       kind.due.release(job, null);
@@ -226,8 +248,9 @@ export class Scheduler {
       kind.due.release(job, monotonicMs() - startedAt > SLOW_AFTER_MS);
       if (dueAgain !== null) this.arrived(row.kind, dueAgain);
       if (!this.started) return;
-      this.placeJobs(kind);
-      if (kind.due.wantsStep) this.lookAt(kind, this.clock.now());
+      // At once, not by a timer: a manual clock runs none while it waits for another job of this kind.
+      if (kind.due.wantsStep) this.startDueOf(kind, this.clock.now());
+      else this.placeJobs(kind);
     });
     this.work.add(work);
     this.clock.track(work);

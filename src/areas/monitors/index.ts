@@ -1,0 +1,82 @@
+import type { Http } from "../../kernel/http/http.ts";
+import type { Kernel } from "../../kernel/kernel.ts";
+import type { Outbox } from "../../kernel/mail/outbox.ts";
+import type { OutboundClient } from "../../kernel/outbound/client.ts";
+import type { ProjectResources } from "../../kernel/project-resources.ts";
+import type { Tx } from "../../kernel/storage/tx.ts";
+import type { Tiers } from "../../kernel/tiers.ts";
+import { CheckStore } from "./check-store.ts";
+import { Checks } from "./checks.ts";
+import { CheckSchedule, registerPurge } from "./jobs.ts";
+import type { MonitorOwners, Notifier } from "./ports.ts";
+import { monitorRoutes } from "./routes.ts";
+import { MonitorService } from "./service.ts";
+import { MonitorStore } from "./store.ts";
+
+/** What monitors offer to the rest of the house. */
+export interface MonitorsArea {
+  readonly declareRoutes: (http: Http) => void;
+  readonly resources: ProjectResources;
+}
+
+/** What monitors need from the other areas and the kernel's optional parts. */
+export interface MonitorPorts {
+  readonly owners: MonitorOwners;
+  readonly notifier: Notifier;
+  readonly outbox: Outbox;
+  readonly tiers: Tiers;
+}
+
+/** Builds the area: scheduled checks of URLs, and what is told of them. */
+export function createMonitors(kernel: Kernel, outbound: OutboundClient, ports: MonitorPorts): MonitorsArea {
+  const { db, writer, clock, ids, vault, scheduler } = kernel;
+  const { owners, tiers, outbox, notifier } = ports;
+  const monitors = new MonitorStore(db);
+  const checkStore = new CheckStore(db);
+  const checks = new Checks({
+    monitors,
+    checks: checkStore,
+    outbound,
+    clock,
+    vault,
+    notifier,
+    owners,
+    outbox,
+  });
+  const schedule = new CheckSchedule({ scheduler, clock, monitors, checks, owners, tiers });
+  const rules = { policy: outbound.policy, vault, tiers, canMail: outbox.available };
+  const service = new MonitorService({ monitors, checkStore, checks, schedule, rules, ids });
+  registerPurge({ scheduler, writer, clock, checkStore });
+  return {
+    declareRoutes: (http) => monitorRoutes(http, service),
+    resources: {
+      name: "monitors",
+      count: (projectRef) => monitors.count(projectRef),
+      projectDeleted: (tx, projectRef) => schedule.stopProject(tx, projectRef),
+      removeRows: (tx, projectRef, rowsMax) =>
+        removeRows(tx, { monitors, checkStore, schedule }, projectRef, rowsMax),
+    },
+  };
+}
+
+/** Hours go first, then the monitor that they belong to. */
+function removeRows(
+  tx: Tx,
+  parts: { monitors: MonitorStore; checkStore: CheckStore; schedule: CheckSchedule },
+  projectRef: number,
+  rowsMax: number,
+): number {
+  const { monitors, checkStore, schedule } = parts;
+  let removed = 0;
+  for (const ref of monitors.ofProject(projectRef, rowsMax)) {
+    removed += checkStore.removeHours(tx, ref, rowsMax - removed);
+    if (removed >= rowsMax) return removed;
+    schedule.end(tx, ref);
+    checkStore.remove(tx, ref);
+    monitors.remove(tx, ref);
+    removed += 1;
+    if (removed >= rowsMax) return removed;
+  }
+  schedule.forgetProject(tx, projectRef);
+  return removed;
+}

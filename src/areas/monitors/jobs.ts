@@ -1,0 +1,113 @@
+import type { Clock } from "../../kernel/clock.ts";
+import type { Job, JobOutcome, Scheduler } from "../../kernel/scheduler/scheduler.ts";
+import type { Tx } from "../../kernel/storage/tx.ts";
+import type { Writer } from "../../kernel/storage/writer.ts";
+import type { Tiers } from "../../kernel/tiers.ts";
+import type { CheckStore } from "./check-store.ts";
+import { CHECKS_KEPT_MS, type Checks } from "./checks.ts";
+import { CommitWindow } from "./commit-window.ts";
+import { firstCheckAt, nextCheckAt } from "./domain.ts";
+import type { MonitorOwners } from "./ports.ts";
+import type { MonitorRow, MonitorStore } from "./store.ts";
+
+/** The job of a monitor's next scheduled check; its key is the monitor's reference. */
+const CHECK = "monitors.check";
+
+/** Checks under way at once, in all: 30 s of 136 dead targets a second. */
+const CONCURRENCY = 4_096;
+/** Checks under way at once of one host: many monitors may watch one, and all of them on time. */
+const PER_HOST = 128;
+/** Checks under way at once of hosts that do not answer within a second. */
+const SLOW_TOTAL = 3_072;
+
+/** Checks kept in all, about 4 GB: beyond it the oldest go before their 30 days are over. */
+export const CHECKS_KEPT_MAX = 100_000_000;
+/** Checks removed in one unit of work: a few milliseconds of the writer's time. */
+const PURGE_SLICE = 2_000;
+/** Hourly, off the full hour. */
+const PURGE_SCHEDULE = "41 * * * *";
+
+/** What the schedule of checks is built on. */
+export interface ScheduleDeps {
+  readonly scheduler: Scheduler;
+  readonly clock: Clock;
+  readonly monitors: MonitorStore;
+  readonly checks: Checks;
+  readonly owners: MonitorOwners;
+  readonly tiers: Tiers;
+}
+
+/** The scheduled checks. */
+export class CheckSchedule {
+  private readonly deps: ScheduleDeps;
+  private readonly window = new CommitWindow();
+  private readonly stoppedProjects: Set<number>;
+
+  constructor(deps: ScheduleDeps) {
+    this.deps = deps;
+    this.stoppedProjects = new Set(deps.monitors.stoppedProjects());
+    deps.scheduler.register(CHECK, {
+      concurrency: CONCURRENCY,
+      lanes: { perLane: PER_HOST, perSlowLane: PER_HOST, slowTotal: SLOW_TOTAL },
+      run: (job) => this.check(job),
+    });
+  }
+
+  /** Begins to check a monitor, within 5 seconds; one that is checked already begins anew. */
+  begin(tx: Tx, ref: number, url: string): void {
+    const dueAt = firstCheckAt(ref, tx.now);
+    this.deps.scheduler.enqueue(tx, CHECK, String(ref), dueAt, null, new URL(url).host);
+  }
+
+  /** Checks a monitor no more. */
+  end(tx: Tx, ref: number): void {
+    this.deps.scheduler.cancel(tx, CHECK, String(ref));
+  }
+
+  /** Checks nothing more of a project, from the commit on. */
+  stopProject(tx: Tx, projectRef: number): void {
+    this.deps.monitors.markStopped(tx, projectRef);
+    this.stoppedProjects.add(projectRef);
+    tx.onRollback(() => this.stoppedProjects.delete(projectRef));
+  }
+
+  /** Everything of a stopped project has been removed. */
+  forgetProject(tx: Tx, projectRef: number): void {
+    this.deps.monitors.unmarkStopped(tx, projectRef);
+    tx.afterCommit(() => this.stoppedProjects.delete(projectRef));
+  }
+
+  private async check(job: Job): Promise<JobOutcome> {
+    const monitor = this.deps.monitors.monitor(Number(job.key));
+    if (monitor === null || !monitor.active || this.stoppedProjects.has(monitor.projectRef)) return {};
+    const made = await this.deps.checks.make(monitor, false);
+    const retryAt = this.nextAt(monitor, job.dueAt);
+    // The attempt counter is of no use to a job that never ends.
+    const again = { retryAt, attempt: 0 };
+    if (made === null || this.stoppedProjects.has(monitor.projectRef)) return again;
+    if (this.deps.checks.changesNothing(monitor, made)) await this.window.join();
+    return { ...again, record: (tx) => void this.deps.checks.record(tx, monitor, made) };
+  }
+
+  /** A tier change works at once: an interval below the tier's minimum counts as that. */
+  private nextAt(monitor: MonitorRow, dueAt: number): number {
+    const { owners, tiers, clock } = this.deps;
+    const minimum = tiers[owners.account(monitor.accountRef).tier].monitorIntervalMinMs;
+    return nextCheckAt(monitor.ref, Math.max(monitor.intervalMs, minimum), dueAt, clock.now());
+  }
+}
+
+/** Registers the removal of old checks. */
+export function registerPurge(deps: {
+  scheduler: Scheduler;
+  writer: Writer;
+  clock: Clock;
+  checkStore: CheckStore;
+}): void {
+  const { scheduler, writer, clock, checkStore } = deps;
+  scheduler.recurring("monitors.purge", PURGE_SCHEDULE, async () => {
+    const before = clock.now() - CHECKS_KEPT_MS;
+    const slice = () => writer.submit((tx) => checkStore.removeOld(tx, before, CHECKS_KEPT_MAX, PURGE_SLICE));
+    while ((await slice()) === PURGE_SLICE);
+  });
+}

@@ -1,0 +1,89 @@
+import { invalidField } from "../../kernel/errors.ts";
+
+/** Waits before the retries of a scheduled delivery; each is varied by {@link RETRY_JITTER}. */
+const SCHEDULED_RETRIES_MS: readonly number[] = [1_000, 5_000, 25_000];
+/** Waits before the retries of a monitor's notification. */
+const PULSE_RETRIES_MS: readonly number[] = [1_000, 5_000, 15_000];
+/** Part of a wait by which it may be shorter or longer, so that deliveries that failed together do not come back together. */
+const RETRY_JITTER = 0.1;
+/** Longest wait that a target can ask for with `Retry-After`. */
+export const RETRY_AFTER_MS_MAX = 60 * 60 * 1000;
+
+const DELAY = /^([0-9]{1,9})([smhd])$/;
+const UNIT_MS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+/** Shortest delay. */
+export const DELAY_MS_MIN = 1_000;
+/** Longest delay: 30 days. */
+export const DELAY_MS_MAX = 30 * 86_400_000;
+
+/** Where a delivery comes from: a request of the user's, or a monitor. */
+export type RelayKind = "scheduled" | "pulse";
+
+/** How far a delivery has come. From its first attempt on it is `delivering` until it ends. */
+export type RelayStatus = "scheduled" | "delivering" | "delivered" | "failed" | "cancelled";
+
+/** What became of one attempt. */
+export interface AttemptResult {
+  /** The target's status; null when it gave no answer. */
+  readonly status: number | null;
+  /** What went wrong when there was no answer. */
+  readonly failure: { readonly kind: string; readonly message: string } | null;
+  /** The answer's `Retry-After`. */
+  readonly retryAfter: string | undefined;
+  /** When the attempt ended, epoch milliseconds. */
+  readonly endedAt: number;
+}
+
+/** What follows from an attempt. */
+export type NextStep =
+  | { readonly kind: "delivered" }
+  | { readonly kind: "failed"; readonly error: string }
+  | { readonly kind: "retry"; readonly error: string; readonly at: number };
+
+/**
+ * The milliseconds of a delay such as `90s`, `15m`, `12h` or `30d`.
+ * @throws ApiError `validation_error` outside 1 second to 30 days.
+ */
+export function readDelay(text: string): number {
+  const match = DELAY.exec(text);
+  const ms = match === null ? Number.NaN : Number(match[1]) * (UNIT_MS[match[2] ?? ""] ?? Number.NaN);
+  if (ms >= DELAY_MS_MIN && ms <= DELAY_MS_MAX) return ms;
+  throw invalidField(
+    "delay",
+    "must be a number of seconds, minutes, hours or days such as 90s, 15m, 12h or 3d: at least 1s, at most 30d",
+  );
+}
+
+/**
+ * What follows from attempt number `attempt` (from 1). `fraction` in [0, 1) varies the wait before a retry of a
+ * scheduled delivery.
+ */
+export function afterAttempt(
+  kind: RelayKind,
+  attempt: number,
+  result: AttemptResult,
+  fraction: number,
+): NextStep {
+  const { status, failure } = result;
+  if (status !== null && status < 400) return { kind: "delivered" };
+  const error = failure === null ? `the target answered ${status}` : `${failure.kind}: ${failure.message}`;
+  const waits = kind === "pulse" ? PULSE_RETRIES_MS : SCHEDULED_RETRIES_MS;
+  const wait = waits[attempt - 1];
+  if (wait === undefined || !isWorthRetrying(result)) return { kind: "failed", error };
+  const varied = kind === "pulse" ? wait : wait * (1 - RETRY_JITTER + 2 * RETRY_JITTER * fraction);
+  const asked = retryAfterMs(result.retryAfter, result.endedAt);
+  return { kind: "retry", error, at: result.endedAt + Math.round(Math.max(varied, asked)) };
+}
+
+/** Servers that fail, are busy or took too long may do better later, and so may a network; a refusal stays one. */
+function isWorthRetrying({ status, failure }: AttemptResult): boolean {
+  if (failure !== null) return failure.kind !== "blocked" && failure.kind !== "invalid";
+  return status === 408 || status === 429 || (status ?? 0) >= 500;
+}
+
+/** The wait that `Retry-After` asks for (RFC 9110, section 10.2.3: seconds or a date), at most an hour. */
+function retryAfterMs(value: string | undefined, now: number): number {
+  if (value === undefined) return 0;
+  const ms = /^\d{1,10}$/.test(value) ? Number(value) * 1_000 : Date.parse(value) - now;
+  return Number.isNaN(ms) ? 0 : Math.min(Math.max(0, ms), RETRY_AFTER_MS_MAX);
+}

@@ -1,0 +1,50 @@
+import type { Http } from "../../kernel/http/http.ts";
+import type { Kernel } from "../../kernel/kernel.ts";
+import type { OutboundClient } from "../../kernel/outbound/client.ts";
+import type { ProjectResources } from "../../kernel/project-resources.ts";
+import type { Tx } from "../../kernel/storage/tx.ts";
+import { DELIVER, Deliveries } from "./deliveries.ts";
+import { registerPurge } from "./jobs.ts";
+import type { SigningKeys } from "./ports.ts";
+import { relayRoutes } from "./routes.ts";
+import { type Notification, RelayService } from "./service.ts";
+import { RelayStore } from "./store.ts";
+
+/** What the relay offers to the rest of the house. */
+export interface RelayArea {
+  readonly declareRoutes: (http: Http) => void;
+  /** Queues a monitor's notification in the unit of work that causes it. */
+  readonly notify: (tx: Tx, notification: Notification) => void;
+  readonly resources: ProjectResources;
+}
+
+/** Builds the area: scheduled deliveries, and the notifications of monitors. */
+export function createRelay(
+  kernel: Kernel,
+  outbound: OutboundClient,
+  ports: { keys: SigningKeys },
+): RelayArea {
+  const { db, writer, clock, ids, vault, scheduler } = kernel;
+  const store = new RelayStore(db);
+  const deliveries = new Deliveries({ scheduler, store, outbound, clock, ids, vault, keys: ports.keys });
+  const service = new RelayService({ store, deliveries, scheduler, policy: outbound.policy, vault, ids });
+  registerPurge({ scheduler, writer, clock, store });
+  return {
+    declareRoutes: (http) => relayRoutes(http, service),
+    notify: (tx, notification) => service.notify(tx, notification),
+    resources: {
+      name: "relays",
+      count: (projectRef) => store.waiting(projectRef),
+      projectDeleted: (tx, projectRef) => deliveries.stopProject(tx, projectRef),
+      removeRows(tx, projectRef, rowsMax) {
+        const refs = store.ofProject(projectRef, rowsMax);
+        for (const ref of refs) {
+          scheduler.cancel(tx, DELIVER, String(ref));
+          store.remove(tx, ref);
+        }
+        if (refs.length < rowsMax) deliveries.forgetProject(tx, projectRef);
+        return refs.length;
+      },
+    },
+  };
+}

@@ -1,0 +1,283 @@
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import {
+  type AlertRules,
+  afterCheck,
+  FIRST_CHECK_MS_MAX,
+  firstCheckAt,
+  type MonitorState,
+  nextCheckAt,
+  UNCHECKED,
+  uptimePercent,
+} from "../../../src/areas/monitors/domain.ts";
+
+const RULES: AlertRules = { threshold: 1, cooldownMs: 60_000, notifyRecovery: true, hasListeners: true };
+const NOW = Date.UTC(2026, 2, 10, 12);
+
+/**
+ * A step: what the check found, and what must be so after it: the status, the failures in a row, and what was told.
+ * Checks are 15 s apart.
+ */
+type Step = readonly [
+  check: "ok" | "fails" | "manual ok" | "manual fails",
+  status: string,
+  failures: number,
+  told: string,
+];
+
+const SEQUENCES: readonly { name: string; rules?: Partial<AlertRules>; steps: readonly Step[] }[] = [
+  {
+    name: "the first success makes it up and tells nobody",
+    steps: [
+      ["ok", "up", 0, ""],
+      ["ok", "up", 0, ""],
+    ],
+  },
+  {
+    name: "the first failure makes it down at once with a threshold of 1",
+    steps: [["fails", "down", 1, "down"]],
+  },
+  {
+    name: "up, down, up",
+    steps: [
+      ["ok", "up", 0, ""],
+      ["fails", "down", 1, "down"],
+      ["ok", "up", 0, "up"],
+      ["ok", "up", 0, ""],
+    ],
+  },
+  {
+    name: "recovery is told only if wanted",
+    rules: { notifyRecovery: false },
+    steps: [
+      ["fails", "down", 1, "down"],
+      ["ok", "up", 0, ""],
+    ],
+  },
+  {
+    name: "a threshold of 3 is reached by 3 failures in a row, from up and from unknown",
+    rules: { threshold: 3 },
+    steps: [
+      ["fails", "unknown", 1, ""],
+      ["fails", "unknown", 2, ""],
+      ["fails", "down", 3, "down"],
+      ["ok", "up", 0, "up"],
+      ["fails", "up", 1, ""],
+      ["fails", "up", 2, ""],
+      ["fails", "down", 3, "down"],
+    ],
+  },
+  {
+    name: "a success in between starts the count anew",
+    rules: { threshold: 3 },
+    steps: [
+      ["fails", "unknown", 1, ""],
+      ["fails", "unknown", 2, ""],
+      ["ok", "up", 0, ""],
+      ["fails", "up", 1, ""],
+      ["fails", "up", 2, ""],
+      ["ok", "up", 0, ""],
+    ],
+  },
+  {
+    name: "the longest threshold",
+    rules: { threshold: 10 },
+    steps: [
+      ...Array.from({ length: 9 }, (_, failed): Step => ["fails", "unknown", failed + 1, ""]),
+      ["fails", "down", 10, "down"],
+    ],
+  },
+  {
+    name: "down to down is told again when the cooldown of 60 s has passed, and not before",
+    steps: [
+      ["fails", "down", 1, "down"],
+      ["fails", "down", 2, ""],
+      ["fails", "down", 3, ""],
+      ["fails", "down", 4, ""],
+      ["fails", "down", 5, "down"],
+      ["fails", "down", 6, ""],
+      ["fails", "down", 7, ""],
+      ["fails", "down", 8, ""],
+      ["fails", "down", 9, "down"],
+    ],
+  },
+  {
+    name: "flapping: the cooldown holds nothing back once it was up",
+    steps: [
+      ["fails", "down", 1, "down"],
+      ["ok", "up", 0, "up"],
+      ["fails", "down", 1, "down"],
+      ["ok", "up", 0, "up"],
+    ],
+  },
+  {
+    name: "manual checks tell nobody, whatever they find",
+    steps: [
+      ["manual ok", "up", 0, ""],
+      ["manual fails", "down", 1, ""],
+      ["manual ok", "up", 0, ""],
+    ],
+  },
+  {
+    name: "manual failures count",
+    rules: { threshold: 3 },
+    steps: [
+      ["manual fails", "unknown", 1, ""],
+      ["manual fails", "unknown", 2, ""],
+      ["fails", "down", 3, "down"],
+    ],
+  },
+  {
+    name: "a down that only a manual check has found is told by the next scheduled failure",
+    steps: [
+      ["ok", "up", 0, ""],
+      ["manual fails", "down", 1, ""],
+      ["fails", "down", 2, "down"],
+      ["fails", "down", 3, ""],
+    ],
+  },
+  {
+    name: "a manual failure starts no cooldown, and does not end one",
+    steps: [
+      ["fails", "down", 1, "down"],
+      ["manual fails", "down", 2, ""],
+      ["fails", "down", 3, ""],
+      ["fails", "down", 4, ""],
+      ["fails", "down", 5, "down"],
+    ],
+  },
+  {
+    name: "a recovery that a manual check has found is not told afterwards",
+    steps: [
+      ["fails", "down", 1, "down"],
+      ["manual ok", "up", 0, ""],
+      ["ok", "up", 0, ""],
+      ["fails", "down", 1, "down"],
+    ],
+  },
+  {
+    name: "a down that only a manual check has found, and then a recovery",
+    steps: [
+      ["manual fails", "down", 1, ""],
+      ["ok", "up", 0, "up"],
+    ],
+  },
+  {
+    name: "nothing is told where nobody listens",
+    rules: { hasListeners: false },
+    steps: [
+      ["fails", "down", 1, ""],
+      ["fails", "down", 2, ""],
+      ["ok", "up", 0, ""],
+    ],
+  },
+];
+
+describe("sequences of checks", () => {
+  for (const { name, rules, steps } of SEQUENCES) {
+    test(name, () => {
+      let state: MonitorState = UNCHECKED;
+      const seen = steps.map(([check], number): Step => {
+        const result = {
+          up: check.endsWith("ok"),
+          manual: check.startsWith("manual"),
+          latencyMs: number,
+          at: NOW + number * 15_000,
+        };
+        const next = afterCheck(state, result, { ...RULES, ...rules });
+        state = next.state;
+        expect({ latency: state.latencyMs, at: state.lastCheckedAt }).toEqual({
+          latency: number,
+          at: result.at,
+        });
+        return [check, state.status, state.consecutiveFailures, next.event?.split(".")[1] ?? ""];
+      });
+      expect(seen).toEqual([...steps]);
+    });
+  }
+
+  test("somebody who begins to listen while it is down is told at the next failure", () => {
+    const fails = (at: number) => ({ up: false, manual: false, latencyMs: 1, at });
+    const down = afterCheck(UNCHECKED, fails(NOW), { ...RULES, hasListeners: false });
+    expect(afterCheck(down.state, fails(NOW + 15_000), RULES).event).toBe("monitor.down");
+  });
+});
+
+describe("when checks are made", () => {
+  test("the first within 5 seconds", () => {
+    for (let ref = 1; ref <= 1_000; ref += 1) {
+      const wait = firstCheckAt(ref, NOW) - NOW;
+      expect(wait).toBeGreaterThanOrEqual(0);
+      expect(wait).toBeLessThanOrEqual(FIRST_CHECK_MS_MAX);
+    }
+  });
+
+  test("then at the same moment of every interval, whenever the check ends", () => {
+    let dueAt = firstCheckAt(7, NOW);
+    const times: number[] = [];
+    for (let round = 0; round < 5; round += 1) {
+      dueAt = nextCheckAt(7, 15_000, dueAt, dueAt + 10_000);
+      times.push(dueAt);
+    }
+    expect(times.slice(1).map((time, round) => time - (times[round] ?? 0))).toEqual([
+      15_000, 15_000, 15_000, 15_000,
+    ]);
+  });
+
+  test("moments that were missed are left out: one check, not a burst", () => {
+    const dueAt = nextCheckAt(7, 15_000, NOW, NOW);
+    const late = dueAt + 3_600_000 + 1;
+    const next = nextCheckAt(7, 15_000, dueAt, late);
+    expect(next).toBeGreaterThan(late);
+    expect(next).toBeLessThanOrEqual(late + 15_000);
+    expect((next - dueAt) % 15_000).toBe(0);
+  });
+
+  test("the next one always lies ahead, and never more than an interval and a half after the one before", () => {
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 1, max: 1_000_000 }),
+        fc.integer({ min: 15_000, max: 300_000 }),
+        fc.integer({ min: 0, max: 400_000 }),
+        (ref, interval, took) => {
+          const next = nextCheckAt(ref, interval, NOW, NOW + took);
+          expect(next).toBeGreaterThan(NOW + took);
+          expect(next - NOW).toBeGreaterThanOrEqual(Math.floor(interval / 2));
+          expect(next - NOW).toBeLessThanOrEqual(Math.max(interval * 1.5, took + interval));
+        },
+      ),
+    );
+  });
+
+  test("10,000 monitors of 15 s: every hundredth of a second has its share", () => {
+    const counts = new Array<number>(150).fill(0);
+    for (let ref = 1; ref <= 10_000; ref += 1) {
+      const slot = Math.floor((nextCheckAt(ref, 15_000, NOW, NOW) % 15_000) / 100);
+      counts[slot] = (counts[slot] ?? 0) + 1;
+    }
+    // 66.7 on average.
+    expect(Math.max(...counts)).toBeLessThanOrEqual(72);
+    expect(Math.min(...counts)).toBeGreaterThanOrEqual(62);
+  });
+});
+
+describe("uptime", () => {
+  const HOUR = 3_600_000;
+  const counts = [
+    { hour: NOW, checks: 4, up: 3 },
+    { hour: NOW - 23 * HOUR, checks: 4, up: 4 },
+    { hour: NOW - 24 * HOUR, checks: 100, up: 0 },
+    { hour: NOW - 100 * HOUR, checks: 92, up: 0 },
+  ];
+
+  test("counts the checks of the last so many hours", () => {
+    expect(uptimePercent(counts, NOW, 24)).toBe(87.5);
+    expect(uptimePercent(counts, NOW, 168)).toBe(3.5);
+  });
+
+  test("is null without checks, and has three decimals", () => {
+    expect(uptimePercent([], NOW, 24)).toBe(null);
+    expect(uptimePercent([{ hour: NOW, checks: 3, up: 1 }], NOW, 24)).toBe(33.333);
+    expect(uptimePercent([{ hour: NOW, checks: 3, up: 3 }], NOW, 24)).toBe(100);
+  });
+});

@@ -1,0 +1,251 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { HEADER_VALUE_LENGTH_MAX, HEADERS_MAX } from "../../../src/kernel/outbound/request-head.ts";
+import { expectError } from "../../support/errors.ts";
+import { endpoint, type Scenario } from "../../support/scenario.ts";
+import { startTestServer, TEST_START_MS, type TestServer } from "../../support/server.ts";
+
+let server: TestServer;
+beforeAll(async () => {
+  server = await startTestServer({ manualClock: true });
+});
+afterAll(() => server.stop());
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+
+const BODY = {
+  target_url: "https://hooks.example.com/in",
+  method: "POST",
+  delay: "1h",
+  payload: { hello: "world" },
+  headers: {},
+};
+
+function refused(name: string, change: object, field: string): Scenario {
+  return {
+    name,
+    request: ["POST", "/v1/relay", { ...BODY, ...change }],
+    status: 400,
+    code: "validation_error",
+    after: (_, answer) => {
+      expect(Object.keys(answer.body["fields"] as object)).toEqual([field]);
+    },
+  };
+}
+
+describe("POST /v1/relay", () => {
+  endpoint(() => server, "POST /v1/relay", [
+    {
+      name: "a delivery",
+      request: ["POST", "/v1/relay", BODY],
+      status: 201,
+      holds: { scheduled_for: TEST_START_MS + 3_600_000, status: "scheduled" },
+      after: (_, answer) => expect(answer.body["relay_id"]).toMatch(UUID),
+      spent: 1,
+    },
+    ...["GET", "PUT", "PATCH", "DELETE"].map(
+      (method): Scenario => ({
+        name: method,
+        request: ["POST", "/v1/relay", { ...BODY, method }],
+        status: 201,
+        spent: 1,
+      }),
+    ),
+    {
+      name: "the longest delay",
+      request: ["POST", "/v1/relay", { ...BODY, delay: "30d" }],
+      status: 201,
+      holds: { scheduled_for: TEST_START_MS + 30 * 86_400_000 },
+      spent: 1,
+    },
+    {
+      name: "as many headers as allowed, of the longest value",
+      request: [
+        "POST",
+        "/v1/relay",
+        {
+          ...BODY,
+          headers: Object.fromEntries(
+            Array.from({ length: HEADERS_MAX }, (_, number) => [
+              `X-${number}`,
+              "v".repeat(HEADER_VALUE_LENGTH_MAX),
+            ]),
+          ),
+        },
+      ],
+      status: 201,
+      spent: 1,
+    },
+    refused("no target", { target_url: undefined }, "target_url"),
+    refused("a target that is no URL", { target_url: "example.com" }, "target_url"),
+    refused("a target that is a file", { target_url: "file:///etc/passwd" }, "target_url"),
+    refused("a private target", { target_url: "http://10.0.0.1/" }, "target_url"),
+    refused("a target that is this machine", { target_url: "http://localhost:9909/" }, "target_url"),
+    refused("a target with credentials", { target_url: "https://u:p@example.com/" }, "target_url"),
+    refused("no method", { method: undefined }, "method"),
+    refused("an unknown method", { method: "TRACE" }, "method"),
+    refused("a method in small letters", { method: "post" }, "method"),
+    refused("no delay", { delay: undefined }, "delay"),
+    refused("a delay of nothing", { delay: "0s" }, "delay"),
+    refused("a delay past 30 days", { delay: "31d" }, "delay"),
+    refused("a delay in weeks", { delay: "1w" }, "delay"),
+    refused("a delay as a number", { delay: 60 }, "delay"),
+    refused("no payload", { payload: undefined }, "payload"),
+    refused("a payload that is a list", { payload: [] }, "payload"),
+    refused("a payload that is a text", { payload: "text" }, "payload"),
+    refused("no headers", { headers: undefined }, "headers"),
+    refused("headers that are a list", { headers: [] }, "headers"),
+    refused("a header that is a number", { headers: { "X-A": 1 } }, "headers.X-A"),
+    refused("a header name with a space", { headers: { "X A": "1" } }, "headers"),
+    refused("an empty header name", { headers: { "": "1" } }, "headers"),
+    refused("a header value with a line break", { headers: { "X-A": "1\r\nX-B: 2" } }, "headers.X-A"),
+    refused(
+      "a header value that is too long",
+      { headers: { "X-A": "v".repeat(HEADER_VALUE_LENGTH_MAX + 1) } },
+      "headers.X-A",
+    ),
+    refused(
+      "one header too many",
+      {
+        headers: Object.fromEntries(
+          Array.from({ length: HEADERS_MAX + 1 }, (_, number) => [`X-${number}`, ""]),
+        ),
+      },
+      "headers",
+    ),
+    { name: "no key", as: "nobody", request: ["POST", "/v1/relay", BODY], status: 401, code: "unauthorized" },
+    {
+      name: "no credits",
+      account: { balance: 0 },
+      request: ["POST", "/v1/relay", BODY],
+      status: 402,
+      code: "insufficient_balance",
+    },
+    {
+      name: "an Idempotency-Key used for another delivery",
+      request: ["POST", "/v1/relay", BODY],
+      headers: { "idempotency-key": "once" },
+      before: ({ account }) =>
+        account.post("/v1/relay", { ...BODY, delay: "2h" }, { headers: { "idempotency-key": "once" } }),
+      status: 409,
+      code: "conflict",
+    },
+  ]);
+});
+
+describe("the list", () => {
+  test("newest first, in pages, by status; other projects' are not in it", async () => {
+    const account = await server.account();
+    const other = await server.account();
+    await other.post("/v1/relay", BODY);
+    const ids: string[] = [];
+    for (let number = 0; number < 5; number += 1) {
+      ids.unshift(String((await account.post("/v1/relay", BODY)).body["relay_id"]));
+    }
+    await account.delete(`/v1/relay/${ids[1]}`);
+    const list = async (query: string) => {
+      const { body } = await account.get(`/v1/relay${query}`);
+      const deliveries = body["deliveries"] as { relay_id: string }[];
+      return {
+        ids: deliveries.map(({ relay_id }) => relay_id),
+        cursor: body["cursor"] as string | undefined,
+      };
+    };
+    expect(await list("")).toEqual({ ids, cursor: undefined });
+    expect((await list("?status=cancelled")).ids).toEqual([ids[1] ?? ""]);
+    expect((await list("?status=scheduled")).ids).toEqual(ids.filter((_, at) => at !== 1));
+    expect((await list("?status=delivering")).ids).toEqual([]);
+    expect((await list("?filter=pulse")).ids).toEqual([]);
+    const first = await list("?limit=2");
+    const second = await list(`?limit=2&cursor=${first.cursor}`);
+    const third = await list(`?limit=2&cursor=${second.cursor}`);
+    expect([...first.ids, ...second.ids, ...third.ids]).toEqual(ids);
+    expect(third.cursor).toBe(undefined);
+    expect((await list("?limit=5")).cursor).toBe(undefined);
+  });
+
+  for (const query of [
+    "limit=0",
+    "limit=101",
+    "limit=x",
+    "status=lost",
+    "filter=all",
+    "cursor=%25",
+    "cursor=WyJhIl0",
+  ]) {
+    test(`400 ${query}`, async () => {
+      const account = await server.account();
+      expectError(await account.get(`/v1/relay?${query}`), "validation_error");
+    });
+  }
+
+  test("reading, listing and cancelling are free", async () => {
+    const account = await server.account({ balance: 1 });
+    const { body } = await account.post("/v1/relay", BODY);
+    const path = `/v1/relay/${body["relay_id"]}`;
+    for (const answer of [
+      await account.get("/v1/relay"),
+      await account.get(path),
+      await account.delete(path),
+    ]) {
+      expect(answer.status).toBe(200);
+    }
+    expect((await account.get("/v1/meter/balance")).body["balance"]).toBe(0);
+  });
+});
+
+describe("one delivery", () => {
+  test("as it was asked for", async () => {
+    const account = await server.account();
+    const { body } = await account.post("/v1/relay", { ...BODY, method: "PUT" });
+    const answer = await account.get(`/v1/relay/${body["relay_id"]}`);
+    expect(answer.body).toEqual({
+      relay_id: body["relay_id"],
+      kind: "scheduled",
+      event: null,
+      monitor_id: null,
+      target_url: BODY.target_url,
+      method: "PUT",
+      status: "scheduled",
+      attempts: 0,
+      response_status: null,
+      error: null,
+      scheduled_for: TEST_START_MS + 3_600_000,
+      finished_at: null,
+      created_at: TEST_START_MS,
+      attempt_log: [],
+    });
+  });
+
+  test("cancelled: it says so, also when asked again", async () => {
+    const account = await server.account();
+    const { body } = await account.post("/v1/relay", BODY);
+    const path = `/v1/relay/${body["relay_id"]}`;
+    for (let turn = 0; turn < 2; turn += 1) {
+      const answer = await account.delete(path);
+      expect([answer.status, answer.body]).toEqual([
+        200,
+        { relay_id: body["relay_id"], status: "cancelled" },
+      ]);
+    }
+    expect((await account.get(path)).body).toMatchObject({ status: "cancelled", finished_at: TEST_START_MS });
+  });
+
+  test("404 for another account's, an unknown one, and what is no id", async () => {
+    const [account, other] = [await server.account(), await server.account()];
+    const { body } = await account.post("/v1/relay", BODY);
+    for (const id of [body["relay_id"], "0190a0a0-0000-7000-8000-000000000000", "x", "%00", "..%2F"]) {
+      expectError(await other.get(`/v1/relay/${id}`), "not_found");
+      expectError(await other.delete(`/v1/relay/${id}`), "not_found");
+    }
+    expect((await account.get(`/v1/relay/${body["relay_id"]}`)).body["status"]).toBe("scheduled");
+  });
+});
+
+test("custom headers and keys do not stand in the database file in clear", async () => {
+  const account = await server.account();
+  await account.post("/v1/relay", { ...BODY, headers: { Authorization: "Bearer not-for-everyone" } });
+  for (const name of ["ninefold.db", "ninefold.db-wal"]) {
+    const bytes = Buffer.from(await Bun.file(`${server.folder}/${name}`).arrayBuffer());
+    expect(bytes.includes("not-for-everyone")).toBe(false);
+  }
+});
