@@ -1,6 +1,7 @@
 import type { Benchmark, WrkRequest } from "./benchmark.ts";
 import { lockCycle } from "./locks.ts";
 import { METERS, type Stage } from "./stage.ts";
+import { WEBHOOK_IN } from "./webhooks.ts";
 
 /** Bytes of a log request's body. */
 const LOG_BYTES = 1_024;
@@ -90,4 +91,5 @@ export const BENCHMARKS: readonly Benchmark[] = [
       { kind: "p99", atMostMs: 15, connections: [32] },
     ],
   },
+  WEBHOOK_IN,
 ];

@@ -1,4 +1,5 @@
 import { AccountWorkload } from "./accounts.ts";
+import { BucketWorkload } from "./buckets.ts";
 import { ChainWorkload } from "./chains.ts";
 import { MeterWorkload } from "./meters.ts";
 import { OwnBalanceWorkload } from "./own-balances.ts";
@@ -7,5 +8,12 @@ import type { Workload } from "./workload.ts";
 
 /** Every workload, fresh. A new area adds its own here. */
 export function allWorkloads(): Workload[] {
-  return [new MeterWorkload(), new OwnBalanceWorkload(), new AccountWorkload(), new ChainWorkload(), new RelayWorkload()];
+  return [
+    new MeterWorkload(),
+    new OwnBalanceWorkload(),
+    new AccountWorkload(),
+    new ChainWorkload(),
+    new RelayWorkload(),
+    new BucketWorkload(),
+  ];
 }

@@ -53,6 +53,11 @@ export class Buckets {
     deps.writer.beforeCommit((tx) => this.writeCounts(tx));
   }
 
+  /** How many are in memory. */
+  get inMemory(): number {
+    return this.actors.size;
+  }
+
   /** The bucket of an id, or undefined when there is none any more. */
   find(id: string): Bucket | undefined {
     const bucket = this.actors.get(id, () => this.load(id));

@@ -123,7 +123,7 @@ const EVENT = {
 };
 
 /** An event, as lists show it. */
-export const EventSchema = Type.Object(EVENT);
+const EventSchema = Type.Object(EVENT);
 
 /** An event with everything that was received. */
 export const FullEvent = Type.Object({

@@ -8,7 +8,7 @@ export const SIGNATURE_TOLERANCE_SECONDS = 5 * 60;
 const UNIX_SECONDS = /^\d{1,12}$/;
 
 /** The request headers that each provider signs with; all of them must be there. */
-export const SIGNATURE_HEADERS: Readonly<Record<Provider, readonly string[]>> = {
+const SIGNATURE_HEADERS: Readonly<Record<Provider, readonly string[]>> = {
   stripe: ["stripe-signature"],
   github: ["x-hub-signature-256"],
   shopify: ["x-shopify-hmac-sha256"],
