@@ -25,6 +25,7 @@ import { LONG_CHAIN, measureLongChain } from "./benchmarks/long-chain.ts";
 import { MILLION_METERS, measureMillion } from "./benchmarks/million.ts";
 import { PostgresDeduct } from "./benchmarks/postgres.ts";
 import { RedisDeduct } from "./benchmarks/redis.ts";
+import { measureRemoval, PROJECT_REMOVAL } from "./benchmarks/removal.ts";
 import { type RoundsResult, runRounds } from "./benchmarks/rounds.ts";
 import { BENCHMARKS, deductRequest } from "./benchmarks/rows.ts";
 import { Stage } from "./benchmarks/stage.ts";
@@ -53,6 +54,7 @@ const SPECIALS: readonly (readonly [name: string, measure: typeof measureMillion
   [LOCK_HAND_OVER, measureHandOver],
   [LOCK_LONG_WAIT, measureLongWait],
   [LOCKS_HELD, measureHeld],
+  [PROJECT_REMOVAL, measureRemoval],
   [LONG_CHAIN, (stage, say) => measureLongChain(stage, command, say)],
 ];
 
