@@ -89,12 +89,12 @@ export class KeyUses {
     }
   }
 
-  /** Writes everything down. For the end of the process. */
+  /** Writes everything down, as far as the disk lets it. For the end of the process. */
   async finish(): Promise<void> {
     this.finishing = true;
     this.cancelTimer?.();
     await this.running;
-    if (this.due.size > 0) await this.run();
+    if (this.due.size > 0) await this.runOrWarn();
   }
 
   private useOf(ref: number, at: number): KeyUse {
@@ -119,12 +119,16 @@ export class KeyUses {
   private begin(): void {
     this.cancelTimer?.();
     this.cancelTimer = null;
-    this.running = this.run()
-      .catch((error) => this.log.warn("uses of keys could not be written yet", { error: errorText(error) }))
-      .finally(() => {
-        this.running = null;
-        if (this.due.size > 0) this.arm();
-      });
+    this.running = this.runOrWarn().finally(() => {
+      this.running = null;
+      if (this.due.size > 0) this.arm();
+    });
+  }
+
+  private runOrWarn(): Promise<void> {
+    return this.run().catch((error) =>
+      this.log.warn("uses of keys could not be written yet", { error: errorText(error) }),
+    );
   }
 
   private async run(): Promise<void> {

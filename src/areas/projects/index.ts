@@ -1,3 +1,4 @@
+import { errorText } from "../../kernel/errors.ts";
 import type { Http } from "../../kernel/http/http.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { ProjectResources } from "../../kernel/project-resources.ts";
@@ -13,7 +14,7 @@ export interface ProjectsArea {
   readonly declareRoutes: (http: Http) => void;
   /** Interrupts the removal of deleted projects. For the end of the process, before the scheduler stops. */
   readonly stop: () => void;
-  /** Writes down what is only in memory. For the end of the process. */
+  /** Writes down what is only in memory, as far as the disk lets it. For the end of the process. */
   readonly finish: () => Promise<void>;
 }
 
@@ -28,7 +29,7 @@ export function createProjects(
   directory: ProjectDirectory,
   ports: { accounts: ProjectAccounts; resources: readonly ProjectResources[] },
 ): ProjectsArea {
-  const { writer, clock, scheduler } = kernel;
+  const { writer, clock, log, scheduler } = kernel;
   const { accounts, resources } = ports;
   const removal = new ProjectRemoval({ scheduler, writer, directory, resources });
   const overviews = new Overviews({ resources, accounts, directory, clock });
@@ -36,6 +37,11 @@ export function createProjects(
   return {
     declareRoutes: (http) => projectRoutes(http, service),
     stop: () => removal.stop(),
-    finish: () => directory.activity.finish(writer),
+    finish: () =>
+      directory.activity
+        .finish(writer)
+        .catch((error) =>
+          log.warn("the last activity of projects could not be written", { error: errorText(error) }),
+        ),
   };
 }

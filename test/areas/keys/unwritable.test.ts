@@ -1,0 +1,64 @@
+import { expect, test } from "bun:test";
+import { KeyStore } from "../../../src/areas/keys/store.ts";
+import { KeyUses } from "../../../src/areas/keys/uses.ts";
+import { KeptLog, storageFailure } from "../../kernel/support.ts";
+import { startTestServer } from "../../support/server.ts";
+import { KernelBench } from "../projects/kernel-bench.ts";
+
+const NOT_YET = "uses of keys could not be written yet";
+
+test("uses that cannot be written wait for the next round, together with what is noted meanwhile", async () => {
+  const bench = new KernelBench();
+  const log = new KeptLog();
+  const store = new KeyStore(bench.kernel.db);
+  let full = true;
+  const onFullDisk = Object.create(store, {
+    saveUse: {
+      value: (...use: Parameters<KeyStore["saveUse"]>) => {
+        if (full) throw storageFailure();
+        store.saveUse(...use);
+      },
+    },
+  }) as KeyStore;
+  const uses = new KeyUses({ store: onFullDisk, writer: bench.kernel.writer, log });
+  const [first, second] = [
+    { ref: 1, use: null },
+    { ref: 2, use: null },
+  ];
+  uses.note(first, 7, { ip: "203.0.113.7", userAgent: "curl/8.5" });
+  uses.note(second, 8);
+  const round = uses.finish();
+  uses.note(first, 9, { ip: "203.0.113.9", userAgent: null });
+  await round;
+  expect(log.messages("warn")).toEqual([NOT_YET]);
+  expect(store.use(1)).toBe(null);
+  expect(uses.lastOf(1)).toEqual({ at: 9, ip: "203.0.113.9", ua: "curl/8.5" });
+  full = false;
+  await uses.finish();
+  expect(store.use(1)).toEqual({ at: 9, ip: "203.0.113.9", ua: "curl/8.5" });
+  expect(store.use(2)).toEqual({ at: 8, ip: null, ua: null });
+  bench.close();
+});
+
+test("a server whose file cannot be written at its end stops in order, and says what it could not write", async () => {
+  const server = await startTestServer({ manualClock: true });
+  try {
+    const account = await server.account();
+    const made = await account.post("/v1/keys", { prefix: "sm", name: "k", scopes: ["gate:*"] });
+    const key = server.client(String(made.body["secret"]));
+    for (const flag_key of ["one", "two"]) {
+      await server.clock.advance(1);
+      expect((await key.post("/v1/gate", { flag_key, enabled: true })).status).toBe(201);
+    }
+    server.server.kernel.db.execute("PRAGMA query_only = ON");
+    await server.restart();
+    const warnings = server.logs.filter(({ level }) => level === "warn").map(({ message }) => message);
+    expect(warnings).toEqual([NOT_YET, "the last activity of projects could not be written"]);
+    expect((await server.client(key.key).get("/v1/gate/two")).body).toEqual({
+      enabled: true,
+      flag_key: "two",
+    });
+  } finally {
+    await server.stop();
+  }
+});
