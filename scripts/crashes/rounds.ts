@@ -57,7 +57,11 @@ export async function runCrashRounds(run: CrashRun): Promise<RoundResult[]> {
   const data = join(run.folder, "data");
   const launch: Launch = {
     command: run.command,
-    args: ["--port", "0", "--data", data, "--config", config, "--log-level", "error"],
+    args: [
+      ...["--port", "0", "--data", data, "--config", config, "--log-level", "error"],
+      // Where workloads receive what the server delivers.
+      ...["--allow-private-targets", "127.0.0.1"],
+    ],
   };
   let server = await ServerProcess.start(launch);
   const results: RoundResult[] = [];

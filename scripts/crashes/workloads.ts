@@ -3,6 +3,7 @@ import { BucketWorkload } from "./buckets.ts";
 import { ChainWorkload } from "./chains.ts";
 import { MeterWorkload } from "./meters.ts";
 import { OwnBalanceWorkload } from "./own-balances.ts";
+import { RelayWorkload } from "./relays.ts";
 import type { Workload } from "./workload.ts";
 
 /** Every workload, fresh. A new area adds its own here. */
@@ -12,6 +13,7 @@ export function allWorkloads(): Workload[] {
     new OwnBalanceWorkload(),
     new AccountWorkload(),
     new ChainWorkload(),
+    new RelayWorkload(),
     new BucketWorkload(),
   ];
 }

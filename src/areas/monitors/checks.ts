@@ -84,12 +84,6 @@ export class Checks {
     return true;
   }
 
-  /** Whether a check only confirms what is known: then its record may wait a moment for others. */
-  changesNothing(monitor: MonitorRow, made: CheckMade): boolean {
-    const status = this.deps.checks.state(monitor.ref)?.status;
-    return made.result.up && status === "up";
-  }
-
   private ask(monitor: MonitorRow): Promise<OutboundOutcome> {
     const body = monitor.method === "POST" ? monitor.body : null;
     return this.deps.outbound.send({

@@ -6,8 +6,8 @@ const WINDOW_MS = 50;
 const BUSY_RESULTS = 10;
 
 /**
- * Lets the results of many checks share a commit. One that changes nothing that anybody waits for can come 50 ms
- * later; a hundred commits a second less leave the disk to the requests.
+ * Lets the results of many checks share a commit. Nobody minds a result that comes 50 ms later; some hundred commits
+ * a second less leave the disk to the requests.
  */
 export class CommitWindow {
   private waiting: (() => void)[] = [];

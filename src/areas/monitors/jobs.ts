@@ -85,7 +85,7 @@ export class CheckSchedule {
     // The attempt counter is of no use to a job that never ends.
     const again = { retryAt, attempt: 0 };
     if (made === null || this.stoppedProjects.has(monitor.projectRef)) return again;
-    if (this.deps.checks.changesNothing(monitor, made)) await this.window.join();
+    await this.window.join();
     return { ...again, record: (tx) => void this.deps.checks.record(tx, monitor, made) };
   }
 

@@ -1,3 +1,5 @@
+import { invalidField } from "../../kernel/errors.ts";
+
 /** Texts of numbers that may not come out of JSON.parse as they went in. */
 const RISKY_NUMBER = /\d{16}|\d[eE]|\.\d/;
 
@@ -10,8 +12,20 @@ interface RawJson {
 /**
  * The JSON text of the member `payload` of a request, compact. Numbers keep the digits that they were sent with: what
  * passes through here is somebody else's, and 12345678901234567890 is not 12345678901234567000.
+ *
+ * @throws ApiError `validation_error` when the body is nested deeper than it can be walked.
  */
 export function payloadText(bodyText: string, payload: object): string {
+  try {
+    return exactText(bodyText, payload);
+  } catch (error) {
+    if (error instanceof RangeError)
+      throw invalidField("body", "must not be nested thousands of levels deep");
+    throw error;
+  }
+}
+
+function exactText(bodyText: string, payload: object): string {
   if (!RISKY_NUMBER.test(bodyText)) return JSON.stringify(payload);
   const json = JSON as unknown as RawJson;
   const exact = json.parse(bodyText, (_key, value, { source }) =>

@@ -127,6 +127,11 @@ describe("after an attempt", () => {
 });
 
 describe("payloads", () => {
+  test("nested too deeply to be walked are refused", () => {
+    const deep = `{"payload":{"n":1.0,"deep":${"[".repeat(200_000)}${"]".repeat(200_000)}}}`;
+    expect(() => payloadText(deep, {})).toThrow("nested");
+  });
+
   const kept: readonly (readonly [payload: string, sent: string])[] = [
     ['{ "a": 1,\n "b": [true, null] }', '{"a":1,"b":[true,null]}'],
     ['{"id":12345678901234567890}', '{"id":12345678901234567890}'],

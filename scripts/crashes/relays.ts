@@ -1,0 +1,156 @@
+import { createHmac } from "node:crypto";
+import type { Answer } from "../processes/connection.ts";
+import { createAccount } from "./meters.ts";
+import type { Random } from "./random.ts";
+import { bodyOf, type Tally, type Target, type Workload } from "./workload.ts";
+
+const CREDITS = 1_000_000;
+/** Longest wait for what is due: deliveries that a kill cut off are made again at the start. */
+const DELIVERED_WITHIN_MS = 30_000;
+/** How long after its answer a delivery may still be unrecorded: the commit that notes it, on a busy disk. */
+const RECORDED_WITHIN_MS = 2_000;
+/** Longest time that the receiver takes to answer, so that kills hit deliveries under way. */
+const ANSWER_MS_MAX = 40;
+
+/** A delivery as the receiver got it. */
+interface Receipt {
+  readonly deliveryId: string;
+  readonly receivedAt: number;
+  answeredAt: number;
+  readonly isSigned: boolean;
+}
+
+/** A delivery that was asked for. */
+interface Asked {
+  readonly number: number;
+  relayId: string | null;
+}
+
+/**
+ * Scheduled deliveries that fall due all the time. Whatever was acknowledged must arrive; a repeat has the same
+ * delivery id, and only one that was under way at a kill may be repeated.
+ */
+export class RelayWorkload implements Workload {
+  readonly name = "relays";
+  readonly weight = 4;
+  private readonly receipts = new Map<number, Receipt[]>();
+  private readonly asked: Asked[] = [];
+  private open: Asked[] = [];
+  private readonly kills: { readonly from: number; readonly to: number }[] = [];
+  private key = "";
+  private url = "";
+  private lastAnsweredAt = 0;
+  private counts = { acknowledged: 0, inDoubt: 0, happened: 0 };
+
+  async prepare(target: Target): Promise<void> {
+    this.key = await createAccount(target, "relays@example.com", CREDITS);
+    const server = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: (request) => this.receive(request) });
+    server.unref();
+    this.url = `http://127.0.0.1:${server.port}/`;
+  }
+
+  act(target: Target, _random: Random): Promise<void> {
+    return this.schedule(target, 1);
+  }
+
+  /** Asks for a delivery in so many seconds. */
+  async schedule(target: Target, seconds: number): Promise<void> {
+    const asked: Asked = { number: this.asked.length, relayId: null };
+    this.asked.push(asked);
+    this.open.push(asked);
+    const payload = { number: asked.number };
+    const answer = await target.send({
+      method: "POST",
+      path: "/v1/relay",
+      key: this.key,
+      body: { target_url: this.url, method: "POST", delay: `${seconds}s`, payload, headers: {} },
+    });
+    if (answer === null) this.counts.inDoubt += 1;
+    else this.acknowledge(asked, answer);
+  }
+
+  /** Notes a kill that came at some time between two moments. */
+  noteKill(from: number, to: number): void {
+    this.kills.push({ from, to });
+  }
+
+  /** Deliveries that came more than once. */
+  get repeated(): number {
+    return [...this.receipts.values()].filter(({ length }) => length > 1).length;
+  }
+
+  async verify(target: Target): Promise<string[]> {
+    this.noteKill(this.lastAnsweredAt, Date.now());
+    await this.waitForDeliveries(target);
+    const problems = this.open.flatMap((asked) => this.problemsOf(asked));
+    this.open = [];
+    return problems;
+  }
+
+  takeTally(): Tally {
+    const counts = this.counts;
+    this.counts = { acknowledged: 0, inDoubt: 0, happened: 0 };
+    return counts;
+  }
+
+  private acknowledge(asked: Asked, answer: Answer): void {
+    if (answer.status !== 201) throw new Error(`relays: unexpected answer ${answer.status} ${answer.text}`);
+    asked.relayId = String(bodyOf(answer)["relay_id"]);
+    this.lastAnsweredAt = Date.now();
+    this.counts.acknowledged += 1;
+  }
+
+  private async receive(request: Request): Promise<Response> {
+    const receivedAt = Date.now();
+    const body = await request.text();
+    const { number } = JSON.parse(body) as { number: number };
+    const signed = (request.headers.get("x-svc-timestamp") ?? "") + body;
+    const signature = `sha256=${createHmac("sha256", this.key).update(signed).digest("hex")}`;
+    const receipt: Receipt = {
+      deliveryId: request.headers.get("x-svc-delivery-id") ?? "",
+      receivedAt,
+      answeredAt: Number.POSITIVE_INFINITY,
+      isSigned: request.headers.get("x-svc-signature") === signature,
+    };
+    this.receipts.set(number, [...(this.receipts.get(number) ?? []), receipt]);
+    await Bun.sleep((number * 7) % ANSWER_MS_MAX);
+    receipt.answeredAt = Date.now();
+    return new Response(null);
+  }
+
+  /** Until the server has nothing left to deliver. */
+  private async waitForDeliveries(target: Target): Promise<void> {
+    const end = Date.now() + DELIVERED_WITHIN_MS;
+    for (const status of ["scheduled", "delivering"]) {
+      for (;;) {
+        const path = `/v1/relay?status=${status}&limit=1`;
+        const answer = await target.ask({ method: "GET", path, key: this.key });
+        const left = bodyOf(answer)["deliveries"] as unknown[];
+        if (left.length === 0) break;
+        if (Date.now() > end) throw new Error(`deliveries are still ${status}: ${JSON.stringify(left)}`);
+        await Bun.sleep(20);
+      }
+    }
+  }
+
+  private problemsOf({ number, relayId }: Asked): string[] {
+    const receipts = this.receipts.get(number) ?? [];
+    if (relayId !== null && receipts.length === 0)
+      return [`delivery ${number}: was acknowledged and is lost`];
+    if (relayId === null && receipts.length > 0) this.counts.happened += 1;
+    const problems: string[] = [];
+    const ids = new Set(receipts.map(({ deliveryId }) => deliveryId));
+    if (ids.size > 1 || (relayId !== null && receipts.length > 0 && !ids.has(relayId))) {
+      problems.push(`delivery ${number}: came under ${[...ids].join(", ")}, asked for as ${relayId}`);
+    }
+    if (receipts.some(({ isSigned }) => !isSigned)) problems.push(`delivery ${number}: a signature is wrong`);
+    for (const receipt of receipts.slice(0, -1)) {
+      if (!this.wasUnderWayAtKill(receipt)) problems.push(`delivery ${number}: was repeated without a kill`);
+    }
+    return problems;
+  }
+
+  private wasUnderWayAtKill({ receivedAt, answeredAt }: Receipt): boolean {
+    return this.kills.some(({ from, to }) => receivedAt <= to && answeredAt + RECORDED_WITHIN_MS >= from);
+  }
+}

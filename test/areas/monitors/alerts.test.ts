@@ -1,0 +1,134 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { expectError } from "../../support/errors.ts";
+import { MailServer } from "../../support/mail-server.ts";
+import { startTestServer, type TestServer } from "../../support/server.ts";
+import { WebhookSink } from "../../support/webhook-sink.ts";
+
+const SECOND = 1_000;
+
+let server: TestServer;
+let mail: MailServer;
+let site: WebhookSink;
+beforeEach(async () => {
+  site = new WebhookSink();
+  mail = await new MailServer().start();
+  server = await startTestServer({
+    manualClock: true,
+    args: ["--allow-private-targets", "127.0.0.0/8", "--mail-from", "alerts@ninefold.example"],
+    environment: { NINEFOLD_SMTP_URL: mail.url },
+  });
+});
+afterEach(async () => {
+  await server.stop();
+  await mail.stop();
+  site.stop();
+});
+
+describe("e-mail alerts", () => {
+  test("go to the address on the account: once when it goes down, once when it is up again", async () => {
+    const account = await server.account({ tier: "pro", email: "owner@example.com" });
+    const body = { url: site.url("/health"), interval: 30_000, email_alert: true, notify_recovery: true };
+    const created = await account.post("/v1/pulse", body);
+    expect(created.body).toMatchObject({ email_alert: true });
+    await server.clock.advance(60 * SECOND);
+    expect(mail.received).toEqual([]);
+    site.answers(500);
+    await server.clock.advance(90 * SECOND);
+    expect(mail.received.map(({ to }) => to)).toEqual([["owner@example.com"]]);
+    expect(mail.received[0]?.raw).toContain(`Subject: Down: 127.0.0.1:${site.port}`);
+    expect(mail.received[0]?.raw).toContain(`${site.url("/health")} is down: 1 check in a row failed.`);
+    expect(mail.received[0]?.raw).toContain(String(created.body["id"]));
+    site.answers(200);
+    await server.clock.advance(30 * SECOND);
+    expect(mail.received.length).toBe(2);
+    expect(mail.received[1]?.raw).toContain(`Subject: Up: 127.0.0.1:${site.port}`);
+    // Without a webhook there is nothing to deliver.
+    expect((await account.get("/v1/relay?filter=pulse")).body["deliveries"]).toEqual([]);
+  });
+
+  test("wait for the mail server, also across a restart", async () => {
+    await mail.stop();
+    const account = await server.account({ tier: "pro" });
+    site.answers(500);
+    await account.post("/v1/pulse", { url: site.url(), interval: 300_000, email_alert: true });
+    await server.clock.advance(5 * SECOND);
+    await server.restart();
+    await mail.start();
+    await server.clock.advance(60 * SECOND);
+    expect(mail.received.length).toBe(1);
+  });
+});
+
+describe("a project that is deleted", () => {
+  test("counts its monitors and deliveries; they stop at once, and their rows go", async () => {
+    const account = await server.account();
+    const { body: project } = await account.post("/v1/projects", { name: "Short-lived" });
+    const made = await account.post(`/v1/projects/${project["id"]}/keys`, {
+      prefix: "sm",
+      name: "all",
+      scopes: ["*"],
+    });
+    const inside = server.client(String(made.body["secret"]));
+    for (let number = 0; number < 3; number += 1) {
+      await inside.post("/v1/pulse", { url: site.url("/checked"), interval: 15_000 });
+    }
+    const relay = { target_url: site.url("/hook"), method: "POST", delay: "1h", payload: {}, headers: {} };
+    for (let number = 0; number < 2; number += 1) await inside.post("/v1/relay", relay);
+    const cancelled = await inside.post("/v1/relay", relay);
+    await inside.delete(`/v1/relay/${cancelled.body["relay_id"]}`);
+    await server.clock.advance(5 * SECOND);
+    expect(site.take().length).toBe(3);
+    const overview = await account.get(`/v1/projects/${project["id"]}/overview`);
+    expect(overview.body["resources"]).toMatchObject({ monitors: 3, relays: 2 });
+    expect((await account.delete(`/v1/projects/${project["id"]}`)).status).toBe(200);
+    await server.clock.advance(2 * 3_600 * SECOND);
+    expect(site.take()).toEqual([]);
+    const { db } = server.server.kernel;
+    for (const table of ["monitors", "monitor_states", "monitor_hours", "relays", "relay_attempts"]) {
+      expect([table, db.query(`SELECT count(*) AS rows FROM ${table}`).get()]).toEqual([table, { rows: 0 }]);
+    }
+    const jobs = db.query("SELECT kind FROM jobs WHERE kind IN ('monitors.check', 'relay.deliver')").all();
+    expect(jobs).toEqual([]);
+  });
+});
+
+test("a key of one project sees its own monitors and deliveries alone", async () => {
+  const account = await server.account();
+  const { body: project } = await account.post("/v1/projects", { name: "Other" });
+  const made = await account.post(`/v1/projects/${project["id"]}/keys`, {
+    prefix: "sm",
+    name: "reader",
+    scopes: ["pulse:read", "relay:read"],
+  });
+  const inside = server.client(String(made.body["secret"]));
+  const monitor = { url: site.url(), interval: 15_000 };
+  const relay = { target_url: site.url(), method: "POST", delay: "1h", payload: {}, headers: {} };
+  const { body: outer } = await account.post("/v1/pulse", monitor);
+  const { body: delivery } = await account.post("/v1/relay", relay);
+  expect((await inside.get("/v1/pulse")).body).toEqual({ monitors: [] });
+  expect((await inside.get("/v1/relay")).body).toEqual({ deliveries: [] });
+  expectError(await inside.get(`/v1/pulse/${outer["id"]}`), "not_found");
+  expectError(await inside.get(`/v1/relay/${delivery["relay_id"]}`), "not_found");
+  for (const answer of [
+    await inside.post("/v1/pulse", monitor),
+    await inside.post(`/v1/pulse/${outer["id"]}/check`),
+    await inside.post("/v1/relay", relay),
+    await inside.delete(`/v1/relay/${delivery["relay_id"]}`),
+  ]) {
+    expect(expectError(answer, "forbidden").error.message).toContain(":write");
+  }
+});
+
+test("a tier change works at once: an interval below the new tier's minimum counts as that", async () => {
+  const account = await server.account({ tier: "scale" });
+  await account.post("/v1/pulse", { url: site.url(), interval: 15_000 });
+  await server.clock.advance(20 * SECOND);
+  site.take();
+  await server.clock.advance(300 * SECOND);
+  expect(site.take().length).toBe(20);
+  await server.operator.patch(`/v1/admin/accounts/${account.userId}`, { tier: "starter" });
+  await server.clock.advance(60 * SECOND);
+  site.take();
+  await server.clock.advance(600 * SECOND);
+  expect(site.take().length).toBe(10);
+});
