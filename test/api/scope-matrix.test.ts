@@ -1,0 +1,130 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { operationNamed, SCOPE_AREAS, type Scope } from "../../src/kernel/http/operations.ts";
+import type { DeclaredRoute } from "../../src/kernel/http/route.ts";
+import type { Client } from "../support/client.ts";
+import { expectError } from "../support/errors.ts";
+import { parametersOf, pathOf, scopedRoutes } from "../support/matrix.ts";
+import { startTestServer, type TestServer } from "../support/server.ts";
+
+/** Reads that are sent as POST. */
+const READS_BY_POST: ReadonlySet<string> = new Set(["keys.verify", "witness.verify"]);
+const EVERY_SCOPE = SCOPE_AREAS.flatMap((area): Scope[] => [`${area}:read`, `${area}:write`]);
+
+let server: TestServer;
+let routes: readonly DeclaredRoute[];
+beforeAll(async () => {
+  server = await startTestServer({ manualClock: true, args: ["--durability", "normal"] });
+  routes = scopedRoutes(server);
+});
+afterAll(() => server.stop());
+
+const scopeOf = ({ spec }: DeclaredRoute): Scope => operationNamed(spec.operation).access as Scope;
+
+/** Keys of the operator's account, which has no rate limits. */
+async function keyWith(scopes: readonly string[], project?: string): Promise<Client> {
+  const path = project === undefined ? "/v1/keys" : `/v1/projects/${project}/keys`;
+  const { status, body, text } = await server.operator.post(path, { prefix: "sm", name: "k", scopes });
+  expect(status, text).toBe(201);
+  return server.client(String(body.secret));
+}
+
+/**
+ * A request that ends behind the gate of the scopes, at that of the input: nothing is done by it. Where there is no
+ * body to be refused, what it names does not exist.
+ */
+function knock(client: Client, route: DeclaredRoute) {
+  const params = Object.fromEntries(parametersOf(route).map((name) => [name, "none"]));
+  const body = route.spec.body === undefined ? undefined : "[1]";
+  return client.send(route.method, pathOf(route, params), body);
+}
+
+/** Routes by their scope, each with a key that `scopes` describes. */
+async function onEveryRoute(
+  scopes: (scope: Scope) => readonly string[],
+  look: (client: Client, route: DeclaredRoute, scope: Scope) => Promise<void>,
+): Promise<void> {
+  for (const scope of new Set(routes.map(scopeOf))) {
+    const client = await keyWith(scopes(scope));
+    for (const route of routes) {
+      if (scopeOf(route) === scope) await look(client, route, scope);
+    }
+  }
+}
+
+test("GET needs read, everything else write, but for what only looks although it is a POST", () => {
+  expect(routes.length).toBeGreaterThan(20);
+  for (const route of routes) {
+    const { operation } = route.spec;
+    const right = route.method === "GET" || READS_BY_POST.has(operation) ? "read" : "write";
+    expect(`${operation} needs ${scopeOf(route)}`).toMatch(new RegExp(`:${right}$`));
+  }
+});
+
+describe("at every route that needs a scope", () => {
+  test("a key with every scope but this one gets 403, which names it", () =>
+    onEveryRoute(
+      (scope) => EVERY_SCOPE.filter((other) => other !== scope),
+      async (client, route, scope) => {
+        const { error } = expectError(await knock(client, route), "forbidden");
+        expect(error.message).toBe(`This key lacks the scope ${scope}. Use a key that has it.`);
+      },
+    ));
+
+  test("a key with exactly this one is let in", () =>
+    onEveryRoute(
+      (scope) => [scope],
+      async (client, route) => {
+        const { status, text } = await knock(client, route);
+        expect([401, 403], `${route.method} ${route.path}: ${text}`).not.toContain(status);
+      },
+    ));
+
+  test("so is one with the area's *, and one with *", async () => {
+    const all = await keyWith(["*"]);
+    await onEveryRoute(
+      (scope) => [`${scope.split(":")[0]}:*`],
+      async (client, route) => {
+        for (const one of [client, all]) {
+          const { status, text } = await knock(one, route);
+          expect([401, 403], `${route.method} ${route.path}: ${text}`).not.toContain(status);
+        }
+      },
+    );
+  });
+
+  test("a key of one project with * is let in, but where only keys of the account are", async () => {
+    const project = await server.operator.post("/v1/projects", { name: "Shop" });
+    const client = await keyWith(["*"], String(project.body.id));
+    const refused: string[] = [];
+    for (const route of routes) {
+      const answer = await knock(client, route);
+      if (answer.status === 403) {
+        expect(expectError(answer, "forbidden").error.message).toContain("key of the account");
+        refused.push(route.spec.operation);
+      }
+      expect(answer.status).not.toBe(401);
+    }
+    expect(refused.sort()).toEqual(
+      routes
+        .flatMap(({ spec }) => (operationNamed(spec.operation).accountOnly ? [spec.operation] : []))
+        .sort(),
+    );
+  });
+});
+
+test("a managed key is no operator unless it is the operator account's own with *", async () => {
+  const { routes: declared } = server.server.app.http;
+  const operators = declared.filter(({ spec }) => operationNamed(spec.operation).access === "operator");
+  expect(operators.length).toBeGreaterThan(2);
+  const project = await server.operator.post("/v1/projects", { name: "Shop" });
+  const [all, some, bound] = [
+    await keyWith(["*"]),
+    await keyWith(SCOPE_AREAS.map((area) => `${area}:*`)),
+    await keyWith(["*"], String(project.body.id)),
+  ];
+  for (const route of operators) {
+    expectError(await knock(some, route), "forbidden");
+    expectError(await knock(bound, route), "forbidden");
+    expect([401, 403]).not.toContain((await knock(all, route)).status);
+  }
+});

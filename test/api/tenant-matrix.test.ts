@@ -1,0 +1,112 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import type { DeclaredRoute } from "../../src/kernel/http/route.ts";
+import type { Client } from "../support/client.ts";
+import { expectError } from "../support/errors.ts";
+import {
+  bodyOf,
+  makeResource,
+  parametersOf,
+  pathOf,
+  queryOf,
+  scopedRoutes,
+  segmentOf,
+} from "../support/matrix.ts";
+import { startTestServer, type TestServer } from "../support/server.ts";
+
+/** What is named by the caller lies in the caller's own project: a stranger finds nothing there, or makes its own. */
+const NOT_404: Readonly<Record<string, number>> = {
+  "meter.balance": 200,
+  "meter.history": 200,
+  "meter.deduct": 402,
+  "meter.refill": 200,
+  "meter.reset": 200,
+  "latch.status": 200,
+  "latch.acquire": 200,
+  // Its own, which it has just acquired.
+  "latch.release": 200,
+};
+/** The balance that all keys of an account pay with: strangers of the same account do change it. */
+const SHARED: ReadonlySet<string> = new Set(["meter.own.balance", "meter.own.history"]);
+
+let server: TestServer;
+let routes: readonly DeclaredRoute[];
+beforeAll(async () => {
+  const args = ["--durability", "normal", "--allow-private-targets", "127.0.0.0/8"];
+  server = await startTestServer({ manualClock: true, args });
+  routes = scopedRoutes(server);
+});
+afterAll(() => server.stop());
+
+/** A key of a new project of an account. */
+async function keyOfProject(account: Client): Promise<Client> {
+  const project = await account.post("/v1/projects", { name: "Shop" });
+  const terms = { prefix: "sm", name: "k", scopes: ["*"] };
+  const { status, body, text } = await account.post(`/v1/projects/${project.body.id}/keys`, terms);
+  expect(status, text).toBe(201);
+  return server.client(String(body.secret));
+}
+
+type Params = Readonly<Record<string, string>>;
+
+/** All that the owner can see in an area. */
+async function everythingOf(owner: Client, segment: string, params: Params): Promise<Record<string, string>> {
+  const seen: Record<string, string> = {};
+  for (const route of routes) {
+    if (route.method !== "GET" || segmentOf(route) !== segment || SHARED.has(route.spec.operation)) continue;
+    const path = pathOf(route, params);
+    const { status, text } = await owner.get(path);
+    // Not everything has been set up: then it must not be by anyone else.
+    expect([200, 404], `${path}: ${text}`).toContain(status);
+    seen[path] = status === 200 ? text : String(status);
+  }
+  return seen;
+}
+
+/** Has a stranger send every route that names a resource of the owner's, and expects nothing to come of it. */
+async function expectApart(owner: Client, stranger: Client): Promise<void> {
+  const naming = routes.filter((route) => parametersOf(route).length > 0);
+  const segments = new Set(naming.map(segmentOf));
+  expect(segments.size).toBeGreaterThan(4);
+  for (const segment of segments) {
+    const params = await makeResource(segment, owner);
+    const before = await everythingOf(owner, segment, params);
+    expect(Object.values(before).some((text) => text !== "404")).toBe(true);
+    for (const route of naming.filter((one) => segmentOf(one) === segment)) {
+      const path = pathOf(route, params) + queryOf(route);
+      const answer = await stranger.send(route.method, path, bodyOf(route));
+      const expected = NOT_404[route.spec.operation] ?? 404;
+      expect({ path: `${route.method} ${path}`, status: answer.status, text: answer.text }).toMatchObject({
+        path: `${route.method} ${path}`,
+        status: expected,
+      });
+      if (expected === 404) expectError(answer, String(answer.body.code));
+      expect(await everythingOf(owner, segment, params)).toEqual(before);
+    }
+    // The owner is still let in: the refusals were not for want of the thing.
+    for (const route of naming.filter((one) => segmentOf(one) === segment && one.method === "GET")) {
+      expect((await owner.get(pathOf(route, params))).status).toBe(200);
+    }
+  }
+}
+
+describe("what belongs to one is neither seen nor touched by another", () => {
+  test("account", async () => {
+    const owner = await server.account({ balance: 1_000 });
+    await expectApart(owner, await server.account({ balance: 1_000 }));
+  });
+
+  test("account, with a key of one of its projects", async () => {
+    const owner = await server.account({ balance: 1_000 });
+    await expectApart(owner, await keyOfProject(await server.account({ balance: 1_000 })));
+  });
+
+  test("project of the same account", async () => {
+    const account = await server.account({ balance: 1_000 });
+    await expectApart(await keyOfProject(account), await keyOfProject(account));
+  });
+
+  test("project, the default one of the same account", async () => {
+    const account = await server.account({ balance: 1_000 });
+    await expectApart(account, await keyOfProject(account));
+  });
+});

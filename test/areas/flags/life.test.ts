@@ -1,0 +1,162 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, spyOn, test } from "bun:test";
+import fc from "fast-check";
+import { FLAGS_PER_PROJECT_MAX } from "../../../src/areas/flags/domain.ts";
+import { FLAGS_IN_MEMORY_MAX, FlagService } from "../../../src/areas/flags/service.ts";
+import { FlagStore } from "../../../src/areas/flags/store.ts";
+import { ApiError } from "../../../src/kernel/errors.ts";
+import type { Client } from "../../support/client.ts";
+import { expectError } from "../../support/errors.ts";
+import { startTestServer, type TestServer } from "../../support/server.ts";
+import { KernelBench } from "../projects/kernel-bench.ts";
+
+describe("on a server", () => {
+  let server: TestServer;
+  beforeAll(async () => {
+    server = await startTestServer({ manualClock: true, args: ["--durability", "normal"] });
+  });
+  afterAll(() => server.stop());
+
+  test("a change is seen by the very next request, on whichever connection", async () => {
+    const account = await server.account({ balance: 1_000 });
+    for (let round = 0; round < 40; round += 1) {
+      const enabled = round % 3 !== 0;
+      await account.post("/v1/gate", { flag_key: "f", enabled });
+      const seen = await Promise.all([account.get("/v1/gate/f"), account.get("/v1/gate/f")]);
+      expect(seen.map(({ body }) => body.enabled)).toEqual([enabled, enabled]);
+      if (round % 5 !== 0) continue;
+      expect((await account.delete("/v1/gate/f")).status).toBe(200);
+      expectError(await account.get("/v1/gate/f"), "gate.feature_not_found");
+    }
+  });
+
+  test("random changes and restarts come to what a map says", async () => {
+    const step = fc.oneof(
+      { weight: 8, arbitrary: fc.record({ key: fc.constantFrom("a", "b", "c"), enabled: fc.boolean() }) },
+      { weight: 4, arbitrary: fc.record({ key: fc.constantFrom("a", "b", "c") }) },
+      { weight: 1, arbitrary: fc.constant("restart" as const) },
+    );
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 15 }), async (steps) => {
+        let client: Client = await server.account({ balance: 1_000 });
+        const model = new Map<string, boolean>();
+        for (const one of steps) {
+          if (one === "restart") {
+            await server.restart();
+            client = server.client(client.key);
+          } else if ("enabled" in one) {
+            const body = { flag_key: one.key, enabled: one.enabled };
+            expect((await client.post("/v1/gate", body)).status).toBe(201);
+            model.set(one.key, one.enabled);
+          } else {
+            const { status } = await client.delete(`/v1/gate/${one.key}`);
+            expect(status).toBe(model.delete(one.key) ? 200 : 404);
+          }
+          for (const key of ["a", "b", "c"]) {
+            const { status, body } = await client.get(`/v1/gate/${key}`);
+            expect(status === 200 ? body.enabled : undefined).toBe(model.get(key));
+          }
+        }
+        const config = (await client.get("/v1/gate/config")).body.flags as { flag_key: string }[];
+        const expected = [...model].reverse().map(([flag_key, enabled]) => ({ flag_key, enabled }));
+        expect(config).toEqual(expected);
+      }),
+      { numRuns: 15 },
+    );
+  });
+
+  test("a flag whose row cannot be read as one: 500 gate.evaluation_failed, and nothing is charged", async () => {
+    const account = await server.account({ balance: 5 });
+    const find = spyOn(FlagStore.prototype, "find").mockImplementation(() => {
+      throw new TypeError("a defect");
+    });
+    try {
+      expectError(await account.get("/v1/gate/unread"), "gate.evaluation_failed");
+    } finally {
+      find.mockRestore();
+    }
+    expect((await account.get("/v1/meter/balance")).body.balance).toBe(5);
+    expect(server.logs.map(({ message }) => message)).toContain("a request failed");
+  });
+});
+
+describe("without a server", () => {
+  const PROJECT = 1;
+  let bench: KernelBench;
+  beforeEach(() => {
+    bench = new KernelBench();
+  });
+  afterEach(() => bench.close());
+
+  function serviceWith(inMemoryMax?: number): FlagService {
+    const store = new FlagStore(bench.kernel.db);
+    return new FlagService(inMemoryMax === undefined ? { store } : { store, inMemoryMax });
+  }
+
+  function save(service: FlagService, key: string, enabled = true) {
+    return bench.kernel.writer.submit((tx) => service.save(tx, PROJECT, key, enabled, undefined));
+  }
+
+  function fill(count: number): Promise<void> {
+    const store = new FlagStore(bench.kernel.db);
+    const first = store.highestRef() + 1;
+    return bench.kernel.writer.submit((tx) => {
+      for (let index = 0; index < count; index += 1) {
+        store.insert(tx, first + index, PROJECT, `filled-${index}`, true, null);
+      }
+    });
+  }
+
+  function inMemory(service: FlagService): number {
+    return (Reflect.get(service, "flags") as { size: number }).size;
+  }
+
+  test("flags in memory are those in use, up to a bound; the others come back as they were", async () => {
+    const service = serviceWith(10);
+    for (let index = 0; index < 40; index += 1) await save(service, `f${index}`, index % 2 === 0);
+    expect(inMemory(service)).toBe(10);
+    for (let index = 0; index < 40; index += 1) {
+      expect(service.evaluate(PROJECT, `f${index}`).enabled).toBe(index % 2 === 0);
+    }
+    expect(inMemory(service)).toBe(10);
+  });
+
+  test("they are as many as documented unless said otherwise", () => {
+    expect(Reflect.get(Reflect.get(serviceWith(), "flags") as object, "actorsMax")).toBe(FLAGS_IN_MEMORY_MAX);
+  });
+
+  test(`a project has ${FLAGS_PER_PROJECT_MAX} flags at most; one goes, another may come`, async () => {
+    await fill(FLAGS_PER_PROJECT_MAX - 1);
+    const service = serviceWith();
+    await save(service, "last");
+    expect(service.count(PROJECT)).toBe(FLAGS_PER_PROJECT_MAX);
+    const refused = await save(service, "one-more").catch((error: unknown) => error);
+    expect(refused).toBeInstanceOf(ApiError);
+    expect((refused as ApiError).code).toBe("forbidden");
+    expect(() => service.evaluate(PROJECT, "one-more")).toThrow("There is no flag");
+    // What is there can still be changed.
+    await save(service, "last", false);
+    await bench.kernel.writer.submit((tx) => service.delete(tx, PROJECT, "filled-0"));
+    await save(service, "one-more");
+    expect(service.count(PROJECT)).toBe(FLAGS_PER_PROJECT_MAX);
+  });
+
+  test("a unit that fails takes back what it did in memory", async () => {
+    const service = serviceWith();
+    await save(service, "kept", true);
+    const failing = bench.kernel.writer.submit((tx) => {
+      service.save(tx, PROJECT, "kept", false, "another");
+      service.save(tx, PROJECT, "new", true, undefined);
+      throw new ApiError("conflict", "Refused by this test, after the changes.");
+    });
+    expect(await failing.catch((error: ApiError) => error.code)).toBe("conflict");
+    expect(service.evaluate(PROJECT, "kept").enabled).toBe(true);
+    expect(() => service.evaluate(PROJECT, "new")).toThrow("There is no flag");
+    expect(service.config(PROJECT).flags).toEqual([{ flag_key: "kept", enabled: true }]);
+    const deleting = bench.kernel.writer.submit((tx) => {
+      service.delete(tx, PROJECT, "kept");
+      throw new ApiError("conflict", "Refused by this test, after the deletion.");
+    });
+    expect(await deleting.catch((error: ApiError) => error.code)).toBe("conflict");
+    expect(service.evaluate(PROJECT, "kept").enabled).toBe(true);
+  });
+});

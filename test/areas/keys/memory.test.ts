@@ -1,0 +1,139 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { type ActiveKey, KEYS_IN_MEMORY_MAX, KeyRegistry } from "../../../src/areas/keys/registry.ts";
+import { KeyStore } from "../../../src/areas/keys/store.ts";
+import { KeyUses, USES_WAITING_MAX } from "../../../src/areas/keys/uses.ts";
+import { ApiError } from "../../../src/kernel/errors.ts";
+import { keyDigest, keyDigestHex } from "../../../src/kernel/secrets/key-format.ts";
+import { KernelBench } from "../projects/kernel-bench.ts";
+
+const SILENT = { debug() {}, info() {}, warn() {}, error() {} };
+
+let bench: KernelBench;
+let store: KeyStore;
+let uses: KeyUses;
+beforeEach(() => {
+  bench = new KernelBench();
+  store = new KeyStore(bench.kernel.db);
+  uses = new KeyUses({ store, writer: bench.kernel.writer, log: SILENT });
+});
+afterEach(async () => {
+  await uses.finish();
+  bench.close();
+});
+
+function registryWith(inMemoryMax?: number): KeyRegistry {
+  const accounts = {
+    account: () => {
+      throw new Error("nobody calls here");
+    },
+  };
+  const projects = { find: () => null, isDeleted: () => false, activity: { changed: () => {} } };
+  const deps = { store, accounts, projects, uses, clock: bench.clock };
+  return new KeyRegistry(inMemoryMax === undefined ? deps : { ...deps, inMemoryMax });
+}
+
+/** Puts keys into the file, with the secrets `secret-1` and so on. */
+function fill(count: number): Promise<void> {
+  return bench.kernel.writer.submit((tx) => {
+    for (let ref = 1; ref <= count; ref += 1) {
+      const id = new Uint8Array(16);
+      new DataView(id.buffer).setUint32(0, ref);
+      store.insert(tx, {
+        ref,
+        id,
+        account_ref: 1,
+        project_ref: null,
+        project_id: null,
+        digest: keyDigest(`secret-${ref}`),
+        prefix: "acme",
+        last4: "0000",
+        name: `k${ref}`,
+        scopes: `["scope-${ref % 3}"]`,
+        environment: null,
+        metadata: null,
+        created_at: ref,
+        expires_at: null,
+      });
+    }
+  });
+}
+
+function keyIn(registry: KeyRegistry, ref: number): ActiveKey {
+  const key = registry.find(keyDigestHex(`secret-${ref}`));
+  if (key === undefined) throw new Error(`there is no key ${ref}`);
+  return key;
+}
+
+const sizeOf = (part: object, map: string): number => (Reflect.get(part, map) as { size: number }).size;
+
+describe("keys in memory", () => {
+  test("are those in use, up to a bound; the others come back from their rows as they were", async () => {
+    await fill(40);
+    const registry = registryWith(10);
+    for (let round = 0; round < 2; round += 1) {
+      for (let ref = 1; ref <= 40; ref += 1) {
+        expect(keyIn(registry, ref)).toMatchObject({
+          ref,
+          scopes: { list: [`scope-${ref % 3}`] },
+          revokedAt: null,
+        });
+      }
+      expect(sizeOf(registry, "active")).toBe(10);
+    }
+    // Unknown secrets take no room.
+    expect(registry.find(keyDigestHex("nobody's"))).toBeUndefined();
+    expect(sizeOf(registry, "active")).toBe(10);
+  });
+
+  test("are as many as documented unless said otherwise", () => {
+    const active: unknown = Reflect.get(registryWith(), "active");
+    expect(Reflect.get(active as object, "actorsMax")).toBe(KEYS_IN_MEMORY_MAX);
+  });
+
+  test("are as before when the unit that changed them fails, also one that was read in between", async () => {
+    await fill(2);
+    const registry = registryWith();
+    keyIn(registry, 1);
+    for (const ref of [1, 2]) {
+      const failing = bench.kernel.writer.submit((tx) => {
+        store.setRevoked(tx, ref, 5);
+        registry.change(tx, keyDigest(`secret-${ref}`), { revokedAt: tx.now, purgeAt: 5 });
+        expect(keyIn(registry, ref).revokedAt).toBe(tx.now);
+        throw new ApiError("conflict", "Refused by this test, after the change.");
+      });
+      expect(await failing.catch((error: ApiError) => error.code)).toBe("conflict");
+      expect(keyIn(registry, ref)).toMatchObject({ revokedAt: null, purgeAt: null });
+    }
+  });
+});
+
+describe("uses of keys", () => {
+  /** How many uses are in the file. */
+  const written = (count: number): number => {
+    let found = 0;
+    for (let ref = 1; ref <= count; ref += 1) if (store.use(ref) !== null) found += 1;
+    return found;
+  };
+
+  test(`of ${USES_WAITING_MAX} keys are written at once, and of fewer not yet`, async () => {
+    const key = (ref: number) => ({ ref, use: null });
+    for (let ref = 1; ref < USES_WAITING_MAX; ref += 1) uses.note(key(ref), 7);
+    await bench.kernel.writer.submit(() => {});
+    expect(store.use(1)).toBe(null);
+    expect(uses.lastOf(1)).toEqual({ at: 7, ip: null, ua: null });
+    uses.note(key(USES_WAITING_MAX), 7);
+    for (let turn = 0; turn < 100 && store.use(1) === null; turn += 1)
+      await bench.kernel.writer.submit(() => {});
+    expect(store.use(1)).toEqual({ at: 7, ip: null, ua: null });
+    await uses.finish();
+    expect(written(USES_WAITING_MAX)).toBe(USES_WAITING_MAX);
+  });
+
+  test("of a key that goes are not written", async () => {
+    uses.note({ ref: 1, use: null }, 7);
+    uses.note({ ref: 2, use: null }, 7);
+    uses.forget(1);
+    await uses.finish();
+    expect([store.use(1), store.use(2)]).toEqual([null, { at: 7, ip: null, ua: null }]);
+  });
+});

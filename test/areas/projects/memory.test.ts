@@ -1,0 +1,214 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import {
+  ACTIVITIES_IN_MEMORY_MAX,
+  ACTIVITY_WRITE_INTERVAL_MS,
+  Activity,
+} from "../../../src/areas/projects/activity.ts";
+import { ProjectDirectory, REMOVED_REMEMBERED_MAX } from "../../../src/areas/projects/directory.ts";
+import {
+  OVERVIEW_KEPT_MS,
+  OVERVIEWS_IN_MEMORY_MAX,
+  Overviews,
+} from "../../../src/areas/projects/overview.ts";
+import { ProjectRemoval, REMOVAL_SLICE_ROWS } from "../../../src/areas/projects/removal.ts";
+import type { ProjectRow } from "../../../src/areas/projects/store.ts";
+import { ApiError } from "../../../src/kernel/errors.ts";
+import type { ProjectResources } from "../../../src/kernel/project-resources.ts";
+import { TEST_START_MS } from "../../support/server.ts";
+import { KernelBench } from "./kernel-bench.ts";
+
+let bench: KernelBench;
+let directory: ProjectDirectory;
+beforeEach(() => {
+  bench = new KernelBench();
+  directory = new ProjectDirectory(bench.kernel);
+});
+afterEach(() => bench.close());
+
+function make(name: string, accountRef = 1) {
+  const project = { accountRef, name, slug: name, description: null, isDefault: false };
+  return bench.kernel.writer.submit((tx) => directory.create(tx, project));
+}
+
+/** How much a part of the area holds in one of its maps. */
+function sizeOf(part: object, map: string): number {
+  return (Reflect.get(part, map) as { size: number }).size;
+}
+
+describe("overviews in memory", () => {
+  let counted: number[];
+  let overviews: Overviews;
+  beforeEach(() => {
+    counted = [];
+    const resources: ProjectResources[] = [
+      {
+        name: "flags",
+        count: (ref) => {
+          counted.push(ref);
+          return counted.length;
+        },
+        removeRows: () => 0,
+      },
+    ];
+    const accounts = { balance: () => 0, setDefaultProject: () => {} };
+    overviews = new Overviews({ resources, accounts, directory, clock: bench.clock });
+  });
+
+  function rowOf(ref: number): ProjectRow {
+    const [id, name] = [`proj_${ref}`, `P${ref}`];
+    return {
+      ref,
+      id,
+      account_ref: 1,
+      name,
+      slug: name,
+      description: null,
+      is_default: 0,
+      created_at: 0,
+      updated_at: 0,
+    };
+  }
+
+  test(`are ${OVERVIEWS_IN_MEMORY_MAX} at most; one that had to go is counted anew`, () => {
+    for (let ref = 1; ref <= OVERVIEWS_IN_MEMORY_MAX; ref += 1) overviews.of(rowOf(ref));
+    expect(sizeOf(overviews, "kept")).toBe(OVERVIEWS_IN_MEMORY_MAX);
+    overviews.of(rowOf(1));
+    expect(counted).toHaveLength(OVERVIEWS_IN_MEMORY_MAX);
+    overviews.of(rowOf(OVERVIEWS_IN_MEMORY_MAX + 1));
+    expect(sizeOf(overviews, "kept")).toBe(OVERVIEWS_IN_MEMORY_MAX);
+    overviews.of(rowOf(1));
+    expect(counted.slice(-2)).toEqual([OVERVIEWS_IN_MEMORY_MAX + 1, 1]);
+  });
+
+  test("are counted anew by a clock that was set back", async () => {
+    await bench.clock.advance(OVERVIEW_KEPT_MS);
+    expect(overviews.of(rowOf(1)).resources.flags).toBe(1);
+    expect(overviews.of(rowOf(1)).resources.flags).toBe(1);
+    Reflect.set(bench.clock, "current", TEST_START_MS);
+    expect(overviews.of(rowOf(1)).resources.flags).toBe(2);
+  });
+});
+
+describe("the last activity of projects", () => {
+  const changed = (activity: Activity, ...refs: number[]) =>
+    bench.kernel.writer.submit((tx) => {
+      for (const ref of refs) activity.changed(tx, ref);
+    });
+
+  test("is kept in memory for so many projects; the others come back from their rows", async () => {
+    const refs = await Promise.all(Array.from({ length: 40 }, (_, index) => make(`p${index}`))).then((made) =>
+      made.map(({ ref }) => ref),
+    );
+    const activity = new Activity(directory.store, bench.kernel.writer, 10);
+    for (const ref of refs) {
+      await bench.clock.advance(1);
+      await changed(activity, ref);
+    }
+    expect(sizeOf(activity, "entries")).toBe(10);
+    for (const [index, ref] of refs.entries()) expect(activity.lastOf(ref)).toBe(TEST_START_MS + 1 + index);
+    expect(sizeOf(activity, "entries")).toBe(10);
+  });
+
+  test("is kept for as many as documented unless said otherwise", () => {
+    const entries: unknown = Reflect.get(directory.activity, "entries");
+    expect(Reflect.get(entries as object, "actorsMax")).toBe(ACTIVITIES_IN_MEMORY_MAX);
+  });
+
+  test(`is written at once after a quiet time, and else once in ${ACTIVITY_WRITE_INTERVAL_MS} ms`, async () => {
+    const { ref } = await make("busy");
+    const { activity, store } = directory;
+    await changed(activity, ref);
+    expect(store.lastActivity(ref)).toBe(TEST_START_MS);
+    for (let second = 1; second < ACTIVITY_WRITE_INTERVAL_MS / 1_000; second += 1) {
+      await bench.clock.advance(1_000);
+      await changed(activity, ref);
+    }
+    await bench.clock.advance(999);
+    await changed(activity, ref);
+    expect(store.lastActivity(ref)).toBe(TEST_START_MS);
+    expect(activity.lastOf(ref)).toBe(TEST_START_MS + ACTIVITY_WRITE_INTERVAL_MS - 1);
+    // It waits since the second change, and goes with the next batch, whoever's it is.
+    await bench.clock.advance(1_001);
+    await bench.kernel.writer.submit(() => {});
+    expect(store.lastActivity(ref)).toBe(TEST_START_MS + ACTIVITY_WRITE_INTERVAL_MS - 1);
+  });
+
+  test("is written down at the end, and taken back with the unit that failed", async () => {
+    const { ref } = await make("busy");
+    const { activity, store } = directory;
+    await changed(activity, ref);
+    await bench.clock.advance(5);
+    await changed(activity, ref);
+    await bench.clock.advance(5);
+    const failing = bench.kernel.writer.submit((tx) => {
+      activity.changed(tx, ref);
+      throw new ApiError("conflict", "Refused by this test, after the change.");
+    });
+    expect(await failing.catch((error: ApiError) => error.code)).toBe("conflict");
+    expect(activity.lastOf(ref)).toBe(TEST_START_MS + 5);
+    await activity.finish(bench.kernel.writer);
+    expect(store.lastActivity(ref)).toBe(TEST_START_MS + 5);
+  });
+});
+
+describe("deleted projects", () => {
+  test(`are remembered after their removal, the last ${REMOVED_REMEMBERED_MAX / 2} at least`, async () => {
+    const remove = (from: number, to: number) =>
+      bench.kernel.writer.submit((tx) => {
+        for (let ref = from; ref <= to; ref += 1) {
+          directory.markDeleted(tx, ref);
+          directory.remove(tx, ref);
+        }
+      });
+    await remove(1, REMOVED_REMEMBERED_MAX);
+    expect(directory.isDeleted(1)).toBe(true);
+    const last = REMOVED_REMEMBERED_MAX + 1;
+    await remove(last, last);
+    const known = [1, REMOVED_REMEMBERED_MAX / 2, REMOVED_REMEMBERED_MAX / 2 + 1, last];
+    expect(known.map((ref) => directory.isDeleted(ref))).toEqual([false, false, true, true]);
+    expect(sizeOf(directory, "deleted")).toBe(REMOVED_REMEMBERED_MAX / 2 + 1);
+    // A reference is never given twice, also not by the next start.
+    expect((await make("next", 2)).ref).toBe(1);
+    expect(
+      (
+        await bench.kernel.writer.submit((tx) =>
+          new ProjectDirectory(bench.kernel).create(tx, {
+            accountRef: 2,
+            name: "later",
+            slug: "later",
+            description: null,
+            isDefault: false,
+          }),
+        )
+      ).ref,
+    ).toBe(last + 1);
+  });
+
+  test(`lose ${REMOVAL_SLICE_ROWS} rows in one unit of work, until fewer are left`, async () => {
+    const { ref } = await make("large");
+    let rows = 2 * REMOVAL_SLICE_ROWS;
+    const slices: number[] = [];
+    const resources: ProjectResources = {
+      name: "flags",
+      count: () => rows,
+      removeRows: (_tx, projectRef, rowsMax) => {
+        expect([projectRef, rowsMax]).toEqual([ref, REMOVAL_SLICE_ROWS]);
+        const removed = Math.min(rows, rowsMax);
+        rows -= removed;
+        slices.push(removed);
+        return removed;
+      },
+    };
+    const { scheduler, writer } = bench.kernel;
+    const removal = new ProjectRemoval({ scheduler, writer, directory, resources: [resources] });
+    await scheduler.start();
+    await writer.submit((tx) => {
+      directory.markDeleted(tx, ref);
+      removal.enqueue(tx, ref);
+    });
+    await bench.clock.advance(1);
+    expect(slices).toEqual([REMOVAL_SLICE_ROWS, REMOVAL_SLICE_ROWS, 0]);
+    expect(directory.store.deletedRefs()).toEqual([]);
+    await scheduler.stop();
+  });
+});

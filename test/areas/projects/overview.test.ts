@@ -1,0 +1,144 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { OVERVIEW_KEPT_MS, type OverviewView } from "../../../src/areas/projects/overview.ts";
+import { type AccountClient, startTestServer, type TestServer } from "../../support/server.ts";
+import { defaultProjectOf, makeProject } from "./support.ts";
+
+const NOTHING = { flags: 0, monitors: 0, relays: 0, buckets: 0, keys: 0, locks: 0, chains: 0, meters: 0 };
+
+let server: TestServer;
+let account: AccountClient;
+let project: string;
+beforeAll(async () => {
+  server = await startTestServer({ manualClock: true });
+});
+afterAll(() => server.stop());
+beforeEach(async () => {
+  account = await server.account({ balance: 1_000 });
+  project = await defaultProjectOf(account);
+});
+
+async function overview(id: string): Promise<OverviewView> {
+  const { status, body, text } = await account.get(`/v1/projects/${id}/overview`);
+  expect(status, text).toBe(200);
+  return body as unknown as OverviewView;
+}
+
+/** The overview past its five minutes. */
+async function fresh(id: string): Promise<OverviewView> {
+  await server.clock.advance(OVERVIEW_KEPT_MS);
+  return overview(id);
+}
+
+const isoNow = (): string => new Date(server.clock.now()).toISOString();
+
+async function makeKey(path: string, prefix = "sm") {
+  const { status, body, text } = await account.post(path, { prefix, name: "k", scopes: ["*"] });
+  expect(status, text).toBe(201);
+  return { id: String(body.key_id), client: server.client(String(body.secret)) };
+}
+
+test("counts what is in the project, and the account's balance", async () => {
+  await account.post("/v1/gate", { flag_key: "a", enabled: true });
+  await account.post("/v1/gate", { flag_key: "b", enabled: true });
+  await account.post("/v1/meter/m/reset", { balance: 5 });
+  await account.post("/v1/latch/l/acquire", { ttl: 900_000 });
+  const { id } = await makeKey("/v1/keys", "acme");
+  await makeKey(`/v1/projects/${project}/keys`);
+  expect(await overview(project)).toEqual({
+    project_id: project,
+    project_name: "Default",
+    resources: { ...NOTHING, flags: 2, meters: 1, locks: 1, keys: 2 },
+    usage: { meter_balance: 997, last_activity: isoNow() },
+  });
+  await account.delete("/v1/gate/a");
+  await account.delete(`/v1/keys/${id}`);
+  const { resources } = await fresh(project);
+  expect(resources).toEqual({ ...NOTHING, flags: 1, meters: 1, locks: 1, keys: 1 });
+  // The lock's time is over.
+  await server.clock.advance(900_000);
+  expect((await overview(project)).resources.locks).toBe(0);
+});
+
+test("keys of the account count in the default project alone, those of a project in their own", async () => {
+  const other = await makeProject(account);
+  await makeKey("/v1/keys");
+  const { client } = await makeKey(`/v1/projects/${other}/keys`);
+  await client.post("/v1/gate", { flag_key: "a", enabled: true });
+  expect((await overview(project)).resources).toEqual({ ...NOTHING, keys: 1 });
+  expect((await overview(other)).resources).toEqual({ ...NOTHING, keys: 1, flags: 1 });
+  // A new default project takes the account's keys over, and is counted anew at once.
+  await account.delete(`/v1/projects/${project}`);
+  expect((await overview(other)).resources).toEqual({ ...NOTHING, keys: 2, flags: 1 });
+});
+
+describe("for five minutes", () => {
+  test("the answer is the same to its last character, then it is counted anew", async () => {
+    const first = await account.get(`/v1/projects/${project}/overview`);
+    await account.post("/v1/gate", { flag_key: "a", enabled: true });
+    await account.post("/v1/meter/refill", { amount: 5 });
+    await server.clock.advance(OVERVIEW_KEPT_MS - 1);
+    expect((await account.get(`/v1/projects/${project}/overview`)).text).toBe(first.text);
+    await server.clock.advance(1);
+    const { resources, usage } = await overview(project);
+    expect(resources.flags).toBe(1);
+    expect(usage.meter_balance).toBe(1_005);
+  });
+
+  test("but a project's own change shows at once", async () => {
+    await overview(project);
+    await account.post("/v1/gate", { flag_key: "a", enabled: true });
+    await account.patch(`/v1/projects/${project}`, { name: "Renamed" });
+    expect(await overview(project)).toMatchObject({ project_name: "Renamed", resources: { flags: 1 } });
+  });
+});
+
+describe("last_activity", () => {
+  const lastOf = async (id: string) => (await fresh(id)).usage.last_activity;
+
+  test("is null until something changes; reading is no change", async () => {
+    await account.get("/v1/meter/balance");
+    await account.get("/v1/gate/config");
+    await account.post("/v1/meter/refill", { amount: 1 });
+    expect(await lastOf(project)).toBe(null);
+  });
+
+  test("is the last change in any area, also of the project itself and of its keys", async () => {
+    const other = await makeProject(account);
+    const { id, client } = await makeKey(`/v1/projects/${other}/keys`);
+    const changes: (() => Promise<{ status: number; text: string }>)[] = [
+      () => client.post("/v1/gate", { flag_key: "a", enabled: true }),
+      () => client.delete("/v1/gate/a"),
+      () => client.post("/v1/meter/m/refill", { amount: 1 }),
+      () => client.post("/v1/latch/l/acquire", {}),
+      () => account.patch(`/v1/projects/${other}`, { description: "x" }),
+      () => account.post(`/v1/projects/${other}/keys`, { prefix: "p", name: "k", scopes: ["x"] }),
+      () => account.post(`/v1/keys/${id}/rotate`, {}),
+      () => account.delete(`/v1/keys/${id}`),
+    ];
+    for (const change of changes) {
+      await server.clock.advance(1_000);
+      const at = isoNow();
+      const { status, text } = await change();
+      expect(status, text).toBeLessThan(300);
+      expect(await lastOf(other)).toBe(at);
+      expect(await lastOf(project)).toBe(null);
+    }
+  });
+
+  test("does not move for what was refused", async () => {
+    await account.delete("/v1/gate/absent");
+    await account.post("/v1/meter/m/deduct", { amount: 5 });
+    expect(await lastOf(project)).toBe(null);
+  });
+
+  test("survives a restart", async () => {
+    await account.post("/v1/gate", { flag_key: "a", enabled: true });
+    await server.clock.advance(100);
+    await account.post("/v1/gate", { flag_key: "b", enabled: true });
+    const at = isoNow();
+    await server.restart();
+    const client = server.client(account.key);
+    const { body } = await client.get(`/v1/projects/${project}/overview`);
+    expect((body as unknown as OverviewView).usage.last_activity).toBe(at);
+  });
+});

@@ -1,0 +1,108 @@
+import { operationNamed } from "../../src/kernel/http/operations.ts";
+import type { DeclaredRoute } from "../../src/kernel/http/route.ts";
+import type { Client } from "./client.ts";
+import type { TestServer } from "./server.ts";
+
+/** Routes that ask for a scope: every area's, also those yet to come. */
+export function scopedRoutes(server: TestServer): DeclaredRoute[] {
+  const { routes } = server.server.app.http;
+  return routes.filter(({ spec }) => operationNamed(spec.operation).access.includes(":"));
+}
+
+/** The path of a route with its parameters filled in. @throws Error when one is not known. */
+export function pathOf({ path }: DeclaredRoute, params: Readonly<Record<string, string>>): string {
+  return path.replace(/:([A-Za-z_]+)/g, (_, name: string) => {
+    const value = params[name];
+    if (value === undefined) throw new Error(`${path}: the resource of the matrix has no ${name}`);
+    return encodeURIComponent(value);
+  });
+}
+
+/** The names of a route's parameters. */
+export function parametersOf({ path }: DeclaredRoute): string[] {
+  return [...path.matchAll(/:([A-Za-z_]+)/g)].map(([, name = ""]) => name);
+}
+
+/** The segment after `/v1`, which names the area. */
+export function segmentOf({ path }: DeclaredRoute): string {
+  return path.split("/")[2] ?? "";
+}
+
+/** The example of a route as the body to send; its URLs lead to where nobody listens. */
+export function bodyOf({ spec }: DeclaredRoute): unknown {
+  if (spec.example === undefined) return undefined;
+  return JSON.parse(JSON.stringify(spec.example).replace(/https?:\/\/[^/"]+\/?/g, "https://127.0.0.1:9/"));
+}
+
+/** Queries that a route cannot do without. */
+const QUERIES: Readonly<Record<string, string>> = { "catch.events.delete": "?before=2030-01-01T00:00:00Z" };
+
+/** The query of a route, with its question mark. */
+export function queryOf({ spec }: DeclaredRoute): string {
+  return QUERIES[spec.operation] ?? "";
+}
+
+async function made(client: Client, path: string, body: unknown, name: string): Promise<string> {
+  const answer = await client.post(path, body);
+  if (answer.status >= 300) throw new Error(`POST ${path}: ${answer.status} ${answer.text}`);
+  return String(answer.body[name]);
+}
+
+type Made = Readonly<Record<string, string>>;
+
+/** How to make one resource in each area, by the segment after `/v1`: the parameters that name it. */
+const MAKERS: Readonly<Record<string, (owner: Client) => Promise<Made>>> = {
+  meter: async (owner) => {
+    await made(owner, "/v1/meter/tenant/refill", { amount: 5 }, "meter_id");
+    return { meterId: "tenant" };
+  },
+  projects: async (owner) => {
+    const { body } = await owner.get("/v1/projects");
+    // The default one, or the only one that a key of one project sees.
+    return { id: (body.projects as { id: string }[]).at(-1)?.id ?? "" };
+  },
+  keys: async (owner) => {
+    const terms = { prefix: "acme", name: "k", scopes: ["x"] };
+    return { id: await made(owner, "/v1/keys", terms, "key_id") };
+  },
+  gate: async (owner) => {
+    const flagKey = await made(owner, "/v1/gate", { flag_key: "tenant", enabled: true }, "flag_key");
+    return { flagKey };
+  },
+  latch: async (owner) => ({ key: await made(owner, "/v1/latch/tenant/acquire", { ttl: 900_000 }, "key") }),
+  pulse: async (owner) => {
+    const monitor = { url: "https://127.0.0.1:9/", interval: 300_000 };
+    return { monitorId: await made(owner, "/v1/pulse", monitor, "id") };
+  },
+  relay: async (owner) => {
+    const delivery = {
+      target_url: "https://127.0.0.1:9/",
+      method: "POST",
+      delay: "1d",
+      payload: {},
+      headers: {},
+    };
+    return { relay_id: await made(owner, "/v1/relay", delivery, "relay_id") };
+  },
+  catch: async (owner) => {
+    const bucket_id = await made(owner, "/v1/catch/buckets", { target_url: "https://127.0.0.1:9/" }, "id");
+    const event_id = await made(owner, `/v1/catch/${bucket_id}`, { hello: "world" }, "event_id");
+    return { bucket_id, event_id };
+  },
+  witness: async (owner) => {
+    const chainId = await made(owner, "/v1/witness/sys/init", undefined, "chain_id");
+    const sequence_id = await made(owner, "/v1/witness/log", { log: { event: "signed in" } }, "sequence_id");
+    return { chainId, sequence_id };
+  },
+};
+
+/** Makes one resource of an area as its owner. @throws Error for an area that the matrix does not know yet. */
+export function makeResource(segment: string, owner: Client): Promise<Made> {
+  const maker = MAKERS[segment];
+  if (maker === undefined) {
+    throw new Error(
+      `nothing is known that lies under /v1/${segment}: add how to make one to test/support/matrix.ts`,
+    );
+  }
+  return maker(owner);
+}
