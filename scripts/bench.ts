@@ -13,6 +13,7 @@ import { parseArgs } from "node:util";
 import type { Competitor, Finding } from "./benchmarks/benchmark.ts";
 import { EtcdLock } from "./benchmarks/etcd.ts";
 import { findingsOf, findingsTable, mediansOf, seriesTable } from "./benchmarks/figures.ts";
+import { KEY_LIST, measureKeyList } from "./benchmarks/keys-and-flags.ts";
 import {
   LOCK_HAND_OVER,
   LOCK_LONG_WAIT,
@@ -53,6 +54,7 @@ const SPECIALS: readonly (readonly [name: string, measure: typeof measureMillion
   [LOCK_HAND_OVER, measureHandOver],
   [LOCK_LONG_WAIT, measureLongWait],
   [LOCKS_HELD, measureHeld],
+  [KEY_LIST, measureKeyList],
   [LONG_CHAIN, (stage, say) => measureLongChain(stage, command, say)],
 ];
 

@@ -1,4 +1,5 @@
 import type { Benchmark, WrkRequest } from "./benchmark.ts";
+import { KEYS_AND_FLAGS } from "./keys-and-flags.ts";
 import { lockCycle } from "./locks.ts";
 import { METERS, type Stage } from "./stage.ts";
 import { WEBHOOK_IN } from "./webhooks.ts";
@@ -92,4 +93,5 @@ export const BENCHMARKS: readonly Benchmark[] = [
     ],
   },
   WEBHOOK_IN,
+  ...KEYS_AND_FLAGS,
 ];
