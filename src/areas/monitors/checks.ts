@@ -72,8 +72,9 @@ export class Checks {
       notifyRecovery: monitor.notifyRecovery,
       hasListeners: monitor.webhookUrl !== null || monitor.emailAlert,
     });
-    const hour = hourOf(result.at);
     const counted = before.current;
+    // A slow check may end after a later one that began in the next hour. It counts there: an hour that is closed stays.
+    const hour = Math.max(hourOf(result.at), counted.hour);
     if (counted.checks > 0 && counted.hour !== hour) {
       this.deps.checks.closeHour(tx, monitor.ref, counted, hour - CHECKS_KEPT_MS);
     }
