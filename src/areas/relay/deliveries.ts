@@ -12,7 +12,10 @@ import { type AttemptResult, afterAttempt, type NextStep } from "./domain.ts";
 import type { SigningKeys } from "./ports.ts";
 import type { RelayRequestRow, RelayStore } from "./store.ts";
 
-/** The job that makes one attempt; its key is the delivery's reference. */
+/**
+ * The job that makes one attempt; its payload is the delivery's reference. It is never taken back: when its time
+ * comes, one whose delivery was cancelled or removed does nothing.
+ */
 export const DELIVER = "relay.deliver";
 
 /** Attempts under way at once, in all. */
@@ -55,7 +58,7 @@ export class Deliveries {
     deps.scheduler.register(DELIVER, {
       concurrency: CONCURRENCY,
       lanes: { perLane: PER_HOST, perSlowLane: PER_SLOW_HOST, slowTotal: SLOW_TOTAL },
-      run: (job) => this.attempt(Number(job.key)),
+      run: (job) => this.attempt(Number(job.payload)),
     });
   }
 
@@ -84,7 +87,8 @@ export class Deliveries {
 
   private async attempt(ref: number): Promise<JobOutcome> {
     const relay = this.deps.store.request(ref);
-    if (relay === null || this.stoppedProjects.has(relay.projectRef)) return {};
+    if (relay === null || relay.finishedAt !== null) return {};
+    if (this.stoppedProjects.has(relay.projectRef)) return {};
     if (relay.attempts === 0) this.firstAttempts.set(ref, relay.projectRef);
     try {
       return await this.attemptAt(relay);

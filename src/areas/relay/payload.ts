@@ -19,7 +19,8 @@ export function payloadText(bodyText: string, payload: object): string {
   try {
     return exactText(bodyText, payload);
   } catch (error) {
-    if (error instanceof RangeError) throw invalidField("body", "must not be nested thousands of levels deep");
+    if (error instanceof RangeError)
+      throw invalidField("body", "must not be nested thousands of levels deep");
     throw error;
   }
 }

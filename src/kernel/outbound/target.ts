@@ -65,21 +65,20 @@ export class TargetPolicy {
   }
 
   /**
-   * The check for the time when a URL is handed in.
+   * The check for the time when a URL is handed in. Returns what the URL leads to.
    * @throws ApiError `validation_error` naming `field`, when the URL itself shows that nothing may be sent there.
    */
-  assertUrl(field: string, text: string, rules: TargetRules = {}): void {
+  assertUrl(field: string, text: string, rules: TargetRules = {}): Target {
     const target = this.examine(text, rules);
     if ("refused" in target) throw invalidField(field, target.refused);
+    return target;
   }
 }
 
 function readTarget(text: string): Target | Refusal {
   if (text.length > URL_LENGTH_MAX) return malformed(`must have at most ${URL_LENGTH_MAX} characters`);
-  if (!SCHEME.test(text) || UNPRINTABLE.test(text) || !URL.canParse(text)) {
-    return malformed("must be an http or https URL such as https://example.com/path");
-  }
-  const url = new URL(text);
+  const url = SCHEME.test(text) && !UNPRINTABLE.test(text) ? URL.parse(text) : null;
+  if (url === null) return malformed("must be an http or https URL such as https://example.com/path");
   if (url.username !== "" || url.password !== "") {
     return malformed("must not contain a user name or password: send credentials in a header");
   }
