@@ -8,6 +8,8 @@ import flags from "./0006_flags.sql" with { type: "text" };
 import locks from "./0007_locks.sql" with { type: "text" };
 import relay from "./0008_relay.sql" with { type: "text" };
 import monitors from "./0009_monitors.sql" with { type: "text" };
+import catchBuckets from "./0010_catch.sql" with { type: "text" };
+import notary from "./0011_notary.sql" with { type: "text" };
 
 /** Every step of the schema, in order. A step that has been released is never changed. */
 export const MIGRATIONS: readonly Migration[] = [
@@ -20,4 +22,6 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: "0007_locks", sql: locks },
   { name: "0008_relay", sql: relay },
   { name: "0009_monitors", sql: monitors },
+  { name: "0010_catch", sql: catchBuckets },
+  { name: "0011_notary", sql: notary },
 ];

@@ -22,6 +22,7 @@ import {
   measureHeld,
   measureLongWait,
 } from "./benchmarks/locks.ts";
+import { LONG_CHAIN, measureLongChain } from "./benchmarks/long-chain.ts";
 import { MILLION_METERS, measureMillion } from "./benchmarks/million.ts";
 import { PostgresDeduct } from "./benchmarks/postgres.ts";
 import { RedisDeduct } from "./benchmarks/redis.ts";
@@ -42,17 +43,6 @@ import { BINARY_COMMAND, SOURCE_COMMAND } from "./processes/server-process.ts";
 
 const WAL_MIB_MAX = 64;
 
-/** Measurements that are no rows: each on servers of its own, after the rounds. */
-const SPECIALS: readonly (readonly [name: string, measure: typeof measureMillion])[] = [
-  [MILLION_METERS, measureMillion],
-  [LOCK_HAND_OVER, measureHandOver],
-  [LOCK_LONG_WAIT, measureLongWait],
-  [LOCKS_HELD, measureHeld],
-  [RELAYS_DUE, measureDue],
-  [RELAYS_WAITING, measureWaiting],
-  [MONITORS_CHECKED, measureMonitors],
-];
-
 const { values } = parseArgs({
   options: {
     only: { type: "string", default: "" },
@@ -63,6 +53,20 @@ const { values } = parseArgs({
     json: { type: "boolean", default: false },
   },
 });
+
+const command = values.binary ? BINARY_COMMAND : SOURCE_COMMAND;
+
+/** Measurements that are no rows: each on servers of its own, after the rounds. */
+const SPECIALS: readonly (readonly [name: string, measure: typeof measureMillion])[] = [
+  [MILLION_METERS, measureMillion],
+  [LOCK_HAND_OVER, measureHandOver],
+  [LOCK_LONG_WAIT, measureLongWait],
+  [LOCKS_HELD, measureHeld],
+  [LONG_CHAIN, (stage, say) => measureLongChain(stage, command, say)],
+  [RELAYS_DUE, measureDue],
+  [RELAYS_WAITING, measureWaiting],
+  [MONITORS_CHECKED, measureMonitors],
+];
 
 /** Progress goes to standard error: standard output carries the results alone. */
 function say(text: string): void {
@@ -156,7 +160,7 @@ function report(rounds: RoundsResult | null, findings: readonly Finding[]): void
 const cleanup = new Cleanup();
 try {
   if (Bun.which("wrk") === null) throw new Error("wrk is not installed: apt-get install wrk");
-  const stage = new Stage(cleanup, values.binary ? BINARY_COMMAND : SOURCE_COMMAND);
+  const stage = new Stage(cleanup, command);
   const withRows = BENCHMARKS.some(({ name }) => chosen(name));
   const specials = SPECIALS.filter(([name]) => chosen(name));
   if (!withRows && specials.length === 0) throw new Error(`no row matches "${values.only}"`);

@@ -1,9 +1,11 @@
 import { createAccounts, type Operator } from "./areas/accounts/index.ts";
+import { createCatch } from "./areas/catch/index.ts";
 import { createFlags } from "./areas/flags/index.ts";
 import { createKeys } from "./areas/keys/index.ts";
 import { createLocks } from "./areas/locks/index.ts";
 import { createMeter } from "./areas/meter/index.ts";
 import { createMonitors } from "./areas/monitors/index.ts";
+import { createNotary } from "./areas/notary/index.ts";
 import { createProjects, openProjectDirectory } from "./areas/projects/index.ts";
 import { createRelay } from "./areas/relay/index.ts";
 import type { Config } from "./config.ts";
@@ -40,69 +42,20 @@ export function createApp(
   testClock: ManualClock | null,
   seams: OutboundSeams = {},
 ): App {
-  const { db, writer, clock, ids, log, vault, scheduler } = kernel;
-  const { tiers, signup, rotationGraceMs } = config;
-  const mailer = config.smtp === null ? null : createSmtpMailer(config.smtp.url, config.smtp.from);
-  const outbox = createOutbox({ scheduler, vault, clock, ids, log, mailer });
-
-  const outbound = createOutbound(config.allowPrivateTargets, seams);
-
-  const directory = openProjectDirectory(kernel);
-  const accounts = createAccounts(
-    kernel,
-    { signup, rotationGraceMs, tiers, testClock },
-    { projects: directory, outbox },
-  );
-  const keys = createKeys(kernel, { accounts, projects: directory });
-  const meter = createMeter(kernel, { own: accounts.ownBalance });
-  const relay = createRelay(kernel, outbound, { keys: accounts });
-  const monitors = createMonitors(kernel, outbound, {
-    owners: { account: accounts.account },
-    notifier: relay,
-    outbox,
-    tiers,
-  });
-  const flags = createFlags(kernel);
-  const locks = createLocks(kernel);
-  const projects = createProjects(kernel, directory, {
-    accounts: {
-      balance: (accountRef) => accounts.ownBalance.read(accountRef).balance,
-      setDefaultProject: accounts.setDefaultProject,
-    },
-    // What is counted in a project's overview, and removed with the project.
-    resources: [...[meter, keys, flags, locks, monitors, relay].map((area) => area.resources)],
-  });
-
-  const answers = new IdempotencyStore(db, vault);
-  answers.registerPurge(scheduler, writer);
-  const http = new Http({
-    clock,
-    ids,
-    log,
-    guard: new Guard(keys.authenticatorBeside(accounts.authenticator), tiers, clock),
-    performing: new Performing(writer, accounts.charger, answers, directory.activity),
-    cors: createCors(config.corsOrigins),
-    clientAddress: createClientAddress(config.trustProxy),
-  });
-
-  systemRoutes(http); //         /v1/ping, /openapi.json
-  accounts.declareRoutes(http); // /v1/signup, /v1/admin, /v1/keys/rotate
-  meter.declareRoutes(http); //   /v1/meter
-  projects.declareRoutes(http); // /v1/projects
-  keys.declareRoutes(http); //    /v1/keys, /v1/projects/{id}/keys
-  flags.declareRoutes(http); //   /v1/gate
-  locks.declareRoutes(http); //   /v1/latch
-  monitors.declareRoutes(http); // /v1/pulse
-  relay.declareRoutes(http); //   /v1/relay
-  http.seal();
-
+  const areas = createAreas(kernel, config, testClock, seams);
+  const { accounts, projects, keys, meter, locks, buckets, outbound } = areas;
+  const { scheduler } = kernel;
   return {
-    http,
+    http: createHttp(kernel, config, areas),
     operator: accounts.operator,
     operatorAnnounced: accounts.operatorAnnounced,
-    start: () => scheduler.start(),
+    start: async () => {
+      await buckets.resume();
+      await scheduler.start();
+    },
     finish: async () => {
       projects.stop();
+      buckets.stop();
       await scheduler.stop();
       outbound.close();
       locks.finish();
@@ -111,4 +64,72 @@ export function createApp(
       await projects.finish();
     },
   };
+}
+
+type Areas = ReturnType<typeof createAreas>;
+
+/** Every area, each with the ports that it asks for. */
+function createAreas(kernel: Kernel, config: Config, testClock: ManualClock | null, seams: OutboundSeams) {
+  const { clock, ids, log, vault, scheduler } = kernel;
+  const { tiers, signup, rotationGraceMs } = config;
+  const mailer = config.smtp === null ? null : createSmtpMailer(config.smtp.url, config.smtp.from);
+  const outbox = createOutbox({ scheduler, vault, clock, ids, log, mailer });
+  const outbound = createOutbound(config.allowPrivateTargets, seams);
+
+  const directory = openProjectDirectory(kernel);
+  const settings = { signup, rotationGraceMs, tiers, testClock };
+  const accounts = createAccounts(kernel, settings, { projects: directory, outbox });
+  const keys = createKeys(kernel, { accounts, projects: directory });
+  const meter = createMeter(kernel, { own: accounts.ownBalance });
+  const flags = createFlags(kernel);
+  const locks = createLocks(kernel);
+  const relay = createRelay(kernel, outbound, { keys: accounts });
+  const owners = { account: accounts.account };
+  const monitors = createMonitors(kernel, outbound, { owners, notifier: relay, outbox, tiers });
+  const { charger } = accounts;
+  const { activity } = directory;
+  const buckets = createCatch(kernel, { tiers }, { accounts, charger, activity, outbound });
+  const notary = createNotary(kernel, outbound);
+  const projects = createProjects(kernel, directory, {
+    accounts: {
+      balance: (accountRef) => accounts.ownBalance.read(accountRef).balance,
+      setDefaultProject: accounts.setDefaultProject,
+    },
+    // What is counted in a project's overview, and removed with the project.
+    resources: [meter, keys, flags, locks, relay, monitors, buckets, notary].map((area) => area.resources),
+  });
+  return {
+    ...{ directory, outbound, accounts, projects, keys, meter },
+    ...{ flags, locks, relay, monitors, buckets, notary },
+  };
+}
+
+/** The HTTP side, with every endpoint declared. */
+function createHttp(kernel: Kernel, config: Config, areas: Areas): Http {
+  const { db, writer, clock, ids, log, vault, scheduler } = kernel;
+  const { accounts, keys, directory } = areas;
+  const answers = new IdempotencyStore(db, vault);
+  answers.registerPurge(scheduler, writer);
+  const http = new Http({
+    clock,
+    ids,
+    log,
+    guard: new Guard(keys.authenticatorBeside(accounts.authenticator), config.tiers, clock),
+    performing: new Performing(writer, accounts.charger, answers, directory.activity),
+    cors: createCors(config.corsOrigins),
+    clientAddress: createClientAddress(config.trustProxy),
+  });
+  systemRoutes(http); //               /v1/ping, /openapi.json
+  accounts.declareRoutes(http); //       /v1/signup, /v1/admin, /v1/keys/rotate
+  areas.meter.declareRoutes(http); //    /v1/meter
+  areas.projects.declareRoutes(http); // /v1/projects
+  keys.declareRoutes(http); //           /v1/keys, /v1/projects/{id}/keys
+  areas.flags.declareRoutes(http); //    /v1/gate
+  areas.locks.declareRoutes(http); //    /v1/latch
+  areas.monitors.declareRoutes(http); // /v1/pulse
+  areas.relay.declareRoutes(http); //    /v1/relay
+  areas.buckets.declareRoutes(http); //  /v1/catch
+  areas.notary.declareRoutes(http); //   /v1/witness
+  http.seal();
+  return http;
 }

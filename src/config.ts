@@ -104,6 +104,9 @@ function pair<T>(values: Values, a: OptionName, b: OptionName, build: (a: string
 
 function checked(config: Config): Config {
   if (config.testClock && !config.ephemeral) throw new StartupError("--test-clock needs --ephemeral.");
+  if (config.smtp !== null && !/^smtps?:$/.test(URL.parse(config.smtp.url)?.protocol ?? "")) {
+    throw new StartupError("smtp_url must be a URL such as smtp://user:password@host:587.");
+  }
   if (config.operatorKey !== null && !isBearerKey(config.operatorKey)) {
     throw new StartupError(
       "NINEFOLD_OPERATOR_KEY is not a well-formed platform key (sm_…, 43 characters, checksum).",

@@ -1,6 +1,7 @@
 import { version } from "../package.json" with { type: "json" };
 import { help } from "./cli/help.ts";
 import { serve } from "./cli/serve.ts";
+import { verify } from "./cli/verify.ts";
 import { errorText, StartupError } from "./kernel/errors.ts";
 
 async function main(args: readonly string[]): Promise<number> {
@@ -14,6 +15,7 @@ async function main(args: readonly string[]): Promise<number> {
     return 0;
   }
   if (command === "serve") return serve(rest);
+  if (command === "verify") return verify(rest);
   process.stderr.write(`ninefold: there is no command "${command}". Try ninefold --help.\n`);
   return 2;
 }

@@ -1,12 +1,24 @@
-// The baseline: Bun.serve with nothing around it. Reads and answers the same JSON as a tenant deduct and an own
-// balance do, in the quickest way there is, and keeps nothing.
+// The baseline: Bun.serve with nothing around it. Reads and answers the same JSON as a tenant deduct, an own balance
+// and a notary log do, in the quickest way there is, and keeps nothing.
 
 const HEADERS = { "content-type": "application/json" };
 const ANSWER_TO_GET = { balance: 1_000_000_000, user_id: "usr_00000000000000000000" };
 
+const RECEIPT = {
+  version: 1,
+  sequence_id: "1000000",
+  content_hash: "0".repeat(64),
+  prev_hash: "0".repeat(64),
+  chain_hash: "0".repeat(64),
+  signature: "0".repeat(128),
+  timestamp: 1_760_000_000_000,
+  public_key: { kty: "OKP", crv: "Ed25519", x: "A".repeat(43) },
+};
+
 async function answer(request: Request): Promise<Response> {
   if (request.method === "GET") return new Response(JSON.stringify(ANSWER_TO_GET), { headers: HEADERS });
-  const { amount } = JSON.parse(await request.text()) as { amount: number };
+  const { amount, log } = JSON.parse(await request.text()) as { amount: number; log?: object };
+  if (log !== undefined) return new Response(JSON.stringify({ ...RECEIPT, log }), { headers: HEADERS });
   const body = { balance: 1_000_000_000 - amount, meter_id: "meter-000000" };
   return new Response(JSON.stringify(body), { headers: HEADERS });
 }

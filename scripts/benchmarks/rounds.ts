@@ -1,6 +1,6 @@
 import type { Benchmark, Competitor, Measurement } from "./benchmark.ts";
 import { type Results, type Series, seriesKey } from "./figures.ts";
-import { deductRequest, ownBalanceRequest } from "./rows.ts";
+import { deductRequest, logRequest, ownBalanceRequest } from "./rows.ts";
 import type { Stage } from "./stage.ts";
 import { runWrk, type WrkRun } from "./wrk.ts";
 
@@ -52,7 +52,11 @@ export async function runRounds(plan: RoundsPlan): Promise<RoundsResult> {
 
 /** The baselines, at the connections at which a row is compared with them. */
 function bareRunners({ stage, benchmarks }: RoundsPlan, faults: string[]): Runner[] {
-  const requests = { "bare GET": ownBalanceRequest, "bare POST": deductRequest };
+  const requests = {
+    "bare GET": ownBalanceRequest,
+    "bare POST": deductRequest,
+    "bare POST of 1 KB": ({ key }: Stage) => logRequest(key),
+  };
   return Object.entries(requests).flatMap(([name, request]) => {
     const wanted = benchmarks.flatMap(({ requires }) =>
       requires.flatMap((one) => (one.kind === "ratio" && one.to === name ? one.connections : [])),

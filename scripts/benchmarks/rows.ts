@@ -2,6 +2,10 @@ import type { Benchmark, WrkRequest } from "./benchmark.ts";
 import { lockCycle } from "./locks.ts";
 import { scheduleRequest } from "./schedule.ts";
 import { METERS, type Stage } from "./stage.ts";
+import { WEBHOOK_IN } from "./webhooks.ts";
+
+/** Bytes of a log request's body. */
+const LOG_BYTES = 1_024;
 
 /** A deduct of one unit from a random meter. */
 export function deductRequest(stage: Stage): WrkRequest {
@@ -23,7 +27,32 @@ export function ownBalanceRequest(stage: Stage): WrkRequest {
   };
 }
 
-/** Every row. The baselines `bare GET` and `bare POST` are measured at the connections that rows ask for. */
+/** The body of a log of 1 KB. */
+export function logBody(invoice: string): { log: Record<string, unknown> } {
+  const log = {
+    event: "invoice.paid",
+    invoice,
+    items: Array.from({ length: 10 }, (_, index) => ({
+      sku: `sku-${index}`,
+      quantity: index + 1,
+      price: index * 1.25,
+    })),
+  };
+  const note = "n".repeat(Math.max(0, LOG_BYTES - JSON.stringify({ log: { ...log, note: "" } }).length));
+  return { log: { ...log, note } };
+}
+
+/** A log of 1 KB, each another one. */
+export function logRequest(key: string): WrkRequest {
+  return {
+    method: "POST",
+    path: "/v1/witness/log",
+    headers: { Authorization: `Bearer ${key}` },
+    body: JSON.stringify(logBody("in_{unique}")),
+  };
+}
+
+/** Every row. The baselines (`bare GET`, `bare POST`, `bare POST of 1 KB`) are measured at the connections that rows ask for. */
 export const BENCHMARKS: readonly Benchmark[] = [
   {
     name: "tenant deduct",
@@ -60,4 +89,17 @@ export const BENCHMARKS: readonly Benchmark[] = [
       { kind: "ratio", to: "BullMQ delayed add", atLeast: 2, connections: [32] },
     ],
   },
+  {
+    name: "notary log of 1 KB",
+    connections: [32],
+    prepare: async (stage) => {
+      await stage.post("/v1/witness/sys/init", {});
+    },
+    request: (stage) => logRequest(stage.key),
+    requires: [
+      { kind: "ratio", to: "bare POST of 1 KB", atLeast: 0.35, connections: [32] },
+      { kind: "p99", atMostMs: 15, connections: [32] },
+    ],
+  },
+  WEBHOOK_IN,
 ];

@@ -12,6 +12,13 @@ const CREDITS = 1_000_000_000_000_000;
 const EMAIL = "bench@example.com";
 const WAL_POLL_MS = 100;
 
+/** The keys of a data folder that was filled. */
+interface Filled {
+  /** Of its account. */
+  readonly key: string;
+  readonly operatorKey: string;
+}
+
 /** The servers under measurement, and an account to measure with. */
 export class Stage {
   /** The Ninefold server. */
@@ -51,14 +58,23 @@ export class Stage {
   /** Starts another Ninefold server on a data folder. Whoever starts it stops it. */
   startNinefold(data: string, more: readonly string[] = []): Promise<ServerProcess> {
     const config = join(this.folder, "ninefold.toml");
-    const tier = `requests_per_minute = ${REQUESTS_PER_MINUTE}\nmonthly_credits = ${CREDITS}\n`;
+    const tier = `requests_per_minute = ${REQUESTS_PER_MINUTE}\nmonthly_credits = ${CREDITS}\ncatch_per_minute = ${REQUESTS_PER_MINUTE}\n`;
     writeFileSync(config, `[tiers.scale]\n${tier}monitor_requests_per_minute = ${REQUESTS_PER_MINUTE}\n`);
     const args = ["--port", "0", "--data", data, "--config", config, "--durability", "full", ...more];
     return ServerProcess.start({ command: this.command, args });
   }
 
   /** Makes a data folder with an account and its meters `meter-000000`, `meter-000001`, … */
-  async fill(data: string, meters: number): Promise<{ key: string; operatorKey: string }> {
+  fill(data: string, meters: number): Promise<Filled> {
+    return this.fillBy("fill-meters.ts", data, [`${meters}`]);
+  }
+
+  /** Makes a data folder with an account and its chain of receipts, and a file with these as JSON lines. */
+  fillReceipts(data: string, receipts: number, lines: string): Promise<Filled> {
+    return this.fillBy("fill-receipts.ts", data, [`${receipts}`, lines]);
+  }
+
+  private async fillBy(script: string, data: string, args: readonly string[]): Promise<Filled> {
     const server = await this.startNinefold(data);
     const operatorKey = server.key ?? "";
     const account = await post(server.url, operatorKey, "/v1/admin/accounts", {
@@ -66,20 +82,18 @@ export class Stage {
       tier: "scale",
     });
     await server.stop();
-    const script = join(import.meta.dir, "fill-meters.ts");
-    const child = Bun.spawn([process.execPath, "--no-env-file", script, data, EMAIL, `${meters}`], {
-      stdin: "ignore",
-      stdout: "inherit",
-      stderr: "inherit",
-    });
-    endsWithUs(child);
-    if ((await child.exited) !== 0) throw new Error("the meters could not be made");
+    await runScript(script, [data, EMAIL, ...args]);
     return { key: String(account["api_key"]), operatorKey };
   }
 
   /** Sends a POST with the account's key, for preparing. @throws Error for any answer but 2xx. */
-  post(path: string, body: object, key: string = this.key): Promise<Record<string, unknown>> {
-    return post(this.url, key, path, body);
+  post(
+    path: string,
+    body: object,
+    key: string = this.key,
+    url: string = this.url,
+  ): Promise<Record<string, unknown>> {
+    return post(url, key, path, body);
   }
 
   /**
@@ -163,6 +177,18 @@ export class Stage {
     const size = statSync(path, { throwIfNoEntry: false })?.size ?? 0;
     this.walBytes = Math.max(this.walBytes, size);
   }
+}
+
+/** Runs one of our scripts to its end. @throws Error when it fails. */
+async function runScript(name: string, args: readonly string[]): Promise<void> {
+  const script = join(import.meta.dir, name);
+  const child = Bun.spawn([process.execPath, "--no-env-file", script, ...args], {
+    stdin: "ignore",
+    stdout: "inherit",
+    stderr: "inherit",
+  });
+  endsWithUs(child);
+  if ((await child.exited) !== 0) throw new Error(`${name} failed`);
 }
 
 async function post(url: string, key: string, path: string, body: object): Promise<Record<string, unknown>> {

@@ -46,6 +46,7 @@ const START_KILL_MS_MAX = 250;
 const CONFIG = `
 [tiers.scale]
 requests_per_minute = 1000000000
+catch_per_minute = 1000000000
 `;
 
 /** Runs the rounds, one after another, on one data folder. Ends early after a round with a problem. */

@@ -1,4 +1,6 @@
 import { AccountWorkload } from "./accounts.ts";
+import { BucketWorkload } from "./buckets.ts";
+import { ChainWorkload } from "./chains.ts";
 import { MeterWorkload } from "./meters.ts";
 import { OwnBalanceWorkload } from "./own-balances.ts";
 import { RelayWorkload } from "./relays.ts";
@@ -6,5 +8,12 @@ import type { Workload } from "./workload.ts";
 
 /** Every workload, fresh. A new area adds its own here. */
 export function allWorkloads(): Workload[] {
-  return [new MeterWorkload(), new OwnBalanceWorkload(), new AccountWorkload(), new RelayWorkload()];
+  return [
+    new MeterWorkload(),
+    new OwnBalanceWorkload(),
+    new AccountWorkload(),
+    new ChainWorkload(),
+    new RelayWorkload(),
+    new BucketWorkload(),
+  ];
 }

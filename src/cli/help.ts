@@ -16,6 +16,7 @@ export function help(): string {
     "",
     "Usage:",
     "  ninefold serve [OPTIONS]    Run the server",
+    "  ninefold verify FILE        Check a receipt, or a chain as JSON lines, without a server",
     "  ninefold version            Print the version",
     "  ninefold help               Print this text",
     "",

@@ -1,4 +1,4 @@
-import { chmodSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { version } from "../../package.json" with { type: "json" };
@@ -6,6 +6,9 @@ import { type Config, loadConfig } from "../config.ts";
 import { errorText, StartupError } from "../kernel/errors.ts";
 import { type Server, startServer } from "../server.ts";
 import { banner, readyLine } from "./banner.ts";
+
+/** The file descriptor of standard output: written synchronously, so that a failure is seen here. */
+const STDOUT = 1;
 
 /** `ninefold serve`: runs until it is told to stop. Resolves to the exit code. */
 export async function serve(args: readonly string[]): Promise<number> {
@@ -17,9 +20,12 @@ export async function serve(args: readonly string[]): Promise<number> {
     // From here on a signal ends the server in order, at whatever point of its start it arrives.
     const signal = stopSignal();
     const server = await startServer(folder, config);
-    await announce(config, folder, server);
-    await signal;
-    await server.stop();
+    try {
+      await announce(config, folder, server);
+      await signal;
+    } finally {
+      await server.stop();
+    }
     return 0;
   } finally {
     if (config.ephemeral) rmSync(folder, { recursive: true, force: true });
@@ -30,9 +36,13 @@ async function announce(config: Config, folder: string, { url, operator, app }: 
   const line = config.json
     ? readyLine(url, operator.userId, operator.key)
     : banner({ version, url, folder: config.ephemeral ? null : folder, key: operator.key });
-  await new Promise<void>((resolve) => {
-    process.stdout.write(line, () => resolve());
-  });
+  try {
+    writeSync(STDOUT, line);
+  } catch (error) {
+    throw new StartupError(
+      `Standard output cannot be written (${errorText(error)}): nobody would read the key.`,
+    );
+  }
   // Noted after it was written: a start that is cut off in between leaves the telling to the next one.
   if (operator.key !== null) await app.operatorAnnounced();
 }
@@ -50,7 +60,8 @@ function prepareFolder(config: Config): string {
 
 function stopSignal(): Promise<void> {
   return new Promise((resolve) => {
-    process.once("SIGTERM", () => resolve());
-    process.once("SIGINT", () => resolve());
+    // Not `once`: a second signal (a wrapper that passes on what its group got as well) must not cut the stopping short.
+    process.on("SIGTERM", () => resolve());
+    process.on("SIGINT", () => resolve());
   });
 }

@@ -73,7 +73,7 @@ export function readConfigFile(path: string): ConfigFile {
   for (const option of listed()) {
     const holder = option.section === undefined ? rest : sectionOf(rest, option.section, path);
     if (!(option.name in holder) || option.name === "config") continue;
-    given.set(option.name as OptionName, { value: holder[option.name], origin: path });
+    given.set(option.name as OptionName, { value: holder[option.name], origin: `${path}: ${option.name}` });
     delete holder[option.name];
   }
   const unknown = leftOver(rest);

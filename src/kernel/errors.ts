@@ -22,6 +22,13 @@ export const STATUS_BY_CODE = {
   "gate.feature_not_found": 404,
   flag_not_found: 404,
   "gate.evaluation_failed": 500,
+  "catch.bucket_not_found": 404,
+  "catch.event_not_found": 404,
+  "catch.provider_unsupported": 400,
+  "catch.signature_invalid": 400,
+  "catch.replay_failed": 500,
+  bucket_limit_exceeded: 403,
+  bucket_paused: 400,
 } as const;
 
 /** A code from the catalogue. */

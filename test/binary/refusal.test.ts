@@ -2,8 +2,17 @@ import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { chmodSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { plainEnvironment } from "../../scripts/processes/server-process.ts";
 import { Client } from "../support/client.ts";
-import { Binaries, type Ended, fingerprint, operatorOf, runToEnd, TIMEOUT_MS } from "./support.ts";
+import {
+  Binaries,
+  type Ended,
+  executable,
+  fingerprint,
+  operatorOf,
+  runToEnd,
+  TIMEOUT_MS,
+} from "./support.ts";
 
 const binaries = new Binaries();
 let data = "";
@@ -95,7 +104,7 @@ describe("refused, with nothing touched", () => {
       const files: readonly (readonly [text: string, message: RegExp])[] = [
         ["port = = 1", /bad\.toml is not a TOML file/],
         ["colour = 'red'", /bad\.toml: there is no option "colour"/],
-        ["signup = 'maybe'", /bad\.toml must be one of closed, free, open/],
+        ["signup = 'maybe'", /bad\.toml: signup must be one of closed, free, open/],
         ["[tiers.gold]\nbuckets = 1", /there is no tier "gold"/],
         ["[tiers.free]\nbukkets = 1", /there is no figure "bukkets"/],
         ["[tiers.free]\nbuckets = -1", /tiers\.free\.buckets must be an integer from 1/],
@@ -227,6 +236,23 @@ test(
     await server.stop();
     expect((await new Client(holder.url, null).get("/v1/ping")).status).toBe(200);
     await holder.stop();
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "standard output that cannot be written; the next start tells the key",
+  async () => {
+    const fresh = binaries.data();
+    const child = Bun.spawn(
+      ["sh", "-c", 'exec "$0" serve --port 0 --data "$1" > /dev/full', executable(), fresh],
+      { env: plainEnvironment({}), stdin: "ignore", stderr: "pipe" },
+    );
+    const [error, code] = await Promise.all([child.stderr.text(), child.exited]);
+    expectRefusal({ code, out: "", error }, /Standard output cannot be written/);
+    const server = await binaries.start(["--data", fresh]);
+    expect((await operatorOf(server).get("/v1/meter/balance")).status).toBe(200);
+    await server.stop();
   },
   TIMEOUT_MS,
 );

@@ -98,6 +98,36 @@ describe("the comparison notices", () => {
       "DELETE FROM accounts WHERE email LIKE 'account-%'",
       /account-\d+@example.com: .*lost/,
     ],
+    [
+      "a lost receipt",
+      "DELETE FROM receipts WHERE (chain_ref, sequence) IN (SELECT chain_ref, max(sequence) FROM receipts GROUP BY chain_ref)",
+      /chain-\d: receipt of log \d+ was given and is not there/,
+    ],
+    [
+      "a gap in a chain",
+      "DELETE FROM receipts WHERE sequence = 2",
+      /chain-\d: (sequence_id 3 follows 1|prev_hash)/,
+    ],
+    [
+      "a changed receipt",
+      "UPDATE receipts SET log = replace(log, 'x', 'y')",
+      /chain-\d: chain_hash is not the hash of/,
+    ],
+    [
+      "a lost event",
+      "DELETE FROM catch_events WHERE (bucket_ref, sequence) IN (SELECT bucket_ref, max(sequence) FROM catch_events GROUP BY bucket_ref)",
+      /bucket \S+: evt_\w+ was acknowledged and is not there/,
+    ],
+    [
+      "a changed payload",
+      "UPDATE catch_payloads SET body = CAST(replace(CAST(body AS TEXT), 'x', 'y') AS BLOB)",
+      /bucket \S+: evt_\w+ is not as it was sent/,
+    ],
+    [
+      "an event that nobody paid for",
+      "UPDATE account_entries SET count = count - 1, amount = amount + 1 WHERE operation = 'catch.ingest'",
+      /buckets: \d+ events are there, \d+ were paid for/,
+    ],
     ["forgotten answers of Idempotency-Keys", "DELETE FROM idempotency", /instead of being replayed/],
   ];
   test.each(cases)(

@@ -106,9 +106,9 @@ export class Explorer {
     return scope === "operator" ? this.server.operator : this.account;
   }
 
-  /** Sends an operation with the document's example as its body. */
-  async send(operation: ApiOperation): Promise<Answer> {
-    const values = await this.pathValues(operation);
+  /** Sends an operation with the document's example as its body. `known`: parameters that are there already. */
+  async send(operation: ApiOperation, known: Readonly<Record<string, string>> = {}): Promise<Answer> {
+    const values = await this.pathValues(operation, known);
     const path = operation.path.replace(/\{(\w+)\}/g, (_, name) => encodeURIComponent(values[name] ?? ""));
     return this.clientFor(operation).send(operation.method, path, this.bodyOf(operation));
   }
@@ -120,16 +120,25 @@ export class Explorer {
   }
 
   /** A value for every parameter in the path. @throws Error when the document shows no way to one. */
-  async pathValues(operation: ApiOperation): Promise<Record<string, string>> {
+  async pathValues(
+    operation: ApiOperation,
+    known: Readonly<Record<string, string>> = {},
+  ): Promise<Record<string, string>> {
     const values: Record<string, string> = {};
     for (const { name, schema } of operation.parameters.filter((parameter) => parameter.in === "path")) {
-      values[name] = String(schema.examples?.[0] ?? (await this.make(operation, name)));
+      // What stands further behind in a path is made within what stands before it.
+      const value = known[name] ?? schema.examples?.[0] ?? (await this.make(operation, name, values));
+      values[name] = String(value);
     }
     return values;
   }
 
   /** Makes the thing that a parameter names, by the POST whose answer says its name. */
-  private async make({ path, operationId }: ApiOperation, parameter: string): Promise<unknown> {
+  private async make(
+    { path, operationId }: ApiOperation,
+    parameter: string,
+    known: Readonly<Record<string, string>>,
+  ): Promise<unknown> {
     const collection = path.slice(0, path.indexOf(`/{${parameter}}`));
     const makers = this.operations.filter(({ method, responses, path: other }) => {
       const properties = Object.keys(successOf(responses)?.properties ?? {});
@@ -140,7 +149,7 @@ export class Explorer {
     if (maker === undefined) {
       throw new Error(`${operationId}: nothing makes a ${parameter}; give the parameter an example`);
     }
-    const { body, status, text } = await this.send(maker);
+    const { body, status, text } = await this.send(maker, known);
     const found = Object.entries(body).find(([name]) => isName(name, parameter, true));
     if (found === undefined) throw new Error(`${maker.operationId}: ${status} ${text} has no ${parameter}`);
     return found[1];

@@ -113,10 +113,13 @@ function adminRoutes(http: Http, service: AccountService): void {
       params: AccountParams,
       body: AccountUpdateBody,
       answers: { 200: Account },
-      errors: ["not_found"],
+      errors: ["not_found", "invalid_request"],
       example: { tier: "pro" },
     },
-    (call) => call.perform((tx) => service.change(tx, call.params.user_id, call.body, call.requestId)),
+    (call) => {
+      const caller = { accountRef: call.caller.account.ref, requestId: call.requestId };
+      return call.perform((tx) => service.change(tx, call.params.user_id, call.body, caller));
+    },
   );
 }
 

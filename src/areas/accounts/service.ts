@@ -107,11 +107,20 @@ export class AccountService {
     });
   }
 
-  /** Changes an account's terms; all of it works for the very next request. @throws ApiError `not_found` */
-  change(tx: Tx, userId: string, change: AccountChange, requestId: string): AccountView {
+  /**
+   * Changes an account's terms; all of it works for the very next request.
+   * @throws ApiError `not_found`; `invalid_request` when the calling operator would lock itself out.
+   */
+  change(
+    tx: Tx,
+    userId: string,
+    change: AccountChange,
+    caller: { accountRef: number; requestId: string },
+  ): AccountView {
     const { accounts, ledger, store } = this.deps;
     const account = accounts.byUserId(userId);
     if (account === null) throw new ApiError("not_found", "There is no account with this user_id.");
+    if (account.ref === caller.accountRef) assertKeepsOperating(change);
     const { tier, tierSince, suspended } = account;
     accounts.touch(account);
     account.tier = change.tier ?? tier;
@@ -123,7 +132,7 @@ export class AccountService {
       account.suspended = suspended;
     });
     store.setTerms(tx, account.ref, account.tier, account.suspended);
-    if (change.balance !== undefined) ledger.reset(tx, account, change.balance, requestId);
+    if (change.balance !== undefined) ledger.reset(tx, account, change.balance, caller.requestId);
     return viewOf(account);
   }
 
@@ -142,6 +151,15 @@ export class AccountService {
     const { key, rotatedAt, expiresAt } = credentials.rotate(tx, accounts.get(accountRef), rotationGraceMs);
     return { key, rotated_at: isoTime(rotatedAt), expires_at: isoTime(expiresAt) };
   }
+}
+
+/** Nobody else could undo it. @throws ApiError `invalid_request` */
+function assertKeepsOperating(change: AccountChange): void {
+  if (change.suspended !== true && (change.tier ?? "unlimited") === "unlimited") return;
+  throw new ApiError(
+    "invalid_request",
+    "This is the account that calls: suspending it, or taking its tier, would lock the operator out.",
+  );
 }
 
 function viewOf(account: AccountActor): AccountView {

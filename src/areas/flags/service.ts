@@ -58,7 +58,10 @@ export class FlagService {
     assertBoolean(enabled);
     const flag = this.find(projectRef, flagKey);
     if (flag === undefined) this.create(tx, projectRef, flagKey, enabled, description ?? null);
-    else this.change(tx, flag, enabled, description === undefined ? flag.description : description);
+    else {
+      const kept = description === undefined ? flag.description : description;
+      this.change(tx, nameOf(projectRef, flagKey), flag, enabled, kept);
+    }
     return { success: true, flag_key: flagKey };
   }
 
@@ -147,11 +150,11 @@ export class FlagService {
     this.countBy(tx, projectRef, 1);
   }
 
-  private change(tx: Tx, flag: ActiveFlag, enabled: boolean, description: string | null): void {
-    const before = { enabled: flag.enabled, description: flag.description };
+  private change(tx: Tx, name: string, flag: ActiveFlag, enabled: boolean, description: string | null): void {
     this.store.update(tx, flag.ref, enabled, description);
     Object.assign(flag, { enabled, description });
-    tx.onRollback(() => Object.assign(flag, before));
+    // Read anew after a rollback: another unit of the same batch may have read what is now taken back.
+    tx.onRollback(() => this.flags.drop(name));
   }
 
   private remove(tx: Tx, projectRef: number, flagKey: string, ref: number): void {

@@ -68,7 +68,13 @@ export interface Charger {
  */
 export function assertStillValid(caller: Caller): void {
   if (caller.revoked) throw new ApiError("unauthorized", "This key has just been revoked.");
+  if (caller.account.suspended) throw accountSuspended();
   if (caller.projectDeleted) throw projectGone();
+}
+
+/** The refusal of a suspended account's keys. */
+export function accountSuspended(): ApiError {
+  return new ApiError("forbidden", "This account is suspended.");
 }
 
 /** The refusal of a key whose project has been deleted. */

@@ -2,7 +2,14 @@ import type { Clock } from "../clock.ts";
 import { ApiError } from "../errors.ts";
 import { isBearerKey, keyDigestHex } from "../secrets/key-format.ts";
 import { isUnlimited, type Tiers } from "../tiers.ts";
-import { type Authenticator, type Caller, isOperator, projectGone, requireScope } from "./caller.ts";
+import {
+  type Authenticator,
+  accountSuspended,
+  type Caller,
+  isOperator,
+  projectGone,
+  requireScope,
+} from "./caller.ts";
 import type { Operation } from "./operations.ts";
 import { RateLimiter, type RateVerdict } from "./rate-limit.ts";
 
@@ -10,6 +17,8 @@ const BEARER = /^Bearer +(\S+) *$/i;
 
 /** Headers whose digest is remembered: the keys in use. */
 const DIGESTS_REMEMBERED_MAX = 10_000;
+/** Longest header that is remembered: a padded one must not make the memo large. */
+const HEADER_REMEMBERED_LENGTH_MAX = 64;
 
 /** The gates between a request and its work, in their order: 401, 403, 429. */
 export class Guard {
@@ -39,13 +48,14 @@ export class Guard {
 
   /** Only headers of real keys are remembered: strangers cannot fill the memo. */
   private remember(header: string, digest: string): void {
+    if (header.length > HEADER_REMEMBERED_LENGTH_MAX) return;
     if (this.digests.size >= DIGESTS_REMEMBERED_MAX) this.digests.clear();
     this.digests.set(header, digest);
   }
 
   /** @throws ApiError `forbidden` for a suspended account, a deleted project, a missing scope. */
   authorize(caller: Caller, operation: Operation): void {
-    if (caller.account.suspended) throw new ApiError("forbidden", "This account is suspended.");
+    if (caller.account.suspended) throw accountSuspended();
     if (caller.projectDeleted) throw projectGone();
     if (operation.access === "public") return;
     if (operation.access === "operator") {

@@ -57,7 +57,10 @@ export class KeyedEndpoint<P extends TObject, Q extends TObject, B extends TObje
     params: Record<string, string>,
     performer: OnePerformer,
   ): Promise<RenderedAnswer> {
-    return this.work(request, params, performer, decodeBody(await readBody(request)));
+    const startedAt = this.deps.clock.now();
+    const bytes = await readBody(request);
+    this.lookAgain(request, startedAt);
+    return this.work(request, params, performer, decodeBody(bytes));
   }
 
   /** The same under an `Idempotency-Key`: refusals are stored as well, so that a repeat reads what the first one read. */
@@ -70,7 +73,9 @@ export class KeyedEndpoint<P extends TObject, Q extends TObject, B extends TObje
     this.takeTokenUnless(forbidden, exchange, caller);
     const { request } = exchange;
     const key = readIdempotencyKey(request);
+    const startedAt = this.deps.clock.now();
     const bytes = request.body === null ? NO_BYTES : await readBody(request);
+    if (forbidden === null) this.lookAgain(request, startedAt);
     const fingerprint = fingerprintOf(request.method, targetOf(request.url), bytes);
     const idempotency = key === null ? null : { key, fingerprint, secret: this.operation.secret };
     const performer = this.performer(exchange, caller, idempotency);
@@ -96,6 +101,12 @@ export class KeyedEndpoint<P extends TObject, Q extends TObject, B extends TObje
         return;
       throw found;
     }
+  }
+
+  /** A body may take a minute: the key may have ended, or its account been suspended, meanwhile. */
+  private lookAgain(request: Request, startedAt: number): void {
+    if (this.deps.clock.now() === startedAt) return;
+    this.deps.guard.authorize(this.deps.guard.authenticate(request), this.operation);
   }
 
   private forbidden(caller: Caller): ApiError | null {

@@ -24,6 +24,13 @@ const MEANING: Readonly<Record<ErrorCode, string>> = {
   "gate.feature_not_found": "There is no flag with this key.",
   flag_not_found: "There is no flag with this key.",
   "gate.evaluation_failed": "The flag could not be evaluated. Nothing was charged.",
+  "catch.bucket_not_found": "There is no such bucket, or it is not yours.",
+  "catch.event_not_found": "The bucket has no such event.",
+  "catch.provider_unsupported": "The provider is not one of `stripe`, `github`, `shopify`, `svix`.",
+  "catch.signature_invalid": "The event's signature did not hold, so it is not sent on.",
+  "catch.replay_failed": "The target gave no answer. Nothing was charged.",
+  bucket_limit_exceeded: "The account has as many buckets as its tier allows.",
+  bucket_paused: "The bucket is paused; set its state to `live` first.",
 };
 
 /** The OpenAPI 3.1 document of all declared endpoints. */
@@ -88,7 +95,7 @@ function operationObject({ method, path, spec }: DeclaredRoute): Json {
     "x-scope": isPublic ? null : operation.access,
     "x-cost": operation.cost,
     ...(parameters.length === 0 ? {} : { parameters }),
-    ...(spec.body === undefined ? {} : { requestBody: requestBody(spec) }),
+    ...requestBodyOf(spec),
     responses: { ...successes(spec), ...failures(spec, operation, method) },
   };
 }
@@ -127,7 +134,14 @@ function isRequired(schema: TSchema | undefined, name: string): boolean {
   return Array.isArray(required) && required.includes(name);
 }
 
-function requestBody(spec: DeclaredRoute["spec"]): Json {
+function requestBodyOf(spec: DeclaredRoute["spec"]): Json {
+  if (spec.anyBody !== undefined) {
+    return { requestBody: { description: spec.anyBody, required: false, content: { "*/*": {} } } };
+  }
+  return spec.body === undefined ? {} : { requestBody: jsonBody(spec) };
+}
+
+function jsonBody(spec: DeclaredRoute["spec"]): Json {
   const { body, example } = spec;
   const required = Array.isArray(body?.required) && body.required.length > 0;
   return {
@@ -168,11 +182,14 @@ function failures(spec: DeclaredRoute["spec"], operation: Operation, method: str
 
 function errorCodes(spec: DeclaredRoute["spec"], operation: Operation, method: string): ErrorCode[] {
   const codes: ErrorCode[] = [];
-  const takesInput = spec.params !== undefined || spec.query !== undefined || spec.body !== undefined;
+  const checksInput = spec.params !== undefined || spec.query !== undefined || spec.body !== undefined;
+  // What takes any body takes any input.
+  const takesInput = checksInput && spec.anyBody === undefined;
   const changes = operation.idempotent && method !== "GET";
   if (takesInput || changes) codes.push("validation_error");
   if (operation.access !== "public") codes.push("unauthorized", "forbidden", "rate_limit_exceeded");
-  if (operation.cost > 0) codes.push("insufficient_balance");
+  // What a public endpoint costs is paid by somebody else: its caller never reads of it.
+  if (operation.cost > 0 && operation.access !== "public") codes.push("insufficient_balance");
   if (changes) codes.push("conflict");
   if (spec.body !== undefined || changes) codes.push("request_too_large");
   codes.push(...(spec.errors ?? []), "internal_error");

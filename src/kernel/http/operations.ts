@@ -121,6 +121,27 @@ export const OPERATIONS = {
   "relay.list": /*           */ operation("relay:read", /*   */ 0),
   "relay.read": /*           */ operation("relay:read", /*   */ 0),
   "relay.cancel": /*         */ operation("relay:write", /*  */ 0),
+
+  "witness.init": /*         */ operation("witness:write", /**/ 1),
+  "witness.log": /*          */ operation("witness:write", /**/ 1),
+  "witness.verify": /*       */ operation("witness:read", /* */ 0),
+  "witness.receipts.list": /**/ operation("witness:read", /* */ 0),
+  "witness.receipts.read": /**/ operation("witness:read", /* */ 0),
+  "witness.pubkey": /*       */ operation("public", /*       */ 0),
+  "witness.config.read": /*  */ operation("witness:read", /* */ 0),
+  "witness.config.set": /*   */ operation("witness:write", /**/ 0),
+
+  "catch.buckets.create": /* */ operation("catch:write", /*  */ 0),
+  "catch.buckets.list": /*   */ operation("catch:read", /*   */ 0),
+  "catch.buckets.get": /*    */ operation("catch:read", /*   */ 0),
+  "catch.buckets.update": /* */ operation("catch:write", /*  */ 0),
+  "catch.buckets.delete": /* */ operation("catch:write", /*  */ 0),
+  // Charged to the bucket's account, since its caller has no key.
+  "catch.ingest": /*         */ operation("public", /*       */ 1),
+  "catch.events.list": /*    */ operation("catch:read", /*   */ 1),
+  "catch.events.get": /*     */ operation("catch:read", /*   */ 1),
+  "catch.events.replay": /*  */ operation("catch:write", /*  */ 1),
+  "catch.events.delete": /*  */ operation("catch:write", /*  */ 0),
 } as const satisfies Record<string, Operation>;
 
 /** The name of an operation: what the ledger, the metrics and the OpenAPI document call it. */

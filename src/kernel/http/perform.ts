@@ -23,6 +23,12 @@ export interface AcrossNetwork<Claim, Result, T extends object> {
   readonly claim: (tx: Tx) => Claim;
   /** Between the units. An ApiError that it throws counts as the outcome. */
   readonly outside: (claim: Claim) => Promise<Result>;
+  /**
+   * The answer that is true as soon as the claim is committed, for work whose effect stands whatever the network
+   * says. It is stored under the `Idempotency-Key` with the claim, and replaced by the outcome's: after a crash in
+   * between a repeat gets it, and an outcome that cannot be recorded is answered with it.
+   */
+  readonly interim?: (claim: Claim) => T;
   /** Second unit: records the outcome. `refund` gives the charge back. */
   readonly settle: (tx: Tx, claim: Claim, result: Result, refund: () => void) => T;
 }
@@ -80,36 +86,40 @@ export class Performing {
     performer: Performer,
     phases: AcrossNetwork<C, R, T>,
   ): Promise<T> {
-    const claimed = await this.claim(performer, phases.claim);
+    const claimed = await this.claim(performer, phases);
     try {
       const result = await outcomeOf(phases.outside(claimed.value));
-      const settled = await this.writer.submit<T | KeptFailure>(((tx: Tx) =>
+      const settled = this.writer.submit<T | KeptFailure>(((tx: Tx) =>
         this.settle(tx, performer, (refund) => {
           if (result instanceof KeptFailure) throw result.error;
           return phases.settle(tx, claimed.value, result, refund);
         })) as never);
-      return unwrap(settled);
+      return unwrap(await settled.catch((error) => interimAnswer(phases, claimed.value, error)));
     } finally {
       claimed.release();
     }
   }
 
   /** The first unit. The key is checked before the charge: a repeat, or a conflict over the key, costs nothing. */
-  private async claim<C>(
+  private async claim<C, R, T extends object>(
     performer: Performer,
-    take: (tx: Tx) => C,
+    phases: AcrossNetwork<C, R, T>,
   ): Promise<{ value: C; release: () => void }> {
     const { idempotency, caller } = performer;
     let release = () => {};
     let claimed: C | KeptFailure;
+    // A conflict over the key itself is not stored: the first request may yet end in something that is not kept.
+    let checked = false;
     try {
       claimed = await this.writer.submit<C | KeptFailure>(((tx: Tx) => {
         assertStillValid(caller);
         if (idempotency !== null) this.answers.check(tx, caller, idempotency);
-        const value = this.chargeAndWork(tx, performer, take);
+        checked = true;
+        const value = this.chargeAndWork(tx, performer, phases.claim);
         // A refusal that keeps the charge is stored with it: a crash in between would charge the repeat again.
         if (value instanceof KeptFailure) this.remember(tx, performer, value);
         else if (idempotency !== null) {
+          if (phases.interim !== undefined) this.remember(tx, performer, phases.interim(value));
           release = this.answers.hold(caller, idempotency);
           tx.onRollback(release);
         }
@@ -117,7 +127,7 @@ export class Performing {
       }) as never);
     } catch (error) {
       release();
-      if (error instanceof ApiError) await this.storeRefusal(performer, error);
+      if (checked && error instanceof ApiError) await this.storeRefusal(performer, error);
       throw error;
     }
     return { value: unwrap(claimed), release };
@@ -205,6 +215,12 @@ export class Performing {
 function unwrap<T>(outcome: T | KeptFailure): T {
   if (outcome instanceof KeptFailure) throw outcome.error;
   return outcome;
+}
+
+/** The database could not be written any more after the claim: what the claim did stands. */
+function interimAnswer<C, R, T extends object>(phases: AcrossNetwork<C, R, T>, claim: C, error: unknown): T {
+  if (phases.interim === undefined || !(error instanceof ApiError)) throw error;
+  return phases.interim(claim);
 }
 
 async function outcomeOf<R>(work: Promise<R>): Promise<R | KeptFailure> {

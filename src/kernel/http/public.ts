@@ -21,9 +21,9 @@ export class PublicEndpoint<P extends TObject, Q extends TObject, B extends TObj
 
   async answer(exchange: Exchange, params: Record<string, string>): Promise<RenderedAnswer> {
     const { request } = exchange;
-    const clientAddress = this.deps.clientAddress(request, exchange.socketAddress());
+    const clientAddress = () => this.deps.clientAddress(request, exchange.socketAddress());
     // What every attempt must pass, a malformed one too, comes before the body is looked at.
-    this.spec.admit?.(clientAddress);
+    this.spec.admit?.(clientAddress());
     const result = await this.handler({
       params: (this.checks.params?.(params) ?? params) as Static<P>,
       query: (this.checks.takesQuery ? this.checks.readQuery(request.url) : {}) as Static<Q>,
@@ -32,7 +32,11 @@ export class PublicEndpoint<P extends TObject, Q extends TObject, B extends TObj
       receivedAt: this.deps.clock.now(),
       request,
       signal: request.signal,
-      clientAddress,
+      // Asked for by few, and not free.
+      get clientAddress() {
+        return clientAddress();
+      },
+      readBytes: () => readBody(request),
     });
     return renderResult(result, this.spec.status ?? 200);
   }

@@ -18,6 +18,11 @@ export interface RouteSpec<P extends TObject, Q extends TObject, B extends TObje
   readonly params?: P;
   readonly query?: Q;
   readonly body?: B;
+  /**
+   * Public endpoints that take any bytes instead of a JSON object: says what they are. Nothing is read before the
+   * handler asks for it, and no input is refused.
+   */
+  readonly anyBody?: string;
   /** Status of a plain result; 200 when left out. */
   readonly status?: number;
   /** Schema of every successful answer, by status. */
@@ -63,6 +68,11 @@ export interface PublicCall<P, Q, B> {
   readonly signal: AbortSignal;
   /** The client's address, behind trusted proxies the one that they saw. */
   readonly clientAddress: string;
+  /**
+   * The exact bytes of the body, for endpoints that take any. Once.
+   * @throws ApiError `request_too_large` as soon as that is known.
+   */
+  readBytes(): Promise<Uint8Array>;
 }
 
 /** The handler of an endpoint that requires a key. */

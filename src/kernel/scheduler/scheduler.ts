@@ -162,8 +162,10 @@ export class Scheduler {
 
   private plan(tx: Tx, name: string, expression: string): void {
     const known = this.store.find(name, "");
-    if (known !== null && known.payload === JSON.stringify({ expression })) return;
-    this.enqueue(tx, name, "", nextOccurrence(expression, tx.now), { expression });
+    const next = nextOccurrence(expression, tx.now);
+    // Later than the next occurrence: it was planned while the machine's clock was ahead.
+    if (known !== null && known.payload === JSON.stringify({ expression }) && known.due_at <= next) return;
+    this.enqueue(tx, name, "", next, { expression });
   }
 
   private arrived(name: string, dueAt: number): void {

@@ -329,3 +329,14 @@ test("an account of tier unlimited is an operator too; a tier taken away takes t
   await server.operator.patch(`/v1/admin/accounts/${second.userId}`, { tier: "scale" });
   expectError(await second.get("/v1/admin/accounts"), "forbidden");
 });
+
+test("the operator cannot lock itself out: its own account keeps its tier and is not suspended", async () => {
+  const { body } = await server.operator.get("/v1/admin/accounts?limit=100");
+  const all = body.accounts as { user_id: string; email: string }[];
+  const own = all.find(({ email }) => email === "operator@localhost")?.user_id;
+  for (const change of [{ suspended: true }, { tier: "free" }, { tier: "scale", balance: 5 }]) {
+    expectError(await server.operator.patch(`/v1/admin/accounts/${own}`, change), "invalid_request");
+  }
+  const harmless = { tier: "unlimited", suspended: false, balance: 7 };
+  expect((await server.operator.patch(`/v1/admin/accounts/${own}`, harmless)).body).toMatchObject(harmless);
+});

@@ -103,3 +103,20 @@ describe("settlement", () => {
     expect(settled()).toBe(SETTLE_AFTER_ENTRIES);
   });
 });
+
+test("numbers of entries that were taken back stay unused: nothing that comes later is taken for settled", async () => {
+  const first = serviceWith();
+  await refill(first, "m", 1_000);
+  for (let count = 0; count < 5; count += 1) {
+    const failing = kernel.writer.submit((tx) => {
+      first.refill(tx, { projectRef: PROJECT, meterId: "m", requestId: REQUEST_ID }, 1);
+      throw new Error("taken back");
+    });
+    await expect(failing).rejects.toThrow("taken back");
+  }
+  await first.finish();
+  const second = serviceWith();
+  for (let count = 0; count < 3; count += 1) await refill(second, "m", 100);
+  // Not finished: as after a kill, the row is behind and the ledger alone knows.
+  expect(serviceWith().balance(PROJECT, "m").balance).toBe(1_300);
+});

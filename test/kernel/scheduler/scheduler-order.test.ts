@@ -168,6 +168,16 @@ describe("concurrency", () => {
 });
 
 describe("recurring work", () => {
+  test("planned while the machine's clock was years ahead is planned anew at the start", async () => {
+    bench.scheduler.recurring("hourly", EVERY_HOUR, async (job) => bench.note(job));
+    const ahead = TEST_START_MS + 12 * 365 * DAY;
+    await bench.storage.writer.submit((tx) => {
+      bench.scheduler.enqueue(tx, "hourly", "", ahead, { expression: EVERY_HOUR });
+    });
+    await bench.scheduler.start();
+    expect(bench.jobs).toMatchObject([{ kind: "hourly", due: HOUR }]);
+  });
+
   const EVERY_HOUR = "0 * * * *";
 
   test("runs at the times of its expression, and its attempts do not pile up", async () => {

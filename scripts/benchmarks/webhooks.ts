@@ -1,0 +1,54 @@
+import { createHmac } from "node:crypto";
+import type { Benchmark, WrkRequest } from "./benchmark.ts";
+import type { Stage } from "./stage.ts";
+
+const SECRET = "whsec_benchmark";
+const BODY_BYTES = 1024;
+const BODY = JSON.stringify({ id: "evt_1", object: "event", data: "" }).replace(
+  '""',
+  `"${"x".repeat(BODY_BYTES - 41)}"`,
+);
+
+let bucketId = "";
+
+/** A webhook as Stripe sends it, signed now: the signature holds for five minutes. */
+function stripeWebhook(): WrkRequest {
+  const seconds = Math.floor(Date.now() / 1000);
+  const signature = createHmac("sha256", SECRET).update(`${seconds}.${BODY}`).digest("hex");
+  return {
+    method: "POST",
+    path: `/v1/catch/${bucketId}`,
+    headers: {
+      "User-Agent": "Stripe/1.0 (+https://stripe.com/docs/webhooks)",
+      Accept: "*/*; q=0.5, application/xml",
+      "Cache-Control": "no-cache",
+      "Stripe-Signature": `t=${seconds},v1=${signature}`,
+    },
+    body: BODY,
+  };
+}
+
+/** Sends one webhook, which must be accepted with a valid signature: wrk only looks at the status. */
+async function check(stage: Stage): Promise<void> {
+  const { path, headers = {}, body = "" } = stripeWebhook();
+  const response = await fetch(stage.url + path, { method: "POST", headers, body });
+  const text = await response.text();
+  if (!text.includes('"accepted"') || !text.includes('"valid"')) throw new Error(`not accepted: ${text}`);
+}
+
+/** Inbound webhooks of 1 KiB: verified, metered, and durable before they are answered. */
+export const WEBHOOK_IN: Benchmark = {
+  name: "webhook in, 1 KiB",
+  connections: [32],
+  async prepare(stage) {
+    const made = await stage.post("/v1/catch/buckets", {
+      target_url: "https://hooks.example.com/",
+      provider: "stripe",
+      signing_secret: SECRET,
+    });
+    bucketId = String(made["id"]);
+    await check(stage);
+  },
+  request: stripeWebhook,
+  requires: [{ kind: "ratio", to: "bare POST", atLeast: 0.4, connections: [32] }],
+};

@@ -1,0 +1,141 @@
+import { ChainVerifier } from "../../src/verify/chain.ts";
+import { createNativeCrypto } from "../../src/verify/native.ts";
+import type { Answer } from "../processes/connection.ts";
+import type { Random } from "./random.ts";
+import { inParallel } from "./target.ts";
+import { bodyOf, type Tally, type Target, type TargetRequest, type Workload } from "./workload.ts";
+
+const CHAINS = 4;
+const READERS = 4;
+/** Every log carries about so many bytes more at random, so that some rows spill over to pages of their own. */
+const PADDING_MAX = 3_000;
+
+/** A log that was sent and not verified yet. */
+interface Sent {
+  readonly number: number;
+  readonly request: TargetRequest;
+  /** The receipt, when it was acknowledged. */
+  receipt: string | null;
+}
+
+/** One account's chain, as it was given and as it was last read back. */
+class Chain {
+  readonly name: string;
+  key = "";
+  open: Sent[] = [];
+  readonly verifier = new ChainVerifier(createNativeCrypto());
+  readonly numbers = new Set<number>();
+
+  constructor(name: string) {
+    this.name = name;
+  }
+}
+
+/** Logs to several chains: after every crash each chain is one run without gap or fork, and holds every receipt that was given. */
+export class ChainWorkload implements Workload {
+  readonly name = "chains";
+  readonly weight = 6;
+  private readonly chains = Array.from({ length: CHAINS }, (_, index) => new Chain(`chain-${index}`));
+  private counts = { acknowledged: 0, inDoubt: 0, happened: 0 };
+  private problems: string[] = [];
+  private sent = 0;
+
+  async prepare(target: Target): Promise<void> {
+    for (const chain of this.chains) {
+      const body = { email: `${chain.name}@example.com`, tier: "scale", balance: 1_000_000_000 };
+      const made = await target.ask({
+        method: "POST",
+        path: "/v1/admin/accounts",
+        key: target.operatorKey,
+        body,
+      });
+      chain.key = String(bodyOf(made)["api_key"]);
+      await target.ask({ method: "POST", path: "/v1/witness/sys/init", key: chain.key });
+    }
+  }
+
+  async act(target: Target, random: Random): Promise<void> {
+    const chain = random.pick(this.chains);
+    this.sent += 1;
+    const number = this.sent;
+    const log = { number, padding: "x".repeat(random.below(PADDING_MAX)) };
+    const request: TargetRequest = {
+      method: "POST",
+      path: "/v1/witness/log",
+      key: chain.key,
+      body: { log },
+      ...(random.chance(0.5) ? { idempotencyKey: `log-${number}` } : {}),
+    };
+    const sent: Sent = { number, request, receipt: null };
+    chain.open.push(sent);
+    const answer = await target.send(request);
+    if (answer === null) this.counts.inDoubt += 1;
+    else this.acknowledge(chain, sent, answer);
+  }
+
+  async verify(target: Target): Promise<string[]> {
+    await inParallel(this.chains, READERS, (chain) => this.verifyChain(target, chain));
+    return this.problems.splice(0);
+  }
+
+  takeTally(): Tally {
+    const counts = this.counts;
+    this.counts = { acknowledged: 0, inDoubt: 0, happened: 0 };
+    return counts;
+  }
+
+  private async verifyChain(target: Target, chain: Chain): Promise<void> {
+    const before = await this.takeNew(target, chain);
+    for (const sent of chain.open) {
+      if (sent.receipt !== null) continue;
+      if (before.has(sent.number)) this.counts.happened += 1;
+      // Under its key a repeat is safe, and appends just what is not there.
+      if (sent.request.idempotencyKey !== undefined) {
+        this.acknowledge(chain, sent, await target.ask(sent.request), false);
+      }
+    }
+    const after = await this.takeNew(target, chain);
+    for (const { number, receipt } of chain.open) {
+      const listed = before.get(number) ?? after.get(number);
+      if (receipt !== null && listed !== receipt)
+        this.problem(chain, `receipt of log ${number} was given and is not there`);
+      before.delete(number);
+      after.delete(number);
+    }
+    for (const number of [...before.keys(), ...after.keys()])
+      this.problem(chain, `log ${number} is there for no reason`);
+    chain.open = [];
+  }
+
+  /** The receipts that came since the last look, by the number of their log; each is checked as the chain's next one. */
+  private async takeNew(target: Target, chain: Chain): Promise<Map<number, string>> {
+    const found: { number: number; text: string }[] = [];
+    for (let cursor = ""; ; ) {
+      const path = `/v1/witness/receipts?limit=100${cursor}`;
+      const page = bodyOf(await target.ask({ method: "GET", path, key: chain.key }));
+      const receipts = page.receipts as { sequence_id: string; log: { number: number } }[];
+      const fresh = receipts.filter(
+        ({ sequence_id }) => Number(sequence_id) > Number(chain.verifier.last ?? 0),
+      );
+      found.push(...fresh.map((receipt) => ({ number: receipt.log.number, text: JSON.stringify(receipt) })));
+      if (fresh.length < receipts.length || page.cursor === undefined) break;
+      cursor = `&cursor=${encodeURIComponent(String(page.cursor))}`;
+    }
+    for (const { number, text } of found.reverse()) {
+      for (const problem of chain.verifier.add(text).problems) this.problem(chain, problem);
+      if (chain.numbers.has(number)) this.problem(chain, `log ${number} is there twice`);
+      chain.numbers.add(number);
+    }
+    return new Map(found.map(({ number, text }) => [number, text]));
+  }
+
+  private acknowledge(chain: Chain, sent: Sent, answer: Answer, counts = true): void {
+    if (counts) this.counts.acknowledged += 1;
+    if (answer.status === 200) sent.receipt = answer.text;
+    else this.problem(chain, `unexpected answer ${answer.status} ${answer.text}`);
+  }
+
+  private problem(chain: Chain, what: string): void {
+    this.problems.push(`${chain.name}: ${what}`);
+  }
+}

@@ -1,0 +1,94 @@
+import type { Clock } from "../../kernel/clock.ts";
+import type { OutboundClient } from "../../kernel/outbound/client.ts";
+import { headerFault } from "../../kernel/outbound/request-head.ts";
+import { replaySignature } from "../../kernel/outbound/signing.ts";
+import type { Bucket } from "./bucket.ts";
+import type { Provider } from "./domain.ts";
+import { eventIdOf } from "./event-id.ts";
+import type { PayloadRow } from "./event-store.ts";
+import type { BucketAccounts } from "./ports.ts";
+
+/** Longest wait for a target's answer (decisions, section 10). */
+export const DELIVERY_TIMEOUT_MS = 15_000;
+/** Bytes of the answer's body that are read: its status is what counts. */
+export const ANSWER_BYTES_MAX = 64 * 1024;
+
+/** An event on its way out. */
+export interface Outgoing {
+  readonly sequence: number;
+  readonly provider: Provider | null;
+  readonly receivedAt: number;
+  readonly payload: PayloadRow;
+}
+
+/** What came back. */
+export type DeliveryResult =
+  | { readonly answered: true; readonly status: number }
+  /** The error is fit for users. */
+  | { readonly answered: false; readonly error: string };
+
+/**
+ * What the providers' own headers begin with. They go along with the event: some receivers verify them anew, and some
+ * providers name the kind of event in them alone.
+ */
+const OWN_PREFIXES: Readonly<Record<Provider, readonly string[]>> = {
+  stripe: ["stripe-"],
+  github: ["x-github-", "x-hub-"],
+  shopify: ["x-shopify-"],
+  svix: ["svix-"],
+};
+
+/** Sends events to their buckets' targets. */
+export class Delivery {
+  private readonly outbound: OutboundClient;
+  private readonly accounts: BucketAccounts;
+  private readonly clock: Clock;
+
+  constructor(deps: { outbound: OutboundClient; accounts: BucketAccounts; clock: Clock }) {
+    this.outbound = deps.outbound;
+    this.accounts = deps.accounts;
+    this.clock = deps.clock;
+  }
+
+  /** Sends the exact bytes of an event, signed, to the target that its bucket has now. One try. */
+  async send(bucket: Bucket, event: Outgoing): Promise<DeliveryResult> {
+    const { body } = event.payload;
+    const outcome = await this.outbound.send({
+      method: "POST",
+      url: bucket.targetUrl,
+      requireHttps: true,
+      headers: { ...originalHeaders(event), ...this.ownHeaders(bucket, event) },
+      body,
+      timeoutMs: DELIVERY_TIMEOUT_MS,
+      bodyBytesMax: ANSWER_BYTES_MAX,
+      longerBody: "truncate",
+      redirectsMax: 0,
+      reuseConnection: true,
+    });
+    if (outcome.answered) return { answered: true, status: outcome.status };
+    return { answered: false, error: outcome.failure.message };
+  }
+
+  private ownHeaders(bucket: Bucket, { sequence, receivedAt, payload }: Outgoing): Record<string, string> {
+    const seconds = String(Math.floor(this.clock.now() / 1000));
+    return {
+      "X-Svc-Signature": replaySignature(this.accounts.signingKey(bucket.accountRef), seconds, payload.body),
+      "X-Svc-Event-Id": eventIdOf(sequence),
+      "X-Svc-Timestamp": String(receivedAt),
+      "User-Agent": "Svc-Relay/1.0",
+    };
+  }
+}
+
+/** The content type and the provider's headers, as far as they can be sent: what came in was anybody's. */
+function originalHeaders({ provider, payload }: Outgoing): Record<string, string> {
+  const prefixes = provider === null ? [] : OWN_PREFIXES[provider];
+  const all = JSON.parse(payload.headers) as Record<string, string>;
+  return Object.fromEntries(
+    Object.entries(all).filter(
+      ([name, value]) =>
+        (name === "content-type" || prefixes.some((prefix) => name.startsWith(prefix))) &&
+        headerFault(name, value) === null,
+    ),
+  );
+}

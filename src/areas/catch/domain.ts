@@ -1,0 +1,141 @@
+import { ApiError } from "../../kernel/errors.ts";
+
+/** The senders whose signatures can be verified. */
+export const PROVIDERS = ["stripe", "github", "shopify", "svix"] as const;
+/** One of {@link PROVIDERS}. */
+export type Provider = (typeof PROVIDERS)[number];
+
+/** What became of an event so far. */
+export const EVENT_STATUSES = ["pending", "delivered", "failed"] as const;
+/** One of {@link EVENT_STATUSES}. */
+export type EventStatus = (typeof EVENT_STATUSES)[number];
+
+/** What its signature said: `none` when there was nothing to verify it with. */
+export const VERIFICATIONS = ["none", "valid", "invalid"] as const;
+/** One of {@link VERIFICATIONS}. */
+export type Verification = (typeof VERIFICATIONS)[number];
+
+/** Whether a bucket sends its events on. */
+export const BUCKET_STATES = ["paused", "live"] as const;
+/** One of {@link BUCKET_STATES}. */
+export type BucketState = (typeof BUCKET_STATES)[number];
+
+/** Waits before the second, third and fourth try of a forward, each from the end of the try before. */
+export const RETRY_DELAYS_MS = [1_000, 5_000, 25_000] as const;
+
+/** The time that a bucket's limit counts over. */
+export const TRAFFIC_WINDOW_MS = 60_000;
+/** A bucket that gets more than so many times its limit within the window panics. */
+export const PANIC_FACTOR = 5;
+/** How long a panic lasts. */
+export const PANIC_MS = 10 * 60 * 1000;
+
+/** Longest signing secret: those of the four providers have at most 100 characters. */
+export const SIGNING_SECRET_LENGTH_MAX = 512;
+
+/** What a bucket was sent lately. */
+export interface Traffic {
+  /** When the current window began, epoch milliseconds. */
+  readonly windowStart: number;
+  /** Requests within it. */
+  readonly count: number;
+  /** When the panic began; null when there is none. */
+  readonly panicSince: number | null;
+}
+
+/** The traffic of a bucket that nobody has sent anything to. */
+export const NO_TRAFFIC: Traffic = { windowStart: Number.NEGATIVE_INFINITY, count: 0, panicSince: null };
+
+/** What becomes of a request at the bucket's limit. */
+export type Admission = "admitted" | "rate_limited" | "panic_mode";
+
+/**
+ * Counts a request. The window begins with its first request; requests during a panic do not count, so they do
+ * not prolong it.
+ */
+export function admit(
+  traffic: Traffic,
+  now: number,
+  perMinute: number,
+): { traffic: Traffic; admission: Admission } {
+  const { panicSince } = traffic;
+  if (panicSince !== null && isWithin(now, panicSince, PANIC_MS)) return { traffic, admission: "panic_mode" };
+  const sameWindow = panicSince === null && isWithin(now, traffic.windowStart, TRAFFIC_WINDOW_MS);
+  const windowStart = sameWindow ? traffic.windowStart : now;
+  const count = sameWindow ? traffic.count + 1 : 1;
+  if (count > PANIC_FACTOR * perMinute) {
+    return { traffic: { windowStart, count, panicSince: now }, admission: "panic_mode" };
+  }
+  const admission = count > perMinute ? "rate_limited" : "admitted";
+  return { traffic: { windowStart, count, panicSince: null }, admission };
+}
+
+/** A wall clock that was set back ends whatever began in its future. */
+function isWithin(now: number, since: number, lengthMs: number): boolean {
+  return now >= since && now < since + lengthMs;
+}
+
+/** What an event is after a try to forward it. */
+export type AfterTry =
+  | { readonly status: "delivered" }
+  | { readonly status: "pending"; readonly retryInMs: number }
+  | { readonly status: "failed" };
+
+/** The transition of a pending event. `tries`: how many there have been, this one included. */
+export function afterTry(tries: number, delivered: boolean): AfterTry {
+  if (delivered) return { status: "delivered" };
+  const retryInMs = RETRY_DELAYS_MS[tries - 1];
+  return retryInMs === undefined ? { status: "failed" } : { status: "pending", retryInMs };
+}
+
+/** Whether a target's answer means that it has taken the event (decisions: 2xx). */
+export function isDelivered(responseStatus: number): boolean {
+  return responseStatus >= 200 && responseStatus <= 299;
+}
+
+/** The first status of an event: what is not authentic is never forwarded. */
+export function initialStatus(verification: Verification): EventStatus {
+  return verification === "invalid" ? "failed" : "pending";
+}
+
+/** @throws ApiError `catch.provider_unsupported` */
+export function assertProvider(name: string): Provider {
+  const provider = PROVIDERS.find((known) => known === name);
+  if (provider !== undefined) return provider;
+  throw new ApiError("catch.provider_unsupported", `provider must be one of ${PROVIDERS.join(", ")}.`);
+}
+
+/** @throws ApiError `bucket_limit_exceeded` when an account that has `buckets` may have no further one. */
+export function assertRoomForBucket(buckets: number, bucketsMax: number): void {
+  if (buckets < bucketsMax) return;
+  throw new ApiError(
+    "bucket_limit_exceeded",
+    `Your tier allows ${bucketsMax} bucket(s), and you have ${buckets}. Delete one, or move to a larger tier.`,
+  );
+}
+
+/** @throws ApiError `bucket_paused`, `catch.signature_invalid` */
+export function assertReplayable(state: BucketState, verification: Verification): void {
+  if (state === "paused") {
+    throw new ApiError(
+      "bucket_paused",
+      'The bucket is paused. Set its state to "live" before replaying its events.',
+    );
+  }
+  if (verification === "invalid") {
+    throw new ApiError(
+      "catch.signature_invalid",
+      "The signature of this event did not hold when it was received, so it is not sent on.",
+    );
+  }
+}
+
+/** The answer for a bucket that is missing or somebody else's: both look the same. */
+export function bucketNotFound(): ApiError {
+  return new ApiError("catch.bucket_not_found", "There is no bucket with this id in your project.");
+}
+
+/** The answer for an event that the bucket does not have. */
+export function eventNotFound(): ApiError {
+  return new ApiError("catch.event_not_found", "The bucket has no event with this id.");
+}

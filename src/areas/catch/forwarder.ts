@@ -1,0 +1,237 @@
+import type { LaneLimits } from "../../kernel/scheduler/dispatcher.ts";
+import type { Job, JobOutcome, Scheduler } from "../../kernel/scheduler/scheduler.ts";
+import type { Tx } from "../../kernel/storage/tx.ts";
+import type { Writer } from "../../kernel/storage/writer.ts";
+import type { Bucket } from "./bucket.ts";
+import type { Buckets } from "./buckets.ts";
+import type { Delivery, DeliveryResult } from "./delivery.ts";
+import { afterTry, isDelivered } from "./domain.ts";
+import { type EventSequence, eventIdOf } from "./event-id.ts";
+import { decodeProvider, decodeStatus, type EventRow, type EventStore } from "./event-store.ts";
+import type { BucketStore } from "./store.ts";
+
+/** Buckets that forward at once; with the events of each, and their bodies of a mebibyte, what memory has to hold. */
+export const FORWARDING_BUCKETS_MAX = 32;
+/**
+ * Events go one by one, so that they arrive in their order. When at least so many wait for their turn, the target is
+ * too slow for that...
+ */
+export const BEHIND_FROM_EVENTS = 100;
+/** ...and this many are under way at once, unless they are a backlog, whose order is promised. */
+export const EVENTS_AT_ONCE_MAX = 4;
+/** Retries under way at once. */
+export const RETRIES_AT_ONCE_MAX = 32;
+/** Targets that do not answer leave places for those that do. */
+const LANES: LaneLimits = { perLane: 8, perSlowLane: 2, slowTotal: 16 };
+/** Buckets taken up in one unit of work at the start. */
+const RESUME_SLICE = 200;
+
+/** One job per bucket that has something to forward: it makes the first try of each event. */
+const FORWARD = "catch.forward";
+/** One job per event whose try has failed and that is to be tried again. */
+const RETRY = "catch.retry";
+
+/** How far the first tries of a bucket have come. Another object takes its place when the bucket goes live anew. */
+interface Progress {
+  /** Events up to this number have been tried, or wait for a retry of their own. */
+  through: number;
+  /** Events up to this number go one by one: they are a backlog, whose order is promised. */
+  orderedThrough: number;
+}
+
+/** What the forwarder is built on. */
+export interface ForwarderDeps {
+  readonly store: BucketStore;
+  readonly buckets: Buckets;
+  readonly events: EventStore;
+  readonly sequence: EventSequence;
+  readonly delivery: Delivery;
+  readonly scheduler: Scheduler;
+  readonly writer: Writer;
+}
+
+/**
+ * Sends the pending events of live buckets to their targets. An event is first tried in its turn; when that fails
+ * it gets a job of its own for the retries, and the next one has its turn. What is pending in a live bucket is the
+ * durable truth: a start begins with it anew, so a crash may repeat a try and loses none.
+ */
+export class Forwarder {
+  private readonly deps: ForwarderDeps;
+  /** Buckets whose job is in the table, by reference. */
+  private readonly progress = new Map<number, Progress>();
+
+  constructor(deps: ForwarderDeps) {
+    this.deps = deps;
+    deps.scheduler.register(FORWARD, {
+      concurrency: FORWARDING_BUCKETS_MAX,
+      lanes: LANES,
+      run: (job) => this.forward(job),
+    });
+    deps.scheduler.register(RETRY, {
+      concurrency: RETRIES_AT_ONCE_MAX,
+      lanes: LANES,
+      run: (job) => this.retry(job),
+    });
+  }
+
+  /** A pending event came into a bucket. */
+  arrived(tx: Tx, bucket: Bucket): void {
+    if (!bucket.live || this.progress.has(bucket.ref)) return;
+    const last = this.deps.sequence.last;
+    this.begin(tx, bucket, { through: last - 1, orderedThrough: 0 });
+  }
+
+  /** A bucket has gone live: what is pending in it is forwarded in its order. */
+  wentLive(tx: Tx, bucket: Bucket): void {
+    const running = this.progress.get(bucket.ref);
+    const anew = { through: 0, orderedThrough: this.deps.sequence.last };
+    if (running === undefined) {
+      if (bucket.counts.pending > 0) this.begin(tx, bucket, anew);
+      return;
+    }
+    this.progress.set(bucket.ref, anew);
+    tx.onRollback(() => this.progress.set(bucket.ref, running));
+  }
+
+  /** Takes up what the last process left. Before the scheduler starts. */
+  async resume(): Promise<void> {
+    const { store, buckets, sequence, writer } = this.deps;
+    for (let after = 0; ; ) {
+      const refs = store.refsToForward(after, RESUME_SLICE);
+      const last = refs.at(-1);
+      if (last === undefined) return;
+      await writer.submit((tx) => {
+        for (const ref of refs) {
+          const bucket = buckets.withRef(ref);
+          if (bucket !== undefined) this.begin(tx, bucket, { through: 0, orderedThrough: sequence.last });
+        }
+      });
+      after = last;
+    }
+  }
+
+  private begin(tx: Tx, bucket: Bucket, progress: Progress): void {
+    this.progress.set(bucket.ref, progress);
+    tx.onRollback(() => this.progress.delete(bucket.ref));
+    this.enqueue(tx, bucket);
+  }
+
+  private enqueue(tx: Tx, bucket: Bucket): void {
+    this.deps.scheduler.enqueue(tx, FORWARD, String(bucket.ref), tx.now, {}, hostOf(bucket));
+  }
+
+  /** Tries the next few events of a bucket. */
+  private async forward(job: Job): Promise<JobOutcome> {
+    const ref = Number(job.key);
+    const bucket = this.deps.buckets.withRef(ref);
+    const progress = this.progress.get(ref);
+    if (bucket?.live === true && progress !== undefined) {
+      const turn = this.nextTurn(ref, progress);
+      await Promise.all(turn.rows.map((row) => this.tryOnce(bucket, row)));
+      progress.through = turn.through;
+    }
+    return { record: (tx) => this.goOn(tx, ref) };
+  }
+
+  /** The next event to try, or a few; those that wait for a retry are passed over. */
+  private nextTurn(ref: number, progress: Progress): { rows: EventRow[]; through: number } {
+    const { events } = this.deps;
+    const waiting = events.pendingAfter(ref, progress.through, BEHIND_FROM_EVENTS);
+    const atOnce = waiting.length < BEHIND_FROM_EVENTS ? 1 : EVENTS_AT_ONCE_MAX;
+    const rows: EventRow[] = [];
+    let { through } = progress;
+    for (const sequence of waiting) {
+      if (rows.length >= (sequence <= progress.orderedThrough ? 1 : atOnce)) break;
+      through = sequence;
+      const row = events.find(ref, sequence);
+      if (row !== null && row.retry_at === null) rows.push(row);
+    }
+    return { rows, through };
+  }
+
+  /** Ends a bucket's job or begins the next turn, in the unit of work that removes the job of the last one. */
+  private goOn(tx: Tx, ref: number): void {
+    const { buckets, events } = this.deps;
+    const progress = this.progress.get(ref);
+    if (progress === undefined) return;
+    const bucket = buckets.withRef(ref);
+    if (bucket?.live === true && events.pendingAfter(ref, progress.through, 1).length > 0) {
+      this.enqueue(tx, bucket);
+      return;
+    }
+    this.progress.delete(ref);
+    tx.onRollback(() => this.progress.set(ref, progress));
+  }
+
+  /** Tries an event again, unless something else has become of it. */
+  private async retry(job: Job): Promise<JobOutcome> {
+    const { bucket: ref, sequence } = job.payload as { bucket: number; sequence: number };
+    const { buckets, events } = this.deps;
+    const bucket = buckets.withRef(ref);
+    const row = events.find(ref, sequence);
+    if (bucket === undefined || row === null || decodeStatus(row.status) !== "pending") return {};
+    if (bucket.live) await this.tryOnce(bucket, row);
+    // In a paused bucket it waits with the others, until that goes live.
+    else return { record: (tx) => this.leaveToBacklog(tx, ref, sequence) };
+    return {};
+  }
+
+  private leaveToBacklog(tx: Tx, ref: number, sequence: number): void {
+    const { events, buckets } = this.deps;
+    const row = events.find(ref, sequence);
+    if (row === null || decodeStatus(row.status) !== "pending") return;
+    const { attempts, response_status: responseStatus, error } = row;
+    events.setDelivery(tx, ref, sequence, {
+      ...{ status: "pending", attempts, responseStatus, error },
+      deliveredAt: null,
+      retryAt: null,
+    });
+    // Gone live since the job looked: the backlog has perhaps passed it by already.
+    const bucket = buckets.withRef(ref);
+    if (bucket?.live === true) this.wentLive(tx, bucket);
+  }
+
+  private async tryOnce(bucket: Bucket, row: EventRow): Promise<void> {
+    const { events, delivery, writer } = this.deps;
+    const payload = events.payload(row.sequence);
+    if (payload === null) return;
+    const { sequence, received_at: receivedAt } = row;
+    const provider = decodeProvider(row.provider);
+    const result = await delivery.send(bucket, { sequence, provider, receivedAt, payload });
+    await writer.submit((tx) => this.record(tx, bucket.ref, sequence, result));
+  }
+
+  /** Records a try of an event that is still pending; a replay or a deletion may have come first. */
+  private record(tx: Tx, ref: number, sequence: number, result: DeliveryResult): void {
+    const { events, buckets, scheduler } = this.deps;
+    const bucket = buckets.withRef(ref);
+    const row = events.find(ref, sequence);
+    if (bucket === undefined || row === null || decodeStatus(row.status) !== "pending") return;
+    const attempts = row.attempts + 1;
+    const next = afterTry(attempts, result.answered && isDelivered(result.status));
+    const retryAt = next.status === "pending" ? tx.now + next.retryInMs : null;
+    events.setDelivery(tx, ref, sequence, {
+      status: next.status,
+      attempts,
+      responseStatus: result.answered ? result.status : null,
+      error: errorOf(next.status === "delivered", result),
+      deliveredAt: next.status === "delivered" ? tx.now : null,
+      retryAt,
+    });
+    if (next.status !== "pending") buckets.count(tx, bucket, "pending", next.status);
+    if (retryAt !== null) {
+      const key = eventIdOf(sequence);
+      scheduler.enqueue(tx, RETRY, key, retryAt, { bucket: ref, sequence }, hostOf(bucket));
+    }
+  }
+}
+
+/** The lane of a bucket's jobs: its target's host. */
+function hostOf({ targetUrl }: Bucket): string {
+  return new URL(targetUrl).host;
+}
+
+function errorOf(delivered: boolean, result: DeliveryResult): string | null {
+  if (delivered) return null;
+  return result.answered ? `the target answered with status ${result.status}` : result.error;
+}

@@ -1,0 +1,165 @@
+import { Type } from "@sinclair/typebox";
+import { pageQuery } from "../../kernel/http/pagination.ts";
+import { URL_LENGTH_MAX } from "../../kernel/outbound/target.ts";
+import {
+  BUCKET_STATES,
+  EVENT_STATUSES,
+  PROVIDERS,
+  SIGNING_SECRET_LENGTH_MAX,
+  VERIFICATIONS,
+} from "./domain.ts";
+
+/** Events on a page unless asked otherwise. */
+export const EVENTS_LIMIT = 20;
+/** Longest id that is looked up: ours are far shorter. */
+const ID_LENGTH_MAX = 64;
+const BUCKET_ID_FORM = "Such as `brave-otter-314159`.";
+
+function oneOf<T extends string>(names: readonly T[]) {
+  return Type.Union(
+    names.map((name) => Type.Literal(name)),
+    { errorMessage: `must be one of ${names.join(", ")}` },
+  );
+}
+
+const State = oneOf(BUCKET_STATES);
+const EventStatusName = oneOf(EVENT_STATUSES);
+const VerificationName = oneOf(VERIFICATIONS);
+const ProviderOrNull = Type.Union([oneOf(PROVIDERS), Type.Null()]);
+const Time = Type.String({ format: "date-time", description: "RFC 3339, UTC." });
+const TimeOrNull = Type.Union([Time, Type.Null()]);
+
+/** What is handed in as a provider: which names there are is a rule with a code of its own. */
+const ProviderName = Type.String({
+  maxLength: ID_LENGTH_MAX,
+  errorMessage: `must be one of ${PROVIDERS.join(", ")}`,
+  description: `One of ${PROVIDERS.join(", ")}.`,
+  examples: ["stripe"],
+});
+
+const TargetUrl = Type.String({
+  maxLength: URL_LENGTH_MAX,
+  errorMessage: "must be an https URL such as https://example.com/webhooks",
+  description: "Where events are sent on to: an https URL.",
+  examples: ["https://example.com/webhooks"],
+});
+
+const SigningSecret = Type.Union(
+  [Type.String({ minLength: 1, maxLength: SIGNING_SECRET_LENGTH_MAX }), Type.Null()],
+  {
+    errorMessage: `must be a string of 1 to ${SIGNING_SECRET_LENGTH_MAX} characters, or null for none`,
+    description: "The provider's signing secret. It is never shown again.",
+  },
+);
+
+/** Path of a bucket. */
+export const BucketParams = Type.Object({
+  bucket_id: Type.String({ maxLength: ID_LENGTH_MAX, description: BUCKET_ID_FORM }),
+});
+
+/** Path of a bucket for the public: any text, since a bucket that does not exist is no error there. */
+export const PublicBucketParams = Type.Object({
+  bucket_id: Type.String({ description: BUCKET_ID_FORM }),
+});
+
+/** Path of an event. */
+export const EventParams = Type.Object({
+  bucket_id: Type.String({ maxLength: ID_LENGTH_MAX, description: BUCKET_ID_FORM }),
+  event_id: Type.String({ maxLength: ID_LENGTH_MAX, description: "Such as `evt_1jjbpshg000`." }),
+});
+
+/** Body of a bucket's creation. */
+export const BucketCreateBody = Type.Object({
+  target_url: TargetUrl,
+  provider: Type.Optional(Type.Union([ProviderName, Type.Null()], { errorMessage: "must be a string" })),
+  signing_secret: Type.Optional(SigningSecret),
+});
+
+/** Body of a bucket's change. */
+export const BucketUpdateBody = Type.Object({
+  state: Type.Optional(State),
+  target_url: Type.Optional(TargetUrl),
+  signing_secret: Type.Optional(SigningSecret),
+});
+
+/** A bucket. */
+export const BucketSchema = Type.Object({
+  id: Type.String(),
+  target_url: Type.String(),
+  provider: ProviderOrNull,
+  has_signing_secret: Type.Boolean(),
+  state: State,
+  created_at: Time,
+  updated_at: Time,
+  events: Type.Object(
+    { pending: Type.Integer(), delivered: Type.Integer(), failed: Type.Integer() },
+    { description: "How many events the bucket holds, by status." },
+  ),
+});
+
+/** The buckets of a project. */
+export const BucketList = Type.Object({ buckets: Type.Array(BucketSchema) });
+
+/** Answer to an inbound request. */
+export const IngestAnswerSchema = Type.Object({
+  status: oneOf(["accepted", "rate_limited", "panic_mode", "insufficient_balance", "too_large", "ignored"]),
+  verification: VerificationName,
+  event_id: Type.Optional(Type.String({ description: "Of an accepted event." })),
+});
+
+const EVENT = {
+  id: Type.String({ description: "Sorts by time of receipt." }),
+  bucket_id: Type.String(),
+  provider: ProviderOrNull,
+  status: EventStatusName,
+  verification: VerificationName,
+  received_at: Time,
+  attempts: Type.Integer({ description: "Tries to deliver it so far." }),
+  response_status: Type.Union([Type.Integer(), Type.Null()], {
+    description: "What the target answered last.",
+  }),
+  error: Type.Union([Type.String(), Type.Null()], { description: "Why it is not delivered." }),
+  delivered_at: TimeOrNull,
+};
+
+/** An event, as lists show it. */
+const EventSchema = Type.Object(EVENT);
+
+/** An event with everything that was received. */
+export const FullEvent = Type.Object({
+  ...EVENT,
+  headers: Type.Record(Type.String(), Type.String()),
+  payload: Type.Unknown({ description: "The body: parsed where it is JSON, otherwise as text." }),
+  payload_base64: Type.String({ description: "The exact bytes of the body." }),
+});
+
+/** Query of a list of events. */
+export const EventQuery = Type.Composite([
+  pageQuery(EVENTS_LIMIT),
+  Type.Object({ provider: Type.Optional(ProviderName), status: Type.Optional(EventStatusName) }),
+]);
+
+/** A page of events, newest first. */
+export const EventPage = Type.Object({
+  events: Type.Array(EventSchema),
+  cursor: Type.Union([Type.String(), Type.Null()], { description: "Null on the last page." }),
+});
+
+/** Query of a deletion of events. */
+export const DeleteQuery = Type.Object({
+  before: Type.String({
+    maxLength: ID_LENGTH_MAX,
+    errorMessage: "must be an ISO 8601 time such as 2026-03-10T12:00:00Z",
+    description: "Events received before this time are deleted. ISO 8601, with an offset or Z.",
+    examples: ["2026-03-10T12:00:00Z"],
+  }),
+});
+
+/** Answer to a deletion of events. */
+export const DeletedEvents = Type.Object({ deleted_count: Type.Integer() });
+
+/** Answer to a replay that the target has answered. */
+export const Replayed = Type.Object({
+  status: oneOf(["replayed", "failed"]),
+  response_status: Type.Integer({ description: "What the target answered." }),
+});

@@ -1,0 +1,115 @@
+import { createHmac, timingSafeEqual } from "node:crypto";
+import type { Provider, Verification } from "./domain.ts";
+
+/** How old a dated signature may be, and how far ahead of our clock: both ways, whole seconds. */
+export const SIGNATURE_TOLERANCE_SECONDS = 5 * 60;
+
+/** Unix seconds as the providers write them. */
+const UNIX_SECONDS = /^\d{1,12}$/;
+
+/** The request headers that each provider signs with; all of them must be there. */
+const SIGNATURE_HEADERS: Readonly<Record<Provider, readonly string[]>> = {
+  stripe: ["stripe-signature"],
+  github: ["x-hub-signature-256"],
+  shopify: ["x-shopify-hmac-sha256"],
+  svix: ["svix-signature", "svix-id", "svix-timestamp"],
+};
+
+/** A received request, as far as signatures cover it. */
+export interface Received {
+  readonly headers: Headers;
+  readonly body: Uint8Array;
+  /** Epoch milliseconds. */
+  readonly receivedAt: number;
+}
+
+/** The provider that the headers show, or null. */
+export function detectProvider(headers: Headers): Provider | null {
+  if (headers.has("stripe-signature")) return "stripe";
+  if (headers.has("x-hub-signature-256")) return "github";
+  if (headers.has("x-shopify-hmac-sha256")) return "shopify";
+  return SIGNATURE_HEADERS.svix.every((name) => headers.has(name)) ? "svix" : null;
+}
+
+/**
+ * Checks a request's signature (decisions, section 11). Without a provider or a secret there is nothing to check;
+ * with both, a missing signature is as invalid as a wrong one. Where a header holds several, one has to hold.
+ */
+export function verify(provider: Provider | null, secret: string | null, received: Received): Verification {
+  if (provider === null || secret === null) return "none";
+  return SCHEMES[provider](secret, received) ? "valid" : "invalid";
+}
+
+type Scheme = (secret: string, received: Received) => boolean;
+
+const SCHEMES: Readonly<Record<Provider, Scheme>> = {
+  stripe: isSignedByStripe,
+  github: isSignedByGithub,
+  shopify: isSignedByShopify,
+  svix: isSignedBySvix,
+};
+
+/** `stripe-signature: t=<seconds>,v1=<hex>,v1=<hex>,…` over `<t>.<body>`. */
+function isSignedByStripe(secret: string, { headers, body, receivedAt }: Received): boolean {
+  const given: string[] = [];
+  let timestamp = "";
+  for (const part of (headers.get("stripe-signature") ?? "").split(",")) {
+    const [name = "", value = ""] = splitOnce(part.trim(), "=");
+    if (name === "t") timestamp = value;
+    else if (name === "v1") given.push(value);
+  }
+  if (!isRecent(timestamp, receivedAt)) return false;
+  const expected = createHmac("sha256", secret).update(`${timestamp}.`).update(body).digest("hex");
+  return given.some((signature) => isEqual(signature, expected));
+}
+
+/** `x-hub-signature-256: sha256=<hex>` over the body. */
+function isSignedByGithub(secret: string, { headers, body }: Received): boolean {
+  const expected = `sha256=${createHmac("sha256", secret).update(body).digest("hex")}`;
+  return listed(headers, "x-hub-signature-256").some((signature) => isEqual(signature, expected));
+}
+
+/** `x-shopify-hmac-sha256: <base64>` over the body. */
+function isSignedByShopify(secret: string, { headers, body }: Received): boolean {
+  const expected = createHmac("sha256", secret).update(body).digest("base64");
+  return listed(headers, "x-shopify-hmac-sha256").some((signature) => isEqual(signature, expected));
+}
+
+/** `svix-signature: v1,<base64> v1,<base64> …` over `<svix-id>.<svix-timestamp>.<body>`; the secret is base64. */
+function isSignedBySvix(secret: string, { headers, body, receivedAt }: Received): boolean {
+  const id = headers.get("svix-id") ?? "";
+  const timestamp = headers.get("svix-timestamp") ?? "";
+  if (id === "" || !isRecent(timestamp, receivedAt)) return false;
+  const key = Buffer.from(secret.startsWith("whsec_") ? secret.slice("whsec_".length) : secret, "base64");
+  // A secret that holds no base64 would be an empty key, with which anybody can sign.
+  if (key.length === 0) return false;
+  const expected = createHmac("sha256", key).update(`${id}.${timestamp}.`).update(body).digest("base64");
+  for (const entry of (headers.get("svix-signature") ?? "").split(" ")) {
+    const [version, signature = ""] = splitOnce(entry, ",");
+    if (version === "v1" && isEqual(signature, expected)) return true;
+  }
+  return false;
+}
+
+function isRecent(timestamp: string, receivedAt: number): boolean {
+  if (!UNIX_SECONDS.test(timestamp)) return false;
+  const ageSeconds = Math.floor(receivedAt / 1000) - Number(timestamp);
+  return Math.abs(ageSeconds) <= SIGNATURE_TOLERANCE_SECONDS;
+}
+
+/** The values of a header that came more than once, which arrive joined by commas. */
+function listed(headers: Headers, name: string): string[] {
+  return (headers.get(name) ?? "").split(",").map((value) => value.trim());
+}
+
+function splitOnce(text: string, separator: string): [string, string | undefined] {
+  const at = text.indexOf(separator);
+  return at < 0 ? [text, undefined] : [text.slice(0, at), text.slice(at + 1)];
+}
+
+/** Compares in time that depends on the lengths alone, which are no secret. */
+function isEqual(given: string, expected: string): boolean {
+  const left = Buffer.from(given, "latin1");
+  const right = Buffer.from(expected, "latin1");
+  return left.length === right.length && timingSafeEqual(left, right);
+}

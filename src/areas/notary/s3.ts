@@ -1,0 +1,125 @@
+import { hash } from "node:crypto";
+import { AwsV4Signer } from "aws4fetch";
+import { monotonicMs } from "../../kernel/clock.ts";
+import type { OutboundClient } from "../../kernel/outbound/client.ts";
+import type { OutboundOutcome } from "../../kernel/outbound/outcome.ts";
+
+/** A bucket on an S3-compatible server, and the keys to it. */
+export interface S3Bucket {
+  readonly endpoint: string;
+  readonly bucket: string;
+  readonly region: string;
+  readonly accessKeyId: string;
+  readonly secretAccessKey: string;
+}
+
+/** What became of a PUT: stored, refused for this one object, or the storage cannot be used now. */
+export type PutOutcome =
+  | { readonly kind: "stored" }
+  | { readonly kind: "taken"; readonly problem: string }
+  | { readonly kind: "unavailable"; readonly problem: string };
+
+/** Bytes of an error document that are read: its code stands at the beginning. */
+const ERROR_BYTES_MAX = 4_096;
+
+const ERROR_CODE = /<Code>([A-Za-z0-9]{1,64})<\/Code>/;
+
+/** The URL of an object, path style. Bucket and key hold only characters that stand for themselves. */
+export function objectUrl({ endpoint, bucket }: Pick<S3Bucket, "endpoint" | "bucket">, key: string): string {
+  return `${endpoint.replace(/\/+$/, "")}/${bucket}/${key}`;
+}
+
+/** Writes objects once, with AWS Signature V4, through the guarded client. */
+export class S3Client {
+  private readonly outbound: Pick<OutboundClient, "send">;
+
+  constructor(outbound: Pick<OutboundClient, "send">) {
+    this.outbound = outbound;
+  }
+
+  /**
+   * Stores an object that is not there yet. One that is there with the same bytes counts as stored: then an earlier
+   * attempt succeeded whose answer was lost.
+   */
+  async putOnce(bucket: S3Bucket, key: string, body: Uint8Array, timeoutMs: number): Promise<PutOutcome> {
+    const startedAt = monotonicMs();
+    const headers = { "content-type": "application/json", "if-none-match": "*" };
+    const outcome = await this.send("PUT", bucket, key, {
+      headers,
+      body,
+      timeoutMs,
+      bodyBytesMax: ERROR_BYTES_MAX,
+    });
+    if (!outcome.answered || outcome.status !== 412) return putOutcome(outcome);
+    const timeLeftMs = Math.max(1, timeoutMs - (monotonicMs() - startedAt));
+    return this.compare(bucket, key, body, timeLeftMs);
+  }
+
+  private async compare(
+    bucket: S3Bucket,
+    key: string,
+    body: Uint8Array,
+    timeoutMs: number,
+  ): Promise<PutOutcome> {
+    const bodyBytesMax = Math.max(body.length + 1, ERROR_BYTES_MAX);
+    const there = await this.send("GET", bucket, key, { headers: {}, body: null, timeoutMs, bodyBytesMax });
+    if (there.answered && there.status === 200) {
+      if (Buffer.compare(there.body, body) === 0) return { kind: "stored" };
+      return { kind: "taken", problem: `${key} is there already, with other content` };
+    }
+    const problem = `${key} is there already and could not be read to compare it: ${problemOf(there)}`;
+    return { kind: "taken", problem };
+  }
+
+  private async send(
+    method: string,
+    bucket: S3Bucket,
+    key: string,
+    request: {
+      headers: Record<string, string>;
+      body: Uint8Array | null;
+      timeoutMs: number;
+      bodyBytesMax: number;
+    },
+  ): Promise<OutboundOutcome> {
+    const { body, timeoutMs, bodyBytesMax } = request;
+    const url = objectUrl(bucket, key);
+    // The date of the signature is the machine's: the storage compares it with its own clock, which is no test's.
+    const signed = await new AwsV4Signer({
+      method,
+      url,
+      headers: { ...request.headers, "x-amz-content-sha256": hash("sha256", body ?? "", "hex") },
+      service: "s3",
+      region: bucket.region,
+      accessKeyId: bucket.accessKeyId,
+      secretAccessKey: bucket.secretAccessKey,
+    }).sign();
+    return this.outbound.send({
+      method,
+      url,
+      headers: Object.fromEntries(signed.headers),
+      body,
+      timeoutMs,
+      bodyBytesMax,
+      longerBody: "truncate",
+      redirectsMax: 0,
+      reuseConnection: true,
+      requireHttps: true,
+    });
+  }
+}
+
+function putOutcome(outcome: OutboundOutcome): PutOutcome {
+  if (outcome.answered && outcome.status >= 200 && outcome.status < 300) return { kind: "stored" };
+  return { kind: "unavailable", problem: problemOf(outcome) };
+}
+
+function problemOf(outcome: OutboundOutcome): string {
+  if (!outcome.answered) return `the storage did not answer: ${outcome.failure.message}`;
+  const { status, body } = outcome;
+  const code = ERROR_CODE.exec(Buffer.from(body).toString("utf8"))?.[1];
+  const answer = `the storage answered ${status}${code === undefined ? "" : ` ${code}`}`;
+  return status >= 300 && status < 400
+    ? `${answer}: redirects are not followed; check endpoint and region`
+    : answer;
+}

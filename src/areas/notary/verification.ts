@@ -1,0 +1,87 @@
+import { reportInexactness } from "../../verify/chain.ts";
+import { createNativeCrypto } from "../../verify/native.ts";
+import {
+  checkReceipt,
+  type Findings,
+  isObject,
+  isPosition,
+  type PublicKeyJwk,
+  publicKeyX,
+  type Receipt,
+  type Verdict,
+  verdictOf,
+} from "../../verify/receipt.ts";
+
+/** What a verification tells of the receipt beside its verdict; null where the receipt is malformed. */
+export interface ReceiptMetadata {
+  readonly sequence_id: string | null;
+  readonly timestamp: number | null;
+  readonly public_key: PublicKeyJwk | null;
+}
+
+/** What the notary itself knows: the receipt must be one that it gave. */
+export interface NotaryRecord {
+  /** The `x` of the public key of the caller's chain; null when there is no chain. */
+  readonly publicX: string | null;
+  /** The receipt kept at a position. */
+  receiptAt(sequence: number): Receipt | null;
+}
+
+const crypto = createNativeCrypto();
+
+/**
+ * Runs the three checks on what a caller sent as a receipt: the portable ones, and against the notary's own record. All
+ * of them run, whatever the first ones find.
+ */
+export function verifyAgainst(
+  record: NotaryRecord,
+  body: { receipt: unknown },
+  bodyText: string,
+): Verdict & { metadata: ReceiptMetadata } {
+  const { receipt } = body;
+  const found = checkReceipt(receipt, crypto);
+  reportInexactness(bodyText, body, ["receipt"], found);
+  const fields = isObject(receipt) ? receipt : {};
+  checkKey(record, fields, found);
+  checkRecord(record, fields, found);
+  const { valid, checks, errors } = verdictOf(found);
+  const metadata = metadataOf(fields);
+  return errors === undefined ? { valid, checks, metadata } : { valid, checks, metadata, errors };
+}
+
+function checkKey(record: NotaryRecord, fields: Record<string, unknown>, found: Findings): void {
+  const x = publicKeyX(fields.public_key);
+  if (record.publicX === null) found.signature_valid.push("this project has no chain");
+  else if (x !== null && x !== record.publicX) {
+    found.signature_valid.push("public_key is not that of this project's chain");
+  }
+}
+
+/** Of the log only the hash is compared: a changed log is the content check's to find. */
+const KEPT_FIELDS = ["content_hash", "prev_hash", "chain_hash", "timestamp"] as const;
+
+function checkRecord(record: NotaryRecord, fields: Record<string, unknown>, found: Findings): void {
+  const { sequence_id } = fields;
+  if (!isPosition(sequence_id)) return;
+  const position = Number(sequence_id);
+  const kept = Number.isSafeInteger(position) ? record.receiptAt(position) : null;
+  if (kept === null) {
+    found.chain_link_valid.push(`this project's chain has no receipt ${sequence_id}`);
+    return;
+  }
+  for (const field of KEPT_FIELDS) {
+    if (fields[field] !== kept[field]) {
+      found.chain_link_valid.push(`${field} is not that of receipt ${sequence_id} as it was given`);
+    }
+  }
+}
+
+function metadataOf(fields: Record<string, unknown>): ReceiptMetadata {
+  const { sequence_id, timestamp, public_key } = fields;
+  const x = publicKeyX(public_key);
+  return {
+    sequence_id: isPosition(sequence_id) ? sequence_id : null,
+    timestamp: Number.isSafeInteger(timestamp) ? Number(timestamp) : null,
+    public_key: x === null ? null : { kty: "OKP", crv: "Ed25519", x },
+  };
+}

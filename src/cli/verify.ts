@@ -1,0 +1,119 @@
+import { closeSync, openSync, readFileSync, readSync, statSync } from "node:fs";
+import { StartupError } from "../kernel/errors.ts";
+import { ChainVerifier } from "../verify/chain.ts";
+import { createNativeCrypto } from "../verify/native.ts";
+
+/** Longest line: the largest log that the server takes, written out in full, is half of it. */
+export const LINE_BYTES_MAX = 8 * 1024 * 1024;
+/** Problems printed: after so many, the count says the rest. */
+export const PROBLEMS_PRINTED_MAX = 50;
+
+const CHUNK_BYTES = 256 * 1024;
+const NEWLINE = 0x0a;
+
+const USAGE = "Usage: ninefold verify FILE [--public-key X]\n";
+
+/**
+ * `ninefold verify FILE`: checks one receipt, or a chain as JSON lines in ascending order, without a server. Resolves to
+ * the exit code: 0 when everything holds, 1 when not, 2 for a wrong command line.
+ */
+export function verify(args: readonly string[], print: (text: string) => void = printOut): number {
+  const wanted = readArguments(args);
+  if (wanted === null) {
+    process.stderr.write(USAGE);
+    return 2;
+  }
+  const chain = new ChainVerifier(createNativeCrypto(), wanted.publicKey);
+  let printed = 0;
+  for (const { line, text } of receiptsOf(wanted.file)) {
+    const { sequence, problems } = chain.add(text);
+    for (const problem of problems) {
+      printed += 1;
+      const place = sequence === null ? `line ${line}` : `line ${line}, sequence_id ${sequence}`;
+      if (printed <= PROBLEMS_PRINTED_MAX) print(`${place}: ${problem}\n`);
+    }
+  }
+  if (printed > PROBLEMS_PRINTED_MAX) print(`… and ${printed - PROBLEMS_PRINTED_MAX} more\n`);
+  print(summary(chain));
+  return chain.count > 0 && chain.invalid === 0 ? 0 : 1;
+}
+
+function summary({ count, invalid, first, last, publicKey }: ChainVerifier): string {
+  if (count === 0) return "not valid: the file holds no receipt\n";
+  if (invalid > 0) return `not valid: ${invalid} of ${count} receipts have problems\n`;
+  const range = count === 1 ? `receipt ${first}` : `receipts ${first} to ${last} (${count})`;
+  return `valid: ${range}\npublic key: ${publicKey}\n`;
+}
+
+function readArguments(args: readonly string[]): { file: string; publicKey: string | null } | null {
+  const [file, option, publicKey, ...rest] = args;
+  if (file === undefined || file.startsWith("-") || rest.length > 0) return null;
+  if (option === undefined) return { file, publicKey: null };
+  return option === "--public-key" && publicKey !== undefined ? { file, publicKey } : null;
+}
+
+/** The texts of the receipts in a file: its lines, or the whole file when that is one JSON text. */
+function* receiptsOf(path: string): Generator<{ line: number; text: string }> {
+  const whole = wholeText(path);
+  if (whole !== null) {
+    yield { line: 1, text: whole };
+    return;
+  }
+  let line = 0;
+  for (const bytes of linesOf(path)) {
+    line += 1;
+    const text = bytes.toString("utf8").trim();
+    if (text !== "") yield { line, text };
+  }
+}
+
+/** A small file that is one JSON text over several lines; null for JSON lines. */
+function wholeText(path: string): string | null {
+  if (fileSize(path) > LINE_BYTES_MAX) return null;
+  const text = readFileSync(path, "utf8");
+  return isJson(text) ? text : null;
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function fileSize(path: string): number {
+  const status = statSync(path, { throwIfNoEntry: false });
+  if (status === undefined) throw new StartupError(`There is no file ${path}.`);
+  if (!status.isFile()) throw new StartupError(`${path} is not a file.`);
+  return status.size;
+}
+
+/** The lines of a file of any size, read piece by piece. */
+function* linesOf(path: string): Generator<Buffer> {
+  const file = openSync(path, "r");
+  try {
+    let rest = Buffer.alloc(0);
+    const chunk = Buffer.alloc(CHUNK_BYTES);
+    for (let size = readSync(file, chunk); size > 0; size = readSync(file, chunk)) {
+      const piece = chunk.subarray(0, size);
+      let start = 0;
+      for (let end = piece.indexOf(NEWLINE); end >= 0; end = piece.indexOf(NEWLINE, start)) {
+        yield Buffer.concat([rest, piece.subarray(start, end)]);
+        rest = Buffer.alloc(0);
+        start = end + 1;
+      }
+      rest = Buffer.concat([rest, piece.subarray(start)]);
+      if (rest.length > LINE_BYTES_MAX)
+        throw new StartupError(`A line is longer than ${LINE_BYTES_MAX} bytes: that is no receipt.`);
+    }
+    if (rest.length > 0) yield rest;
+  } finally {
+    closeSync(file);
+  }
+}
+
+function printOut(text: string): void {
+  process.stdout.write(text);
+}

@@ -1,0 +1,118 @@
+import { findInexactness, pathText } from "./exact-json.ts";
+import {
+  checkReceipt,
+  isObject,
+  publicKeyX,
+  reportEverywhere,
+  type Verdict,
+  type VerifierCrypto,
+  verdictOf,
+} from "./receipt.ts";
+
+/**
+ * Levels of objects and arrays in a log: half of what Python's reader takes (1,000), the least of the common ones, so
+ * that whoever receives a receipt can read it.
+ */
+export const LOG_LEVELS_MAX = 500;
+
+/** A receipt's own level around its log. */
+const RECEIPT_LEVELS = 1;
+
+/** Reads and checks the text of one receipt. What the text says twice, or a parser would change, makes it invalid. */
+export function verifyReceiptText(
+  text: string,
+  crypto: VerifierCrypto,
+): { receipt: unknown; verdict: Verdict } {
+  let receipt: unknown;
+  try {
+    receipt = JSON.parse(text);
+  } catch {
+    const problem = ["the receipt is not JSON"];
+    const found = { signature_valid: problem, content_hash_matches: problem, chain_link_valid: problem };
+    return { receipt: null, verdict: verdictOf(found) };
+  }
+  const found = checkReceipt(receipt, crypto);
+  reportInexactness(text, receipt, [], found);
+  return { receipt, verdict: verdictOf(found) };
+}
+
+/**
+ * Reports what a receipt's text says beyond its parsed value: in the log it is the content that is in doubt, elsewhere
+ * everything. `outside` names the members that stand around the receipt in the text.
+ */
+export function reportInexactness(
+  text: string,
+  value: unknown,
+  outside: readonly string[],
+  found: ReturnType<typeof checkReceipt>,
+): void {
+  const levels = { levelsMax: LOG_LEVELS_MAX, levelsAround: RECEIPT_LEVELS + outside.length };
+  const member = outside[0];
+  const inexact = findInexactness(text, value, member === undefined ? levels : { ...levels, member });
+  if (inexact === null) return;
+  const path = inexact.path.slice(outside.length);
+  const problem = `${path.length === 0 ? "receipt" : pathText(path)} ${inexact.problem}`;
+  if (path[0] === "log" && path.length > 1) found.content_hash_matches.push(problem);
+  else reportEverywhere(found, problem);
+}
+
+/** Checks the receipts of one chain in their order, each by itself and as the successor of the one before. */
+export class ChainVerifier {
+  /** Receipts checked. */
+  count = 0;
+  /** Receipts with problems. */
+  invalid = 0;
+  /** `sequence_id` of the first and the last receipt. */
+  first: string | null = null;
+  last: string | null = null;
+  /** The chain's public key: the one that was asked for, or else the first receipt's. */
+  publicKey: string | null;
+  private readonly crypto: VerifierCrypto;
+  private previousHash: unknown = null;
+
+  /** `publicKey` is the `x` of the key that must have signed; without it, the first receipt's key must have signed all. */
+  constructor(crypto: VerifierCrypto, publicKey: string | null = null) {
+    this.crypto = crypto;
+    this.publicKey = publicKey;
+  }
+
+  /** Checks the next receipt. Returns its `sequence_id`, if it has one, and what is wrong. */
+  add(text: string): { sequence: string | null; problems: readonly string[] } {
+    const { receipt, verdict } = verifyReceiptText(text, this.crypto);
+    const fields: Record<string, unknown> = isObject(receipt) ? receipt : {};
+    const sequence = typeof fields.sequence_id === "string" ? fields.sequence_id : null;
+    const problems = [
+      ...(verdict.errors ?? []),
+      ...this.keyProblems(fields),
+      ...this.orderProblems(fields, sequence),
+    ];
+    this.count += 1;
+    if (problems.length > 0) this.invalid += 1;
+    if (sequence === null) return { sequence, problems };
+    this.first ??= sequence;
+    this.last = sequence;
+    this.previousHash = fields.chain_hash;
+    return { sequence, problems };
+  }
+
+  private keyProblems(fields: Record<string, unknown>): string[] {
+    const key = publicKeyX(fields.public_key);
+    if (key === null) return [];
+    this.publicKey ??= key;
+    return key === this.publicKey ? [] : ["public_key is not the chain's"];
+  }
+
+  private orderProblems(fields: Record<string, unknown>, sequence: string | null): string[] {
+    const { last } = this;
+    if (last === null || sequence === null || !/^\d{1,20}$/.test(sequence) || !/^\d{1,20}$/.test(last))
+      return [];
+    const step = BigInt(sequence) - BigInt(last);
+    if (step > 1n) return [`sequence_id ${sequence} follows ${last}: receipts are missing in between`];
+    if (step < 1n)
+      return [`sequence_id ${sequence} follows ${last}: receipts are out of order, or the chain has a fork`];
+    if (fields.prev_hash === this.previousHash) return [];
+    return [
+      "prev_hash is not the chain_hash of the receipt before: one was changed, or the chain has a fork",
+    ];
+  }
+}

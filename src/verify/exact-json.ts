@@ -1,0 +1,179 @@
+/** Something in a JSON text that a parser would silently lose or change. */
+export interface Inexactness {
+  /** Names and indexes from the outside in. */
+  readonly path: readonly (string | number)[];
+  /** What is wrong, as the end of a sentence about the value at `path`. */
+  readonly problem: string;
+}
+
+/** Parts and characters of a path that a message shows: names are the sender's, and may be long. */
+const PATH_PARTS_SHOWN = 8;
+const PATH_LENGTH_SHOWN = 100;
+
+/** A path as messages show it: `log.items.0.price`. */
+export function pathText(path: Inexactness["path"]): string {
+  const text = path.slice(0, PATH_PARTS_SHOWN).join(".");
+  const isWhole = path.length <= PATH_PARTS_SHOWN && text.length <= PATH_LENGTH_SHOWN;
+  return isWhole ? text : `${text.slice(0, PATH_LENGTH_SHOWN)}…`;
+}
+
+/** What {@link findInexactness} looks at. */
+export interface ExactnessScope {
+  /** Levels of objects and arrays allowed, within those that stand around what is looked at. */
+  readonly levelsMax: number;
+  readonly levelsAround: number;
+  /** The only member of the outermost object that counts; without it, all of them. */
+  readonly member?: string;
+}
+
+/** An object or array that the scan is inside of. */
+interface Container {
+  /** Names seen so far; null in an array. */
+  readonly names: Set<string> | null;
+  /** The member that the scan is at. */
+  at: string | number;
+  expectsName: boolean;
+}
+
+const QUOTE = 0x22;
+const COMMA = 0x2c;
+const MINUS = 0x2d;
+const DIGIT_0 = 0x30;
+const DIGIT_9 = 0x39;
+const OPEN_ARRAY = 0x5b;
+const BACKSLASH = 0x5c;
+const CLOSE_ARRAY = 0x5d;
+const OPEN_OBJECT = 0x7b;
+const CLOSE_OBJECT = 0x7d;
+
+/** Integers of so many characters are exact in a double, sign included. */
+const EXACT_INTEGER_LENGTH = 15;
+
+/**
+ * Finds the first place where a text says something that its parsed value does not: a name that stands twice in one
+ * object, a number that a double cannot hold, or more levels than allowed. Null when what was parsed is exactly what
+ * was written. `value` is what `JSON.parse` made of the text.
+ */
+export function findInexactness(json: string, value: unknown, scope: ExactnessScope): Inexactness | null {
+  return isPlainlyExact(json, value, scope) ? null : scan(json, scope);
+}
+
+/** Most texts are what `JSON.stringify` writes, and a second look at those costs a tenth of a scan. */
+function isPlainlyExact(json: string, value: unknown, scope: ExactnessScope): boolean {
+  const levelsMax = scope.levelsAround + scope.levelsMax;
+  // Every level takes two characters, and no text has more levels than brackets that open one.
+  const isFlat = json.length <= 2 * levelsMax || count(json, "{") + count(json, "[") <= levelsMax;
+  return isFlat && JSON.stringify(value) === json;
+}
+
+function count(text: string, character: string): number {
+  let found = 0;
+  for (let at = text.indexOf(character); at >= 0; at = text.indexOf(character, at + 1)) found += 1;
+  return found;
+}
+
+function scan(json: string, scope: ExactnessScope): Inexactness | null {
+  const open: Container[] = [];
+  for (let at = 0; at < json.length; at += 1) {
+    const code = json.charCodeAt(at);
+    const inside = open[open.length - 1];
+    let problem: string | null = null;
+    if (code === QUOTE) {
+      const end = endOfString(json, at);
+      if (inside?.expectsName === true) problem = enterMember(inside, json.slice(at, end));
+      at = end - 1;
+    } else if (code === MINUS || (code >= DIGIT_0 && code <= DIGIT_9)) {
+      const end = endOfNumber(json, at);
+      problem = inexactNumber(json.slice(at, end));
+      at = end - 1;
+    } else if (code === OPEN_OBJECT || code === OPEN_ARRAY) {
+      open.push(container(code));
+      if (open.length > scope.levelsAround + scope.levelsMax)
+        problem = `is nested deeper than ${scope.levelsMax} levels`;
+    } else if (code === CLOSE_OBJECT || code === CLOSE_ARRAY) {
+      open.pop();
+    } else if (code === COMMA && inside !== undefined) {
+      nextMember(inside);
+    }
+    if (problem !== null && counts(open, scope)) return { path: open.map((one) => one.at), problem };
+  }
+  return null;
+}
+
+function counts(open: readonly Container[], { member }: ExactnessScope): boolean {
+  return member === undefined || open[0]?.at === member;
+}
+
+function container(code: number): Container {
+  if (code === OPEN_ARRAY) return { names: null, at: 0, expectsName: false };
+  return { names: new Set(), at: "", expectsName: true };
+}
+
+function nextMember(inside: Container): void {
+  if (typeof inside.at === "number") inside.at += 1;
+  else inside.expectsName = true;
+}
+
+function enterMember(inside: Container, literal: string): string | null {
+  const name = literal.includes("\\") ? String(JSON.parse(literal)) : literal.slice(1, -1);
+  inside.at = name;
+  inside.expectsName = false;
+  if (inside.names?.has(name) === true) return "stands twice in one object";
+  inside.names?.add(name);
+  return null;
+}
+
+/** The position after the closing quote. */
+function endOfString(json: string, start: number): number {
+  let end = json.indexOf('"', start + 1);
+  while (end > 0 && isEscaped(json, end)) end = json.indexOf('"', end + 1);
+  return end < 0 ? json.length : end + 1;
+}
+
+function isEscaped(json: string, quote: number): boolean {
+  let backslashes = 0;
+  while (json.charCodeAt(quote - 1 - backslashes) === BACKSLASH) backslashes += 1;
+  return backslashes % 2 === 1;
+}
+
+function endOfNumber(json: string, start: number): number {
+  let end = start + 1;
+  while (isNumberPart(json.charCodeAt(end))) end += 1;
+  return end;
+}
+
+/** Digits, `.`, `e`, `E`, `+`, `-`. */
+function isNumberPart(code: number): boolean {
+  return (
+    (code >= DIGIT_0 && code <= DIGIT_9) ||
+    code === 0x2e ||
+    code === 0x65 ||
+    code === 0x45 ||
+    code === 0x2b ||
+    code === MINUS
+  );
+}
+
+/**
+ * A number is carried when the double that it becomes is written with the same decimal value: `1.0`, `1e2` and `-0`
+ * are (as `1`, `100` and `0`), `12345678901234567890` and `1e400` are not.
+ */
+function inexactNumber(source: string): string | null {
+  if (source.length <= EXACT_INTEGER_LENGTH && /^-?\d+$/.test(source)) return null;
+  const carried = Number(source);
+  if (Number.isFinite(carried) && decimalValue(source) === decimalValue(String(carried))) return null;
+  return "is a number that JSON readers cannot carry exactly: send it as a string";
+}
+
+/** One text for each decimal value: sign, digits without zeros at either end, exponent. */
+function decimalValue(number: string): string {
+  const [, sign = "", whole = "", fraction = "", exponent = "0"] =
+    /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(number) ?? [];
+  const digits = whole + fraction;
+  let first = 0;
+  while (digits.charCodeAt(first) === DIGIT_0) first += 1;
+  if (first === digits.length) return "0";
+  let end = digits.length;
+  while (digits.charCodeAt(end - 1) === DIGIT_0) end -= 1;
+  return `${sign}${digits.slice(first, end)}e${Number(exponent) - fraction.length + digits.length - end}`;
+}

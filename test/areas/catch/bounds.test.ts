@@ -1,0 +1,218 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { MIGRATIONS } from "../../../migrations/index.ts";
+import { Bucket } from "../../../src/areas/catch/bucket.ts";
+import { BUCKETS_IN_MEMORY_MAX, Buckets } from "../../../src/areas/catch/buckets.ts";
+import { ANSWER_BYTES_MAX, DELIVERY_TIMEOUT_MS, Delivery } from "../../../src/areas/catch/delivery.ts";
+import { EventStore } from "../../../src/areas/catch/event-store.ts";
+import { FORWARDING_BUCKETS_MAX, RETRIES_AT_ONCE_MAX } from "../../../src/areas/catch/forwarder.ts";
+import { BucketStore } from "../../../src/areas/catch/store.ts";
+import { ManualClock, monotonicMs } from "../../../src/kernel/clock.ts";
+import { createIds } from "../../../src/kernel/ids.ts";
+import type { OutboundClient, OutboundRequest } from "../../../src/kernel/outbound/client.ts";
+import { createVault } from "../../../src/kernel/secrets/vault.ts";
+import { Database } from "../../../src/kernel/storage/database.ts";
+import { migrate } from "../../../src/kernel/storage/migrate.ts";
+import { Writer } from "../../../src/kernel/storage/writer.ts";
+import { KeptLog, Scratch } from "../../kernel/support.ts";
+import { startTestServer, TEST_START_MS, type TestServer } from "../../support/server.ts";
+import { accepted, LOOPBACK_ALLOWED, newBucket, Receiver, setState } from "./support.ts";
+
+describe("one try to deliver", () => {
+  test("has 15 s, reads 64 KiB of the answer, follows no redirect, asks for HTTPS", async () => {
+    const requests: OutboundRequest[] = [];
+    const outbound = {
+      send: (request: OutboundRequest) => {
+        requests.push(request);
+        const body = new Uint8Array(0);
+        return Promise.resolve({
+          ...{ answered: true, status: 200, headers: {}, body, truncated: false },
+          ...{ latencyMs: 1, heldUpMs: 0 },
+        });
+      },
+    } as unknown as OutboundClient;
+    const accounts = {
+      account: () => {
+        throw new Error("not asked for");
+      },
+      signingKey: () => "sm_key",
+    };
+    const delivery = new Delivery({ outbound, accounts, clock: new ManualClock(TEST_START_MS) });
+    const bucket = new Bucket({
+      ...{
+        ref: 1,
+        id: "a-b-100000",
+        accountRef: 1,
+        projectRef: 1,
+        provider: null,
+        createdAt: 0,
+        updatedAt: 0,
+      },
+      ...{ targetUrl: "https://example.com/", signingSecret: null, live: true, deleted: false },
+      counts: { pending: 0, delivered: 0, failed: 0 },
+    });
+    const payload = { headers: "{}", body: new Uint8Array([1]) };
+    await delivery.send(bucket, { sequence: 1, provider: null, receivedAt: 0, payload });
+    expect(requests[0]).toMatchObject({
+      ...{ method: "POST", url: "https://example.com/", requireHttps: true },
+      ...{ timeoutMs: DELIVERY_TIMEOUT_MS, bodyBytesMax: ANSWER_BYTES_MAX, redirectsMax: 0 },
+    });
+    expect([DELIVERY_TIMEOUT_MS, ANSWER_BYTES_MAX]).toEqual([15_000, 65_536]);
+  });
+});
+
+describe("under way at once", () => {
+  let server: TestServer;
+  beforeAll(async () => {
+    server = await startTestServer({ manualClock: true, args: LOOPBACK_ALLOWED });
+  });
+  afterAll(() => server.stop());
+
+  /** Lets so many targets wait for each other, and says how many were asked before any answered. */
+  async function mostAtOnce(targets: number, firstAnswer: number): Promise<number> {
+    const account = await server.account();
+    let asked = 0;
+    let most = 0;
+    let open = () => {};
+    const gate = new Promise<void>((resolve) => {
+      open = resolve;
+    });
+    const receivers = Array.from({ length: targets }, () => new Receiver());
+    for (const receiver of receivers) {
+      receiver.respond = async (_, number) => {
+        if (number === 1 && firstAnswer !== 200) return firstAnswer;
+        asked += 1;
+        most = Math.max(most, asked);
+        await gate;
+        asked -= 1;
+        return 200;
+      };
+      const { id } = await newBucket(account, { target_url: receiver.url });
+      await accepted(server, id);
+      await setState(account, id, "live");
+    }
+    const advanced = server.clock.advance(1_000);
+    while (most < Math.min(targets, FORWARDING_BUCKETS_MAX)) await Bun.sleep(1);
+    // A further one would have had time to come by now.
+    await Bun.sleep(50);
+    open();
+    await advanced;
+    for (const receiver of receivers) {
+      expect(receiver.hits.length).toBe(firstAnswer === 200 ? 1 : 2);
+      await receiver.stop();
+    }
+    return most;
+  }
+
+  test("as many buckets as the bound, and the others after them", async () => {
+    expect(await mostAtOnce(FORWARDING_BUCKETS_MAX + 3, 200)).toBe(FORWARDING_BUCKETS_MAX);
+  });
+
+  test("as many retries as the bound, and the others after them", async () => {
+    expect(await mostAtOnce(RETRIES_AT_ONCE_MAX + 3, 500)).toBe(RETRIES_AT_ONCE_MAX);
+  });
+});
+
+/** The stores on a database of their own. */
+function openStores(scratch: Scratch) {
+  const db = new Database(scratch.path("catch.db"), "normal");
+  migrate(db, MIGRATIONS);
+  const clock = new ManualClock(TEST_START_MS);
+  const writer = new Writer(db, clock, new KeptLog());
+  return { db, writer, store: new BucketStore(db), events: new EventStore(db) };
+}
+
+describe("buckets in memory", () => {
+  test("are as many as the bound, and right beyond it", async () => {
+    const scratch = new Scratch();
+    const { db, writer, store } = openStores(scratch);
+    try {
+      const vault = createVault(new Uint8Array(32));
+      const ids = createIds(() => TEST_START_MS);
+      const buckets = new Buckets({ store, vault, ids, writer, inMemoryMax: 3 });
+      const made: string[] = [];
+      for (let number = 0; number < 20; number += 1) {
+        const bucket = await writer.submit((tx) =>
+          buckets.create(tx, {
+            ...{ accountRef: 1, projectRef: 1, targetUrl: `https://e.com/${number}` },
+            ...{ provider: "stripe" as const, signingSecret: `secret ${number}` },
+          }),
+        );
+        made.push(bucket.id);
+      }
+      expect(buckets.inMemory).toBe(3);
+      // Counted up while others push it out of memory.
+      for (let round = 0; round < 3; round += 1) {
+        for (const id of made) {
+          await writer.submit((tx) => {
+            const bucket = buckets.find(id);
+            if (bucket !== undefined) buckets.count(tx, bucket, null, "pending");
+          });
+        }
+      }
+      for (const [number, id] of made.entries()) {
+        expect(buckets.find(id)).toMatchObject({
+          ...{ targetUrl: `https://e.com/${number}`, signingSecret: `secret ${number}`, provider: "stripe" },
+          counts: { pending: 3, delivered: 0, failed: 0 },
+        });
+      }
+      expect(buckets.inMemory).toBe(3);
+      expect(BUCKETS_IN_MEMORY_MAX).toBe(20_000);
+    } finally {
+      writer.close();
+      db.close();
+      scratch.remove();
+    }
+  });
+});
+
+describe("100,000 events in a bucket", () => {
+  /** The longest that any page may take in the server. */
+  const PAGE_MS_MAX = 5;
+  const EVENTS = 100_000;
+
+  test("any page is read within 5 ms, whatever the filter", async () => {
+    const scratch = new Scratch();
+    const { db, writer, events } = openStores(scratch);
+    try {
+      const body = new Uint8Array(200);
+      for (let from = 0; from < EVENTS; from += 5_000) {
+        await writer.submit((tx) => {
+          for (let number = from; number < from + 5_000; number += 1) {
+            events.insert(tx, 1, {
+              sequence: number + 1,
+              // Rare ones lie far apart: a search that passes over the others would show.
+              status: number % 20_000 === 7 ? "failed" : "pending",
+              provider: number % 10_000 === 3 ? "svix" : "stripe",
+              ...{ verification: "none", error: null, headers: "{}", body },
+            });
+          }
+        });
+      }
+      const filters = [
+        { provider: null, status: null },
+        { provider: null, status: "failed" },
+        { provider: "svix", status: null },
+        { provider: "svix", status: "failed" },
+        { provider: "github", status: "pending" },
+        { provider: null, status: "pending" },
+      ] as const;
+      const counts = [101, 5, 10, 0, 0, 101];
+      for (const [index, filter] of filters.entries()) {
+        for (const before of [EVENTS + 1, EVENTS / 2, 200]) {
+          const times = Array.from({ length: 5 }, () => {
+            const startedAt = monotonicMs();
+            events.page(1, filter, before, 101);
+            return monotonicMs() - startedAt;
+          });
+          // The best of five: what is measured is the work, not the neighbours on this machine.
+          expect(Math.min(...times), JSON.stringify(filter)).toBeLessThan(PAGE_MS_MAX);
+        }
+        expect(events.page(1, filter, EVENTS + 1, 101).length).toBe(counts[index] ?? -1);
+      }
+    } finally {
+      writer.close();
+      db.close();
+      scratch.remove();
+    }
+  }, 20_000);
+});

@@ -1,0 +1,170 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { createHmac } from "node:crypto";
+import { copyFileSync } from "node:fs";
+import { join } from "node:path";
+import { expectError } from "../../support/errors.ts";
+import { type AccountClient, startTestServer, type TestServer } from "../../support/server.ts";
+import {
+  accepted,
+  type BucketBody,
+  eventOf,
+  type Hit,
+  LOOPBACK_ALLOWED,
+  newBucket,
+  Receiver,
+  setState,
+} from "./support.ts";
+
+let server: TestServer;
+let receiver: Receiver;
+let account: AccountClient;
+let bucket: BucketBody;
+beforeAll(async () => {
+  server = await startTestServer({ manualClock: true, args: LOOPBACK_ALLOWED });
+});
+afterAll(() => server.stop());
+beforeEach(async () => {
+  receiver = new Receiver();
+  account = await server.account();
+  bucket = await newBucket(account, { target_url: receiver.url });
+});
+afterEach(() => receiver.stop());
+
+const advance = (ms: number) => server.clock.advance(ms);
+const live = () => setState(account, bucket.id, "live");
+const send = (body: string) => accepted(server, bucket.id, body);
+
+describe("where it goes", () => {
+  test("to the target that the bucket has when its turn comes", async () => {
+    const other = new Receiver();
+    try {
+      await send("one");
+      await account.patch(`/v1/catch/buckets/${bucket.id}`, { target_url: other.url, state: "live" });
+      await advance(0);
+      expect(receiver.texts).toEqual([]);
+      expect(other.texts).toEqual(["one"]);
+    } finally {
+      await other.stop();
+    }
+  });
+
+  test("never to an address that is not permitted any more", async () => {
+    await live();
+    const event = await send("one");
+    const strict = await startTestServer({ manualClock: true });
+    try {
+      // The same data under an operator who permits no private addresses.
+      await Promise.all([server.server.stop(), strict.server.stop()]);
+      for (const file of ["ninefold.db", "master.key"]) {
+        copyFileSync(join(server.folder, file), join(strict.folder, file));
+      }
+      await Promise.all([server.start(), strict.start()]);
+      const owner = strict.client(account.key);
+      const replay = await owner.post(`/v1/catch/${bucket.id}/events/${event}/replay`);
+      expect(expectError(replay, "catch.replay_failed").error.message).toContain("must be an https URL");
+      await strict.clock.advance(31_000);
+      expect(await eventOf(owner, bucket.id, event)).toMatchObject({
+        ...{ status: "failed", attempts: 4, response_status: null },
+        error: "the URL must be an https URL",
+      });
+      expect(receiver.hits).toEqual([]);
+    } finally {
+      await strict.stop();
+    }
+  });
+});
+
+describe("what is sent", () => {
+  const signatureOf = (hit: Hit | undefined) => hit?.headers.get("x-svc-signature") ?? "";
+
+  test("the exact bytes by POST, the content type, and a signature that can be verified", async () => {
+    await live();
+    const bytes = new Uint8Array([0, 255, 10, 13, 34, 128]);
+    await advance(123);
+    const receivedAt = server.clock.now();
+    const id = await accepted(server, bucket.id, bytes, { "content-type": "application/x-anything; a=1" });
+    await advance(2_345);
+    const [hit] = receiver.hits;
+    expect(hit?.method).toBe("POST");
+    expect(hit?.body.equals(Buffer.from(bytes))).toBe(true);
+    expect(hit?.headers.get("content-type")).toBe("application/x-anything; a=1");
+    expect(hit?.headers.get("user-agent")).toBe("Svc-Relay/1.0");
+    expect(hit?.headers.get("x-svc-event-id")).toBe(id);
+    expect(hit?.headers.get("x-svc-timestamp")).toBe(String(receivedAt));
+    const [, seconds, hex] = /^t=(\d+),v1=([0-9a-f]{64})$/.exec(signatureOf(hit)) ?? [];
+    expect(Number(seconds)).toBe(Math.floor(receivedAt / 1000));
+    const expected = createHmac("sha256", account.key ?? "")
+      .update(`${seconds}.`)
+      .update(bytes)
+      .digest("hex");
+    expect(hex).toBe(expected);
+  });
+
+  test("an empty body, and none of a content type where none came", async () => {
+    await live();
+    await server.client(null).send("POST", `/v1/catch/${bucket.id}`);
+    await advance(0);
+    expect(receiver.hits[0]?.body.length).toBe(0);
+    expect(receiver.hits[0]?.headers.has("content-type")).toBe(false);
+  });
+
+  test("the provider's own headers and nobody else's", async () => {
+    await account.patch(`/v1/catch/buckets/${bucket.id}`, { state: "live" });
+    await accepted(server, bucket.id, "{}", {
+      "x-hub-signature-256": "sha256=00",
+      "x-github-event": "push",
+      "x-github-delivery": "d-1",
+      "stripe-signature-not": "x",
+      authorization: "Bearer theirs",
+      cookie: "a=b",
+      "x-svc-event-id": "forged",
+      "x-svc-signature": "forged",
+      "user-agent": "GitHub-Hookshot/1",
+      "x-custom": "1",
+    });
+    await advance(0);
+    const names = [...(receiver.hits[0]?.headers.keys() ?? [])].filter((name) => !name.startsWith("x-svc-"));
+    expect(names.toSorted()).toEqual([
+      ...["accept-encoding", "connection", "content-length", "content-type", "host", "user-agent"],
+      ...["x-github-delivery", "x-github-event", "x-hub-signature-256"],
+    ]);
+    expect(receiver.hits[0]?.headers.get("x-svc-event-id")).toMatch(/^evt_/);
+    expect(signatureOf(receiver.hits[0])).toMatch(/^t=\d+,v1=[0-9a-f]{64}$/);
+  });
+
+  test("Stripe's, Shopify's and Svix's signature headers go along", async () => {
+    await live();
+    const sets: Record<string, string>[] = [
+      { "stripe-signature": "t=1,v1=0" },
+      { "x-shopify-hmac-sha256": "AAAA", "x-shopify-topic": "orders/create" },
+      { "svix-id": "msg_1", "svix-timestamp": "1", "svix-signature": "v1,AAAA" },
+    ];
+    for (const headers of sets) await accepted(server, bucket.id, "{}", headers);
+    await advance(0);
+    for (const [index, headers] of sets.entries()) {
+      for (const [name, value] of Object.entries(headers)) {
+        expect(receiver.hits[index]?.headers.get(name)).toBe(value);
+      }
+    }
+  });
+
+  test("headers that cannot be sent are left out, and the event goes", async () => {
+    await live();
+    const headers = { "stripe-signature": "x".repeat(5_000), "content-type": "text/\u00e9" };
+    await accepted(server, bucket.id, "one", headers);
+    await advance(0);
+    expect(receiver.texts).toEqual(["one"]);
+    expect(receiver.hits[0]?.headers.has("stripe-signature")).toBe(false);
+    expect(receiver.hits[0]?.headers.has("content-type")).toBe(false);
+  });
+
+  test("the signature is made with the account's newest key", async () => {
+    await live();
+    const rotated = await account.post("/v1/keys/rotate");
+    await send("one");
+    await advance(0);
+    const seconds = /^t=(\d+)/.exec(signatureOf(receiver.hits[0]))?.[1];
+    const expected = createHmac("sha256", String(rotated.body["key"])).update(`${seconds}.one`).digest("hex");
+    expect(signatureOf(receiver.hits[0])).toBe(`t=${seconds},v1=${expected}`);
+  });
+});

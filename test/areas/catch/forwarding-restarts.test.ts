@@ -1,0 +1,187 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { AccountClient, startTestServer, type TestServer } from "../../support/server.ts";
+import {
+  accepted,
+  type BucketBody,
+  bucketOf,
+  eventOf,
+  eventsOf,
+  LOOPBACK_ALLOWED,
+  newBucket,
+  Receiver,
+  setState,
+} from "./support.ts";
+
+let server: TestServer;
+let receiver: Receiver;
+let account: AccountClient;
+let bucket: BucketBody;
+beforeAll(async () => {
+  server = await startTestServer({ manualClock: true, args: LOOPBACK_ALLOWED });
+});
+afterAll(() => server.stop());
+beforeEach(async () => {
+  receiver = new Receiver();
+  account = await server.account();
+  bucket = await newBucket(account, { target_url: receiver.url });
+});
+afterEach(() => receiver.stop());
+
+const advance = (ms: number) => server.clock.advance(ms);
+const live = () => setState(account, bucket.id, "live");
+const send = (body: string) => accepted(server, bucket.id, body);
+const statuses = async () => (await eventsOf(account, bucket.id)).map(({ status }) => status);
+const counts = async () => (await bucketOf(account, bucket.id)).events;
+
+/** The same account at the server's new address. */
+function reconnected({ key, userId, email }: AccountClient): AccountClient {
+  return new AccountClient(server.url, key ?? "", userId, email);
+}
+
+describe("across a restart", () => {
+  const restart = async () => {
+    await server.restart();
+    account = reconnected(account);
+  };
+
+  test("what was pending in a live bucket is sent on, in order, once", async () => {
+    await live();
+    for (const text of ["one", "two", "three"]) await send(text);
+    await restart();
+    expect(receiver.hits).toEqual([]);
+    await send("four");
+    await advance(0);
+    expect(receiver.texts).toEqual(["one", "two", "three", "four"]);
+    await advance(60_000);
+    expect(receiver.hits.length).toBe(4);
+    expect(await counts()).toEqual({ pending: 0, delivered: 4, failed: 0 });
+  });
+
+  test("retries keep their time and number", async () => {
+    receiver.respond = () => 500;
+    await live();
+    const id = await send("one");
+    await advance(0);
+    await restart();
+    await advance(999);
+    expect(receiver.hits.length).toBe(1);
+    await advance(1);
+    expect(receiver.hits.length).toBe(2);
+    await restart();
+    await advance(4_999);
+    expect(receiver.hits.length).toBe(2);
+    await advance(25_001);
+    expect(receiver.hits.length).toBe(4);
+    expect(await eventOf(account, bucket.id, id)).toMatchObject({ status: "failed", attempts: 4 });
+  });
+
+  test("a retry that fell due while the server was down is made at the start", async () => {
+    receiver.respond = (_, number) => (number === 1 ? 500 : 200);
+    await live();
+    await send("one");
+    await advance(0);
+    await server.server.stop();
+    await advance(3_600_000);
+    await server.start();
+    account = reconnected(account);
+    await advance(0);
+    expect(receiver.hits.length).toBe(2);
+    expect(await statuses()).toEqual(["delivered"]);
+  });
+
+  test("a paused bucket stays so, and its backlog waits", async () => {
+    await send("one");
+    await restart();
+    await advance(60_000);
+    expect(receiver.hits).toEqual([]);
+    await live();
+    await restart();
+    await advance(0);
+    expect(receiver.texts).toEqual(["one"]);
+  });
+});
+
+/** One bucket's life, a step at a time. */
+class Life {
+  readonly target = new Receiver();
+  readonly sent: string[] = [];
+  private broken = false;
+  private constructor(
+    private client: AccountClient,
+    readonly bucketId: string,
+  ) {}
+
+  static async begin(): Promise<Life> {
+    const owner = await server.account();
+    const { id } = await newBucket(owner);
+    const life = new Life(owner, id);
+    life.target.respond = () => (life.broken ? 500 : 200);
+    await owner.patch(`/v1/catch/buckets/${id}`, { target_url: life.target.url });
+    return life;
+  }
+
+  readonly steps = {
+    send: async () => this.sent.push(await accepted(server, this.bucketId, `${this.sent.length}`)),
+    live: () => setState(this.client, this.bucketId, "live"),
+    pause: () => setState(this.client, this.bucketId, "paused"),
+    break: () => {
+      this.broken = true;
+    },
+    repair: () => {
+      this.broken = false;
+    },
+    second: () => advance(1_000),
+    minute: () => advance(60_000),
+    restart: async () => {
+      await server.restart();
+      this.client = reconnected(this.client);
+    },
+  };
+
+  /** Lets everything come to its end, and checks it. */
+  async end(): Promise<void> {
+    await this.steps.live();
+    await this.steps.minute();
+    await this.target.stop();
+    const events = await eventsOf(this.client, this.bucketId);
+    expect(events.map((event) => event.id)).toEqual(this.sent);
+    const tried = this.target.hits.map(({ headers }) => headers.get("x-svc-event-id"));
+    for (const { id, status, attempts } of events) {
+      expect(status).not.toBe("pending");
+      expect(tried.filter((event) => event === id).length).toBe(attempts);
+      if (status === "failed") expect(attempts).toBe(4);
+    }
+    const failed = events.filter(({ status }) => status === "failed").length;
+    const { events: counted } = await bucketOf(this.client, this.bucketId);
+    expect(counted).toEqual({ pending: 0, delivered: events.length - failed, failed });
+  }
+}
+
+describe("any sequence of events, pauses, failures and restarts", () => {
+  const names = [
+    "send",
+    "send",
+    "send",
+    "live",
+    "pause",
+    "break",
+    "repair",
+    "second",
+    "minute",
+    "restart",
+  ] as const;
+
+  test("ends with every event delivered or failed, tried as often as it says, and counted right", async () => {
+    const steps = fc.array(fc.constantFrom(...names), { maxLength: 25 });
+    await fc.assert(
+      fc.asyncProperty(steps, async (taken) => {
+        const life = await Life.begin();
+        for (const name of taken) await life.steps[name]();
+        await life.end();
+      }),
+      { numRuns: 25 },
+    );
+    expect(server.logs.filter(({ level }) => level === "error")).toEqual([]);
+  }, 30_000);
+});

@@ -1,0 +1,241 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { REMOVAL_SLICE_BYTES, REMOVAL_SLICE_ROWS, TRIM_ROWS_MAX } from "../../../src/areas/catch/removal.ts";
+import { monotonicMs } from "../../../src/kernel/clock.ts";
+import { DEFAULT_TIERS, type TierFigures, type Tiers } from "../../../src/kernel/tiers.ts";
+import { expectError } from "../../support/errors.ts";
+import { type AccountClient, startTestServer, type TestServer } from "../../support/server.ts";
+import { accepted, bucketOf, eventsOf, ingest, newBucket, setState } from "./support.ts";
+
+const HOUR_MS = 3_600_000;
+
+function tiersWith(figures: Partial<TierFigures>): Tiers {
+  const scale = { ...DEFAULT_TIERS.scale, catchPerMinute: 1e6, requestsPerMinute: 1e6, ...figures };
+  return { ...DEFAULT_TIERS, scale };
+}
+
+let server: TestServer;
+beforeAll(async () => {
+  server = await startTestServer({ manualClock: true, config: { tiers: tiersWith({}) } });
+});
+afterAll(() => server.stop());
+
+/** Sends many events, some at once. Returns their ids in the order of receipt. */
+async function sendMany(to: TestServer, bucketId: string, count: number, bytes = 10): Promise<string[]> {
+  const body = "x".repeat(bytes);
+  const ids: string[] = [];
+  while (ids.length < count) {
+    const size = Math.min(50, count - ids.length);
+    ids.push(...(await Promise.all(Array.from({ length: size }, () => accepted(to, bucketId, body)))));
+  }
+  return ids.toSorted();
+}
+
+/** Rows that the file holds of events and payloads. */
+function rowsIn(of: TestServer): { events: number; payloads: number; buckets: number } {
+  const count = (table: string) =>
+    of.server.kernel.db.query<{ rows: number }>(`SELECT count(*) AS rows FROM ${table}`).get()?.rows ?? -1;
+  return {
+    events: count("catch_events"),
+    payloads: count("catch_payloads"),
+    buckets: count("catch_buckets"),
+  };
+}
+
+describe("the number of events in a bucket", () => {
+  test("has the documented figures", () => {
+    const { free, starter, pro, scale } = DEFAULT_TIERS;
+    const figures = [free, starter, pro, scale].map(({ eventsPerBucket }) => eventsPerBucket);
+    expect(figures).toEqual([100, 1_000, 10_000, 100_000]);
+    const hours = [free, starter, pro, scale].map(({ eventRetentionHours }) => eventRetentionHours);
+    expect(hours).toEqual([24, 72, 720, 2_160]);
+  });
+
+  test("tier free: 100 stay, the 101st pushes the oldest out, whatever its status", async () => {
+    const account = await server.account({ tier: "free", balance: 1_000 });
+    const { id } = await newBucket(account);
+    const first = await sendMany(server, id, 60);
+    await server.clock.advance(60_000);
+    const second = await sendMany(server, id, 40);
+    expect((await eventsOf(account, id)).map((event) => event.id)).toEqual([...first, ...second]);
+    const late = await accepted(server, id, "late");
+    const expected = [...first.slice(1), ...second, late];
+    expect((await eventsOf(account, id)).map((event) => event.id)).toEqual(expected);
+    expect((await bucketOf(account, id)).events).toEqual({ pending: 100, delivered: 0, failed: 0 });
+    expectError(await account.get(`/v1/catch/${id}/events/${first[0]}`), "catch.event_not_found");
+  });
+
+  test("after a change to a smaller tier a bucket shrinks with what comes in, and wholly within the hour", async () => {
+    const account = await server.account({ tier: "starter", balance: 1_000 });
+    const { id } = await newBucket(account);
+    const ids = await sendMany(server, id, 150);
+    await server.operator.patch(`/v1/admin/accounts/${account.userId}`, { tier: "free" });
+    expect((await bucketOf(account, id)).events.pending).toBe(150);
+    await server.clock.advance(60_000);
+    await accepted(server, id, "next");
+    expect((await bucketOf(account, id)).events.pending).toBe(151 - TRIM_ROWS_MAX);
+    await server.clock.advance(HOUR_MS);
+    expect((await bucketOf(account, id)).events.pending).toBe(100);
+    const left = (await eventsOf(account, id)).map((event) => event.id);
+    expect(left.slice(0, -1)).toEqual(ids.slice(51));
+  });
+});
+
+describe("retention", () => {
+  test("an event goes within the hour after its time, and not before", async () => {
+    const account = await server.account({ tier: "free", balance: 1_000 });
+    const { id } = await newBucket(account);
+    await accepted(server, id, "old");
+    await server.clock.advance(HOUR_MS);
+    const young = await accepted(server, id, "young");
+    await server.clock.advance(23 * HOUR_MS - 1);
+    expect((await eventsOf(account, id)).length).toBe(2);
+    await server.clock.advance(HOUR_MS);
+    expect((await eventsOf(account, id)).map((event) => event.id)).toEqual([young]);
+    expect((await bucketOf(account, id)).events).toEqual({ pending: 1, delivered: 0, failed: 0 });
+  });
+
+  test("many buckets with many events, in slices, paused or live, and nobody else's", async () => {
+    const many = await startTestServer({
+      manualClock: true,
+      config: { tiers: tiersWith({ eventRetentionHours: 24 }) },
+    });
+    try {
+      const [account, keeper] = [await many.account(), await many.account({ tier: "unlimited" })];
+      const buckets = [];
+      for (let index = 0; index < 3; index += 1) buckets.push((await newBucket(account)).id);
+      const kept = (await newBucket(keeper)).id;
+      for (const id of [...buckets, kept]) await sendMany(many, id, 2 * REMOVAL_SLICE_ROWS + 7);
+      await many.clock.advance(26 * HOUR_MS);
+      for (const id of buckets) expect(await eventsOf(account, id)).toEqual([]);
+      expect((await eventsOf(keeper, kept)).length).toBe(2 * REMOVAL_SLICE_ROWS + 7);
+      expect(rowsIn(many)).toMatchObject({ events: 207, payloads: 207 });
+    } finally {
+      await many.stop();
+    }
+  });
+
+  test("what fell due while the server was down goes at the start", async () => {
+    const account = await server.account({ tier: "free", balance: 1_000 });
+    const { id } = await newBucket(account);
+    await accepted(server, id, "old");
+    await server.server.stop();
+    await server.clock.advance(30 * HOUR_MS);
+    await server.start();
+    await server.clock.advance(0);
+    expect(await eventsOf(server.client(account.key), id)).toEqual([]);
+  });
+});
+
+describe("a deleted bucket", () => {
+  test("leaves no row behind, large payloads included, also across a restart in the middle", async () => {
+    const before = rowsIn(server);
+    const account = await server.account();
+    const { id } = await newBucket(account);
+    await sendMany(server, id, REMOVAL_SLICE_ROWS + 5);
+    await sendMany(server, id, 6, REMOVAL_SLICE_BYTES / 4);
+    const client = server.client(account.key);
+    expect((await client.delete(`/v1/catch/buckets/${id}`)).status).toBe(204);
+    expect(await ingest(server, id)).toEqual({ status: "ignored", verification: "none" });
+    expect(rowsIn(server).events).toBe(before.events + REMOVAL_SLICE_ROWS + 11);
+    await server.restart();
+    expect(await ingest(server, id)).toEqual({ status: "ignored", verification: "none" });
+    await server.clock.advance(0);
+    expect(rowsIn(server)).toEqual(before);
+  });
+});
+
+describe("a deleted project", () => {
+  /** A key of a project of its own. */
+  async function inNewProject(account: AccountClient): Promise<{ projectId: string; key: string }> {
+    const { body } = await account.post("/v1/projects", { name: "Second" });
+    const projectId = String(body["id"]);
+    const made = await account.post(`/v1/projects/${projectId}/keys`, {
+      prefix: "sm",
+      name: "its key",
+      scopes: ["catch:*", "projects:read"],
+    });
+    return { projectId, key: String(made.body["secret"]) };
+  }
+
+  test("its buckets are its own, are counted, ignore what comes at once, and are removed", async () => {
+    const before = rowsIn(server);
+    const account = await server.account();
+    const { projectId, key } = await inNewProject(account);
+    const inside = server.client(key);
+    const [one, two] = [await newBucket(inside), await newBucket(inside)];
+    const elsewhere = await newBucket(server.client(account.key));
+    await sendMany(server, one.id, REMOVAL_SLICE_ROWS + 20);
+    await setState(inside, two.id, "live");
+    expectError(
+      await server.client(account.key).get(`/v1/catch/buckets/${one.id}`),
+      "catch.bucket_not_found",
+    );
+    expectError(await inside.get(`/v1/catch/buckets/${elsewhere.id}`), "catch.bucket_not_found");
+    const overview = await inside.get(`/v1/projects/${projectId}/overview`);
+    expect(overview.body["resources"]).toMatchObject({ buckets: 2 });
+    expect((await server.client(account.key).delete(`/v1/projects/${projectId}`)).status).toBe(200);
+    for (const id of [one.id, two.id]) {
+      expect(await ingest(server, id)).toEqual({ status: "ignored", verification: "none" });
+    }
+    expect((await ingest(server, elsewhere.id)).status).toBe("accepted");
+    await server.clock.advance(0);
+    const after = rowsIn(server);
+    expect(after).toEqual({
+      events: before.events + 1,
+      payloads: before.payloads + 1,
+      buckets: before.buckets + 1,
+    });
+  });
+
+  test("the number of buckets is the account's, over all its projects", async () => {
+    const account = await server.account({ tier: "free" });
+    const { key } = await inNewProject(account);
+    await newBucket(server.client(key));
+    const answer = await server
+      .client(account.key)
+      .post("/v1/catch/buckets", { target_url: "https://e.com/" });
+    expectError(answer, "bucket_limit_exceeded");
+  });
+
+  test("ingestion counts as activity of the bucket's project", async () => {
+    const account = await server.account();
+    const { projectId, key } = await inNewProject(account);
+    const inside = server.client(key);
+    const { id } = await newBucket(inside);
+    await server.clock.advance(10 * 60_000);
+    await accepted(server, id, "one");
+    const { body } = await inside.get(`/v1/projects/${projectId}/overview`);
+    expect((body["usage"] as { last_activity: string }).last_activity).toBe(
+      new Date(server.clock.now()).toISOString(),
+    );
+  });
+});
+
+describe("what runs beside it", () => {
+  /** The longest time that any of the given work held the writer up, as another unit of work sees it. */
+  async function longestWait(of: TestServer, work: Promise<unknown>): Promise<number> {
+    let longest = 0;
+    let running = true;
+    void work.finally(() => {
+      running = false;
+    });
+    while (running) {
+      const startedAt = monotonicMs();
+      await of.server.kernel.writer.submit(() => 0);
+      longest = Math.max(longest, monotonicMs() - startedAt);
+    }
+    return longest;
+  }
+
+  test("removing thousands of events leaves gaps for everybody else", async () => {
+    const account = await server.account();
+    const { id } = await newBucket(server.client(account.key));
+    await sendMany(server, id, 3_000, 1_000);
+    const client = server.client(account.key);
+    const work = client.delete(`/v1/catch/${id}/events?before=2999-01-01T00:00:00Z`);
+    const longest = await longestWait(server, work);
+    expect((await work).body).toEqual({ deleted_count: 3_000 });
+    // Generous: a single slice takes one or two milliseconds, all of them at once well over a hundred.
+    expect(longest).toBeLessThan(60);
+  });
+});

@@ -1,0 +1,148 @@
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { newBucketId } from "../../../src/areas/catch/bucket-id.ts";
+import {
+  type Admission,
+  admit,
+  afterTry,
+  isDelivered,
+  NO_TRAFFIC,
+  PANIC_FACTOR,
+  PANIC_MS,
+  RETRY_DELAYS_MS,
+  TRAFFIC_WINDOW_MS,
+} from "../../../src/areas/catch/domain.ts";
+import { EventSequence, eventIdOf, sequenceOf } from "../../../src/areas/catch/event-id.ts";
+import { ADJECTIVES, NOUNS } from "../../../src/areas/catch/words.ts";
+import { createIds } from "../../../src/kernel/ids.ts";
+
+describe("a bucket's limit", () => {
+  /** Runs requests at the given times and counts what became of them. */
+  function outcomes(times: readonly number[], perMinute: number): Admission[] {
+    let traffic = NO_TRAFFIC;
+    return times.map((now) => {
+      const step = admit(traffic, now, perMinute);
+      traffic = step.traffic;
+      return step.admission;
+    });
+  }
+  const times = (count: number, at: number) => Array.from({ length: count }, () => at);
+
+  test("admits as many as the limit, then refuses, and panics above five times as many", () => {
+    const seen = outcomes(times(16, 1_000), 3);
+    expect(seen.slice(0, 3)).toEqual(["admitted", "admitted", "admitted"]);
+    expect(new Set(seen.slice(3, 15))).toEqual(new Set(["rate_limited"]));
+    expect(seen[15]).toBe("panic_mode");
+    expect(PANIC_FACTOR * 3).toBe(15);
+  });
+
+  test("a window begins with its first request and ends a minute later, to the millisecond", () => {
+    expect(outcomes([500, 500, 500 + TRAFFIC_WINDOW_MS - 1, 500 + TRAFFIC_WINDOW_MS], 2)).toEqual([
+      "admitted",
+      "admitted",
+      "rate_limited",
+      "admitted",
+    ]);
+  });
+
+  test("a panic lasts ten minutes from its beginning; requests meanwhile do not prolong it", () => {
+    expect(PANIC_MS).toBe(600_000);
+    const panic = times(6, 0);
+    const during = [1, 300_000, PANIC_MS - 1];
+    const seen = outcomes([...panic, ...during, PANIC_MS, PANIC_MS], 1);
+    expect(seen.slice(5, 9)).toEqual(["panic_mode", "panic_mode", "panic_mode", "panic_mode"]);
+    expect(seen.slice(9)).toEqual(["admitted", "rate_limited"]);
+  });
+
+  test("a wall clock that is set back neither prolongs a panic nor a window", () => {
+    expect(outcomes([...times(6, 1_000_000), 999_999], 1).at(-1)).toBe("admitted");
+    expect(outcomes([1_000_000, 999_999], 1)).toEqual(["admitted", "admitted"]);
+  });
+
+  test("in any minute from its beginning no more come in than the limit", () => {
+    const steps = fc.array(fc.integer({ min: 0, max: 20_000 }), { maxLength: 60 });
+    fc.assert(
+      fc.property(steps, fc.integer({ min: 1, max: 5 }), (gaps, perMinute) => {
+        let now = 0;
+        const moments = gaps.map((gap) => (now += gap));
+        const admitted = outcomes(moments, perMinute).flatMap((seen, index) =>
+          seen === "admitted" ? [moments[index] ?? 0] : [],
+        );
+        // Fixed windows: two of them meet in any minute at most.
+        for (const from of admitted) {
+          const within = admitted.filter((at) => at >= from && at < from + TRAFFIC_WINDOW_MS).length;
+          expect(within).toBeLessThanOrEqual(2 * perMinute);
+        }
+      }),
+    );
+  });
+});
+
+describe("what a try leads to", () => {
+  test("2xx is delivered, whichever try it was", () => {
+    for (const tries of [1, 2, 3, 4]) expect(afterTry(tries, true)).toEqual({ status: "delivered" });
+    expect([199, 200, 204, 299, 300, 301, 404, 500].filter(isDelivered)).toEqual([200, 204, 299]);
+  });
+
+  test("three retries after 1, 5 and 25 s, then failed", () => {
+    expect(RETRY_DELAYS_MS).toEqual([1_000, 5_000, 25_000]);
+    expect([1, 2, 3, 4].map((tries) => afterTry(tries, false))).toEqual([
+      { status: "pending", retryInMs: 1_000 },
+      { status: "pending", retryInMs: 5_000 },
+      { status: "pending", retryInMs: 25_000 },
+      { status: "failed" },
+    ]);
+  });
+});
+
+describe("event ids", () => {
+  test("sort as text in the order of receipt, also within a millisecond and when the clock is set back", () => {
+    fc.assert(
+      fc.property(fc.array(fc.integer({ min: 0, max: 4e12 }), { minLength: 2, maxLength: 50 }), (moments) => {
+        const sequence = new EventSequence(0);
+        const ids = moments.map((now) => eventIdOf(sequence.next(now)));
+        expect(ids.toSorted()).toEqual(ids);
+        expect(new Set(ids).size).toBe(ids.length);
+        for (const id of ids) expect(eventIdOf(sequenceOf(id) ?? -1)).toBe(id);
+      }),
+    );
+  });
+
+  test("go on above what is stored", () => {
+    const sequence = new EventSequence(5_000_000);
+    expect(sequence.next(1)).toBe(5_000_001);
+    expect(sequence.last).toBe(5_000_001);
+  });
+
+  test.each([
+    "",
+    "evt_",
+    "evt_0000000000",
+    "evt_000000000000",
+    "evt_0000000000w",
+    "EVT_00000000000",
+    "evt_vvvvvvvvvvv",
+    "evt_0000000000A",
+  ])("%p is none", (text) => {
+    expect(sequenceOf(text)).toBeNull();
+  });
+});
+
+describe("bucket ids", () => {
+  test("are made of at least 200 adjectives and 200 nouns, each there once", () => {
+    for (const words of [ADJECTIVES, NOUNS]) {
+      expect(words.length).toBeGreaterThanOrEqual(200);
+      expect(new Set(words).size).toBe(words.length);
+      expect(words.filter((word) => !/^[a-z]{2,12}$/.test(word))).toEqual([]);
+    }
+  });
+
+  test("adjective, noun, and a number of six digits, from all of them", () => {
+    const ids = createIds(() => 0);
+    const made = Array.from({ length: 5_000 }, () => newBucketId(ids));
+    expect(made.filter((id) => !/^[a-z]+-[a-z]+-[1-9]\d{5}$/.test(id))).toEqual([]);
+    expect(new Set(made.map((id) => id.split("-")[0])).size).toBe(ADJECTIVES.length);
+    expect(new Set(made.map((id) => id.split("-")[1])).size).toBe(NOUNS.length);
+    expect(new Set(made).size).toBeGreaterThan(4_990);
+  });
+});

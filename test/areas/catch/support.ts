@@ -1,0 +1,195 @@
+import { createHmac } from "node:crypto";
+import type { EventCounts } from "../../../src/areas/catch/bucket.ts";
+import type { EventStatus, Verification } from "../../../src/areas/catch/domain.ts";
+import type { IngestStatus } from "../../../src/areas/catch/ingestion.ts";
+import type { Answer, Client } from "../../support/client.ts";
+import type { Scenario, World } from "../../support/scenario.ts";
+import type { TestServer } from "../../support/server.ts";
+
+/** Options under which targets on this machine may be reached, also without TLS. */
+export const LOOPBACK_ALLOWED = ["--allow-private-targets", "127.0.0.0/8"];
+
+/** A bucket, as the API shows it. */
+export interface BucketBody {
+  readonly id: string;
+  readonly target_url: string;
+  readonly provider: string | null;
+  readonly has_signing_secret: boolean;
+  readonly state: "live" | "paused";
+  readonly created_at: string;
+  readonly updated_at: string;
+  readonly events: EventCounts;
+}
+
+/** An event, as lists show it. */
+export interface EventBody {
+  readonly id: string;
+  readonly bucket_id: string;
+  readonly provider: string | null;
+  readonly status: EventStatus;
+  readonly verification: Verification;
+  readonly received_at: string;
+  readonly attempts: number;
+  readonly response_status: number | null;
+  readonly error: string | null;
+  readonly delivered_at: string | null;
+}
+
+/** The answer to an inbound request. */
+export interface IngestBody {
+  readonly status: IngestStatus;
+  readonly verification: Verification;
+  readonly event_id?: string;
+}
+
+/** Makes a bucket; of `terms` only what differs from a plain one. */
+export async function newBucket(client: Client, terms: object = {}): Promise<BucketBody> {
+  const answer = await client.post("/v1/catch/buckets", {
+    target_url: "https://hooks.example.com/in",
+    ...terms,
+  });
+  if (answer.status !== 201) throw new Error(`no bucket: ${answer.text}`);
+  return answer.body as unknown as BucketBody;
+}
+
+/** Sets a bucket live or pauses it. */
+export async function setState(client: Client, bucketId: string, state: "live" | "paused"): Promise<void> {
+  const answer = await client.patch(`/v1/catch/buckets/${bucketId}`, { state });
+  if (answer.status !== 200) throw new Error(`not ${state}: ${answer.text}`);
+}
+
+/** Sends a request to a bucket's public path, as a provider would. */
+export async function ingest(
+  server: TestServer,
+  bucketId: string,
+  body: string | Uint8Array | object = "{}",
+  headers: Readonly<Record<string, string>> = {},
+): Promise<IngestBody> {
+  const answer = await server.client(null).post(`/v1/catch/${bucketId}`, body, { headers });
+  if (answer.status !== 200) throw new Error(`${answer.status}: ${answer.text}`);
+  return answer.body as unknown as IngestBody;
+}
+
+/** Sends a request that is to be accepted. Returns the event's id. */
+export async function accepted(
+  server: TestServer,
+  bucketId: string,
+  body: string | Uint8Array | object = "{}",
+  headers: Readonly<Record<string, string>> = {},
+): Promise<string> {
+  const answer = await ingest(server, bucketId, body, headers);
+  if (answer.event_id === undefined) throw new Error(`not accepted: ${JSON.stringify(answer)}`);
+  return answer.event_id;
+}
+
+/** All events of a bucket, oldest first. */
+export async function eventsOf(client: Client, bucketId: string): Promise<EventBody[]> {
+  const events: EventBody[] = [];
+  for (let cursor: unknown = null; ; ) {
+    const query = cursor === null ? "" : `&cursor=${String(cursor)}`;
+    const { body } = await client.get(`/v1/catch/${bucketId}/events?limit=100${query}`);
+    events.push(...(body["events"] as EventBody[]));
+    cursor = body["cursor"];
+    if (cursor === null) return events.reverse();
+  }
+}
+
+/** One event of a bucket. */
+export async function eventOf(client: Client, bucketId: string, eventId: string): Promise<EventBody> {
+  const { body } = await client.get(`/v1/catch/${bucketId}/events/${eventId}`);
+  return body as unknown as EventBody;
+}
+
+/** A bucket as it is now. */
+export async function bucketOf(client: Client, bucketId: string): Promise<BucketBody> {
+  const { body } = await client.get(`/v1/catch/buckets/${bucketId}`);
+  return body as unknown as BucketBody;
+}
+
+/** `stripe-signature` over a body, dated with the server's clock. */
+export function stripeSignature(server: TestServer, secret: string, body: string | Uint8Array): string {
+  const seconds = Math.floor(server.clock.now() / 1000);
+  return `t=${seconds},v1=${createHmac("sha256", secret).update(`${seconds}.`).update(body).digest("hex")}`;
+}
+
+/** What a scenario's `before` has made, for its paths and bodies. */
+export interface Made {
+  bucketId: string;
+  eventId: string;
+}
+
+/** A scenario whose path, body and expectations name what its `before` has made. */
+export function scenario(
+  made: Made,
+  plain: Omit<Scenario, "request" | "body" | "holds"> & {
+    readonly request: (made: Made) => Scenario["request"];
+    readonly body?: (made: Made) => unknown;
+    readonly holds?: (made: Made) => object;
+  },
+): Scenario {
+  const { request, body, holds, ...rest } = plain;
+  // Getters: what they name is made when the scenario is played.
+  return Object.defineProperties(rest as Scenario, {
+    request: { get: () => request(made) },
+    body: { get: () => body?.(made) },
+    holds: { get: () => holds?.(made) },
+  });
+}
+
+/** Makes a bucket with one event, for {@link scenario}. */
+export async function makeEvent(made: Made, { server, account }: World, terms: object = {}): Promise<void> {
+  made.bucketId = (await newBucket(account, terms)).id;
+  made.eventId = await accepted(server, made.bucketId, '{"a":1}');
+}
+
+/** A request that a target has received. */
+export interface Hit {
+  readonly method: string;
+  readonly path: string;
+  readonly headers: Headers;
+  readonly body: Buffer;
+}
+
+/** Somebody's webhook endpoint on a real socket. */
+export class Receiver {
+  readonly hits: Hit[] = [];
+  /** What it answers: a status, or whatever else it makes of a request. */
+  respond: (hit: Hit, number: number) => number | Response | Promise<number | Response> = () => 200;
+  private readonly server = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    fetch: (request) => this.receive(request),
+  });
+
+  get url(): string {
+    return `http://127.0.0.1:${this.server.port}/hooks?from=ninefold`;
+  }
+
+  /** Bodies received so far, in the order of their arrival. */
+  get texts(): string[] {
+    return this.hits.map(({ body }) => body.toString("utf8"));
+  }
+
+  stop(): Promise<void> {
+    return this.server.stop(true);
+  }
+
+  private async receive(request: Request): Promise<Response> {
+    const { pathname, search } = new URL(request.url);
+    const hit: Hit = {
+      method: request.method,
+      path: pathname + search,
+      headers: request.headers,
+      body: Buffer.from(await request.arrayBuffer()),
+    };
+    this.hits.push(hit);
+    const answer = await this.respond(hit, this.hits.length);
+    return typeof answer === "number" ? new Response("answer", { status: answer }) : answer;
+  }
+}
+
+/** The credits that an account has left. */
+export async function balanceOf(client: Client): Promise<number> {
+  const { body }: Answer = await client.get("/v1/meter/balance");
+  return Number(body["balance"]);
+}

@@ -1,0 +1,114 @@
+import { afterAll, describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { LINE_BYTES_MAX, PROBLEMS_PRINTED_MAX, verify } from "../../src/cli/verify.ts";
+import { makeChain } from "../support/receipts.ts";
+
+const MAIN = join(import.meta.dir, "../../src/main.ts");
+const folder = mkdtempSync(join(tmpdir(), "ninefold-verify-"));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const chain = makeChain(
+  Array.from({ length: 60 }, (_, index) => ({ entry: index, text: "é".repeat(index) })),
+);
+const key = String(chain[0]?.public_key.x);
+
+function write(text: string | Uint8Array): string {
+  const path = join(folder, `${crypto.randomUUID()}.jsonl`);
+  writeFileSync(path, text);
+  return path;
+}
+
+function lines(receipts: readonly unknown[]): string {
+  return receipts.map((receipt) => `${JSON.stringify(receipt)}\n`).join("");
+}
+
+function run(...args: string[]): { code: number; text: string } {
+  let text = "";
+  const code = verify(args, (piece) => {
+    text += piece;
+  });
+  return { code, text };
+}
+
+describe("ninefold verify", () => {
+  test.each([
+    ["one receipt", JSON.stringify(chain[4]), "receipt 5"],
+    ["one receipt over several lines", JSON.stringify(chain[4], null, 2), "receipt 5"],
+    ["a chain", lines(chain), "receipts 1 to 60 (60)"],
+    ["a chain without a newline at its end", lines(chain).trimEnd(), "receipts 1 to 60 (60)"],
+    [
+      "a chain with empty lines and the line ends of Windows",
+      lines(chain).replaceAll("\n", "\r\n\r\n"),
+      "receipts 1 to 60 (60)",
+    ],
+  ])("%s is valid", (_, text, found) => {
+    expect(run(write(text))).toEqual({ code: 0, text: `valid: ${found}\npublic key: ${key}\n` });
+  });
+
+  test("tells what fails, and where", () => {
+    const changed = [chain[0], { ...chain[1], log: { entry: 99 } }, chain[3]];
+    expect(run(write(`${lines(changed)}no receipt\n`))).toEqual({
+      code: 1,
+      text: [
+        "line 2, sequence_id 2: content_hash is not the hash of log",
+        "line 3, sequence_id 4: sequence_id 4 follows 2: receipts are missing in between",
+        "line 4: the receipt is not JSON",
+        "not valid: 3 of 4 receipts have problems",
+        "",
+      ].join("\n"),
+    });
+  });
+
+  test("wants the key that it was given", () => {
+    const path = write(lines(chain.slice(0, 2)));
+    expect(run(path, "--public-key", key).code).toBe(0);
+    expect(run(path, "--public-key", "A".repeat(43))).toEqual({
+      code: 1,
+      text: "line 1, sequence_id 1: public_key is not the chain's\nline 2, sequence_id 2: public_key is not the chain's\nnot valid: 2 of 2 receipts have problems\n",
+    });
+  });
+
+  test("prints so many problems and counts the rest", () => {
+    const broken = chain.slice(0, PROBLEMS_PRINTED_MAX).map((receipt) => ({ ...receipt, log: { a: 1 } }));
+    expect(run(write(lines(broken))).text.split("\n")).toHaveLength(PROBLEMS_PRINTED_MAX + 2);
+    const more = chain.slice(0, PROBLEMS_PRINTED_MAX + 1).map((receipt) => ({ ...receipt, log: { a: 1 } }));
+    const { text } = run(write(lines(more)));
+    expect(text.split("\n")).toHaveLength(PROBLEMS_PRINTED_MAX + 3);
+    expect(text).toContain("… and 1 more\n");
+  });
+
+  test("an empty file is not valid", () => {
+    expect(run(write("\n\n"))).toEqual({ code: 1, text: "not valid: the file holds no receipt\n" });
+  });
+
+  test("a line may be so long, and no longer", () => {
+    const receipt = JSON.stringify(chain[0]);
+    const padded = (bytes: number): string => `${" ".repeat(bytes - receipt.length)}${receipt}`;
+    expect(run(write(`${padded(LINE_BYTES_MAX)}\n${JSON.stringify(chain[1])}\n`)).code).toBe(0);
+    const tooLong = write(`${JSON.stringify(chain[0])}\n${" ".repeat(LINE_BYTES_MAX * 2)}`);
+    expect(() => run(tooLong)).toThrow(`longer than ${LINE_BYTES_MAX} bytes`);
+  });
+
+  test("bytes that are no UTF-8 are no receipt", () => {
+    const bytes = Buffer.from(lines([chain[0]]));
+    bytes[bytes.indexOf("entry")] = 0xff;
+    expect(run(write(bytes)).code).toBe(1);
+  });
+
+  test("a file that is not there, or is a folder, is said to be", () => {
+    expect(() => run(join(folder, "missing"))).toThrow("There is no file");
+    expect(() => run(folder)).toThrow("is not a file");
+  });
+
+  test("as a process: exit codes 0, 1 and 2", async () => {
+    const exitCode = (...args: string[]): Promise<number> =>
+      Bun.spawn([process.execPath, MAIN, "verify", ...args], { stdout: "ignore", stderr: "ignore" }).exited;
+    expect(await exitCode(write(lines(chain)))).toBe(0);
+    expect(await exitCode(write(lines([chain[0], chain[2]])))).toBe(1);
+    expect(await exitCode(join(folder, "missing"))).toBe(1);
+    expect(await exitCode()).toBe(2);
+    expect(await exitCode("file", "--public-key")).toBe(2);
+  });
+});
