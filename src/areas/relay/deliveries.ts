@@ -32,6 +32,9 @@ const ATTEMPT_TIMEOUT_MS = 15_000;
 /** Bytes of an answer's body that are read: enough for a target that answers before it closes, and of no use otherwise. */
 const RESPONSE_BYTES_MAX = 64 * 1024;
 
+/** Wait before an attempt that this server had no connection for. */
+const LOCAL_RETRY_MS = 1_000;
+
 const USER_AGENT = "Svc-Relay/1.0";
 
 /** What attempts are built on. */
@@ -111,6 +114,7 @@ export class Deliveries {
       redirectsMax: 0,
       reuseConnection: true,
     });
+    if (!outcome.answered && outcome.failure.kind === "local") return this.later(relay);
     const result = resultOf(outcome, this.deps.clock.now());
     const number = relay.attempts + 1;
     const next = afterAttempt(relay.kind, number, result, this.deps.ids.fraction());
@@ -118,6 +122,12 @@ export class Deliveries {
       this.record(tx, relay, { startedAt, durationMs: outcome.latencyMs, status: result.status }, next);
     };
     return next.kind === "retry" ? { record, retryAt: next.at } : { record };
+  }
+
+  /** An attempt that never left this machine is none: it is made again in a moment. */
+  private later({ ref, attempts }: RelayRequestRow): JobOutcome {
+    this.firstAttempts.delete(ref);
+    return { retryAt: this.deps.clock.now() + LOCAL_RETRY_MS, attempt: attempts };
   }
 
   /** Each attempt is signed anew, with the key that is the newest now. */

@@ -1,4 +1,3 @@
-import { isIP } from "node:net";
 import { invalidField } from "../errors.ts";
 import { type AllowedAddresses, isPublicAddress } from "./address.ts";
 
@@ -30,8 +29,9 @@ export interface TargetRules {
 
 const SCHEME = /^https?:\/\//i;
 /** Spaces and control characters, which URL parsers drop without a word. */
-const UNPRINTABLE = /[^\x21-\x7e\u00a1-\u{10ffff}]/u;
+const UNPRINTABLE = /[^\x21-\x7e\u00a1-\uffff]/;
 const EMPTY_LABEL = /^\.|\.\./;
+const IPV4 = /^\d+\.\d+\.\d+\.\d+$/;
 /** What `localhost` resolves to (RFC 6761), without asking anyone. */
 const LOOPBACK_ADDRESSES = ["127.0.0.1", "::1"];
 
@@ -82,12 +82,14 @@ function readTarget(text: string): Target | Refusal {
   if (url.username !== "" || url.password !== "") {
     return malformed("must not contain a user name or password: send credentials in a header");
   }
-  const host = url.hostname.replace(/^\[|\]$/g, "").replace(/\.$/, "");
+  // Parsed, an address is in brackets or has four decimal numbers, whatever way it was written.
+  const isIPv6 = url.hostname.startsWith("[");
+  const host = isIPv6 ? url.hostname.slice(1, -1) : url.hostname.replace(/\.$/, "");
   if (host === "" || EMPTY_LABEL.test(host)) return malformed("must name a host");
   const secure = url.protocol === "https:";
   const port = url.port === "" ? (secure ? 443 : 80) : Number(url.port);
   if (port === 0) return malformed("must have a port from 1 to 65535");
-  return { url, secure, host, isAddress: isIP(host) !== 0, port };
+  return { url, secure, host, isAddress: isIPv6 || IPV4.test(host), port };
 }
 
 /** The addresses of a target that need not be asked for; null when its name must be resolved. */
