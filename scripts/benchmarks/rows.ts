@@ -1,6 +1,7 @@
 import type { Benchmark, WrkRequest } from "./benchmark.ts";
 import { KEYS_AND_FLAGS } from "./keys-and-flags.ts";
 import { lockCycle } from "./locks.ts";
+import { scheduleRequest } from "./schedule.ts";
 import { METERS, type Stage } from "./stage.ts";
 import { WEBHOOK_IN } from "./webhooks.ts";
 
@@ -78,6 +79,15 @@ export const BENCHMARKS: readonly Benchmark[] = [
     requires: [
       { kind: "ratio", to: "bare POST", atLeast: 0.55, connections: [32] },
       { kind: "ratio", to: "etcd lock", atLeast: 3, connections: [32] },
+    ],
+  },
+  {
+    name: "schedule a relay",
+    connections: [32],
+    request: scheduleRequest,
+    requires: [
+      { kind: "ratio", to: "bare POST", atLeast: 0.45, connections: [32] },
+      { kind: "ratio", to: "BullMQ delayed add", atLeast: 2, connections: [32] },
     ],
   },
   {
