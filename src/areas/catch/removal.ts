@@ -125,9 +125,19 @@ export class Removal {
 
   private async removeBucket(bucketRef: number, dueAt: number): Promise<JobOutcome> {
     await this.inSlices(() =>
-      this.deps.writer.submit((tx) => this.removeRowsOf(tx, bucketRef, REMOVAL_SLICE_ROWS)),
+      this.deps.writer.submit((tx) =>
+        this.isDeleted(bucketRef)
+          ? this.removeRowsOf(tx, bucketRef, REMOVAL_SLICE_ROWS)
+          : { removed: 0, more: false },
+      ),
     );
     return this.stopping ? { retryAt: dueAt, attempt: 0 } : {};
+  }
+
+  /** False when the bucket went with its project: after a restart the reference may be another bucket's. */
+  private isDeleted(bucketRef: number): boolean {
+    const id = this.deps.store.idOf(bucketRef);
+    return id !== null && this.deps.buckets.find(id) === undefined;
   }
 
   /** Goes over all buckets: removes what is past its time, and what a smaller tier has no room for. */
