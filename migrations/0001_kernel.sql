@@ -8,13 +8,13 @@ CREATE TABLE settings (
 CREATE TABLE jobs (
   id      INTEGER PRIMARY KEY,
   kind    TEXT    NOT NULL,
-  key     TEXT    NOT NULL,
+  key     TEXT,             -- null: a job that nobody replaces or takes back
   due_at  INTEGER NOT NULL, -- epoch milliseconds
   lane    TEXT    NOT NULL, -- jobs of one lane go to one place and share its limits; empty where there are none
   payload TEXT    NOT NULL, -- JSON
-  attempt INTEGER NOT NULL,
-  UNIQUE (kind, key)
+  attempt INTEGER NOT NULL
 ) STRICT;
+CREATE UNIQUE INDEX jobs_by_key ON jobs (kind, key) WHERE key IS NOT NULL;
 -- Covers the search for what is due: which job, when, in which lane.
 CREATE INDEX jobs_by_due ON jobs (kind, due_at, lane);
 

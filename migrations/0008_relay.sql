@@ -1,7 +1,7 @@
 -- Deliveries, scheduled and notifications of monitors. A delivery that waits has a job of kind relay.deliver.
 CREATE TABLE relays (
   ref             INTEGER PRIMARY KEY,
-  relay_id        BLOB    NOT NULL, -- UUID
+  relay_id        BLOB    NOT NULL, -- UUID; its last 40 bits are the ref, so that it needs no index
   account_ref     INTEGER NOT NULL, -- whose key signs
   project_ref     INTEGER NOT NULL,
   kind            INTEGER NOT NULL, -- 1 scheduled, 2 pulse
@@ -19,7 +19,6 @@ CREATE TABLE relays (
   finished_at     INTEGER,
   created_at      INTEGER NOT NULL
 ) STRICT;
-CREATE UNIQUE INDEX relays_by_id ON relays (relay_id);
 CREATE INDEX relays_by_status ON relays (project_ref, status, ref);
 CREATE INDEX relays_pulse ON relays (project_ref, status, ref) WHERE kind = 2;
 CREATE INDEX relays_by_end ON relays (finished_at) WHERE finished_at IS NOT NULL;

@@ -8,11 +8,13 @@
 //   scripts/bench --binary          the executable dist/ninefold instead of the source
 //   scripts/bench --json            the results as one JSON object on standard output
 // Exits with 1 when a required figure was missed. Rows are in scripts/benchmarks/rows.ts.
-// Needs wrk; PostgreSQL, Redis and etcd are measured where they are installed.
+// Needs wrk; PostgreSQL, Redis, etcd and BullMQ are measured where they are installed.
 import { parseArgs } from "node:util";
 import type { Competitor, Finding } from "./benchmarks/benchmark.ts";
+import { BullMqDelayed } from "./benchmarks/bullmq.ts";
 import { EtcdLock } from "./benchmarks/etcd.ts";
 import { findingsOf, findingsTable, mediansOf, seriesTable } from "./benchmarks/figures.ts";
+import { KEY_LIST, measureKeyList } from "./benchmarks/keys-and-flags.ts";
 import {
   LOCK_HAND_OVER,
   LOCK_LONG_WAIT,
@@ -28,6 +30,14 @@ import { RedisDeduct } from "./benchmarks/redis.ts";
 import { measureRemoval, PROJECT_REMOVAL } from "./benchmarks/removal.ts";
 import { type RoundsResult, runRounds } from "./benchmarks/rounds.ts";
 import { BENCHMARKS, deductRequest } from "./benchmarks/rows.ts";
+import {
+  MONITORS_CHECKED,
+  measureDue,
+  measureMonitors,
+  measureWaiting,
+  RELAYS_DUE,
+  RELAYS_WAITING,
+} from "./benchmarks/schedule.ts";
 import { Stage } from "./benchmarks/stage.ts";
 import { runWrk } from "./benchmarks/wrk.ts";
 import { Cleanup } from "./processes/cleanup.ts";
@@ -55,7 +65,11 @@ const SPECIALS: readonly (readonly [name: string, measure: typeof measureMillion
   [LOCK_LONG_WAIT, measureLongWait],
   [LOCKS_HELD, measureHeld],
   [PROJECT_REMOVAL, measureRemoval],
+  [KEY_LIST, measureKeyList],
   [LONG_CHAIN, (stage, say) => measureLongChain(stage, command, say)],
+  [RELAYS_DUE, measureDue],
+  [RELAYS_WAITING, measureWaiting],
+  [MONITORS_CHECKED, measureMonitors],
 ];
 
 /** Progress goes to standard error: standard output carries the results alone. */
@@ -81,7 +95,7 @@ async function prepareCompetitors(stage: Stage): Promise<Competitor[]> {
     requires.flatMap((one) => (one.kind === "ratio" ? [one.to] : [])),
   );
   const ready: Competitor[] = [];
-  for (const competitor of [new PostgresDeduct(), new RedisDeduct(), new EtcdLock()]) {
+  for (const competitor of [new PostgresDeduct(), new RedisDeduct(), new EtcdLock(), new BullMqDelayed()]) {
     if (!wanted.includes(competitor.name)) continue;
     const missing = competitor.missing();
     if (missing !== null) {

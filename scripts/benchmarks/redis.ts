@@ -32,23 +32,9 @@ export class RedisDeduct implements Competitor {
   }
 
   async prepare(stage: Stage): Promise<void> {
-    const folder = stage.subfolder("redis");
-    this.socket = join(folder, "socket");
-    const place = ["--port", "0", "--unixsocket", this.socket, "--dir", folder];
-    const durable = ["--save", "", "--appendonly", "yes", "--appendfsync", "always"];
-    const server = Bun.spawn(["redis-server", ...place, ...durable], {
-      stdin: "ignore",
-      stdout: "ignore",
-      stderr: "ignore",
-    });
-    endsWithUs(server);
-    stage.atEnd(async () => {
-      server.kill("SIGKILL");
-      await server.exited;
-    });
-    await this.waitUntilReady();
-    await this.ask("EVAL", FILL, "0");
-    this.digest = await this.ask("SCRIPT", "LOAD", DEDUCT);
+    this.socket = await startRedis(stage, "redis");
+    await askRedis(this.socket, "EVAL", FILL, "0");
+    this.digest = await askRedis(this.socket, "SCRIPT", "LOAD", DEDUCT);
   }
 
   async measure(seconds: number): Promise<Measurement> {
@@ -86,20 +72,35 @@ export class RedisDeduct implements Competitor {
     if (code !== 0 || !(perSecond > 0)) throw new Error(`redis-benchmark failed (${code}): ${out}${error}`);
     return { perSecond, p50Ms, p99Ms };
   }
+}
 
-  private async waitUntilReady(): Promise<void> {
-    for (let tries = 0; tries < READY_TRIES; tries += 1) {
-      if ((await this.ask("PING").catch(() => "")) === "PONG") return;
-      await Bun.sleep(READY_PAUSE_MS);
-    }
-    throw new Error("Redis did not become ready");
+/** Starts a Redis that syncs every write, on a Unix socket in a folder of its own. Returns the socket. */
+export async function startRedis(stage: Stage, name: string): Promise<string> {
+  const folder = stage.subfolder(name);
+  const socket = join(folder, "socket");
+  const place = ["--port", "0", "--unixsocket", socket, "--dir", folder];
+  const durable = ["--save", "", "--appendonly", "yes", "--appendfsync", "always"];
+  const server = Bun.spawn(["redis-server", ...place, ...durable], {
+    stdin: "ignore",
+    stdout: "ignore",
+    stderr: "ignore",
+  });
+  endsWithUs(server);
+  stage.atEnd(async () => {
+    server.kill("SIGKILL");
+    await server.exited;
+  });
+  for (let tries = 0; tries < READY_TRIES; tries += 1) {
+    if ((await askRedis(socket, "PING").catch(() => "")) === "PONG") return socket;
+    await Bun.sleep(READY_PAUSE_MS);
   }
+  throw new Error("Redis did not become ready");
+}
 
-  private async ask(...command: readonly string[]): Promise<string> {
-    const child = Bun.spawn(["redis-cli", "-s", this.socket, ...command], { stdout: "pipe", stderr: "pipe" });
-    const [out, error, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
-    const text = out.trim();
-    if (code !== 0 || /^(\(error\)|ERR)/.test(text)) throw new Error(`redis-cli: ${text}${error}`);
-    return text;
-  }
+async function askRedis(socket: string, ...command: readonly string[]): Promise<string> {
+  const child = Bun.spawn(["redis-cli", "-s", socket, ...command], { stdout: "pipe", stderr: "pipe" });
+  const [out, error, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
+  const text = out.trim();
+  if (code !== 0 || /^(\(error\)|ERR)/.test(text)) throw new Error(`redis-cli: ${text}${error}`);
+  return text;
 }

@@ -1,5 +1,7 @@
 import type { Benchmark, WrkRequest } from "./benchmark.ts";
+import { KEYS_AND_FLAGS } from "./keys-and-flags.ts";
 import { lockCycle } from "./locks.ts";
+import { scheduleRequest } from "./schedule.ts";
 import { METERS, type Stage } from "./stage.ts";
 import { WEBHOOK_IN } from "./webhooks.ts";
 
@@ -80,6 +82,15 @@ export const BENCHMARKS: readonly Benchmark[] = [
     ],
   },
   {
+    name: "schedule a relay",
+    connections: [32],
+    request: scheduleRequest,
+    requires: [
+      { kind: "ratio", to: "bare POST", atLeast: 0.45, connections: [32] },
+      { kind: "ratio", to: "BullMQ delayed add", atLeast: 2, connections: [32] },
+    ],
+  },
+  {
     name: "notary log of 1 KB",
     connections: [32],
     prepare: async (stage) => {
@@ -92,4 +103,5 @@ export const BENCHMARKS: readonly Benchmark[] = [
     ],
   },
   WEBHOOK_IN,
+  ...KEYS_AND_FLAGS,
 ];

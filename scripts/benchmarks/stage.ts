@@ -4,6 +4,8 @@ import { endsWithUs } from "../processes/children.ts";
 import type { Cleanup } from "../processes/cleanup.ts";
 import { type Command, plainEnvironment, ServerProcess } from "../processes/server-process.ts";
 
+/** Managed keys in the file: the verified ones are spread over them. */
+export const KEYS = 1_000_000;
 /** Meters that the deduct rows are spread over. */
 export const METERS = 100_000;
 /** Figures that no benchmark reaches, but which are counted and checked with every request. */
@@ -42,10 +44,11 @@ export class Stage {
     cleanup.add(() => this.stop());
   }
 
-  /** Starts the bare server, and Ninefold on a folder with {@link METERS} meters. */
+  /** Starts the bare server, and Ninefold on a folder with {@link METERS} meters and {@link KEYS} managed keys. */
   async start(): Promise<void> {
     const data = join(this.folder, "data");
     const { key, operatorKey } = await this.fill(data, METERS);
+    await runScript("fill-keys.ts", [data, EMAIL, `${KEYS}`]);
     this.key = key;
     this.operatorKey = operatorKey;
     this.server = await this.startNinefold(data);
@@ -56,17 +59,22 @@ export class Stage {
   }
 
   /** Starts another Ninefold server on a data folder. Whoever starts it stops it. */
-  startNinefold(data: string): Promise<ServerProcess> {
+  startNinefold(data: string, more: readonly string[] = []): Promise<ServerProcess> {
     const config = join(this.folder, "ninefold.toml");
     const tier = `requests_per_minute = ${REQUESTS_PER_MINUTE}\nmonthly_credits = ${CREDITS}\ncatch_per_minute = ${REQUESTS_PER_MINUTE}\n`;
     writeFileSync(config, `[tiers.scale]\n${tier}monitor_requests_per_minute = ${REQUESTS_PER_MINUTE}\n`);
-    const args = ["--port", "0", "--data", data, "--config", config, "--durability", "full"];
+    const args = ["--port", "0", "--data", data, "--config", config, "--durability", "full", ...more];
     return ServerProcess.start({ command: this.command, args });
   }
 
   /** Makes a data folder with an account and its meters `meter-000000`, `meter-000001`, … */
   fill(data: string, meters: number): Promise<Filled> {
     return this.fillBy("fill-meters.ts", data, [`${meters}`]);
+  }
+
+  /** Makes a data folder with an account and its managed keys (see key-secrets.ts). */
+  fillKeys(data: string, keys: number): Promise<Filled> {
+    return this.fillBy("fill-keys.ts", data, [`${keys}`]);
   }
 
   /** Makes a data folder with an account and its chain of receipts, and a file with these as JSON lines. */

@@ -5,6 +5,8 @@ import { inParallel } from "./target.ts";
 import { bodyOf, type Tally, type Target, type TargetRequest, type Workload } from "./workload.ts";
 
 const BUCKETS = 8;
+/** Longest wait for what is to be sent on: tries that a kill cut off are made again at the start. */
+const FORWARDED_WITHIN_MS = 30_000;
 const CREDITS = 1_000_000_000_000;
 const READERS = 8;
 /** Bodies are up to so much longer at random, so that some rows spill over to pages of their own. */
@@ -12,9 +14,17 @@ const PADDING_MAX = 6_000;
 /** Of the events that were acknowledged, this part is read back whole. */
 const READ_BACK = 0.05;
 
+interface Counts {
+  readonly pending: number;
+  readonly delivered: number;
+  readonly failed: number;
+}
+
 /** A bucket, what it was sent, and what it is known to hold. */
 interface Inbox {
   id: string;
+  /** Whether it sends its events on; the others get events that are not signed rightly, and keep them. */
+  live: boolean;
   /** Event ids that were acknowledged since the last look, with the bodies that they stand for. */
   acknowledged: Map<string, string>;
   /** Bodies without an answer, by their number. */
@@ -24,11 +34,16 @@ interface Inbox {
   events: number;
 }
 
-/** Webhooks to many buckets: after every crash each holds every event that was acknowledged, once, as it was sent, and paid. */
+/**
+ * Webhooks to several buckets, half of them live. After every crash each holds every event that was acknowledged, once,
+ * as it was sent, and paid; and what a live one holds has reached its target.
+ */
 export class BucketWorkload implements Workload {
   readonly name = "buckets";
   readonly weight = 6;
   private readonly inboxes: Inbox[] = [];
+  /** Events that the target was sent. */
+  private readonly forwarded = new Set<string>();
   private key = "";
   private sent = 0;
   private counts = { acknowledged: 0, inDoubt: 0, happened: 0 };
@@ -36,11 +51,16 @@ export class BucketWorkload implements Workload {
 
   async prepare(target: Target): Promise<void> {
     this.key = await createAccount(target, "buckets@example.com", CREDITS);
+    const server = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: (request) => this.receive(request) });
+    server.unref();
+    const target_url = `http://127.0.0.1:${server.port}/`;
     for (let index = 0; index < BUCKETS; index += 1) {
-      const body = { target_url: "https://hooks.example.com/", provider: "github", signing_secret: "secret" };
-      const made = await this.ask(target, "POST", "/v1/catch/buckets", body);
+      const live = index % 2 === 0;
+      const secured = { target_url, provider: "github", signing_secret: "secret" };
+      const made = await this.ask(target, "POST", "/v1/catch/buckets", live ? { target_url } : secured);
       const id = String(made["id"]);
-      this.inboxes.push({ id, acknowledged: new Map(), inDoubt: new Map(), newest: "", events: 0 });
+      await this.ask(target, "PATCH", `/v1/catch/buckets/${id}`, { state: "live" });
+      this.inboxes.push({ id, live, acknowledged: new Map(), inDoubt: new Map(), newest: "", events: 0 });
     }
   }
 
@@ -93,10 +113,38 @@ export class BucketWorkload implements Workload {
     inbox.acknowledged.clear();
     inbox.inDoubt.clear();
     inbox.events += fresh.length;
-    const { events } = await this.ask(target, "GET", `/v1/catch/buckets/${inbox.id}`);
-    const { failed } = events as { failed: number };
-    // Nothing is signed, so every event has failed: the bucket says how many it holds.
-    if (failed !== inbox.events) this.problem(inbox, `it counts ${failed} events and holds ${inbox.events}`);
+    const { pending, delivered, failed } = await this.settledCounts(target, inbox);
+    const expected = inbox.live
+      ? { pending: 0, delivered: inbox.events, failed: 0 }
+      : { pending: 0, delivered: 0, failed: inbox.events };
+    if (pending !== expected.pending || delivered !== expected.delivered || failed !== expected.failed) {
+      const counted = `${pending} pending, ${delivered} delivered, ${failed} failed`;
+      this.problem(inbox, `it counts ${counted}, and holds ${inbox.events}`);
+    }
+    for (const id of fresh) {
+      if (this.forwarded.has(id) !== inbox.live) {
+        this.problem(
+          inbox,
+          inbox.live ? `${id} was not sent on` : `${id} was sent on though it is not authentic`,
+        );
+      }
+    }
+  }
+
+  /** A bucket's counts once it has nothing left to send on. */
+  private async settledCounts(target: Target, inbox: Inbox): Promise<Counts> {
+    const end = Date.now() + FORWARDED_WITHIN_MS;
+    for (;;) {
+      const { events } = await this.ask(target, "GET", `/v1/catch/buckets/${inbox.id}`);
+      const counts = events as Counts;
+      if (counts.pending === 0 || Date.now() > end) return counts;
+      await Bun.sleep(20);
+    }
+  }
+
+  private receive(request: Request): Response {
+    this.forwarded.add(request.headers.get("x-svc-event-id") ?? "");
+    return new Response(null);
   }
 
   /** An event that nobody was told of must be one in doubt, and that only once. */

@@ -35,7 +35,7 @@ export function accountRoutes(
       operation: "keys.platform.rotate",
       summary: "Rotate the platform key",
       description:
-        "Returns a new key. The old one works for the grace period, both on the same balance. At most once an hour.",
+        "Returns a new key, which has every scope, so the caller's key needs `*`. The old one works for the grace period, both on the same balance. At most once an hour.",
       answers: { 200: RotatedKey },
       errors: ["rate_limit_exceeded"],
     },

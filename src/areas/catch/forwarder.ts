@@ -12,10 +12,7 @@ import type { BucketStore } from "./store.ts";
 
 /** Buckets that forward at once; with the events of each, and their bodies of a mebibyte, what memory has to hold. */
 export const FORWARDING_BUCKETS_MAX = 32;
-/**
- * Events go one by one, so that they arrive in their order. When at least so many wait for their turn, the target is
- * too slow for that...
- */
+/** Events go one by one, so that they arrive in their order. When at least so many are pending, the target is too slow for that... */
 export const BEHIND_FROM_EVENTS = 100;
 /** ...and this many are under way at once, unless they are a backlog, whose order is promised. */
 export const EVENTS_AT_ONCE_MAX = 4;
@@ -23,6 +20,8 @@ export const EVENTS_AT_ONCE_MAX = 4;
 export const RETRIES_AT_ONCE_MAX = 32;
 /** Targets that do not answer leave places for those that do. */
 const LANES: LaneLimits = { perLane: 8, perSlowLane: 2, slowTotal: 16 };
+/** Pending events looked at for one turn: those that wait for a retry are passed over. */
+const LOOK_AHEAD = 16;
 /** Buckets taken up in one unit of work at the start. */
 const RESUME_SLICE = 200;
 
@@ -30,6 +29,12 @@ const RESUME_SLICE = 200;
 const FORWARD = "catch.forward";
 /** One job per event whose try has failed and that is to be tried again. */
 const RETRY = "catch.retry";
+
+/** A try that was made, and is not recorded yet. */
+interface Try {
+  readonly sequence: number;
+  readonly result: DeliveryResult;
+}
 
 /** How far the first tries of a bucket have come. Another object takes its place when the bucket goes live anew. */
 interface Progress {
@@ -120,33 +125,44 @@ export class Forwarder {
     this.deps.scheduler.enqueue(tx, FORWARD, String(bucket.ref), tx.now, {}, hostOf(bucket));
   }
 
-  /** Tries the next few events of a bucket. */
+  /** Tries the next event of a bucket, or the next few. */
   private async forward(job: Job): Promise<JobOutcome> {
     const ref = Number(job.key);
     const bucket = this.deps.buckets.withRef(ref);
     const progress = this.progress.get(ref);
-    if (bucket?.live === true && progress !== undefined) {
-      const turn = this.nextTurn(ref, progress);
-      await Promise.all(turn.rows.map((row) => this.tryOnce(bucket, row)));
-      progress.through = turn.through;
-    }
-    return { record: (tx) => this.goOn(tx, ref) };
+    if (bucket?.live !== true || progress === undefined) return { record: (tx) => this.goOn(tx, ref) };
+    const turn = this.nextTurn(bucket, progress);
+    const results = await Promise.all(turn.rows.map((row) => this.send(bucket, row)));
+    return {
+      record: (tx) => {
+        for (const result of results) this.record(tx, ref, result);
+        this.advance(tx, progress, turn.through);
+        this.goOn(tx, ref);
+      },
+    };
   }
 
   /** The next event to try, or a few; those that wait for a retry are passed over. */
-  private nextTurn(ref: number, progress: Progress): { rows: EventRow[]; through: number } {
+  private nextTurn(bucket: Bucket, progress: Progress): { rows: EventRow[]; through: number } {
     const { events } = this.deps;
-    const waiting = events.pendingAfter(ref, progress.through, BEHIND_FROM_EVENTS);
-    const atOnce = waiting.length < BEHIND_FROM_EVENTS ? 1 : EVENTS_AT_ONCE_MAX;
+    const atOnce = bucket.counts.pending < BEHIND_FROM_EVENTS ? 1 : EVENTS_AT_ONCE_MAX;
     const rows: EventRow[] = [];
     let { through } = progress;
-    for (const sequence of waiting) {
+    for (const sequence of events.pendingAfter(bucket.ref, through, LOOK_AHEAD)) {
       if (rows.length >= (sequence <= progress.orderedThrough ? 1 : atOnce)) break;
       through = sequence;
-      const row = events.find(ref, sequence);
+      const row = events.find(bucket.ref, sequence);
       if (row !== null && row.retry_at === null) rows.push(row);
     }
     return { rows, through };
+  }
+
+  private advance(tx: Tx, progress: Progress, through: number): void {
+    const before = progress.through;
+    progress.through = through;
+    tx.onRollback(() => {
+      progress.through = before;
+    });
   }
 
   /** Ends a bucket's job or begins the next turn, in the unit of work that removes the job of the last one. */
@@ -170,39 +186,42 @@ export class Forwarder {
     const bucket = buckets.withRef(ref);
     const row = events.find(ref, sequence);
     if (bucket === undefined || row === null || decodeStatus(row.status) !== "pending") return {};
-    if (bucket.live) await this.tryOnce(bucket, row);
-    // In a paused bucket it waits with the others, until that goes live.
-    else return { record: (tx) => this.leaveToBacklog(tx, ref, sequence) };
-    return {};
+    if (!bucket.live) return { record: (tx) => this.leaveToBacklog(tx, ref, sequence) };
+    const result = await this.send(bucket, row);
+    return { record: (tx) => this.record(tx, ref, result) };
   }
 
+  /** In a paused bucket an event waits with the others, until that goes live. */
   private leaveToBacklog(tx: Tx, ref: number, sequence: number): void {
     const { events, buckets } = this.deps;
     const row = events.find(ref, sequence);
     if (row === null || decodeStatus(row.status) !== "pending") return;
     const { attempts, response_status: responseStatus, error } = row;
-    events.setDelivery(tx, ref, sequence, {
-      ...{ status: "pending", attempts, responseStatus, error },
+    const waiting = {
+      status: "pending",
+      attempts,
+      responseStatus,
+      error,
       deliveredAt: null,
       retryAt: null,
-    });
-    // Gone live since the job looked: the backlog has perhaps passed it by already.
+    } as const;
+    events.setDelivery(tx, ref, sequence, waiting);
+    // Gone live since the job looked: the first tries have perhaps passed it by already.
     const bucket = buckets.withRef(ref);
     if (bucket?.live === true) this.wentLive(tx, bucket);
   }
 
-  private async tryOnce(bucket: Bucket, row: EventRow): Promise<void> {
-    const { events, delivery, writer } = this.deps;
-    const payload = events.payload(row.sequence);
-    if (payload === null) return;
+  private async send(bucket: Bucket, row: EventRow): Promise<Try> {
     const { sequence, received_at: receivedAt } = row;
-    const provider = decodeProvider(row.provider);
-    const result = await delivery.send(bucket, { sequence, provider, receivedAt, payload });
-    await writer.submit((tx) => this.record(tx, bucket.ref, sequence, result));
+    const payload = this.deps.events.payload(sequence);
+    // Deleted since it was looked at: then there is nothing to record either.
+    if (payload === null) return { sequence, result: { answered: false, error: "the event was deleted" } };
+    const event = { sequence, provider: decodeProvider(row.provider), receivedAt, payload };
+    return { sequence, result: await this.deps.delivery.send(bucket, event) };
   }
 
   /** Records a try of an event that is still pending; a replay or a deletion may have come first. */
-  private record(tx: Tx, ref: number, sequence: number, result: DeliveryResult): void {
+  private record(tx: Tx, ref: number, { sequence, result }: Try): void {
     const { events, buckets, scheduler } = this.deps;
     const bucket = buckets.withRef(ref);
     const row = events.find(ref, sequence);
@@ -221,6 +240,7 @@ export class Forwarder {
     if (next.status !== "pending") buckets.count(tx, bucket, "pending", next.status);
     if (retryAt !== null) {
       const key = eventIdOf(sequence);
+      // Takes the place of the retry that has just been made: its own outcome then removes nothing.
       scheduler.enqueue(tx, RETRY, key, retryAt, { bucket: ref, sequence }, hostOf(bucket));
     }
   }

@@ -109,7 +109,7 @@ export class Ingestion {
       bucketId: bucket.id,
       provider,
       verification: verify(provider, bucket.signingSecret, received),
-      headers: JSON.stringify(Object.fromEntries(headers)),
+      headers: headersText(headers),
       body,
     };
   }
@@ -146,6 +146,14 @@ export class Ingestion {
 
 function refused(status: Exclude<IngestStatus, "accepted">): IngestAnswer {
   return { status, verification: "none" };
+}
+
+/** Headers as JSON, by lower-case name. Repeated ones are joined, as they arrive; cookies alone come as a list. */
+function headersText(headers: Headers): string {
+  const all: Record<string, string | string[]> = headers.toJSON();
+  const cookies = all["set-cookie"];
+  if (cookies !== undefined) all["set-cookie"] = String(cookies);
+  return JSON.stringify(all);
 }
 
 /** The body, or null when it is too large. */

@@ -10,9 +10,9 @@ import type { BucketAccounts } from "./ports.ts";
 import type { BucketStore, OldestEvent } from "./store.ts";
 
 /** Events removed in one unit of work: one or two milliseconds of the writer's time. */
-export const REMOVAL_SLICE_ROWS = 100;
+export const REMOVAL_SLICE_ROWS = 50;
 /** Bytes of payload after which a slice ends: freeing a mebibyte takes about as long as fifty small rows. */
-export const REMOVAL_SLICE_BYTES = 2 * 1024 * 1024;
+export const REMOVAL_SLICE_BYTES = 1024 * 1024;
 /**
  * Events removed with one that came in. One keeps a full bucket at its maximum; more let it shrink to a smaller one
  * after a change of tier.
@@ -72,7 +72,7 @@ export class Removal {
   /** Removes at most `rowsMax` events of a bucket that has been deleted, and the bucket when none are left. */
   removeRowsOf(tx: Tx, bucketRef: number, rowsMax: number): Slice {
     const { events, store } = this.deps;
-    const rows = withinBytes(events.oldestOf(bucketRef, rowsMax));
+    const rows = withinBytes(events.oldestOf(bucketRef, Math.min(rowsMax, REMOVAL_SLICE_ROWS)));
     for (const { sequence } of rows) events.delete(tx, bucketRef, sequence);
     if (rows.length > 0) return { removed: rows.length, more: true };
     store.delete(tx, bucketRef);
@@ -125,9 +125,19 @@ export class Removal {
 
   private async removeBucket(bucketRef: number, dueAt: number): Promise<JobOutcome> {
     await this.inSlices(() =>
-      this.deps.writer.submit((tx) => this.removeRowsOf(tx, bucketRef, REMOVAL_SLICE_ROWS)),
+      this.deps.writer.submit((tx) =>
+        this.isDeleted(bucketRef)
+          ? this.removeRowsOf(tx, bucketRef, REMOVAL_SLICE_ROWS)
+          : { removed: 0, more: false },
+      ),
     );
     return this.stopping ? { retryAt: dueAt, attempt: 0 } : {};
+  }
+
+  /** False when the bucket went with its project: after a restart the reference may be another bucket's. */
+  private isDeleted(bucketRef: number): boolean {
+    const id = this.deps.store.idOf(bucketRef);
+    return id !== null && this.deps.buckets.find(id) === undefined;
   }
 
   /** Goes over all buckets: removes what is past its time, and what a smaller tier has no room for. */

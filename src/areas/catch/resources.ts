@@ -21,7 +21,7 @@ export function bucketResources(deps: {
       const bucketRef = store.anyRefOfProject(projectRef);
       if (bucketRef === null) return 0;
       removal.removeRowsOf(tx, bucketRef, rowsMax);
-      // A slice is bounded by bytes as well: it may be short although there is more.
+      // A slice has bounds of its own: it may be short although there is more.
       return store.anyRefOfProject(projectRef) === null ? rowsMax - 1 : rowsMax;
     },
   };

@@ -147,8 +147,11 @@ export class KeyRegistry implements Authenticator {
       Object.assign(key, change);
       tx.onRollback(() => Object.assign(key, { expiresAt, revokedAt, purgeAt }));
     }
-    // A later unit of the same batch may read the row as this one leaves it: that must not outlive a rollback.
-    tx.onRollback(() => this.active.drop(name));
+    // A later unit of the same batch may read the row as this one leaves it: that must not outlive a rollback. The key
+    // itself stays: requests under way hold it, and are to learn what becomes of it when the batch is run again.
+    tx.onRollback(() => {
+      if (key === undefined || this.active.peek(name) !== key) this.active.drop(name);
+    });
   }
 
   /** Drops a key whose row goes, or has lost what it held. */

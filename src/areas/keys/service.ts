@@ -1,7 +1,7 @@
 import { type Caller, hasScope } from "../../kernel/http/caller.ts";
 import { SCOPE_AREAS } from "../../kernel/http/operations.ts";
 import type { Ids } from "../../kernel/ids.ts";
-import { uuidToBytes } from "../../kernel/ledger-entry.ts";
+import { isoTime, uuidToBytes } from "../../kernel/ledger-entry.ts";
 import { hasValidChecksum, keyDigest, keyDigestHex, mintKey } from "../../kernel/secrets/key-format.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import {
@@ -39,6 +39,11 @@ import {
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 const LAST_CHARACTERS = 4;
+/**
+ * Keys of deleted projects that a list passes over before it ends a page early: a project may have had a million, and
+ * everyone else waits while they are read.
+ */
+export const KEYS_PASSED_OVER_MAX = 1_000;
 
 /** What a key is to be. */
 export interface KeyTerms {
@@ -104,11 +109,9 @@ export class KeyService {
 
   /** A page of the keys that the caller sees, made before a moment, newest first. */
   list(caller: Caller, now: number, limit: number, before: number): KeyPageView {
-    const rows = this.rowsBefore(caller, before, limit + 1, now);
-    const keys = rows.slice(0, limit).map((row): KeyItemView => this.item(row));
-    const last = keys.at(-1);
-    const hasMore = rows.length > limit && last !== undefined;
-    return { keys, has_more: hasMore, next_cursor: hasMore ? last.created_at : null };
+    const { rows, next } = this.rowsBefore(caller, before, limit, now);
+    const keys = rows.map((row): KeyItemView => this.item(row));
+    return { keys, has_more: next !== null, next_cursor: next === null ? null : isoTime(next) };
   }
 
   /** @throws ApiError `not_found` */
@@ -220,18 +223,34 @@ export class KeyService {
     return row.project_ref === null || !this.deps.projects.isDeleted(row.project_ref);
   }
 
-  /** Rows that are past their time, or of a project that was just deleted, are passed over until they are removed. */
-  private rowsBefore(caller: Caller, before: number, limit: number, now: number): KeyRow[] {
+  /**
+   * Rows that are past their time, or of a project that was just deleted, are passed over until they are removed: so
+   * many at a time, and the page ends there. `next`: where the page after this one begins; null after the last.
+   */
+  private rowsBefore(
+    caller: Caller,
+    before: number,
+    limit: number,
+    now: number,
+  ): { rows: KeyRow[]; next: number | null } {
     const found: KeyRow[] = [];
     let position = before;
-    while (found.length < limit) {
-      const rows = this.read(caller, position, limit);
-      found.push(...rows.filter((row) => this.isVisible(caller, row, now)));
-      const last = rows.at(-1);
-      if (rows.length < limit || last === undefined) break;
-      position = last.created_at;
+    let passedOver = 0;
+    // The first read is nearly always enough; where it is not, there may be very many to pass over.
+    for (let size = limit + 1; ; size = KEYS_PASSED_OVER_MAX) {
+      const rows = this.read(caller, position, size);
+      for (const row of rows) {
+        if (this.isVisible(caller, row, now)) {
+          if (found.length === limit) return { rows: found, next: position };
+          found.push(row);
+        } else {
+          passedOver += 1;
+        }
+        position = row.created_at;
+      }
+      if (rows.length < size) return { rows: found, next: null };
+      if (passedOver >= KEYS_PASSED_OVER_MAX) return { rows: found, next: position };
     }
-    return found.slice(0, limit);
   }
 
   private read({ account, projectBound, project }: Caller, before: number, limit: number): KeyRow[] {

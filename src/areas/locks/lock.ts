@@ -41,6 +41,18 @@ export interface Granted {
   readonly lease: Lease;
   /** Whether the request's token held the lock already. */
   readonly reentrant: boolean;
+  /** Of waiters: what they got the lock with. */
+  readonly handover?: Handover;
+}
+
+/** A lock's passing to the next waiter, and to the repeats of its request: it stands when one of them gets its answer. */
+export interface Handover {
+  /** The lease that the last of them got. */
+  lease: Lease;
+  /** Waiters of which it is not known yet whether they get their answer. */
+  undecided: number;
+  /** Whether one gets it. */
+  taken: boolean;
 }
 
 /**

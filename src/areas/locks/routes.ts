@@ -1,4 +1,5 @@
 import type { Static } from "@sinclair/typebox";
+import { assertStillValid } from "../../kernel/http/caller.ts";
 import type { Http } from "../../kernel/http/http.ts";
 import type { Call } from "../../kernel/http/route.ts";
 import { DURATION_MS_DEFAULT } from "./domain.ts";
@@ -70,18 +71,21 @@ type AcquireCall = Call<Static<typeof LockParams>, unknown, Static<typeof Acquir
 
 async function acquire(locks: LockService, call: AcquireCall): Promise<object> {
   const { ttl = DURATION_MS_DEFAULT, timeout = DURATION_MS_DEFAULT, token = null } = call.body;
-  const request = {
-    projectRef: call.caller.project.ref,
+  const terms = {
     key: call.params.key,
     ttlMs: ttl,
     timeoutMs: timeout,
     token,
     signal: call.signal,
   };
-  const outcome = await call.perform((tx) => locks.acquire(tx, request));
+  // Asked within the unit of work: one queued before it may make another project the default one.
+  const outcome = await call.perform((tx) =>
+    locks.acquire(tx, { ...terms, projectRef: call.caller.project.ref }),
+  );
   if (!(outcome instanceof Waiter)) return acquired(outcome);
   call.liftIdleTimeout();
-  return acquired(await locks.wait(outcome));
+  // A wait can last long: the key may have been revoked meanwhile, or its account suspended.
+  return acquired(await locks.wait(outcome, () => assertStillValid(call.caller)));
 }
 
 function acquired({ lock, lease, reentrant }: Granted): Static<typeof AcquiredLock> {

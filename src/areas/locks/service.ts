@@ -16,7 +16,7 @@ import {
 } from "./domain.ts";
 import { Expiry } from "./expiry.ts";
 import { FencingSequence } from "./fencing.ts";
-import { type Granted, Lock, LockTable } from "./lock.ts";
+import { type Granted, type Handover, Lock, LockTable } from "./lock.ts";
 import type { LockStore } from "./store.ts";
 import { type AcquireRequest, Waiter } from "./waiter.ts";
 
@@ -76,17 +76,24 @@ export class LockService {
   }
 
   /**
-   * Waits until a waiter has got its lock.
+   * Waits until a waiter has got its lock. When `assertStillAllowed` throws then, the lock passes on.
    *
-   * @throws ApiError `timeout` at its deadline, `service_unavailable` when the server stops.
+   * @throws ApiError `timeout` at its deadline, `service_unavailable` when the server stops, what
+   *   `assertStillAllowed` throws.
    */
-  async wait(waiter: Waiter): Promise<Granted> {
+  async wait(waiter: Waiter, assertStillAllowed: () => void = () => {}): Promise<Granted> {
     const granted = await waiter.outcome;
     // The connection may have ended while the grant was committed, which only a look at the network can tell.
     await nextNetworkTurn();
-    if (!waiter.request.signal.aborted) return granted;
-    await this.passOn(granted);
-    throw clientGone();
+    try {
+      if (waiter.request.signal.aborted) throw clientGone();
+      assertStillAllowed();
+      if (granted.handover !== undefined) granted.handover.taken = true;
+      return granted;
+    } catch (refusal) {
+      await this.passOn(granted);
+      throw refusal;
+    }
   }
 
   /** Releases a lock. @throws ApiError `not_found` when it is free, `forbidden` when another token holds it. */
@@ -199,19 +206,20 @@ export class LockService {
     }
     if (lock.lease !== null) this.store.remove(tx, lock.lease.fencingToken);
     const granted = this.grant(tx, lock, next.request);
-    tx.afterCommit(() => next.grant(granted));
+    const handover: Handover = { lease: granted.lease, undecided: 1, taken: false };
+    tx.afterCommit(() => next.grant({ ...granted, handover }));
     // A token that was made just now is nobody else's.
-    if (next.request.token !== null) this.answerRepeats(tx, granted);
+    if (next.request.token !== null) this.answerRepeats(tx, granted, handover);
   }
 
   /** Requests that wait with the token which has just got the lock are the holder's own, sent again: reentrant. */
-  private answerRepeats(tx: Tx, { lock, lease }: Granted): void {
+  private answerRepeats(tx: Tx, { lock, lease }: Granted, handover: Handover): void {
     const repeats = lock.waitingQueue?.takeAll(tx, ({ request }) => request.token === lease.token) ?? [];
-    let latest = lease;
     for (const repeat of repeats) {
-      const granted = this.refresh(tx, lock, latest, repeat.request.ttlMs);
-      latest = granted.lease;
-      tx.afterCommit(() => repeat.grant(granted));
+      const granted = this.refresh(tx, lock, handover.lease, repeat.request.ttlMs);
+      handover.lease = granted.lease;
+      handover.undecided += 1;
+      tx.afterCommit(() => repeat.grant({ ...granted, handover }));
     }
   }
 
@@ -231,11 +239,13 @@ export class LockService {
     tx.afterCommit(() => this.expiry.watch(lock));
   }
 
-  /** Gives up a grant that could not be handed to its waiter. A holder who has come back since keeps it. */
-  private async passOn({ lock, lease, reentrant }: Granted): Promise<void> {
-    if (reentrant) return;
+  /** Gives up a grant that none of its waiters took. A holder who has come back since keeps it. */
+  private async passOn({ lock, handover }: Granted): Promise<void> {
+    if (handover === undefined) return;
+    handover.undecided -= 1;
+    if (handover.taken || handover.undecided > 0) return;
     await this.writer.submit((tx) => {
-      if (lock.lease === lease) this.handOver(tx, lock);
+      if (lock.lease === handover.lease) this.handOver(tx, lock);
     });
   }
 }

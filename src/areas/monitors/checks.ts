@@ -1,4 +1,4 @@
-import type { Clock } from "../../kernel/clock.ts";
+import { type Clock, realDelay } from "../../kernel/clock.ts";
 import type { OutboundClient } from "../../kernel/outbound/client.ts";
 import { withDefaults } from "../../kernel/outbound/given-headers.ts";
 import type { OutboundOutcome } from "../../kernel/outbound/outcome.ts";
@@ -18,6 +18,8 @@ const BODY_BYTES_MAX = 64 * 1024;
 export const HELD_UP_MS_MAX = 1_000;
 /** Times that such a check is made before it is left out. */
 export const TRIES_MAX = 3;
+/** Real time between them: what holds a process up may pass. */
+const TRIES_PAUSE_MS = 200;
 /** How long checks are kept. */
 export const CHECKS_KEPT_MS = 30 * 24 * 60 * 60 * 1000;
 
@@ -47,12 +49,13 @@ export class Checks {
     this.deps = deps;
   }
 
-  /** Makes a check. Null: this process was held up each time, so nothing is known. */
+  /** Makes a check. Null: this process was held up or out of resources each time, so nothing is known. */
   async make(monitor: MonitorRow, manual: boolean): Promise<CheckMade | null> {
     for (let tries = 0; tries < TRIES_MAX; tries += 1) {
+      if (tries > 0) await realDelay(TRIES_PAUSE_MS);
       const at = this.deps.clock.now();
       const outcome = await this.ask(monitor);
-      if (outcome.heldUpMs <= HELD_UP_MS_MAX) return madeOf(outcome, monitor.timeoutMs, at, manual);
+      if (saysSomething(outcome)) return madeOf(outcome, monitor.timeoutMs, at, manual);
     }
     return null;
   }
@@ -72,8 +75,9 @@ export class Checks {
       notifyRecovery: monitor.notifyRecovery,
       hasListeners: monitor.webhookUrl !== null || monitor.emailAlert,
     });
-    const hour = hourOf(result.at);
     const counted = before.current;
+    // A slow check may end after a later one that began in the next hour. It counts there: an hour that is closed stays.
+    const hour = Math.max(hourOf(result.at), counted.hour);
     if (counted.checks > 0 && counted.hour !== hour) {
       this.deps.checks.closeHour(tx, monitor.ref, counted, hour - CHECKS_KEPT_MS);
     }
@@ -108,6 +112,12 @@ export class Checks {
     const type: RequestHeaders = body === null ? {} : { "Content-Type": typeOf(body) };
     return withDefaults(own, { "User-Agent": USER_AGENT, Accept: "*/*", ...type });
   }
+}
+
+/** Whether what happened was the target's doing. */
+function saysSomething(outcome: OutboundOutcome): boolean {
+  if (outcome.heldUpMs > HELD_UP_MS_MAX) return false;
+  return outcome.answered || outcome.failure.kind !== "local";
 }
 
 /** What sealed headers of a monitor are sealed for. */

@@ -21,7 +21,7 @@ const PER_HOST = 128;
 const SLOW_TOTAL = 3_072;
 
 /** Checks kept in all, about 4 GB: beyond it the oldest go before their 30 days are over. */
-export const CHECKS_KEPT_MAX = 100_000_000;
+const CHECKS_KEPT_MAX = 100_000_000;
 /** Checks removed in one unit of work: a few milliseconds of the writer's time. */
 const PURGE_SLICE = 2_000;
 /** Hourly, off the full hour. */

@@ -3,6 +3,7 @@ import { Reply } from "../../kernel/http/answer.ts";
 import type { Http } from "../../kernel/http/http.ts";
 import { pageQuery } from "../../kernel/http/pagination.ts";
 import { isoTime } from "../../kernel/ledger-entry.ts";
+import type { Tx } from "../../kernel/storage/tx.ts";
 import type { Receipt } from "../../verify/receipt.ts";
 import type { Appended, CopyStatus, ReceiptCopies } from "./copies.ts";
 import { readLogEntry } from "./log-entry.ts";
@@ -76,11 +77,12 @@ function logRoute(http: Http, copies: ReceiptCopies): void {
     },
     (call) => {
       const entry = readLogEntry(call.body, call.bodyText);
-      const { ref } = call.caller.project;
-      if (!copies.isConfigured(ref))
-        return call.perform((tx) => appendedAnswer(copies.append(tx, ref, entry)));
+      // The project is asked within the unit of work: one queued before it may make another the default one.
+      const append = (tx: Tx) => copies.append(tx, call.caller.project.ref, entry);
+      if (!copies.isConfigured(call.caller.project.ref))
+        return call.perform((tx) => appendedAnswer(append(tx)));
       return call.performAcross({
-        claim: (tx) => copies.append(tx, ref, entry),
+        claim: append,
         interim: appendedAnswer,
         outside: (appended) => copies.deliverAtOnce(appended),
         settle: (tx, { receipt, delivery }, outcome) =>

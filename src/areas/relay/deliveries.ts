@@ -12,7 +12,10 @@ import { type AttemptResult, afterAttempt, type NextStep } from "./domain.ts";
 import type { SigningKeys } from "./ports.ts";
 import type { RelayRequestRow, RelayStore } from "./store.ts";
 
-/** The job that makes one attempt; its key is the delivery's reference. */
+/**
+ * The job that makes one attempt; its payload is the delivery's reference. It is never taken back: when its time
+ * comes, one whose delivery was cancelled or removed does nothing.
+ */
 export const DELIVER = "relay.deliver";
 
 /** Attempts under way at once, in all. */
@@ -28,6 +31,9 @@ const SLOW_TOTAL = CONCURRENCY / 2;
 const ATTEMPT_TIMEOUT_MS = 15_000;
 /** Bytes of an answer's body that are read: enough for a target that answers before it closes, and of no use otherwise. */
 const RESPONSE_BYTES_MAX = 64 * 1024;
+
+/** Wait before an attempt that this server had no connection for. */
+const LOCAL_RETRY_MS = 1_000;
 
 const USER_AGENT = "Svc-Relay/1.0";
 
@@ -55,7 +61,7 @@ export class Deliveries {
     deps.scheduler.register(DELIVER, {
       concurrency: CONCURRENCY,
       lanes: { perLane: PER_HOST, perSlowLane: PER_SLOW_HOST, slowTotal: SLOW_TOTAL },
-      run: (job) => this.attempt(Number(job.key)),
+      run: (job) => this.attempt(Number(job.payload)),
     });
   }
 
@@ -84,7 +90,8 @@ export class Deliveries {
 
   private async attempt(ref: number): Promise<JobOutcome> {
     const relay = this.deps.store.request(ref);
-    if (relay === null || this.stoppedProjects.has(relay.projectRef)) return {};
+    if (relay === null || relay.finishedAt !== null) return {};
+    if (this.stoppedProjects.has(relay.projectRef)) return {};
     if (relay.attempts === 0) this.firstAttempts.set(ref, relay.projectRef);
     try {
       return await this.attemptAt(relay);
@@ -107,6 +114,7 @@ export class Deliveries {
       redirectsMax: 0,
       reuseConnection: true,
     });
+    if (!outcome.answered && outcome.failure.kind === "local") return this.later(relay);
     const result = resultOf(outcome, this.deps.clock.now());
     const number = relay.attempts + 1;
     const next = afterAttempt(relay.kind, number, result, this.deps.ids.fraction());
@@ -114,6 +122,12 @@ export class Deliveries {
       this.record(tx, relay, { startedAt, durationMs: outcome.latencyMs, status: result.status }, next);
     };
     return next.kind === "retry" ? { record, retryAt: next.at } : { record };
+  }
+
+  /** An attempt that never left this machine is none: it is made again in a moment. */
+  private later({ ref, attempts }: RelayRequestRow): JobOutcome {
+    this.firstAttempts.delete(ref);
+    return { retryAt: this.deps.clock.now() + LOCAL_RETRY_MS, attempt: attempts };
   }
 
   /** Each attempt is signed anew, with the key that is the newest now. */

@@ -3,7 +3,7 @@ import type { Kernel } from "../../kernel/kernel.ts";
 import type { OutboundClient } from "../../kernel/outbound/client.ts";
 import type { ProjectResources } from "../../kernel/project-resources.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
-import { DELIVER, Deliveries } from "./deliveries.ts";
+import { Deliveries } from "./deliveries.ts";
 import { registerPurge } from "./jobs.ts";
 import type { SigningKeys } from "./ports.ts";
 import { relayRoutes } from "./routes.ts";
@@ -39,7 +39,6 @@ export function createRelay(
       removeRows(tx, projectRef, rowsMax) {
         const refs = store.ofProject(projectRef, rowsMax);
         for (const ref of refs) {
-          scheduler.cancel(tx, DELIVER, String(ref));
           store.remove(tx, ref);
         }
         if (refs.length < rowsMax) deliveries.forgetProject(tx, projectRef);

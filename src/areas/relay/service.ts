@@ -9,7 +9,7 @@ import type { Scheduler } from "../../kernel/scheduler/scheduler.ts";
 import type { Vault } from "../../kernel/secrets/vault.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { DELIVER, type Deliveries, sealContext } from "./deliveries.ts";
-import { type RelayKind, type RelayStatus, readDelay } from "./domain.ts";
+import { type RelayKind, type RelayStatus, readDelay, refOf, relayIdOf } from "./domain.ts";
 import { payloadText } from "./payload.ts";
 import type { AttemptRow, NewRelay, RelayRow, RelayStore } from "./store.ts";
 
@@ -34,6 +34,7 @@ export interface ScheduleRequest {
 
 /** A scheduled delivery that has been checked and made ready. */
 export interface ReadyDelivery {
+  readonly host: string;
   readonly targetUrl: string;
   readonly method: string;
   readonly delayMs: number;
@@ -91,8 +92,9 @@ export class RelayService {
 
   /** Checks what a caller asks for. @throws ApiError `validation_error` naming the field. */
   prepare(request: ScheduleRequest, bodyText: string): ReadyDelivery {
-    this.deps.policy.assertUrl("target_url", request.target_url);
+    const { url } = this.deps.policy.assertUrl("target_url", request.target_url);
     return {
+      host: url.host,
       targetUrl: request.target_url,
       method: request.method,
       delayMs: readDelay(request.delay),
@@ -103,38 +105,50 @@ export class RelayService {
 
   /** Schedules a delivery in the caller's project. */
   schedule(tx: Tx, caller: Caller, ready: ReadyDelivery): object {
-    const relayId = this.deps.ids.uuidV7();
+    const ref = this.nextRef++;
+    const relayId = relayIdOf(this.deps.ids.uuidV7(), ref);
     const headers =
       Object.keys(ready.headers).length === 0
         ? null
         : this.deps.vault.seal(JSON.stringify(ready.headers), sealContext(relayId));
     const scheduledFor = tx.now + ready.delayMs;
-    this.insert(tx, {
-      relayId,
-      accountRef: caller.account.ref,
-      projectRef: caller.project.ref,
-      kind: "scheduled",
-      event: null,
-      monitorId: null,
-      targetUrl: ready.targetUrl,
-      method: ready.method,
-      headers,
-      body: ready.body,
-      scheduledFor,
-    });
+    this.insert(
+      tx,
+      {
+        relayId,
+        accountRef: caller.account.ref,
+        projectRef: caller.project.ref,
+        kind: "scheduled",
+        event: null,
+        monitorId: null,
+        targetUrl: ready.targetUrl,
+        method: ready.method,
+        headers,
+        body: ready.body,
+        scheduledFor,
+      },
+      ref,
+      ready.host,
+    );
     return { relay_id: relayId, scheduled_for: scheduledFor, status: "scheduled" };
   }
 
   /** Queues a monitor's notification, due at once. */
   notify(tx: Tx, notification: Notification): void {
-    this.insert(tx, {
-      ...notification,
-      relayId: this.deps.ids.uuidV7(),
-      kind: "pulse",
-      method: "POST",
-      headers: null,
-      scheduledFor: tx.now,
-    });
+    const ref = this.nextRef++;
+    this.insert(
+      tx,
+      {
+        ...notification,
+        relayId: relayIdOf(this.deps.ids.uuidV7(), ref),
+        kind: "pulse",
+        method: "POST",
+        headers: null,
+        scheduledFor: tx.now,
+      },
+      ref,
+      new URL(notification.targetUrl).host,
+    );
   }
 
   /** A page of a project's deliveries, newest first. @throws ApiError `validation_error` for a foreign cursor. */
@@ -163,7 +177,6 @@ export class RelayService {
     const row = this.find(projectRef, relayId);
     const status = this.statusOf(row);
     if (status === "scheduled") {
-      this.deps.scheduler.cancel(tx, DELIVER, String(row.ref));
       this.deps.store.finish(tx, row.ref, {
         status: "cancelled",
         attempts: 0,
@@ -179,17 +192,16 @@ export class RelayService {
     return { relay_id: row.relayId, status: "cancelled" };
   }
 
-  private insert(tx: Tx, relay: Omit<NewRelay, "ref">): void {
-    const ref = this.nextRef++;
-    this.deps.store.insert(tx, { ...relay, ref });
-    const lane = new URL(relay.targetUrl).host;
-    this.deps.scheduler.enqueue(tx, DELIVER, String(ref), relay.scheduledFor, null, lane);
+  /** `host`: the lane that the delivery waits in. */
+  private insert(tx: Tx, relay: NewRelay, ref: number, host: string): void {
+    this.deps.store.insert(tx, relay, ref);
+    this.deps.scheduler.enqueueForGood(tx, DELIVER, relay.scheduledFor, ref, host);
   }
 
   private find(projectRef: number, relayId: string): RelayRow {
     const id = relayId.toLowerCase();
-    const row = UUID.test(id) ? this.deps.store.find(id) : null;
-    if (row === null || row.projectRef !== projectRef) {
+    const row = UUID.test(id) ? this.deps.store.request(refOf(id)) : null;
+    if (row === null || row.relayId !== id || row.projectRef !== projectRef) {
       throw new ApiError("not_found", "There is no delivery with this relay_id in this project.");
     }
     return row;

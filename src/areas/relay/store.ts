@@ -5,7 +5,6 @@ import type { RelayKind, RelayStatus } from "./domain.ts";
 
 /** What a new delivery's row holds. */
 export interface NewRelay {
-  readonly ref: number;
   readonly relayId: string;
   readonly accountRef: number;
   readonly projectRef: number;
@@ -80,7 +79,6 @@ const COLUMNS =
 /** All SQL of deliveries. */
 export class RelayStore {
   private readonly insertRelay;
-  private readonly byId;
   private readonly byRef;
   private readonly pageByStatus;
   private readonly pulsePageByStatus;
@@ -107,7 +105,6 @@ export class RelayStore {
     >(
       "INSERT INTO relays (ref, relay_id, account_ref, project_ref, kind, status, event, monitor_id, target_url, method, headers, body, attempts, scheduled_for, created_at) VALUES (?, ?, ?, ?, ?, 1, ?, ?, ?, ?, ?, ?, 0, ?, ?)",
     );
-    this.byId = db.query<StoredRow, [Uint8Array]>(`SELECT ${COLUMNS} FROM relays WHERE relay_id = ?`);
     this.byRef = db.query<
       StoredRow & { account_ref: number; headers: Uint8Array | null; body: string | null },
       [number]
@@ -155,10 +152,10 @@ export class RelayStore {
     return this.highest.get()?.ref ?? 0;
   }
 
-  insert(tx: Tx, relay: NewRelay): void {
+  insert(tx: Tx, relay: NewRelay, ref: number): void {
     this.insertRelay.run(
       tx,
-      relay.ref,
+      ref,
       uuidToBytes(relay.relayId),
       relay.accountRef,
       relay.projectRef,
@@ -172,11 +169,6 @@ export class RelayStore {
       relay.scheduledFor,
       tx.now,
     );
-  }
-
-  find(relayId: string): RelayRow | null {
-    const row = this.byId.get(uuidToBytes(relayId));
-    return row === null ? null : rowOf(row);
   }
 
   /** A delivery with what its attempts need. */

@@ -66,6 +66,12 @@ export class Guard {
     if (operation.accountOnly && caller.projectBound) {
       throw new ApiError("forbidden", "A key of one project may not do this. Use a key of the account.");
     }
+    if (operation.grantsEverything && !caller.scopes.has("*")) {
+      throw new ApiError(
+        "forbidden",
+        "This key lacks the scope *, which the new key will have. Use a key that has it.",
+      );
+    }
   }
 
   /** Takes a token from the caller's bucket; null for accounts without limits. */

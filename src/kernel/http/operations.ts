@@ -31,6 +31,8 @@ export interface Operation {
   readonly limit: "general" | "monitor" | "none";
   /** Refused to keys that are bound to one project. */
   readonly accountOnly: boolean;
+  /** Refused to keys without the scope `*`, since the answer is a key that has it: no key can grant what it lacks. */
+  readonly grantsEverything: boolean;
   /** Whether the answer holds a secret: then only the credential that got it gets it again. */
   readonly secret: boolean;
   /** Whether success is a change in the caller's project. Projects and keys say themselves which project they change. */
@@ -45,6 +47,7 @@ function operation(access: Access, cost: number, more: Partial<Operation> = {}):
     cost,
     limit: access === "public" ? "none" : "general",
     accountOnly: false,
+    grantsEverything: false,
     secret: false,
     changesProject: access.endsWith(":write"),
     idempotent: access !== "public",
@@ -81,6 +84,7 @@ export const OPERATIONS = {
 
   "keys.platform.rotate": /* */ operation("keys:write", /*   */ 1, {
     accountOnly: true,
+    grantsEverything: true,
     secret: true,
     ...ELSEWHERE,
   }),

@@ -1,4 +1,6 @@
+import { closeSync, openSync } from "node:fs";
 import { connect as connectTcp, type Socket } from "node:net";
+import { devNull } from "node:os";
 import { connect as connectTls, createSecureContext, type SecureContext } from "node:tls";
 import type { Deadline } from "./deadline.ts";
 import { OutboundFailure } from "./outcome.ts";
@@ -123,9 +125,22 @@ const CONNECT_MESSAGES: Readonly<Record<string, string>> = {
 
 function connectFailure(error: unknown, connected: boolean): OutboundFailure {
   const code = codeOf(error);
+  if (!connected && isOutOfDescriptors()) {
+    return new OutboundFailure("local", "this server has no room for another connection");
+  }
   if (!connected) return new OutboundFailure("connect", CONNECT_MESSAGES[code] ?? "no connection was made");
   const reason = /^[A-Z][A-Z0-9_]+$/.test(code) ? ` (${code})` : "";
   return new OutboundFailure("tls", `the TLS handshake failed${reason}`);
+}
+
+/** Bun reports a connection that it had no file descriptor for as refused: so one is asked for. */
+function isOutOfDescriptors(): boolean {
+  try {
+    closeSync(openSync(devNull, "r"));
+    return false;
+  } catch (error) {
+    return ["EMFILE", "ENFILE", "ENOMEM"].includes(codeOf(error));
+  }
 }
 
 function codeOf(error: unknown): string {

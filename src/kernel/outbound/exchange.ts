@@ -41,7 +41,9 @@ export async function exchange(
           else settle.reject(ended(connection, heard));
         },
       };
-      connection.write(bytes);
+      // Closed since it was opened: nobody else will tell.
+      if (connection.isOpen) connection.write(bytes);
+      else connection.listener.onClosed(null);
     });
   } catch (error) {
     connection.listener = null;

@@ -5,7 +5,7 @@ import type { ResponseHeaders } from "./response-reader.ts";
  * `invalid` the URL, `blocked` it leads where nothing may go, `dns` its name has no address, `connect` no connection,
  * `tls` the certificate or the handshake, `timeout` not complete in time, `reset` the connection ended in the middle,
  * `malformed` the answer is not HTTP/1, `too-large` its head, or its body where a part of it is of no use,
- * `redirects` too many of them.
+ * `redirects` too many of them, `local` this machine could not open a connection: nothing is known of the target.
  */
 export type FailureKind =
   | "invalid"
@@ -17,7 +17,8 @@ export type FailureKind =
   | "reset"
   | "malformed"
   | "too-large"
-  | "redirects";
+  | "redirects"
+  | "local";
 
 /** A request that got no usable answer. The message is fit for users: it names no address of ours. */
 export class OutboundFailure extends Error {

@@ -1,4 +1,3 @@
-import { isIP } from "node:net";
 import { invalidField } from "../errors.ts";
 import { type AllowedAddresses, isPublicAddress } from "./address.ts";
 
@@ -30,8 +29,9 @@ export interface TargetRules {
 
 const SCHEME = /^https?:\/\//i;
 /** Spaces and control characters, which URL parsers drop without a word. */
-const UNPRINTABLE = /[^\x21-\x7e\u00a1-\u{10ffff}]/u;
+const UNPRINTABLE = /[^\x21-\x7e\u00a1-\uffff]/;
 const EMPTY_LABEL = /^\.|\.\./;
+const IPV4 = /^\d+\.\d+\.\d+\.\d+$/;
 /** What `localhost` resolves to (RFC 6761), without asking anyone. */
 const LOOPBACK_ADDRESSES = ["127.0.0.1", "::1"];
 
@@ -65,30 +65,31 @@ export class TargetPolicy {
   }
 
   /**
-   * The check for the time when a URL is handed in.
+   * The check for the time when a URL is handed in. Returns what the URL leads to.
    * @throws ApiError `validation_error` naming `field`, when the URL itself shows that nothing may be sent there.
    */
-  assertUrl(field: string, text: string, rules: TargetRules = {}): void {
+  assertUrl(field: string, text: string, rules: TargetRules = {}): Target {
     const target = this.examine(text, rules);
     if ("refused" in target) throw invalidField(field, target.refused);
+    return target;
   }
 }
 
 function readTarget(text: string): Target | Refusal {
   if (text.length > URL_LENGTH_MAX) return malformed(`must have at most ${URL_LENGTH_MAX} characters`);
-  if (!SCHEME.test(text) || UNPRINTABLE.test(text) || !URL.canParse(text)) {
-    return malformed("must be an http or https URL such as https://example.com/path");
-  }
-  const url = new URL(text);
+  const url = SCHEME.test(text) && !UNPRINTABLE.test(text) ? URL.parse(text) : null;
+  if (url === null) return malformed("must be an http or https URL such as https://example.com/path");
   if (url.username !== "" || url.password !== "") {
     return malformed("must not contain a user name or password: send credentials in a header");
   }
-  const host = url.hostname.replace(/^\[|\]$/g, "").replace(/\.$/, "");
+  // Parsed, an address is in brackets or has four decimal numbers, whatever way it was written.
+  const isIPv6 = url.hostname.startsWith("[");
+  const host = isIPv6 ? url.hostname.slice(1, -1) : url.hostname.replace(/\.$/, "");
   if (host === "" || EMPTY_LABEL.test(host)) return malformed("must name a host");
   const secure = url.protocol === "https:";
   const port = url.port === "" ? (secure ? 443 : 80) : Number(url.port);
   if (port === 0) return malformed("must have a port from 1 to 65535");
-  return { url, secure, host, isAddress: isIP(host) !== 0, port };
+  return { url, secure, host, isAddress: isIPv6 || IPV4.test(host), port };
 }
 
 /** The addresses of a target that need not be asked for; null when its name must be resolved. */

@@ -5,7 +5,7 @@ import type { Tx } from "../storage/tx.ts";
 export interface JobRow {
   readonly id: number;
   readonly kind: string;
-  readonly key: string;
+  readonly key: string | null;
   readonly due_at: number;
   readonly lane: string;
   readonly payload: string;
@@ -22,7 +22,7 @@ export interface JobPosition {
 /** What a new job's row holds. */
 export interface NewJob {
   readonly kind: string;
-  readonly key: string;
+  readonly key: string | null;
   readonly dueAt: number;
   readonly lane: string;
   readonly payload: string;
@@ -44,7 +44,7 @@ export class JobStore {
   private readonly selectById;
 
   constructor(db: Database) {
-    this.replaceJob = db.command<[number, string, string, number, string, string]>(
+    this.replaceJob = db.command<[number, string, string | null, number, string, string]>(
       "INSERT OR REPLACE INTO jobs (id, kind, key, due_at, lane, payload, attempt) VALUES (?, ?, ?, ?, ?, ?, 0)",
     );
     this.nextId = (db.query<{ id: number | null }>("SELECT max(id) AS id FROM jobs").get()?.id ?? 0) + 1;

@@ -12,7 +12,7 @@ import { type JobRow, JobStore } from "./job-store.ts";
 /** A job that fell due. */
 export interface Job {
   readonly kind: string;
-  /** Names the job within its kind. */
+  /** Names the job within its kind; empty for one without a key. */
   readonly key: string;
   /** When it was to run, epoch milliseconds. */
   readonly dueAt: number;
@@ -120,6 +120,12 @@ export class Scheduler {
    */
   enqueue(tx: Tx, kind: string, key: string, dueAt: number, payload: unknown, lane = ""): void {
     this.store.replace(tx, { kind, key, dueAt, lane, payload: JSON.stringify(payload) });
+    tx.afterCommit(() => this.arrived(kind, dueAt));
+  }
+
+  /** Enqueues a job that nobody will replace or take back: it needs no key, and costs less. */
+  enqueueForGood(tx: Tx, kind: string, dueAt: number, payload: unknown, lane = ""): void {
+    this.store.replace(tx, { kind, key: null, dueAt, lane, payload: JSON.stringify(payload) });
     tx.afterCommit(() => this.arrived(kind, dueAt));
   }
 
@@ -262,7 +268,7 @@ export class Scheduler {
     try {
       outcome = await kind.run({
         kind: row.kind,
-        key: row.key,
+        key: row.key ?? "",
         dueAt: row.due_at,
         payload: JSON.parse(row.payload),
         attempt: row.attempt,

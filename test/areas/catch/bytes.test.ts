@@ -67,11 +67,12 @@ describe("exactly what was sent is kept", () => {
     const account = await server.account();
     const { id } = await newBucket(account);
     const answer = await sendRaw(server.url, [
-      `POST /v1/catch/${id}?x=1 HTTP/1.1\r\nHost: x\r\nX-One: 1\r\nx-one: 2\r\n__proto__: p\r\nconstructor: c\r\n` +
+      `POST /v1/catch/${id}?x=1 HTTP/1.1\r\nHost: x\r\nX-One: 1\r\nx-one: 2\r\n__proto__: p\r\nconstructor: c\r\nSet-Cookie: a=1\r\nSet-Cookie: b=2\r\n` +
         "X-Latin: \u00e9\r\nContent-Length: 0\r\n\r\n",
     ]);
     const { headers } = await wholeEvent(account, id, String(answer?.body["event_id"]));
     expect(headers["x-one"]).toBe("1, 2");
+    expect(headers["set-cookie"]).toBe("a=1,b=2");
     expect(headers["constructor"]).toBe("c");
     expect(Object.getOwnPropertyDescriptor(headers, "__proto__")?.value).toBe("p");
     expect(typeof headers["x-latin"]).toBe("string");

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { BODY_LENGTH_MAX } from "../../../src/areas/monitors/schema.ts";
+import { BODY_LENGTH_MAX, INTERVAL_MS_MAX, INTERVAL_MS_MIN } from "../../../src/areas/monitors/schema.ts";
 import { expectError } from "../../support/errors.ts";
 import { endpoint, type Scenario } from "../../support/scenario.ts";
 import { startTestServer, TEST_START_MS, type TestServer } from "../../support/server.ts";
@@ -10,7 +10,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-const BODY = { url: "https://site.example.com/health", interval: 300_000 };
+const BODY = { url: "https://site.example.com/health", interval: INTERVAL_MS_MAX };
 const WEBHOOK = "https://hooks.example.com/in";
 const UNKNOWN = "0190a0a0-0000-7000-8000-000000000000";
 
@@ -146,8 +146,8 @@ describe("POST /v1/pulse", () => {
     refused("a private url", { url: "http://192.168.1.1/" }, "url"),
     refused("a private webhook_url", { webhook_url: "http://127.0.0.1/" }, "webhook_url"),
     refused("no interval", { interval: undefined }, "interval"),
-    refused("an interval below 15 s", { interval: 14_999 }, "interval"),
-    refused("an interval above 300 s", { interval: 300_001 }, "interval"),
+    refused("an interval below 15 s", { interval: INTERVAL_MS_MIN - 1 }, "interval"),
+    refused("an interval above 300 s", { interval: INTERVAL_MS_MAX + 1 }, "interval"),
     refused("an interval that is no integer", { interval: 15_000.5 }, "interval"),
     refused("an interval that is a text", { interval: "60000" }, "interval"),
     refused("a time-out below 1 s", { timeout: 999 }, "timeout"),

@@ -315,6 +315,32 @@ describe("connections", () => {
     expect(server.connections).toBe(2);
   });
 
+  test("that this machine has no room for are not the target's failure", async () => {
+    const server = await rawServer((socket) => socket.write(OK));
+    const script = `
+      import { connect } from "node:net";
+      import { createOutbound } from "./src/kernel/outbound/create.ts";
+      const outbound = createOutbound(["127.0.0.0/8"]);
+      const request = ${JSON.stringify(get(`http://127.0.0.1:${server.port}/`))};
+      const before = await outbound.send({ ...request, reuseConnection: false });
+      for (let number = 0; number < 200; number += 1) {
+        connect(${server.port}, "127.0.0.1").on("error", () => {});
+      }
+      await Bun.sleep(200);
+      const after = await outbound.send({ ...request, reuseConnection: false });
+      console.log(before.status, after.failure?.kind);
+      process.exit(0);`;
+    const command = [
+      "sh",
+      "-c",
+      'ulimit -Sn 100; ulimit -Hn 100; exec "$0" -e "$1"',
+      process.execPath,
+      script,
+    ];
+    const child = Bun.spawn(command, { stdout: "pipe" });
+    expect(await new Response(child.stdout).text()).toBe("200 local\n");
+  });
+
   test("are tried to each address in turn", async () => {
     const server = await rawServer((socket) => socket.write(OK));
     const resolver = { resolve: async () => ["127.0.0.9", "127.0.0.1"] };

@@ -1,0 +1,62 @@
+// Fills a data folder with managed keys: bun fill-keys.ts FOLDER EMAIL COUNT
+// Their secrets are made from their numbers (key-secrets.ts), so that whoever measures knows them.
+import { join } from "node:path";
+import { MIGRATIONS } from "../../migrations/index.ts";
+import { KeyStore } from "../../src/areas/keys/store.ts";
+import { createSystemClock } from "../../src/kernel/clock.ts";
+import { openKernel } from "../../src/kernel/kernel.ts";
+import { createLogger } from "../../src/kernel/log.ts";
+import { keyDigest } from "../../src/kernel/secrets/key-format.ts";
+import type { Tx } from "../../src/kernel/storage/tx.ts";
+import { FIRST_CREATED_AT, PREFIX, secretOf } from "./key-secrets.ts";
+
+/** Keys made in one unit of work. */
+const SLICE = 5_000;
+
+const [folder = "", email = "", count = "0"] = process.argv.slice(2);
+const kernel = openKernel({
+  databasePath: join(folder, "ninefold.db"),
+  masterKeyPath: join(folder, "master.key"),
+  masterKey: null,
+  // Nobody reads the file before it is whole.
+  durability: "normal",
+  migrations: MIGRATIONS,
+  log: createLogger(createSystemClock(), "warn"),
+});
+const { db, writer, checkpointer, ids } = kernel;
+const account = db.query<{ ref: number }, [string]>("SELECT ref FROM accounts WHERE email = ?").get(email);
+if (account === null) throw new Error(`there is no account ${email}`);
+const store = new KeyStore(db);
+
+function fill(tx: Tx, from: number, end: number, accountRef: number): void {
+  for (let number = from; number < end; number += 1) {
+    const secret = secretOf(number);
+    store.insert(tx, {
+      ref: number + 1,
+      id: ids.bytes(16),
+      account_ref: accountRef,
+      project_ref: null,
+      project_id: null,
+      digest: keyDigest(secret),
+      prefix: PREFIX,
+      last4: secret.slice(-4),
+      name: `Key ${number}`,
+      scopes: '["orders:read"]',
+      environment: null,
+      metadata: null,
+      created_at: FIRST_CREATED_AT + number,
+      expires_at: null,
+    });
+  }
+}
+
+const total = Number(count);
+for (let from = 0; from < total; from += SLICE) {
+  await writer.submit((tx) => fill(tx, from, Math.min(total, from + SLICE), account.ref));
+  // A turn of the event loop: checkpoints go on beside.
+  await Bun.sleep(0);
+}
+writer.close();
+checkpointer.close();
+db.close();
+process.exit();

@@ -1,0 +1,102 @@
+import type { Benchmark, Finding, WrkScript } from "./benchmark.ts";
+import { median } from "./figures.ts";
+import { FIRST_CREATED_AT, secretOf } from "./key-secrets.ts";
+import { KEYS, type Stage } from "./stage.ts";
+
+/** Flags in the project whose one is evaluated. */
+const FLAGS = 10_000;
+/** Requests under way while the flags are made. */
+const MAKERS = 32;
+/** Of them, how many are verified in turn, spread over the whole file. */
+const VERIFIED_KEYS = 2_000;
+/** Pages of the list that are timed, spread over its whole length. */
+const PAGES = 60;
+const PAGE_MS_MAX = 5;
+
+/** The name under which the list's measurement is chosen. */
+export const KEY_LIST = "list of 1,000,000 keys";
+
+async function makeFlags(stage: Stage): Promise<void> {
+  let next = 0;
+  const maker = async (): Promise<void> => {
+    for (let number = next++; number < FLAGS; number = next++) {
+      await stage.post("/v1/gate", { flag_key: `flag-${number}`, enabled: number % 2 === 0 });
+    }
+  };
+  await Promise.all(Array.from({ length: MAKERS }, maker));
+}
+
+/** Verifies keys from all over the file in turn. */
+function verifyInTurn(stage: Stage): WrkScript {
+  const secrets = Array.from({ length: VERIFIED_KEYS }, (_, index) =>
+    secretOf(index * Math.floor(KEYS / VERIFIED_KEYS)),
+  );
+  const head = `POST /v1/keys/verify HTTP/1.1\\r\\nHost: ${new URL(stage.url).host}\\r\\nAuthorization: Bearer ${stage.key}\\r\\n`;
+  return {
+    lua: `
+local secrets = { ${secrets.map((secret) => `"${secret}"`).join(", ")} }
+local number = 0
+function request()
+  number = number % #secrets + 1
+  local body = '{"secret":"' .. secrets[number] .. '","meta":{"ip":"203.0.113.7"}}'
+  return "${head}Content-Type: application/json\\r\\nContent-Length: " .. #body .. "\\r\\n\\r\\n" .. body
+end
+`,
+  };
+}
+
+/** Evaluating a flag, and verifying a key: both are paid for, so each is a durable change of the balance. */
+export const KEYS_AND_FLAGS: readonly Benchmark[] = [
+  {
+    name: "flag evaluate",
+    connections: [32],
+    prepare: makeFlags,
+    request: (stage) => ({
+      method: "GET",
+      path: "/v1/gate/flag-42",
+      headers: { Authorization: `Bearer ${stage.key}` },
+    }),
+    requires: [{ kind: "ratio", to: "bare GET", atLeast: 0.6, connections: [32] }],
+  },
+  {
+    name: "key verify",
+    connections: [32],
+    request: verifyInTurn,
+    requires: [
+      { kind: "ratio", to: "bare POST", atLeast: 0.5, connections: [32] },
+      { kind: "p99", atMostMs: 10, connections: [32] },
+    ],
+  },
+];
+
+/** How long a page of the list takes, from the first to the last, the HTTP request included. */
+export async function measureKeyList(stage: Stage, say: (text: string) => void): Promise<Finding[]> {
+  say("making 1,000,000 keys");
+  const data = stage.subfolder("keys");
+  const { key } = await stage.fillKeys(data, KEYS);
+  const server = await stage.startNinefold(data);
+  try {
+    const times: number[] = [];
+    for (let page = 0; page < PAGES; page += 1) {
+      const cursor = new Date(FIRST_CREATED_AT + KEYS - Math.floor((page * KEYS) / PAGES)).toISOString();
+      const begun = performance.now();
+      const response = await fetch(`${server.url}/v1/keys?limit=100&cursor=${cursor}`, {
+        headers: { authorization: `Bearer ${key}` },
+      });
+      const { keys } = (await response.json()) as { keys?: unknown[] };
+      times.push(performance.now() - begun);
+      if (keys?.length !== 100) throw new Error(`page ${page}: ${response.status}`);
+    }
+    const slow = times.sort((a, b) => a - b).at(Math.floor(PAGES * 0.95)) ?? 0;
+    return [
+      {
+        what: `${KEY_LIST}: a page of 100, median and 95th of 100`,
+        measured: `${median(times).toFixed(1)}, ${slow.toFixed(1)} ms`,
+        required: `≤ ${PAGE_MS_MAX} ms`,
+        ok: median(times) <= PAGE_MS_MAX,
+      },
+    ];
+  } finally {
+    await server.stop("SIGKILL");
+  }
+}
