@@ -241,7 +241,7 @@ export class KeyService {
       const rows = this.read(caller, position, size);
       for (const row of rows) {
         if (this.isVisible(caller, row, now)) {
-          if (found.length === limit) return { rows: found, next: position };
+          if (found.length === limit) return { rows: found, next: found.at(-1)?.created_at ?? position };
           found.push(row);
         } else {
           passedOver += 1;
