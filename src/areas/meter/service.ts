@@ -139,7 +139,8 @@ export class MeterService {
       actor.lastSequence = entry?.previous ?? 0;
       removed += 1;
     }
-    this.store.settle(tx, actor.ref, actor.balance, actor.lastSequence);
+    // Where entries are left, the row leads to the newest of them; otherwise it is the next to go.
+    if (removed === rowsMax) this.store.settle(tx, actor.ref, actor.balance, actor.lastSequence);
     return removed;
   }
 
