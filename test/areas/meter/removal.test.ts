@@ -1,0 +1,114 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { MeterService } from "../../../src/areas/meter/service.ts";
+import { MeterStore } from "../../../src/areas/meter/store.ts";
+import { ApiError } from "../../../src/kernel/errors.ts";
+import { KernelBench } from "../projects/kernel-bench.ts";
+
+const SILENT = { debug() {}, info() {}, warn() {}, error() {} };
+const REQUEST_ID = "00000000-0000-7000-8000-000000000000";
+const GOING = 1;
+const STAYING = 2;
+const SLICE = 100;
+
+let bench: KernelBench;
+let meters: MeterService;
+beforeEach(() => {
+  bench = new KernelBench();
+  meters = restarted();
+});
+afterEach(() => bench.close());
+
+/** The service as the next start finds it, settled or not. */
+function restarted(): MeterService {
+  const { db, writer } = bench.kernel;
+  return new MeterService({ store: new MeterStore(db), writer, log: SILENT });
+}
+
+function refill(projectRef: number, meterId: string, times: number): Promise<unknown> {
+  return bench.kernel.writer.submit((tx) => {
+    for (let count = 0; count < times; count += 1) {
+      meters.refill(tx, { projectRef, meterId, requestId: REQUEST_ID }, 1);
+    }
+  });
+}
+
+function remove(rowsMax: number): Promise<number> {
+  return bench.kernel.writer.submit((tx) => meters.removeRows(tx, GOING, rowsMax));
+}
+
+function rows(table: "meters" | "meter_entries"): number {
+  return bench.kernel.db.query<{ count: number }>(`SELECT count(*) AS count FROM ${table}`).get()?.count ?? 0;
+}
+
+/** The balances after each entry of a meter, newest first. */
+function ledger(projectRef: number, meterId: string): number[] {
+  const found: number[] = [];
+  let cursor: string | undefined;
+  do {
+    const page = meters.history(projectRef, meterId, 100, cursor);
+    found.push(...page.entries.map(({ balance_after }) => balance_after));
+    cursor = page.cursor;
+  } while (cursor !== undefined);
+  return found;
+}
+
+const countdown = (from: number) => Array.from({ length: from }, (_, index) => from - index);
+
+describe.each([
+  ["settled", true],
+  ["not settled", false],
+])("the removal of a project's meters, %s", (_, settled) => {
+  beforeEach(async () => {
+    for (let round = 0; round < 5; round += 1) {
+      await refill(GOING, "long", 50);
+      await refill(STAYING, "long", 10);
+      await refill(GOING, `short-${round}`, 1);
+    }
+    if (settled) await meters.finish();
+  });
+
+  test("takes the newest entries first: what is left is a whole ledger, also for the next start", async () => {
+    expect(await remove(SLICE)).toBe(SLICE);
+    expect(ledger(GOING, "long")).toEqual(countdown(150));
+    meters = restarted();
+    expect(ledger(GOING, "long")).toEqual(countdown(150));
+    expect(await remove(SLICE)).toBe(SLICE);
+    meters = restarted();
+    // 50 entries and the meter, then 5 meters with one entry each.
+    expect(await remove(SLICE)).toBe(61);
+    expect(await remove(SLICE)).toBe(0);
+    expect([rows("meters"), rows("meter_entries")]).toEqual([1, 50]);
+    expect(meters.count(GOING)).toBe(0);
+    expect(ledger(STAYING, "long")).toEqual(countdown(50));
+    await meters.finish();
+    expect([rows("meters"), rows("meter_entries")]).toEqual([1, 50]);
+  });
+
+  test("that ends a slice with a meter's last entry takes the meter with the next", async () => {
+    expect(await remove(250)).toBe(250);
+    expect(meters.count(GOING)).toBe(6);
+    meters = restarted();
+    expect(meters.balance(GOING, "short-0")).toEqual({ balance: 1, meter_id: "short-0" });
+    expect(ledger(GOING, "long")).toEqual([]);
+    expect(await remove(250)).toBe(11);
+  });
+
+  test("that fails leaves every entry where it was", async () => {
+    const failing = bench.kernel.writer.submit((tx) => {
+      meters.removeRows(tx, GOING, SLICE);
+      throw new ApiError("conflict", "Refused by this test, after the removal.");
+    });
+    expect(await failing.catch((error: ApiError) => error.code)).toBe("conflict");
+    expect(ledger(GOING, "long")).toEqual(countdown(250));
+    expect(await remove(1_000)).toBe(261);
+  });
+
+  test("leaves its numbers unused: entries made after it are found by the next start", async () => {
+    expect(await remove(1_000)).toBe(261);
+    meters = restarted();
+    await refill(STAYING, "long", 3);
+    meters = restarted();
+    expect(ledger(STAYING, "long")).toEqual(countdown(53));
+    expect(meters.balance(STAYING, "long").balance).toBe(53);
+  });
+});
