@@ -5,6 +5,7 @@ import type { Ids } from "../../kernel/ids.ts";
 import { givenHeaders } from "../../kernel/outbound/given-headers.ts";
 import type { RequestHeaders } from "../../kernel/outbound/request-head.ts";
 import type { TargetPolicy } from "../../kernel/outbound/target.ts";
+import { laneName } from "../../kernel/scheduler/dispatcher.ts";
 import type { Scheduler } from "../../kernel/scheduler/scheduler.ts";
 import type { Vault } from "../../kernel/secrets/vault.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
@@ -192,10 +193,16 @@ export class RelayService {
     return { relay_id: row.relayId, status: "cancelled" };
   }
 
-  /** `host`: the lane that the delivery waits in. */
+  /** `host`: where the delivery goes; with the account it is the lane that it waits in. */
   private insert(tx: Tx, relay: NewRelay, ref: number, host: string): void {
     this.deps.store.insert(tx, relay, ref);
-    this.deps.scheduler.enqueueForGood(tx, DELIVER, relay.scheduledFor, ref, host);
+    this.deps.scheduler.enqueueForGood(
+      tx,
+      DELIVER,
+      relay.scheduledFor,
+      ref,
+      laneName(relay.accountRef, host),
+    );
   }
 
   private find(projectRef: number, relayId: string): RelayRow {

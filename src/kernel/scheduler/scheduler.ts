@@ -115,8 +115,8 @@ export class Scheduler {
   }
 
   /**
-   * Enqueues a job; one of the same kind and key is replaced. `lane` names the place that it goes to, such as a host:
-   * see {@link JobKind.lanes}.
+   * Enqueues a job; one of the same kind and key is replaced. `lane` names whose it is and the place that it goes
+   * to, by {@link laneName}: see {@link JobKind.lanes}.
    */
   enqueue(tx: Tx, kind: string, key: string, dueAt: number, payload: unknown, lane = ""): void {
     this.store.replace(tx, { kind, key, dueAt, lane, payload: JSON.stringify(payload) });
