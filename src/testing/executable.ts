@@ -16,8 +16,8 @@ export interface Surroundings {
 }
 
 /**
- * The Ninefold to run: what `NINEFOLD_BINARY` names, else what belongs to this package (the sources in a checkout
- * under Bun, `dist/ninefold`, the installed package's own command), else `ninefold` on the PATH.
+ * The Ninefold to run: what `NINEFOLD_BINARY` names, else what the package's folder holds (the sources in a checkout
+ * under Bun, `dist/ninefold`), else `ninefold` on the PATH.
  *
  * @throws Error that says how to get one.
  */
@@ -30,7 +30,7 @@ export function findCommand(from: Surroundings): Command {
   const found = inPackage(from) ?? onPath(from);
   if (found === undefined) {
     throw new Error(
-      "No Ninefold to start: install the package ninefold, put the executable on the PATH, or name it in NINEFOLD_BINARY. In a checkout, scripts/build makes it.",
+      "No Ninefold to start: put the executable ninefold on the PATH, or name it in NINEFOLD_BINARY. In a checkout, scripts/build makes it.",
     );
   }
   return found;
@@ -39,36 +39,22 @@ export function findCommand(from: Surroundings): Command {
 function inPackage(from: Surroundings): Command | undefined {
   const root = packageRoot(from.moduleFolder);
   if (root === undefined) return undefined;
-  const source = join(root.folder, "src", "main.ts");
+  const source = join(root, "src", "main.ts");
   // The sources first: an executable that was built some time ago may not be what is being worked on.
   if (from.isBun && isFile(source)) {
-    const settings = `--config=${join(root.folder, "bunfig.toml")}`;
+    const settings = `--config=${join(root, "bunfig.toml")}`;
     return [from.runtime, "--no-env-file", "--no-install", settings, source];
   }
-  const built = join(root.folder, "dist", executableName(from));
-  if (isFile(built)) return [built];
-  const command = root.command === undefined ? undefined : join(root.folder, root.command);
-  if (command === undefined || !isFile(command)) return undefined;
-  return /\.[cm]?js$/.test(command) ? [from.runtime, command] : [command];
+  const built = join(root, "dist", executableName(from));
+  return isFile(built) ? [built] : undefined;
 }
 
-interface PackageRoot {
-  readonly folder: string;
-  /** Where the package's own command is, from its folder. */
-  readonly command: string | undefined;
-}
-
-/** The package that this module belongs to; undefined when it was bundled into something else. */
-function packageRoot(start: string): PackageRoot | undefined {
+/** The folder of the package that this module belongs to; undefined when it was bundled into something else. */
+function packageRoot(start: string): string | undefined {
   for (let folder = start; ; folder = dirname(folder)) {
     const file = join(folder, "package.json");
-    if (isFile(file)) {
-      const { name, bin } = JSON.parse(readFileSync(file, "utf8")) as {
-        name?: string;
-        bin?: string | { ninefold?: string };
-      };
-      if (name === "ninefold") return { folder, command: typeof bin === "string" ? bin : bin?.ninefold };
-    }
+    if (isFile(file) && (JSON.parse(readFileSync(file, "utf8")) as { name?: string }).name === "ninefold")
+      return folder;
     if (dirname(folder) === folder) return undefined;
   }
 }

@@ -13,9 +13,9 @@ import { type OpenSink, openSink, type ReceivedWebhook, type WebhookSink } from 
 export type { Duration, ReceivedWebhook, WebhookSink };
 
 /** What an instance differs in from a plain one. */
-export interface NinefoldOptions {
+export interface StartOptions {
   /**
-   * `test` (the default): time stands still and moves by {@link Ninefold.advance}. `real`: time runs by itself.
+   * `test` (the default): time stands still and moves by {@link NinefoldInstance.advance}. `real`: time runs by itself.
    */
   readonly clock?: "test" | "real";
   /** Further arguments of `ninefold serve`, such as `["--signup", "free", "--config", "test/ninefold.toml"]`. */
@@ -39,7 +39,7 @@ export interface AccountOptions {
 }
 
 /** An account that a test has made. */
-export interface Account {
+export interface TestAccount {
   readonly userId: string;
   /** Its platform key, which has every scope. */
   readonly apiKey: string;
@@ -47,7 +47,7 @@ export interface Account {
 }
 
 /** A running instance. */
-export interface Ninefold {
+export interface NinefoldInstance {
   /** Where it listens, such as `http://127.0.0.1:40123`. */
   readonly url: string;
   /** The operator's platform key: every scope, no rate limit, no credit costs. */
@@ -66,7 +66,7 @@ export interface Ninefold {
   /** The server's time (epoch ms). @throws Error when the server has ended. */
   now(): Promise<number>;
   /** Makes an account of its own, which has limits and costs as customers have them. @throws Error when refused. */
-  account(options?: AccountOptions): Promise<Account>;
+  account(options?: AccountOptions): Promise<TestAccount>;
   /** Opens a receiver of webhooks in this process; it is closed by {@link stop}. */
   webhookSink(): Promise<WebhookSink>;
   /** What the server has logged so far. */
@@ -88,7 +88,7 @@ const NOT_PASSED_ON = /^(NINEFOLD|NODE|BUN)_/i;
  *
  * @throws Error with the server's own line when it does not start, or when there is no Ninefold to start.
  */
-export async function startNinefold(options: NinefoldOptions = {}): Promise<Ninefold> {
+export async function startNinefold(options: StartOptions = {}): Promise<NinefoldInstance> {
   const environment = environmentOf(options);
   const server = await ServerProcess.start({
     command: commandOf(options),
@@ -104,7 +104,7 @@ export async function startNinefold(options: NinefoldOptions = {}): Promise<Nine
   return new Instance(server, apiKey, options.clock ?? "test");
 }
 
-class Instance implements Ninefold {
+class Instance implements NinefoldInstance {
   readonly url: string;
   readonly apiKey: string;
   readonly userId: string;
@@ -136,7 +136,7 @@ class Instance implements Ninefold {
     return this.clock === "real" ? Promise.resolve(Date.now()) : this.advance(0);
   }
 
-  async account(options: AccountOptions = {}): Promise<Account> {
+  async account(options: AccountOptions = {}): Promise<TestAccount> {
     const email = options.email ?? `user-${crypto.randomUUID()}@example.com`;
     const { tier = "scale", balance } = options;
     const terms = { email, tier, ...(balance === undefined ? {} : { balance }) };
@@ -185,7 +185,7 @@ ${this.server.log}`.trimEnd(),
   }
 }
 
-function commandOf({ command }: NinefoldOptions): Command {
+function commandOf({ command }: StartOptions): Command {
   if (command !== undefined) return typeof command === "string" ? [command] : command;
   return findCommand({
     environment: process.env,
@@ -196,7 +196,7 @@ function commandOf({ command }: NinefoldOptions): Command {
   });
 }
 
-function environmentOf(options: NinefoldOptions): Record<string, string> {
+function environmentOf(options: StartOptions): Record<string, string> {
   const environment: Record<string, string> = {};
   for (const [name, value] of Object.entries(process.env)) {
     if (value !== undefined && !NOT_PASSED_ON.test(name)) environment[name] = value;

@@ -65,16 +65,6 @@ describe("the Ninefold that is started", () => {
     expect(findCommand(surroundings())).toEqual([at("package/dist/ninefold")]);
   });
 
-  test.each([
-    ["a script by the runtime", { ninefold: "bin/ninefold.js" }, ["/usr/bin/runtime", "bin/ninefold.js"]],
-    ["a program by itself", "bin/nf", ["bin/nf"]],
-  ])("is the package's own command: %s", (_, bin, expected) => {
-    manifest("package/package.json", { name: "ninefold", bin });
-    files("package/bin/ninefold.js", "package/bin/nf");
-    const command = expected.map((part) => (part.startsWith("/") ? part : join(folder, "package", part)));
-    expect(findCommand(surroundings())).toEqual(command as never);
-  });
-
   test("is the first on the PATH, when this module was bundled into something else", () => {
     manifest("package/package.json", { name: "shop" });
     files("package/dist/ninefold", "second/ninefold", "third/ninefold");
@@ -90,9 +80,9 @@ describe("the Ninefold that is started", () => {
   });
 
   test("is asked for when there is none", () => {
-    manifest("package/package.json", { name: "ninefold", bin: { ninefold: "bin/none.js" } });
+    manifest("package/package.json", { name: "ninefold" });
     expect(() => findCommand(surroundings({ environment: { PATH: at("none") } }))).toThrow(
-      "No Ninefold to start: install the package ninefold, put the executable on the PATH, or name it in NINEFOLD_BINARY. In a checkout, scripts/build makes it.",
+      "No Ninefold to start: put the executable ninefold on the PATH, or name it in NINEFOLD_BINARY. In a checkout, scripts/build makes it.",
     );
   });
 

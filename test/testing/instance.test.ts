@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type Ninefold, startNinefold } from "../../src/testing/index.ts";
+import { type NinefoldInstance, startNinefold } from "../../src/testing/index.ts";
 import { Client } from "../support/client.ts";
 import { isRunning, TIMEOUT_MS, until } from "./support.ts";
 
@@ -12,7 +12,7 @@ const OPERATOR_KEY = `sm_${"0".repeat(43)}_92dff3c0`;
 
 const temporary = mkdtempSync(join(tmpdir(), "ninefold-test-"));
 const env = { TMPDIR: temporary };
-let nf: Ninefold;
+let nf: NinefoldInstance;
 
 beforeAll(async () => {
   nf = await startNinefold();

@@ -37,7 +37,7 @@ export class Project {
 
   async create(): Promise<this> {
     const package_ = join(this.folder, "node_modules", "ninefold");
-    mkdirSync(package_, { recursive: true });
+    mkdirSync(join(package_, "dist"), { recursive: true });
     mkdirSync(this.temporary);
     const built = await Bun.build({
       entrypoints: [join(ROOT, "src", "testing", "index.ts")],
@@ -49,11 +49,11 @@ export class Project {
     this.write("package.json", '{ "type": "module" }');
     this.write(
       "node_modules/ninefold/package.json",
-      '{ "name": "ninefold", "type": "module", "bin": "ninefold", "exports": { "./testing": "./testing.js" } }',
+      '{ "name": "ninefold", "type": "module", "exports": { "./testing": "./testing.js" } }',
     );
-    // The package's own command, which here runs the sources.
+    // The executable, which here runs the sources.
     const command = SOURCE_COMMAND.map((part) => `'${part}'`).join(" ");
-    chmodSync(this.write("node_modules/ninefold/ninefold", `#!/bin/sh\nexec ${command} "$@"\n`), 0o755);
+    chmodSync(this.write("node_modules/ninefold/dist/ninefold", `#!/bin/sh\nexec ${command} "$@"\n`), 0o755);
     return this;
   }
 
