@@ -194,6 +194,11 @@ function startFailure([program]: Command, problem: string, log: string): string 
 function removeFolderOf(pid: number, environment: Readonly<Record<string, string>>): void {
   const parent = environment["TMPDIR"] ?? tmpdir();
   for (const name of existsSync(parent) ? readdirSync(parent) : []) {
-    if (name.startsWith(`ninefold-${pid}-`)) rmSync(join(parent, name), { recursive: true, force: true });
+    if (!name.startsWith(`ninefold-${pid}-`)) continue;
+    try {
+      rmSync(join(parent, name), { recursive: true, force: true });
+    } catch {
+      // Another user's, who had a process of this id: not ours to remove.
+    }
   }
 }

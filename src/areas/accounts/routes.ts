@@ -136,14 +136,11 @@ function clockRoute(http: Http, clock: ManualClock): void {
       example: { advance_ms: 60_000 },
     },
     // Across two units of work, as what it waits for has units of its own; a repeat under one key moves nothing.
-    (call) => {
-      // Months of checks and deliveries may take minutes to run.
-      call.liftIdleTimeout();
-      return call.performAcross({
+    (call) =>
+      call.performAcross({
         claim: () => null,
         outside: () => clock.advance(call.body.advance_ms),
         settle: (_tx, _claim, now) => ({ now }),
-      });
-    },
+      }),
   );
 }
