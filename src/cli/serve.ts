@@ -48,6 +48,7 @@ async function announce(config: Config, folder: string, { url, operator, app }: 
 }
 
 function prepareFolder(config: Config): string {
+  // With the process's id, so that whoever started it can remove the folder of one that was killed.
   if (config.ephemeral) return mkdtempSync(join(tmpdir(), `ninefold-${process.pid}-`));
   const folder = resolve(config.dataFolder);
   try {
