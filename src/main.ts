@@ -1,6 +1,7 @@
 import { version } from "../package.json" with { type: "json" };
+import { readArguments } from "./cli/arguments.ts";
 import { BrokenPipe, print, printError } from "./cli/output.ts";
-import { type CommandName, type CommandSpec, commands, HELP_OPTION } from "./cli/table.ts";
+import { type CommandName, type CommandSpec, commandNamed, commands, HELP_OPTION } from "./cli/table.ts";
 import { UsageError } from "./config/command-line.ts";
 import { errorText, StartupError } from "./kernel/errors.ts";
 
@@ -68,12 +69,13 @@ function wordsOf(args: readonly string[]): readonly string[] {
 }
 
 async function printHelp(args: readonly string[]): Promise<number> {
-  print((await import("./cli/help.ts")).helpFor(args));
+  const { words } = readArguments(commandNamed("help"), args);
+  print((await import("./cli/help.ts")).helpFor(words));
   return 0;
 }
 
 function printVersion(args: readonly string[]): number {
-  if (args.length > 0) throw new UsageError(`Unexpected argument '${args[0]}'. Try ninefold version --help.`);
+  readArguments(commandNamed("version"), args);
   print(`${version}\n`);
   return 0;
 }

@@ -66,7 +66,8 @@ export async function listAll(api: Api, list: ListSpec): Promise<readonly JsonOb
     const page = await api.send("GET", `${list.path}?limit=${PAGE_LIMIT}${from}`);
     found.push(...((page[list.items] ?? []) as readonly JsonObject[]));
     const next = page[list.cursor];
-    if (typeof next === "string" && next === cursor) throw new StartupError("The server's list does not end: its cursor stands still.");
+    if (typeof next === "string" && next === cursor)
+      throw new StartupError("The server's list does not end: its cursor stands still.");
     cursor = typeof next === "string" ? next : null;
   } while (cursor !== null);
   return found;
