@@ -1,7 +1,8 @@
 import { UsageError } from "../config/command-line.ts";
 import { StartupError } from "../kernel/errors.ts";
-import { type Api, cell, type JsonObject, type ListSpec, listAll, withApi } from "./api.ts";
+import { type Api, cell, type JsonObject, type ListSpec, listAll } from "./api.ts";
 import { type Given, readArguments } from "./arguments.ts";
+import { withApi } from "./connect.ts";
 import { printFields, printJson, printTable } from "./output.ts";
 import { commandNamed } from "./table.ts";
 

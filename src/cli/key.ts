@@ -1,5 +1,6 @@
-import { cell, type JsonObject, type ListSpec, listAll, withApi } from "./api.ts";
+import { cell, type JsonObject, type ListSpec, listAll } from "./api.ts";
 import { type Given, readArguments } from "./arguments.ts";
+import { withApi } from "./connect.ts";
 import { printFields, printJson, printTable } from "./output.ts";
 import { commandNamed } from "./table.ts";
 

@@ -97,7 +97,7 @@ const TIER_OPTION = { flag: "--tier", placeholder: TIER_NAMES.join("|"), choices
 const USER = { name: "USER", help: "The account's user_id or e-mail address" } as const;
 
 /** Every command, in the order of the help. */
-export const COMMANDS = [
+const COMMANDS = [
   {
     name: "serve",
     summary: "Run the server",
