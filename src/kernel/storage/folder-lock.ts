@@ -5,6 +5,12 @@ import { errorText, StartupError } from "../errors.ts";
 /** Releases the lock. */
 export type ReleaseFolder = () => void;
 
+/**
+ * The locks of this process. A connection that nothing refers to is collected, and its lock with it: so a lock holds until it
+ * is released, also where the caller keeps nothing.
+ */
+const HELD = new Set<SqliteDatabase>();
+
 /** Another process holds the folder. */
 export class FolderInUse extends StartupError {}
 
@@ -31,9 +37,11 @@ export function lockFolder(path: string): ReleaseFolder {
     }
     throw new StartupError(`The data folder cannot be written (${path}: ${errorText(error)}).`);
   }
-  const held = connection;
+  const lock = connection;
+  HELD.add(lock);
   return () => {
-    held.run("ROLLBACK");
-    held.close();
+    HELD.delete(lock);
+    lock.run("ROLLBACK");
+    lock.close();
   };
 }
