@@ -2,6 +2,11 @@ import { Database as SqliteDatabase } from "bun:sqlite";
 import { chmodSync } from "node:fs";
 import { errorText, StartupError } from "../errors.ts";
 
+/**
+ * How long a start waits for the lock: whoever asks whether it is held, holds a lock himself for some microseconds.
+ */
+const LOOK_TIMEOUT_MS = 200;
+
 /** Releases the lock. */
 export type ReleaseFolder = () => void;
 
@@ -26,7 +31,7 @@ export function lockFolder(path: string): ReleaseFolder {
   try {
     connection = new SqliteDatabase(path, { create: true, readwrite: true });
     chmodSync(path, 0o600);
-    connection.run("PRAGMA busy_timeout = 0");
+    connection.run(`PRAGMA busy_timeout = ${LOOK_TIMEOUT_MS}`);
     connection.run("BEGIN EXCLUSIVE");
   } catch (error) {
     connection?.close();
