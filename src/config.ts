@@ -1,5 +1,6 @@
 import { OPTIONS, type OptionName } from "./config/options.ts";
-import { type Given, readConfigFile, readEnvironment, readFlags } from "./config/sources.ts";
+import { type Setting, settingsOf } from "./config/settings.ts";
+import { type Given, type GivenValue, readConfigFile, readEnvironment, readFlags } from "./config/sources.ts";
 import { readTiers, readValue } from "./config/values.ts";
 import { StartupError } from "./kernel/errors.ts";
 import type { LogLevel } from "./kernel/log.ts";
@@ -34,37 +35,57 @@ export interface Config {
 const LOOPBACK = ["127.0.0.0/8", "::1/128"];
 const HOUR_MS = 60 * 60 * 1000;
 
+/** Variables by name, as `process.env` has them. */
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** The configuration, and where each of its values comes from. */
+export interface ResolvedConfig {
+  readonly config: Config;
+  /** Every option and every figure of every tier. Secrets are as they are: whoever prints masks them. */
+  readonly settings: readonly Setting[];
+}
+
 /**
  * Resolves the configuration of `ninefold serve`. The only reader of the environment.
  *
- * @throws StartupError with one line that says what is wrong.
+ * @throws StartupError with one line that says what is wrong; a UsageError when it is the command line.
  */
-export function loadConfig(
-  args: readonly string[],
-  environment: Readonly<Record<string, string | undefined>> = process.env,
-): Config {
-  const flags = readFlags(args);
+export function loadConfig(args: readonly string[], environment: Environment = process.env): Config {
+  return resolveConfig(readFlags(args), environment).config;
+}
+
+/** As {@link loadConfig}, for commands that have read their flags by themselves. @throws StartupError, UsageError */
+export function resolveConfig(flags: Given, environment: Environment = process.env): ResolvedConfig {
   const fromEnvironment = readEnvironment(environment);
-  const path = flags.get("config")?.value ?? fromEnvironment.get("config")?.value;
+  const named = flags.get("config") ?? fromEnvironment.get("config");
+  const path = named?.value;
   const file = typeof path === "string" ? readConfigFile(path) : { given: new Map(), tiers: undefined };
   const tiers = readTiers(file.tiers, String(path ?? ""));
-  return checked(assemble(new Values([flags, fromEnvironment, file.given]), tiers));
+  const values = new Values([flags, fromEnvironment, file.given]);
+  const config = checked(assemble(values, tiers));
+  // Asked for above, before there were values; its default is none.
+  values.get("config", null);
+  return { config, settings: settingsOf(values, { table: file.tiers, tiers, path: String(path ?? "") }) };
 }
 
 /** Values by precedence, each read by the kind of its option. */
 class Values {
-  private readonly values = new Map<OptionName, unknown>();
+  /** What each option came to, once it has been asked for. */
+  readonly resolved = new Map<OptionName, GivenValue>();
+  private readonly given = new Map<OptionName, GivenValue>();
 
   constructor(sources: readonly Given[]) {
     for (const { name } of OPTIONS) {
       const given = sources.map((source) => source.get(name)).find((value) => value !== undefined);
-      if (given !== undefined) this.values.set(name, readValue(name, given));
+      if (given !== undefined) this.given.set(name, { ...given, value: readValue(name, given) });
     }
   }
 
   /** The value of an option, or the default where no source gives one. */
   get<T>(name: OptionName, fallback: T): T {
-    return this.values.has(name) ? (this.values.get(name) as T) : fallback;
+    const given = this.given.get(name) ?? { value: fallback, source: "default", origin: "default" };
+    this.resolved.set(name, given);
+    return given.value as T;
   }
 }
 
