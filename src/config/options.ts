@@ -67,6 +67,12 @@ export const OPTIONS = [
     help: "Proxies whose X-Forwarded-For is believed",
   },
   {
+    name: "metrics_access",
+    kind: { oneOf: ["loopback", "health", "operator", "public"] },
+    placeholder: "loopback|health|operator|public",
+    help: "Who besides the operator reads /metrics, /healthz, /readyz (loopback)",
+  },
+  {
     name: "log_level",
     kind: { oneOf: ["debug", "info", "warn", "error"] },
     placeholder: "debug|info|warn|error",
