@@ -4,6 +4,7 @@ import type { Tx } from "../../kernel/storage/tx.ts";
 import type { Writer } from "../../kernel/storage/writer.ts";
 import type { Bucket } from "./bucket.ts";
 import type { Buckets } from "./buckets.ts";
+import type { WebhookCounts } from "./counts.ts";
 import type { Delivery, DeliveryResult } from "./delivery.ts";
 import { afterTry, isDelivered } from "./domain.ts";
 import { type EventSequence, eventIdOf } from "./event-id.ts";
@@ -53,6 +54,7 @@ export interface ForwarderDeps {
   readonly delivery: Delivery;
   readonly scheduler: Scheduler;
   readonly writer: Writer;
+  readonly counts: WebhookCounts;
 }
 
 /**
@@ -237,6 +239,8 @@ export class Forwarder {
       deliveredAt: next.status === "delivered" ? tx.now : null,
       retryAt,
     });
+    const { forwarded } = this.deps.counts;
+    tx.afterCommit(() => forwarded[next.status === "pending" ? "retry" : next.status].add());
     if (next.status !== "pending") buckets.count(tx, bucket, "pending", next.status);
     if (retryAt !== null) {
       const key = eventIdOf(sequence);
