@@ -8,7 +8,7 @@
 //   scripts/bench --binary          the executable dist/ninefold instead of the source
 //   scripts/bench --json            the results as one JSON object on standard output
 // Exits with 1 when a required figure was missed. Rows are in scripts/benchmarks/rows.ts.
-// Needs wrk; PostgreSQL, Redis, etcd and BullMQ are measured where they are installed.
+// Needs wrk; PostgreSQL, Redis (with BullMQ on it) and etcd are measured where they are installed.
 import { parseArgs } from "node:util";
 import type { Competitor, Finding } from "./benchmarks/benchmark.ts";
 import { BullMqDelayed } from "./benchmarks/bullmq.ts";

@@ -1,20 +1,10 @@
 // Adds delayed jobs with BullMQ: bun bullmq-load.ts SOCKET SECONDS CLIENTS. Prints per-second, p50 and p99 as JSON.
-// The package is found by name at run time: it is no dependency of ours.
-
-interface Queue {
-  add(name: string, data: object, options: { delay: number }): Promise<unknown>;
-  close(): Promise<void>;
-}
-interface BullMq {
-  Queue: new (name: string, options: { connection: { path: string } }) => Queue;
-}
+import { Queue } from "bullmq";
 
 const DELAY_MS = 3_600_000;
 const DATA = { url: "https://hooks.example.com/in", method: "POST", payload: { id: "evt_1", amount: 4200 } };
 
 const [socket = "", seconds = "1", clients = "32"] = process.argv.slice(2);
-const packageName = "bullmq";
-const { Queue } = (await import(packageName)) as BullMq;
 const queue = new Queue("relays", { connection: { path: socket } });
 await queue.add("deliver", DATA, { delay: DELAY_MS });
 
@@ -35,5 +25,3 @@ const at = (share: number): number => latencies[Math.floor(latencies.length * sh
 console.log(JSON.stringify({ perSecond: latencies.length / elapsed, p50Ms: at(0.5), p99Ms: at(0.99) }));
 await queue.close();
 process.exit();
-
-export {};

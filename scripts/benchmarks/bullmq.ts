@@ -13,13 +13,7 @@ export class BullMqDelayed implements Competitor {
   private socket = "";
 
   missing(): string | null {
-    if (Bun.which("redis-server") === null) return "Redis is not installed: apt-get install redis-server";
-    try {
-      Bun.resolveSync("bullmq", import.meta.dir);
-      return null;
-    } catch {
-      return "BullMQ is not installed: bun add --dev bullmq";
-    }
+    return Bun.which("redis-server") === null ? "Redis is not installed: apt-get install redis-server" : null;
   }
 
   async prepare(stage: Stage): Promise<void> {

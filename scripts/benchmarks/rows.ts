@@ -53,7 +53,7 @@ export function logRequest(key: string): WrkRequest {
   };
 }
 
-/** Every row. The baselines (`bare GET`, `bare POST`, `bare POST of 1 KB`) are measured at the connections that rows ask for. */
+/** Every row. The baselines (`bare GET`, `bare POST` and so on) are measured at the connections that rows ask for. */
 export const BENCHMARKS: readonly Benchmark[] = [
   {
     name: "tenant deduct",

@@ -256,8 +256,8 @@ export class RelayService {
   }
 }
 
-/** Set by the delivery itself; a caller's are ignored. */
-const OWN_HEADERS = /^(x-svc-.*|host|content-length|connection|transfer-encoding)$/i;
+/** Set by the delivery itself; a caller's are ignored, with underscores too: many receivers take those for dashes. */
+const OWN_HEADERS = /^(x[-_]svc[-_].*|host|content[-_]length|connection|transfer[-_]encoding)$/i;
 
 function withoutOwn(headers: RequestHeaders): RequestHeaders {
   return Object.fromEntries(Object.entries(headers).filter(([name]) => !OWN_HEADERS.test(name)));

@@ -22,7 +22,7 @@ export interface JobPosition {
 /** What a new job's row holds. */
 export interface NewJob {
   readonly kind: string;
-  readonly key: string | null;
+  readonly key: string;
   readonly dueAt: number;
   readonly lane: string;
   readonly payload: string;
@@ -91,9 +91,19 @@ export class JobStore {
 
   /** Replaces under a new id: the outcome of an earlier job of that key, still running, does not take this one away. */
   replace(tx: Tx, job: NewJob): void {
-    const replaced = job.key === null ? 0 : this.deleteByKey.run(tx, job.kind, job.key);
-    this.insertJob.run(tx, this.nextId++, job.kind, job.key, job.dueAt, job.lane, job.payload);
+    const replaced = this.deleteByKey.run(tx, job.kind, job.key);
+    this.insertRow(tx, job, job.key);
     this.changed(tx, job.kind, 1 - replaced);
+  }
+
+  /** Puts in a job that has no key: nothing can be in its place. */
+  insert(tx: Tx, job: Omit<NewJob, "key">): void {
+    this.insertRow(tx, job, null);
+    this.changed(tx, job.kind, 1);
+  }
+
+  private insertRow(tx: Tx, job: Omit<NewJob, "key">, key: string | null): void {
+    this.insertJob.run(tx, this.nextId++, job.kind, key, job.dueAt, job.lane, job.payload);
   }
 
   remove(tx: Tx, kind: string, key: string): boolean {

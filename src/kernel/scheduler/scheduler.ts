@@ -134,7 +134,7 @@ export class Scheduler {
 
   /** Enqueues a job that nobody will replace or take back: it needs no key, and costs less. */
   enqueueForGood(tx: Tx, kind: string, dueAt: number, payload: unknown, lane = ""): void {
-    this.store.replace(tx, { kind, key: null, dueAt, lane, payload: JSON.stringify(payload) });
+    this.store.insert(tx, { kind, dueAt, lane, payload: JSON.stringify(payload) });
     tx.afterCommit(() => this.arrived(kind, dueAt));
   }
 
