@@ -1,6 +1,7 @@
 import { monotonicMs, realTimeout } from "../clock.ts";
 import { ApiError } from "../errors.ts";
 import type { Writer } from "../storage/writer.ts";
+import { unwritable } from "./write-probe.ts";
 
 /** How long the outcome of a probe holds: whoever asks more often, and however many do, the disk is written once a second. */
 export const PROBE_HOLDS_MS = 1_000;
@@ -11,6 +12,12 @@ const RETRY_AFTER_SECONDS = 1;
 
 /** Why the server is not ready, for programs. */
 export type NotReadyReason = "starting" | "shutting_down" | "unwritable";
+
+/** The times of probes, in milliseconds. */
+interface ProbeTimes {
+  readonly holds: number;
+  readonly timeout: number;
+}
 
 /** What readiness is asked of. */
 export interface ReadinessDeps {
@@ -25,12 +32,14 @@ export interface ReadinessDeps {
 /** Knows whether requests can be sent here: the server has started, is not ending, and can write. */
 export class Readiness {
   private readonly deps: ReadinessDeps;
+  private readonly times: ProbeTimes;
   private started = false;
   private outcome: Promise<string | null> | null = null;
   private holdsUntil = 0;
 
-  constructor(deps: ReadinessDeps) {
+  constructor(deps: ReadinessDeps, times: ProbeTimes = { holds: PROBE_HOLDS_MS, timeout: PROBE_TIMEOUT_MS }) {
     this.deps = deps;
+    this.times = times;
   }
 
   /** Everything that belongs to a start is done. */
@@ -46,7 +55,7 @@ export class Readiness {
     this.assertNotEnding();
     if (problem !== null) throw notReady("unwritable", problem);
     const { failing } = this.deps.commits;
-    if (failing !== null) throw notReady("unwritable", `The database cannot be written (${failing}).`);
+    if (failing !== null) throw notReady("unwritable", unwritable(failing));
   }
 
   private assertNotEnding(): void {
@@ -66,8 +75,8 @@ export class Readiness {
   private begunProbe(): Promise<string | null> {
     let cancel = () => {};
     const late = new Promise<string>((resolve) => {
-      const problem = `A change has not been written within ${PROBE_TIMEOUT_MS} ms.`;
-      cancel = realTimeout(PROBE_TIMEOUT_MS, () => resolve(problem));
+      const { timeout } = this.times;
+      cancel = realTimeout(timeout, () => resolve(`A change has not been written within ${timeout} ms.`));
     });
     return Promise.race([this.wholeProbe(), late]).finally(cancel);
   }
@@ -76,7 +85,7 @@ export class Readiness {
     try {
       return await this.deps.probe();
     } finally {
-      this.holdsUntil = monotonicMs() + PROBE_HOLDS_MS;
+      this.holdsUntil = monotonicMs() + this.times.holds;
     }
   }
 }

@@ -67,10 +67,16 @@ export function isLoopback(address: string): boolean {
   return normal !== null && isWithin(normal, LOOPBACK);
 }
 
+/** Names of this machine besides its addresses; the last two are those that a server listens on for all others. */
+const OWN_NAMES: ReadonlySet<string> = new Set(["localhost", "0.0.0.0", "::"]);
+
 /** Whether the value of a `Host` header names this machine itself. */
 export function isLoopbackName(host: string): boolean {
-  const name = host.replace(/:\d{1,5}$/, "");
-  return name.toLowerCase() === "localhost" || isLoopback(name.replace(/^\[(.*)\]$/, "$1"));
+  const name = host
+    .replace(/:\d{1,5}$/, "")
+    .replace(/^\[(.*)\]$/, "$1")
+    .toLowerCase();
+  return OWN_NAMES.has(name) || isLoopback(name);
 }
 
 /** One spelling per address; IPv4-mapped IPv6 becomes IPv4. */

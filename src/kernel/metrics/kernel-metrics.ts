@@ -45,16 +45,10 @@ export function declareKernelMetrics(kernel: Kernel, ports: MetricPorts): void {
 
 function declareStorage({ metrics, writer, checkpointer, db }: Kernel): void {
   const { stats } = writer;
-  const counter = (name: string, help: string, read: () => number): void =>
-    metrics.declare({
-      name,
-      help,
-      type: "counter",
-      labels: [],
-      samples: () => [{ labels: {}, value: read() }],
-    });
-  counter("ninefold_commits_total", "Batches of changes committed.", () => stats.commits);
-  counter("ninefold_commit_failures_total", "Batches that could not be committed.", () => stats.failures);
+  const commits = "Batches of changes committed.";
+  metrics.counter({ name: "ninefold_commits_total", help: commits }, () => stats.commits);
+  const failures = "Batches that could not be committed.";
+  metrics.counter({ name: "ninefold_commit_failures_total", help: failures }, () => stats.failures);
   const units = "Units of work in each committed batch.";
   metrics.histogram({ name: "ninefold_commit_units", help: units }, writer.batchUnits);
   const seconds = "Time that each committed batch took, its units' work included.";
@@ -112,13 +106,8 @@ function declareProcess({ metrics, clock }: Kernel): void {
   metrics.gauge(start, () => inSeconds(startedAt));
   const memory = { name: "process_resident_memory_bytes", help: "Memory that the process occupies." };
   metrics.gauge(memory, () => process.memoryUsage.rss());
-  metrics.declare({
-    name: "process_cpu_seconds_total",
-    type: "counter",
-    help: "Processor time that the process has used, of all its threads.",
-    labels: [],
-    samples: () => [{ labels: {}, value: cpuSeconds() }],
-  });
+  const cpu = { name: "process_cpu_seconds_total", help: "Processor time used, of all threads." };
+  metrics.counter(cpu, cpuSeconds);
 }
 
 function cpuSeconds(): number {

@@ -48,16 +48,9 @@ export class Metrics {
     this.byName.set(name, family);
   }
 
-  /** Declares a counter without labels. */
-  counter(described: Described): Counter {
-    const counter = new Counter();
-    this.declare({
-      ...described,
-      type: "counter",
-      labels: [],
-      samples: () => [{ labels: {}, value: counter.value }],
-    });
-    return counter;
+  /** Declares a counter without labels that is kept elsewhere. */
+  counter(described: Described, read: () => number): void {
+    this.declare({ ...described, type: "counter", labels: [], samples: () => single(read()) });
   }
 
   /** Declares a counter with one series per value of a label, all there from the start. */

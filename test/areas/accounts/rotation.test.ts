@@ -192,7 +192,9 @@ test("deliveries are signed with the newest key, from the moment that it is hand
     const settings = { signup: "closed", rotationGraceMs: 0, tiers: DEFAULT_TIERS, testClock: null } as const;
     const scheduler = { recurring: () => {} } as unknown as typeof kernel.scheduler;
     const ports = { projects: openProjectDirectory(kernel), outbox: { available: false, enqueue: () => {} } };
-    return createAccounts({ ...kernel, scheduler, metrics: new Metrics() }, settings, ports).signingKey(ref ?? 0);
+    return createAccounts({ ...kernel, scheduler, metrics: new Metrics() }, settings, ports).signingKey(
+      ref ?? 0,
+    );
   };
   expect(signingKey()).toBe(account.key as string);
   const { key } = await rotate(account);
