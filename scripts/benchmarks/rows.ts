@@ -87,7 +87,8 @@ export const BENCHMARKS: readonly Benchmark[] = [
     request: scheduleRequest,
     requires: [
       { kind: "ratio", to: "bare POST", atLeast: 0.45, connections: [32] },
-      { kind: "ratio", to: "BullMQ delayed add", atLeast: 2, connections: [32] },
+      { kind: "ratio", to: "pg-boss delayed send", atLeast: 2, connections: [32] },
+      { kind: "ratio", to: "BullMQ delayed add", atLeast: 0, connections: [32] },
     ],
   },
   {
