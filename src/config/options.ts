@@ -74,8 +74,8 @@ export const OPTIONS = [
   {
     name: "metrics_access",
     kind: { oneOf: ["loopback", "health", "operator", "public"] },
-    placeholder: "loopback|health|operator|public",
-    help: "Who besides the operator reads /metrics, /healthz, /readyz (loopback)",
+    placeholder: "WHO",
+    help: "Who reads /metrics and health: loopback, health, operator, public (loopback)",
   },
   {
     name: "log_level",
