@@ -3,6 +3,7 @@ import { type Setting, settingsOf } from "./config/settings.ts";
 import { type Given, type GivenValue, readConfigFile, readEnvironment, readFlags } from "./config/sources.ts";
 import { readTiers, readValue } from "./config/values.ts";
 import { StartupError } from "./kernel/errors.ts";
+import type { MonitoringAccess } from "./kernel/http/monitoring-access.ts";
 import type { LogLevel } from "./kernel/log.ts";
 import { isBearerKey } from "./kernel/secrets/key-format.ts";
 import type { Durability } from "./kernel/storage/database.ts";
@@ -24,6 +25,7 @@ export interface Config {
   readonly smtp: { readonly url: string; readonly from: string } | null;
   readonly corsOrigins: readonly string[];
   readonly trustProxy: readonly string[];
+  readonly metricsAccess: MonitoringAccess;
   readonly logLevel: LogLevel;
   readonly masterKey: string | null;
   readonly operatorKey: string | null;
@@ -107,6 +109,7 @@ function assemble(values: Values, tiers: Tiers): Config {
     smtp: pair(values, "smtp_url", "mail_from", (url, from) => ({ url, from })),
     corsOrigins: values.get<readonly string[]>("cors_origins", []),
     trustProxy: values.get<readonly string[]>("trust_proxy", []),
+    metricsAccess: values.get<MonitoringAccess>("metrics_access", "loopback"),
     logLevel: values.get<LogLevel>("log_level", "info"),
     masterKey: values.get<string | null>("master_key", null),
     operatorKey: values.get<string | null>("operator_key", null),

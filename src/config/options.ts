@@ -92,6 +92,12 @@ export const OPTIONS = [
     help: "Proxies whose X-Forwarded-For is believed",
   },
   {
+    name: "metrics_access",
+    kind: { oneOf: ["loopback", "health", "operator", "public"] },
+    placeholder: "WHO",
+    help: "Who reads /metrics and health: loopback, health, operator, public (loopback)",
+  },
+  {
     name: "log_level",
     kind: { oneOf: ["debug", "info", "warn", "error"] },
     placeholder: "debug|info|warn|error",

@@ -8,6 +8,7 @@ import type { Tx } from "../../kernel/storage/tx.ts";
 import type { Writer } from "../../kernel/storage/writer.ts";
 import type { Tiers } from "../../kernel/tiers.ts";
 import { PlatformCredentials } from "./credentials.ts";
+import { CreditCounts } from "./credit-counts.ts";
 import type { SignupMode } from "./domain.ts";
 import { registerMonthlyGrant } from "./jobs.ts";
 import { AccountLedger } from "./ledger.ts";
@@ -81,11 +82,11 @@ export function createAccounts(
   settings: AccountSettings,
   ports: { projects: DefaultProjects; outbox: Outbox },
 ): AccountsArea {
-  const { db, writer, clock, ids, vault, scheduler } = kernel;
+  const { db, writer, clock, ids, vault, scheduler, metrics } = kernel;
   const { projects, outbox } = ports;
   const store = new AccountStore(db);
   const accounts = new Accounts(store, projects);
-  const ledger = new AccountLedger(store, accounts, writer);
+  const ledger = new AccountLedger(store, accounts, writer, new CreditCounts(metrics));
   const credentials = new PlatformCredentials({ store, accounts, vault, ids, clock });
   const { tiers, signup, rotationGraceMs, testClock } = settings;
   const service = new AccountService({

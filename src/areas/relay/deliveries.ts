@@ -8,6 +8,7 @@ import { notificationSignature, relaySignature } from "../../kernel/outbound/sig
 import type { JobOutcome, Scheduler } from "../../kernel/scheduler/scheduler.ts";
 import type { Vault } from "../../kernel/secrets/vault.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
+import type { DeliveryCounts } from "./counts.ts";
 import { type AttemptResult, afterAttempt, type NextStep } from "./domain.ts";
 import type { SigningKeys } from "./ports.ts";
 import type { RelayRequestRow, RelayStore } from "./store.ts";
@@ -48,6 +49,7 @@ export interface DeliveryDeps {
   readonly ids: Ids;
   readonly vault: Vault;
   readonly keys: SigningKeys;
+  readonly counts: DeliveryCounts;
 }
 
 /** Makes the attempts at deliveries. */
@@ -160,7 +162,7 @@ export class Deliveries {
 
   private record(
     tx: Tx,
-    { ref, attempts }: RelayRequestRow,
+    { ref, attempts, kind }: RelayRequestRow,
     made: { startedAt: number; durationMs: number; status: number | null },
     next: NextStep,
   ): void {
@@ -174,6 +176,8 @@ export class Deliveries {
         : store.finish(tx, ref, { status: next.kind, attempts: number, responseStatus: made.status, error });
     // Removed with its project meanwhile.
     if (!there) return;
+    const { ended, retries } = this.deps.counts;
+    tx.afterCommit(() => (next.kind === "retry" ? retries[kind] : ended[kind][next.kind]).add());
     store.recordAttempt(tx, ref, {
       number,
       started_at: made.startedAt,

@@ -9,6 +9,7 @@ import { laneName } from "../../kernel/scheduler/dispatcher.ts";
 import type { Scheduler } from "../../kernel/scheduler/scheduler.ts";
 import type { Vault } from "../../kernel/secrets/vault.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
+import type { DeliveryCounts } from "./counts.ts";
 import { DELIVER, type Deliveries, sealContext } from "./deliveries.ts";
 import { type RelayKind, type RelayStatus, readDelay, refOf, relayIdOf } from "./domain.ts";
 import { payloadText } from "./payload.ts";
@@ -22,6 +23,7 @@ export interface RelayServiceDeps {
   readonly policy: TargetPolicy;
   readonly vault: Vault;
   readonly ids: Ids;
+  readonly counts: DeliveryCounts;
 }
 
 /** A delivery that a caller asks for. */
@@ -184,6 +186,7 @@ export class RelayService {
         responseStatus: null,
         error: null,
       });
+      tx.afterCommit(() => this.deps.counts.ended[row.kind].cancelled.add());
     } else if (status !== "cancelled") {
       throw new ApiError(
         "conflict",

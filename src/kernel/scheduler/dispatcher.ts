@@ -109,6 +109,16 @@ export class Dispatcher {
     return this.runningCount;
   }
 
+  /** When the job was due that has waited longest for a place, as far as jobs have been looked for; null: none waits. */
+  get waitingSince(): number | null {
+    let earliest = Number.POSITIVE_INFINITY;
+    for (const { leftFrom } of this.owners.values()) earliest = Math.min(earliest, leftFrom ?? earliest);
+    for (const { waiting, leftFrom } of this.lanes.values()) {
+      earliest = Math.min(earliest, waiting[0]?.dueAt ?? earliest, leftFrom ?? earliest);
+    }
+    return earliest === Number.POSITIVE_INFINITY ? null : earliest;
+  }
+
   /** Whether there is room for more due jobs at all. */
   get hasRoom(): boolean {
     return this.inMemory.size < DUE_IN_MEMORY_MAX;
