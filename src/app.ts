@@ -8,6 +8,7 @@ import { createMonitors } from "./areas/monitors/index.ts";
 import { createNotary } from "./areas/notary/index.ts";
 import { createProjects, openProjectDirectory } from "./areas/projects/index.ts";
 import { createRelay } from "./areas/relay/index.ts";
+import { ScheduledBackups } from "./backup/scheduled.ts";
 import type { Config } from "./config.ts";
 import type { ManualClock } from "./kernel/clock.ts";
 import { createClientAddress } from "./kernel/http/addresses.ts";
@@ -29,6 +30,8 @@ export interface App {
   readonly operator: (givenKey: string | null) => Promise<Operator>;
   /** Notes that the operator's key has been told. */
   readonly operatorAnnounced: () => Promise<void>;
+  /** When the last scheduled backup was made, epoch milliseconds; null when there is none. */
+  readonly lastBackupAt: () => number | null;
   /** Begins background work. */
   readonly start: () => Promise<void>;
   /** Ends background work and commits what is left. */
@@ -45,7 +48,9 @@ export function createApp(
   const areas = createAreas(kernel, config, testClock, seams);
   const { accounts, projects, keys, meter, locks, buckets, outbound } = areas;
   const { scheduler } = kernel;
+  const backups = config.backups === null ? null : new ScheduledBackups(kernel, config.backups);
   return {
+    lastBackupAt: () => backups?.lastBackupAt ?? null,
     http: createHttp(kernel, config, areas),
     operator: accounts.operator,
     operatorAnnounced: accounts.operatorAnnounced,
@@ -56,6 +61,7 @@ export function createApp(
     finish: async () => {
       projects.stop();
       buckets.stop();
+      await backups?.stop();
       await scheduler.stop();
       outbound.close();
       locks.finish();

@@ -1,5 +1,7 @@
 import { version } from "../package.json" with { type: "json" };
+import { backup } from "./cli/backup.ts";
 import { help } from "./cli/help.ts";
+import { restore } from "./cli/restore.ts";
 import { serve } from "./cli/serve.ts";
 import { verify } from "./cli/verify.ts";
 import { errorText, StartupError } from "./kernel/errors.ts";
@@ -16,6 +18,8 @@ async function main(args: readonly string[]): Promise<number> {
   }
   if (command === "serve") return serve(rest);
   if (command === "verify") return verify(rest);
+  if (command === "backup") return backup(rest);
+  if (command === "restore") return restore(rest);
   process.stderr.write(`ninefold: there is no command "${command}". Try ninefold --help.\n`);
   return 2;
 }

@@ -78,16 +78,22 @@ export function openVault(db: Database, masterKey: Uint8Array): Vault {
     .query<{ value: Uint8Array }>("SELECT value FROM settings WHERE name = 'master_key_check'")
     .get();
   if (mark !== null) {
-    try {
-      if (vault.open(mark.value, CHECK_CONTEXT) === CHECK_TEXT) return vault;
-    } catch {
-      // Falls through: whatever went wrong in opening, the key is not the one.
-    }
+    if (fitsMark(vault, mark.value)) return vault;
     throw new StartupError("The master key is not the one this database was made with. Nothing was changed.");
   }
   const sealed = Buffer.from(vault.seal(CHECK_TEXT, CHECK_CONTEXT)).toString("hex");
   db.execute(`INSERT INTO settings (name, value) VALUES ('master_key_check', x'${sealed}')`);
   return vault;
+}
+
+/** Whether a vault's key is the one that a database's sealed mark (its setting `master_key_check`) was made with. */
+export function fitsMark(vault: Vault, mark: Uint8Array): boolean {
+  try {
+    return vault.open(mark, CHECK_CONTEXT) === CHECK_TEXT;
+  } catch {
+    // Whatever went wrong in opening, the key is not the one.
+    return false;
+  }
 }
 
 function decodeMasterKey(text: string, origin: string): Uint8Array {

@@ -1,6 +1,11 @@
 import { Database as SqliteDatabase } from "bun:sqlite";
-import { chmodSync } from "node:fs";
+import { chmodSync, existsSync } from "node:fs";
 import { errorText, StartupError } from "../errors.ts";
+
+/**
+ * How long a start waits for the lock: whoever asks whether it is held, holds a lock himself for some microseconds.
+ */
+const LOOK_TIMEOUT_MS = 200;
 
 /** Releases the lock. */
 export type ReleaseFolder = () => void;
@@ -16,7 +21,7 @@ export function lockFolder(path: string): ReleaseFolder {
   try {
     connection = new SqliteDatabase(path, { create: true, readwrite: true });
     chmodSync(path, 0o600);
-    connection.run("PRAGMA busy_timeout = 0");
+    connection.run(`PRAGMA busy_timeout = ${LOOK_TIMEOUT_MS}`);
     connection.run("BEGIN EXCLUSIVE");
   } catch (error) {
     connection?.close();
@@ -32,4 +37,23 @@ export function lockFolder(path: string): ReleaseFolder {
     held.run("ROLLBACK");
     held.close();
   };
+}
+
+/**
+ * Whether a process holds the data folder now; true also where that cannot be told. It may end, and another one begin,
+ * in the next moment.
+ */
+export function isFolderLocked(path: string): boolean {
+  if (!existsSync(path)) return false;
+  let connection: SqliteDatabase | undefined;
+  try {
+    // Not for reading alone: a process that was killed has left a journal, which is rolled back first.
+    connection = new SqliteDatabase(path, { readwrite: true, create: false });
+    connection.query("SELECT count(*) FROM sqlite_master").get();
+    return false;
+  } catch {
+    return true;
+  } finally {
+    connection?.close();
+  }
 }

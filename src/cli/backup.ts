@@ -1,0 +1,85 @@
+import { resolve } from "node:path";
+import { type BackupOutcome, backUp } from "../backup/backup.ts";
+import type { CheckResult } from "../backup/checks/report.ts";
+import { readCommandLine, tryHelp, UsageError } from "../config/command-line.ts";
+import { loadConfig } from "../config.ts";
+import { createSystemClock, monotonicMs } from "../kernel/clock.ts";
+import { formatCount, formatDuration } from "./format.ts";
+import { interruption } from "./interruption.ts";
+import { ShownParts } from "./shown-parts.ts";
+
+const COMMAND = "ninefold backup";
+const FLAGS = [
+  { flag: "--data", takesValue: true },
+  { flag: "--verify", takesValue: false },
+  { flag: "--force", takesValue: false },
+];
+
+/**
+ * `ninefold backup FILE`: copies the database of a data folder into a file, while the server runs or not. Resolves to
+ * the exit code: 1 when the copy was to be verified and something in it does not hold.
+ */
+export async function backup(args: readonly string[]): Promise<number> {
+  const { file, folder, force, verify } = readArguments(args);
+  // What is copied is its owner's alone, as the original.
+  process.umask(0o077);
+  const begun = monotonicMs();
+  const shown = new ShownParts();
+  let outcome: BackupOutcome;
+  try {
+    outcome = await backUp({
+      ...{ file, folder, force, verify },
+      now: createSystemClock().now(),
+      signal: interruption(),
+      onCopied: (bytes, total) => shown.show("Copying", "bytes", bytes, total),
+      onChecked: (what, rows) => shown.show(`Checking ${what}`, "rows", rows, null),
+    });
+  } finally {
+    shown.finish();
+  }
+  for (const check of outcome.checks) process.stdout.write(checkLines(check));
+  const { seal } = outcome;
+  if (seal === null) {
+    process.stderr.write(
+      "ninefold: The database does not hold what it must (see above). No backup was written; without --verify it is copied as it is.\n",
+    );
+    return 1;
+  }
+  const duration = formatDuration(monotonicMs() - begun);
+  process.stdout.write(
+    `written  ${file}: ${formatCount(seal.bytes)} bytes in ${duration}, sha256 ${seal.sha256}\n`,
+  );
+  return 0;
+}
+
+/** `ok       meters: 12 balances, 340 ledger entries`, or what does not hold, a line each. */
+function checkLines({ name, extent, problemCount, problems }: CheckResult): string {
+  if (problemCount === 0) return `ok       ${name}: ${extent}\n`;
+  const more = problemCount - problems.length;
+  const lines = [
+    `FAILED   ${name}: ${problemCount === 1 ? "1 problem" : `${problemCount} problems`} in ${extent}`,
+    ...problems.map((problem) => `         ${problem}`),
+    ...(more > 0 ? [`         … and ${more} more`] : []),
+  ];
+  return `${lines.join("\n")}\n`;
+}
+
+function readArguments(args: readonly string[]): {
+  file: string;
+  folder: string;
+  force: boolean;
+  verify: boolean;
+} {
+  const { values, positionals } = readCommandLine(args, FLAGS, COMMAND, 1);
+  const file = positionals[0];
+  if (file === undefined || file === "")
+    throw new UsageError(`Name the file that the backup is written to. ${tryHelp(COMMAND)}`);
+  const data = values.get("--data")?.at(-1);
+  const { dataFolder } = loadConfig(typeof data === "string" ? [`--data=${data}`] : []);
+  return {
+    file: resolve(file),
+    folder: resolve(dataFolder),
+    force: values.has("--force"),
+    verify: values.has("--verify"),
+  };
+}
