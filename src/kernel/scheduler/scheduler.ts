@@ -103,11 +103,7 @@ export class Scheduler {
    * is run once, at the start. Work that resolves to `cut-off` was ended by the end of the process: it is run again at
    * the next start.
    */
-  recurring(
-    name: string,
-    expression: string,
-    run: (job: Job) => Promise<"cut-off" | undefined | void>,
-  ): void {
+  recurring(name: string, expression: string, run: (job: Job) => Promise<unknown>): void {
     this.register(name, {
       concurrency: 1,
       run: async (job) => {

@@ -7,6 +7,9 @@ import { errorText, StartupError } from "../errors.ts";
  */
 const LOOK_TIMEOUT_MS = 200;
 
+/** What is held. A connection that nobody knew any more would be collected, and the lock would go with it. */
+const held = new Set<SqliteDatabase>();
+
 /** Releases the lock. */
 export type ReleaseFolder = () => void;
 
@@ -32,10 +35,12 @@ export function lockFolder(path: string): ReleaseFolder {
     }
     throw new StartupError(`The data folder cannot be written (${path}: ${errorText(error)}).`);
   }
-  const held = connection;
+  const kept = connection;
+  held.add(kept);
   return () => {
-    held.run("ROLLBACK");
-    held.close();
+    held.delete(kept);
+    kept.run("ROLLBACK");
+    kept.close();
   };
 }
 

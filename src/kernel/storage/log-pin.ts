@@ -98,7 +98,7 @@ export class LogPin {
    * another one. This is what proves a copy; that the log is held only sees to it that the proof succeeds.
    */
   isLogWhole(): boolean {
-    return this.header !== null && this.header.equals(this.readHeader());
+    return this.header?.equals(this.readHeader()) === true;
   }
 
   close(): void {
