@@ -1,7 +1,7 @@
 import { copyFileSync, existsSync, linkSync, renameSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { StartupError } from "../kernel/errors.ts";
-import { OfflineDatabase } from "../kernel/storage/offline.ts";
+import { settleFile } from "../kernel/storage/offline.ts";
 import { plainText, SIDE_FILES, syncPath } from "./files.ts";
 import { compactTime } from "./names.ts";
 
@@ -39,16 +39,10 @@ export function keepAside(path: string, now: number): string {
 
 /** Leaves a file that is whole by itself, unless it is damaged. */
 function takeUpLog(path: string): void {
-  let db: OfflineDatabase | null = null;
   try {
-    db = OfflineDatabase.change(path);
-    db.execute("PRAGMA synchronous = FULL");
-    db.get("SELECT count(*) FROM sqlite_master");
-    db.get("PRAGMA wal_checkpoint(TRUNCATE)");
+    settleFile(path);
   } catch (error) {
     if (!isDamage(error)) throw error;
-  } finally {
-    db?.close();
   }
 }
 

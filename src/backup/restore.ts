@@ -239,7 +239,7 @@ function keyProblem(mark: Uint8Array | null, folder: string, given: string | nul
 function pageBytesOf(path: string): number {
   const db = OfflineDatabase.read(path);
   try {
-    return db.get<{ page_size: number }>("PRAGMA page_size")?.page_size ?? 1;
+    return db.pageBytes;
   } finally {
     db.close();
   }

@@ -44,6 +44,11 @@ export class OfflineDatabase {
     return this.connection.query<Row, SqlValue[]>(sql).iterate(...params);
   }
 
+  /** Bytes of a page of the file. */
+  get pageBytes(): number {
+    return this.get<{ page_size: number }>("PRAGMA page_size")?.page_size ?? 1;
+  }
+
   hasTable(name: string): boolean {
     return this.get("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", name) !== null;
   }
@@ -54,5 +59,22 @@ export class OfflineDatabase {
 
   close(): void {
     this.connection.close();
+  }
+}
+
+/**
+ * Leaves a database that is whole in its one file: a log beside it is moved into it, and an interrupted change taken
+ * back, as the next start would do. Synced.
+ *
+ * @throws SQLiteError when the file is no database or damaged, or the disk is full; the log stays then.
+ */
+export function settleFile(path: string): void {
+  const db = OfflineDatabase.change(path);
+  try {
+    db.execute("PRAGMA synchronous = FULL");
+    db.get("SELECT count(*) FROM sqlite_master");
+    db.get("PRAGMA wal_checkpoint(TRUNCATE)");
+  } finally {
+    db.close();
   }
 }
