@@ -28,6 +28,8 @@ export interface App {
   readonly http: Http;
   /** The operator's account, made at the first start; with its key as long as nobody has been told it. */
   readonly operator: (givenKey: string | null) => Promise<Operator>;
+  /** The operator's newest platform key, for commands that work on a stopped server's folder. */
+  readonly operatorKey: () => string;
   /** Notes that the operator's key has been told. */
   readonly operatorAnnounced: () => Promise<void>;
   /** When the last scheduled backup was made, epoch milliseconds; null when there is none. */
@@ -53,6 +55,7 @@ export function createApp(
     lastBackupAt: () => backups?.lastBackupAt ?? null,
     http: createHttp(kernel, config, areas),
     operator: accounts.operator,
+    operatorKey: accounts.operatorKey,
     operatorAnnounced: accounts.operatorAnnounced,
     start: async () => {
       await buckets.resume();

@@ -17,8 +17,7 @@ import { join } from "node:path";
 import { MIGRATIONS } from "../../migrations/index.ts";
 import { realDelay } from "../kernel/clock.ts";
 import { StartupError } from "../kernel/errors.ts";
-import { fitsMark, obtainMasterKey } from "../kernel/secrets/master-key.ts";
-import { createVault } from "../kernel/secrets/vault.ts";
+import { obtainMasterKey, opensMark } from "../kernel/secrets/master-key.ts";
 import { lockFolder } from "../kernel/storage/folder-lock.ts";
 import { SLICE_BYTES, writeAll } from "../kernel/storage/live-copy.ts";
 import { inspectDatabase } from "../kernel/storage/migrate.ts";
@@ -228,7 +227,7 @@ function keyProblem(mark: Uint8Array | null, folder: string, given: string | nul
     return `There is no master key in ${folder}. Put the master.key of the server that was backed up there, or set NINEFOLD_MASTER_KEY, before the start.`;
   try {
     const key = obtainMasterKey({ given, path, databaseExists: true });
-    if (mark === null || fitsMark(createVault(key), mark)) return null;
+    if (mark === null || opensMark(key, mark)) return null;
   } catch (error) {
     return plainText(error);
   }

@@ -1,26 +1,20 @@
 import { resolve } from "node:path";
 import { type BackupOutcome, backUp } from "../backup/backup.ts";
 import type { CheckResult } from "../backup/checks/report.ts";
-import { readCommandLine, tryHelp, UsageError } from "../config/command-line.ts";
-import { loadConfig } from "../config.ts";
 import { createSystemClock, monotonicMs } from "../kernel/clock.ts";
+import { readFileAndFolder } from "./file-and-folder.ts";
 import { formatCount, formatDuration } from "./format.ts";
 import { interruption } from "./interruption.ts";
+import { print } from "./output.ts";
 import { ShownParts } from "./shown-parts.ts";
-
-const COMMAND = "ninefold backup";
-const FLAGS = [
-  { flag: "--data", takesValue: true },
-  { flag: "--verify", takesValue: false },
-  { flag: "--force", takesValue: false },
-];
 
 /**
  * `ninefold backup FILE`: copies the database of a data folder into a file, while the server runs or not. Resolves to
  * the exit code: 1 when the copy was to be verified and something in it does not hold.
  */
 export async function backup(args: readonly string[]): Promise<number> {
-  const { file, folder, force, verify } = readArguments(args);
+  const { given, file, config } = readFileAndFolder("backup", args);
+  const folder = resolve(config.dataFolder);
   // What is copied is its owner's alone, as the original.
   process.umask(0o077);
   const begun = monotonicMs();
@@ -28,7 +22,9 @@ export async function backup(args: readonly string[]): Promise<number> {
   let outcome: BackupOutcome;
   try {
     outcome = await backUp({
-      ...{ file, folder, force, verify },
+      ...{ file, folder },
+      force: given.has("--force"),
+      verify: given.has("--verify"),
       now: createSystemClock().now(),
       signal: interruption(),
       onCopied: (bytes, total) => shown.show("Copying", "bytes", bytes, total),
@@ -37,7 +33,7 @@ export async function backup(args: readonly string[]): Promise<number> {
   } finally {
     shown.finish();
   }
-  for (const check of outcome.checks) process.stdout.write(checkLines(check));
+  for (const check of outcome.checks) print(checkLines(check));
   const { seal } = outcome;
   if (seal === null) {
     process.stderr.write(
@@ -46,9 +42,7 @@ export async function backup(args: readonly string[]): Promise<number> {
     return 1;
   }
   const duration = formatDuration(monotonicMs() - begun);
-  process.stdout.write(
-    `written  ${file}: ${formatCount(seal.bytes)} bytes in ${duration}, sha256 ${seal.sha256}\n`,
-  );
+  print(`written  ${file}: ${formatCount(seal.bytes)} bytes in ${duration}, sha256 ${seal.sha256}\n`);
   return 0;
 }
 
@@ -57,29 +51,9 @@ function checkLines({ name, extent, problemCount, problems }: CheckResult): stri
   if (problemCount === 0) return `ok       ${name}: ${extent}\n`;
   const more = problemCount - problems.length;
   const lines = [
-    `FAILED   ${name}: ${problemCount === 1 ? "1 problem" : `${problemCount} problems`} in ${extent}`,
+    `failed   ${name}: ${problemCount === 1 ? "1 problem" : `${problemCount} problems`} in ${extent}`,
     ...problems.map((problem) => `         ${problem}`),
     ...(more > 0 ? [`         … and ${more} more`] : []),
   ];
   return `${lines.join("\n")}\n`;
-}
-
-function readArguments(args: readonly string[]): {
-  file: string;
-  folder: string;
-  force: boolean;
-  verify: boolean;
-} {
-  const { values, positionals } = readCommandLine(args, FLAGS, COMMAND, 1);
-  const file = positionals[0];
-  if (file === undefined || file === "")
-    throw new UsageError(`Name the file that the backup is written to. ${tryHelp(COMMAND)}`);
-  const data = values.get("--data")?.at(-1);
-  const { dataFolder } = loadConfig(typeof data === "string" ? [`--data=${data}`] : []);
-  return {
-    file: resolve(file),
-    folder: resolve(dataFolder),
-    force: values.has("--force"),
-    verify: values.has("--verify"),
-  };
 }

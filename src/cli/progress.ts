@@ -37,7 +37,7 @@ export const TERMINAL_INTERVAL_MS = 100;
 export const PLAIN_INTERVAL_MS = 10_000;
 /** The rate is that of so much time: it follows a disk that slows down, and does not flicker. */
 const RATE_WINDOW_MS = 10_000;
-/** A terminal that does not tell its width. */
+/** Of a terminal that does not tell its width, or tells none. */
 const COLUMNS_DEFAULT = 80;
 
 /** Begins to show the progress of a piece of work. */
@@ -85,7 +85,8 @@ class Line implements Progress {
       return;
     }
     // The last column stays empty: a line that fills it wraps, and could not be redrawn.
-    const line = text.slice(0, Math.max(1, (out.columns ?? COLUMNS_DEFAULT) - 1));
+    const columns = out.columns ?? 0;
+    const line = text.slice(0, columns > 0 ? columns - 1 : COLUMNS_DEFAULT - 1);
     out.write(`\r${line.padEnd(this.shownLength)}`);
     this.shownLength = line.length;
   }

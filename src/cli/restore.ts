@@ -1,31 +1,28 @@
 import { resolve } from "node:path";
 import { type RestoreOutcome, restore as restoreFile } from "../backup/restore.ts";
-import { readCommandLine, tryHelp, UsageError } from "../config/command-line.ts";
-import { loadConfig } from "../config.ts";
 import { createSystemClock } from "../kernel/clock.ts";
+import { readFileAndFolder } from "./file-and-folder.ts";
 import { interruption } from "./interruption.ts";
+import { print } from "./output.ts";
 import { ShownParts } from "./shown-parts.ts";
-
-const COMMAND = "ninefold restore";
-const FLAGS = [
-  { flag: "--data", takesValue: true },
-  { flag: "--force", takesValue: false },
-];
 
 /** `ninefold restore FILE`: puts a backup in the place of a data folder's database. Resolves to the exit code. */
 export async function restore(args: readonly string[]): Promise<number> {
-  const { file, folder, force, masterKey } = readArguments(args);
+  const { given, file, config } = readFileAndFolder("restore", args);
+  const folder = resolve(config.dataFolder);
   process.umask(0o077);
   const shown = new ShownParts();
   try {
     const outcome = await restoreFile({
-      ...{ file, folder, force, masterKey },
+      ...{ file, folder },
+      force: given.has("--force"),
+      masterKey: config.masterKey,
       now: createSystemClock().now(),
       signal: interruption(),
       onCopied: (bytes, total) => shown.show("Copying", "bytes", bytes, total),
       onChecked: () => shown.finish(),
     });
-    process.stdout.write(report(file, folder, outcome));
+    print(report(file, folder, outcome));
   } finally {
     shown.finish();
   }
@@ -58,30 +55,10 @@ function report(file: string, folder: string, outcome: RestoreOutcome): string {
     const more = chains.count - chains.named.length;
     if (more > 0) lines.push(`          … and ${more} more`);
   }
-  lines.push(keyProblem === null ? "key       the master key fits" : `KEY       ${keyProblem}`);
+  lines.push(keyProblem === null ? "key       the master key fits" : `key       ${keyProblem}`);
   return `${lines.join("\n")}\n`;
 }
 
 function timeText(epochMs: number): string {
   return new Date(epochMs).toISOString();
-}
-
-function readArguments(args: readonly string[]): {
-  file: string;
-  folder: string;
-  force: boolean;
-  masterKey: string | null;
-} {
-  const { values, positionals } = readCommandLine(args, FLAGS, COMMAND, 1);
-  const file = positionals[0];
-  if (file === undefined || file === "")
-    throw new UsageError(`Name the backup that is to be restored. ${tryHelp(COMMAND)}`);
-  const data = values.get("--data")?.at(-1);
-  const config = loadConfig(typeof data === "string" ? [`--data=${data}`] : []);
-  return {
-    file: resolve(file),
-    folder: resolve(config.dataFolder),
-    force: values.has("--force"),
-    masterKey: config.masterKey,
-  };
 }

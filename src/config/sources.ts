@@ -25,7 +25,7 @@ export interface GivenValue {
 export type Given = Map<OptionName, GivenValue>;
 
 /** The options of `ninefold serve` as they stand on a command line. */
-export const CONFIG_FLAGS: readonly Flag[] = listed()
+const CONFIG_FLAGS: readonly Flag[] = listed()
   .filter((option) => option.noFlag !== true)
   .map((option) => ({ flag: flagOf(option), takesValue: option.kind !== "flag" }));
 

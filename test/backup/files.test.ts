@@ -73,7 +73,7 @@ test(
 
 describe("backups that are refused", () => {
   const cases: readonly (readonly [name: string, args: () => string[], message: RegExp])[] = [
-    ["no file", () => [], /^ninefold: Name the file that the backup is written to\./],
+    ["no file", () => [], /^ninefold: backup needs FILE\. Try ninefold backup --help\.$/m],
     ["two files", () => [copy, "other"], /^ninefold: Unexpected argument 'other'\./],
     [
       "an unknown option",
@@ -182,7 +182,7 @@ describe("a database that does not hold: exactly what is said, and no file", () 
       "UPDATE meters SET balance = 6",
       "UPDATE meters SET balance = 5",
       [
-        "FAILED   meters: 1 problem in 1 balance, 2 ledger entries",
+        "failed   meters: 1 problem in 1 balance, 2 ledger entries",
         "         meter 1: the balance is 6, but entry 2 says 5",
       ],
     ],
@@ -191,7 +191,7 @@ describe("a database that does not hold: exactly what is said, and no file", () 
       "UPDATE meter_entries SET amount = -3 WHERE sequence = 2",
       "UPDATE meter_entries SET amount = -2 WHERE sequence = 2",
       [
-        "FAILED   meters: 1 problem in 1 balance, 2 ledger entries",
+        "failed   meters: 1 problem in 1 balance, 2 ledger entries",
         "         entry 2 of meter 1: 7 changed by -3 is not 5",
       ],
     ],
@@ -200,7 +200,7 @@ describe("a database that does not hold: exactly what is said, and no file", () 
       "UPDATE meter_entries SET previous = 0 WHERE sequence = 2",
       "UPDATE meter_entries SET previous = 1 WHERE sequence = 2",
       [
-        "FAILED   meters: 1 problem in 1 balance, 2 ledger entries",
+        "failed   meters: 1 problem in 1 balance, 2 ledger entries",
         "         entry 2 of meter 1: names 0 as the one before, but that is 1",
       ],
     ],
@@ -209,7 +209,7 @@ describe("a database that does not hold: exactly what is said, and no file", () 
       "UPDATE meters SET balance = 7, last_sequence = 1",
       "UPDATE meters SET balance = 5, last_sequence = 2",
       [
-        "FAILED   meters: 1 problem in 1 balance, 2 ledger entries",
+        "failed   meters: 1 problem in 1 balance, 2 ledger entries",
         "         meter 1: its row is behind at entry 1, 2 is settled",
       ],
     ],
@@ -218,7 +218,7 @@ describe("a database that does not hold: exactly what is said, and no file", () 
       "UPDATE accounts SET balance = balance + 1 WHERE email = 'a@example.com'",
       "UPDATE accounts SET balance = balance - 1 WHERE email = 'a@example.com'",
       [
-        "FAILED   own balances: 1 problem in 2 accounts, 1 ledger entry",
+        "failed   own balances: 1 problem in 2 accounts, 1 ledger entry",
         expect.stringMatching(
           /^ {9}account usr_\w{20}: the balance is 10001, its ledger sums up to 10000$/,
         ) as unknown as string,
@@ -229,7 +229,7 @@ describe("a database that does not hold: exactly what is said, and no file", () 
       `UPDATE receipts SET log = '{"number":9}' WHERE sequence = 2`,
       `UPDATE receipts SET log = '{"number":2}' WHERE sequence = 2`,
       [
-        "FAILED   notary chains: 1 problem in 1 chain, 3 receipts",
+        "failed   notary chains: 1 problem in 1 chain, 3 receipts",
         expect.stringMatching(
           /^ {9}chain wc_\S{32}, receipt 2: its hash is not that of its log and of the receipt before$/,
         ) as unknown as string,
@@ -240,7 +240,7 @@ describe("a database that does not hold: exactly what is said, and no file", () 
       "UPDATE receipts SET sequence = 4 WHERE sequence = 3",
       "UPDATE receipts SET sequence = 3 WHERE sequence = 4",
       [
-        "FAILED   notary chains: 2 problems in 1 chain, 3 receipts",
+        "failed   notary chains: 2 problems in 1 chain, 3 receipts",
         expect.stringMatching(/receipt 4: 3 was expected here$/) as unknown as string,
         expect.stringMatching(/receipt 4: its hash is not that of its log/) as unknown as string,
       ],
@@ -287,7 +287,7 @@ describe("a database that does not hold: exactly what is said, and no file", () 
       writeFileSync(join(data, "ninefold.db"), broken);
       try {
         const ended = await ninefold(["backup", file, "--data", data, "--verify"]);
-        expect(ended.out).toMatch(/^FAILED {3}integrity: \d+ problems? in \d+ pages\n {9}/);
+        expect(ended.out).toMatch(/^failed {3}integrity: \d+ problems? in \d+ pages\n {9}/);
         expect(ended.code).toBe(1);
       } finally {
         writeFileSync(join(data, "ninefold.db"), bytes);

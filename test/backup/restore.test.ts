@@ -89,7 +89,7 @@ describe("restored", () => {
         "notary    1 chain ends where the backup does: receipts handed out since then are not in it, and their sequence_ids are given again",
         expect.stringMatching(/^ {10}wc_\S{32} ends at 1 \(\d{4}-.*Z\)$/),
         expect.stringMatching(
-          /^KEY {7}There is no master key in .*fresh\/data\. Put the master\.key of the server/,
+          /^key {7}There is no master key in .*fresh\/data\. Put the master\.key of the server/,
         ),
         "",
       ]);
@@ -178,14 +178,14 @@ describe("restored", () => {
       "another key",
       `${"ab".repeat(32)}\n`,
       {},
-      /^KEY {7}.*master\.key is not the key that this backup was made with\. /m,
+      /^key {7}.*master\.key is not the key that this backup was made with\. /m,
     ],
-    ["a malformed key", "secret\n", {}, /^KEY {7}.*master\.key does not hold a master key/m],
+    ["a malformed key", "secret\n", {}, /^key {7}.*master\.key does not hold a master key/m],
     [
       "another key from outside",
       "",
       { NINEFOLD_MASTER_KEY: "ab".repeat(32) },
-      /^KEY {7}NINEFOLD_MASTER_KEY is not the key/m,
+      /^key {7}NINEFOLD_MASTER_KEY is not the key/m,
     ],
   ];
   test.each(keys)(

@@ -65,6 +65,14 @@ describe("on a terminal", () => {
     expect(finish()).toEqual([`\r${" ".repeat(19)}\r`]);
   });
 
+  test.each([0, undefined])(
+    "a terminal that tells no width (%p) is taken for one of 80 columns",
+    (columns) => {
+      const { at } = shown({ isTTY: true, total: null, ...(columns === undefined ? {} : { columns }) });
+      expect(at(1_000, 50)).toEqual(["\rBacking up  50 B  50 B/s"]);
+    },
+  );
+
   test("more than there was said to be, or nothing to do, stays at 100 %", () => {
     expect(shown({ isTTY: true, total: 10 }).at(1_000, 11)).toEqual([
       "\rBacking up  100 %  10 B of 10 B  11 B/s",

@@ -43,6 +43,8 @@ export interface AccountsArea {
    * is to be told: it is new, or an earlier start ended before it was {@link operatorAnnounced}.
    */
   readonly operator: (givenKey: string | null) => Promise<Operator>;
+  /** The operator's newest platform key, for commands that work on a stopped server's folder. */
+  readonly operatorKey: () => string;
   /** Notes that the operator's key has been told: no later start tells it. */
   readonly operatorAnnounced: () => Promise<void>;
 }
@@ -109,6 +111,7 @@ export function createAccounts(
     account: (accountRef) => accounts.get(accountRef),
     setDefaultProject: (tx, accountRef, project) => setDefaultProject(tx, accounts, accountRef, project),
     operator: (givenKey) => findOperator({ store, accounts, credentials, service, writer }, givenKey),
+    operatorKey: () => credentials.signingKey(accounts.get(store.firstAccount())),
     operatorAnnounced: () => writer.submit((tx) => store.clearUnannouncedOperator(tx)),
   };
 }

@@ -74,6 +74,11 @@ export class Http {
     );
   }
 
+  /** Answers a request that came over no socket. */
+  answer(request: Request): Promise<Response> {
+    return this.app.handle(request);
+  }
+
   /** Aborted when the server is told to stop: whoever keeps requests waiting answers them 503 then. */
   get shutdown(): AbortSignal {
     return this.stopping.signal;

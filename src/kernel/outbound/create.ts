@@ -11,6 +11,8 @@ export interface OutboundSeams {
   /** PEM of the only certificate authorities that are believed. */
   readonly certificateAuthorities?: string;
   readonly holdUps?: HoldUps;
+  /** Certificates of servers on this very machine are taken as they are: they are for the name that others use. */
+  readonly trustLoopback?: boolean;
 }
 
 /**
@@ -24,7 +26,7 @@ export function createOutbound(
   return new OutboundClient({
     policy: new TargetPolicy(allowedAddresses(allowPrivateTargets)),
     resolver: seams.resolver ?? createSystemResolver(),
-    connector: new Connector(seams.certificateAuthorities),
+    connector: new Connector(seams.certificateAuthorities, seams.trustLoopback),
     holdUps: seams.holdUps ?? watchForHoldUps(),
   });
 }

@@ -13,11 +13,15 @@ const held = new Set<SqliteDatabase>();
 /** Releases the lock. */
 export type ReleaseFolder = () => void;
 
+/** Another process holds the folder. */
+export class FolderInUse extends StartupError {}
+
 /**
  * Takes the data folder for this process. The lock is an exclusive transaction on a small SQLite file of its
  * own: the operating system frees it when the process ends, however it ends, on every platform alike.
  *
- * @throws StartupError when another process holds the folder, or it cannot be written.
+ * @throws FolderInUse when another process holds the folder.
+ * @throws StartupError when it cannot be written.
  */
 export function lockFolder(path: string): ReleaseFolder {
   let connection: SqliteDatabase | undefined;
@@ -29,7 +33,7 @@ export function lockFolder(path: string): ReleaseFolder {
   } catch (error) {
     connection?.close();
     if (/locked|busy/i.test(errorText(error))) {
-      throw new StartupError(
+      throw new FolderInUse(
         `Another Ninefold process is using this data folder (${path} is locked). Stop it first.`,
       );
     }
