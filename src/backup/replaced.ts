@@ -1,9 +1,22 @@
-import { copyFileSync, existsSync, linkSync, renameSync } from "node:fs";
+import {
+  closeSync,
+  copyFileSync,
+  existsSync,
+  linkSync,
+  openSync,
+  readSync,
+  renameSync,
+  statSync,
+} from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { StartupError } from "../kernel/errors.ts";
 import { settleFile } from "../kernel/storage/offline.ts";
 import { plainText, SIDE_FILES, syncPath } from "./files.ts";
 import { compactTime } from "./names.ts";
+
+const DATABASE_MAGIC = Buffer.from("SQLite format 3\0");
+/** Of its four bytes the last one's lowest bit tells the order of bytes in checksums. */
+const LOG_MAGIC = Buffer.from([0x37, 0x7f, 0x06]);
 
 /** Whether a database, or what SQLite may have left of one, is there. */
 export function isDatabaseThere(path: string): boolean {
@@ -39,10 +52,25 @@ export function keepAside(path: string, now: number): string {
 
 /** Leaves a file that is whole by itself, unless it is damaged. */
 function takeUpLog(path: string): void {
+  // SQLite would throw away a log that it does not recognise.
+  if (!beginsWith(path, DATABASE_MAGIC) || !beginsWith(`${path}-wal`, LOG_MAGIC)) return;
   try {
     settleFile(path);
   } catch (error) {
     if (!isDamage(error)) throw error;
+  }
+}
+
+/** Whether a file begins as it must. One that is empty or not there has nothing to lose. */
+function beginsWith(path: string, magic: Uint8Array): boolean {
+  if ((statSync(path, { throwIfNoEntry: false })?.size ?? 0) === 0) return true;
+  const file = openSync(path, "r");
+  try {
+    const bytes = Buffer.alloc(magic.length);
+    readSync(file, bytes, 0, magic.length, 0);
+    return bytes.equals(magic);
+  } finally {
+    closeSync(file);
   }
 }
 

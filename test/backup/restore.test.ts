@@ -130,12 +130,14 @@ describe("restored", () => {
     async () => {
       const place = folder("over-damaged");
       writeFileSync(join(place, "ninefold.db"), "Dear diary, ".repeat(1_000));
-      const log = readFileSync(join(place, "ninefold.db-wal"));
+      // A log of which SQLite could still take up pages would make a database of it again.
+      const log = "not a log, ".repeat(1_000);
+      writeFileSync(join(place, "ninefold.db-wal"), log);
       const ended = await ninefold(["restore", copy, "--data", place, "--force"]);
       expect([ended.code, ended.error]).toEqual([0, ""]);
       const [, aside = ""] = /^kept {6}the former database as (.*)$/m.exec(ended.out) ?? [];
-      expect(readFileSync(aside, "utf8")).toStartWith("Dear diary, ");
-      expect(readFileSync(`${aside}-wal`).equals(log)).toBe(true);
+      expect(readFileSync(aside, "utf8")).toBe("Dear diary, ".repeat(1_000));
+      expect(readFileSync(`${aside}-wal`, "utf8")).toBe(log);
       expect(balanceIn(join(place, "ninefold.db"))).toBe(9);
     },
     TIMEOUT_MS,

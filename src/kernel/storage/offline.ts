@@ -66,14 +66,16 @@ export class OfflineDatabase {
  * Leaves a database that is whole in its one file: a log beside it is moved into it, and an interrupted change taken
  * back, as the next start would do. Synced.
  *
- * @throws SQLiteError when the file is no database or damaged, or the disk is full; the log stays then.
+ * @throws Error when the file is no database or damaged, another program reads it, or the disk is full; the log stays
+ *   then.
  */
 export function settleFile(path: string): void {
   const db = OfflineDatabase.change(path);
   try {
     db.execute("PRAGMA synchronous = FULL");
     db.get("SELECT count(*) FROM sqlite_master");
-    db.get("PRAGMA wal_checkpoint(TRUNCATE)");
+    const row = db.get<{ busy: number }>("PRAGMA wal_checkpoint(TRUNCATE)");
+    if (row?.busy === 1) throw new Error("another program is reading it");
   } finally {
     db.close();
   }
