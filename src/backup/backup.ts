@@ -1,5 +1,4 @@
 import { closeSync, existsSync, fstatSync, fsyncSync, openSync, realpathSync, statSync } from "node:fs";
-import { setPriority } from "node:os";
 import { basename, dirname, join, resolve } from "node:path";
 import { MIGRATIONS } from "../../migrations/index.ts";
 import { monotonicMs, realDelay } from "../kernel/clock.ts";
@@ -26,9 +25,6 @@ import { type OnChecked, verifyCopy } from "./verification.ts";
 const PAUSE_FACTOR = 4;
 /** Slices between two looks at whether a server runs. */
 const SLICES_PER_LOOK = 16;
-/** The lowest priority that there is: the server goes first wherever the two want the processor. */
-const LOWEST_PRIORITY = 19;
-
 /** What is to be backed up, and where to. */
 export interface BackupOrder {
   /** The data folder. */
@@ -55,14 +51,13 @@ export interface BackupOutcome {
 
 /**
  * Copies the database of a data folder into one file, while its server runs or not. The file appears whole or not at
- * all, also when this process is killed.
+ * all, also when this process is killed. Never in the server's own process: see {@link copyLiveDatabase}.
  *
  * @throws StartupError with one line that says what is in the way.
  */
 export async function backUp(order: BackupOrder): Promise<BackupOutcome> {
   const source = join(order.folder, "ninefold.db");
   assertWritable(order, source);
-  setPriority(LOWEST_PRIORITY);
   const temporary = temporaryName(order.file);
   try {
     await removeLeftovers(dirname(order.file), (name) => name === basename(order.file));

@@ -1,3 +1,4 @@
+import { setPriority } from "node:os";
 import { resolve } from "node:path";
 import { type BackupOutcome, backUp } from "../backup/backup.ts";
 import type { CheckResult } from "../backup/checks/report.ts";
@@ -8,6 +9,9 @@ import { interruption } from "./interruption.ts";
 import { print } from "./output.ts";
 import { ShownParts } from "./shown-parts.ts";
 
+/** The lowest priority that there is: the server goes first wherever the two want the processor. */
+const LOWEST_PRIORITY = 19;
+
 /**
  * `ninefold backup FILE`: copies the database of a data folder into a file, while the server runs or not. Resolves to
  * the exit code: 1 when the copy was to be verified and something in it does not hold.
@@ -17,6 +21,7 @@ export async function backup(args: readonly string[]): Promise<number> {
   const folder = resolve(config.dataFolder);
   // What is copied is its owner's alone, as the original.
   process.umask(0o077);
+  setPriority(LOWEST_PRIORITY);
   const begun = monotonicMs();
   const shown = new ShownParts();
   let outcome: BackupOutcome;

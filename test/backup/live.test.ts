@@ -122,7 +122,7 @@ test(
       if (target === file) expect(readdirSync(stage.folder)).not.toContain("killed.db");
       else expect(readFileSync(kept).equals(before)).toBe(true);
     }
-    expect(cutOff).toBeGreaterThan(KILLS / 2);
+    expect(cutOff).toBeGreaterThanOrEqual(3);
     for (const target of [file, kept]) {
       expect(
         (await ninefold(["backup", target, "--data", stage.path("data"), "--force", "--verify"])).code,

@@ -19,6 +19,9 @@ export type AfterSlice = (copied: number, total: number) => Promise<void>;
  * the log is held ({@link LogPin}). SQLite then recovers the copy as it would after a crash. Nothing on the way takes
  * a lock that a writer waits for.
  *
+ * To be called in a process that has no other connection to the file: the system takes away all locks that a process has
+ * on a file when the process closes it once.
+ *
  * @throws Error when a file cannot be read or written.
  */
 export async function copyLiveDatabase(
