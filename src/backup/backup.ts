@@ -4,7 +4,7 @@ import { MIGRATIONS } from "../../migrations/index.ts";
 import { monotonicMs, realDelay } from "../kernel/clock.ts";
 import { StartupError } from "../kernel/errors.ts";
 import { isFolderLocked } from "../kernel/storage/folder-lock.ts";
-import { type AfterSlice, copyLiveDatabase } from "../kernel/storage/live-copy.ts";
+import { copyLiveDatabase } from "../kernel/storage/live-copy.ts";
 import { inspectDatabase } from "../kernel/storage/migrate.ts";
 import type { CheckResult } from "./checks/report.ts";
 import {
@@ -25,6 +25,7 @@ import { type OnChecked, verifyCopy } from "./verification.ts";
 const PAUSE_FACTOR = 4;
 /** Slices between two looks at whether a server runs. */
 const SLICES_PER_LOOK = 16;
+
 /** What is to be backed up, and where to. */
 export interface BackupOrder {
   /** The data folder. */
@@ -72,7 +73,11 @@ export async function backUp(order: BackupOrder): Promise<BackupOutcome> {
 
 async function writeBackup(order: BackupOrder, source: string, temporary: string): Promise<BackupOutcome> {
   const { file, signal } = order;
-  await copyLiveDatabase(source, temporary, pacing(order));
+  const pace = pacing(order);
+  await copyLiveDatabase(source, temporary, async (copied, total) => {
+    order.onCopied(copied, total);
+    await pace();
+  });
   const onChecked: OnChecked = async (what, rows) => {
     order.onChecked(what, rows);
     await breathe(signal);
@@ -82,7 +87,7 @@ async function writeBackup(order: BackupOrder, source: string, temporary: string
     await removeTemporary(temporary);
     return { checks, seal: null };
   }
-  const seal = await sealFile(temporary, order);
+  const seal = await sealFile(temporary, order.now, pacing(order));
   // Looked at again: it may have been made since.
   if (!order.force && existsSync(file)) throw alreadyThere(file);
   await replaceFile(file, temporary);
@@ -90,14 +95,14 @@ async function writeBackup(order: BackupOrder, source: string, temporary: string
 }
 
 /** Takes the digest, writes the last line, and syncs all of it. */
-async function sealFile(path: string, { now, signal }: BackupOrder): Promise<Seal> {
+async function sealFile(path: string, now: number, pace: () => Promise<void>): Promise<Seal> {
   const file = openSync(path, "r+");
   try {
     const { size } = fstatSync(file);
     const seal: Seal = {
       createdAt: now,
       bytes: size,
-      sha256: await digestOf(file, size, () => breathe(signal)),
+      sha256: await digestOf(file, size, pace),
     };
     writeSeal(file, seal);
     fsyncSync(file);
@@ -107,14 +112,13 @@ async function sealFile(path: string, { now, signal }: BackupOrder): Promise<Sea
   }
 }
 
-/** After each slice: shows it, ends when told so, and leaves the disk to the server for a while. */
-function pacing({ folder, signal, onCopied }: BackupOrder): AfterSlice {
+/** To be called after each slice: ends when told so, and leaves the disk to the server for a while. */
+function pacing({ folder, signal }: BackupOrder): () => Promise<void> {
   const lock = join(folder, "ninefold.lock");
   let sliceBegan = monotonicMs();
   let slices = 0;
   let isServed = isFolderLocked(lock);
-  return async (copied, total) => {
-    onCopied(copied, total);
+  return async () => {
     slices += 1;
     // A server may have started meanwhile, or stopped.
     if (slices % SLICES_PER_LOOK === 0) isServed = isFolderLocked(lock);

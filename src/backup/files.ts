@@ -109,6 +109,8 @@ async function release(file: number): Promise<void> {
       ftruncateSync(file, size);
       await realDelay(RELEASE_PAUSE_MS);
     }
+  } catch {
+    // Then all that is left of it goes at once. What this was done for has happened already.
   } finally {
     closeSync(file);
   }

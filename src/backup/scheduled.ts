@@ -67,6 +67,8 @@ export class ScheduledBackups {
     const begun = monotonicMs();
     try {
       await removeLeftovers(this.plan.folder, (name) => timeOfScheduled(name) !== null);
+      // Stopped meanwhile: nobody would end a process that began now.
+      if (this.stopped) return "cut-off";
       this.running = startBackupProcess(file, this.dataFolder);
       const failure = await this.running.done;
       if (failure !== null && this.stopped) return "cut-off";

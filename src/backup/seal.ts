@@ -41,11 +41,11 @@ export function readSeal(path: string): Seal | null {
   }
 }
 
-/** SHA-256 of the first `bytes` of an open file. `afterSlice` is told how far it has come, and may throw. */
+/** SHA-256 of the first `bytes` of an open file. `afterSlice` may throw to end it. */
 export async function digestOf(
   file: number,
   bytes: number,
-  afterSlice: (done: number) => Promise<void>,
+  afterSlice: () => Promise<void>,
 ): Promise<string> {
   const hash = createHash("sha256");
   const slice = Buffer.allocUnsafe(SLICE_BYTES);
@@ -54,7 +54,7 @@ export async function digestOf(
     if (size === 0) break;
     hash.update(slice.subarray(0, size));
     done += size;
-    await afterSlice(done);
+    await afterSlice();
   }
   return hash.digest("hex");
 }

@@ -8,7 +8,7 @@ export const SLICE_BYTES = 1024 * 1024;
 const ATTEMPTS_MAX = 3;
 
 /** Called after each slice with the bytes copied so far and all there are. Whoever throws here ends the copying. */
-export type AfterSlice = (copied: number, total: number) => Promise<void>;
+type AfterSlice = (copied: number, total: number) => Promise<void>;
 
 /**
  * Copies a database file while a server writes to it, without holding it up. The copy is a whole database of its own
