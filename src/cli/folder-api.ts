@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { CommandLine } from "../config/command-line.ts";
 import { flagsGiven } from "../config/sources.ts";
-import { resolveConfig } from "../config.ts";
+import { type Config, resolveConfig } from "../config.ts";
 import { StartupError } from "../kernel/errors.ts";
 import { FolderInUse, lockFolder, type ReleaseFolder } from "../kernel/storage/folder-lock.ts";
 import { type Api, type JsonObject, refusal } from "./api.ts";
@@ -27,28 +27,38 @@ export async function openFolderApi(given: string, line: CommandLine): Promise<A
   process.umask(0o077);
   const release = take(folder);
   try {
-    const { app, close } = openOfflineApp(folder, { ...config, ephemeral: false, testClock: false });
-    await app.operator(config.operatorKey);
-    const key = app.operatorKey();
-    return {
-      send: async (method, path, body) => {
-        const answer = await app.http.answer(requestOf(method, path, key, body));
-        const answered = (await answer.json()) as JsonObject;
-        if (!answer.ok) throw refusal(answer.status, answered);
-        return answered;
-      },
-      close: async () => {
-        try {
-          await close();
-        } finally {
-          release();
-        }
-      },
-    };
+    return await openHeld(folder, { ...config, ephemeral: false, testClock: false }, release);
   } catch (error) {
     release();
     throw error;
   }
+}
+
+async function openHeld(folder: string, config: Config, release: ReleaseFolder): Promise<Api> {
+  const { app, close } = openOfflineApp(folder, config);
+  try {
+    // Made by the first start, which may have ended before.
+    await app.operator(config.operatorKey);
+  } catch (error) {
+    await close();
+    throw error;
+  }
+  const key = app.operatorKey();
+  return {
+    send: async (method, path, body) => {
+      const answer = await app.http.answer(requestOf(method, path, key, body));
+      const answered = (await answer.json()) as JsonObject;
+      if (!answer.ok) throw refusal(answer.status, answered);
+      return answered;
+    },
+    close: async () => {
+      try {
+        await close();
+      } finally {
+        release();
+      }
+    },
+  };
 }
 
 function take(folder: string): ReleaseFolder {

@@ -265,7 +265,11 @@ const COMMANDS = [
       "environment configures (NINEFOLD_PORT, NINEFOLD_HOST, NINEFOLD_TLS_CERT, NINEFOLD_CONFIG).",
     arguments: [],
     options: [
-      { flag: "--url", placeholder: "URL", help: "The running server (http://127.0.0.1:9909)" },
+      {
+        flag: "--url",
+        placeholder: "URL",
+        help: "The running server (the one that the environment configures)",
+      },
       { flag: "--live", help: "Ask whether it lives (/healthz) instead of whether it is ready (/readyz)" },
       { flag: "--timeout", placeholder: "SECONDS", help: "How long it may take to answer (5)" },
     ],

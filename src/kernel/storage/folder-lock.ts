@@ -7,11 +7,14 @@ import { errorText, StartupError } from "../errors.ts";
  */
 const LOOK_TIMEOUT_MS = 200;
 
-/** What is held. A connection that nobody knew any more would be collected, and the lock would go with it. */
-const held = new Set<SqliteDatabase>();
-
 /** Releases the lock. */
 export type ReleaseFolder = () => void;
+
+/**
+ * The locks of this process. A connection that nothing refers to is collected, and its lock with it: so a lock holds until it
+ * is released, also where the caller keeps nothing.
+ */
+const HELD = new Set<SqliteDatabase>();
 
 /** Another process holds the folder. */
 export class FolderInUse extends StartupError {}
@@ -39,12 +42,12 @@ export function lockFolder(path: string): ReleaseFolder {
     }
     throw new StartupError(`The data folder cannot be written (${path}: ${errorText(error)}).`);
   }
-  const kept = connection;
-  held.add(kept);
+  const lock = connection;
+  HELD.add(lock);
   return () => {
-    held.delete(kept);
-    kept.run("ROLLBACK");
-    kept.close();
+    HELD.delete(lock);
+    lock.run("ROLLBACK");
+    lock.close();
   };
 }
 
