@@ -10,6 +10,7 @@
 // Exits with 1 when a required figure was missed. Rows are in scripts/benchmarks/rows.ts.
 // Needs wrk; PostgreSQL (also with pg-boss on it), Redis (also with BullMQ) and etcd are measured where they are installed.
 import { parseArgs } from "node:util";
+import { BACKUP, measureBackup } from "./benchmarks/backup.ts";
 import type { Competitor, Finding } from "./benchmarks/benchmark.ts";
 import { EtcdLock } from "./benchmarks/etcd.ts";
 import { findingsOf, findingsTable, mediansOf, seriesTable } from "./benchmarks/figures.ts";
@@ -66,6 +67,7 @@ const SPECIALS: readonly (readonly [name: string, measure: typeof measureMillion
   [LOCKS_HELD, measureHeld],
   [PROJECT_REMOVAL, measureRemoval],
   [KEY_LIST, measureKeyList],
+  [BACKUP, (stage, say) => measureBackup(stage, command, say)],
   [LONG_CHAIN, (stage, say) => measureLongChain(stage, command, say)],
   [RELAYS_DUE, measureDue],
   [RELAYS_WAITING, measureWaiting],

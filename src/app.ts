@@ -8,6 +8,7 @@ import { createMonitors } from "./areas/monitors/index.ts";
 import { createNotary } from "./areas/notary/index.ts";
 import { createProjects, openProjectDirectory } from "./areas/projects/index.ts";
 import { createRelay } from "./areas/relay/index.ts";
+import { ScheduledBackups } from "./backup/scheduled.ts";
 import type { Config } from "./config.ts";
 import type { ManualClock } from "./kernel/clock.ts";
 import { Readiness } from "./kernel/health/readiness.ts";
@@ -35,6 +36,8 @@ export interface App {
   readonly operatorKey: () => string;
   /** Notes that the operator's key has been told. */
   readonly operatorAnnounced: () => Promise<void>;
+  /** When the last scheduled backup was made, epoch milliseconds; null when there is none. */
+  readonly lastBackupAt: () => number | null;
   /** Begins background work. */
   readonly start: () => Promise<void>;
   /** Ends background work and commits what is left. */
@@ -51,12 +54,12 @@ export function createApp(
   const areas = createAreas(kernel, config, testClock, seams);
   const { accounts, projects, keys, meter, locks, buckets, outbound } = areas;
   const { scheduler } = kernel;
+  const backups = config.backups === null ? null : new ScheduledBackups(kernel, config.backups);
+  const lastBackupAt = (): number | null => backups?.lastBackupAt ?? null;
   const { http, readiness } = createHttp(kernel, config, areas);
-  declareKernelMetrics(kernel, {
-    requestsInFlight: () => http.inFlight,
-    lastBackupAt: () => null,
-  });
+  declareKernelMetrics(kernel, { requestsInFlight: () => http.inFlight, lastBackupAt });
   return {
+    lastBackupAt,
     http,
     operator: accounts.operator,
     operatorKey: accounts.operatorKey,
@@ -69,6 +72,7 @@ export function createApp(
     finish: async () => {
       projects.stop();
       buckets.stop();
+      await backups?.stop();
       await scheduler.stop();
       outbound.close();
       locks.finish();

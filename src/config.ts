@@ -2,9 +2,10 @@ import { OPTIONS, type OptionName } from "./config/options.ts";
 import { type Setting, settingsOf } from "./config/settings.ts";
 import { type Given, type GivenValue, readConfigFile, readEnvironment, readFlags } from "./config/sources.ts";
 import { readTiers, readValue } from "./config/values.ts";
-import { StartupError } from "./kernel/errors.ts";
+import { errorText, StartupError } from "./kernel/errors.ts";
 import type { MonitoringAccess } from "./kernel/http/monitoring-access.ts";
 import type { LogLevel } from "./kernel/log.ts";
+import { nextOccurrence } from "./kernel/scheduler/calendar.ts";
 import { isBearerKey } from "./kernel/secrets/key-format.ts";
 import type { Durability } from "./kernel/storage/database.ts";
 import type { Tiers } from "./kernel/tiers.ts";
@@ -30,6 +31,8 @@ export interface Config {
   readonly masterKey: string | null;
   readonly operatorKey: string | null;
   readonly rotationGraceMs: number;
+  /** Scheduled backups: where to, when (a cron expression, UTC), and how many are kept. */
+  readonly backups: { readonly folder: string; readonly cron: string; readonly keep: number } | null;
   readonly tiers: Tiers;
 }
 
@@ -114,8 +117,22 @@ function assemble(values: Values, tiers: Tiers): Config {
     masterKey: values.get<string | null>("master_key", null),
     operatorKey: values.get<string | null>("operator_key", null),
     rotationGraceMs: values.get("rotation_grace_hours", 168) * HOUR_MS,
+    backups: backups(values),
     tiers,
   };
+}
+
+function backups(values: Values): Config["backups"] {
+  const folder = values.get<string | null>("backup_dir", null);
+  const cron = values.get("backup_cron", "0 3 * * *");
+  const keep = values.get("backup_keep", 7);
+  if (folder !== null) return { folder, cron, keep };
+  const useless = (["backup_cron", "backup_keep"] as const).find(
+    (name) => values.resolved.get(name)?.source !== "default",
+  );
+  if (useless !== undefined)
+    throw new StartupError(`${useless} needs backup_dir: the folder for the backups.`);
+  return null;
 }
 
 function pair<T>(values: Values, a: OptionName, b: OptionName, build: (a: string, b: string) => T): T | null {
@@ -128,7 +145,18 @@ function pair<T>(values: Values, a: OptionName, b: OptionName, build: (a: string
   return build(first, second);
 }
 
+function assertCron(expression: string): void {
+  try {
+    nextOccurrence(expression, 0);
+  } catch (error) {
+    throw new StartupError(
+      `backup_cron: "${expression}" is not a cron expression such as "0 3 * * *" (${errorText(error)}).`,
+    );
+  }
+}
+
 function checked(config: Config): Config {
+  if (config.backups !== null) assertCron(config.backups.cron);
   if (config.testClock && !config.ephemeral) throw new StartupError("--test-clock needs --ephemeral.");
   if (config.smtp !== null && !/^smtps?:$/.test(URL.parse(config.smtp.url)?.protocol ?? "")) {
     throw new StartupError("smtp_url must be a URL such as smtp://user:password@host:587.");

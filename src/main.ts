@@ -18,6 +18,8 @@ const LOADERS: Readonly<Record<CommandName, () => Promise<Run>>> = {
   "key list": async () => (await import("./cli/key.ts")).keyList,
   "key revoke": async () => (await import("./cli/key.ts")).keyRevoke,
   verify: async () => (await import("./cli/verify.ts")).verify,
+  backup: async () => (await import("./cli/backup.ts")).backup,
+  restore: async () => (await import("./cli/restore.ts")).restore,
 
   doctor: async () => (await import("./cli/doctor.ts")).doctor,
   "config print": async () => (await import("./cli/config-print.ts")).configPrint,

@@ -93,6 +93,11 @@ const API_VARIABLES: readonly VariableSpec[] = [
   { name: "NINEFOLD_URL", help: "As --url" },
 ];
 
+/** Where a command finds the data folder. */
+const FOLDER_OPTIONS: readonly CommandOption[] = SERVE_OPTIONS.filter(({ flag }) =>
+  ["--data", "--config"].includes(flag),
+);
+
 const TIER_OPTION = { flag: "--tier", placeholder: TIER_NAMES.join("|"), choices: TIER_NAMES } as const;
 const USER = { name: "USER", help: "The account's user_id or e-mail address" } as const;
 
@@ -198,6 +203,33 @@ const COMMANDS = [
     arguments: [{ name: "FILE", completes: "file", help: "The receipts" }],
     options: [{ flag: "--public-key", placeholder: "X", help: "The chain's public key, as it must be" }],
     example: "ninefold verify receipts.jsonl",
+  },
+  {
+    name: "backup",
+    summary: "Copy the database into a file, while the server runs or not",
+    details:
+      "FILE appears whole or not at all, and is readable by its owner alone. It does not hold master.key: keep that\n" +
+      "somewhere else. Exit code 1 when something that was verified does not hold; there is no FILE then.",
+    arguments: [{ name: "FILE", completes: "file", help: "The backup" }],
+    options: [
+      { flag: "--verify", help: "Check the copy: SQLite's own check, every ledger, every notary chain" },
+      { flag: "--force", help: "Replace FILE if it is there" },
+      ...FOLDER_OPTIONS,
+    ],
+    example: "ninefold backup /mnt/backups/ninefold.db --verify --data /var/lib/ninefold",
+  },
+  {
+    name: "restore",
+    summary: "Put a backup in the place of a stopped server's database",
+    details:
+      "FILE is checked before anything is changed. It prints what a restore means for locks, keys, deliveries and\n" +
+      "notary chains, and what is missing for a start.",
+    arguments: [{ name: "FILE", completes: "file", help: "The backup" }],
+    options: [
+      { flag: "--force", help: "Replace a database that is there; it is kept under another name" },
+      ...FOLDER_OPTIONS,
+    ],
+    example: "ninefold restore /mnt/backups/ninefold.db --data /var/lib/ninefold",
   },
   {
     name: "doctor",

@@ -1,5 +1,12 @@
 /** How the text of an option (flag or environment) becomes its value. */
-export type OptionKind = "text" | "port" | "flag" | "list" | "hours" | { readonly oneOf: readonly string[] };
+export type OptionKind =
+  | "text"
+  | "port"
+  | "flag"
+  | "list"
+  | "hours"
+  | "count"
+  | { readonly oneOf: readonly string[] };
 
 /** One option of `ninefold serve`: as a flag, in the environment, and in the configuration file. */
 export interface OptionSpec {
@@ -94,7 +101,7 @@ export const OPTIONS = [
   {
     name: "metrics_access",
     kind: { oneOf: ["loopback", "health", "operator", "public"] },
-    placeholder: "WHO",
+    placeholder: "loopback|health|operator|public",
     help: "Who reads /metrics and health: loopback, health, operator, public (loopback)",
   },
   {
@@ -103,6 +110,20 @@ export const OPTIONS = [
     placeholder: "debug|info|warn|error",
     help: "Least severe message that is logged (info)",
   },
+  {
+    name: "backup_dir",
+    kind: "text",
+    placeholder: "FOLDER",
+    completes: "folder",
+    help: "Folder for scheduled backups; without it there are none",
+  },
+  {
+    name: "backup_cron",
+    kind: "text",
+    placeholder: "CRON",
+    help: 'When they are made, in UTC ("0 3 * * *")',
+  },
+  { name: "backup_keep", kind: "count", placeholder: "N", help: "How many of them are kept (7)" },
   {
     name: "master_key",
     kind: "text",

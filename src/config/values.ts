@@ -6,6 +6,8 @@ import type { GivenValue } from "./sources.ts";
 
 /** Longest grace of a rotated key: ten years, which is to say that it was typed wrongly. */
 const GRACE_HOURS_MAX = 10 * 365 * 24;
+/** Most backups that are kept: a year of hourly ones, and more than a folder is pleasant with. */
+const COUNT_MAX = 10_000;
 
 /** Reads a given value by the kind of its option. @throws StartupError (for a flag a UsageError) naming where it came from. */
 export function readValue(name: OptionName, given: GivenValue): unknown {
@@ -28,6 +30,8 @@ function read(kind: OptionKind, value: unknown, origin: string): unknown {
       return readInteger(value, 0, 65_535, origin, "a port from 0 to 65535");
     case "hours":
       return readInteger(value, 0, GRACE_HOURS_MAX, origin, `a number of hours from 0 to ${GRACE_HOURS_MAX}`);
+    case "count":
+      return readInteger(value, 1, COUNT_MAX, origin, `a number from 1 to ${COUNT_MAX}`);
     case "flag":
       return readFlag(value, origin);
     case "list":

@@ -92,6 +92,17 @@ const SAMPLES: Record<Exclude<OptionName, "config">, Sample> = {
   trust_proxy: { text: "10.0.0.1", toml: '["10.0.0.1"]', shown: { trustProxy: ["10.0.0.1"] } },
   metrics_access: textSample("operator", { metricsAccess: "operator" }),
   log_level: textSample("debug", { logLevel: "debug" }),
+  backup_dir: textSample("/backups", { backups: { folder: "/backups", cron: "0 3 * * *", keep: 7 } }),
+  backup_cron: {
+    ...textSample("*/5 * * * *", { backups: { folder: "/backups", cron: "*/5 * * * *", keep: 7 } }),
+    beside: { NINEFOLD_BACKUP_DIR: "/backups" },
+  },
+  backup_keep: {
+    text: "30",
+    toml: "30",
+    shown: { backups: { folder: "/backups", cron: "0 3 * * *", keep: 30 } },
+    beside: { NINEFOLD_BACKUP_DIR: "/backups" },
+  },
   master_key: textSample("ab".repeat(32), { masterKey: "ab".repeat(32) }),
   operator_key: textSample(KEY, { operatorKey: KEY }),
   rotation_grace_hours: { text: "24", toml: "24", shown: { rotationGraceMs: 24 * HOUR_MS } },
@@ -132,6 +143,7 @@ describe("defaults", () => {
       masterKey: null,
       operatorKey: null,
       rotationGraceMs: 168 * HOUR_MS,
+      backups: null,
       tiers: DEFAULT_TIERS,
     });
   });

@@ -109,13 +109,14 @@ export class Scheduler {
 
   /**
    * Registers work that recurs at the times of a cron expression (UTC). What fell due while the server was down
-   * is run once, at the start.
+   * is run once, at the start. Work that resolves to `cut-off` was ended by the end of the process: it is run again at
+   * the next start.
    */
-  recurring(name: string, expression: string, run: (job: Job) => Promise<void>): void {
+  recurring(name: string, expression: string, run: (job: Job) => Promise<unknown>): void {
     this.register(name, {
       concurrency: 1,
       run: async (job) => {
-        await run(job);
+        if ((await run(job)) === "cut-off") return { retryAt: job.dueAt, attempt: 0 };
         const retryAt = nextOccurrence(expression, this.clock.now());
         return { retryAt, payload: { expression }, attempt: 0 };
       },

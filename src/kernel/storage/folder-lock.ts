@@ -1,5 +1,5 @@
 import { Database as SqliteDatabase } from "bun:sqlite";
-import { chmodSync } from "node:fs";
+import { chmodSync, existsSync } from "node:fs";
 import { errorText, StartupError } from "../errors.ts";
 
 /**
@@ -49,4 +49,23 @@ export function lockFolder(path: string): ReleaseFolder {
     lock.run("ROLLBACK");
     lock.close();
   };
+}
+
+/**
+ * Whether a process holds the data folder now; true also where that cannot be told. It may end, and another one begin,
+ * in the next moment.
+ */
+export function isFolderLocked(path: string): boolean {
+  if (!existsSync(path)) return false;
+  let connection: SqliteDatabase | undefined;
+  try {
+    // Not for reading alone: a process that was killed has left a journal, which is rolled back first.
+    connection = new SqliteDatabase(path, { readwrite: true, create: false });
+    connection.query("SELECT count(*) FROM sqlite_master").get();
+    return false;
+  } catch {
+    return true;
+  } finally {
+    connection?.close();
+  }
 }
