@@ -1,4 +1,4 @@
-import type { LaneLimits } from "../../kernel/scheduler/dispatcher.ts";
+import { type LaneLimits, laneName } from "../../kernel/scheduler/dispatcher.ts";
 import type { Job, JobOutcome, Scheduler } from "../../kernel/scheduler/scheduler.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import type { Writer } from "../../kernel/storage/writer.ts";
@@ -18,8 +18,8 @@ export const BEHIND_FROM_EVENTS = 100;
 export const EVENTS_AT_ONCE_MAX = 4;
 /** Retries under way at once. */
 export const RETRIES_AT_ONCE_MAX = 32;
-/** Targets that do not answer leave places for those that do. */
-const LANES: LaneLimits = { perLane: 8, perSlowLane: 2, slowTotal: 16 };
+/** Targets that do not answer leave places for those that do, and an account with many targets leaves some for others. */
+const LANES: LaneLimits = { perLane: 8, perSlowLane: 2, slowTotal: 16, ownerShare: 1 / 2 };
 /** Pending events looked at for one turn: those that wait for a retry are passed over. */
 const LOOK_AHEAD = 16;
 /** Buckets taken up in one unit of work at the start. */
@@ -122,7 +122,7 @@ export class Forwarder {
   }
 
   private enqueue(tx: Tx, bucket: Bucket): void {
-    this.deps.scheduler.enqueue(tx, FORWARD, String(bucket.ref), tx.now, {}, hostOf(bucket));
+    this.deps.scheduler.enqueue(tx, FORWARD, String(bucket.ref), tx.now, {}, laneOf(bucket));
   }
 
   /** Tries the next event of a bucket, or the next few. */
@@ -241,14 +241,14 @@ export class Forwarder {
     if (retryAt !== null) {
       const key = eventIdOf(sequence);
       // Takes the place of the retry that has just been made: its own outcome then removes nothing.
-      scheduler.enqueue(tx, RETRY, key, retryAt, { bucket: ref, sequence }, hostOf(bucket));
+      scheduler.enqueue(tx, RETRY, key, retryAt, { bucket: ref, sequence }, laneOf(bucket));
     }
   }
 }
 
-/** The lane of a bucket's jobs: its target's host. */
-function hostOf({ targetUrl }: Bucket): string {
-  return new URL(targetUrl).host;
+/** The lane of a bucket's jobs: its account's, to its target's host. */
+function laneOf({ accountRef, targetUrl }: Bucket): string {
+  return laneName(accountRef, new URL(targetUrl).host);
 }
 
 function errorOf(delivered: boolean, result: DeliveryResult): string | null {

@@ -26,6 +26,8 @@ const PER_HOST = 16;
 const PER_SLOW_HOST = 4;
 /** Attempts under way at once to all such hosts: the other half is for those that answer. */
 const SLOW_TOTAL = CONCURRENCY / 2;
+/** Of both, what one account may take: however many hosts it names, the deliveries of others go on. */
+const ACCOUNT_SHARE = 1 / 4;
 
 /** Real time that a target has for an attempt. */
 const ATTEMPT_TIMEOUT_MS = 15_000;
@@ -60,7 +62,12 @@ export class Deliveries {
     this.stoppedProjects = new Set(deps.store.stoppedProjects());
     deps.scheduler.register(DELIVER, {
       concurrency: CONCURRENCY,
-      lanes: { perLane: PER_HOST, perSlowLane: PER_SLOW_HOST, slowTotal: SLOW_TOTAL },
+      lanes: {
+        perLane: PER_HOST,
+        perSlowLane: PER_SLOW_HOST,
+        slowTotal: SLOW_TOTAL,
+        ownerShare: ACCOUNT_SHARE,
+      },
       run: (job) => this.attempt(Number(job.payload)),
     });
   }

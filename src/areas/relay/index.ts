@@ -38,9 +38,7 @@ export function createRelay(
       projectDeleted: (tx, projectRef) => deliveries.stopProject(tx, projectRef),
       removeRows(tx, projectRef, rowsMax) {
         const refs = store.ofProject(projectRef, rowsMax);
-        for (const ref of refs) {
-          store.remove(tx, ref);
-        }
+        store.remove(tx, refs);
         if (refs.length < rowsMax) deliveries.forgetProject(tx, projectRef);
         return refs.length;
       },

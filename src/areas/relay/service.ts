@@ -5,6 +5,7 @@ import type { Ids } from "../../kernel/ids.ts";
 import { givenHeaders } from "../../kernel/outbound/given-headers.ts";
 import type { RequestHeaders } from "../../kernel/outbound/request-head.ts";
 import type { TargetPolicy } from "../../kernel/outbound/target.ts";
+import { laneName } from "../../kernel/scheduler/dispatcher.ts";
 import type { Scheduler } from "../../kernel/scheduler/scheduler.ts";
 import type { Vault } from "../../kernel/secrets/vault.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
@@ -192,10 +193,16 @@ export class RelayService {
     return { relay_id: row.relayId, status: "cancelled" };
   }
 
-  /** `host`: the lane that the delivery waits in. */
+  /** `host`: where the delivery goes; with the account it is the lane that it waits in. */
   private insert(tx: Tx, relay: NewRelay, ref: number, host: string): void {
     this.deps.store.insert(tx, relay, ref);
-    this.deps.scheduler.enqueueForGood(tx, DELIVER, relay.scheduledFor, ref, host);
+    this.deps.scheduler.enqueueForGood(
+      tx,
+      DELIVER,
+      relay.scheduledFor,
+      ref,
+      laneName(relay.accountRef, host),
+    );
   }
 
   private find(projectRef: number, relayId: string): RelayRow {
@@ -246,8 +253,8 @@ export class RelayService {
   }
 }
 
-/** Set by the delivery itself; a caller's are ignored. */
-const OWN_HEADERS = /^(x-svc-.*|host|content-length|connection|transfer-encoding)$/i;
+/** Set by the delivery itself; a caller's are ignored, with underscores too: many receivers take those for dashes. */
+const OWN_HEADERS = /^(x[-_]svc[-_].*|host|content[-_]length|connection|transfer[-_]encoding)$/i;
 
 function withoutOwn(headers: RequestHeaders): RequestHeaders {
   return Object.fromEntries(Object.entries(headers).filter(([name]) => !OWN_HEADERS.test(name)));

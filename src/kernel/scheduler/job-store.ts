@@ -22,7 +22,7 @@ export interface JobPosition {
 /** What a new job's row holds. */
 export interface NewJob {
   readonly kind: string;
-  readonly key: string | null;
+  readonly key: string;
   readonly dueAt: number;
   readonly lane: string;
   readonly payload: string;
@@ -33,6 +33,7 @@ const COLUMNS = "id, kind, key, due_at, lane, payload, attempt";
 /** All SQL of the job table. */
 export class JobStore {
   private readonly replaceJob;
+  private readonly insertJob;
   private nextId: number;
   private readonly deleteByKey;
   private readonly deleteById;
@@ -46,6 +47,10 @@ export class JobStore {
   constructor(db: Database) {
     this.replaceJob = db.command<[number, string, string | null, number, string, string]>(
       "INSERT OR REPLACE INTO jobs (id, kind, key, due_at, lane, payload, attempt) VALUES (?, ?, ?, ?, ?, ?, 0)",
+    );
+    // Without a key nothing can be in its place: this spares the search for it.
+    this.insertJob = db.command<[number, string, number, string, string]>(
+      "INSERT INTO jobs (id, kind, key, due_at, lane, payload, attempt) VALUES (?, ?, NULL, ?, ?, ?, 0)",
     );
     this.nextId = (db.query<{ id: number | null }>("SELECT max(id) AS id FROM jobs").get()?.id ?? 0) + 1;
     this.deleteByKey = db.command<[string, string]>("DELETE FROM jobs WHERE kind = ? AND key = ?");
@@ -73,6 +78,11 @@ export class JobStore {
   /** Replaces under a new id: the outcome of an earlier job of that key, still running, does not take this one away. */
   replace(tx: Tx, job: NewJob): void {
     this.replaceJob.run(tx, this.nextId++, job.kind, job.key, job.dueAt, job.lane, job.payload);
+  }
+
+  /** Puts in a job that has no key. */
+  insert(tx: Tx, job: Omit<NewJob, "key">): void {
+    this.insertJob.run(tx, this.nextId++, job.kind, job.dueAt, job.lane, job.payload);
   }
 
   remove(tx: Tx, kind: string, key: string): boolean {

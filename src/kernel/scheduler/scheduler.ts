@@ -115,8 +115,8 @@ export class Scheduler {
   }
 
   /**
-   * Enqueues a job; one of the same kind and key is replaced. `lane` names the place that it goes to, such as a host:
-   * see {@link JobKind.lanes}.
+   * Enqueues a job; one of the same kind and key is replaced. `lane` names whose it is and the place that it goes
+   * to, by {@link laneName}: see {@link JobKind.lanes}.
    */
   enqueue(tx: Tx, kind: string, key: string, dueAt: number, payload: unknown, lane = ""): void {
     this.store.replace(tx, { kind, key, dueAt, lane, payload: JSON.stringify(payload) });
@@ -125,7 +125,7 @@ export class Scheduler {
 
   /** Enqueues a job that nobody will replace or take back: it needs no key, and costs less. */
   enqueueForGood(tx: Tx, kind: string, dueAt: number, payload: unknown, lane = ""): void {
-    this.store.replace(tx, { kind, key: null, dueAt, lane, payload: JSON.stringify(payload) });
+    this.store.insert(tx, { kind, dueAt, lane, payload: JSON.stringify(payload) });
     tx.afterCommit(() => this.arrived(kind, dueAt));
   }
 
