@@ -21,6 +21,7 @@ import type { Kernel } from "./kernel/kernel.ts";
 import { createSmtpMailer } from "./kernel/mail/mailer.ts";
 import { createOutbox } from "./kernel/mail/outbox.ts";
 import { createOutbound, type OutboundSeams } from "./kernel/outbound/create.ts";
+import { docsPages } from "./pages/docs.ts";
 
 /** The server, built and not yet listening. */
 export interface App {
@@ -130,6 +131,7 @@ function createHttp(kernel: Kernel, config: Config, areas: Areas): Http {
   areas.relay.declareRoutes(http); //    /v1/relay
   areas.buckets.declareRoutes(http); //  /v1/catch
   areas.notary.declareRoutes(http); //   /v1/witness
+  docsPages(http); //                    /, /docs
   http.seal();
   return http;
 }

@@ -16,8 +16,10 @@ export class Reply<T extends object = object> {
 /** An answer as it goes out and as it is stored under an `Idempotency-Key`. */
 export interface RenderedAnswer {
   readonly status: number;
-  /** JSON text; empty with 204. */
+  /** JSON text; empty with 204 and 304. */
   readonly text: string;
+  /** Instead of the text, for files. Such an answer is never stored. */
+  readonly bytes?: Uint8Array<ArrayBuffer>;
   /** Headers beyond the usual ones. */
   readonly headers: Readonly<Record<string, string>> | null;
 }

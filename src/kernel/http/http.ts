@@ -63,6 +63,11 @@ export class Http {
     this.declare(method, path, spec, new PublicEndpoint(this.deps, spec, handler));
   }
 
+  /** Answers GET and HEAD of a path that is no part of the API, such as a page for people. */
+  page(path: string, endpoint: Endpoint): void {
+    this.mount("GET", path, endpoint);
+  }
+
   /** Closes the list of endpoints: everything else is answered 401 or 404. */
   seal(): void {
     const unknown: Endpoint = { answer: (exchange) => this.unknownRoute(exchange) };
@@ -99,6 +104,10 @@ export class Http {
     endpoint: Endpoint,
   ): void {
     this.routes.push({ method, path, spec });
+    this.mount(method, path, endpoint);
+  }
+
+  private mount(method: Method, path: string, endpoint: Endpoint): void {
     const options = { parse: "none" } as const;
     // Destructured in place: Elysia reads the handler's source to see which parts of its context to build.
     this.app.route(method, path, ({ request, params }) => this.serve(endpoint, request, params), options);
@@ -159,9 +168,11 @@ export class Http {
     if (answer.headers !== null) Object.assign(headers, answer.headers);
     if (exchange.headers !== null) Object.assign(headers, exchange.headers);
     this.deps.cors.decorate(exchange.request, headers);
-    if (answer.status !== 204) return new Response(answer.text, { status: answer.status, headers });
+    const { status } = answer;
+    if (status !== 204 && status !== 304)
+      return new Response(answer.bytes ?? answer.text, { status, headers });
     delete headers["content-type"];
-    return new Response(null, { status: 204, headers });
+    return new Response(null, { status, headers });
   }
 
   /** No key and an unknown path under /v1: 401; outside /v1: 404 (decisions, section 4). */
