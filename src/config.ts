@@ -15,6 +15,7 @@ export interface Config {
   readonly ephemeral: boolean;
   readonly testClock: boolean;
   readonly json: boolean;
+  readonly stopWithStdin: boolean;
   readonly signup: "closed" | "free" | "open";
   readonly durability: Durability;
   readonly allowPrivateTargets: readonly string[];
@@ -76,6 +77,7 @@ function assemble(values: Values, tiers: Tiers): Config {
     ephemeral,
     testClock: values.get("test_clock", false),
     json: values.get("json", false),
+    stopWithStdin: values.get("stop_with_stdin", false),
     signup: values.get("signup", ephemeral ? "open" : "closed"),
     // What is deleted at exit need not survive a power cut.
     durability: values.get("durability", ephemeral ? "normal" : "full"),

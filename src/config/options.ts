@@ -27,6 +27,11 @@ export const OPTIONS = [
   { name: "test_clock", kind: "flag", help: "Time moves only by POST /v1/admin/clock (with --ephemeral)" },
   { name: "json", kind: "flag", help: "Print one line of JSON when ready" },
   {
+    name: "stop_with_stdin",
+    kind: "flag",
+    help: "Stop when standard input ends, as with the program behind it",
+  },
+  {
     name: "signup",
     kind: { oneOf: ["closed", "free", "open"] },
     placeholder: "closed|free|open",

@@ -58,6 +58,7 @@ const SAMPLES: Record<Exclude<OptionName, "config">, Sample> = {
     beside: { NINEFOLD_EPHEMERAL: "true" },
   },
   json: { text: "true", toml: "true", shown: { json: true } },
+  stop_with_stdin: { text: "1", toml: "true", shown: { stopWithStdin: true } },
   signup: textSample("free", { signup: "free" }),
   durability: textSample("normal", { durability: "normal" }),
   allow_private_targets: {
@@ -117,6 +118,7 @@ describe("defaults", () => {
       ephemeral: false,
       testClock: false,
       json: false,
+      stopWithStdin: false,
       signup: "closed",
       durability: "full",
       allowPrivateTargets: [],
