@@ -32,6 +32,8 @@ const TTL_MS_DEFAULT = 30_000;
 const RENEWALS_PER_TTL = 3;
 /** The wait after a renewal that got no answer, at most. */
 const RENEWAL_PAUSE_MS = 1_000;
+/** How long the answer to a renewal may take at the least, beyond the second that the server waits. */
+const RENEWAL_ANSWER_MS_MIN = 500;
 /** How long a renewal that is under way is waited for before the release, which it must not overtake. */
 const LAST_RENEWAL_MS = 2_000;
 
@@ -163,8 +165,8 @@ class Hold {
   /** With the holder's token it is answered at once; somebody who has lost the lock waits in vain for a second. */
   private askAgain(leftMs: number): Promise<AnswerOf<"latch.acquire">> {
     const { key, token, ttlMs } = this;
-    // Half of the time that is left, so that a connection that hangs leaves time for another.
-    const timeoutMs = Math.max(1, leftMs / 2 - LOCK_MS_MIN);
+    // Half of the time that is left, so that a connection that hangs leaves time for another; it comes on top of the wait.
+    const timeoutMs = Math.max(RENEWAL_ANSWER_MS_MIN, leftMs / 2 - LOCK_MS_MIN);
     return this.locks.acquire(key, { token, ttlMs, waitMs: LOCK_MS_MIN, timeoutMs, retries: 0 });
   }
 

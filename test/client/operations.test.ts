@@ -109,7 +109,7 @@ test("flags", async () => {
   expect((await nf.flags.config()).flags).toEqual([{ flag_key: "beta", enabled: true }]);
   expect(await nf.flags.delete("beta")).toEqual({ success: true });
   expect(await nf.flags.isEnabled("beta", { fallback: true })).toBe(true);
-  expect(nf.flags.isEnabled("beta")).rejects.toMatchObject({ code: "gate.feature_not_found" });
+  await expect(nf.flags.isEnabled("beta")).rejects.toMatchObject({ code: "gate.feature_not_found" });
 });
 
 test("locks", async () => {
@@ -160,7 +160,7 @@ test("buckets and their events", async () => {
   const event = await nf.catch.events.get(bucket.id, eventId);
   expect(event.payload).toEqual({ hello: "there" });
   expect(event.headers["x-own"]).toBe("1");
-  expect(nf.catch.events.replay(bucket.id, eventId)).rejects.toMatchObject({ code: "bucket_paused" });
+  await expect(nf.catch.events.replay(bucket.id, eventId)).rejects.toMatchObject({ code: "bucket_paused" });
   expect((await nf.catch.buckets.update(bucket.id, { state: "live" })).state).toBe("live");
   const later = new Date(server.clock.now() + 1_000);
   expect(await nf.catch.events.deleteBefore(bucket.id, later)).toEqual({ deleted_count: 1 });
@@ -192,7 +192,7 @@ test("what has no method goes by request, with the whole answer", async () => {
   expect({ status, body }).toEqual({ status: 200, body: { balance: 2, meter_id: "raw" } });
   expect(headers.get("x-request-id")).toBe(requestId);
   expect(await nf.request("HEAD", "/v1/ping")).toMatchObject({ status: 200, body: undefined });
-  expect(nf.request("GET", "/v1/nothing")).rejects.toMatchObject({ code: "not_found", status: 404 });
+  await expect(nf.request("GET", "/v1/nothing")).rejects.toMatchObject({ code: "not_found", status: 404 });
 });
 
 test("no operation of the API is missing, and none was called by another's name", () => {
