@@ -8,12 +8,13 @@
 //   scripts/bench --binary          the executable dist/ninefold instead of the source
 //   scripts/bench --json            the results as one JSON object on standard output
 // Exits with 1 when a required figure was missed. Rows are in scripts/benchmarks/rows.ts.
-// Needs wrk; PostgreSQL, Redis, etcd and BullMQ are measured where they are installed.
+// Needs wrk; PostgreSQL (also with pg-boss on it), Redis (also with BullMQ) and etcd are measured where they are installed.
 import { parseArgs } from "node:util";
+import { BACKUP, measureBackup } from "./benchmarks/backup.ts";
 import type { Competitor, Finding } from "./benchmarks/benchmark.ts";
-import { BullMqDelayed } from "./benchmarks/bullmq.ts";
 import { EtcdLock } from "./benchmarks/etcd.ts";
 import { findingsOf, findingsTable, mediansOf, seriesTable } from "./benchmarks/figures.ts";
+import { BullMqDelayed, PgBossDelayed } from "./benchmarks/job-queues.ts";
 import { KEY_LIST, measureKeyList } from "./benchmarks/keys-and-flags.ts";
 import {
   LOCK_HAND_OVER,
@@ -66,6 +67,7 @@ const SPECIALS: readonly (readonly [name: string, measure: typeof measureMillion
   [LOCKS_HELD, measureHeld],
   [PROJECT_REMOVAL, measureRemoval],
   [KEY_LIST, measureKeyList],
+  [BACKUP, (stage, say) => measureBackup(stage, command, say)],
   [LONG_CHAIN, (stage, say) => measureLongChain(stage, command, say)],
   [RELAYS_DUE, measureDue],
   [RELAYS_WAITING, measureWaiting],
@@ -95,7 +97,11 @@ async function prepareCompetitors(stage: Stage): Promise<Competitor[]> {
     requires.flatMap((one) => (one.kind === "ratio" ? [one.to] : [])),
   );
   const ready: Competitor[] = [];
-  for (const competitor of [new PostgresDeduct(), new RedisDeduct(), new EtcdLock(), new BullMqDelayed()]) {
+  const all = [
+    ...[new PostgresDeduct(), new RedisDeduct(), new EtcdLock()],
+    ...[new BullMqDelayed(), new PgBossDelayed()],
+  ];
+  for (const competitor of all) {
     if (!wanted.includes(competitor.name)) continue;
     const missing = competitor.missing();
     if (missing !== null) {

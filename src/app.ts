@@ -8,18 +8,23 @@ import { createMonitors } from "./areas/monitors/index.ts";
 import { createNotary } from "./areas/notary/index.ts";
 import { createProjects, openProjectDirectory } from "./areas/projects/index.ts";
 import { createRelay } from "./areas/relay/index.ts";
+import { ScheduledBackups } from "./backup/scheduled.ts";
 import type { Config } from "./config.ts";
 import type { ManualClock } from "./kernel/clock.ts";
+import { Readiness } from "./kernel/health/readiness.ts";
+import { WriteProbe } from "./kernel/health/write-probe.ts";
 import { createClientAddress } from "./kernel/http/addresses.ts";
 import { createCors } from "./kernel/http/cors.ts";
 import { Guard } from "./kernel/http/guard.ts";
 import { Http } from "./kernel/http/http.ts";
 import { IdempotencyStore } from "./kernel/http/idempotency.ts";
+import { MonitoringGate } from "./kernel/http/monitoring-access.ts";
 import { Performing } from "./kernel/http/perform.ts";
 import { systemRoutes } from "./kernel/http/system-routes.ts";
 import type { Kernel } from "./kernel/kernel.ts";
 import { createSmtpMailer } from "./kernel/mail/mailer.ts";
 import { createOutbox } from "./kernel/mail/outbox.ts";
+import { declareEventLoopLag, declareKernelMetrics } from "./kernel/metrics/kernel-metrics.ts";
 import { createOutbound, type OutboundSeams } from "./kernel/outbound/create.ts";
 
 /** The server, built and not yet listening. */
@@ -27,8 +32,12 @@ export interface App {
   readonly http: Http;
   /** The operator's account, made at the first start; with its key as long as nobody has been told it. */
   readonly operator: (givenKey: string | null) => Promise<Operator>;
+  /** The operator's newest platform key, for commands that work on a stopped server's folder. */
+  readonly operatorKey: () => string;
   /** Notes that the operator's key has been told. */
   readonly operatorAnnounced: () => Promise<void>;
+  /** When the last scheduled backup was made, epoch milliseconds; null when there is none. */
+  readonly lastBackupAt: () => number | null;
   /** Begins background work. */
   readonly start: () => Promise<void>;
   /** Ends background work and commits what is left. */
@@ -45,17 +54,25 @@ export function createApp(
   const areas = createAreas(kernel, config, testClock, seams);
   const { accounts, projects, keys, meter, locks, buckets, outbound } = areas;
   const { scheduler } = kernel;
+  const backups = config.backups === null ? null : new ScheduledBackups(kernel, config.backups);
+  const lastBackupAt = (): number | null => backups?.lastBackupAt ?? null;
+  const { http, readiness } = createHttp(kernel, config, areas);
+  declareKernelMetrics(kernel, { requestsInFlight: () => http.inFlight, lastBackupAt });
   return {
-    http: createHttp(kernel, config, areas),
+    lastBackupAt,
+    http,
     operator: accounts.operator,
+    operatorKey: accounts.operatorKey,
     operatorAnnounced: accounts.operatorAnnounced,
     start: async () => {
       await buckets.resume();
       await scheduler.start();
+      readiness.begin();
     },
     finish: async () => {
       projects.stop();
       buckets.stop();
+      await backups?.stop();
       await scheduler.stop();
       outbound.close();
       locks.finish();
@@ -74,7 +91,7 @@ function createAreas(kernel: Kernel, config: Config, testClock: ManualClock | nu
   const { tiers, signup, rotationGraceMs } = config;
   const mailer = config.smtp === null ? null : createSmtpMailer(config.smtp.url, config.smtp.from);
   const outbox = createOutbox({ scheduler, vault, clock, ids, log, mailer });
-  const outbound = createOutbound(config.allowPrivateTargets, seams);
+  const outbound = createOutbound(config.allowPrivateTargets, seams, declareEventLoopLag(kernel));
 
   const directory = openProjectDirectory(kernel);
   const settings = { signup, rotationGraceMs, tiers, testClock };
@@ -105,21 +122,30 @@ function createAreas(kernel: Kernel, config: Config, testClock: ManualClock | nu
 }
 
 /** The HTTP side, with every endpoint declared. */
-function createHttp(kernel: Kernel, config: Config, areas: Areas): Http {
-  const { db, writer, clock, ids, log, vault, scheduler } = kernel;
+function createHttp(kernel: Kernel, config: Config, areas: Areas): { http: Http; readiness: Readiness } {
+  const { db, writer, clock, ids, log, vault, scheduler, metrics } = kernel;
   const { accounts, keys, directory } = areas;
   const answers = new IdempotencyStore(db, vault);
   answers.registerPurge(scheduler, writer);
+  const guard = new Guard(keys.authenticatorBeside(accounts.authenticator), config.tiers, clock);
   const http = new Http({
     clock,
     ids,
     log,
-    guard: new Guard(keys.authenticatorBeside(accounts.authenticator), config.tiers, clock),
+    guard,
     performing: new Performing(writer, accounts.charger, answers, directory.activity),
     cors: createCors(config.corsOrigins),
     clientAddress: createClientAddress(config.trustProxy),
   });
-  systemRoutes(http); //               /v1/ping, /openapi.json
+  http.requests.declareIn(metrics);
+  const probe = new WriteProbe(db, writer);
+  const readiness = new Readiness({
+    probe: () => probe.run(),
+    commits: writer.stats,
+    shutdown: http.shutdown,
+  });
+  const gate = new MonitoringGate(config.metricsAccess, guard);
+  systemRoutes(http, { gate, readiness, metrics }); // /v1/ping, /openapi.json, /healthz, /readyz, /metrics
   accounts.declareRoutes(http); //       /v1/signup, /v1/admin, /v1/keys/rotate
   areas.meter.declareRoutes(http); //    /v1/meter
   areas.projects.declareRoutes(http); // /v1/projects
@@ -131,5 +157,5 @@ function createHttp(kernel: Kernel, config: Config, areas: Areas): Http {
   areas.buckets.declareRoutes(http); //  /v1/catch
   areas.notary.declareRoutes(http); //   /v1/witness
   http.seal();
-  return http;
+  return { http, readiness };
 }

@@ -1,8 +1,11 @@
 import { OPTIONS, type OptionName } from "./config/options.ts";
-import { type Given, readConfigFile, readEnvironment, readFlags } from "./config/sources.ts";
+import { type Setting, settingsOf } from "./config/settings.ts";
+import { type Given, type GivenValue, readConfigFile, readEnvironment, readFlags } from "./config/sources.ts";
 import { readTiers, readValue } from "./config/values.ts";
-import { StartupError } from "./kernel/errors.ts";
+import { errorText, StartupError } from "./kernel/errors.ts";
+import type { MonitoringAccess } from "./kernel/http/monitoring-access.ts";
 import type { LogLevel } from "./kernel/log.ts";
+import { nextOccurrence } from "./kernel/scheduler/calendar.ts";
 import { isBearerKey } from "./kernel/secrets/key-format.ts";
 import type { Durability } from "./kernel/storage/database.ts";
 import type { Tiers } from "./kernel/tiers.ts";
@@ -15,6 +18,7 @@ export interface Config {
   readonly ephemeral: boolean;
   readonly testClock: boolean;
   readonly json: boolean;
+  readonly stopWithStdin: boolean;
   readonly signup: "closed" | "free" | "open";
   readonly durability: Durability;
   readonly allowPrivateTargets: readonly string[];
@@ -22,10 +26,13 @@ export interface Config {
   readonly smtp: { readonly url: string; readonly from: string } | null;
   readonly corsOrigins: readonly string[];
   readonly trustProxy: readonly string[];
+  readonly metricsAccess: MonitoringAccess;
   readonly logLevel: LogLevel;
   readonly masterKey: string | null;
   readonly operatorKey: string | null;
   readonly rotationGraceMs: number;
+  /** Scheduled backups: where to, when (a cron expression, UTC), and how many are kept. */
+  readonly backups: { readonly folder: string; readonly cron: string; readonly keep: number } | null;
   readonly tiers: Tiers;
 }
 
@@ -33,37 +40,57 @@ export interface Config {
 const LOOPBACK = ["127.0.0.0/8", "::1/128"];
 const HOUR_MS = 60 * 60 * 1000;
 
+/** Variables by name, as `process.env` has them. */
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** The configuration, and where each of its values comes from. */
+export interface ResolvedConfig {
+  readonly config: Config;
+  /** Every option and every figure of every tier. Secrets are as they are: whoever prints masks them. */
+  readonly settings: readonly Setting[];
+}
+
 /**
  * Resolves the configuration of `ninefold serve`. The only reader of the environment.
  *
- * @throws StartupError with one line that says what is wrong.
+ * @throws StartupError with one line that says what is wrong; a UsageError when it is the command line.
  */
-export function loadConfig(
-  args: readonly string[],
-  environment: Readonly<Record<string, string | undefined>> = process.env,
-): Config {
-  const flags = readFlags(args);
+export function loadConfig(args: readonly string[], environment: Environment = process.env): Config {
+  return resolveConfig(readFlags(args), environment).config;
+}
+
+/** As {@link loadConfig}, for commands that have read their flags by themselves. @throws StartupError, UsageError */
+export function resolveConfig(flags: Given, environment: Environment = process.env): ResolvedConfig {
   const fromEnvironment = readEnvironment(environment);
-  const path = flags.get("config")?.value ?? fromEnvironment.get("config")?.value;
+  const named = flags.get("config") ?? fromEnvironment.get("config");
+  const path = named?.value;
   const file = typeof path === "string" ? readConfigFile(path) : { given: new Map(), tiers: undefined };
   const tiers = readTiers(file.tiers, String(path ?? ""));
-  return checked(assemble(new Values([flags, fromEnvironment, file.given]), tiers));
+  const values = new Values([flags, fromEnvironment, file.given]);
+  const config = checked(assemble(values, tiers));
+  // Asked for above, before there were values; its default is none.
+  values.get("config", null);
+  return { config, settings: settingsOf(values, { table: file.tiers, tiers, path: String(path ?? "") }) };
 }
 
 /** Values by precedence, each read by the kind of its option. */
 class Values {
-  private readonly values = new Map<OptionName, unknown>();
+  /** What each option came to, once it has been asked for. */
+  readonly resolved = new Map<OptionName, GivenValue>();
+  private readonly given = new Map<OptionName, GivenValue>();
 
   constructor(sources: readonly Given[]) {
     for (const { name } of OPTIONS) {
       const given = sources.map((source) => source.get(name)).find((value) => value !== undefined);
-      if (given !== undefined) this.values.set(name, readValue(name, given));
+      if (given !== undefined) this.given.set(name, { ...given, value: readValue(name, given) });
     }
   }
 
   /** The value of an option, or the default where no source gives one. */
   get<T>(name: OptionName, fallback: T): T {
-    return this.values.has(name) ? (this.values.get(name) as T) : fallback;
+    const given = this.given.get(name) ?? { value: fallback, source: "default", origin: "default" };
+    this.resolved.set(name, given);
+    return given.value as T;
   }
 }
 
@@ -76,6 +103,7 @@ function assemble(values: Values, tiers: Tiers): Config {
     ephemeral,
     testClock: values.get("test_clock", false),
     json: values.get("json", false),
+    stopWithStdin: values.get("stop_with_stdin", false),
     signup: values.get("signup", ephemeral ? "open" : "closed"),
     // What is deleted at exit need not survive a power cut.
     durability: values.get("durability", ephemeral ? "normal" : "full"),
@@ -84,12 +112,27 @@ function assemble(values: Values, tiers: Tiers): Config {
     smtp: pair(values, "smtp_url", "mail_from", (url, from) => ({ url, from })),
     corsOrigins: values.get<readonly string[]>("cors_origins", []),
     trustProxy: values.get<readonly string[]>("trust_proxy", []),
+    metricsAccess: values.get<MonitoringAccess>("metrics_access", "loopback"),
     logLevel: values.get<LogLevel>("log_level", "info"),
     masterKey: values.get<string | null>("master_key", null),
     operatorKey: values.get<string | null>("operator_key", null),
     rotationGraceMs: values.get("rotation_grace_hours", 168) * HOUR_MS,
+    backups: backups(values),
     tiers,
   };
+}
+
+function backups(values: Values): Config["backups"] {
+  const folder = values.get<string | null>("backup_dir", null);
+  const cron = values.get("backup_cron", "0 3 * * *");
+  const keep = values.get("backup_keep", 7);
+  if (folder !== null) return { folder, cron, keep };
+  const useless = (["backup_cron", "backup_keep"] as const).find(
+    (name) => values.resolved.get(name)?.source !== "default",
+  );
+  if (useless !== undefined)
+    throw new StartupError(`${useless} needs backup_dir: the folder for the backups.`);
+  return null;
 }
 
 function pair<T>(values: Values, a: OptionName, b: OptionName, build: (a: string, b: string) => T): T | null {
@@ -102,7 +145,18 @@ function pair<T>(values: Values, a: OptionName, b: OptionName, build: (a: string
   return build(first, second);
 }
 
+function assertCron(expression: string): void {
+  try {
+    nextOccurrence(expression, 0);
+  } catch (error) {
+    throw new StartupError(
+      `backup_cron: "${expression}" is not a cron expression such as "0 3 * * *" (${errorText(error)}).`,
+    );
+  }
+}
+
 function checked(config: Config): Config {
+  if (config.backups !== null) assertCron(config.backups.cron);
   if (config.testClock && !config.ephemeral) throw new StartupError("--test-clock needs --ephemeral.");
   if (config.smtp !== null && !/^smtps?:$/.test(URL.parse(config.smtp.url)?.protocol ?? "")) {
     throw new StartupError("smtp_url must be a URL such as smtp://user:password@host:587.");

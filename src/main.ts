@@ -1,31 +1,95 @@
 import { version } from "../package.json" with { type: "json" };
-import { help } from "./cli/help.ts";
-import { serve } from "./cli/serve.ts";
-import { verify } from "./cli/verify.ts";
+import { readArguments } from "./cli/arguments.ts";
+import { BrokenPipe, print, printError } from "./cli/output.ts";
+import { type CommandName, type CommandSpec, commandNamed, commands, HELP_OPTION } from "./cli/table.ts";
+import { UsageError } from "./config/command-line.ts";
 import { errorText, StartupError } from "./kernel/errors.ts";
 
+/** Runs a command with what follows its name. Resolves to the exit code. */
+type Run = (args: readonly string[]) => number | Promise<number>;
+
+/** Each command's code is loaded when it is called: no other one pays for it. */
+const LOADERS: Readonly<Record<CommandName, () => Promise<Run>>> = {
+  serve: async () => (await import("./cli/serve.ts")).serve,
+  "account create": async () => (await import("./cli/account.ts")).accountCreate,
+  "account list": async () => (await import("./cli/account.ts")).accountList,
+  "account set": async () => (await import("./cli/account.ts")).accountSet,
+  "key create": async () => (await import("./cli/key.ts")).keyCreate,
+  "key list": async () => (await import("./cli/key.ts")).keyList,
+  "key revoke": async () => (await import("./cli/key.ts")).keyRevoke,
+  verify: async () => (await import("./cli/verify.ts")).verify,
+  backup: async () => (await import("./cli/backup.ts")).backup,
+  restore: async () => (await import("./cli/restore.ts")).restore,
+
+  doctor: async () => (await import("./cli/doctor.ts")).doctor,
+  "config print": async () => (await import("./cli/config-print.ts")).configPrint,
+  openapi: async () => (await import("./cli/openapi.ts")).openapi,
+  healthcheck: async () => (await import("./cli/healthcheck.ts")).healthcheck,
+  version: async () => printVersion,
+
+  completions: async () => (await import("./cli/completions.ts")).completions,
+  help: async () => printHelp,
+};
+
+/** Something failed. */
+const EXIT_FAILURE = 1;
+/** The command line cannot be read. */
+const EXIT_USAGE = 2;
+/** Nobody reads the output any more: what a program that SIGPIPE ends leaves. */
+const EXIT_BROKEN_PIPE = 141;
+
 async function main(args: readonly string[]): Promise<number> {
-  const [command, ...rest] = args;
-  if (command === undefined || command === "--help" || command === "help" || rest.includes("--help")) {
-    process.stdout.write(help());
-    return command === undefined ? 2 : 0;
+  const [first] = args;
+  if (first === "--version" || first === "-V") return printVersion(args.slice(1));
+  if (first === undefined) {
+    print((await import("./cli/help.ts")).overview());
+    return EXIT_USAGE;
   }
-  if (command === "version" || command === "--version") {
-    process.stdout.write(`${version}\n`);
-    return 0;
-  }
-  if (command === "serve") return serve(rest);
-  if (command === "verify") return verify(rest);
-  process.stderr.write(`ninefold: there is no command "${command}". Try ninefold --help.\n`);
-  return 2;
+  const command = commandOf(args);
+  const rest = args.slice(command === null ? 0 : command.name.split(" ").length);
+  if (asksForHelp(rest)) return printHelp(command === null ? wordsOf(rest) : command.name.split(" "));
+  if (command === null) throw (await import("./cli/help.ts")).unknownCommand(args);
+  const run = await LOADERS[command.name as CommandName]();
+  return run(rest);
+}
+
+/** The command that the first words name; null when they name none. */
+function commandOf(args: readonly string[]): CommandSpec | null {
+  const [first = "", second = ""] = args;
+  const named = (name: string) => commands().find((command) => command.name === name);
+  return named(first) ?? named(`${first} ${second}`) ?? null;
+}
+
+function asksForHelp(args: readonly string[]): boolean {
+  const end = args.indexOf("--");
+  const own = end < 0 ? args : args.slice(0, end);
+  return own.includes(HELP_OPTION.flag) || own.includes("-h");
+}
+
+function wordsOf(args: readonly string[]): readonly string[] {
+  return args.filter((arg) => !arg.startsWith("-"));
+}
+
+async function printHelp(args: readonly string[]): Promise<number> {
+  const { words } = readArguments(commandNamed("help"), args);
+  print((await import("./cli/help.ts")).helpFor(words));
+  return 0;
+}
+
+function printVersion(args: readonly string[]): number {
+  readArguments(commandNamed("version"), args);
+  print(`${version}\n`);
+  return 0;
 }
 
 try {
   process.exitCode = await main(process.argv.slice(2));
 } catch (error) {
-  const text = error instanceof StartupError ? error.message : errorText(error);
-  process.stderr.write(`ninefold: ${text}\n`);
-  process.exitCode = 1;
+  if (error instanceof BrokenPipe) process.exitCode = EXIT_BROKEN_PIPE;
+  else {
+    printError(`ninefold: ${error instanceof StartupError ? error.message : errorText(error)}`);
+    process.exitCode = error instanceof UsageError ? EXIT_USAGE : EXIT_FAILURE;
+  }
 }
 // Timers and sockets that are still open are no reason to stay: everything durable has been written.
 process.exit();

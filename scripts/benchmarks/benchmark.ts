@@ -30,7 +30,7 @@ export interface WrkScript {
 export type Requirement =
   | {
       readonly kind: "ratio";
-      /** `bare GET`, `bare POST`, `bare POST of 1 KB`, or the name of a competitor. */
+      /** `bare GET`, `bare POST`, `bare POST of 1 KB`, `bare POST of a webhook`, or the name of a competitor. */
       readonly to: string;
       readonly atLeast: number;
       readonly connections: readonly number[];

@@ -1,26 +1,11 @@
-import { readdirSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { endsWithUs } from "../processes/children.ts";
 import type { Competitor, Measurement } from "./benchmark.ts";
+import { PostgresCluster, run } from "./postgres-cluster.ts";
 import { METERS, type Stage } from "./stage.ts";
 
 const CLIENTS = 32;
 const THREADS = 2;
-const READY_TRIES = 200;
-const READY_PAUSE_MS = 50;
-
-/** As durable as a cluster is by default. Nothing but the deducts shall run: the short run is kept free of checkpoints and vacuum, in PostgreSQL's favour. */
-const SETTINGS = [
-  "fsync=on",
-  "synchronous_commit=on",
-  "full_page_writes=on",
-  "listen_addresses=",
-  "max_connections=100",
-  "shared_buffers=256MB",
-  "autovacuum=off",
-  "checkpoint_timeout=1h",
-  "max_wal_size=8GB",
-];
 
 const TABLES = `
 CREATE TABLE meters (id integer PRIMARY KEY, balance bigint NOT NULL);
@@ -39,45 +24,21 @@ INSERT INTO entries (meter_id, amount, balance_after, at, request_id)
 SELECT id, -1, balance, now(), gen_random_uuid() FROM changed RETURNING balance_after;
 `;
 
-/** A deduct with its ledger entry in PostgreSQL: a cluster of its own in a temporary folder, by pgbench over a Unix socket. */
+/** A deduct with its ledger entry in PostgreSQL, by pgbench over a Unix socket. */
 export class PostgresDeduct implements Competitor {
   readonly name = "PostgreSQL deduct";
-  private folder = "";
-  private bin = "";
+  private cluster: PostgresCluster | null = null;
   private script = "";
 
   missing(): string | null {
-    this.bin = findBin() ?? "";
-    if (this.bin === "") return "PostgreSQL is not installed: apt-get install postgresql";
-    if (process.getuid?.() === 0 && Bun.which("runuser") === null) {
-      return "PostgreSQL does not run as root, and there is no runuser: apt-get install util-linux";
-    }
-    return null;
+    return PostgresCluster.missing();
   }
 
   async prepare(stage: Stage): Promise<void> {
-    this.folder = stage.separateFolder("postgres");
-    const user = otherUser();
-    if (user !== null) await run(["chown", user, this.folder]);
-    const cluster = join(this.folder, "cluster");
-    const initdb = ["initdb", "-D", cluster, "-U", "bench", "--auth=trust", "--no-locale", "-E", "UTF8"];
-    await run(this.asUser(user, initdb), this.folder);
-    const settings = [...SETTINGS, `unix_socket_directories=${this.folder}`].flatMap((text) => ["-c", text]);
-    const server = Bun.spawn(this.asUser(user, ["postgres", "-D", cluster, ...settings]), {
-      cwd: this.folder,
-      stdin: "ignore",
-      stdout: "ignore",
-      stderr: Bun.file(join(stage.folder, "postgres.log")),
-    });
-    // Asked by pg_ctl, it ends with all its children, which a signal to runuser would leave behind.
-    stage.atEnd(async () => {
-      await run(this.asUser(user, ["pg_ctl", "-D", cluster, "-m", "immediate", "stop"]), this.folder);
-      await server.exited;
-    });
-    await this.waitUntilReady();
+    this.cluster = await PostgresCluster.start(stage, "postgres");
     const tables = join(stage.folder, "tables.sql");
     writeFileSync(tables, TABLES);
-    await run([...this.client("psql"), "-q", "-v", "ON_ERROR_STOP=1", "-f", tables]);
+    await run([...this.cluster.client("psql"), "-q", "-v", "ON_ERROR_STOP=1", "-f", tables]);
     this.script = join(stage.folder, "deduct.sql");
     writeFileSync(this.script, DEDUCT);
   }
@@ -94,65 +55,9 @@ export class PostgresDeduct implements Competitor {
       "-T",
       `${Math.ceil(seconds)}`,
     ];
-    const out = await run([...this.client("pgbench"), ...load, "-f", this.script]);
+    const out = await run([...(this.cluster?.client("pgbench") ?? []), ...load, "-f", this.script]);
     const perSecond = Number(/^tps = ([\d.]+)/m.exec(out)?.[1] ?? Number.NaN);
     if (!(perSecond > 0) || !/failed transactions: 0\b/.test(out)) throw new Error(`pgbench: ${out}`);
     return { perSecond, p50Ms: null, p99Ms: null };
   }
-
-  private async waitUntilReady(): Promise<void> {
-    for (let tries = 0; tries < READY_TRIES; tries += 1) {
-      const probe = Bun.spawn(this.client("pg_isready"), { stdout: "ignore", stderr: "ignore" });
-      if ((await probe.exited) === 0) return;
-      await Bun.sleep(READY_PAUSE_MS);
-    }
-    throw new Error("PostgreSQL did not become ready");
-  }
-
-  private client(program: string): string[] {
-    return [join(this.bin, program), "-h", this.folder, "-U", "bench", "-d", "postgres"];
-  }
-
-  private asUser(user: string | null, command: readonly string[]): string[] {
-    const [program = "", ...rest] = command;
-    const full = [join(this.bin, program), ...rest];
-    return user === null ? full : ["runuser", "-u", user, "--", ...full];
-  }
-}
-
-/** Debian keeps the server's programs out of PATH, one folder per version; the newest is taken. */
-function findBin(): string | null {
-  const root = "/usr/lib/postgresql";
-  try {
-    const versions = readdirSync(root).sort((a, b) => Number(b) - Number(a));
-    for (const version of versions) {
-      const bin = join(root, version, "bin");
-      if (readdirSync(bin).includes("initdb") && readdirSync(bin).includes("pgbench")) return bin;
-    }
-  } catch {
-    // Not Debian's layout: PATH decides.
-  }
-  const initdb = Bun.which("initdb");
-  return initdb !== null && Bun.which("pgbench") !== null ? join(initdb, "..") : null;
-}
-
-/** PostgreSQL refuses to run as root: then it runs as this user. */
-function otherUser(): string | null {
-  if (process.getuid?.() !== 0) return null;
-  const { success } = Bun.spawnSync(["id", "postgres"], { stdout: "ignore", stderr: "ignore" });
-  return success ? "postgres" : "nobody";
-}
-
-/** Runs a program to its end and returns its output. @throws Error with all it printed when it fails. */
-async function run(command: readonly string[], cwd?: string): Promise<string> {
-  const child = Bun.spawn([...command], {
-    stdin: "ignore",
-    stdout: "pipe",
-    stderr: "pipe",
-    ...(cwd === undefined ? {} : { cwd }),
-  });
-  endsWithUs(child);
-  const [out, error, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
-  if (code !== 0) throw new Error(`${command.join(" ")} failed (${code}): ${out}${error}`);
-  return out;
 }

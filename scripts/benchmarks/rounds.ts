@@ -2,6 +2,7 @@ import type { Benchmark, Competitor, Measurement } from "./benchmark.ts";
 import { type Results, type Series, seriesKey } from "./figures.ts";
 import { deductRequest, logRequest, ownBalanceRequest } from "./rows.ts";
 import type { Stage } from "./stage.ts";
+import { WEBHOOK_IN } from "./webhooks.ts";
 import { runWrk, type WrkRun } from "./wrk.ts";
 
 /** Seconds of load before anything counts: compilers and caches have warmed up by then. */
@@ -56,6 +57,7 @@ function bareRunners({ stage, benchmarks }: RoundsPlan, faults: string[]): Runne
     "bare GET": ownBalanceRequest,
     "bare POST": deductRequest,
     "bare POST of 1 KB": ({ key }: Stage) => logRequest(key),
+    "bare POST of a webhook": WEBHOOK_IN.request,
   };
   return Object.entries(requests).flatMap(([name, request]) => {
     const wanted = benchmarks.flatMap(({ requires }) =>

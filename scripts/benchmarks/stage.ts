@@ -72,6 +72,13 @@ export class Stage {
     return this.fillBy("fill-meters.ts", data, [`${meters}`]);
   }
 
+  /** Makes a data folder with an account, its meters as above, and so much more that the file has so many bytes. */
+  async fillLarge(data: string, meters: number, bytes: number): Promise<Filled> {
+    const filled = await this.fill(data, meters);
+    await runScript("fill-large.ts", [data, EMAIL, `${bytes}`]);
+    return filled;
+  }
+
   /** Makes a data folder with an account and its managed keys (see key-secrets.ts). */
   fillKeys(data: string, keys: number): Promise<Filled> {
     return this.fillBy("fill-keys.ts", data, [`${keys}`]);

@@ -18,7 +18,7 @@ export async function serve(args: readonly string[]): Promise<number> {
   const folder = prepareFolder(config);
   try {
     // From here on a signal ends the server in order, at whatever point of its start it arrives.
-    const signal = stopSignal();
+    const signal = stopSignal(config.stopWithStdin);
     const server = await startServer(folder, config);
     try {
       await announce(config, folder, server);
@@ -48,7 +48,8 @@ async function announce(config: Config, folder: string, { url, operator, app }: 
 }
 
 function prepareFolder(config: Config): string {
-  if (config.ephemeral) return mkdtempSync(join(tmpdir(), "ninefold-"));
+  // With the process's id, so that whoever started it can remove the folder of one that was killed.
+  if (config.ephemeral) return mkdtempSync(join(tmpdir(), `ninefold-${process.pid}-`));
   const folder = resolve(config.dataFolder);
   try {
     if (mkdirSync(folder, { recursive: true, mode: 0o700 }) !== undefined) chmodSync(folder, 0o700);
@@ -58,8 +59,14 @@ function prepareFolder(config: Config): string {
   return folder;
 }
 
-function stopSignal(): Promise<void> {
+function stopSignal(withStdin: boolean): Promise<void> {
   return new Promise((resolve) => {
+    // Whoever holds the other end of a pipe lets go of it however they end, SIGKILL included, on every system.
+    if (withStdin)
+      process.stdin
+        .on("end", resolve)
+        .on("error", () => resolve())
+        .resume();
     // Not `once`: a second signal (a wrapper that passes on what its group got as well) must not cut the stopping short.
     process.on("SIGTERM", () => resolve());
     process.on("SIGINT", () => resolve());

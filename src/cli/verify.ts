@@ -2,6 +2,10 @@ import { closeSync, openSync, readFileSync, readSync, statSync } from "node:fs";
 import { StartupError } from "../kernel/errors.ts";
 import { ChainVerifier } from "../verify/chain.ts";
 import { createNativeCrypto } from "../verify/native.ts";
+import { readArguments } from "./arguments.ts";
+import { print } from "./output.ts";
+import { createProgress } from "./progress.ts";
+import { commandNamed } from "./table.ts";
 
 /** Longest line: the largest log that the server takes, written out in full, is half of it. */
 export const LINE_BYTES_MAX = 8 * 1024 * 1024;
@@ -11,30 +15,38 @@ export const PROBLEMS_PRINTED_MAX = 50;
 const CHUNK_BYTES = 256 * 1024;
 const NEWLINE = 0x0a;
 
-const USAGE = "Usage: ninefold verify FILE [--public-key X]\n";
-
 /**
  * `ninefold verify FILE`: checks one receipt, or a chain as JSON lines in ascending order, without a server. Resolves to
- * the exit code: 0 when everything holds, 1 when not, 2 for a wrong command line.
+ * the exit code: 0 when everything holds, 1 when not.
  */
-export function verify(args: readonly string[], print: (text: string) => void = printOut): number {
-  const wanted = readArguments(args);
-  if (wanted === null) {
-    process.stderr.write(USAGE);
-    return 2;
-  }
-  const chain = new ChainVerifier(createNativeCrypto(), wanted.publicKey);
-  let printed = 0;
-  for (const { line, text } of receiptsOf(wanted.file)) {
-    const { sequence, problems } = chain.add(text);
-    for (const problem of problems) {
-      printed += 1;
-      const place = sequence === null ? `line ${line}` : `line ${line}, sequence_id ${sequence}`;
-      if (printed <= PROBLEMS_PRINTED_MAX) print(`${place}: ${problem}\n`);
+export function verify(args: readonly string[], printResult: (text: string) => void = print): number {
+  const given = readArguments(commandNamed("verify"), args);
+  const file = given.words[0] ?? "";
+  const chain = new ChainVerifier(createNativeCrypto(), given.text("--public-key"));
+  const progress = createProgress({
+    what: "Verifying",
+    unit: "bytes",
+    total: fileSize(file),
+    out: process.stderr,
+  });
+  // Few enough lines to be kept until the end: on a terminal they would run into the line that shows the progress.
+  const problems: string[] = [];
+  let found = 0;
+  try {
+    for (const { line, text, position } of receiptsOf(file)) {
+      const verdict = chain.add(text);
+      const place =
+        verdict.sequence === null ? `line ${line}` : `line ${line}, sequence_id ${verdict.sequence}`;
+      found += verdict.problems.length;
+      const room = Math.max(0, PROBLEMS_PRINTED_MAX - problems.length);
+      problems.push(...verdict.problems.slice(0, room).map((problem) => `${place}: ${problem}\n`));
+      progress.advance(position);
     }
+  } finally {
+    progress.finish();
   }
-  if (printed > PROBLEMS_PRINTED_MAX) print(`… and ${printed - PROBLEMS_PRINTED_MAX} more\n`);
-  print(summary(chain));
+  if (found > problems.length) problems.push(`… and ${found - problems.length} more\n`);
+  printResult(problems.join("") + summary(chain));
   return chain.count > 0 && chain.invalid === 0 ? 0 : 1;
 }
 
@@ -45,25 +57,28 @@ function summary({ count, invalid, first, last, publicKey }: ChainVerifier): str
   return `valid: ${range}\npublic key: ${publicKey}\n`;
 }
 
-function readArguments(args: readonly string[]): { file: string; publicKey: string | null } | null {
-  const [file, option, publicKey, ...rest] = args;
-  if (file === undefined || file.startsWith("-") || rest.length > 0) return null;
-  if (option === undefined) return { file, publicKey: null };
-  return option === "--public-key" && publicKey !== undefined ? { file, publicKey } : null;
+/** The text of one receipt, and where it stands. */
+interface Located {
+  readonly line: number;
+  readonly text: string;
+  /** The end of it, in bytes from the beginning of the file. */
+  readonly position: number;
 }
 
 /** The texts of the receipts in a file: its lines, or the whole file when that is one JSON text. */
-function* receiptsOf(path: string): Generator<{ line: number; text: string }> {
+function* receiptsOf(path: string): Generator<Located> {
   const whole = wholeText(path);
   if (whole !== null) {
-    yield { line: 1, text: whole };
+    yield { line: 1, text: whole, position: fileSize(path) };
     return;
   }
   let line = 0;
+  let position = 0;
   for (const bytes of linesOf(path)) {
     line += 1;
+    position += bytes.length + 1;
     const text = bytes.toString("utf8").trim();
-    if (text !== "") yield { line, text };
+    if (text !== "") yield { line, text, position };
   }
 }
 
@@ -112,8 +127,4 @@ function* linesOf(path: string): Generator<Buffer> {
   } finally {
     closeSync(file);
   }
-}
-
-function printOut(text: string): void {
-  process.stdout.write(text);
 }

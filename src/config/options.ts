@@ -1,5 +1,12 @@
 /** How the text of an option (flag or environment) becomes its value. */
-export type OptionKind = "text" | "port" | "flag" | "list" | "hours" | { readonly oneOf: readonly string[] };
+export type OptionKind =
+  | "text"
+  | "port"
+  | "flag"
+  | "list"
+  | "hours"
+  | "count"
+  | { readonly oneOf: readonly string[] };
 
 /** One option of `ninefold serve`: as a flag, in the environment, and in the configuration file. */
 export interface OptionSpec {
@@ -9,6 +16,8 @@ export interface OptionSpec {
   readonly help: string;
   /** What stands for the value in the help. */
   readonly placeholder?: string;
+  /** The value names a file or a folder: what a shell completes. */
+  readonly completes?: "file" | "folder";
   /** Never printed, and readable from a file named by `NINEFOLD_…_FILE`. */
   readonly secret?: boolean;
   /** Not a flag: secrets on a command line can be read by every user of the machine. */
@@ -21,11 +30,22 @@ export interface OptionSpec {
 export const OPTIONS = [
   { name: "host", kind: "text", placeholder: "ADDRESS", help: "Address to listen on (127.0.0.1)" },
   { name: "port", kind: "port", placeholder: "PORT", help: "Port to listen on; 0 takes a free one (9909)" },
-  { name: "data", kind: "text", placeholder: "FOLDER", help: "Data folder (./ninefold-data)" },
-  { name: "config", kind: "text", placeholder: "FILE", help: "Configuration file (TOML)" },
+  {
+    name: "data",
+    kind: "text",
+    placeholder: "FOLDER",
+    completes: "folder",
+    help: "Data folder (./ninefold-data)",
+  },
+  { name: "config", kind: "text", placeholder: "FILE", completes: "file", help: "Configuration file (TOML)" },
   { name: "ephemeral", kind: "flag", help: "A private temporary database, deleted at exit; any free port" },
   { name: "test_clock", kind: "flag", help: "Time moves only by POST /v1/admin/clock (with --ephemeral)" },
   { name: "json", kind: "flag", help: "Print one line of JSON when ready" },
+  {
+    name: "stop_with_stdin",
+    kind: "flag",
+    help: "Stop when standard input ends, as with the program behind it",
+  },
   {
     name: "signup",
     kind: { oneOf: ["closed", "free", "open"] },
@@ -44,8 +64,20 @@ export const OPTIONS = [
     placeholder: "CIDR,…|all",
     help: "Addresses that outbound requests may reach besides public ones",
   },
-  { name: "tls_cert", kind: "text", placeholder: "FILE", help: "Certificate chain (PEM); serves HTTPS" },
-  { name: "tls_key", kind: "text", placeholder: "FILE", help: "Private key of the certificate (PEM)" },
+  {
+    name: "tls_cert",
+    kind: "text",
+    placeholder: "FILE",
+    completes: "file",
+    help: "Certificate chain (PEM); serves HTTPS",
+  },
+  {
+    name: "tls_key",
+    kind: "text",
+    placeholder: "FILE",
+    completes: "file",
+    help: "Private key of the certificate (PEM)",
+  },
   {
     name: "smtp_url",
     kind: "text",
@@ -67,11 +99,31 @@ export const OPTIONS = [
     help: "Proxies whose X-Forwarded-For is believed",
   },
   {
+    name: "metrics_access",
+    kind: { oneOf: ["loopback", "health", "operator", "public"] },
+    placeholder: "loopback|health|operator|public",
+    help: "Who reads /metrics and health: loopback, health, operator, public (loopback)",
+  },
+  {
     name: "log_level",
     kind: { oneOf: ["debug", "info", "warn", "error"] },
     placeholder: "debug|info|warn|error",
     help: "Least severe message that is logged (info)",
   },
+  {
+    name: "backup_dir",
+    kind: "text",
+    placeholder: "FOLDER",
+    completes: "folder",
+    help: "Folder for scheduled backups; without it there are none",
+  },
+  {
+    name: "backup_cron",
+    kind: "text",
+    placeholder: "CRON",
+    help: 'When they are made, in UTC ("0 3 * * *")',
+  },
+  { name: "backup_keep", kind: "count", placeholder: "N", help: "How many of them are kept (7)" },
   {
     name: "master_key",
     kind: "text",
@@ -101,6 +153,11 @@ export type OptionName = (typeof OPTIONS)[number]["name"];
 /** `test_clock` → `--test-clock`. */
 export function flagOf(option: OptionSpec): string {
   return `--${option.name.replaceAll("_", "-")}`;
+}
+
+/** Where an option stands in the configuration file: `port`, `keys.rotation_grace_hours`. */
+export function fileNameOf(option: OptionSpec): string {
+  return option.section === undefined ? option.name : `${option.section}.${option.name}`;
 }
 
 /** `test_clock` → `NINEFOLD_TEST_CLOCK`. */

@@ -1,35 +1,46 @@
 import { readFileSync } from "node:fs";
-import { parseArgs } from "node:util";
 import { errorText, StartupError } from "../kernel/errors.ts";
-import { environmentNameOf, flagOf, OPTIONS, type OptionName, type OptionSpec } from "./options.ts";
+import { type CommandLine, type Flag, readCommandLine } from "./command-line.ts";
+import {
+  environmentNameOf,
+  fileNameOf,
+  flagOf,
+  OPTIONS,
+  type OptionName,
+  type OptionSpec,
+} from "./options.ts";
+
+/** Where a value comes from. */
+export type Source = "flag" | "variable" | "file" | "default";
 
 /** A value as its source gave it, and which source that was. */
 export interface GivenValue {
   readonly value: unknown;
+  readonly source: Source;
+  /** The flag, the variable, or the file and the name in it: what a message about the value begins with. */
   readonly origin: string;
 }
 
 /** Values by option; what no source gives is left out. */
 export type Given = Map<OptionName, GivenValue>;
 
-/** @throws StartupError for an unknown flag, a stray word, or a flag without its value. */
+/** The options of `ninefold serve` as they stand on a command line. */
+const CONFIG_FLAGS: readonly Flag[] = listed()
+  .filter((option) => option.noFlag !== true)
+  .map((option) => ({ flag: flagOf(option), takesValue: option.kind !== "flag" }));
+
+/** @throws UsageError for an unknown flag, a stray word, or a flag without its value. */
 export function readFlags(args: readonly string[]): Given {
-  const options: Record<string, { type: "boolean" | "string" }> = {};
-  for (const option of listed()) {
-    if (option.noFlag !== true)
-      options[flagOf(option).slice(2)] = { type: option.kind === "flag" ? "boolean" : "string" };
-  }
-  let values: Record<string, unknown>;
-  try {
-    values = parseArgs({ args: [...args], options, strict: true, allowPositionals: false }).values;
-  } catch (error) {
-    const message = error instanceof Error ? error.message.split(/\.\s/)[0] : String(error);
-    throw new StartupError(`${message}. Try ninefold serve --help.`);
-  }
+  return flagsGiven(readCommandLine(args, CONFIG_FLAGS, "ninefold serve"));
+}
+
+/** What a command line gives for the options of `ninefold serve`; the last one counts where one is repeated. */
+export function flagsGiven({ values }: CommandLine): Given {
   const given: Given = new Map();
   for (const option of listed()) {
-    const value = values[flagOf(option).slice(2)];
-    if (value !== undefined) given.set(option.name as OptionName, { value, origin: flagOf(option) });
+    const origin = flagOf(option);
+    const value = values.get(origin)?.at(-1);
+    if (value !== undefined) given.set(option.name as OptionName, { value, source: "flag", origin });
   }
   return given;
 }
@@ -42,10 +53,11 @@ export function readEnvironment(environment: Readonly<Record<string, string | un
     const text = environment[name];
     const file = option.secret === true ? environment[`${name}_FILE`] : undefined;
     if (text !== undefined && text !== "")
-      given.set(option.name as OptionName, { value: text, origin: name });
+      given.set(option.name as OptionName, { value: text, source: "variable", origin: name });
     else if (file !== undefined && file !== "") {
       given.set(option.name as OptionName, {
         value: readText(file, `${name}_FILE`).trim(),
+        source: "variable",
         origin: `${name}_FILE`,
       });
     }
@@ -73,7 +85,11 @@ export function readConfigFile(path: string): ConfigFile {
   for (const option of listed()) {
     const holder = option.section === undefined ? rest : sectionOf(rest, option.section, path);
     if (!(option.name in holder) || option.name === "config") continue;
-    given.set(option.name as OptionName, { value: holder[option.name], origin: `${path}: ${option.name}` });
+    given.set(option.name as OptionName, {
+      value: holder[option.name],
+      source: "file",
+      origin: `${path}: ${fileNameOf(option)}`,
+    });
     delete holder[option.name];
   }
   const unknown = leftOver(rest);

@@ -1,17 +1,24 @@
 import { StartupError } from "../kernel/errors.ts";
 import { DEFAULT_TIERS, TIER_NAMES, type TierFigures, type Tiers } from "../kernel/tiers.ts";
+import { UsageError } from "./command-line.ts";
 import { OPTIONS, type OptionKind, type OptionName, type OptionSpec } from "./options.ts";
 import type { GivenValue } from "./sources.ts";
 
 /** Longest grace of a rotated key: ten years, which is to say that it was typed wrongly. */
 const GRACE_HOURS_MAX = 10 * 365 * 24;
+/** Most backups that are kept: a year of hourly ones, and more than a folder is pleasant with. */
+const COUNT_MAX = 10_000;
 
-/** Reads a given value by the kind of its option. @throws StartupError naming where the value came from. */
+/** Reads a given value by the kind of its option. @throws StartupError (for a flag a UsageError) naming where it came from. */
 export function readValue(name: OptionName, given: GivenValue): unknown {
   const options: readonly OptionSpec[] = OPTIONS;
   const option = options.find((candidate) => candidate.name === name);
   if (option === undefined) throw new Error(`no option ${name}`);
-  return read(option.kind, given.value, given.origin);
+  try {
+    return read(option.kind, given.value, given.origin);
+  } catch (error) {
+    throw given.source === "flag" && error instanceof StartupError ? new UsageError(error.message) : error;
+  }
 }
 
 function read(kind: OptionKind, value: unknown, origin: string): unknown {
@@ -23,6 +30,8 @@ function read(kind: OptionKind, value: unknown, origin: string): unknown {
       return readInteger(value, 0, 65_535, origin, "a port from 0 to 65535");
     case "hours":
       return readInteger(value, 0, GRACE_HOURS_MAX, origin, `a number of hours from 0 to ${GRACE_HOURS_MAX}`);
+    case "count":
+      return readInteger(value, 1, COUNT_MAX, origin, `a number from 1 to ${COUNT_MAX}`);
     case "flag":
       return readFlag(value, origin);
     case "list":
@@ -63,7 +72,8 @@ function readList(value: unknown, origin: string): string[] {
   return items.map((item) => item.trim()).filter((item) => item !== "");
 }
 
-const FIGURE_NAMES: Readonly<Record<string, keyof TierFigures>> = {
+/** The figures of a tier, as the configuration file names them. */
+export const FIGURE_NAMES: Readonly<Record<string, keyof TierFigures>> = {
   requests_per_minute: "requestsPerMinute",
   monitor_requests_per_minute: "monitorRequestsPerMinute",
   monitor_burst: "monitorBurst",

@@ -42,6 +42,11 @@ export function realDelay(delayMs: number): Promise<void> {
   });
 }
 
+/** Holds this thread up for `durationMs` of real time: for commands that do one thing at a time, never for the server. */
+export function realPause(durationMs: number): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, durationMs);
+}
+
 /**
  * Resolves when the event loop has looked at the network once more: what had arrived by now, such as the end of a
  * connection, is known then.

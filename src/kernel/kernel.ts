@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import { type Clock, createSystemClock } from "./clock.ts";
 import { createIds, type Ids } from "./ids.ts";
 import type { Logger } from "./log.ts";
+import { Metrics } from "./metrics/metrics.ts";
 import { Scheduler } from "./scheduler/scheduler.ts";
 import { obtainMasterKey, openVault } from "./secrets/master-key.ts";
 import type { Vault } from "./secrets/vault.ts";
@@ -20,6 +21,7 @@ export interface Kernel {
   readonly checkpointer: Checkpointer;
   readonly scheduler: Scheduler;
   readonly vault: Vault;
+  readonly metrics: Metrics;
 }
 
 /** How the kernel is opened. */
@@ -66,6 +68,7 @@ export function openKernel(options: KernelOptions): Kernel {
       checkpointer: new Checkpointer(db, writer, log),
       scheduler: new Scheduler(db, writer, clock, log),
       vault,
+      metrics: new Metrics(),
     };
   } catch (error) {
     db.close();

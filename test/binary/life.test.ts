@@ -328,7 +328,7 @@ test(
 test("help, version and a missing command", async () => {
   const help = await runToEnd(["--help"]);
   expect([help.code, help.error]).toEqual([0, ""]);
-  expect(help.out).toContain("ninefold serve [OPTIONS]");
+  expect(help.out).toContain("Usage: ninefold COMMAND [OPTIONS]");
   const version = await runToEnd(["--version"]);
   expect(version).toEqual({ code: 0, out: expect.stringMatching(/^\d+\.\d+\.\d+\n$/), error: "" });
   expect((await runToEnd([])).code).toBe(2);

@@ -18,12 +18,12 @@ const binaries = new Binaries();
 let data = "";
 let key = "";
 
-/** One line that says what is wrong, exit code 1, and nothing on stdout. */
-function expectRefusal(ended: Ended, message: RegExp): void {
+/** One line that says what is wrong, exit code 1 (2 for a wrong command line), and nothing on stdout. */
+function expectRefusal(ended: Ended, message: RegExp, code = 1): void {
   expect(ended.error).toMatch(message);
   expect(ended.error).toMatch(/^ninefold: [^\n]+\n$/);
   expect(ended.out).toBe("");
-  expect(ended.code).toBe(1);
+  expect(ended.code).toBe(code);
 }
 
 /** The server still starts on the folder and knows what it knew. */
@@ -49,10 +49,11 @@ describe("refused, with nothing touched", () => {
     args: readonly string[],
     environment: Record<string, string>,
     message: RegExp,
+    code?: number,
   ])[] = [
-    ["an unknown flag", ["--colour", "red"], {}, /Unknown option '--colour'/],
-    ["a stray word", ["now"], {}, /Unexpected argument 'now'/],
-    ["a port that is none", ["--port", "99999"], {}, /--port must be a port from 0 to 65535/],
+    ["an unknown flag", ["--colour", "red"], {}, /Unknown option '--colour'/, 2],
+    ["a stray word", ["now"], {}, /Unexpected argument 'now'/, 2],
+    ["a port that is none", ["--port", "99999"], {}, /--port must be a port from 0 to 65535/, 2],
     ["--test-clock without --ephemeral", ["--test-clock"], {}, /--test-clock needs --ephemeral/],
     [
       "an unknown mode in the environment",
@@ -82,12 +83,16 @@ describe("refused, with nothing touched", () => {
       /NINEFOLD_OPERATOR_KEY is not a well-formed platform key/,
     ],
   ];
-  test.each(cases)(
+  test.each(
+    cases.map(
+      ([name, args, environment, message, code = 1]) => [name, args, environment, message, code] as const,
+    ),
+  )(
     "%s",
-    async (_name, args, environment, message) => {
+    async (_name, args, environment, message, code) => {
       const before = fingerprint(data);
       const ended = await runToEnd(["serve", "--port", "0", "--data", data, ...args], environment);
-      expectRefusal(ended, message);
+      expectRefusal(ended, message, code);
       expect(fingerprint(data)).toEqual(before);
       // Secrets that do not fit are not repeated either.
       expect(ended.error).not.toContain("abab");

@@ -7,6 +7,9 @@ import { installPackage, NODE, type Stranger } from "./installed.ts";
 /** Building, packing and installing take a while on a busy machine. */
 const INSTALL_TIMEOUT_MS = 60_000;
 
+/** So does a compiler. */
+const CHECK_TIMEOUT_MS = 30_000;
+
 /** What runs JavaScript here. Where there is no Node, Bun has to do. */
 const RUNTIMES: readonly (readonly [name: string, command: string])[] =
   NODE === null
@@ -18,15 +21,18 @@ const RUNTIMES: readonly (readonly [name: string, command: string])[] =
 
 let server: TestServer;
 let key = "";
+let realTime: TestServer;
 let stranger: Stranger;
 beforeAll(async () => {
   server = await startTestServer({ manualClock: true });
   key = String((await server.account({ tier: "unlimited" })).key);
+  realTime = await startTestServer();
   stranger = await installPackage();
 }, INSTALL_TIMEOUT_MS);
 afterAll(async () => {
   stranger[Symbol.dispose]();
   await server.stop();
+  await realTime.stop();
 });
 
 const SCRIPT = `
@@ -76,17 +82,29 @@ describe("installed from its tarball", () => {
     });
   });
 
-  test.each(["bundler", "nodenext"] as const)("its types hold under %s", async (resolution) => {
-    stranger.write("good.ts", TYPED);
-    expect(await stranger.check(resolution, ["good.ts"])).toBe("");
-    for (const [at, wrong] of WRONG.entries()) stranger.write(`wrong-${at}.ts`, `${HEAD}${wrong}\n`);
-    const found = await stranger.check(
-      resolution,
-      WRONG.map((_, at) => `wrong-${at}.ts`),
+  test.each(RUNTIMES)("in %s a wait may take longer than the platform's fetch", async (name, command) => {
+    stranger.write("wait.js", WAIT);
+    const environment = { NINEFOLD_URL: realTime.url, NINEFOLD_KEY: realTime.key };
+    const { out, error } = await stranger.run([command, "wait.js", name], environment);
+    expect(error).toBe("");
+    // Bun's fetch has no such limit to be set; there the wait of the other one ends by itself.
+    expect(out).toBe(
+      name === "node" ? "HeadersTimeoutError, then acquired\n" : "answered 408, then acquired\n",
     );
-    const files = [...found.matchAll(/^(wrong-\d+\.ts)/gm)].map(([, file]) => file);
-    expect([...new Set(files)].sort()).toEqual(WRONG.map((_, at) => `wrong-${at}.ts`).sort());
   });
+
+  test.each(["bundler", "nodenext"] as const)(
+    "its types hold under %s",
+    async (resolution) => {
+      stranger.write("good.ts", TYPED);
+      const wrong = WRONG.map((_, at) => `wrong-${at}.ts`);
+      for (const [at, text] of WRONG.entries()) stranger.write(`wrong-${at}.ts`, `${HEAD}${text}\n`);
+      const found = await stranger.check(resolution, ["good.ts", ...wrong]);
+      const files = [...found.matchAll(/^([^ (]+)\(\d+,\d+\): error/gm)].map(([, file]) => file);
+      expect([...new Set(files)].sort(), found).toEqual(wrong.sort());
+    },
+    CHECK_TIMEOUT_MS,
+  );
 
   test("bundled for browsers it asks for nothing of Node", async () => {
     stranger.write("page.js", SCRIPT);
@@ -98,6 +116,27 @@ describe("installed from its tarball", () => {
     expect(text.match(/(import|require)\s*\(?\s*["']|from\s+["']/g)).toBeNull();
   });
 });
+
+/** Makes Node's `fetch` as impatient with everyone as it is with waits of more than 300 s, and waits for longer. */
+const WAIT = `
+import { Ninefold } from "ninefold/client";
+await fetch(process.env.NINEFOLD_URL + "/v1/ping");
+const dispatcher = Symbol.for("undici.globalDispatcher.1");
+const Agent = globalThis[dispatcher]?.constructor;
+if (Agent !== undefined) globalThis[dispatcher] = new Agent({ headersTimeout: 300 });
+const nf = new Ninefold({ url: process.env.NINEFOLD_URL, apiKey: process.env.NINEFOLD_KEY });
+const name = "wait-" + process.argv[2];
+const { token } = await nf.locks.acquire(name, { ttlMs: 60_000 });
+const impatient = fetch(process.env.NINEFOLD_URL + "/v1/latch/" + name + "/acquire", {
+  method: "POST",
+  headers: { authorization: "Bearer " + process.env.NINEFOLD_KEY },
+  body: JSON.stringify({ timeout: 3_000 }),
+}).then(({ status }) => "answered " + status, (error) => error.cause.name);
+const patient = nf.locks.acquire(name, { waitMs: 900_000 });
+const first = await impatient;
+await nf.locks.release(name, token);
+console.log(first + ", then " + (await patient).status);
+`;
 
 const HEAD = `
 import { Ninefold } from "ninefold/client";

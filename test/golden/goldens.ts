@@ -32,6 +32,7 @@ function renderRoutes(routes: readonly DeclaredRoute[]): string {
     const { access, cost, ...more } = operationNamed(spec.operation);
     const notes = [
       more.accountOnly ? "account's keys only" : "",
+      more.monitoring ? "as --metrics-access says" : "",
       more.secret ? "secret answer" : "",
       more.limit === "general" || access === "public" ? "" : `limit ${more.limit}`,
       more.idempotent || access === "public" || method === "GET" ? "" : "no Idempotency-Key",

@@ -58,6 +58,7 @@ const SAMPLES: Record<Exclude<OptionName, "config">, Sample> = {
     beside: { NINEFOLD_EPHEMERAL: "true" },
   },
   json: { text: "true", toml: "true", shown: { json: true } },
+  stop_with_stdin: { text: "1", toml: "true", shown: { stopWithStdin: true } },
   signup: textSample("free", { signup: "free" }),
   durability: textSample("normal", { durability: "normal" }),
   allow_private_targets: {
@@ -89,7 +90,19 @@ const SAMPLES: Record<Exclude<OptionName, "config">, Sample> = {
     shown: { corsOrigins: ["https://a.example.com", "http://localhost:5173"] },
   },
   trust_proxy: { text: "10.0.0.1", toml: '["10.0.0.1"]', shown: { trustProxy: ["10.0.0.1"] } },
+  metrics_access: textSample("operator", { metricsAccess: "operator" }),
   log_level: textSample("debug", { logLevel: "debug" }),
+  backup_dir: textSample("/backups", { backups: { folder: "/backups", cron: "0 3 * * *", keep: 7 } }),
+  backup_cron: {
+    ...textSample("*/5 * * * *", { backups: { folder: "/backups", cron: "*/5 * * * *", keep: 7 } }),
+    beside: { NINEFOLD_BACKUP_DIR: "/backups" },
+  },
+  backup_keep: {
+    text: "30",
+    toml: "30",
+    shown: { backups: { folder: "/backups", cron: "0 3 * * *", keep: 30 } },
+    beside: { NINEFOLD_BACKUP_DIR: "/backups" },
+  },
   master_key: textSample("ab".repeat(32), { masterKey: "ab".repeat(32) }),
   operator_key: textSample(KEY, { operatorKey: KEY }),
   rotation_grace_hours: { text: "24", toml: "24", shown: { rotationGraceMs: 24 * HOUR_MS } },
@@ -117,6 +130,7 @@ describe("defaults", () => {
       ephemeral: false,
       testClock: false,
       json: false,
+      stopWithStdin: false,
       signup: "closed",
       durability: "full",
       allowPrivateTargets: [],
@@ -124,10 +138,12 @@ describe("defaults", () => {
       smtp: null,
       corsOrigins: [],
       trustProxy: [],
+      metricsAccess: "loopback",
       logLevel: "info",
       masterKey: null,
       operatorKey: null,
       rotationGraceMs: 168 * HOUR_MS,
+      backups: null,
       tiers: DEFAULT_TIERS,
     });
   });

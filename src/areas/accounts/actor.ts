@@ -1,7 +1,14 @@
 import type { Actor } from "../../kernel/actors/registry.ts";
 import type { CallerAccount, CallerProject } from "../../kernel/http/caller.ts";
 import type { OperationName } from "../../kernel/http/operations.ts";
+import type { Counter } from "../../kernel/metrics/instruments.ts";
 import type { TierName } from "../../kernel/tiers.ts";
+
+/** Credits that an operation has cost, and those that were given back. */
+export interface OperationCredits {
+  readonly charged: Counter;
+  readonly refunded: Counter;
+}
 
 /** The summed costs of one operation in one hour: one ledger entry, written once per batch. */
 export interface ChargeCell {
@@ -13,6 +20,8 @@ export interface ChargeCell {
   balanceAfter: number;
   /** Whether its row exists. */
   stored: boolean;
+  /** Credits of the operation in all, of every account. */
+  readonly credits: OperationCredits;
 }
 
 /** An account in memory: its balance is here, and written back once per batch. */

@@ -8,6 +8,7 @@ import type { Tx } from "../../kernel/storage/tx.ts";
 import type { Writer } from "../../kernel/storage/writer.ts";
 import type { Tiers } from "../../kernel/tiers.ts";
 import { PlatformCredentials } from "./credentials.ts";
+import { CreditCounts } from "./credit-counts.ts";
 import type { SignupMode } from "./domain.ts";
 import { registerMonthlyGrant } from "./jobs.ts";
 import { AccountLedger } from "./ledger.ts";
@@ -43,6 +44,8 @@ export interface AccountsArea {
    * is to be told: it is new, or an earlier start ended before it was {@link operatorAnnounced}.
    */
   readonly operator: (givenKey: string | null) => Promise<Operator>;
+  /** The operator's newest platform key, for commands that work on a stopped server's folder. */
+  readonly operatorKey: () => string;
   /** Notes that the operator's key has been told: no later start tells it. */
   readonly operatorAnnounced: () => Promise<void>;
 }
@@ -79,11 +82,11 @@ export function createAccounts(
   settings: AccountSettings,
   ports: { projects: DefaultProjects; outbox: Outbox },
 ): AccountsArea {
-  const { db, writer, clock, ids, vault, scheduler } = kernel;
+  const { db, writer, clock, ids, vault, scheduler, metrics } = kernel;
   const { projects, outbox } = ports;
   const store = new AccountStore(db);
   const accounts = new Accounts(store, projects);
-  const ledger = new AccountLedger(store, accounts, writer);
+  const ledger = new AccountLedger(store, accounts, writer, new CreditCounts(metrics));
   const credentials = new PlatformCredentials({ store, accounts, vault, ids, clock });
   const { tiers, signup, rotationGraceMs, testClock } = settings;
   const service = new AccountService({
@@ -109,6 +112,7 @@ export function createAccounts(
     account: (accountRef) => accounts.get(accountRef),
     setDefaultProject: (tx, accountRef, project) => setDefaultProject(tx, accounts, accountRef, project),
     operator: (givenKey) => findOperator({ store, accounts, credentials, service, writer }, givenKey),
+    operatorKey: () => credentials.signingKey(accounts.get(store.firstAccount())),
     operatorAnnounced: () => writer.submit((tx) => store.clearUnannouncedOperator(tx)),
   };
 }

@@ -15,6 +15,7 @@ import type { Tx } from "../../kernel/storage/tx.ts";
 import type { Writer } from "../../kernel/storage/writer.ts";
 import { isUnlimited } from "../../kernel/tiers.ts";
 import type { AccountActor, ChargeCell } from "./actor.ts";
+import type { CreditCounts } from "./credit-counts.ts";
 import { hourOf } from "./domain.ts";
 import type { Accounts } from "./registry.ts";
 import type { AccountEntryRow, AccountStore } from "./store.ts";
@@ -26,10 +27,12 @@ import type { AccountEntryRow, AccountStore } from "./store.ts";
 export class AccountLedger implements Charger {
   private readonly store: AccountStore;
   private readonly accounts: Accounts;
+  private readonly credits: CreditCounts;
   private nextSequence: number;
 
-  constructor(store: AccountStore, accounts: Accounts, writer: Writer) {
+  constructor(store: AccountStore, accounts: Accounts, writer: Writer, credits: CreditCounts) {
     this.store = store;
+    this.credits = credits;
     this.accounts = accounts;
     this.nextSequence = store.highestNumber("entry") + 1;
     writer.beforeCommit((tx) => this.write(tx));
@@ -123,7 +126,12 @@ export class AccountLedger implements Charger {
     cell.amount -= cost;
     cell.balanceAfter = actor.balance;
     actor.unwritten.add(cell);
+    const { charged, refunded } = cell.credits;
+    if (cost > 0) charged.add(cost);
+    else refunded.add(-cost);
     tx.onRollback(() => {
+      if (cost > 0) charged.add(-cost);
+      else refunded.add(cost);
       cell.count -= count;
       cell.amount += cost;
       cell.balanceAfter = balanceAfterBefore;
@@ -151,6 +159,7 @@ export class AccountLedger implements Charger {
       amount: row?.amount ?? 0,
       balanceAfter: row?.balance_after ?? actor.balance,
       stored: row !== null,
+      credits: this.credits.of(operation),
     };
     actor.cells.set(operation, cell);
     return cell;

@@ -15,6 +15,18 @@ export const VERIFICATIONS = ["none", "valid", "invalid"] as const;
 /** One of {@link VERIFICATIONS}. */
 export type Verification = (typeof VERIFICATIONS)[number];
 
+/** What became of a request at a bucket's public path. */
+export const INGEST_STATUSES = [
+  "accepted",
+  "rate_limited",
+  "panic_mode",
+  "insufficient_balance",
+  "too_large",
+  "ignored",
+] as const;
+/** One of {@link INGEST_STATUSES}. */
+export type IngestStatus = (typeof INGEST_STATUSES)[number];
+
 /** Whether a bucket sends its events on. */
 export const BUCKET_STATES = ["paused", "live"] as const;
 /** One of {@link BUCKET_STATES}. */

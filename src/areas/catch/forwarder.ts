@@ -1,9 +1,10 @@
-import type { LaneLimits } from "../../kernel/scheduler/dispatcher.ts";
+import { type LaneLimits, laneName } from "../../kernel/scheduler/dispatcher.ts";
 import type { Job, JobOutcome, Scheduler } from "../../kernel/scheduler/scheduler.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import type { Writer } from "../../kernel/storage/writer.ts";
 import type { Bucket } from "./bucket.ts";
 import type { Buckets } from "./buckets.ts";
+import type { WebhookCounts } from "./counts.ts";
 import type { Delivery, DeliveryResult } from "./delivery.ts";
 import { afterTry, isDelivered } from "./domain.ts";
 import { type EventSequence, eventIdOf } from "./event-id.ts";
@@ -18,8 +19,10 @@ export const BEHIND_FROM_EVENTS = 100;
 export const EVENTS_AT_ONCE_MAX = 4;
 /** Retries under way at once. */
 export const RETRIES_AT_ONCE_MAX = 32;
+/** Of both, what one account may take: one with many targets leaves places for others. */
+export const ACCOUNT_SHARE = 1 / 2;
 /** Targets that do not answer leave places for those that do. */
-const LANES: LaneLimits = { perLane: 8, perSlowLane: 2, slowTotal: 16 };
+const LANES: LaneLimits = { perLane: 8, perSlowLane: 2, slowTotal: 16, ownerShare: ACCOUNT_SHARE };
 /** Pending events looked at for one turn: those that wait for a retry are passed over. */
 const LOOK_AHEAD = 16;
 /** Buckets taken up in one unit of work at the start. */
@@ -53,6 +56,7 @@ export interface ForwarderDeps {
   readonly delivery: Delivery;
   readonly scheduler: Scheduler;
   readonly writer: Writer;
+  readonly counts: WebhookCounts;
 }
 
 /**
@@ -122,7 +126,7 @@ export class Forwarder {
   }
 
   private enqueue(tx: Tx, bucket: Bucket): void {
-    this.deps.scheduler.enqueue(tx, FORWARD, String(bucket.ref), tx.now, {}, hostOf(bucket));
+    this.deps.scheduler.enqueue(tx, FORWARD, String(bucket.ref), tx.now, {}, laneOf(bucket));
   }
 
   /** Tries the next event of a bucket, or the next few. */
@@ -237,18 +241,20 @@ export class Forwarder {
       deliveredAt: next.status === "delivered" ? tx.now : null,
       retryAt,
     });
+    const { forwarded } = this.deps.counts;
+    tx.afterCommit(() => forwarded[next.status === "pending" ? "retry" : next.status].add());
     if (next.status !== "pending") buckets.count(tx, bucket, "pending", next.status);
     if (retryAt !== null) {
       const key = eventIdOf(sequence);
       // Takes the place of the retry that has just been made: its own outcome then removes nothing.
-      scheduler.enqueue(tx, RETRY, key, retryAt, { bucket: ref, sequence }, hostOf(bucket));
+      scheduler.enqueue(tx, RETRY, key, retryAt, { bucket: ref, sequence }, laneOf(bucket));
     }
   }
 }
 
-/** The lane of a bucket's jobs: its target's host. */
-function hostOf({ targetUrl }: Bucket): string {
-  return new URL(targetUrl).host;
+/** The lane of a bucket's jobs: its account's, to its target's host. */
+function laneOf({ accountRef, targetUrl }: Bucket): string {
+  return laneName(accountRef, new URL(targetUrl).host);
 }
 
 function errorOf(delivered: boolean, result: DeliveryResult): string | null {

@@ -7,6 +7,7 @@ import type { ProjectResources } from "../../kernel/project-resources.ts";
 import type { Tiers } from "../../kernel/tiers.ts";
 import { BucketService } from "./bucket-service.ts";
 import { Buckets } from "./buckets.ts";
+import { declareWebhookCounts } from "./counts.ts";
 import { Delivery } from "./delivery.ts";
 import { EventSequence } from "./event-id.ts";
 import { EventService } from "./event-service.ts";
@@ -41,22 +42,23 @@ export function createCatch(
     outbound: OutboundClient;
   },
 ): CatchArea {
-  const { db, writer, clock, ids, vault, scheduler } = kernel;
+  const { db, writer, clock, ids, vault, scheduler, metrics } = kernel;
   const { tiers } = settings;
   const { accounts, charger, activity, outbound } = ports;
   const store = new BucketStore(db);
   const events = new EventStore(db);
   const sequence = new EventSequence(events.highestSequence());
   const buckets = new Buckets({ store, vault, ids, writer });
+  const counts = declareWebhookCounts(metrics);
   const delivery = new Delivery({ outbound, accounts, clock });
   const removal = new Removal({ store, events, buckets, accounts, tiers, scheduler, writer, clock });
-  const forwarder = new Forwarder({ store, buckets, events, sequence, delivery, scheduler, writer });
+  const forwarder = new Forwarder({ store, buckets, events, sequence, delivery, scheduler, writer, counts });
   const services = {
     buckets: new BucketService({ store, buckets, forwarder, removal, targets: outbound.policy, tiers }),
     events: new EventService({ buckets, events }),
     ingestion: new Ingestion({
       ...{ buckets, events, sequence, removal, forwarder },
-      ...{ accounts, charger, activity, tiers, writer, clock },
+      ...{ accounts, charger, activity, tiers, writer, clock, counts },
     }),
   };
   return {

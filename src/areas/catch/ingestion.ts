@@ -8,22 +8,20 @@ import type { Writer } from "../../kernel/storage/writer.ts";
 import { isUnlimited, type Tiers } from "../../kernel/tiers.ts";
 import type { Bucket } from "./bucket.ts";
 import type { Buckets } from "./buckets.ts";
-import { type Admission, initialStatus, type Provider, type Verification } from "./domain.ts";
+import type { WebhookCounts } from "./counts.ts";
+import {
+  type Admission,
+  type IngestStatus,
+  initialStatus,
+  type Provider,
+  type Verification,
+} from "./domain.ts";
 import { type EventSequence, eventIdOf } from "./event-id.ts";
 import type { EventStore } from "./event-store.ts";
 import type { Forwarder } from "./forwarder.ts";
 import type { BucketAccounts } from "./ports.ts";
 import type { Removal } from "./removal.ts";
 import { detectProvider, verify } from "./signatures.ts";
-
-/** What became of a request. */
-export type IngestStatus =
-  | "accepted"
-  | "rate_limited"
-  | "panic_mode"
-  | "insufficient_balance"
-  | "too_large"
-  | "ignored";
 
 /** The answer to a request; its status is always 200. */
 export interface IngestAnswer {
@@ -53,6 +51,7 @@ export interface IngestionDeps {
   readonly tiers: Tiers;
   readonly writer: Writer;
   readonly clock: Clock;
+  readonly counts: WebhookCounts;
 }
 
 /** An event, verified and not yet stored. */
@@ -83,6 +82,12 @@ export class Ingestion {
    * @throws ApiError `service_unavailable` when nothing can be stored: the provider then tries again.
    */
   async receive(bucketId: string, request: InboundRequest): Promise<IngestAnswer | Reply<IngestAnswer>> {
+    const answer = await this.take(bucketId, request);
+    this.deps.counts.ingested[(answer instanceof Reply ? answer.body : answer).status].add();
+    return answer;
+  }
+
+  private async take(bucketId: string, request: InboundRequest): Promise<IngestAnswer | Reply<IngestAnswer>> {
     const bucket = this.deps.buckets.find(bucketId);
     if (bucket === undefined || this.deps.accounts.account(bucket.accountRef).suspended) {
       return refused("ignored");

@@ -4,6 +4,7 @@ import { URL_LENGTH_MAX } from "../../kernel/outbound/target.ts";
 import {
   BUCKET_STATES,
   EVENT_STATUSES,
+  INGEST_STATUSES,
   PROVIDERS,
   SIGNING_SECRET_LENGTH_MAX,
   VERIFICATIONS,
@@ -102,7 +103,7 @@ export const BucketList = Type.Object({ buckets: Type.Array(BucketSchema) });
 
 /** Answer to an inbound request. */
 export const IngestAnswerSchema = Type.Object({
-  status: oneOf(["accepted", "rate_limited", "panic_mode", "insufficient_balance", "too_large", "ignored"]),
+  status: oneOf(INGEST_STATUSES),
   verification: VerificationName,
   event_id: Type.Optional(Type.String({ description: "Of an accepted event." })),
 });

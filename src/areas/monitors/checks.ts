@@ -7,6 +7,7 @@ import type { Vault } from "../../kernel/secrets/vault.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { type AlertDeps, tell } from "./alerts.ts";
 import type { CheckStore } from "./check-store.ts";
+import type { CheckCounts } from "./counts.ts";
 import { afterCheck, type CheckResult, hourOf } from "./domain.ts";
 import type { MonitorRow, MonitorStore } from "./store.ts";
 
@@ -39,6 +40,7 @@ export interface CheckDeps extends AlertDeps {
   readonly outbound: OutboundClient;
   readonly clock: Clock;
   readonly vault: Vault;
+  readonly counts: CheckCounts;
 }
 
 /** Makes checks and records what they found. */
@@ -57,6 +59,7 @@ export class Checks {
       const outcome = await this.ask(monitor);
       if (saysSomething(outcome)) return madeOf(outcome, monitor.timeoutMs, at, manual);
     }
+    this.deps.counts[manual ? "manual" : "scheduled"].unknown.add();
     return null;
   }
 
@@ -84,6 +87,8 @@ export class Checks {
     const start = counted.hour === hour ? counted : { hour, checks: 0, up: 0 };
     const current = { hour, checks: start.checks + 1, up: start.up + (result.up ? 1 : 0) };
     this.deps.checks.record(tx, before, state, result, { responseStatus, error }, current);
+    const counts = this.deps.counts[result.manual ? "manual" : "scheduled"];
+    tx.afterCommit(() => (result.up ? counts.up : counts.down).add());
     if (event !== null) tell(tx, this.deps, monitor, { event, previous: before.status, state, result });
     return true;
   }

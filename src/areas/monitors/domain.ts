@@ -50,6 +50,8 @@ export function afterCheck(
   result: CheckResult,
   rules: AlertRules,
 ): { readonly state: MonitorState; readonly event: MonitorEvent | null } {
+  // A slow check that ends after a later one says what was so before: it goes into the history, and changes nothing.
+  if (state.lastCheckedAt !== null && result.at < state.lastCheckedAt) return { state, event: null };
   const seen = { latencyMs: result.latencyMs, lastCheckedAt: result.at };
   const mayTell = !result.manual && rules.hasListeners;
   if (result.up) {

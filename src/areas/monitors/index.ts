@@ -7,6 +7,7 @@ import type { Tx } from "../../kernel/storage/tx.ts";
 import type { Tiers } from "../../kernel/tiers.ts";
 import { CheckStore } from "./check-store.ts";
 import { Checks } from "./checks.ts";
+import { declareCheckCounts } from "./counts.ts";
 import { CheckSchedule, registerPurge } from "./jobs.ts";
 import type { MonitorOwners, Notifier } from "./ports.ts";
 import { monitorRoutes } from "./routes.ts";
@@ -29,7 +30,7 @@ export interface MonitorPorts {
 
 /** Builds the area: scheduled checks of URLs, and what is told of them. */
 export function createMonitors(kernel: Kernel, outbound: OutboundClient, ports: MonitorPorts): MonitorsArea {
-  const { db, writer, clock, ids, vault, scheduler } = kernel;
+  const { db, writer, clock, ids, vault, scheduler, metrics } = kernel;
   const { owners, tiers, outbox, notifier } = ports;
   const monitors = new MonitorStore(db);
   const checkStore = new CheckStore(db);
@@ -42,6 +43,7 @@ export function createMonitors(kernel: Kernel, outbound: OutboundClient, ports: 
     notifier,
     owners,
     outbox,
+    counts: declareCheckCounts(metrics),
   });
   const schedule = new CheckSchedule({ scheduler, clock, monitors, checks, owners, tiers });
   const rules = { policy: outbound.policy, vault, tiers, canMail: outbox.available };

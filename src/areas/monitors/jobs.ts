@@ -1,4 +1,5 @@
 import type { Clock } from "../../kernel/clock.ts";
+import { laneName } from "../../kernel/scheduler/dispatcher.ts";
 import type { Job, JobOutcome, Scheduler } from "../../kernel/scheduler/scheduler.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import type { Writer } from "../../kernel/storage/writer.ts";
@@ -19,6 +20,8 @@ const CONCURRENCY = 4_096;
 const PER_HOST = 128;
 /** Checks under way at once of hosts that do not answer within a second. */
 const SLOW_TOTAL = 3_072;
+/** Of both, what one account may take: however many hosts it watches, the checks of others are made in time. */
+const ACCOUNT_SHARE = 1 / 2;
 
 /** Checks kept in all, about 4 GB: beyond it the oldest go before their 30 days are over. */
 const CHECKS_KEPT_MAX = 100_000_000;
@@ -48,15 +51,15 @@ export class CheckSchedule {
     this.stoppedProjects = new Set(deps.monitors.stoppedProjects());
     deps.scheduler.register(CHECK, {
       concurrency: CONCURRENCY,
-      lanes: { perLane: PER_HOST, perSlowLane: PER_HOST, slowTotal: SLOW_TOTAL },
+      lanes: { perLane: PER_HOST, perSlowLane: PER_HOST, slowTotal: SLOW_TOTAL, ownerShare: ACCOUNT_SHARE },
       run: (job) => this.check(job),
     });
   }
 
   /** Begins to check a monitor, within 5 seconds; one that is checked already begins anew. */
-  begin(tx: Tx, ref: number, url: string): void {
-    const dueAt = firstCheckAt(ref, tx.now);
-    this.deps.scheduler.enqueue(tx, CHECK, String(ref), dueAt, null, new URL(url).host);
+  begin(tx: Tx, accountRef: number, ref: number, url: string): void {
+    const lane = laneName(accountRef, new URL(url).host);
+    this.deps.scheduler.enqueue(tx, CHECK, String(ref), firstCheckAt(ref, tx.now), null, lane);
   }
 
   /** Checks a monitor no more. */

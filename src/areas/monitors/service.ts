@@ -64,7 +64,7 @@ export class MonitorService {
     const owner = { accountRef: caller.account.ref, projectRef: caller.project.ref };
     monitors.insert(tx, { ...settings, ...owner, ref, monitorId });
     checkStore.insert(tx, ref, owner.projectRef);
-    schedule.begin(tx, ref, settings.url);
+    schedule.begin(tx, caller.account.ref, ref, settings.url);
     return this.fullView(this.find(owner.projectRef, monitorId), warning);
   }
 
@@ -165,7 +165,7 @@ export class MonitorService {
       return;
     }
     const isSame = before.active && before.url === after.url && before.intervalMs === after.intervalMs;
-    if (!isSame) schedule.begin(tx, before.ref, after.url);
+    if (!isSame) schedule.begin(tx, before.accountRef, before.ref, after.url);
   }
 
   private find(projectRef: number, monitorId: string): MonitorRow {

@@ -8,6 +8,7 @@ import { notificationSignature, relaySignature } from "../../kernel/outbound/sig
 import type { JobOutcome, Scheduler } from "../../kernel/scheduler/scheduler.ts";
 import type { Vault } from "../../kernel/secrets/vault.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
+import type { DeliveryCounts } from "./counts.ts";
 import { type AttemptResult, afterAttempt, type NextStep } from "./domain.ts";
 import type { SigningKeys } from "./ports.ts";
 import type { RelayRequestRow, RelayStore } from "./store.ts";
@@ -26,6 +27,8 @@ const PER_HOST = 16;
 const PER_SLOW_HOST = 4;
 /** Attempts under way at once to all such hosts: the other half is for those that answer. */
 const SLOW_TOTAL = CONCURRENCY / 2;
+/** Of both, what one account may take: however many hosts it names, the deliveries of others go on. */
+const ACCOUNT_SHARE = 1 / 4;
 
 /** Real time that a target has for an attempt. */
 const ATTEMPT_TIMEOUT_MS = 15_000;
@@ -46,6 +49,7 @@ export interface DeliveryDeps {
   readonly ids: Ids;
   readonly vault: Vault;
   readonly keys: SigningKeys;
+  readonly counts: DeliveryCounts;
 }
 
 /** Makes the attempts at deliveries. */
@@ -60,7 +64,12 @@ export class Deliveries {
     this.stoppedProjects = new Set(deps.store.stoppedProjects());
     deps.scheduler.register(DELIVER, {
       concurrency: CONCURRENCY,
-      lanes: { perLane: PER_HOST, perSlowLane: PER_SLOW_HOST, slowTotal: SLOW_TOTAL },
+      lanes: {
+        perLane: PER_HOST,
+        perSlowLane: PER_SLOW_HOST,
+        slowTotal: SLOW_TOTAL,
+        ownerShare: ACCOUNT_SHARE,
+      },
       run: (job) => this.attempt(Number(job.payload)),
     });
   }
@@ -153,7 +162,7 @@ export class Deliveries {
 
   private record(
     tx: Tx,
-    { ref, attempts }: RelayRequestRow,
+    { ref, attempts, kind }: RelayRequestRow,
     made: { startedAt: number; durationMs: number; status: number | null },
     next: NextStep,
   ): void {
@@ -167,6 +176,8 @@ export class Deliveries {
         : store.finish(tx, ref, { status: next.kind, attempts: number, responseStatus: made.status, error });
     // Removed with its project meanwhile.
     if (!there) return;
+    const { ended, retries } = this.deps.counts;
+    tx.afterCommit(() => (next.kind === "retry" ? retries[kind] : ended[kind][next.kind]).add());
     store.recordAttempt(tx, ref, {
       number,
       started_at: made.startedAt,

@@ -97,6 +97,10 @@ function isWorthRetrying({ status, failure }: AttemptResult): boolean {
 /** The wait that `Retry-After` asks for (RFC 9110, section 10.2.3: seconds or a date), at most an hour. */
 function retryAfterMs(value: string | undefined, now: number): number {
   if (value === undefined) return 0;
-  const ms = /^\d{1,10}$/.test(value) ? Number(value) * 1_000 : Date.parse(value) - now;
+  // Several such headers come joined: the longest wait serves all who set one.
+  const seconds = value.split(",").map((part) => part.trim());
+  const ms = seconds.every((part) => /^\d{1,10}$/.test(part))
+    ? Math.max(...seconds.map(Number)) * 1_000
+    : Date.parse(value) - now;
   return Number.isNaN(ms) ? 0 : Math.min(Math.max(0, ms), RETRY_AFTER_MS_MAX);
 }

@@ -3,6 +3,7 @@ import type { Kernel } from "../../kernel/kernel.ts";
 import type { OutboundClient } from "../../kernel/outbound/client.ts";
 import type { ProjectResources } from "../../kernel/project-resources.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
+import { declareDeliveryCounts } from "./counts.ts";
 import { Deliveries } from "./deliveries.ts";
 import { registerPurge } from "./jobs.ts";
 import type { SigningKeys } from "./ports.ts";
@@ -24,10 +25,13 @@ export function createRelay(
   outbound: OutboundClient,
   ports: { keys: SigningKeys },
 ): RelayArea {
-  const { db, writer, clock, ids, vault, scheduler } = kernel;
+  const { db, writer, clock, ids, vault, scheduler, metrics } = kernel;
   const store = new RelayStore(db);
-  const deliveries = new Deliveries({ scheduler, store, outbound, clock, ids, vault, keys: ports.keys });
-  const service = new RelayService({ store, deliveries, scheduler, policy: outbound.policy, vault, ids });
+  const counts = declareDeliveryCounts(metrics);
+  const { keys } = ports;
+  const deliveries = new Deliveries({ scheduler, store, outbound, clock, ids, vault, keys, counts });
+  const { policy } = outbound;
+  const service = new RelayService({ store, deliveries, scheduler, policy, vault, ids, counts });
   registerPurge({ scheduler, writer, clock, store });
   return {
     declareRoutes: (http) => relayRoutes(http, service),
@@ -38,9 +42,7 @@ export function createRelay(
       projectDeleted: (tx, projectRef) => deliveries.stopProject(tx, projectRef),
       removeRows(tx, projectRef, rowsMax) {
         const refs = store.ofProject(projectRef, rowsMax);
-        for (const ref of refs) {
-          store.remove(tx, ref);
-        }
+        store.remove(tx, refs);
         if (refs.length < rowsMax) deliveries.forgetProject(tx, projectRef);
         return refs.length;
       },

@@ -24,7 +24,7 @@ export function registerPurge(deps: {
     while (removed === PURGE_SLICE) {
       removed = await writer.submit((tx) => {
         const refs = store.endedBefore(before, PURGE_SLICE);
-        for (const ref of refs) store.remove(tx, ref);
+        store.remove(tx, refs);
         return refs.length;
       });
     }

@@ -5,9 +5,11 @@ import type { Ids } from "../../kernel/ids.ts";
 import { givenHeaders } from "../../kernel/outbound/given-headers.ts";
 import type { RequestHeaders } from "../../kernel/outbound/request-head.ts";
 import type { TargetPolicy } from "../../kernel/outbound/target.ts";
+import { laneName } from "../../kernel/scheduler/dispatcher.ts";
 import type { Scheduler } from "../../kernel/scheduler/scheduler.ts";
 import type { Vault } from "../../kernel/secrets/vault.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
+import type { DeliveryCounts } from "./counts.ts";
 import { DELIVER, type Deliveries, sealContext } from "./deliveries.ts";
 import { type RelayKind, type RelayStatus, readDelay, refOf, relayIdOf } from "./domain.ts";
 import { payloadText } from "./payload.ts";
@@ -21,6 +23,7 @@ export interface RelayServiceDeps {
   readonly policy: TargetPolicy;
   readonly vault: Vault;
   readonly ids: Ids;
+  readonly counts: DeliveryCounts;
 }
 
 /** A delivery that a caller asks for. */
@@ -183,6 +186,7 @@ export class RelayService {
         responseStatus: null,
         error: null,
       });
+      tx.afterCommit(() => this.deps.counts.ended[row.kind].cancelled.add());
     } else if (status !== "cancelled") {
       throw new ApiError(
         "conflict",
@@ -192,10 +196,16 @@ export class RelayService {
     return { relay_id: row.relayId, status: "cancelled" };
   }
 
-  /** `host`: the lane that the delivery waits in. */
+  /** `host`: where the delivery goes; with the account it is the lane that it waits in. */
   private insert(tx: Tx, relay: NewRelay, ref: number, host: string): void {
     this.deps.store.insert(tx, relay, ref);
-    this.deps.scheduler.enqueueForGood(tx, DELIVER, relay.scheduledFor, ref, host);
+    this.deps.scheduler.enqueueForGood(
+      tx,
+      DELIVER,
+      relay.scheduledFor,
+      ref,
+      laneName(relay.accountRef, host),
+    );
   }
 
   private find(projectRef: number, relayId: string): RelayRow {
@@ -246,8 +256,8 @@ export class RelayService {
   }
 }
 
-/** Set by the delivery itself; a caller's are ignored. */
-const OWN_HEADERS = /^(x-svc-.*|host|content-length|connection|transfer-encoding)$/i;
+/** Set by the delivery itself; a caller's are ignored, with underscores too: many receivers take those for dashes. */
+const OWN_HEADERS = /^(x[-_]svc[-_].*|host|content[-_]length|connection|transfer[-_]encoding)$/i;
 
 function withoutOwn(headers: RequestHeaders): RequestHeaders {
   return Object.fromEntries(Object.entries(headers).filter(([name]) => !OWN_HEADERS.test(name)));

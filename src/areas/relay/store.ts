@@ -77,6 +77,9 @@ const COLUMNS =
   "ref, relay_id, project_ref, kind, status, event, monitor_id, target_url, method, attempts, response_status, error, scheduled_for, finished_at, created_at";
 
 /** All SQL of deliveries. */
+/** The largest reference among the deliveries that were removed. */
+const HIGHEST_REMOVED = "relay_highest_removed";
+
 export class RelayStore {
   private readonly insertRelay;
   private readonly byRef;
@@ -92,6 +95,7 @@ export class RelayStore {
   private readonly deleteAttempts;
   private readonly countWaiting;
   private readonly highest;
+  private readonly saveHighestRemoved;
   private readonly stopProject;
   private readonly forgetProject;
   private readonly stopped;
@@ -139,7 +143,12 @@ export class RelayStore {
     this.countWaiting = db.query<{ count: number }, [number]>(
       "SELECT count(*) AS count FROM relays WHERE project_ref = ? AND status IN (1, 2)",
     );
-    this.highest = db.query<{ ref: number | null }>("SELECT max(ref) AS ref FROM relays");
+    this.highest = db.query<{ ref: number }>(
+      `SELECT max(coalesce((SELECT max(ref) FROM relays), 0), coalesce((SELECT value FROM settings WHERE name = '${HIGHEST_REMOVED}'), 0)) AS ref`,
+    );
+    this.saveHighestRemoved = db.command<[number]>(
+      `INSERT INTO settings (name, value) VALUES ('${HIGHEST_REMOVED}', ?) ON CONFLICT (name) DO UPDATE SET value = max(value, excluded.value)`,
+    );
     this.stopProject = db.command<[number]>(
       "INSERT OR IGNORE INTO relay_stopped_projects (project_ref) VALUES (?)",
     );
@@ -147,7 +156,7 @@ export class RelayStore {
     this.stopped = db.query<{ project_ref: number }>("SELECT project_ref FROM relay_stopped_projects");
   }
 
-  /** The largest reference given so far; 0 when there is none. */
+  /** The largest reference given so far, also to deliveries that are gone; 0 when there was none. */
   highestRef(): number {
     return this.highest.get()?.ref ?? 0;
   }
@@ -224,9 +233,13 @@ export class RelayStore {
     return this.refsOfProject.all(projectRef, limit).map(({ ref }) => ref);
   }
 
-  remove(tx: Tx, ref: number): void {
-    this.deleteAttempts.run(tx, ref);
-    this.deleteRelay.run(tx, ref);
+  /** Removes deliveries. Their references are not given again: a job of one that was cancelled may still wait. */
+  remove(tx: Tx, refs: readonly number[]): void {
+    for (const ref of refs) {
+      this.deleteAttempts.run(tx, ref);
+      this.deleteRelay.run(tx, ref);
+    }
+    if (refs.length > 0) this.saveHighestRemoved.run(tx, Math.max(...refs));
   }
 
   /** Deliveries of a project that have not ended. */

@@ -59,6 +59,26 @@ function isWithin(address: string, ranges: readonly Range[]): boolean {
   return ranges.some(([base, bits]) => parsed.kind() === base.kind() && parsed.match(base, bits));
 }
 
+const LOOPBACK: readonly Range[] = [ipaddr.parseCIDR("127.0.0.0/8"), ipaddr.parseCIDR("::1/128")];
+
+/** Whether an address is this machine's own, that nobody else can send from. */
+export function isLoopback(address: string): boolean {
+  const normal = normalize(address);
+  return normal !== null && isWithin(normal, LOOPBACK);
+}
+
+/** Names of this machine besides its addresses; the last two are those that a server listens on for all others. */
+const OWN_NAMES: ReadonlySet<string> = new Set(["localhost", "0.0.0.0", "::"]);
+
+/** Whether the value of a `Host` header names this machine itself. */
+export function isLoopbackName(host: string): boolean {
+  const name = host
+    .replace(/:\d{1,5}$/, "")
+    .replace(/^\[(.*)\]$/, "$1")
+    .toLowerCase();
+  return OWN_NAMES.has(name) || isLoopback(name);
+}
+
 /** One spelling per address; IPv4-mapped IPv6 becomes IPv4. */
 function normalize(text: string): string | null {
   return isAddress(text) ? ipaddr.process(text).toString() : null;

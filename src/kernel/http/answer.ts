@@ -13,10 +13,21 @@ export class Reply<T extends object = object> {
   }
 }
 
+/** An answer that is no JSON. */
+export class TextReply {
+  readonly text: string;
+  readonly contentType: string;
+
+  constructor(text: string, contentType: string) {
+    this.text = text;
+    this.contentType = contentType;
+  }
+}
+
 /** An answer as it goes out and as it is stored under an `Idempotency-Key`. */
 export interface RenderedAnswer {
   readonly status: number;
-  /** JSON text; empty with 204. */
+  /** JSON text, unless `headers` name another content type; empty with 204. */
   readonly text: string;
   /** Headers beyond the usual ones. */
   readonly headers: Readonly<Record<string, string>> | null;
@@ -34,6 +45,9 @@ export class ReplayedAnswer extends Error {
 
 /** Renders what a handler returned. */
 export function renderResult(result: object, status: number): RenderedAnswer {
+  if (result instanceof TextReply) {
+    return { status, text: result.text, headers: { "content-type": result.contentType } };
+  }
   if (!(result instanceof Reply)) return { status, text: JSON.stringify(result), headers: null };
   const text = result.status === 204 ? "" : JSON.stringify(result.body);
   return { status: result.status, text, headers: result.headers };

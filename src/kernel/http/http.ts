@@ -1,10 +1,12 @@
 import type { TObject } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import { realDelay } from "../clock.ts";
+import { monotonicMs, realDelay } from "../clock.ts";
 import { ApiError, errorText } from "../errors.ts";
+import { type OperationRequests, RequestMetrics } from "../metrics/request-metrics.ts";
 import { internalError, type RenderedAnswer, ReplayedAnswer, renderError } from "./answer.ts";
 import { type Endpoint, type Exchange, type HttpDeps, pathOf } from "./exchange.ts";
 import { type KeyedDeps, KeyedEndpoint } from "./keyed.ts";
+import { noSuchPath } from "./not-found.ts";
 import { PublicEndpoint } from "./public.ts";
 import type { DeclaredRoute, Handler, Method, PublicHandler, RouteSpec } from "./route.ts";
 
@@ -27,6 +29,8 @@ const DRAIN_POLL_MS = 10;
 export class Http {
   /** Every endpoint, in the order of declaration. */
   readonly routes: DeclaredRoute[] = [];
+  /** What is counted of the requests. */
+  readonly requests = new RequestMetrics();
   readonly app = new Elysia({
     name: "ninefold",
     normalize: false,
@@ -66,17 +70,28 @@ export class Http {
   /** Closes the list of endpoints: everything else is answered 401 or 404. */
   seal(): void {
     const unknown: Endpoint = { answer: (exchange) => this.unknownRoute(exchange) };
-    this.app.all("/*", ({ request }) => this.serve(unknown, request, {}), { parse: "none" });
-    this.app.all("/", ({ request }) => this.serve(unknown, request, {}), { parse: "none" });
+    const { none } = this.requests;
+    this.app.all("/*", ({ request }) => this.serve(unknown, none, request, {}), { parse: "none" });
+    this.app.all("/", ({ request }) => this.serve(unknown, none, request, {}), { parse: "none" });
     // Nothing of ours throws past the shell; what Elysia itself refuses (a malformed request) ends here.
     this.app.onError(({ request, error }) =>
-      this.serve({ answer: () => Promise.reject(error) }, request, {}),
+      this.serve({ answer: () => Promise.reject(error) }, none, request, {}),
     );
+  }
+
+  /** Answers a request that came over no socket. */
+  answer(request: Request): Promise<Response> {
+    return this.app.handle(request);
   }
 
   /** Aborted when the server is told to stop: whoever keeps requests waiting answers them 503 then. */
   get shutdown(): AbortSignal {
     return this.stopping.signal;
+  }
+
+  /** Requests that are being answered. */
+  get inFlight(): number {
+    return this.server?.pendingRequests ?? 0;
   }
 
   /** Tells the shell which server carries it. */
@@ -99,19 +114,22 @@ export class Http {
     endpoint: Endpoint,
   ): void {
     this.routes.push({ method, path, spec });
+    const requests = this.requests.of(spec.operation);
     const options = { parse: "none" } as const;
     // Destructured in place: Elysia reads the handler's source to see which parts of its context to build.
-    this.app.route(method, path, ({ request, params }) => this.serve(endpoint, request, params), options);
-    if (method !== "GET") return;
-    this.app.route("HEAD", path, ({ request, params }) => this.serve(endpoint, request, params), options);
+    const handler = ({ request, params }: { request: Request; params: Record<string, string> }) =>
+      this.serve(endpoint, requests, request, params);
+    this.app.route(method, path, handler, options);
+    if (method === "GET") this.app.route("HEAD", path, handler, options);
   }
 
   private serve(
     endpoint: Endpoint,
+    requests: OperationRequests,
     request: Request,
     params: Record<string, string>,
   ): Response | Promise<Response> {
-    const exchange = new OpenExchange(request, this.deps.ids.uuidV7(), this.server);
+    const exchange = new OpenExchange(request, this.deps.ids.uuidV7(), this.server, requests);
     try {
       const answer = endpoint.answer(exchange, params);
       if (!(answer instanceof Promise)) return this.respond(answer, exchange);
@@ -121,7 +139,7 @@ export class Http {
     }
   }
 
-  private async serveLater(pending: Promise<RenderedAnswer>, exchange: Exchange): Promise<Response> {
+  private async serveLater(pending: Promise<RenderedAnswer>, exchange: OpenExchange): Promise<Response> {
     try {
       return this.respond(await pending, exchange);
     } catch (error) {
@@ -151,7 +169,8 @@ export class Http {
     });
   }
 
-  private respond(answer: RenderedAnswer, exchange: Exchange): Response {
+  private respond(answer: RenderedAnswer, exchange: OpenExchange): Response {
+    exchange.requests.answered(answer.status, monotonicMs() - exchange.startedAt);
     const headers: Record<string, string> = {
       "content-type": "application/json",
       "x-request-id": exchange.requestId,
@@ -171,7 +190,7 @@ export class Http {
     if (preflight !== null) return preflight;
     const path = pathOf(request.url);
     if (path === "/v1" || path.startsWith("/v1/")) this.deps.guard.authenticate(request);
-    throw new ApiError("not_found", `There is no ${request.method} ${shorten(path)}.`);
+    throw noSuchPath(request.method, path);
   }
 }
 
@@ -183,9 +202,17 @@ class OpenExchange implements Exchange {
   readonly request: Request;
   readonly requestId: string;
   headers: Record<string, string> | null = null;
+  readonly startedAt = monotonicMs();
+  readonly requests: OperationRequests;
   private readonly server: ListeningServer | null;
 
-  constructor(request: Request, requestId: string, server: ListeningServer | null) {
+  constructor(
+    request: Request,
+    requestId: string,
+    server: ListeningServer | null,
+    requests: OperationRequests,
+  ) {
+    this.requests = requests;
     this.request = request;
     this.requestId = requestId;
     this.server = server;
@@ -194,11 +221,4 @@ class OpenExchange implements Exchange {
   socketAddress(): string | null {
     return this.server?.requestIP(this.request)?.address ?? null;
   }
-}
-
-/** Longest piece of a caller's own text that an error message repeats. */
-const ECHO_LENGTH_MAX = 100;
-
-function shorten(text: string): string {
-  return text.length <= ECHO_LENGTH_MAX ? text : `${text.slice(0, ECHO_LENGTH_MAX)}…`;
 }

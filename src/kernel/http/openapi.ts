@@ -33,10 +33,11 @@ const MEANING: Readonly<Record<ErrorCode, string>> = {
   bucket_paused: "The bucket is paused; set its state to `live` first.",
 };
 
-/** The OpenAPI 3.1 document of all declared endpoints. */
+/** The OpenAPI 3.1 document of all endpoints of the API. */
 export function openApiDocument(routes: readonly DeclaredRoute[]): Json {
   const paths: Record<string, Record<string, Json>> = {};
   for (const route of routes) {
+    if (operationNamed(route.spec.operation).monitoring) continue;
     const path = route.path.replace(/:([A-Za-z_]+)/g, "{$1}");
     paths[path] = { ...paths[path], [route.method.toLowerCase()]: operationObject(route) };
   }

@@ -33,6 +33,8 @@ export interface Operation {
   readonly accountOnly: boolean;
   /** Refused to keys without the scope `*`, since the answer is a key that has it: no key can grant what it lacks. */
   readonly grantsEverything: boolean;
+  /** No part of the API but of running the server: not in its description, and answered to whom `--metrics-access` admits. */
+  readonly monitoring: boolean;
   /** Whether the answer holds a secret: then only the credential that got it gets it again. */
   readonly secret: boolean;
   /** Whether success is a change in the caller's project. Projects and keys say themselves which project they change. */
@@ -48,6 +50,7 @@ function operation(access: Access, cost: number, more: Partial<Operation> = {}):
     limit: access === "public" ? "none" : "general",
     accountOnly: false,
     grantsEverything: false,
+    monitoring: false,
     secret: false,
     changesProject: access.endsWith(":write"),
     idempotent: access !== "public",
@@ -60,12 +63,18 @@ const OWN_BALANCE: Partial<Operation> = { accountOnly: true, changesProject: fal
 /** Of changes to projects and keys, which often are not those of the caller's own project. */
 const ELSEWHERE: Partial<Operation> = { changesProject: false };
 
+/** Of what load balancers and Prometheus ask for. */
+const MONITORING: Partial<Operation> = { monitoring: true };
+
 /** The table. */
 export const OPERATIONS = {
   //                                     access            cost  more
   ping: /*                   */ operation("public", /*       */ 0),
   signup: /*                 */ operation("public", /*       */ 0),
   "openapi.read": /*         */ operation("public", /*       */ 0),
+  "health.live": /*          */ operation("public", /*       */ 0, MONITORING),
+  "health.ready": /*         */ operation("public", /*       */ 0, MONITORING),
+  "metrics.read": /*         */ operation("public", /*       */ 0, MONITORING),
 
   "admin.accounts.create": /**/ operation("operator", /*     */ 0, { secret: true }),
   "admin.accounts.list": /*  */ operation("operator", /*     */ 0),

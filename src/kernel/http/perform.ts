@@ -219,8 +219,15 @@ function unwrap<T>(outcome: T | KeptFailure): T {
 
 /** The database could not be written any more after the claim: what the claim did stands. */
 function interimAnswer<C, R, T extends object>(phases: AcrossNetwork<C, R, T>, claim: C, error: unknown): T {
-  if (phases.interim === undefined || !(error instanceof ApiError)) throw error;
-  return phases.interim(claim);
+  if (!(error instanceof ApiError)) throw error;
+  if (phases.interim !== undefined) return phases.interim(claim);
+  if (error.code !== "service_unavailable") throw error;
+  throw new ApiError(
+    "service_unavailable",
+    "The outcome of this request cannot be written now. What it did outside is done, and its charge stands: " +
+      "look before you send it again.",
+    { retryAfterSeconds: 1 },
+  );
 }
 
 async function outcomeOf<R>(work: Promise<R>): Promise<R | KeptFailure> {

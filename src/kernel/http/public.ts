@@ -36,6 +36,9 @@ export class PublicEndpoint<P extends TObject, Q extends TObject, B extends TObj
       get clientAddress() {
         return clientAddress();
       },
+      get socketAddress() {
+        return exchange.socketAddress();
+      },
       readBytes: () => readBody(request),
     });
     return renderResult(result, this.spec.status ?? 200);

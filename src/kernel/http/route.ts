@@ -68,6 +68,8 @@ export interface PublicCall<P, Q, B> {
   readonly signal: AbortSignal;
   /** The client's address, behind trusted proxies the one that they saw. */
   readonly clientAddress: string;
+  /** The address at the other end of the socket. */
+  readonly socketAddress: string | null;
   /**
    * The exact bytes of the body, for endpoints that take any. Once.
    * @throws ApiError `request_too_large` as soon as that is known.

@@ -1,5 +1,5 @@
 import { closeSync, openSync } from "node:fs";
-import { connect as connectTcp, type Socket } from "node:net";
+import { BlockList, connect as connectTcp, isIPv6, type Socket } from "node:net";
 import { devNull } from "node:os";
 import { connect as connectTls, createSecureContext, type SecureContext } from "node:tls";
 import type { Deadline } from "./deadline.ts";
@@ -57,12 +57,21 @@ export class Connection {
   }
 }
 
+const LOOPBACK = new BlockList();
+LOOPBACK.addSubnet("127.0.0.0", 8, "ipv4");
+LOOPBACK.addAddress("::1", "ipv6");
+
 /** Opens connections to checked addresses. */
 export class Connector {
   private readonly secureContext: SecureContext | null;
+  private readonly trustLoopback: boolean;
 
-  /** `certificateAuthorities`: PEM of the only authorities that are believed, instead of the built-in ones. */
-  constructor(certificateAuthorities?: string) {
+  /**
+   * `certificateAuthorities`: PEM of the only authorities that are believed, instead of the built-in ones.
+   * `trustLoopback`: a server on this machine need not prove its name.
+   */
+  constructor(certificateAuthorities?: string, trustLoopback = false) {
+    this.trustLoopback = trustLoopback;
     this.secureContext =
       certificateAuthorities === undefined ? null : createSecureContext({ ca: certificateAuthorities });
   }
@@ -100,7 +109,7 @@ export class Connector {
       port: target.port,
       // An address has no server name (RFC 6066); the certificate is then checked against the address.
       ...(target.isAddress ? {} : { servername: target.host }),
-      rejectUnauthorized: true,
+      rejectUnauthorized: !(this.trustLoopback && LOOPBACK.check(address, isIPv6(address) ? "ipv6" : "ipv4")),
       ALPNProtocols: ["http/1.1"],
       ...(this.secureContext === null ? {} : { secureContext: this.secureContext }),
     });

@@ -11,20 +11,24 @@ export interface OutboundSeams {
   /** PEM of the only certificate authorities that are believed. */
   readonly certificateAuthorities?: string;
   readonly holdUps?: HoldUps;
+  /** Certificates of servers on this very machine are taken as they are: they are for the name that others use. */
+  readonly trustLoopback?: boolean;
 }
 
 /**
- * Builds the guarded client. `allowPrivateTargets` are the addresses that the operator permits besides public ones.
+ * Builds the guarded client. `allowPrivateTargets` are the addresses that the operator permits besides public ones;
+ * `onPulse` is told how late the event loop is: see {@link watchForHoldUps}.
  * @throws StartupError when an entry of it is neither an address, a range, nor `all`.
  */
 export function createOutbound(
   allowPrivateTargets: readonly string[],
   seams: OutboundSeams = {},
+  onPulse?: (lateMs: number) => void,
 ): OutboundClient {
   return new OutboundClient({
     policy: new TargetPolicy(allowedAddresses(allowPrivateTargets)),
     resolver: seams.resolver ?? createSystemResolver(),
-    connector: new Connector(seams.certificateAuthorities),
-    holdUps: seams.holdUps ?? watchForHoldUps(),
+    connector: new Connector(seams.certificateAuthorities, seams.trustLoopback),
+    holdUps: seams.holdUps ?? watchForHoldUps(onPulse),
   });
 }

@@ -15,14 +15,18 @@ export interface HoldUps {
   stop(): void;
 }
 
-/** Measures the event loop by a timer that should come regularly. */
-export function watchForHoldUps(): HoldUps {
+/**
+ * Measures the event loop by a timer that should come regularly. `onPulse` is told each time how late it came, in
+ * milliseconds.
+ */
+export function watchForHoldUps(onPulse: (lateMs: number) => void = () => {}): HoldUps {
   let held: { readonly endedAt: number; readonly lateMs: number }[] = [];
   let expected = monotonicMs() + PULSE_MS;
   let cancel = () => {};
   const pulse = (): void => {
     const now = monotonicMs();
     const lateMs = now - expected;
+    onPulse(Math.max(0, lateMs));
     if (lateMs >= REMEMBERED_MS) {
       held = [...held.filter(({ endedAt }) => endedAt > now - KEPT_MS), { endedAt: now, lateMs }];
     }

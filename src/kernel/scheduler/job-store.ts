@@ -22,7 +22,7 @@ export interface JobPosition {
 /** What a new job's row holds. */
 export interface NewJob {
   readonly kind: string;
-  readonly key: string | null;
+  readonly key: string;
   readonly dueAt: number;
   readonly lane: string;
   readonly payload: string;
@@ -32,7 +32,7 @@ const COLUMNS = "id, kind, key, due_at, lane, payload, attempt";
 
 /** All SQL of the job table. */
 export class JobStore {
-  private readonly replaceJob;
+  private readonly insertJob;
   private nextId: number;
   private readonly deleteByKey;
   private readonly deleteById;
@@ -42,10 +42,12 @@ export class JobStore {
   private readonly selectEarliest;
   private readonly selectByKey;
   private readonly selectById;
+  private readonly countDue;
+  private readonly rowsByKind: Map<string, number>;
 
   constructor(db: Database) {
-    this.replaceJob = db.command<[number, string, string | null, number, string, string]>(
-      "INSERT OR REPLACE INTO jobs (id, kind, key, due_at, lane, payload, attempt) VALUES (?, ?, ?, ?, ?, ?, 0)",
+    this.insertJob = db.command<[number, string, string | null, number, string, string]>(
+      "INSERT INTO jobs (id, kind, key, due_at, lane, payload, attempt) VALUES (?, ?, ?, ?, ?, ?, 0)",
     );
     this.nextId = (db.query<{ id: number | null }>("SELECT max(id) AS id FROM jobs").get()?.id ?? 0) + 1;
     this.deleteByKey = db.command<[string, string]>("DELETE FROM jobs WHERE kind = ? AND key = ?");
@@ -68,19 +70,55 @@ export class JobStore {
       `SELECT ${COLUMNS} FROM jobs WHERE kind = ? AND key = ?`,
     );
     this.selectById = db.query<JobRow, [number]>(`SELECT ${COLUMNS} FROM jobs WHERE id = ?`);
+    this.countDue = db.query<{ jobs: number }, [string, number, number]>(
+      "SELECT count(*) AS jobs FROM (SELECT 1 FROM jobs WHERE kind = ? AND due_at <= ? LIMIT ?)",
+    );
+    const counted = db.query<{ kind: string; jobs: number }>(
+      "SELECT kind, count(*) AS jobs FROM jobs GROUP BY kind",
+    );
+    this.rowsByKind = new Map(counted.all().map(({ kind, jobs }) => [kind, jobs]));
+  }
+
+  /** Jobs in the table, by kind: counted once, and kept up with every commit. */
+  get rows(): ReadonlyMap<string, number> {
+    return this.rowsByKind;
+  }
+
+  /** Jobs of a kind that are due, those under way included; counted no further than `limit`. */
+  due(kind: string, now: number, limit: number): number {
+    return this.countDue.get(kind, now, limit)?.jobs ?? 0;
   }
 
   /** Replaces under a new id: the outcome of an earlier job of that key, still running, does not take this one away. */
   replace(tx: Tx, job: NewJob): void {
-    this.replaceJob.run(tx, this.nextId++, job.kind, job.key, job.dueAt, job.lane, job.payload);
+    const replaced = this.deleteByKey.run(tx, job.kind, job.key);
+    this.insertRow(tx, job, job.key);
+    this.changed(tx, job.kind, 1 - replaced);
+  }
+
+  /** Puts in a job that has no key: nothing can be in its place. */
+  insert(tx: Tx, job: Omit<NewJob, "key">): void {
+    this.insertRow(tx, job, null);
+    this.changed(tx, job.kind, 1);
+  }
+
+  private insertRow(tx: Tx, job: Omit<NewJob, "key">, key: string | null): void {
+    this.insertJob.run(tx, this.nextId++, job.kind, key, job.dueAt, job.lane, job.payload);
   }
 
   remove(tx: Tx, kind: string, key: string): boolean {
-    return this.deleteByKey.run(tx, kind, key) > 0;
+    const removed = this.deleteByKey.run(tx, kind, key);
+    this.changed(tx, kind, -removed);
+    return removed > 0;
   }
 
-  finish(tx: Tx, id: number): void {
-    this.deleteById.run(tx, id);
+  finish(tx: Tx, { id, kind }: JobRow): void {
+    this.changed(tx, kind, -this.deleteById.run(tx, id));
+  }
+
+  private changed(tx: Tx, kind: string, by: number): void {
+    if (by === 0) return;
+    tx.afterCommit(() => this.rowsByKind.set(kind, (this.rowsByKind.get(kind) ?? 0) + by));
   }
 
   postpone(tx: Tx, id: number, dueAt: number, payload: string, attempt: number): void {

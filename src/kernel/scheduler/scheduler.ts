@@ -7,6 +7,7 @@ import type { Writer } from "../storage/writer.ts";
 import { nextOccurrence } from "./calendar.ts";
 import type { LaneLimits, Placed } from "./dispatcher.ts";
 import { DueJobs } from "./due-jobs.ts";
+import { DUE_COUNTED_MAX, JobCounts, type JobsNow } from "./job-counts.ts";
 import { type JobRow, JobStore } from "./job-store.ts";
 
 /** A job that fell due. */
@@ -48,8 +49,15 @@ interface Kind {
   readonly name: string;
   readonly handler: JobKind;
   readonly due: DueJobs;
+  readonly counts: JobCounts;
   /** When it is to be looked at next. */
   lookAt: number;
+}
+
+/** An outcome as it is recorded. */
+interface RecordedOutcome extends JobOutcome {
+  /** Whether it stands for an exception of the handler. */
+  readonly isDefect?: true;
 }
 
 /** Wait before a job whose handler threw is tried again: doubled each time, up to the second figure. */
@@ -95,18 +103,20 @@ export class Scheduler {
   register(name: string, kind: JobKind): void {
     if (this.kinds.has(name)) throw new Error(`job kind ${name} is registered twice`);
     const due = new DueJobs(this.store, name, kind.concurrency, kind.lanes);
-    this.kinds.set(name, { name, handler: kind, due, lookAt: Number.POSITIVE_INFINITY });
+    const counts = new JobCounts();
+    this.kinds.set(name, { name, handler: kind, due, counts, lookAt: Number.POSITIVE_INFINITY });
   }
 
   /**
    * Registers work that recurs at the times of a cron expression (UTC). What fell due while the server was down
-   * is run once, at the start.
+   * is run once, at the start. Work that resolves to `cut-off` was ended by the end of the process: it is run again at
+   * the next start.
    */
-  recurring(name: string, expression: string, run: (job: Job) => Promise<void>): void {
+  recurring(name: string, expression: string, run: (job: Job) => Promise<unknown>): void {
     this.register(name, {
       concurrency: 1,
       run: async (job) => {
-        await run(job);
+        if ((await run(job)) === "cut-off") return { retryAt: job.dueAt, attempt: 0 };
         const retryAt = nextOccurrence(expression, this.clock.now());
         return { retryAt, payload: { expression }, attempt: 0 };
       },
@@ -115,8 +125,8 @@ export class Scheduler {
   }
 
   /**
-   * Enqueues a job; one of the same kind and key is replaced. `lane` names the place that it goes to, such as a host:
-   * see {@link JobKind.lanes}.
+   * Enqueues a job; one of the same kind and key is replaced. `lane` names whose it is and the place that it goes
+   * to, by {@link laneName}: see {@link JobKind.lanes}.
    */
   enqueue(tx: Tx, kind: string, key: string, dueAt: number, payload: unknown, lane = ""): void {
     this.store.replace(tx, { kind, key, dueAt, lane, payload: JSON.stringify(payload) });
@@ -125,7 +135,7 @@ export class Scheduler {
 
   /** Enqueues a job that nobody will replace or take back: it needs no key, and costs less. */
   enqueueForGood(tx: Tx, kind: string, dueAt: number, payload: unknown, lane = ""): void {
-    this.store.replace(tx, { kind, key: null, dueAt, lane, payload: JSON.stringify(payload) });
+    this.store.insert(tx, { kind, dueAt, lane, payload: JSON.stringify(payload) });
     tx.afterCommit(() => this.arrived(kind, dueAt));
   }
 
@@ -158,6 +168,28 @@ export class Scheduler {
     let sum = 0;
     for (const { due } of this.kinds.values()) sum += due.dispatcher.running;
     return sum;
+  }
+
+  /** The jobs of every kind now. */
+  jobs(): JobsNow[] {
+    const names = new Set([...this.kinds.keys(), ...this.store.rows.keys()]);
+    return [...names].map((name) => this.jobsOf(name));
+  }
+
+  private jobsOf(name: string): JobsNow {
+    const now = this.clock.now();
+    const kind = this.kinds.get(name);
+    const dispatcher = kind?.due.dispatcher;
+    const running = dispatcher?.running ?? 0;
+    return {
+      kind: name,
+      counts: kind?.counts ?? null,
+      waiting: Math.max(0, (this.store.rows.get(name) ?? 0) - running),
+      running,
+      // Those under way are in the table still.
+      due: () => Math.max(0, this.store.due(name, now, DUE_COUNTED_MAX + running) - running),
+      overdueSeconds: () => Math.max(0, now - (dispatcher?.waitingSince ?? now)) / 1000,
+    };
   }
 
   private plan(tx: Tx, name: string, expression: string): void {
@@ -249,7 +281,8 @@ export class Scheduler {
       return;
     }
     const startedAt = monotonicMs();
-    const work: Promise<void> = this.runJob(row, kind.handler).then((dueAgain) => {
+    kind.counts.lateness.observe(Math.max(0, this.clock.now() - row.due_at) / 1000);
+    const work: Promise<void> = this.runJob(row, kind).then((dueAgain) => {
       this.work.delete(work);
       kind.due.release(job, monotonicMs() - startedAt > SLOW_AFTER_MS);
       if (dueAgain !== null) this.arrived(row.kind, dueAgain);
@@ -263,10 +296,10 @@ export class Scheduler {
   }
 
   /** Runs a job and records its outcome. Returns when it is due again, null when it is done. */
-  private async runJob(row: JobRow, kind: JobKind): Promise<number | null> {
-    let outcome: JobOutcome;
+  private async runJob(row: JobRow, kind: Kind): Promise<number | null> {
+    let outcome: RecordedOutcome;
     try {
-      outcome = await kind.run({
+      outcome = await kind.handler.run({
         kind: row.kind,
         key: row.key ?? "",
         dueAt: row.due_at,
@@ -276,18 +309,19 @@ export class Scheduler {
     } catch (error) {
       outcome = this.afterDefect(row, error);
     }
-    return this.settle(row, outcome);
+    return this.settle(row, kind.counts, outcome);
   }
 
   /**
    * Commits an outcome, however long that takes: running the job again instead would repeat what it did outside.
    * Only the end of the process gives up; the job is still in the table then.
    */
-  private async settle(row: JobRow, first: JobOutcome): Promise<number | null> {
+  private async settle(row: JobRow, { runs }: JobCounts, first: RecordedOutcome): Promise<number | null> {
     let outcome = first;
     for (;;) {
       try {
         await this.writer.submit((tx) => this.record(tx, row, outcome));
+        runs[outcome.isDefect ? "defect" : outcome.retryAt === undefined ? "done" : "again"].add();
         return outcome.retryAt ?? null;
       } catch (error) {
         // What the recording itself throws is a defect like one of the handler.
@@ -304,14 +338,14 @@ export class Scheduler {
   private record(tx: Tx, row: JobRow, outcome: JobOutcome): void {
     outcome.record?.(tx);
     if (outcome.retryAt === undefined) {
-      this.store.finish(tx, row.id);
+      this.store.finish(tx, row);
       return;
     }
     const payload = outcome.payload === undefined ? row.payload : JSON.stringify(outcome.payload);
     this.store.postpone(tx, row.id, outcome.retryAt, payload, outcome.attempt ?? row.attempt + 1);
   }
 
-  private afterDefect(row: JobRow, error: unknown): JobOutcome {
+  private afterDefect(row: JobRow, error: unknown): RecordedOutcome {
     const wait = Math.min(DEFECT_RETRY_MAX_MS, DEFECT_RETRY_MS * 2 ** Math.min(row.attempt, 30));
     this.log.error("a job failed", {
       kind: row.kind,
@@ -319,7 +353,7 @@ export class Scheduler {
       error: errorText(error),
       stack: error instanceof Error ? error.stack : undefined,
     });
-    return { retryAt: this.clock.now() + wait };
+    return { retryAt: this.clock.now() + wait, isDefect: true };
   }
 }
 

@@ -11,12 +11,16 @@ const HEX = /^[0-9a-fA-F]{64}$/;
 /** 32 bytes, in either alphabet. */
 const BASE64 = /^[A-Za-z0-9+/_-]{43}=?$/;
 
-/** Where the master key of a start comes from. */
-export interface MasterKeySource {
+/** A master key from outside, or else its file. */
+export interface MasterKeyPlace {
   /** The key handed in from outside, if any: 64 hex digits, or base64 of 32 bytes. */
   readonly given: string | null;
   /** Its file in the data folder. */
   readonly path: string;
+}
+
+/** Where the master key of a start comes from. */
+export interface MasterKeySource extends MasterKeyPlace {
   /** Whether the database exists already: then a missing key is an error, never a reason to make a new one. */
   readonly databaseExists: boolean;
 }
@@ -27,15 +31,8 @@ export interface MasterKeySource {
  * @throws StartupError when it is malformed, cannot be read, or is missing beside an existing database.
  */
 export function obtainMasterKey(source: MasterKeySource): Uint8Array {
-  if (source.given !== null) return decodeMasterKey(source.given, "NINEFOLD_MASTER_KEY");
-  if (existsSync(source.path)) {
-    try {
-      return decodeMasterKey(readFileSync(source.path, "utf8"), source.path);
-    } catch (error) {
-      if (error instanceof StartupError) throw error;
-      throw new StartupError(`The master key cannot be read (${errorText(error)}).`);
-    }
-  }
+  const found = findMasterKey(source);
+  if (found !== null) return found;
   if (source.databaseExists) {
     throw new StartupError(
       `The database exists but its master key ${source.path} is gone. Put the file back, or set NINEFOLD_MASTER_KEY.`,
@@ -48,6 +45,28 @@ export function obtainMasterKey(source: MasterKeySource): Uint8Array {
     throw new StartupError(`The master key cannot be written (${errorText(error)}).`);
   }
   return new Uint8Array(key);
+}
+
+/** The master key that is there, if any. Makes none. @throws StartupError when it is malformed or cannot be read. */
+export function findMasterKey({ given, path }: MasterKeyPlace): Uint8Array | null {
+  if (given !== null) return decodeMasterKey(given, "NINEFOLD_MASTER_KEY");
+  if (!existsSync(path)) return null;
+  try {
+    return decodeMasterKey(readFileSync(path, "utf8"), path);
+  } catch (error) {
+    if (error instanceof StartupError) throw error;
+    throw new StartupError(`The master key cannot be read (${errorText(error)}).`);
+  }
+}
+
+/** Whether a master key is the one that sealed the mark in a database. */
+export function opensMark(masterKey: Uint8Array, mark: Uint8Array): boolean {
+  try {
+    return createVault(masterKey).open(mark, CHECK_CONTEXT) === CHECK_TEXT;
+  } catch {
+    // Whatever went wrong in opening, the key is not the one.
+    return false;
+  }
 }
 
 /** Whole and on the disk before anything is sealed with it: a power cut must not leave a database without its key. */
@@ -78,11 +97,7 @@ export function openVault(db: Database, masterKey: Uint8Array): Vault {
     .query<{ value: Uint8Array }>("SELECT value FROM settings WHERE name = 'master_key_check'")
     .get();
   if (mark !== null) {
-    try {
-      if (vault.open(mark.value, CHECK_CONTEXT) === CHECK_TEXT) return vault;
-    } catch {
-      // Falls through: whatever went wrong in opening, the key is not the one.
-    }
+    if (opensMark(masterKey, mark.value)) return vault;
     throw new StartupError("The master key is not the one this database was made with. Nothing was changed.");
   }
   const sealed = Buffer.from(vault.seal(CHECK_TEXT, CHECK_CONTEXT)).toString("hex");

@@ -54,6 +54,8 @@ export class Checkpointer {
   /** Whether the worker's last pass could move nothing: then it is not asked again at once. */
   private stuck = false;
   private failing: string | null = null;
+  /** Whether a reader was in the way of the last restart, and when the next one may be tried. */
+  private held = false;
   private heldUntil = 0;
 
   constructor(db: Database, writer: Writer, log: Logger) {
@@ -76,7 +78,9 @@ export class Checkpointer {
   private afterCommit(): void {
     if (this.closed) return;
     const unmovedBytes = this.measure();
-    if (this.walBytes >= WAL_FORCED_RESTART_BYTES) this.restartWal();
+    // A WAL that a reader holds is large whatever is done. Then only what is left to move counts.
+    const pressingBytes = this.held ? unmovedBytes : this.walBytes;
+    if (pressingBytes >= WAL_FORCED_RESTART_BYTES) this.restartWal();
     else if (!this.busy) this.proceed(unmovedBytes);
   }
 
@@ -91,7 +95,8 @@ export class Checkpointer {
 
   /** The next step while the worker is idle. */
   private proceed(unmovedBytes: number): void {
-    if (this.walBytes >= WAL_RESTART_BYTES && unmovedBytes <= RESTART_UNMOVED_BYTES) this.restartWal();
+    const isDue = this.walBytes >= WAL_RESTART_BYTES && monotonicMs() >= this.heldUntil;
+    if (isDue && unmovedBytes <= RESTART_UNMOVED_BYTES) this.restartWal();
     else if (unmovedBytes >= CHECKPOINT_AFTER_BYTES && !this.stuck) this.ask();
     else this.arm();
   }
@@ -149,9 +154,12 @@ export class Checkpointer {
       const row = this.db.withBusyTimeout(0, () => this.restart.get());
       if (row?.busy === 0) {
         this.walBytes = 0;
+        this.held = false;
         return;
       }
-      this.log.warn("the write-ahead log grows: a reader in another process needs it, such as a backup");
+      if (!this.held)
+        this.log.info("the write-ahead log grows: a reader in another process needs it, such as a backup");
+      this.held = true;
     } catch (error) {
       this.log.warn("the write-ahead log could not be restarted", { error: errorText(error) });
     }

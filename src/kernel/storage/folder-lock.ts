@@ -1,35 +1,71 @@
 import { Database as SqliteDatabase } from "bun:sqlite";
-import { chmodSync } from "node:fs";
+import { chmodSync, existsSync } from "node:fs";
 import { errorText, StartupError } from "../errors.ts";
+
+/**
+ * How long a start waits for the lock: whoever asks whether it is held, holds a lock himself for some microseconds.
+ */
+const LOOK_TIMEOUT_MS = 200;
 
 /** Releases the lock. */
 export type ReleaseFolder = () => void;
 
 /**
+ * The locks of this process. A connection that nothing refers to is collected, and its lock with it: so a lock holds until it
+ * is released, also where the caller keeps nothing.
+ */
+const HELD = new Set<SqliteDatabase>();
+
+/** Another process holds the folder. */
+export class FolderInUse extends StartupError {}
+
+/**
  * Takes the data folder for this process. The lock is an exclusive transaction on a small SQLite file of its
  * own: the operating system frees it when the process ends, however it ends, on every platform alike.
  *
- * @throws StartupError when another process holds the folder, or it cannot be written.
+ * @throws FolderInUse when another process holds the folder.
+ * @throws StartupError when it cannot be written.
  */
 export function lockFolder(path: string): ReleaseFolder {
   let connection: SqliteDatabase | undefined;
   try {
     connection = new SqliteDatabase(path, { create: true, readwrite: true });
     chmodSync(path, 0o600);
-    connection.run("PRAGMA busy_timeout = 0");
+    connection.run(`PRAGMA busy_timeout = ${LOOK_TIMEOUT_MS}`);
     connection.run("BEGIN EXCLUSIVE");
   } catch (error) {
     connection?.close();
     if (/locked|busy/i.test(errorText(error))) {
-      throw new StartupError(
+      throw new FolderInUse(
         `Another Ninefold process is using this data folder (${path} is locked). Stop it first.`,
       );
     }
     throw new StartupError(`The data folder cannot be written (${path}: ${errorText(error)}).`);
   }
-  const held = connection;
+  const lock = connection;
+  HELD.add(lock);
   return () => {
-    held.run("ROLLBACK");
-    held.close();
+    HELD.delete(lock);
+    lock.run("ROLLBACK");
+    lock.close();
   };
+}
+
+/**
+ * Whether a process holds the data folder now; true also where that cannot be told. It may end, and another one begin,
+ * in the next moment.
+ */
+export function isFolderLocked(path: string): boolean {
+  if (!existsSync(path)) return false;
+  let connection: SqliteDatabase | undefined;
+  try {
+    // Not for reading alone: a process that was killed has left a journal, which is rolled back first.
+    connection = new SqliteDatabase(path, { readwrite: true, create: false });
+    connection.query("SELECT count(*) FROM sqlite_master").get();
+    return false;
+  } catch {
+    return true;
+  } finally {
+    connection?.close();
+  }
 }

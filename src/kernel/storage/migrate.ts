@@ -49,7 +49,7 @@ export function inspectDatabase(path: string, migrations: readonly Migration[]):
  * Opens a file for reading. To read a file in WAL mode, SQLite makes a WAL beside it where there is none; so such
  * a file is opened as one that nobody changes, which it is. Where there is a WAL, its content counts.
  */
-function openUntouched(path: string): SqliteDatabase {
+export function openUntouched(path: string): SqliteDatabase {
   if (existsSync(`${path}-wal`)) return new SqliteDatabase(path, { readonly: true });
   const address = `${pathToFileURL(path).href}?immutable=1`;
   return new SqliteDatabase(address, constants.SQLITE_OPEN_READONLY | constants.SQLITE_OPEN_URI);

@@ -1,6 +1,7 @@
-import type { Clock } from "../clock.ts";
+import { type Clock, monotonicMs } from "../clock.ts";
 import { ApiError, errorText } from "../errors.ts";
 import type { Logger } from "../log.ts";
+import { Histogram } from "../metrics/instruments.ts";
 import { type Database, isStorageFailure } from "./database.ts";
 import { Gather } from "./gather.ts";
 import { type Savepoints, type Tx, UnitTx } from "./tx.ts";
@@ -9,6 +10,11 @@ import { type Savepoints, type Tx, UnitTx } from "./tx.ts";
 export const UNITS_PER_BATCH_MAX = 1_000;
 /** Units waiting for a commit: beyond this the disk is not keeping up, and refusing is kinder than queueing. */
 export const UNITS_QUEUED_MAX = 20_000;
+
+/** Upper bounds of the counted batch sizes. */
+const BATCH_BOUNDS = [1, 2, 5, 10, 20, 50, 100, 200, 500, UNITS_PER_BATCH_MAX];
+/** Upper bounds of the counted commit times, in seconds: from memory alone to a disk that hangs. */
+const COMMIT_BOUNDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5];
 
 type NotPromise<T> = T extends PromiseLike<unknown> ? never : T;
 
@@ -42,6 +48,10 @@ interface Unit {
  */
 export class Writer {
   readonly stats: WriterStats = { commits: 0, units: 0, failures: 0, failing: null };
+  /** Units of each committed batch. */
+  readonly batchUnits = new Histogram(BATCH_BOUNDS);
+  /** Seconds that each committed batch took: its units' work and the COMMIT. */
+  readonly commitSeconds = new Histogram(COMMIT_BOUNDS);
   private readonly db: Database;
   private readonly clock: Clock;
   private readonly log: Logger;
@@ -142,6 +152,7 @@ export class Writer {
     const batch = this.takeBatch();
     this.gather.end(batch.length);
     const now = this.clock.now();
+    const startedAt = monotonicMs();
     try {
       if (!this.runBatch(batch, now, null)) this.runBatch(batch, now, this.savepoints);
     } catch (error) {
@@ -150,6 +161,8 @@ export class Writer {
     }
     this.stats.commits += 1;
     this.stats.units += batch.length;
+    this.batchUnits.observe(batch.length);
+    this.commitSeconds.observe((monotonicMs() - startedAt) / 1000);
     if (this.stats.failing !== null) this.log.info("the database can be written again");
     this.stats.failing = null;
     for (const unit of batch) unit.tx?.committed((error) => this.defect("after a commit", error));

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { ROTATION_INTERVAL_MS } from "../../../src/areas/accounts/domain.ts";
 import { createAccounts } from "../../../src/areas/accounts/index.ts";
 import { openProjectDirectory } from "../../../src/areas/projects/index.ts";
+import { Metrics } from "../../../src/kernel/metrics/metrics.ts";
 import { isBearerKey } from "../../../src/kernel/secrets/key-format.ts";
 import { DEFAULT_TIERS } from "../../../src/kernel/tiers.ts";
 import type { Client } from "../../support/client.ts";
@@ -191,7 +192,9 @@ test("deliveries are signed with the newest key, from the moment that it is hand
     const settings = { signup: "closed", rotationGraceMs: 0, tiers: DEFAULT_TIERS, testClock: null } as const;
     const scheduler = { recurring: () => {} } as unknown as typeof kernel.scheduler;
     const ports = { projects: openProjectDirectory(kernel), outbox: { available: false, enqueue: () => {} } };
-    return createAccounts({ ...kernel, scheduler }, settings, ports).signingKey(ref ?? 0);
+    return createAccounts({ ...kernel, scheduler, metrics: new Metrics() }, settings, ports).signingKey(
+      ref ?? 0,
+    );
   };
   expect(signingKey()).toBe(account.key as string);
   const { key } = await rotate(account);

@@ -4,7 +4,11 @@ import { Bucket } from "../../../src/areas/catch/bucket.ts";
 import { BUCKETS_IN_MEMORY_MAX, Buckets } from "../../../src/areas/catch/buckets.ts";
 import { ANSWER_BYTES_MAX, DELIVERY_TIMEOUT_MS, Delivery } from "../../../src/areas/catch/delivery.ts";
 import { EventStore } from "../../../src/areas/catch/event-store.ts";
-import { FORWARDING_BUCKETS_MAX, RETRIES_AT_ONCE_MAX } from "../../../src/areas/catch/forwarder.ts";
+import {
+  ACCOUNT_SHARE,
+  FORWARDING_BUCKETS_MAX,
+  RETRIES_AT_ONCE_MAX,
+} from "../../../src/areas/catch/forwarder.ts";
 import { BucketStore } from "../../../src/areas/catch/store.ts";
 import { ManualClock, monotonicMs } from "../../../src/kernel/clock.ts";
 import { createIds } from "../../../src/kernel/ids.ts";
@@ -68,8 +72,9 @@ describe("under way at once", () => {
   afterAll(() => server.stop());
 
   /** Lets so many targets wait for each other, and says how many were asked before any answered. */
-  async function mostAtOnce(targets: number, firstAnswer: number): Promise<number> {
-    const account = await server.account();
+  async function mostAtOnce(targets: number, accountsCount: number, firstAnswer: number): Promise<number> {
+    const bound = FORWARDING_BUCKETS_MAX * Math.min(1, accountsCount * ACCOUNT_SHARE);
+    const accounts = await Promise.all(Array.from({ length: accountsCount }, () => server.account()));
     let asked = 0;
     let most = 0;
     let open = () => {};
@@ -77,7 +82,7 @@ describe("under way at once", () => {
       open = resolve;
     });
     const receivers = Array.from({ length: targets }, () => new Receiver());
-    for (const receiver of receivers) {
+    for (const [index, receiver] of receivers.entries()) {
       receiver.respond = async (_, number) => {
         if (number === 1 && firstAnswer !== 200) return firstAnswer;
         asked += 1;
@@ -86,12 +91,14 @@ describe("under way at once", () => {
         asked -= 1;
         return 200;
       };
+      const account = accounts[index % accountsCount];
+      if (account === undefined) throw new Error("no account");
       const { id } = await newBucket(account, { target_url: receiver.url });
       await accepted(server, id);
       await setState(account, id, "live");
     }
     const advanced = server.clock.advance(1_000);
-    while (most < Math.min(targets, FORWARDING_BUCKETS_MAX)) await Bun.sleep(1);
+    while (most < Math.min(targets, bound)) await Bun.sleep(1);
     // A further one would have had time to come by now.
     await Bun.sleep(50);
     open();
@@ -104,11 +111,16 @@ describe("under way at once", () => {
   }
 
   test("as many buckets as the bound, and the others after them", async () => {
-    expect(await mostAtOnce(FORWARDING_BUCKETS_MAX + 3, 200)).toBe(FORWARDING_BUCKETS_MAX);
+    expect(await mostAtOnce(FORWARDING_BUCKETS_MAX + 3, 2, 200)).toBe(FORWARDING_BUCKETS_MAX);
+  });
+
+  test("of one account its share of them, and the others after them", async () => {
+    const share = FORWARDING_BUCKETS_MAX * ACCOUNT_SHARE;
+    expect(await mostAtOnce(share + 3, 1, 200)).toBe(share);
   });
 
   test("as many retries as the bound, and the others after them", async () => {
-    expect(await mostAtOnce(RETRIES_AT_ONCE_MAX + 3, 500)).toBe(RETRIES_AT_ONCE_MAX);
+    expect(await mostAtOnce(RETRIES_AT_ONCE_MAX + 3, 2, 500)).toBe(RETRIES_AT_ONCE_MAX);
   });
 });
 

@@ -1,7 +1,6 @@
 import { createHmac } from "node:crypto";
 import type { EventCounts } from "../../../src/areas/catch/bucket.ts";
-import type { EventStatus, Verification } from "../../../src/areas/catch/domain.ts";
-import type { IngestStatus } from "../../../src/areas/catch/ingestion.ts";
+import type { EventStatus, IngestStatus, Verification } from "../../../src/areas/catch/domain.ts";
 import type { Answer, Client } from "../../support/client.ts";
 import type { Scenario, World } from "../../support/scenario.ts";
 import type { TestServer } from "../../support/server.ts";

@@ -196,6 +196,15 @@ describe("sequences of checks", () => {
     });
   }
 
+  test("a slow check that ends after a later one changes nothing", () => {
+    const result = { latencyMs: 5, manual: false };
+    const up = afterCheck(UNCHECKED, { ...result, up: true, at: NOW }, RULES).state;
+    const older = afterCheck(up, { ...result, up: false, at: NOW - 1 }, RULES);
+    expect(older).toEqual({ state: up, event: null });
+    const together = afterCheck(up, { ...result, up: false, at: NOW }, RULES);
+    expect([together.state.status, together.event]).toEqual(["down", "monitor.down"]);
+  });
+
   test("somebody who begins to listen while it is down is told at the next failure", () => {
     const fails = (at: number) => ({ up: false, manual: false, latencyMs: 1, at });
     const down = afterCheck(UNCHECKED, fails(NOW), { ...RULES, hasListeners: false });

@@ -122,6 +122,8 @@ describe("a delivery", () => {
         "x-svc-timestamp": "0",
         "X-SVC-DELIVERY-ID": "forged",
         "X-Svc-Anything": "forged",
+        X_Svc_Signature: "forged",
+        x_svc_timestamp: "0",
         Host: "elsewhere",
         "Content-Length": "1",
         Connection: "close",
@@ -135,6 +137,7 @@ describe("a delivery", () => {
     expect(["x-source", "content-type", "user-agent", "authorization", "x-svc-anything"].map(header)).toEqual(
       ["billing", "application/vnd.acme+json", "Acme/1", "Bearer theirs", null],
     );
+    expect([...received.headers.keys()].filter((name) => name.includes("_"))).toEqual([]);
     expect(header("host")).toBe(`127.0.0.1:${sink.port}`);
     expect(isSigned(received, account.key ?? "")).toBe(true);
   });
@@ -373,4 +376,15 @@ test("a delivery is kept for 7 days after its end", async () => {
   await server.clock.advance(2 * 3_600_000);
   expectError(await account.get(`/v1/relay/${ended}`), "not_found");
   expect(await read(waiting)).toMatchObject({ status: "scheduled" });
+});
+
+test("the last delivery, cancelled and gone, leaves nothing behind that would send a later one early", async () => {
+  const cancelled = await schedule({ delay: "30d" });
+  expect((await account.delete(`/v1/relay/${cancelled}`)).status).toBe(200);
+  await server.clock.advance(RELAYS_KEPT_MS + 2 * 3_600_000);
+  expectError(await account.get(`/v1/relay/${cancelled}`), "not_found");
+  await restart();
+  const later = await schedule({ delay: "30d" });
+  await server.clock.advance(24 * DAY);
+  expect(await read(later)).toMatchObject({ status: "scheduled", attempts: 0 });
 });

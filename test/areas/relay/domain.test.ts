@@ -7,7 +7,7 @@ import {
   RETRY_AFTER_MS_MAX,
   readDelay,
 } from "../../../src/areas/relay/domain.ts";
-import { payloadText } from "../../../src/areas/relay/payload.ts";
+import { PAYLOAD_LEVELS_MAX, payloadText } from "../../../src/areas/relay/payload.ts";
 
 const NOW = Date.UTC(2026, 2, 10, 12);
 
@@ -114,6 +114,8 @@ describe("after an attempt", () => {
     ["-5", 1_000],
     ["soon", 1_000],
     ["", 1_000],
+    ["5, 20,3", 20_000],
+    ["5, soon", 1_000],
     ["Tue, 10 Mar 2026 12:00:30 GMT", 30_000],
     ["Tue, 10 Mar 2026 11:00:00 GMT", 1_000],
     ["Wed, 11 Mar 2026 12:00:00 GMT", RETRY_AFTER_MS_MAX],
@@ -127,9 +129,23 @@ describe("after an attempt", () => {
 });
 
 describe("payloads", () => {
-  test("nested too deeply to be walked are refused", () => {
-    const deep = `{"payload":{"n":1.0,"deep":${"[".repeat(200_000)}${"]".repeat(200_000)}}}`;
-    expect(() => payloadText(deep, {})).toThrow("nested");
+  const nested = (levels: number): string => `{"a":${"[".repeat(levels - 1)}${"]".repeat(levels - 1)}}`;
+  const bodyOf = (payload: string): string => `{"other":"[[{{\\"[","payload":${payload}}`;
+
+  test(`may have ${PAYLOAD_LEVELS_MAX} levels`, () => {
+    const payload = nested(PAYLOAD_LEVELS_MAX);
+    expect(payloadText(bodyOf(payload), JSON.parse(payload))).toBe(payload);
+  });
+
+  for (const levels of [PAYLOAD_LEVELS_MAX + 1, 200_000]) {
+    test(`of ${levels} levels are refused`, () => {
+      expect(() => payloadText(bodyOf(nested(levels)), {})).toThrow("nested");
+    });
+  }
+
+  test("brackets within texts are no levels", () => {
+    const payload = `{"text":${JSON.stringify('["{'.repeat(1_000))}}`;
+    expect(payloadText(bodyOf(payload), JSON.parse(payload))).toBe(payload);
   });
 
   const kept: readonly (readonly [payload: string, sent: string])[] = [

@@ -50,7 +50,10 @@ describe("an outcome that cannot be recorded", () => {
   test("is a 503 where there is no interim answer", async () => {
     const phases = { claim: () => "claim", outside: fillsDisk, settle: () => INTERIM };
     const work = bench.performing.performAcross(bench.request(CHARGED), phases);
-    expect(await outcomeOf(work)).toBe("service_unavailable");
+    await expect(work).rejects.toMatchObject({
+      code: "service_unavailable",
+      message: expect.stringContaining("its charge stands"),
+    });
   });
 });
 

@@ -3,6 +3,8 @@ import fc from "fast-check";
 import {
   Dispatcher,
   DUE_IN_MEMORY_MAX,
+  DUE_OF_OWNER_IN_MEMORY_MAX,
+  laneName,
   SLOW_LANES_REMEMBERED_MAX,
 } from "../../../src/kernel/scheduler/dispatcher.ts";
 import { POSITIONS_PER_STEP } from "../../../src/kernel/scheduler/due-jobs.ts";
@@ -34,6 +36,18 @@ async function enqueue(lane: string, count: number, afterMs: number, first = 0):
     await storage.writer.submit((tx) => {
       for (let number = from; number < to; number += 1) {
         scheduler.enqueue(tx, "call", `${lane}/${number}`, TEST_START_MS + afterMs, null, lane);
+      }
+    });
+  }
+}
+
+/** Enqueues jobs of one owner, each to a host of its own. */
+async function enqueueOnNewHosts(owner: number, count: number, afterMs: number): Promise<void> {
+  for (let from = 0; from < count; from += 500) {
+    await storage.writer.submit((tx) => {
+      for (let host = from; host < Math.min(count, from + 500); host += 1) {
+        const lane = laneName(owner, `host ${String(host).padStart(6, "0")}`);
+        scheduler.enqueue(tx, "call", `${owner}/${host}`, TEST_START_MS + afterMs, null, lane);
       }
     });
   }
@@ -160,7 +174,7 @@ describe("lanes", () => {
       fc.asyncProperty(
         fc.array(
           fc.record({
-            lane: fc.constantFrom("a", "b", "c", "d", ""),
+            lane: fc.constantFrom("a", "1/a", "1/b", "2/a", ""),
             after: fc.integer({ min: -5, max: 5 }),
             retries: fc.integer({ min: 0, max: 2 }),
             spawns: fc.option(fc.integer({ min: -10, max: 3 }), { nil: null }),
@@ -173,7 +187,7 @@ describe("lanes", () => {
           scheduler = newScheduler();
           scheduler.register("call", {
             concurrency: 2,
-            lanes: { perLane: 1, perSlowLane: 1, slowTotal: 1 },
+            lanes: { perLane: 1, perSlowLane: 1, slowTotal: 1, ownerShare: 1 / 2 },
             run: async ({ key, attempt, dueAt }) => {
               runs.set(key, (runs.get(key) ?? 0) + 1);
               const plan = plans[Number(key.split(" ")[0])];
@@ -207,6 +221,87 @@ describe("lanes", () => {
       ),
       { numRuns: 60 },
     );
+  });
+});
+
+describe("owners", () => {
+  test("an owner that names a new host for every job takes its share of the places; the others go on", async () => {
+    wakeByHand();
+    const jobs = new HeldJobs();
+    scheduler.register("call", { concurrency: 8, lanes: { ...LIMITS, ownerShare: 1 / 4 }, run: jobs.run });
+    for (let host = 0; host < 50; host += 1) await enqueue(laneName(1, `host ${host}`), 1, -2_000);
+    for (let host = 0; host < 3; host += 1) await enqueue(laneName(2, `host ${host}`), 1, -1_000);
+    await scheduler.start();
+    await turns();
+    expect(jobs.started).toEqual(["1/host 0/0", "2/host 0/0", "1/host 1/0", "2/host 1/0"]);
+    await jobs.end("1/host 1/0");
+    expect(jobs.started.slice(4)).toEqual(["1/host 10/0"]);
+    await jobs.end("2/host 1/0");
+    expect(jobs.started.slice(5)).toEqual(["2/host 2/0"]);
+  });
+
+  test(`an owner keeps ${DUE_OF_OWNER_IN_MEMORY_MAX} due jobs in memory, and those of others behind them run at once`, async () => {
+    wakeByHand();
+    const jobs = new HeldJobs();
+    scheduler.register("call", { concurrency: 4, lanes: { ...LIMITS, ownerShare: 1 / 4 }, run: jobs.run });
+    await enqueueOnNewHosts(1, DUE_OF_OWNER_IN_MEMORY_MAX + 1_000, -2_000);
+    await enqueue(laneName(2, "host"), 1, -1_000);
+    await scheduler.start();
+    for (let waited = 0; waited < 100 && jobs.started.length < 2; waited += 1) await turns();
+    expect(jobs.started).toEqual(["1/0", "2/host/0"]);
+  });
+
+  test("what an owner left in the table runs once as well, also beside lanes that left theirs", async () => {
+    const ran: string[] = [];
+    scheduler.register("call", {
+      concurrency: 50,
+      lanes: { ...LIMITS, ownerShare: 1 / 2 },
+      run: async ({ key }) => {
+        ran.push(key);
+        return {};
+      },
+    });
+    const many = DUE_OF_OWNER_IN_MEMORY_MAX + 1_500;
+    await enqueue(laneName(1, "one"), 300, -3_000);
+    await enqueueOnNewHosts(1, many, -2_000);
+    await enqueue(laneName(1, "one"), 300, -1_000, 300);
+    await enqueue(laneName(2, "one"), 300, -1_000);
+    await scheduler.start();
+    await storage.clock.advance(1);
+    expect(ran.length).toBe(many + 900);
+    expect(new Set(ran).size).toBe(many + 900);
+    const ofOne = ran.filter((key) => key.startsWith("1/one/"));
+    expect(ofOne).toEqual(Array.from({ length: 600 }, (_, number) => `1/one/${number}`));
+    expect(storage.rows("SELECT id FROM jobs")).toEqual([]);
+  }, 30_000);
+
+  test("an owner takes its share of the slow places, and they pass from owner to owner", () => {
+    const places = new Dispatcher(20, { perLane: 2, perSlowLane: 1, slowTotal: 4, ownerShare: 1 / 2 });
+    const job = (id: number, lane: string) => ({ id, dueAt: id, lane });
+    const slow = (owner: number, from: number) => {
+      for (let host = 0; host < 5; host += 1) places.offer(job(from + host, laneName(owner, `slow ${host}`)));
+    };
+    slow(1, 0);
+    slow(2, 100);
+    slow(3, 200);
+    for (let placed = places.place(); placed !== null; placed = places.place()) places.release(placed, true);
+    slow(1, 1_000);
+    slow(2, 2_000);
+    slow(3, 3_000);
+    const taken = Array.from({ length: 5 }, () => places.place());
+    expect(taken.map((one) => one?.lane)).toEqual([
+      "1/slow 0",
+      "2/slow 0",
+      "3/slow 0",
+      "1/slow 1",
+      undefined,
+    ]);
+    const next = (at: number) => {
+      const one = taken[at];
+      if (one !== null && one !== undefined) places.release(one, true);
+      return places.place()?.lane;
+    };
+    expect([next(0), next(2), next(1), next(3)]).toEqual(["2/slow 1", "3/slow 1", "1/slow 2", "2/slow 2"]);
   });
 });
 
@@ -253,7 +348,7 @@ describe("places", () => {
     const places = new Dispatcher(1, LIMITS);
     for (let id = 0; id < DUE_IN_MEMORY_MAX; id += 1) {
       expect(places.hasRoom).toBe(true);
-      places.offer(job(id, `lane ${id}`));
+      places.offer(job(id, laneName(id % 100, `host ${id}`)));
     }
     expect(places.hasRoom).toBe(false);
   });

@@ -1,10 +1,11 @@
 import { afterAll, describe, expect, test } from "bun:test";
-import { appendFileSync, mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { loadConfig } from "../../../src/config.ts";
 import { type Server, startServer } from "../../../src/server.ts";
 import { type Answer, Client } from "../../support/client.ts";
+import { memoryDisk } from "../../support/memory-disk.ts";
 import vectors from "../../vectors/keys-and-signatures.json" with { type: "json" };
 import { KeptLog } from "../support.ts";
 
@@ -18,39 +19,6 @@ interface Disk {
 }
 
 const OPERATOR_KEY = vectors.keys[0]?.key ?? "";
-const MIB = 1024 * 1024;
-const DISK_MIB = 8;
-
-/** A file system in memory, of a fixed size; null where mounting is not permitted. */
-function memoryDisk(): Disk | null {
-  const folder = mkdtempSync(join(tmpdir(), "ninefold-disk-"));
-  const command = ["mount", "-t", "tmpfs", "-o", `size=${DISK_MIB}m`, "tmpfs", folder];
-  const remove = () => rmSync(folder, { recursive: true, force: true });
-  if (Bun.which("mount") === null || !Bun.spawnSync(command, { stderr: "ignore" }).success) {
-    remove();
-    return null;
-  }
-  const filler = join(folder, "filler");
-  return {
-    folder,
-    fill: () => {
-      for (const bytes of [MIB, 4096]) {
-        for (;;) {
-          try {
-            appendFileSync(filler, new Uint8Array(bytes));
-          } catch {
-            break;
-          }
-        }
-      }
-    },
-    makeRoom: () => rmSync(filler),
-    remove: () => {
-      expect(Bun.spawnSync(["umount", "-l", folder]).success).toBe(true);
-      remove();
-    },
-  };
-}
 
 /** Any folder, with a file that SQLite may not let grow: it says SQLITE_FULL as on a full disk. */
 function pageLimit(): Disk {

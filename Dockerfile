@@ -1,0 +1,27 @@
+# syntax=docker/dockerfile:1
+
+# Builds the executable from this checkout, by the same command as everywhere.
+FROM node:22-bookworm-slim AS build
+WORKDIR /build
+# Tools and dependencies first: they change seldom, and this layer is kept until they do.
+COPY package.json bun.lock bunfig.toml ./
+COPY scripts/bootstrap scripts/
+RUN scripts/bootstrap
+COPY migrations migrations
+COPY scripts scripts
+COPY src src
+RUN scripts/build && install -d -m 700 out/data
+
+# The C library, certificates and time zones: the executable needs nothing else, and there is no shell.
+FROM gcr.io/distroless/base-debian12:nonroot
+COPY --from=build --chmod=755 /build/dist/ninefold /usr/local/bin/ninefold
+# The nobody of this image owns the folder, and with it every new volume that is put there.
+COPY --from=build --chown=65532:65532 /build/out/data /data
+ENV NINEFOLD_HOST=0.0.0.0 NINEFOLD_PORT=9909 NINEFOLD_DATA=/data
+USER 65532:65532
+VOLUME /data
+EXPOSE 9909
+HEALTHCHECK --interval=10s --timeout=5s --start-period=30s --start-interval=1s --retries=3 \
+  CMD ["/usr/local/bin/ninefold", "healthcheck"]
+ENTRYPOINT ["/usr/local/bin/ninefold"]
+CMD ["serve"]

@@ -1,0 +1,41 @@
+import type { Competitor, Measurement } from "./benchmark.ts";
+import { runLoad } from "./load.ts";
+import { PostgresCluster } from "./postgres-cluster.ts";
+import { startRedis } from "./redis.ts";
+import type { Stage } from "./stage.ts";
+
+/** Adding a delayed job with BullMQ, every write synced: a Redis of its own on a Unix socket. */
+export class BullMqDelayed implements Competitor {
+  readonly name = "BullMQ delayed add";
+  private socket = "";
+
+  missing(): string | null {
+    return Bun.which("redis-server") === null ? "Redis is not installed: apt-get install redis-server" : null;
+  }
+
+  async prepare(stage: Stage): Promise<void> {
+    this.socket = await startRedis(stage, "bullmq");
+  }
+
+  measure(seconds: number): Promise<Measurement> {
+    return runLoad("bullmq-load.ts", this.socket, seconds);
+  }
+}
+
+/** Sending a delayed job with pg-boss, every commit synced: a PostgreSQL cluster of its own on a Unix socket. */
+export class PgBossDelayed implements Competitor {
+  readonly name = "pg-boss delayed send";
+  private folder = "";
+
+  missing(): string | null {
+    return PostgresCluster.missing();
+  }
+
+  async prepare(stage: Stage): Promise<void> {
+    this.folder = (await PostgresCluster.start(stage, "pg-boss")).folder;
+  }
+
+  measure(seconds: number): Promise<Measurement> {
+    return runLoad("pg-boss-load.ts", this.folder, seconds);
+  }
+}

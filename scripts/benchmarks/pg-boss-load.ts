@@ -1,0 +1,20 @@
+// Sends delayed jobs with pg-boss: bun pg-boss-load.ts FOLDER-OF-THE-SOCKET SECONDS.
+import { PgBoss } from "pg-boss";
+import { DATA, DELAY_SECONDS, load } from "./load.ts";
+
+const QUEUE = "relays";
+/** A connection for each client. */
+const CONNECTIONS = 32;
+
+const [host = "", seconds = "1"] = process.argv.slice(2);
+const boss = new PgBoss({
+  ...{ host, user: "bench", database: "postgres", max: CONNECTIONS },
+  // Only what is measured: nothing else of it shall take the database's time.
+  ...{ supervise: false, schedule: false },
+});
+boss.on("error", (error) => console.error(error));
+await boss.start();
+await boss.createQueue(QUEUE);
+await load(Number(seconds), () => boss.send(QUEUE, DATA, { startAfter: DELAY_SECONDS }));
+await boss.stop({ graceful: false });
+process.exit();

@@ -1,0 +1,45 @@
+// Builds the executables of a release, each with its checksum; scripts/build --all [PLATFORM…] comes here.
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { engines, version } from "../package.json" with { type: "json" };
+import { buildArtifact } from "./releases/build.ts";
+import { describeFormat, readFormat } from "./releases/format.ts";
+import { choosePlatforms, type Platform } from "./releases/platforms.ts";
+import { obtainRuntime, type Run } from "./releases/runtime.ts";
+
+const root = join(import.meta.dir, "..");
+const folder = join(root, "dist", "release");
+
+const run: Run = async (command, cwd) => {
+  const child = Bun.spawn([...command], {
+    cwd,
+    // The builds run on the very Bun that runs this.
+    env: { ...process.env, NINEFOLD_BUN: process.execPath },
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  const [out, error, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
+  return { code, output: out + error };
+};
+
+/** What this machine surely runs: the same kind of executable as the one that runs this. */
+const own = describeFormat(readFormat(readFileSync(process.execPath)));
+
+function runsHere(platform: Platform): boolean {
+  return describeFormat(platform.format) === own;
+}
+
+try {
+  const store = { folder: join(root, ".tools"), version: engines.bun, bun: process.execPath, run };
+  for (const platform of choosePlatforms(process.argv.slice(2))) {
+    const runtime = await obtainRuntime(store, platform);
+    const shop = { root, folder, version, run };
+    const { file, bytes, sha256, checked } = await buildArtifact(shop, platform, runtime, runsHere(platform));
+    const how = checked === "ran" ? "ran here" : "checked by its format";
+    console.log(`${file.padEnd(34)} ${(bytes / 1e6).toFixed(1).padStart(6)} MB  ${how}  sha256 ${sha256}`);
+  }
+} catch (error) {
+  console.error(`scripts/build: ${error instanceof Error ? error.message : String(error)}`);
+  process.exitCode = 1;
+}

@@ -1,0 +1,85 @@
+import type { ExecutableFormat } from "./format.ts";
+
+/** A kind of machine that an executable is built for. */
+export interface Platform {
+  /** As it stands in the file's name. */
+  readonly name: string;
+  /** What `bun build --target` calls it. */
+  readonly target: string;
+  /** The package that brings Bun for it, in the version that `package.json` pins. */
+  readonly package: string;
+  /** As the package names its system, processor and C library; the installer refuses others. */
+  readonly os: "linux" | "darwin" | "win32";
+  readonly cpu: "x64" | "arm64";
+  readonly libc?: "glibc" | "musl";
+  /** What the built file has to be. */
+  readonly format: ExecutableFormat;
+}
+
+const GLIBC_X64 = "/lib64/ld-linux-x86-64.so.2";
+const GLIBC_ARM64 = "/lib/ld-linux-aarch64.so.1";
+const MUSL_X64 = "/lib/ld-musl-x86_64.so.1";
+const MUSL_ARM64 = "/lib/ld-musl-aarch64.so.1";
+
+/** Every platform that a release has executables for. */
+export const PLATFORMS: readonly Platform[] = [
+  linux("linux-x64", "x64", "glibc", GLIBC_X64),
+  linux("linux-arm64", "arm64", "glibc", GLIBC_ARM64),
+  linux("linux-x64-musl", "x64", "musl", MUSL_X64),
+  linux("linux-arm64-musl", "arm64", "musl", MUSL_ARM64),
+  darwin("darwin-x64", "x64"),
+  darwin("darwin-arm64", "arm64"),
+  {
+    name: "windows-x64",
+    target: "bun-windows-x64",
+    package: "@oven/bun-windows-x64",
+    os: "win32",
+    cpu: "x64",
+    format: { container: "PE", cpu: "x64", interpreter: null },
+  },
+];
+
+/** The platforms of these names; all of them when none is named. @throws Error for a name that there is not. */
+export function choosePlatforms(names: readonly string[]): readonly Platform[] {
+  if (names.length === 0) return PLATFORMS;
+  return [...new Set(names)].map((name) => {
+    const platform = PLATFORMS.find((candidate) => candidate.name === name);
+    if (platform === undefined) {
+      throw new Error(`there is no platform "${name}": ${PLATFORMS.map((each) => each.name).join(", ")}`);
+    }
+    return platform;
+  });
+}
+
+/** The file that a platform's executable is published as. */
+export function releaseName({ name, os }: Platform, version: string): string {
+  return `ninefold-${version}-${name}${os === "win32" ? ".exe" : ""}`;
+}
+
+function linux(name: string, cpu: "x64" | "arm64", libc: "glibc" | "musl", interpreter: string): Platform {
+  const suffix = libc === "musl" ? "-musl" : "";
+  return {
+    name,
+    target: `bun-linux-${cpu}${suffix}`,
+    package: `@oven/bun-linux-${packageCpu(cpu)}${suffix}`,
+    os: "linux",
+    cpu,
+    libc,
+    format: { container: "ELF", cpu, interpreter },
+  };
+}
+
+function darwin(name: string, cpu: "x64" | "arm64"): Platform {
+  return {
+    name,
+    target: `bun-darwin-${cpu}`,
+    package: `@oven/bun-darwin-${packageCpu(cpu)}`,
+    os: "darwin",
+    cpu,
+    format: { container: "Mach-O", cpu, interpreter: null },
+  };
+}
+
+function packageCpu(cpu: "x64" | "arm64"): string {
+  return cpu === "arm64" ? "aarch64" : cpu;
+}

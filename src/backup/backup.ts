@@ -1,0 +1,168 @@
+import { closeSync, existsSync, fstatSync, fsyncSync, openSync, realpathSync, statSync } from "node:fs";
+import { basename, dirname, join, resolve } from "node:path";
+import { MIGRATIONS } from "../../migrations/index.ts";
+import { monotonicMs, realDelay } from "../kernel/clock.ts";
+import { StartupError } from "../kernel/errors.ts";
+import { isFolderLocked } from "../kernel/storage/folder-lock.ts";
+import { copyLiveDatabase } from "../kernel/storage/live-copy.ts";
+import { inspectDatabase } from "../kernel/storage/migrate.ts";
+import type { CheckResult } from "./checks/report.ts";
+import {
+  assertFolder,
+  plainText,
+  removeLeftovers,
+  removeTemporary,
+  replaceFile,
+  temporaryName,
+} from "./files.ts";
+import { digestOf, type Seal, writeSeal } from "./seal.ts";
+import { type OnChecked, verifyCopy } from "./verification.ts";
+
+/**
+ * While a server runs, each slice is followed by a pause so many times as long as the slice took: four fifths of the
+ * disk's time are the server's, whatever the disk.
+ */
+const PAUSE_FACTOR = 4;
+/** Slices between two looks at whether a server runs. */
+const SLICES_PER_LOOK = 16;
+
+/** What is to be backed up, and where to. */
+export interface BackupOrder {
+  /** The data folder. */
+  readonly folder: string;
+  readonly file: string;
+  /** Whether a file that is there is replaced. */
+  readonly force: boolean;
+  readonly verify: boolean;
+  /** When this is, epoch milliseconds. */
+  readonly now: number;
+  /** Ends it: what was written so far is removed. */
+  readonly signal: AbortSignal;
+  readonly onCopied: (bytes: number, total: number) => void;
+  readonly onChecked: (what: string, rows: number) => void;
+}
+
+/** What became of it. */
+export interface BackupOutcome {
+  /** Of each check, when it was to be verified. */
+  readonly checks: readonly CheckResult[];
+  /** Null: a check has failed, and no file was made. */
+  readonly seal: Seal | null;
+}
+
+/**
+ * Copies the database of a data folder into one file, while its server runs or not. The file appears whole or not at
+ * all, also when this process is killed. Never in the server's own process: see {@link copyLiveDatabase}.
+ *
+ * @throws StartupError with one line that says what is in the way.
+ */
+export async function backUp(order: BackupOrder): Promise<BackupOutcome> {
+  const source = join(order.folder, "ninefold.db");
+  assertWritable(order, source);
+  const temporary = temporaryName(order.file);
+  try {
+    await removeLeftovers(dirname(order.file), (name) => name === basename(order.file));
+    return await writeBackup(order, source, temporary);
+  } catch (error) {
+    await removeTemporary(temporary);
+    if (order.signal.aborted) throw new StartupError("The backup was interrupted. Nothing was written.");
+    if (error instanceof StartupError) throw error;
+    throw new StartupError(`The backup could not be written to ${order.file}: ${plainText(error)}.`);
+  }
+}
+
+async function writeBackup(order: BackupOrder, source: string, temporary: string): Promise<BackupOutcome> {
+  const { file, signal } = order;
+  const pace = pacing(order);
+  await copyLiveDatabase(source, temporary, async (copied, total) => {
+    order.onCopied(copied, total);
+    await pace();
+  });
+  const onChecked: OnChecked = async (what, rows) => {
+    order.onChecked(what, rows);
+    await breathe(signal);
+  };
+  const checks = order.verify ? await verifyCopy(temporary, onChecked) : [];
+  if (checks.some(({ problemCount }) => problemCount > 0)) {
+    await removeTemporary(temporary);
+    return { checks, seal: null };
+  }
+  const seal = await sealFile(temporary, order.now, pacing(order));
+  // Looked at again: it may have been made since.
+  if (!order.force && existsSync(file)) throw alreadyThere(file);
+  await replaceFile(file, temporary);
+  return { checks, seal };
+}
+
+/** Takes the digest, writes the last line, and syncs all of it. */
+async function sealFile(path: string, now: number, pace: () => Promise<void>): Promise<Seal> {
+  const file = openSync(path, "r+");
+  try {
+    const { size } = fstatSync(file);
+    const seal: Seal = {
+      createdAt: now,
+      bytes: size,
+      sha256: await digestOf(file, size, pace),
+    };
+    writeSeal(file, seal);
+    fsyncSync(file);
+    return seal;
+  } finally {
+    closeSync(file);
+  }
+}
+
+/** To be called after each slice: ends when told so, and leaves the disk to the server for a while. */
+function pacing({ folder, signal }: BackupOrder): () => Promise<void> {
+  const lock = join(folder, "ninefold.lock");
+  let sliceBegan = monotonicMs();
+  let slices = 0;
+  let isServed = isFolderLocked(lock);
+  return async () => {
+    slices += 1;
+    // A server may have started meanwhile, or stopped.
+    if (slices % SLICES_PER_LOOK === 0) isServed = isFolderLocked(lock);
+    if (isServed) await realDelay((monotonicMs() - sliceBegan) * PAUSE_FACTOR);
+    await breathe(signal);
+    sliceBegan = monotonicMs();
+  };
+}
+
+/** Lets a signal arrive. @throws what the order was ended with. */
+async function breathe(signal: AbortSignal): Promise<void> {
+  await realDelay(0);
+  signal.throwIfAborted();
+}
+
+function assertWritable({ folder, file, force }: BackupOrder, source: string): void {
+  if (!existsSync(source)) throw new StartupError(`There is no database in ${folder} (no ninefold.db).`);
+  inspectDatabase(source, MIGRATIONS);
+  assertFolder(dirname(resolve(file)));
+  const there = statSync(file, { throwIfNoEntry: false });
+  if (there?.isDirectory() === true) throw new StartupError(`${file} is a folder: name a file in it.`);
+  if (isOfDataFolder(file, folder)) {
+    throw new StartupError(`${file} is a file of the data folder itself: choose another name.`);
+  }
+  if (there !== undefined && !there.isFile()) throw new StartupError(`${file} is not a file.`);
+  if (there !== undefined && !force) throw alreadyThere(file);
+}
+
+/** Whether a name is one of the server's own files, which a backup must never replace. */
+function isOfDataFolder(file: string, folder: string): boolean {
+  const real = existsSync(file)
+    ? realpathSync(file)
+    : join(realpathSync(dirname(resolve(file))), basename(file));
+  const own = [
+    "ninefold.db",
+    "ninefold.db-wal",
+    "ninefold.db-shm",
+    "ninefold.db-journal",
+    "ninefold.lock",
+    "master.key",
+  ];
+  return dirname(real) === realpathSync(folder) && own.includes(basename(real));
+}
+
+function alreadyThere(file: string): StartupError {
+  return new StartupError(`${file} is already there. --force replaces it.`);
+}

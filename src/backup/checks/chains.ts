@@ -1,0 +1,74 @@
+import type { OfflineDatabase } from "../../kernel/storage/offline.ts";
+import { createNativeCrypto } from "../../verify/native.ts";
+import { chainHashOf, NO_HASH } from "../../verify/receipt.ts";
+import { type CheckResult, counted, type OnRows, Problems, ROWS_PER_STEP } from "./report.ts";
+
+interface ChainRow {
+  ref: number;
+  chain_id: string;
+  public_key: string;
+  /** 1 when its project is deleted: then its receipts go in any order. */
+  leaving: number;
+}
+
+interface ReceiptRow {
+  sequence: number;
+  chain_hash: Uint8Array;
+  signature: Uint8Array;
+  log: string;
+}
+
+const UTF8 = new TextEncoder();
+
+/** Every notary chain: positions without a gap from 1, hashes taken again from the logs, the chain's own signatures. */
+export async function checkChains(db: OfflineDatabase, onRows: OnRows): Promise<CheckResult> {
+  const problems = new Problems();
+  const chains = db.all<ChainRow>(
+    `SELECT chains.ref, chain_id, public_key, deleted_at IS NOT NULL AS leaving
+       FROM chains LEFT JOIN projects ON projects.ref = project_ref ORDER BY chains.ref`,
+  );
+  const kept = chains.filter(({ leaving }) => leaving === 0);
+  let receipts = 0;
+  for (const chain of kept) {
+    receipts += await checkChain(db, chain, problems, (rows) => onRows(receipts + rows));
+  }
+  const orphan = db.get<{ id: number }>(
+    "SELECT id FROM receipts WHERE chain_ref NOT IN (SELECT ref FROM chains) LIMIT 1",
+  );
+  if (orphan !== null) problems.add(`receipt row ${orphan.id}: there is no such chain`);
+  return problems.result(
+    "notary chains",
+    `${counted(kept.length, "chain")}, ${counted(receipts, "receipt")}`,
+  );
+}
+
+async function checkChain(
+  db: OfflineDatabase,
+  { ref, chain_id, public_key }: ChainRow,
+  problems: Problems,
+  onRows: OnRows,
+): Promise<number> {
+  const crypto = createNativeCrypto();
+  const key = Buffer.from(public_key, "base64url");
+  let previous: Uint8Array = Buffer.from(NO_HASH, "hex");
+  let expected = 1;
+  let count = 0;
+  const rows = db.rows<ReceiptRow>(
+    "SELECT sequence, chain_hash, signature, log FROM receipts WHERE chain_ref = ? ORDER BY sequence",
+    ref,
+  );
+  for (const { sequence, chain_hash, signature, log } of rows) {
+    const name = `chain ${chain_id}, receipt ${sequence}`;
+    if (sequence !== expected) problems.add(`${name}: ${expected} was expected here`);
+    const hash = chainHashOf(crypto, previous, BigInt(sequence), crypto.sha256(UTF8.encode(log)));
+    if (Buffer.compare(hash, chain_hash) !== 0)
+      problems.add(`${name}: its hash is not that of its log and of the receipt before`);
+    if (!crypto.verifyEd25519(signature, chain_hash, key))
+      problems.add(`${name}: its signature is not the chain's`);
+    previous = chain_hash;
+    expected = sequence + 1;
+    count += 1;
+    if (count % ROWS_PER_STEP === 0) await onRows(count);
+  }
+  return count;
+}

@@ -1,0 +1,128 @@
+import {
+  closeSync,
+  fstatSync,
+  fsyncSync,
+  ftruncateSync,
+  openSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from "node:fs";
+import { dirname, join } from "node:path";
+import { realDelay } from "../kernel/clock.ts";
+import { StartupError } from "../kernel/errors.ts";
+
+/** What SQLite may have left beside a database file. */
+export const SIDE_FILES = ["-wal", "-shm", "-journal"] as const;
+
+/**
+ * A large file is given back to the file system piece by piece: all at once, a gigabyte holds up every fsync of the
+ * machine for half a second.
+ */
+const RELEASED_BYTES = 16 * 1024 * 1024;
+const RELEASE_PAUSE_MS = 20;
+
+/** Text of an error of the file system or of SQLite, for a line that an operator reads. */
+export function plainText(error: unknown): string {
+  const text = error instanceof Error ? error.message : String(error);
+  const code = error instanceof Error && "code" in error ? String(error.code) : "";
+  if (code === "ENOSPC" || code === "SQLITE_FULL") return "the disk is full";
+  if (code === "EFBIG") return "the file would be larger than permitted here";
+  return text;
+}
+
+/** Syncs a file, or the entries of a folder. */
+export function syncPath(path: string): void {
+  const file = openSync(path, "r");
+  try {
+    fsyncSync(file);
+  } finally {
+    closeSync(file);
+  }
+}
+
+/** The name of a file that is being made for `path`, beside it, so that it can take its place in one step. */
+export function temporaryName(path: string): string {
+  return temporaryNameOf(path, process.pid);
+}
+
+/** The name that another process gives it. */
+export function temporaryNameOf(path: string, pid: number): string {
+  return `${path}.${pid}.partial`;
+}
+
+/** Removes a temporary file and what SQLite left beside it. */
+export async function removeTemporary(path: string): Promise<void> {
+  for (const side of SIDE_FILES) rmSync(`${path}${side}`, { force: true });
+  await removeGently(path);
+}
+
+/**
+ * Removes what earlier processes, which were killed, have left of theirs in a folder. `isOurs` is asked for the name
+ * of the file that was being made.
+ */
+export async function removeLeftovers(folder: string, isOurs: (name: string) => boolean): Promise<void> {
+  for (const name of readdirSync(folder)) {
+    const [, made, pid] = /^(.+)\.(\d{1,10})\.partial(?:-wal|-shm|-journal)?$/.exec(name) ?? [];
+    if (made === undefined || !isOurs(made) || isRunning(Number(pid))) continue;
+    await removeGently(join(folder, name));
+  }
+}
+
+/** Puts a file in the place of another in one step, and makes it last. What was there is given back gently. */
+export async function replaceFile(path: string, by: string): Promise<void> {
+  const old = openIfFile(path);
+  renameSync(by, path);
+  syncPath(dirname(path));
+  if (old !== null) await release(old);
+}
+
+/** Removes a file, if it is there. Its name is gone at once. */
+export async function removeGently(path: string): Promise<void> {
+  const file = openIfFile(path);
+  rmSync(path, { force: true });
+  if (file !== null) await release(file);
+}
+
+/** @throws StartupError when a path names no folder. */
+export function assertFolder(path: string): void {
+  const status = statSync(path, { throwIfNoEntry: false });
+  if (status === undefined) throw new StartupError(`There is no folder ${path}.`);
+  if (!status.isDirectory()) throw new StartupError(`${path} is not a folder.`);
+}
+
+/** For giving back: null where there is no file of one name alone, or it may not be changed. */
+function openIfFile(path: string): number | null {
+  const status = statSync(path, { throwIfNoEntry: false });
+  if (status === undefined || !status.isFile() || status.nlink > 1) return null;
+  try {
+    return openSync(path, "r+");
+  } catch {
+    return null;
+  }
+}
+
+async function release(file: number): Promise<void> {
+  try {
+    for (let size = fstatSync(file).size - RELEASED_BYTES; size > 0; size -= RELEASED_BYTES) {
+      ftruncateSync(file, size);
+      await realDelay(RELEASE_PAUSE_MS);
+    }
+  } catch {
+    // Then all that is left of it goes at once. What this was done for has happened already.
+  } finally {
+    closeSync(file);
+  }
+}
+
+function isRunning(pid: number): boolean {
+  if (pid === process.pid) return true;
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    // Somebody else's process may not be asked, and is one.
+    return error instanceof Error && "code" in error && error.code === "EPERM";
+  }
+}

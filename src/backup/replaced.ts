@@ -1,0 +1,100 @@
+import {
+  closeSync,
+  copyFileSync,
+  existsSync,
+  linkSync,
+  openSync,
+  readSync,
+  renameSync,
+  statSync,
+} from "node:fs";
+import { basename, dirname, join } from "node:path";
+import { StartupError } from "../kernel/errors.ts";
+import { settleFile } from "../kernel/storage/offline.ts";
+import { plainText, SIDE_FILES, syncPath } from "./files.ts";
+import { compactTime } from "./names.ts";
+
+const DATABASE_MAGIC = Buffer.from("SQLite format 3\0");
+/** Of its four bytes the last one's lowest bit tells the order of bytes in checksums. */
+const LOG_MAGIC = Buffer.from([0x37, 0x7f, 0x06]);
+
+/** Whether a database, or what SQLite may have left of one, is there. */
+export function isDatabaseThere(path: string): boolean {
+  return ["", ...SIDE_FILES].some((side) => existsSync(`${path}${side}`));
+}
+
+/**
+ * Keeps the database that is about to be replaced under another name, and sees to it that nothing beside it is taken
+ * for the new one's. Until the new one is put in its place, the old one stays where it is. Returns its other name.
+ *
+ * A log beside it is moved into the file first, as the next start would do: file and log cannot be exchanged in one
+ * step, and a file without its log is not the old database. Only when SQLite cannot read the file is the log put aside
+ * as it is: then no start could have read it either.
+ *
+ * @throws StartupError when the disk does not permit it; the old database is as it was.
+ */
+export function keepAside(path: string, now: number): string {
+  const aside = freeName(path, now);
+  try {
+    if (existsSync(path)) {
+      takeUpLog(path);
+      link(path, aside);
+    }
+    for (const side of SIDE_FILES) {
+      if (existsSync(`${path}${side}`)) renameSync(`${path}${side}`, `${aside}${side}`);
+    }
+    syncPath(dirname(path));
+    return aside;
+  } catch (error) {
+    throw new StartupError(`The old database could not be kept as ${aside}: ${plainText(error)}.`);
+  }
+}
+
+/** Leaves a file that is whole by itself, unless it is damaged. */
+function takeUpLog(path: string): void {
+  // SQLite would throw away a log that it does not recognise.
+  if (!beginsWith(path, DATABASE_MAGIC) || !beginsWith(`${path}-wal`, LOG_MAGIC)) return;
+  try {
+    settleFile(path);
+  } catch (error) {
+    if (!isDamage(error)) throw error;
+  }
+}
+
+/** Whether a file begins as it must. One that is empty or not there has nothing to lose. */
+function beginsWith(path: string, magic: Uint8Array): boolean {
+  if ((statSync(path, { throwIfNoEntry: false })?.size ?? 0) === 0) return true;
+  const file = openSync(path, "r");
+  try {
+    const bytes = Buffer.alloc(magic.length);
+    readSync(file, bytes, 0, magic.length, 0);
+    return bytes.equals(magic);
+  } finally {
+    closeSync(file);
+  }
+}
+
+function isDamage(error: unknown): boolean {
+  const code = error instanceof Error && "code" in error ? String(error.code) : "";
+  return code.startsWith("SQLITE_CORRUPT") || code.startsWith("SQLITE_NOTADB");
+}
+
+function link(path: string, aside: string): void {
+  try {
+    linkSync(path, aside);
+  } catch {
+    // Not every file system knows two names of one file.
+    copyFileSync(path, aside);
+    syncPath(aside);
+  }
+}
+
+/** `ninefold.db.replaced-20261121T043000Z`, with a number behind it when that is taken. */
+function freeName(path: string, now: number): string {
+  const stamp = compactTime(now);
+  const base = join(dirname(path), `${basename(path)}.replaced-${stamp}`);
+  for (let number = 1; ; number += 1) {
+    const name = number === 1 ? base : `${base}-${number}`;
+    if (!isDatabaseThere(name)) return name;
+  }
+}

@@ -1,0 +1,269 @@
+import { createHash } from "node:crypto";
+import {
+  chmodSync,
+  closeSync,
+  existsSync,
+  fstatSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readSync,
+  realpathSync,
+  rmdirSync,
+  rmSync,
+  statSync,
+} from "node:fs";
+import { join } from "node:path";
+import { MIGRATIONS } from "../../migrations/index.ts";
+import { realDelay } from "../kernel/clock.ts";
+import { StartupError } from "../kernel/errors.ts";
+import { obtainMasterKey, opensMark } from "../kernel/secrets/master-key.ts";
+import { lockFolder } from "../kernel/storage/folder-lock.ts";
+import { SLICE_BYTES, writeAll } from "../kernel/storage/live-copy.ts";
+import { inspectDatabase } from "../kernel/storage/migrate.ts";
+import { OfflineDatabase } from "../kernel/storage/offline.ts";
+import { integrityProblems } from "./checks/integrity.ts";
+import { fencingFloor } from "./fencing.ts";
+import { plainText, removeLeftovers, removeTemporary, replaceFile, temporaryName } from "./files.ts";
+import { isDatabaseThere, keepAside } from "./replaced.ts";
+import { type ChainEnd, RestoredStore } from "./restored-store.ts";
+import { readSeal, type Seal } from "./seal.ts";
+
+const DATABASE = "ninefold.db";
+
+/** What is to be restored, and where to. */
+export interface RestoreOrder {
+  readonly file: string;
+  /** The data folder; made when it is not there. */
+  readonly folder: string;
+  /** Whether a database that is there is replaced. */
+  readonly force: boolean;
+  /** A master key from outside instead of the folder's file. */
+  readonly masterKey: string | null;
+  /** When this is, epoch milliseconds. */
+  readonly now: number;
+  /** Ends it: nothing was changed then. */
+  readonly signal: AbortSignal;
+  readonly onCopied: (bytes: number, total: number) => void;
+  readonly onChecked: () => void;
+}
+
+/** What was restored, for the operator to know. */
+export interface RestoreOutcome {
+  /** Null for a database that was copied by other means. */
+  readonly seal: Seal | null;
+  /** Where the old database is now; null when there was none. */
+  readonly aside: string | null;
+  /** Why the server will not start with the master key that it would find; null when it fits. */
+  readonly keyProblem: string | null;
+  /** Fencing tokens go on above this. */
+  readonly fencingAbove: number;
+  readonly chains: { readonly named: readonly ChainEnd[]; readonly count: number };
+  readonly waitingDeliveries: number;
+}
+
+/**
+ * Puts a backup in the place of a data folder's database. The copy is checked before anything is touched, and takes
+ * the place of the old database in one step: whenever this process is killed, one of the two is there, whole.
+ *
+ * @throws StartupError with one line that says what is in the way; nothing was changed then.
+ */
+export async function restore(order: RestoreOrder): Promise<RestoreOutcome> {
+  const { file, folder, signal } = order;
+  const seal = await assertRestorable(file);
+  const madeFolder = makeFolder(folder);
+  let done = false;
+  try {
+    const release = lockFolder(join(folder, "ninefold.lock"));
+    try {
+      const outcome = await restoreLocked(order, seal);
+      done = true;
+      return outcome;
+    } finally {
+      release();
+    }
+  } catch (error) {
+    if (signal.aborted && !done) throw new StartupError("The restore was interrupted. Nothing was changed.");
+    if (error instanceof StartupError) throw error;
+    throw new StartupError(
+      `${file} could not be restored to ${folder}: ${plainText(error)}. Nothing was changed.`,
+    );
+  } finally {
+    if (madeFolder && !done) removeFolder(folder);
+  }
+}
+
+async function restoreLocked(order: RestoreOrder, seal: Seal | null): Promise<RestoreOutcome> {
+  const { file, folder, now } = order;
+  const path = join(folder, DATABASE);
+  const isThere = isDatabaseThere(path);
+  if (existsSync(path) && realpathSync(path) === realpathSync(file))
+    throw new StartupError(`${file} is the database of ${folder} itself.`);
+  if (isThere && !order.force)
+    throw new StartupError(
+      `There is a database in ${folder} already. --force keeps it aside and puts the backup in its place.`,
+    );
+  const temporary = temporaryName(path);
+  try {
+    await removeLeftovers(folder, (name) => name === DATABASE);
+    await copyChecked(order, seal, temporary);
+    const facts = prepare(temporary, order);
+    const aside = isThere ? keepAside(path, now) : null;
+    await replaceFile(path, temporary);
+    return { seal, aside, ...facts };
+  } catch (error) {
+    await removeTemporary(temporary);
+    throw error;
+  }
+}
+
+/** What can be told without copying. @throws StartupError */
+async function assertRestorable(file: string): Promise<Seal | null> {
+  const status = statSync(file, { throwIfNoEntry: false });
+  if (status === undefined) throw new StartupError(`There is no file ${file}.`);
+  if (!status.isFile()) throw new StartupError(`${file} is not a file.`);
+  const seal = readSeal(file);
+  if (seal !== null) return seal;
+  const walBytes = statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0;
+  if (walBytes > 0) {
+    throw new StartupError(
+      `${file} has a write-ahead log beside it, so it is no backup but a server's own file. Make a backup of its folder with ninefold backup.`,
+    );
+  }
+  inspectDatabase(file, MIGRATIONS);
+  const pageBytes = pageBytesOf(file);
+  if (status.size === 0 || status.size % pageBytes !== 0)
+    throw damaged(file, "it is cut off, or its end was changed");
+  return null;
+}
+
+/** Copies the database, and compares it with its digest, and SQLite's own check. @throws StartupError when it is damaged */
+async function copyChecked(order: RestoreOrder, seal: Seal | null, temporary: string): Promise<void> {
+  const { file } = order;
+  const sha256 = await copyDigested(order, seal, temporary);
+  if (seal !== null && sha256 !== seal.sha256)
+    throw damaged(file, "its bytes are not those that were written (their SHA-256 is another)");
+  try {
+    inspectDatabase(temporary, MIGRATIONS);
+  } catch (error) {
+    // The operator knows the file by its own name.
+    if (error instanceof StartupError) throw new StartupError(error.message.replaceAll(temporary, file));
+    throw error;
+  }
+  order.onChecked();
+  const db = OfflineDatabase.read(temporary);
+  try {
+    const [problem] = integrityProblems(db);
+    if (problem !== undefined) throw damaged(file, problem);
+  } finally {
+    db.close();
+  }
+}
+
+async function copyDigested(
+  { file, signal, onCopied }: RestoreOrder,
+  seal: Seal | null,
+  temporary: string,
+): Promise<string> {
+  const hash = createHash("sha256");
+  const from = openSync(file, "r");
+  try {
+    const to = openSync(temporary, "w", 0o600);
+    try {
+      const total = seal?.bytes ?? fstatSync(from).size;
+      const slice = Buffer.allocUnsafe(SLICE_BYTES);
+      for (let copied = 0; copied < total; ) {
+        const size = readSync(from, slice, 0, Math.min(SLICE_BYTES, total - copied), copied);
+        if (size === 0) break;
+        const bytes = slice.subarray(0, size);
+        hash.update(bytes);
+        writeAll(to, bytes, copied);
+        copied += size;
+        onCopied(copied, total);
+        await realDelay(0);
+        signal.throwIfAborted();
+      }
+      return hash.digest("hex");
+    } finally {
+      closeSync(to);
+    }
+  } finally {
+    closeSync(from);
+  }
+}
+
+type Facts = Omit<RestoreOutcome, "seal" | "aside">;
+
+/** Changes in the copy what must not go back, reads what the operator should know, and syncs it. */
+function prepare(path: string, { folder, masterKey, now }: RestoreOrder): Facts {
+  const db = OfflineDatabase.change(path);
+  let facts: Facts;
+  try {
+    const store = new RestoredStore(db);
+    const fencingAbove = fencingFloor(store.fencingReservedThrough(), now);
+    store.setFencingReservedThrough(fencingAbove);
+    facts = {
+      fencingAbove,
+      keyProblem: keyProblem(store.masterKeyMark(), folder, masterKey),
+      chains: store.chains(),
+      waitingDeliveries: store.waitingDeliveries(),
+    };
+    store.useWriteAheadLog();
+  } finally {
+    db.close();
+  }
+  const file = openSync(path, "r+");
+  try {
+    fsyncSync(file);
+  } finally {
+    closeSync(file);
+  }
+  return facts;
+}
+
+function keyProblem(mark: Uint8Array | null, folder: string, given: string | null): string | null {
+  const path = join(folder, "master.key");
+  if (given === null && !existsSync(path))
+    return `There is no master key in ${folder}. Put the master.key of the server that was backed up there, or set NINEFOLD_MASTER_KEY, before the start.`;
+  try {
+    const key = obtainMasterKey({ given, path, databaseExists: true });
+    if (mark === null || opensMark(key, mark)) return null;
+  } catch (error) {
+    return plainText(error);
+  }
+  const which = given === null ? path : "NINEFOLD_MASTER_KEY";
+  return `${which} is not the key that this backup was made with. Put that server's master.key there before the start, and keep the present one with the database that it belongs to.`;
+}
+
+function pageBytesOf(path: string): number {
+  const db = OfflineDatabase.read(path);
+  try {
+    return db.pageBytes;
+  } finally {
+    db.close();
+  }
+}
+
+function damaged(file: string, how: string): StartupError {
+  return new StartupError(`${file} is damaged: ${how}. Nothing was changed.`);
+}
+
+/** Returns whether it was not there. */
+function makeFolder(folder: string): boolean {
+  try {
+    if (mkdirSync(folder, { recursive: true, mode: 0o700 }) === undefined) return false;
+    chmodSync(folder, 0o700);
+    return true;
+  } catch (error) {
+    throw new StartupError(`The data folder cannot be created (${plainText(error)}).`);
+  }
+}
+
+function removeFolder(folder: string): void {
+  for (const name of ["ninefold.lock", "ninefold.lock-journal"]) rmSync(join(folder, name), { force: true });
+  try {
+    rmdirSync(folder);
+  } catch {
+    // Something else is in it by now.
+  }
+}

@@ -1,0 +1,60 @@
+import { createHash } from "node:crypto";
+import { closeSync, fstatSync, openSync, readSync } from "node:fs";
+import { SLICE_BYTES, writeAll } from "../kernel/storage/live-copy.ts";
+
+/**
+ * The last line of a backup, behind the database's own pages, where SQLite does not look: so the file is a database
+ * that every tool reads, and no bit of it changes unnoticed.
+ */
+export interface Seal {
+  /** When the copying began, epoch milliseconds: everything that had been answered by then is in the copy. */
+  readonly createdAt: number;
+  /** Size of the database, and so where the line begins. */
+  readonly bytes: number;
+  /** Of the database, lower-case hex. */
+  readonly sha256: string;
+}
+
+/** Always as long, so that it is found from the end. */
+const SEAL_BYTES = 160;
+const SEAL = /^\nninefold-backup 1 created_at=(\d{1,16}) bytes=(\d{1,16}) sha256=([0-9a-f]{64}) *\n$/;
+
+/** Writes the line behind the database. */
+export function writeSeal(file: number, { createdAt, bytes, sha256 }: Seal): void {
+  const line = `\nninefold-backup 1 created_at=${createdAt} bytes=${bytes} sha256=${sha256}`;
+  writeAll(file, Buffer.from(`${line.padEnd(SEAL_BYTES - 1)}\n`), bytes);
+}
+
+/** The last line of a file; null when it has none, as a database that was copied by other means. */
+export function readSeal(path: string): Seal | null {
+  const file = openSync(path, "r");
+  try {
+    const { size } = fstatSync(file);
+    if (size < SEAL_BYTES) return null;
+    const end = Buffer.alloc(SEAL_BYTES);
+    readSync(file, end, 0, SEAL_BYTES, size - SEAL_BYTES);
+    const [, createdAt, bytes, sha256] = SEAL.exec(end.toString("latin1")) ?? [];
+    if (sha256 === undefined || Number(bytes) !== size - SEAL_BYTES) return null;
+    return { createdAt: Number(createdAt), bytes: Number(bytes), sha256 };
+  } finally {
+    closeSync(file);
+  }
+}
+
+/** SHA-256 of the first `bytes` of an open file. `afterSlice` may throw to end it. */
+export async function digestOf(
+  file: number,
+  bytes: number,
+  afterSlice: () => Promise<void>,
+): Promise<string> {
+  const hash = createHash("sha256");
+  const slice = Buffer.allocUnsafe(SLICE_BYTES);
+  for (let done = 0; done < bytes; ) {
+    const size = readSync(file, slice, 0, Math.min(SLICE_BYTES, bytes - done), done);
+    if (size === 0) break;
+    hash.update(slice.subarray(0, size));
+    done += size;
+    await afterSlice();
+  }
+  return hash.digest("hex");
+}

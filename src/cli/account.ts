@@ -1,0 +1,68 @@
+import { UsageError } from "../config/command-line.ts";
+import { StartupError } from "../kernel/errors.ts";
+import { type Api, cell, type JsonObject, type ListSpec, listAll } from "./api.ts";
+import { type Given, readArguments } from "./arguments.ts";
+import { withApi } from "./connect.ts";
+import { printFields, printJson, printTable } from "./output.ts";
+import { commandNamed } from "./table.ts";
+
+const ACCOUNTS: ListSpec = { path: "/v1/admin/accounts", items: "accounts", cursor: "cursor" };
+const COLUMNS = ["user_id", "email", "tier", "balance", "suspended", "created_at"];
+
+/** `ninefold account create EMAIL`. Resolves to the exit code. */
+export async function accountCreate(args: readonly string[]): Promise<number> {
+  const given = readArguments(commandNamed("account create"), args);
+  const body = { email: given.words[0], ...termsOf(given), tier: given.text("--tier") ?? "free" };
+  const account = await withApi(given, (api) => api.send("POST", ACCOUNTS.path, body));
+  show(account, given, ["user_id", "email", "tier", "balance", "api_key"]);
+  return 0;
+}
+
+/** `ninefold account list`. Resolves to the exit code. */
+export async function accountList(args: readonly string[]): Promise<number> {
+  const given = readArguments(commandNamed("account list"), args);
+  const accounts = await withApi(given, (api) => listAll(api, ACCOUNTS));
+  if (given.has("--json")) printJson({ accounts });
+  else printTable([COLUMNS, ...accounts.map((account) => COLUMNS.map((name) => cell(account[name])))]);
+  return 0;
+}
+
+/** `ninefold account set USER`. Resolves to the exit code. */
+export async function accountSet(args: readonly string[]): Promise<number> {
+  const given = readArguments(commandNamed("account set"), args);
+  const change = termsOf(given);
+  if (Object.keys(change).length === 0) {
+    throw new UsageError("account set needs --tier, --balance or --suspended: what is to change.");
+  }
+  const account = await withApi(given, async (api) => {
+    const userId = await userIdOf(api, given.words[0] ?? "");
+    return api.send("PATCH", `${ACCOUNTS.path}/${encodeURIComponent(userId)}`, change);
+  });
+  show(account, given, COLUMNS);
+  return 0;
+}
+
+function termsOf(given: Given): JsonObject {
+  const tier = given.text("--tier");
+  const balance = given.integer("--balance");
+  const suspended = given.text("--suspended");
+  return {
+    ...(tier === null ? {} : { tier }),
+    ...(balance === null ? {} : { balance }),
+    ...(suspended === null ? {} : { suspended: suspended === "true" }),
+  };
+}
+
+/** An e-mail address stands for its account; addresses compare without case. */
+async function userIdOf(api: Api, user: string): Promise<string> {
+  if (!user.includes("@")) return user;
+  const accounts = await listAll(api, ACCOUNTS);
+  const found = accounts.find(({ email }) => String(email).toLowerCase() === user.toLowerCase());
+  if (found === undefined) throw new StartupError(`There is no account with the e-mail address ${user}.`);
+  return String(found["user_id"]);
+}
+
+function show(account: JsonObject, given: Given, names: readonly string[]): void {
+  if (given.has("--json")) printJson(account);
+  else printFields(names.map((name) => [name, cell(account[name])]));
+}

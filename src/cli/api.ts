@@ -1,0 +1,53 @@
+import { StartupError } from "../kernel/errors.ts";
+
+/** A JSON object. */
+export type JsonObject = Readonly<Record<string, unknown>>;
+
+/** The API of a running server, or of the folder of a stopped one. */
+export interface Api {
+  /** Resolves to the body of a success. @throws StartupError with the server's own message for a refusal. */
+  send(method: string, path: string, body?: JsonObject): Promise<JsonObject>;
+  close(): Promise<void>;
+}
+
+/** Items asked for at once: as many as a page can have. */
+const PAGE_LIMIT = 100;
+
+/** A list of the API, page by page to its end. */
+export interface ListSpec {
+  readonly path: string;
+  /** The member of a page that has the items. */
+  readonly items: string;
+  /** The member of a page that leads to the next one. */
+  readonly cursor: string;
+}
+
+/** All items of a list. @throws StartupError */
+export async function listAll(api: Api, list: ListSpec): Promise<readonly JsonObject[]> {
+  const found: JsonObject[] = [];
+  let cursor: string | null = null;
+  do {
+    const from: string = cursor === null ? "" : `&cursor=${encodeURIComponent(cursor)}`;
+    const page = await api.send("GET", `${list.path}?limit=${PAGE_LIMIT}${from}`);
+    found.push(...((page[list.items] ?? []) as readonly JsonObject[]));
+    const next = page[list.cursor];
+    if (typeof next === "string" && next === cursor)
+      throw new StartupError("The server's list does not end: its cursor stands still.");
+    cursor = typeof next === "string" ? next : null;
+  } while (cursor !== null);
+  return found;
+}
+
+/** The error to throw for an answer that is no success: what the server says about it. */
+export function refusal(status: number, body: JsonObject): StartupError {
+  const error = body["error"] as { readonly message?: unknown } | undefined;
+  const message = typeof error?.message === "string" ? error.message : "It gives no reason.";
+  const hint = status === 401 ? " Look at NINEFOLD_API_KEY." : "";
+  return new StartupError(`The server refuses (${status}): ${message}${hint}`);
+}
+
+/** A value of an answer as it is printed in a table. */
+export function cell(value: unknown): string {
+  if (value === null || value === undefined) return "-";
+  return Array.isArray(value) ? value.join(" ") : String(value);
+}

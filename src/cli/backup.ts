@@ -1,0 +1,64 @@
+import { setPriority } from "node:os";
+import { resolve } from "node:path";
+import { type BackupOutcome, backUp } from "../backup/backup.ts";
+import type { CheckResult } from "../backup/checks/report.ts";
+import { createSystemClock, monotonicMs } from "../kernel/clock.ts";
+import { readFileAndFolder } from "./file-and-folder.ts";
+import { formatCount, formatDuration } from "./format.ts";
+import { interruption } from "./interruption.ts";
+import { print } from "./output.ts";
+import { ShownParts } from "./shown-parts.ts";
+
+/** The lowest priority that there is: the server goes first wherever the two want the processor. */
+const LOWEST_PRIORITY = 19;
+
+/**
+ * `ninefold backup FILE`: copies the database of a data folder into a file, while the server runs or not. Resolves to
+ * the exit code: 1 when the copy was to be verified and something in it does not hold.
+ */
+export async function backup(args: readonly string[]): Promise<number> {
+  const { given, file, config } = readFileAndFolder("backup", args);
+  const folder = resolve(config.dataFolder);
+  // What is copied is its owner's alone, as the original.
+  process.umask(0o077);
+  setPriority(LOWEST_PRIORITY);
+  const begun = monotonicMs();
+  const shown = new ShownParts();
+  let outcome: BackupOutcome;
+  try {
+    outcome = await backUp({
+      ...{ file, folder },
+      force: given.has("--force"),
+      verify: given.has("--verify"),
+      now: createSystemClock().now(),
+      signal: interruption(),
+      onCopied: (bytes, total) => shown.show("Copying", "bytes", bytes, total),
+      onChecked: (what, rows) => shown.show(`Checking ${what}`, "rows", rows, null),
+    });
+  } finally {
+    shown.finish();
+  }
+  for (const check of outcome.checks) print(checkLines(check));
+  const { seal } = outcome;
+  if (seal === null) {
+    process.stderr.write(
+      "ninefold: The database does not hold what it must (see above). No backup was written; without --verify it is copied as it is.\n",
+    );
+    return 1;
+  }
+  const duration = formatDuration(monotonicMs() - begun);
+  print(`written  ${file}: ${formatCount(seal.bytes)} bytes in ${duration}, sha256 ${seal.sha256}\n`);
+  return 0;
+}
+
+/** `ok       meters: 12 balances, 340 ledger entries`, or what does not hold, a line each. */
+function checkLines({ name, extent, problemCount, problems }: CheckResult): string {
+  if (problemCount === 0) return `ok       ${name}: ${extent}\n`;
+  const more = problemCount - problems.length;
+  const lines = [
+    `failed   ${name}: ${problemCount === 1 ? "1 problem" : `${problemCount} problems`} in ${extent}`,
+    ...problems.map((problem) => `         ${problem}`),
+    ...(more > 0 ? [`         … and ${more} more`] : []),
+  ];
+  return `${lines.join("\n")}\n`;
+}

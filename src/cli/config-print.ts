@@ -1,0 +1,53 @@
+import type { Setting } from "../config/settings.ts";
+import { flagsGiven } from "../config/sources.ts";
+import { resolveConfig } from "../config.ts";
+import { type Given, readArguments } from "./arguments.ts";
+import { printJson, printTable } from "./output.ts";
+import { commandNamed } from "./table.ts";
+
+const MASK = "********";
+
+/** `ninefold config print`. Resolves to the exit code. */
+export function configPrint(args: readonly string[]): number {
+  const given = readArguments(commandNamed("config print"), args);
+  const settings = resolveConfig(serveFlags(given)).settings.map((setting) => ({
+    ...setting,
+    value: shown(setting),
+  }));
+  if (given.has("--json")) printJson({ settings });
+  else {
+    const rows = settings.map(({ name, value, source, origin }) => [
+      name,
+      textOf(value),
+      originOf(source, origin),
+    ]);
+    printTable([["setting", "value", "from"], ...rows]);
+  }
+  return 0;
+}
+
+/** The flags of serve among those of a command: its `--json` is about the command's own output. */
+export function serveFlags({ line }: Given): ReturnType<typeof flagsGiven> {
+  const values = new Map(line.values);
+  values.delete("--json");
+  return flagsGiven({ ...line, values });
+}
+
+/** A value without what must not be seen. Of a mail server's URL the host helps, and its user and query do not. */
+function shown({ name, value, secret }: Setting): Setting["value"] {
+  if (!secret || value === null) return value;
+  const url = name === "smtp_url" ? URL.parse(String(value)) : null;
+  if (url === null) return MASK;
+  const user = `${url.username}${url.password}` === "" ? "" : `${MASK}@`;
+  return `${url.protocol}//${user}${url.host}${url.search === "" ? "" : `?${MASK}`}`;
+}
+
+function textOf(value: Setting["value"]): string {
+  if (value === null || (Array.isArray(value) && value.length === 0)) return "-";
+  return Array.isArray(value) ? value.join(",") : String(value);
+}
+
+function originOf(source: Setting["source"], origin: string | null): string {
+  if (origin === null) return source;
+  return source === "flag" ? `flag ${origin}` : source === "file" ? `file ${origin}` : `variable ${origin}`;
+}

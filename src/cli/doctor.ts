@@ -1,0 +1,80 @@
+import { existsSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, resolve } from "node:path";
+import { resolveConfig } from "../config.ts";
+import { readArguments } from "./arguments.ts";
+import { serveFlags } from "./config-print.ts";
+import { fileSystemCheck, folderCheck, fsyncCheck, spaceCheck } from "./doctor/disk.ts";
+import { type Check, type Finding, failed, type Patient } from "./doctor/finding.ts";
+import { dnsCheck, portCheck, smtpCheck, tlsCheck } from "./doctor/network.ts";
+import { clockCheck, databaseCheck, masterKeyCheck, sqliteCheck } from "./doctor/state.ts";
+import { print, printJson } from "./output.ts";
+import { commandNamed } from "./table.ts";
+
+const CHECKS: readonly Check[] = [
+  sqliteCheck,
+  folderCheck,
+  fileSystemCheck,
+  fsyncCheck,
+  spaceCheck,
+  databaseCheck,
+  masterKeyCheck,
+  clockCheck,
+  portCheck,
+  tlsCheck,
+  dnsCheck,
+  smtpCheck,
+];
+
+/** A name that is there for being looked up (RFC 2606). */
+const DNS_NAME = "example.com";
+const STATUS_WIDTH = 9;
+const NAME_WIDTH = 13;
+
+/** `ninefold doctor`. Resolves to the exit code: 1 when anything has failed. Changes nothing. */
+export async function doctor(args: readonly string[]): Promise<number> {
+  const given = readArguments(commandNamed("doctor"), args);
+  const { config } = resolveConfig(serveFlags(given));
+  const folder = config.ephemeral ? tmpdir() : resolve(config.dataFolder);
+  const patient: Patient = {
+    config,
+    folder,
+    existing: nearestExisting(folder),
+    dnsName: given.text("--dns-name") ?? DNS_NAME,
+  };
+  const report: Report[] = [];
+  for (const check of CHECKS) {
+    const finding = await examine(check, patient);
+    report.push({ name: check.name, ...finding });
+    if (!given.has("--json")) print(lineOf(check.name, finding));
+  }
+  const failures = report.filter(({ status }) => status === "failed").length;
+  if (given.has("--json")) printJson({ ok: failures === 0, checks: report });
+  else
+    print(
+      failures === 0 ? "\nA server can run here.\n" : `\n${failures} of ${report.length} checks failed.\n`,
+    );
+  return failures === 0 ? 0 : 1;
+}
+
+interface Report extends Finding {
+  readonly name: string;
+}
+
+async function examine(check: Check, patient: Patient): Promise<Finding> {
+  try {
+    return await check.run(patient);
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    return failed(reason.replace(/\.$/, ""), check.cure);
+  }
+}
+
+function lineOf(name: string, { status, detail, cure }: Finding): string {
+  const line = `${status.padEnd(STATUS_WIDTH)}${name.padEnd(NAME_WIDTH)}${detail}\n`;
+  return cure === undefined ? line : `${line}${"".padEnd(STATUS_WIDTH + NAME_WIDTH)}→ ${cure}\n`;
+}
+
+function nearestExisting(folder: string): string {
+  return existsSync(folder) ? folder : nearestExisting(dirname(folder));
+}

@@ -1,0 +1,183 @@
+import { accessSync, constants, fstatSync, fsyncSync, statfsSync, statSync, writeSync } from "node:fs";
+import { createSystemClock, monotonicMs } from "../../kernel/clock.ts";
+import { formatAmount, formatDuration } from "../format.ts";
+import { type Check, type Finding, failed, ok, type Patient, skipped, warning } from "./finding.ts";
+import { withScratchFile } from "./scratch.ts";
+
+/** Writes by the group or by everyone. */
+const OTHERS_MAY_WRITE = 0o022;
+
+/** The WAL can reach 64 MiB: with less than twice that, changes soon fail. */
+const FREE_BYTES_MIN = 128 * 1024 * 1024;
+const FREE_BYTES_WARNING = 1024 * 1024 * 1024;
+
+/** Rounds of write and fsync: enough for a median. */
+const FSYNC_ROUNDS = 15;
+const FSYNC_BYTES = 4096;
+/** No disk that keeps what it was given answers faster. */
+const FSYNC_MS_MIN = 0.01;
+/** All requests of a moment share one fsync; at this pace each of them waits visibly. */
+const FSYNC_MS_SLOW = 50;
+
+/** Clocks of two machines that agree; also the coarsest time stamp in use (FAT). */
+const DRIFT_MS_MAX = 2_000;
+
+/** The data folder: there or to be made, a folder, writable, and nobody else's to write. */
+export const folderCheck: Check = {
+  name: "data folder",
+  cure: "Name another folder with --data.",
+  run({ config, folder, existing }) {
+    const status = statSync(existing);
+    if (!status.isDirectory()) return failed(`${existing} is not a folder`, "Name another one with --data.");
+    try {
+      accessSync(existing, constants.R_OK | constants.W_OK | constants.X_OK);
+    } catch {
+      return failed(
+        `${existing} cannot be written`,
+        "Make it this user's (chown), or name another one with --data.",
+      );
+    }
+    if (config.ephemeral) return ok(`temporary, in ${folder}`);
+    if (existing !== folder) return ok(`${folder} will be made by the first start`);
+    const mode = (status.mode & 0o777).toString(8);
+    if ((status.mode & OTHERS_MAY_WRITE) !== 0) {
+      return failed(`${folder} can be written by others (mode ${mode})`, `chmod 700 ${folder}`);
+    }
+    return ok(`${folder}, mode ${mode}`);
+  },
+};
+
+interface FileSystem {
+  readonly name: string;
+  readonly trouble?: "network" | "container" | "memory" | "unknown";
+}
+
+/** By the magic numbers of statfs(2). */
+const FILE_SYSTEMS: Readonly<Record<number, FileSystem>> = {
+  61267: { name: "ext4" },
+  1481003842: { name: "xfs" },
+  2435016766: { name: "btrfs" },
+  801189825: { name: "zfs" },
+  4076150800: { name: "f2fs" },
+  26985: { name: "NFS", trouble: "network" },
+  20859: { name: "SMB", trouble: "network" },
+  4283649346: { name: "CIFS", trouble: "network" },
+  4266872130: { name: "SMB 2", trouble: "network" },
+  16914839: { name: "9P", trouble: "network" },
+  12805120: { name: "Ceph", trouble: "network" },
+  198183888: { name: "Lustre", trouble: "network" },
+  1397113167: { name: "AFS", trouble: "network" },
+  2020557398: { name: "VirtualBox shared folder", trouble: "network" },
+  1702057286: { name: "FUSE", trouble: "unknown" },
+  2035054128: { name: "overlay", trouble: "container" },
+  16914836: { name: "tmpfs", trouble: "memory" },
+};
+
+/** The kind of file system: SQLite's WAL needs memory that is shared within one machine, which network ones lack. */
+export const fileSystemCheck: Check = {
+  name: "file system",
+  cure: "Name another folder with --data.",
+  run({ config, existing }) {
+    if (process.platform !== "linux") return skipped(`its kind is not looked at on ${process.platform}`);
+    return judgeFileSystem(statfsSync(existing).type, config.ephemeral);
+  },
+};
+
+/** What a kind of file system, by its magic number, means for a database. */
+export function judgeFileSystem(type: number, ephemeral: boolean): Finding {
+  // Some systems give the number signed.
+  const unsigned = type >>> 0;
+  const found = FILE_SYSTEMS[unsigned];
+  return found === undefined
+    ? ok(`of a kind that is not known here (0x${unsigned.toString(16)})`)
+    : judged(found, ephemeral);
+}
+
+function judged({ name, trouble }: FileSystem, ephemeral: boolean): Finding {
+  if (trouble === undefined) return ok(name);
+  switch (trouble) {
+    case "network":
+      return failed(
+        `${name} is a network file system: SQLite's locks and its WAL do not hold there`,
+        "Put the data folder on a local disk, and copies of it (ninefold backup) on the network.",
+      );
+    case "unknown":
+      return warning(
+        `${name}: whether locks and fsync hold depends on what is behind it`,
+        "Use a local disk, unless you know that they do.",
+      );
+    case "container":
+      if (ephemeral) return ok(name);
+      return warning(
+        `${name}: the folder belongs to a container's own layer and goes with it`,
+        "Mount a volume at the data folder.",
+      );
+    case "memory":
+      if (ephemeral) return ok(name);
+      return warning(`${name}: the folder is in memory and does not outlast the machine`, "Use a disk.");
+  }
+}
+
+/** Whether fsync works, and how long it takes. */
+export const fsyncCheck: Check = {
+  name: "fsync",
+  cure: "Use a folder on a disk that works and can be written, with --data.",
+  run({ config, existing }) {
+    const medianMs = withScratchFile(existing, fsyncMedianMs);
+    const took = `${medianMs < 1 ? `${Math.round(medianMs * 1000)} µs` : `${medianMs.toFixed(1)} ms`} (median of ${FSYNC_ROUNDS})`;
+    if (config.durability !== "full") return ok(`${took}; with durability normal it is rarely waited for`);
+    if (medianMs < FSYNC_MS_MIN) {
+      return warning(
+        `${took}: too fast to have reached a disk`,
+        "Look for what swallows it: a file system in memory, eatmydata, a mount option such as nobarrier.",
+      );
+    }
+    if (medianMs > FSYNC_MS_SLOW) {
+      return warning(
+        `${took}: every change waits for it`,
+        "Use a faster disk, or --durability normal where a power cut may take the last moments.",
+      );
+    }
+    return ok(took);
+  },
+};
+
+function fsyncMedianMs(file: number): number {
+  const bytes = Buffer.alloc(FSYNC_BYTES, 1);
+  const times: number[] = [];
+  for (let round = 0; round < FSYNC_ROUNDS; round += 1) {
+    writeSync(file, bytes, 0, bytes.length, round * FSYNC_BYTES);
+    const begun = monotonicMs();
+    fsyncSync(file);
+    times.push(monotonicMs() - begun);
+  }
+  return times.toSorted((a, b) => a - b)[Math.floor(FSYNC_ROUNDS / 2)] ?? 0;
+}
+
+/** Room on the disk. */
+export const spaceCheck: Check = {
+  name: "free space",
+  cure: "Name another folder with --data.",
+  run({ existing }) {
+    const { bavail, bsize } = statfsSync(existing);
+    const free = bavail * bsize;
+    const detail = `${formatAmount(free, "bytes")} free`;
+    const cure = "Make room, or put the data folder on a larger disk.";
+    if (free < FREE_BYTES_MIN) return failed(`${detail}: changes will be answered 503`, cure);
+    return free < FREE_BYTES_WARNING ? warning(detail, cure) : ok(detail);
+  },
+};
+
+/** How far the clock of this machine is from the one that the file system goes by, in milliseconds. */
+export function fileSystemDriftMs({ existing }: Patient): number {
+  return withScratchFile(existing, (file) => {
+    writeSync(file, "x");
+    return fstatSync(file).mtimeMs - createSystemClock().now();
+  });
+}
+
+/** What a drift is, in words; null when it is none to speak of. */
+export function driftText(driftMs: number): string | null {
+  if (Math.abs(driftMs) <= DRIFT_MS_MAX) return null;
+  return `the file system's clock is ${formatDuration(Math.abs(driftMs))} ${driftMs > 0 ? "ahead" : "behind"}`;
+}

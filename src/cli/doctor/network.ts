@@ -1,0 +1,130 @@
+import { createPrivateKey, X509Certificate } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { createSystemClock, realTimeout } from "../../kernel/clock.ts";
+import { errorText } from "../../kernel/errors.ts";
+import { verifySmtp } from "../../kernel/mail/verify.ts";
+import { createSystemResolver } from "../../kernel/outbound/resolver.ts";
+import { urlOf } from "../address.ts";
+import { ask } from "../http-api.ts";
+import { type Check, type Finding, failed, ok, skipped, warning } from "./finding.ts";
+
+const DNS_TIMEOUT_MS = 5_000;
+const PING_TIMEOUT_MS = 3_000;
+const DAY_MS = 24 * 60 * 60 * 1000;
+/** Days before a certificate ends when it should have been renewed. */
+const RENEWAL_DAYS = 14;
+
+/** The port: free, or held by a Ninefold that runs. */
+export const portCheck: Check = {
+  name: "port",
+  cure: "Name others with --host and --port.",
+  async run({ config }) {
+    const { host, port } = config;
+    if (port === 0) return skipped("any free one is taken");
+    const trouble = await listenTrouble(host, port);
+    if (trouble === null) return ok(`${host} port ${port} is free`);
+    if (trouble === "EADDRINUSE") return heldBy(urlOf(config), `${host} port ${port}`);
+    if (trouble === "EACCES") {
+      return failed(`${host} port ${port} is not for this user`, "Use a port from 1024 on, with --port.");
+    }
+    if (trouble === "EADDRNOTAVAIL" || trouble === "ENOTFOUND") {
+      return failed(`${host} is no address of this machine`, "Name one with --host; 0.0.0.0 is all of them.");
+    }
+    return failed(
+      `${host} port ${port} cannot be listened on (${trouble})`,
+      "Name others with --host and --port.",
+    );
+  },
+};
+
+/** The code of the error that listening gives; null when it works. */
+function listenTrouble(host: string, port: number): Promise<string | null> {
+  return new Promise((resolve) => {
+    const server = createServer();
+    server.once("error", (error: Error & { code?: string }) => resolve(error.code ?? errorText(error)));
+    server.listen({ host, port, exclusive: true }, () => server.close(() => resolve(null)));
+  });
+}
+
+async function heldBy(url: string, place: string): Promise<Finding> {
+  const other = failed(
+    `${place} is held by another program`,
+    "Stop that one, or name another port with --port.",
+  );
+  try {
+    const { status, body } = await ask({ url, key: null, timeoutMs: PING_TIMEOUT_MS }, "GET", "/v1/ping");
+    return status === 200 && body?.["pong"] === true ? ok(`${place} is held by a running Ninefold`) : other;
+  } catch {
+    return other;
+  }
+}
+
+/** The certificate and its key, where HTTPS is served. */
+export const tlsCheck: Check = {
+  name: "TLS",
+  cure: "Name a certificate and its key (PEM) with --tls-cert and --tls-key.",
+  run({ config: { tls } }) {
+    if (tls === null) return skipped("not configured: HTTP is served");
+    const certificate = new X509Certificate(readFileSync(tls.certPath));
+    if (!certificate.checkPrivateKey(createPrivateKey(readFileSync(tls.keyPath)))) {
+      return failed(
+        `${tls.keyPath} is not the key of ${tls.certPath}`,
+        "Name the pair that belongs together.",
+      );
+    }
+    const now = createSystemClock().now();
+    if (Date.parse(certificate.validFrom) > now) {
+      return failed(`the certificate begins ${certificate.validFrom}`, "Use one that is valid now.");
+    }
+    const days = Math.floor((Date.parse(certificate.validTo) - now) / DAY_MS);
+    if (days < 0) return failed(`the certificate ended ${certificate.validTo}`, "Renew it.");
+    const detail = `the certificate is valid for ${days} more days`;
+    return days < RENEWAL_DAYS ? warning(detail, "Renew it.") : ok(detail);
+  },
+};
+
+/** Whether names can be looked up: monitors and webhooks need it. */
+export const dnsCheck: Check = {
+  name: "DNS",
+  cure: "Look at the machine's name servers (/etc/resolv.conf).",
+  async run({ dnsName }) {
+    const cure =
+      "Look at the machine's name servers (/etc/resolv.conf); --dns-name NAME asks for another name.";
+    const late = new Promise<null>((resolve) => {
+      realTimeout(DNS_TIMEOUT_MS, () => resolve(null));
+    });
+    try {
+      const found = await Promise.race([createSystemResolver().resolve(dnsName), late]);
+      if (found === null) return failed(`no answer about ${dnsName} within ${DNS_TIMEOUT_MS / 1000} s`, cure);
+      return ok(`${dnsName} is ${found.slice(0, 2).join(", ")}`);
+    } catch {
+      return failed(`${dnsName} cannot be looked up`, cure);
+    }
+  },
+};
+
+/** Whether the mail server answers, turns to TLS and takes the login. */
+export const smtpCheck: Check = {
+  name: "SMTP",
+  cure: "Look at smtp_url.",
+  async run({ config: { smtp } }) {
+    if (smtp === null) return skipped("not configured: no e-mail is sent");
+    const host = URL.parse(smtp.url)?.host ?? "";
+    try {
+      await verifySmtp(smtp.url);
+      return ok(`${host} answers and takes the login`);
+    } catch (error) {
+      const reason = error instanceof Error ? firstLine(error.message) : String(error);
+      return failed(
+        `${host}: ${reason}`,
+        "Look at smtp_url (host, port, user, password) and the way to that server.",
+      );
+    }
+  },
+};
+
+/** A mail server's own words can have several. */
+function firstLine(text: string): string {
+  return text.split(/[\r\n]/)[0] ?? "";
+}

@@ -1,0 +1,134 @@
+import { existsSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { MIGRATIONS } from "../../../migrations/index.ts";
+import { createSystemClock } from "../../kernel/clock.ts";
+import { StartupError } from "../../kernel/errors.ts";
+import { isoTime } from "../../kernel/ledger-entry.ts";
+import { findMasterKey, opensMark } from "../../kernel/secrets/master-key.ts";
+import {
+  type DatabaseFacts,
+  examineDatabase,
+  isFolderHeld,
+  sqliteVersion,
+} from "../../kernel/storage/examine.ts";
+import { formatAmount, formatDuration } from "../format.ts";
+import { driftText, fileSystemDriftMs } from "./disk.ts";
+import { type Check, failed, ok, type Patient, skipped } from "./finding.ts";
+
+/** The first release whose checkpoints can be looked at without being made (`wal_checkpoint(NOOP)`). */
+const SQLITE_VERSION_MIN = [3, 51, 0] as const;
+
+/** When this was written: a clock before it is wrong. */
+const CLOCK_MIN_MS = Date.UTC(2026, 0, 1);
+/** Clocks are set by steps of so much without harm. */
+const CLOCK_STEP_MS = 1_000;
+
+/** Permissions of anyone but the owner. */
+const OTHERS = 0o077;
+
+/** The version of SQLite: on some systems it is the system's own. */
+export const sqliteCheck: Check = {
+  name: "SQLite",
+  cure: "Install Ninefold anew.",
+  run() {
+    const version = sqliteVersion();
+    const wanted = SQLITE_VERSION_MIN.join(".");
+    if (isAtLeast(version, SQLITE_VERSION_MIN)) return ok(version);
+    return failed(`${version} is too old: ${wanted} or later is needed`, "Update the system, or its SQLite.");
+  },
+};
+
+/** Whether a dotted version is this one or a later one. */
+export function isAtLeast(version: string, least: readonly number[]): boolean {
+  const parts = version.split(".").map(Number);
+  for (const [index, part] of least.entries()) {
+    const own = parts[index] ?? 0;
+    if (own !== part) return own > part;
+  }
+  return true;
+}
+
+/** The database file: Ninefold's, and not a newer one's. */
+export const databaseCheck: Check = {
+  name: "database",
+  cure: "Put a backup back, or name the right folder with --data.",
+  run(patient) {
+    const path = databasePath(patient);
+    if (path === null) return skipped("there is none yet: the first start makes it");
+    const { schema } = examineDatabase(path, MIGRATIONS);
+    const size = formatAmount(statSync(path).size, "bytes");
+    const steps = MIGRATIONS.length - schema;
+    const age =
+      steps === 0 ? `schema ${schema}` : `schema ${schema}; the next start takes ${steps} further steps`;
+    const held = isFolderHeld(join(patient.folder, "ninefold.lock")) ? ", in use by a running server" : "";
+    return ok(`${size}, ${age}${held}`);
+  },
+};
+
+/** The master key: there, the one that the database was made with, and nobody else's to read. */
+export const masterKeyCheck: Check = {
+  name: "master key",
+  cure: "Put the right key back, or set NINEFOLD_MASTER_KEY.",
+  run(patient) {
+    const { config, folder } = patient;
+    const path = join(folder, "master.key");
+    const database = databasePath(patient);
+    if (config.ephemeral) return skipped("an ephemeral server makes its own");
+    const key = findMasterKey({ given: config.masterKey, path });
+    if (key === null) {
+      if (database === null) return skipped("there is none yet: the first start makes it");
+      return failed(
+        `${path} is gone, and the database cannot be used without it`,
+        "Put the file back, or set NINEFOLD_MASTER_KEY.",
+      );
+    }
+    const mark = database === null ? null : examineDatabase(database, MIGRATIONS).masterKeyMark;
+    if (mark !== null && !opensMark(key, mark)) {
+      return failed("it is not the one that the database was made with", "Put the right one back.");
+    }
+    if (config.masterKey !== null) return ok("handed in, and right");
+    const mode = statSync(path).mode & 0o777;
+    if ((mode & OTHERS) !== 0) {
+      return failed(`${path} can be read by others (mode ${mode.toString(8)})`, `chmod 600 ${path}`);
+    }
+    return ok(`${path}, mode ${mode.toString(8)}`);
+  },
+};
+
+/** The clock: not before what has happened already, and the one that the file system goes by. */
+export const clockCheck: Check = {
+  name: "clock",
+  cure: "Use a folder that can be written, with --data.",
+  run(patient) {
+    const now = createSystemClock().now();
+    const cure = "Set the clock, and keep it right with NTP.";
+    const wrong = clockTrouble(now, newestEntryAt(patient)) ?? driftText(fileSystemDriftMs(patient));
+    return wrong === null ? ok(isoTime(now)) : failed(`${isoTime(now)}: ${wrong}`, cure);
+  },
+};
+
+/** What is wrong with a time, given that of the newest entry in a ledger; null when nothing is. */
+export function clockTrouble(now: number, newestEntryAt: number | null): string | null {
+  if (now < CLOCK_MIN_MS) return "that is before this program was written";
+  if (newestEntryAt === null || newestEntryAt <= now + CLOCK_STEP_MS) return null;
+  return `that is ${formatDuration(newestEntryAt - now)} before the newest entry in the database`;
+}
+
+function newestEntryAt(patient: Patient): number | null {
+  const path = databasePath(patient);
+  if (path === null) return null;
+  let facts: DatabaseFacts;
+  try {
+    facts = examineDatabase(path, MIGRATIONS);
+  } catch (error) {
+    // What is wrong with the file is the database check's to say.
+    if (error instanceof StartupError) return null;
+    throw error;
+  }
+  return facts.newestEntryAt;
+}
+
+function databasePath({ config, folder }: Patient): string | null {
+  const path = join(folder, "ninefold.db");
+  return !config.ephemeral && existsSync(path) ? path : null;
+}

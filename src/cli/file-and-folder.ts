@@ -1,0 +1,22 @@
+import { resolve } from "node:path";
+import { type Config, loadConfig } from "../config.ts";
+import { type Given, readArguments } from "./arguments.ts";
+import { commandNamed } from "./table.ts";
+
+/** What `backup` and `restore` are given: a file, and the configuration of the server whose folder it is about. */
+export interface FileAndFolder {
+  readonly given: Given;
+  /** With its whole path. */
+  readonly file: string;
+  readonly config: Config;
+}
+
+/** @throws UsageError, StartupError */
+export function readFileAndFolder(command: "backup" | "restore", args: readonly string[]): FileAndFolder {
+  const given = readArguments(commandNamed(command), args);
+  const flags = ["--data", "--config"].flatMap((flag) => {
+    const value = given.text(flag);
+    return value === null ? [] : [`${flag}=${value}`];
+  });
+  return { given, file: resolve(given.words[0] ?? ""), config: loadConfig(flags) };
+}

@@ -1,0 +1,82 @@
+import { existsSync } from "node:fs";
+import { join, resolve } from "node:path";
+import type { CommandLine } from "../config/command-line.ts";
+import { flagsGiven } from "../config/sources.ts";
+import { type Config, resolveConfig } from "../config.ts";
+import { StartupError } from "../kernel/errors.ts";
+import { FolderInUse, lockFolder, type ReleaseFolder } from "../kernel/storage/folder-lock.ts";
+import { type Api, type JsonObject, refusal } from "./api.ts";
+import { openOfflineApp } from "./offline-app.ts";
+
+/** Stands for the server in requests that leave no process. */
+const ORIGIN = "http://offline";
+
+/**
+ * The API of a stopped server, worked on its folder as the operator: nothing listens, and the folder is held meanwhile.
+ * @throws StartupError when the folder has no database, a server holds it, or the master key does not fit.
+ */
+export async function openFolderApi(given: string, line: CommandLine): Promise<Api> {
+  const folder = resolve(given);
+  const { config } = resolveConfig(flagsGiven(line));
+  if (!existsSync(join(folder, "ninefold.db"))) {
+    throw new StartupError(
+      `There is no Ninefold database in ${folder}. --data names the data folder of a server.`,
+    );
+  }
+  // What is created beside the database is its user's alone.
+  process.umask(0o077);
+  const release = take(folder);
+  try {
+    return await openHeld(folder, { ...config, ephemeral: false, testClock: false }, release);
+  } catch (error) {
+    release();
+    throw error;
+  }
+}
+
+async function openHeld(folder: string, config: Config, release: ReleaseFolder): Promise<Api> {
+  const { app, close } = openOfflineApp(folder, config);
+  try {
+    // Made by the first start, which may have ended before.
+    await app.operator(config.operatorKey);
+  } catch (error) {
+    await close();
+    throw error;
+  }
+  const key = app.operatorKey();
+  return {
+    send: async (method, path, body) => {
+      const answer = await app.http.answer(requestOf(method, path, key, body));
+      const answered = (await answer.json()) as JsonObject;
+      if (!answer.ok) throw refusal(answer.status, answered);
+      return answered;
+    },
+    close: async () => {
+      try {
+        await close();
+      } finally {
+        release();
+      }
+    },
+  };
+}
+
+function take(folder: string): ReleaseFolder {
+  try {
+    return lockFolder(join(folder, "ninefold.lock"));
+  } catch (error) {
+    if (!(error instanceof FolderInUse)) throw error;
+    throw new StartupError(
+      `A running server holds ${folder}. Leave --data out and call it with --url, or stop it first.`,
+    );
+  }
+}
+
+function requestOf(method: string, path: string, key: string, body: JsonObject | undefined): Request {
+  const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" };
+  return new Request(`${ORIGIN}${path}`, {
+    method,
+    headers,
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+}

@@ -1,0 +1,120 @@
+import { DEFAULT_URL } from "../config/client.ts";
+import { StartupError } from "../kernel/errors.ts";
+import { createOutbound } from "../kernel/outbound/create.ts";
+import type { OutboundFailure } from "../kernel/outbound/outcome.ts";
+import { isBearerKey } from "../kernel/secrets/key-format.ts";
+import { type Api, type JsonObject, refusal } from "./api.ts";
+
+/** A server, and how to call it. */
+export interface HttpTarget {
+  /** {@link DEFAULT_URL} when null. */
+  readonly url: string | null;
+  readonly key: string | null;
+  /** {@link ANSWER_TIMEOUT_MS} unless said otherwise. */
+  readonly timeoutMs?: number;
+}
+
+/** An answer of a server. */
+export interface HttpAnswer {
+  readonly status: number;
+  /** Null when the body is no JSON object. */
+  readonly body: JsonObject | null;
+}
+
+/** How long an answer may take: a server that is very busy still answers in some seconds. */
+const ANSWER_TIMEOUT_MS = 30_000;
+/** Largest body that is read: a full page of keys with all the metadata that they can have is far smaller. */
+const ANSWER_BYTES_MAX = 16 * 1024 * 1024;
+
+/** The API of a running server. @throws StartupError when the URL is none. */
+export function openHttpApi(target: HttpTarget): Api {
+  const base = baseOf(target.url);
+  return {
+    async send(method, path, body) {
+      const answer = await ask(target, method, path, body);
+      if (answer.body === null) {
+        throw new StartupError(`${base} is no Ninefold server: it answers ${answer.status} without JSON.`);
+      }
+      if (answer.status >= 300) throw refusal(answer.status, answer.body);
+      return answer.body;
+    },
+    close: () => Promise.resolve(),
+  };
+}
+
+/**
+ * Sends one request.
+ * @throws StartupError when the URL is none or the key does not look like one (nothing is sent then), or there is no
+ *   answer.
+ */
+export async function ask(
+  target: HttpTarget,
+  method: string,
+  path: string,
+  body?: JsonObject,
+): Promise<HttpAnswer> {
+  const base = baseOf(target.url);
+  if (target.key !== null && !isBearerKey(target.key)) {
+    throw new StartupError("NINEFOLD_API_KEY is not a well-formed API key (sm_…, 43 characters, checksum).");
+  }
+  const timeoutMs = target.timeoutMs ?? ANSWER_TIMEOUT_MS;
+  // The operator's own server may be anywhere; proxies of the environment are left alone, as the key is in the request.
+  const outbound = createOutbound(["all"], { trustLoopback: true });
+  try {
+    const outcome = await outbound.send({
+      method,
+      url: `${base}${path}`,
+      headers: headersOf(target.key, body),
+      body: body === undefined ? null : Buffer.from(JSON.stringify(body)),
+      timeoutMs,
+      bodyBytesMax: ANSWER_BYTES_MAX,
+      longerBody: "fail",
+      redirectsMax: 0,
+      reuseConnection: false,
+    });
+    if (!outcome.answered) throw unanswered(base, timeoutMs, outcome.failure);
+    return { status: outcome.status, body: objectIn(outcome.body) };
+  } finally {
+    outbound.close();
+  }
+}
+
+function headersOf(key: string | null, body: JsonObject | undefined): Record<string, string> {
+  return {
+    accept: "application/json",
+    ...(key === null ? {} : { authorization: `Bearer ${key}` }),
+    ...(body === undefined ? {} : { "content-type": "application/json" }),
+  };
+}
+
+function baseOf(given: string | null): string {
+  const url = URL.parse(given ?? DEFAULT_URL);
+  const usable = url !== null && /^https?:$/.test(url.protocol) && `${url.username}${url.password}` === "";
+  if (!usable || `${url.search}${url.hash}` !== "") {
+    throw new StartupError(
+      `The server's URL must be one such as ${DEFAULT_URL}, without a password or a query.`,
+    );
+  }
+  return url.href.replace(/\/+$/, "");
+}
+
+function unanswered(base: string, timeoutMs: number, failure: OutboundFailure): StartupError {
+  if (failure.kind === "timeout") {
+    return new StartupError(`${base} did not answer within ${timeoutMs / 1000} s.`);
+  }
+  if (failure.kind === "connect" || failure.kind === "dns") {
+    return new StartupError(
+      `There is no server at ${base}: ${failure.message}. Start it with ninefold serve, or name another with --url.`,
+    );
+  }
+  return new StartupError(`${base} gives no usable answer: ${failure.message}.`);
+}
+
+function objectIn(bytes: Uint8Array): JsonObject | null {
+  try {
+    const value: unknown = JSON.parse(Buffer.from(bytes).toString("utf8"));
+    return typeof value === "object" && value !== null ? (value as JsonObject) : null;
+  } catch {
+    return null;
+  }
+}

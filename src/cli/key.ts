@@ -1,0 +1,67 @@
+import { cell, type JsonObject, type ListSpec, listAll } from "./api.ts";
+import { type Given, readArguments } from "./arguments.ts";
+import { withApi } from "./connect.ts";
+import { printFields, printJson, printTable } from "./output.ts";
+import { commandNamed } from "./table.ts";
+
+const KEYS: ListSpec = { path: "/v1/keys", items: "keys", cursor: "next_cursor" };
+const COLUMNS = [
+  "id",
+  "name",
+  "prefix",
+  "last4",
+  "scopes",
+  "project_id",
+  "created_at",
+  "expires_at",
+  "revoked_at",
+];
+const CREATED = ["key_id", "secret", "name", "scopes", "project_id", "expires_at"];
+
+/** A key that calls the API with every right of its account: what an operator who has lost the key needs. */
+const NAME_DEFAULT = "command line";
+const PREFIX_DEFAULT = "sm";
+const SCOPES_DEFAULT = ["*"];
+
+/** `ninefold key create`. Resolves to the exit code. */
+export async function keyCreate(args: readonly string[]): Promise<number> {
+  const given = readArguments(commandNamed("key create"), args);
+  const project = given.text("--project");
+  const path = project === null ? KEYS.path : `/v1/projects/${encodeURIComponent(project)}/keys`;
+  const key = await withApi(given, (api) => api.send("POST", path, termsOf(given)));
+  if (given.has("--json")) printJson(key);
+  else printFields(CREATED.map((name) => [name, cell(key[name])]));
+  return 0;
+}
+
+/** `ninefold key list`. Resolves to the exit code. */
+export async function keyList(args: readonly string[]): Promise<number> {
+  const given = readArguments(commandNamed("key list"), args);
+  const keys = await withApi(given, (api) => listAll(api, KEYS));
+  if (given.has("--json")) printJson({ keys });
+  else printTable([COLUMNS, ...keys.map((key) => COLUMNS.map((name) => cell(key[name])))]);
+  return 0;
+}
+
+/** `ninefold key revoke KEY_ID`. Resolves to the exit code. */
+export async function keyRevoke(args: readonly string[]): Promise<number> {
+  const given = readArguments(commandNamed("key revoke"), args);
+  const path = `${KEYS.path}/${encodeURIComponent(given.words[0] ?? "")}`;
+  const revoked = await withApi(given, (api) => api.send("DELETE", path));
+  if (given.has("--json")) printJson(revoked);
+  else printFields(["key_id", "status", "revoked_at"].map((name) => [name, cell(revoked[name])]));
+  return 0;
+}
+
+function termsOf(given: Given): JsonObject {
+  const scopes = given.texts("--scope");
+  const environment = given.text("--environment");
+  const expiresAt = given.text("--expires-at");
+  return {
+    prefix: given.text("--prefix") ?? PREFIX_DEFAULT,
+    name: given.text("--name") ?? NAME_DEFAULT,
+    scopes: scopes.length === 0 ? SCOPES_DEFAULT : scopes,
+    ...(environment === null ? {} : { environment }),
+    ...(expiresAt === null ? {} : { expires_at: expiresAt }),
+  };
+}

@@ -1,0 +1,71 @@
+import { writeSync } from "node:fs";
+import { realPause } from "../kernel/clock.ts";
+
+const STDOUT = 1;
+const STDERR = 2;
+/** Wait before a reader that is slower than we are is tried again. */
+const RETRY_MS = 5;
+
+/** Whoever read the output has gone: the command ends, quietly. */
+export class BrokenPipe extends Error {}
+
+/**
+ * Prints to standard output, whole, before it returns: nothing is lost when the process ends right after.
+ * @throws BrokenPipe when nobody reads it any more.
+ */
+export function print(text: string): void {
+  write(STDOUT, text);
+}
+
+/** Prints one line to standard error. Never throws: there would be nowhere left to say so. */
+export function printError(message: string): void {
+  try {
+    write(STDERR, `${message}\n`);
+  } catch {
+    // Nobody is there to read it.
+  }
+}
+
+/** Prints a value as JSON that people can read too. */
+export function printJson(value: unknown): void {
+  print(`${JSON.stringify(value, null, 2)}\n`);
+}
+
+/** Prints rows in aligned columns; the first row is the headline. */
+export function printTable(rows: readonly (readonly string[])[]): void {
+  print(tableText(rows));
+}
+
+/** Prints names and values, aligned. */
+export function printFields(fields: readonly (readonly [name: string, value: string])[]): void {
+  const width = Math.max(...fields.map(([name]) => name.length)) + 2;
+  print(fields.map(([name, value]) => `${name.padEnd(width)}${value}\n`).join(""));
+}
+
+function tableText(rows: readonly (readonly string[])[]): string {
+  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
+  return rows
+    .map(
+      (row) =>
+        `${row
+          .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+          .join("  ")
+          .trimEnd()}\n`,
+    )
+    .join("");
+}
+
+function write(descriptor: number, text: string): void {
+  const bytes = Buffer.from(text);
+  for (let written = 0; written < bytes.length; ) {
+    try {
+      written += writeSync(descriptor, bytes, written);
+    } catch (error) {
+      const code = (error as { code?: unknown }).code;
+      if (code === "EPIPE") throw new BrokenPipe();
+      // A pipe that does not block and is full.
+      if (code !== "EAGAIN") throw error;
+      realPause(RETRY_MS);
+    }
+  }
+}

@@ -1,0 +1,362 @@
+import { flagOf, OPTIONS, type OptionSpec } from "../config/options.ts";
+import { TIER_NAMES } from "../kernel/tiers.ts";
+
+/** What a shell completes in the place of a value. */
+export type Completes = "file" | "folder";
+
+/** A word that a command takes, in its place. */
+export interface ArgumentSpec {
+  /** As it stands in the usage line: `FILE`. */
+  readonly name: string;
+  readonly help: string;
+  readonly choices?: readonly string[];
+  readonly completes?: Completes;
+  readonly optional?: boolean;
+}
+
+/** An option of a command. */
+export interface CommandOption {
+  /** With its dashes. */
+  readonly flag: string;
+  /** What stands for the value; none for an option that takes none. */
+  readonly placeholder?: string;
+  readonly help: string;
+  readonly choices?: readonly string[];
+  readonly completes?: Completes;
+  /** May be given several times, and all of them count. */
+  readonly repeatable?: boolean;
+}
+
+/** A variable that a command reads. */
+export interface VariableSpec {
+  readonly name: string;
+  readonly help: string;
+}
+
+/** A command: what help, usage errors, completions and the documentation's test are made of. */
+export interface CommandSpec {
+  /** Its words: `account create`. */
+  readonly name: string;
+  /** One line, for the list of commands. */
+  readonly summary: string;
+  /** What else there is to know, in lines of at most 100 characters. */
+  readonly details?: string;
+  readonly arguments: readonly ArgumentSpec[];
+  readonly options: readonly CommandOption[];
+  readonly variables?: readonly VariableSpec[];
+  readonly example: string;
+}
+
+/** What `--help` is, for every command. */
+export const HELP_OPTION = { flag: "--help", help: "Print this text" } as const satisfies CommandOption;
+
+const JSON_OPTION = { flag: "--json", help: "Print JSON, for programs" } as const satisfies CommandOption;
+
+/** The options of `serve`, from the table of settings. */
+const SERVE_OPTIONS: readonly CommandOption[] = settings()
+  .filter((option) => option.noFlag !== true)
+  .map((option) => ({
+    flag: flagOf(option),
+    help: option.help,
+    ...(option.placeholder === undefined ? {} : { placeholder: option.placeholder }),
+    ...(option.completes === undefined ? {} : { completes: option.completes }),
+    ...(typeof option.kind === "object" ? { choices: option.kind.oneOf } : {}),
+  }));
+
+/** What commands take that look at a server's configuration: for them, `--json` is about their own output. */
+const CONFIG_OPTIONS: readonly CommandOption[] = [
+  ...SERVE_OPTIONS.filter(({ flag }) => flag !== JSON_OPTION.flag),
+  JSON_OPTION,
+];
+
+/** How `account` and `key` reach a server. */
+const API_OPTIONS: readonly CommandOption[] = [
+  { flag: "--url", placeholder: "URL", help: "The running server (http://127.0.0.1:9909)" },
+  {
+    flag: "--data",
+    placeholder: "FOLDER",
+    completes: "folder",
+    help: "Work on the folder of a stopped server instead, as its operator",
+  },
+  {
+    flag: "--config",
+    placeholder: "FILE",
+    completes: "file",
+    help: "Configuration file of the stopped server, with --data",
+  },
+  JSON_OPTION,
+];
+
+const API_VARIABLES: readonly VariableSpec[] = [
+  { name: "NINEFOLD_API_KEY", help: "The key to call with" },
+  { name: "NINEFOLD_API_KEY_FILE", help: "A file that holds it" },
+  { name: "NINEFOLD_URL", help: "As --url" },
+];
+
+/** Where a command finds the data folder. */
+const FOLDER_OPTIONS: readonly CommandOption[] = SERVE_OPTIONS.filter(({ flag }) =>
+  ["--data", "--config"].includes(flag),
+);
+
+const TIER_OPTION = { flag: "--tier", placeholder: TIER_NAMES.join("|"), choices: TIER_NAMES } as const;
+const USER = { name: "USER", help: "The account's user_id or e-mail address" } as const;
+
+/** Every command, in the order of the help. */
+const COMMANDS = [
+  {
+    name: "serve",
+    summary: "Run the server",
+    details:
+      "Every option can also be set as NINEFOLD_… in the environment (such as NINEFOLD_PORT) or in the\n" +
+      "configuration file (such as port = 9909). Flags win over the environment, the environment over the\n" +
+      "file. Secrets can be read from a file named by NINEFOLD_…_FILE.",
+    arguments: [],
+    options: SERVE_OPTIONS,
+    example: "ninefold serve --port 8080 --data /var/lib/ninefold",
+  },
+  {
+    name: "account create",
+    summary: "Create an account and print its API key",
+    arguments: [{ name: "EMAIL", help: "The account's e-mail address" }],
+    options: [
+      { ...TIER_OPTION, help: "Its tier (free)" },
+      { flag: "--balance", placeholder: "CREDITS", help: "Its credits (the tier's monthly credits)" },
+      ...API_OPTIONS,
+    ],
+    variables: API_VARIABLES,
+    example: "ninefold account create ada@example.com --tier pro",
+  },
+  {
+    name: "account list",
+    summary: "List all accounts, newest first",
+    arguments: [],
+    options: API_OPTIONS,
+    variables: API_VARIABLES,
+    example: "ninefold account list",
+  },
+  {
+    name: "account set",
+    summary: "Change tier, balance or suspension of an account",
+    arguments: [USER],
+    options: [
+      { ...TIER_OPTION, help: "Its new tier" },
+      { flag: "--balance", placeholder: "CREDITS", help: "Its new balance" },
+      {
+        flag: "--suspended",
+        placeholder: "true|false",
+        choices: ["true", "false"],
+        help: "Whether its keys are refused",
+      },
+      ...API_OPTIONS,
+    ],
+    variables: API_VARIABLES,
+    example: "ninefold account set ada@example.com --suspended true",
+  },
+  {
+    name: "key create",
+    summary: "Create a key and print its secret",
+    details:
+      "Without options: a key of the calling account with every scope. With --data this is the way back in for\n" +
+      "an operator whose key is lost.",
+    arguments: [],
+    options: [
+      { flag: "--name", placeholder: "NAME", help: "What it is for (command line)" },
+      {
+        flag: "--prefix",
+        placeholder: "PREFIX",
+        help: "What the secret begins with; sm calls this API (sm)",
+      },
+      { flag: "--scope", placeholder: "SCOPE", repeatable: true, help: "A scope, as often as needed (*)" },
+      { flag: "--project", placeholder: "PROJECT", help: "The id of the only project that it works in" },
+      { flag: "--environment", placeholder: "TEXT", help: "Such as live or test" },
+      {
+        flag: "--expires-at",
+        placeholder: "TIME",
+        help: "When it ends, such as 2030-01-31T12:00:00Z (never)",
+      },
+      ...API_OPTIONS,
+    ],
+    variables: API_VARIABLES,
+    example: "ninefold key create --name backups --scope 'meter:read' --scope 'witness:read'",
+  },
+  {
+    name: "key list",
+    summary: "List the calling account's keys, newest first",
+    arguments: [],
+    options: API_OPTIONS,
+    variables: API_VARIABLES,
+    example: "ninefold key list --json",
+  },
+  {
+    name: "key revoke",
+    summary: "Revoke a key at once",
+    arguments: [{ name: "KEY_ID", help: "The key's id, as key list prints it" }],
+    options: API_OPTIONS,
+    variables: API_VARIABLES,
+    example: "ninefold key revoke 0197a3b2-5c1e-7f00-8a9b-0c1d2e3f4a5b",
+  },
+  {
+    name: "verify",
+    summary: "Check a receipt, or a chain of them, without a server",
+    details:
+      "FILE holds one receipt, or a chain as JSON lines in ascending order. Exit code 0: all of it holds.",
+    arguments: [{ name: "FILE", completes: "file", help: "The receipts" }],
+    options: [{ flag: "--public-key", placeholder: "X", help: "The chain's public key, as it must be" }],
+    example: "ninefold verify receipts.jsonl",
+  },
+  {
+    name: "backup",
+    summary: "Copy the database into a file, while the server runs or not",
+    details:
+      "FILE appears whole or not at all, and is readable by its owner alone. It does not hold master.key: keep that\n" +
+      "somewhere else. Exit code 1 when something that was verified does not hold; there is no FILE then.",
+    arguments: [{ name: "FILE", completes: "file", help: "The backup" }],
+    options: [
+      { flag: "--verify", help: "Check the copy: SQLite's own check, every ledger, every notary chain" },
+      { flag: "--force", help: "Replace FILE if it is there" },
+      ...FOLDER_OPTIONS,
+    ],
+    example: "ninefold backup /mnt/backups/ninefold.db --verify --data /var/lib/ninefold",
+  },
+  {
+    name: "restore",
+    summary: "Put a backup in the place of a stopped server's database",
+    details:
+      "FILE is checked before anything is changed. It prints what a restore means for locks, keys, deliveries and\n" +
+      "notary chains, and what is missing for a start.",
+    arguments: [{ name: "FILE", completes: "file", help: "The backup" }],
+    options: [
+      { flag: "--force", help: "Replace a database that is there; it is kept under another name" },
+      ...FOLDER_OPTIONS,
+    ],
+    example: "ninefold restore /mnt/backups/ninefold.db --data /var/lib/ninefold",
+  },
+  {
+    name: "doctor",
+    summary: "Check that a server can run here, and say what to do where it cannot",
+    details: "Takes the options, variables and configuration file of serve, and changes nothing.",
+    arguments: [],
+    options: [
+      ...CONFIG_OPTIONS,
+      { flag: "--dns-name", placeholder: "NAME", help: "The name that is looked up (example.com)" },
+    ],
+    example: "ninefold doctor --config /etc/ninefold.toml",
+  },
+  {
+    name: "config print",
+    summary: "Print every setting and where it comes from",
+    details: "Takes the options, variables and configuration file of serve. Secrets are masked.",
+    arguments: [],
+    options: CONFIG_OPTIONS,
+    example: "ninefold config print --config /etc/ninefold.toml",
+  },
+  {
+    name: "openapi",
+    summary: "Print the OpenAPI document of the API",
+    arguments: [],
+    options: [],
+    example: "ninefold openapi > openapi.json",
+  },
+  {
+    name: "healthcheck",
+    summary: "Ask a running server whether it is ready",
+    details:
+      "Exit code 0 when it is, 1 when not: fit for Docker's HEALTHCHECK. Without --url it asks the server that the\n" +
+      "environment configures (NINEFOLD_PORT, NINEFOLD_HOST, NINEFOLD_TLS_CERT, NINEFOLD_CONFIG).",
+    arguments: [],
+    options: [
+      {
+        flag: "--url",
+        placeholder: "URL",
+        help: "The running server (the one that the environment configures)",
+      },
+      { flag: "--live", help: "Ask whether it lives (/healthz) instead of whether it is ready (/readyz)" },
+      { flag: "--timeout", placeholder: "SECONDS", help: "How long it may take to answer (5)" },
+    ],
+    variables: [
+      { name: "NINEFOLD_URL", help: "As --url" },
+      { name: "NINEFOLD_API_KEY", help: "The operator's key, to ask a server on another machine" },
+      { name: "NINEFOLD_API_KEY_FILE", help: "A file that holds it" },
+    ],
+    example: "ninefold healthcheck --timeout 2",
+  },
+  {
+    name: "version",
+    summary: "Print the version",
+    arguments: [],
+    options: [],
+    example: "ninefold version",
+  },
+  {
+    name: "completions",
+    summary: "Print the completions of a shell",
+    details:
+      "bash: put `source <(ninefold completions bash)` into ~/.bashrc.\n" +
+      "zsh: ninefold completions zsh > a file called _ninefold in a folder of $fpath.\n" +
+      "fish: ninefold completions fish > ~/.config/fish/completions/ninefold.fish.",
+    arguments: [{ name: "SHELL", choices: ["bash", "zsh", "fish"], help: "bash, zsh or fish" }],
+    options: [],
+    example: "ninefold completions bash",
+  },
+  {
+    name: "help",
+    summary: "Print what a command does and takes",
+    arguments: [
+      { name: "COMMAND", optional: true, help: "A command, such as serve" },
+      { name: "SUBCOMMAND", optional: true, help: "Its second word, such as create" },
+    ],
+    options: [],
+    example: "ninefold help account create",
+  },
+] as const satisfies readonly CommandSpec[];
+
+/** The name of a command. */
+export type CommandName = (typeof COMMANDS)[number]["name"];
+
+/** Every command, for reading. */
+export function commands(): readonly CommandSpec[] {
+  return COMMANDS;
+}
+
+/** A command by its name. */
+export function commandNamed(name: CommandName): CommandSpec {
+  const found = commands().find((command) => command.name === name);
+  if (found === undefined) throw new Error(`no command ${name}`);
+  return found;
+}
+
+/** First words of commands that have two, in their order: `account`, `key`, `config`. */
+export function groups(): readonly string[] {
+  const first = commands().flatMap(({ name }) => (name.includes(" ") ? [firstWord(name)] : []));
+  return [...new Set(first)];
+}
+
+/** The words that can follow `ninefold`, with what they do. */
+export function firstWords(): readonly { readonly word: string; readonly summary: string }[] {
+  const words = new Map<string, string[]>();
+  for (const { name, summary } of commands()) {
+    const word = firstWord(name);
+    words.set(word, [...(words.get(word) ?? []), name === word ? summary : name.slice(word.length + 1)]);
+  }
+  return [...words].map(([word, parts]) => ({ word, summary: parts.join(", ") }));
+}
+
+/** The commands of a group: what can follow `ninefold account`. */
+export function commandsOf(group: string): readonly { readonly word: string; readonly summary: string }[] {
+  return commands()
+    .filter(({ name }) => name.startsWith(`${group} `))
+    .map(({ name, summary }) => ({ word: name.slice(group.length + 1), summary }));
+}
+
+function firstWord(name: string): string {
+  return name.split(" ")[0] ?? name;
+}
+
+/** The settings that have no flag, for the help. */
+export function settingsWithoutFlag(): readonly OptionSpec[] {
+  return settings().filter((option) => option.noFlag === true);
+}
+
+function settings(): readonly OptionSpec[] {
+  return OPTIONS;
+}

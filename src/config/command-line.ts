@@ -1,0 +1,115 @@
+import { parseArgs } from "node:util";
+import { StartupError } from "../kernel/errors.ts";
+
+/** A command line that cannot be read. Printed as one line like every {@link StartupError}; exit code 2. */
+export class UsageError extends StartupError {
+  override readonly name = "UsageError";
+}
+
+/** An option as it stands on the command line. */
+export interface Flag {
+  /** With its dashes: `--port`. */
+  readonly flag: string;
+  readonly takesValue: boolean;
+}
+
+/** A command line, taken apart. */
+export interface CommandLine {
+  /** The values of each option that was given, in their order; `true` for one that takes none. */
+  readonly values: ReadonlyMap<string, readonly (string | true)[]>;
+  readonly positionals: readonly string[];
+}
+
+/**
+ * Takes the arguments of a command apart. `command` is how it is called, for messages: `ninefold serve`.
+ *
+ * @throws UsageError for an unknown option, one without its value, or more than `positionalsMax` other words.
+ */
+export function readCommandLine(
+  args: readonly string[],
+  flags: readonly Flag[],
+  command: string,
+  positionalsMax = 0,
+): CommandLine {
+  const options = Object.fromEntries(
+    flags.map(({ flag, takesValue }) => [
+      flag.slice(2),
+      { type: takesValue ? "string" : "boolean" } as const,
+    ]),
+  );
+  // Not strict: the messages are ours, and name what would be right.
+  const { tokens } = parseArgs({
+    args: [...args],
+    options,
+    strict: false,
+    tokens: true,
+    allowPositionals: true,
+  });
+  const values = new Map<string, (string | true)[]>();
+  const positionals: string[] = [];
+  for (const token of tokens) {
+    if (token.kind === "positional") positionals.push(token.value);
+    if (token.kind !== "option") continue;
+    const flag = flags.find((candidate) => candidate.flag === token.rawName);
+    if (flag === undefined) throw unknownOption(token.rawName, flags, command);
+    const given = values.get(flag.flag) ?? [];
+    values.set(flag.flag, [...given, valueGiven(flag, token.value, token.inlineValue === true, command)]);
+  }
+  const stray = positionals[positionalsMax];
+  if (stray !== undefined) throw new UsageError(`Unexpected argument '${stray}'. ${tryHelp(command)}`);
+  return { values, positionals };
+}
+
+/** "Try ninefold serve --help." */
+export function tryHelp(command: string): string {
+  return `Try ${command} --help.`;
+}
+
+/** The name that was probably meant, as a sentence with a space before it; empty when none is near. */
+export function didYouMean(given: string, names: readonly string[]): string {
+  const near = names
+    .map((name) => ({ name, distance: editDistance(given, name) }))
+    .filter(({ name, distance }) => distance <= Math.max(1, Math.floor(name.length / 3)))
+    .toSorted((a, b) => a.distance - b.distance)[0];
+  return near === undefined ? "" : ` Did you mean ${near.name}?`;
+}
+
+function valueGiven(flag: Flag, value: string | undefined, inline: boolean, command: string): string | true {
+  if (!flag.takesValue) {
+    if (inline) throw new UsageError(`${flag.flag} takes no value. ${tryHelp(command)}`);
+    return true;
+  }
+  if (value === undefined) throw new UsageError(`${flag.flag} needs a value. ${tryHelp(command)}`);
+  // Otherwise `--data --json` would make a folder called --json.
+  if (!inline && value.startsWith("-") && value !== "-") {
+    throw new UsageError(
+      `${flag.flag} needs a value; one that begins with a dash is given as ${flag.flag}=${value}.`,
+    );
+  }
+  return value;
+}
+
+function unknownOption(given: string, flags: readonly Flag[], command: string): UsageError {
+  const meant = didYouMean(
+    given,
+    flags.map(({ flag }) => flag),
+  );
+  return new UsageError(`Unknown option '${given}'.${meant} ${tryHelp(command)}`);
+}
+
+/** How many letters must be changed, added, removed or swapped with their neighbour (Damerau, optimal alignment). */
+function editDistance(a: string, b: string): number {
+  const rows: number[][] = [Array.from({ length: b.length + 1 }, (_, index) => index)];
+  const at = (row: number, column: number): number => rows[row]?.[column] ?? Number.POSITIVE_INFINITY;
+  for (let i = 1; i <= a.length; i += 1) {
+    const row = [i];
+    rows.push(row);
+    for (let j = 1; j <= b.length; j += 1) {
+      const cost = a[i - 1] === b[j - 1] ? 0 : 1;
+      const ways = [at(i - 1, j) + 1, at(i, j - 1) + 1, at(i - 1, j - 1) + cost];
+      if (a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]) ways.push(at(i - 2, j - 2) + 1);
+      row.push(Math.min(...ways));
+    }
+  }
+  return at(a.length, b.length);
+}

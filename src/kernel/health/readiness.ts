@@ -1,0 +1,98 @@
+import { monotonicMs, realTimeout } from "../clock.ts";
+import { ApiError } from "../errors.ts";
+import type { Writer } from "../storage/writer.ts";
+import { unwritable } from "./write-probe.ts";
+
+/** How long the outcome of a probe holds: whoever asks more often, and however many do, the disk is written once a second. */
+export const PROBE_HOLDS_MS = 1_000;
+/** Longest wait for a probe: below the second that Kubernetes gives a probe of its own, so that it reads why. */
+export const PROBE_TIMEOUT_MS = 900;
+/** When to ask again. */
+const RETRY_AFTER_SECONDS = 1;
+
+/** Why the server is not ready, for programs. */
+export type NotReadyReason = "starting" | "shutting_down" | "unwritable";
+
+/** The times of probes, in milliseconds. */
+interface ProbeTimes {
+  readonly holds: number;
+  readonly timeout: number;
+}
+
+/** What readiness is asked of. */
+export interface ReadinessDeps {
+  /** Tries to write. Resolves to null, or to why that failed. */
+  readonly probe: () => Promise<string | null>;
+  /** The state of the last commit: requests may fail between two probes. */
+  readonly commits: Pick<Writer["stats"], "failing">;
+  /** Aborted when the server is told to stop. */
+  readonly shutdown: AbortSignal;
+}
+
+/** Knows whether requests can be sent here: the server has started, is not ending, and can write. */
+export class Readiness {
+  private readonly deps: ReadinessDeps;
+  private readonly times: ProbeTimes;
+  private started = false;
+  private outcome: Promise<string | null> | null = null;
+  private holdsUntil = 0;
+
+  constructor(deps: ReadinessDeps, times: ProbeTimes = { holds: PROBE_HOLDS_MS, timeout: PROBE_TIMEOUT_MS }) {
+    this.deps = deps;
+    this.times = times;
+  }
+
+  /** Everything that belongs to a start is done. */
+  begin(): void {
+    this.started = true;
+  }
+
+  /** @throws ApiError `service_unavailable` that says why the server is not ready. */
+  async assertReady(): Promise<void> {
+    if (!this.started) throw notReady("starting", "The server is starting.");
+    this.assertNotEnding();
+    const problem = await this.probe();
+    this.assertNotEnding();
+    if (problem !== null) throw notReady("unwritable", problem);
+    const { failing } = this.deps.commits;
+    if (failing !== null) throw notReady("unwritable", unwritable(failing));
+  }
+
+  private assertNotEnding(): void {
+    if (this.deps.shutdown.aborted) throw notReady("shutting_down", "The server is shutting down.");
+  }
+
+  /** The outcome of the last probe, or of a new one, which everybody shares who asks meanwhile. Real time: it is the disk's. */
+  private probe(): Promise<string | null> {
+    if (this.outcome === null || monotonicMs() >= this.holdsUntil) {
+      // While a probe hangs there is no second one, and nobody waits for it again: its time-out is the outcome.
+      this.holdsUntil = Number.POSITIVE_INFINITY;
+      this.outcome = this.begunProbe();
+    }
+    return this.outcome;
+  }
+
+  private begunProbe(): Promise<string | null> {
+    let cancel = () => {};
+    const late = new Promise<string>((resolve) => {
+      const { timeout } = this.times;
+      cancel = realTimeout(timeout, () => resolve(`A change has not been written within ${timeout} ms.`));
+    });
+    return Promise.race([this.wholeProbe(), late]).finally(cancel);
+  }
+
+  private async wholeProbe(): Promise<string | null> {
+    try {
+      return await this.deps.probe();
+    } finally {
+      this.holdsUntil = monotonicMs() + this.times.holds;
+    }
+  }
+}
+
+function notReady(reason: NotReadyReason, why: string): ApiError {
+  return new ApiError("service_unavailable", why, {
+    extras: { reason },
+    retryAfterSeconds: RETRY_AFTER_SECONDS,
+  });
+}

@@ -1,0 +1,44 @@
+/** A number that only grows. Counting is one addition: cheap enough for every request. */
+export class Counter {
+  value = 0;
+
+  add(by = 1): void {
+    this.value += by;
+  }
+}
+
+/** Counts observations by size, in buckets that are fixed from the start. */
+export class Histogram {
+  /** Upper bounds of the buckets, inclusive, rising; one more bucket takes what is larger than all of them. */
+  readonly bounds: readonly number[];
+  sum = 0;
+  private readonly counts: Float64Array;
+
+  constructor(bounds: readonly number[]) {
+    this.bounds = bounds;
+    this.counts = new Float64Array(bounds.length + 1);
+  }
+
+  observe(value: number): void {
+    const { bounds } = this;
+    let bucket = 0;
+    // From the left: what is usual stands in the first few buckets.
+    while (bucket < bounds.length && value > (bounds[bucket] as number)) bucket += 1;
+    this.counts[bucket] = (this.counts[bucket] as number) + 1;
+    this.sum += value;
+  }
+
+  /** Observations in all. */
+  get count(): number {
+    return this.counts.reduce((sum, count) => sum + count, 0);
+  }
+
+  /** For each bound, how many observations were no larger; at the end the count of all. */
+  cumulative(): number[] {
+    let sum = 0;
+    return Array.from(this.counts, (count) => {
+      sum += count;
+      return sum;
+    });
+  }
+}

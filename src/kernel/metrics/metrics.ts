@@ -1,0 +1,117 @@
+import { Counter, type Histogram } from "./instruments.ts";
+
+/** Labels of a series, by name. Their values come from the code, never from users: their number is bounded. */
+export type Labels = Readonly<Record<string, string>>;
+
+/** The value of one series now. */
+export interface Sample {
+  readonly labels: Labels;
+  readonly value: number | Histogram;
+}
+
+/** A metric as it is described and read: all series of one name. */
+export interface Family {
+  /** With its unit, in Prometheus's base units, such as `ninefold_wal_bytes`. */
+  readonly name: string;
+  readonly type: "counter" | "gauge" | "histogram";
+  readonly help: string;
+  readonly labels: readonly string[];
+  /** Reads every series. A family without any is left out. */
+  samples(): Iterable<Sample>;
+}
+
+/** What a family is called, and what it means. */
+export type Described = Pick<Family, "name" | "help">;
+
+/** Our own metrics; those of the process have the names that every Prometheus client gives them. */
+const NAME = /^(ninefold|process)(_[a-z]+)+$/;
+/** Endings that the exposition format gives to parts of other metrics. */
+const RESERVED_ENDING = /_(count|sum|bucket)$/;
+
+/** Everything that is counted: kernel and areas declare their metrics here, and `GET /metrics` reads them. */
+export class Metrics {
+  private readonly byName = new Map<string, Family>();
+
+  /** Every metric, in the order of declaration. */
+  get families(): readonly Family[] {
+    return [...this.byName.values()];
+  }
+
+  /** Declares a metric that reads itself. */
+  declare(family: Family): void {
+    const { name, type } = family;
+    const isTotal = name.endsWith("_total");
+    if (!NAME.test(name) || RESERVED_ENDING.test(name) || isTotal !== (type === "counter")) {
+      throw new Error(`${name} is no name of a ${type}`);
+    }
+    if (this.byName.has(name)) throw new Error(`metric ${name} is declared twice`);
+    this.byName.set(name, family);
+  }
+
+  /** Declares a counter without labels that is kept elsewhere. */
+  counter(described: Described, read: () => number): void {
+    this.declare({ ...described, type: "counter", labels: [], samples: () => single(read()) });
+  }
+
+  /** Declares a counter with one series per value of a label, all there from the start. */
+  counters<V extends string>(
+    described: Described,
+    label: string,
+    values: readonly V[],
+  ): Readonly<Record<V, Counter>> {
+    const counters = Object.fromEntries(values.map((value) => [value, new Counter()])) as Record<V, Counter>;
+    this.declare({
+      ...described,
+      type: "counter",
+      labels: [label],
+      samples: () => values.map((value) => ({ labels: { [label]: value }, value: counters[value].value })),
+    });
+    return counters;
+  }
+
+  /** The same with two labels. */
+  counterTable<R extends string, C extends string>(
+    described: Described,
+    rows: { readonly label: string; readonly values: readonly R[] },
+    columns: { readonly label: string; readonly values: readonly C[] },
+  ): Readonly<Record<R, Readonly<Record<C, Counter>>>> {
+    const table = Object.fromEntries(
+      rows.values.map((row) => [
+        row,
+        Object.fromEntries(columns.values.map((column) => [column, new Counter()])),
+      ]),
+    ) as Record<R, Record<C, Counter>>;
+    this.declare({
+      ...described,
+      type: "counter",
+      labels: [rows.label, columns.label],
+      samples: () =>
+        rows.values.flatMap((row) =>
+          columns.values.map((column) => ({
+            labels: { [rows.label]: row, [columns.label]: column },
+            value: table[row][column].value,
+          })),
+        ),
+    });
+    return table;
+  }
+
+  /** Declares a gauge without labels; null: it has no value now, and is left out. */
+  gauge(described: Described, read: () => number | null): void {
+    this.declare({ ...described, type: "gauge", labels: [], samples: () => single(read()) });
+  }
+
+  /** Declares a histogram without labels. */
+  histogram(described: Described, histogram: Histogram): void {
+    this.declare({
+      ...described,
+      type: "histogram",
+      labels: [],
+      samples: () => [{ labels: {}, value: histogram }],
+    });
+  }
+}
+
+function single(value: number | null): Sample[] {
+  return value === null ? [] : [{ labels: {}, value }];
+}

@@ -1,0 +1,93 @@
+import { STATUS_BY_CODE } from "../errors.ts";
+import type { OperationName } from "../http/operations.ts";
+import { Histogram } from "./instruments.ts";
+import type { Metrics, Sample } from "./metrics.ts";
+
+/**
+ * Upper bounds in seconds: from a read out of memory over a commit (some milliseconds) to what waits for a network.
+ * Requests for a lock may wait 15 minutes; beyond a minute it does not matter how long.
+ */
+const DURATION_BOUNDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 60];
+
+/** The operation of requests that reach no endpoint. */
+const NO_OPERATION = "none";
+
+/** Every status that is answered; anything else would be counted as `other`. */
+const STATUSES: readonly number[] = [...new Set([200, 201, 202, 204, ...Object.values(STATUS_BY_CODE)])].sort(
+  (a, b) => a - b,
+);
+const OTHER_SLOT = STATUSES.length;
+const SLOT_BY_STATUS = new Uint8Array(600).fill(OTHER_SLOT);
+for (const [slot, status] of STATUSES.entries()) SLOT_BY_STATUS[status] = slot;
+
+/** Statuses whose series are there from the start: an alert asks how much they have grown, so from what. */
+const ALWAYS_THERE: ReadonlySet<number> = new Set([500, 503]);
+
+/** What is counted of the requests of one operation. */
+export class OperationRequests {
+  readonly operation: OperationName | typeof NO_OPERATION;
+  readonly duration = new Histogram(DURATION_BOUNDS);
+  private readonly counts = new Float64Array(STATUSES.length + 1);
+
+  constructor(operation: OperationName | typeof NO_OPERATION) {
+    this.operation = operation;
+  }
+
+  /** Counts an answered request. */
+  answered(status: number, durationMs: number): void {
+    const slot = SLOT_BY_STATUS[status] ?? OTHER_SLOT;
+    this.counts[slot] = (this.counts[slot] as number) + 1;
+    this.duration.observe(durationMs / 1000);
+  }
+
+  /** The number of answers by status. */
+  byStatus(): Sample[] {
+    const { operation } = this;
+    const samples: Sample[] = [];
+    for (const [slot, value] of this.counts.entries()) {
+      const status = STATUSES[slot];
+      if (value === 0 && !(status !== undefined && ALWAYS_THERE.has(status))) continue;
+      samples.push({ labels: { operation, status: String(status ?? "other") }, value });
+    }
+    return samples;
+  }
+}
+
+/** Counts requests, by operation: each endpoint has its place from its declaration on, and looks nothing up. */
+export class RequestMetrics {
+  /** Requests that reach no endpoint. */
+  readonly none: OperationRequests;
+  private readonly operations: OperationRequests[] = [];
+
+  constructor() {
+    this.none = this.of(NO_OPERATION);
+  }
+
+  /** The place of a newly declared endpoint. */
+  of(operation: OperationName | typeof NO_OPERATION): OperationRequests {
+    const requests = new OperationRequests(operation);
+    this.operations.push(requests);
+    return requests;
+  }
+
+  /** Makes them part of `GET /metrics`. */
+  declareIn(metrics: Metrics): void {
+    metrics.declare({
+      name: "ninefold_http_requests_total",
+      type: "counter",
+      help: "Requests answered, by operation and status.",
+      labels: ["operation", "status"],
+      samples: () => this.operations.flatMap((requests) => requests.byStatus()),
+    });
+    metrics.declare({
+      name: "ninefold_http_request_duration_seconds",
+      type: "histogram",
+      help: "Time from a request's head to its answer, its body's arrival included. Operations not asked for yet are left out.",
+      labels: ["operation"],
+      samples: () =>
+        this.operations
+          .filter(({ duration }) => duration.count > 0)
+          .map(({ operation, duration }) => ({ labels: { operation }, value: duration })),
+    });
+  }
+}

@@ -1,0 +1,54 @@
+/** A span of time: milliseconds, or a text such as "3 days", "90 s", "2h30m" or "1 hour 30 minutes". */
+export type Duration = number | string;
+
+const SECOND_MS = 1_000;
+const MINUTE_MS = 60 * SECOND_MS;
+const HOUR_MS = 60 * MINUTE_MS;
+const DAY_MS = 24 * HOUR_MS;
+
+/** Every spelling of a unit. Months and years are left out: they are not of one length. */
+const UNITS: Readonly<Record<string, number>> = {
+  ...spelt(1, "ms", "millisecond", "milliseconds"),
+  ...spelt(SECOND_MS, "s", "sec", "second", "seconds"),
+  ...spelt(MINUTE_MS, "m", "min", "minute", "minutes"),
+  ...spelt(HOUR_MS, "h", "hour", "hours"),
+  ...spelt(DAY_MS, "d", "day", "days"),
+  ...spelt(7 * DAY_MS, "w", "week", "weeks"),
+};
+
+const WHOLE = /^\s*(?:\d+(?:\.\d+)?\s*[a-z]+\s*)+$/i;
+const PART = /(\d+(?:\.\d+)?)\s*([a-z]+)/gi;
+
+/**
+ * The milliseconds of a duration, rounded to a whole one.
+ *
+ * @throws RangeError for what is no duration, is negative, or passes 2^53−1 ms.
+ */
+export function durationMs(duration: Duration): number {
+  const ms = Math.round(typeof duration === "number" ? duration : sum(duration));
+  if (!Number.isSafeInteger(ms) || ms < 0) throw notADuration(duration);
+  return ms;
+}
+
+function sum(text: string): number {
+  if (!WHOLE.test(text)) throw notADuration(text);
+  let ms = 0;
+  for (const [, amount = "", unit = ""] of text.matchAll(PART)) {
+    const name = unit.toLowerCase();
+    const unitMs = Object.hasOwn(UNITS, name) ? UNITS[name] : undefined;
+    if (unitMs === undefined) throw notADuration(text);
+    ms += Number(amount) * unitMs;
+  }
+  return ms;
+}
+
+function spelt(ms: number, ...names: readonly string[]): Record<string, number> {
+  return Object.fromEntries(names.map((name) => [name, ms]));
+}
+
+function notADuration(given: Duration): RangeError {
+  const shown = typeof given === "string" ? JSON.stringify(given) : String(given);
+  return new RangeError(
+    `${shown} is no duration: give milliseconds (0 or more), or amounts with units from ms, s, m, h, d and w, such as "3 days", "90 s" or "2h30m".`,
+  );
+}

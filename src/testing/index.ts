@@ -1,0 +1,206 @@
+/**
+ * `ninefold/testing`: a throw-away Ninefold for test suites, with time in the test's own hands. Works in every
+ * test runner on Bun and on Node.js 20 and newer, and needs no other package.
+ */
+import { dirname } from "node:path";
+import { fileURLToPath } from "node:url";
+import { type Duration, durationMs } from "./duration.ts";
+import { type Command, findCommand } from "./executable.ts";
+import { post } from "./request.ts";
+import { ServerProcess } from "./server-process.ts";
+import { type OpenSink, openSink, type ReceivedWebhook, type WebhookSink } from "./webhook-sink.ts";
+
+export type { Duration, ReceivedWebhook, WebhookSink };
+
+/** What an instance differs in from a plain one. */
+export interface StartOptions {
+  /**
+   * `test` (the default): time stands still and moves by {@link NinefoldInstance.advance}. `real`: time runs by itself.
+   */
+  readonly clock?: "test" | "real";
+  /** Further arguments of `ninefold serve`, such as `["--signup", "free", "--config", "test/ninefold.toml"]`. */
+  readonly args?: readonly string[];
+  /** Set in the server's environment, where no `NINEFOLD_…` of this process goes by itself. */
+  readonly env?: Readonly<Record<string, string>>;
+  /** The program to run, with its first arguments, instead of the one that is found. */
+  readonly command?: string | readonly [string, ...string[]];
+  /** How long the start may take (30,000). */
+  readonly startTimeoutMs?: number;
+}
+
+/** What a new account is to be. */
+export interface AccountOptions {
+  /** `scale` unless said otherwise. */
+  readonly tier?: "free" | "starter" | "pro" | "scale" | "unlimited";
+  /** Credits; the tier's monthly ones unless said otherwise. */
+  readonly balance?: number;
+  /** An address of its own unless said otherwise. */
+  readonly email?: string;
+}
+
+/** An account that a test has made. */
+export interface TestAccount {
+  readonly userId: string;
+  /** Its platform key, which has every scope. */
+  readonly apiKey: string;
+  readonly email: string;
+}
+
+/** A running instance. */
+export interface NinefoldInstance {
+  /** Where it listens, such as `http://127.0.0.1:40123`. */
+  readonly url: string;
+  /** The operator's platform key: every scope, no rate limit, no credit costs. */
+  readonly apiKey: string;
+  /** The operator's account. */
+  readonly userId: string;
+  /** The process id of the server. */
+  readonly pid: number;
+  /**
+   * Moves the test clock, and resolves to the new time (epoch ms) once everything that fell due has been run in
+   * order and its deliveries have been attempted.
+   *
+   * @throws RangeError for what is no duration; Error on a real clock, or when the server has ended.
+   */
+  advance(by: Duration): Promise<number>;
+  /** The server's time (epoch ms). @throws Error when the server has ended. */
+  now(): Promise<number>;
+  /** Makes an account of its own, which has limits and costs as customers have them. @throws Error when refused. */
+  account(options?: AccountOptions): Promise<TestAccount>;
+  /** Opens a receiver of webhooks in this process; it is closed by {@link stop}. */
+  webhookSink(): Promise<WebhookSink>;
+  /** What the server has logged so far. */
+  log(): string;
+  /** Ends the server and resolves when neither process nor folder is left. May be called more than once. */
+  stop(): Promise<void>;
+  /** The same as {@link stop}, for `await using`. */
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+/** Generous, since machines that run tests can be busy. */
+const START_TIMEOUT_MS = 30_000;
+/** What configures Ninefold or its runtime does not pass to the server by itself: it would change what tests see. */
+const NOT_PASSED_ON = /^(NINEFOLD|NODE|BUN)_/i;
+
+/**
+ * Starts a throw-away instance on a free port of loopback. It ends with this process at the latest, whatever ends
+ * that; an instance that was forgotten keeps no process alive.
+ *
+ * @throws Error with the server's own line when it does not start, or when there is no Ninefold to start.
+ */
+export async function startNinefold(options: StartOptions = {}): Promise<NinefoldInstance> {
+  const environment = environmentOf(options);
+  const server = await ServerProcess.start({
+    command: commandOf(options),
+    args: [
+      ...["serve", "--ephemeral", "--json", "--stop-with-stdin"],
+      ...(options.clock === "real" ? [] : ["--test-clock"]),
+      ...(options.args ?? []),
+    ],
+    environment,
+    readyTimeoutMs: options.startTimeoutMs ?? START_TIMEOUT_MS,
+  });
+  const apiKey = server.ready.api_key ?? environment["NINEFOLD_OPERATOR_KEY"] ?? "";
+  return new Instance(server, apiKey, options.clock ?? "test");
+}
+
+class Instance implements NinefoldInstance {
+  readonly url: string;
+  readonly apiKey: string;
+  readonly userId: string;
+  readonly pid: number;
+  private readonly server: ServerProcess;
+  private readonly clock: "test" | "real";
+  private readonly sinks: OpenSink[] = [];
+
+  constructor(server: ServerProcess, apiKey: string, clock: "test" | "real") {
+    this.server = server;
+    this.apiKey = apiKey;
+    this.clock = clock;
+    this.url = server.ready.url;
+    this.userId = server.ready.user_id;
+    this.pid = server.ready.pid;
+  }
+
+  async advance(by: Duration): Promise<number> {
+    const advanceMs = durationMs(by);
+    if (this.clock === "real") {
+      throw new Error('Time runs by itself here: start the instance without clock: "real" to advance it.');
+    }
+    const { now } = await this.ask(200, "/v1/admin/clock", { advance_ms: advanceMs });
+    return Number(now);
+  }
+
+  now(): Promise<number> {
+    // On the real clock both processes read the same one.
+    return this.clock === "real" ? Promise.resolve(Date.now()) : this.advance(0);
+  }
+
+  async account(options: AccountOptions = {}): Promise<TestAccount> {
+    const email = options.email ?? `user-${crypto.randomUUID()}@example.com`;
+    const { tier = "scale", balance } = options;
+    const terms = { email, tier, ...(balance === undefined ? {} : { balance }) };
+    const made = await this.ask(201, "/v1/admin/accounts", terms);
+    return { userId: String(made["user_id"]), apiKey: String(made["api_key"]), email };
+  }
+
+  async webhookSink(): Promise<WebhookSink> {
+    const open = await openSink();
+    this.sinks.push(open);
+    return open.sink;
+  }
+
+  log(): string {
+    return this.server.log;
+  }
+
+  async stop(): Promise<void> {
+    await this.server.stop();
+    await Promise.all(this.sinks.splice(0).map((open) => open.close()));
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.stop();
+  }
+
+  /** Posts as the operator. @throws Error unless the answer has the status. */
+  private async ask(status: number, path: string, body: unknown): Promise<Record<string, unknown>> {
+    const answer = await post(`${this.url}${path}`, this.apiKey, body).catch((error: unknown) =>
+      this.explain(error),
+    );
+    if (answer.status === status) return answer.body;
+    const { message } = (answer.body["error"] ?? {}) as { message?: string };
+    throw new Error(`POST ${path} was answered with ${answer.status}: ${message ?? "no reason given"}`);
+  }
+
+  /** @throws Error that says how the server has ended; the given one while it runs. */
+  private async explain(error: unknown): Promise<never> {
+    const ending = await this.server.endingSoon();
+    if (ending === undefined) throw error;
+    throw new Error(
+      `The Ninefold server is gone: ${ending}.
+${this.server.log}`.trimEnd(),
+      { cause: error },
+    );
+  }
+}
+
+function commandOf({ command }: StartOptions): Command {
+  if (command !== undefined) return typeof command === "string" ? [command] : command;
+  return findCommand({
+    environment: process.env,
+    moduleFolder: dirname(fileURLToPath(import.meta.url)),
+    runtime: process.execPath,
+    isBun: process.versions["bun"] !== undefined,
+    isWindows: process.platform === "win32",
+  });
+}
+
+function environmentOf(options: StartOptions): Record<string, string> {
+  const environment: Record<string, string> = {};
+  for (const [name, value] of Object.entries(process.env)) {
+    if (value !== undefined && !NOT_PASSED_ON.test(name)) environment[name] = value;
+  }
+  // Only the sources need it: the executable brings its own.
+  return { ...environment, NODE_ENV: "production", ...options.env };
+}

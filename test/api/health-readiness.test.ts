@@ -1,0 +1,309 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { ServerProcess, SOURCE_COMMAND } from "../../scripts/processes/server-process.ts";
+import { loadConfig } from "../../src/config.ts";
+import { PROBE_HOLDS_MS, PROBE_TIMEOUT_MS, Readiness } from "../../src/kernel/health/readiness.ts";
+import { PROBE_BYTES, WriteProbe } from "../../src/kernel/health/write-probe.ts";
+import { startServer } from "../../src/server.ts";
+import { KeptLog, rejection, Scratch } from "../kernel/support.ts";
+import { Client } from "../support/client.ts";
+import { expectError } from "../support/errors.ts";
+import { memoryDisk } from "../support/memory-disk.ts";
+import { startTestServer, type TestServer } from "../support/server.ts";
+
+/** Waits until the outcome of a server's last probe no longer holds. */
+const outlast = () => Bun.sleep(PROBE_HOLDS_MS + 20);
+
+/** Asserts that a server is not ready, and returns why. */
+async function whyNot(client: Client): Promise<{ reason: unknown; message: string }> {
+  const answer = await client.get("/readyz");
+  const { error } = expectError(answer, "service_unavailable");
+  expect(answer.headers.get("retry-after")).toBe("1");
+  expect((await client.get("/healthz")).status).toBe(200);
+  return { reason: answer.body["reason"], message: error.message };
+}
+
+describe("readiness", () => {
+  /** As in use, but twenty times quicker. */
+  const times = { holds: PROBE_HOLDS_MS / 20, timeout: PROBE_TIMEOUT_MS / 20 };
+  const later = () => Bun.sleep(times.holds + 5);
+  let probes = 0;
+  let probe: () => Promise<string | null> = () => Promise.resolve(null);
+  let commits: { failing: string | null };
+  let shutdown: AbortController;
+  let readiness: Readiness;
+  beforeEach(() => {
+    probes = 0;
+    probe = () => Promise.resolve(null);
+    commits = { failing: null };
+    shutdown = new AbortController();
+    const counted = () => {
+      probes += 1;
+      return probe();
+    };
+    readiness = new Readiness({ probe: counted, commits, shutdown: shutdown.signal }, times);
+  });
+  const refusal = async () => {
+    const error = (await rejection(readiness.assertReady())) as Error & { details: { extras: object } };
+    return [error.details.extras, error.message];
+  };
+
+  test("begins when everything has been started, not before", async () => {
+    expect(await refusal()).toEqual([{ reason: "starting" }, "The server is starting."]);
+    readiness.begin();
+    await readiness.assertReady();
+    expect(probes).toBe(1);
+  });
+
+  test("asks the disk once a second, and waits less than the second that Kubernetes gives a probe", () => {
+    expect([PROBE_HOLDS_MS, PROBE_TIMEOUT_MS]).toEqual([1_000, 900]);
+  });
+
+  test("asks the disk once in that time, whoever asks and how ever often", async () => {
+    readiness.begin();
+    await Promise.all(Array.from({ length: 50 }, () => readiness.assertReady()));
+    for (let n = 0; n < 50; n += 1) await readiness.assertReady();
+    expect(probes).toBe(1);
+    await later();
+    await Promise.all(Array.from({ length: 50 }, () => readiness.assertReady()));
+    expect(probes).toBe(2);
+  });
+
+  test("a failure holds as long as a success does", async () => {
+    readiness.begin();
+    probe = () => Promise.resolve("The disk is gone.");
+    const expected = [{ reason: "unwritable" }, "The disk is gone."];
+    expect([await refusal(), await refusal()]).toEqual([expected, expected]);
+    probe = () => Promise.resolve(null);
+    expect(await refusal()).toEqual(expected);
+    await later();
+    await readiness.assertReady();
+    expect(probes).toBe(2);
+  });
+
+  test("a commit that fails between two probes counts at once", async () => {
+    readiness.begin();
+    await readiness.assertReady();
+    commits.failing = "SQLiteError: disk I/O error";
+    const why = "The database cannot be written now: disk I/O error.";
+    expect(await refusal()).toEqual([{ reason: "unwritable" }, why]);
+    commits.failing = "TypeError: a is not a function";
+    expect((await refusal())[1]).toBe("The database cannot be written now: the log says why.");
+    commits.failing = null;
+    await readiness.assertReady();
+    expect(probes).toBe(1);
+  });
+
+  test("a probe that hangs is waited for once, is the only one, and its end begins the next second", async () => {
+    readiness.begin();
+    let end: (problem: string | null) => void = () => {};
+    probe = () =>
+      new Promise((resolve) => {
+        end = resolve;
+      });
+    const why = `A change has not been written within ${times.timeout} ms.`;
+    const begun = performance.now();
+    expect((await refusal())[1]).toBe(why);
+    const waited = performance.now() - begun;
+    expect(waited).toBeGreaterThanOrEqual(times.timeout - 2);
+    await later();
+    // Known at once: nobody waits for it again.
+    expect(await Promise.race([refusal(), Promise.resolve().then(() => Bun.sleep(0))])).toEqual([
+      { reason: "unwritable" },
+      why,
+    ]);
+    expect(probes).toBe(1);
+    end(null);
+    await later();
+    probe = () => Promise.resolve(null);
+    await readiness.assertReady();
+    expect(probes).toBe(2);
+  });
+
+  test("a probe that throws is no success, and does not end the asking", async () => {
+    readiness.begin();
+    probe = () => Promise.reject(new Error("defect"));
+    expect(((await rejection(readiness.assertReady())) as Error).message).toBe("defect");
+    await later();
+    probe = () => Promise.resolve(null);
+    await readiness.assertReady();
+  });
+
+  test("ends when the server is told to stop, also while a probe is under way", async () => {
+    readiness.begin();
+    const asked = rejection(readiness.assertReady());
+    shutdown.abort();
+    const expected = [{ reason: "shutting_down" }, "The server is shutting down."];
+    expect(((await asked) as Error).message).toBe("The server is shutting down.");
+    expect(await refusal()).toEqual(expected);
+    expect(probes).toBe(1);
+  });
+});
+
+describe("a server", () => {
+  let server: TestServer;
+  beforeEach(async () => {
+    server = await startTestServer();
+  });
+  afterEach(() => server.stop());
+  const why = () => whyNot(server.client(null));
+
+  test("writes once for many that ask, and to the file itself", async () => {
+    const { stats } = server.server.kernel.writer;
+    const before = stats.commits;
+    const answers = await Promise.all(Array.from({ length: 20 }, () => server.client(null).get("/readyz")));
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
+    expect(stats.commits).toBe(before + 1);
+    const row = server.server.kernel.db
+      .query<{ bytes: number }>("SELECT length(value) AS bytes FROM settings WHERE name = 'write_probe'")
+      .get();
+    expect(row?.bytes).toBe(PROBE_BYTES);
+  });
+
+  test("whose file is read-only is not ready, and ready again when it can be written", async () => {
+    const { db } = server.server.kernel;
+    db.execute("PRAGMA query_only = ON");
+    const message = "The database cannot be written now: attempt to write a readonly database.";
+    expect(await why()).toEqual({ reason: "unwritable", message });
+    expect((await server.operator.post("/v1/meter/m/refill", { amount: 1 })).status).toBe(503);
+    db.execute("PRAGMA query_only = OFF");
+    await outlast();
+    expect((await server.client(null).get("/readyz")).status).toBe(200);
+  });
+
+  test("that is told to stop says so to who is asking", async () => {
+    const run = WriteProbe.prototype.run;
+    let open = () => {};
+    const gate = new Promise<void>((resolve) => {
+      open = resolve;
+    });
+    let asked = 0;
+    WriteProbe.prototype.run = async function (this: WriteProbe) {
+      asked += 1;
+      await gate;
+      return run.call(this);
+    };
+    try {
+      const answer = server.client(null).get("/readyz");
+      while (asked === 0) await Bun.sleep(1);
+      const stopped = server.server.stop();
+      open();
+      const { status, body } = await answer;
+      expect([status, body["reason"]]).toEqual([503, "shutting_down"]);
+      await stopped;
+      await server.start();
+    } finally {
+      WriteProbe.prototype.run = run;
+    }
+  });
+});
+
+/** What can happen to the files of a running server. */
+const LOSSES: Readonly<Record<string, (folder: string) => void>> = {
+  "the database is removed": (folder) => rmSync(join(folder, "ninefold.db")),
+  "its log is removed": (folder) => rmSync(join(folder, "ninefold.db-wal")),
+  "another file takes its place": (folder) => {
+    renameSync(join(folder, "ninefold.db"), join(folder, "moved.db"));
+    writeFileSync(join(folder, "ninefold.db"), "");
+  },
+  "the folder is moved away": (folder) => {
+    renameSync(folder, `${folder}-moved`);
+    mkdirSync(folder);
+  },
+};
+
+test("a server whose files are gone is not ready: what it writes would be lost", async () => {
+  const found = Object.entries(LOSSES).map(async ([loss, lose]) => {
+    const server = await startTestServer();
+    const local = server.client(null);
+    try {
+      expect((await local.get("/readyz")).status).toBe(200);
+      lose(server.folder);
+      await outlast();
+      return [loss, await whyNot(local)];
+    } finally {
+      await server.stop();
+      rmSync(`${server.folder}-moved`, { recursive: true, force: true });
+    }
+  });
+  const message = "The database's files are no longer in the data folder.";
+  expect(await Promise.all(found)).toEqual(
+    Object.keys(LOSSES).map((loss) => [loss, { reason: "unwritable", message }]),
+  );
+});
+
+/** Time for the checkpointer to move what it can: that makes room in the log. */
+const CHECKPOINT_MS = 250;
+/** Refusals in a row after which nothing is left to be moved. */
+const REFUSALS = 3;
+
+/** Makes a bucket that takes any bytes, and returns its path. */
+async function bucket(operator: Client): Promise<string> {
+  const { body } = await operator.post("/v1/catch/buckets", { target_url: "https://example.com/" });
+  return `/v1/catch/${String(body["id"])}`;
+}
+
+/** Sends to a bucket until the database and its log are as large as they can be. */
+async function writeUntilRefused(operator: Client, path: string): Promise<void> {
+  for (const bytes of [500_000, 20_000]) {
+    let refusals = 0;
+    for (let round = 0; refusals < REFUSALS; round += 1) {
+      if (round === 1_000) throw new Error("1,000 changes, and there is still room");
+      const { status } = await operator.post(path, "x".repeat(bytes));
+      expect([200, 503]).toContain(status);
+      refusals = status === 200 ? 0 : refusals + 1;
+      if (refusals > 0) await Bun.sleep(CHECKPOINT_MS);
+    }
+  }
+}
+
+test("a process whose files may not grow any more is not ready", async () => {
+  const scratch = new Scratch();
+  // 6 MiB, in units of 512 bytes.
+  const limited = ["sh", "-c", 'ulimit -f 12288; exec "$@"', "sh", ...SOURCE_COMMAND];
+  const server = await ServerProcess.start({
+    command: limited,
+    args: ["--port", "0", "--data", scratch.path("data"), "--durability", "normal"],
+    environment: { NODE_ENV: "production" },
+  });
+  try {
+    expect((await new Client(server.url, null).get("/readyz")).status).toBe(200);
+    const operator = new Client(server.url, server.key);
+    await writeUntilRefused(operator, await bucket(operator));
+    await outlast();
+    const { reason, message } = await whyNot(new Client(server.url, null));
+    expect(reason).toBe("unwritable");
+    expect(message).toMatch(
+      /^The database cannot be written now: (disk I\/O error|database or disk is full)\.$/,
+    );
+  } finally {
+    await server.stop("SIGKILL");
+    scratch.remove();
+  }
+});
+
+const disk = memoryDisk();
+if (disk !== null) {
+  test("on a full disk it is not ready until there is room again", async () => {
+    const config = loadConfig(["--port", "0", "--durability", "normal"], {});
+    const server = await startServer(disk.folder, config, { log: new KeptLog() });
+    const local = new Client(server.url, null);
+    try {
+      expect((await local.get("/readyz")).status).toBe(200);
+      const operator = new Client(server.url, server.operator.key);
+      const path = await bucket(operator);
+      disk.fill();
+      await writeUntilRefused(operator, path);
+      await outlast();
+      expect((await whyNot(local)).reason).toBe("unwritable");
+      expect((await local.get("/v1/ping")).status).toBe(200);
+      disk.makeRoom();
+      await outlast();
+      expect((await local.get("/readyz")).status).toBe(200);
+    } finally {
+      await server.stop();
+      disk.remove();
+    }
+  });
+}

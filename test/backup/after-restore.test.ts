@@ -1,0 +1,105 @@
+import { afterAll, describe, expect, test } from "bun:test";
+import { fencingFloor, TOKENS_BEYOND_BACKUP, TOKENS_PER_MS_MAX } from "../../src/backup/fencing.ts";
+import type { Client } from "../support/client.ts";
+import { BackupStage, ninefold, TIMEOUT_MS } from "./support.ts";
+
+const stage = new BackupStage();
+afterAll(() => stage.close());
+
+const GRANTS = 1_500;
+
+/** Takes and releases a lock so often; returns the last token. */
+async function grant(client: Client, times: number): Promise<number> {
+  let last = 0;
+  for (let time = 0; time < times; time += 1) {
+    const { status, body } = await client.post("/v1/latch/key/acquire", {});
+    expect(status).toBe(200);
+    const token = Number(body["fencing_token"]);
+    expect(token).toBeGreaterThan(last);
+    last = token;
+    expect((await client.post("/v1/latch/key/release", { token: body["token"] })).status).toBe(200);
+  }
+  return last;
+}
+
+test(
+  "fencing tokens rise above every one ever handed out, restore after restore of the same backup",
+  async () => {
+    const copy = stage.path("copy.db");
+    let server = await stage.start();
+    let highest = await grant(stage.client(server), 3);
+    expect((await ninefold(["backup", copy, "--data", stage.path("data")])).code).toBe(0);
+    // More than one range of reserved ones.
+    highest = await grant(stage.client(server), GRANTS);
+    for (let restore = 0; restore < 3; restore += 1) {
+      await server.stop("SIGKILL");
+      expect((await ninefold(["restore", copy, "--data", stage.path("data"), "--force"])).code).toBe(0);
+      server = await stage.start();
+      const client = stage.client(server);
+      const first = await grant(client, 1);
+      expect(first).toBeGreaterThan(highest);
+      expect(Number.isSafeInteger(first)).toBe(true);
+      highest = await grant(client, 20);
+    }
+    // As large as they are now, everything else about a lock is as ever.
+    const client = stage.client(server);
+    const held = await client.post("/v1/latch/held/acquire", { ttl: 60_000 });
+    await server.stop();
+    server = await stage.start();
+    const again = await stage.client(server).post("/v1/latch/held/acquire", { token: held.body["token"] });
+    expect(again.body).toMatchObject({ reentrant: true, fencing_token: held.body["fencing_token"] });
+    expect(
+      (await stage.client(server).post("/v1/latch/held/release", { token: held.body["token"] })).status,
+    ).toBe(200);
+  },
+  TIMEOUT_MS,
+);
+
+describe("the floor of fencing tokens", () => {
+  const now = Date.UTC(2026, 10, 21);
+
+  test("rises with the time as fast as tokens can", () => {
+    expect(fencingFloor(1_000, now)).toBe(now * TOKENS_PER_MS_MAX);
+    const floor = fencingFloor(1_000, now);
+    for (const laterMs of [1, 1_000, 86_400_000]) {
+      const handedOut = laterMs * TOKENS_PER_MS_MAX - 1;
+      expect(fencingFloor(1_000, now + laterMs)).toBeGreaterThan(floor + handedOut);
+    }
+  });
+
+  test("steps far beyond the backup's own figure when the clock is behind it", () => {
+    const ahead = now * TOKENS_PER_MS_MAX;
+    expect(fencingFloor(ahead - 1, now)).toBe(ahead);
+    expect(fencingFloor(ahead, now)).toBe(ahead + TOKENS_BEYOND_BACKUP);
+    expect(fencingFloor(ahead + 5, now)).toBe(ahead + 5 + TOKENS_BEYOND_BACKUP);
+  });
+
+  test("stays an integer that JSON carries", () => {
+    expect(fencingFloor(Number.MAX_SAFE_INTEGER - 1, now)).toBe(Number.MAX_SAFE_INTEGER);
+    expect(fencingFloor(0, Date.UTC(2255, 0, 1))).toBeLessThan(Number.MAX_SAFE_INTEGER);
+  });
+});
+
+test(
+  "what was changed after the backup is as it was: revoked keys live, answers under an Idempotency-Key are forgotten",
+  async () => {
+    const copy = stage.path("other.db");
+    let server = await stage.start("other");
+    const operator = stage.client(server);
+    const made = await operator.post("/v1/keys", { prefix: "sm", name: "k", scopes: ["*"] });
+    expect((await ninefold(["backup", copy, "--data", stage.path("other")])).code).toBe(0);
+    await operator.delete(`/v1/keys/${made.body["key_id"]}`);
+    const headers = { "idempotency-key": "once" };
+    await operator.post("/v1/meter/m/refill", { amount: 5 }, { headers });
+    await server.stop();
+    expect((await ninefold(["restore", copy, "--data", stage.path("other"), "--force"])).code).toBe(0);
+    server = await stage.start("other");
+    const client = stage.client(server);
+    const verified = await client.post("/v1/keys/verify", { secret: made.body["secret"] });
+    expect(verified.body["valid"]).toBe(true);
+    const repeated = await client.post("/v1/meter/m/refill", { amount: 5 }, { headers });
+    expect(repeated.headers.get("idempotent-replayed")).toBeNull();
+    expect(repeated.body["balance"]).toBe(5);
+  },
+  TIMEOUT_MS,
+);

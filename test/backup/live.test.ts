@@ -1,0 +1,158 @@
+import { Database } from "bun:sqlite";
+import { afterAll, expect, test } from "bun:test";
+import { readdirSync, readFileSync } from "node:fs";
+import { plainEnvironment, SOURCE_COMMAND } from "../../scripts/processes/server-process.ts";
+import { WAL_RESTART_BYTES } from "../../src/kernel/storage/checkpointer.ts";
+import type { Client } from "../support/client.ts";
+import { BackupStage, ninefold, TIMEOUT_MS } from "./support.ts";
+
+const stage = new BackupStage();
+afterAll(() => stage.close());
+
+const CLIENTS = 8;
+const PAUSE_MS = 4;
+/** Large enough that the log is restarted again and again while the copies are made. */
+const NOTE = "n".repeat(20_000);
+const BACKUPS = 3;
+const KILLS = 10;
+
+/** Writes from several clients at once until told to end; knows what has been acknowledged. */
+class Load {
+  readonly acknowledged = new Set<number>();
+  private sent = 0;
+  private over = false;
+  private readonly running: Promise<void>[];
+
+  constructor(client: Client) {
+    this.running = Array.from({ length: CLIENTS }, () => this.run(client));
+  }
+
+  async end(): Promise<void> {
+    this.over = true;
+    await Promise.all(this.running);
+  }
+
+  private async run(client: Client): Promise<void> {
+    while (!this.over) {
+      this.sent += 1;
+      const number = this.sent;
+      const answer =
+        number % 2 === 0
+          ? await client.post("/v1/meter/m/refill", { amount: number })
+          : await client.post("/v1/witness/log", { log: { number, note: NOTE } });
+      if (answer.status !== 200) throw new Error(`${answer.status} ${answer.text}`);
+      this.acknowledged.add(number);
+      await Bun.sleep(PAUSE_MS);
+    }
+  }
+}
+
+/** The numbers that a copy holds. */
+function numbersIn(path: string): Set<number> {
+  const db = new Database(path, { readonly: true });
+  try {
+    const refills = db.query<{ number: number }, []>("SELECT amount AS number FROM meter_entries");
+    const logs = db.query<{ number: number }, []>(
+      "SELECT json_extract(log, '$.number') AS number FROM receipts",
+    );
+    return new Set([...refills.all(), ...logs.all()].map(({ number }) => number));
+  } finally {
+    db.close();
+  }
+}
+
+const nothingBeside = () => readdirSync(stage.folder).filter((name) => name.includes(".partial"));
+
+test(
+  "copies under heavy writes hold everything that had been acknowledged, and verify; the server does not notice",
+  async () => {
+    const server = await stage.start();
+    const client = stage.client(server);
+    await client.post("/v1/witness/sys/init");
+    const load = new Load(client);
+    for (let number = 1; number <= BACKUPS; number += 1) {
+      const enough = (number * 3 * WAL_RESTART_BYTES) / NOTE.length / BACKUPS;
+      while (load.acknowledged.size < enough) await Bun.sleep(20);
+      const before = new Set(load.acknowledged);
+      const file = stage.path(`copy-${number}.db`);
+      const ended = await ninefold(["backup", file, "--data", stage.path("data"), "--verify"]);
+      expect(ended.out.match(/^ok /gm)).toHaveLength(4);
+      expect(ended.code).toBe(0);
+      const held = numbersIn(file);
+      expect([...before].filter((one) => !held.has(one))).toEqual([]);
+      expect(before.size).toBeGreaterThan(100);
+    }
+    await load.end();
+    expect(nothingBeside()).toEqual([]);
+    // More than the log ever holds was written: it was begun anew in between.
+    expect(load.acknowledged.size * NOTE.length).toBeGreaterThan(2 * WAL_RESTART_BYTES);
+    expect(server.log).not.toContain('"level":"error"');
+    expect(server.log).not.toContain('"level":"warn"');
+    await server.stop();
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "a backup that is killed at any moment leaves the old file or none, and its remains go with the next one",
+  async () => {
+    const server = await stage.start("data");
+    const load = new Load(stage.client(server));
+    const file = stage.path("killed.db");
+    const kept = stage.path("copy-1.db");
+    const before = readFileSync(kept);
+    const whole = performance.now();
+    expect((await ninefold(["backup", stage.path("timed.db"), "--data", stage.path("data")])).code).toBe(0);
+    const lastsMs = performance.now() - whole;
+    let cutOff = 0;
+    for (let kill = 0; kill < KILLS; kill += 1) {
+      const target = kill % 2 === 0 ? file : kept;
+      const child = Bun.spawn(
+        [...SOURCE_COMMAND, "backup", target, "--data", stage.path("data"), "--force"],
+        {
+          env: plainEnvironment(),
+          stdio: ["ignore", "ignore", "ignore"],
+        },
+      );
+      await Bun.sleep((lastsMs * (kill + 1)) / (KILLS + 1));
+      child.kill("SIGKILL");
+      await child.exited;
+      if (child.signalCode === null) continue;
+      cutOff += 1;
+      if (target === file) expect(readdirSync(stage.folder)).not.toContain("killed.db");
+      else expect(readFileSync(kept).equals(before)).toBe(true);
+    }
+    expect(cutOff).toBeGreaterThanOrEqual(3);
+    for (const target of [file, kept]) {
+      expect(
+        (await ninefold(["backup", target, "--data", stage.path("data"), "--force", "--verify"])).code,
+      ).toBe(0);
+    }
+    await load.end();
+    expect(nothingBeside()).toEqual([]);
+    const held = numbersIn(kept);
+    expect(held.size).toBeGreaterThan(numbersIn(stage.path("timed.db")).size);
+  },
+  TIMEOUT_MS,
+);
+
+test.each(["SIGTERM", "SIGINT"] as const)(
+  "a backup that is told to end by %s says so and takes its remains away",
+  async (signal) => {
+    const child = Bun.spawn(
+      [...SOURCE_COMMAND, "backup", stage.path("ended.db"), "--data", stage.path("data")],
+      {
+        env: plainEnvironment(),
+        stdin: "ignore",
+        stdout: "ignore",
+        stderr: "pipe",
+      },
+    );
+    while (nothingBeside().length === 0 && child.exitCode === null) await Bun.sleep(2);
+    child.kill(signal);
+    expect(await child.exited).toBe(1);
+    expect(await child.stderr.text()).toBe("ninefold: The backup was interrupted. Nothing was written.\n");
+    expect(readdirSync(stage.folder).filter((name) => name.startsWith("ended"))).toEqual([]);
+  },
+  TIMEOUT_MS,
+);

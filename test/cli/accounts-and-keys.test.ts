@@ -1,0 +1,254 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { CertificateAuthority } from "../support/certificates.ts";
+import { startTestServer, type TestServer } from "../support/server.ts";
+import { type Ended, ninefold, type RunOptions } from "./run.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "ninefold-cli-"));
+let server: TestServer;
+beforeAll(async () => {
+  server = await startTestServer();
+});
+afterAll(async () => {
+  await server.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+/** Runs a command against the server, with the operator's key unless told otherwise. */
+function call(line: string, options: RunOptions = {}): Promise<Ended> {
+  const environment = { NINEFOLD_URL: server.url, NINEFOLD_API_KEY: server.key, ...options.environment };
+  return ninefold(line.split(" "), { ...options, environment });
+}
+
+/** As {@link call}, with `--json`; the parsed answer. */
+async function json(line: string, options?: RunOptions): Promise<Record<string, unknown>> {
+  const { code, out, error } = await call(`${line} --json`, options);
+  expect([code, error]).toEqual([0, ""]);
+  return JSON.parse(out);
+}
+
+/** Names and values, one pair a line. */
+function fields(text: string): Record<string, string> {
+  const pairs = text
+    .trimEnd()
+    .split("\n")
+    .map((line) => line.split(/ {2,}/) as [string, string]);
+  return Object.fromEntries(pairs);
+}
+
+describe("account", () => {
+  test("create, in aligned text: the key works", async () => {
+    const { code, out, error } = await call("account create ada@example.com --tier pro --balance 5");
+    expect([code, error]).toEqual([0, ""]);
+    const account = fields(out);
+    expect(Object.keys(account)).toEqual(["user_id", "email", "tier", "balance", "api_key"]);
+    expect(account).toMatchObject({ email: "ada@example.com", tier: "pro", balance: "5" });
+    // All values begin in one column.
+    for (const line of out.trimEnd().split("\n")) expect(line.search(/\S+$/)).toBe("user_id  ".length);
+    const balance = await server.client(account["api_key"] ?? "").get("/v1/meter/balance");
+    expect(balance.body).toEqual({ balance: 5, user_id: account["user_id"] });
+  });
+
+  test("create: tier free with its credits, unless told otherwise", async () => {
+    expect(await json("account create bob@example.com")).toEqual({
+      user_id: expect.stringMatching(/^usr_/),
+      api_key: expect.stringMatching(/^sm_/),
+      email: "bob@example.com",
+      tier: "free",
+      balance: 10_000,
+    });
+  });
+
+  test("set, by id and by e-mail address in any case; what is not named stays", async () => {
+    const made = await json("account create carol@example.com");
+    expect(await json(`account set ${made["user_id"]} --tier scale`)).toEqual({
+      user_id: made["user_id"],
+      email: "carol@example.com",
+      tier: "scale",
+      balance: 10_000,
+      suspended: false,
+      created_at: expect.any(String),
+    });
+    const suspended = fields((await call("account set CAROL@example.com --suspended true --balance 0")).out);
+    expect(suspended).toMatchObject({
+      email: "carol@example.com",
+      tier: "scale",
+      balance: "0",
+      suspended: "true",
+    });
+    expect((await server.client(String(made["api_key"])).get("/v1/meter/balance")).status).toBe(403);
+    await call("account set carol@example.com --suspended false");
+    expect((await server.client(String(made["api_key"])).get("/v1/meter/balance")).status).toBe(200);
+  });
+
+  test("list goes on to the end of the pages, newest first", async () => {
+    for (let index = 0; index < 120; index += 1) await server.account({ email: `many-${index}@example.com` });
+    const { out } = await call("account list");
+    const rows = out
+      .trimEnd()
+      .split("\n")
+      .map((line) => line.split(/ {2,}/));
+    expect(rows[0]).toEqual(["user_id", "email", "tier", "balance", "suspended", "created_at"]);
+    expect(rows[1]?.slice(1, 5)).toEqual(["many-119@example.com", "scale", "10000000", "false"]);
+    expect(rows.at(-1)?.[1]).toBe("operator@localhost");
+    const { accounts } = await json("account list");
+    expect((accounts as readonly { email: string }[]).map(({ email }) => email)).toEqual(
+      rows.slice(1).map((row) => row[1] ?? ""),
+    );
+    expect(rows.length).toBeGreaterThan(121);
+    expect(new Set(rows.map((row) => row[0])).size).toBe(rows.length);
+  }, 30_000);
+
+  test.each([
+    ["account create ada@example.com", 409, "There is an account with this e-mail address already."],
+    ["account create nonsense", 400, "email must be an e-mail address"],
+    ["account set usr_nobody --tier pro", 404, "There is no account with this user_id."],
+    [
+      "account set operator@localhost --suspended true",
+      400,
+      "This is the account that calls: suspending it, or taking its tier, would lock the operator out.",
+    ],
+  ])("%s is refused with the server's words", async (line, status, message) => {
+    const error = `ninefold: The server refuses (${status}): ${message}\n`;
+    expect(await call(line)).toEqual({ code: 1, out: "", error });
+  });
+
+  test("an address that no account has", async () => {
+    expect((await call("account set nobody@example.com --tier pro")).error).toBe(
+      "ninefold: There is no account with the e-mail address nobody@example.com.\n",
+    );
+  });
+
+  test("a key that is no operator's, and one that is nobody's", async () => {
+    const { key } = await server.account();
+    const asTenant = { environment: { NINEFOLD_API_KEY: key ?? "" } };
+    expect((await call("account list", asTenant)).error).toMatch(
+      /^ninefold: The server refuses \(403\): [^\n]+\n$/,
+    );
+    const unknown = { environment: { NINEFOLD_API_KEY: UNKNOWN_KEY } };
+    const refused = await call("account list", unknown);
+    expect([refused.code, refused.out]).toEqual([1, ""]);
+    expect(refused.error).toMatch(
+      /^ninefold: The server refuses \(401\): [^\n]+ Look at NINEFOLD_API_KEY\.\n$/,
+    );
+    expect(refused.error).not.toContain(UNKNOWN_KEY);
+  });
+});
+
+/** Well-formed, and nobody's. */
+const UNKNOWN_KEY = "sm_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA_e6bdfcc9";
+
+describe("key", () => {
+  test("create without options: a key of the account that may do everything", async () => {
+    const key = fields((await call("key create")).out);
+    expect(key).toMatchObject({ name: "command line", scopes: "*", project_id: "-", expires_at: "-" });
+    expect((await server.client(key["secret"] ?? "").get("/v1/admin/accounts?limit=1")).status).toBe(200);
+  });
+
+  test("create with all of its terms, for one project", async () => {
+    const project = (await server.operator.post("/v1/projects", { name: "Shop" })).body["id"];
+    const line = `key create --project ${project} --name ci --prefix acme --scope a:b --scope c:d --environment live --expires-at 2999-01-01T00:00:00Z`;
+    expect(await json(line)).toMatchObject({
+      secret: expect.stringMatching(/^acme_/),
+      name: "ci",
+      scopes: ["a:b", "c:d"],
+      environment: "live",
+      project_id: project,
+      expires_at: "2999-01-01T00:00:00.000Z",
+    });
+  });
+
+  test("list and revoke, as any account", async () => {
+    const account = await server.account();
+    const options = { environment: { NINEFOLD_API_KEY: account.key ?? "" } };
+    for (let index = 0; index < 101; index += 1) {
+      const body = { prefix: "acme", name: `key ${index}`, scopes: ["a:b"] };
+      expect((await account.post("/v1/keys", body)).status).toBe(201);
+    }
+    const { keys } = (await json("key list", options)) as { keys: readonly { id: string; name: string }[] };
+    expect(keys.map(({ name }) => name)).toEqual(
+      Array.from({ length: 101 }, (_, index) => `key ${100 - index}`),
+    );
+    const { id } = keys[0] ?? { id: "" };
+    const revoked = fields((await call(`key revoke ${id}`, options)).out);
+    expect(revoked).toEqual({ key_id: id, status: "revoked", revoked_at: expect.stringMatching(/Z$/) });
+    const rows = (await call("key list", options)).out
+      .trimEnd()
+      .split("\n")
+      .map((line) => line.split(/ {2,}/));
+    expect(rows[0]?.slice(0, 3)).toEqual(["id", "name", "prefix"]);
+    expect(rows[1]).toEqual([
+      id,
+      "key 100",
+      "acme",
+      expect.any(String),
+      "a:b",
+      "-",
+      expect.any(String),
+      "-",
+      revoked["revoked_at"] ?? "",
+    ]);
+    expect(rows[2]?.at(-1)).toBe("-");
+    expect((await call(`key revoke ${crypto.randomUUID()}`, options)).error).toContain("refuses (404)");
+  }, 30_000);
+
+  test("the key can come from a file", async () => {
+    const path = join(folder, "key");
+    writeFileSync(path, `${server.key}\n`);
+    const environment = { NINEFOLD_API_KEY: "", NINEFOLD_API_KEY_FILE: path };
+    expect((await call("key list", { environment })).code).toBe(0);
+  });
+});
+
+describe("other servers", () => {
+  test("one that is no Ninefold is said to be none", async () => {
+    const other = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response("<html>") });
+    const url = `http://127.0.0.1:${other.port}`;
+    expect(await call(`key list --url ${url}`)).toEqual({
+      code: 1,
+      out: "",
+      error: `ninefold: ${url} is no Ninefold server: it answers 200 without JSON.\n`,
+    });
+    await other.stop(true);
+  });
+
+  test("a redirect is not followed: the key goes nowhere else", async () => {
+    let asked = 0;
+    const target = Bun.serve({
+      port: 0,
+      hostname: "127.0.0.1",
+      fetch: () => {
+        asked += 1;
+        return Response.json({});
+      },
+    });
+    const other = Bun.serve({
+      port: 0,
+      hostname: "127.0.0.1",
+      fetch: () => Response.redirect(`http://127.0.0.1:${target.port}/`, 307),
+    });
+    expect((await call(`key list --url http://127.0.0.1:${other.port}`)).code).toBe(1);
+    expect(asked).toBe(0);
+    await Promise.all([target.stop(true), other.stop(true)]);
+  });
+
+  test("a proxy of the environment is left alone", async () => {
+    const environment = { HTTP_PROXY: "http://127.0.0.1:1", http_proxy: "http://127.0.0.1:1" };
+    expect((await call("key list", { environment })).code).toBe(0);
+  });
+
+  test("HTTPS on this machine, whatever name its certificate is for", async () => {
+    const authority = new CertificateAuthority();
+    const { cert, key } = authority.issue("elsewhere.example", "DNS:elsewhere.example");
+    authority.remove();
+    const [certPath, keyPath] = [join(folder, "cert.pem"), join(folder, "key.pem")];
+    writeFileSync(certPath, cert);
+    writeFileSync(keyPath, key);
+    const secure = await startTestServer({ args: ["--tls-cert", certPath, "--tls-key", keyPath] });
+    const environment = { NINEFOLD_URL: secure.url, NINEFOLD_API_KEY: secure.key };
+    expect((await call("key list", { environment })).code).toBe(0);
+    await secure.stop();
+  });
+});

@@ -1,0 +1,128 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { ServerProcess, SOURCE_COMMAND } from "../../scripts/processes/server-process.ts";
+import { fingerprint } from "../binary/support.ts";
+import { Client } from "../support/client.ts";
+import { ninefold } from "./run.ts";
+
+const scratch = mkdtempSync(join(tmpdir(), "ninefold-cli-folder-"));
+const data = join(scratch, "data");
+let operatorKey = "";
+
+function start(): Promise<ServerProcess> {
+  return ServerProcess.start({ command: SOURCE_COMMAND, args: ["--port", "0", "--data", data] });
+}
+
+beforeAll(async () => {
+  const server = await start();
+  operatorKey = server.key ?? "";
+  await server.stop();
+});
+afterAll(() => rmSync(scratch, { recursive: true, force: true }));
+
+async function json(args: readonly string[], environment = {}): Promise<Record<string, unknown>> {
+  const { code, out, error } = await ninefold([...args, "--json"], { environment });
+  expect([code, error]).toEqual([0, ""]);
+  return JSON.parse(out);
+}
+
+test("an operator whose key is lost gets in again", async () => {
+  // No key is needed, and none is asked for.
+  const { secret, key_id: id } = await json(["key", "create", "--data", data, "--name", "way back in"]);
+  const server = await start();
+  const operator = new Client(server.url, String(secret));
+  const { body } = await operator.get("/v1/admin/accounts");
+  expect((body["accounts"] as readonly { email: string }[]).map(({ email }) => email)).toEqual([
+    "operator@localhost",
+  ]);
+  // The one that was lost works as well, and from here it can be put an end to.
+  expect((await new Client(server.url, operatorKey).post("/v1/keys/rotate")).status).toBe(200);
+  await server.stop();
+  const { keys } = (await json(["key", "list", "--data", data])) as {
+    keys: readonly { id: string; name: string }[];
+  };
+  expect(keys.map((key) => [key.id, key.name])).toEqual([[String(id), "way back in"]]);
+  expect(await json(["key", "revoke", String(id), "--data", data])).toMatchObject({
+    key_id: id,
+    status: "revoked",
+  });
+});
+
+test("accounts are made, listed and changed; what was made works in the next start", async () => {
+  const config = join(scratch, "n.toml");
+  writeFileSync(config, "[tiers.starter]\nmonthly_credits = 77\n");
+  const made = await json([
+    "account",
+    "create",
+    "ada@example.com",
+    "--tier",
+    "starter",
+    "--data",
+    data,
+    "--config",
+    config,
+  ]);
+  expect(made).toMatchObject({ tier: "starter", balance: 77 });
+  expect(await json(["account", "set", "ada@example.com", "--balance", "5", "--data", data])).toMatchObject({
+    balance: 5,
+  });
+  const { accounts } = (await json(["account", "list", "--data", data])) as {
+    accounts: readonly { email: string }[];
+  };
+  expect(accounts.map(({ email }) => email)).toEqual(["ada@example.com", "operator@localhost"]);
+  const server = await start();
+  const balance = await new Client(server.url, String(made["api_key"])).get("/v1/meter/balance");
+  expect(balance.body["balance"]).toBe(5);
+  await server.stop();
+});
+
+test("what is refused says so as a server would", async () => {
+  expect(await ninefold(["account", "create", "operator@LOCALHOST", "--data", data])).toEqual({
+    code: 1,
+    out: "",
+    error: "ninefold: The server refuses (409): There is an account with this e-mail address already.\n",
+  });
+});
+
+test("leaves the folder as a server that was stopped does", () => {
+  expect(readdirSync(data).sort()).toEqual(["master.key", "ninefold.db", "ninefold.lock"]);
+});
+
+describe("nothing is changed", () => {
+  test("while a server runs on the folder, which goes on", async () => {
+    const server = await start();
+    const refused = await ninefold(["key", "create", "--data", data]);
+    expect(refused).toEqual({
+      code: 1,
+      out: "",
+      error: `ninefold: A running server holds ${data}. Leave --data out and call it with --url, or stop it first.\n`,
+    });
+    const client = new Client(server.url, operatorKey);
+    expect((await client.get("/v1/keys")).body["keys"]).toHaveLength(1);
+    await server.stop();
+  });
+
+  test.each([
+    [
+      "another master key",
+      { NINEFOLD_MASTER_KEY: "ab".repeat(32) },
+      "The master key is not the one this database was made with. Nothing was changed.",
+    ],
+    ["a wrong setting", { NINEFOLD_PORT: "http" }, "NINEFOLD_PORT must be a port from 0 to 65535."],
+  ])("with %s", async (_, environment, message) => {
+    const before = fingerprint(data);
+    const refused = await ninefold(["key", "create", "--data", data], { environment });
+    expect(refused).toEqual({ code: 1, out: "", error: `ninefold: ${message}\n` });
+    expect(fingerprint(data)).toEqual(before);
+  });
+
+  test("in a folder that is none of ours", async () => {
+    const other = mkdtempSync(join(scratch, "other-"));
+    writeFileSync(join(other, "ninefold.db"), "Dear diary, ".repeat(500));
+    const refused = await ninefold(["account", "list", "--data", other]);
+    expect([refused.code, refused.out]).toEqual([1, ""]);
+    expect(refused.error).toMatch(/^ninefold: [^\n]+ninefold\.db cannot be read as a database[^\n]+\n$/);
+  });
+});

@@ -1,0 +1,236 @@
+import { afterAll, describe, expect, test } from "bun:test";
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { version } from "../../package.json" with { type: "json" };
+import { SOURCE_COMMAND } from "../../scripts/processes/server-process.ts";
+import { commandHelp, groupHelp, overview } from "../../src/cli/help.ts";
+import { commands, groups } from "../../src/cli/table.ts";
+import vectors from "../vectors/keys-and-signatures.json" with { type: "json" };
+import { ninefold, runToEnd } from "./run.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "ninefold-usage-"));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const KEY = vectors.keys[0]?.key ?? "";
+/** Nothing listens there: port 1 is nobody's. */
+const NOWHERE = "http://127.0.0.1:1";
+const withKey = { NINEFOLD_API_KEY: KEY };
+
+const notDatabase = join(folder, "diary");
+const emptyReceipts = join(folder, "empty.jsonl");
+writeFileSync(emptyReceipts, "");
+writeFileSync(notDatabase, "Dear diary");
+
+type Case = readonly [args: readonly string[], error: string, environment?: Readonly<Record<string, string>>];
+
+const USAGE: readonly Case[] = [
+  [["sing"], 'there is no command "sing". Try ninefold --help.'],
+  [["sevre"], 'there is no command "sevre". Did you mean serve? Try ninefold --help.'],
+  [["sing", "--help"], 'there is no command "sing". Try ninefold --help.'],
+  [["help", "sing"], 'there is no command "sing". Try ninefold --help.'],
+  [["help", "a", "b", "c"], "Unexpected argument 'c'. Try ninefold help --help."],
+  [["account"], "account needs a command: create, list, set. Try ninefold account --help."],
+  [["account", "--json"], "account needs a command: create, list, set. Try ninefold account --help."],
+  [
+    ["account", "crate"],
+    'there is no command "account crate". Did you mean account create? Try ninefold account --help.',
+  ],
+  [["account", "create"], "account create needs EMAIL. Try ninefold account create --help."],
+  [
+    ["account", "create", "a@b.c", "d@e.f"],
+    "Unexpected argument 'd@e.f'. Try ninefold account create --help.",
+  ],
+  [
+    ["account", "create", "a@b.c", "--tier", "gold"],
+    "--tier must be one of free, starter, pro, scale, unlimited.",
+  ],
+  [
+    ["account", "create", "a@b.c", "--balance", "many"],
+    "--balance must be an integer from 0 to 9007199254740991.",
+    withKey,
+  ],
+  [
+    ["account", "create", "a@b.c", "--balance=-5"],
+    "--balance must be an integer from 0 to 9007199254740991.",
+    withKey,
+  ],
+  [
+    ["account", "create", "a@b.c", "--balance", "-5"],
+    "--balance needs a value; one that begins with a dash is given as --balance=-5.",
+  ],
+  [["account", "list", "all"], "Unexpected argument 'all'. Try ninefold account list --help."],
+  [["account", "set"], "account set needs USER. Try ninefold account set --help."],
+  [["account", "set", "a@b.c"], "account set needs --tier, --balance or --suspended: what is to change."],
+  [["account", "set", "a@b.c", "--suspended", "maybe"], "--suspended must be one of true, false."],
+  [
+    ["key", "create", "--nme", "x"],
+    "Unknown option '--nme'. Did you mean --name? Try ninefold key create --help.",
+  ],
+  [["key", "create", "--name"], "--name needs a value. Try ninefold key create --help."],
+  [["key", "list", "--json=yes"], "--json takes no value. Try ninefold key list --help."],
+  [
+    ["key", "list", "--data", folder, "--url", NOWHERE],
+    "--url is for a running server and --data for a stopped one: give one of them.",
+  ],
+  [
+    ["key", "list", "--config", "x.toml"],
+    "--config goes with --data: a running server has its configuration already.",
+  ],
+  [["key", "revoke"], "key revoke needs KEY_ID. Try ninefold key revoke --help."],
+  [["verify"], "verify needs FILE. Try ninefold verify --help."],
+  [["verify", "a", "b"], "Unexpected argument 'b'. Try ninefold verify --help."],
+  [["verify", "a", "--public-key"], "--public-key needs a value. Try ninefold verify --help."],
+  [["doctor", "--port", "99999"], "--port must be a port from 0 to 65535."],
+  [["doctor", "now"], "Unexpected argument 'now'. Try ninefold doctor --help."],
+  [["config"], "config needs a command: print. Try ninefold config --help."],
+  [["config", "print", "--signup", "maybe"], "--signup must be one of closed, free, open."],
+  [["openapi", "--json"], "Unknown option '--json'. Try ninefold openapi --help."],
+  [["healthcheck", "--timeout", "0"], "--timeout must be a number of seconds from 1 to 3600."],
+  [["healthcheck", "--timeout", "3601"], "--timeout must be a number of seconds from 1 to 3600."],
+  [["version", "--all"], "Unknown option '--all'. Try ninefold version --help."],
+  [["completions"], "completions needs SHELL. Try ninefold completions --help."],
+  [["completions", "tcsh"], "SHELL must be one of bash, zsh, fish."],
+  [["serve", "--colour", "red"], "Unknown option '--colour'. Try ninefold serve --help."],
+  [["serve", "now"], "Unexpected argument 'now'. Try ninefold serve --help."],
+  [
+    ["serve", "--data", "--json"],
+    "--data needs a value; one that begins with a dash is given as --data=--json.",
+  ],
+];
+
+const FAILURES: readonly Case[] = [
+  [["verify", join(folder, "missing")], `There is no file ${join(folder, "missing")}.`],
+  [["verify", folder], `${folder} is not a file.`],
+  [
+    ["account", "list"],
+    "Set NINEFOLD_API_KEY or NINEFOLD_API_KEY_FILE to call the server, or work on the folder of a stopped one with --data FOLDER.",
+  ],
+  [
+    ["account", "list"],
+    "NINEFOLD_API_KEY is not a well-formed API key (sm_…, 43 characters, checksum).",
+    { NINEFOLD_API_KEY: "hunter2" },
+  ],
+  [
+    ["key", "list"],
+    "NINEFOLD_API_KEY_FILE: /nowhere/key cannot be read (Error: ENOENT: no such file or directory, open '/nowhere/key').",
+    { NINEFOLD_API_KEY_FILE: "/nowhere/key" },
+  ],
+  ...["account list", "key list", "key create"].map(
+    (command): Case => [
+      [...command.split(" "), "--url", NOWHERE],
+      `There is no server at ${NOWHERE}: the connection was refused. Start it with ninefold serve, or name another with --url.`,
+      withKey,
+    ],
+  ),
+  [
+    ["key", "list"],
+    `There is no server at ${NOWHERE}: the connection was refused. Start it with ninefold serve, or name another with --url.`,
+    { ...withKey, NINEFOLD_URL: `${NOWHERE}/` },
+  ],
+  ...["ftp://127.0.0.1", "127.0.0.1:9909", "http://user:pw@127.0.0.1", "http://127.0.0.1/?a=b"].map(
+    (url): Case => [
+      ["key", "list", "--url", url],
+      "The server's URL must be one such as http://127.0.0.1:9909, without a password or a query.",
+      withKey,
+    ],
+  ),
+  [
+    ["key", "create", "--data", join(folder, "missing")],
+    `There is no Ninefold database in ${join(folder, "missing")}. --data names the data folder of a server.`,
+  ],
+  [
+    ["healthcheck", "--url", NOWHERE],
+    `There is no server at ${NOWHERE}: the connection was refused. Start it with ninefold serve, or name another with --url.`,
+  ],
+  [
+    ["doctor", "--config", "/nowhere/n.toml"],
+    "--config: /nowhere/n.toml cannot be read (Error: ENOENT: no such file or directory, open '/nowhere/n.toml').",
+  ],
+  [["config", "print"], "NINEFOLD_PORT must be a port from 0 to 65535.", { NINEFOLD_PORT: "http" }],
+  [["serve"], "--test-clock needs --ephemeral.", { NINEFOLD_TEST_CLOCK: "true" }],
+];
+
+/** What is left of a command line, as a title. */
+function titled(cases: readonly Case[]) {
+  return cases.map(([args, error, environment]) => [args.join(" "), args, error, environment] as const);
+}
+
+describe.each([
+  [2, "a command line that cannot be read", USAGE],
+  [1, "what fails", FAILURES],
+] as const)("exit code %d and one line: %s", (code, _, cases) => {
+  test.concurrent.each(titled(cases))("ninefold %s", async (_title, args, error, environment) => {
+    const ended = await ninefold(args, { cwd: folder, environment: environment ?? {} });
+    expect(ended).toEqual({ code, out: "", error: `ninefold: ${error}\n` });
+    // Nobody has made the default data folder on the way.
+    expect(existsSync(join(folder, "ninefold-data"))).toBe(false);
+  });
+});
+
+test("verify says what is not valid on standard output", async () => {
+  expect(await ninefold(["verify", emptyReceipts])).toEqual({
+    code: 1,
+    out: "not valid: the file holds no receipt\n",
+    error: "",
+  });
+});
+
+describe("help", () => {
+  test.each(["--help", "-h", "help"])("ninefold %s", async (arg) => {
+    expect(await ninefold([arg])).toEqual({ code: 0, out: overview(), error: "" });
+  });
+
+  test("without a command it is the answer to an unfinished command line", async () => {
+    expect(await ninefold([])).toEqual({ code: 2, out: overview(), error: "" });
+  });
+
+  test.concurrent.each(commands())("of $name", async (command) => {
+    const text = commandHelp(command);
+    const words = command.name.split(" ");
+    expect(await ninefold([...words, "--help"])).toEqual({ code: 0, out: text, error: "" });
+    expect(await ninefold(["help", ...words])).toEqual({ code: 0, out: text, error: "" });
+    for (const { flag } of command.options) expect(text).toMatch(new RegExp(`  ${flag}[ \n].*`));
+    for (const line of text.split("\n")) expect(line.length).toBeLessThanOrEqual(120);
+  });
+
+  test("stands before everything else that is wrong with a command line, and not behind --", async () => {
+    const [serve] = commands();
+    if (serve === undefined) throw new Error("no commands");
+    expect((await ninefold(["serve", "--colour", "-h"])).out).toBe(commandHelp(serve));
+    expect((await ninefold(["verify", "--", "--help"])).error).toBe("ninefold: There is no file --help.\n");
+  });
+
+  test.each(groups())("of the group %s", async (group) => {
+    const expected = { code: 0, out: groupHelp(group), error: "" };
+    expect(await ninefold([group, "--help"])).toEqual(expected);
+    expect(await ninefold(["help", group])).toEqual(expected);
+  });
+
+  test("lists every command", () => {
+    for (const { name, summary } of commands())
+      expect(overview()).toMatch(new RegExp(`  ${name} .*${summary}\n`));
+  });
+});
+
+test.each(["version", "--version", "-V"])("ninefold %s", async (arg) => {
+  expect(await ninefold([arg])).toEqual({ code: 0, out: `${version}\n`, error: "" });
+});
+
+describe("a reader that has gone", () => {
+  test.each(["openapi", "--help", "completions bash"])(
+    "ends ninefold %s quietly, as SIGPIPE would",
+    async (args) => {
+      const command = [...SOURCE_COMMAND, ...args.split(" ")].map((word) => `'${word}'`).join(" ");
+      // The reader is gone before the first word is written.
+      const script = `{ sleep 0.05; ${command}; echo "code $?" >&2; } | true`;
+      expect((await runToEnd(["bash", "-c", script])).error).toBe("code 141\n");
+    },
+  );
+
+  test("one that takes its time gets everything", async () => {
+    const command = [...SOURCE_COMMAND, "openapi"].map((word) => `'${word}'`).join(" ");
+    const { out } = await runToEnd(["bash", "-c", `${command} | { sleep 0.3; cat; }`]);
+    expect(JSON.parse(out)).toMatchObject({ openapi: "3.1.0" });
+  });
+});

@@ -1,0 +1,175 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { version } from "../../../package.json" with { type: "json" };
+import { declareKernelMetrics } from "../../../src/kernel/metrics/kernel-metrics.ts";
+import type { Family } from "../../../src/kernel/metrics/metrics.ts";
+import { Metrics } from "../../../src/kernel/metrics/metrics.ts";
+import { scrape } from "../../support/metrics.ts";
+import { startTestServer, type TestServer } from "../../support/server.ts";
+
+const ROOT = join(import.meta.dir, "..", "..", "..");
+const ALERTS = join(ROOT, "docs", "monitoring-alerts.yml");
+const PAGE = readFileSync(join(ROOT, "docs", "monitoring.md"), "utf8");
+
+let server: TestServer;
+let families: readonly Family[];
+beforeAll(async () => {
+  server = await startTestServer({ manualClock: true });
+  families = server.server.kernel.metrics.families;
+  const account = await server.account();
+  await account.post("/v1/meter/m/refill", { amount: 1 });
+});
+afterAll(() => server.stop());
+
+/** The parts of a histogram, as PromQL names them. */
+const withoutEnding = (name: string) => name.replace(/_(bucket|sum|count)$/, "");
+
+describe("docs/monitoring.md", () => {
+  /** The rows of the table of metrics. */
+  const rows = [...PAGE.matchAll(/^\| `((?:ninefold|process)_\w+)` \| (\w+) \| ([^|]*)\| (.+) \|$/gm)];
+
+  test("names every metric, its type and its labels, and nothing else", () => {
+    const documented = rows.map(([, name, type, labels = ""]) => ({
+      name,
+      type,
+      labels: [...labels.matchAll(/`(\w+)`/g)].map(([, label]) => label),
+    }));
+    const declared = families.map(({ name, type, labels }) => ({ name, type, labels: [...labels] }));
+    const byName = (a: { name: unknown }, b: { name: unknown }) =>
+      String(a.name).localeCompare(String(b.name));
+    expect(documented.sort(byName) as unknown).toEqual(declared.sort(byName));
+  });
+
+  test("says what each means", () => {
+    expect(rows.length).toBe(families.length);
+    for (const [, , , , meaning = ""] of rows) expect(meaning.length).toBeGreaterThan(5);
+  });
+
+  test("names every value of labels that are few", () => {
+    for (const { name, samples } of families) {
+      const row = rows.find(([, documented]) => documented === name)?.[0] ?? "";
+      for (const { labels } of samples()) {
+        for (const label of ["outcome", "trigger"] as const) {
+          if (labels[label] !== undefined) expect(row, name).toContain(`\`${labels[label]}\``);
+        }
+        if (name === "ninefold_webhooks_ingested_total") expect(row).toContain(`\`${labels["status"]}\``);
+      }
+    }
+  });
+});
+
+describe("GET /metrics", () => {
+  test("shows every metric but what has no value yet, with the labels and the help of its declaration", async () => {
+    const shown = (await scrape(server.client(null))).families;
+    const expected = families.filter(({ name }) => name !== "ninefold_last_backup_timestamp_seconds");
+    expect(shown.map(({ name }) => name)).toEqual(expected.map(({ name }) => name));
+    for (const [index, { name, type, help, labels }] of expected.entries()) {
+      const family = shown[index];
+      expect([family?.type, family?.help]).toEqual([type, help]);
+      for (const series of family?.series ?? []) {
+        const names = Object.keys(series.labels).filter((label) => label !== "le");
+        expect(names.sort(), name).toEqual([...labels].sort());
+      }
+    }
+  });
+
+  test("keeps Prometheus's rules: help, base units, totals, whole histograms, no endless labels", async () => {
+    for (const { name, type, help, series } of (await scrape(server.client(null))).families) {
+      expect(help, name).toMatch(/^[A-Z1].*[.0]$/);
+      expect(name).not.toMatch(
+        /_(ms|milliseconds|minutes|hours|days|kilobytes|megabytes|percent|gauge|histogram|timer)(_|$)/,
+      );
+      expect(name.endsWith("_total"), name).toBe(type === "counter");
+      for (const { labels, value } of series) {
+        expect(Number.isFinite(value), name).toBe(true);
+        for (const label of Object.keys(labels)) {
+          expect(label, name).toMatch(/^(operation|status|kind|outcome|trigger|version|bun_version|le)$/);
+        }
+        if (type !== "gauge") expect(value, name).toBeGreaterThanOrEqual(0);
+      }
+      if (type !== "histogram") continue;
+      const bySeries = Map.groupBy(series, ({ labels: { le, ...rest } }) => JSON.stringify(rest));
+      for (const [labels, parts] of bySeries) {
+        const buckets = parts.filter((part) => part.name === `${name}_bucket`);
+        const bounds = buckets.map(({ labels: { le } }) => Number(le?.replace("Inf", "Infinity")));
+        expect(bounds, labels).toEqual([...bounds].sort((a, b) => a - b));
+        expect(bounds.at(-1)).toBe(Number.POSITIVE_INFINITY);
+        const counts = buckets.map(({ value }) => value);
+        expect(counts, labels).toEqual([...counts].sort((a, b) => a - b));
+        expect(parts.find((part) => part.name === `${name}_count`)?.value).toBe(counts.at(-1));
+        expect(parts.length).toBe(buckets.length + 2);
+      }
+    }
+  });
+
+  test("the process and the version", async () => {
+    const seen = await scrape(server.client(null));
+    expect(seen.value("ninefold_build_info", { version, bun_version: Bun.version })).toBe(1);
+    expect(seen.value("process_resident_memory_bytes")).toBeGreaterThan(10_000_000);
+    expect(seen.value("process_cpu_seconds_total")).toBeGreaterThan(0);
+    // On a server whose clock stands still, the start lies before that moment.
+    const uptime = server.clock.now() / 1000 - seen.value("process_start_time_seconds");
+    expect(uptime).toBeGreaterThan(0);
+    expect(uptime).toBeLessThanOrEqual(process.uptime());
+  });
+
+  test("the last backup, once one is known of", () => {
+    const metrics = new Metrics();
+    let at: number | null = null;
+    declareKernelMetrics(
+      { ...server.server.kernel, metrics },
+      { requestsInFlight: () => 0, lastBackupAt: () => at },
+    );
+    const backup = metrics.families.find(({ name }) => name === "ninefold_last_backup_timestamp_seconds");
+    expect([...(backup?.samples() ?? [])]).toEqual([]);
+    at = 1_700_000_000_500;
+    expect([...(backup?.samples() ?? [])]).toEqual([{ labels: {}, value: 1_700_000_000.5 }]);
+  });
+});
+
+/** A rule of the alerts' file. */
+interface AlertRule {
+  readonly alert: string;
+  readonly expr: string;
+  readonly labels: { readonly severity: string };
+  readonly annotations: { readonly summary: string };
+}
+
+test("the alerts ask for metrics, labels and values that there are", () => {
+  const file = Bun.YAML.parse(readFileSync(ALERTS, "utf8")) as { groups: { rules: AlertRule[] }[] };
+  const rules = file.groups.flatMap((group) => group.rules);
+  expect(rules.length).toBeGreaterThan(10);
+  for (const { alert, expr, labels, annotations } of rules) {
+    expect(alert).toMatch(/^Ninefold[A-Za-z]+$/);
+    expect(["page", "ticket"]).toContain(labels.severity);
+    expect(annotations.summary).toContain("$labels.instance");
+    const asked = [...expr.matchAll(/\b((?:ninefold|process)_\w+)(?:\{([^}]*)\})?/g)];
+    for (const [, name = "", selectors = ""] of asked) {
+      const family = families.find((one) => one.name === name || one.name === withoutEnding(name));
+      expect(family?.name, `${alert} asks for ${name}`).toBeDefined();
+      for (const [, label = "", text = ""] of selectors.matchAll(/(\w+)[=!~]+"([^"]*)"/g)) {
+        expect(family?.labels, alert).toContain(label);
+        const known = families.flatMap((one) => [...one.samples()].map((sample) => sample.labels[label]));
+        for (const value of text.split("|")) expect(known, alert).toContain(value);
+      }
+    }
+    if (alert !== "NinefoldDown") expect(asked.length, alert).toBeGreaterThan(0);
+  }
+});
+
+/** Installed, or taken from its package by `scripts/promtool`. */
+const OWN_PROMTOOL = join(ROOT, ".tools", "promtool", "promtool");
+const promtool = Bun.which("promtool") ?? (existsSync(OWN_PROMTOOL) ? OWN_PROMTOOL : null);
+if (promtool !== null) {
+  test("promtool has nothing to say", async () => {
+    const { text } = await server.client(null).get("/metrics");
+    const metrics = Bun.spawnSync([promtool, "check", "metrics"], { stdin: Buffer.from(text) });
+    expect([metrics.exitCode, metrics.stdout.toString(), metrics.stderr.toString()]).toEqual([0, "", ""]);
+    const rules = Bun.spawnSync([promtool, "check", "rules", ALERTS]);
+    expect([rules.exitCode, rules.stderr.toString()]).toEqual([0, ""]);
+    // It does find what is wrong.
+    const wrong = Buffer.from(text.replaceAll("ninefold_commits_total", "ninefold_commits"));
+    expect(Bun.spawnSync([promtool, "check", "metrics"], { stdin: wrong }).exitCode).not.toBe(0);
+  });
+}

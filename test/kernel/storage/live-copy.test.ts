@@ -1,0 +1,171 @@
+import { Database as SqliteDatabase } from "bun:sqlite";
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { closeSync, openSync, readdirSync, statSync, writeSync } from "node:fs";
+import { copyLiveDatabase, SLICE_BYTES } from "../../../src/kernel/storage/live-copy.ts";
+import { rejection, Scratch } from "../support.ts";
+
+const ROWS = 1_400;
+/** Slices after which something happens: those of the file, not those of a log that grows with them. */
+const BUSY_SLICES = 6;
+/** A row fills most of a page, so that every change of all rows changes every page. */
+const FILLER = "x".repeat(3_000);
+
+interface Checkpoint {
+  busy: number;
+  log: number;
+  checkpointed: number;
+}
+
+let scratch: Scratch;
+let live: SqliteDatabase;
+let generation = 0;
+
+beforeEach(() => {
+  scratch = new Scratch();
+  live = new SqliteDatabase(scratch.path("live.db"), { create: true });
+  for (const pragma of [
+    "journal_mode = WAL",
+    "wal_autocheckpoint = 0",
+    "synchronous = OFF",
+    "busy_timeout = 0",
+  ])
+    live.run(`PRAGMA ${pragma}`);
+  live.run("CREATE TABLE filled (id INTEGER PRIMARY KEY, generation INTEGER, filler TEXT)");
+  const insert = live.prepare("INSERT INTO filled (generation, filler) VALUES (0, ?)");
+  live.transaction(() => {
+    for (let row = 0; row < ROWS; row += 1) insert.run(FILLER);
+  })();
+  insert.finalize();
+  generation = 0;
+});
+afterEach(() => {
+  live.close();
+  scratch.remove();
+});
+
+/** Changes every page in one transaction: a copy of two moments shows two generations. */
+function change(): void {
+  generation += 1;
+  live.run("UPDATE filled SET generation = ?", [generation]);
+}
+
+function checkpoint(mode: "PASSIVE" | "RESTART" | "TRUNCATE"): Checkpoint {
+  const row = live.query<Checkpoint, []>(`PRAGMA wal_checkpoint(${mode})`).get();
+  if (row === null) throw new Error("no answer");
+  return row;
+}
+
+/** Copies, with `between` called after each slice. Returns the one generation that the copy holds. */
+async function copyWith(between: (slice: number) => void): Promise<number> {
+  const target = scratch.path("copy.db");
+  let slice = 0;
+  await copyLiveDatabase(live.filename, target, async () => {
+    slice += 1;
+    if (slice <= BUSY_SLICES) between(slice);
+  });
+  expect(readdirSync(scratch.folder).filter((name) => name.startsWith("copy.db"))).toEqual(["copy.db"]);
+  const copy = new SqliteDatabase(target, { readonly: true });
+  try {
+    expect(copy.query("PRAGMA integrity_check").all()).toEqual([{ integrity_check: "ok" }]);
+    expect(copy.query("SELECT count(*) AS rows FROM filled").get()).toEqual({ rows: ROWS });
+    const found = copy
+      .query<{ generation: number }, []>("SELECT DISTINCT generation FROM filled")
+      .all()
+      .map((row) => row.generation);
+    expect(found).toHaveLength(1);
+    return found[0] ?? Number.NaN;
+  } finally {
+    copy.close();
+  }
+}
+
+describe("a copy of a live database is of one moment, and holds all that was committed before it began", () => {
+  test("of a file whose log has been moved, and nobody writes", async () => {
+    change();
+    checkpoint("TRUNCATE");
+    expect(await copyWith(() => {})).toBe(1);
+  });
+
+  test("of a file with most of its content in the log", async () => {
+    expect(statSync(live.filename).size).toBeLessThan(SLICE_BYTES);
+    expect(await copyWith(() => {})).toBe(0);
+  });
+
+  test("of a file in rollback mode", async () => {
+    live.run("PRAGMA journal_mode = DELETE");
+    expect(await copyWith(() => {})).toBe(0);
+  });
+
+  test("while pages are moved under it at every slice, and the log may not be begun anew", async () => {
+    checkpoint("PASSIVE");
+    change();
+    const moved: number[] = [];
+    const refused: number[] = [];
+    const found = await copyWith(() => {
+      change();
+      moved.push(checkpoint("PASSIVE").checkpointed);
+      refused.push(checkpoint("RESTART").busy);
+    });
+    expect(found).toBeGreaterThanOrEqual(1);
+    expect(new Set(refused)).toEqual(new Set([1]));
+    // What has to be moved does not pile up: each slice hands over to a newer hold.
+    expect(moved.length).toBeGreaterThan(4);
+    expect(moved.every((pages, index) => index === 0 || pages > (moved[index - 1] ?? 0))).toBe(true);
+    expect(checkpoint("RESTART").busy).toBe(0);
+  });
+
+  const beginnings: readonly (readonly [name: string, prepare: () => void])[] = [
+    ["the log is empty", () => checkpoint("TRUNCATE")],
+    ["the log is full and wholly moved, so that the next write begins it anew", () => checkpoint("PASSIVE")],
+    ["the log has just been restarted", () => checkpoint("RESTART")],
+  ];
+  for (const [name, prepare] of beginnings) {
+    for (const from of [1, 2, 3]) {
+      test(`though ${name}, and writing and checkpoints begin at slice ${from}`, async () => {
+        prepare();
+        const found = await copyWith((slice) => {
+          if (slice < from) return;
+          change();
+          checkpoint("PASSIVE");
+          checkpoint("RESTART");
+          change();
+        });
+        expect(found).toBeGreaterThanOrEqual(0);
+      });
+    }
+  }
+
+  test("when the file grows meanwhile", async () => {
+    checkpoint("TRUNCATE");
+    const extra: number[] = [];
+    await copyWith(() => {
+      change();
+      live.run("CREATE TABLE IF NOT EXISTS extra (filler TEXT)");
+      live.run("INSERT INTO extra VALUES (?)", [FILLER.repeat(100)]);
+      extra.push(checkpoint("PASSIVE").log);
+    });
+    expect(extra.length).toBeGreaterThan(4);
+  });
+});
+
+test("a log that was begun anew in spite of all is noticed, and nothing is made of it", async () => {
+  change();
+  const copying = copyLiveDatabase(live.filename, scratch.path("copy.db"), async () => {
+    const file = openSync(`${live.filename}-wal`, "r+");
+    // The salt of the header: another one with every beginning.
+    writeSync(file, crypto.getRandomValues(new Uint8Array(8)), 0, 8, 16);
+    closeSync(file);
+  });
+  expect(String(await rejection(copying))).toContain(
+    "the write-ahead log was begun anew while it was copied",
+  );
+});
+
+test("a copying that is ended leaves the log free", async () => {
+  change();
+  const copying = copyLiveDatabase(live.filename, scratch.path("copy.db"), async () => {
+    throw new Error("enough");
+  });
+  expect(String(await rejection(copying))).toContain("enough");
+  expect(checkpoint("RESTART").busy).toBe(0);
+});

@@ -1,0 +1,100 @@
+import { afterEach, describe, expect, test } from "bun:test";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { findCommand, type Surroundings } from "../../src/testing/executable.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "ninefold-test-"));
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+/** Makes empty files, given by their paths in the scratch folder. */
+function files(...paths: readonly string[]): void {
+  for (const path of paths) {
+    mkdirSync(dirname(join(folder, path)), { recursive: true });
+    writeFileSync(join(folder, path), "");
+  }
+}
+
+function manifest(path: string, content: unknown): void {
+  files(path);
+  writeFileSync(join(folder, path), JSON.stringify(content));
+}
+
+function surroundings(differing: Partial<Surroundings> = {}): Surroundings {
+  return {
+    environment: {},
+    moduleFolder: join(folder, "package", "dist"),
+    runtime: "/usr/bin/runtime",
+    isBun: false,
+    isWindows: false,
+    ...differing,
+  };
+}
+
+const at = (path: string): string => join(folder, path);
+const BUN = { isBun: true, runtime: "/usr/bin/bun" };
+
+describe("the Ninefold that is started", () => {
+  test("is the one that NINEFOLD_BINARY names, before all others", () => {
+    manifest("package/package.json", { name: "ninefold" });
+    files("package/dist/ninefold", "package/src/main.ts", "elsewhere/nf");
+    const environment = { NINEFOLD_BINARY: at("elsewhere/nf"), PATH: at("package/dist") };
+    expect(findCommand(surroundings({ environment, ...BUN }))).toEqual([at("elsewhere/nf")]);
+  });
+
+  test("is the checkout's sources under Bun, from whatever folder of it", () => {
+    manifest("package/package.json", { name: "ninefold" });
+    files("package/dist/ninefold", "package/src/main.ts");
+    const command = [
+      "/usr/bin/bun",
+      "--no-env-file",
+      "--no-install",
+      `--config=${at("package/bunfig.toml")}`,
+      at("package/src/main.ts"),
+    ];
+    expect(findCommand(surroundings(BUN))).toEqual(command as never);
+    const moduleFolder = at("package/src/testing");
+    expect(findCommand(surroundings({ ...BUN, moduleFolder }))).toEqual(command as never);
+  });
+
+  test("is the built executable under Node, and under Bun where there are no sources", () => {
+    manifest("package/package.json", { name: "ninefold" });
+    files("package/dist/ninefold");
+    expect(findCommand(surroundings(BUN))).toEqual([at("package/dist/ninefold")]);
+    files("package/src/main.ts");
+    expect(findCommand(surroundings())).toEqual([at("package/dist/ninefold")]);
+  });
+
+  test("is the first on the PATH, when this module was bundled into something else", () => {
+    manifest("package/package.json", { name: "shop" });
+    files("package/dist/ninefold", "second/ninefold", "third/ninefold");
+    mkdirSync(at("first/ninefold"), { recursive: true });
+    const environment = { PATH: ["", at("first"), at("second"), at("third")].join(":") };
+    expect(findCommand(surroundings({ environment }))).toEqual([at("second/ninefold")]);
+  });
+
+  test("has its ending on Windows", () => {
+    manifest("package/package.json", { name: "ninefold" });
+    files("package/dist/ninefold.exe");
+    expect(findCommand(surroundings({ isWindows: true }))).toEqual([at("package/dist/ninefold.exe")]);
+  });
+
+  test("is asked for when there is none", () => {
+    manifest("package/package.json", { name: "ninefold" });
+    expect(() => findCommand(surroundings({ environment: { PATH: at("none") } }))).toThrow(
+      "No Ninefold to start: put the executable ninefold on the PATH, or name it in NINEFOLD_BINARY. In a checkout, scripts/build makes it.",
+    );
+  });
+
+  test("is not looked for elsewhere when NINEFOLD_BINARY names nothing that is there", () => {
+    manifest("package/package.json", { name: "ninefold" });
+    files("package/dist/ninefold");
+    const environment = { NINEFOLD_BINARY: at("gone") };
+    expect(() => findCommand(surroundings({ environment }))).toThrow(
+      `NINEFOLD_BINARY names ${at("gone")}, which is no file.`,
+    );
+    expect(findCommand(surroundings({ environment: { NINEFOLD_BINARY: "" } }))).toEqual([
+      at("package/dist/ninefold"),
+    ]);
+  });
+});

@@ -1,0 +1,263 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type NinefoldInstance, startNinefold } from "../../src/testing/index.ts";
+import { Client } from "../support/client.ts";
+import { isRunning, TIMEOUT_MS, until } from "./support.ts";
+
+const HOUR_MS = 3_600_000;
+/** A well-formed platform key. */
+const OPERATOR_KEY = `sm_${"0".repeat(43)}_92dff3c0`;
+
+const temporary = mkdtempSync(join(tmpdir(), "ninefold-test-"));
+const env = { TMPDIR: temporary };
+let nf: NinefoldInstance;
+
+beforeAll(async () => {
+  nf = await startNinefold();
+}, TIMEOUT_MS);
+afterAll(async () => {
+  await nf.stop();
+  rmSync(temporary, { recursive: true, force: true });
+}, TIMEOUT_MS);
+
+/** The message of a rejection. */
+async function refusal(work: Promise<unknown>): Promise<string> {
+  try {
+    await work;
+  } catch (error) {
+    return (error as Error).message;
+  }
+  throw new Error("it was not refused");
+}
+
+describe("an instance", () => {
+  test("answers to the operator's key", async () => {
+    expect(nf.url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
+    expect(nf.apiKey).toMatch(/^sm_[A-Za-z0-9]{43}_[0-9a-f]{8}$/);
+    const answer = await new Client(nf.url, nf.apiKey).get("/v1/meter/balance");
+    expect([answer.status, answer.body["user_id"]]).toEqual([200, nf.userId]);
+    expect(isRunning(nf.pid)).toBe(true);
+  });
+
+  test("moves time by numbers and texts, and by nothing else", async () => {
+    const start = await nf.now();
+    expect(await nf.now()).toBe(start);
+    expect(await nf.advance(1_500)).toBe(start + 1_500);
+    expect(await nf.advance("2h30m")).toBe(start + 1_500 + 2.5 * HOUR_MS);
+    expect(await refusal(nf.advance("soon"))).toStartWith('"soon" is no duration: ');
+    expect(await nf.now()).toBe(start + 1_500 + 2.5 * HOUR_MS);
+  });
+
+  test("starts at the real time", async () => {
+    await using other = await startNinefold();
+    expect(Math.abs((await other.now()) - Date.now())).toBeLessThan(TIMEOUT_MS);
+  });
+
+  test("makes accounts with a tier, a balance and an address", async () => {
+    const given = await nf.account({ tier: "free", balance: 7, email: "ada@example.com" });
+    expect(given.email).toBe("ada@example.com");
+    const client = new Client(nf.url, given.apiKey);
+    expect((await client.get("/v1/meter/balance")).body).toEqual({ balance: 7, user_id: given.userId });
+    expect((await client.post("/v1/projects", { name: "Shop" })).status).toBe(201);
+
+    const plain = await nf.account();
+    const balance = await new Client(nf.url, plain.apiKey).get("/v1/meter/balance");
+    expect(balance.body).toEqual({ balance: 10_000_000, user_id: plain.userId });
+    expect(plain.email).not.toBe((await nf.account()).email);
+
+    expect(await refusal(nf.account({ email: "ada@example.com" }))).toMatch(
+      /^POST \/v1\/admin\/accounts was answered with 409: \w.*\.$/,
+    );
+  });
+
+  test("receives webhooks with their exact body, and answers as told", async () => {
+    const sink = await nf.webhookSink();
+    const client = new Client(nf.url, nf.apiKey);
+    const relay = (path: string) =>
+      client.post("/v1/relay", {
+        target_url: `${sink.url}${path}`,
+        method: "PUT",
+        delay: "1d",
+        payload: { text: "ü" },
+        headers: { "X-Shop": "7" },
+      });
+    await relay("/a?b=c");
+    await nf.advance("23h 59m 59s");
+    expect(sink.received).toEqual([]);
+    await nf.advance("1s");
+    expect(sink.received).toMatchObject([
+      { method: "PUT", path: "/a?b=c", body: '{"text":"ü"}', headers: { "x-shop": "7" } },
+    ]);
+
+    sink.status = 410;
+    const { relay_id } = (await relay("/gone")).body;
+    await nf.advance("1 day");
+    expect((await client.get(`/v1/relay/${relay_id}`)).body).toMatchObject({
+      status: "failed",
+      response_status: 410,
+    });
+  });
+
+  test("keeps away from others that run at the same time", async () => {
+    const others = await Promise.all([1, 2, 3, 4].map(() => startNinefold()));
+    const all = [nf, ...others];
+    expect(new Set(all.map(({ url }) => url)).size).toBe(5);
+    expect(new Set(all.map(({ apiKey }) => apiKey)).size).toBe(5);
+    await Promise.all(
+      all.map((one, at) => new Client(one.url, one.apiKey).post("/v1/meter/m/refill", { amount: at + 1 })),
+    );
+    const balances = all.map((one) => new Client(one.url, one.apiKey).get("/v1/meter/m/balance"));
+    expect((await Promise.all(balances)).map(({ body }) => body["balance"])).toEqual([1, 2, 3, 4, 5]);
+    const before = await nf.now();
+    await others[0]?.advance("1 week");
+    expect(await nf.now()).toBe(before);
+    await Promise.all(others.map((one) => one.stop()));
+    expect(others.map(({ pid }) => isRunning(pid))).toEqual([false, false, false, false]);
+  });
+});
+
+describe("options", () => {
+  test("clock: real lets time run by itself", async () => {
+    await using real = await startNinefold({ clock: "real" });
+    const first = await real.now();
+    await until(() => Date.now() > first, "a millisecond later");
+    expect(await real.now()).toBeGreaterThan(first);
+    expect(await refusal(real.advance("1h"))).toBe(
+      'Time runs by itself here: start the instance without clock: "real" to advance it.',
+    );
+  });
+
+  test("args go to the server: a mode of sign-up, tiers of a file", async () => {
+    const file = join(temporary, "ninefold.toml");
+    writeFileSync(file, "[tiers.free]\nmonthly_credits = 3\n");
+    await using other = await startNinefold({ args: ["--signup", "closed", "--config", file] });
+    const signup = { email: "ada@example.com", tier: "free" };
+    expect((await new Client(other.url, null).post("/v1/signup", signup)).status).toBe(403);
+    const { apiKey } = await other.account({ tier: "free" });
+    expect((await new Client(other.url, apiKey).get("/v1/meter/balance")).body["balance"]).toBe(3);
+  });
+
+  test("the environment of this process does not reach the server, env does", async () => {
+    process.env["NINEFOLD_SIGNUP"] = "neither";
+    process.env["NINEFOLD_PORT"] = "1";
+    try {
+      await using other = await startNinefold({ env: { NINEFOLD_OPERATOR_KEY: OPERATOR_KEY } });
+      expect(other.apiKey).toBe(OPERATOR_KEY);
+      expect(await other.now()).toBeGreaterThan(0);
+    } finally {
+      delete process.env["NINEFOLD_SIGNUP"];
+      delete process.env["NINEFOLD_PORT"];
+    }
+  });
+});
+
+describe("a start that fails", () => {
+  test.each([
+    [["--port", "99999"], "Ninefold did not start: --port must be a port from 0 to 65535."],
+    [["--colour"], "Ninefold did not start: Unknown option '--colour'. Try ninefold serve --help."],
+    [
+      ["--config", "/nowhere/n.toml"],
+      "Ninefold did not start: --config: /nowhere/n.toml cannot be read (Error: ENOENT: no such file or directory, open '/nowhere/n.toml').",
+    ],
+  ])("gives the server's own line: %p", async (args, message) => {
+    expect(await refusal(startNinefold({ args }))).toBe(message);
+  });
+
+  test.each([
+    [
+      "/nowhere/ninefold",
+      /^Ninefold did not start: it could not be run \(.*ENOENT.*\)\. The program was \/nowhere\/ninefold\.$/,
+    ],
+    [
+      ["/bin/sh", "-c", "exit 3"],
+      /^Ninefold did not start: it ended with exit code 3\. The program was \/bin\/sh\.$/,
+    ],
+    [
+      ["/bin/sh", "-c", "echo oh >&2; kill -9 $$"],
+      /^Ninefold did not start: it was ended by SIGKILL\. The program was \/bin\/sh\.\noh\n$/,
+    ],
+    [["/bin/echo", "hello"], /^\/bin\/echo is no Ninefold server of this version: it printed "hello serve /],
+    [["/bin/echo", "{}"], /^\/bin\/echo is no Ninefold server of this version: /],
+  ] as const)("says what the program did: %p", async (command, message) => {
+    expect(await refusal(startNinefold({ command }))).toMatch(message);
+  });
+
+  test("is given up after the time for it, and leaves no process", async () => {
+    const pidFile = join(temporary, "pid");
+    const command = ["/bin/sh", "-c", `echo $$ > ${pidFile}; exec cat`] as const;
+    expect(await refusal(startNinefold({ command, startTimeoutMs: 300 }))).toBe(
+      "Ninefold did not start: it was not ready within 300 ms. The program was /bin/sh.",
+    );
+    expect(isRunning(Number(await Bun.file(pidFile).text()))).toBe(false);
+  });
+});
+
+describe("the end", () => {
+  test("leaves neither process nor folder, and may be asked for again and again", async () => {
+    const other = await startNinefold({ env });
+    expect(readdirSync(temporary).filter((name) => name.startsWith(`ninefold-${other.pid}-`))).toHaveLength(
+      1,
+    );
+    const sink = await other.webhookSink();
+    await Promise.all([other.stop(), other.stop()]);
+    await other.stop();
+    await other[Symbol.asyncDispose]();
+    expect(isRunning(other.pid)).toBe(false);
+    expect(readdirSync(temporary).filter((name) => name.startsWith("ninefold-"))).toEqual([]);
+    await expect(fetch(sink.url)).rejects.toThrow();
+  });
+
+  test("of a server that was killed is told, with its log, and its folder goes with stop()", async () => {
+    const other = await startNinefold({ env });
+    process.kill(other.pid, "SIGKILL");
+    await until(() => !isRunning(other.pid), "the server's end");
+    expect(await refusal(other.advance("1h"))).toMatch(
+      /^The Ninefold server is gone: it was ended by SIGKILL\./,
+    );
+    const [folder = ""] = readdirSync(temporary).filter((name) => name.startsWith("ninefold-"));
+    expect(existsSync(join(temporary, folder, "ninefold.db"))).toBe(true);
+    await other.stop();
+    expect(readdirSync(temporary).filter((name) => name.startsWith("ninefold-"))).toEqual([]);
+  });
+
+  test(
+    "comes by force when the server does not react",
+    async () => {
+      const other = await startNinefold({ env });
+      process.kill(other.pid, "SIGSTOP");
+      await other.stop();
+      expect(isRunning(other.pid)).toBe(false);
+      expect(readdirSync(temporary).filter((name) => name.startsWith("ninefold-"))).toEqual([]);
+    },
+    TIMEOUT_MS,
+  );
+
+  test("answers a request that waits for a lock before it goes", async () => {
+    const other = await startNinefold();
+    const client = new Client(other.url, other.apiKey);
+    await client.post("/v1/latch/a/acquire", {});
+    const waiting = client.post("/v1/latch/a/acquire", { timeout: 900_000 });
+    let queued = 0;
+    while (queued === 0) queued = Number((await client.get("/v1/latch/a")).body["queue_depth"]);
+    await other.stop();
+    expect((await waiting).status).toBe(503);
+  });
+});
+
+test(
+  "a start takes a moment",
+  async () => {
+    const took: number[] = [];
+    for (let start = 0; start < 5; start += 1) {
+      const begun = performance.now();
+      const other = await startNinefold();
+      took.push(performance.now() - begun);
+      await other.stop();
+    }
+    // The quickest of five: the others may have met a busy moment of the machine. On a quiet one it is 0.2 s.
+    expect(Math.min(...took)).toBeLessThan(1_000);
+  },
+  TIMEOUT_MS,
+);
