@@ -40,6 +40,7 @@ import {
   RELAYS_WAITING,
 } from "./benchmarks/schedule.ts";
 import { Stage } from "./benchmarks/stage.ts";
+import { measureStartUp, START_UP } from "./benchmarks/start-up.ts";
 import { runWrk } from "./benchmarks/wrk.ts";
 import { Cleanup } from "./processes/cleanup.ts";
 import { BINARY_COMMAND, SOURCE_COMMAND } from "./processes/server-process.ts";
@@ -72,6 +73,7 @@ const SPECIALS: readonly (readonly [name: string, measure: typeof measureMillion
   [RELAYS_DUE, measureDue],
   [RELAYS_WAITING, measureWaiting],
   [MONITORS_CHECKED, measureMonitors],
+  [START_UP, measureStartUp],
 ];
 
 /** Progress goes to standard error: standard output carries the results alone. */

@@ -6,9 +6,11 @@ import { existsSync, statSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { parseArgs } from "node:util";
 import { runTests, type TestRun } from "./steps/bun-test.ts";
+import { findChromium, installChromium } from "./steps/chromium.ts";
 import { reportStep, runCheck, type StepResult } from "./steps/step.ts";
 
 const BINARY_TESTS = "test/binary";
+const PAGE_TESTS = "test/pages";
 const MAIN = "src/main.ts";
 const EXECUTABLE = "dist/ninefold";
 
@@ -45,6 +47,8 @@ async function runSources(
   files: readonly string[],
   options: Pick<TestRun, "only" | "verbose">,
 ): Promise<void> {
+  const withPages = files.some((file) => file.startsWith(`${PAGE_TESTS}/`));
+  if (withPages && findChromium() === undefined) record(await installChromium());
   record(await runTests({ name: "tests", files, ...options }));
 }
 

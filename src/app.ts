@@ -26,6 +26,7 @@ import { createSmtpMailer } from "./kernel/mail/mailer.ts";
 import { createOutbox } from "./kernel/mail/outbox.ts";
 import { declareEventLoopLag, declareKernelMetrics } from "./kernel/metrics/kernel-metrics.ts";
 import { createOutbound, type OutboundSeams } from "./kernel/outbound/create.ts";
+import { docsPages } from "./pages/docs.ts";
 
 /** The server, built and not yet listening. */
 export interface App {
@@ -156,6 +157,7 @@ function createHttp(kernel: Kernel, config: Config, areas: Areas): { http: Http;
   areas.relay.declareRoutes(http); //    /v1/relay
   areas.buckets.declareRoutes(http); //  /v1/catch
   areas.notary.declareRoutes(http); //   /v1/witness
+  docsPages(http); //                    /, /docs
   http.seal();
   return { http, readiness };
 }

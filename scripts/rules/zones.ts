@@ -33,7 +33,7 @@ export const DOMAIN = [
 export const SQL_TEXT = ["src/kernel/**", ...STORES, ...SQL_TEXT_ALLOW_LIST];
 
 /** What stands above kernel and areas; neither may look up to it. */
-export const ABOVE = [COMPOSITION_ROOT, MAIN, "src/cli/**"];
+export const ABOVE = [COMPOSITION_ROOT, MAIN, "src/cli/**", "src/pages/**"];
 
 /** Exports of these files are used from outside the tree. */
 export const ENTRY_POINTS = [MAIN, CLIENT, "src/testing/index.ts", "src/verify/index.ts"];

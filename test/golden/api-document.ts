@@ -5,7 +5,7 @@ import type { TestServer } from "../support/server.ts";
 
 /** A JSON schema, as far as these tests look into it. */
 export interface Schema {
-  readonly type?: string;
+  readonly type?: string | readonly string[];
   readonly format?: string;
   readonly pattern?: string;
   readonly minimum?: number;
@@ -14,6 +14,7 @@ export interface Schema {
   readonly required?: readonly string[];
   readonly items?: Schema;
   readonly anyOf?: readonly Schema[];
+  readonly enum?: readonly unknown[];
   readonly const?: unknown;
   readonly examples?: readonly unknown[];
 }

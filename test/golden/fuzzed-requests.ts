@@ -184,8 +184,11 @@ function valueFor(schema: Schema): fc.Arbitrary<unknown> {
 
 function fitting(schema: Schema): fc.Arbitrary<unknown> {
   if (schema.const !== undefined) return fc.constant(schema.const);
+  if (schema.enum !== undefined) return fc.constantFrom(...schema.enum);
   if (schema.anyOf !== undefined) return fc.oneof(...schema.anyOf.map(valueFor));
-  switch (schema.type) {
+  const { type } = schema;
+  if (typeof type === "object") return fc.oneof(...type.map((one) => fitting({ ...schema, type: one })));
+  switch (type) {
     case "object":
       return objects(schema);
     case "array":

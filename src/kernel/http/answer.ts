@@ -27,8 +27,10 @@ export class TextReply {
 /** An answer as it goes out and as it is stored under an `Idempotency-Key`. */
 export interface RenderedAnswer {
   readonly status: number;
-  /** JSON text, unless `headers` name another content type; empty with 204. */
+  /** JSON text, unless `headers` name another content type; empty with 204 and 304. */
   readonly text: string;
+  /** Instead of the text, for files. Such an answer is never stored. */
+  readonly bytes?: Uint8Array<ArrayBuffer>;
   /** Headers beyond the usual ones. */
   readonly headers: Readonly<Record<string, string>> | null;
 }

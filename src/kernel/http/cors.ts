@@ -31,7 +31,7 @@ export function createCors(origins: readonly string[]): Cors {
   return {
     decorate(request, headers) {
       // Caches must not hand one origin's answer to another, whether this one is listed or not.
-      headers.vary = "Origin";
+      headers.vary = headers.vary === undefined ? "Origin" : `${headers.vary}, Origin`;
       const origin = allowed(request);
       if (origin === null) return;
       headers["access-control-allow-origin"] = origin;

@@ -67,6 +67,11 @@ export class Http {
     this.declare(method, path, spec, new PublicEndpoint(this.deps, spec, handler));
   }
 
+  /** Answers GET and HEAD of a path that is no part of the API, such as a page for people. */
+  page(path: string, endpoint: Endpoint): void {
+    this.mount("GET", path, endpoint, this.requests.none);
+  }
+
   /** Closes the list of endpoints: everything else is answered 401 or 404. */
   seal(): void {
     const unknown: Endpoint = { answer: (exchange) => this.unknownRoute(exchange) };
@@ -114,7 +119,10 @@ export class Http {
     endpoint: Endpoint,
   ): void {
     this.routes.push({ method, path, spec });
-    const requests = this.requests.of(spec.operation);
+    this.mount(method, path, endpoint, this.requests.of(spec.operation));
+  }
+
+  private mount(method: Method, path: string, endpoint: Endpoint, requests: OperationRequests): void {
     const options = { parse: "none" } as const;
     // Destructured in place: Elysia reads the handler's source to see which parts of its context to build.
     const handler = ({ request, params }: { request: Request; params: Record<string, string> }) =>
@@ -178,9 +186,11 @@ export class Http {
     if (answer.headers !== null) Object.assign(headers, answer.headers);
     if (exchange.headers !== null) Object.assign(headers, exchange.headers);
     this.deps.cors.decorate(exchange.request, headers);
-    if (answer.status !== 204) return new Response(answer.text, { status: answer.status, headers });
+    const { status } = answer;
+    if (status !== 204 && status !== 304)
+      return new Response(answer.bytes ?? answer.text, { status, headers });
     delete headers["content-type"];
-    return new Response(null, { status: 204, headers });
+    return new Response(null, { status, headers });
   }
 
   /** No key and an unknown path under /v1: 401; outside /v1: 404 (decisions, section 4). */

@@ -1,4 +1,4 @@
-import { createTransport } from "nodemailer";
+import type { Transporter } from "nodemailer";
 
 /** An e-mail in plain text. */
 export interface MailMessage {
@@ -21,15 +21,22 @@ const SMTP_TIMEOUT_MS = 15_000;
  * `smtps://host:465`. nodemailer's options can stand in the query, such as `?requireTLS=true`.
  */
 export function createSmtpMailer(url: string, from: string): Mailer {
-  const transport = createTransport({
+  let transport: Transporter | undefined;
+  return {
+    async send({ to, subject, text }) {
+      transport ??= await openTransport(url);
+      await transport.sendMail({ from, to: { name: "", address: to }, subject, text });
+    },
+  };
+}
+
+/** Loaded at the first message: evaluating nodemailer would be a fifth of the start-up of every server. */
+async function openTransport(url: string): Promise<Transporter> {
+  const { createTransport } = await import("nodemailer");
+  return createTransport({
     url,
     connectionTimeout: SMTP_TIMEOUT_MS,
     greetingTimeout: SMTP_TIMEOUT_MS,
     socketTimeout: SMTP_TIMEOUT_MS,
   });
-  return {
-    async send({ to, subject, text }) {
-      await transport.sendMail({ from, to: { name: "", address: to }, subject, text });
-    },
-  };
 }

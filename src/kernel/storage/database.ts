@@ -31,14 +31,16 @@ export class Database {
   private readonly connection: SqliteDatabase;
   private readonly statements: { finalize(): void }[] = [];
   readonly path: string;
+  private readonly durability: Durability;
 
   constructor(path: string, durability: Durability) {
     this.path = path;
+    this.durability = durability;
     this.connection = new SqliteDatabase(path, { create: true, readwrite: true, strict: true });
     // First of all: switching to WAL takes a lock, and without a time-out it fails at once when a checkpoint runs.
     this.connection.run(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
     this.connection.run("PRAGMA journal_mode = WAL");
-    this.connection.run(`PRAGMA synchronous = ${durability === "full" ? "FULL" : "NORMAL"}`);
+    this.setSynchronous(durability);
     // Checkpoints are the checkpointer's: the automatic one would run on the event loop, inside a commit.
     this.connection.run("PRAGMA wal_autocheckpoint = 0");
     this.connection.run(`PRAGMA cache_size = -${PAGE_CACHE_KIB}`);
@@ -93,6 +95,19 @@ export class Database {
     }
   }
 
+  /**
+   * Runs `work` without an fsync for each of its commits, outside any unit of work. A power cut may take the last of them,
+   * in their order; the next commit after it makes them all durable.
+   */
+  withoutSync<T>(work: () => T): T {
+    this.setSynchronous("normal");
+    try {
+      return work();
+    } finally {
+      this.setSynchronous(this.durability);
+    }
+  }
+
   /** Whether a transaction is open: after some errors SQLite has already rolled it back by itself. */
   get inTransaction(): boolean {
     return this.connection.inTransaction;
@@ -111,6 +126,10 @@ export class Database {
     // Without this, they stay behind on some systems.
     this.connection.fileControl(constants.SQLITE_FCNTL_PERSIST_WAL, 0);
     this.connection.close(false);
+  }
+
+  private setSynchronous(durability: Durability): void {
+    this.connection.run(`PRAGMA synchronous = ${durability === "full" ? "FULL" : "NORMAL"}`);
   }
 
   private prepare<Row>(sql: string) {

@@ -55,8 +55,15 @@ export function openUntouched(path: string): SqliteDatabase {
   return new SqliteDatabase(address, constants.SQLITE_OPEN_READONLY | constants.SQLITE_OPEN_URI);
 }
 
-/** Brings the schema up to date, each step in a transaction of its own. Returns the names of the steps taken. */
+/**
+ * Brings the schema up to date, each step in a transaction of its own. Returns the names of the steps taken. They are
+ * durable with the next commit: steps that a power cut takes are taken again by the next start.
+ */
 export function migrate(db: Database, migrations: readonly Migration[]): string[] {
+  return db.withoutSync(() => takeSteps(db, migrations));
+}
+
+function takeSteps(db: Database, migrations: readonly Migration[]): string[] {
   const taken: string[] = [];
   const current = numberOf(db.query<unknown>("PRAGMA user_version").get());
   for (const [index, migration] of migrations.entries()) {

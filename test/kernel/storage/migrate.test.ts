@@ -89,6 +89,23 @@ describe("migrate", () => {
     expect(withDatabase((db) => migrate(db, [ONE, TWO]))).toEqual(["0002_two"]);
   });
 
+  test.each([
+    ["full", 2],
+    ["normal", 1],
+  ] as const)("afterwards every commit is as durable as before: %s", (durability, synchronous) => {
+    const db = new Database(path, durability);
+    try {
+      const state = () => db.query("PRAGMA synchronous").get();
+      db.withoutSync(() => expect(state()).toEqual({ synchronous: 1 }));
+      migrate(db, [ONE]);
+      expect(state()).toEqual({ synchronous });
+      expect(thrown(() => migrate(db, [ONE, BROKEN]))).toBeInstanceOf(StartupError);
+      expect(state()).toEqual({ synchronous });
+    } finally {
+      db.close();
+    }
+  });
+
   test("the project's own steps are numbered without gaps", () => {
     for (const [index, { name }] of MIGRATIONS.entries()) {
       expect(name).toMatch(new RegExp(`^${String(index + 1).padStart(4, "0")}_[a-z_]+$`));

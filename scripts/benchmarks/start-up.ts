@@ -1,0 +1,79 @@
+import { copyFileSync, existsSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { residentMiB } from "../processes/memory.ts";
+import { BINARY_COMMAND, ServerProcess } from "../processes/server-process.ts";
+import type { Finding } from "./benchmark.ts";
+import type { Stage } from "./stage.ts";
+
+const STARTS = 20;
+const COLD_STARTS = 3;
+/** After so long the first collections are over, and what is still resident stays. */
+const IDLE_MS = 2_000;
+const READY_MS_MAX = 150;
+const IDLE_MIB_MAX = 90;
+
+/** The name under which it is chosen. */
+export const START_UP = "start-up and idle memory of the executable";
+
+/** From the start of the process to its ready line, and what it holds with nothing to do; of the executable alone. */
+export async function measureStartUp(stage: Stage, say: (text: string) => void): Promise<Finding[]> {
+  const [executable = ""] = BINARY_COMMAND;
+  if (!existsSync(executable)) {
+    return [{ what: START_UP, measured: "there is no executable: scripts/build", required: "-", ok: null }];
+  }
+  say(`${START_UP}: ${STARTS} starts`);
+  const ready: number[] = [];
+  const memory: number[] = [];
+  for (let count = 0; count < STARTS; count += 1) {
+    const server = await start(executable);
+    ready.push(server.readyMs);
+    if (count % 5 === 0) memory.push(await idleMiB(server));
+    await server.stop();
+  }
+  const coldMs = median(await coldStarts(stage, executable));
+  const [readyMs, mib] = [median(ready), median(memory)];
+  return [
+    {
+      what: `start-up: ephemeral, process start to ready line, median of ${STARTS}`,
+      measured: `${readyMs.toFixed(0)} ms (${coldMs.toFixed(0)} with the executable not in memory)`,
+      required: `≤ ${READY_MS_MAX} ms`,
+      ok: readyMs <= READY_MS_MAX,
+    },
+    {
+      what: `idle memory: resident, ${IDLE_MS / 1_000} s after that`,
+      measured: `${mib.toFixed(0)} MiB`,
+      required: `≤ ${IDLE_MIB_MAX} MiB`,
+      ok: mib <= IDLE_MIB_MAX,
+    },
+  ];
+}
+
+function start(executable: string): Promise<ServerProcess> {
+  return ServerProcess.start({ command: [executable], args: ["--ephemeral"] });
+}
+
+async function idleMiB(server: ServerProcess): Promise<number> {
+  await Bun.sleep(IDLE_MS);
+  const mib = residentMiB(server.pid);
+  if (mib === null) throw new Error("this system does not tell how much memory a process holds");
+  return mib;
+}
+
+/** Starts of a copy that the system was asked to drop from its memory. */
+async function coldStarts(stage: Stage, executable: string): Promise<number[]> {
+  const copy = join(stage.folder, "ninefold-cold");
+  copyFileSync(executable, copy);
+  const times: number[] = [];
+  for (let count = 0; count < COLD_STARTS; count += 1) {
+    await Bun.$`sync ${copy} && dd if=${copy} iflag=nocache count=0`.quiet();
+    const server = await start(copy);
+    times.push(server.readyMs);
+    await server.stop();
+  }
+  rmSync(copy);
+  return times;
+}
+
+function median(values: readonly number[]): number {
+  return [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
+}

@@ -1,0 +1,20 @@
+import { existsSync } from "node:fs";
+import { runCheck, type StepResult } from "./step.ts";
+
+/** Where a Chromium may be. */
+const PATHS = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
+
+/** The Chromium of this machine, if it has one. */
+export function findChromium(): string | undefined {
+  return PATHS.find((path) => existsSync(path));
+}
+
+/** Installs Debian's Chromium where there is none: the tests of the pages open them in it. A quarter of a minute. */
+export async function installChromium(): Promise<StepResult> {
+  const asRoot = process.getuid?.() === 0 ? "" : "sudo -n ";
+  const install = `${asRoot}apt-get update && ${asRoot}apt-get install -y --no-install-recommends chromium`;
+  const step = await runCheck("chromium", ["sh", "-c", install]);
+  if (step.failed === 0 && findChromium() !== undefined) return { ...step, note: "installed" };
+  const output = `${step.output}\nThe tests of the pages need Chromium and could not install it; run: ${install}`;
+  return { ...step, passed: 0, failed: 1, output };
+}

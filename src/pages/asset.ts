@@ -1,0 +1,91 @@
+import { hash } from "node:crypto";
+import type { RenderedAnswer } from "../kernel/http/answer.ts";
+import type { Endpoint, Exchange } from "../kernel/http/exchange.ts";
+
+/** A file that the executable carries. Nothing of it is read before somebody asks for it. */
+export interface AssetSource {
+  readonly contentType: string;
+  /** Whether its path changes with its content, so that browsers need never ask again. */
+  readonly immutable: boolean;
+  /** Headers beyond the usual ones. */
+  readonly headers?: Readonly<Record<string, string>>;
+  read(): Promise<Uint8Array<ArrayBuffer>>;
+}
+
+/** What is kept of a file: the smaller form, and the name of both. */
+interface Prepared {
+  readonly etag: string;
+  readonly zipped: Uint8Array<ArrayBuffer>;
+  readonly zippedEtag: string;
+}
+
+/** A year in seconds: as long as a cache may keep anything. */
+const KEPT_FOR_EVER = "public, max-age=31536000, immutable";
+/** Kept, and asked about each time: an answer of 304 costs nothing. */
+const KEPT_AND_ASKED = "no-cache";
+
+/** Answers with a file: compressed where the client takes gzip, and with 304 where it has the file already. */
+export class Asset implements Endpoint {
+  private readonly source: AssetSource;
+  private prepared: Promise<Prepared> | null = null;
+
+  constructor(source: AssetSource) {
+    this.source = source;
+  }
+
+  async answer({ request }: Exchange): Promise<RenderedAnswer> {
+    const { etag, zipped, zippedEtag } = await this.prepare();
+    const zip = takesGzip(request.headers.get("accept-encoding"));
+    const tag = zip ? zippedEtag : etag;
+    const headers = {
+      "cache-control": this.source.immutable ? KEPT_FOR_EVER : KEPT_AND_ASKED,
+      etag: tag,
+      vary: "Accept-Encoding",
+      "x-content-type-options": "nosniff",
+      ...this.source.headers,
+    };
+    if (isKnown(request.headers.get("if-none-match"), tag)) return { status: 304, text: "", headers };
+    const encoding = zip ? { "content-encoding": "gzip" } : {};
+    return {
+      status: 200,
+      text: "",
+      bytes: zip ? zipped : await this.source.read(),
+      headers: { "content-type": this.source.contentType, ...headers, ...encoding },
+    };
+  }
+
+  private prepare(): Promise<Prepared> {
+    // A file that could not be read is read again by the next request.
+    this.prepared ??= prepare(this.source).catch((error: unknown) => {
+      this.prepared = null;
+      throw error;
+    });
+    return this.prepared;
+  }
+}
+
+async function prepare(source: AssetSource): Promise<Prepared> {
+  const bytes = await source.read();
+  const name = hash("sha256", bytes, "base64url");
+  const stream = new Blob([bytes]).stream().pipeThrough(new CompressionStream("gzip"));
+  const zipped = new Uint8Array(await new Response(stream).arrayBuffer());
+  return { etag: `"${name}"`, zipped, zippedEtag: `"${name}-gzip"` };
+}
+
+function takesGzip(accepted: string | null): boolean {
+  const named = (accepted ?? "").split(",").map((part) =>
+    part
+      .trim()
+      .toLowerCase()
+      .split(/\s*;\s*/),
+  );
+  return named.some(
+    ([name, ...terms]) => name === "gzip" && !terms.some((term) => /^q=0(\.0*)?$/.test(term)),
+  );
+}
+
+function isKnown(given: string | null, etag: string): boolean {
+  if (given === null) return false;
+  const tags = given.split(",").map((tag) => tag.trim().replace(/^W\//, ""));
+  return tags.includes(etag) || tags.includes("*");
+}

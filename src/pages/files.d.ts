@@ -1,0 +1,17 @@
+/** Files imported `with { type: "file" }` are their paths: on the disk, or within the executable. */
+declare module "swagger-ui-dist/*" {
+  const path: string;
+  export default path;
+}
+declare module "*/page.js" {
+  const path: string;
+  export default path;
+}
+declare module "*/page.css" {
+  const path: string;
+  export default path;
+}
+declare module "*/page.html" {
+  const path: string;
+  export default path;
+}

@@ -1,0 +1,45 @@
+import { afterAll, expect, test } from "bun:test";
+import { residentMiB } from "../../scripts/processes/memory.ts";
+import { Binaries, TIMEOUT_MS } from "./support.ts";
+
+/**
+ * Ready after this, in milliseconds: what is promised of ephemeral servers, and several times what a quiet machine takes,
+ * since tests run on busy ones. `scripts/bench --only start-up` measures exactly.
+ */
+const READY_MS_MAX = 300;
+/** Resident memory of an idle server. It hardly depends on what else the machine does, so there is little slack. */
+const IDLE_MIB_MAX = 90;
+/** The fastest of so many starts is judged: whatever else runs can only make a start slower. */
+const STARTS = 5;
+const IDLE_MS = 1_000;
+
+const binaries = new Binaries();
+afterAll(() => binaries.close());
+
+test(
+  "a server is ready soon",
+  async () => {
+    const times: number[] = [];
+    for (let count = 0; count < STARTS; count += 1) {
+      const server = await binaries.start(["--ephemeral"]);
+      times.push(server.readyMs);
+      await server.stop();
+    }
+    expect(Math.min(...times)).toBeLessThan(READY_MS_MAX);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "an idle server holds little memory",
+  async () => {
+    const server = await binaries.start(["--ephemeral"]);
+    await Bun.sleep(IDLE_MS);
+    const mib = residentMiB(server.pid);
+    // Only Linux tells.
+    if (process.platform === "linux") expect(mib).toBeGreaterThan(20);
+    expect(mib ?? 0).toBeLessThan(IDLE_MIB_MAX);
+    await server.stop();
+  },
+  TIMEOUT_MS,
+);

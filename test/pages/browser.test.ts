@@ -1,0 +1,170 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import type { Browser, BrowserContext, Locator, Page } from "playwright-core";
+import { startTestServer, type TestServer } from "../support/server.ts";
+import { startBrowser } from "./browser.ts";
+
+/** Starting a browser takes seconds on a machine that is busy with other things. */
+const TIMEOUT_MS = 60_000;
+
+let server: TestServer;
+let browser: Browser;
+beforeAll(async () => {
+  server = await startTestServer();
+  browser = await startBrowser();
+}, TIMEOUT_MS);
+afterAll(async () => {
+  await browser.close();
+  await server.stop();
+}, TIMEOUT_MS);
+
+/** A page and everything about it that must not be. */
+class Visit {
+  readonly page: Page;
+  /** Errors in the console, violations of the page's policy among them, and thrown ones. */
+  readonly faults: string[] = [];
+  /** Requests, as method and address. */
+  readonly requests: string[] = [];
+  private readonly context: BrowserContext;
+
+  private constructor(context: BrowserContext, page: Page) {
+    this.context = context;
+    this.page = page;
+    page.on("console", (message) => {
+      if (message.type() === "error" || message.type() === "warning") this.faults.push(message.text());
+    });
+    page.on("pageerror", (error) => this.faults.push(String(error)));
+    context.on("request", (request) => {
+      if (!request.url().startsWith("data:")) this.requests.push(`${request.method()} ${request.url()}`);
+    });
+  }
+
+  /** Opens the server's root, as a person would, and waits until the API is drawn. */
+  static async begin(colorScheme: "light" | "dark" = "light"): Promise<Visit> {
+    const context = await browser.newContext({ colorScheme });
+    const page = await context.newPage();
+    const visit = new Visit(context, page);
+    await page.goto(server.url);
+    await page.locator("#areas li").first().waitFor();
+    return visit;
+  }
+
+  /** The box of an operation, unfolded. */
+  async operation(summary: string): Promise<Locator> {
+    const box = this.page.locator(".opblock", { hasText: summary });
+    await box.locator(".opblock-summary-control").click();
+    await box.locator(".opblock-body").waitFor();
+    return box;
+  }
+
+  async authorize(key: string): Promise<void> {
+    await this.page.locator(".btn.authorize").click();
+    await this.page.locator(".auth-container input").fill(key);
+    await this.page.locator(".auth-btn-wrapper .authorize").click();
+    await this.page.locator(".btn-done").click();
+  }
+
+  /** Sends what an operation's form holds, and reads status and body of the answer. */
+  async tryOut(box: Locator): Promise<{ status: string; body: unknown }> {
+    await box.locator(".try-out__btn").click();
+    await box.locator(".execute").click();
+    const answer = box.locator(".live-responses-table .response");
+    await answer.first().waitFor();
+    const status = await answer.locator(".response-col_status").first().innerText();
+    const text = await answer.locator(".response-col_description pre").first().innerText();
+    return { status: status.trim(), body: JSON.parse(text) };
+  }
+
+  /** What must hold however the page was used. */
+  async expectClean(): Promise<void> {
+    expect(this.faults).toEqual([]);
+    const elsewhere = this.requests.filter((request) => !request.includes(` ${server.url}/`));
+    expect(elsewhere).toEqual([]);
+    const kept = await this.page.evaluate(
+      "JSON.stringify([{...localStorage}, {...sessionStorage}, document.cookie])",
+    );
+    expect(kept).toBe('[{},{},""]');
+    await this.context.close();
+  }
+}
+
+describe("the page in a browser", () => {
+  test(
+    "draws every area and every operation",
+    async () => {
+      const visit = await Visit.begin();
+      const { page } = visit;
+      expect(page.url()).toBe(`${server.url}/docs`);
+      const { tags, paths } = (await server.client(null).get("/openapi.json")).body as {
+        tags: { name: string }[];
+        paths: Record<string, Record<string, { summary: string }>>;
+      };
+      const names = tags.map(({ name }) => name);
+      expect(await page.locator("#areas a").allInnerTexts()).toEqual(names);
+      expect(
+        (await page.locator(".opblock-tag a.nostyle").allInnerTexts()).map((text) => text.trim()),
+      ).toEqual(names);
+      const summaries = Object.values(paths).flatMap((methods) =>
+        Object.values(methods).map((one) => one.summary),
+      );
+      const drawn = await page.locator(".opblock-summary-description").allInnerTexts();
+      expect(drawn.sort()).toEqual(summaries.sort());
+      expect(drawn.length).toBeGreaterThan(60);
+      await visit.expectClean();
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
+    "unfolds an operation of every area, with an example request, without a fault",
+    async () => {
+      const visit = await Visit.begin();
+      for (const section of await visit.page.locator(".opblock-tag-section").all()) {
+        const box = section.locator(".opblock").first();
+        await box.locator(".opblock-summary-control").click();
+        expect(await box.locator(".code-sample code").innerText()).toStartWith("curl ");
+        expect(await box.locator(".opblock-description-wrapper").first().innerText()).toContain("Cost ");
+      }
+      expect(await visit.page.locator(".opblock-tag-section").count()).toBe(12);
+      await visit.expectClean();
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
+    "tries a request with the reader's key and shows the server's answer",
+    async () => {
+      const account = await server.account({ balance: 50 });
+      const visit = await Visit.begin("dark");
+      expect(await visit.page.locator("html").getAttribute("class")).toBe("dark-mode");
+      await visit.authorize(account.key ?? "");
+      const refill = await visit.operation("Add to a tenant meter");
+      expect(await visit.tryOut(refill)).toEqual({
+        status: "200",
+        body: { balance: 1000, meter_id: "customer-42" },
+      });
+      expect(visit.requests.at(-1)).toBe(`POST ${server.url}/v1/meter/customer-42/refill`);
+      expect((await account.get("/v1/meter/customer-42/balance")).body["balance"]).toBe(1000);
+      await visit.expectClean();
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
+    "forgets the key with the page",
+    async () => {
+      const account = await server.account({ balance: 50 });
+      const visit = await Visit.begin();
+      await visit.authorize(account.key ?? "");
+      const before = await visit.tryOut(await visit.operation("Read the own credit balance"));
+      expect(before).toEqual({ status: "200", body: { balance: 50, user_id: account.userId } });
+      await visit.page.goto(server.url);
+      await visit.page.locator("#areas li").first().waitFor();
+      const after = await visit.tryOut(await visit.operation("Read the own credit balance"));
+      expect(after.status).toBe("401");
+      // The browser itself notes in its console that a request was answered with an error.
+      expect(visit.faults.splice(0)).toEqual([expect.stringContaining("401")]);
+      await visit.expectClean();
+    },
+    TIMEOUT_MS,
+  );
+});

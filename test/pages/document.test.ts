@@ -1,0 +1,188 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { FormatRegistry, type TSchema } from "@sinclair/typebox";
+import { Value } from "@sinclair/typebox/value";
+import { exampleOf } from "../../src/kernel/http/examples.ts";
+import { operationNamed } from "../../src/kernel/http/operations.ts";
+import { publicSchema } from "../../src/kernel/http/schema-text.ts";
+import { startTestServer, type TestServer } from "../support/server.ts";
+
+interface Operation {
+  readonly operationId: string;
+  readonly description: string;
+  readonly tags: readonly string[];
+  readonly "x-codeSamples": readonly { readonly source: string }[];
+  readonly responses: Readonly<Record<string, Content & { readonly $ref?: string }>>;
+}
+
+interface Content {
+  readonly content?: { readonly "application/json": { readonly example: unknown } };
+}
+
+interface Document {
+  readonly info: { readonly description: string };
+  readonly tags: readonly { readonly name: string; readonly description: string }[];
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+  readonly components: { readonly responses: Readonly<Record<string, unknown>> };
+}
+
+let server: TestServer;
+let document: Document;
+let operations: readonly Operation[];
+beforeAll(async () => {
+  server = await startTestServer({ manualClock: true });
+  document = JSON.parse((await server.client(null).get("/openapi.json")).text);
+  operations = Object.values(document.paths).flatMap((methods) => Object.values(methods));
+  for (const format of ["date-time", "uuid", "uri", "email"]) {
+    if (!FormatRegistry.Has(format)) FormatRegistry.Set(format, () => true);
+  }
+});
+afterAll(() => server.stop());
+
+describe("the description of the API", () => {
+  test("has its areas in order, each with operations and a description", () => {
+    const names = document.tags.map(({ name }) => name);
+    expect(names).toEqual([
+      ...["Meter", "Projects", "Keys", "Flags", "Locks", "Monitors", "Relay", "Catch", "Notary"],
+      ...["Signup", "Operator", "System"],
+    ]);
+    for (const { name, description } of document.tags) expect(description.length, name).toBeGreaterThan(10);
+    expect(new Set(operations.flatMap(({ tags }) => tags))).toEqual(new Set(names));
+  });
+
+  test("a project's keys stand among the keys", () => {
+    expect(operations.find(({ operationId }) => operationId === "projects.keys.create")?.tags).toEqual([
+      "Keys",
+    ]);
+  });
+
+  test.each([
+    ["meter.deduct", "**Cost** 1 credit · **Scope** `meter:write`"],
+    ["meter.balance", "**Cost** free · **Scope** `meter:read`"],
+    ["meter.own.refill", "**Cost** free · **Scope** `meter:write` · **Not** for keys of one project"],
+    ["monitors.list", "**Cost** 1 credit · **Scope** `pulse:read` · **Rate limit** the monitors' own"],
+    ["keys.platform.rotate", "**Cost** 1 credit · **Scope** `*` · **Not** for keys of one project"],
+    ["admin.accounts.list", "**Cost** free · **Key** of the operator's account"],
+    ["catch.ingest", "**Cost** 1 credit · **Public**"],
+    ["ping", "**Cost** free · **Public**"],
+  ])("says what %s asks of its caller", (name, terms) => {
+    const operation = operations.find(({ operationId }) => operationId === name);
+    expect(operation?.description.split("\n\n").at(-1)).toBe(terms);
+  });
+
+  test("every reference to an answer leads somewhere", () => {
+    const used = operations.flatMap(({ responses }) =>
+      Object.values(responses).flatMap(({ $ref }) => $ref ?? []),
+    );
+    expect(used.length).toBeGreaterThan(100);
+    const known = Object.keys(document.components.responses).map((code) => `#/components/responses/${code}`);
+    expect(known).toEqual(expect.arrayContaining([...new Set(used)]));
+  });
+});
+
+test("the example of every successful answer is one that the operation could give", () => {
+  let count = 0;
+  for (const { spec } of server.server.app.http.routes) {
+    // Health and metrics are the operator's, and not in the document.
+    if (operationNamed(spec.operation).monitoring) continue;
+    const operation = operations.find(({ operationId }) => operationId === spec.operation);
+    for (const [status, schema] of Object.entries<TSchema>(spec.answers)) {
+      if (status === "204") continue;
+      const example = operation?.responses[status]?.content?.["application/json"].example;
+      const errors = [...Value.Errors(schema, example)].map(({ path, message }) => `${path}: ${message}`);
+      expect(errors, `${spec.operation} ${status} ${JSON.stringify(example)}`).toEqual([]);
+      expect(JSON.stringify(example), spec.operation).not.toContain('"text"');
+      count += 1;
+    }
+  }
+  expect(count).toBeGreaterThan(60);
+});
+
+describe("the example request of an operation works in a shell", () => {
+  const run = async (operationId: string, key: string) => {
+    const source = operations.find((one) => one.operationId === operationId)?.["x-codeSamples"][0]?.source;
+    const env = { PATH: process.env["PATH"] ?? "", NINEFOLD_URL: server.url, NINEFOLD_KEY: key };
+    const child = Bun.spawn(["sh", "-c", `${source} -s -w ' %{http_code}'`], { env, stderr: "inherit" });
+    return child.stdout.text();
+  };
+
+  test("a change, then a read", async () => {
+    const { key } = await server.account({ balance: 100 });
+    expect(await run("meter.refill", key ?? "")).toBe('{"balance":1000,"meter_id":"customer-42"} 200');
+    expect(await run("meter.balance", key ?? "")).toBe('{"balance":1000,"meter_id":"customer-42"} 200');
+  });
+
+  test("a public one with any body", async () => {
+    expect(await run("catch.ingest", "")).toContain('"status":"ignored"');
+  });
+
+  test("every operation has one, with nothing left to fill in but address and key", () => {
+    for (const { operationId, "x-codeSamples": samples } of operations) {
+      expect(samples[0]?.source, operationId).toMatch(/^curl (-X [A-Z]+ )?"\$NINEFOLD_URL\/[^":{}$]*"/);
+    }
+  });
+});
+
+describe("schemas as they are shown", () => {
+  test.each<[string, object, Record<string, unknown>]>([
+    ["without what is for our own checks", { type: "string", errorMessage: "must" }, { type: "string" }],
+    [
+      "a union of constants as an enum",
+      {
+        anyOf: [
+          { type: "string", const: "a" },
+          { type: "string", const: "b" },
+        ],
+        description: "x",
+      },
+      { type: "string", enum: ["a", "b"], description: "x" },
+    ],
+    [
+      "or null as a second type",
+      { anyOf: [{ type: "integer", description: "x" }, { type: "null" }] },
+      { type: ["integer", "null"], description: "x" },
+    ],
+    [
+      "an enum or null",
+      {
+        anyOf: [
+          {
+            anyOf: [
+              { type: "string", const: "a" },
+              { type: "string", const: "b" },
+            ],
+          },
+          { type: "null" },
+        ],
+      },
+      { type: ["string", "null"], enum: ["a", "b", null] },
+    ],
+    [
+      "an object or null as it is",
+      { anyOf: [{ type: "object", properties: {} }, { type: "null" }] },
+      { anyOf: [{ type: "object", properties: {} }, { type: "null" }] },
+    ],
+    [
+      "unlike alternatives as they are",
+      { anyOf: [{ type: "string" }, { type: "integer" }] },
+      { anyOf: [{ type: "string" }, { type: "integer" }] },
+    ],
+  ])("%s", (_, schema, shown) => expect(publicSchema(schema)).toEqual(shown));
+});
+
+describe("examples", () => {
+  test.each<[string, object, string, unknown]>([
+    ["its own example first", { type: "string", examples: ["mine"] }, "meter_id", "mine"],
+    ["a constant", { type: "boolean", const: false }, "enabled", false],
+    ["by name", { type: "string" }, "meter_id", "customer-42"],
+    ["by name within an area", { type: "string" }, "id", "proj_8Zk2vQ1mX7cB4nL9pS3t"],
+    ["no value of another type", { type: "array", items: { type: "string" } }, "flags", ["new-checkout"]],
+    ["null where that is allowed", { type: ["string", "null"], format: "date-time" }, "revoked_at", null],
+    ["a moment otherwise", { type: "string", format: "date-time" }, "revoked_at", "2026-03-10T12:00:00.000Z"],
+    ["seconds", { type: "integer", description: "Unix seconds." }, "at", 1_773_144_000],
+    ["milliseconds", { type: "integer", description: "Epoch milliseconds." }, "at", 1_773_144_000_000],
+    ["the first choice", { type: "string", enum: ["up", "down"] }, "status", "up"],
+    ["nothing inherited", { type: "string" }, "constructor", "text"],
+  ])("%s", (_, schema, name, value) => {
+    expect(exampleOf(publicSchema(schema), "Projects", name)).toEqual(value);
+  });
+});
