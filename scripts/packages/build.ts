@@ -23,6 +23,7 @@ interface Entry {
 
 const ENTRIES: Readonly<Record<string, Entry>> = {
   "./client": { types: [] },
+  "./testing": { types: ["node"] },
   "./verify": { types: [], bundled: true },
 };
 

@@ -1,6 +1,7 @@
 /** A JSON schema, as far as the API's document uses it. */
 export interface Schema {
-  readonly type?: string;
+  /** Several where it may be null. */
+  readonly type?: string | readonly string[];
   readonly description?: string;
   readonly const?: unknown;
   readonly not?: Schema;
@@ -18,10 +19,19 @@ interface Content {
   readonly content?: Readonly<Record<string, { readonly schema?: Schema }>>;
 }
 
+/** A parameter that stands elsewhere in the document, since many operations take it. */
+interface Reference {
+  readonly $ref: string;
+}
+
+/** Where the document keeps the header that makes a change happen once. */
+const IDEMPOTENCY_KEY = "#/components/parameters/IdempotencyKey";
+
 interface Parameter {
   readonly name: string;
   readonly in: "path" | "query" | "header";
   readonly required: boolean;
+  readonly description?: string;
   readonly schema: Schema;
 }
 
@@ -35,7 +45,7 @@ interface OperationObject {
   readonly operationId: string;
   readonly summary: string;
   readonly security?: readonly unknown[];
-  readonly parameters?: readonly Parameter[];
+  readonly parameters?: readonly (Parameter | Reference)[];
   readonly requestBody?: Content;
   readonly responses: Readonly<Record<string, Content>>;
 }
@@ -65,7 +75,8 @@ export function operationsOf(document: Document): ApiOperation[] {
 }
 
 function readOperation(method: string, path: string, one: OperationObject): ApiOperation {
-  const parameters = one.parameters ?? [];
+  const all = one.parameters ?? [];
+  const parameters = all.filter((parameter): parameter is Parameter => !("$ref" in parameter));
   const content = one.requestBody?.content ?? {};
   const successes = Object.entries(one.responses).filter(([status]) => status.startsWith("2"));
   return {
@@ -73,7 +84,7 @@ function readOperation(method: string, path: string, one: OperationObject): ApiO
     method,
     path,
     isPublic: (one.security ?? []).length === 0,
-    takesIdempotencyKey: parameters.some(({ name }) => name === "Idempotency-Key"),
+    takesIdempotencyKey: all.some((parameter) => "$ref" in parameter && parameter.$ref === IDEMPOTENCY_KEY),
     params: objectOf(parameters.filter((parameter) => parameter.in === "path")),
     query: objectOf(parameters.filter((parameter) => parameter.in === "query")),
     body: content["application/json"]?.schema ?? null,
@@ -88,7 +99,12 @@ function objectOf(parameters: readonly Parameter[]): Schema | null {
   if (parameters.length === 0) return null;
   return {
     type: "object",
-    properties: Object.fromEntries(parameters.map(({ name, schema }) => [name, schema])),
+    properties: Object.fromEntries(
+      parameters.map(({ name, description, schema }) => [
+        name,
+        description === undefined ? schema : { ...schema, description },
+      ]),
+    ),
     required: parameters.filter(({ required }) => required).map(({ name }) => name),
   };
 }

@@ -22,15 +22,20 @@ export class TypeWriter {
   /** The type of a schema, written out. */
   written(schema: Schema, direction: Direction): string {
     if (schema.const !== undefined) return JSON.stringify(schema.const);
+    if (schema.enum !== undefined) return schema.enum.map((one) => JSON.stringify(one)).join(" | ");
     if (schema.anyOf !== undefined) return schema.anyOf.map((one) => this.typeOf(one, direction)).join(" | ");
-    switch (schema.type) {
+    const { type } = schema;
+    if (typeof type === "object") {
+      return type.map((one) => this.written({ ...schema, type: one }, direction)).join(" | ");
+    }
+    switch (type) {
       case "integer":
       case "number":
         return "number";
       case "string":
       case "boolean":
       case "null":
-        return schema.type;
+        return type;
       case "array":
         return this.list(schema, direction);
       case "object":

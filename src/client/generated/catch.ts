@@ -4,6 +4,7 @@
 export interface BucketCreateBody {
   /** Where events are sent on to: an https URL. */
   target_url: string;
+  /** One of stripe, github, shopify, svix. */
   provider?: string | null | undefined;
   /** The provider's signing secret. It is never shown again. */
   signing_secret?: string | null | undefined;
@@ -77,6 +78,7 @@ export interface EventItem {
   response_status: number | null;
   /** Why it is not delivered. */
   error: string | null;
+  /** RFC 3339, UTC. */
   delivered_at: string | null;
 }
 
@@ -103,6 +105,7 @@ export interface CaughtEvent {
   response_status: number | null;
   /** Why it is not delivered. */
   error: string | null;
+  /** RFC 3339, UTC. */
   delivered_at: string | null;
   headers: Record<string, string>;
   /** The body: parsed where it is JSON, otherwise as text. */

@@ -45,7 +45,9 @@ export interface MonitorUpdateBody {
   /** Whether to tell of recovery as well. */
   notify_recovery?: boolean | undefined;
   headers?: Record<string, string> | null | undefined;
+  /** Sent with `POST`. */
   body?: string | null | undefined;
+  /** Where notifications go. Tier starter and higher. */
   webhook_url?: string | null | undefined;
   /** Whether it is checked. */
   active?: boolean | undefined;

@@ -36,6 +36,7 @@ export interface RelayItem {
   /** Also sent as `X-Svc-Delivery-Id`. */
   relay_id: string;
   kind: "scheduled" | "pulse";
+  /** Of a monitor's notification. */
   event: string | null;
   monitor_id: string | null;
   target_url: string;
@@ -43,10 +44,13 @@ export interface RelayItem {
   status: "scheduled" | "delivering" | "delivered" | "failed" | "cancelled";
   /** Attempts that have ended. */
   attempts: number;
+  /** Of the last attempt. */
   response_status: number | null;
+  /** What went wrong in the last attempt. */
   error: string | null;
   /** Epoch milliseconds. */
   scheduled_for: number;
+  /** Epoch milliseconds. */
   finished_at: number | null;
   /** Epoch milliseconds. */
   created_at: number;
@@ -74,6 +78,7 @@ export interface Relay {
   /** Also sent as `X-Svc-Delivery-Id`. */
   relay_id: string;
   kind: "scheduled" | "pulse";
+  /** Of a monitor's notification. */
   event: string | null;
   monitor_id: string | null;
   target_url: string;
@@ -81,10 +86,13 @@ export interface Relay {
   status: "scheduled" | "delivering" | "delivered" | "failed" | "cancelled";
   /** Attempts that have ended. */
   attempts: number;
+  /** Of the last attempt. */
   response_status: number | null;
+  /** What went wrong in the last attempt. */
   error: string | null;
   /** Epoch milliseconds. */
   scheduled_for: number;
+  /** Epoch milliseconds. */
   finished_at: number | null;
   /** Epoch milliseconds. */
   created_at: number;
