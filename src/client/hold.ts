@@ -179,6 +179,8 @@ class Hold {
   private extend(sentAt: number): void {
     this.heldUntil = sentAt + this.ttlMs;
     clearTimeout(this.end);
+    // The answer to a last renewal may come while it is being released.
+    if (this.stopping.signal.aborted) return;
     this.end = setTimeout(
       () => this.lose("it could not be renewed in time"),
       Math.max(0, this.heldUntil - performance.now()),

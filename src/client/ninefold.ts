@@ -100,7 +100,7 @@ export class Ninefold {
    *
    * @returns the whole answer, its status and headers included.
    */
-  request<T = unknown>(
+  async request<T = unknown>(
     method: "GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE",
     path: string,
     body?: unknown,
@@ -108,6 +108,6 @@ export class Ninefold {
   ): Promise<Answer<T>> {
     if (!path.startsWith("/"))
       throw new TypeError(`path must begin with a slash, not ${JSON.stringify(path)}`);
-    return this.api.raw(method, path, body, options) as Promise<Answer<T>>;
+    return (await this.api.raw(method, path, body, options)) as Answer<T>;
   }
 }

@@ -81,13 +81,7 @@ export class Transport {
     if (request.withKey && this.settings.apiKey !== null)
       headers["Authorization"] = `Bearer ${this.settings.apiKey}`;
     if (request.idempotencyKey) headers["Idempotency-Key"] = request.idempotencyKey;
-    const init: RequestInit = {
-      method: request.method,
-      headers,
-      signal,
-      redirect: "manual",
-      credentials: "omit",
-    };
+    const init: RequestInit = { method: request.method, headers, signal, redirect: "manual" };
     if (request.body !== undefined) init.body = request.body as NonNullable<RequestInit["body"]>;
     return init;
   }

@@ -133,6 +133,29 @@ describe("withLock", () => {
     );
   });
 
+  test.concurrent("a renewal that is answered during the release changes nothing any more", async () => {
+    let renewals = 0;
+    const slow: FetchLike = async (url, init) => {
+      const response = await fetch(url, init);
+      if (!url.endsWith("/acquire")) return response;
+      renewals += 1;
+      if (renewals > 1) await Bun.sleep(300);
+      return response;
+    };
+    const { signal } = await client(slow).withLock(
+      "r",
+      async (lock) => {
+        while (renewals < 2) await Bun.sleep(5);
+        return lock;
+      },
+      { ttlMs: TTL_MS },
+    );
+    expect(await isLocked("r")).toBe(false);
+    await Bun.sleep(1.2 * TTL_MS);
+    expect(signal.aborted).toBe(false);
+    expect(renewals).toBe(2);
+  });
+
   test.concurrent("a lock that another one has got is lost at the next renewal", async () => {
     let thief = "";
     const error = await client()
@@ -254,6 +277,18 @@ describe("acquire", () => {
     const [acquire, release] = stub.requests;
     expect(release?.path).toBe("/v1/latch/k/release");
     expect(JSON.parse(release?.body ?? "").token).toBe(JSON.parse(acquire?.body ?? "").token);
+  });
+
+  test.concurrent("so is what a proxy has answered, but not what was refused or never sent", async () => {
+    using stub = await startStub({ status: 504, body: "" }, {}, apiError(408, "timeout"));
+    const nf = new Ninefold({ url: stub.url, apiKey: key, retries: 0 });
+    await nf.locks.acquire("k").catch(() => {});
+    while (stub.requests.length < 2) await Bun.sleep(5);
+    expect(await nf.locks.acquire("k").catch((error) => error)).toMatchObject({ code: "timeout" });
+    await nf.locks.acquire("k", { signal: AbortSignal.abort("enough") }).catch(() => {});
+    await Bun.sleep(50);
+    const ends = stub.requests.map(({ path }) => path.split("/").at(-1));
+    expect(ends).toEqual(["acquire", "release", "acquire"]);
   });
 
   test.concurrent("a token of the caller's own is never released behind its back", async () => {

@@ -173,6 +173,20 @@ describe("waits", () => {
     expect(stub.requests).toHaveLength(2);
   });
 
+  test("with a fallback for a flag nobody waits: one attempt, and it is the answer", async () => {
+    using stub = await startStub({ instead: "hang" }, CUT, BUSY, {
+      body: { enabled: true, flag_key: "beta" },
+    });
+    const nf = new Ninefold({ url: stub.url, apiKey: KEY });
+    expect(await nf.flags.isEnabled("beta", { fallback: false, timeoutMs: 50 })).toBe(false);
+    expect(await nf.flags.isEnabled("beta", { fallback: true })).toBe(true);
+    expect(await nf.flags.isEnabled("beta", { fallback: false })).toBe(false);
+    expect(stub.requests).toHaveLength(3);
+    expect(await nf.flags.isEnabled("beta", { fallback: false })).toBe(true);
+    const given = nf.flags.isEnabled("beta", { fallback: false, signal: AbortSignal.abort("enough") });
+    expect(await given.catch((reason) => reason)).toBe("enough");
+  });
+
   test("without retries that is an error of its own kind", async () => {
     using stub = await startStub({ instead: "hang" });
     const error = await new Ninefold({ url: stub.url, timeoutMs: 50 })
@@ -271,6 +285,6 @@ describe("options", () => {
     ]);
     await expect(nf.keys.get("")).rejects.toThrow('id must be a text that is not empty, not ""');
     await expect(nf.meter("..").balance()).rejects.toThrow("meterId must be a text");
-    expect(() => nf.request("GET", "v1/ping")).toThrow("path must begin with a slash");
+    await expect(nf.request("GET", "v1/ping")).rejects.toThrow("path must begin with a slash");
   });
 });

@@ -6,9 +6,15 @@ import { Pages } from "../pages.ts";
 
 /** Options of {@link Flags.isEnabled}. */
 export interface IsEnabledOptions extends RequestOptions {
-  /** The answer when there is none: no such flag, no connection, no credits, or whatever else. */
+  /**
+   * The answer when there is none: no such flag, no connection, no credits, or whatever else. Unless said otherwise,
+   * with a fallback there is one attempt, of 2,000 ms: whoever has one need not wait.
+   */
   readonly fallback?: boolean | undefined;
 }
+
+/** How long an answer is waited for where there is a fallback. */
+const FALLBACK_AFTER_MS = 2_000;
 
 /** Boolean feature flags. */
 export class Flags {
@@ -30,11 +36,13 @@ export class Flags {
    */
   async isEnabled(flagKey: string, options: IsEnabledOptions = {}): Promise<boolean> {
     const { fallback, ...more } = options;
+    if (fallback === undefined) return (await this.evaluate(flagKey, more)).enabled;
+    const { timeoutMs = FALLBACK_AFTER_MS, retries = 0 } = more;
     try {
-      return (await this.evaluate(flagKey, more)).enabled;
+      return (await this.evaluate(flagKey, { ...more, timeoutMs, retries })).enabled;
     } catch (error) {
-      if (fallback === undefined || !(error instanceof NinefoldError)) throw error;
-      return fallback;
+      if (error instanceof NinefoldError) return fallback;
+      throw error;
     }
   }
 

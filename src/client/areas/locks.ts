@@ -1,6 +1,6 @@
 import type { AnswerOf, Api } from "../api.ts";
 import { delay } from "../backoff.ts";
-import { NinefoldConnectionError } from "../errors.ts";
+import { NinefoldConnectionError, NinefoldError } from "../errors.ts";
 import type { ChangeOptions, RequestOptions } from "../options.ts";
 import { mayRepeat, waitBefore } from "../transport.ts";
 import { randomUuid } from "../uuid.ts";
@@ -38,11 +38,12 @@ export class Locks {
    */
   async acquire(key: string, options: AcquireOptions = {}): Promise<AnswerOf<"latch.acquire">> {
     const token = options.token ?? randomUuid();
+    options.signal?.throwIfAborted();
     try {
       return await this.acquireWith(key, token, options);
     } catch (error) {
       // The answer may have been lost, and the lock be ours without our knowing.
-      const isUnknown = options.signal?.aborted || error instanceof NinefoldConnectionError;
+      const isUnknown = options.signal?.aborted || isWithoutAnswer(error);
       if (isUnknown && options.token === undefined) this.giveUp(key, token);
       throw error;
     }
@@ -94,4 +95,10 @@ export class Locks {
   private giveUp(key: string, token: string): void {
     this.release(key, token, { timeoutMs: CLEAN_UP_MS, retries: 0, idempotencyKey: null }).catch(() => {});
   }
+}
+
+/** Whether the server itself has not said what became of a request. */
+function isWithoutAnswer(error: unknown): boolean {
+  if (error instanceof NinefoldConnectionError) return true;
+  return error instanceof NinefoldError && error.code === "unexpected_answer";
 }
