@@ -1,6 +1,6 @@
 import type { Import } from "./imports.ts";
 import { type Module, type Violation, violationAt } from "./model.ts";
-import { ABOVE, AREA_INDEX, COMPOSITION_ROOT, DOMAIN, inZone, PACKAGE_RULES } from "./zones.ts";
+import { ABOVE, AREA_INDEX, COMPOSITION_ROOT, DOMAIN, inZone, PACKAGE_RULES, STANDS_ALONE } from "./zones.ts";
 
 /** Rules 1 to 3: who may import whom. Types count as well. */
 export function checkLayers(module: Module, imports: readonly Import[]): Violation[] {
@@ -17,7 +17,7 @@ export function checkLayers(module: Module, imports: readonly Import[]): Violati
 type Finding = readonly [rule: string, message: string];
 
 function broken(from: string, one: Import): Finding[] {
-  const findings = [packageZone(from, one), domain(from, one)];
+  const findings = [packageZone(from, one), domain(from, one), standsAlone(from, one)];
   const target = one.target;
   if (target) findings.push(kernelToArea(from, target), areaToArea(from, target), areaIndex(from, target));
   return findings.filter((finding) => finding !== undefined);
@@ -64,6 +64,14 @@ function mayDomainImport(from: string, target: string): boolean {
   if (target === "src/kernel/errors.ts") return true;
   if (areaOf(target) !== areaOf(from)) return false;
   return inZone(target, DOMAIN) || /^(schema|ports|types)(-[\w-]+)?\.ts$/.test(fileName(target));
+}
+
+function standsAlone(from: string, { specifier, target }: Import): Finding | undefined {
+  if (!inZone(from, STANDS_ALONE) || (target && inZone(target, STANDS_ALONE))) return undefined;
+  return [
+    "client-stands-alone",
+    `the client imports "${specifier}"; it goes into other programs without dependencies, so write it there, or generate it`,
+  ];
 }
 
 function packageZone(from: string, one: Import): Finding | undefined {

@@ -11,6 +11,7 @@ describe("globals", () => {
     ["const { env } = process;", "config-zone", "src/config/environment.ts"],
     ['Bun["env"];', "config-zone", "src/config.ts"],
     ["Date.now();", "clock-zone", "src/kernel/clock.ts"],
+    ["setTimeout(retry, 500);", "clock-zone", "src/client/backoff.ts"],
     ["run(Date.now);", "clock-zone", "src/kernel/clock-manual.ts"],
     ["new Date();", "clock-zone", "src/kernel/outbound/measure.ts"],
     ["performance.now();", "clock-zone", "src/kernel/clock.ts"],

@@ -64,6 +64,21 @@ describe("layers", () => {
   });
 });
 
+test("the client imports nothing but itself, packages and types included", () => {
+  const found = violationsIn({
+    ...ERRORS,
+    "src/client/errors.ts": "export class NinefoldError extends Error {}\n",
+    "src/client/transport.ts": [
+      'import { NinefoldError } from "./errors.ts";',
+      'import type { ApiError } from "../kernel/errors.ts";',
+      'import { randomUUID } from "node:crypto";',
+      'export type T = import("@sinclair/typebox").TSchema;',
+      "export const used = NinefoldError;\n",
+    ].join("\n"),
+  });
+  expect(found).toEqual([2, 3, 4].map((line) => `client-stands-alone src/client/transport.ts:${line}`));
+});
+
 describe("packages", () => {
   test.each([
     ["elysia", "elysia-zone", "src/areas/keys/service.ts", "src/areas/keys/routes.ts"],
@@ -72,7 +87,7 @@ describe("packages", () => {
     ["bun:sqlite", "sqlite-zone", "src/areas/keys/store.ts", "src/kernel/storage/database.ts"],
     ["croner", "croner-zone", "src/areas/relay/jobs.ts", "src/kernel/scheduler/calendar.ts"],
     ["node:https", "outbound-zone", "src/areas/relay/jobs.ts", "src/kernel/outbound/client.ts"],
-    ["node:http", "outbound-zone", "src/kernel/http/shell.ts", "src/client/http.ts"],
+    ["node:http", "outbound-zone", "src/kernel/http/shell.ts", "src/kernel/outbound/connection.ts"],
     ["node:timers/promises", "clock-zone", "src/areas/locks/actor.ts", "src/kernel/clock-system.ts"],
   ])("%s is only where it belongs", (name, rule, wrong, right) => {
     const text = `import type { X } from "${name}";\n`;

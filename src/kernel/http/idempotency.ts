@@ -14,6 +14,8 @@ export const IDEMPOTENCY_KEPT_MS = 24 * 60 * 60 * 1000;
 const PURGE_SLICE = 500;
 /** Hourly, off the full hour, where everyone else's work begins. */
 const PURGE_SCHEDULE = "17 * * * *";
+/** What a repeat of a request that is still running is told to wait: its `Retry-After` tells it from other conflicts. */
+const STILL_RUNNING_RETRY_SECONDS = 1;
 /** 1 to 255 printable ASCII characters. */
 const KEY = /^[\x20-\x7e]{1,255}$/;
 
@@ -66,6 +68,7 @@ export class IdempotencyStore {
       throw new ApiError(
         "conflict",
         "The first request with this Idempotency-Key is still running. Try again shortly.",
+        { retryAfterSeconds: STILL_RUNNING_RETRY_SECONDS },
       );
     }
     const row = this.select.get(caller.account.ref, request.key);

@@ -108,6 +108,12 @@ const ERROR_SCHEMA: Json = {
       description: "With `validation_error`: what is wrong with each field.",
       additionalProperties: { type: "array", items: { type: "string" } },
     },
+    balance: { type: "integer", description: "With `insufficient_balance`: what there is." },
+    user_id: {
+      type: "string",
+      description: "With `insufficient_balance`: whose balance it is, if it is the account's.",
+    },
+    meter_id: { type: "string", description: "With `insufficient_balance`: the meter, if it is one." },
   },
 };
 

@@ -1,0 +1,119 @@
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+/** What is read of the repository's package.json. */
+interface Manifest {
+  readonly name: string;
+  readonly version: string;
+  readonly description: string;
+  readonly license: string;
+  readonly files: readonly string[];
+  /** Entries with their sources, `"./client": "./src/client/index.ts"`. */
+  readonly exports: Readonly<Record<string, string>>;
+}
+
+/** How an entry of the package is built. */
+interface Entry {
+  /** Packages whose ambient types its code may use; none for what runs everywhere. */
+  readonly types: readonly string[];
+  /** Put into one file with the packages that it needs, so that the package itself needs none. */
+  readonly bundled?: boolean;
+}
+
+const ENTRIES: Readonly<Record<string, Entry>> = {
+  "./client": { types: [] },
+  "./testing": { types: ["node"] },
+  "./verify": { types: [], bundled: true },
+};
+
+/** What code that runs in Node 20 and browsers can rely on. */
+const LIBRARIES = ["ES2022", "DOM", "DOM.Iterable", "DOM.AsyncIterable"];
+
+/** Builds the npm package into a folder, which is emptied first. @throws Error when an entry does not compile. */
+export async function buildPackage(root: string, folder: string): Promise<void> {
+  const manifest: Manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder, { recursive: true });
+  for (const [name, source] of Object.entries(manifest.exports)) {
+    const entry = ENTRIES[name];
+    if (entry === undefined) throw new Error(`scripts/packages/build.ts does not say how to build ${name}`);
+    compile(root, folder, source, entry);
+    if (entry.bundled) await bundle(root, folder, source);
+  }
+  await finishDeclarations(folder);
+  writeFileSync(join(folder, "package.json"), `${JSON.stringify(published(manifest), null, 2)}\n`);
+  writeFileSync(join(folder, "README.md"), readme(readFileSync(join(root, "docs/client.md"), "utf8")));
+  cpSync(join(root, "LICENSE"), join(folder, "LICENSE"));
+}
+
+/** Checks an entry against nothing but the platform's types, and writes its JavaScript and declarations. */
+function compile(root: string, folder: string, source: string, entry: Entry): void {
+  const scratch = mkdtempSync(join(tmpdir(), "ninefold-package-"));
+  try {
+    const config = join(scratch, "tsconfig.json");
+    writeFileSync(
+      config,
+      JSON.stringify({ compilerOptions: optionsOf(root, folder, entry), files: [join(root, source)] }),
+    );
+    const command = [process.execPath, join(root, "node_modules/typescript/bin/tsc"), "-p", config];
+    const { success, stdout } = Bun.spawnSync(command, { stderr: "inherit" });
+    if (!success) throw new Error(`${source} does not compile as a part of the package:\n${stdout}`);
+  } finally {
+    rmSync(scratch, { recursive: true, force: true });
+  }
+}
+
+function optionsOf(root: string, folder: string, entry: Entry): object {
+  return {
+    ...{ target: "ES2022", module: "ESNext", moduleResolution: "bundler", lib: LIBRARIES },
+    ...{ types: entry.types, typeRoots: [join(root, "node_modules/@types")] },
+    ...{ strict: true, noUncheckedIndexedAccess: true, exactOptionalPropertyTypes: true },
+    ...{ verbatimModuleSyntax: true, isolatedModules: true, rewriteRelativeImportExtensions: true },
+    ...{ declaration: true, emitDeclarationOnly: entry.bundled === true },
+    ...{ rootDir: join(root, "src"), outDir: folder },
+  };
+}
+
+async function bundle(root: string, folder: string, source: string): Promise<void> {
+  const outdir = join(folder, source.replace(/^\.\/src\//, "").replace(/\/[^/]+$/, ""));
+  // What stands in the bundle goes under its authors' licences.
+  const licences = ["ed25519", "hashes"].map((name) =>
+    readFileSync(join(root, `node_modules/@noble/${name}/LICENSE`), "utf8"),
+  );
+  writeFileSync(join(outdir, "LICENSES.txt"), licences.join("\n---\n\n"));
+  await Bun.build({ entrypoints: [join(root, source)], outdir, target: "browser", format: "esm" });
+}
+
+/** Declarations name each other by the names of the sources. */
+async function finishDeclarations(folder: string): Promise<void> {
+  for await (const path of new Bun.Glob("**/*.d.ts").scan(folder)) {
+    const file = join(folder, path);
+    const text = readFileSync(file, "utf8").replace(/(from |import\()"(\.[^"]*)\.ts"/g, '$1"$2.js"');
+    writeFileSync(file, text);
+  }
+}
+
+/** The manifest of the package: what runs the server stays out of it. */
+function published({ name, version, description, license, files, exports }: Manifest): object {
+  const built = (source: string): string => source.replace(/^\.\/src\//, "./").replace(/\.ts$/, "");
+  return {
+    ...{ name, version, description, license },
+    ...{ type: "module", sideEffects: false, engines: { node: ">=20" } },
+    exports: {
+      ...Object.fromEntries(
+        Object.entries(exports).map(([entry, source]) => [
+          entry,
+          { types: `${built(source)}.d.ts`, default: `${built(source)}.js` },
+        ]),
+      ),
+      "./package.json": "./package.json",
+    },
+    files,
+  };
+}
+
+/** The page of the documentation, without links to pages that are not in the package. */
+function readme(page: string): string {
+  return page.replace(/\[([^\]]+)\]\((?!https?:)[^)]*\)/g, "$1");
+}

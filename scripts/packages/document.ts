@@ -1,0 +1,124 @@
+/** A JSON schema, as far as the API's document uses it. */
+export interface Schema {
+  /** Several where it may be null. */
+  readonly type?: string | readonly string[];
+  readonly description?: string;
+  readonly const?: unknown;
+  readonly not?: Schema;
+  readonly pattern?: string;
+  readonly anyOf?: readonly Schema[];
+  readonly items?: Schema;
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly required?: readonly string[];
+  readonly additionalProperties?: boolean | Schema;
+  readonly patternProperties?: Readonly<Record<string, Schema>>;
+  readonly enum?: readonly unknown[];
+}
+
+interface Content {
+  readonly content?: Readonly<Record<string, { readonly schema?: Schema }>>;
+}
+
+/** A parameter that stands elsewhere in the document, since many operations take it. */
+interface Reference {
+  readonly $ref: string;
+}
+
+/** Where the document keeps the header that makes a change happen once. */
+const IDEMPOTENCY_KEY = "#/components/parameters/IdempotencyKey";
+
+interface Parameter {
+  readonly name: string;
+  readonly in: "path" | "query" | "header";
+  readonly required: boolean;
+  readonly description?: string;
+  readonly schema: Schema;
+}
+
+/** What is read of the OpenAPI document. */
+export interface Document {
+  readonly paths: Readonly<Record<string, Readonly<Record<string, OperationObject>>>>;
+  readonly components: { readonly schemas: Readonly<Record<string, Schema>> };
+}
+
+interface OperationObject {
+  readonly operationId: string;
+  readonly summary: string;
+  readonly security?: readonly unknown[];
+  readonly parameters?: readonly (Parameter | Reference)[];
+  readonly requestBody?: Content;
+  readonly responses: Readonly<Record<string, Content>>;
+}
+
+/** An operation, as the client's code is made of it. */
+export interface ApiOperation {
+  readonly id: string;
+  readonly method: string;
+  /** With parameters in braces. */
+  readonly path: string;
+  readonly isPublic: boolean;
+  readonly takesIdempotencyKey: boolean;
+  readonly params: Schema | null;
+  readonly query: Schema | null;
+  readonly body: Schema | null;
+  readonly takesAnyBody: boolean;
+  /** Schemas of the successful answers, by status; null for those without a body. */
+  readonly answers: Readonly<Record<string, Schema | null>>;
+}
+
+/** Every operation of a document, by its name. */
+export function operationsOf(document: Document): ApiOperation[] {
+  const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, one]) => readOperation(method.toUpperCase(), path, one)),
+  );
+  return operations.sort((a, b) => (a.id < b.id ? -1 : 1));
+}
+
+function readOperation(method: string, path: string, one: OperationObject): ApiOperation {
+  const all = one.parameters ?? [];
+  const parameters = all.filter((parameter): parameter is Parameter => !("$ref" in parameter));
+  const content = one.requestBody?.content ?? {};
+  const successes = Object.entries(one.responses).filter(([status]) => status.startsWith("2"));
+  return {
+    id: one.operationId,
+    method,
+    path,
+    isPublic: (one.security ?? []).length === 0,
+    takesIdempotencyKey: all.some((parameter) => "$ref" in parameter && parameter.$ref === IDEMPOTENCY_KEY),
+    params: objectOf(parameters.filter((parameter) => parameter.in === "path")),
+    query: objectOf(parameters.filter((parameter) => parameter.in === "query")),
+    body: content["application/json"]?.schema ?? null,
+    takesAnyBody: content["*/*"] !== undefined,
+    answers: Object.fromEntries(
+      successes.map(([status, answer]) => [status, answer.content?.["application/json"]?.schema ?? null]),
+    ),
+  };
+}
+
+function objectOf(parameters: readonly Parameter[]): Schema | null {
+  if (parameters.length === 0) return null;
+  return {
+    type: "object",
+    properties: Object.fromEntries(
+      parameters.map(({ name, description, schema }) => [
+        name,
+        description === undefined ? schema : { ...schema, description },
+      ]),
+    ),
+    required: parameters.filter(({ required }) => required).map(({ name }) => name),
+  };
+}
+
+/** The schema that a pointer of the names' table leads to. @throws Error when it leads nowhere. */
+export function follow(operations: readonly ApiOperation[], pointer: string): Schema {
+  const [id = "", part = "", ...way] = pointer.split(" ");
+  const operation = operations.find((one) => one.id === id);
+  const start =
+    part === "body" ? operation?.body : part === "query" ? operation?.query : operation?.answers[part];
+  const schema = way.reduce<Schema | null | undefined>(
+    (at, step) => (step === "[]" ? at?.items : at?.properties?.[step]),
+    start,
+  );
+  if (schema === null || schema === undefined) throw new Error(`the API has nothing at "${pointer}"`);
+  return schema;
+}

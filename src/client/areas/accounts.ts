@@ -1,0 +1,99 @@
+import type { AnswerOf, Api } from "../api.ts";
+import type { AccountCreateBody, AccountUpdateBody, Account as AccountView } from "../generated/accounts.ts";
+import type { LedgerEntry } from "../generated/meter.ts";
+import type { PageQuery } from "../generated/system.ts";
+import type { ChangeOptions, RequestOptions } from "../options.ts";
+import type { Pages } from "../pages.ts";
+
+/** The account of the key: its credits, and its platform key. */
+export class Account {
+  private readonly api: Api;
+
+  constructor(api: Api) {
+    this.api = api;
+  }
+
+  /** The credits that requests are paid with. */
+  balance(options?: RequestOptions): Promise<AnswerOf<"meter.own.balance">> {
+    return this.api.call("meter.own.balance", {}, options);
+  }
+
+  /** Takes credits. @throws NinefoldError `insufficient_balance` with `extras.balance`; nothing has changed then. */
+  deduct(amount: number, options?: ChangeOptions): Promise<AnswerOf<"meter.own.deduct">> {
+    return this.api.call("meter.own.deduct", { body: { amount } }, options);
+  }
+
+  /** Adds credits. */
+  refill(amount: number, options?: ChangeOptions): Promise<AnswerOf<"meter.own.refill">> {
+    return this.api.call("meter.own.refill", { body: { amount } }, options);
+  }
+
+  /** The ledger of the credits, newest first. */
+  history(
+    query: PageQuery = {},
+    options: RequestOptions = {},
+  ): Pages<LedgerEntry, AnswerOf<"meter.own.history">> {
+    return this.api.list("meter.own.history", { query }, options, {
+      items: ({ entries }) => entries,
+      cursor: ({ cursor }) => cursor,
+    });
+  }
+
+  /** A new platform key; the old one works for the grace period. @throws NinefoldError 429 within the same hour. */
+  rotateKey(options?: ChangeOptions): Promise<AnswerOf<"keys.platform.rotate">> {
+    return this.api.call("keys.platform.rotate", {}, options);
+  }
+}
+
+/** The operator's API, and the test clock. */
+export class Admin {
+  readonly accounts: AdminAccounts;
+  private readonly api: Api;
+
+  constructor(api: Api) {
+    this.api = api;
+    this.accounts = new AdminAccounts(api);
+  }
+
+  /**
+   * Moves the test clock of a server that was started with one, and runs everything that falls due on the way. It
+   * answers when that is done.
+   */
+  advanceClock(ms: number, options?: ChangeOptions): Promise<AnswerOf<"admin.clock.advance">> {
+    return this.api.call("admin.clock.advance", { body: { advance_ms: ms } }, options);
+  }
+}
+
+/** Everybody's accounts, for the operator. */
+export class AdminAccounts {
+  private readonly api: Api;
+
+  constructor(api: Api) {
+    this.api = api;
+  }
+
+  /** Makes an account. Its key is in this answer and never again. */
+  create(body: AccountCreateBody, options?: ChangeOptions): Promise<AnswerOf<"admin.accounts.create">> {
+    return this.api.call("admin.accounts.create", { body }, options);
+  }
+
+  /** Accounts, newest first. */
+  list(
+    query: PageQuery = {},
+    options: RequestOptions = {},
+  ): Pages<AccountView, AnswerOf<"admin.accounts.list">> {
+    return this.api.list("admin.accounts.list", { query }, options, {
+      items: ({ accounts }) => accounts,
+      cursor: ({ cursor }) => cursor,
+    });
+  }
+
+  /** Changes tier, balance or suspension; what is left out stays. */
+  update(
+    userId: string,
+    body: AccountUpdateBody,
+    options?: ChangeOptions,
+  ): Promise<AnswerOf<"admin.accounts.update">> {
+    return this.api.call("admin.accounts.update", { params: { user_id: userId }, body }, options);
+  }
+}

@@ -1,0 +1,128 @@
+import type { AnswerOf, Api } from "../api.ts";
+import type {
+  Bucket,
+  BucketCreateBody,
+  BucketUpdateBody,
+  EventItem,
+  EventQuery,
+} from "../generated/catch.ts";
+import type { ChangeOptions, RequestOptions } from "../options.ts";
+import { Pages } from "../pages.ts";
+
+/** Inboxes for webhooks. */
+export class Catch {
+  readonly buckets: Buckets;
+  readonly events: Events;
+  private readonly api: Api;
+
+  constructor(api: Api) {
+    this.api = api;
+    this.buckets = new Buckets(api);
+    this.events = new Events(api);
+  }
+
+  /**
+   * Sends a webhook to a bucket, as a provider does: the body goes out as it is. Always answered; `status` says what
+   * became of it. Tried again only when it certainly was not stored.
+   */
+  async send(
+    bucketId: string,
+    body: string | Uint8Array,
+    options: RequestOptions & { readonly headers?: Readonly<Record<string, string>> } = {},
+  ): Promise<AnswerOf<"catch.ingest">> {
+    const request = this.api.request("catch.ingest", { params: { bucket_id: bucketId }, body }, options);
+    const answer = await this.api.transport.send({ ...request, headers: options.headers ?? {} }, options);
+    return answer.body as AnswerOf<"catch.ingest">;
+  }
+}
+
+/** Buckets. */
+export class Buckets {
+  private readonly api: Api;
+
+  constructor(api: Api) {
+    this.api = api;
+  }
+
+  /** Makes a bucket, which begins paused. */
+  create(body: BucketCreateBody, options?: ChangeOptions): Promise<AnswerOf<"catch.buckets.create">> {
+    return this.api.call("catch.buckets.create", { body }, options);
+  }
+
+  /** Buckets, newest first. */
+  list(options: RequestOptions = {}): Pages<Bucket, AnswerOf<"catch.buckets.list">> {
+    return new Pages({
+      read: () => this.api.call("catch.buckets.list", {}, options),
+      itemsOf: ({ buckets }) => buckets,
+      cursorOf: () => null,
+    });
+  }
+
+  /** One bucket. */
+  get(bucketId: string, options?: RequestOptions): Promise<AnswerOf<"catch.buckets.get">> {
+    return this.api.call("catch.buckets.get", { params: { bucket_id: bucketId } }, options);
+  }
+
+  /** Changes state, target or secret; what is left out stays. */
+  update(
+    bucketId: string,
+    body: BucketUpdateBody,
+    options?: ChangeOptions,
+  ): Promise<AnswerOf<"catch.buckets.update">> {
+    return this.api.call("catch.buckets.update", { params: { bucket_id: bucketId }, body }, options);
+  }
+
+  /** Deletes a bucket and its events. */
+  async delete(bucketId: string, options?: ChangeOptions): Promise<void> {
+    await this.api.call("catch.buckets.delete", { params: { bucket_id: bucketId } }, options);
+  }
+}
+
+/** What the buckets have received. */
+export class Events {
+  private readonly api: Api;
+
+  constructor(api: Api) {
+    this.api = api;
+  }
+
+  /** A bucket's events, newest first. Each request costs 1 credit. */
+  list(
+    bucketId: string,
+    query: EventQuery = {},
+    options: RequestOptions = {},
+  ): Pages<EventItem, AnswerOf<"catch.events.list">> {
+    return this.api.list("catch.events.list", { params: { bucket_id: bucketId }, query }, options, {
+      items: ({ events }) => events,
+      cursor: ({ cursor }) => cursor,
+    });
+  }
+
+  /** An event with its payload and headers. */
+  get(bucketId: string, eventId: string, options?: RequestOptions): Promise<AnswerOf<"catch.events.get">> {
+    return this.api.call("catch.events.get", { params: { bucket_id: bucketId, event_id: eventId } }, options);
+  }
+
+  /** Sends an event to the bucket's target once more. */
+  replay(
+    bucketId: string,
+    eventId: string,
+    options?: ChangeOptions,
+  ): Promise<AnswerOf<"catch.events.replay">> {
+    return this.api.call(
+      "catch.events.replay",
+      { params: { bucket_id: bucketId, event_id: eventId } },
+      options,
+    );
+  }
+
+  /** Deletes the events received before a time. */
+  deleteBefore(
+    bucketId: string,
+    before: Date | string,
+    options?: ChangeOptions,
+  ): Promise<AnswerOf<"catch.events.delete">> {
+    const query = { before: typeof before === "string" ? before : before.toISOString() };
+    return this.api.call("catch.events.delete", { params: { bucket_id: bucketId }, query }, options);
+  }
+}

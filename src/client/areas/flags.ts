@@ -1,0 +1,72 @@
+import type { AnswerOf, Api } from "../api.ts";
+import { NinefoldError } from "../errors.ts";
+import type { FlagBody } from "../generated/flags.ts";
+import type { ChangeOptions, RequestOptions } from "../options.ts";
+import { Pages } from "../pages.ts";
+
+/** Options of {@link Flags.isEnabled}. */
+export interface IsEnabledOptions extends RequestOptions {
+  /**
+   * The answer when there is none: no such flag, no connection, no credits, or whatever else. Unless said otherwise,
+   * with a fallback there is one attempt, of 2,000 ms: whoever has one need not wait.
+   */
+  readonly fallback?: boolean | undefined;
+}
+
+/** How long an answer is waited for where there is a fallback. */
+const FALLBACK_AFTER_MS = 2_000;
+
+/** Boolean feature flags. */
+export class Flags {
+  private readonly api: Api;
+
+  constructor(api: Api) {
+    this.api = api;
+  }
+
+  /** Makes or changes a flag. A `description` that is left out stays; null clears it. */
+  save(body: FlagBody, options?: ChangeOptions): Promise<AnswerOf<"gate.save">> {
+    return this.api.call("gate.save", { body }, options);
+  }
+
+  /**
+   * Whether a flag is on. Costs 1 credit.
+   *
+   * @throws NinefoldError `gate.feature_not_found` and everything else, but nothing with a `fallback`.
+   */
+  async isEnabled(flagKey: string, options: IsEnabledOptions = {}): Promise<boolean> {
+    const { fallback, ...more } = options;
+    if (fallback === undefined) return (await this.evaluate(flagKey, more)).enabled;
+    const { timeoutMs = FALLBACK_AFTER_MS, retries = 0 } = more;
+    try {
+      return (await this.evaluate(flagKey, { ...more, timeoutMs, retries })).enabled;
+    } catch (error) {
+      if (error instanceof NinefoldError) return fallback;
+      throw error;
+    }
+  }
+
+  /** The same as the API answers it. */
+  evaluate(flagKey: string, options?: RequestOptions): Promise<AnswerOf<"gate.evaluate">> {
+    return this.api.call("gate.evaluate", { params: { flagKey } }, options);
+  }
+
+  /** The keys of all flags, newest first. */
+  list(options: RequestOptions = {}): Pages<string, AnswerOf<"gate.list">> {
+    return new Pages({
+      read: () => this.api.call("gate.list", {}, options),
+      itemsOf: ({ flags }) => flags,
+      cursorOf: () => null,
+    });
+  }
+
+  /** All flags, newest first. Costs 1 credit. */
+  config(options?: RequestOptions): Promise<AnswerOf<"gate.config">> {
+    return this.api.call("gate.config", {}, options);
+  }
+
+  /** Deletes a flag. */
+  delete(flagKey: string, options?: ChangeOptions): Promise<AnswerOf<"gate.delete">> {
+    return this.api.call("gate.delete", { params: { flagKey } }, options);
+  }
+}

@@ -1,0 +1,55 @@
+import type { AnswerOf, Api } from "../api.ts";
+import type { KeyCreateBody, KeyItem, KeyRotateBody } from "../generated/keys.ts";
+import type { PageQuery } from "../generated/system.ts";
+import type { ChangeOptions, RequestOptions } from "../options.ts";
+import type { Pages } from "../pages.ts";
+
+/** Who showed a key: kept as `last_used_ip` and `last_used_ua`. */
+export interface KeyClient {
+  readonly ip?: string | null | undefined;
+  readonly userAgent?: string | null | undefined;
+}
+
+/** Managed keys: for the parts of your own system, or for your customers. Each request costs 1 credit. */
+export class Keys {
+  private readonly api: Api;
+
+  constructor(api: Api) {
+    this.api = api;
+  }
+
+  /** Makes a key. Its secret is in this answer and never again. */
+  create(body: KeyCreateBody, options?: ChangeOptions): Promise<AnswerOf<"keys.create">> {
+    return this.api.call("keys.create", { body }, options);
+  }
+
+  /** Keys, newest first. */
+  list(query: PageQuery = {}, options: RequestOptions = {}): Pages<KeyItem, AnswerOf<"keys.list">> {
+    return this.api.list("keys.list", { query }, options, {
+      items: ({ keys }) => keys,
+      cursor: ({ next_cursor }) => next_cursor,
+    });
+  }
+
+  /** One key, without its secret. */
+  get(id: string, options?: RequestOptions): Promise<AnswerOf<"keys.get">> {
+    return this.api.call("keys.get", { params: { id } }, options);
+  }
+
+  /** Makes a key like this one; the old one works for `grace_hours` more, 24 unless given. */
+  rotate(id: string, body: KeyRotateBody = {}, options?: ChangeOptions): Promise<AnswerOf<"keys.rotate">> {
+    return this.api.call("keys.rotate", { params: { id }, body }, options);
+  }
+
+  /** Ends a key, for the very next request. */
+  revoke(id: string, options?: ChangeOptions): Promise<AnswerOf<"keys.revoke">> {
+    return this.api.call("keys.revoke", { params: { id } }, options);
+  }
+
+  /** Whether a secret is that of a valid key of yours. Answers for every text; look at `valid`. */
+  verify(secret: string, client: KeyClient = {}, options?: ChangeOptions): Promise<AnswerOf<"keys.verify">> {
+    const { ip, userAgent } = client;
+    const meta = ip === undefined && userAgent === undefined ? {} : { meta: { ip, user_agent: userAgent } };
+    return this.api.call("keys.verify", { body: { secret, ...meta } }, options);
+  }
+}

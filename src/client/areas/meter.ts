@@ -1,0 +1,48 @@
+import type { AnswerOf, Api } from "../api.ts";
+import type { LedgerEntry } from "../generated/meter.ts";
+import type { PageQuery } from "../generated/system.ts";
+import type { ChangeOptions, RequestOptions } from "../options.ts";
+import type { Pages } from "../pages.ts";
+
+/** The meter of one of your own customers. */
+export class Meter {
+  /** 1 to 64 letters, digits, dashes or underscores. */
+  readonly id: string;
+  private readonly api: Api;
+
+  constructor(api: Api, id: string) {
+    this.api = api;
+    this.id = id;
+  }
+
+  /** What is left; 0 for a meter that does not exist. */
+  balance(options?: RequestOptions): Promise<AnswerOf<"meter.balance">> {
+    return this.api.call("meter.balance", { params: { meterId: this.id } }, options);
+  }
+
+  /** Takes units. @throws NinefoldError `insufficient_balance` with `extras.balance`; nothing has changed then. */
+  deduct(amount: number, options?: ChangeOptions): Promise<AnswerOf<"meter.deduct">> {
+    return this.api.call("meter.deduct", { params: { meterId: this.id }, body: { amount } }, options);
+  }
+
+  /** Adds units. The first refill or reset makes the meter. */
+  refill(amount: number, options?: ChangeOptions): Promise<AnswerOf<"meter.refill">> {
+    return this.api.call("meter.refill", { params: { meterId: this.id }, body: { amount } }, options);
+  }
+
+  /** Sets the balance. */
+  reset(balance: number, options?: ChangeOptions): Promise<AnswerOf<"meter.reset">> {
+    return this.api.call("meter.reset", { params: { meterId: this.id }, body: { balance } }, options);
+  }
+
+  /** The ledger, newest first. */
+  history(
+    query: PageQuery = {},
+    options: RequestOptions = {},
+  ): Pages<LedgerEntry, AnswerOf<"meter.history">> {
+    return this.api.list("meter.history", { params: { meterId: this.id }, query }, options, {
+      items: ({ entries }) => entries,
+      cursor: ({ cursor }) => cursor,
+    });
+  }
+}

@@ -1,0 +1,86 @@
+import type { AnswerOf, Api } from "../api.ts";
+import type { Receipt, StorageBody } from "../generated/notary.ts";
+import type { PageQuery } from "../generated/system.ts";
+import type { ChangeOptions, RequestOptions } from "../options.ts";
+import type { Pages } from "../pages.ts";
+
+/** A chain of signed receipts. */
+export class Notary {
+  readonly receipts: Receipts;
+  readonly storage: Storage;
+  private readonly api: Api;
+
+  constructor(api: Api) {
+    this.api = api;
+    this.receipts = new Receipts(api);
+    this.storage = new Storage(api);
+  }
+
+  /** Makes the project's chain and its key pair; `success` is false when it is there already. */
+  init(options?: ChangeOptions): Promise<AnswerOf<"witness.init">> {
+    return this.api.call("witness.init", {}, options);
+  }
+
+  /**
+   * Appends an entry, an object with at least one member, to the chain, and answers with its receipt.
+   *
+   * @throws NinefoldError `conflict` before {@link Notary.init}.
+   */
+  log(entry: object, options?: ChangeOptions): Promise<AnswerOf<"witness.log">> {
+    return this.api.call("witness.log", { body: { log: entry } }, options);
+  }
+
+  /** Has the server check a receipt of the project's chain. Answers for everything; look at `valid`. */
+  verify(receipt: unknown, options?: ChangeOptions): Promise<AnswerOf<"witness.verify">> {
+    return this.api.call("witness.verify", { body: { receipt } }, options);
+  }
+
+  /** The public key of any chain. Needs no key. */
+  publicKey(chainId: string, options?: RequestOptions): Promise<AnswerOf<"witness.pubkey">> {
+    return this.api.call("witness.pubkey", { params: { chainId } }, options);
+  }
+}
+
+/** The receipts of the project's chain. */
+export class Receipts {
+  private readonly api: Api;
+
+  constructor(api: Api) {
+    this.api = api;
+  }
+
+  /** Receipts, newest first. */
+  list(
+    query: PageQuery = {},
+    options: RequestOptions = {},
+  ): Pages<Receipt, AnswerOf<"witness.receipts.list">> {
+    return this.api.list("witness.receipts.list", { query }, options, {
+      items: ({ receipts }) => receipts,
+      cursor: ({ cursor }) => cursor,
+    });
+  }
+
+  /** One receipt, by its place in the chain. */
+  get(sequenceId: string | number, options?: RequestOptions): Promise<AnswerOf<"witness.receipts.read">> {
+    return this.api.call("witness.receipts.read", { params: { sequence_id: String(sequenceId) } }, options);
+  }
+}
+
+/** Where receipts are copied to. */
+export class Storage {
+  private readonly api: Api;
+
+  constructor(api: Api) {
+    this.api = api;
+  }
+
+  /** Sets the storage, for every receipt from now on. */
+  configure(body: StorageBody, options?: ChangeOptions): Promise<AnswerOf<"witness.config.set">> {
+    return this.api.call("witness.config.set", { body }, options);
+  }
+
+  /** The storage in force, its secrets masked. @throws NinefoldError `not_found` when there is none. */
+  get(options?: RequestOptions): Promise<AnswerOf<"witness.config.read">> {
+    return this.api.call("witness.config.read", {}, options);
+  }
+}

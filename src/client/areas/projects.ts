@@ -1,0 +1,57 @@
+import type { AnswerOf, Api } from "../api.ts";
+import type { KeyCreateBody } from "../generated/keys.ts";
+import type { ProjectCreateBody, ProjectItem, ProjectUpdateBody } from "../generated/projects.ts";
+import type { PageQuery } from "../generated/system.ts";
+import type { ChangeOptions, RequestOptions } from "../options.ts";
+import type { Pages } from "../pages.ts";
+
+/** Projects. Which one a client works in is said by its key: make one with {@link Projects.createKey}. */
+export class Projects {
+  private readonly api: Api;
+
+  constructor(api: Api) {
+    this.api = api;
+  }
+
+  /** Makes a project. */
+  create(body: ProjectCreateBody, options?: ChangeOptions): Promise<AnswerOf<"projects.create">> {
+    return this.api.call("projects.create", { body }, options);
+  }
+
+  /** Projects, newest first. */
+  list(query: PageQuery = {}, options: RequestOptions = {}): Pages<ProjectItem, AnswerOf<"projects.list">> {
+    return this.api.list("projects.list", { query }, options, {
+      items: ({ projects }) => projects,
+      cursor: ({ cursor }) => cursor,
+    });
+  }
+
+  /** One project. */
+  get(id: string, options?: RequestOptions): Promise<AnswerOf<"projects.get">> {
+    return this.api.call("projects.get", { params: { id } }, options);
+  }
+
+  /** Changes name or description; what is left out stays, null clears the description. */
+  update(id: string, body: ProjectUpdateBody, options?: ChangeOptions): Promise<AnswerOf<"projects.update">> {
+    return this.api.call("projects.update", { params: { id }, body }, options);
+  }
+
+  /** Deletes a project and everything in it, at once and for good. */
+  delete(id: string, options?: ChangeOptions): Promise<AnswerOf<"projects.delete">> {
+    return this.api.call("projects.delete", { params: { id } }, options);
+  }
+
+  /** Counts what is in a project. At most five minutes old. */
+  overview(id: string, options?: RequestOptions): Promise<AnswerOf<"projects.overview">> {
+    return this.api.call("projects.overview", { params: { id } }, options);
+  }
+
+  /** A key that works in this project only. Its secret is in this answer and never again. */
+  createKey(
+    id: string,
+    body: KeyCreateBody,
+    options?: ChangeOptions,
+  ): Promise<AnswerOf<"projects.keys.create">> {
+    return this.api.call("projects.keys.create", { params: { id }, body }, options);
+  }
+}

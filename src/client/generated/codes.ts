@@ -1,0 +1,26 @@
+// Written by `bun scripts/package-types.ts` from test/golden/openapi.json. Change the schemas of the areas instead.
+/** Every code of the API's errors. */
+export type ErrorCode =
+  | "validation_error"
+  | "invalid_request"
+  | "unauthorized"
+  | "insufficient_balance"
+  | "forbidden"
+  | "not_found"
+  | "timeout"
+  | "conflict"
+  | "request_too_large"
+  | "rate_limit_exceeded"
+  | "internal_error"
+  | "service_unavailable"
+  | "gate.rule_invalid"
+  | "gate.feature_not_found"
+  | "flag_not_found"
+  | "gate.evaluation_failed"
+  | "catch.bucket_not_found"
+  | "catch.event_not_found"
+  | "catch.provider_unsupported"
+  | "catch.signature_invalid"
+  | "catch.replay_failed"
+  | "bucket_limit_exceeded"
+  | "bucket_paused";

@@ -1,0 +1,30 @@
+export type { AnswerOf, InputOf, OperationName, QueryOf } from "./api.ts";
+export type { Account, Admin, AdminAccounts } from "./areas/accounts.ts";
+export type { Buckets, Catch, Events } from "./areas/catch.ts";
+export type { Flags, IsEnabledOptions } from "./areas/flags.ts";
+export type { KeyClient, Keys } from "./areas/keys.ts";
+export type { AcquireOptions, Locks } from "./areas/locks.ts";
+export type { Meter } from "./areas/meter.ts";
+export type { Monitors } from "./areas/monitors.ts";
+export type { Notary, Receipts } from "./areas/notary.ts";
+export type { Projects } from "./areas/projects.ts";
+export type { Relay } from "./areas/relay.ts";
+export {
+  type Delivery,
+  type DeliveryHeaders,
+  type VerifyDeliveryOptions,
+  verifyDelivery,
+} from "./delivery.ts";
+export {
+  type ClientErrorCode,
+  type ErrorExtras,
+  NinefoldConnectionError,
+  NinefoldError,
+} from "./errors.ts";
+export type { ErrorCode } from "./generated/codes.ts";
+export type { Operations } from "./generated/operations.ts";
+export type { HeldLock, WithLockOptions } from "./hold.ts";
+export { Ninefold } from "./ninefold.ts";
+export type { ChangeOptions, FetchLike, NinefoldOptions, RequestOptions } from "./options.ts";
+export type { Pages } from "./pages.ts";
+export type { Answer } from "./transport.ts";

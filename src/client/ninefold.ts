@@ -1,0 +1,113 @@
+import { type AnswerOf, Api } from "./api.ts";
+import { Account, Admin } from "./areas/accounts.ts";
+import { Catch } from "./areas/catch.ts";
+import { Flags } from "./areas/flags.ts";
+import { Keys } from "./areas/keys.ts";
+import { Locks } from "./areas/locks.ts";
+import { Meter } from "./areas/meter.ts";
+import { Monitors } from "./areas/monitors.ts";
+import { Notary } from "./areas/notary.ts";
+import { Projects } from "./areas/projects.ts";
+import { Relay } from "./areas/relay.ts";
+import type { SignupBody } from "./generated/accounts.ts";
+import { type HeldLock, holdLock, type WithLockOptions } from "./hold.ts";
+import {
+  type ChangeOptions,
+  type NinefoldOptions,
+  type RequestOptions,
+  readApiKey,
+  settingsOf,
+} from "./options.ts";
+import { type Answer, Transport } from "./transport.ts";
+
+/**
+ * A client of a Ninefold server, with one key. Bodies and answers are what goes over the wire, in its names; what is
+ * the client's own (options, arguments) is in camel case.
+ */
+export class Ninefold {
+  /** The account of the key: credits and platform key. */
+  readonly account: Account;
+  readonly projects: Projects;
+  readonly keys: Keys;
+  readonly flags: Flags;
+  readonly locks: Locks;
+  readonly monitors: Monitors;
+  readonly relay: Relay;
+  readonly catch: Catch;
+  readonly notary: Notary;
+  /** For the operator's key. */
+  readonly admin: Admin;
+  private readonly api: Api;
+
+  /** @throws TypeError when an option cannot work. */
+  constructor(options: NinefoldOptions) {
+    this.api = new Api(new Transport(settingsOf(options)));
+    this.account = new Account(this.api);
+    this.projects = new Projects(this.api);
+    this.keys = new Keys(this.api);
+    this.flags = new Flags(this.api);
+    this.locks = new Locks(this.api);
+    this.monitors = new Monitors(this.api);
+    this.relay = new Relay(this.api);
+    this.catch = new Catch(this.api);
+    this.notary = new Notary(this.api);
+    this.admin = new Admin(this.api);
+  }
+
+  /** The same with another key, such as one of another project. */
+  withKey(apiKey: string | null): Ninefold {
+    const { fetch, ...settings } = this.api.transport.settings;
+    return new Ninefold({ ...settings, ...(fetch === null ? {} : { fetch }), apiKey: readApiKey(apiKey) });
+  }
+
+  /** Whether the server answers. Needs no key. */
+  ping(options?: RequestOptions): Promise<AnswerOf<"ping">> {
+    return this.api.call("ping", {}, options);
+  }
+
+  /** Makes an account, where the operator has opened signup. Needs no key. Not tried again when its answer got lost. */
+  signup(body: SignupBody, options?: RequestOptions): Promise<AnswerOf<"signup">> {
+    return this.api.call("signup", { body }, options);
+  }
+
+  /** The description of the API. Needs no key. */
+  openApi(options?: RequestOptions): Promise<AnswerOf<"openapi.read">> {
+    return this.api.call("openapi.read", {}, options);
+  }
+
+  /** The meter of one of your customers. Nothing is sent. */
+  meter(meterId: string): Meter {
+    return new Meter(this.api, meterId);
+  }
+
+  /**
+   * Runs a function while holding a lock, which is renewed meanwhile and released in every case. The function gets the
+   * fencing token, and a signal that is aborted when the lock is lost.
+   *
+   * @throws NinefoldError `timeout` when the lock did not become free within `waitMs`; `lock_lost` when it was lost before
+   *   the function had ended, even if that ended well; what the function throws.
+   */
+  withLock<T>(
+    key: string,
+    work: (lock: HeldLock) => T | Promise<T>,
+    options: WithLockOptions = {},
+  ): Promise<T> {
+    return holdLock(this.locks, key, work, options);
+  }
+
+  /**
+   * Sends any request, such as `nf.request("GET", "/v1/ping")`, with the key, retries and errors of all others.
+   *
+   * @returns the whole answer, its status and headers included.
+   */
+  async request<T = unknown>(
+    method: "GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE",
+    path: string,
+    body?: unknown,
+    options: ChangeOptions = {},
+  ): Promise<Answer<T>> {
+    if (!path.startsWith("/"))
+      throw new TypeError(`path must begin with a slash, not ${JSON.stringify(path)}`);
+    return (await this.api.raw(method, path, body, options)) as Answer<T>;
+  }
+}

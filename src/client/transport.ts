@@ -1,0 +1,170 @@
+import { backoffMs, delay } from "./backoff.ts";
+import { errorOf, NinefoldConnectionError, NinefoldError } from "./errors.ts";
+import { type FetchLike, type RequestOptions, readRetries, readTimeout, type Settings } from "./options.ts";
+import { PATIENT_FROM_MS, patientFetch } from "./patient.ts";
+
+/** A request, ready to be sent and sent again. */
+export interface WireRequest {
+  readonly method: string;
+  /** From `/v1` on, with its query. */
+  readonly path: string;
+  readonly body?: string | Uint8Array | undefined;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Whether the key goes along. */
+  readonly withKey: boolean;
+  readonly idempotencyKey?: string | null;
+  /** Whether it may be sent again though it may have been carried out. */
+  readonly repeatable: boolean;
+}
+
+/** An answer of the API: a success. */
+export interface Answer<T = unknown> {
+  readonly status: number;
+  readonly headers: Headers;
+  /** The request's id in the server's log. */
+  readonly requestId: string;
+  /** The parsed JSON; undefined when there is none. */
+  readonly body: T;
+}
+
+/** Sends requests: with a key, a time-out, and again when that may help. */
+export class Transport {
+  readonly settings: Settings;
+  private readonly fetch: FetchLike;
+  private readonly patientFetch: FetchLike;
+
+  constructor(settings: Settings) {
+    this.settings = settings;
+    // Looked up at each request: tests and instrumentation replace the platform's own.
+    this.fetch = settings.fetch ?? ((url, init) => fetch(url, init));
+    this.patientFetch = settings.fetch ?? patientFetch();
+  }
+
+  /**
+   * Sends a request until it is answered or its retries are used up.
+   *
+   * @throws NinefoldError for an answer that is an error; NinefoldConnectionError for none; the reason of `signal`.
+   */
+  async send(request: WireRequest, options: RequestOptions): Promise<Answer> {
+    const retries = readRetries(options.retries ?? this.settings.retries);
+    for (let retry = 0; ; retry += 1) {
+      try {
+        return await this.attempt(request, options);
+      } catch (error) {
+        const waitMs = retry < retries && mayRepeat(error, request) ? waitBefore(retry, error) : null;
+        if (waitMs === null) throw error;
+        await delay(waitMs, options.signal);
+      }
+    }
+  }
+
+  /** Sends a request once. */
+  async attempt(request: WireRequest, { signal, timeoutMs }: RequestOptions): Promise<Answer> {
+    signal?.throwIfAborted();
+    const within = new Deadline(readTimeout(timeoutMs ?? this.settings.timeoutMs), signal);
+    const target = `${request.method} ${this.settings.url}${request.path.replace(/\?.*/, "")}`;
+    try {
+      const fetch = within.timeoutMs > PATIENT_FROM_MS ? this.patientFetch : this.fetch;
+      const response = await fetch(this.settings.url + request.path, this.init(request, within.signal));
+      return readAnswer(response, await response.text(), target, request.method === "HEAD");
+    } catch (error) {
+      if (error instanceof NinefoldError) throw error;
+      if (signal?.aborted) throw signal.reason;
+      throw within.passed ? timedOut(target, within.timeoutMs) : connectionFailed(target, error);
+    } finally {
+      within.end();
+    }
+  }
+
+  private init(request: WireRequest, signal: AbortSignal): RequestInit {
+    const headers: Record<string, string> = { ...request.headers };
+    if (request.withKey && this.settings.apiKey !== null)
+      headers["Authorization"] = `Bearer ${this.settings.apiKey}`;
+    if (request.idempotencyKey) headers["Idempotency-Key"] = request.idempotencyKey;
+    const init: RequestInit = { method: request.method, headers, signal, redirect: "manual" };
+    if (request.body !== undefined) init.body = request.body as NonNullable<RequestInit["body"]>;
+    return init;
+  }
+}
+
+/** Aborts when its time is over, or with the signal of whoever waits. */
+class Deadline {
+  readonly timeoutMs: number;
+  passed = false;
+  private readonly controller = new AbortController();
+  private readonly timer: ReturnType<typeof setTimeout>;
+  private readonly outer: AbortSignal | undefined;
+  private readonly stop = (): void => this.controller.abort(this.outer?.reason);
+
+  constructor(timeoutMs: number, outer: AbortSignal | undefined) {
+    this.timeoutMs = timeoutMs;
+    this.outer = outer;
+    outer?.addEventListener("abort", this.stop, { once: true });
+    this.timer = setTimeout(() => {
+      this.passed = true;
+      this.controller.abort();
+    }, timeoutMs);
+  }
+
+  get signal(): AbortSignal {
+    return this.controller.signal;
+  }
+
+  end(): void {
+    clearTimeout(this.timer);
+    this.outer?.removeEventListener("abort", this.stop);
+  }
+}
+
+function readAnswer(response: Response, text: string, target: string, isHead: boolean): Answer {
+  const { status, headers } = response;
+  if (!response.ok) throw errorOf(status, headers, text, target);
+  const requestId = headers.get("x-request-id") ?? "";
+  if (status === 204 || isHead) return { status, headers, requestId, body: undefined };
+  try {
+    return { status, headers, requestId, body: JSON.parse(text) };
+  } catch (cause) {
+    const message = `${target} answered ${status} with something that is not JSON`;
+    throw new NinefoldError(message, { code: "unexpected_answer", status, requestId, cause });
+  }
+}
+
+/** Whether sending a request again may help, and can do no harm. */
+export function mayRepeat(
+  error: unknown,
+  request: Pick<WireRequest, "repeatable" | "idempotencyKey">,
+): boolean {
+  if (!(error instanceof NinefoldError)) return false;
+  const { status, code } = error;
+  // Answers of the API's own that say that nothing was done.
+  if (code === "rate_limit_exceeded" || code === "service_unavailable") return true;
+  if (!request.repeatable) return false;
+  if (error instanceof NinefoldConnectionError) return true;
+  if (code === "unexpected_answer") return [429, 502, 503, 504].includes(status);
+  // The first attempt is still being worked on: of all conflicts, this one says when to come back.
+  return code === "conflict" && error.retryAfterMs !== null && Boolean(request.idempotencyKey);
+}
+
+/** Milliseconds before a retry; null when the server asks for a longer wait than anyone should be kept in. */
+export function waitBefore(retry: number, error: unknown): number | null {
+  return backoffMs(retry, error instanceof NinefoldError ? error.retryAfterMs : null, Math.random);
+}
+
+function timedOut(target: string, timeoutMs: number): NinefoldError {
+  return new NinefoldConnectionError(`${target} was not answered within ${timeoutMs} ms`, {
+    code: "timed_out",
+  });
+}
+
+function connectionFailed(target: string, cause: unknown): NinefoldError {
+  const message = `${target} was not answered: ${reasonOf(cause)}`;
+  return new NinefoldConnectionError(message, { code: "connection_failed", cause });
+}
+
+/** Node says "fetch failed" and keeps the reason one level below. */
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const { cause } = error;
+  if (!(cause instanceof Error)) return error.message;
+  return `${error.message} (${cause.message === "" && "code" in cause ? cause.code : cause.message})`;
+}

@@ -1,0 +1,208 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { operationAt } from "../../src/client/api.ts";
+import { Ninefold } from "../../src/client/index.ts";
+import { startTestServer, type TestServer } from "../support/server.ts";
+import { createRecorder, type Recorder } from "./support.ts";
+
+/** Nothing listens there, and nothing is ever sent. */
+const NOBODY_URL = "https://127.0.0.1:9/";
+
+let server: TestServer;
+let recorder: Recorder;
+let nf: Ninefold;
+let operator: Ninefold;
+beforeAll(async () => {
+  server = await startTestServer({
+    manualClock: true,
+    args: ["--signup", "open", "--allow-private-targets", "127.0.0.0/8"],
+  });
+  recorder = createRecorder();
+  const { key } = await server.account({ balance: 1_000 });
+  nf = new Ninefold({ url: server.url, apiKey: key, fetch: recorder.fetch, retries: 0 });
+  operator = nf.withKey(server.key);
+});
+afterAll(() => server.stop());
+
+test("system, accounts and the operator's API", async () => {
+  expect(await nf.ping()).toEqual({ pong: true });
+  expect((await nf.openApi()).openapi).toBe("3.1.0");
+  const ada = await nf.withKey(null).signup({ email: "ada@example.com", tier: "free" });
+  expect(ada).toEqual({ user_id: expect.stringMatching(/^usr_/), api_key: expect.stringMatching(/^sm_/) });
+
+  expect((await nf.account.refill(100)).balance).toBe(1_100);
+  expect((await nf.account.deduct(1)).balance).toBe(1_099);
+  expect((await nf.account.balance()).balance).toBe(1_099);
+  expect((await nf.account.history().toArray()).map(({ kind }) => kind)).toEqual([
+    "deduct",
+    "refill",
+    "grant",
+  ]);
+
+  const grace = await operator.admin.accounts.create({ email: "grace@example.com", tier: "pro" });
+  expect(grace.balance).toBe(1_000_000);
+  const suspended = await operator.admin.accounts.update(grace.user_id, { suspended: true });
+  expect(suspended.suspended).toBe(true);
+  const [newest] = await operator.admin.accounts.list().toArray();
+  expect(newest?.email).toBe("grace@example.com");
+  const before = server.clock.now();
+  expect(await operator.admin.advanceClock(1_000)).toEqual({ now: before + 1_000 });
+
+  const rotated = await nf.withKey(ada.api_key ?? null).account.rotateKey();
+  expect((await nf.withKey(rotated.key).account.balance()).user_id).toBe(ada.user_id);
+});
+
+test("meters", async () => {
+  const meter = nf.meter("customer-42");
+  expect(await meter.balance()).toEqual({ balance: 0, meter_id: "customer-42" });
+  expect((await meter.refill(10)).balance).toBe(10);
+  expect((await meter.deduct(3)).balance).toBe(7);
+  expect((await meter.reset(5)).balance).toBe(5);
+  const amounts = (await meter.history().toArray()).map(({ amount }) => amount);
+  expect(amounts).toEqual([-2, -3, 10]);
+});
+
+test("projects and keys", async () => {
+  const project = await nf.projects.create({ name: "Shop" });
+  expect((await nf.projects.list().toArray()).map(({ slug }) => slug)).toEqual(["shop", "default"]);
+  expect(await nf.projects.get(project.id)).toEqual(project);
+  expect((await nf.projects.update(project.id, { name: "Store" })).slug).toBe("shop");
+
+  const made = await nf.projects.createKey(project.id, { prefix: "sm", name: "shop", scopes: ["*"] });
+  const inShop = nf.withKey(made.secret);
+  await inShop.meter("customer-42").refill(1);
+  expect((await nf.projects.overview(project.id)).resources).toMatchObject({ meters: 1, keys: 1 });
+
+  const key = await nf.keys.create({ prefix: "acme_live", name: "Warehouse", scopes: ["orders:read"] });
+  const verdict = await nf.keys.verify(key.secret, { ip: "203.0.113.7", userAgent: "curl/8.5" });
+  expect(verdict).toEqual({
+    valid: true,
+    key_id: key.key_id,
+    project_id: null,
+    scopes: ["orders:read"],
+    error: null,
+  });
+  expect(await nf.keys.get(key.key_id)).toMatchObject({
+    last_used_ip: "203.0.113.7",
+    last_used_ua: "curl/8.5",
+  });
+  const rotated = await nf.keys.rotate(key.key_id, { grace_hours: 48 });
+  expect(rotated).toMatchObject({ old_key_id: key.key_id, grace_hours: 48 });
+  expect((await nf.keys.revoke(rotated.new_key_id)).status).toBe("revoked");
+  expect((await nf.keys.list().toArray()).map(({ id }) => id)).toEqual([
+    rotated.new_key_id,
+    key.key_id,
+    made.key_id,
+  ]);
+  expect((await nf.projects.delete(project.id)).success).toBe(true);
+});
+
+test("flags", async () => {
+  expect(await nf.flags.save({ flag_key: "beta", enabled: true })).toEqual({
+    success: true,
+    flag_key: "beta",
+  });
+  expect(await nf.flags.evaluate("beta")).toEqual({ enabled: true, flag_key: "beta" });
+  expect(await nf.flags.isEnabled("beta")).toBe(true);
+  expect(await nf.flags.list().toArray()).toEqual(["beta"]);
+  expect((await nf.flags.config()).flags).toEqual([{ flag_key: "beta", enabled: true }]);
+  expect(await nf.flags.delete("beta")).toEqual({ success: true });
+  expect(await nf.flags.isEnabled("beta", { fallback: true })).toBe(true);
+  await expect(nf.flags.isEnabled("beta")).rejects.toMatchObject({ code: "gate.feature_not_found" });
+});
+
+test("locks", async () => {
+  const lock = await nf.locks.acquire("invoice:42", { ttlMs: 30_000 });
+  expect(lock).toMatchObject({ status: "acquired", key: "invoice:42", reentrant: false });
+  expect(await nf.locks.status("invoice:42")).toMatchObject({ locked: true, ttl_remaining: 30_000 });
+  expect(await nf.locks.release("invoice:42", lock.token)).toEqual({ status: "released" });
+});
+
+test("monitors", async () => {
+  const { id } = await nf.monitors.create({ url: NOBODY_URL, interval: 60_000 });
+  expect((await nf.monitors.get(id)).status).toBe("unknown");
+  expect((await nf.monitors.update(id, { active: false })).active).toBe(false);
+  expect((await nf.monitors.check(id)).status).toBe("down");
+  expect((await nf.monitors.list({ status: "down" }).toArray()).map(({ monitor_id }) => monitor_id)).toEqual([
+    id,
+  ]);
+  const [check] = await nf.monitors.history(id).toArray();
+  expect(check).toMatchObject({ status: "down", manual: true });
+  expect((await nf.monitors.history(id).page()).uptime["24h"]).toBe(0);
+  expect(await nf.monitors.delete(id)).toEqual({ deleted: true });
+});
+
+test("deliveries", async () => {
+  const body = {
+    target_url: NOBODY_URL,
+    method: "POST",
+    delay: "1h",
+    payload: { a: 1 },
+    headers: {},
+  } as const;
+  const { relay_id } = await nf.relay.schedule(body);
+  expect((await nf.relay.list({ status: "scheduled" }).toArray()).map((item) => item.relay_id)).toEqual([
+    relay_id,
+  ]);
+  expect((await nf.relay.get(relay_id)).attempt_log).toEqual([]);
+  expect(await nf.relay.cancel(relay_id)).toEqual({ relay_id, status: "cancelled" });
+});
+
+test("buckets and their events", async () => {
+  const bucket = await nf.catch.buckets.create({ target_url: NOBODY_URL });
+  const sent = await nf.catch.send(bucket.id, '{"hello":"there"}', { headers: { "x-own": "1" } });
+  expect(sent).toMatchObject({ status: "accepted", verification: "none" });
+  const eventId = String(sent.event_id);
+  expect((await nf.catch.buckets.list().toArray()).map(({ id }) => id)).toEqual([bucket.id]);
+  expect((await nf.catch.buckets.get(bucket.id)).events).toEqual({ pending: 1, delivered: 0, failed: 0 });
+  expect((await nf.catch.events.list(bucket.id).toArray()).map(({ id }) => id)).toEqual([eventId]);
+  const event = await nf.catch.events.get(bucket.id, eventId);
+  expect(event.payload).toEqual({ hello: "there" });
+  expect(event.headers["x-own"]).toBe("1");
+  await expect(nf.catch.events.replay(bucket.id, eventId)).rejects.toMatchObject({ code: "bucket_paused" });
+  expect((await nf.catch.buckets.update(bucket.id, { state: "live" })).state).toBe("live");
+  const later = new Date(server.clock.now() + 1_000);
+  expect(await nf.catch.events.deleteBefore(bucket.id, later)).toEqual({ deleted_count: 1 });
+  expect(await nf.catch.buckets.delete(bucket.id)).toBeUndefined();
+});
+
+test("the notary", async () => {
+  const chain = await nf.notary.init();
+  if (!chain.success) throw new Error("the chain was there already");
+  expect(await nf.notary.init()).toEqual({ success: false, chain_id: chain.chain_id });
+  const receipt = await nf.notary.log({ event: "invoice.paid", amount: 4200 });
+  expect(receipt).toMatchObject({ sequence_id: "1", public_key: chain.publicKey });
+  expect((await nf.notary.verify(receipt)).valid).toBe(true);
+  expect(await nf.notary.receipts.get(1)).toEqual(receipt);
+  expect(await nf.notary.receipts.list().toArray()).toEqual([receipt]);
+  expect(await nf.withKey(null).notary.publicKey(chain.chain_id)).toEqual(chain.publicKey);
+  const storage = {
+    ...{ endpoint: NOBODY_URL, bucket: "receipts", region: "eu-central-1" },
+    ...{ accessKeyId: "AKIAIOSFODNN7EXAMPLE", secretAccessKey: "wJalrXUtnFEMI-K7MDENG" },
+  };
+  expect(await nf.notary.storage.configure(storage)).toEqual({ success: true, configured: true });
+  expect((await nf.notary.storage.get()).bucket).toBe("receipts");
+});
+
+test("what has no method goes by request, with the whole answer", async () => {
+  const { status, body, requestId, headers } = await nf.request("POST", "/v1/meter/raw/refill", {
+    amount: 2,
+  });
+  expect({ status, body }).toEqual({ status: 200, body: { balance: 2, meter_id: "raw" } });
+  expect(headers.get("x-request-id")).toBe(requestId);
+  expect(await nf.request("HEAD", "/v1/ping")).toMatchObject({ status: 200, body: undefined });
+  await expect(nf.request("GET", "/v1/nothing")).rejects.toMatchObject({ code: "not_found", status: 404 });
+});
+
+/** For probes and scrapers, which bring their own clients: they are not in the API's document. */
+const MONITORING = ["health.live", "health.ready", "metrics.read"];
+
+test("no operation of the API is missing, and none was called by another's name", () => {
+  const text = readFileSync(join(import.meta.dir, "../golden/routes.txt"), "utf8");
+  const rows = text.trimEnd().split("\n").slice(1);
+  const operations = rows.map((row) => row.split(/ {2,}/)[2] ?? "");
+  const called = recorder.requests.map(({ method, path }) => operationAt(method, path));
+  const names: string[] = [...new Set(called)].filter((name) => name !== null);
+  expect([...names, ...MONITORING].sort()).toEqual(operations.sort());
+});
