@@ -1,6 +1,6 @@
 import type { Operations } from "./generated/operations.ts";
 import { PUBLIC, ROUTES, WITHOUT_IDEMPOTENCY_KEY } from "./generated/routes.ts";
-import type { ChangeOptions } from "./options.ts";
+import { type ChangeOptions, readIdempotencyKey } from "./options.ts";
 import { Pages } from "./pages.ts";
 import type { Answer, Transport, WireRequest } from "./transport.ts";
 import { randomUuid } from "./uuid.ts";
@@ -124,7 +124,8 @@ interface Call {
 
 function build({ method, path, body, name }: Call, { idempotencyKey }: ChangeOptions): WireRequest {
   const repeat = repeatOf(name, method);
-  const key = idempotencyKey === undefined && repeat === "keyed" ? randomUuid() : (idempotencyKey ?? null);
+  const given = idempotencyKey === undefined && repeat === "keyed" ? randomUuid() : idempotencyKey;
+  const key = given === undefined || given === null ? null : readIdempotencyKey(given);
   const isText = name === "catch.ingest" && typeof body === "string";
   const asItIs = body === undefined || body instanceof Uint8Array || isText;
   return {
@@ -168,6 +169,9 @@ function parameters(name: OperationName): number {
 function segment(parameter: string, value: unknown): string {
   if (typeof value !== "string" || value === "" || value === "." || value === "..")
     throw new TypeError(`${parameter} must be a text that is not empty, not ${JSON.stringify(value)}`);
+  // Half of a pair of UTF-16, which no text in UTF-8 can hold.
+  if (/\p{Surrogate}/u.test(value))
+    throw new TypeError(`${parameter} must be a text of whole characters, not ${JSON.stringify(value)}`);
   return encodeURIComponent(value);
 }
 

@@ -1,3 +1,5 @@
+import { onAbort } from "./abort.ts";
+
 /** The wait before the first retry, at most. */
 const BACKOFF_MS_FIRST = 500;
 /** Longest wait that the client chooses by itself. */
@@ -25,14 +27,13 @@ export function delay(ms: number, signal: AbortSignal | undefined): Promise<void
       reject(signal.reason);
       return;
     }
-    const stop = (): void => {
-      clearTimeout(timer);
-      reject(signal?.reason);
-    };
     const timer = setTimeout(() => {
-      signal?.removeEventListener("abort", stop);
+      forget();
       resolve();
     }, ms);
-    signal?.addEventListener("abort", stop, { once: true });
+    const forget = onAbort(signal, () => {
+      clearTimeout(timer);
+      reject(signal?.reason);
+    });
   });
 }

@@ -41,7 +41,7 @@ export class Ninefold {
 
   /** @throws TypeError when an option cannot work. */
   constructor(options: NinefoldOptions) {
-    this.api = new Api(new Transport(settingsOf(options)));
+    this.api = new Api(new Transport(settingsOf(options), readApiKey(options.apiKey ?? null)));
     this.account = new Account(this.api);
     this.projects = new Projects(this.api);
     this.keys = new Keys(this.api);
@@ -57,7 +57,7 @@ export class Ninefold {
   /** The same with another key, such as one of another project. */
   withKey(apiKey: string | null): Ninefold {
     const { fetch, ...settings } = this.api.transport.settings;
-    return new Ninefold({ ...settings, ...(fetch === null ? {} : { fetch }), apiKey: readApiKey(apiKey) });
+    return new Ninefold({ ...settings, ...(fetch === null ? {} : { fetch }), apiKey });
   }
 
   /** Whether the server answers. Needs no key. */
@@ -108,6 +108,6 @@ export class Ninefold {
   ): Promise<Answer<T>> {
     if (!path.startsWith("/"))
       throw new TypeError(`path must begin with a slash, not ${JSON.stringify(path)}`);
-    return (await this.api.raw(method, path, body, options)) as Answer<T>;
+    return (await this.api.raw(method.toUpperCase(), path, body, options)) as Answer<T>;
   }
 }

@@ -39,13 +39,12 @@ export const TIMEOUT_MS_DEFAULT = 30_000;
 /** How often a request is tried again. With the waits between, an outage of some three seconds passes unseen. */
 export const RETRIES_DEFAULT = 3;
 /** Longest time that timers can hold. */
-const TIMEOUT_MS_MAX = 2 ** 31 - 1;
+export const TIMEOUT_MS_MAX = 2 ** 31 - 1;
 
-/** Options, checked and complete. */
+/** Options but for the key, checked and complete. */
 export interface Settings {
   /** Without a slash at its end. */
   readonly url: string;
-  readonly apiKey: string | null;
   readonly timeoutMs: number;
   readonly retries: number;
   /** Null for the platform's own. */
@@ -56,7 +55,6 @@ export interface Settings {
 export function settingsOf(options: NinefoldOptions): Settings {
   return {
     url: readUrl(options.url),
-    apiKey: readApiKey(options.apiKey ?? null),
     timeoutMs: readTimeout(options.timeoutMs ?? TIMEOUT_MS_DEFAULT),
     retries: readRetries(options.retries ?? RETRIES_DEFAULT),
     fetch: options.fetch ?? null,
@@ -68,9 +66,9 @@ function readUrl(text: string): string {
   try {
     url = new URL(text);
   } catch {
-    throw new TypeError(
-      `url must be an address such as https://ninefold.example.com, not ${JSON.stringify(text)}`,
-    );
+    // What a key or a password may stand in is not repeated.
+    const found = /sm_|@/.test(text) ? lengthOf(text) : JSON.stringify(text);
+    throw new TypeError(`url must be an address such as https://ninefold.example.com, not ${found}`);
   }
   if (url.protocol !== "https:" && url.protocol !== "http:")
     throw new TypeError(`url must begin with https: or http:, not ${url.protocol}`);
@@ -85,8 +83,23 @@ const API_KEY = /^sm_[A-Za-z0-9]+_[0-9a-f]{8}$/;
 /** Checks a key's form. Its text stands in no message. @throws TypeError */
 export function readApiKey(key: string | null): string | null {
   if (key === null || (typeof key === "string" && API_KEY.test(key))) return key;
-  const found = typeof key === "string" ? `a text of ${key.length} characters in another form` : typeof key;
+  const found = typeof key === "string" ? lengthOf(key) : typeof key;
   throw new TypeError(`apiKey must be a key such as sm_<letters and digits>_<8 hex digits>; it is ${found}`);
+}
+
+/** The server takes these, and spaces around them get lost on the way. */
+const IDEMPOTENCY_KEY = /^(?! )[\x20-\x7e]{1,255}(?<! )$/;
+
+/** @throws TypeError when it is no key: one that is not sent would have the change repeated without it. */
+export function readIdempotencyKey(key: string): string {
+  if (typeof key === "string" && IDEMPOTENCY_KEY.test(key)) return key;
+  throw new TypeError(
+    "idempotencyKey must be 1 to 255 printable ASCII characters without spaces around them, or null for none",
+  );
+}
+
+function lengthOf(text: string): string {
+  return `a text of ${text.length} characters in another form`;
 }
 
 /** @throws TypeError when it is no time. */

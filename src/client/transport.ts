@@ -1,3 +1,4 @@
+import { onAbort } from "./abort.ts";
 import { backoffMs, delay } from "./backoff.ts";
 import { errorOf, NinefoldConnectionError, NinefoldError } from "./errors.ts";
 import { type FetchLike, type RequestOptions, readRetries, readTimeout, type Settings } from "./options.ts";
@@ -30,11 +31,14 @@ export interface Answer<T = unknown> {
 /** Sends requests: with a key, a time-out, and again when that may help. */
 export class Transport {
   readonly settings: Settings;
+  /** Out of reach of what prints or serializes the client. */
+  readonly #apiKey: string | null;
   private readonly fetch: FetchLike;
   private readonly patientFetch: FetchLike;
 
-  constructor(settings: Settings) {
+  constructor(settings: Settings, apiKey: string | null) {
     this.settings = settings;
+    this.#apiKey = apiKey;
     // Looked up at each request: tests and instrumentation replace the platform's own.
     this.fetch = settings.fetch ?? ((url, init) => fetch(url, init));
     this.patientFetch = settings.fetch ?? patientFetch();
@@ -47,13 +51,18 @@ export class Transport {
    */
   async send(request: WireRequest, options: RequestOptions): Promise<Answer> {
     const retries = readRetries(options.retries ?? this.settings.retries);
-    for (let retry = 0; ; retry += 1) {
+    const giveUpAt = performance.now() + (options.timeoutMs ?? this.settings.timeoutMs);
+    for (let retry = 0; ; ) {
       try {
         return await this.attempt(request, options);
       } catch (error) {
-        const waitMs = retry < retries && mayRepeat(error, request) ? waitBefore(retry, error) : null;
+        // While the first attempt is worked on, its answer is worth a whole time-out: that uses no retry up.
+        const isFree = retry > 0 && isStillRunning(error, request) && performance.now() < giveUpAt;
+        const isLeft = retry < retries || isFree;
+        const waitMs = isLeft && mayRepeat(error, request) ? waitBefore(isFree ? 0 : retry, error) : null;
         if (waitMs === null) throw error;
         await delay(waitMs, options.signal);
+        if (!isFree) retry += 1;
       }
     }
   }
@@ -78,8 +87,7 @@ export class Transport {
 
   private init(request: WireRequest, signal: AbortSignal): RequestInit {
     const headers: Record<string, string> = { ...request.headers };
-    if (request.withKey && this.settings.apiKey !== null)
-      headers["Authorization"] = `Bearer ${this.settings.apiKey}`;
+    if (request.withKey && this.#apiKey !== null) headers["Authorization"] = `Bearer ${this.#apiKey}`;
     if (request.idempotencyKey) headers["Idempotency-Key"] = request.idempotencyKey;
     const init: RequestInit = { method: request.method, headers, signal, redirect: "manual" };
     if (request.body !== undefined) init.body = request.body as NonNullable<RequestInit["body"]>;
@@ -93,13 +101,11 @@ class Deadline {
   passed = false;
   private readonly controller = new AbortController();
   private readonly timer: ReturnType<typeof setTimeout>;
-  private readonly outer: AbortSignal | undefined;
-  private readonly stop = (): void => this.controller.abort(this.outer?.reason);
+  private readonly forget: () => void;
 
   constructor(timeoutMs: number, outer: AbortSignal | undefined) {
     this.timeoutMs = timeoutMs;
-    this.outer = outer;
-    outer?.addEventListener("abort", this.stop, { once: true });
+    this.forget = onAbort(outer, () => this.controller.abort(outer?.reason));
     this.timer = setTimeout(() => {
       this.passed = true;
       this.controller.abort();
@@ -112,7 +118,7 @@ class Deadline {
 
   end(): void {
     clearTimeout(this.timer);
-    this.outer?.removeEventListener("abort", this.stop);
+    this.forget();
   }
 }
 
@@ -141,8 +147,13 @@ export function mayRepeat(
   if (!request.repeatable) return false;
   if (error instanceof NinefoldConnectionError) return true;
   if (code === "unexpected_answer") return [429, 502, 503, 504].includes(status);
-  // The first attempt is still being worked on: of all conflicts, this one says when to come back.
-  return code === "conflict" && error.retryAfterMs !== null && Boolean(request.idempotencyKey);
+  return isStillRunning(error, request);
+}
+
+/** Whether the first attempt is still being worked on: of all conflicts, this one says when to come back. */
+function isStillRunning(error: unknown, { idempotencyKey }: Pick<WireRequest, "idempotencyKey">): boolean {
+  if (!(error instanceof NinefoldError) || !idempotencyKey) return false;
+  return error.code === "conflict" && error.retryAfterMs !== null;
 }
 
 /** Milliseconds before a retry; null when the server asks for a longer wait than anyone should be kept in. */

@@ -71,6 +71,20 @@ describe("what is tried again", () => {
     expect(stub.requests).toHaveLength(3);
   });
 
+  test("a first attempt that is still worked on uses up one retry, for as long as an attempt may take", async () => {
+    const running = apiError(409, "conflict", { "Retry-After": "0" });
+    using stub = await startStub(CUT, running, running, running, BALANCE);
+    const nf = new Ninefold({ url: stub.url, apiKey: KEY, retries: 1 });
+    expect(await nf.meter("m").deduct(3)).toEqual({ balance: 7, meter_id: "m" });
+    expect(stub.requests).toHaveLength(5);
+    using endless = await startStub(CUT, running);
+    const hasty = new Ninefold({ url: endless.url, apiKey: KEY, retries: 1, timeoutMs: 1_500 });
+    const error = await call.deduct(hasty).catch((thrown) => thrown);
+    expect(error).toMatchObject({ code: "conflict", status: 409 });
+    expect(endless.requests.length).toBeGreaterThanOrEqual(3);
+    expect(endless.requests.length).toBeLessThanOrEqual(8);
+  });
+
   test("never with retries: 0", async () => {
     using stub = await startStub(BUSY);
     const nf = new Ninefold({ url: stub.url, apiKey: KEY, retries: 0 });

@@ -117,11 +117,13 @@ export class Events {
   }
 
   /** Deletes the events received before a time. */
-  deleteBefore(
+  async deleteBefore(
     bucketId: string,
     before: Date | string,
     options?: ChangeOptions,
   ): Promise<AnswerOf<"catch.events.delete">> {
+    if (before instanceof Date && Number.isNaN(before.getTime()))
+      throw new TypeError("before must be a time, not an invalid Date");
     const query = { before: typeof before === "string" ? before : before.toISOString() };
     return this.api.call("catch.events.delete", { params: { bucket_id: bucketId }, query }, options);
   }

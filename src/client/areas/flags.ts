@@ -41,7 +41,7 @@ export class Flags {
     try {
       return (await this.evaluate(flagKey, { ...more, timeoutMs, retries })).enabled;
     } catch (error) {
-      if (error instanceof NinefoldError) return fallback;
+      if (error instanceof NinefoldError && !more.signal?.aborted) return fallback;
       throw error;
     }
   }

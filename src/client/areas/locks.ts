@@ -1,7 +1,13 @@
 import type { AnswerOf, Api } from "../api.ts";
 import { delay } from "../backoff.ts";
 import { NinefoldConnectionError, NinefoldError } from "../errors.ts";
-import type { ChangeOptions, RequestOptions } from "../options.ts";
+import {
+  type ChangeOptions,
+  type RequestOptions,
+  readRetries,
+  readTimeout,
+  TIMEOUT_MS_MAX,
+} from "../options.ts";
 import { mayRepeat, waitBefore } from "../transport.ts";
 import { randomUuid } from "../uuid.ts";
 
@@ -70,8 +76,8 @@ export class Locks {
   ): Promise<AnswerOf<"latch.acquire">> {
     const { ttlMs, waitMs = LOCK_MS_DEFAULT, signal } = options;
     const settings = this.api.transport.settings;
-    const retries = options.retries ?? settings.retries;
-    const slackMs = options.timeoutMs ?? settings.timeoutMs;
+    const retries = readRetries(options.retries ?? settings.retries);
+    const slackMs = readTimeout(options.timeoutMs ?? settings.timeoutMs);
     const until = performance.now() + waitMs;
     for (let retry = 0; ; retry += 1) {
       const leftMs = Math.round(until - performance.now());
@@ -79,7 +85,10 @@ export class Locks {
       const body = { token, timeout, ...(ttlMs === undefined ? {} : { ttl: ttlMs }) };
       const request = this.api.request("latch.acquire", { params: { key }, body }, options);
       try {
-        const answer = await this.api.transport.attempt(request, { signal, timeoutMs: timeout + slackMs });
+        const answer = await this.api.transport.attempt(request, {
+          signal,
+          timeoutMs: Math.min(timeout + slackMs, TIMEOUT_MS_MAX),
+        });
         return answer.body as AnswerOf<"latch.acquire">;
       } catch (error) {
         const pauseMs = mayRepeat(error, request) ? waitBefore(retry, error) : null;

@@ -1,0 +1,126 @@
+import { describe, expect, test } from "bun:test";
+import { inspect } from "node:util";
+import { Ninefold } from "../../src/client/index.ts";
+import { apiError, startStub } from "./stub-server.ts";
+import { createRecorder } from "./support.ts";
+
+const KEY = `sm_${"a".repeat(43)}_0123abcd`;
+/** Nothing listens there, and nothing is to be sent. */
+const NOBODY_URL = "http://127.0.0.1:9";
+
+describe("the key of a client", () => {
+  const nf = new Ninefold({ url: NOBODY_URL, apiKey: KEY, retries: 0 });
+
+  test.each<[string, unknown]>([
+    ["the client", nf],
+    ["a part of it", nf.locks],
+    ["a meter", nf.meter("m")],
+    ["a list", nf.keys.list()],
+    ["one made of it", nf.withKey(KEY)],
+  ])("is not printed with %s", (_, value) => {
+    const shown = [
+      inspect(value, { depth: null, showHidden: true }),
+      Bun.inspect(value, { depth: 20 }),
+      JSON.stringify(value),
+      String(value),
+    ];
+    expect(shown.join("\n")).not.toContain(KEY);
+  });
+
+  test("is not printed with an error", async () => {
+    const error = await nf.account.balance().catch((thrown) => thrown);
+    expect(inspect(error, { depth: null, showHidden: true })).not.toContain(KEY);
+  });
+
+  test("goes along all the same, and another one with another client", async () => {
+    using stub = await startStub({});
+    const other = KEY.replace("a", "b");
+    const first = new Ninefold({ url: stub.url, apiKey: KEY });
+    await first.account.balance();
+    await first.withKey(other).account.balance();
+    await first.withKey(null).account.balance();
+    expect(stub.requests.map(({ authorization }) => authorization)).toEqual([
+      `Bearer ${KEY}`,
+      `Bearer ${other}`,
+      null,
+    ]);
+  });
+
+  test.each([KEY, "http://me:secret@127.0.0.1:99999"])("a url that holds a secret is not repeated", (url) => {
+    expect(() => new Ninefold({ url, apiKey: KEY })).toThrow(
+      new TypeError(
+        `url must be an address such as https://ninefold.example.com, not a text of ${url.length} characters in another form`,
+      ),
+    );
+  });
+});
+
+describe("an idempotencyKey", () => {
+  test.each([
+    [""],
+    [" "],
+    [" a"],
+    ["a "],
+    ["\ta"],
+    ["a\nb"],
+    ["ü"],
+    ["заказ"],
+    ["x".repeat(256)],
+    [5 as never],
+  ])("%p is refused before anything is sent", async (idempotencyKey) => {
+    const recorder = createRecorder();
+    const nf = new Ninefold({ url: NOBODY_URL, apiKey: KEY, fetch: recorder.fetch });
+    const error = await nf
+      .meter("m")
+      .deduct(1, { idempotencyKey })
+      .catch((thrown) => thrown);
+    expect(error).toEqual(
+      new TypeError(
+        "idempotencyKey must be 1 to 255 printable ASCII characters without spaces around them, or null for none",
+      ),
+    );
+    expect(recorder.requests).toEqual([]);
+  });
+
+  test.each(["a", "a b", "~!", "x".repeat(255)])("%p is sent as it is", async (idempotencyKey) => {
+    using stub = await startStub({});
+    await new Ninefold({ url: stub.url, apiKey: KEY }).meter("m").deduct(1, { idempotencyKey });
+    expect(stub.requests[0]?.idempotencyKey).toBe(idempotencyKey);
+  });
+});
+
+describe("other arguments", () => {
+  const nf = new Ninefold({ url: NOBODY_URL, apiKey: KEY, retries: 0 });
+
+  test("half a character is a TypeError, like all that cannot work", async () => {
+    const error = await nf.keys.get("a\ud800").catch((thrown) => thrown);
+    expect(error).toEqual(new TypeError('id must be a text of whole characters, not "a\\ud800"'));
+    expect(await nf.keys.get("😀").catch(({ code }) => code)).toBe("connection_failed");
+  });
+
+  test("so is an invalid Date, as a rejection", async () => {
+    const error = await nf.catch.events.deleteBefore("b", new Date("soon")).catch((thrown) => thrown);
+    expect(error).toEqual(new TypeError("before must be a time, not an invalid Date"));
+  });
+
+  test("the longest time-out works for locks, too, which take the wait on top", async () => {
+    using stub = await startStub(apiError(408, "timeout"));
+    const patient = new Ninefold({ url: stub.url, apiKey: KEY, timeoutMs: 2 ** 31 - 1 });
+    expect(await patient.locks.acquire("k").catch(({ code }) => code)).toBe("timeout");
+    expect(stub.requests).toHaveLength(1);
+  });
+
+  test.each([Number.NaN, -1, 0.5])("%p retries of a lock are refused", async (retries) => {
+    const error = await nf.locks.acquire("k", { retries }).catch((thrown) => thrown);
+    expect(error).toEqual(new TypeError(`retries must be 0 or a positive integer, not ${retries}`));
+  });
+
+  test("a method in small letters is the same method", async () => {
+    using stub = await startStub({});
+    const lower = new Ninefold({ url: stub.url, apiKey: KEY });
+    await lower.request("patch" as "PATCH", "/v1/projects/p", {});
+    await lower.request("get" as "GET", "/v1/projects/p");
+    expect(stub.requests.map(({ method }) => method)).toEqual(["PATCH", "GET"]);
+    expect(stub.requests[1]?.idempotencyKey).toBeNull();
+  });
+});
