@@ -1,3 +1,4 @@
+import { onAbort } from "./abort.ts";
 import type { AnswerOf } from "./api.ts";
 import { LOCK_MS_MIN, type Locks } from "./areas/locks.ts";
 import { delay } from "./backoff.ts";
@@ -34,6 +35,9 @@ const RENEWALS_PER_TTL = 3;
 const RENEWAL_PAUSE_MS = 1_000;
 /** How long the answer to a renewal may take at the least, beyond the second that the server waits. */
 const RENEWAL_ANSWER_MS_MIN = 500;
+/** How long a release may take at the least. */
+const RELEASE_MS_MIN = 1_000;
+const NOT_RENEWED = "it could not be renewed in time";
 /** How long a renewal that is under way is waited for before the release, which it must not overtake. */
 const LAST_RENEWAL_MS = 2_000;
 
@@ -66,7 +70,7 @@ class Hold {
   private readonly ttlMs: number;
   private readonly controller = new AbortController();
   private readonly stopping = new AbortController();
-  private readonly forward = (): void => this.controller.abort(this.options.signal?.reason);
+  private forget: () => void = () => {};
   private token = "";
   private fencingToken = 0;
   /** On this machine's clock: before this moment nobody else can have it. */
@@ -103,30 +107,42 @@ class Hold {
     const isLate = this.heldUntil - performance.now() < this.ttlMs * (1 - 1 / RENEWALS_PER_TTL);
     if (isLate) {
       this.extend(performance.now());
-      await this.renew(this.heldUntil);
+      // Whoever gives up meanwhile is not kept waiting for a server that does not answer.
+      const forget = onAbort(signal, () => this.stopping.abort());
+      this.renewing = this.renew(this.heldUntil);
+      await Promise.race([this.renewing, aborted(this.stopping.signal)]);
+      forget();
     }
-    if (this.lost !== null) throw this.lost;
     signal?.throwIfAborted();
-    signal?.addEventListener("abort", this.forward, { once: true });
+    if (this.lost === null && performance.now() >= this.heldUntil) this.lose(NOT_RENEWED);
+    if (this.lost !== null) throw this.lost;
+    this.forget = onAbort(signal, () => this.controller.abort(signal?.reason));
     this.renewing = this.keepRenewing();
   }
 
   /** Ends the hold, however it stands. What the lock cannot be released by, its TTL does. */
   async release(): Promise<void> {
     clearTimeout(this.end);
-    this.options.signal?.removeEventListener("abort", this.forward);
+    this.forget();
     this.stopping.abort();
     const stop = new AbortController();
     await Promise.race([this.renewing, delay(LAST_RENEWAL_MS, stop.signal).catch(() => {})]);
     stop.abort();
-    if (this.lost === null && performance.now() > this.heldUntil)
-      this.lose("it could not be renewed in time");
+    if (this.lost === null && performance.now() > this.heldUntil) this.lose(NOT_RENEWED);
+    const over = new AbortController();
+    // Once its time is over the lock is free by itself: nobody need wait for a server that does not answer.
+    const timer = setTimeout(
+      () => over.abort(),
+      Math.max(RELEASE_MS_MIN, this.heldUntil - performance.now()),
+    );
     try {
-      await this.locks.release(this.key, this.token);
+      await this.locks.release(this.key, this.token, { signal: over.signal });
     } catch (error) {
       const isGone = error instanceof NinefoldError && (error.status === 404 || error.status === 403);
       if (isGone && this.lost === null)
         this.lose("it was not held any more when it was to be released", error);
+    } finally {
+      clearTimeout(timer);
     }
   }
 
@@ -181,10 +197,7 @@ class Hold {
     clearTimeout(this.end);
     // The answer to a last renewal may come while it is being released.
     if (this.stopping.signal.aborted) return;
-    this.end = setTimeout(
-      () => this.lose("it could not be renewed in time"),
-      Math.max(0, this.heldUntil - performance.now()),
-    );
+    this.end = setTimeout(() => this.lose(NOT_RENEWED), Math.max(0, this.heldUntil - performance.now()));
   }
 
   private lose(why: string, cause?: unknown): void {
@@ -193,4 +206,8 @@ class Hold {
     this.lost = new NinefoldError(`The lock ${this.key} was lost: ${why}.`, { code: "lock_lost", cause });
     this.controller.abort(this.lost);
   }
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => onAbort(signal, resolve));
 }

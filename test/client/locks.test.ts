@@ -1,5 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { type FetchLike, type HeldLock, Ninefold, NinefoldError } from "../../src/client/index.ts";
+import { holdLock } from "../../src/client/hold.ts";
+import {
+  type FetchLike,
+  type HeldLock,
+  type Locks,
+  Ninefold,
+  NinefoldError,
+} from "../../src/client/index.ts";
 import { startTestServer, type TestServer } from "../support/server.ts";
 import { apiError, startStub } from "./stub-server.ts";
 import { createRecorder } from "./support.ts";
@@ -236,6 +243,74 @@ describe("withLock", () => {
     expect(await isLocked("m")).toBe(false);
   });
 });
+
+describe("a server that stops answering", () => {
+  /** A `fetch` that grants once, late, and then hangs until it is given up. */
+  function grantsOnce(afterMs: number): FetchLike {
+    let asked = 0;
+    return async (_, init) => {
+      asked += 1;
+      if (asked === 1) {
+        await Bun.sleep(afterMs);
+        return Response.json({ status: "acquired", token: "t", fencing_token: 7 });
+      }
+      return new Promise((__, reject) => {
+        init.signal?.addEventListener("abort", () => reject(init.signal?.reason));
+      });
+    };
+  }
+
+  test.concurrent("holds nobody's result up for longer than the lock's time", async () => {
+    const startedAt = performance.now();
+    expect(await client(grantsOnce(0)).withLock("k", () => "done", { ttlMs: 1_500 })).toBe("done");
+    expect(performance.now() - startedAt).toBeLessThan(5_000);
+  });
+
+  test.concurrent("lets go of whoever gives up between the grant and the work", async () => {
+    const signal = AbortSignal.timeout(2_400);
+    const options = { ttlMs: 6_000, signal };
+    let worked = false;
+    const startedAt = performance.now();
+    const late = holdLock(
+      lateLocks(2_200, () => new Promise(() => {})),
+      "k",
+      () => {
+        worked = true;
+      },
+      options,
+    );
+    expect((await late.catch((error) => error)).name).toBe("TimeoutError");
+    // Not only once the lock's time is over.
+    expect(performance.now() - startedAt).toBeLessThan(7_500);
+    expect(worked).toBe(false);
+  });
+
+  test.concurrent("does not let the work begin when the lock's time was over before it was confirmed", async () => {
+    const refusing = lateLocks(1_000, () =>
+      Promise.reject(new NinefoldError("busy", { code: "rate_limit_exceeded" })),
+    );
+    const error = await holdLock(refusing, "k", () => "never", { ttlMs: 1_000 }).catch((thrown) => thrown);
+    expect(error.message).toBe("The lock k was lost: it could not be renewed in time.");
+  });
+});
+
+/** Locks that are granted late, and renewed as it is said. */
+function lateLocks(afterMs: number, renew: () => Promise<never>): Locks {
+  let asked = 0;
+  const locks: Pick<Locks, "acquire" | "release"> = {
+    acquire: async (name) => {
+      asked += 1;
+      if (asked > 1) return renew();
+      await Bun.sleep(afterMs);
+      return {
+        ...({ status: "acquired", token: "t", fencing_token: 1, key: name } as const),
+        ...{ reentrant: false, expires_at: 0 },
+      };
+    },
+    release: async () => ({ status: "released" }),
+  };
+  return locks as Locks;
+}
 
 describe("acquire", () => {
   test.concurrent("asks again with the same token after an answer that was lost: the same lock", async () => {
