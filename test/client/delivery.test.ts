@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { createHmac } from "node:crypto";
+import { runInNewContext } from "node:vm";
 import { Ninefold, verifyDelivery } from "../../src/client/index.ts";
 import { startTestServer, type TestServer } from "../support/server.ts";
 import { type Received, WebhookSink } from "../support/webhook-sink.ts";
@@ -125,6 +126,11 @@ const ALERT = JSON.stringify({ event: "monitor.down", timestamp: AT / 1000 });
 const SECONDS = AT / 1000;
 const event = { "x-svc-signature": `t=${SECONDS},v1=${hmac(`${SECONDS}.${BODY}`)}`, "x-svc-event-id": "e" };
 
+/** What a test runner that gives each file globals of its own hands over. */
+function elsewhere(bytes: Uint8Array): ArrayBuffer {
+  return runInNewContext("Uint8Array.from(bytes).buffer", { bytes: [...bytes] });
+}
+
 describe("forms of headers and bodies", () => {
   const signed = relay();
   test.each<[string, Parameters<typeof verifyDelivery>[0]]>([
@@ -155,6 +161,7 @@ describe("forms of headers and bodies", () => {
     ["bytes", new Uint8Array(bytes)],
     ["a part of bytes", new TextEncoder().encode(`xx${BODY}yy`).subarray(2, 2 + BODY.length)],
     ["an ArrayBuffer", new Uint8Array(bytes).buffer],
+    ["an ArrayBuffer of another realm", elsewhere(bytes)],
   ])("%s", async (_, body) => {
     expect((await verifyDelivery(signed, body, SECRET, { now: AT })).text).toBe(BODY);
   });
@@ -164,6 +171,18 @@ describe("forms of headers and bodies", () => {
     await expect(wrong).rejects.toThrow(
       new TypeError("apiKey must be the account's platform key, or a list of keys, none of them empty"),
     );
+  });
+
+  test("a Map with names in small letters, with what it lacks missing", async () => {
+    const kinds = [relay(), event].map((headers) =>
+      verifyDelivery(new Map(Object.entries(headers)) as never, BODY, SECRET, { now: AT }),
+    );
+    expect((await Promise.all(kinds)).map(({ kind, id }) => [kind, id])).toEqual([
+      ["relay", "d"],
+      ["event", "e"],
+    ]);
+    const none = verifyDelivery(new Map() as never, BODY, SECRET, { now: AT });
+    await expect(none).rejects.toThrow("it has no X-Svc-Signature");
   });
 
   test("a body that was parsed is refused", async () => {
