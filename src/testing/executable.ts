@@ -1,5 +1,5 @@
-import { existsSync, readFileSync, statSync } from "node:fs";
-import { delimiter, dirname, join } from "node:path";
+import { accessSync, constants, existsSync, readFileSync, statSync } from "node:fs";
+import { delimiter, dirname, join, resolve } from "node:path";
 
 /** How to run Ninefold: a program and its first arguments. */
 export type Command = readonly [program: string, ...args: string[]];
@@ -25,7 +25,8 @@ export function findCommand(from: Surroundings): Command {
   const named = from.environment["NINEFOLD_BINARY"];
   if (named !== undefined && named !== "") {
     if (!isFile(named)) throw new Error(`NINEFOLD_BINARY names ${named}, which is no file.`);
-    return [named];
+    // A name without a folder would be looked for on the PATH.
+    return [resolve(named)];
   }
   const found = inPackage(from) ?? onPath(from);
   if (found === undefined) {
@@ -53,20 +54,37 @@ function inPackage(from: Surroundings): Command | undefined {
 function packageRoot(start: string): string | undefined {
   for (let folder = start; ; folder = dirname(folder)) {
     const file = join(folder, "package.json");
-    if (isFile(file) && (JSON.parse(readFileSync(file, "utf8")) as { name?: string }).name === "ninefold")
-      return folder;
+    if (isFile(file) && nameIn(file) === "ninefold") return folder;
     if (dirname(folder) === folder) return undefined;
+  }
+}
+
+/** Folders above may hold anything under this name. */
+function nameIn(file: string): unknown {
+  try {
+    return (JSON.parse(readFileSync(file, "utf8")) as { name?: unknown } | null)?.name;
+  } catch {
+    return undefined;
   }
 }
 
 function onPath(from: Surroundings): Command | undefined {
   const folders = (from.environment["PATH"] ?? "").split(delimiter).filter((folder) => folder !== "");
-  const found = folders.map((folder) => join(folder, executableName(from))).find(isFile);
+  const found = folders.map((folder) => join(folder, executableName(from))).find(isExecutable);
   return found === undefined ? undefined : [found];
 }
 
 function executableName({ isWindows }: Surroundings): string {
   return isWindows ? "ninefold.exe" : "ninefold";
+}
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return isFile(path);
+  } catch {
+    return false;
+  }
 }
 
 function isFile(path: string): boolean {

@@ -141,6 +141,14 @@ class SpawnedServer {
     return this.ending;
   }
 
+  /** A program that it has started itself, such as that of a script, may hold the other ends: they are not waited for. */
+  private kill(): void {
+    const { stdout, stderr } = this.process;
+    this.process.kill("SIGKILL");
+    stdout?.destroy();
+    stderr?.destroy();
+  }
+
   /** From here on the process is no reason for this one to stay. */
   letGo(): void {
     const { stdin, stdout, stderr } = this.process;
@@ -153,7 +161,7 @@ class SpawnedServer {
     if (this.ending === undefined) {
       for (const held of [this.process, stdin, stdout, stderr]) (held as Partial<Referenced> | null)?.ref?.();
       stdin?.end();
-      const force = setTimeout(() => this.process.kill("SIGKILL"), STOP_TIMEOUT_MS);
+      const force = setTimeout(() => this.kill(), STOP_TIMEOUT_MS);
       await this.ended;
       clearTimeout(force);
     }

@@ -18,7 +18,7 @@ export interface WebhookSink {
   readonly url: string;
   /** What has arrived, oldest first. */
   readonly received: readonly ReceivedWebhook[];
-  /** What it answers from now on; 200 at first. */
+  /** What it answers from now on, from 200 to 599; 200 at first. @throws RangeError for another one. */
   status: number;
 }
 
@@ -32,19 +32,29 @@ export interface OpenSink {
 export async function openSink(): Promise<OpenSink> {
   const received: ReceivedWebhook[] = [];
   const server = createServer((request, response) => {
-    void read(request).then((body) => {
-      received.push({
-        method: request.method ?? "",
-        path: request.url ?? "",
-        headers: request.headers,
-        body,
-      });
-      response.writeHead(sink.status, { connection: "close" }).end();
-    });
+    read(request)
+      .then((body) => {
+        const { method = "", url = "", headers } = request;
+        received.push({ method, path: url, headers, body });
+        response.writeHead(sink.status, { connection: "close" }).end();
+      })
+      // A sender that broke off in the middle has sent nothing, and is no reason for the test's process to end.
+      .catch(() => response.destroy());
   });
   const port = await listen(server);
   server.unref();
-  const sink: WebhookSink = { url: `http://127.0.0.1:${port}`, received, status: 200 };
+  let current = 200;
+  const sink: WebhookSink = {
+    ...{ url: `http://127.0.0.1:${port}`, received },
+    get status() {
+      return current;
+    },
+    set status(status) {
+      if (!Number.isInteger(status) || status < 200 || status > 599)
+        throw new RangeError(`status must be an HTTP status from 200 to 599, not ${String(status)}`);
+      current = status;
+    },
+  };
   return { sink, close: () => close(server) };
 }
 

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from "bun:test";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { findCommand, type Surroundings } from "../../src/testing/executable.ts";
@@ -69,7 +69,10 @@ describe("the Ninefold that is started", () => {
     manifest("package/package.json", { name: "shop" });
     files("package/dist/ninefold", "second/ninefold", "third/ninefold");
     mkdirSync(at("first/ninefold"), { recursive: true });
-    const environment = { PATH: ["", at("first"), at("second"), at("third")].join(":") };
+    for (const name of ["second", "third"]) chmodSync(at(`${name}/ninefold`), 0o755);
+    // A text of that name, which no shell would run.
+    files("notes/ninefold");
+    const environment = { PATH: ["", at("first"), at("notes"), at("second"), at("third")].join(":") };
     expect(findCommand(surroundings({ environment }))).toEqual([at("second/ninefold")]);
   });
 
@@ -77,6 +80,20 @@ describe("the Ninefold that is started", () => {
     manifest("package/package.json", { name: "ninefold" });
     files("package/dist/ninefold.exe");
     expect(findCommand(surroundings({ isWindows: true }))).toEqual([at("package/dist/ninefold.exe")]);
+  });
+
+  test("is found whatever the files above are", () => {
+    files("package/src/package.json", "package/src/testing/index.js");
+    writeFileSync(at("package/package.json"), "null");
+    manifest("package.json", { name: "ninefold" });
+    files("dist/ninefold");
+    const moduleFolder = at("package/src/testing");
+    expect(findCommand(surroundings({ moduleFolder }))).toEqual([at("dist/ninefold")]);
+  });
+
+  test("is the file that NINEFOLD_BINARY names without a folder, not another one on the PATH", () => {
+    const environment = { NINEFOLD_BINARY: "package.json" };
+    expect(findCommand(surroundings({ environment }))).toEqual([join(process.cwd(), "package.json")]);
   });
 
   test("is asked for when there is none", () => {

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type NinefoldInstance, startNinefold } from "../../src/testing/index.ts";
@@ -100,6 +101,27 @@ describe("an instance", () => {
     });
   });
 
+  test("a sender that breaks off in the middle of a webhook harms nobody, and has sent nothing", async () => {
+    const sink = await nf.webhookSink();
+    const socket = connect(Number(new URL(sink.url).port), "127.0.0.1");
+    socket.write("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nhalf");
+    await Bun.sleep(20);
+    socket.destroy();
+    await Bun.sleep(20);
+    expect((await fetch(sink.url, { method: "POST", body: "whole" })).status).toBe(200);
+    expect(sink.received.map(({ body }) => body)).toEqual(["whole"]);
+  });
+
+  test.each([0, 99, 199, 600, 200.5, Number.NaN])("a sink answers with no %p", async (status) => {
+    const sink = await nf.webhookSink();
+    expect(() => {
+      sink.status = status;
+    }).toThrow(new RangeError(`status must be an HTTP status from 200 to 599, not ${status}`));
+    expect(sink.status).toBe(200);
+    sink.status = 599;
+    expect((await fetch(sink.url)).status).toBe(599);
+  });
+
   test("keeps away from others that run at the same time", async () => {
     const others = await Promise.all([1, 2, 3, 4].map(() => startNinefold()));
     const all = [nf, ...others];
@@ -193,6 +215,22 @@ describe("a start that fails", () => {
     expect(isRunning(Number(await Bun.file(pidFile).text()))).toBe(false);
   });
 });
+
+test(
+  "a program that hangs behind a script is given up, too",
+  async () => {
+    const pidFile = join(temporary, "hanging");
+    // The shell waits for it, and it holds what the shell writes to.
+    const command = ["/bin/sh", "-c", `sleep 600 & echo $! > ${pidFile}; wait`] as const;
+    const startedAt = performance.now();
+    expect(await refusal(startNinefold({ command, startTimeoutMs: 300 }))).toBe(
+      "Ninefold did not start: it was not ready within 300 ms. The program was /bin/sh.",
+    );
+    expect(performance.now() - startedAt).toBeLessThan(TIMEOUT_MS / 3);
+    process.kill(Number(await Bun.file(pidFile).text()));
+  },
+  TIMEOUT_MS,
+);
 
 describe("the end", () => {
   test("leaves neither process nor folder, and may be asked for again and again", async () => {
