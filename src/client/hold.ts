@@ -103,6 +103,7 @@ class Hold {
   /** Makes sure that the work begins with most of the lock's time before it, and keeps it so. @throws NinefoldError `lock_lost` */
   async confirm(): Promise<void> {
     const { signal } = this.options;
+    signal?.throwIfAborted();
     // Of the wait for it nobody here knows which part came after the grant: a renewal tells.
     const isLate = this.heldUntil - performance.now() < this.ttlMs * (1 - 1 / RENEWALS_PER_TTL);
     if (isLate) {

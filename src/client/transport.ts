@@ -51,13 +51,12 @@ export class Transport {
    */
   async send(request: WireRequest, options: RequestOptions): Promise<Answer> {
     const retries = readRetries(options.retries ?? this.settings.retries);
-    const giveUpAt = performance.now() + (options.timeoutMs ?? this.settings.timeoutMs);
+    const patience = new Patience(options.timeoutMs ?? this.settings.timeoutMs);
     for (let retry = 0; ; ) {
       try {
         return await this.attempt(request, options);
       } catch (error) {
-        // While the first attempt is worked on, its answer is worth a whole time-out: that uses no retry up.
-        const isFree = retry > 0 && isStillRunning(error, request) && performance.now() < giveUpAt;
+        const isFree = retry > 0 && isStillRunning(error, request) && patience.isLeft();
         const isLeft = retry < retries || isFree;
         const waitMs = isLeft && mayRepeat(error, request) ? waitBefore(isFree ? 0 : retry, error) : null;
         if (waitMs === null) throw error;
@@ -92,6 +91,22 @@ export class Transport {
     const init: RequestInit = { method: request.method, headers, signal, redirect: "manual" };
     if (request.body !== undefined) init.body = request.body as NonNullable<RequestInit["body"]>;
     return init;
+  }
+}
+
+/** While the first attempt is worked on, its answer is worth a whole time-out of waiting, which uses no retry up. */
+class Patience {
+  private readonly timeoutMs: number;
+  private until: number | null = null;
+
+  constructor(timeoutMs: number) {
+    this.timeoutMs = timeoutMs;
+  }
+
+  /** The first question begins the wait. */
+  isLeft(): boolean {
+    this.until ??= performance.now() + this.timeoutMs;
+    return performance.now() < this.until;
   }
 }
 

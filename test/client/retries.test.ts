@@ -77,8 +77,8 @@ describe("what is tried again", () => {
     const nf = new Ninefold({ url: stub.url, apiKey: KEY, retries: 1 });
     expect(await nf.meter("m").deduct(3)).toEqual({ balance: 7, meter_id: "m" });
     expect(stub.requests).toHaveLength(5);
-    using endless = await startStub(CUT, running);
-    const hasty = new Ninefold({ url: endless.url, apiKey: KEY, retries: 1, timeoutMs: 1_500 });
+    using endless = await startStub({ instead: "hang" }, running);
+    const hasty = new Ninefold({ url: endless.url, apiKey: KEY, retries: 1, timeoutMs: 1_000 });
     const error = await call.deduct(hasty).catch((thrown) => thrown);
     expect(error).toMatchObject({ code: "conflict", status: 409 });
     expect(endless.requests.length).toBeGreaterThanOrEqual(3);
