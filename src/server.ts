@@ -1,11 +1,11 @@
 import { join } from "node:path";
-import { MIGRATIONS } from "../migrations/index.ts";
 import { type App, createApp } from "./app.ts";
 import type { Config } from "./config.ts";
+import { openDataFolder } from "./data-folder.ts";
 import { type Clock, createSystemClock, ManualClock } from "./kernel/clock.ts";
 import { type Listening, listen } from "./kernel/http/listen.ts";
 import type { Ids } from "./kernel/ids.ts";
-import { type Kernel, openKernel } from "./kernel/kernel.ts";
+import { closeKernel, type Kernel } from "./kernel/kernel.ts";
 import { createLogger, type Logger } from "./kernel/log.ts";
 import type { OutboundSeams } from "./kernel/outbound/create.ts";
 import { lockFolder } from "./kernel/storage/folder-lock.ts";
@@ -63,16 +63,9 @@ export async function startServer(folder: string, config: Config, parts: ServerP
 async function startLocked(folder: string, config: Config, parts: ServerParts): Promise<Server> {
   const clock = parts.clock ?? (config.testClock ? new ManualClock() : createSystemClock());
   const log = parts.log ?? createLogger(clock, config.logLevel);
-  const kernel = openKernel({
-    databasePath: join(folder, "ninefold.db"),
-    masterKeyPath: join(folder, "master.key"),
-    masterKey: config.masterKey,
-    durability: config.durability,
-    migrations: MIGRATIONS,
-    clock,
-    log,
-    ...(parts.ids === undefined ? {} : { ids: parts.ids }),
-  });
+  const { masterKey, durability } = config;
+  const ids = parts.ids === undefined ? {} : { ids: parts.ids };
+  const kernel = openDataFolder(folder, { masterKey, durability, clock, log, ...ids });
   try {
     const app = createApp(kernel, config, clock instanceof ManualClock ? clock : null, parts.outbound);
     // Listening comes before the first account: a taken port leaves nothing behind that a later start would miss.
@@ -85,7 +78,7 @@ async function startLocked(folder: string, config: Config, parts: ServerParts): 
     await app.start();
     return { url: listening.url, kernel, app, operator, stop: () => stop(kernel, app, listening) };
   } catch (error) {
-    close(kernel);
+    closeKernel(kernel);
     throw error;
   }
 }
@@ -95,12 +88,6 @@ async function stop(kernel: Kernel, app: App, listening: Listening): Promise<voi
   try {
     await app.finish();
   } finally {
-    close(kernel);
+    closeKernel(kernel);
   }
-}
-
-function close(kernel: Kernel): void {
-  kernel.writer.close();
-  kernel.checkpointer.close();
-  kernel.db.close();
 }

@@ -1,31 +1,18 @@
 // Fills a data folder with managed keys: bun fill-keys.ts FOLDER EMAIL COUNT
 // Their secrets are made from their numbers (key-secrets.ts), so that whoever measures knows them.
-import { join } from "node:path";
-import { MIGRATIONS } from "../../migrations/index.ts";
 import { KeyStore } from "../../src/areas/keys/store.ts";
-import { createSystemClock } from "../../src/kernel/clock.ts";
-import { openKernel } from "../../src/kernel/kernel.ts";
-import { createLogger } from "../../src/kernel/log.ts";
 import { keyDigest } from "../../src/kernel/secrets/key-format.ts";
 import type { Tx } from "../../src/kernel/storage/tx.ts";
+import { defaultProjectOf, endFilling, openForFilling } from "./filling.ts";
 import { FIRST_CREATED_AT, PREFIX, secretOf } from "./key-secrets.ts";
 
 /** Keys made in one unit of work. */
 const SLICE = 5_000;
 
 const [folder = "", email = "", count = "0"] = process.argv.slice(2);
-const kernel = openKernel({
-  databasePath: join(folder, "ninefold.db"),
-  masterKeyPath: join(folder, "master.key"),
-  masterKey: null,
-  // Nobody reads the file before it is whole.
-  durability: "normal",
-  migrations: MIGRATIONS,
-  log: createLogger(createSystemClock(), "warn"),
-});
-const { db, writer, checkpointer, ids } = kernel;
-const account = db.query<{ ref: number }, [string]>("SELECT ref FROM accounts WHERE email = ?").get(email);
-if (account === null) throw new Error(`there is no account ${email}`);
+const kernel = openForFilling(folder);
+const { db, writer, ids } = kernel;
+const account = defaultProjectOf(kernel, email);
 const store = new KeyStore(db);
 
 function fill(tx: Tx, from: number, end: number, accountRef: number): void {
@@ -52,11 +39,8 @@ function fill(tx: Tx, from: number, end: number, accountRef: number): void {
 
 const total = Number(count);
 for (let from = 0; from < total; from += SLICE) {
-  await writer.submit((tx) => fill(tx, from, Math.min(total, from + SLICE), account.ref));
+  await writer.submit((tx) => fill(tx, from, Math.min(total, from + SLICE), account.accountRef));
   // A turn of the event loop: checkpoints go on beside.
   await Bun.sleep(0);
 }
-writer.close();
-checkpointer.close();
-db.close();
-process.exit();
+endFilling(kernel);

@@ -1,13 +1,9 @@
 // Fills a data folder to a size in bytes, through the service itself: bun fill-large.ts FOLDER EMAIL BYTES
 // What makes it large are receipts with large logs, in the default project of the account with that e-mail address.
-import { join } from "node:path";
-import { MIGRATIONS } from "../../migrations/index.ts";
 import { readLogEntry } from "../../src/areas/notary/log-entry.ts";
 import { NotaryService } from "../../src/areas/notary/service.ts";
 import { NotaryStore } from "../../src/areas/notary/store.ts";
-import { createSystemClock } from "../../src/kernel/clock.ts";
-import { openKernel } from "../../src/kernel/kernel.ts";
-import { createLogger } from "../../src/kernel/log.ts";
+import { defaultProjectOf, endFilling, openForFilling } from "./filling.ts";
 
 /** Receipts made in one unit of work. */
 const SLICE = 100;
@@ -15,26 +11,12 @@ const SLICE = 100;
 const NOTE = "n".repeat(20_000);
 
 const [folder = "", email = "", bytes = "0"] = process.argv.slice(2);
-const kernel = openKernel({
-  databasePath: join(folder, "ninefold.db"),
-  masterKeyPath: join(folder, "master.key"),
-  masterKey: null,
-  // Nobody reads the file before it is whole.
-  durability: "normal",
-  migrations: MIGRATIONS,
-  log: createLogger(createSystemClock(), "warn"),
-});
-const { db, writer, checkpointer, vault, ids } = kernel;
-const owner = db
-  .query<{ user_id: string; ref: number; id: string }, [string]>(
-    "SELECT user_id, projects.ref, projects.id FROM projects JOIN accounts ON accounts.ref = account_ref WHERE email = ? AND is_default = 1",
-  )
-  .get(email);
-if (owner === null) throw new Error(`there is no account ${email}`);
-const { user_id, ...project } = owner;
+const kernel = openForFilling(folder);
+const { db, writer, vault, ids } = kernel;
+const project = defaultProjectOf(kernel, email);
 const notary = new NotaryService({ store: new NotaryStore(db), vault, ids });
 
-await writer.submit((tx) => notary.init(tx, user_id, project));
+await writer.submit((tx) => notary.init(tx, project.userId, project));
 const pages = db.query<{ page_count: number }>("PRAGMA page_count");
 const pagesWanted = Number(bytes) / 4096;
 for (let number = 0; (pages.get()?.page_count ?? 0) < pagesWanted; ) {
@@ -47,7 +29,4 @@ for (let number = 0; (pages.get()?.page_count ?? 0) < pagesWanted; ) {
   // A turn of the event loop: checkpoints go on beside.
   await Bun.sleep(0);
 }
-writer.close();
-checkpointer.close();
-db.close();
-process.exit();
+endFilling(kernel);

@@ -1,13 +1,9 @@
 // Fills a data folder with meters, through the service itself: bun fill-meters.ts FOLDER EMAIL COUNT
 // The meters meter-000000, meter-000001, … belong to the default project of the account with that e-mail address.
-import { join } from "node:path";
-import { MIGRATIONS } from "../../migrations/index.ts";
 import { MeterService } from "../../src/areas/meter/service.ts";
 import { MeterStore } from "../../src/areas/meter/store.ts";
-import { createSystemClock } from "../../src/kernel/clock.ts";
-import { openKernel } from "../../src/kernel/kernel.ts";
-import { createLogger } from "../../src/kernel/log.ts";
 import type { Tx } from "../../src/kernel/storage/tx.ts";
+import { defaultProjectOf, endFilling, openForFilling } from "./filling.ts";
 
 /** Meters made in one unit of work. */
 const SLICE = 2_000;
@@ -15,22 +11,9 @@ const BALANCE = 1_000_000_000;
 const REQUEST_ID = "00000000-0000-7000-8000-000000000000";
 
 const [folder = "", email = "", count = "0"] = process.argv.slice(2);
-const kernel = openKernel({
-  databasePath: join(folder, "ninefold.db"),
-  masterKeyPath: join(folder, "master.key"),
-  masterKey: null,
-  // Nobody reads the file before it is whole.
-  durability: "normal",
-  migrations: MIGRATIONS,
-  log: createLogger(createSystemClock(), "warn"),
-});
-const { db, writer, checkpointer, log } = kernel;
-const project = db
-  .query<{ ref: number }, [string]>(
-    "SELECT projects.ref FROM projects JOIN accounts ON accounts.ref = account_ref WHERE email = ? AND is_default = 1",
-  )
-  .get(email);
-if (project === null) throw new Error(`there is no account ${email}`);
+const kernel = openForFilling(folder);
+const { db, writer, log } = kernel;
+const project = defaultProjectOf(kernel, email);
 const meters = new MeterService({ store: new MeterStore(db), writer, log });
 
 function fill(tx: Tx, from: number, end: number, projectRef: number): void {
@@ -47,7 +30,4 @@ for (let from = 0; from < total; from += SLICE) {
   await Bun.sleep(0);
 }
 await meters.finish();
-writer.close();
-checkpointer.close();
-db.close();
-process.exit();
+endFilling(kernel);

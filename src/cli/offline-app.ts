@@ -1,9 +1,8 @@
-import { join } from "node:path";
-import { MIGRATIONS } from "../../migrations/index.ts";
 import { type App, createApp } from "../app.ts";
 import type { Config } from "../config.ts";
+import { openDataFolder } from "../data-folder.ts";
 import { createSystemClock } from "../kernel/clock.ts";
-import { openKernel } from "../kernel/kernel.ts";
+import { closeKernel } from "../kernel/kernel.ts";
 import { createLogger } from "../kernel/log.ts";
 
 /** Every area on a data folder, without a port and without background work. */
@@ -18,20 +17,8 @@ export interface OfflineApp {
  */
 export function openOfflineApp(folder: string, config: Config): OfflineApp {
   const clock = createSystemClock();
-  const kernel = openKernel({
-    databasePath: join(folder, "ninefold.db"),
-    masterKeyPath: join(folder, "master.key"),
-    masterKey: config.masterKey,
-    durability: config.durability,
-    migrations: MIGRATIONS,
-    clock,
-    log: createLogger(clock, "error"),
-  });
-  const closeKernel = (): void => {
-    kernel.writer.close();
-    kernel.checkpointer.close();
-    kernel.db.close();
-  };
+  const { masterKey, durability } = config;
+  const kernel = openDataFolder(folder, { masterKey, durability, clock, log: createLogger(clock, "error") });
   try {
     const app = createApp(kernel, config, null);
     return {
@@ -40,12 +27,12 @@ export function openOfflineApp(folder: string, config: Config): OfflineApp {
         try {
           await app.finish();
         } finally {
-          closeKernel();
+          closeKernel(kernel);
         }
       },
     };
   } catch (error) {
-    closeKernel();
+    closeKernel(kernel);
     throw error;
   }
 }

@@ -76,6 +76,13 @@ export function openKernel(options: KernelOptions): Kernel {
   }
 }
 
+/** Commits what is queued, moves the log into the file and closes it. */
+export function closeKernel({ writer, checkpointer, db }: Kernel): void {
+  writer.close();
+  checkpointer.close();
+  db.close();
+}
+
 function hasSettings(db: Database): boolean {
   return db.query("SELECT 1 FROM sqlite_master WHERE name = 'settings'").get() !== null;
 }

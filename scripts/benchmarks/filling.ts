@@ -1,0 +1,39 @@
+import { openDataFolder } from "../../src/data-folder.ts";
+import { createSystemClock } from "../../src/kernel/clock.ts";
+import { closeKernel, type Kernel } from "../../src/kernel/kernel.ts";
+import { createLogger } from "../../src/kernel/log.ts";
+
+/** Where things of an account go that name no project. */
+export interface DefaultProject {
+  readonly userId: string;
+  readonly accountRef: number;
+  readonly ref: number;
+  readonly id: string;
+}
+
+/** Opens a data folder in order to fill it. */
+export function openForFilling(folder: string): Kernel {
+  const clock = createSystemClock();
+  // Nobody reads the file before it is whole.
+  return openDataFolder(folder, {
+    ...{ masterKey: null, durability: "normal" },
+    ...{ clock, log: createLogger(clock, "warn") },
+  });
+}
+
+/** The default project of the account with an e-mail address. */
+export function defaultProjectOf({ db }: Kernel, email: string): DefaultProject {
+  const row = db
+    .query<DefaultProject, [string]>(
+      "SELECT user_id AS userId, accounts.ref AS accountRef, projects.ref, projects.id FROM projects JOIN accounts ON accounts.ref = account_ref WHERE email = ? AND is_default = 1",
+    )
+    .get(email);
+  if (row === null) throw new Error(`there is no account ${email}`);
+  return row;
+}
+
+/** The folder is full: writes everything down, and ends the process. */
+export function endFilling(kernel: Kernel): never {
+  closeKernel(kernel);
+  process.exit();
+}

@@ -1,0 +1,30 @@
+import { join } from "node:path";
+import { MIGRATIONS } from "../migrations/index.ts";
+import type { Clock } from "./kernel/clock.ts";
+import type { Ids } from "./kernel/ids.ts";
+import { type Kernel, openKernel } from "./kernel/kernel.ts";
+import type { Logger } from "./kernel/log.ts";
+import type { Durability } from "./kernel/storage/database.ts";
+
+/** How the kernel of a data folder is opened. */
+export interface DataFolderOptions {
+  /** A master key from outside instead of the folder's. */
+  readonly masterKey: string | null;
+  readonly durability: Durability;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly ids?: Ids;
+}
+
+/**
+ * Opens the kernel on a data folder, and brings its database up to date. Nobody else may hold the folder.
+ * @throws StartupError for a foreign or newer database, a missing or wrong master key.
+ */
+export function openDataFolder(folder: string, options: DataFolderOptions): Kernel {
+  return openKernel({
+    ...options,
+    databasePath: join(folder, "ninefold.db"),
+    masterKeyPath: join(folder, "master.key"),
+    migrations: MIGRATIONS,
+  });
+}
