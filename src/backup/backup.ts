@@ -3,9 +3,9 @@ import { basename, dirname, join, resolve } from "node:path";
 import { MIGRATIONS } from "../../migrations/index.ts";
 import { monotonicMs, realDelay } from "../kernel/clock.ts";
 import { StartupError } from "../kernel/errors.ts";
+import { examineDatabase, isDatabaseThere } from "../kernel/storage/examine.ts";
 import { isFolderLocked } from "../kernel/storage/folder-lock.ts";
 import { copyLiveDatabase } from "../kernel/storage/live-copy.ts";
-import { inspectDatabase } from "../kernel/storage/migrate.ts";
 import type { CheckResult } from "./checks/report.ts";
 import {
   assertFolder,
@@ -135,8 +135,9 @@ async function breathe(signal: AbortSignal): Promise<void> {
 }
 
 function assertWritable({ folder, file, force }: BackupOrder, source: string): void {
-  if (!existsSync(source)) throw new StartupError(`There is no database in ${folder} (no ninefold.db).`);
-  inspectDatabase(source, MIGRATIONS);
+  if (!isDatabaseThere(source)) throw new StartupError(`There is no database in ${folder} (no ninefold.db).`);
+  // A start that was cut off leaves an empty file: a copy of that is nobody's backup.
+  if (examineDatabase(source, MIGRATIONS).schema === 0) throw new StartupError(`${source} is empty.`);
   assertFolder(dirname(resolve(file)));
   const there = statSync(file, { throwIfNoEntry: false });
   if (there?.isDirectory() === true) throw new StartupError(`${file} is a folder: name a file in it.`);

@@ -1,4 +1,3 @@
-import { readFileSync } from "node:fs";
 import { errorText, StartupError } from "../kernel/errors.ts";
 import { type CommandLine, type Flag, readCommandLine } from "./command-line.ts";
 import {
@@ -9,6 +8,7 @@ import {
   type OptionName,
   type OptionSpec,
 } from "./options.ts";
+import { readText } from "./read-text.ts";
 
 /** Where a value comes from. */
 export type Source = "flag" | "variable" | "file" | "default";
@@ -116,12 +116,4 @@ function leftOver(rest: Record<string, unknown>): string | undefined {
     if (inner !== undefined) return `${name}.${inner}`;
   }
   return undefined;
-}
-
-function readText(path: string, what: string): string {
-  try {
-    return readFileSync(path, "utf8");
-  } catch (error) {
-    throw new StartupError(`${what}: ${path} cannot be read (${errorText(error)}).`);
-  }
 }

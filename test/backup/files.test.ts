@@ -1,6 +1,8 @@
 import { Database } from "bun:sqlite";
 import { afterAll, describe, expect, test } from "bun:test";
 import {
+  existsSync,
+  mkdirSync,
   readdirSync,
   readFileSync,
   rmSync,
@@ -67,6 +69,20 @@ test(
     expect(db.query("PRAGMA integrity_check").all()).toEqual([{ integrity_check: "ok" }]);
     db.close();
     expect(leftBeside("copy.db")).toEqual([]);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "the empty file that a start leaves which was cut off at once: no backup comes of it",
+  async () => {
+    const cut = stage.path("cut-off");
+    mkdirSync(cut);
+    const empty = join(cut, "ninefold.db");
+    writeFileSync(empty, "");
+    const refused = await ninefold(["backup", stage.path("nothing.db"), "--data", cut]);
+    expect(refused).toEqual({ code: 1, out: "", error: `ninefold: ${empty} is empty.\n` });
+    expect(existsSync(stage.path("nothing.db"))).toBe(false);
   },
   TIMEOUT_MS,
 );
