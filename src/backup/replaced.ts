@@ -11,7 +11,7 @@ import {
 import { basename, dirname, join } from "node:path";
 import { StartupError } from "../kernel/errors.ts";
 import { settleFile } from "../kernel/storage/offline.ts";
-import { plainText, SIDE_FILES, syncPath } from "./files.ts";
+import { plainText, SIDE_FILES, syncFolder, syncPath } from "./files.ts";
 import { compactTime } from "./names.ts";
 
 const DATABASE_MAGIC = Buffer.from("SQLite format 3\0");
@@ -43,7 +43,7 @@ export function keepAside(path: string, now: number): string {
     for (const side of SIDE_FILES) {
       if (existsSync(`${path}${side}`)) renameSync(`${path}${side}`, `${aside}${side}`);
     }
-    syncPath(dirname(path));
+    syncFolder(dirname(path));
     return aside;
   } catch (error) {
     throw new StartupError(`The old database could not be kept as ${aside}: ${plainText(error)}.`);

@@ -13,7 +13,7 @@ import {
   rmSync,
   statSync,
 } from "node:fs";
-import { join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { MIGRATIONS } from "../../migrations/index.ts";
 import { realDelay } from "../kernel/clock.ts";
 import { StartupError } from "../kernel/errors.ts";
@@ -95,9 +95,9 @@ export async function restore(order: RestoreOrder): Promise<RestoreOutcome> {
 
 async function restoreLocked(order: RestoreOrder, seal: Seal | null): Promise<RestoreOutcome> {
   const { file, folder, now } = order;
-  const path = join(folder, DATABASE);
+  const path = databasePath(folder);
   const isThere = isDatabaseThere(path);
-  if (existsSync(path) && realpathSync(path) === realpathSync(file))
+  if (existsSync(path) && path === realpathSync(file))
     throw new StartupError(`${file} is the database of ${folder} itself.`);
   if (isThere && !order.force)
     throw new StartupError(
@@ -105,7 +105,7 @@ async function restoreLocked(order: RestoreOrder, seal: Seal | null): Promise<Re
     );
   const temporary = temporaryName(path);
   try {
-    await removeLeftovers(folder, (name) => name === DATABASE);
+    await removeLeftovers(dirname(path), (name) => name === basename(path));
     await copyChecked(order, seal, temporary);
     const facts = prepare(temporary, order);
     const aside = isThere ? keepAside(path, now) : null;
@@ -115,6 +115,15 @@ async function restoreLocked(order: RestoreOrder, seal: Seal | null): Promise<Re
     await removeTemporary(temporary);
     throw error;
   }
+}
+
+/**
+ * Where the database lies: a symbolic link leads to another disk, say, where SQLite keeps its log as well. There the old
+ * one is kept, and the new one put.
+ */
+function databasePath(folder: string): string {
+  const path = join(folder, DATABASE);
+  return existsSync(path) ? realpathSync(path) : path;
 }
 
 /** What can be told without copying. @throws StartupError */
@@ -168,7 +177,8 @@ async function copyDigested(
   const hash = createHash("sha256");
   const from = openSync(file, "r");
   try {
-    const to = openSync(temporary, "w", 0o600);
+    rmSync(temporary, { force: true });
+    const to = openSync(temporary, "wx", 0o600);
     try {
       const total = seal?.bytes ?? fstatSync(from).size;
       const slice = Buffer.allocUnsafe(SLICE_BYTES);
