@@ -1,4 +1,13 @@
-import { closeSync, existsSync, fstatSync, fsyncSync, openSync, realpathSync, statSync } from "node:fs";
+import {
+  closeSync,
+  existsSync,
+  fstatSync,
+  fsyncSync,
+  lstatSync,
+  openSync,
+  realpathSync,
+  statSync,
+} from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { MIGRATIONS } from "../../migrations/index.ts";
 import { monotonicMs, realDelay } from "../kernel/clock.ts";
@@ -146,6 +155,9 @@ function assertWritable({ folder, file, force }: BackupOrder, source: string): v
   if (isOfDataFolder(file, folder, source)) {
     throw new StartupError(`${file} is a file of the data folder itself: choose another name.`);
   }
+  // Renaming takes the place of a link itself, and of /dev/stdout as well: whatever was meant, it was not that.
+  if (lstatSync(file, { throwIfNoEntry: false })?.isSymbolicLink() === true)
+    throw new StartupError(`${file} is a symbolic link: name the file itself.`);
   if (there !== undefined && !there.isFile()) throw new StartupError(`${file} is not a file.`);
   if (there !== undefined && !force) throw alreadyThere(file);
 }

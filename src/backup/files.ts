@@ -82,10 +82,17 @@ export function temporaryNameOf(path: string, pid: number): string {
   return `${path}.${pid}.partial`;
 }
 
-/** Removes a temporary file and what SQLite left beside it. */
+/**
+ * Removes a temporary file and what SQLite left beside it. Never fails: what cannot be removed now is left to the next
+ * one, and why it is removed is what the operator must hear of.
+ */
 export async function removeTemporary(path: string): Promise<void> {
-  for (const side of SIDE_FILES) rmSync(`${path}${side}`, { force: true });
-  await removeGently(path);
+  try {
+    for (const side of SIDE_FILES) rmSync(`${path}${side}`, { force: true });
+    await removeGently(path);
+  } catch {
+    // See above.
+  }
 }
 
 /**
