@@ -107,11 +107,21 @@ export async function removeLeftovers(folder: string, isOurs: (name: string) => 
   }
 }
 
-/** Puts a file in the place of another in one step, and makes it last. What was there is given back gently. */
+/**
+ * Puts a file in the place of another in one step, and makes it last. What was there is given back gently.
+ *
+ * @throws Error when nothing was done; StartupError when it was, but the disk does not confirm it.
+ */
 export async function replaceFile(path: string, by: string): Promise<void> {
   const old = openIfFile(path);
   renameSync(by, path);
-  syncFolder(dirname(path));
+  try {
+    syncFolder(dirname(path));
+  } catch (error) {
+    throw new StartupError(
+      `${path} is in its place, but the disk does not confirm that it would outlast a power cut: ${plainText(error)}.`,
+    );
+  }
   if (old !== null) await release(old);
 }
 

@@ -25,7 +25,7 @@ import { OfflineDatabase } from "../kernel/storage/offline.ts";
 import { integrityProblems } from "./checks/integrity.ts";
 import { fencingFloor } from "./fencing.ts";
 import { plainText, removeLeftovers, removeTemporary, replaceFile, temporaryName } from "./files.ts";
-import { isDatabaseThere, keepAside } from "./replaced.ts";
+import { discardSecondName, isDatabaseThere, keepAside } from "./replaced.ts";
 import { type ChainEnd, RestoredStore } from "./restored-store.ts";
 import { readSeal, type Seal } from "./seal.ts";
 
@@ -104,14 +104,16 @@ async function restoreLocked(order: RestoreOrder, seal: Seal | null): Promise<Re
       `There is a database in ${folder} already. --force keeps it aside and puts the backup in its place.`,
     );
   const temporary = temporaryName(path);
+  let aside: string | null = null;
   try {
     await removeLeftovers(dirname(path), (name) => name === basename(path));
     await copyChecked(order, seal, temporary);
     const facts = prepare(temporary, order);
-    const aside = isThere ? keepAside(path, now) : null;
+    if (isThere) aside = keepAside(path, now);
     await replaceFile(path, temporary);
     return { seal, aside, ...facts };
   } catch (error) {
+    if (aside !== null) discardSecondName(path, aside);
     await removeTemporary(temporary);
     throw error;
   }

@@ -19,6 +19,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { removeGently, replaceFile, syncFolder, syncPath } from "../../src/backup/files.ts";
+import { discardSecondName, keepAside } from "../../src/backup/replaced.ts";
 import { readSeal, writeSeal } from "../../src/backup/seal.ts";
 import { copyLiveDatabase } from "../../src/kernel/storage/live-copy.ts";
 import { thrown } from "../kernel/support.ts";
@@ -58,6 +59,21 @@ test("a file system that does not sync folders is no failure; a folder that is n
     expect(syncFolder("/proc")).toBeUndefined();
   }
   expect(thrown(() => syncFolder(join(folder, "none")))).toMatchObject({ code: "ENOENT" });
+});
+
+test("a database that was not replaced after all has one name again; one that was keeps its other", () => {
+  const path = join(folder, "live.db");
+  writeFileSync(path, "old");
+  const aside = keepAside(path, 0);
+  expect(statSync(path).nlink).toBe(2);
+  discardSecondName(path, aside);
+  expect(readdirSync(folder).sort()).toEqual(["first.db", "live.db"]);
+  const kept = keepAside(path, 0);
+  rmSync(path);
+  writeFileSync(path, "new");
+  discardSecondName(path, kept);
+  expect(readFileSync(kept, "utf8")).toBe("old");
+  for (const name of [path, kept]) rmSync(name);
 });
 
 test("no changed byte of a backup's last line passes", () => {
