@@ -45,10 +45,16 @@ export function flagsGiven({ values }: CommandLine): Given {
   return given;
 }
 
-/** @throws StartupError when a file named by `NINEFOLD_…_FILE` cannot be read. */
-export function readEnvironment(environment: Readonly<Record<string, string | undefined>>): Given {
+/**
+ * Of all options, or of those named alone.
+ * @throws StartupError when a file named by `NINEFOLD_…_FILE` cannot be read.
+ */
+export function readEnvironment(
+  environment: Readonly<Record<string, string | undefined>>,
+  names?: readonly OptionName[],
+): Given {
   const given: Given = new Map();
-  for (const option of listed()) {
+  for (const option of listed().filter(({ name }) => names?.includes(name as OptionName) ?? true)) {
     const name = environmentNameOf(option);
     const text = environment[name];
     const file = option.secret === true ? environment[`${name}_FILE`] : undefined;

@@ -134,13 +134,34 @@ describe("backups that are refused", () => {
       () => [join(data, "master.key"), "--data", data, "--force"],
       /is a file of the data folder itself/,
     ],
+    [
+      "a symbolic link",
+      () => [stage.path("latest.db"), "--data", data, "--force"],
+      /^ninefold: .*latest\.db is a symbolic link: name the file itself\.$/m,
+    ],
+    [
+      "a symbolic link to nothing",
+      () => [stage.path("dangling.db"), "--data", data],
+      /^ninefold: .*dangling\.db is a symbolic link: name the file itself\.$/m,
+    ],
+    [
+      "a name that is too long",
+      () => [stage.path("l".repeat(250)), "--data", data],
+      /^ninefold: The backup could not be written to .*: ENAMETOOLONG: /,
+    ],
     ["a device", () => ["/dev/null", "--data", data, "--force"], /^ninefold: \/dev\/null is not a file\.$/m],
   ];
   test.each(cases)(
     "%s",
     async (_name, args, message) => {
-      rmSync(stage.path("link.db"), { force: true });
-      symlinkSync(join(data, "ninefold.db"), stage.path("link.db"));
+      for (const [name, target] of [
+        ["link.db", join(data, "ninefold.db")],
+        ["latest.db", copy],
+        ["dangling.db", stage.path("nothing.db")],
+      ] as const) {
+        rmSync(stage.path(name), { force: true });
+        symlinkSync(target, stage.path(name));
+      }
       const before = readFileSync(join(data, "ninefold.db"));
       const copied = readFileSync(copy);
       const ended = await ninefold(["backup", ...args()]);
