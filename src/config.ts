@@ -59,6 +59,35 @@ export function loadConfig(args: readonly string[], environment: Environment = p
   return resolveConfig(readFlags(args), environment).config;
 }
 
+/** What a command needs to know that works on the files of a data folder alone. */
+export interface FolderConfig {
+  readonly dataFolder: string;
+  readonly masterKey: string | null;
+}
+
+const FOLDER_OPTIONS = ["config", "data", "master_key"] as const;
+
+/**
+ * Of the same sources as {@link loadConfig}. What they say of everything else is not looked at: a backup must not fail,
+ * nor a restore be held up, because the server's port is mistyped, or one half of a pair is only on its command line.
+ *
+ * @throws StartupError, UsageError
+ */
+export function loadFolderConfig(
+  args: readonly string[],
+  environment: Environment = process.env,
+): FolderConfig {
+  const flags = readFlags(args);
+  const fromEnvironment = readEnvironment(environment, FOLDER_OPTIONS);
+  const path = (flags.get("config") ?? fromEnvironment.get("config"))?.value;
+  const file: Given = typeof path === "string" ? readConfigFile(path).given : new Map();
+  const values = new Values([flags, fromEnvironment, file], FOLDER_OPTIONS);
+  return {
+    dataFolder: values.get("data", "./ninefold-data"),
+    masterKey: values.get<string | null>("master_key", null),
+  };
+}
+
 /** As {@link loadConfig}, for commands that have read their flags by themselves. @throws StartupError, UsageError */
 export function resolveConfig(flags: Given, environment: Environment = process.env): ResolvedConfig {
   const fromEnvironment = readEnvironment(environment);
@@ -79,8 +108,9 @@ class Values {
   readonly resolved = new Map<OptionName, GivenValue>();
   private readonly given = new Map<OptionName, GivenValue>();
 
-  constructor(sources: readonly Given[]) {
-    for (const { name } of OPTIONS) {
+  /** Of all options, or of those named alone. */
+  constructor(sources: readonly Given[], names: readonly OptionName[] = OPTIONS.map(({ name }) => name)) {
+    for (const name of names) {
       const given = sources.map((source) => source.get(name)).find((value) => value !== undefined);
       if (given !== undefined) this.given.set(name, { ...given, value: readValue(name, given) });
     }

@@ -1,11 +1,20 @@
-import { closeSync, existsSync, fstatSync, fsyncSync, openSync, realpathSync, statSync } from "node:fs";
+import {
+  closeSync,
+  existsSync,
+  fstatSync,
+  fsyncSync,
+  lstatSync,
+  openSync,
+  realpathSync,
+  statSync,
+} from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { MIGRATIONS } from "../../migrations/index.ts";
 import { monotonicMs, realDelay } from "../kernel/clock.ts";
 import { StartupError } from "../kernel/errors.ts";
+import { examineDatabase, isDatabaseThere } from "../kernel/storage/examine.ts";
 import { isFolderLocked } from "../kernel/storage/folder-lock.ts";
 import { copyLiveDatabase } from "../kernel/storage/live-copy.ts";
-import { inspectDatabase } from "../kernel/storage/migrate.ts";
 import type { CheckResult } from "./checks/report.ts";
 import {
   assertFolder,
@@ -13,6 +22,7 @@ import {
   removeLeftovers,
   removeTemporary,
   replaceFile,
+  SIDE_FILES,
   temporaryName,
 } from "./files.ts";
 import { digestOf, type Seal, writeSeal } from "./seal.ts";
@@ -57,7 +67,10 @@ export interface BackupOutcome {
  * @throws StartupError with one line that says what is in the way.
  */
 export async function backUp(order: BackupOrder): Promise<BackupOutcome> {
-  const source = join(order.folder, "ninefold.db");
+  const named = join(order.folder, "ninefold.db");
+  if (!existsSync(named)) throw new StartupError(`There is no database in ${order.folder} (no ninefold.db).`);
+  // SQLite keeps the log where the file itself is, not where a symbolic link to it is.
+  const source = realpathSync(named);
   assertWritable(order, source);
   const temporary = temporaryName(order.file);
   try {
@@ -135,32 +148,29 @@ async function breathe(signal: AbortSignal): Promise<void> {
 }
 
 function assertWritable({ folder, file, force }: BackupOrder, source: string): void {
-  if (!existsSync(source)) throw new StartupError(`There is no database in ${folder} (no ninefold.db).`);
-  inspectDatabase(source, MIGRATIONS);
+  if (!isDatabaseThere(source)) throw new StartupError(`There is no database in ${folder} (no ninefold.db).`);
+  // A start that was cut off leaves an empty file: a copy of that is nobody's backup.
+  if (examineDatabase(source, MIGRATIONS).schema === 0) throw new StartupError(`${source} is empty.`);
   assertFolder(dirname(resolve(file)));
   const there = statSync(file, { throwIfNoEntry: false });
   if (there?.isDirectory() === true) throw new StartupError(`${file} is a folder: name a file in it.`);
-  if (isOfDataFolder(file, folder)) {
+  if (isOfDataFolder(file, folder, source)) {
     throw new StartupError(`${file} is a file of the data folder itself: choose another name.`);
   }
+  // Renaming takes the place of a link itself, and of /dev/stdout as well: whatever was meant, it was not that.
+  if (lstatSync(file, { throwIfNoEntry: false })?.isSymbolicLink() === true)
+    throw new StartupError(`${file} is a symbolic link: name the file itself.`);
   if (there !== undefined && !there.isFile()) throw new StartupError(`${file} is not a file.`);
   if (there !== undefined && !force) throw alreadyThere(file);
 }
 
 /** Whether a name is one of the server's own files, which a backup must never replace. */
-function isOfDataFolder(file: string, folder: string): boolean {
+function isOfDataFolder(file: string, folder: string, source: string): boolean {
   const real = existsSync(file)
     ? realpathSync(file)
     : join(realpathSync(dirname(resolve(file))), basename(file));
-  const own = [
-    "ninefold.db",
-    "ninefold.db-wal",
-    "ninefold.db-shm",
-    "ninefold.db-journal",
-    "ninefold.lock",
-    "master.key",
-  ];
-  return dirname(real) === realpathSync(folder) && own.includes(basename(real));
+  const own = ["ninefold.db", "ninefold.lock", "master.key"].map((name) => join(realpathSync(folder), name));
+  return [source, ...SIDE_FILES.map((side) => `${source}${side}`), ...own].includes(real);
 }
 
 function alreadyThere(file: string): StartupError {

@@ -3,6 +3,7 @@ import {
   fstatSync,
   fsyncSync,
   ftruncateSync,
+  lstatSync,
   openSync,
   readdirSync,
   renameSync,
@@ -22,14 +23,29 @@ export const SIDE_FILES = ["-wal", "-shm", "-journal"] as const;
  */
 const RELEASED_BYTES = 16 * 1024 * 1024;
 const RELEASE_PAUSE_MS = 20;
+/** How a file system says that it does not sync folders, or a folder that it may not be opened for it. */
+const FOLDER_SYNC_UNKNOWN: readonly string[] = [
+  "EINVAL",
+  "ENOTSUP",
+  "EOPNOTSUPP",
+  "ENOSYS",
+  "EISDIR",
+  "EPERM",
+  "EACCES",
+  "EBADF",
+];
 
 /** Text of an error of the file system or of SQLite, for a line that an operator reads. */
 export function plainText(error: unknown): string {
   const text = error instanceof Error ? error.message : String(error);
-  const code = error instanceof Error && "code" in error ? String(error.code) : "";
+  const code = codeOf(error);
   if (code === "ENOSPC" || code === "SQLITE_FULL") return "the disk is full";
   if (code === "EFBIG") return "the file would be larger than permitted here";
   return text;
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && "code" in error ? String(error.code) : "";
 }
 
 /** Syncs a file, or the entries of a folder. */
@@ -39,6 +55,20 @@ export function syncPath(path: string): void {
     fsyncSync(file);
   } finally {
     closeSync(file);
+  }
+}
+
+/**
+ * Makes the entries of a folder last, where its file system can: some, of a network or of a program, know no sync of
+ * a folder and say so. What was done in it has happened all the same.
+ *
+ * @throws Error when the disk fails.
+ */
+export function syncFolder(path: string): void {
+  try {
+    syncPath(path);
+  } catch (error) {
+    if (!FOLDER_SYNC_UNKNOWN.includes(codeOf(error))) throw error;
   }
 }
 
@@ -52,10 +82,17 @@ export function temporaryNameOf(path: string, pid: number): string {
   return `${path}.${pid}.partial`;
 }
 
-/** Removes a temporary file and what SQLite left beside it. */
+/**
+ * Removes a temporary file and what SQLite left beside it. Never fails: what cannot be removed now is left to the next
+ * one, and why it is removed is what the operator must hear of.
+ */
 export async function removeTemporary(path: string): Promise<void> {
-  for (const side of SIDE_FILES) rmSync(`${path}${side}`, { force: true });
-  await removeGently(path);
+  try {
+    for (const side of SIDE_FILES) rmSync(`${path}${side}`, { force: true });
+    await removeGently(path);
+  } catch {
+    // See above.
+  }
 }
 
 /**
@@ -70,11 +107,21 @@ export async function removeLeftovers(folder: string, isOurs: (name: string) => 
   }
 }
 
-/** Puts a file in the place of another in one step, and makes it last. What was there is given back gently. */
+/**
+ * Puts a file in the place of another in one step, and makes it last. What was there is given back gently.
+ *
+ * @throws Error when nothing was done; StartupError when it was, but the disk does not confirm it.
+ */
 export async function replaceFile(path: string, by: string): Promise<void> {
   const old = openIfFile(path);
   renameSync(by, path);
-  syncPath(dirname(path));
+  try {
+    syncFolder(dirname(path));
+  } catch (error) {
+    throw new StartupError(
+      `${path} is in its place, but the disk does not confirm that it would outlast a power cut: ${plainText(error)}.`,
+    );
+  }
   if (old !== null) await release(old);
 }
 
@@ -92,9 +139,12 @@ export function assertFolder(path: string): void {
   if (!status.isDirectory()) throw new StartupError(`${path} is not a folder.`);
 }
 
-/** For giving back: null where there is no file of one name alone, or it may not be changed. */
+/**
+ * For giving back: null where there is no file of one name alone, or it may not be changed. What a symbolic link points
+ * to has another name, which stays, and so must its content.
+ */
 function openIfFile(path: string): number | null {
-  const status = statSync(path, { throwIfNoEntry: false });
+  const status = lstatSync(path, { throwIfNoEntry: false });
   if (status === undefined || !status.isFile() || status.nlink > 1) return null;
   try {
     return openSync(path, "r+");

@@ -3,15 +3,17 @@ import {
   copyFileSync,
   existsSync,
   linkSync,
+  lstatSync,
   openSync,
   readSync,
   renameSync,
+  rmSync,
   statSync,
 } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { StartupError } from "../kernel/errors.ts";
 import { settleFile } from "../kernel/storage/offline.ts";
-import { plainText, SIDE_FILES, syncPath } from "./files.ts";
+import { plainText, SIDE_FILES, syncFolder, syncPath } from "./files.ts";
 import { compactTime } from "./names.ts";
 
 const DATABASE_MAGIC = Buffer.from("SQLite format 3\0");
@@ -43,10 +45,26 @@ export function keepAside(path: string, now: number): string {
     for (const side of SIDE_FILES) {
       if (existsSync(`${path}${side}`)) renameSync(`${path}${side}`, `${aside}${side}`);
     }
-    syncPath(dirname(path));
+    syncFolder(dirname(path));
     return aside;
   } catch (error) {
+    discardSecondName(path, aside);
     throw new StartupError(`The old database could not be kept as ${aside}: ${plainText(error)}.`);
+  }
+}
+
+/**
+ * Takes the other name away from a database that was not replaced after all: a server that writes to a file with two
+ * names keeps its log under one of them, and whoever opens the other one does not see it.
+ */
+export function discardSecondName(path: string, aside: string): void {
+  try {
+    const [one, other] = [path, aside].map((name) =>
+      lstatSync(name, { bigint: true, throwIfNoEntry: false }),
+    );
+    if (one !== undefined && one.ino === other?.ino && one.dev === other.dev) rmSync(aside);
+  } catch {
+    // It is said already what went wrong.
   }
 }
 

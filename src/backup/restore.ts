@@ -13,7 +13,7 @@ import {
   rmSync,
   statSync,
 } from "node:fs";
-import { join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { MIGRATIONS } from "../../migrations/index.ts";
 import { realDelay } from "../kernel/clock.ts";
 import { StartupError } from "../kernel/errors.ts";
@@ -25,7 +25,7 @@ import { OfflineDatabase } from "../kernel/storage/offline.ts";
 import { integrityProblems } from "./checks/integrity.ts";
 import { fencingFloor } from "./fencing.ts";
 import { plainText, removeLeftovers, removeTemporary, replaceFile, temporaryName } from "./files.ts";
-import { isDatabaseThere, keepAside } from "./replaced.ts";
+import { discardSecondName, isDatabaseThere, keepAside } from "./replaced.ts";
 import { type ChainEnd, RestoredStore } from "./restored-store.ts";
 import { readSeal, type Seal } from "./seal.ts";
 
@@ -95,26 +95,37 @@ export async function restore(order: RestoreOrder): Promise<RestoreOutcome> {
 
 async function restoreLocked(order: RestoreOrder, seal: Seal | null): Promise<RestoreOutcome> {
   const { file, folder, now } = order;
-  const path = join(folder, DATABASE);
+  const path = databasePath(folder);
   const isThere = isDatabaseThere(path);
-  if (existsSync(path) && realpathSync(path) === realpathSync(file))
+  if (existsSync(path) && path === realpathSync(file))
     throw new StartupError(`${file} is the database of ${folder} itself.`);
   if (isThere && !order.force)
     throw new StartupError(
       `There is a database in ${folder} already. --force keeps it aside and puts the backup in its place.`,
     );
   const temporary = temporaryName(path);
+  let aside: string | null = null;
   try {
-    await removeLeftovers(folder, (name) => name === DATABASE);
+    await removeLeftovers(dirname(path), (name) => name === basename(path));
     await copyChecked(order, seal, temporary);
     const facts = prepare(temporary, order);
-    const aside = isThere ? keepAside(path, now) : null;
+    if (isThere) aside = keepAside(path, now);
     await replaceFile(path, temporary);
     return { seal, aside, ...facts };
   } catch (error) {
+    if (aside !== null) discardSecondName(path, aside);
     await removeTemporary(temporary);
     throw error;
   }
+}
+
+/**
+ * Where the database lies: a symbolic link leads to another disk, say, where SQLite keeps its log as well. There the old
+ * one is kept, and the new one put.
+ */
+function databasePath(folder: string): string {
+  const path = join(folder, DATABASE);
+  return existsSync(path) ? realpathSync(path) : path;
 }
 
 /** What can be told without copying. @throws StartupError */
@@ -168,7 +179,8 @@ async function copyDigested(
   const hash = createHash("sha256");
   const from = openSync(file, "r");
   try {
-    const to = openSync(temporary, "w", 0o600);
+    rmSync(temporary, { force: true });
+    const to = openSync(temporary, "wx", 0o600);
     try {
       const total = seal?.bytes ?? fstatSync(from).size;
       const slice = Buffer.allocUnsafe(SLICE_BYTES);

@@ -42,7 +42,7 @@ export class ScheduledBackups {
     try {
       mkdirSync(this.plan.folder, { recursive: true, mode: 0o700 });
       accessSync(this.plan.folder, constants.W_OK);
-      this.last = this.made().at(-1)?.at ?? null;
+      this.last = this.made(clock.now()).at(-1)?.at ?? null;
     } catch (error) {
       throw new StartupError(`backup_dir: ${this.plan.folder} cannot be written (${plainText(error)}).`);
     }
@@ -85,13 +85,13 @@ export class ScheduledBackups {
     }
     this.last = timeOfScheduled(scheduledName(now));
     this.log.info("a scheduled backup was made", { file, duration_ms: Math.round(monotonicMs() - begun) });
-    await this.removeOld();
+    await this.removeOld(now);
     return undefined;
   }
 
-  private async removeOld(): Promise<void> {
+  private async removeOld(now: number): Promise<void> {
     try {
-      for (const { name } of this.made().slice(0, -this.plan.keep)) {
+      for (const { name } of this.made(now).slice(0, -this.plan.keep)) {
         await removeGently(join(this.plan.folder, name));
         this.log.info("an old backup was deleted", { file: join(this.plan.folder, name) });
       }
@@ -100,12 +100,15 @@ export class ScheduledBackups {
     }
   }
 
-  /** The backups that are there, the oldest first. */
-  private made(): { name: string; at: number }[] {
+  /**
+   * The backups that are there, the oldest first. Those of a clock that was ahead are left out: they would pass for the
+   * newest, and the one just made would be deleted for them.
+   */
+  private made(now: number): { name: string; at: number }[] {
     return readdirSync(this.plan.folder, { withFileTypes: true })
       .filter((entry) => entry.isFile())
       .map(({ name }) => ({ name, at: timeOfScheduled(name) }))
-      .filter((one): one is { name: string; at: number } => one.at !== null)
+      .filter((one): one is { name: string; at: number } => one.at !== null && one.at <= now)
       .toSorted((a, b) => a.at - b.at);
   }
 }

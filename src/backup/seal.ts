@@ -17,12 +17,15 @@ export interface Seal {
 
 /** Always as long, so that it is found from the end. */
 const SEAL_BYTES = 160;
-const SEAL = /^\nninefold-backup 1 created_at=(\d{1,16}) bytes=(\d{1,16}) sha256=([0-9a-f]{64}) *\n$/;
+const SEAL =
+  /^(\nninefold-backup 1 created_at=(\d{1,15}) bytes=(\d{1,16}) sha256=([0-9a-f]{64})) check=([0-9a-f]{8}) *\n$/;
+/** Of the line's own digest, so much stands at its end: a changed bit of the line itself shows, too. */
+const CHECK_DIGITS = 8;
 
 /** Writes the line behind the database. */
 export function writeSeal(file: number, { createdAt, bytes, sha256 }: Seal): void {
   const line = `\nninefold-backup 1 created_at=${createdAt} bytes=${bytes} sha256=${sha256}`;
-  writeAll(file, Buffer.from(`${line.padEnd(SEAL_BYTES - 1)}\n`), bytes);
+  writeAll(file, Buffer.from(`${`${line} check=${checkOf(line)}`.padEnd(SEAL_BYTES - 1)}\n`), bytes);
 }
 
 /** The last line of a file; null when it has none, as a database that was copied by other means. */
@@ -33,12 +36,16 @@ export function readSeal(path: string): Seal | null {
     if (size < SEAL_BYTES) return null;
     const end = Buffer.alloc(SEAL_BYTES);
     readSync(file, end, 0, SEAL_BYTES, size - SEAL_BYTES);
-    const [, createdAt, bytes, sha256] = SEAL.exec(end.toString("latin1")) ?? [];
-    if (sha256 === undefined || Number(bytes) !== size - SEAL_BYTES) return null;
+    const [, line = "", createdAt, bytes, sha256, check] = SEAL.exec(end.toString("latin1")) ?? [];
+    if (sha256 === undefined || check !== checkOf(line) || Number(bytes) !== size - SEAL_BYTES) return null;
     return { createdAt: Number(createdAt), bytes: Number(bytes), sha256 };
   } finally {
     closeSync(file);
   }
+}
+
+function checkOf(line: string): string {
+  return createHash("sha256").update(line).digest("hex").slice(0, CHECK_DIGITS);
 }
 
 /** SHA-256 of the first `bytes` of an open file. `afterSlice` may throw to end it. */

@@ -1,6 +1,6 @@
 import { UsageError } from "../config/command-line.ts";
 import { StartupError } from "../kernel/errors.ts";
-import { type Api, cell, type JsonObject, type ListSpec, listAll } from "./api.ts";
+import { type Api, cell, type JsonObject, type ListSpec, listAll, pathSegment } from "./api.ts";
 import { type Given, readArguments } from "./arguments.ts";
 import { withApi } from "./connect.ts";
 import { printFields, printJson, printTable } from "./output.ts";
@@ -36,7 +36,7 @@ export async function accountSet(args: readonly string[]): Promise<number> {
   }
   const account = await withApi(given, async (api) => {
     const userId = await userIdOf(api, given.words[0] ?? "");
-    return api.send("PATCH", `${ACCOUNTS.path}/${encodeURIComponent(userId)}`, change);
+    return api.send("PATCH", `${ACCOUNTS.path}/${pathSegment("USER", userId)}`, change);
   });
   show(account, given, COLUMNS);
   return 0;

@@ -1,3 +1,4 @@
+import { UsageError } from "../config/command-line.ts";
 import { StartupError } from "../kernel/errors.ts";
 
 /** A JSON object. */
@@ -20,6 +21,15 @@ export interface ListSpec {
   readonly items: string;
   /** The member of a page that leads to the next one. */
   readonly cursor: string;
+}
+
+/**
+ * An id as it stands in a path. `name` is what the command line calls it.
+ * @throws UsageError for nothing and for dots: they would lead to another path, and so to another endpoint.
+ */
+export function pathSegment(name: string, id: string): string {
+  if (/^\.{0,2}$/.test(id)) throw new UsageError(`${name} must be an id, not "${id}".`);
+  return encodeURIComponent(id);
 }
 
 /** All items of a list. @throws StartupError */

@@ -43,6 +43,8 @@ export function readArguments(command: CommandSpec, args: readonly string[]): Gi
 function checkWords(command: CommandSpec, words: readonly string[], called: string): void {
   for (const [index, { name, optional, choices }] of command.arguments.entries()) {
     const word = words[index];
+    // What a shell makes of a variable that is not set.
+    if (word === "") throw new UsageError(`${name} must not be empty. ${tryHelp(called)}`);
     if (word !== undefined) checkChoice(name, word, choices);
     else if (optional !== true) throw new UsageError(`${command.name} needs ${name}. ${tryHelp(called)}`);
   }

@@ -8,7 +8,7 @@ import { fileSystemCheck, folderCheck, fsyncCheck, spaceCheck } from "./doctor/d
 import { type Check, type Finding, failed, type Patient } from "./doctor/finding.ts";
 import { dnsCheck, portCheck, smtpCheck, tlsCheck } from "./doctor/network.ts";
 import { clockCheck, databaseCheck, masterKeyCheck, sqliteCheck } from "./doctor/state.ts";
-import { print, printJson } from "./output.ts";
+import { oneLine, print, printJson } from "./output.ts";
 import { commandNamed } from "./table.ts";
 
 const CHECKS: readonly Check[] = [
@@ -71,8 +71,8 @@ async function examine(check: Check, patient: Patient): Promise<Finding> {
 }
 
 function lineOf(name: string, { status, detail, cure }: Finding): string {
-  const line = `${status.padEnd(STATUS_WIDTH)}${name.padEnd(NAME_WIDTH)}${detail}\n`;
-  return cure === undefined ? line : `${line}${"".padEnd(STATUS_WIDTH + NAME_WIDTH)}→ ${cure}\n`;
+  const line = `${status.padEnd(STATUS_WIDTH)}${name.padEnd(NAME_WIDTH)}${oneLine(detail)}\n`;
+  return cure === undefined ? line : `${line}${"".padEnd(STATUS_WIDTH + NAME_WIDTH)}→ ${oneLine(cure)}\n`;
 }
 
 function nearestExisting(folder: string): string {

@@ -1,5 +1,5 @@
 import { resolve } from "node:path";
-import { type Config, loadConfig } from "../config.ts";
+import { type FolderConfig, loadFolderConfig } from "../config.ts";
 import { type Given, readArguments } from "./arguments.ts";
 import { commandNamed } from "./table.ts";
 
@@ -8,7 +8,7 @@ export interface FileAndFolder {
   readonly given: Given;
   /** With its whole path. */
   readonly file: string;
-  readonly config: Config;
+  readonly config: FolderConfig;
 }
 
 /** @throws UsageError, StartupError */
@@ -18,5 +18,5 @@ export function readFileAndFolder(command: "backup" | "restore", args: readonly 
     const value = given.text(flag);
     return value === null ? [] : [`${flag}=${value}`];
   });
-  return { given, file: resolve(given.words[0] ?? ""), config: loadConfig(flags) };
+  return { given, file: resolve(given.words[0] ?? ""), config: loadFolderConfig(flags) };
 }

@@ -1,9 +1,9 @@
-import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { CommandLine } from "../config/command-line.ts";
 import { flagsGiven } from "../config/sources.ts";
 import { type Config, resolveConfig } from "../config.ts";
 import { StartupError } from "../kernel/errors.ts";
+import { isDatabaseThere } from "../kernel/storage/examine.ts";
 import { FolderInUse, lockFolder, type ReleaseFolder } from "../kernel/storage/folder-lock.ts";
 import { type Api, type JsonObject, refusal } from "./api.ts";
 import { openOfflineApp } from "./offline-app.ts";
@@ -18,7 +18,7 @@ const ORIGIN = "http://offline";
 export async function openFolderApi(given: string, line: CommandLine): Promise<Api> {
   const folder = resolve(given);
   const { config } = resolveConfig(flagsGiven(line));
-  if (!existsSync(join(folder, "ninefold.db"))) {
+  if (!isDatabaseThere(join(folder, "ninefold.db"))) {
     throw new StartupError(
       `There is no Ninefold database in ${folder}. --data names the data folder of a server.`,
     );

@@ -1,4 +1,4 @@
-import { cell, type JsonObject, type ListSpec, listAll } from "./api.ts";
+import { cell, type JsonObject, type ListSpec, listAll, pathSegment } from "./api.ts";
 import { type Given, readArguments } from "./arguments.ts";
 import { withApi } from "./connect.ts";
 import { printFields, printJson, printTable } from "./output.ts";
@@ -27,7 +27,7 @@ const SCOPES_DEFAULT = ["*"];
 export async function keyCreate(args: readonly string[]): Promise<number> {
   const given = readArguments(commandNamed("key create"), args);
   const project = given.text("--project");
-  const path = project === null ? KEYS.path : `/v1/projects/${encodeURIComponent(project)}/keys`;
+  const path = project === null ? KEYS.path : `/v1/projects/${pathSegment("--project", project)}/keys`;
   const key = await withApi(given, (api) => api.send("POST", path, termsOf(given)));
   if (given.has("--json")) printJson(key);
   else printFields(CREATED.map((name) => [name, cell(key[name])]));
@@ -46,7 +46,7 @@ export async function keyList(args: readonly string[]): Promise<number> {
 /** `ninefold key revoke KEY_ID`. Resolves to the exit code. */
 export async function keyRevoke(args: readonly string[]): Promise<number> {
   const given = readArguments(commandNamed("key revoke"), args);
-  const path = `${KEYS.path}/${encodeURIComponent(given.words[0] ?? "")}`;
+  const path = `${KEYS.path}/${pathSegment("KEY_ID", given.words[0] ?? "")}`;
   const revoked = await withApi(given, (api) => api.send("DELETE", path));
   if (given.has("--json")) printJson(revoked);
   else printFields(["key_id", "status", "revoked_at"].map((name) => [name, cell(revoked[name])]));

@@ -17,10 +17,18 @@ export function print(text: string): void {
   write(STDOUT, text);
 }
 
+/** Characters that a terminal acts on, or that change the order of others: nobody's text may do that to its reader. */
+const ACTING = /[\p{Cc}\p{Bidi_Control}\u2028\u2029]/gu;
+
+/** Text that others may have written, as one harmless line: what a terminal would act on is written as in JSON. */
+export function oneLine(text: string): string {
+  return text.replace(ACTING, (sign) => `\\u${sign.charCodeAt(0).toString(16).padStart(4, "0")}`);
+}
+
 /** Prints one line to standard error. Never throws: there would be nowhere left to say so. */
 export function printError(message: string): void {
   try {
-    write(STDERR, `${message}\n`);
+    write(STDERR, `${oneLine(message)}\n`);
   } catch {
     // Nobody is there to read it.
   }
@@ -33,13 +41,13 @@ export function printJson(value: unknown): void {
 
 /** Prints rows in aligned columns; the first row is the headline. */
 export function printTable(rows: readonly (readonly string[])[]): void {
-  print(tableText(rows));
+  print(tableText(rows.map((row) => row.map(oneLine))));
 }
 
 /** Prints names and values, aligned. */
 export function printFields(fields: readonly (readonly [name: string, value: string])[]): void {
   const width = Math.max(...fields.map(([name]) => name.length)) + 2;
-  print(fields.map(([name, value]) => `${name.padEnd(width)}${value}\n`).join(""));
+  print(fields.map(([name, value]) => `${name.padEnd(width)}${oneLine(value)}\n`).join(""));
 }
 
 function tableText(rows: readonly (readonly string[])[]): string {

@@ -1,5 +1,5 @@
 import { closeSync, openSync, readFileSync, readSync, statSync } from "node:fs";
-import { StartupError } from "../kernel/errors.ts";
+import { errorText, StartupError } from "../kernel/errors.ts";
 import { ChainVerifier } from "../verify/chain.ts";
 import { createNativeCrypto } from "../verify/native.ts";
 import { readArguments } from "./arguments.ts";
@@ -85,7 +85,7 @@ function* receiptsOf(path: string): Generator<Located> {
 /** A small file that is one JSON text over several lines; null for JSON lines. */
 function wholeText(path: string): string | null {
   if (fileSize(path) > LINE_BYTES_MAX) return null;
-  const text = readFileSync(path, "utf8");
+  const text = readable(path, () => readFileSync(path, "utf8"));
   return isJson(text) ? text : null;
 }
 
@@ -99,15 +99,24 @@ function isJson(text: string): boolean {
 }
 
 function fileSize(path: string): number {
-  const status = statSync(path, { throwIfNoEntry: false });
+  const status = readable(path, () => statSync(path, { throwIfNoEntry: false }));
   if (status === undefined) throw new StartupError(`There is no file ${path}.`);
   if (!status.isFile()) throw new StartupError(`${path} is not a file.`);
   return status.size;
 }
 
+/** What an access gives. @throws StartupError that names the file, where the system refuses it. */
+function readable<T>(path: string, access: () => T): T {
+  try {
+    return access();
+  } catch (error) {
+    throw new StartupError(`${path} cannot be read (${errorText(error)}).`);
+  }
+}
+
 /** The lines of a file of any size, read piece by piece. */
 function* linesOf(path: string): Generator<Buffer> {
-  const file = openSync(path, "r");
+  const file = readable(path, () => openSync(path, "r"));
   try {
     let rest = Buffer.alloc(0);
     const chunk = Buffer.alloc(CHUNK_BYTES);

@@ -1,5 +1,4 @@
-import { readFileSync } from "node:fs";
-import { errorText, StartupError } from "../kernel/errors.ts";
+import { readText } from "./read-text.ts";
 
 /** Where a server listens unless it is told otherwise. */
 export const DEFAULT_URL = "http://127.0.0.1:9909";
@@ -20,14 +19,9 @@ export function readClientSettings(
     NINEFOLD_API_KEY: key = "",
     NINEFOLD_API_KEY_FILE: file = "",
   } = environment;
-  return { url: url === "" ? null : url, key: key === "" ? readKeyFile(file) : key.trim() };
+  return { url: url === "" ? null : url, key: key === "" ? keyIn(file) : key.trim() };
 }
 
-function readKeyFile(path: string): string | null {
-  if (path === "") return null;
-  try {
-    return readFileSync(path, "utf8").trim();
-  } catch (error) {
-    throw new StartupError(`NINEFOLD_API_KEY_FILE: ${path} cannot be read (${errorText(error)}).`);
-  }
+function keyIn(path: string): string | null {
+  return path === "" ? null : readText(path, "NINEFOLD_API_KEY_FILE").trim();
 }

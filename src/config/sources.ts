@@ -1,4 +1,3 @@
-import { readFileSync } from "node:fs";
 import { errorText, StartupError } from "../kernel/errors.ts";
 import { type CommandLine, type Flag, readCommandLine } from "./command-line.ts";
 import {
@@ -9,6 +8,7 @@ import {
   type OptionName,
   type OptionSpec,
 } from "./options.ts";
+import { readText } from "./read-text.ts";
 
 /** Where a value comes from. */
 export type Source = "flag" | "variable" | "file" | "default";
@@ -45,10 +45,16 @@ export function flagsGiven({ values }: CommandLine): Given {
   return given;
 }
 
-/** @throws StartupError when a file named by `NINEFOLD_…_FILE` cannot be read. */
-export function readEnvironment(environment: Readonly<Record<string, string | undefined>>): Given {
+/**
+ * Of all options, or of those named alone.
+ * @throws StartupError when a file named by `NINEFOLD_…_FILE` cannot be read.
+ */
+export function readEnvironment(
+  environment: Readonly<Record<string, string | undefined>>,
+  names?: readonly OptionName[],
+): Given {
   const given: Given = new Map();
-  for (const option of listed()) {
+  for (const option of listed().filter(({ name }) => names?.includes(name as OptionName) ?? true)) {
     const name = environmentNameOf(option);
     const text = environment[name];
     const file = option.secret === true ? environment[`${name}_FILE`] : undefined;
@@ -116,12 +122,4 @@ function leftOver(rest: Record<string, unknown>): string | undefined {
     if (inner !== undefined) return `${name}.${inner}`;
   }
   return undefined;
-}
-
-function readText(path: string, what: string): string {
-  try {
-    return readFileSync(path, "utf8");
-  } catch (error) {
-    throw new StartupError(`${what}: ${path} cannot be read (${errorText(error)}).`);
-  }
 }

@@ -80,6 +80,7 @@ describe("who may read them", () => {
     ["through one that names the host only", { "x-forwarded-host": "api.example.com" }],
     ["through one that names itself", { Via: "1.1 proxy" }],
     ["through a content delivery network's tunnel", { "CF-Connecting-IP": "203.0.113.9" }],
+    ["from a page in a browser on this machine", { Origin: "https://app.example.com" }],
     ["under the name that the world knows", { Host: "api.example.com" }],
     ["under a name that begins like this machine's", { Host: "localhost.example.com" }],
     ["under the address of another machine", { Host: "127.0.0.1.example.com:9909" }],

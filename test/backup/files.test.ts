@@ -1,6 +1,8 @@
 import { Database } from "bun:sqlite";
 import { afterAll, describe, expect, test } from "bun:test";
 import {
+  existsSync,
+  mkdirSync,
   readdirSync,
   readFileSync,
   rmSync,
@@ -71,6 +73,20 @@ test(
   TIMEOUT_MS,
 );
 
+test(
+  "the empty file that a start leaves which was cut off at once: no backup comes of it",
+  async () => {
+    const cut = stage.path("cut-off");
+    mkdirSync(cut);
+    const empty = join(cut, "ninefold.db");
+    writeFileSync(empty, "");
+    const refused = await ninefold(["backup", stage.path("nothing.db"), "--data", cut]);
+    expect(refused).toEqual({ code: 1, out: "", error: `ninefold: ${empty} is empty.\n` });
+    expect(existsSync(stage.path("nothing.db"))).toBe(false);
+  },
+  TIMEOUT_MS,
+);
+
 describe("backups that are refused", () => {
   const cases: readonly (readonly [name: string, args: () => string[], message: RegExp])[] = [
     ["no file", () => [], /^ninefold: backup needs FILE\. Try ninefold backup --help\.$/m],
@@ -118,13 +134,34 @@ describe("backups that are refused", () => {
       () => [join(data, "master.key"), "--data", data, "--force"],
       /is a file of the data folder itself/,
     ],
+    [
+      "a symbolic link",
+      () => [stage.path("latest.db"), "--data", data, "--force"],
+      /^ninefold: .*latest\.db is a symbolic link: name the file itself\.$/m,
+    ],
+    [
+      "a symbolic link to nothing",
+      () => [stage.path("dangling.db"), "--data", data],
+      /^ninefold: .*dangling\.db is a symbolic link: name the file itself\.$/m,
+    ],
+    [
+      "a name that is too long",
+      () => [stage.path("l".repeat(250)), "--data", data],
+      /^ninefold: The backup could not be written to .*: ENAMETOOLONG: /,
+    ],
     ["a device", () => ["/dev/null", "--data", data, "--force"], /^ninefold: \/dev\/null is not a file\.$/m],
   ];
   test.each(cases)(
     "%s",
     async (_name, args, message) => {
-      rmSync(stage.path("link.db"), { force: true });
-      symlinkSync(join(data, "ninefold.db"), stage.path("link.db"));
+      for (const [name, target] of [
+        ["link.db", join(data, "ninefold.db")],
+        ["latest.db", copy],
+        ["dangling.db", stage.path("nothing.db")],
+      ] as const) {
+        rmSync(stage.path(name), { force: true });
+        symlinkSync(target, stage.path(name));
+      }
       const before = readFileSync(join(data, "ninefold.db"));
       const copied = readFileSync(copy);
       const ended = await ninefold(["backup", ...args()]);

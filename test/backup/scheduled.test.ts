@@ -93,6 +93,23 @@ describe("scheduled backups", () => {
   );
 
   test(
+    "of a clock that was ahead neither pass for the newest nor cost the one just made",
+    async () => {
+      mkdirSync(folder, { recursive: true });
+      const ahead = ["ninefold-20300101T000000Z.db", "ninefold-20300102T000000Z.db"];
+      for (const name of ahead) writeFileSync(join(folder, name), "");
+      const running = await start(1);
+      expect(running.server.app.lastBackupAt()).toBeNull();
+      await running.clock.advance(HOUR_MS);
+      expect(files()).toEqual(["ninefold-20260310T130000Z.db", ...ahead]);
+      await running.clock.advance(HOUR_MS);
+      expect(files()).toEqual(["ninefold-20260310T140000Z.db", ...ahead]);
+      expect(messages(running, "error")).toEqual([]);
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
     "missed while the server was down: one, soon after the start",
     async () => {
       const running = await start();

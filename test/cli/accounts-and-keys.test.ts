@@ -160,6 +160,21 @@ describe("key", () => {
     });
   });
 
+  test("what others called their keys does nothing to the terminal, and stays in its row", async () => {
+    const account = await server.account();
+    const options = { environment: { NINEFOLD_API_KEY: account.key ?? "" } };
+    const name = "a\u001b]0;b\u0007\nc\u202ed\u0085";
+    const shown = "a\\u001b]0;b\\u0007\\u000ac\\u202ed\\u0085";
+    expect((await account.post("/v1/keys", { prefix: "acme", name, scopes: ["a:b"] })).status).toBe(201);
+    const lines = (await call("key list", options)).out.trimEnd().split("\n");
+    expect(lines.map((line) => line.split(/ {2,}/)[1])).toEqual(["name", shown]);
+    expect((await json("key list", options))["keys"]).toMatchObject([{ name }]);
+    const made = await ninefold(["key", "create", "--name", name], {
+      environment: { NINEFOLD_URL: server.url, ...options.environment },
+    });
+    expect(fields(made.out)["name"]).toBe(shown);
+  });
+
   test("list and revoke, as any account", async () => {
     const account = await server.account();
     const options = { environment: { NINEFOLD_API_KEY: account.key ?? "" } };

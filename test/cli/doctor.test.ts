@@ -184,6 +184,14 @@ describe("where it cannot", () => {
     ]);
   });
 
+  test("the database is damaged: the master key is not blamed for it", async () => {
+    const data = folder();
+    writeFileSync(join(data, "ninefold.db"), "Dear diary, ".repeat(500));
+    rmSync(join(data, "ninefold.db-wal"), { force: true });
+    const found = await failures(["--data", data]);
+    expect(found.map(([name]) => name)).toEqual(["database"]);
+  });
+
   test("the master key comes from outside and is right", async () => {
     const data = folder();
     const key = (await Bun.file(join(data, "master.key")).text()).trim();

@@ -1,10 +1,11 @@
 import { afterAll, describe, expect, test } from "bun:test";
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { version } from "../../package.json" with { type: "json" };
 import { SOURCE_COMMAND } from "../../scripts/processes/server-process.ts";
 import { commandHelp, groupHelp, overview } from "../../src/cli/help.ts";
+import { oneLine } from "../../src/cli/output.ts";
 import { commands, groups } from "../../src/cli/table.ts";
 import vectors from "../vectors/keys-and-signatures.json" with { type: "json" };
 import { ninefold, runToEnd } from "./run.ts";
@@ -21,6 +22,8 @@ const notDatabase = join(folder, "diary");
 const emptyReceipts = join(folder, "empty.jsonl");
 writeFileSync(emptyReceipts, "");
 writeFileSync(notDatabase, "Dear diary");
+const endless = join(folder, "endless");
+symlinkSync(endless, endless);
 
 type Case = readonly [args: readonly string[], error: string, environment?: Readonly<Record<string, string>>];
 
@@ -78,6 +81,14 @@ const USAGE: readonly Case[] = [
     "--config goes with --data: a running server has its configuration already.",
   ],
   [["key", "revoke"], "key revoke needs KEY_ID. Try ninefold key revoke --help."],
+  [["key", "revoke", ""], "KEY_ID must not be empty. Try ninefold key revoke --help.", withKey],
+  [["backup", ""], "FILE must not be empty. Try ninefold backup --help."],
+  // Otherwise the path would be that of another endpoint: one that makes a key of the whole account.
+  [["key", "create", "--project", ".."], '--project must be an id, not "..".', withKey],
+  [["key", "create", "--project", ""], '--project must be an id, not "".', withKey],
+  [["key", "revoke", ".."], 'KEY_ID must be an id, not "..".', withKey],
+  [["account", "set", ".", "--tier", "pro"], 'USER must be an id, not ".".', withKey],
+  [["a\u001b[31mb\n\u202ec"], 'there is no command "a\\u001b[31mb\\u000a\\u202ec". Try ninefold --help.'],
   [["verify"], "verify needs FILE. Try ninefold verify --help."],
   [["verify", "a", "b"], "Unexpected argument 'b'. Try ninefold verify --help."],
   [["verify", "a", "--public-key"], "--public-key needs a value. Try ninefold verify --help."],
@@ -102,6 +113,23 @@ const USAGE: readonly Case[] = [
 const FAILURES: readonly Case[] = [
   [["verify", join(folder, "missing")], `There is no file ${join(folder, "missing")}.`],
   [["verify", folder], `${folder} is not a file.`],
+  [
+    ["verify", endless],
+    `${endless} cannot be read (Error: ELOOP: too many symbolic links encountered, stat '${endless}').`,
+  ],
+  [
+    ["key", "list", "--data", endless],
+    `${endless}/ninefold.db cannot be looked at (Error: ELOOP: too many symbolic links encountered, stat '${endless}/ninefold.db').`,
+  ],
+  [
+    ["config", "print", "--config", "/dev/zero"],
+    "--config: /dev/zero is larger than 1048576 bytes: that is another file.",
+  ],
+  [
+    ["key", "list"],
+    "NINEFOLD_API_KEY_FILE: /dev/zero is larger than 1048576 bytes: that is another file.",
+    { NINEFOLD_API_KEY_FILE: "/dev/zero" },
+  ],
   [
     ["account", "list"],
     "Set NINEFOLD_API_KEY or NINEFOLD_API_KEY_FILE to call the server, or work on the folder of a stopped one with --data FOLDER.",
@@ -153,7 +181,9 @@ const FAILURES: readonly Case[] = [
 
 /** What is left of a command line, as a title. */
 function titled(cases: readonly Case[]) {
-  return cases.map(([args, error, environment]) => [args.join(" "), args, error, environment] as const);
+  return cases.map(
+    ([args, error, environment]) => [oneLine(args.join(" ")), args, error, environment] as const,
+  );
 }
 
 describe.each([

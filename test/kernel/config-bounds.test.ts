@@ -1,5 +1,6 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
+import { TEXT_BYTES_MAX } from "../../src/config/read-text.ts";
 import { loadConfig } from "../../src/config.ts";
 import { StartupError } from "../../src/kernel/errors.ts";
 import { DEFAULT_TIERS } from "../../src/kernel/tiers.ts";
@@ -140,4 +141,13 @@ describe("tiers", () => {
   ])("%j is refused", (toml, message) => {
     expect(refusal(() => withTiers(`${toml}\n`))).toContain(message);
   });
+});
+
+test("a configuration file is read up to its largest size, and not beyond", () => {
+  const padded = (bytes: number) => file("port = 8080\n".padEnd(bytes, "#"));
+  expect(loadConfig([`--config=${padded(TEXT_BYTES_MAX)}`], {}).port).toBe(8080);
+  const larger = padded(TEXT_BYTES_MAX + 1);
+  expect(() => loadConfig([`--config=${larger}`], {})).toThrow(
+    new StartupError(`--config: ${larger} is larger than ${TEXT_BYTES_MAX} bytes: that is another file.`),
+  );
 });

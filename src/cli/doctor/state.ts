@@ -1,4 +1,4 @@
-import { existsSync, statSync } from "node:fs";
+import { statSync } from "node:fs";
 import { join } from "node:path";
 import { MIGRATIONS } from "../../../migrations/index.ts";
 import { createSystemClock } from "../../kernel/clock.ts";
@@ -8,6 +8,7 @@ import { findMasterKey, opensMark } from "../../kernel/secrets/master-key.ts";
 import {
   type DatabaseFacts,
   examineDatabase,
+  isDatabaseThere,
   isFolderHeld,
   sqliteVersion,
 } from "../../kernel/storage/examine.ts";
@@ -82,7 +83,10 @@ export const masterKeyCheck: Check = {
         "Put the file back, or set NINEFOLD_MASTER_KEY.",
       );
     }
-    const mark = database === null ? null : examineDatabase(database, MIGRATIONS).masterKeyMark;
+    const facts = database === null ? null : factsOf(database);
+    if (facts === "unreadable")
+      return skipped("the database cannot be read, so nobody knows whether it fits");
+    const mark = facts?.masterKeyMark ?? null;
     if (mark !== null && !opensMark(key, mark)) {
       return failed("it is not the one that the database was made with", "Put the right one back.");
     }
@@ -116,19 +120,21 @@ export function clockTrouble(now: number, newestEntryAt: number | null): string 
 
 function newestEntryAt(patient: Patient): number | null {
   const path = databasePath(patient);
-  if (path === null) return null;
-  let facts: DatabaseFacts;
+  const facts = path === null ? null : factsOf(path);
+  return facts === null || facts === "unreadable" ? null : facts.newestEntryAt;
+}
+
+/** What is wrong with the file is the database check's to say. */
+function factsOf(path: string): DatabaseFacts | "unreadable" {
   try {
-    facts = examineDatabase(path, MIGRATIONS);
+    return examineDatabase(path, MIGRATIONS);
   } catch (error) {
-    // What is wrong with the file is the database check's to say.
-    if (error instanceof StartupError) return null;
+    if (error instanceof StartupError) return "unreadable";
     throw error;
   }
-  return facts.newestEntryAt;
 }
 
 function databasePath({ config, folder }: Patient): string | null {
   const path = join(folder, "ninefold.db");
-  return !config.ephemeral && existsSync(path) ? path : null;
+  return !config.ephemeral && isDatabaseThere(path) ? path : null;
 }

@@ -22,11 +22,11 @@ export interface MonitoringRequest {
   readonly socketAddress: string | null;
 }
 
-/** Headers that proxies add. With any of them a request is someone else's, wherever the proxy runs. */
-const FORWARDING_HEADERS: ReadonlySet<string> = new Set([
+/** Headers that proxies add, and the one of a page in a browser. With any of them a request is someone else's, wherever it comes from. */
+const FOREIGN_HEADERS: ReadonlySet<string> = new Set([
   ...["forwarded", "via", "x-real-ip", "x-client-ip", "x-cluster-client-ip", "true-client-ip", "client-ip"],
   ...["x-original-forwarded-for", "x-envoy-external-address", "x-appengine-user-ip", "fly-client-ip"],
-  ...["cf-connecting-ip", "cf-ray", "fastly-client-ip"],
+  ...["cf-connecting-ip", "cf-ray", "fastly-client-ip", "origin"],
 ]);
 const FORWARDING_PREFIX = "x-forwarded-";
 
@@ -68,7 +68,7 @@ export class MonitoringGate {
 function isDirect(request: Request, socketAddress: string | null): boolean {
   if (socketAddress === null || !isLoopback(socketAddress)) return false;
   for (const name of request.headers.keys()) {
-    if (FORWARDING_HEADERS.has(name) || name.startsWith(FORWARDING_PREFIX)) return false;
+    if (FOREIGN_HEADERS.has(name) || name.startsWith(FORWARDING_PREFIX)) return false;
   }
   return isLoopbackName(request.headers.get("host") ?? "");
 }

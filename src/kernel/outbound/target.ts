@@ -4,6 +4,11 @@ import { type AllowedAddresses, isPublicAddress } from "./address.ts";
 /** Longest URL that is taken: what servers and proxies accept everywhere. */
 export const URL_LENGTH_MAX = 2_048;
 
+/** URLs whose reading is remembered: the same ones come again with every delivery and every check. */
+export const TARGETS_REMEMBERED_MAX = 4_096;
+/** Longer ones are read anew each time, so that those remembered take some mebibytes at most. */
+export const REMEMBERED_URL_LENGTH_MAX = 512;
+
 /** Where a request goes, taken from a URL that has been checked. */
 export interface Target {
   readonly url: URL;
@@ -38,6 +43,7 @@ const LOOPBACK_ADDRESSES = ["127.0.0.1", "::1"];
 /** Decides which URLs and addresses the server may send to. */
 export class TargetPolicy {
   private readonly allowed: AllowedAddresses;
+  private readonly remembered = new Map<string, Target>();
 
   constructor(allowed: AllowedAddresses) {
     this.allowed = allowed;
@@ -45,12 +51,28 @@ export class TargetPolicy {
 
   /** Reads a URL and checks everything that the URL itself shows. Names are checked when they have been resolved. */
   examine(text: string, rules: TargetRules = {}): Target | Refusal {
-    const target = readTarget(text);
+    const target = this.read(text);
     if ("refused" in target) return target;
     const known = knownAddresses(target);
     if (known !== null) return this.refusalOf(target, known, rules) ?? target;
     if (!target.secure && rules.requireHttps === true && !this.allowed.any) return httpsOnly();
     return target;
+  }
+
+  /** What a URL says by itself is always the same. */
+  private read(text: string): Target | Refusal {
+    const known = this.remembered.get(text);
+    if (known !== undefined) return known;
+    const target = readTarget(text);
+    if ("refused" in target || text.length > REMEMBERED_URL_LENGTH_MAX) return target;
+    if (this.remembered.size >= TARGETS_REMEMBERED_MAX) this.forgetOldest();
+    this.remembered.set(text, target);
+    return target;
+  }
+
+  private forgetOldest(): void {
+    const oldest = this.remembered.keys().next().value;
+    if (oldest !== undefined) this.remembered.delete(oldest);
   }
 
   /** Checks the addresses that a target's name stands for. Null when a request may go to any of them. */

@@ -1,6 +1,6 @@
 import { Database as SqliteDatabase } from "bun:sqlite";
-import { existsSync } from "node:fs";
-import { errorText } from "../errors.ts";
+import { existsSync, statSync } from "node:fs";
+import { errorText, StartupError } from "../errors.ts";
 import { inspectDatabase, type Migration, openUntouched } from "./migrate.ts";
 
 /** What a database file tells without being changed. */
@@ -52,6 +52,18 @@ export function examineDatabase(path: string, migrations: readonly Migration[]):
     };
   } finally {
     db.close();
+  }
+}
+
+/**
+ * Whether a database file is there.
+ * @throws StartupError when its folder may not be looked into, which is no answer.
+ */
+export function isDatabaseThere(path: string): boolean {
+  try {
+    return statSync(path, { throwIfNoEntry: false }) !== undefined;
+  } catch (error) {
+    throw new StartupError(`${path} cannot be looked at (${errorText(error)}).`);
   }
 }
 

@@ -1,10 +1,19 @@
-import { closeSync, fdatasyncSync, fstatSync, openSync, readSync, rmSync, writeSync } from "node:fs";
+import {
+  closeSync,
+  fdatasyncSync,
+  fstatSync,
+  openSync,
+  readSync,
+  rmSync,
+  statSync,
+  writeSync,
+} from "node:fs";
 import { LogPin } from "./log-pin.ts";
 import { OfflineDatabase } from "./offline.ts";
 
 /** Bytes copied and synced at a time: small enough that a server's own fsync does not have to wait for them. */
 export const SLICE_BYTES = 1024 * 1024;
-/** How often a copy is begun again whose log was begun anew. That takes a server that stops in the middle of it. */
+/** How often a copy is begun again: the server stopped in the middle of it, or a restore put another file there. */
 const ATTEMPTS_MAX = 3;
 
 /** Called after each slice with the bytes copied so far and all there are. Whoever throws here ends the copying. */
@@ -35,17 +44,21 @@ export async function copyLiveDatabase(
       return;
     }
   }
-  throw new Error("the write-ahead log was begun anew while it was copied; try again");
+  throw new Error(
+    "the database was replaced, or its write-ahead log begun anew, while it was copied; try again",
+  );
 }
 
-/** False: the log was begun anew, and the copy is worth nothing. */
+/** False: the log was begun anew, or the file was replaced, and the copy is worth nothing. */
 async function copyOnce(source: string, target: string, afterSlice: AfterSlice): Promise<boolean> {
   rmSync(`${target}-wal`, { force: true });
   const file = openSync(source, "r");
   try {
     const pin = new LogPin(source);
     try {
-      return await copyPinned(file, pin, source, target, afterSlice);
+      const isWhole = await copyPinned(file, pin, source, target, afterSlice);
+      // A restore may have put another file in its place, between the opening of the one and of the other.
+      return isWhole && isStillAt(source, file);
     } finally {
       pin.close();
     }
@@ -54,6 +67,13 @@ async function copyOnce(source: string, target: string, afterSlice: AfterSlice):
     // server that stops meanwhile would delete the log as the last one to use it.
     closeSync(file);
   }
+}
+
+/** Whether a path still names the file that was opened by it. */
+function isStillAt(path: string, file: number): boolean {
+  const now = statSync(path, { bigint: true, throwIfNoEntry: false });
+  const opened = fstatSync(file, { bigint: true });
+  return now?.ino === opened.ino && now.dev === opened.dev;
 }
 
 async function copyPinned(
@@ -84,7 +104,9 @@ async function copyPinned(
 
 /** Copies so many bytes from the beginning of a file, or all that it has. */
 async function copyBytes(from: number, target: string, bytes: number, afterSlice: AfterSlice): Promise<void> {
-  const to = openSync(target, "w", 0o600);
+  // Made anew: what lay there under this name might be somebody else's, a link or readable by others.
+  rmSync(target, { force: true });
+  const to = openSync(target, "wx", 0o600);
   try {
     const slice = Buffer.allocUnsafe(SLICE_BYTES);
     for (let copied = 0; copied < bytes; ) {

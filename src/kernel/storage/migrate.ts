@@ -1,5 +1,5 @@
 import { constants, Database as SqliteDatabase } from "bun:sqlite";
-import { existsSync } from "node:fs";
+import { existsSync, realpathSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 import { errorText, StartupError } from "../errors.ts";
 import type { Database } from "./database.ts";
@@ -50,7 +50,8 @@ export function inspectDatabase(path: string, migrations: readonly Migration[]):
  * a file is opened as one that nobody changes, which it is. Where there is a WAL, its content counts.
  */
 export function openUntouched(path: string): SqliteDatabase {
-  if (existsSync(`${path}-wal`)) return new SqliteDatabase(path, { readonly: true });
+  // Where a symbolic link leads: the WAL lies beside the file itself.
+  if (existsSync(`${realpathSync(path)}-wal`)) return new SqliteDatabase(path, { readonly: true });
   const address = `${pathToFileURL(path).href}?immutable=1`;
   return new SqliteDatabase(address, constants.SQLITE_OPEN_READONLY | constants.SQLITE_OPEN_URI);
 }

@@ -1,8 +1,14 @@
 import { afterEach, describe, expect, test } from "bun:test";
+import { allowedAddresses } from "../../../src/kernel/outbound/address.ts";
 import { ADDRESSES_TRIED_MAX } from "../../../src/kernel/outbound/client.ts";
 import { IDLE_CONNECTIONS_MAX, IDLE_MS_MAX, IDLE_PER_TARGET_MAX } from "../../../src/kernel/outbound/pool.ts";
 import { HEADER_VALUE_LENGTH_MAX, headerFault } from "../../../src/kernel/outbound/request-head.ts";
 import { HEAD_BYTES_MAX, ResponseReader } from "../../../src/kernel/outbound/response-reader.ts";
+import {
+  REMEMBERED_URL_LENGTH_MAX,
+  TARGETS_REMEMBERED_MAX,
+  TargetPolicy,
+} from "../../../src/kernel/outbound/target.ts";
 import { RawServer } from "../../support/raw-server.ts";
 import { failureOf, get, LOOPBACK, Opened, textOf } from "./support.ts";
 
@@ -68,6 +74,31 @@ describe("bounds", () => {
     await until(() => server.open.size === 0);
     expect(performance.now() - began).toBeGreaterThan(IDLE_MS_MAX - 1_100);
   }, 10_000);
+
+  test(`${TARGETS_REMEMBERED_MAX} URLs are remembered, the oldest is forgotten; long ones are not`, () => {
+    const policy = new TargetPolicy(allowedAddresses([]));
+    const url = (number: number) => `https://example.com/${number}`;
+    const first = policy.examine(url(0));
+    for (let number = 1; number < TARGETS_REMEMBERED_MAX; number += 1) policy.examine(url(number));
+    expect(policy.examine(url(0))).toBe(first);
+    policy.examine(url(TARGETS_REMEMBERED_MAX));
+    expect(policy.examine(url(0))).not.toBe(first);
+    expect(policy.examine(url(0))).toEqual(first);
+    const long = (length: number) => url(0).padEnd(length, "a");
+    const longest = long(REMEMBERED_URL_LENGTH_MAX);
+    expect(policy.examine(longest)).toBe(policy.examine(longest));
+    expect(policy.examine(`${longest}a`)).not.toBe(policy.examine(`${longest}a`));
+  });
+
+  test("a remembered URL is held to the rules of each use", () => {
+    const policy = new TargetPolicy(allowedAddresses([]));
+    expect(policy.examine("http://example.com/")).toMatchObject({ host: "example.com" });
+    expect(policy.examine("http://example.com/", { requireHttps: true })).toMatchObject({
+      refused: "must be an https URL",
+    });
+    for (let time = 0; time < 2; time += 1)
+      expect(policy.examine("http://127.0.0.1/")).toMatchObject({ isBlocked: true });
+  });
 
   test(`${ADDRESSES_TRIED_MAX} addresses of a name are tried, and not one more`, async () => {
     const server = opened.add(await new RawServer((socket) => socket.write(OK)).start());
