@@ -156,7 +156,9 @@ export function mayRepeat(
   request: Pick<WireRequest, "repeatable" | "idempotencyKey">,
 ): boolean {
   if (!(error instanceof NinefoldError)) return false;
-  const { status, code } = error;
+  const { status, code, extras } = error;
+  // Only the outcome could not be written: what the request does has been done, and paid.
+  if (extras["carried_out"] === true) return false;
   // Answers of the API's own that say that nothing was done.
   if (code === "rate_limit_exceeded" || code === "service_unavailable") return true;
   if (!request.repeatable) return false;

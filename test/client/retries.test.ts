@@ -6,6 +6,13 @@ import { apiError, type StubAnswer, startStub } from "./stub-server.ts";
 const KEY = `sm_${"a".repeat(43)}_0123abcd`;
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 const BUSY = apiError(503, "service_unavailable");
+const CARRIED_OUT: StubAnswer = {
+  status: 503,
+  body: {
+    error: { code: "service_unavailable", message: "The outcome cannot be written." },
+    ...{ code: "service_unavailable", request_id: "r", carried_out: true },
+  },
+};
 const LIMITED = apiError(429, "rate_limit_exceeded", { "Retry-After": "0" });
 const PROXY = { status: 502, body: "<html>Bad Gateway</html>" };
 const CUT: StubAnswer = { instead: "cut" };
@@ -34,6 +41,8 @@ describe("what is tried again", () => {
     ["deduct", apiError(500, "internal_error"), 1],
     ["deduct", apiError(402, "insufficient_balance"), 1],
     ["deduct", { ...PROXY, status: 500 }, 1],
+    ["deduct", CARRIED_OUT, 1],
+    ["unkeyed", CARRIED_OUT, 1],
     ["revoke", CUT, 2],
     ["raw", CUT, 2],
     ["balance", CUT, 2],

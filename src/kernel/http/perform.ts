@@ -226,7 +226,8 @@ function interimAnswer<C, R, T extends object>(phases: AcrossNetwork<C, R, T>, c
     "service_unavailable",
     "The outcome of this request cannot be written now. What it did outside is done, and its charge stands: " +
       "look before you send it again.",
-    { retryAfterSeconds: 1 },
+    // No Retry-After, and a mark for programs: unlike after other 503s, a repeat would do it again.
+    { extras: { carried_out: true } },
   );
 }
 
