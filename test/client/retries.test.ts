@@ -6,13 +6,7 @@ import { apiError, type StubAnswer, startStub } from "./stub-server.ts";
 const KEY = `sm_${"a".repeat(43)}_0123abcd`;
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 const BUSY = apiError(503, "service_unavailable");
-const CARRIED_OUT: StubAnswer = {
-  status: 503,
-  body: {
-    error: { code: "service_unavailable", message: "The outcome cannot be written." },
-    ...{ code: "service_unavailable", request_id: "r", carried_out: true },
-  },
-};
+const CARRIED_OUT = apiError(503, "service_unavailable", {}, { carried_out: true });
 const LIMITED = apiError(429, "rate_limit_exceeded", { "Retry-After": "0" });
 const PROXY = { status: 502, body: "<html>Bad Gateway</html>" };
 const CUT: StubAnswer = { instead: "cut" };

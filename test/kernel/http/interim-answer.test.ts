@@ -53,7 +53,7 @@ describe("an outcome that cannot be recorded", () => {
     await expect(work).rejects.toMatchObject({
       code: "service_unavailable",
       message: expect.stringContaining("its charge stands"),
-      extras: { carried_out: true },
+      details: { extras: { carried_out: true } },
     });
   });
 });
