@@ -13,7 +13,9 @@ export function findChromium(): string | undefined {
 export async function installChromium(): Promise<StepResult> {
   const asRoot = process.getuid?.() === 0 ? "" : "sudo -n ";
   const install = `${asRoot}apt-get update && ${asRoot}apt-get install -y --no-install-recommends chromium`;
-  const step = await runCheck("chromium", ["sh", "-c", install]);
+  // Another program may hold the package manager for a moment, and a mirror may be busy: a second try costs little.
+  const twice = `(${install}) || { sleep 10; ${install}; }`;
+  const step = await runCheck("chromium", ["sh", "-c", twice]);
   if (step.failed === 0 && findChromium() !== undefined) return { ...step, note: "installed" };
   const output = `${step.output}\nThe tests of the pages need Chromium and could not install it; run: ${install}`;
   return { ...step, passed: 0, failed: 1, output };
