@@ -3,6 +3,7 @@ import type { Kernel } from "../../kernel/kernel.ts";
 import type { Outbox } from "../../kernel/mail/outbox.ts";
 import type { OutboundClient } from "../../kernel/outbound/client.ts";
 import type { ProjectResources } from "../../kernel/project-resources.ts";
+import { StoppedProjects } from "../../kernel/stopped-projects.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import type { Tiers } from "../../kernel/tiers.ts";
 import { CheckStore } from "./check-store.ts";
@@ -34,6 +35,7 @@ export function createMonitors(kernel: Kernel, outbound: OutboundClient, ports: 
   const { owners, tiers, outbox, notifier } = ports;
   const monitors = new MonitorStore(db);
   const checkStore = new CheckStore(db);
+  const stopped = new StoppedProjects(db, "monitor_stopped_projects");
   const checks = new Checks({
     monitors,
     checks: checkStore,
@@ -45,7 +47,7 @@ export function createMonitors(kernel: Kernel, outbound: OutboundClient, ports: 
     outbox,
     counts: declareCheckCounts(metrics),
   });
-  const schedule = new CheckSchedule({ scheduler, clock, monitors, checks, owners, tiers });
+  const schedule = new CheckSchedule({ scheduler, clock, monitors, stopped, checks, owners, tiers });
   const rules = { policy: outbound.policy, vault, tiers, canMail: outbox.available };
   const service = new MonitorService({ monitors, checkStore, checks, schedule, rules, ids });
   registerPurge({ scheduler, writer, clock, checkStore });
@@ -54,9 +56,9 @@ export function createMonitors(kernel: Kernel, outbound: OutboundClient, ports: 
     resources: {
       name: "monitors",
       count: (projectRef) => monitors.count(projectRef),
-      projectDeleted: (tx, projectRef) => schedule.stopProject(tx, projectRef),
+      projectDeleted: (tx, projectRef) => stopped.stop(tx, projectRef),
       removeRows: (tx, projectRef, rowsMax) =>
-        removeRows(tx, { monitors, checkStore, schedule }, projectRef, rowsMax),
+        removeRows(tx, { monitors, checkStore, schedule, stopped }, projectRef, rowsMax),
     },
   };
 }
@@ -64,11 +66,16 @@ export function createMonitors(kernel: Kernel, outbound: OutboundClient, ports: 
 /** Hours go first, then the monitor that they belong to. */
 function removeRows(
   tx: Tx,
-  parts: { monitors: MonitorStore; checkStore: CheckStore; schedule: CheckSchedule },
+  parts: {
+    monitors: MonitorStore;
+    checkStore: CheckStore;
+    schedule: CheckSchedule;
+    stopped: StoppedProjects;
+  },
   projectRef: number,
   rowsMax: number,
 ): number {
-  const { monitors, checkStore, schedule } = parts;
+  const { monitors, checkStore, schedule, stopped } = parts;
   let removed = 0;
   for (const ref of monitors.ofProject(projectRef, rowsMax)) {
     removed += checkStore.removeHours(tx, ref, rowsMax - removed);
@@ -79,6 +86,6 @@ function removeRows(
     removed += 1;
     if (removed >= rowsMax) return removed;
   }
-  schedule.forgetProject(tx, projectRef);
+  stopped.forget(tx, projectRef);
   return removed;
 }

@@ -1,6 +1,7 @@
 import type { Clock } from "../../kernel/clock.ts";
 import { laneName } from "../../kernel/scheduler/dispatcher.ts";
 import type { Job, JobOutcome, Scheduler } from "../../kernel/scheduler/scheduler.ts";
+import type { StoppedProjects } from "../../kernel/stopped-projects.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import type { Writer } from "../../kernel/storage/writer.ts";
 import type { Tiers } from "../../kernel/tiers.ts";
@@ -35,6 +36,7 @@ export interface ScheduleDeps {
   readonly scheduler: Scheduler;
   readonly clock: Clock;
   readonly monitors: MonitorStore;
+  readonly stopped: StoppedProjects;
   readonly checks: Checks;
   readonly owners: MonitorOwners;
   readonly tiers: Tiers;
@@ -44,11 +46,9 @@ export interface ScheduleDeps {
 export class CheckSchedule {
   private readonly deps: ScheduleDeps;
   private readonly window = new CommitWindow();
-  private readonly stoppedProjects: Set<number>;
 
   constructor(deps: ScheduleDeps) {
     this.deps = deps;
-    this.stoppedProjects = new Set(deps.monitors.stoppedProjects());
     deps.scheduler.register(CHECK, {
       concurrency: CONCURRENCY,
       lanes: { perLane: PER_HOST, perSlowLane: PER_HOST, slowTotal: SLOW_TOTAL, ownerShare: ACCOUNT_SHARE },
@@ -67,27 +67,14 @@ export class CheckSchedule {
     this.deps.scheduler.cancel(tx, CHECK, String(ref));
   }
 
-  /** Checks nothing more of a project, from the commit on. */
-  stopProject(tx: Tx, projectRef: number): void {
-    this.deps.monitors.markStopped(tx, projectRef);
-    this.stoppedProjects.add(projectRef);
-    tx.onRollback(() => this.stoppedProjects.delete(projectRef));
-  }
-
-  /** Everything of a stopped project has been removed. */
-  forgetProject(tx: Tx, projectRef: number): void {
-    this.deps.monitors.unmarkStopped(tx, projectRef);
-    tx.afterCommit(() => this.stoppedProjects.delete(projectRef));
-  }
-
   private async check(job: Job): Promise<JobOutcome> {
     const monitor = this.deps.monitors.monitor(Number(job.key));
-    if (monitor === null || !monitor.active || this.stoppedProjects.has(monitor.projectRef)) return {};
+    if (monitor === null || !monitor.active || this.deps.stopped.has(monitor.projectRef)) return {};
     const made = await this.deps.checks.make(monitor, false);
     const retryAt = this.nextAt(monitor, job.dueAt);
     // The attempt counter is of no use to a job that never ends.
     const again = { retryAt, attempt: 0 };
-    if (made === null || this.stoppedProjects.has(monitor.projectRef)) return again;
+    if (made === null || this.deps.stopped.has(monitor.projectRef)) return again;
     await this.window.join();
     return { ...again, record: (tx) => void this.deps.checks.record(tx, monitor, made) };
   }

@@ -73,9 +73,6 @@ export class MonitorStore {
   private readonly refsOfProject;
   private readonly countOfProject;
   private readonly highest;
-  private readonly stopProject;
-  private readonly forgetProject;
-  private readonly stopped;
 
   constructor(db: Database) {
     this.insertMonitor = db.command<[number, Uint8Array, number, number, ...SettingsParams, number, number]>(
@@ -97,11 +94,6 @@ export class MonitorStore {
     this.highest = db.query<{ ref: number }>(
       "SELECT seq AS ref FROM sqlite_sequence WHERE name = 'monitors'",
     );
-    this.stopProject = db.command<[number]>(
-      "INSERT OR IGNORE INTO monitor_stopped_projects (project_ref) VALUES (?)",
-    );
-    this.forgetProject = db.command<[number]>("DELETE FROM monitor_stopped_projects WHERE project_ref = ?");
-    this.stopped = db.query<{ project_ref: number }>("SELECT project_ref FROM monitor_stopped_projects");
   }
 
   /** The largest reference ever given; 0 when there is none. */
@@ -139,18 +131,6 @@ export class MonitorStore {
 
   count(projectRef: number): number {
     return this.countOfProject.get(projectRef)?.count ?? 0;
-  }
-
-  markStopped(tx: Tx, projectRef: number): void {
-    this.stopProject.run(tx, projectRef);
-  }
-
-  unmarkStopped(tx: Tx, projectRef: number): void {
-    this.forgetProject.run(tx, projectRef);
-  }
-
-  stoppedProjects(): number[] {
-    return this.stopped.all().map(({ project_ref }) => project_ref);
   }
 }
 

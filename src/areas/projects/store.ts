@@ -1,4 +1,5 @@
 import type { Database } from "../../kernel/storage/database.ts";
+import { References } from "../../kernel/storage/references.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 
 /** A row of `projects`. */
@@ -15,9 +16,6 @@ export interface ProjectRow {
 }
 
 const COLUMNS = "ref, id, account_ref, name, slug, description, is_default, created_at, updated_at";
-/** Where the highest reference of removed projects is kept: references are never given twice. */
-const HIGHEST_REMOVED = "projects_highest_removed";
-
 /** All SQL of projects. */
 export class ProjectStore {
   private readonly insertProject;
@@ -30,11 +28,10 @@ export class ProjectStore {
   private readonly updateDeleted;
   private readonly updateDefault;
   private readonly deleteProject;
-  private readonly saveHighestRemoved;
   private readonly selectDeleted;
   private readonly selectActivity;
   private readonly updateActivity;
-  private readonly highest;
+  private readonly references;
 
   constructor(db: Database) {
     this.insertProject = db.command<
@@ -63,9 +60,6 @@ export class ProjectStore {
     );
     this.updateDefault = db.command<[number]>("UPDATE projects SET is_default = 1 WHERE ref = ?");
     this.deleteProject = db.command<[number]>("DELETE FROM projects WHERE ref = ?");
-    this.saveHighestRemoved = db.command<[number]>(
-      `INSERT INTO settings (name, value) VALUES ('${HIGHEST_REMOVED}', ?) ON CONFLICT (name) DO UPDATE SET value = max(value, excluded.value)`,
-    );
     this.selectDeleted = db.query<{ ref: number }>("SELECT ref FROM projects WHERE deleted_at IS NOT NULL");
     this.selectActivity = db.query<{ at: number | null }, [number]>(
       "SELECT last_activity_at AS at FROM projects WHERE ref = ?",
@@ -73,14 +67,12 @@ export class ProjectStore {
     this.updateActivity = db.command<[number, number]>(
       "UPDATE projects SET last_activity_at = ? WHERE ref = ?",
     );
-    this.highest = db.query<{ ref: number }>(
-      `SELECT max(coalesce((SELECT max(ref) FROM projects), 0), coalesce((SELECT value FROM settings WHERE name = '${HIGHEST_REMOVED}'), 0)) AS ref`,
-    );
+    this.references = new References(db, "projects", "projects_highest_removed");
   }
 
   /** The largest reference given so far, also to projects that are gone; 0 when there was none. */
   highestRef(): number {
-    return this.highest.get()?.ref ?? 0;
+    return this.references.highest();
   }
 
   insert(tx: Tx, row: ProjectRow): void {
@@ -136,7 +128,7 @@ export class ProjectStore {
 
   remove(tx: Tx, ref: number): void {
     this.deleteProject.run(tx, ref);
-    this.saveHighestRemoved.run(tx, ref);
+    this.references.removed(tx, ref);
   }
 
   /** Projects that are deleted and not yet removed. */

@@ -7,6 +7,7 @@ import type { RequestHeaders } from "../../kernel/outbound/request-head.ts";
 import { notificationSignature, relaySignature } from "../../kernel/outbound/signing.ts";
 import type { JobOutcome, Scheduler } from "../../kernel/scheduler/scheduler.ts";
 import type { Vault } from "../../kernel/secrets/vault.ts";
+import type { StoppedProjects } from "../../kernel/stopped-projects.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import type { DeliveryCounts } from "./counts.ts";
 import { type AttemptResult, afterAttempt, type NextStep } from "./domain.ts";
@@ -44,6 +45,7 @@ const USER_AGENT = "Svc-Relay/1.0";
 export interface DeliveryDeps {
   readonly scheduler: Scheduler;
   readonly store: RelayStore;
+  readonly stopped: StoppedProjects;
   readonly outbound: OutboundClient;
   readonly clock: Clock;
   readonly ids: Ids;
@@ -57,11 +59,9 @@ export class Deliveries {
   private readonly deps: DeliveryDeps;
   /** First attempts under way, by reference; each with its project. */
   private readonly firstAttempts = new Map<number, number>();
-  private readonly stoppedProjects: Set<number>;
 
   constructor(deps: DeliveryDeps) {
     this.deps = deps;
-    this.stoppedProjects = new Set(deps.store.stoppedProjects());
     deps.scheduler.register(DELIVER, {
       concurrency: CONCURRENCY,
       lanes: {
@@ -84,23 +84,10 @@ export class Deliveries {
     return [...this.firstAttempts].filter(([, project]) => project === projectRef).map(([ref]) => ref);
   }
 
-  /** Begins nothing more for a project, from the commit on. */
-  stopProject(tx: Tx, projectRef: number): void {
-    this.deps.store.markStopped(tx, projectRef);
-    this.stoppedProjects.add(projectRef);
-    tx.onRollback(() => this.stoppedProjects.delete(projectRef));
-  }
-
-  /** Everything of a stopped project has been removed. */
-  forgetProject(tx: Tx, projectRef: number): void {
-    this.deps.store.unmarkStopped(tx, projectRef);
-    tx.afterCommit(() => this.stoppedProjects.delete(projectRef));
-  }
-
   private async attempt(ref: number): Promise<JobOutcome> {
     const relay = this.deps.store.request(ref);
     if (relay === null || relay.finishedAt !== null) return {};
-    if (this.stoppedProjects.has(relay.projectRef)) return {};
+    if (this.deps.stopped.has(relay.projectRef)) return {};
     if (relay.attempts === 0) this.firstAttempts.set(ref, relay.projectRef);
     try {
       return await this.attemptAt(relay);

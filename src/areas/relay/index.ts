@@ -2,6 +2,7 @@ import type { Http } from "../../kernel/http/http.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { OutboundClient } from "../../kernel/outbound/client.ts";
 import type { ProjectResources } from "../../kernel/project-resources.ts";
+import { StoppedProjects } from "../../kernel/stopped-projects.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { declareDeliveryCounts } from "./counts.ts";
 import { Deliveries } from "./deliveries.ts";
@@ -27,9 +28,10 @@ export function createRelay(
 ): RelayArea {
   const { db, writer, clock, ids, vault, scheduler, metrics } = kernel;
   const store = new RelayStore(db);
+  const stopped = new StoppedProjects(db, "relay_stopped_projects");
   const counts = declareDeliveryCounts(metrics);
   const { keys } = ports;
-  const deliveries = new Deliveries({ scheduler, store, outbound, clock, ids, vault, keys, counts });
+  const deliveries = new Deliveries({ scheduler, store, stopped, outbound, clock, ids, vault, keys, counts });
   const { policy } = outbound;
   const service = new RelayService({ store, deliveries, scheduler, policy, vault, ids, counts });
   registerPurge({ scheduler, writer, clock, store });
@@ -39,11 +41,11 @@ export function createRelay(
     resources: {
       name: "relays",
       count: (projectRef) => store.waiting(projectRef),
-      projectDeleted: (tx, projectRef) => deliveries.stopProject(tx, projectRef),
+      projectDeleted: (tx, projectRef) => stopped.stop(tx, projectRef),
       removeRows(tx, projectRef, rowsMax) {
         const refs = store.ofProject(projectRef, rowsMax);
         store.remove(tx, refs);
-        if (refs.length < rowsMax) deliveries.forgetProject(tx, projectRef);
+        if (refs.length < rowsMax) stopped.forget(tx, projectRef);
         return refs.length;
       },
     },

@@ -1,5 +1,6 @@
 import { bytesToUuid, uuidToBytes } from "../../kernel/ledger-entry.ts";
 import type { Database } from "../../kernel/storage/database.ts";
+import { References } from "../../kernel/storage/references.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import type { RelayKind, RelayStatus } from "./domain.ts";
 
@@ -77,9 +78,6 @@ const COLUMNS =
   "ref, relay_id, project_ref, kind, status, event, monitor_id, target_url, method, attempts, response_status, error, scheduled_for, finished_at, created_at";
 
 /** All SQL of deliveries. */
-/** The largest reference among the deliveries that were removed. */
-const HIGHEST_REMOVED = "relay_highest_removed";
-
 export class RelayStore {
   private readonly insertRelay;
   private readonly byRef;
@@ -94,11 +92,7 @@ export class RelayStore {
   private readonly deleteRelay;
   private readonly deleteAttempts;
   private readonly countWaiting;
-  private readonly highest;
-  private readonly saveHighestRemoved;
-  private readonly stopProject;
-  private readonly forgetProject;
-  private readonly stopped;
+  private readonly references;
 
   constructor(db: Database) {
     this.insertRelay = db.command<
@@ -143,22 +137,12 @@ export class RelayStore {
     this.countWaiting = db.query<{ count: number }, [number]>(
       "SELECT count(*) AS count FROM relays WHERE project_ref = ? AND status IN (1, 2)",
     );
-    this.highest = db.query<{ ref: number }>(
-      `SELECT max(coalesce((SELECT max(ref) FROM relays), 0), coalesce((SELECT value FROM settings WHERE name = '${HIGHEST_REMOVED}'), 0)) AS ref`,
-    );
-    this.saveHighestRemoved = db.command<[number]>(
-      `INSERT INTO settings (name, value) VALUES ('${HIGHEST_REMOVED}', ?) ON CONFLICT (name) DO UPDATE SET value = max(value, excluded.value)`,
-    );
-    this.stopProject = db.command<[number]>(
-      "INSERT OR IGNORE INTO relay_stopped_projects (project_ref) VALUES (?)",
-    );
-    this.forgetProject = db.command<[number]>("DELETE FROM relay_stopped_projects WHERE project_ref = ?");
-    this.stopped = db.query<{ project_ref: number }>("SELECT project_ref FROM relay_stopped_projects");
+    this.references = new References(db, "relays", "relay_highest_removed");
   }
 
   /** The largest reference given so far, also to deliveries that are gone; 0 when there was none. */
   highestRef(): number {
-    return this.highest.get()?.ref ?? 0;
+    return this.references.highest();
   }
 
   insert(tx: Tx, relay: NewRelay, ref: number): void {
@@ -239,24 +223,12 @@ export class RelayStore {
       this.deleteAttempts.run(tx, ref);
       this.deleteRelay.run(tx, ref);
     }
-    if (refs.length > 0) this.saveHighestRemoved.run(tx, Math.max(...refs));
+    if (refs.length > 0) this.references.removed(tx, Math.max(...refs));
   }
 
   /** Deliveries of a project that have not ended. */
   waiting(projectRef: number): number {
     return this.countWaiting.get(projectRef)?.count ?? 0;
-  }
-
-  markStopped(tx: Tx, projectRef: number): void {
-    this.stopProject.run(tx, projectRef);
-  }
-
-  unmarkStopped(tx: Tx, projectRef: number): void {
-    this.forgetProject.run(tx, projectRef);
-  }
-
-  stoppedProjects(): number[] {
-    return this.stopped.all().map(({ project_ref }) => project_ref);
   }
 }
 
