@@ -1,57 +1,27 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { BEHIND_FROM_EVENTS } from "../../../src/areas/catch/forwarder.ts";
-import { type AccountClient, startTestServer, type TestServer } from "../../support/server.ts";
-import {
-  accepted,
-  type BucketBody,
-  bucketOf,
-  eventOf,
-  eventsOf,
-  LOOPBACK_ALLOWED,
-  newBucket,
-  Receiver,
-  setState,
-  stripeSignature,
-} from "./support.ts";
+import { forwardingStage } from "./forwarding-stage.ts";
+import { accepted, eventOf, stripeSignature } from "./support.ts";
 
-let server: TestServer;
-let receiver: Receiver;
-let account: AccountClient;
-let bucket: BucketBody;
-beforeAll(async () => {
-  server = await startTestServer({ manualClock: true, args: LOOPBACK_ALLOWED });
-});
-afterAll(() => server.stop());
-beforeEach(async () => {
-  receiver = new Receiver();
-  account = await server.account();
-  bucket = await newBucket(account, { target_url: receiver.url });
-});
-afterEach(() => receiver.stop());
-
-const advance = (ms: number) => server.clock.advance(ms);
-const live = () => setState(account, bucket.id, "live");
-const paused = () => setState(account, bucket.id, "paused");
-const send = (body: string) => accepted(server, bucket.id, body);
-const statuses = async () => (await eventsOf(account, bucket.id)).map(({ status }) => status);
-const counts = async () => (await bucketOf(account, bucket.id)).events;
+const stage = forwardingStage();
+const { advance, live, paused, send, statuses, counts } = stage;
 
 describe("a paused bucket", () => {
   test("keeps its events, and sends them on in their order when it goes live", async () => {
     for (const text of ["one", "two", "three", "four"]) await send(text);
     await advance(3_600_000);
-    expect(receiver.hits).toEqual([]);
+    expect(stage.receiver.hits).toEqual([]);
     expect(await counts()).toEqual({ pending: 4, delivered: 0, failed: 0 });
     await live();
     await advance(0);
-    expect(receiver.texts).toEqual(["one", "two", "three", "four"]);
+    expect(stage.receiver.texts).toEqual(["one", "two", "three", "four"]);
     expect(await counts()).toEqual({ pending: 0, delivered: 4, failed: 0 });
   });
 
   test("a large backlog goes one by one, however far behind", async () => {
     let now = 0;
     let most = 0;
-    receiver.respond = async () => {
+    stage.receiver.respond = async () => {
       now += 1;
       most = Math.max(most, now);
       await Bun.sleep(0);
@@ -62,76 +32,79 @@ describe("a paused bucket", () => {
     for (const text of texts) await send(text);
     await live();
     await advance(0);
-    expect(receiver.texts).toEqual(texts);
+    expect(stage.receiver.texts).toEqual(texts);
     expect(most).toBe(1);
   });
 
   test("an event that fails does not hold up the backlog behind it", async () => {
-    receiver.respond = ({ body }) => (body.toString().startsWith("bad") ? 500 : 200);
+    stage.receiver.respond = ({ body }) => (body.toString().startsWith("bad") ? 500 : 200);
     for (const text of ["bad 1", "good 1", "bad 2", "good 2"]) await send(text);
     await live();
     await advance(0);
-    expect(receiver.texts).toEqual(["bad 1", "good 1", "bad 2", "good 2"]);
+    expect(stage.receiver.texts).toEqual(["bad 1", "good 1", "bad 2", "good 2"]);
     expect(await statuses()).toEqual(["pending", "delivered", "pending", "delivered"]);
     await advance(1_000);
-    expect(receiver.texts.slice(4)).toEqual(["bad 1", "bad 2"]);
+    expect(stage.receiver.texts.slice(4)).toEqual(["bad 1", "bad 2"]);
     await advance(30_000);
     expect(await statuses()).toEqual(["failed", "delivered", "failed", "delivered"]);
   });
 
   test("pausing keeps what waits for a retry; going live goes on where it was", async () => {
-    receiver.respond = () => 500;
+    stage.receiver.respond = () => 500;
     await live();
     const id = await send("one");
     await advance(0);
     await paused();
     await advance(60_000);
-    expect(receiver.hits.length).toBe(1);
-    expect(await eventOf(account, bucket.id, id)).toMatchObject({ status: "pending", attempts: 1 });
+    expect(stage.receiver.hits.length).toBe(1);
+    expect(await eventOf(stage.account, stage.bucket.id, id)).toMatchObject({
+      status: "pending",
+      attempts: 1,
+    });
     await send("two");
     await live();
     await advance(0);
-    expect(receiver.texts).toEqual(["one", "one", "two"]);
-    expect((await eventOf(account, bucket.id, id)).attempts).toBe(2);
-    receiver.respond = () => 200;
+    expect(stage.receiver.texts).toEqual(["one", "one", "two"]);
+    expect((await eventOf(stage.account, stage.bucket.id, id)).attempts).toBe(2);
+    stage.receiver.respond = () => 200;
     await advance(5_000);
-    expect(receiver.texts.slice(3)).toEqual(["two", "one"]);
+    expect(stage.receiver.texts.slice(3)).toEqual(["two", "one"]);
     expect(await statuses()).toEqual(["delivered", "delivered"]);
   });
 
   test("paused and live again before the retry is due: it is tried then, once", async () => {
-    receiver.respond = (_, number) => (number === 1 ? 500 : 200);
+    stage.receiver.respond = (_, number) => (number === 1 ? 500 : 200);
     await live();
     await send("one");
     await advance(0);
     await paused();
     await live();
     await advance(999);
-    expect(receiver.hits.length).toBe(1);
+    expect(stage.receiver.hits.length).toBe(1);
     await advance(1);
-    expect(receiver.hits.length).toBe(2);
+    expect(stage.receiver.hits.length).toBe(2);
     await advance(60_000);
-    expect(receiver.hits.length).toBe(2);
+    expect(stage.receiver.hits.length).toBe(2);
     expect(await statuses()).toEqual(["delivered"]);
   });
 
   test("pausing in the middle of a backlog stops it there", async () => {
-    receiver.respond = async (_, number) => {
+    stage.receiver.respond = async (_, number) => {
       if (number === 2) await paused();
       return 200;
     };
     for (const text of ["one", "two", "three", "four"]) await send(text);
     await live();
     await advance(0);
-    expect(receiver.texts).toEqual(["one", "two"]);
+    expect(stage.receiver.texts).toEqual(["one", "two"]);
     expect(await statuses()).toEqual(["delivered", "delivered", "pending", "pending"]);
     await live();
     await advance(0);
-    expect(receiver.texts).toEqual(["one", "two", "three", "four"]);
+    expect(stage.receiver.texts).toEqual(["one", "two", "three", "four"]);
   });
 
   test("paused and live again while an event is on its way: nothing is sent twice or left behind", async () => {
-    receiver.respond = async (_, number) => {
+    stage.receiver.respond = async (_, number) => {
       if (number === 2) {
         await paused();
         await live();
@@ -141,45 +114,47 @@ describe("a paused bucket", () => {
     for (const text of ["one", "two", "three"]) await send(text);
     await live();
     await advance(0);
-    expect(receiver.texts).toEqual(["one", "two", "three"]);
+    expect(stage.receiver.texts).toEqual(["one", "two", "three"]);
     expect(await counts()).toEqual({ pending: 0, delivered: 3, failed: 0 });
   });
 });
 
 describe("what is never sent on", () => {
   test("an event whose signature is not valid, though the bucket is live", async () => {
-    await account.patch(`/v1/catch/buckets/${bucket.id}`, { signing_secret: "s", state: "live" });
-    const wrong = { "stripe-signature": stripeSignature(server, "wrong", "{}") };
-    const right = { "stripe-signature": stripeSignature(server, "s", "{ }") };
-    await accepted(server, bucket.id, "{}", wrong);
-    await accepted(server, bucket.id, "{ }", right);
+    await stage.account.patch(`/v1/catch/buckets/${stage.bucket.id}`, { signing_secret: "s", state: "live" });
+    const wrong = { "stripe-signature": stripeSignature(stage.server, "wrong", "{}") };
+    const right = { "stripe-signature": stripeSignature(stage.server, "s", "{ }") };
+    await accepted(stage.server, stage.bucket.id, "{}", wrong);
+    await accepted(stage.server, stage.bucket.id, "{ }", right);
     await advance(60_000);
-    expect(receiver.texts).toEqual(["{ }"]);
+    expect(stage.receiver.texts).toEqual(["{ }"]);
     expect(await statuses()).toEqual(["failed", "delivered"]);
   });
 
   test("events of a bucket that is deleted while they wait", async () => {
-    receiver.respond = () => 500;
+    stage.receiver.respond = () => 500;
     await live();
     await send("one");
     await send("two");
     await advance(0);
-    expect(receiver.hits.length).toBe(2);
-    await account.delete(`/v1/catch/buckets/${bucket.id}`);
+    expect(stage.receiver.hits.length).toBe(2);
+    await stage.account.delete(`/v1/catch/buckets/${stage.bucket.id}`);
     await advance(120_000);
-    expect(receiver.hits.length).toBe(2);
-    expect(server.logs.filter(({ level }) => level === "error")).toEqual([]);
+    expect(stage.receiver.hits.length).toBe(2);
+    expect(stage.server.logs.filter(({ level }) => level === "error")).toEqual([]);
   });
 
   test("an event that is deleted while it waits for its retry", async () => {
-    receiver.respond = () => 500;
+    stage.receiver.respond = () => 500;
     await live();
     await send("one");
     await advance(0);
-    const answer = await account.delete(`/v1/catch/${bucket.id}/events?before=2099-01-01T00:00:00Z`);
+    const answer = await stage.account.delete(
+      `/v1/catch/${stage.bucket.id}/events?before=2099-01-01T00:00:00Z`,
+    );
     expect(answer.body).toEqual({ deleted_count: 1 });
     await advance(120_000);
-    expect(receiver.hits.length).toBe(1);
+    expect(stage.receiver.hits.length).toBe(1);
     expect(await counts()).toEqual({ pending: 0, delivered: 0, failed: 0 });
   });
 });

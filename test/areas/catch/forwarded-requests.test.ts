@@ -1,47 +1,26 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { createHmac } from "node:crypto";
 import { copyFileSync } from "node:fs";
 import { join } from "node:path";
 import { expectError } from "../../support/errors.ts";
-import { type AccountClient, startTestServer, type TestServer } from "../../support/server.ts";
-import {
-  accepted,
-  type BucketBody,
-  eventOf,
-  type Hit,
-  LOOPBACK_ALLOWED,
-  newBucket,
-  Receiver,
-  setState,
-} from "./support.ts";
+import { startTestServer } from "../../support/server.ts";
+import { forwardingStage } from "./forwarding-stage.ts";
+import { accepted, eventOf, type Hit, Receiver } from "./support.ts";
 
-let server: TestServer;
-let receiver: Receiver;
-let account: AccountClient;
-let bucket: BucketBody;
-beforeAll(async () => {
-  server = await startTestServer({ manualClock: true, args: LOOPBACK_ALLOWED });
-});
-afterAll(() => server.stop());
-beforeEach(async () => {
-  receiver = new Receiver();
-  account = await server.account();
-  bucket = await newBucket(account, { target_url: receiver.url });
-});
-afterEach(() => receiver.stop());
-
-const advance = (ms: number) => server.clock.advance(ms);
-const live = () => setState(account, bucket.id, "live");
-const send = (body: string) => accepted(server, bucket.id, body);
+const stage = forwardingStage();
+const { advance, live, send } = stage;
 
 describe("where it goes", () => {
   test("to the target that the bucket has when its turn comes", async () => {
     const other = new Receiver();
     try {
       await send("one");
-      await account.patch(`/v1/catch/buckets/${bucket.id}`, { target_url: other.url, state: "live" });
+      await stage.account.patch(`/v1/catch/buckets/${stage.bucket.id}`, {
+        target_url: other.url,
+        state: "live",
+      });
       await advance(0);
-      expect(receiver.texts).toEqual([]);
+      expect(stage.receiver.texts).toEqual([]);
       expect(other.texts).toEqual(["one"]);
     } finally {
       await other.stop();
@@ -54,20 +33,20 @@ describe("where it goes", () => {
     const strict = await startTestServer({ manualClock: true });
     try {
       // The same data under an operator who permits no private addresses.
-      await Promise.all([server.server.stop(), strict.server.stop()]);
+      await Promise.all([stage.server.server.stop(), strict.server.stop()]);
       for (const file of ["ninefold.db", "master.key"]) {
-        copyFileSync(join(server.folder, file), join(strict.folder, file));
+        copyFileSync(join(stage.server.folder, file), join(strict.folder, file));
       }
-      await Promise.all([server.start(), strict.start()]);
-      const owner = strict.client(account.key);
-      const replay = await owner.post(`/v1/catch/${bucket.id}/events/${event}/replay`);
+      await Promise.all([stage.server.start(), strict.start()]);
+      const owner = strict.client(stage.account.key);
+      const replay = await owner.post(`/v1/catch/${stage.bucket.id}/events/${event}/replay`);
       expect(expectError(replay, "catch.replay_failed").error.message).toContain("must be an https URL");
       await strict.clock.advance(31_000);
-      expect(await eventOf(owner, bucket.id, event)).toMatchObject({
+      expect(await eventOf(owner, stage.bucket.id, event)).toMatchObject({
         ...{ status: "failed", attempts: 4, response_status: null },
         error: "the URL must be an https URL",
       });
-      expect(receiver.hits).toEqual([]);
+      expect(stage.receiver.hits).toEqual([]);
     } finally {
       await strict.stop();
     }
@@ -81,10 +60,12 @@ describe("what is sent", () => {
     await live();
     const bytes = new Uint8Array([0, 255, 10, 13, 34, 128]);
     await advance(123);
-    const receivedAt = server.clock.now();
-    const id = await accepted(server, bucket.id, bytes, { "content-type": "application/x-anything; a=1" });
+    const receivedAt = stage.server.clock.now();
+    const id = await accepted(stage.server, stage.bucket.id, bytes, {
+      "content-type": "application/x-anything; a=1",
+    });
     await advance(2_345);
-    const [hit] = receiver.hits;
+    const [hit] = stage.receiver.hits;
     expect(hit?.method).toBe("POST");
     expect(hit?.body.equals(Buffer.from(bytes))).toBe(true);
     expect(hit?.headers.get("content-type")).toBe("application/x-anything; a=1");
@@ -93,7 +74,7 @@ describe("what is sent", () => {
     expect(hit?.headers.get("x-svc-timestamp")).toBe(String(receivedAt));
     const [, seconds, hex] = /^t=(\d+),v1=([0-9a-f]{64})$/.exec(signatureOf(hit)) ?? [];
     expect(Number(seconds)).toBe(Math.floor(receivedAt / 1000));
-    const expected = createHmac("sha256", account.key ?? "")
+    const expected = createHmac("sha256", stage.account.key ?? "")
       .update(`${seconds}.`)
       .update(bytes)
       .digest("hex");
@@ -102,15 +83,15 @@ describe("what is sent", () => {
 
   test("an empty body, and none of a content type where none came", async () => {
     await live();
-    await server.client(null).send("POST", `/v1/catch/${bucket.id}`);
+    await stage.server.client(null).send("POST", `/v1/catch/${stage.bucket.id}`);
     await advance(0);
-    expect(receiver.hits[0]?.body.length).toBe(0);
-    expect(receiver.hits[0]?.headers.has("content-type")).toBe(false);
+    expect(stage.receiver.hits[0]?.body.length).toBe(0);
+    expect(stage.receiver.hits[0]?.headers.has("content-type")).toBe(false);
   });
 
   test("the provider's own headers and nobody else's", async () => {
-    await account.patch(`/v1/catch/buckets/${bucket.id}`, { state: "live" });
-    await accepted(server, bucket.id, "{}", {
+    await stage.account.patch(`/v1/catch/buckets/${stage.bucket.id}`, { state: "live" });
+    await accepted(stage.server, stage.bucket.id, "{}", {
       "x-hub-signature-256": "sha256=00",
       "x-github-event": "push",
       "x-github-delivery": "d-1",
@@ -123,13 +104,15 @@ describe("what is sent", () => {
       "x-custom": "1",
     });
     await advance(0);
-    const names = [...(receiver.hits[0]?.headers.keys() ?? [])].filter((name) => !name.startsWith("x-svc-"));
+    const names = [...(stage.receiver.hits[0]?.headers.keys() ?? [])].filter(
+      (name) => !name.startsWith("x-svc-"),
+    );
     expect(names.toSorted()).toEqual([
       ...["accept-encoding", "connection", "content-length", "content-type", "host", "user-agent"],
       ...["x-github-delivery", "x-github-event", "x-hub-signature-256"],
     ]);
-    expect(receiver.hits[0]?.headers.get("x-svc-event-id")).toMatch(/^evt_/);
-    expect(signatureOf(receiver.hits[0])).toMatch(/^t=\d+,v1=[0-9a-f]{64}$/);
+    expect(stage.receiver.hits[0]?.headers.get("x-svc-event-id")).toMatch(/^evt_/);
+    expect(signatureOf(stage.receiver.hits[0])).toMatch(/^t=\d+,v1=[0-9a-f]{64}$/);
   });
 
   test("Stripe's, Shopify's and Svix's signature headers go along", async () => {
@@ -139,11 +122,11 @@ describe("what is sent", () => {
       { "x-shopify-hmac-sha256": "AAAA", "x-shopify-topic": "orders/create" },
       { "svix-id": "msg_1", "svix-timestamp": "1", "svix-signature": "v1,AAAA" },
     ];
-    for (const headers of sets) await accepted(server, bucket.id, "{}", headers);
+    for (const headers of sets) await accepted(stage.server, stage.bucket.id, "{}", headers);
     await advance(0);
     for (const [index, headers] of sets.entries()) {
       for (const [name, value] of Object.entries(headers)) {
-        expect(receiver.hits[index]?.headers.get(name)).toBe(value);
+        expect(stage.receiver.hits[index]?.headers.get(name)).toBe(value);
       }
     }
   });
@@ -151,20 +134,20 @@ describe("what is sent", () => {
   test("headers that cannot be sent are left out, and the event goes", async () => {
     await live();
     const headers = { "stripe-signature": "x".repeat(5_000), "content-type": "text/\u00e9" };
-    await accepted(server, bucket.id, "one", headers);
+    await accepted(stage.server, stage.bucket.id, "one", headers);
     await advance(0);
-    expect(receiver.texts).toEqual(["one"]);
-    expect(receiver.hits[0]?.headers.has("stripe-signature")).toBe(false);
-    expect(receiver.hits[0]?.headers.has("content-type")).toBe(false);
+    expect(stage.receiver.texts).toEqual(["one"]);
+    expect(stage.receiver.hits[0]?.headers.has("stripe-signature")).toBe(false);
+    expect(stage.receiver.hits[0]?.headers.has("content-type")).toBe(false);
   });
 
   test("the signature is made with the account's newest key", async () => {
     await live();
-    const rotated = await account.post("/v1/keys/rotate");
+    const rotated = await stage.account.post("/v1/keys/rotate");
     await send("one");
     await advance(0);
-    const seconds = /^t=(\d+)/.exec(signatureOf(receiver.hits[0]))?.[1];
+    const seconds = /^t=(\d+)/.exec(signatureOf(stage.receiver.hits[0]))?.[1];
     const expected = createHmac("sha256", String(rotated.body["key"])).update(`${seconds}.one`).digest("hex");
-    expect(signatureOf(receiver.hits[0])).toBe(`t=${seconds},v1=${expected}`);
+    expect(signatureOf(stage.receiver.hits[0])).toBe(`t=${seconds},v1=${expected}`);
   });
 });

@@ -1,92 +1,68 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { AccountClient, startTestServer, type TestServer } from "../../support/server.ts";
-import {
-  accepted,
-  type BucketBody,
-  bucketOf,
-  eventOf,
-  eventsOf,
-  LOOPBACK_ALLOWED,
-  newBucket,
-  Receiver,
-  setState,
-} from "./support.ts";
+import { AccountClient } from "../../support/server.ts";
+import { forwardingStage } from "./forwarding-stage.ts";
+import { accepted, bucketOf, eventOf, eventsOf, newBucket, Receiver, setState } from "./support.ts";
 
-let server: TestServer;
-let receiver: Receiver;
-let account: AccountClient;
-let bucket: BucketBody;
-beforeAll(async () => {
-  server = await startTestServer({ manualClock: true, args: LOOPBACK_ALLOWED });
-});
-afterAll(() => server.stop());
-beforeEach(async () => {
-  receiver = new Receiver();
-  account = await server.account();
-  bucket = await newBucket(account, { target_url: receiver.url });
-});
-afterEach(() => receiver.stop());
-
-const advance = (ms: number) => server.clock.advance(ms);
-const live = () => setState(account, bucket.id, "live");
-const send = (body: string) => accepted(server, bucket.id, body);
-const statuses = async () => (await eventsOf(account, bucket.id)).map(({ status }) => status);
-const counts = async () => (await bucketOf(account, bucket.id)).events;
+const stage = forwardingStage();
+const { advance, live, send, statuses, counts } = stage;
 
 /** The same account at the server's new address. */
 function reconnected({ key, userId, email }: AccountClient): AccountClient {
-  return new AccountClient(server.url, key ?? "", userId, email);
+  return new AccountClient(stage.server.url, key ?? "", userId, email);
 }
 
 describe("across a restart", () => {
   const restart = async () => {
-    await server.restart();
-    account = reconnected(account);
+    await stage.server.restart();
+    stage.account = reconnected(stage.account);
   };
 
   test("what was pending in a live bucket is sent on, in order, once", async () => {
     await live();
     for (const text of ["one", "two", "three"]) await send(text);
     await restart();
-    expect(receiver.hits).toEqual([]);
+    expect(stage.receiver.hits).toEqual([]);
     await send("four");
     await advance(0);
-    expect(receiver.texts).toEqual(["one", "two", "three", "four"]);
+    expect(stage.receiver.texts).toEqual(["one", "two", "three", "four"]);
     await advance(60_000);
-    expect(receiver.hits.length).toBe(4);
+    expect(stage.receiver.hits.length).toBe(4);
     expect(await counts()).toEqual({ pending: 0, delivered: 4, failed: 0 });
   });
 
   test("retries keep their time and number", async () => {
-    receiver.respond = () => 500;
+    stage.receiver.respond = () => 500;
     await live();
     const id = await send("one");
     await advance(0);
     await restart();
     await advance(999);
-    expect(receiver.hits.length).toBe(1);
+    expect(stage.receiver.hits.length).toBe(1);
     await advance(1);
-    expect(receiver.hits.length).toBe(2);
+    expect(stage.receiver.hits.length).toBe(2);
     await restart();
     await advance(4_999);
-    expect(receiver.hits.length).toBe(2);
+    expect(stage.receiver.hits.length).toBe(2);
     await advance(25_001);
-    expect(receiver.hits.length).toBe(4);
-    expect(await eventOf(account, bucket.id, id)).toMatchObject({ status: "failed", attempts: 4 });
+    expect(stage.receiver.hits.length).toBe(4);
+    expect(await eventOf(stage.account, stage.bucket.id, id)).toMatchObject({
+      status: "failed",
+      attempts: 4,
+    });
   });
 
   test("a retry that fell due while the server was down is made at the start", async () => {
-    receiver.respond = (_, number) => (number === 1 ? 500 : 200);
+    stage.receiver.respond = (_, number) => (number === 1 ? 500 : 200);
     await live();
     await send("one");
     await advance(0);
-    await server.server.stop();
+    await stage.server.server.stop();
     await advance(3_600_000);
-    await server.start();
-    account = reconnected(account);
+    await stage.server.start();
+    stage.account = reconnected(stage.account);
     await advance(0);
-    expect(receiver.hits.length).toBe(2);
+    expect(stage.receiver.hits.length).toBe(2);
     expect(await statuses()).toEqual(["delivered"]);
   });
 
@@ -94,11 +70,11 @@ describe("across a restart", () => {
     await send("one");
     await restart();
     await advance(60_000);
-    expect(receiver.hits).toEqual([]);
+    expect(stage.receiver.hits).toEqual([]);
     await live();
     await restart();
     await advance(0);
-    expect(receiver.texts).toEqual(["one"]);
+    expect(stage.receiver.texts).toEqual(["one"]);
   });
 });
 
@@ -113,7 +89,7 @@ class Life {
   ) {}
 
   static async begin(): Promise<Life> {
-    const owner = await server.account();
+    const owner = await stage.server.account();
     const { id } = await newBucket(owner);
     const life = new Life(owner, id);
     life.target.respond = () => (life.broken ? 500 : 200);
@@ -122,7 +98,7 @@ class Life {
   }
 
   readonly steps = {
-    send: async () => this.sent.push(await accepted(server, this.bucketId, `${this.sent.length}`)),
+    send: async () => this.sent.push(await accepted(stage.server, this.bucketId, `${this.sent.length}`)),
     live: () => setState(this.client, this.bucketId, "live"),
     pause: () => setState(this.client, this.bucketId, "paused"),
     break: () => {
@@ -134,7 +110,7 @@ class Life {
     second: () => advance(1_000),
     minute: () => advance(60_000),
     restart: async () => {
-      await server.restart();
+      await stage.server.restart();
       this.client = reconnected(this.client);
     },
   };
@@ -182,6 +158,6 @@ describe("any sequence of events, pauses, failures and restarts", () => {
       }),
       { numRuns: 25 },
     );
-    expect(server.logs.filter(({ level }) => level === "error")).toEqual([]);
+    expect(stage.server.logs.filter(({ level }) => level === "error")).toEqual([]);
   }, 30_000);
 });

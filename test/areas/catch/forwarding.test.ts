@@ -1,40 +1,13 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { BEHIND_FROM_EVENTS, EVENTS_AT_ONCE_MAX } from "../../../src/areas/catch/forwarder.ts";
 import { RawServer } from "../../support/raw-server.ts";
-import { type AccountClient, startTestServer, type TestServer } from "../../support/server.ts";
-import {
-  accepted,
-  type BucketBody,
-  bucketOf,
-  eventOf,
-  eventsOf,
-  LOOPBACK_ALLOWED,
-  newBucket,
-  Receiver,
-  setState,
-} from "./support.ts";
+import { forwardingStage } from "./forwarding-stage.ts";
+import { eventOf, eventsOf } from "./support.ts";
 
-let server: TestServer;
-let receiver: Receiver;
-let account: AccountClient;
-let bucket: BucketBody;
-beforeAll(async () => {
-  server = await startTestServer({ manualClock: true, args: LOOPBACK_ALLOWED });
-});
-afterAll(() => server.stop());
-beforeEach(async () => {
-  receiver = new Receiver();
-  account = await server.account();
-  bucket = await newBucket(account, { target_url: receiver.url });
-});
-afterEach(() => receiver.stop());
+const stage = forwardingStage();
+const { advance, live, send, statuses, counts } = stage;
 
-const advance = (ms: number) => server.clock.advance(ms);
-const live = () => setState(account, bucket.id, "live");
-const send = (body: string) => accepted(server, bucket.id, body);
-const statuses = async () => (await eventsOf(account, bucket.id)).map(({ status }) => status);
-const counts = async () => (await bucketOf(account, bucket.id)).events;
-const now = () => new Date(server.clock.now()).toISOString();
+const now = () => new Date(stage.server.clock.now()).toISOString();
 
 describe("a live bucket", () => {
   test("sends an event on, and says so of it", async () => {
@@ -42,8 +15,8 @@ describe("a live bucket", () => {
     const id = await send("one");
     expect(await counts()).toEqual({ pending: 1, delivered: 0, failed: 0 });
     await advance(0);
-    expect(receiver.texts).toEqual(["one"]);
-    expect(await eventOf(account, bucket.id, id)).toMatchObject({
+    expect(stage.receiver.texts).toEqual(["one"]);
+    expect(await eventOf(stage.account, stage.bucket.id, id)).toMatchObject({
       status: "delivered",
       attempts: 1,
       response_status: 200,
@@ -52,15 +25,15 @@ describe("a live bucket", () => {
     });
     expect(await counts()).toEqual({ pending: 0, delivered: 1, failed: 0 });
     await advance(120_000);
-    expect(receiver.hits.length).toBe(1);
+    expect(stage.receiver.hits.length).toBe(1);
   });
 
   test.each([201, 204, 299])("%d is delivered", async (status) => {
-    receiver.respond = () => new Response(null, { status });
+    stage.receiver.respond = () => new Response(null, { status });
     await live();
     await send("one");
     await advance(0);
-    expect((await eventsOf(account, bucket.id))[0]).toMatchObject({
+    expect((await eventsOf(stage.account, stage.bucket.id))[0]).toMatchObject({
       status: "delivered",
       response_status: status,
     });
@@ -69,25 +42,28 @@ describe("a live bucket", () => {
   test.each([300, 302, 304, 400, 404, 410, 429, 500, 503])(
     "%d is not, and is tried again",
     async (status) => {
-      receiver.respond = () => new Response(null, { status, headers: { location: "/elsewhere" } });
+      stage.receiver.respond = () => new Response(null, { status, headers: { location: "/elsewhere" } });
       await live();
       await send("one");
       await advance(0);
-      expect((await eventsOf(account, bucket.id))[0]).toMatchObject({
+      expect((await eventsOf(stage.account, stage.bucket.id))[0]).toMatchObject({
         status: "pending",
         attempts: 1,
         response_status: status,
         error: `the target answered with status ${status}`,
         delivered_at: null,
       });
-      expect(receiver.hits.length).toBe(1);
+      expect(stage.receiver.hits.length).toBe(1);
       await advance(1_000);
-      expect(receiver.hits.map(({ path }) => path)).toEqual(["/hooks?from=ninefold", "/hooks?from=ninefold"]);
+      expect(stage.receiver.hits.map(({ path }) => path)).toEqual([
+        "/hooks?from=ninefold",
+        "/hooks?from=ninefold",
+      ]);
     },
   );
 
   test("retries after 1, 5 and 25 s from the end of the try before, then the event has failed", async () => {
-    receiver.respond = () => 500;
+    stage.receiver.respond = () => 500;
     await live();
     const id = await send("one");
     await advance(0);
@@ -96,13 +72,16 @@ describe("a live bucket", () => {
       [5_000, 2],
       [25_000, 3],
     ] as const) {
-      expect(await eventOf(account, bucket.id, id)).toMatchObject({ status: "pending", attempts: tries });
+      expect(await eventOf(stage.account, stage.bucket.id, id)).toMatchObject({
+        status: "pending",
+        attempts: tries,
+      });
       await advance(delay - 1);
-      expect(receiver.hits.length).toBe(tries);
+      expect(stage.receiver.hits.length).toBe(tries);
       await advance(1);
-      expect(receiver.hits.length).toBe(tries + 1);
+      expect(stage.receiver.hits.length).toBe(tries + 1);
     }
-    expect(await eventOf(account, bucket.id, id)).toMatchObject({
+    expect(await eventOf(stage.account, stage.bucket.id, id)).toMatchObject({
       status: "failed",
       attempts: 4,
       response_status: 500,
@@ -111,16 +90,16 @@ describe("a live bucket", () => {
     });
     expect(await counts()).toEqual({ pending: 0, delivered: 0, failed: 1 });
     await advance(24 * 3_600_000 - 1_800_000);
-    expect(receiver.hits.length).toBe(4);
+    expect(stage.receiver.hits.length).toBe(4);
   });
 
   test.each([1, 2, 3])("delivered at try %d after the first", async (retries) => {
-    receiver.respond = (_, number) => (number <= retries ? 503 : 200);
+    stage.receiver.respond = (_, number) => (number <= retries ? 503 : 200);
     await live();
     const id = await send("one");
     await advance(31_000);
-    expect(receiver.hits.length).toBe(retries + 1);
-    expect(await eventOf(account, bucket.id, id)).toMatchObject({
+    expect(stage.receiver.hits.length).toBe(retries + 1);
+    expect(await eventOf(stage.account, stage.bucket.id, id)).toMatchObject({
       status: "delivered",
       attempts: retries + 1,
       response_status: 200,
@@ -129,11 +108,11 @@ describe("a live bucket", () => {
   });
 
   test("a target that is not there is tried like any other", async () => {
-    await receiver.stop();
+    await stage.receiver.stop();
     await live();
     const id = await send("one");
     await advance(31_000);
-    expect(await eventOf(account, bucket.id, id)).toMatchObject({
+    expect(await eventOf(stage.account, stage.bucket.id, id)).toMatchObject({
       status: "failed",
       attempts: 4,
       response_status: null,
@@ -147,14 +126,16 @@ describe("a live bucket", () => {
       else socket.end("nonsense\r\n\r\n");
     }).start();
     try {
-      await account.patch(`/v1/catch/buckets/${bucket.id}`, { target_url: `http://127.0.0.1:${raw.port}/` });
+      await stage.account.patch(`/v1/catch/buckets/${stage.bucket.id}`, {
+        target_url: `http://127.0.0.1:${raw.port}/`,
+      });
       await live();
       const id = await send("one");
       await advance(0);
-      expect((await eventOf(account, bucket.id, id)).error).toMatch(/closed before/);
+      expect((await eventOf(stage.account, stage.bucket.id, id)).error).toMatch(/closed before/);
       await advance(1_000);
-      expect((await eventOf(account, bucket.id, id)).error).toMatch(/not HTTP/);
-      expect((await eventOf(account, bucket.id, id)).response_status).toBeNull();
+      expect((await eventOf(stage.account, stage.bucket.id, id)).error).toMatch(/not HTTP/);
+      expect((await eventOf(stage.account, stage.bucket.id, id)).response_status).toBeNull();
     } finally {
       raw.stop();
     }
@@ -165,15 +146,15 @@ describe("a live bucket", () => {
     const texts = Array.from({ length: 20 }, (_, index) => `event ${index}`);
     for (const text of texts) await send(text);
     await advance(0);
-    expect(receiver.texts).toEqual(texts);
+    expect(stage.receiver.texts).toEqual(texts);
   });
 
   test("a failing event lets the next ones pass", async () => {
-    receiver.respond = ({ body }) => (body.toString() === "bad" ? 500 : 200);
+    stage.receiver.respond = ({ body }) => (body.toString() === "bad" ? 500 : 200);
     await live();
     for (const text of ["one", "bad", "two", "three"]) await send(text);
     await advance(0);
-    expect(receiver.texts).toEqual(["one", "bad", "two", "three"]);
+    expect(stage.receiver.texts).toEqual(["one", "bad", "two", "three"]);
     expect(await statuses()).toEqual(["delivered", "pending", "delivered", "delivered"]);
     await advance(31_000);
     expect(await statuses()).toEqual(["delivered", "failed", "delivered", "delivered"]);
@@ -185,27 +166,27 @@ describe("a live bucket", () => {
     const gate = new Promise<void>((resolve) => {
       open = resolve;
     });
-    receiver.respond = async (_, number) => {
+    stage.receiver.respond = async (_, number) => {
       if (number === 1) await gate;
       return 200;
     };
     await live();
     await send("one");
     const advanced = advance(0);
-    while (receiver.hits.length === 0) await Bun.sleep(1);
+    while (stage.receiver.hits.length === 0) await Bun.sleep(1);
     await send("two");
     await send("three");
     open();
     await advanced;
     await advance(0);
-    expect(receiver.texts).toEqual(["one", "two", "three"]);
+    expect(stage.receiver.texts).toEqual(["one", "two", "three"]);
     expect(await counts()).toEqual({ pending: 0, delivered: 3, failed: 0 });
   });
 
   test("far behind, it takes several at once, and none twice", async () => {
     let now = 0;
     let most = 0;
-    receiver.respond = async () => {
+    stage.receiver.respond = async () => {
       now += 1;
       most = Math.max(most, now);
       await Bun.sleep(1);
@@ -217,7 +198,7 @@ describe("a live bucket", () => {
     const ids = await Promise.all(Array.from({ length: count }, (_, index) => send(`${index}`)));
     await advance(0);
     expect(most).toBe(EVENTS_AT_ONCE_MAX);
-    expect(receiver.hits.map(({ headers }) => headers.get("x-svc-event-id") ?? "").toSorted()).toEqual(
+    expect(stage.receiver.hits.map(({ headers }) => headers.get("x-svc-event-id") ?? "").toSorted()).toEqual(
       ids.toSorted(),
     );
     expect(await counts()).toEqual({ pending: 0, delivered: count, failed: 0 });
