@@ -1,47 +1,24 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import {
-  type Command,
-  plainEnvironment,
-  ServerProcess,
-  SOURCE_COMMAND,
-} from "../../scripts/processes/server-process.ts";
+import { type Command, ServerProcess, SOURCE_COMMAND } from "../../scripts/processes/server-process.ts";
 import { Client } from "../support/client.ts";
+import { type Ended, endOf } from "../support/ended.ts";
 
 /** Time for a test that starts a few processes on a machine that is busy with other things. */
 export const TIMEOUT_MS = 60_000;
-
-/** What a command that ends by itself has left. */
-export interface Ended {
-  readonly code: number;
-  readonly out: string;
-  readonly error: string;
-}
 
 /**
  * Runs `ninefold` from source to its end, in a process of its own: the system takes away a process's locks on a file
  * that the same process closes, so a copy must never be made in the process of the server.
  */
-export async function ninefold(
-  args: readonly string[],
-  environment: Record<string, string> = {},
-): Promise<Ended> {
+export function ninefold(args: readonly string[], environment: Record<string, string> = {}): Promise<Ended> {
   return runToEnd([...SOURCE_COMMAND, ...args], environment);
 }
 
 /** Runs any command to its end. */
-export async function runToEnd(command: Command, environment: Record<string, string> = {}): Promise<Ended> {
-  const child = Bun.spawn([...command], {
-    env: plainEnvironment(environment),
-    stdin: "ignore",
-    stdout: "pipe",
-    stderr: "pipe",
-    timeout: TIMEOUT_MS / 2,
-    killSignal: "SIGKILL",
-  });
-  const [out, error, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
-  return { code, out, error };
+export function runToEnd(command: Command, environment: Record<string, string> = {}): Promise<Ended> {
+  return endOf(command, { environment, timeoutMs: TIMEOUT_MS / 2 });
 }
 
 /** A folder for data and backups, and the servers on it. */

@@ -4,15 +4,8 @@ import { chmodSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { plainEnvironment } from "../../scripts/processes/server-process.ts";
 import { Client } from "../support/client.ts";
-import {
-  Binaries,
-  type Ended,
-  executable,
-  fingerprint,
-  operatorOf,
-  runToEnd,
-  TIMEOUT_MS,
-} from "./support.ts";
+import type { Ended } from "../support/ended.ts";
+import { Binaries, executable, fingerprint, operatorOf, runToEnd, TIMEOUT_MS } from "./support.ts";
 
 const binaries = new Binaries();
 let data = "";

@@ -3,8 +3,9 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } 
 import { tmpdir } from "node:os";
 import { isAbsolute, join } from "node:path";
 import { Connection } from "../../scripts/processes/connection.ts";
-import { plainEnvironment, ServerProcess } from "../../scripts/processes/server-process.ts";
+import { ServerProcess } from "../../scripts/processes/server-process.ts";
 import { Client } from "../support/client.ts";
+import { type Ended, endOf } from "../support/ended.ts";
 
 /** Time for a test that starts the executable a few times on a machine that is busy with other things. */
 export const TIMEOUT_MS = 60_000;
@@ -56,28 +57,9 @@ export function operatorOf(server: ServerProcess): Client {
   return new Client(server.url, server.key);
 }
 
-/** What a program that ends by itself has left. */
-export interface Ended {
-  readonly code: number;
-  readonly out: string;
-  readonly error: string;
-}
-
-/** Runs the executable to its end. One that does not end is killed, which shows in its exit code. */
-export async function runToEnd(
-  args: readonly string[],
-  environment: Record<string, string> = {},
-): Promise<Ended> {
-  const child = Bun.spawn([executable(), ...args], {
-    env: plainEnvironment(environment),
-    stdin: "ignore",
-    stdout: "pipe",
-    stderr: "pipe",
-    timeout: TIMEOUT_MS / 2,
-    killSignal: "SIGKILL",
-  });
-  const [out, error, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
-  return { code, out, error };
+/** Runs the executable to its end. */
+export function runToEnd(args: readonly string[], environment: Record<string, string> = {}): Promise<Ended> {
+  return endOf([executable(), ...args], { environment, timeoutMs: TIMEOUT_MS / 2 });
 }
 
 /** Every file below a folder with its mode and the hash of its bytes: equal when nothing was touched. */

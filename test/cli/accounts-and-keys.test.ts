@@ -3,8 +3,9 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { CertificateAuthority } from "../support/certificates.ts";
+import type { Ended } from "../support/ended.ts";
 import { startTestServer, type TestServer } from "../support/server.ts";
-import { type Ended, ninefold, type RunOptions } from "./run.ts";
+import { ninefold, type RunOptions } from "./run.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "ninefold-cli-"));
 let server: TestServer;
