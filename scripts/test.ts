@@ -2,16 +2,17 @@
 //   scripts/test                    everything
 //   scripts/test PATH…              the tests in these files and folders
 //   scripts/test --only PATTERN     the tests whose name matches PATTERN
-import { existsSync, statSync } from "node:fs";
-import { availableParallelism } from "node:os";
+//   scripts/test --update-timings   everything; writes down how long each file takes, by which the next runs are planned
+import { existsSync, mkdtempSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { runTests, type TestRun } from "./steps/bun-test.ts";
 import { findChromium, installChromium } from "./steps/chromium.ts";
 import { reportStep, runCheck, type StepResult } from "./steps/step.ts";
 
-const BINARY_TESTS = "test/binary";
-const PAGE_TESTS = "test/pages";
-const MAIN = "src/main.ts";
+const PAGE_TESTS = "test/pages/";
+const INSTALL_PACKAGE = "test/client/install.ts";
 const EXECUTABLE = "dist/ninefold";
 
 const CHECKS: readonly (readonly [name: string, command: readonly string[]])[] = [
@@ -27,15 +28,6 @@ function record(step: StepResult): void {
   results.push(step);
 }
 
-async function runChecks(): Promise<void> {
-  if (availableParallelism() > 1) {
-    const running = CHECKS.map(([name, command]) => runCheck(name, command));
-    for (const step of running) record(await step);
-  } else {
-    for (const [name, command] of CHECKS) record(await runCheck(name, command));
-  }
-}
-
 /** The test files at a path, which may be a file or a folder. */
 function testFiles(path: string): string[] {
   if (!existsSync(path)) return [];
@@ -43,43 +35,35 @@ function testFiles(path: string): string[] {
   return [...new Bun.Glob("**/*.test.ts").scanSync(path)].map((file) => `${path}/${file}`).sort();
 }
 
-async function runSources(
-  files: readonly string[],
-  options: Pick<TestRun, "only" | "verbose">,
-): Promise<void> {
-  const withPages = files.some((file) => file.startsWith(`${PAGE_TESTS}/`));
-  if (withPages && findChromium() === undefined) record(await installChromium());
-  record(await runTests({ name: "tests", files, ...options }));
+/** What is made once for the tests of a folder, which find it by a variable. */
+interface Preparation {
+  readonly tests: string;
+  readonly env: Readonly<Record<string, string>>;
+  readonly make: () => Promise<StepResult>;
 }
 
-/** Builds the executable, then tests it. Without a build there is nothing to test. */
-async function runBinary(
-  files: readonly string[],
-  options: Pick<TestRun, "only" | "verbose">,
-): Promise<void> {
-  if (existsSync(MAIN)) {
-    const build = await runCheck("build", ["sh", "scripts/build"]);
-    record(build);
-    if (build.failed > 0) return;
-  } else {
-    console.log(`skip  build: there is no ${MAIN}`);
-  }
-  if (!existsSync(BINARY_TESTS)) {
-    console.log(`skip  binary: there is no ${BINARY_TESTS}`);
-    return;
-  }
-  const env = { NINEFOLD_BINARY: `${process.cwd()}/${EXECUTABLE}` };
-  record(await runTests({ name: "binary", files, env, ...options }));
+/** `folder` is a temporary one, and empty. */
+function preparations(folder: string): readonly Preparation[] {
+  const install = [process.execPath, "--no-env-file", "--no-install", INSTALL_PACKAGE, folder];
+  return [
+    {
+      tests: "test/binary/",
+      // All other tests that start servers take the executable, too: it starts in half the time.
+      env: { NINEFOLD_BINARY: `${process.cwd()}/${EXECUTABLE}` },
+      make: () => runCheck("build", ["sh", "scripts/build"]),
+    },
+    {
+      tests: "test/client/",
+      env: { NINEFOLD_INSTALLED: folder },
+      make: () => runCheck("package", install),
+    },
+  ];
 }
 
-async function runAll(): Promise<void> {
-  const options = { only: undefined, verbose: false };
-  await runChecks();
-  await runSources(
-    testFiles("test").filter((file) => !file.startsWith(`${BINARY_TESTS}/`)),
-    options,
-  );
-  await runBinary(testFiles(BINARY_TESTS), options);
+async function runAll(measure: boolean): Promise<void> {
+  const checks = CHECKS.map(([name, command]) => runCheck(name, command));
+  await runFiles(testFiles("test"), { verbose: false, measure });
+  for (const check of checks) record(await check);
 }
 
 async function runSome(paths: readonly string[], only: string | undefined): Promise<void> {
@@ -87,13 +71,32 @@ async function runSome(paths: readonly string[], only: string | undefined): Prom
   const missing = chosen.filter((path) => testFiles(path).length === 0);
   if (missing.length > 0)
     throw new Error(`no tests at ${missing.join(", ")}; name files or folders under test/`);
-  const files = [...new Set((chosen.length > 0 ? chosen : ["test"]).flatMap(testFiles))];
-  const binary = files.filter((file) => file.startsWith(`${BINARY_TESTS}/`));
-  const sources = files.filter((file) => !binary.includes(file));
-  const options = { only, verbose: true };
-  if (sources.length > 0) await runSources(sources, options);
+  const named = [...new Set(chosen.flatMap(testFiles))];
   // A pattern alone stays with the quick tests; the executable is built only when its tests are named.
-  if (binary.length > 0 && chosen.length > 0) await runBinary(binary, options);
+  const all = testFiles("test").filter((file) => !file.startsWith("test/binary/"));
+  await runFiles(chosen.length > 0 ? named : all, { verbose: true, only });
+}
+
+async function runFiles(
+  files: readonly string[],
+  options: Omit<TestRun, "name" | "files" | "env">,
+): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), "ninefold-installed-"));
+  try {
+    const wanted = preparations(folder).filter(({ tests }) => files.some((file) => file.startsWith(tests)));
+    const browser = files.some((file) => file.startsWith(PAGE_TESTS)) && findChromium() === undefined;
+    const installed = browser ? installChromium() : undefined;
+    const made = await Promise.all(wanted.map(async (one) => ({ ...one, step: await one.make() })));
+    for (const { step } of made) record(step);
+    if (installed !== undefined) record(await installed);
+    const failed = made.filter(({ step }) => step.failed > 0);
+    // Tests of what could not be made would only repeat its failure.
+    const left = files.filter((file) => !failed.some(({ tests }) => file.startsWith(tests)));
+    const env = Object.assign({}, ...made.filter((one) => !failed.includes(one)).map((one) => one.env));
+    if (left.length > 0) record(await runTests({ name: "tests", files: left, env, ...options }));
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
 }
 
 function finish(): void {
@@ -106,9 +109,9 @@ function finish(): void {
 try {
   const { values, positionals } = parseArgs({
     allowPositionals: true,
-    options: { only: { type: "string" } },
+    options: { only: { type: "string" }, "update-timings": { type: "boolean", default: false } },
   });
-  if (positionals.length === 0 && values.only === undefined) await runAll();
+  if (positionals.length === 0 && values.only === undefined) await runAll(values["update-timings"]);
   else await runSome(positionals, values.only);
 } catch (error) {
   const output = `scripts/test: ${error instanceof Error ? error.message : String(error)}`;

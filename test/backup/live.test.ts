@@ -1,7 +1,7 @@
 import { Database } from "bun:sqlite";
 import { afterAll, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
-import { plainEnvironment, SOURCE_COMMAND } from "../../scripts/processes/server-process.ts";
+import { NINEFOLD_COMMAND, plainEnvironment } from "../../scripts/processes/server-process.ts";
 import { WAL_RESTART_BYTES } from "../../src/kernel/storage/checkpointer.ts";
 import type { Client } from "../support/client.ts";
 import { BackupStage, ninefold, TIMEOUT_MS } from "./support.ts";
@@ -108,7 +108,7 @@ test(
     for (let kill = 0; kill < KILLS; kill += 1) {
       const target = kill % 2 === 0 ? file : kept;
       const child = Bun.spawn(
-        [...SOURCE_COMMAND, "backup", target, "--data", stage.path("data"), "--force"],
+        [...NINEFOLD_COMMAND, "backup", target, "--data", stage.path("data"), "--force"],
         {
           env: plainEnvironment(),
           stdio: ["ignore", "ignore", "ignore"],
@@ -140,7 +140,7 @@ test.each(["SIGTERM", "SIGINT"] as const)(
   "a backup that is told to end by %s says so and takes its remains away",
   async (signal) => {
     const child = Bun.spawn(
-      [...SOURCE_COMMAND, "backup", stage.path("ended.db"), "--data", stage.path("data")],
+      [...NINEFOLD_COMMAND, "backup", stage.path("ended.db"), "--data", stage.path("data")],
       {
         env: plainEnvironment(),
         stdin: "ignore",

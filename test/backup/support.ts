@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type Command, ServerProcess, SOURCE_COMMAND } from "../../scripts/processes/server-process.ts";
+import { type Command, NINEFOLD_COMMAND, ServerProcess } from "../../scripts/processes/server-process.ts";
 import { Client } from "../support/client.ts";
 import { type Ended, endOf } from "../support/ended.ts";
 
@@ -13,7 +13,7 @@ export const TIMEOUT_MS = 60_000;
  * that the same process closes, so a copy must never be made in the process of the server.
  */
 export function ninefold(args: readonly string[], environment: Record<string, string> = {}): Promise<Ended> {
-  return runToEnd([...SOURCE_COMMAND, ...args], environment);
+  return runToEnd([...NINEFOLD_COMMAND, ...args], environment);
 }
 
 /** Runs any command to its end. */
@@ -35,7 +35,7 @@ export class BackupStage {
   /** Starts a server in a process of its own. */
   async start(data = "data", args: readonly string[] = []): Promise<ServerProcess> {
     const server = await ServerProcess.start({
-      command: SOURCE_COMMAND,
+      command: NINEFOLD_COMMAND,
       args: ["--port", "0", "--data", this.path(data), ...args],
     });
     this.servers.push(server);

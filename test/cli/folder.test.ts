@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { ServerProcess, SOURCE_COMMAND } from "../../scripts/processes/server-process.ts";
+import { NINEFOLD_COMMAND, ServerProcess } from "../../scripts/processes/server-process.ts";
 import { fingerprint } from "../binary/support.ts";
 import { Client } from "../support/client.ts";
 import { ninefold } from "./run.ts";
@@ -12,7 +12,7 @@ const data = join(scratch, "data");
 let operatorKey = "";
 
 function start(): Promise<ServerProcess> {
-  return ServerProcess.start({ command: SOURCE_COMMAND, args: ["--port", "0", "--data", data] });
+  return ServerProcess.start({ command: NINEFOLD_COMMAND, args: ["--port", "0", "--data", data] });
 }
 
 beforeAll(async () => {

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { SOURCE_COMMAND } from "../../scripts/processes/server-process.ts";
+import { NINEFOLD_COMMAND } from "../../scripts/processes/server-process.ts";
 import { type Ended, endOf, type RunOptions as HowToRun } from "../support/ended.ts";
 
 /** How a command is run, where it differs. */
@@ -12,7 +12,7 @@ export const ROOT = join(import.meta.dir, "..", "..");
 
 /** Runs `ninefold` from source to its end, as a process of its own. */
 export function ninefold(args: readonly string[], options: RunOptions = {}): Promise<Ended> {
-  return runToEnd([...SOURCE_COMMAND, ...args], options);
+  return runToEnd([...NINEFOLD_COMMAND, ...args], options);
 }
 
 /** Runs a program to its end. One that does not end is killed, which shows in its exit code. */

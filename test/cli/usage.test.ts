@@ -3,7 +3,7 @@ import { existsSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { version } from "../../package.json" with { type: "json" };
-import { SOURCE_COMMAND } from "../../scripts/processes/server-process.ts";
+import { NINEFOLD_COMMAND } from "../../scripts/processes/server-process.ts";
 import { commandHelp, groupHelp, overview } from "../../src/cli/help.ts";
 import { oneLine } from "../../src/cli/output.ts";
 import { commands, groups } from "../../src/cli/table.ts";
@@ -251,7 +251,7 @@ describe("a reader that has gone", () => {
   test.each(["openapi", "--help", "completions bash"])(
     "ends ninefold %s quietly, as SIGPIPE would",
     async (args) => {
-      const command = [...SOURCE_COMMAND, ...args.split(" ")].map((word) => `'${word}'`).join(" ");
+      const command = [...NINEFOLD_COMMAND, ...args.split(" ")].map((word) => `'${word}'`).join(" ");
       // The reader is gone before the first word is written.
       const script = `{ sleep 0.05; ${command}; echo "code $?" >&2; } | true`;
       expect((await runToEnd(["bash", "-c", script])).error).toBe("code 141\n");
@@ -259,7 +259,7 @@ describe("a reader that has gone", () => {
   );
 
   test("one that takes its time gets everything", async () => {
-    const command = [...SOURCE_COMMAND, "openapi"].map((word) => `'${word}'`).join(" ");
+    const command = [...NINEFOLD_COMMAND, "openapi"].map((word) => `'${word}'`).join(" ");
     const { out } = await runToEnd(["bash", "-c", `${command} | { sleep 0.3; cat; }`]);
     expect(JSON.parse(out)).toMatchObject({ openapi: "3.1.0" });
   });

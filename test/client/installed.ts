@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { buildPackage } from "../../scripts/packages/build.ts";
@@ -27,30 +27,13 @@ export interface Ran {
 export const NODE = Bun.which("node");
 const NPM = Bun.which("npm");
 
-/** Builds the package, packs it, and installs it in an empty folder, without a network. */
+/** The package installed in an empty folder, without a network. */
 export async function installPackage(): Promise<Stranger> {
   const folder = mkdtempSync(join(tmpdir(), "ninefold-stranger-"));
-  const built = join(folder, "built");
-  await buildPackage(root, built);
-  const tarball = join(folder, "ninefold-0.1.0.tgz");
-  const pack =
-    NPM === null
-      ? [process.execPath, "pm", "pack", "--destination", folder]
-      : [NPM, "pack", "--offline", "--ignore-scripts", "--pack-destination", folder];
-  await must(pack, built);
-  writeFileSync(
-    join(folder, "package.json"),
-    JSON.stringify({ name: "stranger", private: true, type: "module" }),
-  );
-  const install =
-    NPM === null
-      ? [process.execPath, "add", tarball]
-      : [NPM, "install", "--offline", "--ignore-scripts", "--no-audit", "--no-fund", tarball];
-  await must(install, folder);
-  // The types that any program for Node has.
-  mkdirSync(join(folder, "node_modules/@types"), { recursive: true });
-  for (const name of ["@types/node", "undici-types"])
-    symlinkSync(join(root, "node_modules", name), join(folder, "node_modules", name));
+  // The test command has installed it once for all tests.
+  const installed = process.env["NINEFOLD_INSTALLED"];
+  if (installed === undefined) await installInto(folder);
+  else cpSync(installed, folder, { recursive: true, verbatimSymlinks: true });
   return {
     folder,
     run: (command, environment = {}) => run(command, folder, environment),
@@ -58,6 +41,36 @@ export async function installPackage(): Promise<Stranger> {
     check: (resolution, files) => check(folder, resolution, files),
     [Symbol.dispose]: () => rmSync(folder, { recursive: true, force: true }),
   };
+}
+
+/** Builds the package, packs it, and installs it in an empty folder. */
+export async function installInto(folder: string): Promise<void> {
+  const scratch = mkdtempSync(join(tmpdir(), "ninefold-package-"));
+  try {
+    const built = join(scratch, "built");
+    await buildPackage(root, built);
+    const pack =
+      NPM === null
+        ? [process.execPath, "pm", "pack", "--destination", scratch]
+        : [NPM, "pack", "--offline", "--ignore-scripts", "--pack-destination", scratch];
+    await must(pack, built);
+    const tarball = join(scratch, "ninefold-0.1.0.tgz");
+    writeFileSync(
+      join(folder, "package.json"),
+      JSON.stringify({ name: "stranger", private: true, type: "module" }),
+    );
+    const install =
+      NPM === null
+        ? [process.execPath, "add", tarball]
+        : [NPM, "install", "--offline", "--ignore-scripts", "--no-audit", "--no-fund", tarball];
+    await must(install, folder);
+  } finally {
+    rmSync(scratch, { recursive: true, force: true });
+  }
+  // The types that any program for Node has.
+  mkdirSync(join(folder, "node_modules/@types"), { recursive: true });
+  for (const name of ["@types/node", "undici-types"])
+    symlinkSync(join(root, "node_modules", name), join(folder, "node_modules", name));
 }
 
 async function check(

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describeRound, type RoundResult, runCrashRounds } from "../../scripts/crashes/rounds.ts";
 import { allWorkloads } from "../../scripts/crashes/workloads.ts";
-import { ServerProcess, SOURCE_COMMAND, spawnServer } from "../../scripts/processes/server-process.ts";
+import { NINEFOLD_COMMAND, ServerProcess, spawnServer } from "../../scripts/processes/server-process.ts";
 
 const ROUNDS = 20;
 /** Far above what a run takes: a machine that is busy with other things must not fail it. */
@@ -26,7 +26,7 @@ const ACTS_MIN = 300;
 
 function run(rounds: number, tamper?: (data: string) => void): Promise<RoundResult[]> {
   return runCrashRounds({
-    command: SOURCE_COMMAND,
+    command: NINEFOLD_COMMAND,
     folder: subfolder(),
     rounds,
     secondsMax: 0.3,
@@ -146,7 +146,7 @@ test(
     const key = "sm_0000000000000000000000000000000000000000000_92dff3c0";
     for (let killMs = 0; killMs <= 200; killMs += 20) {
       const launch = {
-        command: SOURCE_COMMAND,
+        command: NINEFOLD_COMMAND,
         args: ["--port", "0", "--data", join(subfolder(), "data")],
         environment: { NINEFOLD_OPERATOR_KEY: key },
       };

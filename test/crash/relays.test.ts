@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { RelayWorkload } from "../../scripts/crashes/relays.ts";
 import { inParallel, ServerTarget } from "../../scripts/crashes/target.ts";
-import { ServerProcess, SOURCE_COMMAND } from "../../scripts/processes/server-process.ts";
+import { NINEFOLD_COMMAND, ServerProcess } from "../../scripts/processes/server-process.ts";
 
 const DELIVERIES = 5_000;
 /** Deliveries fall due over so many seconds. */
@@ -18,7 +18,7 @@ test(`${DELIVERIES} deliveries fall due while the server is killed every 2 s: al
   await Bun.write(config, "[tiers.scale]\nrequests_per_minute = 1000000000\n");
   const data = join(folder, "data");
   const args = ["--port", "0", "--data", data, "--config", config, "--log-level", "error"];
-  const launch = { command: SOURCE_COMMAND, args: [...args, "--allow-private-targets", "127.0.0.1"] };
+  const launch = { command: NINEFOLD_COMMAND, args: [...args, "--allow-private-targets", "127.0.0.1"] };
   let server = await ServerProcess.start(launch);
   try {
     const target = new ServerTarget(server.url, server.key ?? "", data);

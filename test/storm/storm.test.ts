@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { SOURCE_COMMAND } from "../../scripts/processes/server-process.ts";
+import { NINEFOLD_COMMAND } from "../../scripts/processes/server-process.ts";
 import { runStorm } from "../../scripts/storms/storm.ts";
 import { type Grant, Resource, Witness } from "../../scripts/storms/witness.ts";
 
@@ -19,7 +19,7 @@ test(
   "a storm of clients, dropped connections and kills: one holder at a time, in order, nothing lost",
   async () => {
     const result = await runStorm({
-      command: SOURCE_COMMAND,
+      command: NINEFOLD_COMMAND,
       folder,
       seconds: 5,
       clients: 200,

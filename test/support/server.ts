@@ -25,6 +25,8 @@ export interface TestServerOptions {
   /** Runs on a manual clock, at a fixed start. */
   readonly manualClock?: boolean;
   readonly parts?: ServerParts;
+  /** Commits wait for the disk, as they do by default: for tests of just that. Elsewhere no power is cut. */
+  readonly durable?: boolean;
   /** Leaves the operator's key untold, as a start does that ends before it has printed it. */
   readonly untold?: boolean;
 }
@@ -81,8 +83,9 @@ export class TestServer {
   }
 
   async start(): Promise<this> {
+    const durability = this.options.durable === true ? "full" : "normal";
     const config = loadConfig(
-      ["--port", "0", "--data", this.folder, ...(this.options.args ?? [])],
+      ["--port", "0", "--data", this.folder, "--durability", durability, ...(this.options.args ?? [])],
       this.options.environment ?? {},
     );
     if (this.options.manualClock === true) this.clockInUse ??= new ManualClock(TEST_START_MS);

@@ -10,7 +10,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { plainEnvironment, ROOT, SOURCE_COMMAND } from "../../scripts/processes/server-process.ts";
+import { NINEFOLD_COMMAND, plainEnvironment, ROOT } from "../../scripts/processes/server-process.ts";
 
 /** Time for a test that runs a test runner, which runs servers, on a busy machine. */
 export const TIMEOUT_MS = 60_000;
@@ -51,8 +51,8 @@ export class Project {
       "node_modules/ninefold/package.json",
       '{ "name": "ninefold", "type": "module", "exports": { "./testing": "./testing.js" } }',
     );
-    // The executable, which here runs the sources.
-    const command = SOURCE_COMMAND.map((part) => `'${part}'`).join(" ");
+    // The executable, or a script that runs the sources as it would.
+    const command = NINEFOLD_COMMAND.map((part) => `'${part}'`).join(" ");
     chmodSync(this.write("node_modules/ninefold/dist/ninefold", `#!/bin/sh\nexec ${command} "$@"\n`), 0o755);
     return this;
   }
