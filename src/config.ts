@@ -21,6 +21,7 @@ export interface Config {
   readonly stopWithStdin: boolean;
   readonly signup: "closed" | "free" | "open";
   readonly durability: Durability;
+  readonly acceptDamagedLog: boolean;
   readonly allowPrivateTargets: readonly string[];
   readonly tls: { readonly certPath: string; readonly keyPath: string } | null;
   readonly smtp: { readonly url: string; readonly from: string } | null;
@@ -137,6 +138,7 @@ function assemble(values: Values, tiers: Tiers): Config {
     signup: values.get("signup", ephemeral ? "open" : "closed"),
     // What is deleted at exit need not survive a power cut.
     durability: values.get("durability", ephemeral ? "normal" : "full"),
+    acceptDamagedLog: values.get("accept_damaged_log", false),
     allowPrivateTargets: values.get<readonly string[]>("allow_private_targets", ephemeral ? LOOPBACK : []),
     tls: pair(values, "tls_cert", "tls_key", (certPath, keyPath) => ({ certPath, keyPath })),
     smtp: pair(values, "smtp_url", "mail_from", (url, from) => ({ url, from })),

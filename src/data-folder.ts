@@ -11,6 +11,8 @@ export interface DataFolderOptions {
   /** A master key from outside instead of the folder's. */
   readonly masterKey: string | null;
   readonly durability: Durability;
+  /** Whether what stands behind a damaged place of the log is given up. */
+  readonly acceptDamagedLog?: boolean;
   readonly clock: Clock;
   readonly log: Logger;
   readonly ids?: Ids;

@@ -63,9 +63,16 @@ export async function startServer(folder: string, config: Config, parts: ServerP
 async function startLocked(folder: string, config: Config, parts: ServerParts): Promise<Server> {
   const clock = parts.clock ?? (config.testClock ? new ManualClock() : createSystemClock());
   const log = parts.log ?? createLogger(clock, config.logLevel);
-  const { masterKey, durability } = config;
+  const { masterKey, durability, acceptDamagedLog } = config;
   const ids = parts.ids === undefined ? {} : { ids: parts.ids };
-  const kernel = openDataFolder(folder, { masterKey, durability, clock, log, ...ids });
+  const kernel = openDataFolder(folder, {
+    masterKey,
+    durability,
+    acceptDamagedLog,
+    clock,
+    log,
+    ...ids,
+  });
   try {
     const app = createApp(kernel, config, clock instanceof ManualClock ? clock : null, parts.outbound);
     // Listening comes before the first account: a taken port leaves nothing behind that a later start would miss.

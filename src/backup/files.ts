@@ -1,7 +1,6 @@
 import {
   closeSync,
   fstatSync,
-  fsyncSync,
   ftruncateSync,
   lstatSync,
   openSync,
@@ -13,6 +12,7 @@ import {
 import { dirname, join } from "node:path";
 import { realDelay } from "../kernel/clock.ts";
 import { StartupError } from "../kernel/errors.ts";
+import { syncFolder } from "../kernel/storage/folders.ts";
 
 /** What SQLite may have left beside a database file. */
 export const SIDE_FILES = ["-wal", "-shm", "-journal"] as const;
@@ -23,18 +23,6 @@ export const SIDE_FILES = ["-wal", "-shm", "-journal"] as const;
  */
 const RELEASED_BYTES = 16 * 1024 * 1024;
 const RELEASE_PAUSE_MS = 20;
-/** How a file system says that it does not sync folders, or a folder that it may not be opened for it. */
-const FOLDER_SYNC_UNKNOWN: readonly string[] = [
-  "EINVAL",
-  "ENOTSUP",
-  "EOPNOTSUPP",
-  "ENOSYS",
-  "EISDIR",
-  "EPERM",
-  "EACCES",
-  "EBADF",
-];
-
 /** Text of an error of the file system or of SQLite, for a line that an operator reads. */
 export function plainText(error: unknown): string {
   const text = error instanceof Error ? error.message : String(error);
@@ -46,30 +34,6 @@ export function plainText(error: unknown): string {
 
 function codeOf(error: unknown): string {
   return error instanceof Error && "code" in error ? String(error.code) : "";
-}
-
-/** Syncs a file, or the entries of a folder. */
-export function syncPath(path: string): void {
-  const file = openSync(path, "r");
-  try {
-    fsyncSync(file);
-  } finally {
-    closeSync(file);
-  }
-}
-
-/**
- * Makes the entries of a folder last, where its file system can: some, of a network or of a program, know no sync of
- * a folder and say so. What was done in it has happened all the same.
- *
- * @throws Error when the disk fails.
- */
-export function syncFolder(path: string): void {
-  try {
-    syncPath(path);
-  } catch (error) {
-    if (!FOLDER_SYNC_UNKNOWN.includes(codeOf(error))) throw error;
-  }
 }
 
 /** The name of a file that is being made for `path`, beside it, so that it can take its place in one step. */

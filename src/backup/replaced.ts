@@ -12,8 +12,10 @@ import {
 } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { StartupError } from "../kernel/errors.ts";
+import { syncFolder, syncPath } from "../kernel/storage/folders.ts";
+import { scanLog } from "../kernel/storage/log-scan.ts";
 import { settleFile } from "../kernel/storage/offline.ts";
-import { plainText, SIDE_FILES, syncFolder, syncPath } from "./files.ts";
+import { plainText, SIDE_FILES } from "./files.ts";
 import { compactTime } from "./names.ts";
 
 const DATABASE_MAGIC = Buffer.from("SQLite format 3\0");
@@ -72,11 +74,19 @@ export function discardSecondName(path: string, aside: string): void {
 function takeUpLog(path: string): void {
   // SQLite would throw away a log that it does not recognise.
   if (!beginsWith(path, DATABASE_MAGIC) || !beginsWith(`${path}-wal`, LOG_MAGIC)) return;
+  // Nor would it keep one whose database is empty, or what stands behind a damaged place.
+  if (!isLogOf(path)) return;
   try {
     settleFile(path);
   } catch (error) {
     if (!isDamage(error)) throw error;
   }
+}
+
+/** Whether SQLite would take up all of the log that lies beside a file. */
+function isLogOf(path: string): boolean {
+  const scan = scanLog(`${path}-wal`);
+  return scan === null || (statSync(path).size > 0 && scan.damage === null);
 }
 
 /** Whether a file begins as it must. One that is empty or not there has nothing to lose. */

@@ -1,11 +1,9 @@
 import { createHash } from "node:crypto";
 import {
-  chmodSync,
   closeSync,
   existsSync,
   fstatSync,
   fsyncSync,
-  mkdirSync,
   openSync,
   readSync,
   realpathSync,
@@ -19,7 +17,9 @@ import { realDelay } from "../kernel/clock.ts";
 import { StartupError } from "../kernel/errors.ts";
 import { obtainMasterKey, opensMark } from "../kernel/secrets/master-key.ts";
 import { lockFolder } from "../kernel/storage/folder-lock.ts";
-import { SLICE_BYTES, writeAll } from "../kernel/storage/live-copy.ts";
+import { makeFolder } from "../kernel/storage/folders.ts";
+import { SLICE_BYTES } from "../kernel/storage/live-copy.ts";
+import { writeAll } from "../kernel/storage/log-file.ts";
 import { inspectDatabase } from "../kernel/storage/migrate.ts";
 import { OfflineDatabase } from "../kernel/storage/offline.ts";
 import { integrityProblems } from "./checks/integrity.ts";
@@ -258,17 +258,6 @@ function pageBytesOf(path: string): number {
 
 function damaged(file: string, how: string): StartupError {
   return new StartupError(`${file} is damaged: ${how}. Nothing was changed.`);
-}
-
-/** Returns whether it was not there. */
-function makeFolder(folder: string): boolean {
-  try {
-    if (mkdirSync(folder, { recursive: true, mode: 0o700 }) === undefined) return false;
-    chmodSync(folder, 0o700);
-    return true;
-  } catch (error) {
-    throw new StartupError(`The data folder cannot be created (${plainText(error)}).`);
-  }
 }
 
 function removeFolder(folder: string): void {

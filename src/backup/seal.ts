@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { closeSync, fstatSync, openSync, readSync } from "node:fs";
-import { SLICE_BYTES, writeAll } from "../kernel/storage/live-copy.ts";
+import { SLICE_BYTES } from "../kernel/storage/live-copy.ts";
+import { writeAll } from "../kernel/storage/log-file.ts";
 
 /**
  * The last line of a backup, behind the database's own pages, where SQLite does not look: so the file is a database

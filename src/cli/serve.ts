@@ -1,9 +1,10 @@
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeSync } from "node:fs";
+import { mkdtempSync, rmSync, writeSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { version } from "../../package.json" with { type: "json" };
 import { type Config, loadConfig } from "../config.ts";
 import { errorText, StartupError } from "../kernel/errors.ts";
+import { makeFolder } from "../kernel/storage/folders.ts";
 import { type Server, startServer } from "../server.ts";
 import { banner, readyLine } from "./banner.ts";
 
@@ -51,11 +52,7 @@ function prepareFolder(config: Config): string {
   // With the process's id, so that whoever started it can remove the folder of one that was killed.
   if (config.ephemeral) return mkdtempSync(join(tmpdir(), `ninefold-${process.pid}-`));
   const folder = resolve(config.dataFolder);
-  try {
-    if (mkdirSync(folder, { recursive: true, mode: 0o700 }) !== undefined) chmodSync(folder, 0o700);
-  } catch (error) {
-    throw new StartupError(`The data folder cannot be created (${errorText(error)}).`);
-  }
+  makeFolder(folder);
   return folder;
 }
 

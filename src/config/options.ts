@@ -22,6 +22,8 @@ export interface OptionSpec {
   readonly secret?: boolean;
   /** Not a flag: secrets on a command line can be read by every user of the machine. */
   readonly noFlag?: boolean;
+  /** A flag alone: consent to one start, which must not be left lying in the environment or a file. */
+  readonly flagOnly?: boolean;
   /** Section of the configuration file that it stands in. */
   readonly section?: string;
 }
@@ -57,6 +59,12 @@ export const OPTIONS = [
     kind: { oneOf: ["full", "normal"] },
     placeholder: "full|normal",
     help: "fsync at every commit, or at checkpoints only (full)",
+  },
+  {
+    name: "accept_damaged_log",
+    kind: "flag",
+    flagOnly: true,
+    help: "Start on a damaged log: the commits behind the damage are lost",
   },
   {
     name: "allow_private_targets",

@@ -54,7 +54,8 @@ export function readEnvironment(
   names?: readonly OptionName[],
 ): Given {
   const given: Given = new Map();
-  for (const option of listed().filter(({ name }) => names?.includes(name as OptionName) ?? true)) {
+  for (const option of listed()) {
+    if (option.flagOnly === true || names?.includes(option.name as OptionName) === false) continue;
     const name = environmentNameOf(option);
     const text = environment[name];
     const file = option.secret === true ? environment[`${name}_FILE`] : undefined;
@@ -90,7 +91,7 @@ export function readConfigFile(path: string): ConfigFile {
   const given: Given = new Map();
   for (const option of listed()) {
     const holder = option.section === undefined ? rest : sectionOf(rest, option.section, path);
-    if (!(option.name in holder) || option.name === "config") continue;
+    if (!(option.name in holder) || option.name === "config" || option.flagOnly === true) continue;
     given.set(option.name as OptionName, {
       value: holder[option.name],
       source: "file",

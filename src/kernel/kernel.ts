@@ -1,14 +1,19 @@
 import { existsSync } from "node:fs";
+import { dirname } from "node:path";
 import { type Clock, createSystemClock } from "./clock.ts";
+import { errorText, StartupError } from "./errors.ts";
 import { createIds, type Ids } from "./ids.ts";
-import type { Logger } from "./log.ts";
+import type { LogFields, Logger } from "./log.ts";
 import { Metrics } from "./metrics/metrics.ts";
 import { Scheduler } from "./scheduler/scheduler.ts";
 import { obtainMasterKey, openVault } from "./secrets/master-key.ts";
 import type { Vault } from "./secrets/vault.ts";
 import { Checkpointer } from "./storage/checkpointer.ts";
-import { Database, type Durability } from "./storage/database.ts";
-import { inspectDatabase, type Migration, migrate } from "./storage/migrate.ts";
+import { Database, type Durability, isDamage, isDiskFull, isStorageFailure } from "./storage/database.ts";
+import { syncFolder } from "./storage/folders.ts";
+import { assertLogBelongs, checkLog } from "./storage/log-check.ts";
+import { inspectDatabase, type Migration, migrate, UnreadableDatabase } from "./storage/migrate.ts";
+import { assertSqlite, sqliteVersion } from "./storage/sqlite-version.ts";
 import { Writer } from "./storage/writer.ts";
 
 /** What every area is built on. */
@@ -31,6 +36,8 @@ export interface KernelOptions {
   /** A master key from outside instead of the file's. */
   readonly masterKey: string | null;
   readonly durability: Durability;
+  /** Whether what stands behind a damaged place of the log is given up. */
+  readonly acceptDamagedLog?: boolean;
   readonly migrations: readonly Migration[];
   readonly clock?: Clock;
   readonly ids?: Ids;
@@ -38,42 +45,111 @@ export interface KernelOptions {
 }
 
 /**
- * Opens the database and builds what stands on it. An existing file is looked at before anything is changed.
+ * Opens the database and builds what stands on it. An existing file is looked at before anything is changed, and what an
+ * earlier process has left in its log is durable before anything is read from it.
  *
- * @throws StartupError for a foreign or newer file, a missing or wrong master key.
+ * @throws StartupError for a foreign, newer or damaged file, a missing or wrong master key, a disk that fails.
  */
 export function openKernel(options: KernelOptions): Kernel {
   const { databasePath, migrations, log } = options;
+  assertSqlite(sqliteVersion());
   const databaseExists = existsSync(databasePath);
-  inspectDatabase(databasePath, migrations);
+  assertLogBelongs(databasePath);
+  checkLog({ ...options, acceptDamage: options.acceptDamagedLog === true });
+  inspect(databasePath, migrations);
+  if (!databaseExists) noteLoneKey(options);
   const masterKey = obtainMasterKey({
     given: options.masterKey,
     path: options.masterKeyPath,
     databaseExists,
   });
-  const db = new Database(databasePath, options.durability);
   try {
-    // A wrong key is found before the schema is touched.
-    if (hasSettings(db)) openVault(db, masterKey);
-    migrate(db, migrations);
-    const vault = openVault(db, masterKey);
-    const clock = options.clock ?? createSystemClock();
-    const writer = new Writer(db, clock, log);
-    return {
-      clock,
-      ids: options.ids ?? createIds(() => clock.now()),
-      log,
-      db,
-      writer,
-      checkpointer: new Checkpointer(db, writer, log),
-      scheduler: new Scheduler(db, writer, clock, log),
-      vault,
-      metrics: new Metrics(),
-    };
+    const db = new Database(databasePath, options.durability);
+    db.onDamage = once((error) => log.error("the database is damaged", damageFields(databasePath, error)));
+    try {
+      return build(options, db, masterKey, !databaseExists);
+    } catch (error) {
+      db.close();
+      throw error;
+    }
   } catch (error) {
-    db.close();
-    throw error;
+    throw isStorageFailure(error) ? new StartupError(troubleWith(databasePath, error)) : error;
   }
+}
+
+function build(options: KernelOptions, db: Database, masterKey: Uint8Array, isNew: boolean): Kernel {
+  const { log, migrations } = options;
+  // A wrong key is found before the schema is touched.
+  if (hasSettings(db)) openVault(db, masterKey);
+  settleLog(db, log);
+  migrate(db, migrations);
+  const vault = openVault(db, masterKey);
+  if (isNew && options.durability === "full") syncFolder(dirname(options.databasePath));
+  const clock = options.clock ?? createSystemClock();
+  const writer = new Writer(db, clock, log);
+  return {
+    clock,
+    ids: options.ids ?? createIds(() => clock.now()),
+    log,
+    db,
+    writer,
+    checkpointer: new Checkpointer(db, writer, log),
+    scheduler: new Scheduler(db, writer, clock, log),
+    vault,
+    metrics: new Metrics(),
+  };
+}
+
+function settleLog(db: Database, log: Logger): void {
+  const left = db.settleLog();
+  const file = `${db.path}-wal`;
+  if (left === "read")
+    log.info("another process, such as a backup, reads the log: it was synced where it is", { file });
+  if (left === "full")
+    log.warn(
+      "the disk is full: reads are served, changes are refused until there is room; the log was synced where it is",
+      { file },
+    );
+}
+
+function inspect(path: string, migrations: readonly Migration[]): void {
+  try {
+    inspectDatabase(path, migrations);
+  } catch (error) {
+    throw error instanceof UnreadableDatabase
+      ? new StartupError(`${error.message} ${CURE_OF_DAMAGE}`)
+      : error;
+  }
+}
+
+/** A key without its database may mean that the database has been lost, or that another folder was meant. */
+function noteLoneKey({ masterKey, masterKeyPath, databasePath, log }: KernelOptions): void {
+  if (masterKey !== null || !existsSync(masterKeyPath)) return;
+  log.warn("there is a master key, but no database: a new one is made", {
+    master_key: masterKeyPath,
+    database: databasePath,
+  });
+}
+
+function troubleWith(path: string, error: unknown): string {
+  const why = error instanceof Error ? error.message : errorText(error);
+  if (isDamage(error)) return `${path} is damaged (${why}). ${CURE_OF_DAMAGE}`;
+  if (isDiskFull(error)) return `${path} cannot be opened: the disk is full. Make room on it.`;
+  return `${path} cannot be opened (${why}). Look after the disk, or name another folder with --data.`;
+}
+
+const CURE_OF_DAMAGE = "Put a backup in its place: ninefold restore FILE --force.";
+
+function damageFields(path: string, error: unknown): LogFields {
+  return { file: path, error: errorText(error), next: CURE_OF_DAMAGE };
+}
+
+function once<T>(run: (value: T) => void): (value: T) => void {
+  let done = false;
+  return (value) => {
+    if (!done) run(value);
+    done = true;
+  };
 }
 
 /** Commits what is queued, moves the log into the file and closes it. */

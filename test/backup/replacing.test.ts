@@ -18,9 +18,10 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { removeGently, replaceFile, syncFolder, syncPath } from "../../src/backup/files.ts";
+import { removeGently, replaceFile } from "../../src/backup/files.ts";
 import { discardSecondName, keepAside } from "../../src/backup/replaced.ts";
 import { readSeal, writeSeal } from "../../src/backup/seal.ts";
+import { syncFolder, syncPath } from "../../src/kernel/storage/folders.ts";
 import { copyLiveDatabase } from "../../src/kernel/storage/live-copy.ts";
 import { thrown } from "../kernel/support.ts";
 import { BackupStage, ninefold, TIMEOUT_MS } from "./support.ts";

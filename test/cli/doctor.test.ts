@@ -13,7 +13,8 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { driftText, judgeFileSystem } from "../../src/cli/doctor/disk.ts";
-import { clockTrouble, isAtLeast } from "../../src/cli/doctor/state.ts";
+import { clockTrouble } from "../../src/cli/doctor/state.ts";
+import { assertSqlite, sqliteTrouble } from "../../src/kernel/storage/sqlite-version.ts";
 import { fingerprint } from "../binary/support.ts";
 import { CertificateAuthority } from "../support/certificates.ts";
 import { MailServer } from "../support/mail-server.ts";
@@ -338,13 +339,20 @@ test.each([
 });
 
 test.each([
-  ["3.51.0", true],
+  ["3.51.3", true],
+  ["3.51.2", false],
+  ["3.51.0", false],
   ["3.50.9", false],
-  ["3.51", true],
+  ["3.52", true],
+  ["3.54.1", true],
   ["4.0.0", true],
   ["2.99.99", false],
   ["", false],
-])("SQLite %s will do: %p", (version, will) => expect(isAtLeast(version, [3, 51, 0])).toBe(will));
+])("SQLite %s will do, for doctor and for a start: %p", (version, will) => {
+  expect(sqliteTrouble(version) === null).toBe(will);
+  if (will) assertSqlite(version);
+  else expect(() => assertSqlite(version)).toThrow(`SQLite ${version} is too old: 3.51.3 or later is needed`);
+});
 
 const NOW = Date.UTC(2026, 5, 1);
 test.each([

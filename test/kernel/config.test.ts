@@ -46,7 +46,10 @@ interface Sample {
 const quoted = (text: string) => JSON.stringify(text);
 const textSample = (text: string, shown: Partial<Config>): Sample => ({ text, toml: quoted(text), shown });
 
-const SAMPLES: Record<Exclude<OptionName, "config">, Sample> = {
+/** Options that have another place than a flag. */
+type PlacedOption = Exclude<OptionName, "config" | "accept_damaged_log">;
+
+const SAMPLES: Record<PlacedOption, Sample> = {
   host: textSample("0.0.0.0", { host: "0.0.0.0" }),
   port: { text: "8080", toml: "8080", shown: { port: 8080 } },
   data: textSample("/srv/ninefold", { dataFolder: "/srv/ninefold" }),
@@ -109,10 +112,10 @@ const SAMPLES: Record<Exclude<OptionName, "config">, Sample> = {
 };
 
 const options: readonly OptionSpec[] = OPTIONS;
-const sampled = options.filter(({ name }) => name !== "config");
+const sampled = options.filter(({ name, flagOnly }) => name !== "config" && flagOnly !== true);
 
 function sampleOf(option: OptionSpec): Sample {
-  return SAMPLES[option.name as Exclude<OptionName, "config">];
+  return SAMPLES[option.name as PlacedOption];
 }
 
 /** The option as a line of the configuration file, in its section. */
@@ -120,6 +123,15 @@ function tomlLine(option: OptionSpec, value: string): string {
   const section = option.section === undefined ? "" : `[${option.section}]\n`;
   return `${section}${option.name} = ${value}\n`;
 }
+
+test("consent to a damaged log is a flag alone: the environment and the file cannot give it for every start", () => {
+  expect(loadConfig(["--accept-damaged-log"], {}).acceptDamagedLog).toBe(true);
+  expect(loadConfig([], { NINEFOLD_ACCEPT_DAMAGED_LOG: "true" }).acceptDamagedLog).toBe(false);
+  const path = file("accept_damaged_log = true");
+  expect(refusal(() => loadConfig(["--config", path], {}))).toContain(
+    'there is no option "accept_damaged_log"',
+  );
+});
 
 describe("defaults", () => {
   test("of a plain start", () => {
@@ -133,6 +145,7 @@ describe("defaults", () => {
       stopWithStdin: false,
       signup: "closed",
       durability: "full",
+      acceptDamagedLog: false,
       allowPrivateTargets: [],
       tls: null,
       smtp: null,

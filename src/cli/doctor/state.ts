@@ -10,14 +10,14 @@ import {
   examineDatabase,
   isDatabaseThere,
   isFolderHeld,
-  sqliteVersion,
 } from "../../kernel/storage/examine.ts";
+import { assertLogBelongs, assertLogWhole } from "../../kernel/storage/log-check.ts";
+import { sqliteTrouble, sqliteVersion } from "../../kernel/storage/sqlite-version.ts";
 import { formatAmount, formatDuration } from "../format.ts";
 import { driftText, fileSystemDriftMs } from "./disk.ts";
 import { type Check, failed, ok, type Patient, skipped } from "./finding.ts";
 
-/** The first release whose checkpoints can be looked at without being made (`wal_checkpoint(NOOP)`). */
-const SQLITE_VERSION_MIN = [3, 51, 0] as const;
+const DATABASE = "ninefold.db";
 
 /** When this was written: a clock before it is wrong. */
 const CLOCK_MIN_MS = Date.UTC(2026, 0, 1);
@@ -33,35 +33,28 @@ export const sqliteCheck: Check = {
   cure: "Install Ninefold anew.",
   run() {
     const version = sqliteVersion();
-    const wanted = SQLITE_VERSION_MIN.join(".");
-    if (isAtLeast(version, SQLITE_VERSION_MIN)) return ok(version);
-    return failed(`${version} is too old: ${wanted} or later is needed`, "Update the system, or its SQLite.");
+    const trouble = sqliteTrouble(version);
+    return trouble === null ? ok(version) : failed(trouble, "Update the system, or its SQLite.");
   },
 };
-
-/** Whether a dotted version is this one or a later one. */
-export function isAtLeast(version: string, least: readonly number[]): boolean {
-  const parts = version.split(".").map(Number);
-  for (const [index, part] of least.entries()) {
-    const own = parts[index] ?? 0;
-    if (own !== part) return own > part;
-  }
-  return true;
-}
 
 /** The database file: Ninefold's, and not a newer one's. */
 export const databaseCheck: Check = {
   name: "database",
   cure: "Put a backup back, or name the right folder with --data.",
   run(patient) {
+    if (!patient.config.ephemeral) assertLogBelongs(join(patient.folder, DATABASE));
     const path = databasePath(patient);
     if (path === null) return skipped("there is none yet: the first start makes it");
+    const isHeld = isFolderHeld(join(patient.folder, "ninefold.lock"));
+    // A running server begins its log anew at any moment: half of one and half of the other would look damaged.
+    if (!isHeld) assertLogWhole(path);
     const { schema } = examineDatabase(path, MIGRATIONS);
     const size = formatAmount(statSync(path).size, "bytes");
     const steps = MIGRATIONS.length - schema;
     const age =
       steps === 0 ? `schema ${schema}` : `schema ${schema}; the next start takes ${steps} further steps`;
-    const held = isFolderHeld(join(patient.folder, "ninefold.lock")) ? ", in use by a running server" : "";
+    const held = isHeld ? ", in use by a running server" : "";
     return ok(`${size}, ${age}${held}`);
   },
 };
@@ -135,6 +128,6 @@ function factsOf(path: string): DatabaseFacts | "unreadable" {
 }
 
 function databasePath({ config, folder }: Patient): string | null {
-  const path = join(folder, "ninefold.db");
+  const path = join(folder, DATABASE);
   return !config.ephemeral && isDatabaseThere(path) ? path : null;
 }

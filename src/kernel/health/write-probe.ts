@@ -1,5 +1,5 @@
-import { statSync } from "node:fs";
 import type { Command, Database } from "../storage/database.ts";
+import { identityOf } from "../storage/log-file.ts";
 import type { Writer } from "../storage/writer.ts";
 
 /** The row that a probe overwrites. */
@@ -54,10 +54,4 @@ export class WriteProbe {
 
 function logOf({ path }: Database): string {
   return `${path}-wal`;
-}
-
-/** Says which file stands at a path; null: none. */
-function identityOf(path: string): string | null {
-  const found = statSync(path, { throwIfNoEntry: false });
-  return found === undefined ? null : `${found.dev}:${found.ino}`;
 }

@@ -3,6 +3,7 @@ import { closeSync, existsSync, fsyncSync, openSync, readFileSync, renameSync, w
 import { dirname } from "node:path";
 import { errorText, StartupError } from "../errors.ts";
 import type { Database } from "../storage/database.ts";
+import { syncFolder } from "../storage/folders.ts";
 import { createVault, MASTER_KEY_BYTES, type Vault } from "./vault.ts";
 
 const CHECK_CONTEXT = "master-key-check";
@@ -80,9 +81,7 @@ function writeDurably(path: string, text: string): void {
     closeSync(file);
   }
   renameSync(temporary, path);
-  const folder = openSync(dirname(path), "r");
-  fsyncSync(folder);
-  closeSync(folder);
+  syncFolder(dirname(path));
 }
 
 /**

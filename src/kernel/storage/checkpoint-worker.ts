@@ -4,31 +4,40 @@
  */
 import { Database as SqliteDatabase } from "bun:sqlite";
 import { errorText } from "../errors.ts";
-import { type CheckpointReply, type CheckpointRequest, runCheckpoint } from "./checkpoint.ts";
+import {
+  AT_WORK,
+  type CheckpointReply,
+  type CheckpointRequest,
+  runCheckpoint,
+  SYNC_FAILED,
+} from "./checkpoint.ts";
+import { isSyncFailure } from "./database.ts";
 
 declare const self: {
   onmessage: ((event: MessageEvent<CheckpointRequest>) => void) | null;
   postMessage(reply: CheckpointReply): void;
 };
 
-self.onmessage = ({ data: { path, movedPages, atWork } }) => {
-  const reply = runOnce(path, movedPages);
+self.onmessage = ({ data }) => {
+  const reply = runOnce(data);
   // Before the reply: its receiver may order the next pass at once, which must not be marked as done.
-  Atomics.store(atWork, 0, 0);
-  Atomics.notify(atWork, 0);
+  Atomics.store(data.state, AT_WORK, 0);
+  Atomics.notify(data.state, AT_WORK);
   self.postMessage(reply);
 };
 
 /** A connection for each pass: one that is open when the worker is ended closes at some later moment, in the way of the database's own last checkpoint. */
-function runOnce(path: string, movedPages: number): CheckpointReply {
+function runOnce({ path, movedPages, state }: CheckpointRequest): CheckpointReply {
   try {
     const connection = new SqliteDatabase(path, { readwrite: true, create: false });
     try {
+      connection.run("PRAGMA checkpoint_fullfsync = ON");
       return runCheckpoint(connection, movedPages);
     } finally {
       connection.close();
     }
   } catch (error) {
+    if (isSyncFailure(error)) Atomics.store(state, SYNC_FAILED, 1);
     return { stuck: true, failure: errorText(error) };
   }
 }

@@ -1,12 +1,17 @@
 import type { Database as SqliteDatabase } from "bun:sqlite";
 
+/** Where in the shared state stands 1 while a checkpoint is at work; whoever waits there is told of its end. */
+export const AT_WORK = 0;
+/** Where stands 1 once a sync may have failed: what was written before it may be lost. */
+export const SYNC_FAILED = 1;
+
 /** Asks the worker for one PASSIVE checkpoint of the file at `path`. */
 export interface CheckpointRequest {
   readonly path: string;
   /** Pages of the WAL that had been moved into the file when this was sent. */
   readonly movedPages: number;
-  /** Set to 0, and told, when the checkpoint has ended. */
-  readonly atWork: Int32Array;
+  /** Shared with the worker: see {@link AT_WORK} and {@link SYNC_FAILED}. */
+  readonly state: Int32Array;
 }
 
 /** What a checkpoint came to. */

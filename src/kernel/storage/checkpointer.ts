@@ -1,8 +1,9 @@
 import { type Cancel, monotonicMs, realTimeout } from "../clock.ts";
 import { errorText } from "../errors.ts";
 import type { Logger } from "../log.ts";
-import type { CheckpointReply, CheckpointRequest } from "./checkpoint.ts";
-import type { Database, Query } from "./database.ts";
+import { AT_WORK, type CheckpointReply, type CheckpointRequest, SYNC_FAILED } from "./checkpoint.ts";
+import { type Database, isSyncFailure, type Query } from "./database.ts";
+import { FRAME_HEADER_BYTES } from "./log-scan.ts";
 import type { Writer } from "./writer.ts";
 
 /**
@@ -25,12 +26,12 @@ const CHECKPOINT_INTERVAL_MS = 200;
 /** How often when its last pass could move nothing. */
 const STUCK_INTERVAL_MS = 1_000;
 /** SQLite's default page size, which every Ninefold file has, plus the frame's header. */
-const WAL_FRAME_BYTES = 4096 + 24;
+const WAL_FRAME_BYTES = 4096 + FRAME_HEADER_BYTES;
+/** How long after a sync that failed what it may have lost is written again, and again: some ten MiB, on the event loop. */
+const REWRITE_PAUSE_MS = 5_000;
 
 interface CheckpointRow {
   readonly busy: number;
-  readonly log: number;
-  readonly checkpointed: number;
 }
 
 /**
@@ -42,11 +43,10 @@ export class Checkpointer {
   walBytes = 0;
   private readonly db: Database;
   private readonly log: Logger;
-  private readonly look: Query<CheckpointRow, []>;
   private readonly restart: Query<CheckpointRow, []>;
   private worker: Worker | null = null;
-  /** 1 while the worker is at it. Shared memory: a forced restart waits for it without the event loop. */
-  private readonly atWork = new Int32Array(new SharedArrayBuffer(4));
+  /** Shared memory: a forced restart waits for the worker without the event loop. */
+  private readonly state = new Int32Array(new SharedArrayBuffer(8));
   private cancelTimer: Cancel | null = null;
   private busy = false;
   private closed = false;
@@ -57,11 +57,12 @@ export class Checkpointer {
   /** Whether a reader was in the way of the last restart, and when the next one may be tried. */
   private held = false;
   private heldUntil = 0;
+  /** When what a failed sync may have lost may be written again. */
+  private rewriteAt = 0;
 
   constructor(db: Database, writer: Writer, log: Logger) {
     this.db = db;
     this.log = log;
-    this.look = db.query<CheckpointRow>("PRAGMA wal_checkpoint(NOOP)");
     this.restart = db.query<CheckpointRow>("PRAGMA wal_checkpoint(RESTART)");
     writer.onCommitted(() => this.afterCommit());
   }
@@ -71,8 +72,10 @@ export class Checkpointer {
     this.closed = true;
     this.cancelTimer?.();
     // SQLite refuses a checkpoint beside another one at once, whatever the busy time-out.
-    Atomics.wait(this.atWork, 0, 1, WORKER_WAIT_MS);
+    Atomics.wait(this.state, AT_WORK, 1, WORKER_WAIT_MS);
     this.worker?.terminate();
+    this.rewriteAt = 0;
+    this.isSynced();
   }
 
   private afterCommit(): void {
@@ -86,11 +89,10 @@ export class Checkpointer {
 
   /** Sets the WAL's size and returns how much of it has not been moved. */
   private measure(): number {
-    const row = this.look.get();
-    const pages = Math.max(0, row?.log ?? 0);
-    this.walBytes = pages * WAL_FRAME_BYTES;
-    this.movedPages = Math.max(0, row?.checkpointed ?? 0);
-    return (pages - this.movedPages) * WAL_FRAME_BYTES;
+    const { log, moved } = this.db.logPages();
+    this.walBytes = log * WAL_FRAME_BYTES;
+    this.movedPages = moved;
+    return (log - moved) * WAL_FRAME_BYTES;
   }
 
   /** The next step while the worker is idle. */
@@ -109,13 +111,17 @@ export class Checkpointer {
   }
 
   private ask(): void {
+    if (!this.isSynced()) {
+      this.arm();
+      return;
+    }
     this.busy = true;
     this.worker ??= this.startWorker();
-    Atomics.store(this.atWork, 0, 1);
+    Atomics.store(this.state, AT_WORK, 1);
     const request: CheckpointRequest = {
       path: this.db.path,
       movedPages: this.movedPages,
-      atWork: this.atWork,
+      state: this.state,
     };
     this.worker.postMessage(request);
   }
@@ -125,7 +131,7 @@ export class Checkpointer {
     worker.onmessage = (event: MessageEvent<CheckpointReply>) => this.done(event.data);
     worker.onerror = (event) => {
       this.worker = null;
-      Atomics.store(this.atWork, 0, 0);
+      Atomics.store(this.state, AT_WORK, 0);
       this.done({ stuck: true, failure: event.message });
     };
     worker.unref();
@@ -145,10 +151,30 @@ export class Checkpointer {
     if (unmovedBytes > 0 || this.walBytes >= WAL_RESTART_BYTES) this.proceed(unmovedBytes);
   }
 
+  /**
+   * Whether the disk holds what it should. After a sync that failed it may lack pages that were moved before: only the
+   * log has them, and until they have been written again it is neither moved further nor begun anew. Tries that.
+   */
+  private isSynced(): boolean {
+    if (Atomics.load(this.state, SYNC_FAILED) === 0) return true;
+    if (monotonicMs() < this.rewriteAt) return false;
+    try {
+      this.db.rewriteLog();
+      Atomics.store(this.state, SYNC_FAILED, 0);
+      this.log.info("what a failed sync may have lost has been written again");
+      return true;
+    } catch (error) {
+      this.rewriteAt = monotonicMs() + REWRITE_PAUSE_MS;
+      if (!this.closed) this.log.warn("the disk still confirms no sync", { error: errorText(error) });
+      return false;
+    }
+  }
+
   /** Moves what is left and lets the next commit begin the WAL anew. Two checkpoints at once refuse each other. */
   private restartWal(): void {
     if (monotonicMs() < this.heldUntil) return;
-    Atomics.wait(this.atWork, 0, 1, WORKER_WAIT_MS);
+    Atomics.wait(this.state, AT_WORK, 1, WORKER_WAIT_MS);
+    if (!this.isSynced()) return;
     try {
       // A reader in the way is not waited for: it may be a backup, which takes its time.
       const row = this.db.withBusyTimeout(0, () => this.restart.get());
@@ -161,6 +187,7 @@ export class Checkpointer {
         this.log.info("the write-ahead log grows: a reader in another process needs it, such as a backup");
       this.held = true;
     } catch (error) {
+      if (isSyncFailure(error)) Atomics.store(this.state, SYNC_FAILED, 1);
       this.log.warn("the write-ahead log could not be restarted", { error: errorText(error) });
     }
     this.heldUntil = monotonicMs() + HELD_PAUSE_MS;

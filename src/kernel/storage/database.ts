@@ -1,4 +1,7 @@
 import { constants, SQLiteError, Database as SqliteDatabase } from "bun:sqlite";
+import { realpathSync } from "node:fs";
+import { errorText } from "../errors.ts";
+import { LogFile } from "./log-file.ts";
 import type { Tx } from "./tx.ts";
 
 /** A value that a statement takes or a column gives. Integers beyond 2^53 are kept out by the schemas. */
@@ -21,38 +24,70 @@ export interface Command<Params extends SqlValue[]> {
 /** fsync at every commit (`full`), or at checkpoints only (`normal`: a power cut may take the last moments). */
 export type Durability = "full" | "normal";
 
+/** Pages in the write-ahead log, and how many of them have been moved into the file. */
+export interface LogPages {
+  readonly log: number;
+  readonly moved: number;
+}
+
 /** How long a connection waits for a lock of the checkpointer's or a backup's connection. */
 const BUSY_TIMEOUT_MS = 5_000;
 /** Pages kept in memory: enough for the inner pages of every index, little beside the process itself. */
 const PAGE_CACHE_KIB = 16 * 1024;
+
+interface CheckpointRow {
+  readonly busy: number;
+  readonly log: number;
+  readonly checkpointed: number;
+}
 
 /** One connection to the database file, with the pragmas that the whole design rests on. */
 export class Database {
   private readonly connection: SqliteDatabase;
   private readonly statements: { finalize(): void }[] = [];
   readonly path: string;
-  private readonly durability: Durability;
+  /** Called with what a statement throws that finds the file damaged. */
+  onDamage: (error: unknown) => void = () => undefined;
+  private readonly look: Query<CheckpointRow, []>;
+  private logFile: LogFile | null = null;
+  /** Whether the log must outlive the connection: its pages may be missing in the file. */
+  private keepsLog = false;
 
   constructor(path: string, durability: Durability) {
     this.path = path;
-    this.durability = durability;
     this.connection = new SqliteDatabase(path, { create: true, readwrite: true, strict: true });
     // First of all: switching to WAL takes a lock, and without a time-out it fails at once when a checkpoint runs.
     this.connection.run(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
     this.connection.run("PRAGMA journal_mode = WAL");
-    this.setSynchronous(durability);
+    this.connection.run(`PRAGMA synchronous = ${durability === "full" ? "FULL" : "NORMAL"}`);
+    // On macOS a plain fsync leaves the data in the disk's own cache; elsewhere these change nothing.
+    this.connection.run("PRAGMA fullfsync = ON");
+    this.connection.run("PRAGMA checkpoint_fullfsync = ON");
     // Checkpoints are the checkpointer's: the automatic one would run on the event loop, inside a commit.
     this.connection.run("PRAGMA wal_autocheckpoint = 0");
     this.connection.run(`PRAGMA cache_size = -${PAGE_CACHE_KIB}`);
     this.connection.run("PRAGMA temp_store = MEMORY");
+    this.look = this.query<CheckpointRow>("PRAGMA wal_checkpoint(NOOP)");
   }
 
   /** Prepares a question once, for the life of the connection. */
   query<Row, Params extends SqlValue[] = []>(sql: string): Query<Row, Params> {
     const statement = this.prepare<Row>(sql);
     return {
-      get: (...params) => statement.get(...params),
-      all: (...params) => statement.all(...params),
+      get: (...params) => {
+        try {
+          return statement.get(...params);
+        } catch (error) {
+          throw this.noted(error);
+        }
+      },
+      all: (...params) => {
+        try {
+          return statement.all(...params);
+        } catch (error) {
+          throw this.noted(error);
+        }
+      },
     };
   }
 
@@ -66,7 +101,7 @@ export class Database {
           return statement.run(...params).changes;
         } catch (error) {
           if (isStorageFailure(error)) tx.storageFailed(error);
-          throw error;
+          throw this.noted(error);
         }
       },
     };
@@ -95,41 +130,94 @@ export class Database {
     }
   }
 
-  /**
-   * Runs `work` without an fsync for each of its commits, outside any unit of work. A power cut may take the last of them,
-   * in their order; the next commit after it makes them all durable.
-   */
-  withoutSync<T>(work: () => T): T {
-    this.setSynchronous("normal");
-    try {
-      return work();
-    } finally {
-      this.setSynchronous(this.durability);
-    }
-  }
-
   /** Whether a transaction is open: after some errors SQLite has already rolled it back by itself. */
   get inTransaction(): boolean {
     return this.connection.inTransaction;
   }
 
+  /** What the log holds now. */
+  logPages(): LogPages {
+    const row = this.look.get();
+    return { log: Math.max(0, row?.log ?? 0), moved: Math.max(0, row?.checkpointed ?? 0) };
+  }
+
+  /**
+   * Makes durable what an earlier process has left in the log, which SQLite takes up although it may stand in the
+   * system's memory alone. Whatever is read after this outlasts a power cut.
+   *
+   * Returns why the log could only be synced where it is, and not be moved into the file; null where nothing is left.
+   *
+   * @throws SQLiteError, Error when the disk does not confirm it.
+   */
+  settleLog(): "read" | "full" | null {
+    const { log } = this.logPages();
+    // From here on it is known which file is the log.
+    const file = this.file();
+    if (log === 0) return null;
+    try {
+      const row = this.withBusyTimeout(0, () =>
+        this.connection.query<CheckpointRow, []>("PRAGMA wal_checkpoint(TRUNCATE)").get(),
+      );
+      if (row?.busy === 0) return null;
+    } catch (error) {
+      // Any other failure may be that of a sync, which cannot be tried again: see LogFile.
+      if (!isDiskFull(error)) throw error;
+      file.sync();
+      return "full";
+    }
+    file.sync();
+    return "read";
+  }
+
+  /** Takes away what a COMMIT that failed has left in the log. @throws StorageFault when the disk does not confirm it. */
+  cutLog(): void {
+    try {
+      this.file().cut(this.logPages().log);
+    } catch (error) {
+      throw new StorageFault(errorText(error));
+    }
+  }
+
+  /** Writes again what a checkpoint's failed sync may have lost. @throws Error when the disk does not confirm it. */
+  rewriteLog(): void {
+    const { log, moved } = this.logPages();
+    this.keepsLog = true;
+    this.file().rewrite(log, moved);
+    this.keepsLog = false;
+  }
+
   /** Moves the whole WAL into the file, where there is room for it, and closes the connection. */
   close(): void {
     try {
-      this.connection.run("PRAGMA wal_checkpoint(TRUNCATE)");
+      if (!this.keepsLog) this.connection.run("PRAGMA wal_checkpoint(TRUNCATE)");
     } catch (error) {
       // On a full disk the WAL stays: what it holds is durable, and the next start reads it.
       if (!isStorageFailure(error)) throw error;
+      this.keepsLog = isSyncFailure(error);
     }
     // A connection with statements outlives its closing, and so would the -wal and -shm files.
     for (const statement of this.statements) statement.finalize();
-    // Without this, they stay behind on some systems.
-    this.connection.fileControl(constants.SQLITE_FCNTL_PERSIST_WAL, 0);
+    // Without this, they stay behind on some systems. After a failed sync they must: SQLite's own last checkpoint would
+    // take for moved what is not, and remove the log. The next start moves all of it.
+    this.connection.fileControl(constants.SQLITE_FCNTL_PERSIST_WAL, this.keepsLog ? 1 : 0);
     this.connection.close(false);
+    this.logFile?.close();
   }
 
-  private setSynchronous(durability: Durability): void {
-    this.connection.run(`PRAGMA synchronous = ${durability === "full" ? "FULL" : "NORMAL"}`);
+  private file(): LogFile {
+    return this.logFile ?? this.openLogFile();
+  }
+
+  private openLogFile(): LogFile {
+    const pageBytes = this.query<{ page_size: number }>("PRAGMA page_size").get()?.page_size ?? 0;
+    // Where a symbolic link leads: the log lies beside the file itself.
+    this.logFile = new LogFile(realpathSync(this.path), pageBytes);
+    return this.logFile;
+  }
+
+  private noted(error: unknown): unknown {
+    if (isDamage(error)) this.onDamage(error);
+    return error;
   }
 
   private prepare<Row>(sql: string) {
@@ -142,9 +230,32 @@ export class Database {
 const STORAGE_FAILURES = ["SQLITE_FULL", "SQLITE_IOERR", "SQLITE_BUSY", "SQLITE_READONLY", "SQLITE_CORRUPT"];
 const MORE_STORAGE_FAILURES = ["SQLITE_NOMEM", "SQLITE_CANTOPEN", "SQLITE_NOTADB", "SQLITE_PROTOCOL"];
 
+/** The disk failed at something that was not SQLite's to do. */
+export class StorageFault extends Error {}
+
 /** Whether an error says that the file cannot be written or read now, rather than that a statement was wrong. */
 export function isStorageFailure(error: unknown): boolean {
-  if (!(error instanceof SQLiteError)) return false;
-  const code = error.code ?? "";
+  if (error instanceof StorageFault) return true;
+  const code = codeOf(error);
   return [...STORAGE_FAILURES, ...MORE_STORAGE_FAILURES].some((failure) => code.startsWith(failure));
+}
+
+/** Whether an error says that the content of the file is not what SQLite has written. */
+export function isDamage(error: unknown): boolean {
+  const code = codeOf(error);
+  return code.startsWith("SQLITE_CORRUPT") || code.startsWith("SQLITE_NOTADB");
+}
+
+/** Whether an error says that there is no room. */
+export function isDiskFull(error: unknown): boolean {
+  return codeOf(error).startsWith("SQLITE_FULL");
+}
+
+/** Whether a write or a sync failed, so that nobody knows what the disk holds. */
+export function isSyncFailure(error: unknown): boolean {
+  return codeOf(error).startsWith("SQLITE_IOERR");
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof SQLiteError ? (error.code ?? "") : "";
 }

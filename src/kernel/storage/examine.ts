@@ -13,16 +13,6 @@ export interface DatabaseFacts {
   readonly newestEntryAt: number | null;
 }
 
-/** The version of SQLite that this process runs on. */
-export function sqliteVersion(): string {
-  const db = new SqliteDatabase(":memory:");
-  try {
-    return db.query<{ version: string }, []>("SELECT sqlite_version() AS version").get()?.version ?? "";
-  } finally {
-    db.close();
-  }
-}
-
 /**
  * Looks into an existing file without changing a byte of it.
  * @throws StartupError when it is not a Ninefold database, or was written by a newer version.

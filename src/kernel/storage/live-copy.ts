@@ -1,13 +1,5 @@
-import {
-  closeSync,
-  fdatasyncSync,
-  fstatSync,
-  openSync,
-  readSync,
-  rmSync,
-  statSync,
-  writeSync,
-} from "node:fs";
+import { closeSync, fdatasyncSync, fstatSync, openSync, readSync, rmSync, statSync } from "node:fs";
+import { writeAll } from "./log-file.ts";
 import { LogPin } from "./log-pin.ts";
 import { OfflineDatabase } from "./offline.ts";
 
@@ -120,13 +112,6 @@ async function copyBytes(from: number, target: string, bytes: number, afterSlice
     }
   } finally {
     closeSync(to);
-  }
-}
-
-/** Writes all of it: the last write before a full disk may take a part only, and the next one says why. */
-export function writeAll(file: number, bytes: Uint8Array, position: number): void {
-  for (let written = 0; written < bytes.length; ) {
-    written += writeSync(file, bytes, written, bytes.length - written, position + written);
   }
 }
 

@@ -1,10 +1,9 @@
 import { Database as SqliteDatabase } from "bun:sqlite";
 import { closeSync, openSync, readSync } from "node:fs";
+import { FRAME_HEADER_BYTES, LOG_HEADER_BYTES } from "./log-scan.ts";
 
 /** How long a read transaction may have to wait until it begins. */
 const BUSY_TIMEOUT_MS = 5_000;
-const WAL_HEADER_BYTES = 32;
-const FRAME_HEADER_BYTES = 24;
 
 /** A read transaction of a connection of its own. */
 class Reader {
@@ -90,7 +89,7 @@ export class LogPin {
   /** How many bytes of the log file count now. */
   logBytes(): number {
     const { log } = this.watcher.look();
-    return log === 0 ? 0 : WAL_HEADER_BYTES + log * (FRAME_HEADER_BYTES + this.watcher.pageBytes());
+    return log === 0 ? 0 : LOG_HEADER_BYTES + log * (FRAME_HEADER_BYTES + this.watcher.pageBytes());
   }
 
   /**
@@ -122,8 +121,8 @@ export class LogPin {
   private readHeader(): Buffer {
     const file = openSync(this.logPath, "r");
     try {
-      const header = Buffer.alloc(WAL_HEADER_BYTES);
-      return header.subarray(0, readSync(file, header, 0, WAL_HEADER_BYTES, 0));
+      const header = Buffer.alloc(LOG_HEADER_BYTES);
+      return header.subarray(0, readSync(file, header, 0, LOG_HEADER_BYTES, 0));
     } finally {
       closeSync(file);
     }

@@ -3,6 +3,7 @@ import { existsSync, realpathSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 import { errorText, StartupError } from "../errors.ts";
 import type { Database } from "./database.ts";
+import { assertLogBelongs } from "./log-check.ts";
 
 /** One step of the schema: numbered from 1 without gaps, never changed once released. */
 export interface Migration {
@@ -13,12 +14,16 @@ export interface Migration {
 /** Marks the file as Ninefold's (`PRAGMA application_id`): "9FLD". */
 export const APPLICATION_ID = 0x39464c44;
 
+/** A file that SQLite cannot read. */
+export class UnreadableDatabase extends StartupError {}
+
 /**
  * Looks at an existing file without changing a byte of it, and without leaving files beside it.
  *
  * @throws StartupError when it is not a Ninefold database, or was written by a newer version.
  */
 export function inspectDatabase(path: string, migrations: readonly Migration[]): void {
+  assertLogBelongs(path);
   if (!existsSync(path)) return;
   try {
     const db = openUntouched(path);
@@ -41,7 +46,7 @@ export function inspectDatabase(path: string, migrations: readonly Migration[]):
     }
   } catch (error) {
     if (error instanceof StartupError) throw error;
-    throw new StartupError(`${path} cannot be read as a database (${errorText(error)}).`);
+    throw new UnreadableDatabase(`${path} cannot be read as a database (${errorText(error)}).`);
   }
 }
 
@@ -57,31 +62,44 @@ export function openUntouched(path: string): SqliteDatabase {
 }
 
 /**
- * Brings the schema up to date, each step in a transaction of its own. Returns the names of the steps taken. They are
- * durable with the next commit: steps that a power cut takes are taken again by the next start.
+ * Brings the schema up to date. Returns the names of the steps taken. A step that fails is taken back, the ones before it
+ * stay. All steps share one commit, and one sync: several commits without one might be torn anywhere by a power cut,
+ * and the log would look damaged.
  */
 export function migrate(db: Database, migrations: readonly Migration[]): string[] {
-  return db.withoutSync(() => takeSteps(db, migrations));
+  const current = numberOf(db.query<unknown>("PRAGMA user_version").get());
+  const missing = migrations.slice(current);
+  if (missing.length === 0) return [];
+  db.execute("BEGIN IMMEDIATE");
+  let failure: StartupError | null = null;
+  const taken: string[] = [];
+  try {
+    for (const [index, migration] of missing.entries()) {
+      failure = takeStep(db, migration, current + index + 1);
+      if (failure !== null) break;
+      taken.push(migration.name);
+    }
+    db.execute("COMMIT");
+  } catch (error) {
+    if (db.inTransaction) db.execute("ROLLBACK");
+    throw failure ?? error;
+  }
+  if (failure !== null) throw failure;
+  return taken;
 }
 
-function takeSteps(db: Database, migrations: readonly Migration[]): string[] {
-  const taken: string[] = [];
-  const current = numberOf(db.query<unknown>("PRAGMA user_version").get());
-  for (const [index, migration] of migrations.entries()) {
-    if (index < current) continue;
-    db.execute("BEGIN IMMEDIATE");
-    try {
-      db.execute(migration.sql);
-      db.execute(`PRAGMA application_id = ${APPLICATION_ID}`);
-      db.execute(`PRAGMA user_version = ${index + 1}`);
-      db.execute("COMMIT");
-    } catch (error) {
-      if (db.inTransaction) db.execute("ROLLBACK");
-      throw new StartupError(`Migration ${migration.name} failed: ${errorText(error)}`);
-    }
-    taken.push(migration.name);
+function takeStep(db: Database, migration: Migration, version: number): StartupError | null {
+  db.execute("SAVEPOINT step");
+  try {
+    db.execute(migration.sql);
+    db.execute(`PRAGMA application_id = ${APPLICATION_ID}`);
+    db.execute(`PRAGMA user_version = ${version}`);
+    db.execute("RELEASE step");
+    return null;
+  } catch (error) {
+    if (db.inTransaction) db.execute("ROLLBACK TO step; RELEASE step");
+    return new StartupError(`Migration ${migration.name} failed: ${errorText(error)}`);
   }
-  return taken;
 }
 
 function numberOf(row: unknown): number {

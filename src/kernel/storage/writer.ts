@@ -66,6 +66,8 @@ export class Writer {
   private queue: Unit[] = [];
   private scheduled = false;
   private closed = false;
+  /** Whether a COMMIT has failed, and what it may have left in the log is still there. */
+  private unsettled = false;
 
   constructor(db: Database, clock: Clock, log: Logger) {
     this.db = db;
@@ -154,6 +156,7 @@ export class Writer {
     const now = this.clock.now();
     const startedAt = monotonicMs();
     try {
+      this.settle();
       if (!this.runBatch(batch, now, null)) this.runBatch(batch, now, this.savepoints);
     } catch (error) {
       this.refuse(batch, error);
@@ -194,9 +197,13 @@ export class Writer {
         }
       }
       for (const hook of this.hooks) hook(hookTx);
+      this.unsettled = true;
       this.commit();
+      this.unsettled = false;
     } catch (error) {
       this.takeBack(batch, hookTx);
+      // Before anybody is refused: what was answered 503 stays undone.
+      this.trySettling();
       throw error;
     }
     hookTx.committed((error) => this.defect("after a commit", error));
@@ -234,6 +241,30 @@ export class Writer {
     for (let index = batch.length - 1; index >= 0; index -= 1) batch[index]?.tx?.undo();
     // After a full disk or an I/O error SQLite may have rolled back by itself.
     if (this.db.inTransaction) this.rollback();
+  }
+
+  /**
+   * Takes out of the log what a COMMIT that failed has left there. When a sync fails, all of its frames stand in the log
+   * with their mark: a start after a kill would take them for committed. And since the next batch begins where the log
+   * ends, everything that it is built on has been synced before.
+   *
+   * @throws Error while the disk does not confirm it.
+   */
+  private settle(): void {
+    if (!this.unsettled) return;
+    this.db.cutLog();
+    this.unsettled = false;
+  }
+
+  private trySettling(): void {
+    try {
+      this.settle();
+    } catch (error) {
+      // The next batch tries it again, and is refused as long as it fails.
+      this.log.warn("what a failed commit left in the log could not be taken out", {
+        error: errorText(error),
+      });
+    }
   }
 
   private refuse(batch: Unit[], error: unknown): void {

@@ -1,0 +1,58 @@
+import { chmodSync, closeSync, fsyncSync, mkdirSync, openSync } from "node:fs";
+import { dirname } from "node:path";
+import { errorText, StartupError } from "../errors.ts";
+
+/** How a file system says that it does not sync folders, or a folder that it may not be opened for it. */
+const FOLDER_SYNC_UNKNOWN: readonly string[] = [
+  "EINVAL",
+  "ENOTSUP",
+  "EOPNOTSUPP",
+  "ENOSYS",
+  "EISDIR",
+  "EPERM",
+  "EACCES",
+  "EBADF",
+];
+
+/** Syncs a file, or the entries of a folder. */
+export function syncPath(path: string): void {
+  const file = openSync(path, "r");
+  try {
+    fsyncSync(file);
+  } finally {
+    closeSync(file);
+  }
+}
+
+/**
+ * Makes the entries of a folder last, where its file system can: some, of a network or of a program, know no sync of
+ * a folder and say so. What was done in it has happened all the same.
+ *
+ * @throws Error when the disk fails.
+ */
+export function syncFolder(path: string): void {
+  try {
+    syncPath(path);
+  } catch (error) {
+    const code = error instanceof Error && "code" in error ? String(error.code) : "";
+    if (!FOLDER_SYNC_UNKNOWN.includes(code)) throw error;
+  }
+}
+
+/**
+ * Makes a data folder that is its user's alone, and the folders above it, and makes them last: a database is no better
+ * kept than the name of its folder. Returns whether it was not there.
+ *
+ * @throws StartupError
+ */
+export function makeFolder(folder: string): boolean {
+  try {
+    const first = mkdirSync(folder, { recursive: true, mode: 0o700 });
+    if (first === undefined) return false;
+    chmodSync(folder, 0o700);
+    for (let made = folder; made.length >= first.length; made = dirname(made)) syncFolder(dirname(made));
+    return true;
+  } catch (error) {
+    throw new StartupError(`The data folder cannot be created (${errorText(error)}).`);
+  }
+}

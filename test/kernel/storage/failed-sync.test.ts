@@ -1,0 +1,173 @@
+import { Database } from "bun:sqlite";
+import { afterEach, describe, expect, test } from "bun:test";
+import { statSync } from "node:fs";
+import { join } from "node:path";
+import type { ServerProcess } from "../../../scripts/processes/server-process.ts";
+import { realDelay } from "../../../src/kernel/clock.ts";
+import { Client } from "../../support/client.ts";
+import { missingForSyncedDisk, SyncedDisk } from "../../support/synced-disk.ts";
+
+const TIMEOUT_MS = 60_000;
+const missing = missingForSyncedDisk();
+if (missing !== null) console.log(`skipped: what failed syncs leave behind (${missing})`);
+
+let disk: SyncedDisk;
+let key = "";
+afterEach(() => disk.remove());
+
+/** A server with a meter that holds 5. */
+async function started(...args: string[]): Promise<ServerProcess> {
+  disk = new SyncedDisk();
+  const server = await disk.start(...args);
+  key = server.key ?? "";
+  expect(await refill(server, 5)).toBe(200);
+  return server;
+}
+
+async function refill(server: ServerProcess, amount: number): Promise<number> {
+  return (await new Client(server.url, key).post("/v1/meter/m/refill", { amount })).status;
+}
+
+async function balance(server: ServerProcess): Promise<unknown> {
+  return (await new Client(server.url, key).get("/v1/meter/m/balance")).body["balance"];
+}
+
+async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
+  const deadline = Date.now() + 20_000;
+  while (!(await condition())) {
+    if (Date.now() > deadline) throw new Error("did not come about in 20 s");
+    await realDelay(5);
+  }
+}
+
+describe.skipIf(missing !== null)("a commit whose sync fails", () => {
+  test(
+    "is refused, and after a kill it is not there, though the disk confirms nothing any more",
+    async () => {
+      const server = await started();
+      disk.fault("fail-wal");
+      expect(await refill(server, 100)).toBe(503);
+      expect(await balance(server)).toBe(5);
+      await server.stop("SIGKILL");
+      disk.heal("fail-wal");
+      expect(await balance(await disk.start())).toBe(5);
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
+    "is refused, and after a power cut it is not there; what is acknowledged later is",
+    async () => {
+      const server = await started();
+      disk.fault("fail-wal-once");
+      expect(await refill(server, 100)).toBe(503);
+      // The refusal is answered only when the disk has confirmed that nothing is left of it.
+      expect(await balance(await disk.startAfterPowerCut())).toBe(5);
+      for (const amount of [1, 20]) expect(await refill(server, amount)).toBe(200);
+      expect(await balance(await disk.startAfterPowerCut())).toBe(26);
+      await server.stop("SIGKILL");
+      expect(await balance(await disk.start())).toBe(26);
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
+    "is followed by refusals as long as the disk confirms nothing, and then by changes that last",
+    async () => {
+      const server = await started();
+      disk.fault("fail-wal");
+      for (let round = 0; round < 5; round += 1) expect(await refill(server, 100)).toBe(503);
+      disk.heal("fail-wal");
+      expect(await refill(server, 1)).toBe(200);
+      expect(await balance(server)).toBe(6);
+      expect(await balance(await disk.startAfterPowerCut())).toBe(6);
+      expect(server.log).toContain("what a failed commit left in the log could not be taken out");
+      await server.stop("SIGKILL");
+      expect(await balance(await disk.start())).toBe(6);
+    },
+    TIMEOUT_MS,
+  );
+});
+
+/** A server that is killed when a change stands in the log whole, and not yet on the disk. */
+async function killedBeforeSync(): Promise<void> {
+  const server = await started();
+  disk.fault("hold-wal");
+  const log = join(disk.data, "ninefold.db-wal");
+  const before = statSync(log).size;
+  const unanswered = refill(server, 100).catch(() => 0);
+  await until(() => statSync(log).size > before);
+  await server.stop("SIGKILL");
+  expect(await unanswered).toBe(0);
+  disk.heal("hold-wal");
+}
+
+describe.skipIf(missing !== null)("after a kill between writing and syncing", () => {
+  test(
+    "what the next start answers outlasts a power cut",
+    async () => {
+      await killedBeforeSync();
+      const server = await disk.start();
+      // Nothing but the start may sync: neither a request's charge, nor a checkpoint.
+      disk.fault("hold-wal");
+      disk.fault("hold-db");
+      const seen = await balance(server);
+      expect(await balance(await disk.startAfterPowerCut())).toBe(seen);
+      expect(seen).toBe(105);
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
+    "also while another process reads the log",
+    async () => {
+      await killedBeforeSync();
+      const reader = new Database(join(disk.data, "ninefold.db"), { readwrite: true });
+      reader.run("BEGIN");
+      reader.query("SELECT count(*) FROM settings").get();
+      const server = await disk.start();
+      disk.fault("hold-wal");
+      disk.fault("hold-db");
+      expect(await balance(server)).toBe(105);
+      expect(await balance(await disk.startAfterPowerCut())).toBe(105);
+      expect(server.log).toContain("another process, such as a backup, reads the log");
+      reader.close();
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
+    "a disk that confirms nothing ends the start in one line that names the file",
+    async () => {
+      await killedBeforeSync();
+      disk.fault("fail-wal");
+      const error = await disk.start().catch(String);
+      expect(error).toContain(`${join(disk.data, "ninefold.db")} cannot be opened (disk I/O error)`);
+    },
+    TIMEOUT_MS,
+  );
+});
+
+test.skipIf(missing !== null)(
+  "after a failed sync of the database everything that was moved before is written again before the log is given up",
+  async () => {
+    const server = await started();
+    disk.fault("fail-db");
+    const path = join(disk.data, "ninefold.db");
+    await until(async () => {
+      expect(await refill(server, 1)).toBe(200);
+      return server.log.includes("the write-ahead log cannot be moved into the database");
+    });
+    const log = statSync(`${path}-wal`).size;
+    expect(log).toBeGreaterThan(0);
+    disk.heal("fail-db");
+    await until(async () => {
+      await refill(server, 1);
+      return server.log.includes("what a failed sync may have lost has been written again");
+    });
+    const acknowledged = await balance(server);
+    await server.stop("SIGKILL");
+    expect(await balance(await disk.start())).toBe(acknowledged);
+  },
+  TIMEOUT_MS,
+);
