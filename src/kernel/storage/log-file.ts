@@ -62,8 +62,8 @@ export class LogFile {
   }
 
   /**
-   * Writes everything again that a failed sync of a checkpoint may have lost: the log onto itself, and of the pages
-   * that have been moved into the file the newest of each. SQLite moves pages without a sync as long as others follow,
+   * Writes everything again that a failed sync of a checkpoint may have lost: the log onto itself, and into the file the
+   * pages that have been moved and stand nowhere later in the log. SQLite moves pages without a sync as long as others follow,
    * and takes note of it; a later checkpoint would not touch them again, and the log would be given up over them.
    *
    * Neither a reader nor a writer sees a difference: all bytes are those that stand there. No checkpoint may run
@@ -74,7 +74,7 @@ export class LogFile {
   rewrite(frames: number, movedFrames: number): void {
     this.withLog((log) => {
       this.rewriteLog(log, this.endOf(frames));
-      this.rewriteMoved(log, movedFrames);
+      this.rewriteMoved(log, frames, movedFrames);
     });
   }
 
@@ -95,11 +95,13 @@ export class LogFile {
     fsyncSync(log);
   }
 
-  private rewriteMoved(log: number, movedFrames: number): void {
+  private rewriteMoved(log: number, frames: number, movedFrames: number): void {
     this.database ??= openSync(this.databasePath, "r+");
     const database = this.database;
     const page = Buffer.allocUnsafe(this.pageBytes);
-    for (const [number, offset] of this.newestFrames(log, movedFrames)) {
+    for (const [number, offset] of this.newestPages(log, frames)) {
+      // A page that comes again later has not been moved either: a checkpoint moves the newest of each alone.
+      if (offset >= this.endOf(movedFrames)) continue;
       if (readSync(log, page, 0, page.length, offset) < page.length)
         throw new Error(`${this.path} is shorter than it must be`);
       writeAll(database, page, (number - 1) * this.pageBytes);
@@ -108,12 +110,12 @@ export class LogFile {
   }
 
   /** Where in the log the newest version of each page stands, within so many frames. */
-  private newestFrames(log: number, frames: number): Map<number, number> {
+  private newestPages(log: number, frames: number): Map<number, number> {
     const newest = new Map<number, number>();
     const header = Buffer.alloc(8);
     let pagesInFile = 0;
     for (let frame = 0; frame < frames; frame += 1) {
-      const offset = LOG_HEADER_BYTES + frame * (FRAME_HEADER_BYTES + this.pageBytes);
+      const offset = this.startOf(frame);
       readSync(log, header, 0, header.length, offset);
       newest.set(header.readUInt32BE(0), offset + FRAME_HEADER_BYTES);
       // A commit's last frame says how large the file is since then: pages beyond are no part of it any more.
@@ -123,8 +125,14 @@ export class LogFile {
     return newest;
   }
 
+  /** Where the log ends that has so many frames. */
   private endOf(frames: number): number {
-    return frames === 0 ? 0 : LOG_HEADER_BYTES + frames * (FRAME_HEADER_BYTES + this.pageBytes);
+    return frames === 0 ? 0 : this.startOf(frames);
+  }
+
+  /** Where a frame begins that so many stand before. */
+  private startOf(frames: number): number {
+    return LOG_HEADER_BYTES + frames * (FRAME_HEADER_BYTES + this.pageBytes);
   }
 
   private withLog(use: (log: number) => void): void {

@@ -93,7 +93,10 @@ class Scanner {
     this.frameBytes = FRAME_HEADER_BYTES + this.pageBytes;
     this.checksum = [field(24), field(28)];
     this.salts = isWhole ? [field(16), field(20)] : null;
-    if (!isWhole) this.badFrame = 0;
+    if (isWhole) return;
+    this.badFrame = 0;
+    // The order of bytes may be what is damaged: then it is the one in which this machine writes.
+    this.swaps = false;
   }
 
   scan(file: number): LogScan {

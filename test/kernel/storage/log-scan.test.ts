@@ -1,0 +1,200 @@
+import { Database } from "bun:sqlite";
+import { afterAll, beforeEach, describe, expect, test } from "bun:test";
+import { copyFileSync, readFileSync, truncateSync, writeFileSync } from "node:fs";
+import { FRAME_HEADER_BYTES, LOG_HEADER_BYTES, scanLog } from "../../../src/kernel/storage/log-scan.ts";
+import { Scratch } from "../support.ts";
+
+const FRAME_BYTES = FRAME_HEADER_BYTES + 4096;
+const ROWS = 40;
+const scratch = new Scratch();
+afterAll(() => scratch.remove());
+
+let files = 0;
+let path = "";
+let log = "";
+let bytes = Buffer.alloc(0);
+
+/** A log of 41 commits, the first of two frames and each of the others of 1 to 4; the last one is number 41. */
+beforeEach(() => {
+  files += 1;
+  path = scratch.path(`scan-${files}.db`);
+  log = `${path}-wal`;
+  const db = new Database(path, { create: true });
+  for (const pragma of ["journal_mode = WAL", "wal_autocheckpoint = 0", "synchronous = OFF"])
+    db.run(`PRAGMA ${pragma}`);
+  db.run("CREATE TABLE rows (id INTEGER PRIMARY KEY, bytes BLOB)");
+  for (let row = 0; row < ROWS; row += 1)
+    db.run(`INSERT INTO rows (bytes) VALUES (randomblob(${(row % 4) * 4_000}))`);
+  // Kept as a kill would leave it: closing would remove the log.
+  copyFileSync(path, `${path}.kept`);
+  copyFileSync(log, `${log}.kept`);
+  db.close();
+  copyFileSync(`${path}.kept`, path);
+  copyFileSync(`${log}.kept`, log);
+  bytes = readFileSync(log);
+});
+
+/** How many rows SQLite finds. */
+function rowsFound(): number {
+  const db = new Database(path);
+  try {
+    return db.query<{ rows: number }, []>("SELECT count(*) AS rows FROM rows").get()?.rows ?? -1;
+  } finally {
+    db.close();
+  }
+}
+
+const framesIn = () => (bytes.length - LOG_HEADER_BYTES) / FRAME_BYTES;
+const startOf = (frame: number) => LOG_HEADER_BYTES + (frame - 1) * FRAME_BYTES;
+const endsCommit = (frame: number) => bytes.readUInt32BE(startOf(frame) + 4) !== 0;
+
+/** Frames that end a commit. */
+function commitEnds(): number[] {
+  return Array.from({ length: framesIn() }, (_, index) => index + 1).filter(endsCommit);
+}
+
+/** Turns a bit and writes the log. */
+function damage(at: number): void {
+  bytes[at] = (bytes[at] ?? 0) ^ 1;
+  writeFileSync(log, bytes);
+}
+
+describe("a log", () => {
+  test("that is not there, empty or without frames is none", () => {
+    expect(scanLog(`${path}-none`)).toBeNull();
+    truncateSync(log, 0);
+    expect(scanLog(log)).toBeNull();
+    truncateSync(log, LOG_HEADER_BYTES);
+    expect(scanLog(log)).toBeNull();
+  });
+
+  test("that is whole has what SQLite finds in it", () => {
+    expect(scanLog(log)).toEqual({ frames: framesIn(), commits: ROWS + 1, damage: null });
+    expect(rowsFound()).toBe(ROWS);
+  });
+
+  test("with checksums of the other order of bytes is read alike", () => {
+    // As a machine of the other kind writes it: every word's bytes turned for the checksum, the headers as ever.
+    const turned = turnedLog(bytes);
+    writeFileSync(log, turned);
+    expect(rowsFound()).toBe(ROWS);
+    writeFileSync(log, turned);
+    expect(scanLog(log)).toEqual({ frames: framesIn(), commits: ROWS + 1, damage: null });
+  });
+
+  test("cut off anywhere is torn at its end, and no damage", () => {
+    for (let at = bytes.length - 1; at > LOG_HEADER_BYTES; at -= 1_009) {
+      truncateSync(log, at);
+      const frames = Math.floor((at - LOG_HEADER_BYTES) / FRAME_BYTES);
+      const whole = commitEnds().filter((end) => end <= frames);
+      expect(scanLog(log)).toEqual({ frames: whole.at(-1) ?? 0, commits: whole.length, damage: null });
+    }
+  });
+
+  test("whose last commit lacks any of its frames is torn, and no damage", () => {
+    const ends = commitEnds();
+    const before = ends.at(-2) ?? 0;
+    const last = framesIn();
+    expect(last - before).toBeGreaterThan(2);
+    for (let frame = before + 1; frame <= last; frame += 1) {
+      damage(startOf(frame) + 2_000);
+      expect(scanLog(log)).toEqual({ frames: before, commits: ends.length - 1, damage: null });
+      damage(startOf(frame) + 2_000);
+    }
+  });
+
+  test("begun anew over a longer one: the frames of the old one are none of it", () => {
+    const old = Buffer.from(bytes);
+    const db = new Database(path);
+    db.run("PRAGMA wal_checkpoint(TRUNCATE)");
+    db.run("INSERT INTO rows (bytes) VALUES (zeroblob(10))");
+    const fresh = readFileSync(log);
+    db.close();
+    writeFileSync(log, Buffer.concat([fresh, old.subarray(fresh.length)]));
+    expect(scanLog(log)).toEqual({
+      frames: (fresh.length - LOG_HEADER_BYTES) / FRAME_BYTES,
+      commits: 1,
+      damage: null,
+    });
+  });
+
+  test("with leftovers of refused commits behind its end is no damage", () => {
+    // A commit's frames stand again behind the end: its chain holds across its own mark alone.
+    const ends = commitEnds();
+    const from = ends.at(-3) ?? 0;
+    const to = ends.at(-2) ?? 0;
+    writeFileSync(log, Buffer.concat([bytes, bytes.subarray(startOf(from + 1), startOf(to + 1))]));
+    expect(scanLog(log)).toEqual({ frames: framesIn(), commits: ROWS + 1, damage: null });
+  });
+});
+
+describe("a log that was damaged in its middle", () => {
+  test.each([
+    ["a page", 24 + 1_000],
+    ["a page's number", 3],
+    ["a size of the database", 7],
+    ["a salt", 9],
+    ["a checksum", 17],
+  ])("in %s: SQLite drops what is behind without a word, and it is found", (_, offset) => {
+    const ends = commitEnds();
+    const frame = (ends[19] ?? 0) + 1;
+    damage(startOf(frame) + offset);
+    const scan = scanLog(log);
+    expect(scan?.frames).toBe(ends[19] ?? 0);
+    expect(scan?.commits).toBe(20);
+    expect(scan?.damage).toMatchObject({ atFrame: frame, lostFrames: framesIn() - (ends[19] ?? 0) });
+    // A commit of one frame whose own mark or salt is damaged cannot be told for certain.
+    expect(scan?.damage?.lostCommits).toBeGreaterThanOrEqual(ROWS + 1 - 20 - 1);
+    expect(rowsFound()).toBe(19);
+  });
+
+  test("anywhere before the last two commits", () => {
+    const ends = commitEnds();
+    for (let frame = 1; frame <= (ends.at(-3) ?? 0); frame += 1) {
+      damage(startOf(frame) + 24 + 77);
+      expect(scanLog(log)?.damage?.atFrame).toBe(frame);
+      damage(startOf(frame) + 24 + 77);
+    }
+  });
+
+  test.each([0, 8, 16, 24])("in its header, at byte %d", (at) => {
+    damage(at + 3);
+    expect(scanLog(log)?.damage?.atFrame).toBe(0);
+    expect(scanLog(log)?.frames).toBe(0);
+  });
+
+  test("in two places", () => {
+    const ends = commitEnds();
+    damage(startOf((ends[10] ?? 0) + 1) + 100);
+    damage(startOf((ends[30] ?? 0) + 1) + 100);
+    expect(scanLog(log)).toMatchObject({
+      commits: 11,
+      damage: { atFrame: (ends[10] ?? 0) + 1, lostFrames: framesIn() - (ends[10] ?? 0) },
+    });
+  });
+});
+
+/** The same log with its checksums calculated over words of the other order of bytes. */
+function turnedLog(from: Buffer): Buffer {
+  const log = Buffer.from(from);
+  const sums: [number, number] = [0, 0];
+  const add = (start: number, end: number) => {
+    for (let at = start; at < end; at += 8) {
+      sums[0] = (sums[0] + log.readUInt32BE(at) + sums[1]) >>> 0;
+      sums[1] = (sums[1] + log.readUInt32BE(at + 4) + sums[0]) >>> 0;
+    }
+  };
+  const put = (at: number) => {
+    log.writeUInt32BE(sums[0], at);
+    log.writeUInt32BE(sums[1], at + 4);
+  };
+  log.writeUInt32BE(0x377f0683, 0);
+  add(0, 24);
+  put(24);
+  for (let at = LOG_HEADER_BYTES; at < log.length; at += FRAME_BYTES) {
+    add(at, at + 8);
+    add(at + FRAME_HEADER_BYTES, at + FRAME_BYTES);
+    put(at + 16);
+  }
+  return log;
+}
