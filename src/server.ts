@@ -5,7 +5,7 @@ import { openDataFolder } from "./data-folder.ts";
 import { type Clock, createSystemClock, ManualClock } from "./kernel/clock.ts";
 import { type Listening, listen } from "./kernel/http/listen.ts";
 import type { Ids } from "./kernel/ids.ts";
-import { closeKernel, type Kernel } from "./kernel/kernel.ts";
+import { closeKernel, explained, type Kernel } from "./kernel/kernel.ts";
 import { createLogger, type Logger } from "./kernel/log.ts";
 import type { OutboundSeams } from "./kernel/outbound/create.ts";
 import { lockFolder } from "./kernel/storage/folder-lock.ts";
@@ -86,7 +86,7 @@ async function startLocked(folder: string, config: Config, parts: ServerParts): 
     return { url: listening.url, kernel, app, operator, stop: () => stop(kernel, app, listening) };
   } catch (error) {
     closeKernel(kernel);
-    throw error;
+    throw explained(kernel.db.path, error);
   }
 }
 

@@ -14,6 +14,7 @@ import { monotonicMs, realDelay } from "../kernel/clock.ts";
 import { StartupError } from "../kernel/errors.ts";
 import { examineDatabase, isDatabaseThere } from "../kernel/storage/examine.ts";
 import { isFolderLocked } from "../kernel/storage/folder-lock.ts";
+import { assertLogWhole } from "../kernel/storage/log-check.ts";
 import { copyLiveDatabase } from "../kernel/storage/live-copy.ts";
 import type { CheckResult } from "./checks/report.ts";
 import {
@@ -149,6 +150,8 @@ async function breathe(signal: AbortSignal): Promise<void> {
 
 function assertWritable({ folder, file, force }: BackupOrder, source: string): void {
   if (!isDatabaseThere(source)) throw new StartupError(`There is no database in ${folder} (no ninefold.db).`);
+  // Beside no server the copying ends the log's life: what SQLite cannot follow in it would be gone without a word.
+  if (!isFolderLocked(join(folder, "ninefold.lock"))) assertLogWhole(source);
   // A start that was cut off leaves an empty file: a copy of that is nobody's backup.
   if (examineDatabase(source, MIGRATIONS).schema === 0) throw new StartupError(`${source} is empty.`);
   assertFolder(dirname(resolve(file)));

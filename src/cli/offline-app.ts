@@ -2,7 +2,7 @@ import { type App, createApp } from "../app.ts";
 import type { Config } from "../config.ts";
 import { openDataFolder } from "../data-folder.ts";
 import { createSystemClock } from "../kernel/clock.ts";
-import { closeKernel } from "../kernel/kernel.ts";
+import { closeKernel, explained } from "../kernel/kernel.ts";
 import { createLogger } from "../kernel/log.ts";
 
 /** Every area on a data folder, without a port and without background work. */
@@ -33,6 +33,6 @@ export function openOfflineApp(folder: string, config: Config): OfflineApp {
     };
   } catch (error) {
     closeKernel(kernel);
-    throw error;
+    throw explained(kernel.db.path, error);
   }
 }

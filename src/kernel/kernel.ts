@@ -73,7 +73,7 @@ export function openKernel(options: KernelOptions): Kernel {
       throw error;
     }
   } catch (error) {
-    throw isStorageFailure(error) ? new StartupError(troubleWith(databasePath, error)) : error;
+    throw explained(databasePath, error);
   }
 }
 
@@ -129,6 +129,11 @@ function noteLoneKey({ masterKey, masterKeyPath, databasePath, log }: KernelOpti
     master_key: masterKeyPath,
     database: databasePath,
   });
+}
+
+/** What a start failed with; where it is the database or its disk, in one line that names the file and what to do. */
+export function explained(path: string, error: unknown): unknown {
+  return isStorageFailure(error) ? new StartupError(troubleWith(path, error)) : error;
 }
 
 function troubleWith(path: string, error: unknown): string {
