@@ -1,3 +1,5 @@
+import { GrowingBytes } from "./growing-bytes.ts";
+
 /** Most bytes of status line and headers, interim answers included. */
 export const HEAD_BYTES_MAX = 64 * 1024;
 /** Longest line with a chunk's size: the size has 16 digits at most, the rest are extensions that nobody sends. */
@@ -6,7 +8,11 @@ const CHUNK_LINE_BYTES_MAX = 1024;
 const LENGTH = /^\d{1,15}$/;
 const CHUNK_SIZE = /^([0-9a-fA-F]{1,12})[ \t]*(?:;.*)?$/;
 const STATUS_LINE = /^HTTP\/1\.([01]) ([1-9]\d\d)(?: |$)/;
-const HEADER = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*(.*?)[ \t]*$/;
+const NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
+/** What no line holds: a CR or LF by itself ends none, and NUL is no text (RFC 9112, section 2.2; RFC 9110, 5.5). */
+const NO_TEXT = /[\r\n\0]/;
+const HEAD_END = "\r\n\r\n";
+const LINE_END = "\r\n";
 const CR = 13;
 const LF = 10;
 
@@ -34,10 +40,12 @@ export class ResponseReader {
   reusable = false;
   private readonly expectsBody: boolean;
   private readonly bodyBytesMax: number;
-  private readonly body: Buffer[] = [];
-  private bodyBytes = 0;
+  private readonly body = new GrowingBytes();
   private phase: Phase = "head";
-  private pending: Buffer = Buffer.alloc(0);
+  /** What has come and cannot be read before more comes. */
+  private readonly pending = new GrowingBytes();
+  /** Bytes at the beginning of what is pending in which the end that is waited for does not begin. */
+  private searched = 0;
   private headBytes = 0;
   /** Bytes to come of a sized body or of a chunk. */
   private expected = 0;
@@ -49,7 +57,7 @@ export class ResponseReader {
 
   /** The bytes that were kept of the body. */
   get bodyKept(): Uint8Array {
-    return this.body.length === 1 && this.body[0] !== undefined ? this.body[0] : Buffer.concat(this.body);
+    return this.body.bytes;
   }
 
   /**
@@ -57,8 +65,9 @@ export class ResponseReader {
    * @throws MalformedResponse, HeadTooLarge
    */
   push(chunk: Buffer): boolean {
-    let rest = this.pending.length === 0 ? chunk : Buffer.concat([this.pending, chunk]);
-    this.pending = Buffer.alloc(0);
+    const waited = this.pending.length > 0;
+    if (waited) this.pending.append(chunk);
+    let rest = waited ? this.pending.bytes : chunk;
     for (;;) {
       const before = this.phase;
       const length = rest.length;
@@ -70,7 +79,8 @@ export class ResponseReader {
       }
       if (rest.length === 0 || (before === this.phase && rest.length === length)) break;
     }
-    this.pending = rest;
+    if (waited) this.pending.dropFirst(this.pending.length - rest.length);
+    else this.pending.append(rest);
     return false;
   }
 
@@ -106,8 +116,15 @@ export class ResponseReader {
     }
   }
 
+  /** Where `end` begins, or -1. What was searched when less had come is not searched again. */
+  private find(end: string, bytes: Buffer): number {
+    const at = bytes.indexOf(end, this.searched);
+    this.searched = at < 0 ? Math.max(0, bytes.length - end.length + 1) : 0;
+    return at;
+  }
+
   private readHead(bytes: Buffer): Buffer {
-    const end = bytes.indexOf("\r\n\r\n");
+    const end = this.find(HEAD_END, bytes);
     if (this.headBytes + (end < 0 ? bytes.length : end) > HEAD_BYTES_MAX) throw new HeadTooLarge();
     if (end < 0) {
       // What cannot become a status line is refused at once, not when the time is over.
@@ -115,9 +132,9 @@ export class ResponseReader {
       return bytes;
     }
     this.headBytes += end + 4;
-    const [statusLine = "", ...lines] = bytes.toString("latin1", 0, end).split("\r\n");
+    const [statusLine = "", ...lines] = bytes.toString("latin1", 0, end).split(LINE_END);
     const match = STATUS_LINE.exec(statusLine);
-    if (match === null) throw new MalformedResponse();
+    if (match === null || NO_TEXT.test(statusLine)) throw new MalformedResponse();
     const status = Number(match[2]);
     if (status === 101) throw new MalformedResponse();
     // Interim answers announce the real one.
@@ -162,10 +179,8 @@ export class ResponseReader {
 
   /** Keeps bytes of the body. False: there is no room for more, and what is there will do. */
   private keep(bytes: Buffer): boolean {
-    const room = this.bodyBytesMax - this.bodyBytes;
-    const kept = bytes.length <= room ? bytes : bytes.subarray(0, room);
-    if (kept.length > 0) this.body.push(Buffer.from(kept));
-    this.bodyBytes += kept.length;
+    const room = this.bodyBytesMax - this.body.length;
+    this.body.append(bytes.subarray(0, room));
     if (bytes.length <= room) return true;
     this.truncated = true;
     this.reusable = false;
@@ -174,7 +189,7 @@ export class ResponseReader {
   }
 
   private readChunkSize(bytes: Buffer): Buffer {
-    const end = bytes.indexOf("\r\n");
+    const end = this.find(LINE_END, bytes);
     if (end < 0) {
       if (bytes.length > CHUNK_LINE_BYTES_MAX) throw new MalformedResponse();
       return bytes;
@@ -196,7 +211,7 @@ export class ResponseReader {
 
   /** Trailers are read and forgotten, within the bound of the head. */
   private readTrailers(bytes: Buffer): Buffer {
-    const end = bytes.indexOf("\r\n");
+    const end = this.find(LINE_END, bytes);
     this.headBytes += end < 0 ? 0 : end + 2;
     if (this.headBytes + (end < 0 ? bytes.length : 0) > HEAD_BYTES_MAX) throw new HeadTooLarge();
     if (end < 0) return bytes;
@@ -208,14 +223,27 @@ export class ResponseReader {
 function readHeaders(lines: readonly string[]): ResponseHeaders {
   const headers: Record<string, string> = Object.create(null);
   for (const line of lines) {
-    const match = HEADER.exec(line);
-    if (match === null) throw new MalformedResponse();
-    const name = (match[1] ?? "").toLowerCase();
-    const value = match[2] ?? "";
+    const colon = line.indexOf(":");
+    const name = line.slice(0, Math.max(0, colon)).toLowerCase();
+    if (!NAME.test(name) || NO_TEXT.test(line)) throw new MalformedResponse();
+    const value = withoutBlanks(line, colon + 1);
     const known = headers[name];
     headers[name] = known === undefined ? value : `${known}, ${value}`;
   }
   return headers;
+}
+
+/** What stands between the blanks from `start` on: by index, since a target may send any number of blanks. */
+function withoutBlanks(line: string, start: number): string {
+  let from = start;
+  let to = line.length;
+  while (from < to && isBlank(line[from])) from += 1;
+  while (from < to && isBlank(line[to - 1])) to -= 1;
+  return line.slice(from, to);
+}
+
+function isBlank(character: string | undefined): boolean {
+  return character === " " || character === "\t";
 }
 
 /** A length that was given more than once holds only when it is the same each time. */
