@@ -1,3 +1,4 @@
+import { checkExpressions, checkPatterns } from "./expressions.ts";
 import { checkGlobals } from "./globals.ts";
 import { checkCycles, checkUnusedExports, type Linked } from "./graph.ts";
 import { importsOf } from "./imports.ts";
@@ -16,6 +17,7 @@ export function checkTree(files: readonly SourceText[]): Violation[] {
   });
   const found = [
     ...files.flatMap(checkWords),
+    ...files.flatMap(checkPatterns),
     ...files.filter(isCode).flatMap(checkFileLength),
     ...tree.flatMap(checkModule),
     ...checkCycles(tree),
@@ -36,6 +38,7 @@ function checkModule({ module, imports }: Linked): Violation[] {
     ...checkGlobals(module),
     ...checkSqlText(module),
     ...checkShape(module),
+    ...checkExpressions(module),
   ];
 }
 

@@ -2,10 +2,8 @@ const SCHEDULED = /^ninefold-(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z\.db$/;
 
 /** `20261121T030000Z`, UTC. */
 export function compactTime(epochMs: number): string {
-  return new Date(epochMs)
-    .toISOString()
-    .replace(/\.\d+Z$/, "Z")
-    .replaceAll(/[-:]/g, "");
+  const [toSeconds] = new Date(epochMs).toISOString().split(".");
+  return `${toSeconds?.replaceAll(/[-:]/g, "")}Z`;
 }
 
 /** The file name of a scheduled backup: `ninefold-20261121T030000Z.db`. Names sort by time. */

@@ -23,7 +23,7 @@ export function formatAmount(amount: number, unit: Unit): string {
 
 /** A whole number with commas between its thousands. */
 export function formatCount(count: number): string {
-  return String(Math.round(count)).replace(/\B(?=(\d{3})+$)/g, ",");
+  return Math.round(count).toLocaleString("en-US");
 }
 
 /** A duration as people read it: `0.4 s`, `12 s`, `3 min 20 s`, `2 h 5 min`. */

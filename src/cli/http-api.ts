@@ -3,6 +3,7 @@ import { StartupError } from "../kernel/errors.ts";
 import { createOutbound } from "../kernel/outbound/create.ts";
 import type { OutboundFailure } from "../kernel/outbound/outcome.ts";
 import { isBearerKey } from "../kernel/secrets/key-format.ts";
+import { withoutTrailing } from "../kernel/text.ts";
 import { type Api, type JsonObject, refusal } from "./api.ts";
 
 /** A server, and how to call it. */
@@ -95,7 +96,7 @@ function baseOf(given: string | null): string {
       `The server's URL must be one such as ${DEFAULT_URL}, without a password or a query.`,
     );
   }
-  return url.href.replace(/\/+$/, "");
+  return withoutTrailing(url.href, "/");
 }
 
 function unanswered(base: string, timeoutMs: number, failure: OutboundFailure): StartupError {

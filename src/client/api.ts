@@ -96,7 +96,13 @@ export class Api {
   request<N extends OperationName>(name: N, input: InputOf<N>, options: ChangeOptions): WireRequest {
     const [method = "", template = ""] = ROUTES[name].split(" ");
     const { params = {}, query, body } = input as AnyInput;
-    const path = template.replace(/\{(\w+)\}/g, (_, parameter) => segment(parameter, params[parameter]));
+    const path = template
+      .split("/")
+      .map((part) => {
+        const parameter = part.slice(1, -1);
+        return part.startsWith("{") ? segment(parameter, params[parameter]) : part;
+      })
+      .join("/");
     return build({ method, path: path + queryText(query), body, name }, options);
   }
 

@@ -74,7 +74,9 @@ function readUrl(text: string): string {
     throw new TypeError(`url must begin with https: or http:, not ${url.protocol}`);
   if (url.username !== "" || url.password !== "" || url.search !== "" || url.hash !== "")
     throw new TypeError("url must be an address without user name, password, ? and #");
-  return url.origin + url.pathname.replace(/\/+$/, "");
+  let { pathname } = url;
+  while (pathname.endsWith("/")) pathname = pathname.slice(0, -1);
+  return url.origin + pathname;
 }
 
 /** The form of platform keys, and of managed keys that work as credentials. */
@@ -88,11 +90,11 @@ export function readApiKey(key: string | null): string | null {
 }
 
 /** The server takes these, and spaces around them get lost on the way. */
-const IDEMPOTENCY_KEY = /^(?! )[\x20-\x7e]{1,255}(?<! )$/;
+const IDEMPOTENCY_KEY = /^[\x20-\x7e]{1,255}$/;
 
 /** @throws TypeError when it is no key: one that is not sent would have the change repeated without it. */
 export function readIdempotencyKey(key: string): string {
-  if (typeof key === "string" && IDEMPOTENCY_KEY.test(key)) return key;
+  if (typeof key === "string" && IDEMPOTENCY_KEY.test(key) && key.trim() === key) return key;
   throw new TypeError(
     "idempotencyKey must be 1 to 255 printable ASCII characters without spaces around them, or null for none",
   );

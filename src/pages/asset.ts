@@ -75,9 +75,9 @@ async function prepare(source: AssetSource): Promise<Prepared> {
 function takesGzip(accepted: string | null): boolean {
   const named = (accepted ?? "").split(",").map((part) =>
     part
-      .trim()
       .toLowerCase()
-      .split(/\s*;\s*/),
+      .split(";")
+      .map((term) => term.trim()),
   );
   return named.some(
     ([name, ...terms]) => name === "gzip" && !terms.some((term) => /^q=0(\.0*)?$/.test(term)),

@@ -191,10 +191,13 @@ function readReadyLine(line: string, [program]: Command): ReadyLine {
   );
 }
 
+/** What the command line says itself begins with this. */
+const OWN_LINE = "ninefold: ";
+
 /** The server's own line where it gave one: it says what is wrong and what would be right. */
 function startFailure([program]: Command, problem: string, log: string): string {
-  const own = /^ninefold: (.+)$/m.exec(log)?.[1];
-  if (own !== undefined) return `Ninefold did not start: ${own}`;
+  const own = log.split("\n").find((line) => line.startsWith(OWN_LINE));
+  if (own !== undefined) return `Ninefold did not start: ${own.slice(OWN_LINE.length)}`;
   return `Ninefold did not start: ${problem}. The program was ${program}.${log === "" ? "" : `\n${log}`}`;
 }
 

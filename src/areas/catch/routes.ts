@@ -231,7 +231,7 @@ function eventDeleteRoute(http: Http, { owned, removal }: CatchServices): void {
 
 /** A `+` that was not encoded arrives as a space. @throws ApiError `validation_error` */
 function readTime(text: string): number {
-  const moment = parseDateTime(text.replace(/ (?=\d\d:\d\d$)/, "+"));
+  const moment = parseDateTime(text.replace(/ (\d\d:\d\d)$/, "+$1"));
   if (moment !== null) return moment;
   throw invalidField("before", "must be an ISO 8601 time such as 2026-03-10T12:00:00Z");
 }

@@ -3,6 +3,7 @@ import { AwsV4Signer } from "aws4fetch";
 import { monotonicMs } from "../../kernel/clock.ts";
 import type { OutboundClient } from "../../kernel/outbound/client.ts";
 import type { OutboundOutcome } from "../../kernel/outbound/outcome.ts";
+import { withoutTrailing } from "../../kernel/text.ts";
 
 /** A bucket on an S3-compatible server, and the keys to it. */
 export interface S3Bucket {
@@ -22,11 +23,13 @@ export type PutOutcome =
 /** Bytes of an error document that are read: its code stands at the beginning. */
 const ERROR_BYTES_MAX = 4_096;
 
-const ERROR_CODE = /<Code>([A-Za-z0-9]{1,64})<\/Code>/;
+/** Around the code of an error document; what stands there otherwise is nobody's code, and is not repeated. */
+const [BEFORE_CODE, AFTER_CODE] = ["<Code>", "</Code>"];
+const ERROR_CODE = /^[A-Za-z0-9]{1,64}$/;
 
 /** The URL of an object, path style. Bucket and key hold only characters that stand for themselves. */
 export function objectUrl({ endpoint, bucket }: Pick<S3Bucket, "endpoint" | "bucket">, key: string): string {
-  return `${endpoint.replace(/\/+$/, "")}/${bucket}/${key}`;
+  return `${withoutTrailing(endpoint, "/")}/${bucket}/${key}`;
 }
 
 /** Writes objects once, with AWS Signature V4, through the guarded client. */
@@ -117,9 +120,17 @@ function putOutcome(outcome: OutboundOutcome): PutOutcome {
 function problemOf(outcome: OutboundOutcome): string {
   if (!outcome.answered) return `the storage did not answer: ${outcome.failure.message}`;
   const { status, body } = outcome;
-  const code = ERROR_CODE.exec(Buffer.from(body).toString("utf8"))?.[1];
-  const answer = `the storage answered ${status}${code === undefined ? "" : ` ${code}`}`;
+  const code = errorCode(Buffer.from(body).toString("utf8"));
+  const answer = `the storage answered ${status}${code === null ? "" : ` ${code}`}`;
   return status >= 300 && status < 400
     ? `${answer}: redirects are not followed; check endpoint and region`
     : answer;
+}
+
+function errorCode(document: string): string | null {
+  const at = document.indexOf(BEFORE_CODE);
+  if (at < 0) return null;
+  const begin = at + BEFORE_CODE.length;
+  const code = document.slice(begin, document.indexOf(AFTER_CODE, begin));
+  return ERROR_CODE.test(code) ? code : null;
 }

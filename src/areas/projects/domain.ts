@@ -57,7 +57,8 @@ function freeNumber(isTaken: (number: number) => boolean): number {
 }
 
 function shortened(slug: string, lengthMax: number): string {
-  return slug.slice(0, lengthMax).replace(/-+$/, "");
+  // No two dashes follow each other.
+  return slug.slice(0, lengthMax).replace(/-$/, "");
 }
 
 /** The refusal of deleting the last project. */

@@ -1,0 +1,67 @@
+import type { Node } from "oxc-parser";
+import { isSafePattern } from "redos-detector";
+import { type Module, type SourceText, type Violation, violationAt, walk } from "./model.ts";
+
+/** Ways in which one text may be matched at once: more of them cost a constant factor that is no longer small. */
+const WAYS_MAX = 20;
+/** Where the patterns of all schemas stand, whatever they were put together from. */
+const API_DOCUMENT = "test/golden/openapi.json";
+
+const RULE = "linear-expression";
+const CURE = "look at the text by index, or anchor the expression with ^ and let no two parts match the same";
+
+/**
+ * Every regular expression of the server takes time that grows with the text's length only: texts come from strangers,
+ * and a single one of quadratic time stops everybody.
+ */
+export function checkExpressions(module: Module): Violation[] {
+  if (!module.path.startsWith("src/")) return [];
+  const found: Violation[] = [];
+  walk(module.root, (node) => {
+    const trouble = troubleOf(node);
+    if (trouble !== null) found.push(violationAt(module, node.start, RULE, trouble));
+  });
+  return found;
+}
+
+/** The same for the patterns that the API's schemas hold. */
+export function checkPatterns({ path, text }: SourceText): Violation[] {
+  if (path !== API_DOCUMENT) return [];
+  return text.split("\n").flatMap((content, index) => {
+    const [, json] = /^\s*"pattern": ("(?:[^"\\]|\\.)*"),?$/.exec(content) ?? [];
+    const trouble = json === undefined ? null : troubleWith(JSON.parse(json), "");
+    return trouble === null ? [] : [{ path, line: index + 1, rule: RULE, message: trouble }];
+  });
+}
+
+function troubleOf(node: Node): string | null {
+  if (node.type === "Literal" && "regex" in node) return troubleWith(node.regex.pattern, node.regex.flags);
+  const made = node.type === "NewExpression" || node.type === "CallExpression";
+  if (!made || node.callee.type !== "Identifier" || node.callee.name !== "RegExp") return null;
+  return "an expression that is put together cannot be shown to be linear; write it as a literal";
+}
+
+const known = new Map<string, string | null>();
+
+function troubleWith(pattern: string, flags: string): string | null {
+  const key = `/${pattern}/${flags}`;
+  const before = known.get(key);
+  if (before !== undefined) return before;
+  const trouble = judge(pattern, flags);
+  known.set(key, trouble);
+  return trouble;
+}
+
+function judge(pattern: string, flags: string): string | null {
+  // Nothing is repeated, nothing is optional: each place of the text is looked at a fixed number of times.
+  if (!/[*+?{]/.test(pattern)) return null;
+  if (/\(\?<?[=!]/.test(pattern)) return `looks around, which cannot be shown to be linear; ${CURE}`;
+  if (/[mv]/.test(flags)) return `has a flag (m, v) with which it cannot be shown to be linear; ${CURE}`;
+  const { safe } = isSafePattern(pattern, {
+    maxScore: WAYS_MAX,
+    caseInsensitive: flags.includes("i"),
+    unicode: flags.includes("u"),
+    dotAll: flags.includes("s"),
+  });
+  return safe ? null : `may take more than linear time; ${CURE}`;
+}
