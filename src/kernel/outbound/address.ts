@@ -40,6 +40,9 @@ const NAT64_BITS = 96;
 const ISATAP_HIGH: readonly number[] = [0x0000, 0x0200];
 const ISATAP_LOW = 0x5efe;
 
+/** The host agent of a large cloud, which answers its machines at an address that is public by its form. */
+const HOST_AGENT = "168.63.129.16";
+
 /**
  * Whether an address belongs to the public Internet (decisions, section 13). Whatever is not known to be public is
  * not: loopback, private, link-local, shared, multicast, reserved and documentation ranges, and the IPv6 forms
@@ -48,12 +51,14 @@ const ISATAP_LOW = 0x5efe;
 export function isPublicAddress(address: string): boolean {
   const parsed = parseAddress(address);
   if (parsed === null) return false;
-  if (parsed instanceof ipaddr.IPv4) return parsed.range() === "unicast";
-  if (parsed.match(NAT64, NAT64_BITS)) {
-    return new ipaddr.IPv4(parsed.toByteArray().slice(12)).range() === "unicast";
-  }
+  if (parsed instanceof ipaddr.IPv4) return isPublicIPv4(parsed);
+  if (parsed.match(NAT64, NAT64_BITS)) return isPublicIPv4(new ipaddr.IPv4(parsed.toByteArray().slice(12)));
   if (!parsed.match(GLOBAL_UNICAST, GLOBAL_UNICAST_BITS) || parsed.range() !== "unicast") return false;
   return !(ISATAP_HIGH.includes(parsed.parts[4] ?? 0) && parsed.parts[5] === ISATAP_LOW);
+}
+
+function isPublicIPv4(address: ipaddr.IPv4): boolean {
+  return address.range() === "unicast" && address.toString() !== HOST_AGENT;
 }
 
 const COMPATIBLE = /^::\d+\.\d+\.\d+\.\d+$/;
