@@ -21,9 +21,11 @@ export class CertificateAuthority {
     this.pem = this.read("ca.pem");
   }
 
-  /** Issues a certificate; `subjectAltName` such as `DNS:a.example` or `IP:127.0.0.1`. */
-  issue(name: string, subjectAltName: string, days = 2): Certificate {
-    writeFileSync(join(this.folder, `${name}.ext`), `subjectAltName=${subjectAltName}`);
+  /** Issues a certificate; `subjectAltName` such as `DNS:a.example` or `IP:127.0.0.1`; null: it has none. */
+  issue(name: string, subjectAltName: string | null, days = 2): Certificate {
+    const extension =
+      subjectAltName === null ? "basicConstraints=CA:FALSE" : `subjectAltName=${subjectAltName}`;
+    writeFileSync(join(this.folder, `${name}.ext`), extension);
     this.openssl([
       ...["req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"],
       ...["-keyout", `${name}.key`, "-out", `${name}.csr`, "-subj", `/CN=${name}`],

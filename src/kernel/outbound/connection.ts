@@ -1,7 +1,13 @@
 import { closeSync, openSync } from "node:fs";
 import { BlockList, connect as connectTcp, isIPv6, type Socket } from "node:net";
 import { devNull } from "node:os";
-import { connect as connectTls, createSecureContext, type SecureContext } from "node:tls";
+import {
+  checkServerIdentity,
+  connect as connectTls,
+  createSecureContext,
+  type PeerCertificate,
+  type SecureContext,
+} from "node:tls";
 import type { Deadline } from "./deadline.ts";
 import { OutboundFailure } from "./outcome.ts";
 import type { Target } from "./target.ts";
@@ -110,10 +116,16 @@ export class Connector {
       // An address has no server name (RFC 6066); the certificate is then checked against the address.
       ...(target.isAddress ? {} : { servername: target.host }),
       rejectUnauthorized: !(this.trustLoopback && LOOPBACK.check(address, isIPv6(address) ? "ipv6" : "ipv4")),
+      checkServerIdentity: provesName,
       ALPNProtocols: ["http/1.1"],
       ...(this.secureContext === null ? {} : { secureContext: this.secureContext }),
     });
   }
+}
+
+/** A certificate's names are its alternative names alone: the common name is none (RFC 9525, section 6.3). */
+function provesName(name: string, certificate: PeerCertificate): Error | undefined {
+  return checkServerIdentity(name, { ...certificate, subject: { ...certificate.subject, CN: "" } });
 }
 
 function openTcp(target: Target, address: string): Socket {

@@ -82,6 +82,22 @@ describe("TLS", () => {
     expect(failureOf(await outbound.send(get(`https://a.example:${server.port}/`)))).toBe("tls");
   });
 
+  test.each([null, "IP:127.0.0.1", "URI:https://common.example/"])(
+    "a name that stands only in the certificate's common name is not proved: %p beside it",
+    async (alternativeNames) => {
+      const server = await secureServer(authority.issue("common.example", alternativeNames));
+      const outbound = clientFor(authority.pem);
+      expect(failureOf(await outbound.send(get(`https://common.example:${server.port}/`)))).toBe("tls");
+    },
+  );
+
+  test("a certificate that names its server only as an alternative name will do", async () => {
+    const server = await secureServer(authority.issue("other.example", "DNS:only.example"));
+    const outbound = clientFor(authority.pem);
+    expect(textOf(await outbound.send(get(`https://only.example:${server.port}/`)))).toBe("only.example");
+    expect(failureOf(await outbound.send(get(`https://other.example:${server.port}/`)))).toBe("tls");
+  });
+
   test("an unknown authority is refused", async () => {
     const server = await secureServer(named);
     for (const authorities of [undefined, foreign.pem]) {
