@@ -107,7 +107,7 @@ function createAreas(kernel: Kernel, config: Config, testClock: ManualClock | nu
   const { charger } = accounts;
   const { activity } = directory;
   const buckets = createCatch(kernel, { tiers }, { accounts, charger, activity, outbound });
-  const notary = createNotary(kernel, outbound);
+  const notary = createNotary(kernel, outbound, directory);
   const projects = createProjects(kernel, directory, {
     accounts: {
       balance: (accountRef) => accounts.ownBalance.read(accountRef).balance,

@@ -70,7 +70,19 @@ export const PACKAGE_RULES: readonly PackageRule[] = [
   },
   {
     rule: "outbound-zone",
-    packages: ["node:http", "node:https", "node:http2", "http", "https", "http2", "undici"],
+    packages: [
+      "node:http",
+      "node:https",
+      "node:http2",
+      "node:dns",
+      "node:dns/promises",
+      "http",
+      "https",
+      "http2",
+      "dns",
+      "dns/promises",
+      "undici",
+    ],
     zone: ["src/kernel/outbound/**", TESTING],
     fix: "send through the guarded client of kernel/outbound",
   },
@@ -93,7 +105,7 @@ export interface GlobalRule {
 export const GLOBAL_RULES: readonly GlobalRule[] = [
   {
     rule: "outbound-zone",
-    names: ["fetch", "Bun.fetch", "XMLHttpRequest"],
+    names: ["fetch", "Bun.fetch", "Bun.dns", "XMLHttpRequest"],
     zone: ["src/kernel/outbound/**", CLIENT, TESTING],
     fix: "send through the guarded client of kernel/outbound",
   },

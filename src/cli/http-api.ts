@@ -63,6 +63,7 @@ export async function ask(
   const outbound = createOutbound(["all"], { trustLoopback: true });
   try {
     const outcome = await outbound.send({
+      account: null,
       method,
       url: `${base}${path}`,
       headers: headersOf(target.key, body),

@@ -54,6 +54,7 @@ export class Delivery {
   async send(bucket: Bucket, event: Outgoing): Promise<DeliveryResult> {
     const { body } = event.payload;
     const outcome = await this.outbound.send({
+      account: bucket.accountRef,
       method: "POST",
       url: bucket.targetUrl,
       requireHttps: true,

@@ -96,6 +96,7 @@ export class Checks {
   private ask(monitor: MonitorRow): Promise<OutboundOutcome> {
     const body = monitor.method === "POST" ? monitor.body : null;
     return this.deps.outbound.send({
+      account: monitor.accountRef,
       method: monitor.method,
       url: monitor.url,
       headers: this.headersOf(monitor, body),

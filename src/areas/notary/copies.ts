@@ -9,6 +9,7 @@ import type { Tx } from "../../kernel/storage/tx.ts";
 import type { Receipt } from "../../verify/receipt.ts";
 import { assertStorable, masked, objectKey, retryDelayMs } from "./domain.ts";
 import type { LogEntry } from "./log-entry.ts";
+import type { ProjectOwners } from "./ports.ts";
 import { objectUrl, type PutOutcome, type S3Client } from "./s3.ts";
 import type { NotaryService } from "./service.ts";
 import type { CopyStore, NewReceiptStore, ReceiptStoreRow } from "./store-copies.ts";
@@ -82,6 +83,7 @@ export class ReceiptCopies {
   private readonly ids: Ids;
   private readonly client: S3Client;
   private readonly policy: TargetPolicy;
+  private readonly owners: ProjectOwners;
   private readonly destinations = new ActorRegistry<number, DestinationActor>(DESTINATIONS_IN_MEMORY_MAX);
   /** Deliveries whose request still waits: the job leaves these alone. */
   private readonly underWay = new Set<string>();
@@ -94,6 +96,7 @@ export class ReceiptCopies {
     ids: Ids;
     client: S3Client;
     policy: TargetPolicy;
+    owners: ProjectOwners;
   }) {
     this.notary = deps.notary;
     this.store = deps.store;
@@ -102,6 +105,7 @@ export class ReceiptCopies {
     this.ids = deps.ids;
     this.client = deps.client;
     this.policy = deps.policy;
+    this.owners = deps.owners;
   }
 
   /** @throws ApiError `validation_error` when the configuration shows that nothing may or can be stored there. */
@@ -192,6 +196,7 @@ export class ReceiptCopies {
     timeoutMs: number,
   ): Promise<PutOutcome> {
     const bucket = {
+      account: this.owners.accountOf(projectRef),
       endpoint: store.endpoint,
       bucket: store.bucket,
       region: store.region,

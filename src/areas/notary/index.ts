@@ -4,6 +4,7 @@ import type { OutboundClient } from "../../kernel/outbound/client.ts";
 import type { ProjectResources } from "../../kernel/project-resources.ts";
 import { ReceiptCopies } from "./copies.ts";
 import { registerDeliveries } from "./jobs.ts";
+import type { ProjectOwners } from "./ports.ts";
 import { notaryRoutes } from "./routes.ts";
 import { S3Client } from "./s3.ts";
 import { NotaryService } from "./service.ts";
@@ -17,7 +18,7 @@ export interface NotaryArea {
 }
 
 /** Builds the area: chains of signed receipts, one per project, and their copies in the projects' own storages. */
-export function createNotary(kernel: Kernel, outbound: OutboundClient): NotaryArea {
+export function createNotary(kernel: Kernel, outbound: OutboundClient, owners: ProjectOwners): NotaryArea {
   const { db, writer, clock, vault, ids, scheduler } = kernel;
   const store = new NotaryStore(db);
   const notary = new NotaryService({ store, vault, ids });
@@ -29,6 +30,7 @@ export function createNotary(kernel: Kernel, outbound: OutboundClient): NotaryAr
     ids,
     client: new S3Client(outbound),
     policy: outbound.policy,
+    owners,
   });
   registerDeliveries({ scheduler, writer, clock, ids, notary, copies });
   return {

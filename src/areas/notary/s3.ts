@@ -7,6 +7,8 @@ import { withoutTrailing } from "../../kernel/text.ts";
 
 /** A bucket on an S3-compatible server, and the keys to it. */
 export interface S3Bucket {
+  /** Reference of the account whose bucket it is; null when it is gone. */
+  readonly account: number | null;
   readonly endpoint: string;
   readonly bucket: string;
   readonly region: string;
@@ -98,6 +100,7 @@ export class S3Client {
       secretAccessKey: bucket.secretAccessKey,
     }).sign();
     return this.outbound.send({
+      account: bucket.account,
       method,
       url,
       headers: Object.fromEntries(signed.headers),

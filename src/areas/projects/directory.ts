@@ -78,6 +78,11 @@ export class ProjectDirectory {
     return this.store.find(accountRef, id);
   }
 
+  /** The account of a project; null when it has been removed. */
+  accountOf(ref: number): number | null {
+    return this.store.accountOf(ref);
+  }
+
   /** Whether a project has been deleted: true from the unit of work that deletes it, and ever after. */
   isDeleted(ref: number): boolean {
     return this.deleted.has(ref);

@@ -31,6 +31,7 @@ export class ProjectStore {
   private readonly selectDeleted;
   private readonly selectActivity;
   private readonly updateActivity;
+  private readonly selectAccount;
   private readonly references;
 
   constructor(db: Database) {
@@ -66,6 +67,9 @@ export class ProjectStore {
     );
     this.updateActivity = db.command<[number, number]>(
       "UPDATE projects SET last_activity_at = ? WHERE ref = ?",
+    );
+    this.selectAccount = db.query<{ account_ref: number }, [number]>(
+      "SELECT account_ref FROM projects WHERE ref = ?",
     );
     this.references = new References(db, "projects", "projects_highest_removed");
   }
@@ -134,6 +138,10 @@ export class ProjectStore {
   /** Projects that are deleted and not yet removed. */
   deletedRefs(): number[] {
     return this.selectDeleted.all().map(({ ref }) => ref);
+  }
+
+  accountOf(ref: number): number | null {
+    return this.selectAccount.get(ref)?.account_ref ?? null;
   }
 
   lastActivity(ref: number): number | null {

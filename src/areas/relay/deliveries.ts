@@ -100,6 +100,7 @@ export class Deliveries {
   private async attemptAt(relay: RelayRequestRow): Promise<JobOutcome> {
     const startedAt = this.deps.clock.now();
     const outcome = await this.deps.outbound.send({
+      account: relay.accountRef,
       method: relay.method,
       url: relay.targetUrl,
       headers: this.headersOf(relay, startedAt),

@@ -3,18 +3,21 @@ import { type Connection, type Connector, connectionKey } from "./connection.ts"
 import { Deadline } from "./deadline.ts";
 import { exchange, StaleConnection } from "./exchange.ts";
 import type { HoldUps } from "./hold-ups.ts";
+import { Lookups } from "./lookups.ts";
 import { type Answered, OutboundFailure, type OutboundOutcome } from "./outcome.ts";
 import { ConnectionPool } from "./pool.ts";
 import { type RequestHeaders, requestBytes, withoutSecrets } from "./request-head.ts";
 import type { Resolver } from "./resolver.ts";
 import type { ResponseReader } from "./response-reader.ts";
-import type { Refusal, Target, TargetPolicy, TargetRules } from "./target.ts";
+import { knownAddresses, type Refusal, type Target, type TargetPolicy, type TargetRules } from "./target.ts";
 
 /** Addresses of one name that are tried before a request is given up. */
 export const ADDRESSES_TRIED_MAX = 4;
 
 /** A request to someone else's server. */
 export interface OutboundRequest extends TargetRules {
+  /** Reference of the account whose request it is: its look-ups are counted together. Null: the operator's own. */
+  readonly account: number | null;
   readonly method: string;
   readonly url: string;
   /** Names about connection and framing are left out: those are the client's own. */
@@ -49,9 +52,11 @@ export class OutboundClient {
   readonly policy: TargetPolicy;
   private readonly parts: OutboundParts;
   private readonly pool = new ConnectionPool();
+  private readonly lookups: Lookups;
 
   constructor(parts: OutboundParts) {
     this.parts = parts;
+    this.lookups = new Lookups(parts.resolver);
     this.policy = parts.policy;
   }
 
@@ -152,21 +157,14 @@ export class OutboundClient {
 
   private async checkedAddresses(
     target: Target,
-    rules: TargetRules,
+    request: OutboundRequest,
     deadline: Deadline,
   ): Promise<readonly string[]> {
-    const addresses = target.isAddress ? [target.host] : await this.resolve(target.host, deadline);
-    const refusal = this.policy.refusalOf(target, addresses, rules);
+    const addresses =
+      knownAddresses(target) ?? (await this.lookups.addressesOf(target.host, request.account, deadline));
+    const refusal = this.policy.refusalOf(target, addresses, request);
     if (refusal !== null) throw refusalFailure(refusal);
     return addresses.slice(0, ADDRESSES_TRIED_MAX);
-  }
-
-  private async resolve(host: string, deadline: Deadline): Promise<readonly string[]> {
-    const addresses = await deadline.within<readonly string[]>((settle) => {
-      this.parts.resolver.resolve(host).then(settle.resolve, () => settle.resolve([]));
-    });
-    if (addresses.length === 0) throw new OutboundFailure("dns", "the name could not be resolved");
-    return addresses;
   }
 
   /** Tries the addresses in turn: only when no connection can be made is the next one tried. */

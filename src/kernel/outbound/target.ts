@@ -115,7 +115,7 @@ function readTarget(text: string): Target | Refusal {
 }
 
 /** The addresses of a target that need not be asked for; null when its name must be resolved. */
-function knownAddresses(target: Target): readonly string[] | null {
+export function knownAddresses(target: Target): readonly string[] | null {
   if (target.isAddress) return [target.host];
   const isLoopback = target.host === "localhost" || target.host.endsWith(".localhost");
   return isLoopback ? LOOPBACK_ADDRESSES : null;

@@ -289,7 +289,9 @@ describe("the storage of a deleted project", () => {
     const { kernel } = server.server;
     // A second notary on the same file, as the projects' clean-up would use the first.
     const scheduler = new Scheduler(kernel.db, kernel.writer, kernel.clock, kernel.log);
-    const { resources } = createNotary({ ...kernel, scheduler }, createOutbound([]));
+    const { resources } = createNotary({ ...kernel, scheduler }, createOutbound([]), {
+      accountOf: () => null,
+    });
     const ref = Number(
       kernel.db.query<{ ref: number }>("SELECT max(project_ref) AS ref FROM receipt_stores").get()?.ref,
     );

@@ -29,6 +29,7 @@ export class Opened {
 /** A GET that waits long and reads little, but for what a test says. */
 export function get(url: string, more: Partial<OutboundRequest> = {}): OutboundRequest {
   return {
+    account: 1,
     method: "GET",
     url,
     headers: {},

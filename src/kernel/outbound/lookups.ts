@@ -1,0 +1,105 @@
+import type { Deadline, Settle } from "./deadline.ts";
+import { OutboundFailure } from "./outcome.ts";
+import type { Resolver } from "./resolver.ts";
+
+/**
+ * Look-ups of one account under way at once. Names of servers that are well take milliseconds, so that thousands of
+ * monitors still ask for theirs in a second; names that hang, for a minute and more, take no others' place.
+ */
+export const LOOKUPS_PER_ACCOUNT_MAX = 64;
+/**
+ * Look-ups under way at once, in all. Each takes two of the 65,536 numbers that a DNS question can have, and whoever
+ * looks for a free one where there is none looks for ever.
+ */
+export const LOOKUPS_MAX = 8_192;
+
+/** Look-ups of an account. */
+interface Account {
+  underWay: number;
+  /** Those that wait for a place, in order. */
+  readonly waiting: Set<() => void>;
+}
+
+/**
+ * Looks up names, and bounds what an account takes of it. A place is taken until the name servers have answered or
+ * have been given up, not only as long as somebody waits: that is what a look-up costs.
+ */
+export class Lookups {
+  private readonly resolver: Resolver;
+  /**
+   * What is being asked. Requests for the same name share a question, whosever they are. Only the account that asked
+   * first pays for it: it wanted the answer anyhow, and those who join in cost nothing.
+   */
+  private readonly questions = new Map<string, Promise<readonly string[]>>();
+  private readonly accounts = new Map<number | null, Account>();
+
+  constructor(resolver: Resolver) {
+    this.resolver = resolver;
+  }
+
+  /**
+   * The addresses of a name. An account that has no place left waits for one, as long as its request may take.
+   * @throws OutboundFailure `dns`, `timeout`; `local` when there was no place in time: nothing is known of the name then
+   */
+  async addressesOf(host: string, account: number | null, deadline: Deadline): Promise<readonly string[]> {
+    const addresses = await deadline.within<readonly string[]>((settle) => this.seek(host, account, settle));
+    if (addresses.length === 0) throw new OutboundFailure("dns", "the name could not be resolved");
+    return addresses;
+  }
+
+  private seek(host: string, of: number | null, settle: Settle<readonly string[]>): void {
+    const account = this.accounts.get(of) ?? { underWay: 0, waiting: new Set() };
+    const question = this.questions.get(host);
+    if (question !== undefined) {
+      question.then(settle.resolve, settle.reject);
+    } else if (this.questions.size >= LOOKUPS_MAX) {
+      settle.reject(new OutboundFailure("local", "this server has no room for another look-up"));
+    } else if (account.underWay >= LOOKUPS_PER_ACCOUNT_MAX) {
+      this.wait(account, () => this.seek(host, of, settle), settle);
+    } else {
+      this.accounts.set(of, account);
+      account.underWay += 1;
+      this.ask(host, () => this.release(of, account)).then(settle.resolve, settle.reject);
+    }
+  }
+
+  private wait(account: Account, again: () => void, settle: Settle<readonly string[]>): void {
+    const turn = (): void => {
+      settle.onGivenUp(() => {});
+      again();
+    };
+    account.waiting.add(turn);
+    settle.onGivenUp(() => {
+      account.waiting.delete(turn);
+      settle.reject(
+        new OutboundFailure(
+          "local",
+          `${LOOKUPS_PER_ACCOUNT_MAX} other names of this account wait for name servers`,
+        ),
+      );
+    });
+  }
+
+  /** An empty list: the name has no address, or nobody answers. */
+  private ask(host: string, release: () => void): Promise<readonly string[]> {
+    const question = this.resolver
+      .resolve(host)
+      .catch(() => [])
+      .finally(() => {
+        this.questions.delete(host);
+        release();
+      });
+    this.questions.set(host, question);
+    return question;
+  }
+
+  private release(of: number | null, account: Account): void {
+    account.underWay -= 1;
+    for (const turn of account.waiting) {
+      if (account.underWay >= LOOKUPS_PER_ACCOUNT_MAX) return;
+      account.waiting.delete(turn);
+      turn();
+    }
+    if (account.underWay === 0) this.accounts.delete(of);
+  }
+}

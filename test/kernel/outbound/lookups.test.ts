@@ -1,0 +1,195 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { getServers, setServers } from "node:dns";
+import { readFile } from "node:fs/promises";
+import { Deadline } from "../../../src/kernel/outbound/deadline.ts";
+import { LOOKUPS_MAX, LOOKUPS_PER_ACCOUNT_MAX, Lookups } from "../../../src/kernel/outbound/lookups.ts";
+import { createSystemResolver, SERVERS_LOOK_MS } from "../../../src/kernel/outbound/resolver.ts";
+import { NameServer } from "../../support/name-server.ts";
+import { RawServer } from "../../support/raw-server.ts";
+import { failureOf, get, Opened, textOf } from "./support.ts";
+
+const OK = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+const HOSTILE = 1;
+const OTHER = 2;
+
+const opened = new Opened();
+afterEach(() => opened.close());
+
+/** A resolver whose questions a test answers itself. */
+class HeldResolver {
+  readonly held = new Map<string, (addresses: readonly string[]) => void>();
+  asked = 0;
+
+  resolve(host: string): Promise<readonly string[]> {
+    this.asked += 1;
+    return new Promise((resolve) => this.held.set(host, resolve));
+  }
+
+  async answer(host: string): Promise<void> {
+    this.held.get(host)?.(["192.0.2.1"]);
+    this.held.delete(host);
+    await Bun.sleep(0);
+  }
+}
+
+/** What became of looking a name up: its first address, or the kind of failure. */
+async function found(lookups: Lookups, host: string, account: number, ms = 5_000): Promise<string> {
+  const deadline = new Deadline(ms);
+  const addresses = await lookups
+    .addressesOf(host, account, deadline)
+    .catch((error) => [String(error.kind), error.message]);
+  deadline.close();
+  return String(addresses[0]);
+}
+
+describe("look-ups", () => {
+  let resolver: HeldResolver;
+  let lookups: Lookups;
+  let outcomes: Promise<string>[];
+  beforeEach(() => {
+    outcomes = [];
+    resolver = new HeldResolver();
+    lookups = new Lookups(resolver);
+  });
+
+  function hang(account: number, count: number, ms = 5_000): void {
+    for (let at = 0; at < count; at += 1) {
+      outcomes.push(found(lookups, `hang-${account}-${at}.example`, account, ms));
+    }
+  }
+
+  test(`${LOOKUPS_PER_ACCOUNT_MAX} of one account are under way at once; the next waits for a place`, async () => {
+    hang(HOSTILE, LOOKUPS_PER_ACCOUNT_MAX);
+    expect(resolver.asked).toBe(LOOKUPS_PER_ACCOUNT_MAX);
+    const next = found(lookups, "next.example", HOSTILE);
+    const last = found(lookups, "last.example", HOSTILE);
+    const other = found(lookups, "other.example", OTHER);
+    expect(resolver.held.has("next.example")).toBe(false);
+    expect(resolver.held.has("other.example")).toBe(true);
+    await resolver.answer("other.example");
+    expect(await other).toBe("192.0.2.1");
+    await resolver.answer("hang-1-0.example");
+    expect([resolver.held.has("next.example"), resolver.held.has("last.example")]).toEqual([true, false]);
+    await resolver.answer("next.example");
+    expect(await next).toBe("192.0.2.1");
+    await resolver.answer("last.example");
+    expect(await last).toBe("192.0.2.1");
+  });
+
+  test("one that nobody waits for any more keeps its place until the name servers give it up", async () => {
+    hang(HOSTILE, LOOKUPS_PER_ACCOUNT_MAX, 20);
+    expect(new Set(await Promise.all(outcomes))).toEqual(new Set(["timeout"]));
+    // Nothing is known of a name that was not asked for: that is no failure of the target.
+    expect(await found(lookups, "next.example", HOSTILE, 20)).toBe("local");
+    expect(resolver.held.has("next.example")).toBe(false);
+    await resolver.answer("hang-1-0.example");
+    const next = found(lookups, "next.example", HOSTILE);
+    await resolver.answer("next.example");
+    expect(await next).toBe("192.0.2.1");
+  });
+
+  test("a name that is being asked for is not asked for again, and counts for who asked first", async () => {
+    const first = found(lookups, "shared.example", HOSTILE, 20);
+    const joined = found(lookups, "shared.example", OTHER);
+    expect(resolver.asked).toBe(1);
+    // Who asked first gives up; the other goes on waiting, and has all of its own places.
+    expect(await first).toBe("timeout");
+    hang(OTHER, LOOKUPS_PER_ACCOUNT_MAX);
+    expect(resolver.asked).toBe(1 + LOOKUPS_PER_ACCOUNT_MAX);
+    // An account without a place left may still join in.
+    const late = found(lookups, "shared.example", OTHER);
+    await resolver.answer("shared.example");
+    expect(await Promise.all([joined, late])).toEqual(["192.0.2.1", "192.0.2.1"]);
+  });
+
+  test(`${LOOKUPS_MAX} are under way at once in all, and not one more`, async () => {
+    for (let account = 0; account < LOOKUPS_MAX / LOOKUPS_PER_ACCOUNT_MAX; account += 1) {
+      hang(account, LOOKUPS_PER_ACCOUNT_MAX);
+    }
+    expect(resolver.asked).toBe(LOOKUPS_MAX);
+    expect(await found(lookups, "next.example", -1)).toBe("local");
+    await resolver.answer("hang-0-0.example");
+    const next = found(lookups, "next.example", -1);
+    await resolver.answer("next.example");
+    expect(await next).toBe("192.0.2.1");
+  });
+
+  test("a name without addresses says so, and its place is free again", async () => {
+    const failing = new Lookups({ resolve: () => Promise.reject(new Error("NXDOMAIN")) });
+    for (let turn = 0; turn <= LOOKUPS_PER_ACCOUNT_MAX; turn += 1) {
+      expect(await found(failing, `none-${turn}.example`, HOSTILE)).toBe("dns");
+    }
+  });
+});
+
+describe("the system's resolver, with a name server of this machine", () => {
+  const before = getServers();
+  let names: NameServer;
+  beforeEach(async () => {
+    names = opened.add(await new NameServer().start());
+    setServers([names.address]);
+  });
+  afterEach(() => setServers(before));
+
+  test("IPv4 comes first, each address once", async () => {
+    names.names.set("both.example", [
+      "20010db8000000000000000000000001",
+      "192.0.2.2",
+      "192.0.2.1",
+      "192.0.2.2",
+    ]);
+    const addresses = await createSystemResolver().resolve("both.example");
+    expect(addresses.slice(0, 2).toSorted()).toEqual(["192.0.2.1", "192.0.2.2"]);
+    expect(addresses.slice(2)).toEqual(["2001:db8::1"]);
+  });
+
+  test("a name without addresses has none", async () => {
+    names.names.set("none.example", []);
+    expect(
+      await createSystemResolver()
+        .resolve("none.example")
+        .catch(() => "none"),
+    ).toBe("none");
+  });
+
+  test("the hosts file is read, and localhost is asked of nobody", async () => {
+    expect(await createSystemResolver().resolve("localhost")).toContain("127.0.0.1");
+    const server = opened.add(await new RawServer((socket) => socket.write(OK)).start());
+    const nobody = { resolve: () => Promise.reject(new Error("asked")) };
+    const client = opened.client(["127.0.0.0/8", "::1"], { resolver: nobody });
+    expect(textOf(await client.send(get(`http://localhost:${server.port}/`)))).toBe("ok");
+    expect(textOf(await client.send(get(`http://app.localhost:${server.port}/`)))).toBe("ok");
+    expect(names.asked).toEqual([]);
+  });
+
+  test("names that hang hold up neither other names nor the reading of files", async () => {
+    names.names.set("well.example", ["127.0.0.1"]);
+    const server = opened.add(await new RawServer((socket) => socket.write(OK)).start());
+    const client = opened.client();
+    const hanging = Array.from({ length: 20 }, (_, at) =>
+      client.send(get(`http://hang-${at}.example:${server.port}/`, { account: HOSTILE, timeoutMs: 1_500 })),
+    );
+    await Bun.sleep(20);
+    const began = performance.now();
+    expect(textOf(await client.send(get(`http://well.example:${server.port}/`, { account: OTHER })))).toBe(
+      "ok",
+    );
+    expect((await readFile(import.meta.path)).length).toBeGreaterThan(0);
+    expect(performance.now() - began).toBeLessThan(1_000);
+    for (const outcome of await Promise.all(hanging)) expect(failureOf(outcome)).toBe("timeout");
+  });
+
+  test("name servers that the system has changed are asked at once when the old ones fail", async () => {
+    names.names.set("moved.example", []);
+    const later = opened.add(await new NameServer().start());
+    later.names.set("moved.example", ["192.0.2.7"]);
+    let system = [names.address];
+    const resolver = createSystemResolver(() => system);
+    const failed = await resolver.resolve("moved.example").catch(() => "none");
+    system = [later.address];
+    // The system is not asked again with every name that fails.
+    const soon = await resolver.resolve("moved.example").catch(() => "none");
+    await Bun.sleep(SERVERS_LOOK_MS);
+    expect([failed, soon, await resolver.resolve("moved.example")]).toEqual(["none", "none", ["192.0.2.7"]]);
+  });
+});
