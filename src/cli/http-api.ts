@@ -70,6 +70,7 @@ export async function ask(
       body: body === undefined ? null : Buffer.from(JSON.stringify(body)),
       timeoutMs,
       bodyBytesMax: ANSWER_BYTES_MAX,
+      keepsBody: true,
       longerBody: "fail",
       redirectsMax: 0,
       reuseConnection: false,

@@ -62,6 +62,7 @@ export class Delivery {
       body,
       timeoutMs: DELIVERY_TIMEOUT_MS,
       bodyBytesMax: ANSWER_BYTES_MAX,
+      keepsBody: false,
       longerBody: "truncate",
       redirectsMax: 0,
       reuseConnection: true,

@@ -103,6 +103,7 @@ export class Checks {
       body: body === null ? null : Buffer.from(body),
       timeoutMs: monitor.timeoutMs,
       bodyBytesMax: BODY_BYTES_MAX,
+      keepsBody: false,
       longerBody: "truncate",
       redirectsMax: REDIRECTS_MAX,
       // A check is one of connecting, too.

@@ -107,6 +107,7 @@ export class S3Client {
       body,
       timeoutMs,
       bodyBytesMax,
+      keepsBody: true,
       longerBody: "truncate",
       redirectsMax: 0,
       reuseConnection: true,

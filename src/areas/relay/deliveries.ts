@@ -107,6 +107,7 @@ export class Deliveries {
       body: relay.body === null ? null : Buffer.from(relay.body),
       timeoutMs: ATTEMPT_TIMEOUT_MS,
       bodyBytesMax: RESPONSE_BYTES_MAX,
+      keepsBody: false,
       longerBody: "truncate",
       redirectsMax: 0,
       reuseConnection: true,

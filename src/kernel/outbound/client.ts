@@ -8,14 +8,14 @@ import { type Answered, OutboundFailure, type OutboundOutcome } from "./outcome.
 import { ConnectionPool } from "./pool.ts";
 import { type RequestHeaders, requestBytes, withoutSecrets } from "./request-head.ts";
 import type { Resolver } from "./resolver.ts";
-import type { ResponseReader } from "./response-reader.ts";
+import type { ResponseReader, WantedBody } from "./response-reader.ts";
 import { knownAddresses, type Refusal, type Target, type TargetPolicy, type TargetRules } from "./target.ts";
 
 /** Addresses of one name that are tried before a request is given up. */
 export const ADDRESSES_TRIED_MAX = 4;
 
 /** A request to someone else's server. */
-export interface OutboundRequest extends TargetRules {
+export interface OutboundRequest extends TargetRules, WantedBody {
   /** Reference of the account whose request it is: its look-ups are counted together. Null: the operator's own. */
   readonly account: number | null;
   readonly method: string;
@@ -25,8 +25,6 @@ export interface OutboundRequest extends TargetRules {
   readonly body: Uint8Array | null;
   /** Real time for everything: look-up, connection, redirects, and the answer. */
   readonly timeoutMs: number;
-  /** Most bytes of the answer's body that are read. */
-  readonly bodyBytesMax: number;
   /** What a longer body means: the rest is of no interest (`truncate`), or the answer is of no use (`fail`). */
   readonly longerBody: "truncate" | "fail";
   /** Redirects that are followed; 0: a redirect is the answer. */

@@ -1,7 +1,7 @@
 import type { Connection } from "./connection.ts";
 import type { Deadline } from "./deadline.ts";
 import { OutboundFailure } from "./outcome.ts";
-import { HeadTooLarge, ResponseReader } from "./response-reader.ts";
+import { HeadTooLarge, ResponseReader, type WantedBody } from "./response-reader.ts";
 
 /** Thrown when a connection that had been idle was closed before it answered anything: another one may do better. */
 export class StaleConnection extends Error {}
@@ -16,10 +16,10 @@ export class StaleConnection extends Error {}
 export async function exchange(
   connection: Connection,
   bytes: Uint8Array,
-  answer: { method: string; bodyBytesMax: number },
+  answer: WantedBody & { readonly method: string },
   deadline: Deadline,
 ): Promise<ResponseReader> {
-  const reader = new ResponseReader(answer.method, answer.bodyBytesMax);
+  const reader = new ResponseReader(answer.method, answer);
   try {
     await deadline.within<void>((settle) => {
       let heard = false;

@@ -46,7 +46,7 @@ export interface Answered extends Measured {
   readonly answered: true;
   readonly status: number;
   readonly headers: ResponseHeaders;
-  /** The body as it came, not decoded, up to the limit of the request. */
+  /** The body as it came, not decoded, up to the limit of the request; empty when the request keeps none. */
   readonly body: Uint8Array;
   readonly truncated: boolean;
 }

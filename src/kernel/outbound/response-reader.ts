@@ -2,6 +2,11 @@ import { GrowingBytes } from "./growing-bytes.ts";
 
 /** Most bytes of status line and headers, interim answers included. */
 export const HEAD_BYTES_MAX = 64 * 1024;
+/**
+ * Most headers of an answer, ten times what servers send. Names are a target's choice, and those that share a place in
+ * a table of names are each compared with all before them.
+ */
+export const HEADER_LINES_MAX = 1_000;
 /** Longest line with a chunk's size: the size has 16 digits at most, the rest are extensions that nobody sends. */
 const CHUNK_LINE_BYTES_MAX = 1024;
 /** Digits of a length: beyond these it is no length of anything. */
@@ -25,10 +30,18 @@ export class HeadTooLarge extends Error {}
 /** Header values by lower-case name; repeated ones joined by a comma. */
 export type ResponseHeaders = Readonly<Record<string, string>>;
 
+/** What is wanted of an answer's body. */
+export interface WantedBody {
+  /** Most bytes that are read. */
+  readonly bodyBytesMax: number;
+  /** Whether they are kept; else they are only counted. */
+  readonly keepsBody: boolean;
+}
+
 type Phase = "head" | "sized" | "chunk-size" | "chunk" | "chunk-end" | "trailers" | "until-close" | "done";
 
 /**
- * Reads one HTTP/1 answer from pieces of a connection (RFC 9112). It keeps at most `bodyBytesMax` bytes of the
+ * Reads one HTTP/1 answer from pieces of a connection (RFC 9112). It reads at most `bodyBytesMax` bytes of the
  * body, as they came: nothing is decoded but the chunks.
  */
 export class ResponseReader {
@@ -39,8 +52,10 @@ export class ResponseReader {
   /** Whether the connection may carry another request. */
   reusable = false;
   private readonly expectsBody: boolean;
-  private readonly bodyBytesMax: number;
+  private readonly wanted: WantedBody;
   private readonly body = new GrowingBytes();
+  /** Bytes of the body that have been read. */
+  private bodyBytes = 0;
   private phase: Phase = "head";
   /** What has come and cannot be read before more comes. */
   private readonly pending = new GrowingBytes();
@@ -50,9 +65,9 @@ export class ResponseReader {
   /** Bytes to come of a sized body or of a chunk. */
   private expected = 0;
 
-  constructor(method: string, bodyBytesMax: number) {
+  constructor(method: string, wanted: WantedBody) {
     this.expectsBody = method !== "HEAD";
-    this.bodyBytesMax = bodyBytesMax;
+    this.wanted = wanted;
   }
 
   /** The bytes that were kept of the body. */
@@ -133,6 +148,7 @@ export class ResponseReader {
     }
     this.headBytes += end + 4;
     const [statusLine = "", ...lines] = bytes.toString("latin1", 0, end).split(LINE_END);
+    if (lines.length > HEADER_LINES_MAX) throw new HeadTooLarge();
     const match = STATUS_LINE.exec(statusLine);
     if (match === null || NO_TEXT.test(statusLine)) throw new MalformedResponse();
     const status = Number(match[2]);
@@ -179,8 +195,9 @@ export class ResponseReader {
 
   /** Keeps bytes of the body. False: there is no room for more, and what is there will do. */
   private keep(bytes: Buffer): boolean {
-    const room = this.bodyBytesMax - this.body.length;
-    this.body.append(bytes.subarray(0, room));
+    const room = this.wanted.bodyBytesMax - this.bodyBytes;
+    if (this.wanted.keepsBody) this.body.append(bytes.subarray(0, room));
+    this.bodyBytes += Math.min(room, bytes.length);
     if (bytes.length <= room) return true;
     this.truncated = true;
     this.reusable = false;

@@ -3,7 +3,11 @@ import { allowedAddresses } from "../../../src/kernel/outbound/address.ts";
 import { ADDRESSES_TRIED_MAX } from "../../../src/kernel/outbound/client.ts";
 import { IDLE_CONNECTIONS_MAX, IDLE_MS_MAX, IDLE_PER_TARGET_MAX } from "../../../src/kernel/outbound/pool.ts";
 import { HEADER_VALUE_LENGTH_MAX, headerFault } from "../../../src/kernel/outbound/request-head.ts";
-import { HEAD_BYTES_MAX, ResponseReader } from "../../../src/kernel/outbound/response-reader.ts";
+import {
+  HEAD_BYTES_MAX,
+  HEADER_LINES_MAX,
+  ResponseReader,
+} from "../../../src/kernel/outbound/response-reader.ts";
 import {
   REMEMBERED_URL_LENGTH_MAX,
   TARGETS_REMEMBERED_MAX,
@@ -15,6 +19,7 @@ import { failureOf, get, LOOPBACK, Opened, textOf } from "./support.ts";
 const opened = new Opened();
 afterEach(() => opened.close());
 
+const NO_BODY = { bodyBytesMax: 0, keepsBody: false };
 const OK = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
 describe("bounds", () => {
@@ -23,8 +28,27 @@ describe("bounds", () => {
       const begin = "HTTP/1.1 204 No Content\r\nX: ";
       return Buffer.from(`${begin}${"a".repeat(length - begin.length)}\r\n\r\n`);
     };
-    expect(new ResponseReader("GET", 0).push(head(HEAD_BYTES_MAX))).toBe(true);
-    expect(() => new ResponseReader("GET", 0).push(head(HEAD_BYTES_MAX + 1))).toThrow();
+    expect(new ResponseReader("GET", NO_BODY).push(head(HEAD_BYTES_MAX))).toBe(true);
+    expect(() => new ResponseReader("GET", NO_BODY).push(head(HEAD_BYTES_MAX + 1))).toThrow();
+  });
+
+  test(`${HEADER_LINES_MAX} headers are read, one more is not`, () => {
+    const head = (count: number) => Buffer.from(`HTTP/1.1 204 No Content\r\n${"X: y\r\n".repeat(count)}\r\n`);
+    expect(new ResponseReader("GET", NO_BODY).push(head(HEADER_LINES_MAX))).toBe(true);
+    expect(() => new ResponseReader("GET", NO_BODY).push(head(HEADER_LINES_MAX + 1))).toThrow();
+  });
+
+  test("a body that is not kept is read as far as one that is", () => {
+    for (const length of [1_000, 1_001]) {
+      const [kept, counted] = [true, false].map((keepsBody) => {
+        const reader = new ResponseReader("GET", { bodyBytesMax: 1_000, keepsBody });
+        reader.push(Buffer.from(`HTTP/1.1 200 OK\r\nContent-Length: ${length}\r\n\r\n${"x".repeat(length)}`));
+        const { truncated, reusable, bodyKept } = reader;
+        return { truncated, reusable, kept: bodyKept.length };
+      });
+      expect(kept).toEqual({ truncated: length > 1_000, reusable: length <= 1_000, kept: 1_000 });
+      expect(counted).toEqual({ truncated: length > 1_000, reusable: length <= 1_000, kept: 0 });
+    }
   });
 
   test("header names and values", () => {

@@ -36,6 +36,7 @@ export function get(url: string, more: Partial<OutboundRequest> = {}): OutboundR
     body: null,
     timeoutMs: 5_000,
     bodyBytesMax: 65_536,
+    keepsBody: true,
     longerBody: "truncate",
     redirectsMax: 0,
     reuseConnection: true,
