@@ -1,3 +1,4 @@
+import { isNestedDeeper, JSON_LEVELS_MAX } from "../kernel/json-text.ts";
 import { findInexactness, pathText } from "./exact-json.ts";
 import {
   checkReceipt,
@@ -9,31 +10,38 @@ import {
   verdictOf,
 } from "./receipt.ts";
 
-/**
- * Levels of objects and arrays in a log: half of what Python's reader takes (1,000), the least of the common ones, so
- * that whoever receives a receipt can read it.
- */
-export const LOG_LEVELS_MAX = 500;
-
-/** A receipt's own level around its log. */
-const RECEIPT_LEVELS = 1;
+/** Levels of a receipt: those of its log, and its own. */
+export const RECEIPT_LEVELS_MAX = JSON_LEVELS_MAX + 1;
 
 /** Reads and checks the text of one receipt. What the text says twice, or a parser would change, makes it invalid. */
 export function verifyReceiptText(
   text: string,
   crypto: VerifierCrypto,
 ): { receipt: unknown; verdict: Verdict } {
+  if (isNestedDeeper(text, RECEIPT_LEVELS_MAX)) return { receipt: null, verdict: tooDeep() };
   let receipt: unknown;
   try {
     receipt = JSON.parse(text);
   } catch {
-    const problem = ["the receipt is not JSON"];
-    const found = { signature_valid: problem, content_hash_matches: problem, chain_link_valid: problem };
-    return { receipt: null, verdict: verdictOf(found) };
+    return { receipt: null, verdict: unread("the receipt is not JSON") };
   }
   const found = checkReceipt(receipt, crypto);
   reportInexactness(text, receipt, [], found);
   return { receipt, verdict: verdictOf(found) };
+}
+
+/** The verdict on a receipt that is nested too deeply to be looked at. */
+export function tooDeep(): Verdict {
+  return unread(`the log is nested deeper than ${JSON_LEVELS_MAX} levels`);
+}
+
+function unread(problem: string): Verdict {
+  const problems = [problem];
+  return verdictOf({
+    signature_valid: problems,
+    content_hash_matches: problems,
+    chain_link_valid: problems,
+  });
 }
 
 /**
@@ -46,9 +54,7 @@ export function reportInexactness(
   outside: readonly string[],
   found: ReturnType<typeof checkReceipt>,
 ): void {
-  const levels = { levelsMax: LOG_LEVELS_MAX, levelsAround: RECEIPT_LEVELS + outside.length };
-  const member = outside[0];
-  const inexact = findInexactness(text, value, member === undefined ? levels : { ...levels, member });
+  const inexact = findInexactness(text, value, outside[0]);
   if (inexact === null) return;
   const path = inexact.path.slice(outside.length);
   const problem = `${path.length === 0 ? "receipt" : pathText(path)} ${inexact.problem}`;

@@ -1,3 +1,5 @@
+import { endOfString } from "../kernel/json-text.ts";
+
 /** Something in a JSON text that a parser would silently lose or change. */
 export interface Inexactness {
   /** Names and indexes from the outside in. */
@@ -17,15 +19,6 @@ export function pathText(path: Inexactness["path"]): string {
   return isWhole ? text : `${text.slice(0, PATH_LENGTH_SHOWN)}…`;
 }
 
-/** What {@link findInexactness} looks at. */
-export interface ExactnessScope {
-  /** Levels of objects and arrays allowed, within those that stand around what is looked at. */
-  readonly levelsMax: number;
-  readonly levelsAround: number;
-  /** The only member of the outermost object that counts; without it, all of them. */
-  readonly member?: string;
-}
-
 /** An object or array that the scan is inside of. */
 interface Container {
   /** Names seen so far; null in an array. */
@@ -41,7 +34,6 @@ const MINUS = 0x2d;
 const DIGIT_0 = 0x30;
 const DIGIT_9 = 0x39;
 const OPEN_ARRAY = 0x5b;
-const BACKSLASH = 0x5c;
 const CLOSE_ARRAY = 0x5d;
 const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
@@ -51,28 +43,16 @@ const EXACT_INTEGER_LENGTH = 15;
 
 /**
  * Finds the first place where a text says something that its parsed value does not: a name that stands twice in one
- * object, a number that a double cannot hold, or more levels than allowed. Null when what was parsed is exactly what
- * was written. `value` is what `JSON.parse` made of the text.
+ * object, or a number that a double cannot hold. Null when what was parsed is exactly what was written. `value` is what
+ * `JSON.parse` made of the text, whose levels have been counted. `member` is the only one of the outermost object that
+ * counts; without it, all of them.
  */
-export function findInexactness(json: string, value: unknown, scope: ExactnessScope): Inexactness | null {
-  return isPlainlyExact(json, value, scope) ? null : scan(json, scope);
+export function findInexactness(json: string, value: unknown, member?: string): Inexactness | null {
+  // Most texts are what `JSON.stringify` writes, and a second look at those costs a tenth of a scan.
+  return JSON.stringify(value) === json ? null : scan(json, member);
 }
 
-/** Most texts are what `JSON.stringify` writes, and a second look at those costs a tenth of a scan. */
-function isPlainlyExact(json: string, value: unknown, scope: ExactnessScope): boolean {
-  const levelsMax = scope.levelsAround + scope.levelsMax;
-  // Every level takes two characters, and no text has more levels than brackets that open one.
-  const isFlat = json.length <= 2 * levelsMax || count(json, "{") + count(json, "[") <= levelsMax;
-  return isFlat && JSON.stringify(value) === json;
-}
-
-function count(text: string, character: string): number {
-  let found = 0;
-  for (let at = text.indexOf(character); at >= 0; at = text.indexOf(character, at + 1)) found += 1;
-  return found;
-}
-
-function scan(json: string, scope: ExactnessScope): Inexactness | null {
+function scan(json: string, member: string | undefined): Inexactness | null {
   const open: Container[] = [];
   for (let at = 0; at < json.length; at += 1) {
     const code = json.charCodeAt(at);
@@ -88,19 +68,17 @@ function scan(json: string, scope: ExactnessScope): Inexactness | null {
       at = end - 1;
     } else if (code === OPEN_OBJECT || code === OPEN_ARRAY) {
       open.push(container(code));
-      if (open.length > scope.levelsAround + scope.levelsMax)
-        problem = `is nested deeper than ${scope.levelsMax} levels`;
     } else if (code === CLOSE_OBJECT || code === CLOSE_ARRAY) {
       open.pop();
     } else if (code === COMMA && inside !== undefined) {
       nextMember(inside);
     }
-    if (problem !== null && counts(open, scope)) return { path: open.map((one) => one.at), problem };
+    if (problem !== null && counts(open, member)) return { path: open.map((one) => one.at), problem };
   }
   return null;
 }
 
-function counts(open: readonly Container[], { member }: ExactnessScope): boolean {
+function counts(open: readonly Container[], member: string | undefined): boolean {
   return member === undefined || open[0]?.at === member;
 }
 
@@ -121,19 +99,6 @@ function enterMember(inside: Container, literal: string): string | null {
   if (inside.names?.has(name) === true) return "stands twice in one object";
   inside.names?.add(name);
   return null;
-}
-
-/** The position after the closing quote. */
-function endOfString(json: string, start: number): number {
-  let end = json.indexOf('"', start + 1);
-  while (end > 0 && isEscaped(json, end)) end = json.indexOf('"', end + 1);
-  return end < 0 ? json.length : end + 1;
-}
-
-function isEscaped(json: string, quote: number): boolean {
-  let backslashes = 0;
-  while (json.charCodeAt(quote - 1 - backslashes) === BACKSLASH) backslashes += 1;
-  return backslashes % 2 === 1;
 }
 
 function endOfNumber(json: string, start: number): number {

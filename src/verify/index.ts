@@ -1,5 +1,6 @@
 // The package's entry `ninefold/verify`: receipts checked anywhere, without a server.
-import { ChainVerifier, verifyReceiptText } from "./chain.ts";
+import { isValueDeeper } from "../kernel/json-text.ts";
+import { ChainVerifier, RECEIPT_LEVELS_MAX, tooDeep, verifyReceiptText } from "./chain.ts";
 import { createPortableCrypto } from "./noble.ts";
 import { checkReceipt, type Verdict, verdictOf } from "./receipt.ts";
 
@@ -11,9 +12,8 @@ export type { Verdict } from "./receipt.ts";
  */
 export function verifyReceipt(receipt: string | object): Verdict {
   const crypto = createPortableCrypto();
-  return typeof receipt === "string"
-    ? verifyReceiptText(receipt, crypto).verdict
-    : verdictOf(checkReceipt(receipt, crypto));
+  if (typeof receipt === "string") return verifyReceiptText(receipt, crypto).verdict;
+  return isValueDeeper(receipt, RECEIPT_LEVELS_MAX) ? tooDeep() : verdictOf(checkReceipt(receipt, crypto));
 }
 
 /** What is wrong in a chain, by receipt. */

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { BODY_BYTES_MAX } from "../../src/kernel/http/body.ts";
+import { BODY_BYTES_MAX, SMALL_BODY_BYTES_MAX } from "../../src/kernel/http/body.ts";
 import type { Answer } from "../support/client.ts";
 import { expectError } from "../support/errors.ts";
 import { sendRaw } from "../support/raw-http.ts";
@@ -115,7 +115,7 @@ describe("the size of a body", () => {
     return `${head}${"x".repeat(size - head.length - 2)}"}`;
   };
   const inPieces = (text: string): string[] => {
-    const pieces = [text.slice(0, 100_000), text.slice(100_000)];
+    const pieces = [text.slice(0, 30_000), text.slice(30_000)];
     return [...pieces.map((piece) => `${piece.length.toString(16)}\r\n${piece}\r\n`), "0\r\n\r\n"];
   };
   const head = (...lines: string[]): string =>
@@ -123,18 +123,18 @@ describe("the size of a body", () => {
       "\r\n",
     );
 
-  test("1 MiB is taken, told by its length", async () => {
-    expect((await refill(padded(BODY_BYTES_MAX))).status).toBe(200);
+  test("64 KiB are taken, told by their length", async () => {
+    expect((await refill(padded(SMALL_BODY_BYTES_MAX))).status).toBe(200);
   });
 
-  test("1 MiB is taken, in chunks", async () => {
-    const pieces = [head("Transfer-Encoding: chunked"), ...inPieces(padded(BODY_BYTES_MAX))];
+  test("64 KiB are taken, in chunks", async () => {
+    const pieces = [head("Transfer-Encoding: chunked"), ...inPieces(padded(SMALL_BODY_BYTES_MAX))];
     expect((await sendRaw(server.url, pieces))?.status).toBe(200);
   });
 
   test("413 for a byte more, told by its length", async () => {
     const before = await balance();
-    const answer = await refill(padded(BODY_BYTES_MAX + 1));
+    const answer = await refill(padded(SMALL_BODY_BYTES_MAX + 1));
     expectError(answer, "request_too_large");
     expect(answer.headers.get("connection")).toBe("close");
     expect(await balance()).toBe(before);
@@ -142,13 +142,31 @@ describe("the size of a body", () => {
 
   test("413 for a byte more, in chunks", async () => {
     const before = await balance();
-    const pieces = [head("Transfer-Encoding: chunked"), ...inPieces(padded(BODY_BYTES_MAX + 1))];
+    const pieces = [head("Transfer-Encoding: chunked"), ...inPieces(padded(SMALL_BODY_BYTES_MAX + 1))];
     const answer = await sendRaw(server.url, pieces);
     expect({ status: answer?.status, code: answer?.body.code }).toEqual({
       status: 413,
       code: "request_too_large",
     });
     expect(await balance()).toBe(before);
+  });
+
+  test("1 MiB is taken where users send data of their own, and a byte more is not", async () => {
+    const account = await server.account();
+    const flag = (size: number): string => `{"flag_key":"f","enabled":true,"x":"${"x".repeat(size - 38)}"}`;
+    expect(flag(100)).toHaveLength(100);
+    expect((await account.post("/v1/gate", flag(BODY_BYTES_MAX))).status).toBe(201);
+    expectError(await account.post("/v1/gate", flag(BODY_BYTES_MAX + 1)), "request_too_large");
+  });
+
+  test("64 KiB in chunks of a byte take little more memory than their bytes", async () => {
+    const text = padded(SMALL_BODY_BYTES_MAX);
+    const pieces = [
+      head("Transfer-Encoding: chunked"),
+      ...[...text].map((one) => `1\r\n${one}\r\n`),
+      "0\r\n\r\n",
+    ];
+    expect((await sendRaw(server.url, pieces, 20_000))?.status).toBe(200);
   });
 
   test("413 as soon as the length says so: the body itself is not waited for", async () => {
@@ -158,7 +176,7 @@ describe("the size of a body", () => {
 
   test("413 under an Idempotency-Key as well, and on an endpoint that takes no body then", async () => {
     const options = { headers: { "idempotency-key": "large" } };
-    const large = padded(BODY_BYTES_MAX + 1);
+    const large = padded(SMALL_BODY_BYTES_MAX + 1);
     expectError(await server.operator.post(REFILL, large, options), "request_too_large");
     expectError(await server.operator.post("/v1/keys/rotate", large, options), "request_too_large");
   });

@@ -3,14 +3,8 @@ import fc from "fast-check";
 import { findInexactness, pathText } from "../../src/verify/exact-json.ts";
 import { anyJson } from "../support/receipts.ts";
 
-const LEVELS = 10;
-
 function problemOf(json: string, member?: string): string | null {
-  const scope =
-    member === undefined
-      ? { levelsMax: LEVELS - 2, levelsAround: 2 }
-      : { levelsMax: LEVELS - 1, levelsAround: 1, member };
-  const found = findInexactness(json, JSON.parse(json), scope);
+  const found = findInexactness(json, JSON.parse(json), member);
   return found === null ? null : `${found.path.join(".")} ${found.problem}`;
 }
 
@@ -102,26 +96,6 @@ describe("names", () => {
   });
 });
 
-describe("levels", () => {
-  test("are counted up to the bound and past it", () => {
-    const nested = (levels: number): string => `${"[".repeat(levels)}${"]".repeat(levels)}`;
-    expect(problemOf(nested(LEVELS))).toBeNull();
-    expect(problemOf(` ${nested(LEVELS)}`)).toBeNull();
-    expect(problemOf(nested(LEVELS + 1))).toContain(`is nested deeper than ${LEVELS - 2} levels`);
-    expect(problemOf(nested(500_000))).toContain("is nested deeper");
-  });
-
-  test("beside each other are no depth", () => {
-    expect(
-      problemOf(
-        `[${Array(LEVELS * 3)
-          .fill("[{}]")
-          .join()}]`,
-      ),
-    ).toBeNull();
-  });
-});
-
 describe("a path in a message", () => {
   test.each([
     [["log", "a", 0, "b"], "log.a.0.b"],
@@ -150,7 +124,7 @@ describe("any JSON", () => {
     fc.assert(
       fc.property(anyJson, fc.constantFrom(0, 1, "\t"), (value, space) => {
         const json = JSON.stringify(value, null, space);
-        expect(findInexactness(json, JSON.parse(json), { levelsMax: 50, levelsAround: 0 })).toBeNull();
+        expect(findInexactness(json, JSON.parse(json))).toBeNull();
       }),
     );
   });
@@ -164,9 +138,7 @@ describe("any JSON", () => {
         );
         const doubled = `{${[...entries, entries[pick % entries.length]].join()}}`;
         const json = around.reduce((inner, name) => `{${JSON.stringify(name)}:[${inner}]}`, doubled);
-        expect(findInexactness(json, JSON.parse(json), { levelsMax: 50, levelsAround: 0 })?.problem).toBe(
-          "stands twice in one object",
-        );
+        expect(findInexactness(json, JSON.parse(json))?.problem).toBe("stands twice in one object");
       }),
     );
   });
@@ -179,9 +151,7 @@ describe("any JSON", () => {
         (digits, exponent) => {
           const json = `[${digits}e${exponent}]`;
           const exact = sameValue(digits, exponent, JSON.stringify(JSON.parse(json)[0]));
-          expect(findInexactness(json, JSON.parse(json), { levelsMax: 5, levelsAround: 0 }) === null).toBe(
-            exact,
-          );
+          expect(findInexactness(json, JSON.parse(json)) === null).toBe(exact);
         },
       ),
       { numRuns: 500 },

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { deepStrictEqual } from "node:assert";
 import fc from "fast-check";
-import { LOG_LEVELS_MAX, verifyReceiptText } from "../../src/verify/chain.ts";
+import { JSON_LEVELS_MAX } from "../../src/kernel/json-text.ts";
+import { verifyReceiptText } from "../../src/verify/chain.ts";
 import { createNativeCrypto } from "../../src/verify/native.ts";
 import { createPortableCrypto } from "../../src/verify/noble.ts";
 import { checkReceipt, type Receipt, verdictOf } from "../../src/verify/receipt.ts";
@@ -101,8 +102,8 @@ describe("the text of a receipt", () => {
       JSON.parse(`{"a":${"[".repeat(levels - 1)}${"]".repeat(levels - 1)}}`);
     const verdictFor = (levels: number): boolean =>
       verifyReceiptText(JSON.stringify(makeChain([nested(levels)])[0]), native).verdict.valid;
-    expect(verdictFor(LOG_LEVELS_MAX)).toBe(true);
-    expect(verdictFor(LOG_LEVELS_MAX + 1)).toBe(false);
+    expect(verdictFor(JSON_LEVELS_MAX)).toBe(true);
+    expect(verdictFor(JSON_LEVELS_MAX + 1)).toBe(false);
   });
 });
 

@@ -1,5 +1,6 @@
 import { ApiError } from "../../kernel/errors.ts";
 import { decodeNumberCursor, pageOf } from "../../kernel/http/pagination.ts";
+import { isNestedDeeper, JSON_LEVELS_MAX } from "../../kernel/json-text.ts";
 import { isoTime } from "../../kernel/ledger-entry.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import type { Bucket } from "./bucket.ts";
@@ -178,11 +179,9 @@ function viewOf(bucket: Bucket, row: EventRow): EventView {
 /** The parsed body where it is JSON that can be written again, otherwise its text. */
 function readPayload(body: Buffer): unknown {
   const text = body.toString("utf8");
+  if (isNestedDeeper(text, JSON_LEVELS_MAX)) return text;
   try {
-    const value: unknown = JSON.parse(text);
-    // What is nested too deeply to be written would fail the whole answer.
-    JSON.stringify(value);
-    return value;
+    return JSON.parse(text);
   } catch {
     return text;
   }

@@ -2,6 +2,7 @@ import { Type } from "@sinclair/typebox";
 import { parseDateTime } from "../../kernel/date-time.ts";
 import { invalidField } from "../../kernel/errors.ts";
 import { Reply } from "../../kernel/http/answer.ts";
+import { largeBody } from "../../kernel/http/body.ts";
 import type { Http } from "../../kernel/http/http.ts";
 import type { BucketService } from "./bucket-service.ts";
 import type { Buckets } from "./buckets.ts";
@@ -57,6 +58,7 @@ function bucketRoutes(http: Http, buckets: BucketService): void {
       description: "It begins paused: it stores what it is sent, and sends nothing on until it is set live.",
       status: 201,
       body: BucketCreateBody,
+      bodyBounds: largeBody(),
       answers: { 201: BucketSchema },
       errors: ["catch.provider_unsupported", "bucket_limit_exceeded"],
       example: {
@@ -98,6 +100,7 @@ function bucketChangeRoutes(http: Http, buckets: BucketService): void {
         "What is left out stays. Once it is `live`, pending events are sent on in the order in which they came.",
       params: BucketParams,
       body: BucketUpdateBody,
+      bodyBounds: largeBody(),
       answers: { 200: BucketSchema },
       errors: ["catch.bucket_not_found"],
       example: { state: "live" },
@@ -135,6 +138,7 @@ function ingestRoute(http: Http, ingestion: Ingestion): void {
         "The path to hand to a provider. Always 200; `status` says what became of the request. What is `accepted` has " +
         "been stored. The bucket's account pays for it.",
       params: PublicBucketParams,
+      bodyBounds: largeBody(),
       anyBody: "Anything, up to 1 MiB. The exact bytes are kept.",
       answers: { 200: IngestAnswerSchema },
     },

@@ -1,3 +1,4 @@
+import { largeBody } from "../../kernel/http/body.ts";
 import type { Http } from "../../kernel/http/http.ts";
 import { assertBoolean, assertKeyAllowed } from "./domain.ts";
 import {
@@ -27,6 +28,7 @@ function changeRoutes(http: Http, flags: FlagService): void {
       description: "The next request sees it.",
       status: 201,
       body: FlagBody,
+      bodyBounds: largeBody(),
       answers: { 201: FlagSaved },
       errors: ["gate.rule_invalid"],
       example: { flag_key: "new-checkout", enabled: true, description: "The checkout of 2030" },

@@ -1,6 +1,5 @@
 import { hash } from "node:crypto";
 import { invalidField } from "../../kernel/errors.ts";
-import { LOG_LEVELS_MAX } from "../../verify/chain.ts";
 import { findInexactness, pathText } from "../../verify/exact-json.ts";
 
 /** A log that may be signed: what its text says is what was sent. */
@@ -15,15 +14,11 @@ export interface LogEntry {
 /**
  * Takes the log out of a request's body. A notary signs nothing other than what it was given.
  *
- * @throws ApiError `validation_error` for a number that JSON readers cannot carry exactly, a name that stands twice in
- *   one object, or too many levels.
+ * @throws ApiError `validation_error` for a number that JSON readers cannot carry exactly, or a name that stands twice in
+ *   one object.
  */
 export function readLogEntry(body: { log: Record<string, unknown> }, bodyText: string): LogEntry {
-  const inexact = findInexactness(bodyText, body, {
-    levelsMax: LOG_LEVELS_MAX,
-    levelsAround: 1,
-    member: "log",
-  });
+  const inexact = findInexactness(bodyText, body, "log");
   if (inexact !== null) throw invalidField(pathText(inexact.path), inexact.problem);
   const text = JSON.stringify(body.log);
   return { log: body.log, text, contentHash: contentHashOf(text) };

@@ -1,5 +1,6 @@
 import { ApiError } from "../../kernel/errors.ts";
 import { Reply } from "../../kernel/http/answer.ts";
+import { largeBody } from "../../kernel/http/body.ts";
 import type { Http } from "../../kernel/http/http.ts";
 import { pageQuery } from "../../kernel/http/pagination.ts";
 import { isoTime } from "../../kernel/ledger-entry.ts";
@@ -71,6 +72,8 @@ function logRoute(http: Http, copies: ReceiptCopies): void {
       description:
         "The receipt's hash is taken over `JSON.stringify(log)`, which is also how `log` stands in the answer. A number that JSON readers cannot carry exactly, or a name that stands twice in an object, is refused. With a storage configured, 200 says that the copy has been delivered, and 202 (with `X-Witness-Status: buffered`) that it will be.",
       body: LogBody,
+      // Around `log`: the body.
+      bodyBounds: largeBody(1),
       answers: { 200: ReceiptView, 202: ReceiptView },
       errors: ["conflict"],
       example: { log: { event: "invoice.paid", invoice: "in_1", amount: 4200 } },
@@ -113,6 +116,8 @@ function verifyRoute(http: Http, notary: NotaryService): void {
       description:
         "All three checks always run. Whatever is not a valid receipt of this chain, malformed ones included, answers 200 with `valid: false`.",
       body: VerifyBody,
+      // Around `log`: the receipt and the body.
+      bodyBounds: largeBody(2),
       answers: { 200: VerifyAnswer },
       example: {
         receipt: {
@@ -208,6 +213,7 @@ function storageRoutes(http: Http, copies: ReceiptCopies): void {
       description:
         "An S3-compatible server at a public https URL. Receipts made from then on are copied to `{prefix}/witness/receipts/{sequence_id}.json`; what is buffered goes there, too.",
       body: StorageBody,
+      bodyBounds: largeBody(),
       answers: { 200: StorageAnswer },
       example: {
         endpoint: "https://s3.eu-central-1.amazonaws.com",

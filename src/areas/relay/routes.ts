@@ -1,4 +1,5 @@
 import { Type } from "@sinclair/typebox";
+import { largeBody } from "../../kernel/http/body.ts";
 import type { Http } from "../../kernel/http/http.ts";
 import { pageQuery } from "../../kernel/http/pagination.ts";
 import type { RelayStatus } from "./domain.ts";
@@ -19,6 +20,7 @@ export function relayRoutes(http: Http, relays: RelayService): void {
       description:
         "The payload is sent to `target_url` after `delay`, at least once, always with the same `X-Svc-Delivery-Id`.",
       body: ScheduleBody,
+      bodyBounds: largeBody(1), // around `payload`
       status: 201,
       answers: { 201: Scheduled },
       example: {

@@ -1,40 +1,67 @@
 import { ApiError, invalidField } from "../errors.ts";
+import { isNestedDeeper, JSON_LEVELS_MAX } from "../json-text.ts";
 
 /** Largest request body. Catch has its own rule for the same size. */
 export const BODY_BYTES_MAX = 1024 * 1024;
+/** Largest body where nothing large is to be said: parsing it takes a fraction of a millisecond. */
+export const SMALL_BODY_BYTES_MAX = 64 * 1024;
+
+/** What a body may be. */
+export interface BodyBounds {
+  readonly bytesMax: number;
+  /** Levels of objects and arrays, the body itself included. */
+  readonly levelsMax: number;
+}
+
+/** The bounds of most bodies. */
+export const SMALL_BODY: BodyBounds = { bytesMax: SMALL_BODY_BYTES_MAX, levelsMax: JSON_LEVELS_MAX };
+
+/** The bounds of bodies that carry the user's own data. `levelsAround` levels stand around data of {@link JSON_LEVELS_MAX}. */
+export function largeBody(levelsAround = 0): BodyBounds {
+  return { bytesMax: BODY_BYTES_MAX, levelsMax: JSON_LEVELS_MAX + levelsAround };
+}
+
+/** Bytes that a body without a length is given room for at first. */
+const CHUNKED_ROOM_BYTES = 16 * 1024;
 
 const UTF8 = new TextDecoder("utf-8", { fatal: true });
 const EMPTY = new Uint8Array(0);
 
 /**
- * The exact bytes of a request's body, at most {@link BODY_BYTES_MAX} of them.
+ * The exact bytes of a request's body, at most `bytesMax` of them.
  * @throws ApiError `request_too_large` as soon as the size is known or passed: nothing more is read then.
  */
-export async function readBody(request: Request): Promise<Uint8Array> {
+export async function readBody(request: Request, bytesMax: number): Promise<Uint8Array> {
   const declared = request.headers.get("content-length");
   if (declared !== null) {
-    if (Number(declared) > BODY_BYTES_MAX) throw tooLarge();
+    if (Number(declared) > bytesMax) throw tooLarge(bytesMax);
     return new Uint8Array(await received(request.arrayBuffer()));
   }
   if (request.body === null) return EMPTY;
-  return readChunked(request.body);
+  return readChunked(request.body, bytesMax);
 }
 
-async function readChunked(stream: ReadableStream<Uint8Array>): Promise<Uint8Array> {
-  const chunks: Uint8Array[] = [];
+/** Chunks are copied together as they come: kept one by one, a megabyte in chunks of a byte would take a hundred. */
+async function readChunked(stream: ReadableStream<Uint8Array>, bytesMax: number): Promise<Uint8Array> {
+  let room = new Uint8Array(CHUNKED_ROOM_BYTES);
   let size = 0;
   const reader = stream.getReader();
   for (;;) {
     const { done, value } = await received(reader.read());
-    if (done) break;
-    size += value.length;
-    if (size > BODY_BYTES_MAX) {
+    if (done) return room.subarray(0, size);
+    const total = size + value.length;
+    if (total > bytesMax) {
       reader.cancel().catch(() => {});
-      throw tooLarge();
+      throw tooLarge(bytesMax);
     }
-    chunks.push(value);
+    if (total > room.length) {
+      const more = new Uint8Array(Math.min(bytesMax, Math.max(total, 2 * room.length)));
+      more.set(room.subarray(0, size));
+      room = more;
+    }
+    room.set(value, size);
+    size = total;
   }
-  return chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : new Uint8Array(Buffer.concat(chunks));
 }
 
 /** A client that goes away in the middle of its body gets no answer; for the log it is a bad request, not a defect. */
@@ -60,10 +87,13 @@ export function decodeBody(bytes: Uint8Array): string {
 
 /**
  * The JSON object in a body. No body counts as an empty object, so that its required fields are named.
- * @throws ApiError `validation_error` when it is not JSON, or not an object.
+ * @throws ApiError `validation_error` when it is nested deeper than `levelsMax`, not JSON, or not an object.
  */
-export function parseObject(text: string): Record<string, unknown> {
+export function parseObject(text: string, levelsMax: number): Record<string, unknown> {
   if (text === "") return {};
+  if (isNestedDeeper(text, levelsMax)) {
+    throw invalidField("body", `is nested deeper than ${levelsMax} levels`);
+  }
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -76,8 +106,8 @@ export function parseObject(text: string): Record<string, unknown> {
   return value as Record<string, unknown>;
 }
 
-function tooLarge(): ApiError {
-  return new ApiError("request_too_large", `The body is larger than ${BODY_BYTES_MAX} bytes.`, {
+function tooLarge(bytesMax: number): ApiError {
+  return new ApiError("request_too_large", `The body is larger than ${bytesMax} bytes.`, {
     headers: { connection: "close" },
   });
 }

@@ -2,7 +2,7 @@ import type { Static, TObject } from "@sinclair/typebox";
 import { ApiError } from "../errors.ts";
 import type { Tx } from "../storage/tx.ts";
 import { type RenderedAnswer, ReplayedAnswer, renderResult } from "./answer.ts";
-import { decodeBody, parseObject, readBody } from "./body.ts";
+import { type BodyBounds, decodeBody, parseObject, readBody, SMALL_BODY } from "./body.ts";
 import type { Caller } from "./caller.ts";
 import { type Endpoint, type Exchange, type HttpDeps, targetOf } from "./exchange.ts";
 import { rateLimitExceeded, rateLimitHeaders } from "./guard.ts";
@@ -27,12 +27,14 @@ export class KeyedEndpoint<P extends TObject, Q extends TObject, B extends TObje
   private readonly operation: Operation;
   private readonly honoursIdempotencyKey: boolean;
   private readonly spec: RouteSpec<P, Q, B>;
+  private readonly bounds: BodyBounds;
   private readonly handler: Handler<P, Q, B>;
   private readonly checks: InputChecks<P, Q, B>;
 
   constructor(deps: KeyedDeps, method: Method, spec: RouteSpec<P, Q, B>, handler: Handler<P, Q, B>) {
     this.deps = deps;
     this.spec = spec;
+    this.bounds = spec.bodyBounds ?? SMALL_BODY;
     this.handler = handler;
     this.operation = operationNamed(spec.operation);
     this.honoursIdempotencyKey = this.operation.idempotent && method !== "GET";
@@ -58,7 +60,7 @@ export class KeyedEndpoint<P extends TObject, Q extends TObject, B extends TObje
     performer: OnePerformer,
   ): Promise<RenderedAnswer> {
     const startedAt = this.deps.clock.now();
-    const bytes = await readBody(request);
+    const bytes = await readBody(request, this.bounds.bytesMax);
     this.lookAgain(request, startedAt);
     return this.work(request, params, performer, decodeBody(bytes));
   }
@@ -74,7 +76,7 @@ export class KeyedEndpoint<P extends TObject, Q extends TObject, B extends TObje
     const { request } = exchange;
     const key = readIdempotencyKey(request);
     const startedAt = this.deps.clock.now();
-    const bytes = request.body === null ? NO_BYTES : await readBody(request);
+    const bytes = request.body === null ? NO_BYTES : await readBody(request, this.bounds.bytesMax);
     if (forbidden === null) this.lookAgain(request, startedAt);
     const fingerprint = fingerprintOf(request.method, targetOf(request.url), bytes);
     const idempotency = key === null ? null : { key, fingerprint, secret: this.operation.secret };
@@ -154,7 +156,9 @@ export class KeyedEndpoint<P extends TObject, Q extends TObject, B extends TObje
       request,
       (checks.params === null ? params : checks.params(params)) as Static<P>,
       (checks.takesQuery ? checks.readQuery(request.url) : NOTHING) as Static<Q>,
-      (checks.body === null ? NOTHING : checks.body(parseObject(bodyText))) as Static<B>,
+      (checks.body === null
+        ? NOTHING
+        : checks.body(parseObject(bodyText, this.bounds.levelsMax))) as Static<B>,
       bodyText,
     );
     const result = this.handler(call);

@@ -16,7 +16,8 @@ const MEANING: Readonly<Record<ErrorCode, string>> = {
   not_found: "There is no such thing, or it is not yours.",
   timeout: "The wait ended before there was an answer.",
   conflict: "It contradicts what is there; the message says how.",
-  request_too_large: "The body is larger than 1 MiB.",
+  request_too_large:
+    "The body is larger than 64 KiB; for flags, deliveries, buckets and the notary than 1 MiB.",
   rate_limit_exceeded: "Too many requests; `Retry-After` says when to try again.",
   internal_error: "A defect of the server. Nothing was charged.",
   service_unavailable: "The server cannot do this now. Nothing was changed.",

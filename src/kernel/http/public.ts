@@ -1,6 +1,6 @@
 import type { Static, TObject } from "@sinclair/typebox";
 import { type RenderedAnswer, renderResult } from "./answer.ts";
-import { decodeBody, parseObject, readBody } from "./body.ts";
+import { type BodyBounds, decodeBody, parseObject, readBody, SMALL_BODY } from "./body.ts";
 import type { Endpoint, Exchange, HttpDeps } from "./exchange.ts";
 import { InputChecks } from "./input.ts";
 import type { PublicHandler, RouteSpec } from "./route.ts";
@@ -10,11 +10,13 @@ export class PublicEndpoint<P extends TObject, Q extends TObject, B extends TObj
   private readonly deps: HttpDeps;
   private readonly checks: InputChecks<P, Q, B>;
   private readonly spec: RouteSpec<P, Q, B>;
+  private readonly bounds: BodyBounds;
   private readonly handler: PublicHandler<P, Q, B>;
 
   constructor(deps: HttpDeps, spec: RouteSpec<P, Q, B>, handler: PublicHandler<P, Q, B>) {
     this.deps = deps;
     this.spec = spec;
+    this.bounds = spec.bodyBounds ?? SMALL_BODY;
     this.handler = handler;
     this.checks = new InputChecks(spec);
   }
@@ -39,13 +41,14 @@ export class PublicEndpoint<P extends TObject, Q extends TObject, B extends TObj
       get socketAddress() {
         return exchange.socketAddress();
       },
-      readBytes: () => readBody(request),
+      readBytes: () => readBody(request, this.bounds.bytesMax),
     });
     return renderResult(result, this.spec.status ?? 200);
   }
 
   private async readBody(request: Request): Promise<Static<B>> {
     if (this.checks.body === null) return {} as Static<B>;
-    return this.checks.body(parseObject(decodeBody(await readBody(request))));
+    const text = decodeBody(await readBody(request, this.bounds.bytesMax));
+    return this.checks.body(parseObject(text, this.bounds.levelsMax));
   }
 }

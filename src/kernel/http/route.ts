@@ -1,6 +1,7 @@
 import type { Static, TObject, TSchema } from "@sinclair/typebox";
 import type { ErrorCode } from "../errors.ts";
 import type { Tx } from "../storage/tx.ts";
+import type { BodyBounds } from "./body.ts";
 import type { Caller } from "./caller.ts";
 import type { OperationName } from "./operations.ts";
 import type { AcrossNetwork } from "./perform.ts";
@@ -18,6 +19,8 @@ export interface RouteSpec<P extends TObject, Q extends TObject, B extends TObje
   readonly params?: P;
   readonly query?: Q;
   readonly body?: B;
+  /** Bounds of the body where {@link SMALL_BODY} does not do. */
+  readonly bodyBounds?: BodyBounds;
   /**
    * Public endpoints that take any bytes instead of a JSON object: says what they are. Nothing is read before the
    * handler asks for it, and no input is refused.

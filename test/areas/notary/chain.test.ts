@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { LOG_LEVELS_MAX } from "../../../src/verify/chain.ts";
+import { JSON_LEVELS_MAX } from "../../../src/kernel/json-text.ts";
 import { endpoint, type Scenario, type World } from "../../support/scenario.ts";
 import { startTestServer, TEST_START_MS, type TestServer } from "../../support/server.ts";
 
@@ -194,13 +194,8 @@ describe("POST /v1/witness/log", () => {
       '{"t":"\u2028\\ud800\\u0000\u{1f680}"}',
     ),
     taken("an empty name", '{"log":{"":null}}', '{"":null}'),
-    taken("as many levels as are allowed", nested(LOG_LEVELS_MAX), nested(LOG_LEVELS_MAX).slice(7, -1)),
-    refused(
-      "one level more",
-      nested(LOG_LEVELS_MAX + 1),
-      "log.a.0.0.0.0.0.0…",
-      "is nested deeper than 500 levels",
-    ),
+    taken("as many levels as are allowed", nested(JSON_LEVELS_MAX), nested(JSON_LEVELS_MAX).slice(7, -1)),
+    refused("one level more", nested(JSON_LEVELS_MAX + 1), "body", "is nested deeper than 501 levels"),
     refused("no log", {}, "log", `is required: it ${EMPTY_LOG}`),
     refused("an empty log", { log: {} }, "log", EMPTY_LOG),
     refused("an array", { log: [1] }, "log", EMPTY_LOG),

@@ -1,12 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { ApiError } from "../../../src/kernel/errors.ts";
 import { BODY_BYTES_MAX, decodeBody, parseObject, readBody } from "../../../src/kernel/http/body.ts";
+import { JSON_LEVELS_MAX } from "../../../src/kernel/json-text.ts";
 import { rejection, thrown } from "../support.ts";
 
 /** Answers with the size and the SHA-256 of the body that it read, or with the code of the error. */
 async function echo(request: Request): Promise<Response> {
   try {
-    const body = await readBody(request);
+    const body = await readBody(request, BODY_BYTES_MAX);
     return new Response(`${body.length} ${new Bun.CryptoHasher("sha256").update(body).digest("hex")}`);
   } catch (error) {
     return new Response(error instanceof ApiError ? error.code : String(error), { status: 400 });
@@ -77,7 +78,7 @@ describe("a request object", () => {
     );
     const headers = { "content-length": String(BODY_BYTES_MAX + 1) };
     const error = await rejection(
-      readBody(new Request("http://localhost/", { method: "POST", body, headers })),
+      readBody(new Request("http://localhost/", { method: "POST", body, headers }), BODY_BYTES_MAX),
     );
     expect(error).toMatchObject({ code: "request_too_large", status: 413 });
     expect((error as ApiError).details.headers).toEqual({ connection: "close" });
@@ -97,7 +98,9 @@ describe("a request object", () => {
         cancelled = true;
       },
     });
-    const error = await rejection(readBody(new Request("http://localhost/", { method: "POST", body })));
+    const error = await rejection(
+      readBody(new Request("http://localhost/", { method: "POST", body }), BODY_BYTES_MAX),
+    );
     expect(error).toMatchObject({ code: "request_too_large" });
     expect(pulled).toBeLessThanOrEqual(BODY_BYTES_MAX / chunk.length + 3);
     expect(cancelled).toBe(true);
@@ -110,7 +113,9 @@ describe("a request object", () => {
         controller.error(new Error("connection reset"));
       },
     });
-    const error = await rejection(readBody(new Request("http://localhost/", { method: "POST", body })));
+    const error = await rejection(
+      readBody(new Request("http://localhost/", { method: "POST", body }), BODY_BYTES_MAX),
+    );
     expect(error).toMatchObject({ code: "validation_error", status: 400 });
   });
 });
@@ -137,11 +142,11 @@ describe("object", () => {
     ["{}", {}],
     [' { "a" : [1, "x", null] } ', { a: [1, "x", null] }],
   ])("%p", (text, value) => {
-    expect(parseObject(text)).toEqual(value);
+    expect(parseObject(text, JSON_LEVELS_MAX)).toEqual(value);
   });
 
   test.each(["[]", "null", "1", '"text"', "true"])("%s is JSON but no object: 400", (text) => {
-    expect(thrown(() => parseObject(text))).toMatchObject({
+    expect(thrown(() => parseObject(text, JSON_LEVELS_MAX))).toMatchObject({
       code: "validation_error",
       message: "body must be a JSON object",
     });
@@ -150,7 +155,7 @@ describe("object", () => {
   test.each(["{", "{'a': 1}", '{"a": 1,}', "a=1", " ", "{} {}", "NaN", '{"a": 01}'])(
     "%p is no JSON: 400",
     (text) => {
-      expect(thrown(() => parseObject(text))).toMatchObject({
+      expect(thrown(() => parseObject(text, JSON_LEVELS_MAX))).toMatchObject({
         code: "validation_error",
         message: "body is not JSON: it must be one JSON object",
       });

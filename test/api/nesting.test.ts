@@ -1,0 +1,137 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { SMALL_BODY } from "../../src/kernel/http/body.ts";
+import { operationNamed } from "../../src/kernel/http/operations.ts";
+import type { DeclaredRoute } from "../../src/kernel/http/route.ts";
+import { JSON_LEVELS_MAX } from "../../src/kernel/json-text.ts";
+import type { Answer, Client } from "../support/client.ts";
+import { expectError } from "../support/errors.ts";
+import { bodyOf, makeResource, parametersOf, pathOf, queryOf, segmentOf } from "../support/matrix.ts";
+import { startTestServer, type TestServer } from "../support/server.ts";
+
+/** Some seconds of work for `JSON.stringify`, in a body of 80 KB. */
+const LEVELS = 40_000;
+/** The longest that another client may wait meanwhile. */
+const PING_MS_MAX = 20;
+/** A machine that is busy with other things makes a ping slow as well, but not each time. */
+const TRIES = 5;
+
+let server: TestServer;
+beforeAll(async () => {
+  server = await startTestServer({
+    manualClock: true,
+    args: ["--signup", "open", "--allow-private-targets", "127.0.0.0/8"],
+  });
+});
+afterAll(() => server.stop());
+
+const nest = (levels: number): string => "[".repeat(levels) + "]".repeat(levels);
+
+/** The working body of a route, with a nest in each place that a member has, and as a member of its own. */
+function nestedBodies(route: DeclaredRoute, levels: number): string[] {
+  const fitting = (bodyOf(route) ?? {}) as Record<string, unknown>;
+  const names = [...Object.keys(route.spec.body?.properties ?? {}), "other"];
+  return names.map((name) => JSON.stringify({ ...fitting, [name]: "HERE" }).replace('"HERE"', nest(levels)));
+}
+
+/** The slowest of the pings that a client sends, one after another, while `work` goes on: the best of some tries. */
+async function slowestPing(work: () => Promise<unknown>): Promise<number> {
+  let best = Number.POSITIVE_INFINITY;
+  for (let tries = 0; tries < TRIES && best > PING_MS_MAX; tries += 1) {
+    const done = work().then(() => true);
+    let slowest = 0;
+    do {
+      const startedAt = performance.now();
+      await server.client(null).get("/v1/ping");
+      slowest = Math.max(slowest, performance.now() - startedAt);
+    } while (!(await Promise.race([done, Promise.resolve(false)])));
+    best = Math.min(best, slowest);
+  }
+  return best;
+}
+
+function routesWithBody(): readonly DeclaredRoute[] {
+  const routes = server.server.app.http.routes.filter(({ spec }) => spec.body !== undefined);
+  expect(routes.length).toBeGreaterThan(20);
+  return routes;
+}
+
+async function callerOf(route: DeclaredRoute): Promise<Client> {
+  const { access } = operationNamed(route.spec.operation);
+  if (access === "public") return server.client(null);
+  return access === "operator" ? server.operator : server.account();
+}
+
+async function targetOf(route: DeclaredRoute, caller: Client): Promise<string> {
+  const needed = parametersOf(route);
+  if (needed.length === 0) return route.path;
+  if (needed.includes("user_id")) return pathOf(route, { user_id: (await server.account()).userId });
+  return pathOf(route, await makeResource(segmentOf(route), caller)) + queryOf(route);
+}
+
+describe(`${LEVELS} levels`, () => {
+  test("on every route that takes a JSON body are refused, with and without a key to repeat it under", async () => {
+    for (const route of routesWithBody()) {
+      const caller = await callerOf(route);
+      const path = await targetOf(route, caller);
+      const { bytesMax } = route.spec.bodyBounds ?? SMALL_BODY;
+      const bodies = [
+        ...nestedBodies(route, LEVELS),
+        // What fits into a small body: some 30,000 levels, and 40,000 that are never closed.
+        ...nestedBodies(route, 30_000),
+        `{"other":${"[".repeat(LEVELS)}`,
+      ];
+      const answers: Answer[] = [];
+      const slowest = await slowestPing(async () => {
+        for (const body of bodies) {
+          answers.push(await caller.send(route.method, path, body));
+          const headers = { "idempotency-key": crypto.randomUUID() };
+          answers.push(await caller.send(route.method, path, body, { headers }));
+        }
+      });
+      for (const [index, answer] of answers.entries()) {
+        const { length } = bodies[Math.floor(index / 2) % bodies.length] ?? "";
+        const name = `${route.method} ${route.path} with ${length} bytes`;
+        const code = length > bytesMax ? "request_too_large" : "validation_error";
+        // A public route may count attempts before it looks at the body.
+        expect([name, code, ...(route.path === "/v1/signup" ? ["rate_limit_exceeded"] : [])]).toContain(
+          String(answer.body.code),
+        );
+      }
+      expect({ route: route.path, isQuick: slowest <= PING_MS_MAX, slowest }).toMatchObject({
+        isQuick: true,
+      });
+    }
+  }, 60_000);
+
+  test("of a webhook are kept and given back as text", async () => {
+    const account = await server.account();
+    const { body: bucket } = await account.post("/v1/catch/buckets", { target_url: "https://127.0.0.1:9/" });
+    const text = nest(LEVELS);
+    let event: Answer | undefined;
+    const slowest = await slowestPing(async () => {
+      const { body } = await server.client(null).post(`/v1/catch/${bucket.id}`, text);
+      event = await account.get(`/v1/catch/${bucket.id}/events/${body.event_id}`);
+    });
+    expect(event?.body.payload === text).toBe(true);
+    expect(slowest).toBeLessThanOrEqual(PING_MS_MAX);
+  });
+});
+
+describe("the bound", () => {
+  test(`is ${JSON_LEVELS_MAX} levels, the body itself included`, async () => {
+    const account = await server.account();
+    const body = (levels: number): string => `{"amount":1,"other":${nest(levels - 1)}}`;
+    expect((await account.post("/v1/meter/m/refill", body(JSON_LEVELS_MAX))).status).toBe(200);
+    const { fields } = expectError(
+      await account.post("/v1/meter/m/refill", body(JSON_LEVELS_MAX + 1)),
+      "validation_error",
+    );
+    expect(fields).toEqual({ body: [`is nested deeper than ${JSON_LEVELS_MAX} levels`] });
+  });
+
+  test("is not that of brackets within texts", async () => {
+    const account = await server.account();
+    const body = { amount: 1, other: '["'.repeat(2_000) };
+    expect((await account.post("/v1/meter/m/refill", body)).status).toBe(200);
+  });
+});

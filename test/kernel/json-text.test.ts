@@ -1,0 +1,74 @@
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { endOfString, isNestedDeeper, isValueDeeper } from "../../src/kernel/json-text.ts";
+import { anyJson } from "../support/receipts.ts";
+
+const arrays = (levels: number, inner = ""): string => `${"[".repeat(levels)}${inner}${"]".repeat(levels)}`;
+const objects = (levels: number): string => `${'{"a":'.repeat(levels)}1${"}".repeat(levels)}`;
+
+/** Levels of a value, the plain way. */
+function levelsOf(value: unknown): number {
+  if (typeof value !== "object" || value === null) return 0;
+  return 1 + Math.max(0, ...Object.values(value).map(levelsOf));
+}
+
+describe("levels of a text", () => {
+  test.each([
+    ["arrays", arrays],
+    ["objects", objects],
+  ])("%s: to the bound and past it", (_, nested) => {
+    for (const levels of [1, 10, 500]) {
+      expect(isNestedDeeper(nested(levels), levels)).toBe(false);
+      expect(isNestedDeeper(nested(levels + 1), levels)).toBe(true);
+      expect(isNestedDeeper(nested(250_000), levels)).toBe(true);
+    }
+  });
+
+  test("side by side are no depth", () => {
+    expect(isNestedDeeper(`[${Array(9_000).fill("[{}]").join()}]`, 3)).toBe(false);
+    expect(isNestedDeeper(`[${Array(9_000).fill("[{}]").join()}]`, 2)).toBe(true);
+  });
+
+  test.each([
+    ["brackets in a text", '"[[[[{{{{"'],
+    ["behind an escaped quote", String.raw`"\"[[[[{{{{"`],
+    ["behind an escaped backslash and a quote", String.raw`"\\\"[[[[{{{{"`],
+    ["in a name", '"]]]]", "[[[["'],
+  ])("%s are none", (_, text) => {
+    expect(isNestedDeeper(`[${text}]`, 1)).toBe(false);
+    expect(isNestedDeeper(`[${text},${arrays(1)}]`, 1)).toBe(true);
+  });
+
+  test("a text that ends with a backslash within ends there", () => {
+    expect(isNestedDeeper(String.raw`["\\",[[]]]`, 2)).toBe(true);
+    expect(endOfString(String.raw`"a\"b\\" more`, 0)).toBe(8);
+    expect(endOfString('"never', 0)).toBe(6);
+  });
+
+  test("of any JSON are those of its value", () => {
+    fc.assert(
+      fc.property(anyJson, fc.nat({ max: 6 }), fc.constantFrom(0, 2), (value, levelsMax, space) => {
+        const deeper = levelsOf(value) > levelsMax;
+        expect(isNestedDeeper(JSON.stringify(value, null, space), levelsMax)).toBe(deeper);
+        expect(isValueDeeper(value, levelsMax)).toBe(deeper);
+      }),
+    );
+  });
+
+  test("whatever a megabyte holds is looked at once", () => {
+    const size = 1024 * 1024;
+    for (const unit of ["[", "{}", '"[",', String.raw`"\"",`, "\\", '"', "[]", " "]) {
+      const text = unit.repeat(size / unit.length);
+      const startedAt = performance.now();
+      isNestedDeeper(text, 500);
+      isNestedDeeper(`${arrays(499)}"${text}`, 500);
+      expect(performance.now() - startedAt).toBeLessThan(500);
+    }
+  });
+});
+
+test("a value that holds itself is deeper than any bound", () => {
+  const value: Record<string, unknown> = {};
+  value.self = value;
+  expect(isValueDeeper(value, 500)).toBe(true);
+});
