@@ -66,9 +66,18 @@ export class ApiError extends Error {
   }
 }
 
+/** Longest piece of a caller's own text that an error repeats: who sends a megabyte knows what it was. */
+export const ECHO_LENGTH_MAX = 100;
+
+/** A caller's own text as an error repeats it. */
+export function echoed(text: string): string {
+  return text.length <= ECHO_LENGTH_MAX ? text : `${text.slice(0, ECHO_LENGTH_MAX)}…`;
+}
+
 /** A `validation_error` about one field. */
 export function invalidField(field: string, message: string): ApiError {
-  return new ApiError("validation_error", `${field} ${message}`, { fields: { [field]: [message] } });
+  const name = echoed(field);
+  return new ApiError("validation_error", `${name} ${message}`, { fields: { [name]: [message] } });
 }
 
 /** An error of the operator's making (configuration, files, ports): printed as one line, exit code 1. */

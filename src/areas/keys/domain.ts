@@ -1,4 +1,4 @@
-import { ApiError, invalidField } from "../../kernel/errors.ts";
+import { ApiError, echoed, invalidField } from "../../kernel/errors.ts";
 
 /** Longest prefix of a key. */
 export const PREFIX_LENGTH_MAX = 32;
@@ -69,7 +69,7 @@ export function assertScopesKnown(prefix: string, scopes: readonly string[], are
   if (unknown === undefined) return;
   throw invalidField(
     "scopes",
-    `of a key with the prefix ${BEARER_PREFIX} must be *, or read, write or * of an area, such as meter:read; "${unknown}" is none`,
+    `of a key with the prefix ${BEARER_PREFIX} must be *, or read, write or * of an area, such as meter:read; "${echoed(unknown)}" is none`,
   );
 }
 
@@ -93,7 +93,7 @@ export function assertMayGrant(
   if (lacking === undefined) return;
   throw new ApiError(
     "forbidden",
-    `This key lacks the scope ${lacking}, so it cannot give it to another. Use a key that has it.`,
+    `This key lacks the scope ${echoed(lacking)}, so it cannot give it to another. Use a key that has it.`,
   );
 }
 

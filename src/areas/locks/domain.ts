@@ -1,4 +1,4 @@
-import { ApiError } from "../../kernel/errors.ts";
+import { ApiError, echoed } from "../../kernel/errors.ts";
 
 /** Shortest and longest time that a lock is held or waited for, and what counts when a request names none. */
 export const DURATION_MS_MIN = 1_000;
@@ -42,7 +42,7 @@ export function statusOf(lease: Lease | null, waiters: number, now: number): Loc
 export function notHeld(key: string): ApiError {
   return new ApiError(
     "not_found",
-    `The lock ${key} is not held: it was released, has expired, or was never acquired.`,
+    `The lock ${echoed(key)} is not held: it was released, has expired, or was never acquired.`,
   );
 }
 
@@ -50,7 +50,7 @@ export function notHeld(key: string): ApiError {
 export function heldByAnother(key: string): ApiError {
   return new ApiError(
     "forbidden",
-    `The lock ${key} is held with another token. Only the token of its holder releases it.`,
+    `The lock ${echoed(key)} is held with another token. Only the token of its holder releases it.`,
   );
 }
 
@@ -58,7 +58,7 @@ export function heldByAnother(key: string): ApiError {
 export function waitTimedOut(key: string, timeoutMs: number): ApiError {
   return new ApiError(
     "timeout",
-    `The lock ${key} did not become free within ${timeoutMs} ms. Try again, or wait longer (timeout, at most ${DURATION_MS_MAX}).`,
+    `The lock ${echoed(key)} did not become free within ${timeoutMs} ms. Try again, or wait longer (timeout, at most ${DURATION_MS_MAX}).`,
   );
 }
 
@@ -66,7 +66,7 @@ export function waitTimedOut(key: string, timeoutMs: number): ApiError {
 export function queueFull(key: string): ApiError {
   return new ApiError(
     "rate_limit_exceeded",
-    `Queue full: ${WAITERS_PER_LOCK_MAX} requests wait for the lock ${key} already. Try again later.`,
+    `Queue full: ${WAITERS_PER_LOCK_MAX} requests wait for the lock ${echoed(key)} already. Try again later.`,
     { retryAfterSeconds: 1 },
   );
 }

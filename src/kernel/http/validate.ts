@@ -1,7 +1,7 @@
 import type { Static, TSchema } from "@sinclair/typebox";
 import { type TypeCheck, TypeCompiler, type ValueError } from "@sinclair/typebox/compiler";
 import { ValueErrorType } from "@sinclair/typebox/errors";
-import { ApiError } from "../errors.ts";
+import { ApiError, echoed } from "../errors.ts";
 
 /** Checks a value against a schema. The value itself comes back: nothing is coerced, filled in or stripped. */
 export type Validator<S extends TSchema> = (value: unknown) => Static<S>;
@@ -28,7 +28,7 @@ function validationError(errors: Iterable<ValueError>): ApiError {
   const fields: Record<string, string[]> = {};
   let count = 0;
   for (const error of errors) {
-    const name = error.path === "" ? "body" : error.path.slice(1).replaceAll("/", ".");
+    const name = error.path === "" ? "body" : echoed(error.path.slice(1).replaceAll("/", "."));
     // A missing field also fails its type: the first message of a field is the one that says what to do.
     if (Object.hasOwn(fields, name)) continue;
     Object.defineProperty(fields, name, { value: [describe(error)], enumerable: true });

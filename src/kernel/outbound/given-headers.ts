@@ -1,4 +1,4 @@
-import { invalidField } from "../errors.ts";
+import { echoed, invalidField } from "../errors.ts";
 import { HEADER_VALUE_LENGTH_MAX, HEADERS_MAX, headerFault, type RequestHeaders } from "./request-head.ts";
 
 /**
@@ -13,7 +13,7 @@ export function givenHeaders(given: Readonly<Record<string, string>>): RequestHe
   for (const [name, value] of entries) {
     const fault = headerFault(name, value);
     if (fault === "name") {
-      const what = JSON.stringify(name);
+      const what = JSON.stringify(echoed(name));
       throw invalidField("headers", `must have names of letters, digits and dashes: ${what} is none`);
     }
     if (fault === "value") {

@@ -61,7 +61,7 @@ describe("POST /v1/keys/verify", () => {
       body: INVALID,
       spent: 1,
     }),
-    ...["x", " ", "acme_", "_", "acme_x_00000000", "ü".repeat(500_000), "\ud800"].map(invalid),
+    ...["x", " ", "acme_", "_", "acme_x_00000000", "ü".repeat(30_000), "\ud800"].map(invalid),
     ...["a", "x".repeat(CLIENT_IP_LENGTH_MAX)].map(
       (ip): Scenario => ({
         name: `meta with an ip of ${ip.length} characters`,

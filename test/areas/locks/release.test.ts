@@ -83,7 +83,7 @@ describe("POST /v1/latch/{key}/release", () => {
       code: "forbidden",
       after: leaves(true),
     },
-    ...["", "x", TOKEN.toUpperCase(), `${TOKEN} `, "\u0000", "🔒", "x".repeat(100_000)].map(wrongToken),
+    ...["", "x", TOKEN.toUpperCase(), `${TOKEN} `, "\u0000", "🔒", "x".repeat(60_000)].map(wrongToken),
     {
       name: "repeated with its Idempotency-Key: released once, answered twice",
       before: async (world) => {
