@@ -15,10 +15,12 @@ import { Readiness } from "./kernel/health/readiness.ts";
 import { WriteProbe } from "./kernel/health/write-probe.ts";
 import { createClientAddress } from "./kernel/http/addresses.ts";
 import { createCors } from "./kernel/http/cors.ts";
+import { FreeAnswers } from "./kernel/http/free-answers.ts";
 import { Guard } from "./kernel/http/guard.ts";
 import { Http } from "./kernel/http/http.ts";
 import { IdempotencyStore } from "./kernel/http/idempotency.ts";
 import { MonitoringGate } from "./kernel/http/monitoring-access.ts";
+import { OpenClaims } from "./kernel/http/open-claims.ts";
 import { Performing } from "./kernel/http/perform.ts";
 import { systemRoutes } from "./kernel/http/system-routes.ts";
 import type { Kernel } from "./kernel/kernel.ts";
@@ -57,7 +59,7 @@ export function createApp(
   const { scheduler } = kernel;
   const backups = config.backups === null ? null : new ScheduledBackups(kernel, config.backups);
   const lastBackupAt = (): number | null => backups?.lastBackupAt ?? null;
-  const { http, readiness } = createHttp(kernel, config, areas);
+  const { http, readiness, performing } = createHttp(kernel, config, areas);
   declareKernelMetrics(kernel, { requestsInFlight: () => http.inFlight, lastBackupAt });
   return {
     lastBackupAt,
@@ -66,6 +68,7 @@ export function createApp(
     operatorKey: accounts.operatorKey,
     operatorAnnounced: accounts.operatorAnnounced,
     start: async () => {
+      await performing.refundAbandoned(accounts.account);
       await buckets.resume();
       await scheduler.start();
       readiness.begin();
@@ -123,18 +126,25 @@ function createAreas(kernel: Kernel, config: Config, testClock: ManualClock | nu
 }
 
 /** The HTTP side, with every endpoint declared. */
-function createHttp(kernel: Kernel, config: Config, areas: Areas): { http: Http; readiness: Readiness } {
+function createHttp(kernel: Kernel, config: Config, areas: Areas) {
   const { db, writer, clock, ids, log, vault, scheduler, metrics } = kernel;
   const { accounts, keys, directory } = areas;
-  const answers = new IdempotencyStore(db, vault);
+  const answers = new IdempotencyStore(db, vault, new FreeAnswers(db, config.tiers));
   answers.registerPurge(scheduler, writer);
   const guard = new Guard(keys.authenticatorBeside(accounts.authenticator), config.tiers, clock);
+  const performing = new Performing(
+    writer,
+    accounts.charger,
+    answers,
+    new OpenClaims(db),
+    directory.activity,
+  );
   const http = new Http({
     clock,
     ids,
     log,
     guard,
-    performing: new Performing(writer, accounts.charger, answers, directory.activity),
+    performing,
     cors: createCors(config.corsOrigins),
     clientAddress: createClientAddress(config.trustProxy),
   });
@@ -159,5 +169,5 @@ function createHttp(kernel: Kernel, config: Config, areas: Areas): { http: Http;
   areas.notary.declareRoutes(http); //   /v1/witness
   docsPages(http); //                    /, /docs
   http.seal();
-  return { http, readiness };
+  return { http, readiness, performing };
 }

@@ -13,6 +13,8 @@ export interface CallerAccount {
   readonly tierSince: number;
   readonly balance: number;
   readonly suspended: boolean;
+  /** Where credentials of the whole account work. */
+  readonly defaultProject: CallerProject;
 }
 
 /** The project that a request works in. */

@@ -7,6 +7,7 @@ import type { Tx } from "../storage/tx.ts";
 import type { Writer } from "../storage/writer.ts";
 import { type RenderedAnswer, ReplayedAnswer } from "./answer.ts";
 import type { Caller } from "./caller.ts";
+import type { FreeAnswers } from "./free-answers.ts";
 
 /** How long an answer is kept. */
 export const IDEMPOTENCY_KEPT_MS = 24 * 60 * 60 * 1000;
@@ -14,6 +15,8 @@ export const IDEMPOTENCY_KEPT_MS = 24 * 60 * 60 * 1000;
 const PURGE_SLICE = 500;
 /** Hourly, off the full hour, where everyone else's work begins. */
 const PURGE_SCHEDULE = "17 * * * *";
+/** Longest answer that is kept where nothing was changed: refusals are far shorter. */
+export const REFUSAL_BYTES_MAX = 4 * 1024;
 /** What a repeat of a request that is still running is told to wait: its `Retry-After` tells it from other conflicts. */
 const STILL_RUNNING_RETRY_SECONDS = 1;
 /** 1 to 255 printable ASCII characters. */
@@ -36,24 +39,29 @@ interface Row {
   created_at: number;
 }
 
-/** The answers kept under `Idempotency-Key`s, per account, sealed like secrets. */
+/** Where the keys of an account's own credentials stand: they are the account's, whichever project is its default one. */
+const OF_ACCOUNT = 0;
+
+/** The answers kept under `Idempotency-Key`s, per project, sealed like secrets. */
 export class IdempotencyStore {
   private readonly running = new Set<string>();
   private readonly vault: Vault;
+  private readonly free: FreeAnswers;
   private readonly select;
   private readonly insert;
   private readonly deleteOld;
 
-  constructor(db: Database, vault: Vault) {
+  constructor(db: Database, vault: Vault, free: FreeAnswers) {
     this.vault = vault;
-    this.select = db.query<Row, [number, string]>(
-      "SELECT fingerprint, credential, secret, answer, created_at FROM idempotency WHERE account_ref = ? AND key = ?",
+    this.free = free;
+    this.select = db.query<Row, [number, string, number]>(
+      "SELECT fingerprint, credential, secret, answer, created_at FROM idempotency WHERE account_ref = ? AND key = ? AND project_ref = ?",
     );
-    this.insert = db.command<[number, string, Uint8Array, string, number, Uint8Array, number]>(
-      "INSERT OR REPLACE INTO idempotency (account_ref, key, fingerprint, credential, secret, answer, created_at) VALUES (?, ?, ?, ?, ?, ?, ?)",
+    this.insert = db.command<[number, string, number, Uint8Array, string, number, Uint8Array, number]>(
+      "INSERT OR REPLACE INTO idempotency (account_ref, key, project_ref, fingerprint, credential, secret, answer, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
     );
     this.deleteOld = db.command<[number]>(
-      `DELETE FROM idempotency WHERE (account_ref, key) IN (SELECT account_ref, key FROM idempotency WHERE created_at < ? ORDER BY created_at LIMIT ${PURGE_SLICE})`,
+      `DELETE FROM idempotency WHERE (account_ref, key, project_ref) IN (SELECT account_ref, key, project_ref FROM idempotency WHERE created_at < ? ORDER BY created_at LIMIT ${PURGE_SLICE})`,
     );
   }
 
@@ -64,15 +72,15 @@ export class IdempotencyStore {
    *   answer holds a secret, or by one that is still running.
    */
   check(tx: Tx, caller: Caller, request: IdempotentRequest): void {
-    if (this.running.has(runningKey(caller, request.key))) {
+    if (placesOf(caller).some((place) => this.running.has(runningKey(caller, request.key, place)))) {
       throw new ApiError(
         "conflict",
         "The first request with this Idempotency-Key is still running. Try again shortly.",
         { retryAfterSeconds: STILL_RUNNING_RETRY_SECONDS },
       );
     }
-    const row = this.select.get(caller.account.ref, request.key);
-    if (row === null || row.created_at <= tx.now - IDEMPOTENCY_KEPT_MS) return;
+    const row = this.find(tx, caller, request.key);
+    if (row === null) return;
     if (Buffer.compare(row.fingerprint, request.fingerprint) !== 0) {
       throw new ApiError("conflict", "This Idempotency-Key was used for another request. Use a new key.");
     }
@@ -85,25 +93,52 @@ export class IdempotencyStore {
     throw new ReplayedAnswer(JSON.parse(this.vault.open(row.answer, sealContext(caller, request.key))));
   }
 
-  /** Stores an answer within the unit of work that it belongs to. */
-  store(tx: Tx, caller: Caller, request: IdempotentRequest, answer: RenderedAnswer): void {
+  private find(tx: Tx, caller: Caller, key: string): Row | null {
+    for (const place of placesOf(caller)) {
+      const row = this.select.get(caller.account.ref, key, place);
+      if (row !== null && row.created_at > tx.now - IDEMPOTENCY_KEPT_MS) return row;
+    }
+    return null;
+  }
+
+  /**
+   * For requests that cost nothing, or may be given back what they cost.
+   * @throws ApiError `rate_limit_exceeded` when the account has had as much kept for nothing as it may.
+   */
+  assertFreeRoom(tx: Tx, caller: Caller): void {
+    this.free.assertRoom(tx, caller.account);
+  }
+
+  /**
+   * Stores an answer that nobody paid for and that changed nothing, such as a refusal, if it is short and there is room.
+   * Without it, a repeat is looked at anew, which changes nothing either.
+   */
+  storeIfRoom(tx: Tx, caller: Caller, request: IdempotentRequest, answer: RenderedAnswer): void {
+    if (Buffer.byteLength(answer.text) > REFUSAL_BYTES_MAX || !this.free.hasRoom(tx, caller.account)) return;
+    this.store(tx, caller, request, answer, false);
+  }
+
+  /** Stores an answer within the unit of work that it belongs to. `paid`: whether it has cost something. */
+  store(tx: Tx, caller: Caller, request: IdempotentRequest, answer: RenderedAnswer, paid: boolean): void {
     const sealed = this.vault.seal(JSON.stringify(answer), sealContext(caller, request.key));
     const secret = request.secret ? 1 : 0;
     this.insert.run(
       tx,
       caller.account.ref,
       request.key,
+      ownPlaceOf(caller),
       request.fingerprint,
       caller.credential,
       secret,
       sealed,
       tx.now,
     );
+    if (!paid) this.free.add(tx, caller.account, sealed.length + request.key.length);
   }
 
   /** Marks a request as running between its two units of work. Returns how to unmark it. */
   hold(caller: Caller, request: IdempotentRequest): () => void {
-    const key = runningKey(caller, request.key);
+    const key = runningKey(caller, request.key, ownPlaceOf(caller));
     this.running.add(key);
     return () => this.running.delete(key);
   }
@@ -112,6 +147,7 @@ export class IdempotencyStore {
   registerPurge(scheduler: Scheduler, writer: Writer): void {
     scheduler.recurring("idempotency.purge", PURGE_SCHEDULE, async () => {
       while (await writer.submit((tx) => this.purge(tx)));
+      await writer.submit((tx) => this.free.purge(tx));
     });
   }
 
@@ -143,8 +179,21 @@ export function isStorable(status: number): boolean {
   return status < 500 && status !== 401 && status !== 429;
 }
 
-function runningKey(caller: Caller, key: string): string {
-  return `${caller.account.ref}:${key}`;
+/** Where the answers to a caller stand. */
+function ownPlaceOf({ projectBound, project }: Caller): number {
+  return projectBound ? project.ref : OF_ACCOUNT;
+}
+
+/** Where a caller's key may have been used: in its default project, the account's credentials share their keys with those of the project. */
+function placesOf(caller: Caller): readonly number[] {
+  const { project, account } = caller;
+  const own = ownPlaceOf(caller);
+  if (project.ref !== account.defaultProject.ref) return [own];
+  return [own, own === OF_ACCOUNT ? project.ref : OF_ACCOUNT];
+}
+
+function runningKey(caller: Caller, key: string, place: number): string {
+  return `${caller.account.ref}:${place}:${key}`;
 }
 
 function sealContext(caller: Caller, key: string): string {

@@ -2,9 +2,11 @@ import { ApiError } from "../errors.ts";
 import type { ProjectActivity } from "../project-activity.ts";
 import type { Tx } from "../storage/tx.ts";
 import type { Writer } from "../storage/writer.ts";
+import { isUnlimited } from "../tiers.ts";
 import { type RenderedAnswer, renderError, renderResult } from "./answer.ts";
-import { assertStillValid, type Caller, type Charger } from "./caller.ts";
+import { assertStillValid, type Caller, type CallerAccount, type Charger } from "./caller.ts";
 import { type IdempotencyStore, type IdempotentRequest, isStorable } from "./idempotency.ts";
+import type { OpenClaims } from "./open-claims.ts";
 import { type OperationName, operationNamed } from "./operations.ts";
 
 /** What a unit of work needs to know of the request that it serves. */
@@ -36,9 +38,21 @@ export interface AcrossNetwork<Claim, Result, T extends object> {
 /** A failure that is committed: what it keeps (the charge, the stored answer) stays, and the caller gets the error. */
 class KeptFailure {
   readonly error: unknown;
-  constructor(error: unknown) {
+  /** Whether the request has been paid for all the same. */
+  readonly charged: boolean;
+  constructor(error: unknown, charged: boolean) {
     this.error = error;
+    this.charged = charged;
   }
+}
+
+/** A claim that has been committed. */
+interface Claimed<C> {
+  readonly value: C;
+  /** Its charge among those that have no outcome yet; null when it is not there. */
+  readonly openId: number | null;
+  /** Lets the `Idempotency-Key` go. */
+  readonly release: () => void;
 }
 
 /** Statuses which, found by the work itself, keep the charge (decisions, section 4). */
@@ -49,6 +63,7 @@ export class Performing {
   private readonly writer: Writer;
   private readonly charger: Charger;
   private readonly answers: IdempotencyStore;
+  private readonly open: OpenClaims;
   private readonly activity: ProjectActivity | null;
 
   /** `activity` is told of every change that a request makes in its caller's project. */
@@ -56,11 +71,13 @@ export class Performing {
     writer: Writer,
     charger: Charger,
     answers: IdempotencyStore,
+    open: OpenClaims,
     activity: ProjectActivity | null = null,
   ) {
     this.writer = writer;
     this.charger = charger;
     this.answers = answers;
+    this.open = open;
     this.activity = activity;
   }
 
@@ -90,7 +107,7 @@ export class Performing {
     try {
       const result = await outcomeOf(phases.outside(claimed.value));
       const settled = this.writer.submit<T | KeptFailure>(((tx: Tx) =>
-        this.settle(tx, performer, (refund) => {
+        this.settle(tx, performer, claimed.openId, (refund) => {
           if (result instanceof KeptFailure) throw result.error;
           return phases.settle(tx, claimed.value, result, refund);
         })) as never);
@@ -100,26 +117,44 @@ export class Performing {
     }
   }
 
+  /** Gives back what an earlier run of the server charged for requests whose outcome it did not live to record. */
+  async refundAbandoned(accountOf: (accountRef: number) => CallerAccount): Promise<void> {
+    const takeSome = (tx: Tx): number => {
+      const claims = this.open.takeAbandoned(tx);
+      for (const { account_ref, operation, cost } of claims) {
+        this.charger.refund(tx, accountOf(account_ref), operation, cost);
+      }
+      return claims.length;
+    };
+    while ((await this.writer.submit(takeSome)) > 0);
+  }
+
   /** The first unit. The key is checked before the charge: a repeat, or a conflict over the key, costs nothing. */
   private async claim<C, R, T extends object>(
     performer: Performer,
     phases: AcrossNetwork<C, R, T>,
-  ): Promise<{ value: C; release: () => void }> {
+  ): Promise<Claimed<C>> {
     const { idempotency, caller } = performer;
     let release = () => {};
+    let openId: number | null = null;
     let claimed: C | KeptFailure;
     // A conflict over the key itself is not stored: the first request may yet end in something that is not kept.
     let checked = false;
     try {
       claimed = await this.writer.submit<C | KeptFailure>(((tx: Tx) => {
         assertStillValid(caller);
-        if (idempotency !== null) this.answers.check(tx, caller, idempotency);
+        if (idempotency !== null) {
+          this.answers.check(tx, caller, idempotency);
+          // Some give back what they cost, when it is too late to refuse them.
+          this.answers.assertFreeRoom(tx, caller);
+        }
         checked = true;
         const value = this.chargeAndWork(tx, performer, phases.claim);
         // A refusal that keeps the charge is stored with it: a crash in between would charge the repeat again.
         if (value instanceof KeptFailure) this.remember(tx, performer, value);
         else if (idempotency !== null) {
-          if (phases.interim !== undefined) this.remember(tx, performer, phases.interim(value));
+          if (phases.interim === undefined) openId = this.openClaim(tx, performer);
+          else this.remember(tx, performer, phases.interim(value));
           release = this.answers.hold(caller, idempotency);
           tx.onRollback(release);
         }
@@ -130,7 +165,13 @@ export class Performing {
       if (checked && error instanceof ApiError) await this.storeRefusal(performer, error);
       throw error;
     }
-    return { value: unwrap(claimed), release };
+    return { value: unwrap(claimed), openId, release };
+  }
+
+  /** With an interim answer the request counts as answered: its charge stands. */
+  private openClaim(tx: Tx, { operation, caller: { account } }: Performer): number | null {
+    const { cost } = operationNamed(operation);
+    return cost === 0 || isUnlimited(account.tier) ? null : this.open.open(tx, account, operation, cost);
   }
 
   /** Stores the answer of a request that was refused before its work, so that a repeat gets the same. */
@@ -144,7 +185,7 @@ export class Performing {
     if (idempotency === null || !isStorable(answer.status)) return;
     await this.writer.submit((tx) => {
       this.answers.check(tx, caller, idempotency);
-      this.answers.store(tx, caller, idempotency, answer);
+      this.answers.storeIfRoom(tx, caller, idempotency, answer);
     });
   }
 
@@ -153,6 +194,7 @@ export class Performing {
     assertStillValid(caller);
     if (idempotency === null) return this.chargeAndWork(tx, performer, work);
     this.answers.check(tx, caller, idempotency);
+    if (operationNamed(performer.operation).cost === 0) this.answers.assertFreeRoom(tx, caller);
     const outcome = this.storable(tx, () => this.chargeAndWork(tx, performer, work));
     this.remember(tx, performer, outcome);
     return outcome;
@@ -167,7 +209,7 @@ export class Performing {
       return result;
     } catch (error) {
       if (cost > 0 && error instanceof ApiError && KEEPS_CHARGE.has(error.status))
-        return new KeptFailure(error);
+        return new KeptFailure(error, true);
       throw error;
     }
   }
@@ -175,18 +217,25 @@ export class Performing {
   private settle<T extends object>(
     tx: Tx,
     performer: Performer,
+    openId: number | null,
     work: (refund: () => void) => T,
   ): T | KeptFailure {
     const { cost } = operationNamed(performer.operation);
-    const refund = () => this.charger.refund(tx, performer.caller.account, performer.operation, cost);
+    let charged = true;
+    const refund = () => {
+      this.charger.refund(tx, performer.caller.account, performer.operation, cost);
+      charged = false;
+    };
+    if (openId !== null) this.open.close(tx, openId);
     let outcome: T | KeptFailure;
     try {
       outcome = tx.attempt(() => work(refund));
     } catch (error) {
+      charged = true;
       if (!(error instanceof ApiError && KEEPS_CHARGE.has(error.status))) refund();
-      outcome = new KeptFailure(error);
+      outcome = new KeptFailure(error, charged);
     }
-    this.remember(tx, performer, outcome);
+    this.remember(tx, performer, outcome, charged);
     return outcome;
   }
 
@@ -195,20 +244,22 @@ export class Performing {
     try {
       return tx.attempt(run);
     } catch (error) {
-      if (error instanceof ApiError && isStorable(error.status)) return new KeptFailure(error);
+      if (error instanceof ApiError && isStorable(error.status)) return new KeptFailure(error, false);
       throw error;
     }
   }
 
-  private remember(tx: Tx, performer: Performer, outcome: object): void {
-    const { idempotency, caller, requestId, status } = performer;
+  /** Stores the outcome of a request under its `Idempotency-Key`. What was refused for nothing may go unstored. */
+  private remember(tx: Tx, performer: Performer, outcome: object, charged = true): void {
+    const { idempotency, caller, requestId, status, operation } = performer;
     if (idempotency === null) return;
-    if (outcome instanceof KeptFailure && !(outcome.error instanceof ApiError)) return;
+    const failure = outcome instanceof KeptFailure ? outcome : null;
+    if (failure !== null && !(failure.error instanceof ApiError)) return;
     const answer =
-      outcome instanceof KeptFailure
-        ? renderError(outcome.error as ApiError, requestId)
-        : renderResult(outcome, status);
-    if (isStorable(answer.status)) this.answers.store(tx, caller, idempotency, answer);
+      failure === null ? renderResult(outcome, status) : renderError(failure.error as ApiError, requestId);
+    if (!isStorable(answer.status)) return;
+    if (failure?.charged === false) this.answers.storeIfRoom(tx, caller, idempotency, answer);
+    else this.answers.store(tx, caller, idempotency, answer, charged && operationNamed(operation).cost > 0);
   }
 }
 
@@ -235,6 +286,6 @@ async function outcomeOf<R>(work: Promise<R>): Promise<R | KeptFailure> {
   try {
     return await work;
   } catch (error) {
-    return new KeptFailure(error);
+    return new KeptFailure(error, true);
   }
 }

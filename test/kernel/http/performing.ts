@@ -1,12 +1,17 @@
+import { MIGRATIONS } from "../../../migrations/index.ts";
 import { ApiError } from "../../../src/kernel/errors.ts";
 import { type RenderedAnswer, ReplayedAnswer } from "../../../src/kernel/http/answer.ts";
 import type { Caller, CallerAccount, Charger } from "../../../src/kernel/http/caller.ts";
+import { FreeAnswers } from "../../../src/kernel/http/free-answers.ts";
 import { fingerprintOf, IdempotencyStore } from "../../../src/kernel/http/idempotency.ts";
+import { OpenClaims } from "../../../src/kernel/http/open-claims.ts";
 import type { OperationName } from "../../../src/kernel/http/operations.ts";
 import { type Performer, Performing } from "../../../src/kernel/http/perform.ts";
 import { createVault, type Vault } from "../../../src/kernel/secrets/vault.ts";
 import type { Command } from "../../../src/kernel/storage/database.ts";
+import { migrate } from "../../../src/kernel/storage/migrate.ts";
 import type { Tx } from "../../../src/kernel/storage/tx.ts";
+import { DEFAULT_TIERS } from "../../../src/kernel/tiers.ts";
 import { TestStorage } from "../support.ts";
 
 /** Costs 1 credit. */
@@ -50,17 +55,26 @@ export class PerformingBench {
   readonly storage = new TestStorage();
   readonly charger = new TestCharger();
   readonly vault: Vault = createVault(new Uint8Array(32).fill(7));
+  readonly free: FreeAnswers;
   readonly answers: IdempotencyStore;
   readonly performing: Performing;
   private readonly insert: Command<[string]>;
   private requests = 0;
 
   constructor() {
+    migrate(this.storage.db, MIGRATIONS);
     this.storage.db.execute("CREATE TABLE notes (text TEXT NOT NULL)");
     this.insert = this.storage.db.command<[string]>("INSERT INTO notes (text) VALUES (?)");
-    this.answers = new IdempotencyStore(this.storage.db, this.vault);
-    this.performing = new Performing(this.storage.writer, this.charger, this.answers);
+    const tiers = { ...DEFAULT_TIERS, pro: { ...DEFAULT_TIERS.pro, requestsPerMinute: 1 } };
+    this.free = new FreeAnswers(this.storage.db, tiers);
+    this.answers = new IdempotencyStore(this.storage.db, this.vault, this.free);
+    this.performing = this.start();
     this.charger.balances.set(1, 100).set(2, 100);
+  }
+
+  /** What a start of the server makes on the same file. */
+  start(): Performing {
+    return new Performing(this.storage.writer, this.charger, this.answers, new OpenClaims(this.storage.db));
   }
 
   get balance(): number {
@@ -111,7 +125,15 @@ interface RequestOptions {
 /** The caller of an account. */
 export function callerOf(ref: number, credential = `platform:${ref}`): Caller {
   return {
-    account: { ref, userId: `usr_${ref}`, tier: "pro", balance: 0, suspended: false, tierSince: 0 },
+    account: {
+      ref,
+      userId: `usr_${ref}`,
+      tier: "pro",
+      balance: 0,
+      suspended: false,
+      tierSince: 0,
+      defaultProject: { ref, id: `proj_${ref}` },
+    },
     project: { ref, id: `proj_${ref}` },
     credential,
     isPlatformKey: true,
