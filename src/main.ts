@@ -14,6 +14,7 @@ const LOADERS: Readonly<Record<CommandName, () => Promise<Run>>> = {
   "account create": async () => (await import("./cli/account.ts")).accountCreate,
   "account list": async () => (await import("./cli/account.ts")).accountList,
   "account set": async () => (await import("./cli/account.ts")).accountSet,
+  "account reset-key": async () => (await import("./cli/account.ts")).accountResetKey,
   "key create": async () => (await import("./cli/key.ts")).keyCreate,
   "key list": async () => (await import("./cli/key.ts")).keyList,
   "key revoke": async () => (await import("./cli/key.ts")).keyRevoke,

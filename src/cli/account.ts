@@ -42,6 +42,17 @@ export async function accountSet(args: readonly string[]): Promise<number> {
   return 0;
 }
 
+/** `ninefold account reset-key USER`. Resolves to the exit code. */
+export async function accountResetKey(args: readonly string[]): Promise<number> {
+  const given = readArguments(commandNamed("account reset-key"), args);
+  const reset = await withApi(given, async (api) => {
+    const userId = await userIdOf(api, given.words[0] ?? "");
+    return api.send("POST", `${ACCOUNTS.path}/${pathSegment("USER", userId)}/reset-key`);
+  });
+  show(reset, given, ["user_id", "api_key", "reset_at"]);
+  return 0;
+}
+
 function termsOf(given: Given): JsonObject {
   const tier = given.text("--tier");
   const balance = given.integer("--balance");

@@ -153,6 +153,17 @@ const COMMANDS = [
     example: "ninefold account set ada@example.com --suspended true",
   },
   {
+    name: "account reset-key",
+    summary: "End all platform keys of an account at once and print a new one",
+    details:
+      "For a key that has leaked or is lost; managed keys stay. With --data no key is needed, so the operator's\n" +
+      "own can be reset, too: its e-mail address is operator@localhost.",
+    arguments: [USER],
+    options: API_OPTIONS,
+    variables: API_VARIABLES,
+    example: "ninefold account reset-key ada@example.com",
+  },
+  {
     name: "key create",
     summary: "Create a key and print its secret",
     details:

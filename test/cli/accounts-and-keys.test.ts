@@ -84,6 +84,17 @@ describe("account", () => {
     expect((await server.client(String(made["api_key"])).get("/v1/meter/balance")).status).toBe(200);
   });
 
+  test("reset-key, by id and by e-mail address: earlier keys are refused, the printed one works", async () => {
+    const account = await server.account({ email: "rita@example.com" });
+    const reset = fields((await call("account reset-key RITA@example.com")).out);
+    expect(Object.keys(reset)).toEqual(["user_id", "api_key", "reset_at"]);
+    expect(reset["user_id"]).toBe(account.userId);
+    expect((await account.get("/v1/meter/balance")).status).toBe(401);
+    const again = await json(`account reset-key ${account.userId}`);
+    expect((await server.client(reset["api_key"] ?? "").get("/v1/meter/balance")).status).toBe(401);
+    expect((await server.client(String(again["api_key"])).get("/v1/meter/balance")).status).toBe(200);
+  });
+
   test("list goes on to the end of the pages, newest first", async () => {
     for (let index = 0; index < 120; index += 1) await server.account({ email: `many-${index}@example.com` });
     const { out } = await call("account list");
@@ -106,6 +117,7 @@ describe("account", () => {
     ["account create ada@example.com", 409, "There is an account with this e-mail address already."],
     ["account create nonsense", 400, "email must be an e-mail address"],
     ["account set usr_nobody --tier pro", 404, "There is no account with this user_id."],
+    ["account reset-key usr_nobody", 404, "There is no account with this user_id."],
     [
       "account set operator@localhost --suspended true",
       400,

@@ -50,6 +50,24 @@ test("an operator whose key is lost gets in again", async () => {
   });
 });
 
+test("keys that have leaked are ended, the operator's own as well, without one that works", async () => {
+  const made = await json(["account", "create", "leaked@example.com", "--data", data]);
+  const tenant = await json(["account", "reset-key", "leaked@example.com", "--data", data]);
+  const own = await json(["account", "reset-key", "operator@localhost", "--data", data]);
+  // Whose key was ended goes on with the one that was made.
+  const twice = await json(["account", "reset-key", "operator@localhost", "--data", data]);
+  const server = await start();
+  const status = async (key: unknown) =>
+    (await new Client(server.url, String(key)).get("/v1/meter/balance")).status;
+  expect(await Promise.all([made, tenant, own, twice].map((one) => status(one["api_key"])))).toEqual([
+    401, 200, 401, 200,
+  ]);
+  expect(await status(operatorKey)).toBe(401);
+  operatorKey = String(twice["api_key"]);
+  expect((await new Client(server.url, operatorKey).get("/v1/admin/accounts")).status).toBe(200);
+  await server.stop();
+});
+
 test("accounts are made, listed and changed; what was made works in the next start", async () => {
   const config = join(scratch, "n.toml");
   writeFileSync(config, "[tiers.starter]\nmonthly_credits = 77\n");
@@ -71,7 +89,11 @@ test("accounts are made, listed and changed; what was made works in the next sta
   const { accounts } = (await json(["account", "list", "--data", data])) as {
     accounts: readonly { email: string }[];
   };
-  expect(accounts.map(({ email }) => email)).toEqual(["ada@example.com", "operator@localhost"]);
+  expect(accounts.map(({ email }) => email)).toEqual([
+    "ada@example.com",
+    "leaked@example.com",
+    "operator@localhost",
+  ]);
   const server = await start();
   const balance = await new Client(server.url, String(made["api_key"])).get("/v1/meter/balance");
   expect(balance.body["balance"]).toBe(5);

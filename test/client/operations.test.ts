@@ -51,6 +51,11 @@ test("system, accounts and the operator's API", async () => {
 
   const rotated = await nf.withKey(ada.api_key ?? null).account.rotateKey();
   expect((await nf.withKey(rotated.key).account.balance()).user_id).toBe(ada.user_id);
+  const reset = await operator.admin.accounts.resetKey(ada.user_id);
+  expect(reset).toEqual({ user_id: ada.user_id, api_key: expect.any(String), reset_at: expect.any(String) });
+  await expect(nf.withKey(rotated.key).account.balance()).rejects.toMatchObject({ status: 401 });
+  const last = await nf.withKey(reset.api_key).account.rotateKey({ graceHours: 0 });
+  expect(last.expires_at).toBe(last.rotated_at);
 });
 
 test("meters", async () => {

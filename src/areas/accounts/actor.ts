@@ -37,6 +37,10 @@ export class AccountActor implements CallerAccount, Actor {
   rotatedAt: number | null;
   grantedMonth: number;
   defaultProject: CallerProject;
+  /** Number of the newest platform key: older ones are in their grace. */
+  newestKey: number;
+  /** Platform keys with a smaller number have been ended all at once. */
+  oldestKey: number;
   /** Cells of the current hour, by operation. */
   readonly cells = new Map<OperationName, ChargeCell>();
   /** Cells with charges that are not written yet. */
@@ -58,6 +62,8 @@ export class AccountActor implements CallerAccount, Actor {
     this.rotatedAt = row.rotatedAt;
     this.grantedMonth = row.grantedMonth;
     this.defaultProject = row.defaultProject;
+    this.newestKey = row.newestKey;
+    this.oldestKey = row.oldestKey;
   }
 
   get idle(): boolean {
@@ -77,4 +83,7 @@ export interface AccountState {
   readonly rotatedAt: number | null;
   readonly grantedMonth: number;
   readonly defaultProject: CallerProject;
+  /** Both 0 for an account that has no platform key yet. */
+  readonly newestKey: number;
+  readonly oldestKey: number;
 }

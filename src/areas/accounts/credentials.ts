@@ -28,7 +28,7 @@ class PlatformCredential implements Actor {
     this.id = id;
     this.accountRef = account.ref;
     this.expiresAt = expiresAt;
-    this.caller = new PlatformCaller(account, id);
+    this.caller = new PlatformCaller(account, this);
   }
 }
 
@@ -40,11 +40,24 @@ class PlatformCaller implements Caller {
   readonly scopes = ALL_SCOPES;
   readonly projectBound = false;
   readonly projectDeleted = false;
-  readonly revoked = false;
+  private readonly key: PlatformCredential;
 
-  constructor(account: AccountActor, keyId: number) {
+  constructor(account: AccountActor, key: PlatformCredential) {
     this.account = account;
-    this.credential = `platform:${keyId}`;
+    this.key = key;
+    this.credential = `platform:${key.id}`;
+  }
+
+  get revoked(): boolean {
+    return this.key.id < this.account.oldestKey;
+  }
+
+  get superseded(): boolean {
+    return this.key.id < this.account.newestKey;
+  }
+
+  get endsAt(): number | null {
+    return this.key.expiresAt;
   }
 
   get project(): CallerProject {
@@ -56,11 +69,11 @@ class PlatformCaller implements Caller {
 export interface Rotation {
   readonly key: string;
   readonly rotatedAt: number;
-  /** When the key before stops working, epoch milliseconds. */
+  /** When the keys before stop working at the latest, epoch milliseconds. */
   readonly expiresAt: number;
 }
 
-/** The accounts' platform keys: one that works for ever, and older ones in their grace. */
+/** The accounts' platform keys: the newest, which works for ever, and older ones in their grace. */
 export class PlatformCredentials implements Authenticator {
   private readonly cache;
   private readonly store: AccountStore;
@@ -92,38 +105,71 @@ export class PlatformCredentials implements Authenticator {
     if (credential === undefined) return null;
     if (credential.expiresAt !== null && credential.expiresAt <= this.clock.now()) return null;
     if (credential.caller.account.passivated) {
-      credential.caller = new PlatformCaller(this.accounts.get(credential.accountRef), credential.id);
+      credential.caller = new PlatformCaller(this.accounts.get(credential.accountRef), credential);
     }
     return credential.caller;
   }
 
-  /** Makes the first key of an account, or stores the given one. Returns the key. */
+  /** Makes the newest key of an account, or stores the given one. Returns the key. */
   issue(tx: Tx, account: AccountActor, given?: string): string {
     const key = given ?? mintKey(PLATFORM_PREFIX, this.ids);
     const sealed = this.vault.seal(key, sealContext(account));
-    this.store.insertPlatformKey(tx, this.nextId++, account.ref, keyDigest(key), sealed);
+    const { newestKey } = account;
+    this.accounts.touch(account);
+    account.newestKey = this.nextId++;
+    tx.onRollback(() => {
+      account.newestKey = newestKey;
+    });
+    this.store.insertPlatformKey(tx, account.newestKey, account.ref, keyDigest(key), sealed);
     return key;
   }
 
   /**
-   * Issues a new key; the one before works until `graceMs` from now.
+   * Issues a new key; the ones before work until `graceMs` from now, or their own end if that comes first.
    * @throws ApiError `rate_limit_exceeded` within an hour of the last rotation.
    */
   rotate(tx: Tx, account: AccountActor, graceMs: number): Rotation {
     assertMayRotate(account.rotatedAt, tx.now);
     const expiresAt = tx.now + graceMs;
-    this.store.endPlatformKeys(tx, account.ref, expiresAt);
-    const key = this.issue(tx, account);
-    this.store.setRotated(tx, account.ref, tx.now);
-    const rotatedBefore = account.rotatedAt;
-    this.accounts.touch(account);
-    account.rotatedAt = tx.now;
-    tx.onRollback(() => {
-      account.rotatedAt = rotatedBefore;
-    });
-    // Keys in memory learn of their end once it is durable.
-    tx.afterCommit(() => this.endInMemory(account.ref, expiresAt));
+    const key = graceMs === 0 ? this.replaceAll(tx, account) : this.replace(tx, account, expiresAt);
+    this.setRotated(tx, account, tx.now);
     return { key, rotatedAt: tx.now, expiresAt };
+  }
+
+  /** Ends all keys of an account at once and issues a new one, which can be rotated right away. */
+  reset(tx: Tx, account: AccountActor): string {
+    const key = this.replaceAll(tx, account);
+    this.setRotated(tx, account, null);
+    return key;
+  }
+
+  private replace(tx: Tx, account: AccountActor, expiresAt: number): string {
+    this.store.endPlatformKeys(tx, account.ref, expiresAt);
+    // Keys in memory learn of their end once it is durable.
+    tx.afterCommit(() => this.endInMemory(account, expiresAt));
+    return this.issue(tx, account);
+  }
+
+  private replaceAll(tx: Tx, account: AccountActor): string {
+    this.store.removePlatformKeys(tx, account.ref);
+    const key = this.issue(tx, account);
+    const { oldestKey } = account;
+    // Requests under way with an older key learn of it in their own unit of work.
+    account.oldestKey = account.newestKey;
+    tx.onRollback(() => {
+      account.oldestKey = oldestKey;
+    });
+    tx.afterCommit(() => this.endInMemory(account, tx.now));
+    return key;
+  }
+
+  private setRotated(tx: Tx, account: AccountActor, at: number | null): void {
+    this.store.setRotated(tx, account.ref, at);
+    const { rotatedAt } = account;
+    account.rotatedAt = at;
+    tx.onRollback(() => {
+      account.rotatedAt = rotatedAt;
+    });
   }
 
   /** The account's newest key: deliveries are signed with it. */
@@ -139,11 +185,10 @@ export class PlatformCredentials implements Authenticator {
     return new PlatformCredential(row.id, row.expires_at, this.accounts.get(row.account_ref));
   }
 
-  private endInMemory(accountRef: number, expiresAt: number): void {
-    const newest = this.store.newestKeyOf(accountRef)?.id;
+  private endInMemory(account: AccountActor, expiresAt: number): void {
     for (const credential of this.cache.values()) {
-      if (credential.accountRef !== accountRef || credential.id === newest) continue;
-      credential.expiresAt ??= expiresAt;
+      if (credential.accountRef !== account.ref || credential.id >= account.newestKey) continue;
+      credential.expiresAt = Math.min(credential.expiresAt ?? expiresAt, expiresAt);
     }
   }
 }

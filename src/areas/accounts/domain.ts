@@ -4,12 +4,15 @@ import { ApiError } from "../../kernel/errors.ts";
 export const USER_ID_LENGTH = 20;
 /** A platform key can be rotated once in this time. */
 export const ROTATION_INTERVAL_MS = 60 * 60 * 1000;
+/** Longest grace of a rotation that its caller asks for, in hours: 7 days, the grace where nobody says otherwise. */
+export const GRACE_HOURS_MAX = 168;
 /** Signups allowed from one client address within {@link SIGNUP_WINDOW_MS}. */
 export const SIGNUPS_PER_WINDOW = 10;
 /** The window of the signup limit. */
 export const SIGNUP_WINDOW_MS = 60 * 60 * 1000;
 
-const HOUR_MS = 60 * 60 * 1000;
+/** Milliseconds of an hour. */
+export const HOUR_MS = 60 * 60 * 1000;
 
 /** Who may sign up by themselves. */
 export type SignupMode = "closed" | "free" | "open";

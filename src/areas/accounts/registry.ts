@@ -27,7 +27,7 @@ export class Accounts {
     return this.actors.get(ref, () => {
       const row = this.store.account(ref);
       if (row === null) throw new Error(`account ${ref} is gone`);
-      return actorOf(row, this.projects.defaultOf(ref));
+      return actorOf(row, this.projects.defaultOf(ref), this.store.platformKeyRange(ref));
     });
   }
 
@@ -52,7 +52,7 @@ export class Accounts {
 
   /** Takes in an account that a unit of work has just made. */
   add(row: AccountRow, defaultProject: CallerProject): AccountActor {
-    const actor = actorOf(row, defaultProject);
+    const actor = actorOf(row, defaultProject, { oldest: 0, newest: 0 });
     this.actors.insert(row.ref, actor);
     return actor;
   }
@@ -65,7 +65,11 @@ export class Accounts {
   }
 }
 
-function actorOf(row: AccountRow, defaultProject: CallerProject): AccountActor {
+function actorOf(
+  row: AccountRow,
+  defaultProject: CallerProject,
+  keys: { oldest: number; newest: number },
+): AccountActor {
   return new AccountActor({
     ref: row.ref,
     userId: row.user_id,
@@ -77,5 +81,7 @@ function actorOf(row: AccountRow, defaultProject: CallerProject): AccountActor {
     rotatedAt: row.rotated_at,
     grantedMonth: row.granted_month,
     defaultProject,
+    newestKey: keys.newest,
+    oldestKey: keys.oldest,
   });
 }

@@ -13,6 +13,8 @@ import {
   AccountUpdateBody,
   ClockAnswer,
   ClockBody,
+  KeyRotationBody,
+  ResetKey,
   RotatedKey,
   SignupAnswer,
   SignupBody,
@@ -35,11 +37,13 @@ export function accountRoutes(
       operation: "keys.platform.rotate",
       summary: "Rotate the platform key",
       description:
-        "Returns a new key, which has every scope, so the caller's key needs `*`. The old one works for the grace period, both on the same balance. At most once an hour.",
+        "Returns a new key, which has every scope and no end: the caller's key needs `*` and must not end. The old one serves requests for the grace period, but changes no keys any more; both draw on the same balance. At most once an hour.",
+      body: KeyRotationBody,
       answers: { 200: RotatedKey },
       errors: ["rate_limit_exceeded"],
+      example: { grace_hours: 24 },
     },
-    (call) => call.perform((tx) => service.rotateKey(tx, call.caller.account.ref)),
+    (call) => call.perform((tx) => service.rotateKey(tx, call.caller.account.ref, call.body.grace_hours)),
   );
 }
 
@@ -116,10 +120,22 @@ function adminRoutes(http: Http, service: AccountService): void {
       errors: ["not_found", "invalid_request"],
       example: { tier: "pro" },
     },
-    (call) => {
-      const caller = { accountRef: call.caller.account.ref, requestId: call.requestId };
-      return call.perform((tx) => service.change(tx, call.params.user_id, call.body, caller));
+    (call) =>
+      call.perform((tx) => service.change(tx, call.params.user_id, call.body, call.caller, call.requestId)),
+  );
+  http.route(
+    "POST",
+    "/v1/admin/accounts/:user_id/reset-key",
+    {
+      operation: "keys.platform.reset",
+      summary: "End all platform keys of an account and make a new one",
+      description:
+        "For a key that has leaked or is lost. Works for the very next request, keys in their grace included; managed keys stay. The new key can be rotated at once.",
+      params: AccountParams,
+      answers: { 200: ResetKey },
+      errors: ["not_found"],
     },
+    (call) => call.perform((tx) => service.resetKey(tx, call.params.user_id)),
   );
 }
 

@@ -1,6 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import { BALANCE_MAX } from "../../kernel/ledger-entry.ts";
 import { TIER_NAMES } from "../../kernel/tiers.ts";
+import { GRACE_HOURS_MAX } from "./domain.ts";
 
 /** RFC 5321's limit for an address. */
 const EMAIL_LENGTH_MAX = 254;
@@ -78,11 +79,37 @@ export const AccountPage = Type.Object({
   cursor: Type.Optional(Type.String()),
 });
 
+/** Answer to a reset of an account's platform keys. */
+export const ResetKey = Type.Object({
+  user_id: Type.String(),
+  api_key: Type.String({ description: "The new key. Shown here and never again." }),
+  reset_at: Type.String({
+    format: "date-time",
+    description: "When all earlier platform keys stopped working.",
+  }),
+});
+
+/** Body of a rotation of the platform key. */
+export const KeyRotationBody = Type.Object({
+  grace_hours: Type.Optional(
+    Type.Number({
+      minimum: 0,
+      maximum: GRACE_HOURS_MAX,
+      errorMessage: `must be a number from 0 to ${GRACE_HOURS_MAX}`,
+      description:
+        "How long older keys still work; 0 ends them at once. As the server is configured (7 days) unless given.",
+    }),
+  ),
+});
+
 /** Answer to a rotation of the platform key. */
 export const RotatedKey = Type.Object({
   key: Type.String({ description: "The new key. Shown here and never again." }),
   rotated_at: Type.String({ format: "date-time" }),
-  expires_at: Type.String({ format: "date-time", description: "When the old key stops working." }),
+  expires_at: Type.String({
+    format: "date-time",
+    description: "When the old key stops working, and every older one at the latest.",
+  }),
 });
 
 /** Body of an advance of the test clock. */

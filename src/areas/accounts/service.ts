@@ -1,4 +1,5 @@
 import { ApiError } from "../../kernel/errors.ts";
+import type { Caller } from "../../kernel/http/caller.ts";
 import { decodeNumberCursor, pageOf } from "../../kernel/http/pagination.ts";
 import type { Ids } from "../../kernel/ids.ts";
 import { isoTime } from "../../kernel/ledger-entry.ts";
@@ -8,7 +9,7 @@ import type { Writer } from "../../kernel/storage/writer.ts";
 import type { TierName, Tiers } from "../../kernel/tiers.ts";
 import type { AccountActor } from "./actor.ts";
 import type { PlatformCredentials } from "./credentials.ts";
-import { assertTierOpen, foldEmail, monthOf, type SignupMode, USER_ID_LENGTH } from "./domain.ts";
+import { assertTierOpen, foldEmail, HOUR_MS, monthOf, type SignupMode, USER_ID_LENGTH } from "./domain.ts";
 import type { AccountLedger } from "./ledger.ts";
 import type { DefaultProjects } from "./ports.ts";
 import type { Accounts } from "./registry.ts";
@@ -109,18 +110,14 @@ export class AccountService {
 
   /**
    * Changes an account's terms; all of it works for the very next request.
-   * @throws ApiError `not_found`; `invalid_request` when the calling operator would lock itself out.
+   * @throws ApiError `not_found`; `invalid_request` when the calling operator would lock itself out; `forbidden` when a
+   *   key that ends would make an operator.
    */
-  change(
-    tx: Tx,
-    userId: string,
-    change: AccountChange,
-    caller: { accountRef: number; requestId: string },
-  ): AccountView {
+  change(tx: Tx, userId: string, change: AccountChange, caller: Caller, requestId: string): AccountView {
     const { accounts, ledger, store } = this.deps;
-    const account = accounts.byUserId(userId);
-    if (account === null) throw new ApiError("not_found", "There is no account with this user_id.");
-    if (account.ref === caller.accountRef) assertKeepsOperating(change);
+    const account = this.known(userId);
+    if (account.ref === caller.account.ref) assertKeepsOperating(change);
+    if (change.tier === "unlimited") assertMayMakeOperator(caller);
     const { tier, tierSince, suspended } = account;
     accounts.touch(account);
     account.tier = change.tier ?? tier;
@@ -132,7 +129,7 @@ export class AccountService {
       account.suspended = suspended;
     });
     store.setTerms(tx, account.ref, account.tier, account.suspended);
-    if (change.balance !== undefined) ledger.reset(tx, account, change.balance, caller.requestId);
+    if (change.balance !== undefined) ledger.reset(tx, account, change.balance, requestId);
     return viewOf(account);
   }
 
@@ -145,12 +142,42 @@ export class AccountService {
     return page.cursor === undefined ? { accounts: items } : { accounts: items, cursor: page.cursor };
   }
 
-  /** Rotates the account's platform key. @throws ApiError `rate_limit_exceeded` */
-  rotateKey(tx: Tx, accountRef: number): { key: string; rotated_at: string; expires_at: string } {
+  /**
+   * Rotates the account's platform key. The grace is the configured one unless given.
+   * @throws ApiError `rate_limit_exceeded`
+   */
+  rotateKey(
+    tx: Tx,
+    accountRef: number,
+    graceHours: number | undefined,
+  ): { key: string; rotated_at: string; expires_at: string } {
     const { accounts, credentials, rotationGraceMs } = this.deps;
-    const { key, rotatedAt, expiresAt } = credentials.rotate(tx, accounts.get(accountRef), rotationGraceMs);
+    const graceMs = graceHours === undefined ? rotationGraceMs : Math.round(graceHours * HOUR_MS);
+    const { key, rotatedAt, expiresAt } = credentials.rotate(tx, accounts.get(accountRef), graceMs);
     return { key, rotated_at: isoTime(rotatedAt), expires_at: isoTime(expiresAt) };
   }
+
+  /** Ends all platform keys of an account and makes a new one. @throws ApiError `not_found` */
+  resetKey(tx: Tx, userId: string): { user_id: string; api_key: string; reset_at: string } {
+    const account = this.known(userId);
+    const key = this.deps.credentials.reset(tx, account);
+    return { user_id: account.userId, api_key: key, reset_at: isoTime(tx.now) };
+  }
+
+  private known(userId: string): AccountActor {
+    const account = this.deps.accounts.byUserId(userId);
+    if (account === null) throw new ApiError("not_found", "There is no account with this user_id.");
+    return account;
+  }
+}
+
+/** The keys of an account of tier `unlimited` are operators without an end. @throws ApiError `forbidden` */
+function assertMayMakeOperator(caller: Caller): void {
+  if (caller.endsAt === null && !caller.superseded) return;
+  throw new ApiError(
+    "forbidden",
+    "This key ends, and the tier unlimited would make an operator that does not. Use a key without an end.",
+  );
 }
 
 /** Nobody else could undo it. @throws ApiError `invalid_request` */

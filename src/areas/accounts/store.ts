@@ -64,9 +64,11 @@ export class AccountStore {
   private readonly updateGranted;
   private readonly keyByDigest;
   private readonly newestKey;
+  private readonly keyRange;
   private readonly insertKey;
   private readonly endKeys;
   private readonly deleteEndedKeys;
+  private readonly deleteKeys;
   private readonly insertEntry;
   private readonly insertCharge;
   private readonly updateCharge;
@@ -95,7 +97,9 @@ export class AccountStore {
     this.updateTerms = db.command<[string, number, number]>(
       "UPDATE accounts SET tier = ?, suspended = ? WHERE ref = ?",
     );
-    this.updateRotated = db.command<[number, number]>("UPDATE accounts SET rotated_at = ? WHERE ref = ?");
+    this.updateRotated = db.command<[number | null, number]>(
+      "UPDATE accounts SET rotated_at = ? WHERE ref = ?",
+    );
     this.updateGranted = db.command<[number, number]>("UPDATE accounts SET granted_month = ? WHERE ref = ?");
     this.keyByDigest = db.query<PlatformKeyRow, [Uint8Array]>(
       "SELECT id, account_ref, expires_at FROM platform_keys WHERE digest = ?",
@@ -103,12 +107,16 @@ export class AccountStore {
     this.newestKey = db.query<{ id: number; sealed: Uint8Array }, [number]>(
       "SELECT id, sealed FROM platform_keys WHERE account_ref = ? ORDER BY id DESC LIMIT 1",
     );
+    this.keyRange = db.query<{ oldest: number | null; newest: number | null }, [number]>(
+      "SELECT min(id) AS oldest, max(id) AS newest FROM platform_keys WHERE account_ref = ?",
+    );
     this.insertKey = db.command<[number, number, Uint8Array, Uint8Array, number]>(
       "INSERT INTO platform_keys (id, account_ref, digest, sealed, created_at, expires_at) VALUES (?, ?, ?, ?, ?, NULL)",
     );
     this.endKeys = db.command<[number, number]>(
-      "UPDATE platform_keys SET expires_at = ? WHERE account_ref = ? AND expires_at IS NULL",
+      "UPDATE platform_keys SET expires_at = min(coalesce(expires_at, ?1), ?1) WHERE account_ref = ?2",
     );
+    this.deleteKeys = db.command<[number]>("DELETE FROM platform_keys WHERE account_ref = ?");
     this.deleteEndedKeys = db.command<[number, number]>(
       "DELETE FROM platform_keys WHERE account_ref = ? AND expires_at <= ?",
     );
@@ -199,7 +207,7 @@ export class AccountStore {
     this.updateTerms.run(tx, tier, suspended ? 1 : 0, ref);
   }
 
-  setRotated(tx: Tx, ref: number, at: number): void {
+  setRotated(tx: Tx, ref: number, at: number | null): void {
     this.updateRotated.run(tx, at, ref);
   }
 
@@ -215,14 +223,25 @@ export class AccountStore {
     return this.newestKey.get(accountRef);
   }
 
+  /** The smallest and the largest number of an account's platform keys; 0 when it has none. */
+  platformKeyRange(accountRef: number): { oldest: number; newest: number } {
+    const { oldest, newest } = this.keyRange.get(accountRef) ?? {};
+    return { oldest: oldest ?? 0, newest: newest ?? 0 };
+  }
+
   insertPlatformKey(tx: Tx, id: number, accountRef: number, digest: Uint8Array, sealed: Uint8Array): void {
     this.insertKey.run(tx, id, accountRef, digest, sealed, tx.now);
   }
 
-  /** Gives the account's current key an end, and forgets keys whose end has passed. */
+  /** Gives the account's keys an end, as far as theirs is not earlier, and forgets keys whose end has passed. */
   endPlatformKeys(tx: Tx, accountRef: number, expiresAt: number): void {
     this.endKeys.run(tx, expiresAt, accountRef);
     this.deleteEndedKeys.run(tx, accountRef, tx.now);
+  }
+
+  /** Forgets all keys of an account. */
+  removePlatformKeys(tx: Tx, accountRef: number): void {
+    this.deleteKeys.run(tx, accountRef);
   }
 
   appendEntry(tx: Tx, entry: NewAccountEntry): void {

@@ -67,6 +67,7 @@ class ManagedCaller implements Caller {
   readonly account: KeyAccount;
   readonly credential: string;
   readonly isPlatformKey = false;
+  readonly superseded = false;
   readonly projectBound: boolean;
   private readonly key: ActiveKey;
 
@@ -91,6 +92,10 @@ class ManagedCaller implements Caller {
 
   get revoked(): boolean {
     return this.key.revokedAt !== null;
+  }
+
+  get endsAt(): number | null {
+    return this.key.expiresAt;
   }
 }
 

@@ -39,9 +39,16 @@ export class Account {
     });
   }
 
-  /** A new platform key; the old one works for the grace period. @throws NinefoldError 429 within the same hour. */
-  rotateKey(options?: ChangeOptions): Promise<AnswerOf<"keys.platform.rotate">> {
-    return this.api.call("keys.platform.rotate", {}, options);
+  /**
+   * A new platform key; older ones work for the grace period, `graceHours` or as the server is configured, but change
+   * no keys any more. @throws NinefoldError 429 within the same hour.
+   */
+  rotateKey(
+    options: ChangeOptions & { readonly graceHours?: number | undefined } = {},
+  ): Promise<AnswerOf<"keys.platform.rotate">> {
+    const { graceHours, ...rest } = options;
+    const body = graceHours === undefined ? {} : { grace_hours: graceHours };
+    return this.api.call("keys.platform.rotate", { body }, rest);
   }
 }
 
@@ -95,5 +102,10 @@ export class AdminAccounts {
     options?: ChangeOptions,
   ): Promise<AnswerOf<"admin.accounts.update">> {
     return this.api.call("admin.accounts.update", { params: { user_id: userId }, body }, options);
+  }
+
+  /** Ends all platform keys of an account at once and makes a new one, which is in this answer and never again. */
+  resetKey(userId: string, options?: ChangeOptions): Promise<AnswerOf<"keys.platform.reset">> {
+    return this.api.call("keys.platform.reset", { params: { user_id: userId } }, options);
   }
 }

@@ -61,7 +61,7 @@ export interface RotatedPlatformKey {
   /** The new key. Shown here and never again. */
   key: string;
   rotated_at: string;
-  /** When the old key stops working. */
+  /** When the old key stops working, and every older one at the latest. */
   expires_at: string;
 }
 

@@ -23,6 +23,7 @@ export const ROUTES = {
   "keys.create": "POST /v1/keys",
   "keys.get": "GET /v1/keys/{id}",
   "keys.list": "GET /v1/keys",
+  "keys.platform.reset": "POST /v1/admin/accounts/{user_id}/reset-key",
   "keys.platform.rotate": "POST /v1/keys/rotate",
   "keys.revoke": "DELETE /v1/keys/{id}",
   "keys.rotate": "POST /v1/keys/{id}/rotate",

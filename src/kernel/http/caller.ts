@@ -1,7 +1,7 @@
 import { ApiError } from "../errors.ts";
 import type { Tx } from "../storage/tx.ts";
 import type { TierName } from "../tiers.ts";
-import type { OperationName, Scope } from "./operations.ts";
+import type { Operation, OperationName, Scope } from "./operations.ts";
 
 /** The account behind a request, live: a change of tier or balance shows at once. */
 export interface CallerAccount {
@@ -40,6 +40,10 @@ export interface Caller {
   readonly projectDeleted: boolean;
   /** Whether the key has been revoked since it was looked up; live. */
   readonly revoked: boolean;
+  /** When the key ends, epoch milliseconds; null when it does not. Live. */
+  readonly endsAt: number | null;
+  /** Whether it is a platform key in its grace: a rotation has put a newer one in its place. Live. */
+  readonly superseded: boolean;
 }
 
 /** Finds the caller of a key. Supplied by the areas that keep keys. */
@@ -64,14 +68,37 @@ export interface Charger {
 
 /**
  * Looks again, within the unit of work, at what the gates have let pass: the body may have taken its time, and a
- * unit queued before this one may have revoked the key or deleted the project.
+ * unit queued before this one may have revoked or replaced the key, or deleted the project.
  *
  * @throws ApiError `unauthorized`, `forbidden`
  */
-export function assertStillValid(caller: Caller): void {
+export function assertStillValid(caller: Caller, operation?: Operation): void {
   if (caller.revoked) throw new ApiError("unauthorized", "This key has just been revoked.");
   if (caller.account.suspended) throw accountSuspended();
   if (caller.projectDeleted) throw projectGone();
+  if (operation !== undefined) assertMayChangeKeys(caller, operation);
+}
+
+/**
+ * A leaked key must not outlive its end: in its grace a platform key changes no keys, and no key that ends is answered
+ * with one that does not.
+ *
+ * @throws ApiError `forbidden`
+ */
+export function assertMayChangeKeys(caller: Caller, operation: Operation): void {
+  if (!operation.changesKeys) return;
+  if (caller.superseded) {
+    throw new ApiError(
+      "forbidden",
+      "A newer platform key has been made: until its end this one serves requests, but changes no keys. Use the newest one.",
+    );
+  }
+  if (operation.grantsEverything && caller.endsAt !== null) {
+    throw new ApiError(
+      "forbidden",
+      "This key ends, and the new one would not: no key gives what it lacks. Use a key without an end.",
+    );
+  }
 }
 
 /** The refusal of a suspended account's keys. */

@@ -5,6 +5,7 @@ import { isUnlimited, type Tiers } from "../tiers.ts";
 import {
   type Authenticator,
   accountSuspended,
+  assertMayChangeKeys,
   type Caller,
   isOperator,
   projectGone,
@@ -53,16 +54,14 @@ export class Guard {
     this.digests.set(header, digest);
   }
 
-  /** @throws ApiError `forbidden` for a suspended account, a deleted project, a missing scope. */
+  /** @throws ApiError `forbidden` for a suspended account, a deleted project, a missing scope, a key that must not change keys. */
   authorize(caller: Caller, operation: Operation): void {
     if (caller.account.suspended) throw accountSuspended();
     if (caller.projectDeleted) throw projectGone();
     if (operation.access === "public") return;
     if (operation.access === "operator") {
       if (!isOperator(caller)) throw new ApiError("forbidden", "Only the operator's key may call this.");
-      return;
-    }
-    requireScope(caller, operation.access);
+    } else requireScope(caller, operation.access);
     if (operation.accountOnly && caller.projectBound) {
       throw new ApiError("forbidden", "A key of one project may not do this. Use a key of the account.");
     }
@@ -72,6 +71,7 @@ export class Guard {
         "This key lacks the scope *, which the new key will have. Use a key that has it.",
       );
     }
+    assertMayChangeKeys(caller, operation);
   }
 
   /** Takes a token from the caller's bucket; null for accounts without limits. */

@@ -31,8 +31,13 @@ export interface Operation {
   readonly limit: "general" | "monitor" | "none";
   /** Refused to keys that are bound to one project. */
   readonly accountOnly: boolean;
-  /** Refused to keys without the scope `*`, since the answer is a key that has it: no key can grant what it lacks. */
+  /**
+   * The answer is a platform key, which has every scope and no end: refused to keys without the scope `*` and to keys
+   * that end, since no key can grant what it lacks.
+   */
   readonly grantsEverything: boolean;
+  /** Whether it makes, changes or ends keys: refused to platform keys in their grace. */
+  readonly changesKeys: boolean;
   /** No part of the API but of running the server: not in its description, and answered to whom `--metrics-access` admits. */
   readonly monitoring: boolean;
   /** Whether the answer holds a secret: then only the credential that got it gets it again. */
@@ -50,6 +55,7 @@ function operation(access: Access, cost: number, more: Partial<Operation> = {}):
     limit: access === "public" ? "none" : "general",
     accountOnly: false,
     grantsEverything: false,
+    changesKeys: access === "keys:write",
     monitoring: false,
     secret: false,
     changesProject: access.endsWith(":write"),
@@ -62,6 +68,9 @@ function operation(access: Access, cost: number, more: Partial<Operation> = {}):
 const OWN_BALANCE: Partial<Operation> = { accountOnly: true, changesProject: false };
 /** Of changes to projects and keys, which often are not those of the caller's own project. */
 const ELSEWHERE: Partial<Operation> = { changesProject: false };
+
+/** Of what answers with a platform key. */
+const NEW_PLATFORM_KEY: Partial<Operation> = { grantsEverything: true, changesKeys: true, secret: true };
 
 /** Of what load balancers and Prometheus ask for. */
 const MONITORING: Partial<Operation> = { monitoring: true };
@@ -76,9 +85,10 @@ export const OPERATIONS = {
   "health.ready": /*         */ operation("public", /*       */ 0, MONITORING),
   "metrics.read": /*         */ operation("public", /*       */ 0, MONITORING),
 
-  "admin.accounts.create": /**/ operation("operator", /*     */ 0, { secret: true }),
+  "admin.accounts.create": /**/ operation("operator", /*     */ 0, NEW_PLATFORM_KEY),
   "admin.accounts.list": /*  */ operation("operator", /*     */ 0),
   "admin.accounts.update": /**/ operation("operator", /*     */ 0),
+  "keys.platform.reset": /*  */ operation("operator", /*     */ 0, NEW_PLATFORM_KEY),
   "admin.clock.advance": /*  */ operation("operator", /*     */ 0),
 
   "meter.own.balance": /*    */ operation("meter:read", /*   */ 0),
@@ -93,8 +103,7 @@ export const OPERATIONS = {
 
   "keys.platform.rotate": /* */ operation("keys:write", /*   */ 1, {
     accountOnly: true,
-    grantsEverything: true,
-    secret: true,
+    ...NEW_PLATFORM_KEY,
     ...ELSEWHERE,
   }),
   "keys.create": /*          */ operation("keys:write", /*   */ 1, { secret: true, ...ELSEWHERE }),

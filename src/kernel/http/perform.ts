@@ -142,7 +142,7 @@ export class Performing {
     let checked = false;
     try {
       claimed = await this.writer.submit<C | KeptFailure>(((tx: Tx) => {
-        assertStillValid(caller);
+        assertStillValid(caller, operationNamed(performer.operation));
         if (idempotency !== null) {
           this.answers.check(tx, caller, idempotency);
           // Some give back what they cost, when it is too late to refuse them.
@@ -191,7 +191,7 @@ export class Performing {
 
   private run<T extends object>(tx: Tx, performer: Performer, work: (tx: Tx) => T): T | KeptFailure {
     const { idempotency, caller } = performer;
-    assertStillValid(caller);
+    assertStillValid(caller, operationNamed(performer.operation));
     if (idempotency === null) return this.chargeAndWork(tx, performer, work);
     this.answers.check(tx, caller, idempotency);
     if (operationNamed(performer.operation).cost === 0) this.answers.assertFreeRoom(tx, caller);

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { ROTATION_INTERVAL_MS } from "../../../src/areas/accounts/domain.ts";
+import { GRACE_HOURS_MAX, ROTATION_INTERVAL_MS } from "../../../src/areas/accounts/domain.ts";
 import { createAccounts } from "../../../src/areas/accounts/index.ts";
 import { openProjectDirectory } from "../../../src/areas/projects/index.ts";
 import { Metrics } from "../../../src/kernel/metrics/metrics.ts";
@@ -11,6 +11,7 @@ import type { Client } from "../../support/client.ts";
 import { expectError } from "../../support/errors.ts";
 import { endpoint } from "../../support/scenario.ts";
 import { startTestServer, type TestServer } from "../../support/server.ts";
+import { makeBearer } from "../keys/support.ts";
 
 const HOUR_MS = ROTATION_INTERVAL_MS;
 const DAY_MS = 24 * 60 * 60 * 1000;
@@ -54,11 +55,32 @@ describe("POST /v1/keys/rotate", () => {
       },
     },
     {
-      name: "a body is not looked at",
-      request: [...rotation, "anything"],
+      name: "no grace: the old key ends at once",
+      request: [...rotation, { grace_hours: 0 }],
+      status: 200,
+      // Its own balance cannot be read with it any more.
+      spent: 1,
+      after: async ({ account }, { body }) => {
+        expect(body.expires_at).toBe(body.rotated_at as string);
+        expect([await works(account.key), await works(String(body.key))]).toEqual([false, true]);
+      },
+    },
+    {
+      name: "the longest grace",
+      request: [...rotation, { grace_hours: GRACE_HOURS_MAX }],
       status: 200,
       spent: 1,
+      after: (_, { body }) =>
+        expect(body.expires_at).toBe(new Date(server.clock.now() + 168 * HOUR_MS).toISOString()),
     },
+    ...[-1, GRACE_HOURS_MAX + 1, 168.0001, "24", null].map((grace_hours) => ({
+      name: `a grace of ${JSON.stringify(grace_hours)} hours`,
+      request: [...rotation, { grace_hours }] as const,
+      status: 400,
+      code: "validation_error",
+      holds: { fields: { grace_hours: ["must be a number from 0 to 168"] } },
+    })),
+    { name: "no JSON", request: [...rotation, "anything"], status: 400, code: "validation_error" },
     {
       name: "an Idempotency-Key that is none",
       headers: { "idempotency-key": "k".repeat(256) },
@@ -89,12 +111,11 @@ describe("POST /v1/keys/rotate", () => {
       code: "conflict",
     },
     {
-      name: "a second time within the hour",
+      name: "a newer key is there",
       before: ({ account }) => rotate(account),
       request: rotation,
-      status: 429,
-      code: "rate_limit_exceeded",
-      after: (_, { headers }) => expect(headers.get("retry-after")).toBe("3600"),
+      status: 403,
+      code: "forbidden",
     },
   ]);
 });
@@ -115,11 +136,13 @@ test("the old key works for 7 days, both on the same balance, and is unknown aft
   expect([await works(account.key), await works(key)]).toEqual([false, true]);
 });
 
-test("once an hour, whichever key asks; Retry-After counts down to it", async () => {
+test("once an hour, whichever key asks that may; Retry-After counts down to it", async () => {
   const account = await server.account();
+  const managed = server.client((await makeBearer(account, ["*"])).secret);
   const { key } = await rotate(account);
+  expect((await server.client(key).post("/v1/keys/rotate")).headers.get("retry-after")).toBe("3600");
   await server.clock.advance(HOUR_MS - 1_001);
-  for (const client of [account, server.client(key)]) {
+  for (const client of [managed, server.client(key)]) {
     const refused = await client.post("/v1/keys/rotate");
     expectError(refused, "rate_limit_exceeded");
     expect(refused.headers.get("retry-after")).toBe("2");
@@ -146,6 +169,38 @@ test("each old key keeps the end that its own rotation gave it", async () => {
   expect(await Promise.all([works(second.key), works(third.key)])).toEqual([false, true]);
 });
 
+test("a shorter grace shortens that of older keys, a longer one does not lengthen it", async () => {
+  const account = await server.account();
+  const second = await rotate(account);
+  await server.clock.advance(HOUR_MS);
+  const shorter = await server.client(second.key).post("/v1/keys/rotate", { grace_hours: 2 });
+  const third = server.client(String(shorter.body.key));
+  await server.clock.advance(HOUR_MS);
+  expect((await third.post("/v1/keys/rotate", { grace_hours: 100 })).status).toBe(200);
+  await server.clock.advance(HOUR_MS - 1);
+  expect([await works(account.key), await works(second.key)]).toEqual([true, true]);
+  await server.restart();
+  expect([await works(account.key), await works(second.key)]).toEqual([true, true]);
+  await server.clock.advance(1);
+  expect([await works(account.key), await works(second.key), await works(third.key)]).toEqual([
+    false,
+    false,
+    true,
+  ]);
+});
+
+test("no grace ends the keys in their grace as well, also those read again after a restart", async () => {
+  const account = await server.account();
+  const { key } = await rotate(account);
+  await server.clock.advance(HOUR_MS);
+  expect([await works(account.key), await works(key)]).toEqual([true, true]);
+  const { body } = await server.client(key).post("/v1/keys/rotate", { grace_hours: 0 });
+  const all = [account.key, key, String(body.key)];
+  expect(await Promise.all(all.map(works))).toEqual([false, false, true]);
+  await server.restart();
+  expect(await Promise.all(all.map(works))).toEqual([false, false, true]);
+});
+
 test("the operator's own key rotates as well", async () => {
   const own = await startTestServer({ manualClock: true });
   try {
@@ -162,7 +217,8 @@ test("of many rotations at the same time one is done", async () => {
   const account = await server.account({ balance: 50 });
   const answers = await Promise.all(Array.from({ length: 10 }, () => account.post("/v1/keys/rotate")));
   expect(answers.filter(({ status }) => status === 200)).toHaveLength(1);
-  expect(answers.filter(({ status }) => status === 429)).toHaveLength(9);
+  // By then the key is no longer the newest one.
+  expect(answers.filter(({ status }) => status === 403)).toHaveLength(9);
   expect((await account.get("/v1/meter/balance")).body.balance).toBe(49);
 });
 
@@ -200,6 +256,6 @@ test("deliveries are signed with the newest key, from the moment that it is hand
   const { key } = await rotate(account);
   expect(signingKey()).toBe(key);
   await server.clock.advance(HOUR_MS);
-  const next = await rotate(account);
+  const next = await rotate(server.client(key));
   expect(signingKey()).toBe(next.key);
 });

@@ -139,6 +139,8 @@ export function callerOf(ref: number, credential = `platform:${ref}`): Caller {
     isPlatformKey: true,
     scopes: new Set(["*"]),
     projectBound: false,
+    endsAt: null,
+    superseded: false,
     projectDeleted: false,
     revoked: false,
   };
