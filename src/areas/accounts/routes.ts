@@ -1,5 +1,6 @@
 import type { Clock, ManualClock } from "../../kernel/clock.ts";
 import { ApiError } from "../../kernel/errors.ts";
+import { networkOf } from "../../kernel/http/addresses.ts";
 import { AttemptLimiter } from "../../kernel/http/attempts.ts";
 import type { Http } from "../../kernel/http/http.ts";
 import { pageQuery } from "../../kernel/http/pagination.ts";
@@ -56,7 +57,7 @@ function signupRoute(http: Http, service: AccountService, mode: SignupMode, cloc
       operation: "signup",
       summary: "Sign up",
       description:
-        "Only where the operator has opened signup. At most 10 attempts an hour per client address.",
+        "Only where the operator has opened signup. At most 10 attempts an hour per client address, for IPv6 per /64 network.",
       status: 201,
       body: SignupBody,
       answers: { 201: SignupAnswer },
@@ -64,7 +65,7 @@ function signupRoute(http: Http, service: AccountService, mode: SignupMode, cloc
       example: { email: "ada@example.com", tier: "free" },
       admit: (clientAddress) => {
         assertSignupOpen(mode);
-        const waitSeconds = attempts.take(clientAddress);
+        const waitSeconds = attempts.take(networkOf(clientAddress));
         if (waitSeconds > 0) {
           throw new ApiError("rate_limit_exceeded", "Too many signups from this address. Try again later.", {
             retryAfterSeconds: waitSeconds,

@@ -79,6 +79,21 @@ export function isLoopbackName(host: string): boolean {
   return OWN_NAMES.has(name) || isLoopback(name);
 }
 
+/** Groups of 16 bits in the network part of an IPv6 address: a /64 is the least that a customer of any provider has. */
+const NETWORK_GROUPS = 4;
+
+/**
+ * What an address is counted by: IPv4 as it is, also where it is mapped into IPv6; IPv6 by its /64 network, within which
+ * anyone can change the address at will.
+ */
+export function networkOf(address: string): string {
+  if (!isAddress(address)) return address;
+  const parsed = ipaddr.process(address);
+  if (!(parsed instanceof ipaddr.IPv6)) return parsed.toString();
+  const groups = parsed.parts.slice(0, NETWORK_GROUPS).map((part) => part.toString(16));
+  return `${groups.join(":")}::/64`;
+}
+
 /** One spelling per address; IPv4-mapped IPv6 becomes IPv4. */
 function normalize(text: string): string | null {
   return isAddress(text) ? ipaddr.process(text).toString() : null;

@@ -196,6 +196,19 @@ describe("429: ten attempts an hour from one client address", () => {
     expectError(await signUp(open, {}, elsewhere()), "validation_error");
   });
 
+  test("IPv6 is counted by its /64 network, IPv4 mapped into it as IPv4", async () => {
+    // Anyone has as many addresses of a /64 as they like.
+    for (let attempt = 0; attempt < SIGNUPS_PER_WINDOW; attempt += 1) {
+      expectError(await signUp(open, {}, `2001:db8:7:7:${attempt}::${attempt}`), "validation_error");
+    }
+    expectError(await signUp(open, {}, "2001:db8:7:7:abcd:ef01:2345:6789"), "rate_limit_exceeded");
+    expectError(await signUp(open, {}, "2001:db8:7:8::1"), "validation_error");
+    const from = elsewhere();
+    for (let attempt = 0; attempt < SIGNUPS_PER_WINDOW; attempt += 1) await signUp(open, {}, from);
+    expectError(await signUp(open, {}, `::ffff:${from}`), "rate_limit_exceeded");
+    expectError(await signUp(open, {}, `::ffff:${elsewhere()}`), "validation_error");
+  });
+
   test("the address is the last one in X-Forwarded-For that is no trusted proxy's", async () => {
     const from = elsewhere();
     // What the client itself wrote stands to the left: it cannot buy a new address with it.

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { StartupError } from "../../../src/kernel/errors.ts";
-import { createClientAddress, parseRange } from "../../../src/kernel/http/addresses.ts";
+import { createClientAddress, networkOf, parseRange } from "../../../src/kernel/http/addresses.ts";
 import { thrown } from "../support.ts";
 
 function addressOf(trusted: readonly string[], socket: string | null, forwarded?: string): string {
@@ -97,4 +97,18 @@ describe("a range", () => {
     expect(error).toBeInstanceOf(StartupError);
     expect(String(error)).toContain(`"${text}" is not an address or a range such as 10.0.0.0/8.`);
   });
+});
+
+test.each([
+  ["203.0.113.9", "203.0.113.9"],
+  ["::ffff:203.0.113.9", "203.0.113.9"],
+  ["::ffff:cb00:7109", "203.0.113.9"],
+  ["2001:db8:1:2::1", "2001:db8:1:2::/64"],
+  ["2001:DB8:1:2:ffff:ffff:ffff:ffff", "2001:db8:1:2::/64"],
+  ["2001:db8:1:3::1", "2001:db8:1:3::/64"],
+  ["::1", "0:0:0:0::/64"],
+  ["fe80::1%eth0", "fe80:0:0:0::/64"],
+  ["unknown", "unknown"],
+])("%p is counted as %p", (address, network) => {
+  expect(networkOf(address)).toBe(network);
 });
