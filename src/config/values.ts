@@ -1,5 +1,5 @@
 import { StartupError } from "../kernel/errors.ts";
-import { DEFAULT_TIERS, TIER_NAMES, type TierFigures, type Tiers } from "../kernel/tiers.ts";
+import { accountCeiling, DEFAULT_TIERS, TIER_NAMES, type TierFigures, type Tiers } from "../kernel/tiers.ts";
 import { UsageError } from "./command-line.ts";
 import { OPTIONS, type OptionKind, type OptionName, type OptionSpec } from "./options.ts";
 import type { GivenValue } from "./sources.ts";
@@ -75,6 +75,7 @@ function readList(value: unknown, origin: string): string[] {
 /** The figures of a tier, as the configuration file names them. */
 export const FIGURE_NAMES: Readonly<Record<string, keyof TierFigures>> = {
   requests_per_minute: "requestsPerMinute",
+  account_requests_per_minute: "accountRequestsPerMinute",
   monitor_requests_per_minute: "monitorRequestsPerMinute",
   monitor_burst: "monitorBurst",
   monthly_credits: "monthlyCredits",
@@ -83,6 +84,9 @@ export const FIGURE_NAMES: Readonly<Record<string, keyof TierFigures>> = {
   event_retention_hours: "eventRetentionHours",
   events_per_bucket: "eventsPerBucket",
   catch_per_minute: "catchPerMinute",
+  projects: "projects",
+  keys: "keys",
+  monitors: "monitors",
 };
 
 /** The table of tiers, with the file's `[tiers.<name>]` laid over it. @throws StartupError */
@@ -95,7 +99,11 @@ export function readTiers(table: unknown, path: string): Tiers {
     const base = Object.hasOwn(tiers, tier) ? tiers[tier] : undefined;
     if (base === undefined)
       throw new StartupError(`${path}: there is no tier "${tier}": ${TIER_NAMES.join(", ")}.`);
-    tiers[tier] = { ...base, ...readFigures(overrides, `${path}: tiers.${tier}`) };
+    const given = readFigures(overrides, `${path}: tiers.${tier}`);
+    const { requestsPerMinute } = given;
+    const derived =
+      requestsPerMinute === undefined ? {} : { accountRequestsPerMinute: accountCeiling(requestsPerMinute) };
+    tiers[tier] = { ...base, ...derived, ...given };
   }
   return tiers as Tiers;
 }

@@ -166,6 +166,82 @@ describe("a change of tier works at once", () => {
   });
 });
 
+describe("the bucket of all keys of an account", () => {
+  /** So many clients, each with a key of its own. */
+  async function keysOf(account: Client, count: number): Promise<Client[]> {
+    const terms = { prefix: "sm", name: "k", scopes: ["*"] };
+    const made = await Promise.all(Array.from({ length: count }, () => account.post("/v1/keys", terms)));
+    return made.map(({ body }) => server.client(String(body.secret)));
+  }
+
+  test("holds ten times what that of a key does, however many keys there are", async () => {
+    const account = await server.account({ tier: "free", balance: 10_000 });
+    const keys = await keysOf(account, 12);
+    await server.clock.advance(60_000);
+    const all = await Promise.all(keys.map((key) => drain(key)));
+    const allowed = all.reduce((sum, one) => sum + one.allowed, 0);
+    expect(allowed).toBe(600);
+    // The platform key has not asked for anything: it is among them nevertheless, as is a monitor's request.
+    const refusal = await account.get("/v1/meter/balance");
+    const { error } = expectError(refusal, "rate_limit_exceeded");
+    expect(error.message).toContain("over all keys of this account");
+    expect(rateHeaders(refusal)).toEqual(["600", "0", String(Math.ceil(server.clock.now() / 1000) + 60)]);
+    expect(refusal.headers.get("retry-after")).toBe("1");
+    expectError(await account.get("/v1/pulse"), "rate_limit_exceeded");
+    // Others are not concerned.
+    expect((await (await server.account({ tier: "free" })).get("/v1/meter/balance")).status).toBe(200);
+  });
+
+  test("refills continuously, and takes no token of the key that it refuses", async () => {
+    const account = await server.account({ tier: "free", balance: 10_000 });
+    const keys = await keysOf(account, 11);
+    await server.clock.advance(60_000);
+    for (const key of keys.slice(0, 10)) await drain(key);
+    const last = keys[10] as Client;
+    expect((await drain(last)).allowed).toBe(0);
+    await server.clock.advance(100);
+    expect((await drain(last)).allowed).toBe(1);
+    // 600 a minute are ten a second; a key of its own would have had its 59 others at once.
+    await server.clock.advance(1_000);
+    expect((await drain(last)).allowed).toBe(10);
+    // The key has asked for 11 by then, one of which it got back at once.
+    await server.clock.advance(6_000);
+    expect((await drain(last)).allowed).toBe(56);
+  });
+
+  test("what a key's own bucket refuses takes nothing from it", async () => {
+    const account = await server.account({ tier: "free", balance: 10_000 });
+    const keys = await keysOf(account, 10);
+    await server.clock.advance(60_000);
+    const [first, ...others] = keys;
+    // Sixty are allowed; a thousand more are refused.
+    for (let round = 0; round < 21; round += 1)
+      await Promise.all(Array.from({ length: 50 }, () => (first as Client).get("/v1/meter/balance")));
+    const rest = await Promise.all(others.map((key) => drain(key)));
+    expect(rest.map(({ allowed }) => allowed)).toEqual(others.map(() => 60));
+  });
+
+  test("follows a change of tier, and can be set by itself", async () => {
+    const path = join(server.folder, "ceiling.toml");
+    writeFileSync(
+      path,
+      "[tiers.free]\naccount_requests_per_minute = 7\n[tiers.pro]\nrequests_per_minute = 2\n",
+    );
+    const small = await startTestServer({ manualClock: true, args: ["--config", path] });
+    try {
+      const account = await small.account({ tier: "free" });
+      const { allowed, refusal } = await drain(account);
+      expect([allowed, rateHeaders(refusal)[0]]).toEqual([7, "7"]);
+      await small.operator.patch(`/v1/admin/accounts/${account.userId}`, { tier: "pro" });
+      await small.clock.advance(60_000);
+      // Two for the key, and ten times that for the account.
+      expect((await drain(account)).allowed).toBe(2);
+    } finally {
+      await small.stop();
+    }
+  });
+});
+
 test("the figures come from the configuration file", async () => {
   const path = join(server.folder, "figures.toml");
   writeFileSync(path, "[tiers.free]\nrequests_per_minute = 3\n");

@@ -110,7 +110,13 @@ describe("tiers", () => {
     const tiers = withTiers(
       "[tiers.free]\nrequests_per_minute = 5\nmonthly_credits = 0\n[tiers.pro]\nevents_per_bucket = 7\n",
     );
-    expect(tiers.free).toEqual({ ...DEFAULT_TIERS.free, requestsPerMinute: 5, monthlyCredits: 0 });
+    expect(tiers.free).toEqual({
+      ...DEFAULT_TIERS.free,
+      requestsPerMinute: 5,
+      // Ten times the figure of a key, unless it is given itself.
+      accountRequestsPerMinute: 50,
+      monthlyCredits: 0,
+    });
     expect(tiers.pro).toEqual({ ...DEFAULT_TIERS.pro, eventsPerBucket: 7 });
     expect(tiers.starter).toEqual(DEFAULT_TIERS.starter);
     expect(DEFAULT_TIERS.free.requestsPerMinute).toBe(60);

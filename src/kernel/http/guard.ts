@@ -5,7 +5,6 @@ import { isUnlimited, type Tiers } from "../tiers.ts";
 import {
   type Authenticator,
   accountSuspended,
-  assertMayChangeKeys,
   type Caller,
   isOperator,
   projectGone,
@@ -24,7 +23,9 @@ const HEADER_REMEMBERED_LENGTH_MAX = 64;
 /** The gates between a request and its work, in their order: 401, 403, 429. */
 export class Guard {
   private readonly authenticator: Authenticator;
-  private readonly limiter: RateLimiter;
+  private readonly keys: RateLimiter;
+  /** One bucket per account, over all its keys: in a map of its own, where many keys of one push out nobody's. */
+  private readonly accounts: RateLimiter<number>;
   private readonly tiers: Tiers;
   /** Digests by header: whether a key is well-formed, and its digest, never change. Whether it is valid is asked each time. */
   private readonly digests = new Map<string, string>();
@@ -32,7 +33,8 @@ export class Guard {
   constructor(authenticator: Authenticator, tiers: Tiers, clock: Clock) {
     this.authenticator = authenticator;
     this.tiers = tiers;
-    this.limiter = new RateLimiter(clock);
+    this.keys = new RateLimiter(clock);
+    this.accounts = new RateLimiter<number>(clock);
   }
 
   /** The caller behind the `Authorization` header. @throws ApiError `unauthorized` */
@@ -54,7 +56,7 @@ export class Guard {
     this.digests.set(header, digest);
   }
 
-  /** @throws ApiError `forbidden` for a suspended account, a deleted project, a missing scope, a key that must not change keys. */
+  /** @throws ApiError `forbidden` for a suspended account, a deleted project, a missing scope. */
   authorize(caller: Caller, operation: Operation): void {
     if (caller.account.suspended) throw accountSuspended();
     if (caller.projectDeleted) throw projectGone();
@@ -71,25 +73,33 @@ export class Guard {
         "This key lacks the scope *, which the new key will have. Use a key that has it.",
       );
     }
-    assertMayChangeKeys(caller, operation);
   }
 
-  /** Takes a token from the caller's bucket; null for accounts without limits. */
-  takeToken(caller: Caller, operation: Operation): RateVerdict | null {
+  /**
+   * Takes a token from the caller's bucket and one from that of its account; null for accounts without limits. What one
+   * of them refuses takes nothing from either.
+   */
+  takeToken(caller: Caller, operation: Operation): TokenVerdict | null {
     if (operation.limit === "none" || isUnlimited(caller.account.tier)) return null;
-    const { tier, tierSince } = caller.account;
+    const { ref, tier, tierSince } = caller.account;
     const figures = this.tiers[tier];
-    if (operation.limit === "monitor") {
-      const key = `monitor/${caller.credential}`;
-      return this.limiter.take(key, figures.monitorBurst, figures.monitorRequestsPerMinute, tierSince);
-    }
-    return this.limiter.take(
-      caller.credential,
-      figures.requestsPerMinute,
-      figures.requestsPerMinute,
-      tierSince,
-    );
+    const isMonitor = operation.limit === "monitor";
+    const key = isMonitor ? `monitor/${caller.credential}` : caller.credential;
+    const capacity = isMonitor ? figures.monitorBurst : figures.requestsPerMinute;
+    const perMinute = isMonitor ? figures.monitorRequestsPerMinute : capacity;
+    const own = this.keys.take(key, capacity, perMinute, tierSince);
+    if (!own.allowed) return own;
+    const ceiling = figures.accountRequestsPerMinute;
+    const shared = this.accounts.take(ref, ceiling, ceiling, tierSince);
+    if (shared.allowed) return own;
+    this.keys.giveBack(key);
+    return { ...shared, overAllKeys: true };
   }
+}
+
+/** What a request found, and whether it was the bucket of all keys of its account that was empty. */
+export interface TokenVerdict extends RateVerdict {
+  readonly overAllKeys?: true;
 }
 
 /** The rate-limit headers of an answer. */
@@ -102,10 +112,11 @@ export function rateLimitHeaders(verdict: RateVerdict): Record<string, string> {
 }
 
 /** The answer to a request that found its bucket empty. */
-export function rateLimitExceeded(verdict: RateVerdict): ApiError {
+export function rateLimitExceeded(verdict: TokenVerdict): ApiError {
+  const which = verdict.overAllKeys === true ? " over all keys of this account" : "";
   return new ApiError(
     "rate_limit_exceeded",
-    `Too many requests. Try again in ${verdict.retryAfterSeconds} s.`,
+    `Too many requests${which}. Try again in ${verdict.retryAfterSeconds} s.`,
     {
       retryAfterSeconds: verdict.retryAfterSeconds,
       headers: rateLimitHeaders(verdict),

@@ -36,9 +36,9 @@ interface Bucket {
  * Token buckets, refilled continuously. A bucket starts full; when its figures change it refills at the new
  * rate from where it stands, and does not jump.
  */
-export class RateLimiter {
+export class RateLimiter<Key extends string | number = string> {
   private readonly clock: Clock;
-  private readonly buckets = new Map<string, Bucket>();
+  private readonly buckets = new Map<Key, Bucket>();
   private readonly bucketsMax: number;
 
   constructor(clock: Clock, bucketsMax: number = RATE_BUCKETS_MAX) {
@@ -50,7 +50,7 @@ export class RateLimiter {
    * Takes one token from the bucket of `key`, if there is one. The figures hold since `since` (epoch
    * milliseconds): what had run in before that did so at the figures of the time.
    */
-  take(key: string, capacity: number, perMinute: number, since = 0): RateVerdict {
+  take(key: Key, capacity: number, perMinute: number, since = 0): RateVerdict {
     const now = this.clock.now();
     const bucket = this.bucketOf(key, capacity, perMinute, now);
     if (bucket.perMinute !== perMinute && since > bucket.filledAt) fill(bucket, since);
@@ -63,12 +63,20 @@ export class RateLimiter {
     return verdict(bucket, allowed, capacity, perMinute);
   }
 
+  /** Gives back the token that was just taken: the request was refused elsewhere. */
+  giveBack(key: Key): void {
+    const bucket = this.buckets.get(key);
+    if (bucket === undefined) return;
+    bucket.level += TOKEN;
+    bucket.fullAt -= TOKEN / bucket.perMinute;
+  }
+
   /** Buckets in memory. */
   get size(): number {
     return this.buckets.size;
   }
 
-  private bucketOf(key: string, capacity: number, perMinute: number, now: number): Bucket {
+  private bucketOf(key: Key, capacity: number, perMinute: number, now: number): Bucket {
     const known = this.buckets.get(key);
     if (known !== undefined) return known;
     if (this.buckets.size >= this.bucketsMax) this.sweep(now);
