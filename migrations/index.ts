@@ -11,6 +11,7 @@ import monitors from "./0009_monitors.sql" with { type: "text" };
 import catchBuckets from "./0010_catch.sql" with { type: "text" };
 import notary from "./0011_notary.sql" with { type: "text" };
 import idempotencyPerProject from "./0012_idempotency_per_project.sql" with { type: "text" };
+import accountCounts from "./0013_account_counts.sql" with { type: "text" };
 
 /** Every step of the schema, in order. A step that has been released is never changed. */
 export const MIGRATIONS: readonly Migration[] = [
@@ -26,4 +27,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: "0010_catch", sql: catchBuckets },
   { name: "0011_notary", sql: notary },
   { name: "0012_idempotency_per_project", sql: idempotencyPerProject },
+  { name: "0013_account_counts", sql: accountCounts },
 ];

@@ -100,7 +100,7 @@ function createAreas(kernel: Kernel, config: Config, testClock: ManualClock | nu
   const directory = openProjectDirectory(kernel);
   const settings = { signup, rotationGraceMs, tiers, testClock };
   const accounts = createAccounts(kernel, settings, { projects: directory, outbox });
-  const keys = createKeys(kernel, { accounts, projects: directory });
+  const keys = createKeys(kernel, { accounts, projects: directory, tiers });
   const meter = createMeter(kernel, { own: accounts.ownBalance });
   const flags = createFlags(kernel);
   const locks = createLocks(kernel);
@@ -117,6 +117,7 @@ function createAreas(kernel: Kernel, config: Config, testClock: ManualClock | nu
       setDefaultProject: accounts.setDefaultProject,
     },
     // What is counted in a project's overview, and removed with the project.
+    tiers,
     resources: [meter, keys, flags, locks, relay, monitors, buckets, notary].map((area) => area.resources),
   });
   return {

@@ -28,6 +28,9 @@ export const STATUS_BY_CODE = {
   "catch.signature_invalid": 400,
   "catch.replay_failed": 500,
   bucket_limit_exceeded: 403,
+  project_limit_exceeded: 403,
+  key_limit_exceeded: 403,
+  monitor_limit_exceeded: 403,
   bucket_paused: 400,
 } as const;
 

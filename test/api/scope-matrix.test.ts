@@ -8,6 +8,9 @@ import { startTestServer, type TestServer } from "../support/server.ts";
 
 /** Reads that are sent as POST. */
 const READS_BY_POST: ReadonlySet<string> = new Set(["keys.verify", "witness.verify"]);
+const CHANGES_KEYS: ReadonlySet<string> = new Set([
+  ...["keys.platform.rotate", "keys.create", "keys.rotate", "keys.revoke", "projects.keys.create"],
+]);
 const EVERY_SCOPE = SCOPE_AREAS.flatMap((area): Scope[] => [`${area}:read`, `${area}:write`]);
 
 let server: TestServer;
@@ -120,6 +123,27 @@ describe("at every route that needs a scope", () => {
         .sort(),
     );
   });
+});
+
+test("a platform key in its grace is let in, but where keys are made, changed or ended", async () => {
+  const account = await server.account({ tier: "unlimited" });
+  expect((await account.post("/v1/keys/rotate")).status).toBe(200);
+  const refused: string[] = [];
+  for (const route of routes) {
+    const answer = await knock(account, route);
+    if (answer.status === 403) {
+      expect(expectError(answer, "forbidden").error.message).toContain("changes no keys");
+      refused.push(route.spec.operation);
+    }
+    expect(answer.status).not.toBe(401);
+  }
+  expect(refused.sort()).toEqual(
+    routes
+      .map(({ spec }) => spec.operation as string)
+      .filter((name) => CHANGES_KEYS.has(name))
+      .sort(),
+  );
+  expect(refused).toHaveLength(CHANGES_KEYS.size);
 });
 
 test("a managed key is no operator unless it is the operator account's own with *", async () => {

@@ -34,7 +34,10 @@ const USAGE: readonly Case[] = [
   [["help", "sing"], 'there is no command "sing". Try ninefold --help.'],
   [["help", "a", "b", "c"], "Unexpected argument 'c'. Try ninefold help --help."],
   [["account"], "account needs a command: create, list, set, reset-key. Try ninefold account --help."],
-  [["account", "--json"], "account needs a command: create, list, set, reset-key. Try ninefold account --help."],
+  [
+    ["account", "--json"],
+    "account needs a command: create, list, set, reset-key. Try ninefold account --help.",
+  ],
   [
     ["account", "crate"],
     'there is no command "account crate". Did you mean account create? Try ninefold account --help.',

@@ -20,6 +20,13 @@ export const GRACE_HOURS_MAX = 720;
 export const GRACE_HOURS_DEFAULT = 24;
 /** How long the record of a revoked key, or of one of a deleted project, is kept. */
 export const RETENTION_MS = 30 * 24 * 60 * 60 * 1000;
+/**
+ * Rotations go on to so many times the keys that a tier allows: whoever has all of them can replace each once, while the
+ * old ones are in their grace.
+ */
+export const ROTATION_ROOM = 2;
+/** Ended keys that make room for one new key, at most: a few milliseconds of the writer's time. */
+export const LET_GO_MAX = 1_000;
 /** Longest client address that verify takes: an IPv6 address with a zone has fewer characters. */
 export const CLIENT_IP_LENGTH_MAX = 64;
 /** Characters of a client's user agent that are kept; the rest is cut off. */
@@ -79,22 +86,62 @@ function isKnownScope(scope: string, areas: readonly string[]): boolean {
   return rest.length === 0 && areas.includes(area) && ["read", "write", "*"].includes(right);
 }
 
+/** What a key is asked to give, or to take away. */
+export interface Granted {
+  readonly prefix: string;
+  readonly scopes: readonly string[];
+  readonly expiresAt: number | null;
+  /** Null: a key of the account. */
+  readonly projectRef: number | null;
+}
+
+/** What the key has that is to give it. */
+export interface Granter {
+  readonly has: (scope: string) => boolean;
+  /** Epoch milliseconds; null when it does not end. */
+  readonly endsAt: number | null;
+  /** The project that it works in. */
+  readonly projectRef: number;
+}
+
 /**
- * No key can grant what it lacks.
+ * No key gives what it lacks: neither scopes, nor time, nor a place to work in.
+ * @throws ApiError `forbidden`, naming what is lacking.
+ */
+export function assertMayGrant(key: Granted, granter: Granter): void {
+  const lacking = lackingScope(key, granter);
+  if (lacking !== null) throw lacks(lacking, "it cannot give it to another");
+  const { endsAt } = granter;
+  if (endsAt !== null && (key.expiresAt ?? Number.POSITIVE_INFINITY) > endsAt) {
+    throw new ApiError(
+      "forbidden",
+      `This key ends at ${new Date(endsAt).toISOString()}, so it gives none that ends later or not at all. Use one that lasts as long, or an expires_at until then.`,
+    );
+  }
+  if (key.projectRef !== null && key.projectRef !== granter.projectRef && !granter.has("*")) {
+    throw new ApiError(
+      "forbidden",
+      "This key lacks the scope *, so it gives no keys of a project other than its own. Use a key that has it.",
+    );
+  }
+}
+
+/**
+ * Nobody is shut out by a key that can do less.
  * @throws ApiError `forbidden`, naming the scope.
  */
-export function assertMayGrant(
-  prefix: string,
-  scopes: readonly string[],
-  callerHas: (scope: string) => boolean,
-): void {
-  if (prefix !== BEARER_PREFIX) return;
-  const lacking = scopes.find((scope) => !callerHas(scope));
-  if (lacking === undefined) return;
-  throw new ApiError(
-    "forbidden",
-    `This key lacks the scope ${echoed(lacking)}, so it cannot give it to another. Use a key that has it.`,
-  );
+export function assertMayRevoke(key: Granted, granter: Granter): void {
+  const lacking = lackingScope(key, granter);
+  if (lacking !== null) throw lacks(lacking, "it cannot revoke a key that has it");
+}
+
+/** The scopes of keys for verify alone mean nothing here: whoever may make such a key may give it any. */
+function lackingScope({ prefix, scopes }: Granted, { has }: Granter): string | null {
+  return prefix === BEARER_PREFIX ? (scopes.find((scope) => !has(scope)) ?? null) : null;
+}
+
+function lacks(scope: string, so: string): ApiError {
+  return new ApiError("forbidden", `This key lacks the scope ${echoed(scope)}, so ${so}. Use a key that has it.`);
 }
 
 /** @throws ApiError `conflict` when a key is revoked, expired or already rotated. */

@@ -2,6 +2,8 @@ import type { Authenticator } from "../../kernel/http/caller.ts";
 import type { Http } from "../../kernel/http/http.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { ProjectResources } from "../../kernel/project-resources.ts";
+import { TierBound } from "../../kernel/tier-bounds.ts";
+import type { Tiers } from "../../kernel/tiers.ts";
 import { registerKeyPurge } from "./jobs.ts";
 import type { KeyAccounts, KeyProjects } from "./ports.ts";
 import { KeyRegistry } from "./registry.ts";
@@ -24,14 +26,15 @@ export interface KeysArea {
 /** Builds the area: keys that accounts make, for this API or for their own. */
 export function createKeys(
   kernel: Kernel,
-  ports: { accounts: KeyAccounts; projects: KeyProjects },
+  ports: { accounts: KeyAccounts; projects: KeyProjects; tiers: Tiers },
 ): KeysArea {
   const { db, writer, clock, ids, log, scheduler } = kernel;
   const { accounts, projects } = ports;
   const store = new KeyStore(db);
   const uses = new KeyUses({ store, writer, log });
   const registry = new KeyRegistry({ store, accounts, projects, uses, clock });
-  const service = new KeyService({ store, registry, uses, projects, ids });
+  const bound = new TierBound(db, ports.tiers, "keys");
+  const service = new KeyService({ store, registry, uses, projects, ids, bound });
   registerKeyPurge({ scheduler, writer, store, registry, uses });
   return {
     authenticatorBeside: (platformKeys) => ({

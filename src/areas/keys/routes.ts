@@ -21,7 +21,7 @@ import type { KeyService } from "./service.ts";
 const KEYS_LIMIT = 20;
 
 const CREATE_DESCRIPTION =
-  "The secret is in this answer and never again. A key with the prefix `sm` is a Bearer credential of this API and carries only scopes that the caller's key has; with any other prefix it is for verify alone, with scopes of your own.";
+  "The secret is in this answer and never again. A key with the prefix `sm` is a Bearer credential of this API and carries only scopes that the caller's key has; with any other prefix it is for verify alone, with scopes of your own. A key that ends makes none that ends later.";
 
 /** Declares the endpoints of managed keys. */
 export function keyRoutes(http: Http, keys: KeyService): void {
@@ -59,6 +59,7 @@ function createRoutes(http: Http, keys: KeyService): void {
       status: 201,
       body: KeyCreateBody,
       answers: { 201: KeyCreated },
+      errors: ["key_limit_exceeded"],
       example,
     },
     (call) => {
@@ -73,12 +74,12 @@ function createRoutes(http: Http, keys: KeyService): void {
     {
       operation: "projects.keys.create",
       summary: "Create a managed key for one project",
-      description: `${CREATE_DESCRIPTION} It works in that project only.`,
+      description: `${CREATE_DESCRIPTION} It works in that project only. A project other than the caller's own takes the scope \`*\`.`,
       status: 201,
       params: KeyProjectParams,
       body: KeyCreateBody,
       answers: { 201: KeyCreated },
-      errors: ["not_found"],
+      errors: ["not_found", "key_limit_exceeded"],
       example,
     },
     (call) => {
@@ -128,11 +129,11 @@ function changeRoutes(http: Http, keys: KeyService): void {
       operation: "keys.rotate",
       summary: "Rotate a managed key",
       description:
-        "Makes a key like this one, with a new id and secret. The old key works until its grace has passed, or its own end if that comes first.",
+        "Makes a key like this one, with a new id and secret. The old key works until its grace has passed, or its own end if that comes first. The caller's key needs its scopes, and must not end before it; a key of a project other than the caller's own takes the scope `*`.",
       params: KeyParams,
       body: KeyRotateBody,
       answers: { 200: KeyRotated },
-      errors: ["not_found", "conflict"],
+      errors: ["not_found", "conflict", "key_limit_exceeded"],
       example: { grace_hours: 48 },
     },
     (call) => {
@@ -146,7 +147,8 @@ function changeRoutes(http: Http, keys: KeyService): void {
     {
       operation: "keys.revoke",
       summary: "Revoke a managed key",
-      description: "Works for the very next request. The record is kept for 30 days.",
+      description:
+        "Works for the very next request. The record is kept for 30 days. The caller's key needs the scopes of the revoked one.",
       params: KeyParams,
       answers: { 200: KeyRevoked },
       errors: ["not_found"],

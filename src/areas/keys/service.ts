@@ -1,20 +1,26 @@
-import { type Caller, hasScope } from "../../kernel/http/caller.ts";
+import { type Caller, type CallerAccount, hasScope } from "../../kernel/http/caller.ts";
 import { SCOPE_AREAS } from "../../kernel/http/operations.ts";
 import type { Ids } from "../../kernel/ids.ts";
 import { isoTime, uuidToBytes } from "../../kernel/ledger-entry.ts";
 import { hasValidChecksum, keyDigest, keyDigestHex, mintKey } from "../../kernel/secrets/key-format.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
+import type { TierBound } from "../../kernel/tier-bounds.ts";
 import {
   assertMayGrant,
+  assertMayRevoke,
   assertMayRotate,
   assertScopesKnown,
   endOfGrace,
   errorOf,
+  type Granted,
+  type Granter,
   isPurged,
+  LET_GO_MAX,
   nextCreatedAt,
   noSuchKey,
   noSuchProject,
   RETENTION_MS,
+  ROTATION_ROOM,
 } from "./domain.ts";
 import type { KeyProjects } from "./ports.ts";
 import type { KeyRegistry } from "./registry.ts";
@@ -77,6 +83,7 @@ export interface KeyServiceDeps {
   readonly uses: KeyUses;
   readonly projects: KeyProjects;
   readonly ids: Ids;
+  readonly bound: TierBound;
 }
 
 /** The use cases of managed keys. */
@@ -94,12 +101,12 @@ export class KeyService {
     assertScopesKnown(terms.prefix, terms.scopes, SCOPE_AREAS);
   }
 
-  /** Makes a key of the account, or of the one project that the caller's own key works in. @throws ApiError `forbidden` */
+  /** Makes a key of the account, or of the one project that the caller's own key works in. @throws ApiError `forbidden`, `key_limit_exceeded` */
   create(tx: Tx, caller: Caller, terms: KeyTerms): CreatedKeyView {
     return this.make(tx, caller, terms, caller.projectBound ? caller.project : null);
   }
 
-  /** Makes a key of one project. @throws ApiError `not_found`, `forbidden` */
+  /** Makes a key of one project. @throws ApiError `not_found`, `forbidden`, `key_limit_exceeded` */
   createInProject(tx: Tx, caller: Caller, projectId: string, terms: KeyTerms): CreatedKeyView {
     const project = this.deps.projects.find(caller.account.ref, projectId);
     if (project === null || (caller.projectBound && caller.project.ref !== project.ref))
@@ -122,12 +129,13 @@ export class KeyService {
 
   /**
    * Makes a key like another; that one works until its grace has passed.
-   * @throws ApiError `not_found`, `forbidden`, `conflict`
+   * @throws ApiError `not_found`, `forbidden`, `conflict`, `key_limit_exceeded`
    */
   rotate(tx: Tx, caller: Caller, id: string, graceHours: number): RotatedKeyView {
     const row = this.visible(caller, id, tx.now);
     assertMayRotate(row, tx.now);
-    assertMayGrant(row.prefix, scopesOf(row), (scope) => hasScope(caller, scope));
+    assertMayGrant(grantedBy(row), granterOf(caller));
+    this.assertRoom(tx, caller.account, ROTATION_ROOM);
     const expiresAt = endOfGrace(row.expires_at, graceHours, tx.now);
     const { store, registry } = this.deps;
     store.setRotated(tx, row.ref, expiresAt);
@@ -137,9 +145,10 @@ export class KeyService {
     return rotatedView(made.row, made.secret, row, expiresAt, graceHours);
   }
 
-  /** Revokes a key; doing it again changes nothing. @throws ApiError `not_found` */
+  /** Revokes a key; doing it again changes nothing. @throws ApiError `not_found`, `forbidden` */
   revoke(tx: Tx, caller: Caller, id: string): RevokedKeyView {
     const row = this.visible(caller, id, tx.now);
+    assertMayRevoke(grantedBy(row), granterOf(caller));
     if (row.revoked_at !== null) return revokedView(row, row.revoked_at);
     const purgeAt = tx.now + RETENTION_MS;
     this.deps.store.setRevoked(tx, row.ref, purgeAt);
@@ -166,7 +175,8 @@ export class KeyService {
     terms: KeyTerms,
     project: { ref: number; id: string } | null,
   ): CreatedKeyView {
-    assertMayGrant(terms.prefix, terms.scopes, (scope) => hasScope(caller, scope));
+    assertMayGrant({ ...terms, projectRef: project?.ref ?? null }, granterOf(caller));
+    this.assertRoom(tx, caller.account);
     const { row, secret } = this.insert(tx, {
       account_ref: caller.account.ref,
       project_ref: project?.ref ?? null,
@@ -180,6 +190,19 @@ export class KeyService {
     });
     this.touch(tx, caller, row.project_ref);
     return createdView(row, secret);
+  }
+
+  /** Keys that have ended make room: their records are kept as long as those of revoked ones. */
+  private assertRoom(tx: Tx, account: CallerAccount, times = 1): void {
+    const { bound, store, registry } = this.deps;
+    if (!bound.hasRoom(account, times)) {
+      const purgeAt = tx.now + RETENTION_MS;
+      for (const { ref, digest } of store.ended(account.ref, tx.now, LET_GO_MAX)) {
+        store.setPurgeAt(tx, ref, purgeAt);
+        registry.change(tx, digest, { purgeAt });
+      }
+    }
+    bound.assertRoom(account, times);
   }
 
   private insert(tx: Tx, key: NewKey): { row: KeyRow; secret: string } {
@@ -260,6 +283,12 @@ export class KeyService {
   }
 }
 
-function scopesOf(row: KeyRow): readonly string[] {
-  return JSON.parse(row.scopes) as readonly string[];
+function grantedBy(row: KeyRow): Granted {
+  const scopes = JSON.parse(row.scopes) as readonly string[];
+  return { prefix: row.prefix, scopes, expiresAt: row.expires_at, projectRef: row.project_ref };
+}
+
+function granterOf(caller: Caller): Granter {
+  const { endsAt, project } = caller;
+  return { has: (scope) => hasScope(caller, scope), endsAt, projectRef: project.ref };
 }

@@ -49,6 +49,8 @@ export class KeyStore {
   private readonly newest;
   private readonly updateRevoked;
   private readonly updateRotated;
+  private readonly selectEnded;
+  private readonly updatePurgeAt;
   private readonly countProject;
   private readonly countAccount;
   private readonly selectProject;
@@ -98,6 +100,10 @@ export class KeyStore {
     this.updateRotated = db.command<[number, number, number]>(
       "UPDATE keys SET rotated_at = ?, expires_at = ? WHERE ref = ?",
     );
+    this.selectEnded = db.query<LeavingKey, [number, number, number]>(
+      "SELECT ref, digest FROM keys WHERE account_ref = ? AND purge_at IS NULL AND expires_at IS NOT NULL AND expires_at <= ? ORDER BY expires_at LIMIT ?",
+    );
+    this.updatePurgeAt = db.command<[number, number]>("UPDATE keys SET purge_at = ? WHERE ref = ?");
     this.countProject = db.query<{ count: number }, [number]>(
       "SELECT count(*) AS count FROM keys WHERE project_ref = ? AND revoked_at IS NULL AND deleted = 0",
     );
@@ -177,6 +183,15 @@ export class KeyStore {
 
   setRotated(tx: Tx, ref: number, expiresAt: number): void {
     this.updateRotated.run(tx, tx.now, expiresAt, ref);
+  }
+
+  /** Keys of an account that have ended and whose record nobody has let go, those that ended first before others. */
+  ended(accountRef: number, now: number, limit: number): LeavingKey[] {
+    return this.selectEnded.all(accountRef, now, limit);
+  }
+
+  setPurgeAt(tx: Tx, ref: number, purgeAt: number): void {
+    this.updatePurgeAt.run(tx, purgeAt, ref);
   }
 
   /** Keys of one project that are not revoked. */

@@ -5,6 +5,7 @@ import type { OutboundClient } from "../../kernel/outbound/client.ts";
 import type { ProjectResources } from "../../kernel/project-resources.ts";
 import { StoppedProjects } from "../../kernel/stopped-projects.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
+import { TierBound } from "../../kernel/tier-bounds.ts";
 import type { Tiers } from "../../kernel/tiers.ts";
 import { CheckStore } from "./check-store.ts";
 import { Checks } from "./checks.ts";
@@ -49,7 +50,8 @@ export function createMonitors(kernel: Kernel, outbound: OutboundClient, ports: 
   });
   const schedule = new CheckSchedule({ scheduler, clock, monitors, stopped, checks, owners, tiers });
   const rules = { policy: outbound.policy, vault, tiers, canMail: outbox.available };
-  const service = new MonitorService({ monitors, checkStore, checks, schedule, rules, ids });
+  const bound = new TierBound(db, tiers, "monitors");
+  const service = new MonitorService({ monitors, checkStore, checks, schedule, rules, ids, bound });
   registerPurge({ scheduler, writer, clock, checkStore });
   return {
     declareRoutes: (http) => monitorRoutes(http, service),

@@ -84,6 +84,7 @@ function changeRoutes(http: Http, monitors: MonitorService): void {
       body: MonitorCreateBody,
       status: 201,
       answers: { 201: Monitor },
+      errors: ["monitor_limit_exceeded"],
       example: { url: "https://example.com/health", interval: 60_000 },
     },
     (call) => {

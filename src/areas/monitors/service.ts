@@ -3,6 +3,7 @@ import type { Caller } from "../../kernel/http/caller.ts";
 import { decodeNumberCursor, encodeCursor, pageOf } from "../../kernel/http/pagination.ts";
 import type { Ids } from "../../kernel/ids.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
+import type { TierBound } from "../../kernel/tier-bounds.ts";
 import type { CheckRow, CheckStore, StateRow } from "./check-store.ts";
 import { CHECKS_KEPT_MS, type CheckMade, type Checks, sealContext } from "./checks.ts";
 import { type MonitorStatus, uptimePercent } from "./domain.ts";
@@ -18,6 +19,7 @@ export interface MonitorServiceDeps {
   readonly schedule: CheckSchedule;
   readonly rules: SettingsRules;
   readonly ids: Ids;
+  readonly bound: TierBound;
 }
 
 /** What a monitor says of its target. */
@@ -55,9 +57,10 @@ export class MonitorService {
     assertSettings(this.deps.rules, given, caller.account.tier);
   }
 
-  /** Creates a monitor and begins to check it. */
+  /** Creates a monitor and begins to check it. @throws ApiError `monitor_limit_exceeded` */
   create(tx: Tx, caller: Caller, given: GivenSettings): object {
-    const { monitors, checkStore, schedule, rules, ids } = this.deps;
+    const { monitors, checkStore, schedule, rules, ids, bound } = this.deps;
+    bound.assertRoom(caller.account);
     const monitorId = ids.uuidV7();
     const { settings, warning } = mergedSettings(rules, given, monitorId, caller.account.tier, null);
     const ref = this.nextRef++;

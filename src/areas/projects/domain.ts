@@ -69,6 +69,14 @@ export function onlyProject(): ApiError {
   );
 }
 
+/** The refusal of a key of the account that would give itself another project to work in. */
+export function movesKeys(): ApiError {
+  return new ApiError(
+    "forbidden",
+    "Without this project all keys of the account would work in another one. That takes a key with the scope *.",
+  );
+}
+
 /** The answer about a project that does not exist, was deleted, or is not the caller's. */
 export function noSuchProject(): ApiError {
   return new ApiError("not_found", "There is no project with this id.");

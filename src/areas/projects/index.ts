@@ -2,6 +2,8 @@ import { errorText } from "../../kernel/errors.ts";
 import type { Http } from "../../kernel/http/http.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { ProjectResources } from "../../kernel/project-resources.ts";
+import { TierBound } from "../../kernel/tier-bounds.ts";
+import type { Tiers } from "../../kernel/tiers.ts";
 import { ProjectDirectory } from "./directory.ts";
 import { Overviews } from "./overview.ts";
 import type { ProjectAccounts } from "./ports.ts";
@@ -27,13 +29,14 @@ export function openProjectDirectory(kernel: Kernel): ProjectDirectory {
 export function createProjects(
   kernel: Kernel,
   directory: ProjectDirectory,
-  ports: { accounts: ProjectAccounts; resources: readonly ProjectResources[] },
+  ports: { accounts: ProjectAccounts; resources: readonly ProjectResources[]; tiers: Tiers },
 ): ProjectsArea {
-  const { writer, clock, log, scheduler } = kernel;
+  const { db, writer, clock, log, scheduler } = kernel;
   const { accounts, resources } = ports;
+  const bound = new TierBound(db, ports.tiers, "projects");
   const removal = new ProjectRemoval({ scheduler, writer, directory, resources });
   const overviews = new Overviews({ resources, accounts, directory, clock });
-  const service = new ProjectService({ directory, accounts, resources, overviews, removal });
+  const service = new ProjectService({ directory, accounts, resources, overviews, removal, bound });
   return {
     declareRoutes: (http) => projectRoutes(http, service),
     stop: () => removal.stop(),

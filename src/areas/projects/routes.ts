@@ -33,11 +33,12 @@ function collectionRoutes(http: Http, projects: ProjectService): void {
       status: 201,
       body: ProjectCreateBody,
       answers: { 201: Project },
+      errors: ["project_limit_exceeded"],
       example: { name: "Shop", description: "Everything about the shop" },
     },
     (call) => {
       const { name, description = null } = call.body;
-      return call.perform((tx) => projects.create(tx, call.caller.account.ref, name, description));
+      return call.perform((tx) => projects.create(tx, call.caller.account, name, description));
     },
   );
   http.route(
@@ -112,7 +113,7 @@ function projectChangeRoutes(http: Http, projects: ProjectService): void {
       operation: "projects.delete",
       summary: "Delete a project and everything in it",
       description:
-        "Works at once, for its keys too; the rows are removed in the background, for good. The default project can be deleted only when there is another, which becomes the default.",
+        "Works at once, for its keys too; the rows are removed in the background, for good. The default project can be deleted only when there is another, which becomes the default, and by a key of the account only if that has the scope `*`.",
       params: ProjectParams,
       answers: { 200: ProjectDeleted },
       errors: ["not_found"],

@@ -1,10 +1,11 @@
-import type { Caller } from "../../kernel/http/caller.ts";
+import type { Caller, CallerAccount } from "../../kernel/http/caller.ts";
 import { decodeNumberCursor, pageOf } from "../../kernel/http/pagination.ts";
 import { isoTime } from "../../kernel/ledger-entry.ts";
 import type { ProjectResources } from "../../kernel/project-resources.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
+import type { TierBound } from "../../kernel/tier-bounds.ts";
 import type { ProjectDirectory } from "./directory.ts";
-import { freeSlug, noSuchProject, onlyProject } from "./domain.ts";
+import { freeSlug, movesKeys, noSuchProject, onlyProject } from "./domain.ts";
 import type { Overviews, OverviewView } from "./overview.ts";
 import type { ProjectAccounts } from "./ports.ts";
 import type { ProjectRemoval } from "./removal.ts";
@@ -31,6 +32,7 @@ export interface ProjectServiceDeps {
   readonly resources: readonly ProjectResources[];
   readonly overviews: Overviews;
   readonly removal: ProjectRemoval;
+  readonly bound: TierBound;
 }
 
 /** The use cases of projects. */
@@ -41,10 +43,12 @@ export class ProjectService {
     this.deps = deps;
   }
 
-  /** Creates a project under the slug that its name gives. */
-  create(tx: Tx, accountRef: number, name: string, description: string | null): ProjectView {
-    const { directory } = this.deps;
+  /** Creates a project under the slug that its name gives. @throws ApiError `project_limit_exceeded` */
+  create(tx: Tx, account: CallerAccount, name: string, description: string | null): ProjectView {
+    const { directory, bound } = this.deps;
     const { store } = directory;
+    const accountRef = account.ref;
+    bound.assertRoom(account);
     const slug = freeSlug(name, (candidate) => store.isSlugTaken(accountRef, candidate));
     const { id } = directory.create(tx, { accountRef, name, slug, description, isDefault: false });
     const now = isoTime(tx.now);
@@ -90,11 +94,13 @@ export class ProjectService {
    * Deletes a project: from here on nobody sees it or what is in it, and a job removes the rows. When it was the
    * default one, the oldest of the others takes its place.
    *
-   * @throws ApiError `not_found`, `forbidden` when there is no other.
+   * @throws ApiError `not_found`, `forbidden` when there is no other, or when the keys of the account would come to work
+   *   elsewhere by one of them that may not do everything.
    */
   delete(tx: Tx, caller: Caller, id: string): { success: true; deleted_at: string } {
     const row = this.visible(caller, id);
     const { directory, resources, overviews, removal } = this.deps;
+    if (row.is_default !== 0 && !caller.projectBound && !caller.scopes.has("*")) throw movesKeys();
     const successor = row.is_default === 0 ? null : this.successorOf(row);
     directory.markDeleted(tx, row.ref);
     if (successor !== null) {

@@ -23,4 +23,7 @@ export type ErrorCode =
   | "catch.signature_invalid"
   | "catch.replay_failed"
   | "bucket_limit_exceeded"
+  | "project_limit_exceeded"
+  | "key_limit_exceeded"
+  | "monitor_limit_exceeded"
   | "bucket_paused";

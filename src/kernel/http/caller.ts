@@ -68,15 +68,14 @@ export interface Charger {
 
 /**
  * Looks again, within the unit of work, at what the gates have let pass: the body may have taken its time, and a
- * unit queued before this one may have revoked or replaced the key, or deleted the project.
+ * unit queued before this one may have revoked the key or deleted the project.
  *
  * @throws ApiError `unauthorized`, `forbidden`
  */
-export function assertStillValid(caller: Caller, operation?: Operation): void {
+export function assertStillValid(caller: Caller): void {
   if (caller.revoked) throw new ApiError("unauthorized", "This key has just been revoked.");
   if (caller.account.suspended) throw accountSuspended();
   if (caller.projectDeleted) throw projectGone();
-  if (operation !== undefined) assertMayChangeKeys(caller, operation);
 }
 
 /**

@@ -3,7 +3,7 @@ import { ApiError } from "../errors.ts";
 import type { Tx } from "../storage/tx.ts";
 import { type RenderedAnswer, ReplayedAnswer, renderResult } from "./answer.ts";
 import { type BodyBounds, decodeBody, parseObject, readBody, SMALL_BODY } from "./body.ts";
-import type { Caller } from "./caller.ts";
+import { assertMayChangeKeys, type Caller } from "./caller.ts";
 import { type Endpoint, type Exchange, type HttpDeps, targetOf } from "./exchange.ts";
 import { rateLimitExceeded, rateLimitHeaders } from "./guard.ts";
 import { fingerprintOf, type IdempotentRequest, readIdempotencyKey } from "./idempotency.ts";
@@ -48,6 +48,7 @@ export class KeyedEndpoint<P extends TObject, Q extends TObject, B extends TObje
       return this.answerOnce(exchange, params, caller);
     }
     this.deps.guard.authorize(caller, this.operation);
+    assertMayChangeKeys(caller, this.operation);
     this.takeToken(exchange, caller);
     const performer = this.performer(exchange, caller, null);
     if (this.checks.body === null) return this.work(request, params, performer, "");

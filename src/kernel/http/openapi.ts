@@ -31,6 +31,9 @@ const MEANING: Readonly<Record<ErrorCode, string>> = {
   "catch.signature_invalid": "The event's signature did not hold, so it is not sent on.",
   "catch.replay_failed": "The target gave no answer. Nothing was charged.",
   bucket_limit_exceeded: "The account has as many buckets as its tier allows.",
+  project_limit_exceeded: "The account has as many projects as its tier allows.",
+  key_limit_exceeded: "The account has as many managed keys as its tier allows.",
+  monitor_limit_exceeded: "The account has as many monitors as its tier allows.",
   bucket_paused: "The bucket is paused; set its state to `live` first.",
 };
 
@@ -50,8 +53,8 @@ Any request can end in \`internal_error\` (500), which changes nothing and costs
 **Doing something once.** A change takes an \`Idempotency-Key\`: a repeat with the same key gets the first answer again, for
 24 hours, is not charged and changes nothing.
 
-**Rate limits.** Each key has a bucket of tokens of its tier's requests per minute. Who is refused reads in \`Retry-After\` when
-to come back.
+**Rate limits.** Each key has a bucket of tokens of its tier's requests per minute, and each account one of ten times as many
+for all its keys. Who is refused reads in \`Retry-After\` when to come back.
 `.trim();
 
 /** The OpenAPI 3.1 document of all endpoints of the API. */

@@ -1,10 +1,16 @@
-import { ApiError } from "../errors.ts";
+import { ApiError, type ErrorCode } from "../errors.ts";
 import type { ProjectActivity } from "../project-activity.ts";
 import type { Tx } from "../storage/tx.ts";
 import type { Writer } from "../storage/writer.ts";
 import { isUnlimited } from "../tiers.ts";
 import { type RenderedAnswer, renderError, renderResult } from "./answer.ts";
-import { assertStillValid, type Caller, type CallerAccount, type Charger } from "./caller.ts";
+import {
+  assertMayChangeKeys,
+  assertStillValid,
+  type Caller,
+  type CallerAccount,
+  type Charger,
+} from "./caller.ts";
 import { type IdempotencyStore, type IdempotentRequest, isStorable } from "./idempotency.ts";
 import type { OpenClaims } from "./open-claims.ts";
 import { type OperationName, operationNamed } from "./operations.ts";
@@ -57,6 +63,12 @@ interface Claimed<C> {
 
 /** Statuses which, found by the work itself, keep the charge (decisions, section 4). */
 const KEEPS_CHARGE: ReadonlySet<number> = new Set([403, 404, 408, 409]);
+/** Refusals for the tier's sake, which cost nothing (decisions, section 14). */
+const COSTS_NOTHING: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+  "project_limit_exceeded",
+  "key_limit_exceeded",
+  "monitor_limit_exceeded",
+]);
 
 /** Joins charge, work and stored answer in one unit of work. */
 export class Performing {
@@ -85,7 +97,8 @@ export class Performing {
    * Replays a stored answer, or charges the operation's credits, runs `work` and stores the answer: all in one
    * unit. What `work` returns is the answer.
    *
-   * A 403, 404, 408 or 409 thrown by the work keeps the charge and undoes the work; anything else undoes both.
+   * A 403, 404, 408 or 409 thrown by the work keeps the charge and undoes the work; anything else, and the limits of a
+   * tier, undo both.
    *
    * @throws ReplayedAnswer for a repeat under an `Idempotency-Key`.
    * @throws ApiError what the work threw, `insufficient_balance`, `conflict`, `service_unavailable`.
@@ -142,7 +155,7 @@ export class Performing {
     let checked = false;
     try {
       claimed = await this.writer.submit<C | KeptFailure>(((tx: Tx) => {
-        assertStillValid(caller, operationNamed(performer.operation));
+        assertStillValid(caller);
         if (idempotency !== null) {
           this.answers.check(tx, caller, idempotency);
           // Some give back what they cost, when it is too late to refuse them.
@@ -191,7 +204,7 @@ export class Performing {
 
   private run<T extends object>(tx: Tx, performer: Performer, work: (tx: Tx) => T): T | KeptFailure {
     const { idempotency, caller } = performer;
-    assertStillValid(caller, operationNamed(performer.operation));
+    assertStillValid(caller);
     if (idempotency === null) return this.chargeAndWork(tx, performer, work);
     this.answers.check(tx, caller, idempotency);
     if (operationNamed(performer.operation).cost === 0) this.answers.assertFreeRoom(tx, caller);
@@ -201,15 +214,17 @@ export class Performing {
   }
 
   private chargeAndWork<T>(tx: Tx, performer: Performer, work: (tx: Tx) => T): T | KeptFailure {
-    const { cost, changesProject } = operationNamed(performer.operation);
+    const operation = operationNamed(performer.operation);
+    const { cost, changesProject } = operation;
+    // Behind what is stored: who has lost the answer to a rotation gets it with the key that was rotated.
+    assertMayChangeKeys(performer.caller, operation);
     if (cost > 0) this.charger.charge(tx, performer.caller.account, performer.operation, cost);
     try {
       const result = cost > 0 ? tx.attempt(() => work(tx)) : work(tx);
       if (changesProject) this.activity?.changed(tx, performer.caller.project.ref);
       return result;
     } catch (error) {
-      if (cost > 0 && error instanceof ApiError && KEEPS_CHARGE.has(error.status))
-        return new KeptFailure(error, true);
+      if (cost > 0 && error instanceof ApiError && keepsCharge(error)) return new KeptFailure(error, true);
       throw error;
     }
   }
@@ -232,7 +247,7 @@ export class Performing {
       outcome = tx.attempt(() => work(refund));
     } catch (error) {
       charged = true;
-      if (!(error instanceof ApiError && KEEPS_CHARGE.has(error.status))) refund();
+      if (!(error instanceof ApiError && keepsCharge(error))) refund();
       outcome = new KeptFailure(error, charged);
     }
     this.remember(tx, performer, outcome, charged);
@@ -261,6 +276,10 @@ export class Performing {
     if (failure?.charged === false) this.answers.storeIfRoom(tx, caller, idempotency, answer);
     else this.answers.store(tx, caller, idempotency, answer, charged && operationNamed(operation).cost > 0);
   }
+}
+
+function keepsCharge({ status, code }: ApiError): boolean {
+  return KEEPS_CHARGE.has(status) && !COSTS_NOTHING.has(code);
 }
 
 function unwrap<T>(outcome: T | KeptFailure): T {

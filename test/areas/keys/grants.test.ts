@@ -1,0 +1,199 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import type { Answer, Client } from "../../support/client.ts";
+import { expectError } from "../../support/errors.ts";
+import { type AccountClient, startTestServer, type TestServer } from "../../support/server.ts";
+import { type MadeKey, makeBearer, makeKey, termsOf } from "./support.ts";
+
+const HOUR_MS = 60 * 60 * 1000;
+
+let server: TestServer;
+let account: AccountClient;
+let project: string;
+beforeAll(async () => {
+  server = await startTestServer({ manualClock: true });
+  account = await server.account({ balance: 100_000 });
+  project = String((await account.post("/v1/projects", { name: "Shop" })).body.id);
+});
+afterAll(() => server.stop());
+
+/** A moment so many hours from now, as keys have it. */
+function inHours(hours: number): string {
+  return new Date(server.clock.now() + hours * HOUR_MS).toISOString();
+}
+
+/** A client with a new key. */
+async function clientWith(scopes: readonly string[], more: object = {}, of?: string): Promise<Client> {
+  return server.client((await makeKey(account, { prefix: "sm", scopes, ...more }, of)).secret);
+}
+
+function expectRefused(answer: Answer, reason: string): void {
+  expect(expectError(answer, "forbidden").error.message).toContain(reason);
+}
+
+const bearer = (scopes: readonly string[], more: object = {}) => termsOf({ prefix: "sm", scopes, ...more });
+
+describe("scopes: a key rotates and revokes only keys whose scopes it has", () => {
+  test.each([
+    [["keys:write"], ["*"], "*"],
+    [["keys:write"], ["keys:*"], "keys:*"],
+    [["keys:write"], ["keys:read"], "keys:read"],
+    [["keys:*", "gate:read", "gate:write"], ["gate:*"], "gate:*"],
+    [["keys:*", "meter:read"], ["meter:read", "meter:write"], "meter:write"],
+  ])("one with %j not one with %j", async (has, scopes, lacking) => {
+    const client = await clientWith(has);
+    const stronger = await makeBearer(account, scopes);
+    for (const answer of [
+      await client.post("/v1/keys", bearer(scopes)),
+      await client.post(`/v1/keys/${stronger.id}/rotate`, {}),
+      await client.delete(`/v1/keys/${stronger.id}`),
+    ]) {
+      expectRefused(answer, `lacks the scope ${lacking}`);
+    }
+    expect((await account.get(`/v1/keys/${stronger.id}`)).body.revoked_at).toBeNull();
+    // Not even to say once more what is so already.
+    await account.delete(`/v1/keys/${stronger.id}`);
+    expectRefused(await client.delete(`/v1/keys/${stronger.id}`), `lacks the scope ${lacking}`);
+  });
+
+  test.each([
+    [["keys:write"], ["keys:write"]],
+    [["keys:*"], ["keys:read", "keys:write"]],
+    [["*"], ["*"]],
+    [
+      ["gate:*", "keys:write"],
+      ["gate:read", "keys:write"],
+    ],
+  ])("one with %j one with %j", async (has, scopes) => {
+    const client = await clientWith(has);
+    const { id } = await makeBearer(client, scopes);
+    const rotated = await client.post(`/v1/keys/${id}/rotate`, {});
+    expect(rotated.status, rotated.text).toBe(200);
+    expect((await client.delete(`/v1/keys/${rotated.body.new_key_id}`)).status).toBe(200);
+  });
+
+  test("the scopes of keys for verify alone are not this API's: keys:write is enough for any", async () => {
+    const client = await clientWith(["keys:write"]);
+    const { id } = await makeKey(client, { scopes: ["*", "orders:write"] });
+    const rotated = await client.post(`/v1/keys/${id}/rotate`, {});
+    expect(rotated.status).toBe(200);
+    expect((await client.delete(`/v1/keys/${rotated.body.new_key_id}`)).status).toBe(200);
+  });
+
+  test("itself it may end", async () => {
+    const own = await makeBearer(account, ["keys:write"]);
+    expect((await server.client(own.secret).delete(`/v1/keys/${own.id}`)).status).toBe(200);
+    expectError(await server.client(own.secret).get("/v1/keys"), "unauthorized");
+  });
+});
+
+describe("time: a key that ends gives none that ends later", () => {
+  let ending: Client;
+  let end: string;
+  beforeAll(async () => {
+    end = inHours(10);
+    ending = await clientWith(["*"], { expires_at: end });
+  });
+
+  test.each(["sm", "acme"])(
+    "of the prefix %s: not at all, a millisecond later; at its own end it may",
+    async (prefix) => {
+      const later = new Date(Date.parse(end) + 1).toISOString();
+      for (const path of ["/v1/keys", `/v1/projects/${project}/keys`]) {
+        for (const expires_at of [undefined, null, later]) {
+          const terms = termsOf({ prefix, scopes: ["gate:read"], expires_at });
+          expectRefused(await ending.post(path, terms), `This key ends at ${end}`);
+        }
+        const made = await ending.post(path, termsOf({ prefix, scopes: ["gate:read"], expires_at: end }));
+        expect(made.body.expires_at).toBe(end);
+      }
+    },
+  );
+
+  test("it rotates no key that lasts longer, and revokes any", async () => {
+    const endless = await makeBearer(account, ["gate:read"]);
+    const longer = await makeKey(account, { expires_at: inHours(11) });
+    const shorter = await makeKey(account, { expires_at: inHours(9) });
+    for (const { id } of [endless, longer]) {
+      expectRefused(await ending.post(`/v1/keys/${id}/rotate`, {}), `This key ends at ${end}`);
+    }
+    const rotated = await ending.post(`/v1/keys/${shorter.id}/rotate`, {});
+    expect(rotated.status).toBe(200);
+    const made = await account.get(`/v1/keys/${rotated.body.new_key_id}`);
+    expect(made.body.expires_at).toBe(inHours(9));
+    for (const { id } of [endless, longer]) expect((await ending.delete(`/v1/keys/${id}`)).status).toBe(200);
+  });
+
+  test("rotated, it has the end of its grace: what it makes ends with it", async () => {
+    const old = await makeBearer(account, ["*"]);
+    const client = server.client(old.secret);
+    expect((await client.post("/v1/keys", bearer(["*"]))).status).toBe(201);
+    await account.post(`/v1/keys/${old.id}/rotate`, { grace_hours: 2 });
+    expectRefused(await client.post("/v1/keys", bearer(["*"])), "This key ends at");
+    expect((await client.post("/v1/keys", bearer(["*"], { expires_at: inHours(2) }))).status).toBe(201);
+  });
+
+  test("a key that ends can rotate itself, to the same end", async () => {
+    const expires_at = inHours(5);
+    const own = await makeKey(account, { prefix: "sm", scopes: ["keys:write"], expires_at });
+    const rotated = await server.client(own.secret).post(`/v1/keys/${own.id}/rotate`, { grace_hours: 720 });
+    expect(rotated.status).toBe(200);
+    const made = await account.get(`/v1/keys/${rotated.body.new_key_id}`);
+    expect(made.body.expires_at).toBe(expires_at);
+    expect(rotated.body.old_expires_at).toBe(expires_at);
+  });
+});
+
+describe("place: a key of another project only with *", () => {
+  let elsewhere: MadeKey;
+  let home: string;
+  beforeAll(async () => {
+    elsewhere = await makeBearer(account, ["gate:read"], project);
+    const { body } = await account.get("/v1/projects");
+    home = (body.projects as { id: string; slug: string }[]).find(({ slug }) => slug === "default")?.id ?? "";
+  });
+
+  const ALL_BUT_EVERYTHING = ["keys:*", "projects:*", "gate:*"];
+
+  test.each(["sm", "acme"])("made, with the prefix %s", async (prefix) => {
+    const terms = termsOf({ prefix, scopes: ["gate:read"] });
+    const some = await clientWith(ALL_BUT_EVERYTHING);
+    expectRefused(await some.post(`/v1/projects/${project}/keys`, terms), "a project other than its own");
+    expect((await some.post(`/v1/projects/${home}/keys`, terms)).status).toBe(201);
+    const all = await clientWith(["*"]);
+    expect((await all.post(`/v1/projects/${project}/keys`, terms)).status).toBe(201);
+    const inside = await clientWith(["keys:write", "gate:read"], {}, project);
+    expect((await inside.post(`/v1/projects/${project}/keys`, terms)).status).toBe(201);
+    expectError(await inside.post(`/v1/projects/${home}/keys`, terms), "not_found");
+  });
+
+  test("rotated; revoking takes its scopes alone", async () => {
+    const some = await clientWith(ALL_BUT_EVERYTHING);
+    expectRefused(await some.post(`/v1/keys/${elsewhere.id}/rotate`, {}), "a project other than its own");
+    const all = await clientWith(["*"]);
+    const rotated = await all.post(`/v1/keys/${elsewhere.id}/rotate`, {});
+    expect(rotated.status).toBe(200);
+    expect((await some.delete(`/v1/keys/${rotated.body.new_key_id}`)).status).toBe(200);
+  });
+
+  test("nor by the way of deleting the default project, after which it would work elsewhere", async () => {
+    const own = await server.account();
+    const other = String((await own.post("/v1/projects", { name: "Other" })).body.id);
+    const secret = (await makeBearer(own, ["projects:*", "gate:*"])).secret;
+    const { body } = await own.get("/v1/projects");
+    const first = (body.projects as { id: string }[]).at(-1)?.id;
+    expectRefused(await server.client(secret).delete(`/v1/projects/${first}`), "the scope *");
+    expect((await server.client(secret).delete(`/v1/projects/${other}`)).status).toBe(200);
+    await own.post("/v1/projects", { name: "Third" });
+    expect((await own.delete(`/v1/projects/${first}`)).status).toBe(200);
+  });
+});
+
+test("a refusal costs a credit, like any that the work finds, and is the same under an Idempotency-Key", async () => {
+  const own = await server.account({ balance: 10 });
+  const { secret } = await makeBearer(own, ["keys:write"]);
+  const options = { headers: { "idempotency-key": "grant" } };
+  const first = await server.client(secret).post("/v1/keys", bearer(["*"]), options);
+  const again = await server.client(secret).post("/v1/keys", bearer(["*"]), options);
+  expect([first.status, again.text]).toEqual([403, first.text]);
+  expect((await own.get("/v1/meter/balance")).body.balance).toBe(8);
+});
