@@ -19,10 +19,29 @@ export interface Clock {
   after(delayMs: number, run: () => void): Cancel;
   /** Tells the clock of work that a timer started: the manual clock does not move on before it settles. */
   track(work: Promise<unknown>): void;
+  /** Milliseconds by which the wall clock has been set since the start: forward counts up, back counts down. Looks now. */
+  wallMoved(): number;
+  /**
+   * Calls `listener` each time that the wall clock turns out to have been set, with what {@link wallMoved} was before
+   * and is now. It may be called within {@link wallMoved}.
+   */
+  onWallSet(listener: WallListener): Cancel;
 }
 
-/** setTimeout holds 2^31−1 ms; the clock looks again after a day at the latest, which also notices a wall clock that was set. */
+/** Learns that the wall clock was set. */
+export type WallListener = (before: number, now: number) => void;
+
+/** setTimeout holds 2^31−1 ms: whoever waits longer looks again after a day. */
 const LONGEST_SLEEP_MS = 24 * 60 * 60 * 1000;
+/**
+ * Longest sleep of what waits for the wall clock. That may be set at any time, or jump when a suspended machine goes
+ * on, and no timer notices; looking twice a second costs nothing, and nothing is a second late.
+ */
+export const WALL_LOOK_MS = 500;
+/** A smaller difference between two looks is slewing, or a clock that runs unevenly: nobody set it. */
+const WALL_STEP_MIN_MS = 100;
+/** Two readings that lie further apart say nothing about each other: the process was held up in between. */
+const READINGS_APART_MAX_MS = 10;
 
 /** Milliseconds of a clock that never goes back, with fractions: for measuring how long something really took. */
 export function monotonicMs(): number {
@@ -64,9 +83,11 @@ class Alarm {
   private timer: ReturnType<typeof setTimeout> | undefined;
   private armedFor = Number.POSITIVE_INFINITY;
   private readonly read: () => number;
+  private readonly longestSleepMs: number;
 
-  constructor(read: () => number) {
+  constructor(read: () => number, longestSleepMs: number) {
     this.read = read;
+    this.longestSleepMs = longestSleepMs;
   }
 
   add(due: number, run: () => void): Cancel {
@@ -83,7 +104,7 @@ class Alarm {
       return;
     }
     this.armedFor = due;
-    const sleep = Math.min(Math.max(0, Math.ceil(due - this.read())), LONGEST_SLEEP_MS);
+    const sleep = Math.min(Math.max(0, Math.ceil(due - this.read())), this.longestSleepMs);
     this.timer = setTimeout(() => this.fire(), sleep);
     // A waiting timer is no reason to keep a process alive: the listening socket is.
     this.timer.unref?.();
@@ -100,24 +121,95 @@ class Alarm {
   }
 }
 
+/** Compares the wall clock with the monotonic one: what it gains on it, somebody has set. */
+class WallWatch {
+  private readonly listeners = new Set<WallListener>();
+  private timer: ReturnType<typeof setTimeout> | undefined;
+  private lead = readLead();
+  private moved = 0;
+
+  look(): number {
+    const step = Date.now() - performance.now() - this.lead;
+    if (Math.abs(step) < WALL_STEP_MIN_MS) {
+      this.lead += step;
+      return this.moved;
+    }
+    return this.lookClosely();
+  }
+
+  listen(listener: WallListener): Cancel {
+    if (this.listeners.size === 0) this.lookLater();
+    this.listeners.add(listener);
+    return () => {
+      this.listeners.delete(listener);
+      if (this.listeners.size === 0) clearTimeout(this.timer);
+    };
+  }
+
+  private lookClosely(): number {
+    const lead = readLead();
+    const step = Math.round(lead - this.lead);
+    this.lead = lead;
+    // The first reading was torn apart: nothing was set.
+    if (Math.abs(step) < WALL_STEP_MIN_MS) return this.moved;
+    const before = this.moved;
+    this.moved += step;
+    for (const listener of this.listeners) listener(before, this.moved);
+    return this.moved;
+  }
+
+  private lookLater(): void {
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => {
+      this.lookLater();
+      this.look();
+    }, WALL_LOOK_MS);
+    this.timer.unref?.();
+  }
+}
+
+/** What the wall clock shows beyond the monotonic one, both read at the same moment. */
+function readLead(): number {
+  for (;;) {
+    const begun = performance.now();
+    const wall = Date.now();
+    if (performance.now() - begun <= READINGS_APART_MAX_MS) return wall - begun;
+  }
+}
+
 /** The machine's clock. */
 export function createSystemClock(): Clock {
-  const wall = new Alarm(() => Date.now());
-  const monotonic = new Alarm(() => performance.now());
+  const wall = new Alarm(() => Date.now(), WALL_LOOK_MS);
+  const monotonic = new Alarm(() => performance.now(), LONGEST_SLEEP_MS);
+  const watch = new WallWatch();
   return {
     now: () => Date.now(),
     monotonic: () => performance.now(),
     at: (epochMs, run) => wall.add(epochMs, run),
     after: (delayMs, run) => monotonic.add(performance.now() + delayMs, run),
     track: () => {},
+    wallMoved: () => watch.look(),
+    onWallSet: (listener) => watch.listen(listener),
   };
+}
+
+/** A timer of the manual clock that waits for the wall clock. */
+interface WallTimer {
+  readonly epochMs: number;
+  readonly run: () => void;
+  entry: HeapEntry | null;
 }
 
 /** A clock that stands still until it is told to move. */
 export class ManualClock implements Clock {
   private readonly heap = new TimerHeap();
   private readonly pending = new Set<Promise<unknown>>();
+  private readonly wallTimers = new Set<WallTimer>();
+  private readonly listeners = new Set<WallListener>();
+  /** The monotonic time. */
   private current: number;
+  /** What the wall clock shows beyond it. */
+  private moved = 0;
   private moving: Promise<unknown> = Promise.resolve();
 
   constructor(startMs: number = Date.now()) {
@@ -125,7 +217,7 @@ export class ManualClock implements Clock {
   }
 
   now(): number {
-    return this.current;
+    return this.current + this.moved;
   }
 
   monotonic(): number {
@@ -133,12 +225,35 @@ export class ManualClock implements Clock {
   }
 
   at(epochMs: number, run: () => void): Cancel {
-    const entry = this.heap.push(epochMs, run);
-    return () => this.heap.cancel(entry);
+    const timer: WallTimer = { epochMs, run, entry: null };
+    this.wallTimers.add(timer);
+    this.place(timer);
+    return () => this.drop(timer);
   }
 
   after(delayMs: number, run: () => void): Cancel {
-    return this.at(this.current + delayMs, run);
+    const entry = this.heap.push(this.current + delayMs, run);
+    return () => this.heap.cancel(entry);
+  }
+
+  wallMoved(): number {
+    return this.moved;
+  }
+
+  onWallSet(listener: WallListener): Cancel {
+    this.listeners.add(listener);
+    return () => this.listeners.delete(listener);
+  }
+
+  /** Sets the wall clock forward, or back by a negative figure. No time passes: what falls due runs at the next advance. */
+  setWall(byMs: number): void {
+    const before = this.moved;
+    this.moved += byMs;
+    for (const timer of this.wallTimers) {
+      if (timer.entry !== null) this.heap.cancel(timer.entry);
+      this.place(timer);
+    }
+    for (const listener of this.listeners) listener(before, this.moved);
   }
 
   track(work: Promise<unknown>): void {
@@ -151,7 +266,7 @@ export class ManualClock implements Clock {
 
   /**
    * Moves time forward by `byMs` (an integer ≥ 0), stopping at every due moment in turn until the work that
-   * fell due there has settled, and returns the new time. Advances queue up behind each other.
+   * fell due there has settled, and returns the wall clock's new time. Advances queue up behind each other.
    */
   advance(byMs: number): Promise<number> {
     const step = this.moving.then(() => this.moveTo(this.current + byMs));
@@ -168,7 +283,19 @@ export class ManualClock implements Clock {
     }
     this.current = Math.max(this.current, target);
     await this.settle();
-    return this.current;
+    return this.now();
+  }
+
+  private place(timer: WallTimer): void {
+    timer.entry = this.heap.push(timer.epochMs - this.moved, () => {
+      this.wallTimers.delete(timer);
+      timer.run();
+    });
+  }
+
+  private drop(timer: WallTimer): void {
+    this.wallTimers.delete(timer);
+    if (timer.entry !== null) this.heap.cancel(timer.entry);
   }
 
   private nextDue(target: number): (() => void) | undefined {

@@ -5,6 +5,7 @@ import {
   monotonicMs,
   realDelay,
   realTimeout,
+  WALL_LOOK_MS,
 } from "../../src/kernel/clock.ts";
 import { rejection } from "./support.ts";
 
@@ -132,6 +133,34 @@ describe("manual clock", () => {
     expect(ran).toEqual(["canceller"]);
   });
 
+  test("a wall clock that is set takes along what waits for it, and nothing that waits for a time to pass", async () => {
+    const clock = new ManualClock(10_000);
+    const ran: [string, number][] = [];
+    const note = (name: string) => () => {
+      ran.push([name, clock.monotonic()]);
+    };
+    clock.at(10_100, note("at 10100"));
+    clock.at(10_700, note("at 10700"));
+    clock.after(200, note("after 200"));
+    clock.at(10_150, note("cancelled"))();
+    const told: [number, number][] = [];
+    clock.onWallSet((before, now) => told.push([before, now]));
+    clock.setWall(-300);
+    expect([clock.now(), clock.monotonic(), clock.wallMoved()]).toEqual([9_700, 10_000, -300]);
+    expect(await clock.advance(500)).toBe(10_200);
+    expect(ran).toEqual([
+      ["after 200", 10_200],
+      ["at 10100", 10_400],
+    ]);
+    clock.setWall(+2_000);
+    await clock.advance(0);
+    expect(ran.at(-1)).toEqual(["at 10700", 10_500]);
+    expect(told).toEqual([
+      [0, -300],
+      [-300, 1_700],
+    ]);
+  });
+
   test("advances queue up behind each other", async () => {
     const clock = new ManualClock(0);
     const seen: number[] = [];
@@ -150,6 +179,15 @@ describe("manual clock", () => {
     expect(await clock.advance(10)).toBe(15);
   });
 });
+
+/** A wall clock that runs, and can be set. */
+function settableWall(): { ahead: number } {
+  const wall = { ahead: 0 };
+  spyOn(Date, "now").mockImplementation(
+    () => Math.floor(performance.timeOrigin + performance.now()) + wall.ahead,
+  );
+  return wall;
+}
 
 describe("system clock", () => {
   afterEach(() => {
@@ -201,13 +239,13 @@ describe("system clock", () => {
       clock.after(days * DAY_MS, () => (fired += 1)),
     ]);
     const sleeps = asked.mock.calls.map(([, delay]) => Number(delay));
-    expect(sleeps).toEqual([DAY_MS, DAY_MS]);
+    expect(sleeps).toEqual([WALL_LOOK_MS, DAY_MS]);
     await realDelay(20);
     expect(fired).toBe(0);
     for (const cancel of cancels) cancel();
   });
 
-  test("a timer of 30 days is looked at daily, and runs on the thirtieth", () => {
+  test("a timer of 30 days is looked at twice a second, and runs on the thirtieth", () => {
     const start = Date.UTC(2026, 0, 1);
     setSystemTime(start);
     let look: () => void = () => {};
@@ -226,7 +264,53 @@ describe("system clock", () => {
       look();
     }
     expect(firedAt).toBe(start + 30 * DAY_MS);
-    expect(asked.mock.calls.map(([, delay]) => Number(delay))).toEqual(Array(30).fill(DAY_MS));
+    expect(asked.mock.calls.map(([, delay]) => Number(delay))).toEqual(Array(30).fill(WALL_LOOK_MS));
+  });
+
+  test("a wall clock that jumps forward makes nothing a second late, whatever was waited for", async () => {
+    const clock = createSystemClock();
+    const start = Date.now();
+    let ranAfter = Number.POSITIVE_INFINITY;
+    clock.at(start + 60 * 60 * 1000, () => {
+      ranAfter = monotonicMs() - jumpedAt;
+    });
+    await realDelay(10);
+    const jumpedAt = monotonicMs();
+    setSystemTime(start + 2 * 60 * 60 * 1000);
+    await realDelay(WALL_LOOK_MS + 200);
+    expect(ranAfter).toBeLessThan(1_000);
+  });
+
+  test("a wall clock that is set is noticed by itself within a second, and at once by whoever looks", async () => {
+    const wall = settableWall();
+    const clock = createSystemClock();
+    const seen: [number, number][] = [];
+    const about = (ms: number) => Math.round(ms / 1_000);
+    const stop = clock.onWallSet((before, now) => seen.push([about(before), about(now)]));
+    expect(clock.wallMoved()).toBe(0);
+    wall.ahead = -3_600_000;
+    await realDelay(WALL_LOOK_MS + 200);
+    expect(seen).toEqual([[0, -3_600]]);
+    wall.ahead = 7_200_000;
+    expect(about(clock.wallMoved())).toBe(7_200);
+    expect(seen).toEqual([
+      [0, -3_600],
+      [-3_600, 7_200],
+    ]);
+    stop();
+    wall.ahead = 0;
+    await realDelay(WALL_LOOK_MS + 200);
+    expect(seen).toHaveLength(2);
+  });
+
+  test("a clock that is slewed was not set", () => {
+    const wall = settableWall();
+    const clock = createSystemClock();
+    const seen: number[] = [];
+    const stop = clock.onWallSet((_before, now) => seen.push(now));
+    for (; wall.ahead > -1_000; wall.ahead -= 50) clock.wallMoved();
+    stop();
+    expect(seen).toEqual([]);
   });
 
   test("`at` follows a wall clock that is set; `after` does not", async () => {

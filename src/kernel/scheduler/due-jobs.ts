@@ -58,6 +58,8 @@ export class DueJobs {
 
   /** Returns whether everything up to `now` has been passed over. */
   private stepFront(now: number): boolean {
+    // The wall clock was set back: what lies between was passed over before that.
+    if (this.front.due_at > now) return this.search === null;
     const found = this.store.positions(this.kind, this.front, now, POSITIONS_PER_STEP);
     for (const position of found) {
       this.front = position;
@@ -65,7 +67,7 @@ export class DueJobs {
       if (this.dispatcher.offer({ id, dueAt, lane })) this.searchFrom(dueAt);
     }
     if (found.length === POSITIONS_PER_STEP) return false;
-    if (now >= this.front.due_at) this.front = momentEnds(now);
+    this.front = momentEnds(now);
     return this.search === null;
   }
 

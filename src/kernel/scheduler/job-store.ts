@@ -1,5 +1,6 @@
 import type { Database } from "../storage/database.ts";
 import type { Tx } from "../storage/tx.ts";
+import { DueOrigins } from "./due-origins.ts";
 
 /** A job as it stands in the table. */
 export interface JobRow {
@@ -37,6 +38,7 @@ export class JobStore {
   private readonly deleteByKey;
   private readonly deleteById;
   private readonly postponeById;
+  private readonly setBackById;
   private readonly selectSameMoment;
   private readonly selectLater;
   private readonly selectEarliest;
@@ -44,6 +46,7 @@ export class JobStore {
   private readonly selectById;
   private readonly countDue;
   private readonly rowsByKind: Map<string, number>;
+  private readonly origins = new DueOrigins();
 
   constructor(db: Database) {
     this.insertJob = db.command<[number, string, string | null, number, string, string]>(
@@ -55,6 +58,7 @@ export class JobStore {
     this.postponeById = db.command<[number, string, number, number]>(
       "UPDATE jobs SET due_at = ?, payload = ?, attempt = ? WHERE id = ?",
     );
+    this.setBackById = db.command<[number, number]>("UPDATE jobs SET due_at = due_at - ? WHERE id = ?");
     // Both read along the index from where they begin. Compared in one go, (due_at, lane, id) would begin at the first
     // job of the same moment and lane, of which there may be a million.
     this.selectSameMoment = db.query<JobPosition, [string, number, string, number, number]>(
@@ -114,6 +118,7 @@ export class JobStore {
 
   finish(tx: Tx, { id, kind }: JobRow): void {
     this.changed(tx, kind, -this.deleteById.run(tx, id));
+    if (this.origins.tells) tx.afterCommit(() => this.origins.forget(id));
   }
 
   private changed(tx: Tx, kind: string, by: number): void {
@@ -123,6 +128,38 @@ export class JobStore {
 
   postpone(tx: Tx, id: number, dueAt: number, payload: string, attempt: number): void {
     this.postponeById.run(tx, dueAt, payload, attempt, id);
+    this.rewrote(tx, id);
+  }
+
+  /** Nothing is known of the clock that the jobs in the table were made by: they count as made now. */
+  startWith(wallMoved: number): void {
+    if (wallMoved !== 0) this.origins.begin(0, wallMoved);
+  }
+
+  /** The wall clock has been set, by so much in all since the start: due times are written by it from now on. */
+  wallSet(moved: number): void {
+    this.origins.begin(this.nextId, moved);
+  }
+
+  /**
+   * Sets back the due times of these jobs by what the wall clock was set back since they were written. Returns the
+   * earliest of the new ones, or null when all stay.
+   */
+  setBack(tx: Tx, jobs: readonly JobPosition[]): number | null {
+    let earliest = Number.POSITIVE_INFINITY;
+    for (const { id, due_at } of jobs) {
+      const by = this.origins.setBackSince(id);
+      if (by === 0) continue;
+      this.setBackById.run(tx, by, id);
+      earliest = Math.min(earliest, due_at - by);
+      this.rewrote(tx, id);
+    }
+    return earliest === Number.POSITIVE_INFINITY ? null : earliest;
+  }
+
+  private rewrote(tx: Tx, id: number): void {
+    const { tells, moved } = this.origins;
+    if (tells) tx.afterCommit(() => this.origins.rewrote(id, moved));
   }
 
   /** Positions after another one, up to a due time: at most `limit`, in their order. */

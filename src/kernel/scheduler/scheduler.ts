@@ -9,6 +9,7 @@ import type { LaneLimits, Placed } from "./dispatcher.ts";
 import { DueJobs } from "./due-jobs.ts";
 import { DUE_COUNTED_MAX, JobCounts, type JobsNow } from "./job-counts.ts";
 import { type JobRow, JobStore } from "./job-store.ts";
+import { SetBack } from "./set-back.ts";
 
 /** A job that fell due. */
 export interface Job {
@@ -88,7 +89,9 @@ export class Scheduler {
   private readonly kinds = new Map<string, Kind>();
   private readonly work = new Set<Promise<void>>();
   private readonly calendar = new Map<string, string>();
+  private readonly setBack: SetBack;
   private cancelTimer: Cancel | null = null;
+  private stopListening: Cancel | null = null;
   private armedFor = Number.POSITIVE_INFINITY;
   private started = false;
 
@@ -97,6 +100,14 @@ export class Scheduler {
     this.writer = writer;
     this.clock = clock;
     this.log = log;
+    this.setBack = new SetBack({
+      store: this.store,
+      writer,
+      log,
+      now: () => clock.now(),
+      kinds: () => [...this.kinds.keys()].filter((kind) => !this.calendar.has(kind)),
+      moved: (kind, dueAt) => this.arrived(kind, dueAt),
+    });
   }
 
   /** Says how jobs of a kind are run. Before {@link start}. */
@@ -129,12 +140,14 @@ export class Scheduler {
    * to, by {@link laneName}: see {@link JobKind.lanes}.
    */
   enqueue(tx: Tx, kind: string, key: string, dueAt: number, payload: unknown, lane = ""): void {
+    this.clock.wallMoved();
     this.store.replace(tx, { kind, key, dueAt, lane, payload: JSON.stringify(payload) });
     tx.afterCommit(() => this.arrived(kind, dueAt));
   }
 
   /** Enqueues a job that nobody will replace or take back: it needs no key, and costs less. */
   enqueueForGood(tx: Tx, kind: string, dueAt: number, payload: unknown, lane = ""): void {
+    this.clock.wallMoved();
     this.store.insert(tx, { kind, dueAt, lane, payload: JSON.stringify(payload) });
     tx.afterCommit(() => this.arrived(kind, dueAt));
   }
@@ -147,9 +160,9 @@ export class Scheduler {
   /** Begins to run jobs: first those overdue, in the order of their due times. */
   async start(): Promise<void> {
     this.started = true;
-    await this.writer.submit((tx) => {
-      for (const [name, expression] of this.calendar) this.plan(tx, name, expression);
-    });
+    this.store.startWith(this.clock.wallMoved());
+    this.stopListening = this.clock.onWallSet((before, now) => this.wallSet(before, now));
+    await this.planCalendar();
     const now = this.clock.now();
     for (const kind of this.kinds.values()) kind.lookAt = now;
     this.armAt(now);
@@ -158,6 +171,8 @@ export class Scheduler {
   /** Starts no further job, and waits for those under way, at most `graceMs` of real time. */
   async stop(graceMs: number = STOP_GRACE_MS): Promise<void> {
     this.started = false;
+    this.setBack.stop();
+    this.stopListening?.();
     this.cancelTimer?.();
     this.armedFor = Number.POSITIVE_INFINITY;
     await Promise.race([Promise.all(this.work), realDelay(graceMs)]);
@@ -190,6 +205,25 @@ export class Scheduler {
       due: () => Math.max(0, this.store.due(name, now, DUE_COUNTED_MAX + running) - running),
       overdueSeconds: () => Math.max(0, now - (dispatcher?.waitingSince ?? now)) / 1000,
     };
+  }
+
+  private async planCalendar(): Promise<void> {
+    await this.writer.submit((tx) => {
+      for (const [name, expression] of this.calendar) this.plan(tx, name, expression);
+    });
+  }
+
+  /** A wall clock that is set forward counts as time that has passed; one that is set back makes nobody wait longer. */
+  private wallSet(before: number, now: number): void {
+    this.store.wallSet(now);
+    this.log.warn(now > before ? "the clock was set forward" : "the clock was set back", {
+      by_ms: Math.abs(now - before),
+    });
+    if (now > before) return;
+    const planned = this.planCalendar().catch((error) => {
+      this.log.error("recurring work could not be planned anew", { error: errorText(error) });
+    });
+    this.clock.track(Promise.all([planned, this.setBack.begin()]));
   }
 
   private plan(tx: Tx, name: string, expression: string): void {
@@ -309,6 +343,7 @@ export class Scheduler {
     } catch (error) {
       outcome = this.afterDefect(row, error);
     }
+    this.clock.wallMoved();
     return this.settle(row, kind.counts, outcome);
   }
 

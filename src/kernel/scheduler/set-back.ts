@@ -1,0 +1,85 @@
+import { realDelay } from "../clock.ts";
+import { errorText } from "../errors.ts";
+import type { Logger } from "../log.ts";
+import type { Writer } from "../storage/writer.ts";
+import type { JobPosition, JobStore } from "./job-store.ts";
+
+/** Jobs looked at in one unit of work: a millisecond or two of the writer's time. */
+export const SET_BACK_SLICE = 500;
+
+/** Wait before it is tried again when the table cannot be read or written. Real time: it is the disk's. */
+const RETRY_MS = 1_000;
+
+/** What {@link SetBack} is built on. */
+export interface SetBackDeps {
+  readonly store: JobStore;
+  readonly writer: Writer;
+  readonly log: Logger;
+  readonly now: () => number;
+  /** The kinds whose jobs wait for a time to pass, not for a time of day. */
+  readonly kinds: () => readonly string[];
+  /** A job of this kind is due earlier than before. */
+  readonly moved: (kind: string, dueAt: number) => void;
+}
+
+/**
+ * Keeps jobs from waiting longer because the wall clock was set back: their due times are set back with it, slice by
+ * slice, the earliest first. Those that were made before the clock had been set forward are due when they were.
+ */
+export class SetBack {
+  private readonly deps: SetBackDeps;
+  private wanted = false;
+  private stopped = false;
+  private work: Promise<void> | null = null;
+
+  constructor(deps: SetBackDeps) {
+    this.deps = deps;
+  }
+
+  /** The wall clock was set back. Begins, or begins anew when it is under way; resolves when it is done. */
+  begin(): Promise<void> {
+    this.wanted = true;
+    this.stopped = false;
+    this.work ??= this.run().finally(() => {
+      this.work = null;
+    });
+    return this.work;
+  }
+
+  /** Ends after the slice under way. */
+  stop(): void {
+    this.stopped = true;
+  }
+
+  private async run(): Promise<void> {
+    while (this.wanted && !this.stopped) {
+      this.wanted = false;
+      try {
+        for (const kind of this.deps.kinds()) await this.walk(kind);
+      } catch (error) {
+        this.deps.log.error("jobs wait as much longer as the clock was set back", {
+          error: errorText(error),
+        });
+        this.wanted = true;
+        await realDelay(RETRY_MS);
+      }
+    }
+  }
+
+  /** What is due already needs no other time. */
+  private async walk(kind: string): Promise<void> {
+    let after: JobPosition | null = { due_at: this.deps.now(), lane: "", id: -1 };
+    while (after !== null && !this.wanted && !this.stopped) after = await this.slice(kind, after);
+  }
+
+  /** Returns where the next slice begins, or null when this was the last one. */
+  private slice(kind: string, after: JobPosition): Promise<JobPosition | null> {
+    const { store, writer, moved } = this.deps;
+    return writer.submit((tx) => {
+      const found = store.positions(kind, after, Number.MAX_SAFE_INTEGER, SET_BACK_SLICE);
+      const earliest = store.setBack(tx, found);
+      if (earliest !== null) tx.afterCommit(() => moved(kind, earliest));
+      return found.length < SET_BACK_SLICE ? null : (found.at(-1) ?? null);
+    });
+  }
+}
