@@ -1,4 +1,5 @@
-import { createHmac, timingSafeEqual } from "node:crypto";
+import { createHmac } from "node:crypto";
+import { equalInConstantTime } from "../../kernel/secrets/key-format.ts";
 import type { Provider, Verification } from "./domain.ts";
 
 /** How old a dated signature may be, and how far ahead of our clock: both ways, whole seconds. */
@@ -60,19 +61,21 @@ function isSignedByStripe(secret: string, { headers, body, receivedAt }: Receive
   }
   if (!isRecent(timestamp, receivedAt)) return false;
   const expected = createHmac("sha256", secret).update(`${timestamp}.`).update(body).digest("hex");
-  return given.some((signature) => isEqual(signature, expected));
+  return given.some((signature) => equalInConstantTime(signature, expected));
 }
 
 /** `x-hub-signature-256: sha256=<hex>` over the body. */
 function isSignedByGithub(secret: string, { headers, body }: Received): boolean {
   const expected = `sha256=${createHmac("sha256", secret).update(body).digest("hex")}`;
-  return listed(headers, "x-hub-signature-256").some((signature) => isEqual(signature, expected));
+  return listed(headers, "x-hub-signature-256").some((signature) => equalInConstantTime(signature, expected));
 }
 
 /** `x-shopify-hmac-sha256: <base64>` over the body. */
 function isSignedByShopify(secret: string, { headers, body }: Received): boolean {
   const expected = createHmac("sha256", secret).update(body).digest("base64");
-  return listed(headers, "x-shopify-hmac-sha256").some((signature) => isEqual(signature, expected));
+  return listed(headers, "x-shopify-hmac-sha256").some((signature) =>
+    equalInConstantTime(signature, expected),
+  );
 }
 
 /** `svix-signature: v1,<base64> v1,<base64> …` over `<svix-id>.<svix-timestamp>.<body>`; the secret is base64. */
@@ -86,7 +89,7 @@ function isSignedBySvix(secret: string, { headers, body, receivedAt }: Received)
   const expected = createHmac("sha256", key).update(`${id}.${timestamp}.`).update(body).digest("base64");
   for (const entry of (headers.get("svix-signature") ?? "").split(" ")) {
     const [version, signature = ""] = splitOnce(entry, ",");
-    if (version === "v1" && isEqual(signature, expected)) return true;
+    if (version === "v1" && equalInConstantTime(signature, expected)) return true;
   }
   return false;
 }
@@ -105,11 +108,4 @@ function listed(headers: Headers, name: string): string[] {
 function splitOnce(text: string, separator: string): [string, string | undefined] {
   const at = text.indexOf(separator);
   return at < 0 ? [text, undefined] : [text.slice(0, at), text.slice(at + 1)];
-}
-
-/** Compares in time that depends on the lengths alone, which are no secret. */
-function isEqual(given: string, expected: string): boolean {
-  const left = Buffer.from(given, "latin1");
-  const right = Buffer.from(expected, "latin1");
-  return left.length === right.length && timingSafeEqual(left, right);
 }

@@ -31,11 +31,12 @@ export interface LockStatusView {
   readonly ttl_remaining: number | null;
 }
 
-/** The state of a lock with this lease (null: free) and so many waiters. */
-export function statusOf(lease: Lease | null, waiters: number, now: number): LockStatusView {
-  if (lease === null) return { locked: false, queue_depth: 0, ttl_remaining: null };
-  // A wall clock that was set forward, or an expiry that is being committed, must not show as a negative time.
-  return { locked: true, queue_depth: waiters, ttl_remaining: Math.max(0, lease.expiresAt - now) };
+/** The state of a lock that is free. */
+export const FREE: LockStatusView = { locked: false, queue_depth: 0, ttl_remaining: null };
+
+/** The state of a lock that is held for so long yet. */
+export function heldStatus(waiters: number, remainingMs: number): LockStatusView {
+  return { locked: true, queue_depth: waiters, ttl_remaining: remainingMs };
 }
 
 /** The answer to a release of a lock that is free. */

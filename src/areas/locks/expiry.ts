@@ -59,6 +59,11 @@ export class Expiry {
     if (lock.expiry.due < this.armedFor) this.arm();
   }
 
+  /** Whole milliseconds until a lock's lease ends; 0 while its end is being committed. */
+  remainingMs(lock: Lock): number {
+    return lock.expiry === null ? 0 : Math.max(0, Math.ceil(lock.expiry.due - this.clock.monotonic()));
+  }
+
   /** Ends no lease any more. For the end of the process: what is held stays in the file. */
   stop(): void {
     this.stopped = true;

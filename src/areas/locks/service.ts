@@ -2,16 +2,19 @@ import { type Clock, nextNetworkTurn } from "../../kernel/clock.ts";
 import { errorText } from "../../kernel/errors.ts";
 import type { Ids } from "../../kernel/ids.ts";
 import type { Logger } from "../../kernel/log.ts";
+import { equalInConstantTime } from "../../kernel/secrets/key-format.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import type { Writer } from "../../kernel/storage/writer.ts";
 import {
   clientGone,
+  DURATION_MS_MAX,
+  FREE,
   heldByAnother,
+  heldStatus,
   type Lease,
   type LockStatusView,
   notHeld,
   projectGone,
-  statusOf,
   stopping,
 } from "./domain.ts";
 import { Expiry } from "./expiry.ts";
@@ -65,8 +68,9 @@ export class LockService {
     if (request.signal.aborted) throw clientGone();
     const lock = this.table.find(request.projectRef, request.key);
     if (lock === undefined) return this.grantFree(tx, request);
-    if (request.token !== null && lock.lease?.token === request.token) {
-      return this.refresh(tx, lock, lock.lease, request.ttlMs);
+    const { lease } = lock;
+    if (lease !== null && isTokenOf(lease, request.token)) {
+      return this.refresh(tx, lock, lease, request.ttlMs);
     }
     if (this.isStopping) throw stopping();
     const waiter = new Waiter(request);
@@ -100,14 +104,15 @@ export class LockService {
   release(tx: Tx, projectRef: number, key: string, token: string): void {
     const lock = this.table.find(projectRef, key);
     if (lock === undefined || lock.lease === null) throw notHeld(key);
-    if (lock.lease.token !== token) throw heldByAnother(key);
+    if (!isTokenOf(lock.lease, token)) throw heldByAnother(key);
     this.handOver(tx, lock);
   }
 
   /** A lock's state. */
   status(projectRef: number, key: string): LockStatusView {
     const lock = this.table.find(projectRef, key);
-    return statusOf(lock?.lease ?? null, lock?.queueDepth ?? 0, this.clock.now());
+    if (lock === undefined) return FREE;
+    return heldStatus(lock.queueDepth, this.expiry.remainingMs(lock));
   }
 
   /** Locks now held in a project. */
@@ -145,16 +150,21 @@ export class LockService {
     this.expiry.stop();
   }
 
-  /** Takes up the locks that are held, each for what is left of its time. Those that expired meanwhile are free. */
+  /**
+   * Takes up the locks that are held, each for what is left of its time: never longer than a lock can be taken for,
+   * though the wall clock was ahead when it was. Those that expired meanwhile are free.
+   */
   private recover(log: Logger): void {
     const now = this.clock.now();
+    const latest = now + DURATION_MS_MAX;
     for (const row of this.store.held(now)) {
       const lock = new Lock(row.project_ref, row.key);
+      const expiresAt = Math.min(row.expires_at, latest);
       lock.lease = {
         token: row.token,
         fencingToken: row.fencing_token,
-        expiresAt: row.expires_at,
-        lastsMs: row.expires_at - now,
+        expiresAt,
+        lastsMs: expiresAt - now,
       };
       this.table.put(lock);
       this.expiry.watch(lock);
@@ -162,7 +172,10 @@ export class LockService {
     // Bounded by the fencing token: a wall clock that is set back could make a later grant look expired at `now`.
     const through = this.store.fencingReservedThrough();
     this.writer
-      .submit((tx) => this.store.removeExpired(tx, now, through))
+      .submit((tx) => {
+        this.store.removeExpired(tx, now, through);
+        this.store.shorten(tx, latest, through);
+      })
       .catch((error) => log.warn("expired locks stay in the file for now", { error: errorText(error) }));
   }
 
@@ -214,7 +227,7 @@ export class LockService {
 
   /** Requests that wait with the token which has just got the lock are the holder's own, sent again: reentrant. */
   private answerRepeats(tx: Tx, { lock, lease }: Granted, handover: Handover): void {
-    const repeats = lock.waitingQueue?.takeAll(tx, ({ request }) => request.token === lease.token) ?? [];
+    const repeats = lock.waitingQueue?.takeAll(tx, ({ request }) => isTokenOf(lease, request.token)) ?? [];
     for (const repeat of repeats) {
       const granted = this.refresh(tx, lock, handover.lease, repeat.request.ttlMs);
       handover.lease = granted.lease;
@@ -248,4 +261,9 @@ export class LockService {
       if (lock.lease === handover.lease) this.handOver(tx, lock);
     });
   }
+}
+
+/** Whether a token is the lease's. How long the look takes says nothing of how much of it was right. */
+function isTokenOf(lease: Lease, token: string | null): boolean {
+  return token !== null && equalInConstantTime(token, lease.token);
 }

@@ -19,6 +19,7 @@ export class LockStore {
   private readonly updateExpiry;
   private readonly deleteLock;
   private readonly deleteExpired;
+  private readonly shortenExpiry;
   private readonly reserved;
   private readonly saveReserved;
 
@@ -35,6 +36,9 @@ export class LockStore {
     this.deleteLock = db.command<[number]>("DELETE FROM locks WHERE fencing_token = ?");
     this.deleteExpired = db.command<[number, number]>(
       "DELETE FROM locks WHERE expires_at <= ? AND fencing_token <= ?",
+    );
+    this.shortenExpiry = db.command<[number, number, number]>(
+      "UPDATE locks SET expires_at = ? WHERE expires_at > ? AND fencing_token <= ?",
     );
     this.reserved = db.query<{ value: number }>(
       `SELECT value FROM settings WHERE name = '${FENCING_RESERVED}'`,
@@ -64,6 +68,11 @@ export class LockStore {
   /** Removes what had expired at `now`, of the grants up to a fencing token. */
   removeExpired(tx: Tx, now: number, fencingTokenMax: number): void {
     this.deleteExpired.run(tx, now, fencingTokenMax);
+  }
+
+  /** Lets nothing last beyond `latest`, of the grants up to a fencing token. */
+  shorten(tx: Tx, latest: number, fencingTokenMax: number): void {
+    this.shortenExpiry.run(tx, latest, latest, fencingTokenMax);
   }
 
   /** No fencing token beyond this one has been given. */

@@ -1,8 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { join } from "node:path";
 import { endpoint, type Scenario, type World } from "../../support/scenario.ts";
 import { startTestServer, type TestServer } from "../../support/server.ts";
 import { acquire, release } from "./support.ts";
 
+const LOCKS = join(import.meta.dir, "../../../src/areas/locks");
 const TOKEN = "6f1c2c1e-8a1b-4f0e-9c53-0d6a5c2f7f10";
 const KEY_MESSAGE = "must be 1 to 256 letters, digits, dashes, underscores or colons";
 const TOKEN_MESSAGE = "must be the token of the lock's holder, a string";
@@ -32,6 +34,19 @@ function wrongToken(token: string): Scenario {
     after: leaves(true),
   };
 }
+
+test("no code of locks compares tokens in a way that ends at the first difference", async () => {
+  const compared = /\btoken [!=]==? (?!null\b)|[!=]==? [\w.?]*\btoken\b/i;
+  const files = [...new Bun.Glob("*.ts").scanSync(LOCKS)];
+  expect(files.length).toBeGreaterThan(5);
+  for (const file of files) {
+    const lines = (await Bun.file(join(LOCKS, file)).text()).split("\n");
+    expect(
+      lines.filter((line) => compared.test(line)),
+      file,
+    ).toEqual([]);
+  }
+});
 
 describe("POST /v1/latch/{key}/release", () => {
   endpoint(() => server, "POST /v1/latch/{key}/release", [
