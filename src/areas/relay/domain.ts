@@ -22,19 +22,6 @@ export type RelayKind = "scheduled" | "pulse";
 /** How far a delivery has come. From its first attempt on it is `delivering` until it ends. */
 export type RelayStatus = "scheduled" | "delivering" | "delivered" | "failed" | "cancelled";
 
-/** Hex digits of a delivery's id that name its row: enough for a million million deliveries. */
-const REF_DIGITS = 10;
-
-/** The id of a delivery: a UUID whose last digits are those of its row. */
-export function relayIdOf(uuid: string, ref: number): string {
-  return uuid.slice(0, -REF_DIGITS) + ref.toString(16).padStart(REF_DIGITS, "0");
-}
-
-/** The row that a delivery's id names. Whether it has this very id is to be seen there. */
-export function refOf(relayId: string): number {
-  return Number.parseInt(relayId.slice(-REF_DIGITS), 16);
-}
-
 /** What became of one attempt. */
 export interface AttemptResult {
   /** The target's status; null when it gave no answer. */

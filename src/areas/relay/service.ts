@@ -11,8 +11,9 @@ import type { Vault } from "../../kernel/secrets/vault.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import type { DeliveryCounts } from "./counts.ts";
 import { DELIVER, type Deliveries, sealContext } from "./deliveries.ts";
-import { type RelayKind, type RelayStatus, readDelay, refOf, relayIdOf } from "./domain.ts";
+import { type RelayKind, type RelayStatus, readDelay } from "./domain.ts";
 import { payloadText } from "./payload.ts";
+import { RelayIds } from "./relay-id.ts";
 import type { AttemptRow, NewRelay, RelayRow, RelayStore } from "./store.ts";
 
 /** What the service is built on. */
@@ -86,10 +87,12 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 /** The use cases of deliveries. */
 export class RelayService {
   private readonly deps: RelayServiceDeps;
+  private readonly relayIds: RelayIds;
   private nextRef: number;
 
   constructor(deps: RelayServiceDeps) {
     this.deps = deps;
+    this.relayIds = new RelayIds(deps.vault.derive("relay ids"));
     this.nextRef = deps.store.highestRef() + 1;
   }
 
@@ -109,7 +112,7 @@ export class RelayService {
   /** Schedules a delivery in the caller's project. */
   schedule(tx: Tx, caller: Caller, ready: ReadyDelivery): object {
     const ref = this.nextRef++;
-    const relayId = relayIdOf(this.deps.ids.uuidV7(), ref);
+    const relayId = this.relayIds.idOf(this.deps.ids.uuidV7(), ref);
     const headers =
       Object.keys(ready.headers).length === 0
         ? null
@@ -143,7 +146,7 @@ export class RelayService {
       tx,
       {
         ...notification,
-        relayId: relayIdOf(this.deps.ids.uuidV7(), ref),
+        relayId: this.relayIds.idOf(this.deps.ids.uuidV7(), ref),
         kind: "pulse",
         method: "POST",
         headers: null,
@@ -210,11 +213,12 @@ export class RelayService {
 
   private find(projectRef: number, relayId: string): RelayRow {
     const id = relayId.toLowerCase();
-    const row = UUID.test(id) ? this.deps.store.request(refOf(id)) : null;
-    if (row === null || row.relayId !== id || row.projectRef !== projectRef) {
-      throw new ApiError("not_found", "There is no delivery with this relay_id in this project.");
+    const refs = UUID.test(id) ? this.relayIds.refsOf(id) : [];
+    for (const ref of refs) {
+      const row = this.deps.store.request(ref);
+      if (row !== null && row.relayId === id && row.projectRef === projectRef) return row;
     }
-    return row;
+    throw new ApiError("not_found", "There is no delivery with this relay_id in this project.");
   }
 
   private statusOf(row: RelayRow): RelayStatus {

@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv, randomBytes } from "node:crypto";
+import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from "node:crypto";
 
 const FORMAT = 1;
 const NONCE_BYTES = 12;
@@ -15,6 +15,8 @@ export interface Vault {
   seal(plain: string, context: string): Uint8Array;
   /** Decrypts what {@link seal} made. @throws Error when key, context or a single bit differ. */
   open(sealed: Uint8Array, context: string): string;
+  /** A key of 32 bytes for one purpose: the same at every start, and no way back to the master key. */
+  derive(purpose: string): Uint8Array;
 }
 
 /** A vault under a 32-byte master key. */
@@ -38,5 +40,6 @@ export function createVault(masterKey: Uint8Array): Vault {
       const body = sealed.subarray(1 + NONCE_BYTES, sealed.length - TAG_BYTES);
       return Buffer.concat([decipher.update(body), decipher.final()]).toString("utf8");
     },
+    derive: (purpose) => new Uint8Array(hkdfSync("sha256", masterKey, "", purpose, MASTER_KEY_BYTES)),
   };
 }

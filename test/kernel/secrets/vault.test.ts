@@ -27,6 +27,17 @@ describe("vault", () => {
     }
   });
 
+  test("derives a key for each purpose: the same from the same master key, and no other's", () => {
+    const derived = Buffer.from(vault.derive("one")).toString("hex");
+    expect(derived).toMatch(/^[0-9a-f]{64}$/);
+    expect(Buffer.from(createVault(KEY).derive("one")).toString("hex")).toBe(derived);
+    expect(Buffer.from(vault.derive("two")).toString("hex")).not.toBe(derived);
+    expect(Buffer.from(createVault(KEY.map((byte) => byte ^ 1)).derive("one")).toString("hex")).not.toBe(
+      derived,
+    );
+    expect(derived).not.toBe(Buffer.from(KEY).toString("hex"));
+  });
+
   test("another master key does not open it, though it differ in one bit", () => {
     const sealed = vault.seal("secret", "context");
     for (let bit = 0; bit < MASTER_KEY_BYTES * 8; bit += 1) {
