@@ -1,7 +1,14 @@
 import type { Answer } from "../processes/connection.ts";
 import type { Random } from "./random.ts";
 import { inParallel } from "./target.ts";
-import { bodyOf, type Tally, type Target, type TargetRequest, type Workload } from "./workload.ts";
+import {
+  bodyOf,
+  type Tally,
+  type Target,
+  type TargetRequest,
+  UNAVAILABLE,
+  type Workload,
+} from "./workload.ts";
 
 /** The balance that accounts are made with; a rotation takes one of it. */
 const BALANCE = 1_000;
@@ -72,6 +79,11 @@ export class AccountWorkload implements Workload {
     const answer = await target.send(creation);
     this.count(answer);
     if (answer === null) return;
+    if (answer.status === UNAVAILABLE) {
+      // Nobody has asked for it, then.
+      this.open = this.open.filter((one) => one !== made);
+      return;
+    }
     this.takeKey(made, answer, 201, "api_key");
     made.created = "acknowledged";
     this.rotatable.push(made);
@@ -84,6 +96,11 @@ export class AccountWorkload implements Workload {
     const answer = await target.send(made.rotation);
     this.count(answer);
     if (answer === null) return;
+    if (answer.status === UNAVAILABLE) {
+      made.rotation = null;
+      made.rotated = "no";
+      return;
+    }
     this.takeKey(made, answer, 200, "key");
     made.rotated = "acknowledged";
   }
@@ -166,7 +183,7 @@ export class AccountWorkload implements Workload {
 
   private count(answer: Answer | null): void {
     if (answer === null) this.counts.inDoubt += 1;
-    else this.counts.acknowledged += 1;
+    else if (answer.status !== UNAVAILABLE) this.counts.acknowledged += 1;
   }
 
   private problem(made: Made, what: string): void {

@@ -2,7 +2,14 @@ import { entriesSince } from "./changes.ts";
 import { createAccount } from "./meters.ts";
 import type { Random } from "./random.ts";
 import { inParallel } from "./target.ts";
-import { bodyOf, type Tally, type Target, type TargetRequest, type Workload } from "./workload.ts";
+import {
+  bodyOf,
+  type Tally,
+  type Target,
+  type TargetRequest,
+  UNAVAILABLE,
+  type Workload,
+} from "./workload.ts";
 
 const BUCKETS = 8;
 /** Longest wait for what is to be sent on: tries that a kill cut off are made again at the start. */
@@ -13,6 +20,9 @@ const READERS = 8;
 const PADDING_MAX = 6_000;
 /** Of the events that were acknowledged, this part is read back whole. */
 const READ_BACK = 0.05;
+
+/** The target of buckets that send nothing on. */
+const NOWHERE = "http://127.0.0.1:9/";
 
 interface Counts {
   readonly pending: number;
@@ -48,14 +58,18 @@ export class BucketWorkload implements Workload {
   private sent = 0;
   private counts = { acknowledged: 0, inDoubt: 0, happened: 0 };
   private problems: string[] = [];
+  private readonly forwards: boolean;
+
+  /** Where `forwards` is false, no bucket is live: everything that happens is what was asked for. */
+  constructor(forwards = true) {
+    this.forwards = forwards;
+  }
 
   async prepare(target: Target): Promise<void> {
     this.key = await createAccount(target, "buckets@example.com", CREDITS);
-    const server = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: (request) => this.receive(request) });
-    server.unref();
-    const target_url = `http://127.0.0.1:${server.port}/`;
+    const target_url = this.forwards ? this.listen() : NOWHERE;
     for (let index = 0; index < BUCKETS; index += 1) {
-      const live = index % 2 === 0;
+      const live = this.forwards && index % 2 === 0;
       const secured = { target_url, provider: "github", signing_secret: "secret" };
       const made = await this.ask(target, "POST", "/v1/catch/buckets", live ? { target_url } : secured);
       const id = String(made["id"]);
@@ -78,8 +92,9 @@ export class BucketWorkload implements Workload {
       this.counts.inDoubt += 1;
       return;
     }
-    this.counts.acknowledged += 1;
     inbox.inDoubt.delete(number);
+    if (answer.status === UNAVAILABLE) return;
+    this.counts.acknowledged += 1;
     const { status, event_id: eventId } = bodyOf(answer);
     if (answer.status === 200 && status === "accepted") inbox.acknowledged.set(String(eventId), text);
     else this.problem(inbox, `unexpected answer ${answer.status} ${answer.text}`);
@@ -140,6 +155,12 @@ export class BucketWorkload implements Workload {
       if (counts.pending === 0 || Date.now() > end) return counts;
       await Bun.sleep(20);
     }
+  }
+
+  private listen(): string {
+    const server = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: (request) => this.receive(request) });
+    server.unref();
+    return `http://127.0.0.1:${server.port}/`;
   }
 
   private receive(request: Request): Response {

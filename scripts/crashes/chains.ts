@@ -3,7 +3,14 @@ import { createNativeCrypto } from "../../src/verify/native.ts";
 import type { Answer } from "../processes/connection.ts";
 import type { Random } from "./random.ts";
 import { inParallel } from "./target.ts";
-import { bodyOf, type Tally, type Target, type TargetRequest, type Workload } from "./workload.ts";
+import {
+  bodyOf,
+  type Tally,
+  type Target,
+  type TargetRequest,
+  UNAVAILABLE,
+  type Workload,
+} from "./workload.ts";
 
 const CHAINS = 4;
 const READERS = 4;
@@ -70,6 +77,7 @@ export class ChainWorkload implements Workload {
     chain.open.push(sent);
     const answer = await target.send(request);
     if (answer === null) this.counts.inDoubt += 1;
+    else if (answer.status === UNAVAILABLE) chain.open = chain.open.filter((one) => one !== sent);
     else this.acknowledge(chain, sent, answer);
   }
 

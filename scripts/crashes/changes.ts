@@ -1,5 +1,5 @@
 import type { Answer } from "../processes/connection.ts";
-import { bodyOf, type Tally, type Target, type TargetRequest } from "./workload.ts";
+import { bodyOf, type Tally, type Target, type TargetRequest, UNAVAILABLE } from "./workload.ts";
 
 /** What a change does. */
 export type ChangeKind = "deduct" | "refill" | "reset";
@@ -28,6 +28,7 @@ export interface Entry {
 type Outcome =
   | { readonly state: "acknowledged"; readonly balance: number; readonly requestId: string | null }
   | { readonly state: "refused" }
+  | { readonly state: "unavailable" }
   | { readonly state: "in doubt" };
 
 interface Tracked {
@@ -59,8 +60,9 @@ export class ChangeLog {
     for (const answer of answers) {
       if (answer !== null) tracked.outcome = this.merge(change, tracked.outcome, this.outcomeOf(answer));
     }
-    if (tracked.outcome.state === "in doubt") this.counts.inDoubt += 1;
-    else this.counts.acknowledged += 1;
+    const { state } = tracked.outcome;
+    if (state === "in doubt") this.counts.inDoubt += 1;
+    else if (state !== "unavailable") this.counts.acknowledged += 1;
   }
 
   /**
@@ -76,7 +78,9 @@ export class ChangeLog {
       tracked.outcome = this.outcomeOf(answer);
       if (answer.headers.get("idempotent-replayed") === "true") this.counts.happened += 1;
     }
-    const answered = keyed.filter(({ outcome }) => outcome.state !== "in doubt");
+    const answered = keyed.filter(
+      ({ outcome: { state } }) => state === "acknowledged" || state === "refused",
+    );
     for (const tracked of answered.slice(-REPLAYS_PER_VERIFICATION)) {
       const answer = await target.ask(tracked.change.request);
       if (answer.headers.get("idempotent-replayed") !== "true") {
@@ -93,6 +97,8 @@ export class ChangeLog {
       if (outcome.state === "acknowledged" && count === 0)
         this.problem(change, "was acknowledged and is lost");
       if (outcome.state === "refused" && count > 0) this.problem(change, "was refused and has happened");
+      if (outcome.state === "unavailable" && count > 0)
+        this.problem(change, "was answered 503 and has happened");
       if (outcome.state === "in doubt" && count > 0) this.counts.happened += 1;
       if (count > 1) this.problem(change, `has happened ${count} times`);
     }
@@ -132,6 +138,7 @@ export class ChangeLog {
 
   private outcomeOf(answer: Answer): Outcome {
     if (answer.status === 402) return { state: "refused" };
+    if (answer.status === UNAVAILABLE) return { state: "unavailable" };
     if (answer.status === 200) {
       const replayed = answer.headers.get("idempotent-replayed") === "true";
       const requestId = replayed ? null : (answer.headers.get("x-request-id") ?? "none");
@@ -143,8 +150,9 @@ export class ChangeLog {
 
   /** Two answers to the same change must agree. */
   private merge(change: Change, known: Outcome, further: Outcome): Outcome {
-    if (known.state === "in doubt") return further;
-    if (further.state === "in doubt") return known;
+    // One of two may be refused and the other carried out.
+    if (known.state === "in doubt" || known.state === "unavailable") return further;
+    if (further.state === "in doubt" || further.state === "unavailable") return known;
     const agree =
       known.state === "acknowledged" && further.state === "acknowledged"
         ? known.balance === further.balance

@@ -30,8 +30,8 @@ export class MeterWorkload implements Workload {
   private key = "";
   private changes = 0;
 
-  constructor() {
-    this.meters = Array.from({ length: METERS }, (_, index) => {
+  constructor(meters = METERS) {
+    this.meters = Array.from({ length: meters }, (_, index) => {
       const id = `meter-${index}`;
       return { id, log: new ChangeLog(id), verifiedThrough: 0 };
     });

@@ -1,10 +1,9 @@
-import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Command, type Launch, ServerProcess, spawnServer } from "../processes/server-process.ts";
-import { checkIntegrity } from "./ledger-checks.ts";
-import { databaseOf } from "./meters.ts";
+import { launchUnderLoad, runLoad } from "./load.ts";
 import { createRandom, type Random } from "./random.ts";
 import { ServerTarget } from "./target.ts";
+import { tallyOf, verifyWorkloads } from "./verification.ts";
 import type { Tally, Workload } from "./workload.ts";
 
 /** How a run is made. */
@@ -42,27 +41,11 @@ const LOAD_SECONDS_MIN = 0.1;
 /** How often a restart is itself killed before it is ready, and when at the latest. */
 const START_KILL_CHANCE = 0.25;
 const START_KILL_MS_MAX = 250;
-/** The load must never meet a limit: what is tested here is what survives. */
-const CONFIG = `
-[tiers.scale]
-requests_per_minute = 1000000000
-catch_per_minute = 1000000000
-`;
-
 /** Runs the rounds, one after another, on one data folder. Ends early after a round with a problem. */
 export async function runCrashRounds(run: CrashRun): Promise<RoundResult[]> {
   const random = createRandom(run.seed);
-  const config = join(run.folder, "ninefold.toml");
-  writeFileSync(config, CONFIG);
   const data = join(run.folder, "data");
-  const launch: Launch = {
-    command: run.command,
-    args: [
-      ...["--port", "0", "--data", data, "--config", config, "--log-level", "error"],
-      // Where workloads receive what the server delivers.
-      ...["--allow-private-targets", "127.0.0.1"],
-    ],
-  };
+  const launch = launchUnderLoad(run.command, run.folder, data);
   let server = await ServerProcess.start(launch);
   const results: RoundResult[] = [];
   try {
@@ -75,7 +58,7 @@ export async function runCrashRounds(run: CrashRun): Promise<RoundResult[]> {
       const startsKilled = await killSomeStarts(launch, random);
       server = await ServerProcess.start(launch);
       target.attach(server.url);
-      const problems = [...deathProblems, ...(await verify(run.workloads, target))];
+      const problems = [...deathProblems, ...(await verifyWorkloads(run.workloads, target))];
       const tally = tallyOf(run.workloads);
       const result = { round, loadSeconds, startsKilled, readyMs: server.readyMs, ...tally, problems };
       results.push(result);
@@ -96,17 +79,19 @@ async function loadAndKill(
 ): Promise<number> {
   const spanMs = Math.max(0, run.secondsMax - LOAD_SECONDS_MIN) * 1000;
   const loadSeconds = LOAD_SECONDS_MIN + random.below(spanMs + 1) / 1000;
-  const lottery = run.workloads.flatMap((workload) => Array<Workload>(workload.weight).fill(workload));
   const enough = Promise.withResolvers<void>();
   let acts = 0;
-  const act = async (): Promise<void> => {
-    while (!target.gone) {
-      await random.pick(lottery).act(target, random);
+  const load = runLoad({
+    ...run,
+    target,
+    random,
+    goesOn: () => {
       acts += 1;
-      if (acts >= (run.actsMin ?? 0)) enough.resolve();
-    }
-  };
-  const load = Promise.all(Array.from({ length: run.connections }, act));
+      // Each connection asks once before it has done anything.
+      if (acts >= run.connections + (run.actsMin ?? 0)) enough.resolve();
+      return !target.gone;
+    },
+  });
   // The load ends by itself when the server is gone, or when a workload has a fault of its own.
   await Promise.race([Promise.all([Bun.sleep(loadSeconds * 1000), enough.promise]), load]);
   target.expectDeath();
@@ -119,6 +104,7 @@ async function loadAndKill(
 function lastWords(server: ServerProcess, target: ServerTarget): string[] {
   const problems: string[] = [];
   if (target.unexplained > 0) problems.push(`${target.unexplained} requests unanswered before the kill`);
+  if (target.refusals > 0) problems.push(`${target.refusals} requests answered 503`);
   if (server.log !== "") problems.push(`the server's log: ${server.log.trim()}`);
   return problems;
 }
@@ -134,29 +120,6 @@ async function killSomeStarts(launch: Launch, random: Random): Promise<number> {
     killed += 1;
   }
   return killed;
-}
-
-async function verify(workloads: readonly Workload[], target: ServerTarget): Promise<string[]> {
-  const problems: string[] = [];
-  for (const workload of workloads) {
-    try {
-      problems.push(...(await workload.verify(target)));
-    } catch (error) {
-      problems.push(`${workload.name}: ${error instanceof Error ? error.message : String(error)}`);
-    }
-  }
-  return [...problems, ...checkIntegrity(databaseOf(target))];
-}
-
-function tallyOf(workloads: readonly Workload[]): Tally {
-  const sum = { acknowledged: 0, inDoubt: 0, happened: 0 };
-  for (const workload of workloads) {
-    const tally = workload.takeTally();
-    sum.acknowledged += tally.acknowledged;
-    sum.inDoubt += tally.inDoubt;
-    sum.happened += tally.happened;
-  }
-  return sum;
 }
 
 /** A round as one line. */

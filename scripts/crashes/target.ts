@@ -1,5 +1,5 @@
 import { type Answer, Connection, ConnectionLost } from "../processes/connection.ts";
-import { type Target, type TargetRequest, toWire } from "./workload.ts";
+import { type Target, type TargetRequest, toWire, UNAVAILABLE } from "./workload.ts";
 
 /** The server under load: keeps connections to it, and goes along when it comes back at another address. */
 export class ServerTarget implements Target {
@@ -7,6 +7,8 @@ export class ServerTarget implements Target {
   readonly folder: string;
   /** Requests that got no answer although nobody had killed the server. */
   unexplained = 0;
+  /** Requests that were answered 503. */
+  refusals = 0;
   private url: string;
   private idle: Connection[] = [];
   /** Set right before the kill: from here on a missing answer is expected. */
@@ -44,6 +46,7 @@ export class ServerTarget implements Target {
       connection = this.takeIdle() ?? (await Connection.open(this.url));
       const answer = await connection.request(toWire(request));
       this.idle.push(connection);
+      if (answer.status === UNAVAILABLE) this.refusals += 1;
       return answer;
     } catch (error) {
       // A refused connection is no answer either; the server is down then.

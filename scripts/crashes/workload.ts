@@ -1,6 +1,9 @@
 import type { Answer, WireRequest } from "../processes/connection.ts";
 import type { Random } from "./random.ts";
 
+/** The status of an answer that says: nothing was changed. What it refused must never be found. */
+export const UNAVAILABLE = 503;
+
 /** A request of a workload. The key goes into its Authorization header. */
 export interface TargetRequest {
   readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";

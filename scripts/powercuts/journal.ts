@@ -1,0 +1,153 @@
+import type { Target, TargetRequest } from "../crashes/workload.ts";
+import type { Answer } from "../processes/connection.ts";
+
+/** A request, in the order of sending. */
+export interface Sent {
+  readonly request: TargetRequest;
+}
+
+/** What came back, in the order of handing out. Null: nothing. */
+export interface Delivery {
+  /** Number of the request. */
+  readonly sent: number;
+  readonly answer: Answer | null;
+}
+
+/** All that clients sent, and what they were told. */
+export interface Journal {
+  readonly sent: readonly Sent[];
+  readonly deliveries: readonly Delivery[];
+}
+
+/**
+ * Writes down what goes to a server and what comes back. Answers are handed out one at a time, each in a turn of its own:
+ * what the clients do next then depends on their order alone, and {@link ReplayTarget} can let them do it again.
+ */
+export class JournalTarget implements Target {
+  readonly sent: Sent[] = [];
+  readonly deliveries: Delivery[] = [];
+  /** Whether a client has been told that the server is gone. */
+  gone = false;
+  readonly isOver = false;
+  private readonly inner: Target;
+  private readonly waiting: {
+    readonly delivery: Delivery;
+    readonly hand: (answer: Answer | null) => void;
+  }[] = [];
+  private handing = false;
+
+  constructor(inner: Target) {
+    this.inner = inner;
+  }
+
+  get operatorKey(): string {
+    return this.inner.operatorKey;
+  }
+
+  get folder(): string {
+    return this.inner.folder;
+  }
+
+  send(request: TargetRequest): Promise<Answer | null> {
+    const sent = this.sent.length;
+    this.sent.push({ request });
+    return new Promise((resolve, reject) => {
+      this.inner.send(request).then((answer) => {
+        this.waiting.push({ delivery: { sent, answer }, hand: resolve });
+        void this.handOut();
+      }, reject);
+    });
+  }
+
+  async ask(request: TargetRequest): Promise<Answer> {
+    const answer = await this.send(request);
+    if (answer === null) throw new Error(`no answer to ${request.method} ${request.path}`);
+    return answer;
+  }
+
+  private async handOut(): Promise<void> {
+    if (this.handing) return;
+    this.handing = true;
+    for (let next = this.waiting.shift(); next !== undefined; next = this.waiting.shift()) {
+      this.deliveries.push(next.delivery);
+      if (next.delivery.answer === null) this.gone = true;
+      next.hand(next.delivery.answer);
+      await nextTurn();
+    }
+    this.handing = false;
+  }
+}
+
+/** Lets clients live through the beginning of a journal again, so that their records are what they were then. */
+export class ReplayTarget implements Target {
+  readonly operatorKey: string;
+  readonly folder = "";
+  gone = false;
+  /** Whether the replay has ended, wherever its clients are. */
+  isOver = false;
+  private readonly journal: Journal;
+  private readonly waiting = new Map<number, (answer: Answer | null) => void>();
+  private sentSoFar = 0;
+  private handed = 0;
+
+  constructor(journal: Journal, operatorKey: string) {
+    this.journal = journal;
+    this.operatorKey = operatorKey;
+  }
+
+  send(request: TargetRequest): Promise<Answer | null> {
+    const number = this.sentSoFar;
+    this.sentSoFar += 1;
+    const recorded = this.journal.sent[number]?.request;
+    if (JSON.stringify(recorded) !== JSON.stringify(request))
+      throw new Error(`request ${number} of the replay is another one than that of the run`);
+    return new Promise((resolve) => this.waiting.set(number, resolve));
+  }
+
+  async ask(request: TargetRequest): Promise<Answer> {
+    const answer = await this.send(request);
+    if (answer === null) throw new Error("a question of the preparation has no answer");
+    return answer;
+  }
+
+  /** Hands out deliveries up to a number of them. */
+  async playTo(deliveries: number): Promise<void> {
+    for (; this.handed < deliveries; this.handed += 1) {
+      const delivery = this.journal.deliveries[this.handed];
+      if (delivery === undefined) throw new Error("the journal is shorter than its replay");
+      this.hand(delivery.sent, delivery.answer);
+      await nextTurn();
+    }
+  }
+
+  /** What has been sent, in order. */
+  get sent(): TargetRequest[] {
+    return this.journal.sent.slice(0, this.sentSoFar).map(({ request }) => request);
+  }
+
+  /** Numbers of the requests that have been sent and have no answer. */
+  get open(): number[] {
+    return [...this.waiting.keys()];
+  }
+
+  /** Ends the replay: each request without an answer gets what `late` has for it, or none. */
+  async end(late: ReadonlyMap<number, Answer>): Promise<void> {
+    this.gone = true;
+    this.isOver = true;
+    for (const number of this.open) this.hand(number, late.get(number) ?? null);
+    await nextTurn();
+  }
+
+  private hand(number: number, answer: Answer | null): void {
+    const resolve = this.waiting.get(number);
+    if (resolve === undefined) throw new Error(`request ${number} is answered before the replay has sent it`);
+    this.waiting.delete(number);
+    if (answer === null) this.gone = true;
+    resolve(answer);
+  }
+}
+
+/** Until everything that has been set off has come to its next wait. */
+function nextTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}

@@ -1,0 +1,222 @@
+import { mkdirSync, readFileSync, realpathSync } from "node:fs";
+import { join } from "node:path";
+import { AccountWorkload } from "../crashes/accounts.ts";
+import { BucketWorkload } from "../crashes/buckets.ts";
+import { ChainWorkload } from "../crashes/chains.ts";
+import { launchUnderLoad, runLoad } from "../crashes/load.ts";
+import { MeterWorkload } from "../crashes/meters.ts";
+import { OwnBalanceWorkload } from "../crashes/own-balances.ts";
+import { createRandom } from "../crashes/random.ts";
+import { ServerTarget } from "../crashes/target.ts";
+import type { Target, Workload } from "../crashes/workload.ts";
+import { type Command, type Launch, ServerProcess } from "../processes/server-process.ts";
+import { Control, type Fault } from "./control.ts";
+import { compareWithReal, Disk } from "./disk.ts";
+import { type Journal, JournalTarget, ReplayTarget } from "./journal.ts";
+import { Trace } from "./trace.ts";
+
+/** The operator's key, the same on every disk. */
+export const OPERATOR_KEY = "sm_0000000000000000000000000000000000000000000_92dff3c0";
+/** Few, so that a disk is read back in a moment. */
+const METERS = 30;
+/** A server dies within so many operations of its last step, wherever that is in a commit. */
+const LAST_OPERATIONS = 60;
+/** Longest wait for a death; a server that has nothing left to write is killed. */
+const DEATH_WITHIN_MS = 5_000;
+
+/** How a life ends: told to, or killed under load. */
+export type Ending = "stop" | "death";
+
+/** What is recorded: one data folder, over one life or more. */
+export interface RecordingPlan {
+  readonly command: Command;
+  /** The compiled shim. */
+  readonly shim: string;
+  /** A folder of its own, which need not exist. */
+  readonly folder: string;
+  readonly seed: number;
+  readonly connections: number;
+  /** Steps of each life. */
+  readonly acts: number;
+  readonly lives: readonly Ending[];
+  /** What goes wrong in the midst of each life. */
+  readonly fault: Fault | null;
+}
+
+/** What a server wrote, synced and answered, and what its clients were told. */
+export interface Recording {
+  readonly plan: RecordingPlan;
+  readonly trace: Trace;
+  readonly journal: Journal;
+  /** For each delivery of the journal: after how many notes it was on its way, and all before it. */
+  readonly deliveredAt: readonly number[];
+  /** After how many notes the first life was ready, and all was prepared. */
+  readonly preparedAt: number;
+  /** What was wrong already before any power cut. */
+  readonly problems: readonly string[];
+}
+
+/** The workloads whose records a replay can rebuild: nothing reaches them but answers. */
+function createWorkloads(): Workload[] {
+  return [
+    new MeterWorkload(METERS),
+    new OwnBalanceWorkload(),
+    new AccountWorkload(),
+    new ChainWorkload(),
+    new BucketWorkload(false),
+  ];
+}
+
+/** Runs a server under load, and writes down all of it. @throws Error when the trace does not tell all. */
+export async function record(plan: RecordingPlan): Promise<Recording> {
+  const root = join(plan.folder, "disk");
+  mkdirSync(root, { recursive: true });
+  const tracePath = join(plan.folder, "trace");
+  const control = new Control(join(plan.folder, "control"));
+  const launch = traced(plan, { root, tracePath, control });
+  let server = await ServerProcess.start(launch);
+  const inner = new ServerTarget(server.url, OPERATOR_KEY, join(root, "data"));
+  const target = new JournalTarget(inner);
+  const problems: string[] = [];
+  let prepared = 0;
+  try {
+    await live(plan, createWorkloads(), target, {
+      prepared: () => {
+        prepared = target.deliveries.length;
+      },
+      step: (step) => misfortune(plan, control, step),
+      lastStep: () => {
+        inner.expectDeath();
+        control.killAfter(1 + createRandom(plan.seed + prepared).below(LAST_OPERATIONS));
+      },
+      ended: async (ending, isLast) => {
+        await end(server, ending);
+        if (inner.unexplained > 0) problems.push(`${inner.unexplained} requests unanswered before the end`);
+        if (plan.fault === null && server.log !== "") problems.push(`the server's log: ${server.log.trim()}`);
+        control.clear();
+        if (isLast) return;
+        server = await ServerProcess.start(launch);
+        inner.attach(server.url);
+      },
+    });
+  } finally {
+    await server.stop("SIGKILL");
+  }
+  const trace = new Trace(readFileSync(tracePath));
+  const disk = new Disk();
+  disk.apply(trace.notes);
+  compareWithReal(root, disk.seen());
+  const deliveredAt = positionsOf(trace, target);
+  return { plan, trace, journal: target, deliveredAt, preparedAt: deliveredAt[prepared - 1] ?? 0, problems };
+}
+
+/** Lets the clients live through a recording up to so many notes. Returns their workloads and what they had open. */
+export async function replay(recording: Recording, notes: number): Promise<Replayed> {
+  const target = new ReplayTarget(recording.journal, OPERATOR_KEY);
+  const workloads = createWorkloads();
+  const life = live(recording.plan, workloads, target, NO_STAGE);
+  const until = recording.deliveredAt.findIndex((at) => at > notes);
+  await target.playTo(until < 0 ? recording.deliveredAt.length : until);
+  return { workloads, target, life };
+}
+
+/** Clients at a moment of a recording. */
+export interface Replayed {
+  readonly workloads: readonly Workload[];
+  readonly target: ReplayTarget;
+  /** Settles after the replay's end. */
+  readonly life: Promise<void>;
+}
+
+/** How many requests had been answered with success after so many notes. */
+export function acknowledgedBy({ journal, deliveredAt }: Recording, notes: number): number {
+  const isSuccess = (index: number): boolean => (journal.deliveries[index]?.answer?.status ?? 500) < 300;
+  return deliveredAt.filter((at, index) => at <= notes && isSuccess(index)).length;
+}
+
+/** What a shim is told for a launch whose writing is to be noted. */
+export function traced(
+  plan: Pick<RecordingPlan, "command" | "folder" | "shim">,
+  { root, tracePath, control }: { root: string; tracePath: string; control: Control },
+): Launch {
+  return {
+    ...launchUnderLoad(plan.command, plan.folder, join(root, "data")),
+    environment: {
+      NINEFOLD_OPERATOR_KEY: OPERATOR_KEY,
+      LD_PRELOAD: plan.shim,
+      POWERCUT_ROOT: realpathSync(root),
+      POWERCUT_TRACE: tracePath,
+      POWERCUT_CONTROL: control.path,
+    },
+  };
+}
+
+/** What happens around the clients of a recording; nothing in a replay. */
+interface Stage {
+  prepared(): void;
+  step(step: number): void;
+  /** Before the last step of a life that ends in a death. */
+  lastStep(): void;
+  ended(ending: Ending, isLast: boolean): Promise<void>;
+}
+
+const NO_STAGE: Stage = {
+  prepared: () => {},
+  step: () => {},
+  lastStep: () => {},
+  ended: () => Promise.resolve(),
+};
+
+/** What clients of a recording send to; `isOver` ends their lives. */
+type LivingTarget = Target & { gone: boolean; readonly isOver: boolean };
+
+/** The clients' lives. What they do depends on the seed and on what they are told, and on nothing else. */
+async function live(
+  plan: RecordingPlan,
+  workloads: readonly Workload[],
+  target: LivingTarget,
+  stage: Stage,
+): Promise<void> {
+  const random = createRandom(plan.seed);
+  for (const workload of workloads) await workload.prepare(target);
+  stage.prepared();
+  for (const [life, ending] of plan.lives.entries()) {
+    if (target.isOver) return;
+    target.gone = false;
+    let steps = 0;
+    const goesOn = (): boolean => {
+      if (target.gone || (ending === "stop" && steps >= plan.acts)) return false;
+      steps += 1;
+      stage.step(steps);
+      if (ending === "death" && steps === plan.acts) stage.lastStep();
+      return true;
+    };
+    await runLoad({ workloads, target, random, connections: plan.connections, goesOn });
+    await stage.ended(ending, life === plan.lives.length - 1);
+  }
+}
+
+/** Arms the fault of a recording when a third of a life is over. */
+function misfortune({ fault, acts }: RecordingPlan, control: Control, step: number): void {
+  if (fault === null || step !== Math.ceil(acts / 3)) return;
+  control.set(fault);
+}
+
+async function end(server: ServerProcess, ending: Ending): Promise<void> {
+  if (ending === "stop") {
+    await server.stop("SIGTERM");
+    return;
+  }
+  await Promise.race([server.exited, Bun.sleep(DEATH_WITHIN_MS)]);
+  await server.stop("SIGKILL");
+}
+
+/** An answer counts from when it and all before it, as the clients got them, had left. One that never came is nothing new. */
+function positionsOf(trace: Trace, { deliveries }: Journal): number[] {
+  let latest = 0;
+  return deliveries.map(({ answer }) => {
+    const id = answer?.headers.get("x-request-id");
+    if (id !== undefined) latest = Math.max(latest, trace.answeredAt(id));
+    return latest;
+  });
+}

@@ -1,0 +1,110 @@
+import { mkdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Random } from "../crashes/random.ts";
+import { ServerTarget } from "../crashes/target.ts";
+import type { TargetRequest } from "../crashes/workload.ts";
+import type { Answer } from "../processes/connection.ts";
+import { ServerProcess } from "../processes/server-process.ts";
+import { Control } from "./control.ts";
+import { Disk, writeFiles } from "./disk.ts";
+import { type Image, imageOf, momentOfKill } from "./images.ts";
+import { OPERATOR_KEY, type Recording, replay, traced } from "./recording.ts";
+import { type Seen, survey } from "./survey.ts";
+import { NOTE, Trace } from "./trace.ts";
+
+/** A cut in the life that follows a kill, and what clients had been told in that life before it. */
+export interface SecondCut extends Image {
+  /** The kill comes after so many notes of the recording. */
+  readonly killed: number;
+  readonly seen: readonly Seen[];
+  /** Answers to requests that the kill had left open, and that were repeated. */
+  readonly late: ReadonlyMap<number, Answer>;
+}
+
+/**
+ * Kills the server of a recording at some moment, which leaves what it wrote to the system; starts another one on that, which
+ * answers; and then cuts the power.
+ */
+export async function cutSecondLife(
+  recording: Recording,
+  folder: string,
+  random: Random,
+): Promise<SecondCut> {
+  const killed = momentOfKill(recording, random);
+  const disk = new Disk();
+  disk.apply(recording.trace.notes.slice(0, killed));
+  const root = join(folder, "second");
+  mkdirSync(root, { recursive: true });
+  writeFiles(root, disk.seen());
+  disk.moveTo(root);
+  const tracePath = join(folder, "second-trace");
+  const control = new Control(join(folder, "second-control"));
+  const server = await ServerProcess.start(
+    traced({ ...recording.plan, folder }, { root, tracePath, control }),
+  );
+  const told = { seen: [] as Seen[], late: new Map<number, Answer>() };
+  try {
+    const target = new ServerTarget(server.url, OPERATOR_KEY, join(root, "data"));
+    const { sent, open } = await sentBefore(recording, killed);
+    // What was under way at the kill comes first: a little later something is charged for, and that syncs the log.
+    if (random.chance(0.6)) told.seen = await survey(target, [...sent].reverse());
+    if (random.chance(0.5)) told.late = await repeatOpen(sent, open, target);
+  } finally {
+    await server.stop("SIGKILL");
+  }
+  const trace = new Trace(readFileSync(tracePath));
+  const cut = momentAfterAnswer(
+    trace,
+    [...told.seen.map(({ requestId }) => requestId), ...[...told.late.values()].map(idOf)],
+    random,
+  );
+  disk.apply(trace.notes.slice(0, cut));
+  const image = imageOf("second", disk, random, cut);
+  return {
+    ...image,
+    story: `killed after note ${killed}, ${image.story} of the second life`,
+    cut,
+    killed,
+    seen: told.seen.filter(({ requestId }) => trace.answeredAt(requestId) <= cut),
+    late: new Map([...told.late].filter(([, answer]) => trace.answeredAt(idOf(answer)) <= cut)),
+  };
+}
+
+/** What clients had sent before a kill, and which of it had no answer. */
+async function sentBefore(
+  recording: Recording,
+  killed: number,
+): Promise<{ sent: TargetRequest[]; open: number[] }> {
+  const { target, life } = await replay(recording, killed);
+  const { sent, open } = target;
+  await target.end(new Map());
+  await life;
+  return { sent, open };
+}
+
+/** Repeats what the kill has left open, where a key makes that safe. */
+async function repeatOpen(
+  sent: readonly TargetRequest[],
+  open: readonly number[],
+  target: ServerTarget,
+): Promise<Map<number, Answer>> {
+  const late = new Map<number, Answer>();
+  for (const number of open) {
+    const request = sent[number];
+    if (request?.idempotencyKey !== undefined) late.set(number, await target.ask(request));
+  }
+  return late;
+}
+
+/** Right after one of the answers: mostly the last one before anything had been synced. */
+function momentAfterAnswer(trace: Trace, requestIds: readonly string[], random: Random): number {
+  const moments = requestIds.map((id) => trace.answeredAt(id)).sort((one, other) => one - other);
+  const firstSync = trace.notes.findIndex(({ type }) => type === NOTE.syncEnd);
+  const unsynced = moments.findLast((moment) => firstSync < 0 || moment <= firstSync);
+  if (unsynced !== undefined && random.chance(0.7)) return unsynced;
+  return moments.length === 0 ? trace.notes.length : random.pick(moments);
+}
+
+function idOf(answer: Answer): string {
+  return answer.headers.get("x-request-id") ?? "";
+}

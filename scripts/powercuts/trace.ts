@@ -1,0 +1,72 @@
+/** What a note of the shim tells. The numbers are the shim's. */
+export const NOTE = {
+  create: 1,
+  write: 2,
+  cut: 3,
+  syncBegin: 4,
+  syncEnd: 5,
+  rename: 6,
+  unlink: 7,
+  folder: 8,
+  answer: 9,
+  content: 10,
+  fault: 11,
+  unknown: 12,
+} as const;
+
+/** One operation below the folder, or one answer that left. */
+export interface Note {
+  readonly type: number;
+  readonly inode: number;
+  /** The offset of a write, the size of a cut, the number of a sync. */
+  readonly a: number;
+  /** The error of a sync's end; 0 when it succeeded. */
+  readonly b: number;
+  readonly bytes: Buffer;
+}
+
+const HEAD_BYTES = 32;
+const REQUEST_ID = /\r\nx-request-id: ([^\r\n]{1,100})\r\n/i;
+
+/** What the server wrote, synced and answered, in the order in which it happened. */
+export class Trace {
+  readonly notes: readonly Note[];
+  /** After how many notes the answer to each request had left. */
+  private readonly answered = new Map<string, number>();
+
+  constructor(file: Buffer) {
+    this.notes = parseNotes(file);
+    this.notes.forEach((note, index) => {
+      if (note.type === NOTE.unknown)
+        throw new Error(`the server calls ${note.bytes.toString()}, which cannot be followed`);
+      if (note.type !== NOTE.answer) return;
+      const id = REQUEST_ID.exec(note.bytes.toString("latin1"))?.[1];
+      if (id !== undefined) this.answered.set(id, index + 1);
+    });
+  }
+
+  /** After how many notes the answer with this request id had left. */
+  answeredAt(requestId: string): number {
+    const at = this.answered.get(requestId);
+    if (at === undefined) throw new Error(`the trace does not have the answer to request ${requestId}`);
+    return at;
+  }
+}
+
+/** The notes of a file. What stands half-written at its end, when the process was killed, is left out. */
+function parseNotes(file: Buffer): Note[] {
+  const notes: Note[] = [];
+  for (let at = 0; at + HEAD_BYTES <= file.length; ) {
+    const end = at + HEAD_BYTES + file.readUInt32LE(at + 4);
+    if (end > file.length) break;
+    notes.push({
+      type: file.readUInt32LE(at),
+      inode: Number(file.readBigUInt64LE(at + 8)),
+      a: Number(file.readBigInt64LE(at + 16)),
+      b: Number(file.readBigInt64LE(at + 24)),
+      bytes: file.subarray(at + HEAD_BYTES, end),
+    });
+    at = end;
+  }
+  return notes;
+}
