@@ -41,7 +41,6 @@ export class Asset implements Endpoint {
       "cache-control": this.source.immutable ? KEPT_FOR_EVER : KEPT_AND_ASKED,
       etag: tag,
       vary: "Accept-Encoding",
-      "x-content-type-options": "nosniff",
       ...this.source.headers,
     };
     if (isKnown(request.headers.get("if-none-match"), tag)) return { status: 304, text: "", headers };

@@ -7,6 +7,7 @@ import { internalError, type RenderedAnswer, ReplayedAnswer, renderError } from 
 import { type Endpoint, type Exchange, type HttpDeps, pathOf } from "./exchange.ts";
 import { type KeyedDeps, KeyedEndpoint } from "./keyed.ts";
 import { noSuchPath } from "./not-found.ts";
+import { operationNamed } from "./operations.ts";
 import { PublicEndpoint } from "./public.ts";
 import type { DeclaredRoute, Handler, Method, PublicHandler, RouteSpec } from "./route.ts";
 
@@ -18,6 +19,8 @@ export interface ListeningServer {
   requestIP(request: Request): { address: string } | null;
   timeout(request: Request, seconds: number): void;
 }
+
+const NO_STORE: Readonly<Record<string, string>> = { "cache-control": "no-store" };
 
 /** How often the end of the process looks whether all requests are answered. */
 const DRAIN_POLL_MS = 10;
@@ -119,7 +122,8 @@ export class Http {
     endpoint: Endpoint,
   ): void {
     this.routes.push({ method, path, spec });
-    this.mount(method, path, endpoint, this.requests.of(spec.operation));
+    const answered = operationNamed(spec.operation).secret ? new UncachedEndpoint(endpoint) : endpoint;
+    this.mount(method, path, answered, this.requests.of(spec.operation));
   }
 
   private mount(method: Method, path: string, endpoint: Endpoint, requests: OperationRequests): void {
@@ -182,6 +186,8 @@ export class Http {
     const headers: Record<string, string> = {
       "content-type": "application/json",
       "x-request-id": exchange.requestId,
+      // What a user has stored, such as an inbound webhook, must not be taken for a page.
+      "x-content-type-options": "nosniff",
     };
     if (answer.headers !== null) Object.assign(headers, answer.headers);
     if (exchange.headers !== null) Object.assign(headers, exchange.headers);
@@ -201,6 +207,20 @@ export class Http {
     const path = pathOf(request.url);
     if (path === "/v1" || path.startsWith("/v1/")) this.deps.guard.authenticate(request);
     throw noSuchPath(request.method, path);
+  }
+}
+
+/** An endpoint whose answers hold a secret, repeats included: no cache on their way keeps them. */
+class UncachedEndpoint implements Endpoint {
+  private readonly endpoint: Endpoint;
+
+  constructor(endpoint: Endpoint) {
+    this.endpoint = endpoint;
+  }
+
+  answer(exchange: Exchange, params: Record<string, string>): RenderedAnswer | Promise<RenderedAnswer> {
+    exchange.headers = NO_STORE;
+    return this.endpoint.answer(exchange, params);
   }
 }
 

@@ -135,7 +135,8 @@ export class KeyedEndpoint<P extends TObject, Q extends TObject, B extends TObje
     const verdict = this.deps.guard.takeToken(caller, this.operation);
     if (verdict === null) return;
     if (!verdict.allowed) throw rateLimitExceeded(verdict);
-    if (this.operation.limit === "monitor") exchange.headers = rateLimitHeaders(verdict);
+    if (this.operation.limit === "monitor")
+      exchange.headers = { ...exchange.headers, ...rateLimitHeaders(verdict) };
   }
 
   private performer(exchange: Exchange, caller: Caller, idempotency: IdempotentRequest | null): OnePerformer {

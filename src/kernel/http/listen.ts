@@ -22,10 +22,10 @@ export interface ListenOptions {
 /** Seconds without traffic after which a connection is closed; requests that wait longer lift it for themselves. */
 const IDLE_TIMEOUT_SECONDS = 60;
 /**
- * Bun's own limit answers 413 without our error body, so it stands far above ours (see body.ts), which is checked
- * before a byte of the body is kept.
+ * Bun's own limit answers 413 without our error body, so it is the largest there is; ours (see body.ts) is checked before
+ * a byte of the body is kept.
  */
-const BODY_BYTES_HARD_MAX = 1024 * 1024 * 1024;
+const BODY_BYTES_HARD_MAX = Number.MAX_SAFE_INTEGER;
 
 /** Starts to accept requests. @throws StartupError when the port is taken or a TLS file cannot be read. */
 export function listen(http: Http, options: ListenOptions): Listening {

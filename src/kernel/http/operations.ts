@@ -40,7 +40,7 @@ export interface Operation {
   readonly changesKeys: boolean;
   /** No part of the API but of running the server: not in its description, and answered to whom `--metrics-access` admits. */
   readonly monitoring: boolean;
-  /** Whether the answer holds a secret: then only the credential that got it gets it again. */
+  /** Whether the answer holds a secret: then only the credential that got it gets it again, and no cache may keep it. */
   readonly secret: boolean;
   /** Whether success is a change in the caller's project. Projects and keys say themselves which project they change. */
   readonly changesProject: boolean;
@@ -79,7 +79,7 @@ const MONITORING: Partial<Operation> = { monitoring: true };
 export const OPERATIONS = {
   //                                     access            cost  more
   ping: /*                   */ operation("public", /*       */ 0),
-  signup: /*                 */ operation("public", /*       */ 0),
+  signup: /*                 */ operation("public", /*       */ 0, { secret: true }),
   "openapi.read": /*         */ operation("public", /*       */ 0),
   "health.live": /*          */ operation("public", /*       */ 0, MONITORING),
   "health.ready": /*         */ operation("public", /*       */ 0, MONITORING),

@@ -1,0 +1,71 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { operationNamed } from "../../src/kernel/http/operations.ts";
+import type { Answer, Client } from "../support/client.ts";
+import { bodyOf, makeResource, parametersOf, pathOf, segmentOf } from "../support/matrix.ts";
+import { startTestServer, type TestServer } from "../support/server.ts";
+
+let server: TestServer;
+beforeAll(async () => {
+  server = await startTestServer({ manualClock: true, args: ["--signup", "open"] });
+});
+afterAll(() => server.stop());
+
+const nosniff = ({ headers }: Answer): string | null => headers.get("x-content-type-options");
+const caching = ({ headers }: Answer): string | null => headers.get("cache-control");
+
+test("every answer says that its type is what it says: of each route, refused or not, and of none", async () => {
+  const account = await server.account();
+  const { routes } = server.server.app.http;
+  for (const { method, path } of routes) {
+    for (const client of [account, server.client(null)]) {
+      const answer = await client.send(method, path.replace(/:[A-Za-z_]+/g, "none"), undefined);
+      expect({ method, path, header: nosniff(answer) }).toEqual({ method, path, header: "nosniff" });
+    }
+  }
+  for (const path of [
+    "/",
+    "/docs",
+    "/docs/page.css",
+    "/nowhere",
+    "/v1/nowhere",
+    "/healthz",
+    "/openapi.json",
+  ]) {
+    expect(nosniff(await account.get(path))).toBe("nosniff");
+    expect(nosniff(await account.send("HEAD", path))).toBe("nosniff");
+    expect(nosniff(await account.send("OPTIONS", path))).toBe("nosniff");
+  }
+});
+
+test("an answer that holds a secret is kept by no cache, and neither is its repeat", async () => {
+  const secrets = server.server.app.http.routes.filter(({ spec }) => operationNamed(spec.operation).secret);
+  expect(secrets.map(({ path }) => path).sort()).toEqual([
+    "/v1/admin/accounts",
+    "/v1/keys",
+    "/v1/keys/:id/rotate",
+    "/v1/keys/rotate",
+    "/v1/projects/:id/keys",
+    "/v1/signup",
+  ]);
+  for (const route of secrets) {
+    const { access } = operationNamed(route.spec.operation);
+    const account = await server.account();
+    const caller: Client = access === "operator" ? server.operator : account;
+    const named = parametersOf(route).length > 0 ? await makeResource(segmentOf(route), account) : {};
+    const headers = { "idempotency-key": route.spec.operation };
+    for (const isRepeat of [false, access !== "public"]) {
+      const answer = await caller.send("POST", pathOf(route, named), bodyOf(route), { headers });
+      expect({ path: route.path, ok: answer.status < 300 || access === "public" }).toMatchObject({
+        ok: true,
+      });
+      expect(answer.headers.get("idempotent-replayed")).toBe(isRepeat ? "true" : null);
+      expect({ path: route.path, caching: caching(answer) }).toMatchObject({ caching: "no-store" });
+    }
+  }
+});
+
+test("other answers leave that to whoever keeps them", async () => {
+  const account = await server.account();
+  expect(caching(await account.get("/v1/meter/balance"))).toBeNull();
+  expect(caching(await account.post("/v1/meter/m/refill", { amount: 1 }))).toBeNull();
+});
