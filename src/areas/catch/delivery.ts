@@ -2,8 +2,10 @@ import type { Clock } from "../../kernel/clock.ts";
 import type { OutboundClient } from "../../kernel/outbound/client.ts";
 import { headerFault } from "../../kernel/outbound/request-head.ts";
 import { replaySignature } from "../../kernel/outbound/signing.ts";
+import type { Vault } from "../../kernel/secrets/vault.ts";
 import type { Bucket } from "./bucket.ts";
 import type { Provider } from "./domain.ts";
+import { type EventHeaders, readHeaders } from "./event-headers.ts";
 import { eventIdOf } from "./event-id.ts";
 import type { PayloadRow } from "./event-store.ts";
 import type { BucketAccounts } from "./ports.ts";
@@ -43,22 +45,25 @@ export class Delivery {
   private readonly outbound: OutboundClient;
   private readonly accounts: BucketAccounts;
   private readonly clock: Clock;
+  private readonly vault: Vault;
 
-  constructor(deps: { outbound: OutboundClient; accounts: BucketAccounts; clock: Clock }) {
+  constructor(deps: { outbound: OutboundClient; accounts: BucketAccounts; clock: Clock; vault: Vault }) {
     this.outbound = deps.outbound;
     this.accounts = deps.accounts;
     this.clock = deps.clock;
+    this.vault = deps.vault;
   }
 
   /** Sends the exact bytes of an event, signed, to the target that its bucket has now. One try. */
   async send(bucket: Bucket, event: Outgoing): Promise<DeliveryResult> {
-    const { body } = event.payload;
+    const { body, headers: stored } = event.payload;
+    const received = readHeaders(stored, this.vault, bucket.id);
     const outcome = await this.outbound.send({
       account: bucket.accountRef,
       method: "POST",
       url: bucket.targetUrl,
       requireHttps: true,
-      headers: { ...originalHeaders(event), ...this.ownHeaders(bucket, event) },
+      headers: { ...originalHeaders(event.provider, received), ...this.ownHeaders(bucket, event) },
       body,
       timeoutMs: DELIVERY_TIMEOUT_MS,
       bodyBytesMax: ANSWER_BYTES_MAX,
@@ -83,11 +88,10 @@ export class Delivery {
 }
 
 /** The content type and the provider's headers, as far as they can be sent: what came in was anybody's. */
-function originalHeaders({ provider, payload }: Outgoing): Record<string, string> {
+function originalHeaders(provider: Provider | null, received: EventHeaders): Record<string, string> {
   const prefixes = provider === null ? [] : OWN_PREFIXES[provider];
-  const all = JSON.parse(payload.headers) as Record<string, string>;
   return Object.fromEntries(
-    Object.entries(all).filter(
+    Object.entries(received).filter(
       ([name, value]) =>
         (name === "content-type" || prefixes.some((prefix) => name.startsWith(prefix))) &&
         headerFault(name, value) === null,

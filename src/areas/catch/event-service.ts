@@ -2,6 +2,7 @@ import { ApiError } from "../../kernel/errors.ts";
 import { decodeNumberCursor, pageOf } from "../../kernel/http/pagination.ts";
 import { isNestedDeeper, JSON_LEVELS_MAX } from "../../kernel/json-text.ts";
 import { isoTime } from "../../kernel/ledger-entry.ts";
+import type { Vault } from "../../kernel/secrets/vault.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import type { Bucket } from "./bucket.ts";
 import type { Buckets } from "./buckets.ts";
@@ -15,6 +16,7 @@ import {
   type Provider,
   type Verification,
 } from "./domain.ts";
+import { readHeaders } from "./event-headers.ts";
 import { eventIdOf, sequenceOf } from "./event-id.ts";
 import {
   decodeProvider,
@@ -63,10 +65,12 @@ export interface Replay {
 export class EventService {
   private readonly buckets: Buckets;
   private readonly events: EventStore;
+  private readonly vault: Vault;
 
-  constructor(deps: { buckets: Buckets; events: EventStore }) {
+  constructor(deps: { buckets: Buckets; events: EventStore; vault: Vault }) {
     this.buckets = deps.buckets;
     this.events = deps.events;
+    this.vault = deps.vault;
   }
 
   /**
@@ -94,7 +98,7 @@ export class EventService {
     const body = Buffer.from(payload.body);
     return {
       ...viewOf(bucket, row),
-      headers: JSON.parse(payload.headers) as Record<string, string>,
+      headers: readHeaders(payload.headers, this.vault, bucket.id),
       payload: readPayload(body),
       payload_base64: body.toString("base64"),
     };

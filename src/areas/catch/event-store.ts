@@ -25,7 +25,7 @@ export interface EventRow {
 
 /** What is kept of a request besides its body. */
 export interface PayloadRow {
-  /** JSON. */
+  /** As `storedHeaders` made them. */
   headers: string;
   body: Uint8Array;
 }
@@ -37,7 +37,7 @@ export interface NewEvent {
   readonly provider: Provider | null;
   readonly verification: Verification;
   readonly error: string | null;
-  /** JSON. */
+  /** As `storedHeaders` made them. */
   readonly headers: string;
   readonly body: Uint8Array;
 }

@@ -50,15 +50,15 @@ export function createCatch(
   const sequence = new EventSequence(events.highestSequence());
   const buckets = new Buckets({ store, vault, ids, writer });
   const counts = declareWebhookCounts(metrics);
-  const delivery = new Delivery({ outbound, accounts, clock });
+  const delivery = new Delivery({ outbound, accounts, clock, vault });
   const removal = new Removal({ store, events, buckets, accounts, tiers, scheduler, writer, clock });
   const forwarder = new Forwarder({ store, buckets, events, sequence, delivery, scheduler, writer, counts });
   const services = {
     buckets: new BucketService({ store, buckets, forwarder, removal, targets: outbound.policy, tiers }),
-    events: new EventService({ buckets, events }),
+    events: new EventService({ buckets, events, vault }),
     ingestion: new Ingestion({
       ...{ buckets, events, sequence, removal, forwarder },
-      ...{ accounts, charger, activity, tiers, writer, clock, counts },
+      ...{ accounts, charger, activity, tiers, writer, clock, vault, counts },
     }),
   };
   return {

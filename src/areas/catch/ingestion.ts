@@ -3,6 +3,7 @@ import { ApiError } from "../../kernel/errors.ts";
 import { Reply } from "../../kernel/http/answer.ts";
 import type { Charger } from "../../kernel/http/caller.ts";
 import type { ProjectActivity } from "../../kernel/project-activity.ts";
+import type { Vault } from "../../kernel/secrets/vault.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import type { Writer } from "../../kernel/storage/writer.ts";
 import { isUnlimited, type Tiers } from "../../kernel/tiers.ts";
@@ -16,6 +17,7 @@ import {
   type Provider,
   type Verification,
 } from "./domain.ts";
+import { storedHeaders } from "./event-headers.ts";
 import { type EventSequence, eventIdOf } from "./event-id.ts";
 import type { EventStore } from "./event-store.ts";
 import type { Forwarder } from "./forwarder.ts";
@@ -51,6 +53,7 @@ export interface IngestionDeps {
   readonly tiers: Tiers;
   readonly writer: Writer;
   readonly clock: Clock;
+  readonly vault: Vault;
   readonly counts: WebhookCounts;
 }
 
@@ -59,7 +62,7 @@ interface Arrival {
   readonly bucketId: string;
   readonly provider: Provider | null;
   readonly verification: Verification;
-  /** JSON. */
+  /** As they are stored. */
   readonly headers: string;
   readonly body: Uint8Array;
 }
@@ -114,7 +117,7 @@ export class Ingestion {
       bucketId: bucket.id,
       provider,
       verification: verify(provider, bucket.signingSecret, received),
-      headers: headersText(headers),
+      headers: storedHeaders(headers, this.deps.vault, bucket.id),
       body,
     };
   }
@@ -151,14 +154,6 @@ export class Ingestion {
 
 function refused(status: Exclude<IngestStatus, "accepted">): IngestAnswer {
   return { status, verification: "none" };
-}
-
-/** Headers as JSON, by lower-case name. Repeated ones are joined, as they arrive; cookies alone come as a list. */
-function headersText(headers: Headers): string {
-  const all: Record<string, string | string[]> = headers.toJSON();
-  const cookies = all["set-cookie"];
-  if (cookies !== undefined) all["set-cookie"] = String(cookies);
-  return JSON.stringify(all);
 }
 
 /** The body, or null when it is too large. */

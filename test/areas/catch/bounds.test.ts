@@ -40,7 +40,8 @@ describe("one try to deliver", () => {
       },
       signingKey: () => "sm_key",
     };
-    const delivery = new Delivery({ outbound, accounts, clock: new ManualClock(TEST_START_MS) });
+    const vault = createVault(new Uint8Array(32));
+    const delivery = new Delivery({ outbound, accounts, clock: new ManualClock(TEST_START_MS), vault });
     const bucket = new Bucket({
       ...{
         ref: 1,
