@@ -148,6 +148,7 @@ function createHttp(kernel: Kernel, config: Config, areas: Areas) {
     performing,
     cors: createCors(config.corsOrigins),
     clientAddress: createClientAddress(config.trustProxy),
+    vault,
   });
   http.requests.declareIn(metrics);
   const probe = new WriteProbe(db, writer);

@@ -99,6 +99,7 @@ function readRoutes(http: Http, keys: KeyService): void {
       summary: "List managed keys, newest first",
       description: "A key of one project sees the keys of that project.",
       query: pageQuery(KEYS_LIMIT),
+      openCursor: true,
       answers: { 200: KeyPage },
     },
     (call) => {

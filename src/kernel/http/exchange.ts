@@ -1,6 +1,7 @@
 import type { Clock } from "../clock.ts";
 import type { Ids } from "../ids.ts";
 import type { Logger } from "../log.ts";
+import type { Vault } from "../secrets/vault.ts";
 import type { ClientAddress } from "./addresses.ts";
 import type { RenderedAnswer } from "./answer.ts";
 import type { Cors } from "./cors.ts";
@@ -16,6 +17,8 @@ export interface HttpDeps {
   readonly performing: Performing;
   readonly cors: Cors;
   readonly clientAddress: ClientAddress;
+  /** Seals cursors. */
+  readonly vault: Vault;
 }
 
 /** A request on its way: its id, and the headers that its answer gets whatever becomes of it. */

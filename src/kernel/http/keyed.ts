@@ -9,6 +9,7 @@ import { rateLimitExceeded, rateLimitHeaders } from "./guard.ts";
 import { fingerprintOf, type IdempotentRequest, readIdempotencyKey } from "./idempotency.ts";
 import { InputChecks } from "./input.ts";
 import { type Operation, operationNamed } from "./operations.ts";
+import { cursorsOf, type SealedCursors } from "./pagination.ts";
 import type { AcrossNetwork, Performer, Performing } from "./perform.ts";
 import type { Call, Handler, Method, RouteSpec } from "./route.ts";
 
@@ -30,6 +31,7 @@ export class KeyedEndpoint<P extends TObject, Q extends TObject, B extends TObje
   private readonly bounds: BodyBounds;
   private readonly handler: Handler<P, Q, B>;
   private readonly checks: InputChecks<P, Q, B>;
+  private readonly cursors: SealedCursors | null;
 
   constructor(deps: KeyedDeps, method: Method, spec: RouteSpec<P, Q, B>, handler: Handler<P, Q, B>) {
     this.deps = deps;
@@ -39,6 +41,7 @@ export class KeyedEndpoint<P extends TObject, Q extends TObject, B extends TObje
     this.operation = operationNamed(spec.operation);
     this.honoursIdempotencyKey = this.operation.idempotent && method !== "GET";
     this.checks = new InputChecks(spec);
+    this.cursors = cursorsOf(spec, deps.vault);
   }
 
   answer(exchange: Exchange, params: Record<string, string>): RenderedAnswer | Promise<RenderedAnswer> {
@@ -157,15 +160,25 @@ export class KeyedEndpoint<P extends TObject, Q extends TObject, B extends TObje
       performer,
       request,
       (checks.params === null ? params : checks.params(params)) as Static<P>,
-      (checks.takesQuery ? checks.readQuery(request.url) : NOTHING) as Static<Q>,
+      this.queryOf(request, performer.caller) as Static<Q>,
       (checks.body === null
         ? NOTHING
         : checks.body(parseObject(bodyText, this.bounds.levelsMax))) as Static<B>,
       bodyText,
     );
     const result = this.handler(call);
-    if (!(result instanceof Promise)) return renderResult(result, performer.status);
-    return result.then((body) => renderResult(body, performer.status));
+    if (!(result instanceof Promise)) return this.render(result, performer);
+    return result.then((body) => this.render(body, performer));
+  }
+
+  private queryOf({ url }: Request, caller: Caller): Record<string, unknown> {
+    if (!this.checks.takesQuery) return NOTHING;
+    const query = this.checks.readQuery(url);
+    return this.cursors === null ? query : this.cursors.open(query, caller);
+  }
+
+  private render(result: object, { caller, status }: OnePerformer): RenderedAnswer {
+    return renderResult(this.cursors === null ? result : this.cursors.seal(result, caller), status);
   }
 }
 

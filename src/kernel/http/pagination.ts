@@ -1,5 +1,8 @@
-import { Type } from "@sinclair/typebox";
+import { type TObject, Type } from "@sinclair/typebox";
 import { invalidField } from "../errors.ts";
+import type { Vault } from "../secrets/vault.ts";
+import type { Caller } from "./caller.ts";
+import type { RouteSpec } from "./route.ts";
 
 /** Largest page of every list. */
 export const PAGE_LIMIT_MAX = 100;
@@ -24,7 +27,51 @@ export function pageQuery(limitDefault: number) {
   });
 }
 
-/** The opaque cursor for a position: its numbers and texts, base64url. */
+/**
+ * Seals the cursors of a list on their way out, and opens them on their way in: positions are numbers of rows, which all
+ * accounts share. A cursor holds in the project and the list that it was given for, and nowhere else.
+ */
+export class SealedCursors {
+  private readonly vault: Vault;
+  private readonly list: string;
+
+  constructor(vault: Vault, list: string) {
+    this.vault = vault;
+    this.list = list;
+  }
+
+  /** The query with its cursor opened, if it has one. @throws ApiError `validation_error` when it is not of this list. */
+  open<Q extends object>(query: Q, caller: Caller): Q {
+    if (!("cursor" in query) || typeof query.cursor !== "string") return query;
+    const sealed = Buffer.from(query.cursor, "base64url");
+    // Decoding passes over characters that have no place there: one spelling per cursor is ours.
+    if (sealed.toString("base64url") !== query.cursor) throw badCursor();
+    try {
+      return { ...query, cursor: this.vault.open(sealed, this.contextFor(caller)) };
+    } catch {
+      throw badCursor();
+    }
+  }
+
+  /** The answer with its cursor sealed, if it has one. */
+  seal(answer: object, caller: Caller): object {
+    if (!("cursor" in answer) || typeof answer.cursor !== "string") return answer;
+    const sealed = this.vault.seal(answer.cursor, this.contextFor(caller));
+    return { ...answer, cursor: Buffer.from(sealed).toString("base64url") };
+  }
+
+  private contextFor({ account, project }: Caller): string {
+    return `cursor:${this.list}:${account.ref}:${project.ref}`;
+  }
+}
+
+/** What seals the cursors of an endpoint; null when it is no list, or says that its cursors are open. */
+export function cursorsOf(spec: RouteSpec<TObject, TObject, TObject>, vault: Vault): SealedCursors | null {
+  if (spec.query?.properties["cursor"] === undefined || spec.openCursor === true) return null;
+  return new SealedCursors(vault, spec.operation);
+}
+
+/** The cursor for a position, as it is before it is sealed: its numbers and texts, base64url. */
 export function encodeCursor(position: readonly (string | number)[]): string {
   return Buffer.from(JSON.stringify(position)).toString("base64url");
 }

@@ -18,6 +18,8 @@ export interface RouteSpec<P extends TObject, Q extends TObject, B extends TObje
   readonly description?: string;
   readonly params?: P;
   readonly query?: Q;
+  /** Lists: the cursor is a value that the items show anyway, and goes out as it is. */
+  readonly openCursor?: boolean;
   readonly body?: B;
   /** Bounds of the body where {@link SMALL_BODY} does not do. */
   readonly bodyBounds?: BodyBounds;
