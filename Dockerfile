@@ -1,11 +1,14 @@
 # syntax=docker/dockerfile:1
 
+# Bases are named by tag, so that a build takes their latest fixes. For builds that can be repeated, pin them by digest:
+# docs/deployment.md, "Pinning the images".
+
 # Builds the executable from this checkout, by the same command as everywhere.
 FROM node:22-bookworm-slim AS build
 WORKDIR /build
 # Tools and dependencies first: they change seldom, and this layer is kept until they do.
 COPY package.json bun.lock bunfig.toml ./
-COPY scripts/bootstrap scripts/
+COPY scripts/bootstrap scripts/bun.sha256 scripts/
 RUN scripts/bootstrap
 COPY migrations migrations
 COPY scripts scripts

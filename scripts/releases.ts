@@ -31,7 +31,14 @@ function runsHere(platform: Platform): boolean {
 }
 
 try {
-  const store = { folder: join(root, ".tools"), version: engines.bun, bun: process.execPath, run };
+  const knownHashes = readFileSync(join(root, "scripts", "bun.sha256"), "utf8");
+  const store = {
+    folder: join(root, ".tools"),
+    version: engines.bun,
+    bun: process.execPath,
+    knownHashes,
+    run,
+  };
   for (const platform of choosePlatforms(process.argv.slice(2))) {
     const runtime = await obtainRuntime(store, platform);
     const shop = { root, folder, version, run };

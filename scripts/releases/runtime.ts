@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Platform } from "./platforms.ts";
 
@@ -13,19 +13,24 @@ export interface RuntimeStore {
   readonly version: string;
   /** The Bun that installs. */
   readonly bun: string;
+  /** The text of `scripts/bun.sha256`. */
+  readonly knownHashes: string;
   readonly run: Run;
 }
 
 /**
- * The Bun executable of a platform, from its package on the configured registry; installed once and kept. The
- * installer checks the package against the registry's checksum.
+ * The Bun executable of a platform, from its package on the configured registry; checked against the hash that the
+ * repository has of it, and kept.
  *
- * @throws Error with the installer's output.
+ * @throws Error with the installer's output, or when it is another executable than the known one.
  */
 export async function obtainRuntime(store: RuntimeStore, platform: Platform): Promise<string> {
   const kept = join(store.folder, `bun-${store.version}-${platform.name}`);
   const executable = executableIn(kept, platform);
-  if (existsSync(executable)) return executable;
+  if (existsSync(executable)) {
+    checkHash(store, platform, readFileSync(executable));
+    return executable;
+  }
   const part = `${kept}.part-${process.pid}`;
   rmSync(part, { recursive: true, force: true });
   mkdirSync(part, { recursive: true });
@@ -35,12 +40,29 @@ export async function obtainRuntime(store: RuntimeStore, platform: Platform): Pr
     if (code !== 0 || !existsSync(executableIn(part, platform))) {
       throw new Error(`${platform.package}@${store.version} could not be installed:\n${output.trimEnd()}`);
     }
+    checkHash(store, platform, readFileSync(executableIn(part, platform)));
     rmSync(kept, { recursive: true, force: true });
     renameSync(part, kept);
   } finally {
     rmSync(part, { recursive: true, force: true });
   }
   return executable;
+}
+
+function checkHash(
+  { knownHashes, version }: RuntimeStore,
+  { package: name }: Platform,
+  bytes: Uint8Array,
+): void {
+  const listed = `${name.replace("@oven/", "")}@${version}`;
+  const lines = knownHashes.split("\n").map((line) => line.split(/\s+/));
+  const known = lines.find(([, subject]) => subject === listed)?.[0];
+  if (known === undefined) throw new Error(`scripts/bun.sha256 has no hash of ${listed}`);
+  const actual = new Bun.CryptoHasher("sha256").update(bytes).digest("hex");
+  if (actual === known) return;
+  throw new Error(
+    `${listed} is not the known one: its SHA-256 is ${actual}, scripts/bun.sha256 says ${known}`,
+  );
 }
 
 function installArguments(platform: Platform, version: string): string[] {

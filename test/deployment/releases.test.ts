@@ -2,6 +2,7 @@ import { afterEach, describe, expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { ROOT } from "../../scripts/processes/server-process.ts";
 import { buildArtifact } from "../../scripts/releases/build.ts";
 import { describeFormat, readFormat } from "../../scripts/releases/format.ts";
 import { choosePlatforms, PLATFORMS, type Platform, releaseName } from "../../scripts/releases/platforms.ts";
@@ -119,7 +120,41 @@ function installed(at: string, { package: name, os }: Platform): void {
 }
 
 describe("a platform's Bun", () => {
-  const store = (run: Run) => ({ folder: join(folder, "tools"), version: "1.2.3", bun: "/bun", run });
+  const sha256 = (text: string) => new Bun.CryptoHasher("sha256").update(text).digest("hex");
+  const listed = (text: string) =>
+    PLATFORMS.map((each) => `${sha256(text)}  ${each.package.replace("@oven/", "")}@1.2.3\n`).join("");
+  const store = (run: Run, knownHashes = `# Hashes\n${listed("bun")}`) => ({
+    ...{ folder: join(folder, "tools"), version: "1.2.3", bun: "/bun", knownHashes, run },
+  });
+  const installs: Run = (_, at) => {
+    installed(at, platform("linux-x64"));
+    return Promise.resolve({ code: 0, output: "" });
+  };
+
+  test.each([
+    ["another one than is known", listed("another"), `is not the known one: its SHA-256 is ${sha256("bun")}`],
+    ["one of which nothing is known", "# Hashes\n", "has no hash of bun-linux-x64@1.2.3"],
+    [
+      "one of another version",
+      listed("bun").replaceAll("1.2.3", "1.2.4"),
+      "has no hash of bun-linux-x64@1.2.3",
+    ],
+  ])("is refused when it is %s, also when it was kept before", async (_, known, message) => {
+    await expect(obtainRuntime(store(installs, known), platform("linux-x64"))).rejects.toThrow(message);
+    expect(readdirSync(join(folder, "tools"))).toEqual([]);
+    await obtainRuntime(store(installs), platform("linux-x64"));
+    await expect(obtainRuntime(store(installs, known), platform("linux-x64"))).rejects.toThrow(message);
+  });
+
+  test("of every platform has a hash in the repository, of the version that is pinned", () => {
+    const known = readFileSync(join(ROOT, "scripts/bun.sha256"), "utf8");
+    const { engines } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as {
+      engines: { bun: string };
+    };
+    for (const { package: name } of PLATFORMS) {
+      expect(known).toMatch(new RegExp(`^[0-9a-f]{64}  ${name.replace("@oven/", "")}@${engines.bun}$`, "m"));
+    }
+  });
 
   test.each([
     ["linux-arm64-musl", ["--os=linux", "--cpu=arm64", "--libc=musl", "@oven/bun-linux-aarch64-musl@1.2.3"]],
