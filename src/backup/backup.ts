@@ -14,8 +14,8 @@ import { monotonicMs, realDelay } from "../kernel/clock.ts";
 import { StartupError } from "../kernel/errors.ts";
 import { examineDatabase, isDatabaseThere } from "../kernel/storage/examine.ts";
 import { isFolderLocked } from "../kernel/storage/folder-lock.ts";
-import { assertLogWhole } from "../kernel/storage/log-check.ts";
 import { copyLiveDatabase } from "../kernel/storage/live-copy.ts";
+import { assertLogWhole } from "../kernel/storage/log-check.ts";
 import type { CheckResult } from "./checks/report.ts";
 import {
   assertFolder,

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { dirname } from "node:path";
 import { type Clock, createSystemClock } from "./clock.ts";
-import { errorText, StartupError } from "./errors.ts";
+import { StartupError } from "./errors.ts";
 import { createIds, type Ids } from "./ids.ts";
 import type { LogFields, Logger } from "./log.ts";
 import { Metrics } from "./metrics/metrics.ts";
@@ -9,7 +9,7 @@ import { Scheduler } from "./scheduler/scheduler.ts";
 import { obtainMasterKey, openVault } from "./secrets/master-key.ts";
 import type { Vault } from "./secrets/vault.ts";
 import { Checkpointer } from "./storage/checkpointer.ts";
-import { Database, type Durability, isDamage, isDiskFull, isStorageFailure } from "./storage/database.ts";
+import { Database, type Durability, isDamage, isDiskFull, isStorageFailure, plainReason } from "./storage/database.ts";
 import { syncFolder } from "./storage/folders.ts";
 import { assertLogBelongs, checkLog } from "./storage/log-check.ts";
 import { inspectDatabase, type Migration, migrate, UnreadableDatabase } from "./storage/migrate.ts";
@@ -137,7 +137,7 @@ export function explained(path: string, error: unknown): unknown {
 }
 
 function troubleWith(path: string, error: unknown): string {
-  const why = error instanceof Error ? error.message : errorText(error);
+  const why = plainReason(error);
   if (isDamage(error)) return `${path} is damaged (${why}). ${CURE_OF_DAMAGE}`;
   if (isDiskFull(error)) return `${path} cannot be opened: the disk is full. Make room on it.`;
   return `${path} cannot be opened (${why}). Look after the disk, or name another folder with --data.`;
@@ -146,7 +146,7 @@ function troubleWith(path: string, error: unknown): string {
 const CURE_OF_DAMAGE = "Put a backup in its place: ninefold restore FILE --force.";
 
 function damageFields(path: string, error: unknown): LogFields {
-  return { file: path, error: errorText(error), next: CURE_OF_DAMAGE };
+  return { file: path, error: plainReason(error), next: CURE_OF_DAMAGE };
 }
 
 function once<T>(run: (value: T) => void): (value: T) => void {

@@ -41,7 +41,11 @@ async function killed(changes: number): Promise<{ data: string; key: string }> {
   return { data, key };
 }
 
-async function balance(data: string, key: string, ...args: string[]): Promise<{ balance: unknown; log: string }> {
+async function balance(
+  data: string,
+  key: string,
+  ...args: string[]
+): Promise<{ balance: unknown; log: string }> {
   const server = await binaries.start(["--data", data, ...args]);
   const { body } = await new Client(server.url, key).get("/v1/meter/m/balance");
   await server.stop();
@@ -77,7 +81,11 @@ test(
     const kept = join(binaries.folder, "kept.db");
     copyFileSync(path, kept);
     rmSync(path);
-    await expectRefusal(data, `${path} is missing, but its log ${path}-wal is there`, "Put the database file back");
+    await expectRefusal(
+      data,
+      `${path} is missing, but its log ${path}-wal is there`,
+      "Put the database file back",
+    );
     writeFileSync(path, "");
     await expectRefusal(data, `${path} is empty, but its log ${path}-wal is there`);
     copyFileSync(kept, path);
@@ -166,7 +174,14 @@ test(
     expect(whole).toBe(3);
     const root = rootPageOf(path, "meters");
     const bytes = readFileSync(path);
-    writeFileSync(path, Buffer.concat([bytes.subarray(0, (root - 1) * 4096), Buffer.alloc(4096, 0xff), bytes.subarray(root * 4096)]));
+    writeFileSync(
+      path,
+      Buffer.concat([
+        bytes.subarray(0, (root - 1) * 4096),
+        Buffer.alloc(4096, 0xff),
+        bytes.subarray(root * 4096),
+      ]),
+    );
     const cure = "ninefold restore FILE --force";
     const server = await binaries.start(["--data", data]).catch(String);
     if (typeof server === "string") {

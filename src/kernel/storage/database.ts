@@ -240,6 +240,11 @@ export function isStorageFailure(error: unknown): boolean {
   return [...STORAGE_FAILURES, ...MORE_STORAGE_FAILURES].some((failure) => code.startsWith(failure));
 }
 
+/** What went wrong, for a line that an operator reads: SQLite's own words, without the name of a class before them. */
+export function plainReason(error: unknown): string {
+  return error instanceof SQLiteError ? error.message : errorText(error);
+}
+
 /** Whether an error says that the content of the file is not what SQLite has written. */
 export function isDamage(error: unknown): boolean {
   const code = codeOf(error);

@@ -1,6 +1,7 @@
 import { Database as SqliteDatabase } from "bun:sqlite";
 import { chmodSync, existsSync } from "node:fs";
 import { errorText, StartupError } from "../errors.ts";
+import { plainReason } from "./database.ts";
 
 /**
  * How long a start waits for the lock: whoever asks whether it is held, holds a lock himself for some microseconds.
@@ -40,7 +41,7 @@ export function lockFolder(path: string): ReleaseFolder {
         `Another Ninefold process is using this data folder (${path} is locked). Stop it first.`,
       );
     }
-    throw new StartupError(`The data folder cannot be written (${path}: ${errorText(error)}).`);
+    throw new StartupError(`The data folder cannot be written (${path}: ${plainReason(error)}).`);
   }
   const lock = connection;
   HELD.add(lock);

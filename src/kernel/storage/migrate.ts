@@ -2,7 +2,7 @@ import { constants, Database as SqliteDatabase } from "bun:sqlite";
 import { existsSync, realpathSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 import { errorText, StartupError } from "../errors.ts";
-import type { Database } from "./database.ts";
+import { type Database, plainReason } from "./database.ts";
 import { assertLogBelongs } from "./log-check.ts";
 
 /** One step of the schema: numbered from 1 without gaps, never changed once released. */
@@ -46,7 +46,7 @@ export function inspectDatabase(path: string, migrations: readonly Migration[]):
     }
   } catch (error) {
     if (error instanceof StartupError) throw error;
-    throw new UnreadableDatabase(`${path} cannot be read as a database (${errorText(error)}).`);
+    throw new UnreadableDatabase(`${path} cannot be read as a database (${plainReason(error)}).`);
   }
 }
 
