@@ -9,7 +9,14 @@ import { Scheduler } from "./scheduler/scheduler.ts";
 import { obtainMasterKey, openVault } from "./secrets/master-key.ts";
 import type { Vault } from "./secrets/vault.ts";
 import { Checkpointer } from "./storage/checkpointer.ts";
-import { Database, type Durability, isDamage, isDiskFull, isStorageFailure, plainReason } from "./storage/database.ts";
+import {
+  Database,
+  type Durability,
+  isDamage,
+  isDiskFull,
+  isStorageFailure,
+  plainReason,
+} from "./storage/database.ts";
 import { syncFolder } from "./storage/folders.ts";
 import { assertLogBelongs, checkLog } from "./storage/log-check.ts";
 import { inspectDatabase, type Migration, migrate, UnreadableDatabase } from "./storage/migrate.ts";

@@ -41,6 +41,7 @@ test("an answer that holds a secret is kept by no cache, and neither is its repe
   const secrets = server.server.app.http.routes.filter(({ spec }) => operationNamed(spec.operation).secret);
   expect(secrets.map(({ path }) => path).sort()).toEqual([
     "/v1/admin/accounts",
+    "/v1/admin/accounts/:user_id/reset-key",
     "/v1/keys",
     "/v1/keys/:id/rotate",
     "/v1/keys/rotate",
@@ -51,7 +52,13 @@ test("an answer that holds a secret is kept by no cache, and neither is its repe
     const { access } = operationNamed(route.spec.operation);
     const account = await server.account();
     const caller: Client = access === "operator" ? server.operator : account;
-    const named = parametersOf(route).length > 0 ? await makeResource(segmentOf(route), account) : {};
+    const hasParameters = parametersOf(route).length > 0;
+    const named =
+      access === "operator"
+        ? { user_id: account.userId }
+        : hasParameters
+          ? await makeResource(segmentOf(route), account)
+          : {};
     const headers = { "idempotency-key": route.spec.operation };
     for (const isRepeat of [false, access !== "public"]) {
       const answer = await caller.send("POST", pathOf(route, named), bodyOf(route), { headers });

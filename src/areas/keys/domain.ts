@@ -141,7 +141,10 @@ function lackingScope({ prefix, scopes }: Granted, { has }: Granter): string | n
 }
 
 function lacks(scope: string, so: string): ApiError {
-  return new ApiError("forbidden", `This key lacks the scope ${echoed(scope)}, so ${so}. Use a key that has it.`);
+  return new ApiError(
+    "forbidden",
+    `This key lacks the scope ${echoed(scope)}, so ${so}. Use a key that has it.`,
+  );
 }
 
 /** @throws ApiError `conflict` when a key is revoked, expired or already rotated. */
