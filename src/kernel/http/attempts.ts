@@ -20,7 +20,8 @@ export class AttemptLimiter {
 
   /** Counts an attempt. Returns 0 when it is within the limit, else the whole seconds until one is again. */
   take(key: string): number {
-    const now = this.clock.now();
+    // Monotonic: a wall clock that is set back would shut everybody out for as long.
+    const now = this.clock.monotonic();
     const recent = (this.attempts.get(key) ?? []).filter((at) => at > now - this.windowMs);
     const oldest = recent[0];
     if (oldest !== undefined && recent.length >= this.limit) {

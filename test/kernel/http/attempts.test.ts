@@ -47,6 +47,16 @@ describe("attempt limiter", () => {
     expect(limiter.take("a")).toBe(0);
   });
 
+  test("a wall clock that is set neither shuts anyone out for longer nor lets anyone in earlier", async () => {
+    for (let index = 0; index < 3; index += 1) limiter.take("a");
+    clock.setWall(-24 * HOUR);
+    expect(limiter.take("a")).toBe(3_600);
+    clock.setWall(48 * HOUR);
+    expect(limiter.take("a")).toBe(3_600);
+    await clock.advance(HOUR);
+    expect(limiter.take("a")).toBe(0);
+  });
+
   test("addresses are counted apart", () => {
     for (let index = 0; index < 3; index += 1) limiter.take("a");
     expect(limiter.take("a")).toBe(3_600);
