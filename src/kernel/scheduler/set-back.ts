@@ -57,6 +57,7 @@ export class SetBack {
       try {
         for (const kind of this.deps.kinds()) await this.walk(kind);
       } catch (error) {
+        if (this.stopped) return;
         this.deps.log.error("jobs wait as much longer as the clock was set back", {
           error: errorText(error),
         });
