@@ -107,9 +107,9 @@ const COMMANDS = [
     name: "serve",
     summary: "Run the server",
     details:
-      "Every option can also be set as NINEFOLD_… in the environment (such as NINEFOLD_PORT) or in the\n" +
-      "configuration file (such as port = 9909). Flags win over the environment, the environment over the\n" +
-      "file. Secrets can be read from a file named by NINEFOLD_…_FILE.",
+      "Every option but --accept-damaged-log can also be set as NINEFOLD_… in the environment (such as\n" +
+      "NINEFOLD_PORT) or in the configuration file (such as port = 9909). Flags win over the environment,\n" +
+      "the environment over the file. Secrets can be read from a file named by NINEFOLD_…_FILE.",
     arguments: [],
     options: SERVE_OPTIONS,
     example: "ninefold serve --port 8080 --data /var/lib/ninefold",
