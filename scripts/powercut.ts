@@ -1,6 +1,6 @@
 // Cuts the power of a simulated machine: notes what a server under load writes, syncs and answers, rebuilds disks as they may
 // stand after a power cut, starts a server on each, and looks whether anything was lost, doubled, or done though it was refused.
-// Also lets syncs and writes fail, and the disk be full or read-only. Needs Linux and gcc.
+// Also lets syncs and writes fail, and the disk be full or read-only. Needs Linux on x86-64 and gcc.
 //   scripts/powercut                300 images, with the server from source
 //   scripts/powercut --images N     so many images
 //   scripts/powercut --only KIND    images of one kind: dropped, kept, torn-512, torn-4096, reordered, names (folders that

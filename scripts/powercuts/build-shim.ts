@@ -2,7 +2,7 @@ import { join } from "node:path";
 
 /** Why the simulation cannot run here; null where it can. */
 export function missingForShim(): string | null {
-  if (process.platform !== "linux") return "it needs Linux";
+  if (process.platform !== "linux" || process.arch !== "x64") return "it needs Linux on x86-64";
   return Bun.which("gcc") === null ? "it needs gcc" : null;
 }
 

@@ -116,7 +116,7 @@ export class Disk {
 
   private beginSync(inode: number, number: number, name: string): void {
     this.syncs.set(number, this.clock);
-    // Without a name it is a file that is known; the root itself has the name "" too, and no file its number.
+    // A file that is known, or a folder under its name; the root's is empty.
     if (!this.nodes.has(inode)) this.folders.set(inode, name);
   }
 

@@ -1,6 +1,7 @@
 /*
  * Stands between a server and the C library (LD_PRELOAD). Of every file below one folder it notes what is written, cut,
- * synced, made, renamed and removed, in the order in which it happens, and beside it which answers leave. It can let
+ * synced, made, renamed and removed, in the order in which it happens, and beside it which answers leave. What does not
+ * come through the C library is trapped (pwrite64) or read back when it is synced (a file that nothing else opens). It can let
  * operations fail. It never syncs for real: what is on the disk after a power cut is worked out from the notes.
  *
  *   POWERCUT_ROOT     the folder, as an absolute path without links
@@ -8,133 +9,9 @@
  *   POWERCUT_CONTROL  a file of four int32: what fails, with what error, how often, in which files (see below)
  *
  * A note is a head of 32 bytes (uint32 type, uint32 bytes that follow, uint64 inode, int64 a, int64 b) and what follows.
- * The readers of both are trace.ts and faults.ts.
+ * The readers of both are trace.ts and control.ts.
  */
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <pthread.h>
-#include <signal.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-enum { CREATE = 1, WRITE, TRUNCATE, SYNC_BEGIN, SYNC_END, RENAME, UNLINK, MKDIR, ANSWER, CONTENT, FAULT, UNKNOWN };
-enum { FAIL_NOTHING, FAIL_SYNC, FAIL_WRITE, FAIL_CHANGE, DIE };
-enum { IN_ANY, IN_LOG, IN_DATABASE };
-
-struct head {
-  uint32_t type, size;
-  uint64_t inode;
-  int64_t a, b;
-};
-
-struct control {
-  volatile int32_t kind, error, left, files;
-};
-
-/* Descriptors above this are not the data folder's: a server has a handful of them. */
-#define FDS 65536
-/* Of an answer: its head, which has the request's id. */
-#define ANSWER_BYTES 600
-/* How long a sync takes, so that other threads write while it is under way, and requests gather as on a disk. */
-#define SYNC_MICROSECONDS 300
-
-static struct file {
-  uint64_t inode;
-  int kind;
-} files[FDS];
-
-static pthread_mutex_t order = PTHREAD_MUTEX_INITIALIZER;
-static int trace = -1;
-static const char *root;
-static size_t root_size;
-static struct control *control;
-static int64_t syncs;
-
-#define REAL(name) ((__typeof__(&name))real(#name))
-
-static void *real(const char *name) {
-  void *found = dlsym(RTLD_NEXT, name);
-  if (found == NULL) abort();
-  return found;
-}
-
-__attribute__((constructor)) static void begin(void) {
-  const char *path = getenv("POWERCUT_TRACE");
-  root = getenv("POWERCUT_ROOT");
-  if (path == NULL || root == NULL) return;
-  root_size = strlen(root);
-  int fd = REAL(open64)(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
-  /* Out of the way of the low numbers, which programs expect to be theirs. */
-  trace = fcntl(fd, F_DUPFD_CLOEXEC, 900);
-  if (trace < 0) abort();
-  REAL(close)(fd);
-  const char *controls = getenv("POWERCUT_CONTROL");
-  if (controls == NULL) return;
-  fd = REAL(open64)(controls, O_RDWR | O_CLOEXEC, 0);
-  control = mmap(NULL, sizeof *control, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-  if (control == MAP_FAILED) abort();
-  REAL(close)(fd);
-}
-
-static void note(uint32_t type, uint64_t inode, int64_t a, int64_t b, const void *bytes, size_t size) {
-  struct head head = {type, (uint32_t)size, inode, a, b};
-  if (REAL(write)(trace, &head, sizeof head) != (ssize_t)sizeof head) abort();
-  if (size > 0 && REAL(write)(trace, bytes, size) != (ssize_t)size) abort();
-}
-
-static void note_text(uint32_t type, uint64_t inode, const char *text) {
-  note(type, inode, 0, 0, text, strlen(text));
-}
-
-/* The part of a path below the folder ("" for itself); NULL when it is elsewhere, or no file that outlives the process. */
-static const char *below(const char *path) {
-  if (trace < 0 || path == NULL || strncmp(path, root, root_size) != 0) return NULL;
-  if (path[root_size] != '\0' && path[root_size] != '/') return NULL;
-  size_t size = strlen(path);
-  if (size > 4 && strcmp(path + size - 4, "-shm") == 0) return NULL;
-  return path[root_size] == '/' ? path + root_size + 1 : path + root_size;
-}
-
-static struct file *known(int fd) {
-  return trace >= 0 && fd >= 0 && fd < FDS && files[fd].inode != 0 ? &files[fd] : NULL;
-}
-
-static int ends_with(const char *path, const char *end) {
-  size_t size = strlen(path), end_size = strlen(end);
-  return size >= end_size && strcmp(path + size - end_size, end) == 0;
-}
-
-static int kind_of(const char *path) {
-  if (ends_with(path, ".db-wal")) return IN_LOG;
-  return ends_with(path, ".db") ? IN_DATABASE : IN_ANY;
-}
-
-/* Whether an operation of this kind is to fail now; errno says how. The order is held. */
-static int fails(int kind, int file_kind, const char *what) {
-  if (control == NULL || control->kind == FAIL_NOTHING || control->left <= 0) return 0;
-  if (control->kind == DIE) {
-    /* Between two operations, so that the notes tell exactly what the system has. */
-    control->left -= 1;
-    if (control->left == 0) kill(getpid(), SIGKILL);
-    return 0;
-  }
-  int hit = control->kind == kind || (control->kind == FAIL_CHANGE && kind != FAIL_NOTHING);
-  if (!hit || (control->files != IN_ANY && control->files != file_kind)) return 0;
-  control->left -= 1;
-  note(FAULT, 0, control->error, 0, what, strlen(what));
-  errno = control->error;
-  return 1;
-}
+#include "notes.h"
 
 static int opened(int fd, const char *name, int existed, int flags) {
   struct stat64 is;
@@ -182,39 +59,137 @@ int close(int fd) {
   return REAL(close)(fd);
 }
 
-ssize_t pwrite64(int fd, const void *bytes, size_t size, off64_t at) {
-  struct file *file = known(fd);
-  if (file == NULL) return REAL(pwrite64)(fd, bytes, size, at);
-  pthread_mutex_lock(&order);
-  ssize_t result = -1;
-  int full = control != NULL && control->error == ENOSPC;
-  if (!fails(FAIL_WRITE, file->kind, "write")) {
-    result = REAL(pwrite64)(fd, bytes, size, at);
-  } else if (full && size > 1) {
-    /* A disk that becomes full takes what there is room for; the next attempt takes nothing. */
-    control->left += 1;
-    result = REAL(pwrite64)(fd, bytes, size / 2 < 256 ? 1 : size / 2, at);
-  }
-  int error = errno;
-  if (result > 0) note(WRITE, file->inode, at, 0, bytes, (size_t)result);
-  pthread_mutex_unlock(&order);
-  errno = error;
-  return result;
-}
-
 ssize_t write(int fd, const void *bytes, size_t size) {
   struct file *file = known(fd);
   if (file != NULL) note_text(UNKNOWN, file->inode, "write");
   return REAL(write)(fd, bytes, size);
 }
 
-static int cut(int fd, off64_t size) {
+int fallocate(int fd, int mode, off_t at, off_t size) {
   struct file *file = known(fd);
-  if (file == NULL) return REAL(ftruncate64)(fd, size);
+  if (file != NULL) note_text(UNKNOWN, file->inode, "fallocate");
+  return REAL(fallocate)(fd, mode, at, size);
+}
+
+/* A file that is opened and written past the C library: what it holds is noted when it is synced. */
+static void note_content(const char *path, const char *name, uint64_t inode, off64_t size) {
+  int fd = REAL(open64)(path, O_RDONLY | O_CLOEXEC);
+  char *bytes = malloc((size_t)size + 1);
+  if (fd < 0 || bytes == NULL || pread64(fd, bytes, (size_t)size, 0) != size) abort();
+  note_text(CREATE, inode, name);
+  note(CONTENT, inode, 0, 0, bytes, (size_t)size);
+  free(bytes);
+  REAL(close)(fd);
+}
+
+static int is_open(uint64_t inode) {
+  for (int fd = 0; fd < FDS; fd += 1)
+    if (files[fd].inode == inode) return 1;
+  return 0;
+}
+
+/*
+ * What a descriptor stands for, also one that was opened past the C library. Its name below the folder ("" for the folder
+ * itself, and for a file that is followed anyway); NULL when it is elsewhere. The order is held.
+ */
+static const char *look(int fd, char path[PATH_MAX], struct file *found) {
+  char link[64];
+  struct stat64 is;
+  if (known(fd) != NULL) {
+    *found = *known(fd);
+    return "";
+  }
+  snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+  ssize_t size = trace < 0 ? -1 : readlink(link, path, PATH_MAX - 1);
+  if (size < 0 || fstat64(fd, &is) != 0) return NULL;
+  path[size] = '\0';
+  const char *name = below(path);
+  if (name == NULL) return NULL;
+  *found = (struct file){is.st_ino, kind_of(name)};
+  if (!S_ISREG(is.st_mode)) return name;
+  if (is_open(is.st_ino)) return "";
+  note_content(path, name, is.st_ino, is.st_size);
+  return "";
+}
+
+static ssize_t put(int fd, const void *bytes, size_t size, off64_t at) {
+  return direct_syscall(SYS_pwrite64, fd, (long)bytes, (long)size, at);
+}
+
+/* Returns the error below zero, as the system does. */
+static ssize_t write_at(int fd, const void *bytes, size_t size, off64_t at) {
+  char path[PATH_MAX];
+  struct file file;
   pthread_mutex_lock(&order);
-  int result = fails(FAIL_WRITE, file->kind, "ftruncate") ? -1 : REAL(ftruncate64)(fd, size);
+  ssize_t result;
+  if (look(fd, path, &file) == NULL) {
+    result = put(fd, bytes, size, at);
+  } else if (!fails(FAIL_WRITE, file.kind, "write")) {
+    result = put(fd, bytes, size, at);
+    if (result > 0) note(WRITE, file.inode, at, 0, bytes, (size_t)result);
+  } else if (control->error == ENOSPC && size > 1) {
+    /* A disk that becomes full takes what there is room for; the next attempt takes nothing. */
+    control->left += 1;
+    result = put(fd, bytes, size / 2 < 256 ? 1 : size / 2, at);
+    if (result > 0) note(WRITE, file.inode, at, 0, bytes, (size_t)result);
+  } else {
+    result = -control->error;
+  }
+  pthread_mutex_unlock(&order);
+  return result;
+}
+
+ssize_t pwrite64(int fd, const void *bytes, size_t size, off64_t at) {
+  ssize_t result = known(fd) == NULL ? put(fd, bytes, size, at) : write_at(fd, bytes, size, at);
+  if (result >= 0) return result;
+  errno = (int)-result;
+  return -1;
+}
+
+/* A pwrite64 that did not come through the C library, as those of node:fs. */
+static void trapped(int signal, siginfo_t *info, void *context) {
+  greg_t *registers = ((ucontext_t *)context)->uc_mcontext.gregs;
+  (void)signal;
+  (void)info;
+  registers[REG_RAX] = write_at((int)registers[REG_RDI], (const void *)registers[REG_RSI],
+                                (size_t)registers[REG_RDX], registers[REG_R10]);
+}
+
+/* Lets the system hand us every pwrite64 but our own, which is told by where it comes from. */
+static void trap_writes(void) {
+  uint64_t ours = (uint64_t)direct_syscall_end;
+  struct sigaction action = {.sa_sigaction = trapped, .sa_flags = SA_SIGINFO | SA_NODEFER};
+  struct sock_filter filter[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_pwrite64, 0, 4),
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, instruction_pointer)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)ours, 0, 3),
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, instruction_pointer) + 4),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)(ours >> 32), 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_TRAP),
+  };
+  struct sock_fprog program = {sizeof filter / sizeof *filter, filter};
+  if (REAL(sigaction)(SIGSYS, &action, NULL) != 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+      prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
+    abort();
+}
+
+/* The runtime has a use for this signal as well, in circumstances that do not come up. */
+int sigaction(int signal, const struct sigaction *action, struct sigaction *old) {
+  if (trace >= 0 && signal == SIGSYS) return 0;
+  return REAL(sigaction)(signal, action, old);
+}
+
+static int cut(int fd, off64_t size) {
+  char path[PATH_MAX];
+  struct file file;
+  if (trace < 0) return REAL(ftruncate64)(fd, size);
+  pthread_mutex_lock(&order);
+  int ours = look(fd, path, &file) != NULL;
+  int result = ours && fails(FAIL_WRITE, file.kind, "ftruncate") ? -1 : REAL(ftruncate64)(fd, size);
   int error = errno;
-  if (result == 0) note(TRUNCATE, file->inode, size, 0, NULL, 0);
+  if (ours && result == 0) note(TRUNCATE, file.inode, size, 0, NULL, 0);
   pthread_mutex_unlock(&order);
   errno = error;
   return result;
@@ -223,61 +198,21 @@ static int cut(int fd, off64_t size) {
 int ftruncate64(int fd, off64_t size) { return cut(fd, size); }
 int ftruncate(int fd, off_t size) { return cut(fd, size); }
 
-int fallocate(int fd, int mode, off_t at, off_t size) {
-  struct file *file = known(fd);
-  if (file != NULL) note_text(UNKNOWN, file->inode, "fallocate");
-  return REAL(fallocate)(fd, mode, at, size);
-}
-
-/* A file that was opened past the C library: what it holds is noted when it is synced or renamed. */
-static void note_content(int fd, const char *name, uint64_t inode, off64_t size) {
-  char *bytes = malloc((size_t)size + 1);
-  if (bytes == NULL || pread64(fd, bytes, (size_t)size, 0) != size) abort();
-  note_text(CREATE, inode, name);
-  note(CONTENT, inode, 0, 0, bytes, (size_t)size);
-  free(bytes);
-}
-
-/*
- * The name below the folder of a descriptor that was opened past us, such as a folder's; NULL when it is elsewhere. The order
- * is held.
- */
-static const char *look(int fd, char path[PATH_MAX], uint64_t *inode) {
-  char link[64];
-  struct stat64 is;
-  snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-  ssize_t size = readlink(link, path, PATH_MAX - 1);
-  if (size < 0 || fstat64(fd, &is) != 0) return NULL;
-  path[size] = '\0';
-  const char *name = below(path);
-  if (name == NULL) return NULL;
-  if (S_ISREG(is.st_mode)) {
-    int reading = REAL(open64)(path, O_RDONLY | O_CLOEXEC);
-    if (reading < 0) return NULL;
-    note_content(reading, name, is.st_ino, is.st_size);
-    REAL(close)(reading);
-  }
-  *inode = is.st_ino;
-  return name;
-}
-
 static int sync_file(int fd) {
-  if (trace < 0) return 0;
-  struct file *file = known(fd);
-  int kind = file == NULL ? IN_ANY : file->kind;
-  uint64_t inode = file == NULL ? 0 : file->inode;
   char path[PATH_MAX];
+  struct file file;
+  if (trace < 0) return 0;
   pthread_mutex_lock(&order);
-  const char *name = file == NULL ? look(fd, path, &inode) : "";
+  const char *name = look(fd, path, &file);
   int64_t number = ++syncs;
-  if (name != NULL) note(SYNC_BEGIN, inode, number, 0, name, strlen(name));
+  if (name != NULL) note(SYNC_BEGIN, file.inode, number, 0, name, strlen(name));
   pthread_mutex_unlock(&order);
   if (name == NULL) return 0;
   usleep(SYNC_MICROSECONDS);
   pthread_mutex_lock(&order);
-  int failed = fails(FAIL_SYNC, kind, "sync");
+  int failed = fails(FAIL_SYNC, file.kind, "sync");
   int error = errno;
-  note(SYNC_END, inode, number, failed ? error : 0, NULL, 0);
+  note(SYNC_END, file.inode, number, failed ? error : 0, NULL, 0);
   pthread_mutex_unlock(&order);
   errno = error;
   return failed ? -1 : 0;
