@@ -56,6 +56,12 @@ export interface AccountPage {
   cursor?: string;
 }
 
+/** The body of `POST /v1/keys/rotate`. */
+export interface PlatformKeyRotateBody {
+  /** How long older keys still work; 0 ends them at once. As the server is configured (7 days) unless given. */
+  grace_hours?: number | undefined;
+}
+
 /** What `POST /v1/keys/rotate` answers. */
 export interface RotatedPlatformKey {
   /** The new key. Shown here and never again. */
@@ -63,6 +69,15 @@ export interface RotatedPlatformKey {
   rotated_at: string;
   /** When the old key stops working, and every older one at the latest. */
   expires_at: string;
+}
+
+/** What `POST /v1/admin/accounts/{user_id}/reset-key` answers. */
+export interface ResetPlatformKey {
+  user_id: string;
+  /** The new key. Shown here and never again. */
+  api_key: string;
+  /** When all earlier platform keys stopped working. */
+  reset_at: string;
 }
 
 /** The body of `POST /v1/admin/clock`. */

@@ -7,6 +7,8 @@ import type {
   AccountUpdateBody,
   ClockAdvanced,
   ClockBody,
+  PlatformKeyRotateBody,
+  ResetPlatformKey,
   RotatedPlatformKey,
   SignedUp,
   SignupBody,
@@ -107,27 +109,8 @@ export interface Operations {
   "keys.create": Operation<never, undefined, KeyCreateBody, KeyCreated>;
   "keys.get": Operation<"id", undefined, undefined, Key>;
   "keys.list": Operation<never, PageQuery, undefined, KeyPage>;
-  "keys.platform.reset": Operation<
-    "user_id",
-    undefined,
-    undefined,
-    {
-      user_id: string;
-      /** The new key. Shown here and never again. */
-      api_key: string;
-      /** When all earlier platform keys stopped working. */
-      reset_at: string;
-    }
-  >;
-  "keys.platform.rotate": Operation<
-    never,
-    undefined,
-    {
-      /** How long older keys still work; 0 ends them at once. As the server is configured (7 days) unless given. */
-      grace_hours?: number | undefined;
-    },
-    RotatedPlatformKey
-  >;
+  "keys.platform.reset": Operation<"user_id", undefined, undefined, ResetPlatformKey>;
+  "keys.platform.rotate": Operation<never, undefined, PlatformKeyRotateBody, RotatedPlatformKey>;
   "keys.revoke": Operation<"id", undefined, undefined, KeyRevoked>;
   "keys.rotate": Operation<"id", undefined, KeyRotateBody, KeyRotated>;
   "keys.verify": Operation<never, undefined, KeyVerifyBody, KeyVerdict>;
