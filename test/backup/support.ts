@@ -6,7 +6,7 @@ import { Client } from "../support/client.ts";
 import { type Ended, endOf } from "../support/ended.ts";
 
 /** Time for a test that starts a few processes on a machine that is busy with other things. */
-export const TIMEOUT_MS = 60_000;
+export const TIMEOUT_MS = 120_000;
 
 /**
  * Runs `ninefold` from source to its end, in a process of its own: the system takes away a process's locks on a file
