@@ -144,7 +144,7 @@ describe("readiness", () => {
 describe("a server", () => {
   let server: TestServer;
   beforeEach(async () => {
-    server = await startTestServer();
+    server = await startTestServer({ durable: true });
   });
   afterEach(() => server.stop());
   const why = () => whyNot(server.client(null));
@@ -215,7 +215,7 @@ const LOSSES: Readonly<Record<string, (folder: string) => void>> = {
 
 test("a server whose files are gone is not ready: what it writes would be lost", async () => {
   const found = Object.entries(LOSSES).map(async ([loss, lose]) => {
-    const server = await startTestServer();
+    const server = await startTestServer({ durable: true });
     const local = server.client(null);
     try {
       expect((await local.get("/readyz")).status).toBe(200);

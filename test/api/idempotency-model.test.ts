@@ -12,7 +12,6 @@ beforeAll(async () => {
   const scale = { ...DEFAULT_TIERS.scale, monthlyCredits: 0 };
   server = await startTestServer({
     manualClock: true,
-    args: ["--durability", "normal"],
     config: { tiers: { ...DEFAULT_TIERS, scale } },
   });
 });

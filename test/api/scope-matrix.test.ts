@@ -16,7 +16,7 @@ const EVERY_SCOPE = SCOPE_AREAS.flatMap((area): Scope[] => [`${area}:read`, `${a
 let server: TestServer;
 let routes: readonly DeclaredRoute[];
 beforeAll(async () => {
-  server = await startTestServer({ manualClock: true, args: ["--durability", "normal"] });
+  server = await startTestServer({ manualClock: true });
   routes = scopedRoutes(server);
 });
 afterAll(() => server.stop());

@@ -31,7 +31,7 @@ const SHARED: ReadonlySet<string> = new Set(["meter.own.balance", "meter.own.his
 let server: TestServer;
 let routes: readonly DeclaredRoute[];
 beforeAll(async () => {
-  const args = ["--durability", "normal", "--allow-private-targets", "127.0.0.0/8"];
+  const args = ["--allow-private-targets", "127.0.0.0/8"];
   server = await startTestServer({ manualClock: true, args });
   routes = scopedRoutes(server);
 });

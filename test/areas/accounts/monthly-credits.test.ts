@@ -12,7 +12,7 @@ let server: TestServer;
 afterEach(() => server.stop());
 
 async function start(): Promise<TestServer> {
-  server = await startTestServer({ manualClock: true, args: ["--durability", "normal"] });
+  server = await startTestServer({ manualClock: true });
   expect(server.clock.now()).toBe(TEST_START_MS);
   return server;
 }

@@ -6,7 +6,7 @@ import { startTestServer, type TestServer } from "../../support/server.ts";
 
 let server: TestServer;
 beforeEach(async () => {
-  server = await startTestServer({ manualClock: true, args: ["--durability", "normal"] });
+  server = await startTestServer({ manualClock: true });
 });
 afterEach(() => server.stop());
 

@@ -12,7 +12,7 @@ import { KernelBench } from "../projects/kernel-bench.ts";
 describe("on a server", () => {
   let server: TestServer;
   beforeAll(async () => {
-    server = await startTestServer({ manualClock: true, args: ["--durability", "normal"] });
+    server = await startTestServer({ manualClock: true });
   });
   afterAll(() => server.stop());
 

@@ -11,7 +11,7 @@ import { INVALID, makeBearer, makeKey, termsOf, verdictOf } from "./support.ts";
 let server: TestServer;
 let account: AccountClient;
 beforeAll(async () => {
-  server = await startTestServer({ manualClock: true, args: ["--durability", "normal"] });
+  server = await startTestServer({ manualClock: true });
 });
 afterAll(() => server.stop());
 beforeEach(async () => {

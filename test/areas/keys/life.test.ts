@@ -12,7 +12,7 @@ const HOUR_MS = 3_600_000;
 let server: TestServer;
 let account: AccountClient;
 beforeAll(async () => {
-  server = await startTestServer({ manualClock: true, args: ["--durability", "normal"] });
+  server = await startTestServer({ manualClock: true });
 });
 afterAll(() => server.stop());
 beforeEach(async () => {

@@ -14,7 +14,7 @@ describe("an orderly restart", () => {
   afterEach(() => server.stop());
 
   test("keeps balances, ledgers and the chain of entries, and brings every row up to the ledger", async () => {
-    server = await startTestServer({ manualClock: true });
+    server = await startTestServer({ manualClock: true, durable: true });
     const account = await server.account({ balance: 10_000 });
     const change = (client: Client): Promise<unknown> =>
       Promise.all(

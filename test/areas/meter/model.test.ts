@@ -8,7 +8,7 @@ const MOST = Number.MAX_SAFE_INTEGER;
 
 let server: TestServer;
 beforeAll(async () => {
-  server = await startTestServer({ manualClock: true, args: ["--durability", "normal"] });
+  server = await startTestServer({ manualClock: true });
 });
 afterAll(() => server.stop());
 

@@ -10,7 +10,7 @@ import { defaultProjectOf, makeProject, projectsOf } from "./support.ts";
 let server: TestServer;
 let account: AccountClient;
 beforeEach(async () => {
-  server = await startTestServer({ manualClock: true, args: ["--durability", "normal"] });
+  server = await startTestServer({ manualClock: true });
   account = await server.account({ balance: 1_000 });
 });
 afterEach(() => server.stop());

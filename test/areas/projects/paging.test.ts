@@ -6,7 +6,7 @@ import { makeProject, type ProjectItem } from "./support.ts";
 
 let server: TestServer;
 beforeAll(async () => {
-  server = await startTestServer({ manualClock: true, args: ["--durability", "normal"] });
+  server = await startTestServer({ manualClock: true });
 });
 afterAll(() => server.stop());
 
