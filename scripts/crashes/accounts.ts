@@ -130,7 +130,8 @@ export class AccountWorkload implements Workload {
     if (made.rotated === "acknowledged") return 1;
     const answer = await target.ask(made.rotation);
     const keyed = made.rotation.idempotencyKey !== undefined;
-    if (answer.status === 429 && !keyed) {
+    // It was rotated: the key that asked is a replaced one, which changes no keys.
+    if (answer.status === 403 && !keyed) {
       this.counts.happened += 1;
       return 1;
     }
