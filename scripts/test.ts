@@ -40,6 +40,8 @@ interface Preparation {
   readonly tests: string;
   readonly env: Readonly<Record<string, string>>;
   readonly make: () => Promise<StepResult>;
+  /** Whether it is worth making for some files, too: the tests do not make it by themselves. */
+  readonly forSome: boolean;
 }
 
 /** `folder` is a temporary one, and empty. */
@@ -51,18 +53,20 @@ function preparations(folder: string): readonly Preparation[] {
       // All other tests that start servers take the executable, too: it starts in half the time.
       env: { NINEFOLD_BINARY: `${process.cwd()}/${EXECUTABLE}` },
       make: () => runCheck("build", ["sh", "scripts/build"]),
+      forSome: true,
     },
     {
       tests: "test/client/",
       env: { NINEFOLD_INSTALLED: folder },
       make: () => runCheck("package", install),
+      forSome: false,
     },
   ];
 }
 
 async function runAll(measure: boolean): Promise<void> {
   const checks = CHECKS.map(([name, command]) => runCheck(name, command));
-  await runFiles(testFiles("test"), { verbose: false, measure });
+  await runFiles(testFiles("test"), true, { verbose: false, measure });
   for (const check of checks) record(await check);
 }
 
@@ -74,16 +78,19 @@ async function runSome(paths: readonly string[], only: string | undefined): Prom
   const named = [...new Set(chosen.flatMap(testFiles))];
   // A pattern alone stays with the quick tests; the executable is built only when its tests are named.
   const all = testFiles("test").filter((file) => !file.startsWith("test/binary/"));
-  await runFiles(chosen.length > 0 ? named : all, { verbose: true, only });
+  await runFiles(chosen.length > 0 ? named : all, false, { verbose: true, only });
 }
 
 async function runFiles(
   files: readonly string[],
+  whole: boolean,
   options: Omit<TestRun, "name" | "files" | "env">,
 ): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), "ninefold-installed-"));
   try {
-    const wanted = preparations(folder).filter(({ tests }) => files.some((file) => file.startsWith(tests)));
+    const wanted = preparations(folder).filter(
+      ({ tests, forSome }) => (forSome || whole) && files.some((file) => file.startsWith(tests)),
+    );
     const browser = files.some((file) => file.startsWith(PAGE_TESTS)) && findChromium() === undefined;
     const installed = browser ? installChromium() : undefined;
     const made = await Promise.all(wanted.map(async (one) => ({ ...one, step: await one.make() })));

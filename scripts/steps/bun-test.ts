@@ -59,7 +59,7 @@ function testCommand(run: TestRun, report: string): string[] {
     `--timeout=${TEST_TIMEOUT_MS}`,
   ];
   const processes = Math.min(run.files.length, availableParallelism(), PROCESSES_MAX);
-  // The files of a process share what they import; each one's output is printed as a whole.
+  // The files of a process share what they import: --isolate would read the sources anew for each.
   if (processes > 1) command.push(`--parallel=${processes}`, "--no-isolate", `--timings=${TIMINGS}`);
   if (run.measure === true) command.push("--update-timings");
   if (!run.verbose) command.push("--only-failures");
