@@ -47,7 +47,10 @@ export class AccountLedger implements Charger {
 
   refund(tx: Tx, account: CallerAccount, operation: OperationName, cost: number): void {
     if (isUnlimited(account.tier)) return;
-    this.book(tx, this.accounts.get(account.ref), operation, -cost, -1);
+    const actor = this.accounts.get(account.ref);
+    // The account may have filled its balance up since. Beyond the largest integer sums do not hold, nor does its ledger.
+    if (cost > BALANCE_MAX - actor.balance) return;
+    this.book(tx, actor, operation, -cost, -1);
   }
 
   /**

@@ -27,6 +27,7 @@ beforeEach(() => {
 });
 afterEach(() => receiver.stop());
 
+type Entry = { readonly amount: number };
 const NOBODYS = "/v1/catch/brave-otter-314159/events/evt_00000000001/replay";
 const made: Made = { bucketId: "", eventId: "" };
 const path = ({ bucketId, eventId }: Made) => `/v1/catch/${bucketId}/events/${eventId}/replay`;
@@ -159,6 +160,23 @@ describe("a replay", () => {
     await server.clock.advance(60_000);
     expect(receiver.hits.length).toBe(1);
     expect((await bucketOf(account, made.bucketId)).events).toEqual({ pending: 0, delivered: 1, failed: 0 });
+  });
+
+  test("that fails gives nothing back to a balance which has been filled up meanwhile", async () => {
+    const account = await server.account();
+    const answer = Promise.withResolvers<number>();
+    await liveEvent({ account });
+    await server.clock.advance(0);
+    receiver.respond = () => answer.promise;
+    const replays = [1, 2, 3].map(() => account.post(path(made)));
+    while (receiver.hits.length < 4) await Bun.sleep(1);
+    const amount = Number.MAX_SAFE_INTEGER - (await balanceOf(account));
+    expect((await account.post("/v1/meter/refill", { amount })).status).toBe(200);
+    answer.resolve(500);
+    for (const replay of replays) expect((await replay).body).toMatchObject({ status: "failed" });
+    expect(await balanceOf(account)).toBe(Number.MAX_SAFE_INTEGER);
+    const { entries } = (await account.get("/v1/meter/history?limit=100")).body as { entries: Entry[] };
+    expect(entries.reduce((sum, entry) => sum + BigInt(entry.amount), 0n)).toBe(2n ** 53n - 1n);
   });
 
   test("makes a failed event delivered; one that fails leaves it failed", async () => {
