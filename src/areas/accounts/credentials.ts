@@ -107,7 +107,8 @@ export class PlatformCredentials implements Authenticator {
     if (credential.caller.account.passivated) {
       credential.caller = new PlatformCaller(this.accounts.get(credential.accountRef), credential);
     }
-    return credential.caller;
+    // Its time alone would let it in again, when the wall clock is set back to before it was ended.
+    return credential.caller.revoked ? null : credential.caller;
   }
 
   /** Makes the newest key of an account, or stores the given one. Returns the key. */

@@ -110,6 +110,19 @@ describe("a platform key in its grace", () => {
   });
 });
 
+test("a key that was withdrawn stays so when the wall clock is set back to before that", async () => {
+  const own = await startTestServer({ manualClock: true });
+  try {
+    const [account, other] = [await own.account(), await own.account()];
+    await own.operator.post(RESET.replace(USER_ID, account.userId));
+    expect((await other.post("/v1/keys/rotate", { grace_hours: 0 })).status).toBe(200);
+    own.clock.setWall(-HOUR_MS);
+    expect(await Promise.all([account, other].map(status))).toEqual([401, 401]);
+  } finally {
+    await own.stop();
+  }
+});
+
 describe("a managed key that ends", () => {
   test("gets no platform key, and as the operator's makes no account, reset or operator", async () => {
     const own = await startTestServer({ manualClock: true });
