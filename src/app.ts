@@ -11,6 +11,7 @@ import { createRelay } from "./areas/relay/index.ts";
 import { ScheduledBackups } from "./backup/scheduled.ts";
 import type { Config } from "./config.ts";
 import type { ManualClock } from "./kernel/clock.ts";
+import { errorText, isUnavailable } from "./kernel/errors.ts";
 import { Readiness } from "./kernel/health/readiness.ts";
 import { WriteProbe } from "./kernel/health/write-probe.ts";
 import { createClientAddress } from "./kernel/http/addresses.ts";
@@ -24,6 +25,7 @@ import { OpenClaims } from "./kernel/http/open-claims.ts";
 import { Performing } from "./kernel/http/perform.ts";
 import { systemRoutes } from "./kernel/http/system-routes.ts";
 import type { Kernel } from "./kernel/kernel.ts";
+import type { Logger } from "./kernel/log.ts";
 import { createSmtpMailer } from "./kernel/mail/mailer.ts";
 import { createOutbox } from "./kernel/mail/outbox.ts";
 import { declareEventLoopLag, declareKernelMetrics } from "./kernel/metrics/kernel-metrics.ts";
@@ -56,7 +58,7 @@ export function createApp(
 ): App {
   const areas = createAreas(kernel, config, testClock, seams);
   const { accounts, projects, keys, meter, locks, buckets, outbound } = areas;
-  const { scheduler } = kernel;
+  const { scheduler, log } = kernel;
   const backups = config.backups === null ? null : new ScheduledBackups(kernel, config.backups);
   const lastBackupAt = (): number | null => backups?.lastBackupAt ?? null;
   const { http, readiness, performing } = createHttp(kernel, config, areas);
@@ -68,7 +70,7 @@ export function createApp(
     operatorKey: accounts.operatorKey,
     operatorAnnounced: accounts.operatorAnnounced,
     start: async () => {
-      await performing.refundAbandoned(accounts.account);
+      await refundAbandoned(performing, accounts, log);
       await buckets.resume();
       await scheduler.start();
       readiness.begin();
@@ -85,6 +87,22 @@ export function createApp(
       await projects.finish();
     },
   };
+}
+
+/** On a full disk reads are served all the same: what is to be given back stays noted for the next start. */
+async function refundAbandoned(
+  performing: Performing,
+  accounts: Areas["accounts"],
+  log: Logger,
+): Promise<void> {
+  try {
+    await performing.refundAbandoned(accounts.account);
+  } catch (error) {
+    if (!isUnavailable(error)) throw error;
+    log.warn("charges of requests that a kill cut off are given back by the next start that can write", {
+      error: errorText(error),
+    });
+  }
 }
 
 type Areas = ReturnType<typeof createAreas>;

@@ -91,6 +91,11 @@ export class StartupError extends Error {
   }
 }
 
+/** Whether nothing was done because the database cannot be written now: on a full disk, say. */
+export function isUnavailable(error: unknown): boolean {
+  return error instanceof ApiError && error.code === "service_unavailable";
+}
+
 /** The text of anything that was thrown, for log lines. */
 export function errorText(error: unknown): string {
   return error instanceof Error ? `${error.name}: ${error.message}` : String(error);

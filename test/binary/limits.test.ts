@@ -1,8 +1,9 @@
 import { Database } from "bun:sqlite";
 import { afterAll, describe, expect, test } from "bun:test";
-import { readFileSync, rmSync, statSync } from "node:fs";
+import { readFileSync, rmSync, statSync, truncateSync } from "node:fs";
 import { join } from "node:path";
 import { ServerProcess } from "../../scripts/processes/server-process.ts";
+import { FRAME_HEADER_BYTES, LOG_HEADER_BYTES, scanLog } from "../../src/kernel/storage/log-scan.ts";
 import { Client } from "../support/client.ts";
 import { memoryGroup } from "../support/limits.ts";
 import { memoryDisk } from "../support/memory-disk.ts";
@@ -13,8 +14,28 @@ const MIB = 1024 * 1024;
 const MEMORY_BYTES = 140 * MIB;
 /** Far fewer than any system gives: the server itself holds some thirty. */
 const DESCRIPTORS = 64;
+/** SQLite's own, which every Ninefold file has. */
+const PAGE_BYTES = 4096;
 /** A payload that takes a dozen pages of the database. */
 const LARGE_PAYLOAD = { text: "x".repeat(50_000) };
+
+/** Keys of the operator and of a customer. */
+interface Keys {
+  readonly key: string;
+  readonly account: string;
+}
+
+/** A target that never answers. */
+let silentAsked = 0;
+const silent = Bun.serve({
+  port: 0,
+  hostname: "127.0.0.1",
+  idleTimeout: 0,
+  fetch: () => {
+    silentAsked += 1;
+    return new Promise<Response>(() => {});
+  },
+});
 
 const binaries = new Binaries();
 const disk = memoryDisk();
@@ -23,6 +44,7 @@ if (disk === null) console.log("skipped: a start on a full disk (no file system 
 if (group === null) console.log("skipped: a start in 140 MiB (no memory group may be made here)");
 afterAll(async () => {
   await binaries.close();
+  await silent.stop(true);
   disk?.remove();
   group?.remove();
 });
@@ -34,17 +56,20 @@ function startedBy(shell: string, data: string): Promise<ServerProcess> {
 }
 
 const refill = (client: Client) => client.post("/v1/meter/m/refill", { amount: 1 });
+const credits = async (url: string, key: string) =>
+  (await new Client(url, key).get("/v1/meter/balance")).body["balance"];
 const balance = async (client: Client) => (await client.get("/v1/meter/m/balance")).body["balance"];
 
 describe.skipIf(disk === null)("a second start on a full disk", () => {
   /** A server that was killed with a log that the database must grow for. */
-  async function killed(data: string): Promise<string> {
+  async function killed(data: string): Promise<Keys> {
     const first = await binaries.start(["--data", data]);
     await first.stop();
     const key = first.key ?? "";
-    const server = await binaries.start(["--data", data]);
+    const server = await binaries.start(["--data", data, "--allow-private-targets", "127.0.0.0/8"]);
     const operator = new Client(server.url, key);
     expect((await refill(operator)).status).toBe(200);
+    const account = await checking(operator, server.url);
     // What is newer than a reader is not moved into the file.
     const reader = new Database(join(data, "ninefold.db"));
     reader.run("BEGIN; SELECT count(*) FROM settings");
@@ -62,8 +87,24 @@ describe.skipIf(disk === null)("a second start on a full disk", () => {
     reader.close();
     await server.stop("SIGKILL");
     expect(statSync(join(data, "ninefold.db")).size - before).toBeLessThan(200_000);
-    expect(statSync(join(data, "ninefold.db-wal")).size).toBeGreaterThan(250_000);
-    return key;
+    const log = join(data, "ninefold.db-wal");
+    expect(statSync(log).size).toBeGreaterThan(250_000);
+    // Frames of an earlier turn of the log behind those that count would be room for changes.
+    truncateSync(log, LOG_HEADER_BYTES + (scanLog(log)?.frames ?? 0) * (FRAME_HEADER_BYTES + PAGE_BYTES));
+    return { key, account };
+  }
+
+  /** The key of an account of 1,000 credits, of which a monitor has cost one, and its check, which goes on, another one. */
+  async function checking(operator: Client, url: string): Promise<string> {
+    const terms = { email: `${crypto.randomUUID()}@example.com`, tier: "starter", balance: 1_000 };
+    const { body } = await operator.post("/v1/admin/accounts", terms);
+    const account = new Client(url, String(body["api_key"]));
+    const made = await account.post("/v1/pulse", { url: silent.url.href, interval: 300_000 });
+    const check = `/v1/pulse/${made.body["id"]}/check`;
+    const asked = silentAsked;
+    account.post(check, {}, { headers: { "idempotency-key": "check" } }).catch(() => {});
+    while (silentAsked === asked) await Bun.sleep(5);
+    return account.key ?? "";
   }
 
   test(
@@ -71,7 +112,7 @@ describe.skipIf(disk === null)("a second start on a full disk", () => {
     async () => {
       if (disk === null) return;
       const data = join(disk.folder, "data");
-      const key = await killed(data);
+      const { key, account } = await killed(data);
       disk.fill();
       for (const signal of ["SIGKILL", "SIGTERM"] as const) {
         const server = await binaries.start(["--data", data]);
@@ -81,6 +122,8 @@ describe.skipIf(disk === null)("a second start on a full disk", () => {
         expect(server.log).toContain(
           "the disk is full: reads are served, changes are refused until there is room",
         );
+        expect((await refill(operator)).status).toBe(503);
+        expect(await credits(server.url, account)).toBe(998);
         await server.stop(signal);
       }
       disk.makeRoom();
@@ -89,6 +132,8 @@ describe.skipIf(disk === null)("a second start on a full disk", () => {
       expect(await balance(operator)).toBe(1);
       expect((await operator.get("/v1/relay")).body["deliveries"]).toHaveLength(5);
       expect((await refill(operator)).status).toBe(200);
+      // The check that the kill has cut off.
+      expect(await credits(server.url, account)).toBe(999);
       expect(await server.stop()).toBe(0);
       expect(server.log).toBe("");
       rmSync(data, { recursive: true });
@@ -101,7 +146,7 @@ describe.skipIf(disk === null)("a second start on a full disk", () => {
     async () => {
       if (disk === null) return;
       const data = join(disk.folder, "other");
-      const key = await killed(data);
+      const { key } = await killed(data);
       rmSync(join(data, "ninefold.db-shm"));
       disk.fill();
       const ended = await runToEnd(["serve", "--port", "0", "--data", data]);

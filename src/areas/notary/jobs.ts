@@ -1,5 +1,5 @@
 import type { Clock } from "../../kernel/clock.ts";
-import { ApiError } from "../../kernel/errors.ts";
+import { isUnavailable } from "../../kernel/errors.ts";
 import type { Ids } from "../../kernel/ids.ts";
 import type { Job, JobOutcome, Scheduler } from "../../kernel/scheduler/scheduler.ts";
 import type { Writer } from "../../kernel/storage/writer.ts";
@@ -91,7 +91,6 @@ export function registerDeliveries(deps: {
 
 /** A full disk is no defect of the job: it is tried again later like a storage that does not answer. */
 function whenUnwritable(error: unknown): Run {
-  if (error instanceof ApiError && error.code === "service_unavailable")
-    return { usable: false, clean: false };
+  if (isUnavailable(error)) return { usable: false, clean: false };
   throw error;
 }

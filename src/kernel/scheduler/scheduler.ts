@@ -1,5 +1,5 @@
 import { type Cancel, type Clock, monotonicMs, realDelay } from "../clock.ts";
-import { ApiError, errorText } from "../errors.ts";
+import { errorText, isUnavailable } from "../errors.ts";
 import type { Logger } from "../log.ts";
 import type { Database } from "../storage/database.ts";
 import type { Tx } from "../storage/tx.ts";
@@ -390,8 +390,4 @@ export class Scheduler {
     });
     return { retryAt: this.clock.now() + wait, isDefect: true };
   }
-}
-
-function isUnavailable(error: unknown): boolean {
-  return error instanceof ApiError && error.code === "service_unavailable";
 }
