@@ -78,6 +78,22 @@ describe("an Idempotency-Key is its project's", () => {
     expect(isReplay(await refill(bystander))).toBe(true);
   });
 
+  test("used by the account in its earlier default project is free in the one that took its place", async () => {
+    const account = await server.account();
+    const staging = await bound(account, await made(account, "/v1/projects", { name: "Staging" }, "id"));
+    expect((await account.post("/v1/meter/m/refill", { amount: 100 })).body.balance).toBe(100);
+    expect((await refill(account)).body.balance).toBe(105);
+    expect((await account.delete(`/v1/projects/${await defaultProjectOf(account)}`)).status).toBe(200);
+    const first = await refill(staging);
+    expect({ replayed: isReplay(first), balance: first.body.balance }).toEqual({
+      replayed: false,
+      balance: 5,
+    });
+    expect((await refill(staging)).body.balance).toBe(5);
+    // Whoever asked in the earlier one gets that answer again.
+    expect((await refill(account)).body.balance).toBe(105);
+  });
+
   test("at the same moment is one in either project, and two in both", async () => {
     const account = await server.account();
     const staging = await bound(account, await made(account, "/v1/projects", { name: "Staging" }, "id"));

@@ -39,6 +39,11 @@ interface Row {
   created_at: number;
 }
 
+/** An answer as it is kept. Version 0.1.0 did not note the project that it was given in. */
+interface KeptAnswer extends RenderedAnswer {
+  readonly project?: number;
+}
+
 /** Where the keys of an account's own credentials stand: they are the account's, whichever project is its default one. */
 const OF_ACCOUNT = 0;
 
@@ -90,15 +95,22 @@ export class IdempotencyStore {
         "The answer under this Idempotency-Key holds a secret given to another key.",
       );
     }
-    throw new ReplayedAnswer(JSON.parse(this.vault.open(row.answer, sealContext(caller, request.key))));
+    throw new ReplayedAnswer(this.answerIn(row, caller, request.key));
   }
 
   private find(tx: Tx, caller: Caller, key: string): Row | null {
     for (const place of placesOf(caller)) {
       const row = this.select.get(caller.account.ref, key, place);
-      if (row !== null && row.created_at > tx.now - IDEMPOTENCY_KEPT_MS) return row;
+      if (row === null || row.created_at <= tx.now - IDEMPOTENCY_KEPT_MS) continue;
+      // What the account's credentials asked in an earlier default project is nothing to the keys of this one.
+      const project = caller.projectBound ? this.answerIn(row, caller, key).project : undefined;
+      if ((project ?? caller.project.ref) === caller.project.ref) return row;
     }
     return null;
+  }
+
+  private answerIn({ answer }: Row, caller: Caller, key: string): KeptAnswer {
+    return JSON.parse(this.vault.open(answer, sealContext(caller, key)));
   }
 
   /**
@@ -120,7 +132,8 @@ export class IdempotencyStore {
 
   /** Stores an answer within the unit of work that it belongs to. `paid`: whether it has cost something. */
   store(tx: Tx, caller: Caller, request: IdempotentRequest, answer: RenderedAnswer, paid: boolean): void {
-    const sealed = this.vault.seal(JSON.stringify(answer), sealContext(caller, request.key));
+    const kept: KeptAnswer = { ...answer, project: caller.project.ref };
+    const sealed = this.vault.seal(JSON.stringify(kept), sealContext(caller, request.key));
     const secret = request.secret ? 1 : 0;
     this.insert.run(
       tx,
