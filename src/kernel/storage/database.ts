@@ -146,6 +146,7 @@ export class Database {
    * system's memory alone. Whatever is read after this outlasts a power cut.
    *
    * Returns why the log could only be synced where it is, and not be moved into the file; null where nothing is left.
+   * What stands behind it, SQLite has dropped: left there it would look like a damaged place once others stand before it.
    *
    * @throws SQLiteError, Error when the disk does not confirm it.
    */
@@ -153,7 +154,7 @@ export class Database {
     const { log } = this.logPages();
     // From here on it is known which file is the log.
     const file = this.file();
-    if (log === 0) return null;
+    if (log === 0 && file.isEmpty) return null;
     try {
       const row = this.withBusyTimeout(0, () =>
         this.connection.query<CheckpointRow, []>("PRAGMA wal_checkpoint(TRUNCATE)").get(),
@@ -162,10 +163,10 @@ export class Database {
     } catch (error) {
       // Any other failure may be that of a sync, which cannot be tried again: see LogFile.
       if (!isDiskFull(error)) throw error;
-      file.sync();
+      file.cut(log);
       return "full";
     }
-    file.sync();
+    file.cut(log);
     return "read";
   }
 

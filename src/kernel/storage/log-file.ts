@@ -40,9 +40,8 @@ export class LogFile {
     this.identity = identityOf(this.path);
   }
 
-  /** Syncs what the log holds. @throws Error when the disk does not. */
-  sync(): void {
-    this.withLog(fsyncSync);
+  get isEmpty(): boolean {
+    return (statSync(this.path, { throwIfNoEntry: false })?.size ?? 0) === 0;
   }
 
   /**

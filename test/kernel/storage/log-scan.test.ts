@@ -1,6 +1,7 @@
 import { Database } from "bun:sqlite";
 import { afterAll, beforeEach, describe, expect, test } from "bun:test";
 import { copyFileSync, readFileSync, truncateSync, writeFileSync } from "node:fs";
+import { Database as StorageDatabase } from "../../../src/kernel/storage/database.ts";
 import { FRAME_HEADER_BYTES, LOG_HEADER_BYTES, scanLog } from "../../../src/kernel/storage/log-scan.ts";
 import { Scratch } from "../support.ts";
 
@@ -198,3 +199,25 @@ function turnedLog(from: Buffer): Buffer {
   }
   return log;
 }
+
+test("damage in the first frame that was given up is gone with the start", () => {
+  damage(startOf(1) + FRAME_HEADER_BYTES);
+  const storage = new StorageDatabase(path, "full");
+  expect(storage.settleLog()).toBeNull();
+  expect(scanLog(log)).toBeNull();
+  storage.close();
+});
+
+test("damage that was given up is gone with the start, also where another process reads the log", () => {
+  const [, ...ends] = commitEnds();
+  damage(startOf(ends[9] ?? 0) + FRAME_HEADER_BYTES);
+  const reader = new Database(path);
+  reader.run("BEGIN; SELECT * FROM rows");
+  const storage = new StorageDatabase(path, "full");
+  expect(storage.settleLog()).toBe("read");
+  // Behind the commits to come the old ones would look like a damaged place again.
+  expect(scanLog(log)).toMatchObject({ commits: 10, damage: null });
+  reader.close();
+  storage.close();
+  expect(rowsFound()).toBe(9);
+});
