@@ -15,6 +15,7 @@ import { errorText, isUnavailable } from "./kernel/errors.ts";
 import { Readiness } from "./kernel/health/readiness.ts";
 import { WriteProbe } from "./kernel/health/write-probe.ts";
 import { createClientAddress } from "./kernel/http/addresses.ts";
+import type { ApiArea } from "./kernel/http/api.ts";
 import { createCors } from "./kernel/http/cors.ts";
 import { FreeAnswers } from "./kernel/http/free-answers.ts";
 import { Guard } from "./kernel/http/guard.ts";
@@ -176,17 +177,25 @@ function createHttp(kernel: Kernel, config: Config, areas: Areas) {
     shutdown: http.shutdown,
   });
   const gate = new MonitoringGate(config.metricsAccess, guard);
-  systemRoutes(http, { gate, readiness, metrics }); // /v1/ping, /openapi.json, /healthz, /readyz, /metrics
-  accounts.declareRoutes(http); //       /v1/signup, /v1/admin, /v1/keys/rotate
-  areas.meter.declareRoutes(http); //    /v1/meter
-  areas.projects.declareRoutes(http); // /v1/projects
-  keys.declareRoutes(http); //           /v1/keys, /v1/projects/{id}/keys
-  areas.flags.declareRoutes(http); //    /v1/gate
-  areas.locks.declareRoutes(http); //    /v1/latch
-  areas.monitors.declareRoutes(http); // /v1/pulse
-  areas.relay.declareRoutes(http); //    /v1/relay
-  areas.buckets.declareRoutes(http); //  /v1/catch
-  areas.notary.declareRoutes(http); //   /v1/witness
+  const system = { name: "System", description: "The server itself." };
+  const list: readonly ApiArea[] = [
+    areas.meter, //    /v1/meter
+    areas.projects, // /v1/projects
+    keys, //           /v1/keys, /v1/projects/{id}/keys
+    areas.flags, //    /v1/gate
+    areas.locks, //    /v1/latch
+    areas.monitors, // /v1/pulse
+    areas.relay, //    /v1/relay
+    areas.buckets, //  /v1/catch
+    areas.notary, //   /v1/witness
+    accounts, //       /v1/signup, /v1/admin, /v1/keys/rotate, /v1/meter of the own balance
+    { parts: [system], routes: () => systemRoutes(http, { gate, readiness, metrics }) },
+  ];
+  for (const area of list) http.use(area);
+  const operations = http.routes.map(({ operation }) => operation);
+  accounts.countCredits(operations.filter(({ cost }) => cost > 0));
+  keys.knowScopes([...new Set(operations.flatMap(({ access }) => access.match(/^\w+(?=:)/) ?? []))]);
+  http.shutdown.addEventListener("abort", areas.locks.refuseWaiters, { once: true });
   docsPages(http); //                    /, /docs
   http.seal();
   return { http, readiness, performing };

@@ -15,7 +15,7 @@ export async function openapi(args: readonly string[]): Promise<number> {
   const folder = mkdtempSync(join(tmpdir(), "ninefold-openapi-"));
   try {
     const { app, close } = openOfflineApp(folder, loadConfig(["--ephemeral"], {}));
-    const document = openApiDocument(app.http.routes);
+    const document = openApiDocument(app.http.routes, app.http.parts);
     await close();
     printJson(document);
   } finally {

@@ -4,38 +4,53 @@
  * Anything else that is thrown is a defect: callers read `internal_error`, the log gets the rest.
  */
 
-/** Every code that an answer can carry, with its HTTP status. */
-export const STATUS_BY_CODE = {
-  validation_error: 400,
-  invalid_request: 400,
-  unauthorized: 401,
-  insufficient_balance: 402,
-  forbidden: 403,
-  not_found: 404,
-  timeout: 408,
-  conflict: 409,
-  request_too_large: 413,
-  rate_limit_exceeded: 429,
-  internal_error: 500,
-  service_unavailable: 503,
-  "gate.rule_invalid": 400,
-  "gate.feature_not_found": 404,
-  flag_not_found: 404,
-  "gate.evaluation_failed": 500,
-  "catch.bucket_not_found": 404,
-  "catch.event_not_found": 404,
-  "catch.provider_unsupported": 400,
-  "catch.signature_invalid": 400,
-  "catch.replay_failed": 500,
-  bucket_limit_exceeded: 403,
-  project_limit_exceeded: 403,
-  key_limit_exceeded: 403,
-  monitor_limit_exceeded: 403,
-  bucket_paused: 400,
-} as const;
+/** The status of a code, and what it means to whoever reads it. */
+export type ErrorMeaning = readonly [status: number, meaning: string];
+
+const COMMON_CODES = {
+  validation_error: [400, "The body or a parameter is not valid; see `fields`."],
+  invalid_request: [400, "The request is well-formed, but its values are not acceptable."],
+  unauthorized: [401, "No key, or one that is malformed, unknown, revoked or expired."],
+  insufficient_balance: [402, "Not enough credits."],
+  forbidden: [403, "The key may not do this; the message says why."],
+  not_found: [404, "There is no such thing, or it is not yours."],
+  timeout: [408, "The wait ended before there was an answer."],
+  conflict: [409, "It contradicts what is there; the message says how."],
+  request_too_large: [
+    413,
+    "The body is larger than 64 KiB; for flags, deliveries, buckets and the notary than 1 MiB.",
+  ],
+  rate_limit_exceeded: [429, "Too many requests; `Retry-After` says when to try again."],
+  internal_error: [500, "A defect of the server. Nothing was charged."],
+  service_unavailable: [503, "The server cannot do this now. Nothing was changed."],
+} as const satisfies Record<string, ErrorMeaning>;
+
+/**
+ * Every code that an answer can carry. An area adds its own by declaring them here (`interface ErrorCodes extends …`)
+ * and handing them to {@link registerErrors}.
+ */
+export interface ErrorCodes extends Record<keyof typeof COMMON_CODES, ErrorMeaning> {}
 
 /** A code from the catalogue. */
-export type ErrorCode = keyof typeof STATUS_BY_CODE;
+export type ErrorCode = keyof ErrorCodes;
+
+const catalogue = new Map<string, ErrorMeaning>(Object.entries(COMMON_CODES));
+
+/** Adds the codes of an area to the catalogue, and returns them. */
+export function registerErrors<const Codes extends Record<string, ErrorMeaning>>(codes: Codes): Codes {
+  for (const [code, meaning] of Object.entries(codes)) catalogue.set(code, meaning);
+  return codes;
+}
+
+/** Every code that is known. */
+export function knownErrors(): readonly ErrorCode[] {
+  return [...catalogue.keys()] as ErrorCode[];
+}
+
+/** The status of a code, and what it means. */
+export function errorMeaning(code: ErrorCode): ErrorMeaning {
+  return catalogue.get(code) ?? COMMON_CODES.internal_error;
+}
 
 /** Names of the rejected fields, each with what is wrong and what would be right. */
 export type FieldMessages = Readonly<Record<string, readonly string[]>>;
@@ -64,7 +79,7 @@ export class ApiError extends Error {
     super(message);
     this.name = "ApiError";
     this.code = code;
-    this.status = STATUS_BY_CODE[code];
+    [this.status] = errorMeaning(code);
     this.details = details;
   }
 }

@@ -1,4 +1,5 @@
-import { Type } from "@sinclair/typebox";
+import { type Static, Type } from "@sinclair/typebox";
+import { oneOf } from "./schema.ts";
 
 /** What moved a balance (decisions: ledger entry). `charge` and `grant` occur on the own balance only. */
 const ENTRY_KINDS = ["deduct", "refill", "reset", "grant", "charge"] as const;
@@ -7,9 +8,9 @@ const ENTRY_KINDS = ["deduct", "refill", "reset", "grant", "charge"] as const;
 export type EntryKind = (typeof ENTRY_KINDS)[number];
 
 /** A ledger entry as the API shows it. */
-const LedgerEntry = Type.Object({
+export const LedgerEntry = Type.Object({
   sequence: Type.Integer({ description: "Rises with every entry." }),
-  kind: Type.Union(ENTRY_KINDS.map((kind) => Type.Literal(kind))),
+  kind: oneOf(ENTRY_KINDS, {}),
   amount: Type.Integer({ description: "What the balance changed by, signed." }),
   balance_after: Type.Integer({ description: "The balance after this change." }),
   at: Type.String({
@@ -20,6 +21,7 @@ const LedgerEntry = Type.Object({
   operation: Type.Optional(Type.String({ description: "Of a charge: what was paid for." })),
   count: Type.Optional(Type.Integer({ description: "Of a charge: how many requests it sums up." })),
 });
+export type LedgerEntry = Static<typeof LedgerEntry>;
 
 /** A page of a ledger, newest first. */
 export const LedgerPage = Type.Object({
@@ -28,24 +30,7 @@ export const LedgerPage = Type.Object({
     Type.String({ description: "Hand it in to get the next page. Absent on the last one." }),
   ),
 });
-
-/** The type behind {@link LedgerEntry}. */
-export interface LedgerEntryView {
-  readonly sequence: number;
-  readonly kind: EntryKind;
-  readonly amount: number;
-  readonly balance_after: number;
-  readonly at: string;
-  readonly request_id: string | null;
-  readonly operation?: string;
-  readonly count?: number;
-}
-
-/** The type behind {@link LedgerPage}. */
-export interface LedgerPageView {
-  readonly entries: readonly LedgerEntryView[];
-  readonly cursor?: string;
-}
+export type LedgerPage = Static<typeof LedgerPage>;
 
 /** Largest balance and amount: what JSON carries exactly everywhere. */
 export const BALANCE_MAX = Number.MAX_SAFE_INTEGER;

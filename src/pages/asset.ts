@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
 import type { RenderedAnswer } from "../kernel/http/answer.ts";
-import type { Endpoint, Exchange } from "../kernel/http/exchange.ts";
+import type { OpenCall } from "../kernel/http/call.ts";
 
 /** A file that the executable carries. Nothing of it is read before somebody asks for it. */
 export interface AssetSource {
@@ -25,7 +25,7 @@ const KEPT_FOR_EVER = "public, max-age=31536000, immutable";
 const KEPT_AND_ASKED = "no-cache";
 
 /** Answers with a file: compressed where the client takes gzip, and with 304 where it has the file already. */
-export class Asset implements Endpoint {
+export class Asset {
   private readonly source: AssetSource;
   private prepared: Promise<Prepared> | null = null;
 
@@ -33,7 +33,7 @@ export class Asset implements Endpoint {
     this.source = source;
   }
 
-  async answer({ request }: Exchange): Promise<RenderedAnswer> {
+  readonly answer = async ({ request }: OpenCall): Promise<RenderedAnswer> => {
     const { etag, zipped, zippedEtag } = await this.prepare();
     const zip = takesGzip(request.headers.get("accept-encoding"));
     const tag = zip ? zippedEtag : etag;
@@ -51,7 +51,7 @@ export class Asset implements Endpoint {
       bytes: zip ? zipped : await this.source.read(),
       headers: { "content-type": this.source.contentType, ...headers, ...encoding },
     };
-  }
+  };
 
   private prepare(): Promise<Prepared> {
     // A file that could not be read is read again by the next request.

@@ -5,8 +5,8 @@ import uiStyle from "swagger-ui-dist/swagger-ui.css" with { type: "file" };
 import uiScript from "swagger-ui-dist/swagger-ui-bundle.js" with { type: "file" };
 import { ApiError } from "../kernel/errors.ts";
 import type { RenderedAnswer } from "../kernel/http/answer.ts";
-import type { Endpoint, Exchange } from "../kernel/http/exchange.ts";
-import type { Http } from "../kernel/http/http.ts";
+import type { OpenCall } from "../kernel/http/call.ts";
+import type { Http, PageHandler } from "../kernel/http/http.ts";
 import { Asset } from "./asset.ts";
 import pageStyle from "./docs/page.css" with { type: "file" };
 import pageHtml from "./docs/page.html" with { type: "file" };
@@ -39,7 +39,7 @@ const PAGE_HEADERS = {
 
 /** The API's description as a page with which requests can be tried, and the way there from the root. */
 export function docsPages(http: Http): void {
-  http.page("/", new RootForBrowsers());
+  http.page("/", rootForBrowsers);
   http.page(
     "/docs",
     new Asset({
@@ -47,7 +47,7 @@ export function docsPages(http: Http): void {
       immutable: false,
       headers: PAGE_HEADERS,
       read: readPage,
-    }),
+    }).answer,
   );
   http.page("/docs/page.css", own(pageStyle, STYLE));
   http.page("/docs/page.js", own(pageScript, SCRIPT));
@@ -57,13 +57,13 @@ export function docsPages(http: Http): void {
   http.page(`/docs/swagger-ui-${uiVersion}-notice.txt`, ofVersion(notice, TEXT));
 }
 
-function own(path: string, contentType: string): Asset {
-  return new Asset({ contentType, immutable: false, read: () => Bun.file(path).bytes() });
+function own(path: string, contentType: string): PageHandler {
+  return new Asset({ contentType, immutable: false, read: () => Bun.file(path).bytes() }).answer;
 }
 
 /** Of Swagger UI: its version stands in the path. */
-function ofVersion(path: string, contentType: string): Asset {
-  return new Asset({ contentType, immutable: true, read: () => Bun.file(path).bytes() });
+function ofVersion(path: string, contentType: string): PageHandler {
+  return new Asset({ contentType, immutable: true, read: () => Bun.file(path).bytes() }).answer;
 }
 
 async function readPage(): Promise<Uint8Array<ArrayBuffer>> {
@@ -72,13 +72,11 @@ async function readPage(): Promise<Uint8Array<ArrayBuffer>> {
 }
 
 /** Leads browsers from the root to the page. Programs, which do not ask for HTML, read that there is nothing there. */
-class RootForBrowsers implements Endpoint {
-  answer({ request }: Exchange): RenderedAnswer {
-    const headers = { vary: "Accept" };
-    if (!(request.headers.get("accept") ?? "").includes("text/html")) {
-      throw new ApiError("not_found", `There is no ${request.method} /.`, { headers });
-    }
-    // Relative, so that it also holds behind a proxy that adds a prefix.
-    return { status: 302, text: "", headers: { ...headers, location: "docs" } };
+function rootForBrowsers({ request }: OpenCall): RenderedAnswer {
+  const headers = { vary: "Accept" };
+  if (!(request.headers.get("accept") ?? "").includes("text/html")) {
+    throw new ApiError("not_found", `There is no ${request.method} /.`, { headers });
   }
+  // Relative, so that it also holds behind a proxy that adds a prefix.
+  return { status: 302, text: "", headers: { ...headers, location: "docs" } };
 }

@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { operationNamed } from "../../src/kernel/http/operations.ts";
 import type { Answer, Client } from "../support/client.ts";
 import { bodyOf, makeResource, parametersOf, pathOf, segmentOf } from "../support/matrix.ts";
 import { startTestServer, type TestServer } from "../support/server.ts";
@@ -38,7 +37,7 @@ test("every answer says that its type is what it says: of each route, refused or
 });
 
 test("an answer that holds a secret is kept by no cache, and neither is its repeat", async () => {
-  const secrets = server.server.app.http.routes.filter(({ spec }) => operationNamed(spec.operation).secret);
+  const secrets = server.server.app.http.routes.filter(({ operation }) => operation.secret);
   expect(secrets.map(({ path }) => path).sort()).toEqual([
     "/v1/admin/accounts",
     "/v1/admin/accounts/:user_id/reset-key",
@@ -49,7 +48,7 @@ test("an answer that holds a secret is kept by no cache, and neither is its repe
     "/v1/signup",
   ]);
   for (const route of secrets) {
-    const { access } = operationNamed(route.spec.operation);
+    const { access } = route.operation;
     const account = await server.account();
     const caller: Client = access === "operator" ? server.operator : account;
     const hasParameters = parametersOf(route).length > 0;
@@ -59,7 +58,7 @@ test("an answer that holds a secret is kept by no cache, and neither is its repe
         : hasParameters
           ? await makeResource(segmentOf(route), account)
           : {};
-    const headers = { "idempotency-key": route.spec.operation };
+    const headers = { "idempotency-key": route.operation.name };
     for (const isRepeat of [false, access !== "public"]) {
       const answer = await caller.send("POST", pathOf(route, named), bodyOf(route), { headers });
       expect({ path: route.path, ok: answer.status < 300 || access === "public" }).toMatchObject({

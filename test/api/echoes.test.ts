@@ -1,9 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { type ApiError, ECHO_LENGTH_MAX, echoed, invalidField } from "../../src/kernel/errors.ts";
+import type { DeclaredRoute } from "../../src/kernel/http/api.ts";
 import { BODY_BYTES_MAX, SMALL_BODY } from "../../src/kernel/http/body.ts";
 import { REFUSAL_BYTES_MAX } from "../../src/kernel/http/idempotency.ts";
-import { operationNamed } from "../../src/kernel/http/operations.ts";
-import type { DeclaredRoute } from "../../src/kernel/http/route.ts";
 import type { Answer } from "../support/client.ts";
 import { bodyOf } from "../support/matrix.ts";
 import { sendRaw } from "../support/raw-http.ts";
@@ -30,9 +29,12 @@ function expectNoEcho(what: string, answer: Answer): void {
 }
 
 /** Long texts in each place of a body that a caller fills. */
-function* hostileBodies({ spec }: DeclaredRoute, exampleBody: Record<string, unknown>): Generator<string> {
-  const long = "x".repeat((spec.bodyBounds ?? SMALL_BODY).bytesMax / 4);
-  const names = Object.keys(spec.body?.properties ?? {});
+function* hostileBodies(
+  { operation, body }: DeclaredRoute,
+  exampleBody: Record<string, unknown>,
+): Generator<string> {
+  const long = "x".repeat(operation.bodyBounds.bytesMax / 4);
+  const names = Object.keys(body?.properties ?? {});
   for (const name of names) {
     for (const value of [long, [long], { [long]: long }, { [long]: { [long]: 1 } }, `https://${long}/`]) {
       yield JSON.stringify({ ...exampleBody, [name]: value });
@@ -52,10 +54,10 @@ describe("what an error repeats of its caller's text", () => {
   });
 
   test("is cut in every body of every route, and no such refusal is long", async () => {
-    const routes = server.server.app.http.routes.filter(({ spec }) => spec.body !== undefined);
+    const routes = server.server.app.http.routes.filter(({ body }) => body !== undefined);
     expect(routes.length).toBeGreaterThan(20);
     for (const route of routes) {
-      const caller = operationNamed(route.spec.operation).access === "operator" ? server.operator : account;
+      const caller = route.operation.access === "operator" ? server.operator : account;
       const path = route.path.replace(/:[A-Za-z_]+/g, "none");
       for (const body of hostileBodies(route, (bodyOf(route) ?? {}) as Record<string, unknown>)) {
         expectNoEcho(`${route.method} ${route.path}`, await caller.send(route.method, path, body));

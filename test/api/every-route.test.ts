@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import type { DeclaredRoute } from "../../src/kernel/http/api.ts";
 import { BODY_BYTES_MAX } from "../../src/kernel/http/body.ts";
-import { operationNamed } from "../../src/kernel/http/operations.ts";
-import type { DeclaredRoute } from "../../src/kernel/http/route.ts";
 import { expectError } from "../support/errors.ts";
 import { startTestServer, type TestServer } from "../support/server.ts";
 
@@ -15,14 +14,14 @@ afterAll(() => server.stop());
 
 /** Routes that need a key; every area's, also those yet to come. */
 function keyed(): DeclaredRoute[] {
-  const found = routes.filter(({ spec }) => operationNamed(spec.operation).access !== "public");
+  const found = routes.filter(({ operation }) => operation.access !== "public");
   expect(found.length).toBeGreaterThan(10);
   return found;
 }
 
 /** Keyed routes at which an `Idempotency-Key` is honoured. */
 function changing(): DeclaredRoute[] {
-  return keyed().filter(({ method, spec }) => method !== "GET" && operationNamed(spec.operation).idempotent);
+  return keyed().filter(({ method, operation }) => method !== "GET" && operation.idempotent);
 }
 
 /** A path that fits the route. What stands in it exists nowhere: the gates come before whoever looks. */
@@ -31,8 +30,8 @@ function pathOf({ path }: DeclaredRoute): string {
 }
 
 /** The tier unlimited has no bucket, and its accounts may call the operator's endpoints too. */
-const tierFor = ({ spec }: DeclaredRoute): string =>
-  operationNamed(spec.operation).access === "operator" ? "unlimited" : "scale";
+const tierFor = ({ operation }: DeclaredRoute): string =>
+  operation.access === "operator" ? "unlimited" : "scale";
 
 describe("every route that needs a key", () => {
   test("401 without one", async () => {
@@ -61,7 +60,7 @@ describe("every route that needs a key", () => {
 
   test("403 at the operator's endpoints for everyone else", async () => {
     const account = await server.account();
-    const operators = keyed().filter(({ spec }) => operationNamed(spec.operation).access === "operator");
+    const operators = keyed().filter(({ operation }) => operation.access === "operator");
     expect(operators.map(({ path }) => path)).toContain("/v1/admin/accounts");
     for (const route of operators) {
       expectError(await account.send(route.method, pathOf(route)), "forbidden");
@@ -72,7 +71,7 @@ describe("every route that needs a key", () => {
     const account = await server.account({ tier: "free" });
     await Promise.all(Array.from({ length: 60 }, () => account.get("/v1/meter/balance")));
     for (const route of keyed()) {
-      const { limit, access } = operationNamed(route.spec.operation);
+      const { limit, access } = route.operation;
       if (limit !== "general" || access === "operator") continue;
       for (const headers of [{}, { "idempotency-key": "429" }]) {
         const answer = await account.send(route.method, pathOf(route), undefined, { headers });
@@ -84,7 +83,7 @@ describe("every route that needs a key", () => {
 
   test("429 with an empty bucket of the monitor endpoints, which is one of their own", async () => {
     const account = await server.account({ tier: "free" });
-    const monitors = keyed().filter(({ spec }) => operationNamed(spec.operation).limit === "monitor");
+    const monitors = keyed().filter(({ operation }) => operation.limit === "monitor");
     for (const [index, route] of monitors.entries()) {
       if (index === 0) {
         const first = Array.from({ length: 15 }, () => account.send(route.method, pathOf(route)));
@@ -121,7 +120,7 @@ describe("every change", () => {
       const account = accounts[tierFor(route) as keyof typeof accounts];
       const large = "x".repeat(BODY_BYTES_MAX + 1);
       expectError(await account.send(route.method, pathOf(route), large, { headers }), "request_too_large");
-      if (route.spec.body === undefined) continue;
+      if (route.body === undefined) continue;
       expectError(await account.send(route.method, pathOf(route), large), "request_too_large");
     }
     expect((await accounts.scale.get("/v1/meter/balance")).body.balance).toBe(9);
@@ -133,7 +132,7 @@ describe("every change", () => {
       unlimited: await server.account({ tier: "unlimited" }),
     };
     for (const [index, route] of changing().entries()) {
-      if (route.spec.body === undefined) continue;
+      if (route.body === undefined) continue;
       const account = accounts[tierFor(route) as keyof typeof accounts];
       const headers = { "idempotency-key": `body-${index}` };
       const answer = await account.send(route.method, pathOf(route), "[1]", { headers });
@@ -145,14 +144,14 @@ describe("every change", () => {
 
   test("402 with an empty balance where it costs something, and nothing is done", async () => {
     const account = await server.account({ balance: 0 });
-    const priced = routes.filter(({ path, spec }) => {
-      const withoutParameters = !path.includes(":") || spec.params?.properties.meterId !== undefined;
-      return operationNamed(spec.operation).cost > 0 && withoutParameters;
+    const priced = routes.filter(({ path, params, operation }) => {
+      const withoutParameters = !path.includes(":") || params?.properties.meterId !== undefined;
+      return operation.cost > 0 && withoutParameters;
     });
-    expect(priced.map(({ spec }) => spec.operation)).toContain("meter.deduct");
+    expect(priced.map(({ operation }) => operation.name)).toContain("meter.deduct");
     for (const route of priced) {
-      if (operationNamed(route.spec.operation).access === "public") continue;
-      const answer = await account.send(route.method, pathOf(route), route.spec.example);
+      if (route.operation.access === "public") continue;
+      const answer = await account.send(route.method, pathOf(route), route.operation.example);
       expectError(answer, "insufficient_balance");
       expect(answer.body).toMatchObject({ balance: 0, user_id: account.userId });
     }

@@ -1,7 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { SMALL_BODY } from "../../src/kernel/http/body.ts";
-import { operationNamed } from "../../src/kernel/http/operations.ts";
-import type { DeclaredRoute } from "../../src/kernel/http/route.ts";
+import type { DeclaredRoute } from "../../src/kernel/http/api.ts";
 import { JSON_LEVELS_MAX } from "../../src/kernel/json-text.ts";
 import type { Answer, Client } from "../support/client.ts";
 import { expectError } from "../support/errors.ts";
@@ -29,7 +27,7 @@ const nest = (levels: number): string => "[".repeat(levels) + "]".repeat(levels)
 /** The working body of a route, with a nest in each place that a member has, and as a member of its own. */
 function nestedBodies(route: DeclaredRoute, levels: number): string[] {
   const fitting = (bodyOf(route) ?? {}) as Record<string, unknown>;
-  const names = [...Object.keys(route.spec.body?.properties ?? {}), "other"];
+  const names = [...Object.keys(route.body?.properties ?? {}), "other"];
   return names.map((name) => JSON.stringify({ ...fitting, [name]: "HERE" }).replace('"HERE"', nest(levels)));
 }
 
@@ -50,13 +48,13 @@ async function slowestPing(work: () => Promise<unknown>): Promise<number> {
 }
 
 function routesWithBody(): readonly DeclaredRoute[] {
-  const routes = server.server.app.http.routes.filter(({ spec }) => spec.body !== undefined);
+  const routes = server.server.app.http.routes.filter(({ body }) => body !== undefined);
   expect(routes.length).toBeGreaterThan(20);
   return routes;
 }
 
 async function callerOf(route: DeclaredRoute): Promise<Client> {
-  const { access } = operationNamed(route.spec.operation);
+  const { access } = route.operation;
   if (access === "public") return server.client(null);
   return access === "operator" ? server.operator : server.account();
 }
@@ -73,7 +71,7 @@ describe(`${LEVELS} levels`, () => {
     for (const route of routesWithBody()) {
       const caller = await callerOf(route);
       const path = await targetOf(route, caller);
-      const { bytesMax } = route.spec.bodyBounds ?? SMALL_BODY;
+      const { bytesMax } = route.operation.bodyBounds;
       const bodies = [
         ...nestedBodies(route, LEVELS),
         // What fits into a small body: some 30,000 levels, and 40,000 that are never closed.

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { operationNamed, SCOPE_AREAS, type Scope } from "../../src/kernel/http/operations.ts";
-import type { DeclaredRoute } from "../../src/kernel/http/route.ts";
+import type { DeclaredRoute } from "../../src/kernel/http/api.ts";
+import type { Scope } from "../../src/kernel/http/operation.ts";
 import type { Client } from "../support/client.ts";
 import { expectError } from "../support/errors.ts";
 import { parametersOf, pathOf, scopedRoutes } from "../support/matrix.ts";
@@ -11,6 +11,7 @@ const READS_BY_POST: ReadonlySet<string> = new Set(["keys.verify", "witness.veri
 const CHANGES_KEYS: ReadonlySet<string> = new Set([
   ...["keys.platform.rotate", "keys.create", "keys.rotate", "keys.revoke", "projects.keys.create"],
 ]);
+const SCOPE_AREAS = ["meter", "projects", "keys", "gate", "latch", "pulse", "relay", "catch", "witness"];
 const EVERY_SCOPE = SCOPE_AREAS.flatMap((area): Scope[] => [`${area}:read`, `${area}:write`]);
 
 let server: TestServer;
@@ -21,7 +22,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-const scopeOf = ({ spec }: DeclaredRoute): Scope => operationNamed(spec.operation).access as Scope;
+const scopeOf = ({ operation }: DeclaredRoute): Scope => operation.access as Scope;
 
 /** Keys of the operator's account, which has no rate limits. */
 async function keyWith(scopes: readonly string[], project?: string): Promise<Client> {
@@ -37,13 +38,13 @@ async function keyWith(scopes: readonly string[], project?: string): Promise<Cli
  */
 function knock(client: Client, route: DeclaredRoute) {
   const params = Object.fromEntries(parametersOf(route).map((name) => [name, "none"]));
-  const body = route.spec.body === undefined ? undefined : "[1]";
+  const body = route.body === undefined ? undefined : "[1]";
   return client.send(route.method, pathOf(route, params), body);
 }
 
 /** What hands out all scopes asks for all of them. */
 function grantsEverything(route: DeclaredRoute): boolean {
-  return operationNamed(route.spec.operation).grantsEverything;
+  return route.operation.grantsEverything;
 }
 
 /** Routes by their scope, each with a key that `scopes` describes. */
@@ -62,7 +63,7 @@ async function onEveryRoute(
 test("GET needs read, everything else write, but for what only looks although it is a POST", () => {
   expect(routes.length).toBeGreaterThan(20);
   for (const route of routes) {
-    const { operation } = route.spec;
+    const operation = route.operation.name;
     const right = route.method === "GET" || READS_BY_POST.has(operation) ? "read" : "write";
     expect(`${operation} needs ${scopeOf(route)}`).toMatch(new RegExp(`:${right}$`));
   }
@@ -113,14 +114,12 @@ describe("at every route that needs a scope", () => {
       const answer = await knock(client, route);
       if (answer.status === 403) {
         expect(expectError(answer, "forbidden").error.message).toContain("key of the account");
-        refused.push(route.spec.operation);
+        refused.push(route.operation.name);
       }
       expect(answer.status).not.toBe(401);
     }
     expect(refused.sort()).toEqual(
-      routes
-        .flatMap(({ spec }) => (operationNamed(spec.operation).accountOnly ? [spec.operation] : []))
-        .sort(),
+      routes.flatMap(({ operation }) => (operation.accountOnly ? [operation.name] : [])).sort(),
     );
   });
 });
@@ -133,13 +132,13 @@ test("a platform key in its grace is let in, but where keys are made, changed or
     const answer = await knock(account, route);
     if (answer.status === 403) {
       expect(expectError(answer, "forbidden").error.message).toContain("changes no keys");
-      refused.push(route.spec.operation);
+      refused.push(route.operation.name);
     }
     expect(answer.status).not.toBe(401);
   }
   expect(refused.sort()).toEqual(
     routes
-      .map(({ spec }) => spec.operation as string)
+      .map(({ operation }) => operation.name as string)
       .filter((name) => CHANGES_KEYS.has(name))
       .sort(),
   );
@@ -148,7 +147,7 @@ test("a platform key in its grace is let in, but where keys are made, changed or
 
 test("a managed key is no operator unless it is the operator account's own with *", async () => {
   const { routes: declared } = server.server.app.http;
-  const operators = declared.filter(({ spec }) => operationNamed(spec.operation).access === "operator");
+  const operators = declared.filter(({ operation }) => operation.access === "operator");
   expect(operators.length).toBeGreaterThan(2);
   const project = await server.operator.post("/v1/projects", { name: "Shop" });
   const [all, some, bound] = [

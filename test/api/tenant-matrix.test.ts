@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type { DeclaredRoute } from "../../src/kernel/http/route.ts";
+import type { DeclaredRoute } from "../../src/kernel/http/api.ts";
 import type { Client } from "../support/client.ts";
 import { expectError } from "../support/errors.ts";
 import {
@@ -52,7 +52,7 @@ type Params = Readonly<Record<string, string>>;
 async function everythingOf(owner: Client, segment: string, params: Params): Promise<Record<string, string>> {
   const seen: Record<string, string> = {};
   for (const route of routes) {
-    if (route.method !== "GET" || segmentOf(route) !== segment || SHARED.has(route.spec.operation)) continue;
+    if (route.method !== "GET" || segmentOf(route) !== segment || SHARED.has(route.operation.name)) continue;
     const path = pathOf(route, params);
     const { status, text } = await owner.get(path);
     // Not everything has been set up: then it must not be by anyone else.
@@ -74,7 +74,7 @@ async function expectApart(owner: Client, stranger: Client): Promise<void> {
     for (const route of naming.filter((one) => segmentOf(one) === segment)) {
       const path = pathOf(route, params) + queryOf(route);
       const answer = await stranger.send(route.method, path, bodyOf(route));
-      const expected = NOT_404[route.spec.operation] ?? 404;
+      const expected = NOT_404[route.operation.name] ?? 404;
       expect({ path: `${route.method} ${path}`, status: answer.status, text: answer.text }).toMatchObject({
         path: `${route.method} ${path}`,
         status: expected,

@@ -35,8 +35,8 @@ function expectDocumented({ operationId, responses }: ApiOperation, answer: Answ
     expectErrorShape(answer);
     return;
   }
-  const route = server.server.app.http.routes.find(({ spec }) => spec.operation === operationId);
-  const schema = route?.spec.answers[answer.status];
+  const route = server.server.app.http.routes.find(({ operation }) => operation.name === operationId);
+  const schema = route?.answers[answer.status];
   if (answer.status === 204 || schema === undefined) return;
   const errors = [...Value.Errors(schema, answer.body)].map(({ path, message }) => `${path}: ${message}`);
   expect(errors, answer.text).toEqual([]);

@@ -1,5 +1,4 @@
-import { operationNamed } from "../../src/kernel/http/operations.ts";
-import type { DeclaredRoute } from "../../src/kernel/http/route.ts";
+import type { DeclaredRoute } from "../../src/kernel/http/api.ts";
 import { startTestServer } from "../support/server.ts";
 
 /** Writes the golden files anew, from the repository's root. */
@@ -28,8 +27,8 @@ export async function renderGoldens(): Promise<Goldens> {
 }
 
 function renderRoutes(routes: readonly DeclaredRoute[]): string {
-  const rows = routes.map(({ method, path, spec }) => {
-    const { access, cost, ...more } = operationNamed(spec.operation);
+  const rows = routes.map(({ method, path, operation }) => {
+    const { access, cost, ...more } = operation;
     const notes = [
       more.accountOnly ? "account's keys only" : "",
       more.monitoring ? "as --metrics-access says" : "",
@@ -40,7 +39,7 @@ function renderRoutes(routes: readonly DeclaredRoute[]): string {
     return [
       method,
       path,
-      spec.operation,
+      operation.name,
       access,
       String(cost),
       notes.filter((note) => note !== "").join(", "),

@@ -1,5 +1,5 @@
 import { expect } from "bun:test";
-import { type ErrorCode, STATUS_BY_CODE } from "../../src/kernel/errors.ts";
+import { type ErrorCode, errorMeaning } from "../../src/kernel/errors.ts";
 import type { Answer } from "./client.ts";
 
 /** A UUIDv7, as `X-Request-Id` carries it. */
@@ -20,7 +20,7 @@ export interface ErrorBody {
 export function expectError(answer: Answer, code: string): ErrorBody {
   const body = answer.body as unknown as ErrorBody;
   expect({ status: answer.status, code: body.code }, answer.text).toEqual({
-    status: STATUS_BY_CODE[code as ErrorCode],
+    status: errorMeaning(code as ErrorCode)[0],
     code: code as ErrorCode,
   });
   expectErrorShape(answer);
@@ -33,7 +33,7 @@ export function expectErrorShape(answer: Answer): void {
   expect(answer.headers.get("content-type")).toBe("application/json");
   expect(Object.keys(body.error).sort()).toEqual(["code", "message"]);
   expect(body.code).toBe(body.error.code);
-  expect(STATUS_BY_CODE[body.code]).toBe(answer.status as never);
+  expect(errorMeaning(body.code)[0]).toBe(answer.status as never);
   expect(body.error.message).toMatch(/^\S.{10,}[^\s]$/);
   expect(answer.text).not.toMatch(INNER_WORKINGS);
   expect(body.request_id).toMatch(UUID_V7);

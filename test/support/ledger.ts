@@ -1,16 +1,16 @@
 import { expect } from "bun:test";
-import type { LedgerEntryView } from "../../src/kernel/ledger-entry.ts";
+import type { LedgerEntry } from "../../src/kernel/ledger-entry.ts";
 import type { Client } from "./client.ts";
 
 /** Reads a whole ledger, newest first, page by page. `path` is a history without its query. */
-export async function readLedger(client: Client, path: string, limit = 100): Promise<LedgerEntryView[]> {
-  const entries: LedgerEntryView[] = [];
+export async function readLedger(client: Client, path: string, limit = 100): Promise<LedgerEntry[]> {
+  const entries: LedgerEntry[] = [];
   let cursor: unknown;
   do {
     const query = cursor === undefined ? "" : `&cursor=${encodeURIComponent(String(cursor))}`;
     const { status, body, text } = await client.get(`${path}?limit=${limit}${query}`);
     expect(status, text).toBe(200);
-    const page = body.entries as LedgerEntryView[];
+    const page = body.entries as LedgerEntry[];
     expect(page.length).toBeLessThanOrEqual(limit);
     if (body.cursor !== undefined) expect(page).toHaveLength(limit);
     entries.push(...page);
@@ -23,7 +23,7 @@ export async function readLedger(client: Client, path: string, limit = 100): Pro
  * Asserts what holds for every ledger read newest first: sequences fall, and each balance is the one before it
  * plus the amount, from 0 up to `balance`.
  */
-export function expectConsistent(entries: readonly LedgerEntryView[], balance: number): void {
+export function expectConsistent(entries: readonly LedgerEntry[], balance: number): void {
   let running = 0n;
   let last = 0;
   for (const entry of entries.toReversed()) {

@@ -1,12 +1,11 @@
-import { operationNamed } from "../../src/kernel/http/operations.ts";
-import type { DeclaredRoute } from "../../src/kernel/http/route.ts";
+import type { DeclaredRoute } from "../../src/kernel/http/api.ts";
 import type { Client } from "./client.ts";
 import type { TestServer } from "./server.ts";
 
 /** Routes that ask for a scope: every area's, also those yet to come. */
 export function scopedRoutes(server: TestServer): DeclaredRoute[] {
   const { routes } = server.server.app.http;
-  return routes.filter(({ spec }) => operationNamed(spec.operation).access.includes(":"));
+  return routes.filter(({ operation }) => operation.access.includes(":"));
 }
 
 /** The path of a route with its parameters filled in. @throws Error when one is not known. */
@@ -29,17 +28,17 @@ export function segmentOf({ path }: DeclaredRoute): string {
 }
 
 /** The example of a route as the body to send; its URLs lead to where nobody listens. */
-export function bodyOf({ spec }: DeclaredRoute): unknown {
-  if (spec.example === undefined) return undefined;
-  return JSON.parse(JSON.stringify(spec.example).replace(/https?:\/\/[^/"]+\/?/g, "https://127.0.0.1:9/"));
+export function bodyOf({ operation: { example } }: DeclaredRoute): unknown {
+  if (example === undefined) return undefined;
+  return JSON.parse(JSON.stringify(example).replace(/https?:\/\/[^/"]+\/?/g, "https://127.0.0.1:9/"));
 }
 
 /** Queries that a route cannot do without. */
 const QUERIES: Readonly<Record<string, string>> = { "catch.events.delete": "?before=2030-01-01T00:00:00Z" };
 
 /** The query of a route, with its question mark. */
-export function queryOf({ spec }: DeclaredRoute): string {
-  return QUERIES[spec.operation] ?? "";
+export function queryOf({ operation }: DeclaredRoute): string {
+  return QUERIES[operation.name] ?? "";
 }
 
 async function made(client: Client, path: string, body: unknown, name: string): Promise<string> {

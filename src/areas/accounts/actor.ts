@@ -1,6 +1,5 @@
 import type { Actor } from "../../kernel/actors/registry.ts";
 import type { CallerAccount, CallerProject } from "../../kernel/http/caller.ts";
-import type { OperationName } from "../../kernel/http/operations.ts";
 import type { Counter } from "../../kernel/metrics/instruments.ts";
 import type { TierName } from "../../kernel/tiers.ts";
 
@@ -13,7 +12,7 @@ export interface OperationCredits {
 /** The summed costs of one operation in one hour: one ledger entry, written once per batch. */
 export interface ChargeCell {
   readonly sequence: number;
-  readonly operation: OperationName;
+  readonly operation: string;
   readonly hour: number;
   count: number;
   amount: number;
@@ -42,7 +41,7 @@ export class AccountActor implements CallerAccount, Actor {
   /** Platform keys with a smaller number have been ended all at once. */
   oldestKey: number;
   /** Cells of the current hour, by operation. */
-  readonly cells = new Map<OperationName, ChargeCell>();
+  readonly cells = new Map<string, ChargeCell>();
   /** Cells with charges that are not written yet. */
   readonly unwritten = new Set<ChargeCell>();
   recent = false;

@@ -1,22 +1,18 @@
-import { OPERATIONS, type OperationName, operationNamed } from "../../kernel/http/operations.ts";
 import { Counter } from "../../kernel/metrics/instruments.ts";
 import type { Metrics } from "../../kernel/metrics/metrics.ts";
 import type { OperationCredits } from "./actor.ts";
 
 /** Counts the credits that operations have cost, all accounts together. */
 export class CreditCounts {
-  private readonly byOperation = new Map<OperationName, OperationCredits>();
+  private readonly byOperation = new Map<string, OperationCredits>();
 
   constructor(metrics: Metrics) {
-    for (const name of Object.keys(OPERATIONS) as OperationName[]) {
-      if (operationNamed(name).cost > 0) this.of(name);
-    }
     this.declare(metrics, "charged", "Credits charged for operations.");
     this.declare(metrics, "refunded", "Credits given back, since the work came to nothing.");
   }
 
   /** The counts of an operation. */
-  of(operation: OperationName): OperationCredits {
+  of(operation: string): OperationCredits {
     const known = this.byOperation.get(operation);
     if (known !== undefined) return known;
     const credits = { charged: new Counter(), refunded: new Counter() };

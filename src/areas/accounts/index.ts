@@ -1,8 +1,8 @@
 import type { ManualClock } from "../../kernel/clock.ts";
+import type { ApiArea } from "../../kernel/http/api.ts";
 import type { Authenticator, CallerAccount, CallerProject, Charger } from "../../kernel/http/caller.ts";
-import type { Http } from "../../kernel/http/http.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
-import type { LedgerPageView } from "../../kernel/ledger-entry.ts";
+import type { LedgerPage } from "../../kernel/ledger-entry.ts";
 import type { Outbox } from "../../kernel/mail/outbox.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import type { Writer } from "../../kernel/storage/writer.ts";
@@ -28,11 +28,12 @@ export interface AccountSettings {
 }
 
 /** What accounts offer to the rest of the house. */
-export interface AccountsArea {
+export interface AccountsArea extends ApiArea {
   readonly authenticator: Authenticator;
   readonly charger: Charger;
+  /** Says which operations cost credits: what they cost is counted from then on, also while it is nothing. */
+  readonly countCredits: (operations: readonly { readonly name: string }[]) => void;
   readonly ownBalance: OwnBalance;
-  readonly declareRoutes: (http: Http) => void;
   /** The account's newest platform key: deliveries are signed with it. */
   readonly signingKey: (accountRef: number) => string;
   /** An account, live. Ask again once it is `passivated`. */
@@ -70,7 +71,7 @@ export interface OwnBalance {
   read(accountRef: number): { balance: number; user_id: string };
   deduct(tx: Tx, accountRef: number, amount: number, requestId: string): { balance: number; user_id: string };
   refill(tx: Tx, accountRef: number, amount: number, requestId: string): { balance: number; user_id: string };
-  history(accountRef: number, limit: number, cursor: string | undefined): LedgerPageView;
+  history(accountRef: number, limit: number, cursor: string | undefined): LedgerPage;
 }
 
 /** The e-mail address on the operator's account. */
@@ -86,7 +87,8 @@ export function createAccounts(
   const { projects, outbox } = ports;
   const store = new AccountStore(db);
   const accounts = new Accounts(store, projects);
-  const ledger = new AccountLedger(store, accounts, writer, new CreditCounts(metrics));
+  const counts = new CreditCounts(metrics);
+  const ledger = new AccountLedger(store, accounts, writer, counts);
   const credentials = new PlatformCredentials({ store, accounts, vault, ids, clock });
   const { tiers, signup, rotationGraceMs, testClock } = settings;
   const service = new AccountService({
@@ -106,8 +108,18 @@ export function createAccounts(
   return {
     authenticator: credentials,
     charger: ledger,
+    countCredits: (operations) => {
+      for (const { name } of operations) counts.of(name);
+    },
     ownBalance: ownBalanceOf(accounts, ledger),
-    declareRoutes: (http) => accountRoutes(http, service, { signup, clock, testClock }),
+    parts: [
+      { name: "Signup", description: "Where the operator has opened it: an account of one's own." },
+      {
+        name: "Operator",
+        description: "Accounts and the test clock. For keys of the operator's account only.",
+      },
+    ],
+    routes: (api) => accountRoutes(api, service, { signup, clock, testClock }),
     signingKey: (accountRef) => credentials.signingKey(accounts.get(accountRef)),
     account: (accountRef) => accounts.get(accountRef),
     setDefaultProject: (tx, accountRef, project) => setDefaultProject(tx, accounts, accountRef, project),

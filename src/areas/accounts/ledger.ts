@@ -1,14 +1,13 @@
 import { ApiError } from "../../kernel/errors.ts";
 import type { CallerAccount, Charger } from "../../kernel/http/caller.ts";
-import type { OperationName } from "../../kernel/http/operations.ts";
 import { decodeNumberCursor, pageOf } from "../../kernel/http/pagination.ts";
 import {
   BALANCE_MAX,
   bytesToUuid,
   type EntryKind,
   isoTime,
-  type LedgerEntryView,
-  type LedgerPageView,
+  type LedgerEntry,
+  type LedgerPage,
   uuidToBytes,
 } from "../../kernel/ledger-entry.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
@@ -38,14 +37,14 @@ export class AccountLedger implements Charger {
     writer.beforeCommit((tx) => this.write(tx));
   }
 
-  charge(tx: Tx, account: CallerAccount, operation: OperationName, cost: number): void {
+  charge(tx: Tx, account: CallerAccount, operation: string, cost: number): void {
     if (isUnlimited(account.tier)) return;
     const actor = this.accounts.get(account.ref);
     if (actor.balance < cost) throw this.insufficient(actor, `This request costs ${cost}`);
     this.book(tx, actor, operation, cost, 1);
   }
 
-  refund(tx: Tx, account: CallerAccount, operation: OperationName, cost: number): void {
+  refund(tx: Tx, account: CallerAccount, operation: string, cost: number): void {
     if (isUnlimited(account.tier)) return;
     const actor = this.accounts.get(account.ref);
     // The account may have filled its balance up since. Beyond the largest integer sums do not hold, nor does its ledger.
@@ -95,7 +94,7 @@ export class AccountLedger implements Charger {
   }
 
   /** A page of an account's ledger, newest first. @throws ApiError `validation_error` for a foreign cursor. */
-  history(accountRef: number, limit: number, cursor: string | undefined): LedgerPageView {
+  history(accountRef: number, limit: number, cursor: string | undefined): LedgerPage {
     const before = cursor === undefined ? Number.MAX_SAFE_INTEGER : decodeNumberCursor(cursor);
     const page = pageOf(this.store.entries(accountRef, before, limit + 1), limit, (row) => [row.sequence]);
     const entries = page.items.map(entryView);
@@ -121,7 +120,7 @@ export class AccountLedger implements Charger {
     });
   }
 
-  private book(tx: Tx, actor: AccountActor, operation: OperationName, cost: number, count: number): void {
+  private book(tx: Tx, actor: AccountActor, operation: string, cost: number, count: number): void {
     const cell = this.cellOf(actor, operation, hourOf(tx.now));
     const balanceAfterBefore = cell.balanceAfter;
     this.move(tx, actor, -cost);
@@ -150,7 +149,7 @@ export class AccountLedger implements Charger {
   }
 
   /** The cell of this hour. One of an earlier hour is left to its row; a row of this hour is taken up again. */
-  private cellOf(actor: AccountActor, operation: OperationName, hour: number): ChargeCell {
+  private cellOf(actor: AccountActor, operation: string, hour: number): ChargeCell {
     const known = actor.cells.get(operation);
     if (known !== undefined && known.hour === hour) return known;
     const row = this.store.charge(actor.ref, operation, hour);
@@ -200,7 +199,7 @@ export class AccountLedger implements Charger {
   }
 }
 
-function entryView(row: AccountEntryRow): LedgerEntryView {
+function entryView(row: AccountEntryRow): LedgerEntry {
   return {
     sequence: row.sequence,
     kind: row.kind,

@@ -1,8 +1,10 @@
+import { Elysia } from "elysia";
 import type { Clock, ManualClock } from "../../kernel/clock.ts";
 import { ApiError } from "../../kernel/errors.ts";
 import { networkOf } from "../../kernel/http/addresses.ts";
+import { reply } from "../../kernel/http/answer.ts";
+import type { Api } from "../../kernel/http/api.ts";
 import { AttemptLimiter } from "../../kernel/http/attempts.ts";
-import type { Http } from "../../kernel/http/http.ts";
 import { pageQuery } from "../../kernel/http/pagination.ts";
 import { assertSignupOpen, SIGNUP_WINDOW_MS, SIGNUPS_PER_WINDOW, type SignupMode } from "./domain.ts";
 import {
@@ -24,140 +26,164 @@ import type { AccountService } from "./service.ts";
 
 /** Declares signup, key rotation and the operator API. */
 export function accountRoutes(
-  http: Http,
+  api: Api,
   service: AccountService,
   settings: { signup: SignupMode; clock: Clock; testClock: ManualClock | null },
-): void {
-  signupRoute(http, service, settings.signup, settings.clock);
-  adminRoutes(http, service);
-  if (settings.testClock !== null) clockRoute(http, settings.testClock);
-  http.route(
-    "POST",
-    "/v1/keys/rotate",
-    {
-      operation: "keys.platform.rotate",
-      summary: "Rotate the platform key",
-      description:
-        "Returns a new key, which has every scope and no end: the caller's key needs `*` and must not end. The old one serves requests for the grace period, but changes no keys any more; both draw on the same balance. At most once an hour.",
-      body: KeyRotationBody,
-      answers: { 200: RotatedKey },
-      errors: ["rate_limit_exceeded"],
-      example: { grace_hours: 24 },
-    },
-    (call) => call.perform((tx) => service.rotateKey(tx, call.caller.account.ref, call.body.grace_hours)),
-  );
+) {
+  return [
+    ...(settings.testClock === null ? [] : [clockRoute(api, settings.testClock)]),
+    signupRoute(api, service, settings.signup, settings.clock),
+    adminRoutes(api, service),
+    new Elysia({ tags: ["Keys"] })
+      .use(api)
+      .post(
+        "/v1/keys/rotate",
+        ({ call, body }) =>
+          call.perform((tx) => service.rotateKey(tx, call.caller.account.ref, body.grace_hours)),
+        {
+          op: {
+            name: "keys.platform.rotate",
+            access: "keys:write",
+            cost: 1,
+            accountOnly: true,
+            grantsEverything: true,
+            secret: true,
+            changesProject: false,
+            summary: "Rotate the platform key",
+            description:
+              "Returns a new key, which has every scope and no end: the caller's key needs `*` and must not end. The old one serves requests for the grace period, but changes no keys any more; both draw on the same balance. At most once an hour.",
+            errors: ["rate_limit_exceeded"],
+            example: { grace_hours: 24 },
+          },
+          body: KeyRotationBody,
+          response: RotatedKey,
+        },
+      ),
+  ];
 }
 
-function signupRoute(http: Http, service: AccountService, mode: SignupMode, clock: Clock): void {
+function signupRoute(api: Api, service: AccountService, mode: SignupMode, clock: Clock) {
   const attempts = new AttemptLimiter(clock, SIGNUPS_PER_WINDOW, SIGNUP_WINDOW_MS);
-  http.publicRoute(
-    "POST",
-    "/v1/signup",
-    {
-      operation: "signup",
-      summary: "Sign up",
-      description:
-        "Only where the operator has opened signup. At most 10 attempts an hour per client address, for IPv6 per /64 network.",
-      status: 201,
-      body: SignupBody,
-      answers: { 201: SignupAnswer },
-      errors: ["forbidden", "conflict", "rate_limit_exceeded", "service_unavailable"],
-      example: { email: "ada@example.com", tier: "free" },
-      admit: (clientAddress) => {
-        assertSignupOpen(mode);
-        const waitSeconds = attempts.take(networkOf(clientAddress));
-        if (waitSeconds > 0) {
-          throw new ApiError("rate_limit_exceeded", "Too many signups from this address. Try again later.", {
-            retryAfterSeconds: waitSeconds,
-          });
-        }
+  return new Elysia({ tags: ["Signup"] })
+    .use(api)
+    .post("/v1/signup", async ({ body }) => reply(201, await service.signUp(body.email, body.tier)), {
+      open: {
+        name: "signup",
+        secret: true,
+        summary: "Sign up",
+        description:
+          "Only where the operator has opened signup. At most 10 attempts an hour per client address, for IPv6 per /64 network.",
+        errors: ["forbidden", "conflict", "rate_limit_exceeded", "service_unavailable"],
+        example: { email: "ada@example.com", tier: "free" },
+        admit: (clientAddress: string) => {
+          assertSignupOpen(mode);
+          const waitSeconds = attempts.take(networkOf(clientAddress));
+          if (waitSeconds > 0) {
+            throw new ApiError(
+              "rate_limit_exceeded",
+              "Too many signups from this address. Try again later.",
+              {
+                retryAfterSeconds: waitSeconds,
+              },
+            );
+          }
+        },
       },
-    },
-    (call) => service.signUp(call.body.email, call.body.tier),
-  );
+      body: SignupBody,
+      response: { 201: SignupAnswer },
+    });
 }
 
-function adminRoutes(http: Http, service: AccountService): void {
-  http.route(
-    "POST",
-    "/v1/admin/accounts",
-    {
-      operation: "admin.accounts.create",
-      summary: "Create an account",
-      status: 201,
-      body: AccountCreateBody,
-      answers: { 201: AccountCreated },
-      errors: ["conflict"],
-      example: { email: "grace@example.com", tier: "scale", balance: 5000 },
-    },
-    (call) =>
-      call.perform((tx) => {
-        const { account, key } = service.create(tx, call.body);
-        const { userId, email, tier, balance } = account;
-        return { user_id: userId, api_key: key, email, tier, balance };
-      }),
-  );
-  http.route(
-    "GET",
-    "/v1/admin/accounts",
-    {
-      operation: "admin.accounts.list",
-      summary: "List accounts, newest first",
+function adminRoutes(api: Api, service: AccountService) {
+  return new Elysia({ tags: ["Operator"] })
+    .use(api)
+    .post(
+      "/v1/admin/accounts",
+      ({ call, body }) =>
+        call.perform((tx) => {
+          const { account, key } = service.create(tx, body);
+          const { userId, email, tier, balance } = account;
+          return reply(201, { user_id: userId, api_key: key, email, tier, balance });
+        }),
+      {
+        op: {
+          name: "admin.accounts.create",
+          access: "operator",
+          grantsEverything: true,
+          changesKeys: true,
+          secret: true,
+          summary: "Create an account",
+          errors: ["conflict"],
+          example: { email: "grace@example.com", tier: "scale", balance: 5000 },
+        },
+        body: AccountCreateBody,
+        response: { 201: AccountCreated },
+      },
+    )
+    .get("/v1/admin/accounts", ({ query }) => service.list(query.limit ?? 50, query.cursor), {
+      op: { name: "admin.accounts.list", access: "operator", summary: "List accounts, newest first" },
       query: pageQuery(50),
-      answers: { 200: AccountPage },
-    },
-    (call) => service.list(call.query.limit ?? 50, call.query.cursor),
-  );
-  http.route(
-    "PATCH",
-    "/v1/admin/accounts/:user_id",
-    {
-      operation: "admin.accounts.update",
-      summary: "Change tier, balance or suspension of an account",
-      description: "What is left out stays. Every change works for the very next request.",
-      params: AccountParams,
-      body: AccountUpdateBody,
-      answers: { 200: Account },
-      errors: ["not_found", "invalid_request"],
-      example: { tier: "pro" },
-    },
-    (call) =>
-      call.perform((tx) => service.change(tx, call.params.user_id, call.body, call.caller, call.requestId)),
-  );
-  http.route(
-    "POST",
-    "/v1/admin/accounts/:user_id/reset-key",
-    {
-      operation: "keys.platform.reset",
-      summary: "End all platform keys of an account and make a new one",
-      description:
-        "For a key that has leaked or is lost. Works for the very next request, keys in their grace included; managed keys stay. The new key can be rotated at once.",
-      params: AccountParams,
-      answers: { 200: ResetKey },
-      errors: ["not_found"],
-    },
-    (call) => call.perform((tx) => service.resetKey(tx, call.params.user_id)),
-  );
+      response: AccountPage,
+    })
+    .patch(
+      "/v1/admin/accounts/:user_id",
+      ({ call, params, body }) =>
+        call.perform((tx) => service.change(tx, params.user_id, body, call.caller, call.requestId)),
+      {
+        op: {
+          name: "admin.accounts.update",
+          access: "operator",
+          summary: "Change tier, balance or suspension of an account",
+          description: "What is left out stays. Every change works for the very next request.",
+          errors: ["not_found", "invalid_request"],
+          example: { tier: "pro" },
+        },
+        params: AccountParams,
+        body: AccountUpdateBody,
+        response: Account,
+      },
+    )
+    .post(
+      "/v1/admin/accounts/:user_id/reset-key",
+      ({ call, params }) => call.perform((tx) => service.resetKey(tx, params.user_id)),
+      {
+        op: {
+          name: "keys.platform.reset",
+          access: "operator",
+          grantsEverything: true,
+          changesKeys: true,
+          secret: true,
+          summary: "End all platform keys of an account and make a new one",
+          description:
+            "For a key that has leaked or is lost. Works for the very next request, keys in their grace included; managed keys stay. The new key can be rotated at once.",
+          errors: ["not_found"],
+        },
+        params: AccountParams,
+        response: ResetKey,
+      },
+    );
 }
 
-function clockRoute(http: Http, clock: ManualClock): void {
-  http.route(
-    "POST",
+function clockRoute(api: Api, clock: ManualClock) {
+  return new Elysia({ tags: ["Operator"] }).use(api).post(
     "/v1/admin/clock",
-    {
-      operation: "admin.clock.advance",
-      summary: "Advance the test clock",
-      description: "Answers once everything that fell due has been run, in the order of its due times.",
-      body: ClockBody,
-      answers: { 200: ClockAnswer },
-      example: { advance_ms: 60_000 },
-    },
     // Across two units of work, as what it waits for has units of its own; a repeat under one key moves nothing.
-    (call) =>
+    ({ call, body }) =>
       call.performAcross({
         claim: () => null,
-        outside: () => clock.advance(call.body.advance_ms),
+        outside: () => clock.advance(body.advance_ms),
         settle: (_tx, _claim, now) => ({ now }),
       }),
+    {
+      op: {
+        name: "admin.clock.advance",
+        access: "operator",
+        summary: "Advance the test clock",
+        description: "Answers once everything that fell due has been run, in the order of its due times.",
+        example: { advance_ms: 60_000 },
+      },
+      body: ClockBody,
+      response: ClockAnswer,
+    },
   );
 }

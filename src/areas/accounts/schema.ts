@@ -1,5 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { BALANCE_MAX } from "../../kernel/ledger-entry.ts";
+import { oneOf } from "../../kernel/schema.ts";
 import { TIER_NAMES } from "../../kernel/tiers.ts";
 import { GRACE_HOURS_MAX } from "./domain.ts";
 
@@ -14,10 +15,7 @@ const Email = Type.String({
   errorMessage: "must be an e-mail address",
 });
 
-const Tier = Type.Union(
-  TIER_NAMES.map((name) => Type.Literal(name)),
-  { errorMessage: `must be one of ${TIER_NAMES.join(", ")}` },
-);
+const Tier = oneOf(TIER_NAMES);
 
 const BalanceValue = Type.Integer({
   minimum: 0,

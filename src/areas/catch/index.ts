@@ -1,5 +1,6 @@
+import "./errors.ts";
+import type { ApiArea } from "../../kernel/http/api.ts";
 import type { Charger } from "../../kernel/http/caller.ts";
-import type { Http } from "../../kernel/http/http.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { OutboundClient } from "../../kernel/outbound/client.ts";
 import type { ProjectActivity } from "../../kernel/project-activity.ts";
@@ -21,8 +22,7 @@ import { catchRoutes } from "./routes.ts";
 import { BucketStore } from "./store.ts";
 
 /** What buckets offer to the rest of the house. */
-export interface CatchArea {
-  readonly declareRoutes: (http: Http) => void;
+export interface CatchArea extends ApiArea {
   /** The buckets of a project, for whoever keeps projects. */
   readonly resources: ProjectResources;
   /** Takes up what was to be forwarded when the last process ended. Before the scheduler starts. */
@@ -62,7 +62,14 @@ export function createCatch(
     }),
   };
   return {
-    declareRoutes: (http) => catchRoutes(http, { ...services, removal, delivery, owned: buckets }),
+    parts: [
+      {
+        name: "Catch",
+        description:
+          "Buckets that receive webhooks of others, keep them, verify their signatures, forward and replay them.",
+      },
+    ],
+    routes: (api) => catchRoutes(api, { ...services, removal, delivery, owned: buckets }),
     resources: bucketResources({ store, buckets, removal }),
     resume: () => forwarder.resume(),
     stop: () => removal.stop(),

@@ -1,6 +1,5 @@
 import type { Clock } from "../../kernel/clock.ts";
 import { ApiError } from "../../kernel/errors.ts";
-import { Reply } from "../../kernel/http/answer.ts";
 import type { Charger } from "../../kernel/http/caller.ts";
 import type { ProjectActivity } from "../../kernel/project-activity.ts";
 import type { Vault } from "../../kernel/secrets/vault.ts";
@@ -84,13 +83,13 @@ export class Ingestion {
    *
    * @throws ApiError `service_unavailable` when nothing can be stored: the provider then tries again.
    */
-  async receive(bucketId: string, request: InboundRequest): Promise<IngestAnswer | Reply<IngestAnswer>> {
+  async receive(bucketId: string, request: InboundRequest): Promise<IngestAnswer> {
     const answer = await this.take(bucketId, request);
-    this.deps.counts.ingested[(answer instanceof Reply ? answer.body : answer).status].add();
+    this.deps.counts.ingested[answer.status].add();
     return answer;
   }
 
-  private async take(bucketId: string, request: InboundRequest): Promise<IngestAnswer | Reply<IngestAnswer>> {
+  private async take(bucketId: string, request: InboundRequest): Promise<IngestAnswer> {
     const bucket = this.deps.buckets.find(bucketId);
     if (bucket === undefined || this.deps.accounts.account(bucket.accountRef).suspended) {
       return refused("ignored");
@@ -98,8 +97,7 @@ export class Ingestion {
     const admission = this.admit(bucket);
     if (admission !== "admitted") return refused(admission);
     const body = await bytesOf(request);
-    // As with a 413, the rest of the body is not waited for.
-    if (body === null) return new Reply(200, refused("too_large"), { connection: "close" });
+    if (body === null) return refused("too_large");
     const arrival = this.examine(bucket, request.headers, body);
     return this.deps.writer.submit((tx) => this.store(tx, arrival));
   }

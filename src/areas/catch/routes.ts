@@ -1,9 +1,10 @@
 import { Type } from "@sinclair/typebox";
+import { Elysia } from "elysia";
 import { parseDateTime } from "../../kernel/date-time.ts";
 import { invalidField } from "../../kernel/errors.ts";
-import { Reply } from "../../kernel/http/answer.ts";
+import { reply } from "../../kernel/http/answer.ts";
+import type { Api } from "../../kernel/http/api.ts";
 import { largeBody } from "../../kernel/http/body.ts";
-import type { Http } from "../../kernel/http/http.ts";
 import type { BucketService } from "./bucket-service.ts";
 import type { Buckets } from "./buckets.ts";
 import type { Delivery } from "./delivery.ts";
@@ -39,197 +40,231 @@ export interface CatchServices {
 }
 
 /** Declares buckets, their public path, and their events. */
-export function catchRoutes(http: Http, services: CatchServices): void {
-  bucketRoutes(http, services.buckets);
-  bucketChangeRoutes(http, services.buckets);
-  ingestRoute(http, services.ingestion);
-  eventReadRoutes(http, services.events);
-  replayRoute(http, services);
-  eventDeleteRoute(http, services);
+export function catchRoutes(api: Api, services: CatchServices) {
+  return [
+    bucketRoutes(api, services.buckets),
+    bucketChangeRoutes(api, services.buckets),
+    ingestRoute(api, services.ingestion),
+    eventReadRoutes(api, services.events),
+    replayRoute(api, services),
+    eventDeleteRoute(api, services),
+  ];
 }
 
-function bucketRoutes(http: Http, buckets: BucketService): void {
-  http.route(
-    "POST",
-    "/v1/catch/buckets",
-    {
-      operation: "catch.buckets.create",
-      summary: "Create a bucket",
-      description: "It begins paused: it stores what it is sent, and sends nothing on until it is set live.",
-      status: 201,
-      body: BucketCreateBody,
-      bodyBounds: largeBody(),
-      answers: { 201: BucketSchema },
-      errors: ["catch.provider_unsupported", "bucket_limit_exceeded"],
-      example: {
-        target_url: "https://example.com/webhooks",
-        provider: "stripe",
-        signing_secret: "whsec_0123456789",
+function bucketRoutes(api: Api, buckets: BucketService) {
+  return new Elysia({ tags: ["Catch"] })
+    .use(api)
+    .post(
+      "/v1/catch/buckets",
+      ({ call, body }) => call.perform((tx) => reply(201, buckets.create(tx, call.caller, body))),
+      {
+        op: {
+          name: "catch.buckets.create",
+          access: "catch:write",
+          summary: "Create a bucket",
+          description:
+            "It begins paused: it stores what it is sent, and sends nothing on until it is set live.",
+          errors: ["catch.provider_unsupported", "bucket_limit_exceeded"],
+          example: {
+            target_url: "https://example.com/webhooks",
+            provider: "stripe",
+            signing_secret: "whsec_0123456789",
+          },
+          bodyBounds: largeBody(),
+        },
+        body: BucketCreateBody,
+        response: { 201: BucketSchema },
       },
-    },
-    (call) => call.perform((tx) => buckets.create(tx, call.caller, call.body)),
-  );
-  http.route(
-    "GET",
-    "/v1/catch/buckets",
-    { operation: "catch.buckets.list", summary: "List buckets, newest first", answers: { 200: BucketList } },
-    (call) => buckets.list(call.caller.project.ref),
-  );
-  http.route(
-    "GET",
-    "/v1/catch/buckets/:bucket_id",
-    {
-      operation: "catch.buckets.get",
-      summary: "Read a bucket",
-      params: BucketParams,
-      answers: { 200: BucketSchema },
-      errors: ["catch.bucket_not_found"],
-    },
-    (call) => buckets.get(call.caller.project.ref, call.params.bucket_id),
-  );
+    )
+    .get("/v1/catch/buckets", ({ call }) => buckets.list(call.caller.project.ref), {
+      op: { name: "catch.buckets.list", access: "catch:read", summary: "List buckets, newest first" },
+      response: BucketList,
+    })
+    .get(
+      "/v1/catch/buckets/:bucket_id",
+      ({ call, params }) => buckets.get(call.caller.project.ref, params.bucket_id),
+      {
+        op: {
+          name: "catch.buckets.get",
+          access: "catch:read",
+          summary: "Read a bucket",
+          errors: ["catch.bucket_not_found"],
+        },
+        params: BucketParams,
+        response: BucketSchema,
+      },
+    );
 }
 
-function bucketChangeRoutes(http: Http, buckets: BucketService): void {
-  http.route(
-    "PATCH",
-    "/v1/catch/buckets/:bucket_id",
-    {
-      operation: "catch.buckets.update",
-      summary: "Change a bucket",
-      description:
-        "What is left out stays. Once it is `live`, pending events are sent on in the order in which they came.",
-      params: BucketParams,
-      body: BucketUpdateBody,
-      bodyBounds: largeBody(),
-      answers: { 200: BucketSchema },
-      errors: ["catch.bucket_not_found"],
-      example: { state: "live" },
-    },
-    (call) =>
-      call.perform((tx) => buckets.update(tx, call.caller.project.ref, call.params.bucket_id, call.body)),
-  );
-  http.route(
-    "DELETE",
-    "/v1/catch/buckets/:bucket_id",
-    {
-      operation: "catch.buckets.delete",
-      summary: "Delete a bucket and all its events",
-      status: 204,
-      params: BucketParams,
-      answers: { 204: Type.Object({}) },
-      errors: ["catch.bucket_not_found"],
-    },
-    (call) =>
-      call.perform((tx) => {
-        buckets.delete(tx, call.caller.project.ref, call.params.bucket_id);
-        return new Reply(204, {});
-      }),
-  );
+function bucketChangeRoutes(api: Api, buckets: BucketService) {
+  return new Elysia({ tags: ["Catch"] })
+    .use(api)
+    .patch(
+      "/v1/catch/buckets/:bucket_id",
+      ({ call, params, body }) =>
+        call.perform((tx) => buckets.update(tx, call.caller.project.ref, params.bucket_id, body)),
+      {
+        op: {
+          name: "catch.buckets.update",
+          access: "catch:write",
+          summary: "Change a bucket",
+          description:
+            "What is left out stays. Once it is `live`, pending events are sent on in the order in which they came.",
+          errors: ["catch.bucket_not_found"],
+          example: { state: "live" },
+          bodyBounds: largeBody(),
+        },
+        params: BucketParams,
+        body: BucketUpdateBody,
+        response: BucketSchema,
+      },
+    )
+    .delete(
+      "/v1/catch/buckets/:bucket_id",
+      ({ call, params }) =>
+        call.perform((tx) => {
+          buckets.delete(tx, call.caller.project.ref, params.bucket_id);
+          return reply(204, {});
+        }),
+      {
+        op: {
+          name: "catch.buckets.delete",
+          access: "catch:write",
+          summary: "Delete a bucket and all its events",
+          errors: ["catch.bucket_not_found"],
+        },
+        params: BucketParams,
+        response: { 204: Type.Object({}) },
+      },
+    );
 }
 
-function ingestRoute(http: Http, ingestion: Ingestion): void {
-  http.publicRoute(
-    "POST",
+function ingestRoute(api: Api, ingestion: Ingestion) {
+  return new Elysia({ tags: ["Catch"] }).use(api).post(
     "/v1/catch/:bucket_id",
+    async ({ call, params }) => {
+      const { headers } = call.request;
+      const answer = await ingestion.receive(params.bucket_id, {
+        headers,
+        readBytes: () => call.readBytes(),
+      });
+      // As with a 413, the rest of the body is not waited for.
+      if (answer.status === "too_large") call.headers = { connection: "close" };
+      return answer;
+    },
     {
-      operation: "catch.ingest",
-      summary: "Send a webhook to a bucket",
-      description:
-        "The path to hand to a provider. Always 200; `status` says what became of the request. What is `accepted` has " +
-        "been stored. The bucket's account pays for it.",
+      open: {
+        name: "catch.ingest",
+        cost: 1,
+        summary: "Send a webhook to a bucket",
+        description:
+          "The path to hand to a provider. Always 200; `status` says what became of the request. What is `accepted` has " +
+          "been stored. The bucket's account pays for it.",
+        anyBody: "Anything, up to 1 MiB. The exact bytes are kept.",
+        bodyBounds: largeBody(),
+      },
       params: PublicBucketParams,
-      bodyBounds: largeBody(),
-      anyBody: "Anything, up to 1 MiB. The exact bytes are kept.",
-      answers: { 200: IngestAnswerSchema },
+      response: IngestAnswerSchema,
     },
-    (call) =>
-      ingestion.receive(call.params.bucket_id, { headers: call.request.headers, readBytes: call.readBytes }),
   );
 }
 
-function eventReadRoutes(http: Http, events: EventService): void {
-  http.route(
-    "GET",
-    "/v1/catch/:bucket_id/events",
-    {
-      operation: "catch.events.list",
-      summary: "List a bucket's events, newest first",
-      params: BucketParams,
-      query: EventQuery,
-      answers: { 200: EventPage },
-      errors: ["catch.bucket_not_found", "catch.provider_unsupported"],
-    },
-    (call) =>
-      call.perform(() => {
-        const { limit = EVENTS_LIMIT, cursor, provider, status } = call.query;
-        const query = { limit, cursor, provider, status };
-        return events.list(call.caller.project.ref, call.params.bucket_id, query);
-      }),
-  );
-  http.route(
-    "GET",
-    "/v1/catch/:bucket_id/events/:event_id",
-    {
-      operation: "catch.events.get",
-      summary: "Read an event with its payload and headers",
-      params: EventParams,
-      answers: { 200: FullEvent },
-      errors: ["catch.bucket_not_found", "catch.event_not_found"],
-    },
-    (call) =>
-      call.perform(() => events.get(call.caller.project.ref, call.params.bucket_id, call.params.event_id)),
-  );
+function eventReadRoutes(api: Api, events: EventService) {
+  return new Elysia({ tags: ["Catch"] })
+    .use(api)
+    .get(
+      "/v1/catch/:bucket_id/events",
+      ({ call, params, query }) =>
+        call.perform(() => {
+          const { limit = EVENTS_LIMIT, cursor, provider, status } = query;
+          const wanted = { limit, cursor, provider, status };
+          return events.list(call.caller.project.ref, params.bucket_id, wanted);
+        }),
+      {
+        op: {
+          name: "catch.events.list",
+          access: "catch:read",
+          cost: 1,
+          summary: "List a bucket's events, newest first",
+          errors: ["catch.bucket_not_found", "catch.provider_unsupported"],
+        },
+        params: BucketParams,
+        query: EventQuery,
+        response: EventPage,
+      },
+    )
+    .get(
+      "/v1/catch/:bucket_id/events/:event_id",
+      ({ call, params }) =>
+        call.perform(() => events.get(call.caller.project.ref, params.bucket_id, params.event_id)),
+      {
+        op: {
+          name: "catch.events.get",
+          access: "catch:read",
+          cost: 1,
+          summary: "Read an event with its payload and headers",
+          errors: ["catch.bucket_not_found", "catch.event_not_found"],
+        },
+        params: EventParams,
+        response: FullEvent,
+      },
+    );
 }
 
-function replayRoute(http: Http, { events, delivery }: CatchServices): void {
-  http.route(
-    "POST",
+function replayRoute(api: Api, { events, delivery }: CatchServices) {
+  return new Elysia({ tags: ["Catch"] }).use(api).post(
     "/v1/catch/:bucket_id/events/:event_id/replay",
-    {
-      operation: "catch.events.replay",
-      summary: "Send an event to the target once more",
-      description: "Only a replay that the target answers with 2xx costs anything.",
-      params: EventParams,
-      answers: { 200: Replayed },
-      errors: [
-        "catch.bucket_not_found",
-        "catch.event_not_found",
-        "bucket_paused",
-        "catch.signature_invalid",
-        "catch.replay_failed",
-      ],
-    },
-    (call) =>
+    ({ call, params }) =>
       call.performAcross({
-        claim: () => events.claimReplay(call.caller.project.ref, call.params.bucket_id, call.params.event_id),
+        claim: () => events.claimReplay(call.caller.project.ref, params.bucket_id, params.event_id),
         outside: ({ bucket, event }) => delivery.send(bucket, event),
         settle: (tx, replay, result, refund) => events.settleReplay(tx, replay, result, refund),
       }),
+    {
+      op: {
+        name: "catch.events.replay",
+        access: "catch:write",
+        cost: 1,
+        summary: "Send an event to the target once more",
+        description: "Only a replay that the target answers with 2xx costs anything.",
+        errors: [
+          "catch.bucket_not_found",
+          "catch.event_not_found",
+          "bucket_paused",
+          "catch.signature_invalid",
+          "catch.replay_failed",
+        ],
+      },
+      params: EventParams,
+      response: Replayed,
+    },
   );
 }
 
-function eventDeleteRoute(http: Http, { owned, removal }: CatchServices): void {
-  http.route(
-    "DELETE",
+function eventDeleteRoute(api: Api, { owned, removal }: CatchServices) {
+  return new Elysia({ tags: ["Catch"] }).use(api).delete(
     "/v1/catch/:bucket_id/events",
-    {
-      operation: "catch.events.delete",
-      summary: "Delete the events received before a time",
-      params: BucketParams,
-      query: DeleteQuery,
-      answers: { 200: DeletedEvents },
-      errors: ["catch.bucket_not_found"],
-    },
-    (call) =>
+    ({ call, params, query }) =>
       // Many events are removed in many small units of work, so that nobody else has to wait for them.
       call.performAcross({
         claim: () => {
-          const before = readTime(call.query.before);
-          return { bucket: owned.ofProject(call.caller.project.ref, call.params.bucket_id), before };
+          const before = readTime(query.before);
+          return { bucket: owned.ofProject(call.caller.project.ref, params.bucket_id), before };
         },
         outside: ({ bucket, before }) => removal.removeBefore(bucket, before),
         settle: (_tx, _claim, deleted) => ({ deleted_count: deleted }),
       }),
+    {
+      op: {
+        name: "catch.events.delete",
+        access: "catch:write",
+        summary: "Delete the events received before a time",
+        errors: ["catch.bucket_not_found"],
+      },
+      params: BucketParams,
+      query: DeleteQuery,
+      response: DeletedEvents,
+    },
   );
 }
 

@@ -1,6 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import { pageQuery } from "../../kernel/http/pagination.ts";
 import { URL_LENGTH_MAX } from "../../kernel/outbound/target.ts";
+import { oneOf } from "../../kernel/schema.ts";
 import {
   BUCKET_STATES,
   EVENT_STATUSES,
@@ -15,13 +16,6 @@ export const EVENTS_LIMIT = 20;
 /** Longest id that is looked up: ours are far shorter. */
 const ID_LENGTH_MAX = 64;
 const BUCKET_ID_FORM = "Such as `brave-otter-314159`.";
-
-function oneOf<T extends string>(names: readonly T[]) {
-  return Type.Union(
-    names.map((name) => Type.Literal(name)),
-    { errorMessage: `must be one of ${names.join(", ")}` },
-  );
-}
 
 const State = oneOf(BUCKET_STATES);
 const EventStatusName = oneOf(EVENT_STATUSES);

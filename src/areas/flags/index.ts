@@ -1,4 +1,5 @@
-import type { Http } from "../../kernel/http/http.ts";
+import "./errors.ts";
+import type { ApiArea } from "../../kernel/http/api.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { ProjectResources } from "../../kernel/project-resources.ts";
 import { flagRoutes } from "./routes.ts";
@@ -6,9 +7,8 @@ import { FlagService } from "./service.ts";
 import { FlagStore } from "./store.ts";
 
 /** What flags offer to the rest of the house. */
-export interface FlagsArea {
+export interface FlagsArea extends ApiArea {
   readonly resources: ProjectResources;
-  readonly declareRoutes: (http: Http) => void;
 }
 
 /** Builds the area: boolean feature flags, per project. */
@@ -20,6 +20,7 @@ export function createFlags(kernel: Kernel): FlagsArea {
       count: (projectRef) => flags.count(projectRef),
       removeRows: (tx, projectRef, rowsMax) => flags.removeRows(tx, projectRef, rowsMax),
     },
-    declareRoutes: (http) => flagRoutes(http, flags),
+    parts: [{ name: "Flags", description: "Boolean feature flags of a project, evaluated from memory." }],
+    routes: (api) => flagRoutes(api, flags),
   };
 }

@@ -1,5 +1,7 @@
+import { Elysia } from "elysia";
+import { reply } from "../../kernel/http/answer.ts";
+import type { Api } from "../../kernel/http/api.ts";
 import { largeBody } from "../../kernel/http/body.ts";
-import type { Http } from "../../kernel/http/http.ts";
 import { assertBoolean, assertKeyAllowed } from "./domain.ts";
 import {
   FlagBody,
@@ -13,79 +15,78 @@ import {
 import type { FlagService } from "./service.ts";
 
 /** Declares the endpoints of feature flags. */
-export function flagRoutes(http: Http, flags: FlagService): void {
-  changeRoutes(http, flags);
-  readRoutes(http, flags);
+export function flagRoutes(api: Api, flags: FlagService) {
+  return [changeRoutes(api, flags), readRoutes(api, flags)];
 }
 
-function changeRoutes(http: Http, flags: FlagService): void {
-  http.route(
-    "POST",
-    "/v1/gate",
-    {
-      operation: "gate.save",
-      summary: "Create or change a flag",
-      description: "The next request sees it.",
-      status: 201,
-      body: FlagBody,
-      bodyBounds: largeBody(),
-      answers: { 201: FlagSaved },
-      errors: ["gate.rule_invalid"],
-      example: { flag_key: "new-checkout", enabled: true, description: "The checkout of 2030" },
-    },
-    (call) => {
-      const { flag_key, enabled, description } = call.body;
-      assertKeyAllowed(flag_key);
-      assertBoolean(enabled);
-      return call.perform((tx) => flags.save(tx, call.caller.project.ref, flag_key, enabled, description));
-    },
-  );
-  http.route(
-    "DELETE",
-    "/v1/gate/:flagKey",
-    {
-      operation: "gate.delete",
-      summary: "Delete a flag",
-      params: FlagParams,
-      answers: { 200: FlagDeleted },
-      errors: ["flag_not_found"],
-    },
-    (call) => call.perform((tx) => flags.delete(tx, call.caller.project.ref, call.params.flagKey)),
-  );
+function changeRoutes(api: Api, flags: FlagService) {
+  return new Elysia({ tags: ["Flags"] })
+    .use(api)
+    .post(
+      "/v1/gate",
+      ({ call, body }) => {
+        const { flag_key, enabled, description } = body;
+        assertKeyAllowed(flag_key);
+        assertBoolean(enabled);
+        return call.perform((tx) =>
+          reply(201, flags.save(tx, call.caller.project.ref, flag_key, enabled, description)),
+        );
+      },
+      {
+        op: {
+          name: "gate.save",
+          access: "gate:write",
+          summary: "Create or change a flag",
+          description: "The next request sees it.",
+          errors: ["gate.rule_invalid"],
+          example: { flag_key: "new-checkout", enabled: true, description: "The checkout of 2030" },
+          bodyBounds: largeBody(),
+        },
+        body: FlagBody,
+        response: { 201: FlagSaved },
+      },
+    )
+    .delete(
+      "/v1/gate/:flagKey",
+      ({ call, params }) => call.perform((tx) => flags.delete(tx, call.caller.project.ref, params.flagKey)),
+      {
+        op: {
+          name: "gate.delete",
+          access: "gate:write",
+          summary: "Delete a flag",
+          errors: ["flag_not_found"],
+        },
+        params: FlagParams,
+        response: FlagDeleted,
+      },
+    );
 }
 
-function readRoutes(http: Http, flags: FlagService): void {
-  http.route(
-    "GET",
-    "/v1/gate",
-    {
-      operation: "gate.list",
-      summary: "List the keys of all flags, newest first",
-      answers: { 200: FlagKeys },
-    },
-    (call) => flags.keys(call.caller.project.ref),
-  );
-  http.route(
-    "GET",
-    "/v1/gate/config",
-    {
-      operation: "gate.config",
-      summary: "Read all flags, newest first",
-      answers: { 200: FlagConfig },
-    },
-    (call) => call.perform(() => flags.config(call.caller.project.ref)),
-  );
-  http.route(
-    "GET",
-    "/v1/gate/:flagKey",
-    {
-      operation: "gate.evaluate",
-      summary: "Evaluate a flag",
-      description: "Served from memory.",
-      params: FlagParams,
-      answers: { 200: FlagEvaluation },
-      errors: ["gate.feature_not_found", "gate.evaluation_failed"],
-    },
-    (call) => call.perform(() => flags.evaluate(call.caller.project.ref, call.params.flagKey)),
-  );
+function readRoutes(api: Api, flags: FlagService) {
+  return new Elysia({ tags: ["Flags"] })
+    .use(api)
+    .get("/v1/gate", ({ call }) => flags.keys(call.caller.project.ref), {
+      op: { name: "gate.list", access: "gate:read", summary: "List the keys of all flags, newest first" },
+      response: FlagKeys,
+    })
+    .get("/v1/gate/config", ({ call }) => call.perform(() => flags.config(call.caller.project.ref)), {
+      op: { name: "gate.config", access: "gate:read", cost: 1, summary: "Read all flags, newest first" },
+      response: FlagConfig,
+    })
+    .get(
+      "/v1/gate/:flagKey",
+      ({ call, params }) => call.perform(() => flags.evaluate(call.caller.project.ref, params.flagKey)),
+      {
+        op: {
+          name: "gate.evaluate",
+          access: "gate:read",
+          cost: 1,
+          summary: "Evaluate a flag",
+          description: "Served from memory.",
+          errors: ["gate.feature_not_found", "gate.evaluation_failed"],
+        },
+        params: FlagParams,
+        response: FlagEvaluation,
+      },
+    );
 }

@@ -1,5 +1,6 @@
+import "./errors.ts";
+import type { ApiArea } from "../../kernel/http/api.ts";
 import type { Authenticator } from "../../kernel/http/caller.ts";
-import type { Http } from "../../kernel/http/http.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { ProjectResources } from "../../kernel/project-resources.ts";
 import { TierBound } from "../../kernel/tier-bounds.ts";
@@ -14,11 +15,12 @@ import { KeyStore } from "./store.ts";
 import { KeyUses } from "./uses.ts";
 
 /** What managed keys offer to the rest of the house. */
-export interface KeysArea {
+export interface KeysArea extends ApiArea {
+  /** Says which areas a scope can name. */
+  readonly knowScopes: (areas: readonly string[]) => void;
   /** Puts managed keys beside the platform keys as credentials. */
   readonly authenticatorBeside: (platformKeys: Authenticator) => Authenticator;
   readonly resources: ProjectResources;
-  readonly declareRoutes: (http: Http) => void;
   /** Writes down what is only in memory. For the end of the process. */
   readonly finish: () => Promise<void>;
 }
@@ -45,7 +47,17 @@ export function createKeys(
         registry.authenticate(digest),
     }),
     resources: new KeyResources({ store, registry, uses }),
-    declareRoutes: (http) => keyRoutes(http, service),
+    knowScopes: (areas) => {
+      service.scopeAreas = areas;
+    },
+    parts: [
+      {
+        name: "Keys",
+        description:
+          "Rotation of the platform key, and managed keys with scopes, for this API or for your own: created, rotated, revoked at once, verified.",
+      },
+    ],
+    routes: (api) => keyRoutes(api, service),
     finish: () => uses.finish(),
   };
 }

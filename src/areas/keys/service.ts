@@ -1,5 +1,4 @@
 import { type Caller, type CallerAccount, hasScope } from "../../kernel/http/caller.ts";
-import { SCOPE_AREAS } from "../../kernel/http/operations.ts";
 import type { Ids } from "../../kernel/ids.ts";
 import { isoTime, uuidToBytes } from "../../kernel/ledger-entry.ts";
 import { hasValidChecksum, keyDigest, keyDigestHex, mintKey } from "../../kernel/secrets/key-format.ts";
@@ -88,6 +87,8 @@ export interface KeyServiceDeps {
 
 /** The use cases of managed keys. */
 export class KeyService {
+  /** The areas that a scope can name: known once every area has declared its endpoints. */
+  scopeAreas: readonly string[] = [];
   private readonly deps: KeyServiceDeps;
   private nextRef: number;
 
@@ -98,7 +99,7 @@ export class KeyService {
 
   /** @throws ApiError `validation_error` for scopes that a Bearer credential cannot carry. Before the unit of work. */
   check(terms: Pick<KeyTerms, "prefix" | "scopes">): void {
-    assertScopesKnown(terms.prefix, terms.scopes, SCOPE_AREAS);
+    assertScopesKnown(terms.prefix, terms.scopes, this.scopeAreas);
   }
 
   /** Makes a key of the account, or of the one project that the caller's own key works in. @throws ApiError `forbidden`, `key_limit_exceeded` */

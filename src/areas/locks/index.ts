@@ -1,4 +1,4 @@
-import type { Http } from "../../kernel/http/http.ts";
+import type { ApiArea } from "../../kernel/http/api.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { ProjectResources } from "../../kernel/project-resources.ts";
 import { lockRoutes } from "./routes.ts";
@@ -6,8 +6,9 @@ import { LockService } from "./service.ts";
 import { LockStore } from "./store.ts";
 
 /** What locks offer to the rest of the house. */
-export interface LocksArea {
-  readonly declareRoutes: (http: Http) => void;
+export interface LocksArea extends ApiArea {
+  /** Answers everyone who waits with 503. For the end of the process. */
+  readonly refuseWaiters: () => void;
   /** The locks held in a project, for whoever keeps projects. */
   readonly resources: ProjectResources;
   /** Stops the timers. For the end of the process: what is held stays held. */
@@ -18,10 +19,15 @@ export interface LocksArea {
 export function createLocks({ db, writer, clock, ids, log }: Kernel): LocksArea {
   const service = new LockService({ store: new LockStore(db), writer, clock, ids, log });
   return {
-    declareRoutes: (http) => {
-      lockRoutes(http, service);
-      http.shutdown.addEventListener("abort", () => service.refuseWaiters(), { once: true });
-    },
+    parts: [
+      {
+        name: "Locks",
+        description:
+          "Distributed locks with first-come-first-served waiters, automatic expiry, and fencing tokens that rise for ever.",
+      },
+    ],
+    routes: (api) => lockRoutes(api, service),
+    refuseWaiters: () => service.refuseWaiters(),
     resources: {
       name: "locks",
       count: (projectRef) => service.count(projectRef),

@@ -1,7 +1,8 @@
 import type { Static } from "@sinclair/typebox";
+import { Elysia } from "elysia";
+import type { Api } from "../../kernel/http/api.ts";
+import type { Call } from "../../kernel/http/call.ts";
 import { assertStillValid } from "../../kernel/http/caller.ts";
-import type { Http } from "../../kernel/http/http.ts";
-import type { Call } from "../../kernel/http/route.ts";
 import { DURATION_MS_DEFAULT } from "./domain.ts";
 import type { Granted } from "./lock.ts";
 import {
@@ -17,65 +18,64 @@ import type { LockService } from "./service.ts";
 import { Waiter } from "./waiter.ts";
 
 /** Declares the locks. */
-export function lockRoutes(http: Http, locks: LockService): void {
-  http.route(
-    "POST",
-    "/v1/latch/:key/acquire",
-    {
-      operation: "latch.acquire",
-      summary: "Acquire a lock, waiting for it if need be",
-      description:
-        "Waiters get the lock in the order of their requests; one whose connection closes leaves the queue at once. " +
-        "A request that was sent with a `token` can be sent again: the holder's token gets the same lock, `reentrant`.",
+export function lockRoutes(api: Api, locks: LockService) {
+  return new Elysia({ tags: ["Locks"] })
+    .use(api)
+    .post("/v1/latch/:key/acquire", ({ call, params, body }) => acquire(locks, call, params.key, body), {
+      op: {
+        name: "latch.acquire",
+        access: "latch:write",
+        idempotent: false,
+        summary: "Acquire a lock, waiting for it if need be",
+        description:
+          "Waiters get the lock in the order of their requests; one whose connection closes leaves the queue at once. " +
+          "A request that was sent with a `token` can be sent again: the holder's token gets the same lock, `reentrant`.",
+        errors: ["timeout", "service_unavailable"],
+        example: { ttl: 30_000, timeout: 5_000, token: EXAMPLE_TOKEN },
+      },
       params: LockParams,
       body: AcquireBody,
-      answers: { 200: AcquiredLock },
-      errors: ["timeout", "service_unavailable"],
-      example: { ttl: 30_000, timeout: 5_000, token: EXAMPLE_TOKEN },
-    },
-    (call) => acquire(locks, call),
-  );
-  http.route(
-    "POST",
-    "/v1/latch/:key/release",
-    {
-      operation: "latch.release",
-      summary: "Release a lock",
-      description: "The next waiter gets it. 404 when the lock is free, 403 when another token holds it.",
+      response: AcquiredLock,
+    })
+    .post(
+      "/v1/latch/:key/release",
+      ({ call, params, body }) =>
+        call.perform((tx) => {
+          locks.release(tx, call.caller.project.ref, params.key, body.token);
+          return { status: "released" as const };
+        }),
+      {
+        op: {
+          name: "latch.release",
+          access: "latch:write",
+          summary: "Release a lock",
+          description: "The next waiter gets it. 404 when the lock is free, 403 when another token holds it.",
+          errors: ["not_found"],
+          example: { token: EXAMPLE_TOKEN },
+        },
+        params: LockParams,
+        body: ReleaseBody,
+        response: ReleasedLock,
+      },
+    )
+    .get("/v1/latch/:key", ({ call, params }) => locks.status(call.caller.project.ref, params.key), {
+      op: { name: "latch.status", access: "latch:read", summary: "Read a lock's state" },
       params: LockParams,
-      body: ReleaseBody,
-      answers: { 200: ReleasedLock },
-      errors: ["not_found"],
-      example: { token: EXAMPLE_TOKEN },
-    },
-    (call) =>
-      call.perform((tx) => {
-        locks.release(tx, call.caller.project.ref, call.params.key, call.body.token);
-        return { status: "released" };
-      }),
-  );
-  http.route(
-    "GET",
-    "/v1/latch/:key",
-    {
-      operation: "latch.status",
-      summary: "Read a lock's state",
-      params: LockParams,
-      answers: { 200: LockStatus },
-    },
-    (call) => locks.status(call.caller.project.ref, call.params.key),
-  );
+      response: LockStatus,
+    });
 }
 
-type AcquireCall = Call<Static<typeof LockParams>, unknown, Static<typeof AcquireBody>>;
-
-async function acquire(locks: LockService, call: AcquireCall): Promise<object> {
-  const { ttl = DURATION_MS_DEFAULT, timeout = DURATION_MS_DEFAULT, token = null } = call.body;
+async function acquire(
+  locks: LockService,
+  call: Call,
+  key: string,
+  { ttl = DURATION_MS_DEFAULT, timeout = DURATION_MS_DEFAULT, token }: Static<typeof AcquireBody>,
+): Promise<Static<typeof AcquiredLock>> {
   const terms = {
-    key: call.params.key,
+    key,
     ttlMs: ttl,
     timeoutMs: timeout,
-    token,
+    token: token ?? null,
     signal: call.signal,
   };
   // Asked within the unit of work: one queued before it may make another project the default one.

@@ -1,14 +1,13 @@
-import type { Http } from "../../kernel/http/http.ts";
+import type { ApiArea } from "../../kernel/http/api.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { ProjectResources } from "../../kernel/project-resources.ts";
 import type { OwnBalances } from "./ports.ts";
-import { meterRoutes } from "./routes.ts";
+import { meterRoutes, ownBalanceRoutes } from "./routes.ts";
 import { MeterService } from "./service.ts";
 import { MeterStore } from "./store.ts";
 
 /** What meters offer to the rest of the house. */
-export interface MeterArea {
-  readonly declareRoutes: (http: Http) => void;
+export interface MeterArea extends ApiArea {
   /** The tenant meters in projects. */
   readonly resources: ProjectResources;
   /** Settles every row. For the end of the process. */
@@ -23,7 +22,14 @@ export function createMeter(kernel: Kernel, ports: { own: OwnBalances }): MeterA
     log: kernel.log,
   });
   return {
-    declareRoutes: (http) => meterRoutes(http, service, ports.own),
+    parts: [
+      {
+        name: "Meter",
+        description:
+          "The account's own credit balance, and a meter for each of your end users or tenants: atomic deduct, refill and reset, with a ledger of every change.",
+      },
+    ],
+    routes: (api) => [ownBalanceRoutes(api, ports.own), meterRoutes(api, service)],
     resources: {
       name: "meters",
       count: (projectRef) => service.count(projectRef),

@@ -1,4 +1,4 @@
-import type { LedgerPageView } from "../../kernel/ledger-entry.ts";
+import type { LedgerPage } from "../../kernel/ledger-entry.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 
 /** A balance of an account, as its endpoints answer it. */
@@ -14,5 +14,5 @@ export interface OwnBalances {
   deduct(tx: Tx, accountRef: number, amount: number, requestId: string): OwnBalanceView;
   /** @throws ApiError `invalid_request` */
   refill(tx: Tx, accountRef: number, amount: number, requestId: string): OwnBalanceView;
-  history(accountRef: number, limit: number, cursor: string | undefined): LedgerPageView;
+  history(accountRef: number, limit: number, cursor: string | undefined): LedgerPage;
 }

@@ -5,8 +5,8 @@ import {
   bytesToUuid,
   type EntryKind,
   isoTime,
-  type LedgerEntryView,
-  type LedgerPageView,
+  type LedgerEntry,
+  type LedgerPage,
   uuidToBytes,
 } from "../../kernel/ledger-entry.ts";
 import type { Logger } from "../../kernel/log.ts";
@@ -88,10 +88,10 @@ export class MeterService {
   }
 
   /** A page of a meter's ledger, newest first. @throws ApiError `validation_error` for a cursor of another meter. */
-  history(projectRef: number, meterId: string, limit: number, cursor: string | undefined): LedgerPageView {
+  history(projectRef: number, meterId: string, limit: number, cursor: string | undefined): LedgerPage {
     const actor = this.find(projectRef, meterId);
     let sequence = cursor === undefined ? (actor?.lastSequence ?? 0) : decodeNumberCursor(cursor);
-    const entries: LedgerEntryView[] = [];
+    const entries: LedgerEntry[] = [];
     while (sequence !== 0 && entries.length < limit) {
       const entry = this.store.entry(sequence);
       if (entry === null || entry.meter_ref !== actor?.ref) {
@@ -199,7 +199,7 @@ function actorOf({ ref, balance, last_sequence }: MeterRow): MeterActor {
   return new MeterActor(ref, balance, last_sequence);
 }
 
-function entryView(row: MeterEntryRow): LedgerEntryView {
+function entryView(row: MeterEntryRow): LedgerEntry {
   return {
     sequence: row.sequence,
     kind: KIND_NAMES[row.kind] ?? "reset",

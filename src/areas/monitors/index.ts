@@ -1,4 +1,5 @@
-import type { Http } from "../../kernel/http/http.ts";
+import "./errors.ts";
+import type { ApiArea } from "../../kernel/http/api.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { Outbox } from "../../kernel/mail/outbox.ts";
 import type { OutboundClient } from "../../kernel/outbound/client.ts";
@@ -17,8 +18,7 @@ import { MonitorService } from "./service.ts";
 import { MonitorStore } from "./store.ts";
 
 /** What monitors offer to the rest of the house. */
-export interface MonitorsArea {
-  readonly declareRoutes: (http: Http) => void;
+export interface MonitorsArea extends ApiArea {
   readonly resources: ProjectResources;
 }
 
@@ -54,7 +54,13 @@ export function createMonitors(kernel: Kernel, outbound: OutboundClient, ports: 
   const service = new MonitorService({ monitors, checkStore, checks, schedule, rules, ids, bound });
   registerPurge({ scheduler, writer, clock, checkStore });
   return {
-    declareRoutes: (http) => monitorRoutes(http, service),
+    parts: [
+      {
+        name: "Monitors",
+        description: "Scheduled checks of URLs, with alerts by webhook and e-mail, history and uptime.",
+      },
+    ],
+    routes: (api) => monitorRoutes(api, service),
     resources: {
       name: "monitors",
       count: (projectRef) => monitors.count(projectRef),

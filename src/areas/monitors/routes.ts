@@ -1,5 +1,7 @@
 import { Type } from "@sinclair/typebox";
-import type { Http } from "../../kernel/http/http.ts";
+import { Elysia } from "elysia";
+import { reply } from "../../kernel/http/answer.ts";
+import type { Api } from "../../kernel/http/api.ts";
 import { pageQuery } from "../../kernel/http/pagination.ts";
 import {
   Monitor,
@@ -18,132 +20,163 @@ import type { MonitorService } from "./service.ts";
 const LIST_LIMIT = 50;
 
 /** Declares monitors and what can be seen of them. Each request costs a credit, and the monitors' own rate limit counts it. */
-export function monitorRoutes(http: Http, monitors: MonitorService): void {
-  readRoutes(http, monitors);
-  changeRoutes(http, monitors);
-  checkRoute(http, monitors);
+export function monitorRoutes(api: Api, monitors: MonitorService) {
+  return [readRoutes(api, monitors), changeRoutes(api, monitors), checkRoute(api, monitors)];
 }
 
-function readRoutes(http: Http, monitors: MonitorService): void {
-  http.route(
-    "GET",
-    "/v1/pulse",
-    {
-      operation: "monitors.list",
-      summary: "List monitors, newest first",
-      query: Type.Composite([MonitorFilter, pageQuery(LIST_LIMIT)]),
-      answers: { 200: MonitorPage },
-    },
-    (call) => {
-      const { status, limit = LIST_LIMIT, cursor } = call.query;
-      return call.perform(() => monitors.list(call.caller.project.ref, { status, limit, cursor }));
-    },
-  );
-  http.route(
-    "GET",
-    "/v1/pulse/:monitorId",
-    {
-      operation: "monitors.read",
-      summary: "Read what a monitor says of its target",
-      params: MonitorParams,
-      answers: { 200: MonitorStatusView },
-      errors: ["not_found"],
-    },
-    (call) => call.perform(() => monitors.status(call.caller.project.ref, call.params.monitorId)),
-  );
-  http.route(
-    "GET",
-    "/v1/pulse/:monitorId/history",
-    {
-      operation: "monitors.history",
-      summary: "Read a monitor's checks, newest first, and its uptime",
-      description: "Checks are kept for 30 days.",
-      params: MonitorParams,
-      query: pageQuery(LIST_LIMIT),
-      answers: { 200: MonitorHistory },
-      errors: ["not_found"],
-    },
-    (call) => {
-      const { limit = LIST_LIMIT, cursor } = call.query;
-      const { monitorId } = call.params;
-      return call.perform((tx) =>
-        monitors.history(call.caller.project.ref, monitorId, tx.now, limit, cursor),
-      );
-    },
-  );
+function readRoutes(api: Api, monitors: MonitorService) {
+  return new Elysia({ tags: ["Monitors"] })
+    .use(api)
+    .get(
+      "/v1/pulse",
+      ({ call, query }) => {
+        const { status, limit = LIST_LIMIT, cursor } = query;
+        return call.perform(() => monitors.list(call.caller.project.ref, { status, limit, cursor }));
+      },
+      {
+        op: {
+          name: "monitors.list",
+          access: "pulse:read",
+          cost: 1,
+          limit: "monitor",
+          summary: "List monitors, newest first",
+        },
+        query: Type.Composite([MonitorFilter, pageQuery(LIST_LIMIT)]),
+        response: MonitorPage,
+      },
+    )
+    .get(
+      "/v1/pulse/:monitorId",
+      ({ call, params }) => call.perform(() => monitors.status(call.caller.project.ref, params.monitorId)),
+      {
+        op: {
+          name: "monitors.read",
+          access: "pulse:read",
+          cost: 1,
+          limit: "monitor",
+          summary: "Read what a monitor says of its target",
+          errors: ["not_found"],
+        },
+        params: MonitorParams,
+        response: MonitorStatusView,
+      },
+    )
+    .get(
+      "/v1/pulse/:monitorId/history",
+      ({ call, params, query }) => {
+        const { limit = LIST_LIMIT, cursor } = query;
+        const { monitorId } = params;
+        return call.perform((tx) =>
+          monitors.history(call.caller.project.ref, monitorId, tx.now, limit, cursor),
+        );
+      },
+      {
+        op: {
+          name: "monitors.history",
+          access: "pulse:read",
+          cost: 1,
+          limit: "monitor",
+          summary: "Read a monitor's checks, newest first, and its uptime",
+          description: "Checks are kept for 30 days.",
+          errors: ["not_found"],
+        },
+        params: MonitorParams,
+        query: pageQuery(LIST_LIMIT),
+        response: MonitorHistory,
+      },
+    );
 }
 
-function changeRoutes(http: Http, monitors: MonitorService): void {
-  http.route(
-    "POST",
-    "/v1/pulse",
-    {
-      operation: "monitors.create",
-      summary: "Create a monitor",
-      description: "The first check comes within 5 seconds.",
-      body: MonitorCreateBody,
-      status: 201,
-      answers: { 201: Monitor },
-      errors: ["monitor_limit_exceeded"],
-      example: { url: "https://example.com/health", interval: 60_000 },
-    },
-    (call) => {
-      monitors.assertSettings(call.caller, call.body);
-      return call.perform((tx) => monitors.create(tx, call.caller, call.body));
-    },
-  );
-  http.route(
-    "PUT",
-    "/v1/pulse/:monitorId",
-    {
-      operation: "monitors.update",
-      summary: "Change a monitor",
-      description: "What is left out stays as it is. `active: false` stops the checks and keeps the status.",
-      params: MonitorParams,
-      body: MonitorUpdateBody,
-      answers: { 200: Monitor },
-      errors: ["not_found"],
-      example: { interval: 30_000 },
-    },
-    (call) => {
-      monitors.assertSettings(call.caller, call.body);
-      return call.perform((tx) => monitors.update(tx, call.caller, call.params.monitorId, call.body));
-    },
-  );
-  http.route(
-    "DELETE",
-    "/v1/pulse/:monitorId",
-    {
-      operation: "monitors.delete",
-      summary: "Delete a monitor and its history",
-      params: MonitorParams,
-      answers: { 200: MonitorDeleted },
-      errors: ["not_found"],
-    },
-    (call) => call.perform((tx) => monitors.delete(tx, call.caller.project.ref, call.params.monitorId)),
-  );
+function changeRoutes(api: Api, monitors: MonitorService) {
+  return new Elysia({ tags: ["Monitors"] })
+    .use(api)
+    .post(
+      "/v1/pulse",
+      ({ call, body }) => {
+        monitors.assertSettings(call.caller, body);
+        return call.perform((tx) => reply(201, monitors.create(tx, call.caller, body)));
+      },
+      {
+        op: {
+          name: "monitors.create",
+          access: "pulse:write",
+          cost: 1,
+          limit: "monitor",
+          summary: "Create a monitor",
+          description: "The first check comes within 5 seconds.",
+          errors: ["monitor_limit_exceeded"],
+          example: { url: "https://example.com/health", interval: 60_000 },
+        },
+        body: MonitorCreateBody,
+        response: { 201: Monitor },
+      },
+    )
+    .put(
+      "/v1/pulse/:monitorId",
+      ({ call, params, body }) => {
+        monitors.assertSettings(call.caller, body);
+        return call.perform((tx) => monitors.update(tx, call.caller, params.monitorId, body));
+      },
+      {
+        op: {
+          name: "monitors.update",
+          access: "pulse:write",
+          cost: 1,
+          limit: "monitor",
+          summary: "Change a monitor",
+          description:
+            "What is left out stays as it is. `active: false` stops the checks and keeps the status.",
+          errors: ["not_found"],
+          example: { interval: 30_000 },
+        },
+        params: MonitorParams,
+        body: MonitorUpdateBody,
+        response: Monitor,
+      },
+    )
+    .delete(
+      "/v1/pulse/:monitorId",
+      ({ call, params }) =>
+        call.perform((tx) => monitors.delete(tx, call.caller.project.ref, params.monitorId)),
+      {
+        op: {
+          name: "monitors.delete",
+          access: "pulse:write",
+          cost: 1,
+          limit: "monitor",
+          summary: "Delete a monitor and its history",
+          errors: ["not_found"],
+        },
+        params: MonitorParams,
+        response: MonitorDeleted,
+      },
+    );
 }
 
-function checkRoute(http: Http, monitors: MonitorService): void {
-  http.route(
-    "POST",
+function checkRoute(api: Api, monitors: MonitorService) {
+  return new Elysia({ tags: ["Monitors"] }).use(api).post(
     "/v1/pulse/:monitorId/check",
-    {
-      operation: "monitors.check",
-      summary: "Check now",
-      description: "Counts like a scheduled check, but tells nobody. Works on an inactive monitor as well.",
-      params: MonitorParams,
-      answers: { 200: MonitorStatusView },
-      errors: ["not_found"],
-    },
-    (call) => {
+    ({ call, params }) => {
       // A check may take 30 s, and more when it must be made again.
       call.liftIdleTimeout();
       return call.performAcross({
-        claim: () => monitors.claim(call.caller.project.ref, call.params.monitorId),
+        claim: () => monitors.claim(call.caller.project.ref, params.monitorId),
         outside: (monitor) => monitors.check(monitor),
         settle: (tx, monitor, made) => monitors.settle(tx, monitor, made),
       });
+    },
+    {
+      op: {
+        name: "monitors.check",
+        access: "pulse:write",
+        cost: 1,
+        limit: "monitor",
+        summary: "Check now",
+        description: "Counts like a scheduled check, but tells nobody. Works on an inactive monitor as well.",
+        errors: ["not_found"],
+      },
+      params: MonitorParams,
+      response: MonitorStatusView,
     },
   );
 }

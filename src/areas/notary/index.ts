@@ -1,4 +1,4 @@
-import type { Http } from "../../kernel/http/http.ts";
+import type { ApiArea } from "../../kernel/http/api.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { OutboundClient } from "../../kernel/outbound/client.ts";
 import type { ProjectResources } from "../../kernel/project-resources.ts";
@@ -12,8 +12,7 @@ import { NotaryStore } from "./store.ts";
 import { CopyStore } from "./store-copies.ts";
 
 /** What the notary offers to the rest of the house. */
-export interface NotaryArea {
-  readonly declareRoutes: (http: Http) => void;
+export interface NotaryArea extends ApiArea {
   readonly resources: ProjectResources;
 }
 
@@ -34,7 +33,14 @@ export function createNotary(kernel: Kernel, outbound: OutboundClient, owners: P
   });
   registerDeliveries({ scheduler, writer, clock, ids, notary, copies });
   return {
-    declareRoutes: (http) => notaryRoutes(http, notary, copies),
+    parts: [
+      {
+        name: "Notary",
+        description:
+          "A chain of Ed25519-signed receipts for JSON log entries, which anyone can verify with the public key.",
+      },
+    ],
+    routes: (api) => notaryRoutes(api, notary, copies),
     resources: {
       name: "chains",
       count: (projectRef) => (store.chainOf(projectRef) === null ? 0 : 1),

@@ -1,7 +1,8 @@
+import { Elysia } from "elysia";
 import { ApiError } from "../../kernel/errors.ts";
-import { Reply } from "../../kernel/http/answer.ts";
+import { reply } from "../../kernel/http/answer.ts";
+import type { Api } from "../../kernel/http/api.ts";
 import { largeBody } from "../../kernel/http/body.ts";
-import type { Http } from "../../kernel/http/http.ts";
 import { pageQuery } from "../../kernel/http/pagination.ts";
 import { isoTime } from "../../kernel/ledger-entry.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
@@ -30,56 +31,47 @@ import { verifyAgainst } from "./verification.ts";
 const RECEIPTS_LIMIT = 50;
 
 /** Declares chains, receipts, verification and public keys. */
-export function notaryRoutes(http: Http, notary: NotaryService, copies: ReceiptCopies): void {
-  initRoute(http, notary);
-  logRoute(http, copies);
-  verifyRoute(http, notary);
-  receiptRoutes(http, notary, copies);
-  publicKeyRoute(http, notary);
-  storageRoutes(http, copies);
+export function notaryRoutes(api: Api, notary: NotaryService, copies: ReceiptCopies) {
+  return [
+    initRoute(api, notary),
+    logRoute(api, copies),
+    verifyRoute(api, notary),
+    receiptRoutes(api, notary, copies),
+    publicKeyRoute(api, notary),
+    storageRoutes(api, copies),
+  ];
 }
 
-function initRoute(http: Http, notary: NotaryService): void {
-  http.route(
-    "POST",
+function initRoute(api: Api, notary: NotaryService) {
+  return new Elysia({ tags: ["Notary"] }).use(api).post(
     "/v1/witness/sys/init",
-    {
-      operation: "witness.init",
-      summary: "Make the project's chain and its key pair",
-      description:
-        "A project has one chain. A second call changes nothing and answers 200 with `success: false`.",
-      status: 201,
-      answers: { 200: InitAgainAnswer, 201: InitAnswer },
-    },
-    (call) =>
+    ({ call }) =>
       call.perform<object>((tx) => {
         const { account, project } = call.caller;
         const made = notary.init(tx, account.userId, project);
-        if (!made.created) return new Reply(200, { success: false, chain_id: made.chainId });
+        if (!made.created) return reply(200, { success: false, chain_id: made.chainId });
         const { publicKey, createdAt, chainId } = made;
-        return { success: true, publicKey, createdAt: isoTime(createdAt), chain_id: chainId };
+        return reply(201, { success: true, publicKey, createdAt: isoTime(createdAt), chain_id: chainId });
       }),
+    {
+      op: {
+        name: "witness.init",
+        access: "witness:write",
+        cost: 1,
+        summary: "Make the project's chain and its key pair",
+        description:
+          "A project has one chain. A second call changes nothing and answers 200 with `success: false`.",
+      },
+      response: { 200: InitAgainAnswer, 201: InitAnswer },
+    },
   );
 }
 
-function logRoute(http: Http, copies: ReceiptCopies): void {
-  http.route(
-    "POST",
+function logRoute(api: Api, copies: ReceiptCopies) {
+  return new Elysia({ tags: ["Notary"] }).use(api).post(
     "/v1/witness/log",
-    {
-      operation: "witness.log",
-      summary: "Witness a log entry: append a signed receipt to the chain",
-      description:
-        "The receipt's hash is taken over `JSON.stringify(log)`, which is also how `log` stands in the answer. A number that JSON readers cannot carry exactly, or a name that stands twice in an object, is refused. With a storage configured, 200 says that the copy has been delivered, and 202 (with `X-Witness-Status: buffered`) that it will be.",
-      body: LogBody,
-      // Around `log`: the body.
-      bodyBounds: largeBody(1),
-      answers: { 200: ReceiptView, 202: ReceiptView },
-      errors: ["conflict"],
-      example: { log: { event: "invoice.paid", invoice: "in_1", amount: 4200 } },
-    },
-    (call) => {
-      const entry = readLogEntry(call.body, call.bodyText);
+    ({ call, body }) => {
+      const entry = readLogEntry(body, call.bodyText);
       // The project is asked within the unit of work: one queued before it may make another the default one.
       const append = (tx: Tx) => copies.append(tx, call.caller.project.ref, entry);
       if (!copies.isConfigured(call.caller.project.ref))
@@ -92,6 +84,21 @@ function logRoute(http: Http, copies: ReceiptCopies): void {
           delivery === null ? receipt : copyAnswer(receipt, copies.record(tx, delivery, outcome)),
       });
     },
+    {
+      op: {
+        name: "witness.log",
+        access: "witness:write",
+        cost: 1,
+        summary: "Witness a log entry: append a signed receipt to the chain",
+        description:
+          "The receipt's hash is taken over `JSON.stringify(log)`, which is also how `log` stands in the answer. A number that JSON readers cannot carry exactly, or a name that stands twice in an object, is refused. With a storage configured, 200 says that the copy has been delivered, and 202 (with `X-Witness-Status: buffered`) that it will be.",
+        errors: ["conflict"],
+        example: { log: { event: "invoice.paid", invoice: "in_1", amount: 4200 } },
+        bodyBounds: largeBody(1),
+      },
+      body: LogBody,
+      response: { 200: ReceiptView, 202: ReceiptView },
+    },
   );
 }
 
@@ -101,145 +108,149 @@ function appendedAnswer({ receipt, delivery }: Appended): object {
 
 function copyAnswer(receipt: Receipt, status: CopyStatus): object {
   const body = { ...receipt, ...status };
-  return status.storage_status === "delivered"
-    ? body
-    : new Reply(202, body, { "x-witness-status": "buffered" });
+  return status.storage_status === "delivered" ? body : reply(202, body, { "x-witness-status": "buffered" });
 }
 
-function verifyRoute(http: Http, notary: NotaryService): void {
-  http.route(
-    "POST",
+function verifyRoute(api: Api, notary: NotaryService) {
+  return new Elysia({ tags: ["Notary"] }).use(api).post(
     "/v1/witness/verify",
-    {
-      operation: "witness.verify",
-      summary: "Verify a receipt of the project's chain",
-      description:
-        "All three checks always run. Whatever is not a valid receipt of this chain, malformed ones included, answers 200 with `valid: false`.",
-      body: VerifyBody,
-      // Around `log`: the receipt and the body.
-      bodyBounds: largeBody(2),
-      answers: { 200: VerifyAnswer },
-      example: {
-        receipt: {
-          version: 1,
-          sequence_id: "1",
-          content_hash: "0ea94b7f1da05893c237f88afa7cfac04c5302a5bd433a3e885c24665ef8e23e",
-          prev_hash: "0000000000000000000000000000000000000000000000000000000000000000",
-          chain_hash: "ced3e6e41763f80a0db6fb193bf3bc9487b2e73ba70996025d9cfe954106a0ad",
-          signature:
-            "a5237a23e2344f677a4400778743924deb08f7efc66eb15d35cd86c5bce19704ac679c6ed0207f23aad87ead18de67f82b7d15fe7ec65640820e409815cf2208",
-          timestamp: 1_760_000_000_000,
-          public_key: { kty: "OKP", crv: "Ed25519", x: "6kpsY-KcUgq-9VB7Ey7F-ZVHdq6-vnuSQh7qaRRG0iw" },
-          log: { event: "user.login", user: 42 },
-        },
-      },
-    },
-    (call) => {
+    ({ call, body }) => {
       const projectRef = call.caller.project.ref;
       const record = {
         publicX: notary.chain(projectRef)?.publicX ?? null,
         receiptAt: (sequence: number) => notary.receipt(projectRef, sequence),
       };
-      return verifyAgainst(record, call.body, call.bodyText);
+      return verifyAgainst(record, body, call.bodyText);
+    },
+    {
+      op: {
+        name: "witness.verify",
+        access: "witness:read",
+        summary: "Verify a receipt of the project's chain",
+        description:
+          "All three checks always run. Whatever is not a valid receipt of this chain, malformed ones included, answers 200 with `valid: false`.",
+        example: {
+          receipt: {
+            version: 1,
+            sequence_id: "1",
+            content_hash: "0ea94b7f1da05893c237f88afa7cfac04c5302a5bd433a3e885c24665ef8e23e",
+            prev_hash: "0000000000000000000000000000000000000000000000000000000000000000",
+            chain_hash: "ced3e6e41763f80a0db6fb193bf3bc9487b2e73ba70996025d9cfe954106a0ad",
+            signature:
+              "a5237a23e2344f677a4400778743924deb08f7efc66eb15d35cd86c5bce19704ac679c6ed0207f23aad87ead18de67f82b7d15fe7ec65640820e409815cf2208",
+            timestamp: 1_760_000_000_000,
+            public_key: { kty: "OKP", crv: "Ed25519", x: "6kpsY-KcUgq-9VB7Ey7F-ZVHdq6-vnuSQh7qaRRG0iw" },
+            log: { event: "user.login", user: 42 },
+          },
+        },
+        bodyBounds: largeBody(2),
+      },
+      body: VerifyBody,
+      response: VerifyAnswer,
     },
   );
 }
 
-function receiptRoutes(http: Http, notary: NotaryService, copies: ReceiptCopies): void {
-  http.route(
-    "GET",
-    "/v1/witness/receipts",
-    {
-      operation: "witness.receipts.list",
-      summary: "List the project's receipts, newest first",
-      description: "A page ends early when its logs are large.",
-      query: pageQuery(RECEIPTS_LIMIT),
-      answers: { 200: ReceiptPage },
-    },
-    (call) => {
-      const { limit = RECEIPTS_LIMIT, cursor } = call.query;
-      const { ref } = call.caller.project;
-      const page = notary.receipts(ref, limit, cursor);
-      return { ...page, receipts: page.receipts.map((receipt) => copies.withStatus(ref, receipt)) };
-    },
-  );
-  http.route(
-    "GET",
-    "/v1/witness/receipts/:sequence_id",
-    {
-      operation: "witness.receipts.read",
-      summary: "Read one receipt",
-      params: ReceiptParams,
-      answers: { 200: ReceiptView },
-      errors: ["not_found"],
-    },
-    (call) => {
-      const { sequence_id } = call.params;
-      const { ref } = call.caller.project;
-      const receipt = notary.receipt(ref, Number(sequence_id));
-      if (receipt === null)
-        throw new ApiError("not_found", `This project's chain has no receipt ${sequence_id}.`);
-      return copies.withStatus(ref, receipt);
-    },
-  );
+function receiptRoutes(api: Api, notary: NotaryService, copies: ReceiptCopies) {
+  return new Elysia({ tags: ["Notary"] })
+    .use(api)
+    .get(
+      "/v1/witness/receipts",
+      ({ call, query }) => {
+        const { limit = RECEIPTS_LIMIT, cursor } = query;
+        const { ref } = call.caller.project;
+        const page = notary.receipts(ref, limit, cursor);
+        return { ...page, receipts: page.receipts.map((receipt) => copies.withStatus(ref, receipt)) };
+      },
+      {
+        op: {
+          name: "witness.receipts.list",
+          access: "witness:read",
+          summary: "List the project's receipts, newest first",
+          description: "A page ends early when its logs are large.",
+        },
+        query: pageQuery(RECEIPTS_LIMIT),
+        response: ReceiptPage,
+      },
+    )
+    .get(
+      "/v1/witness/receipts/:sequence_id",
+      ({ call, params }) => {
+        const { sequence_id } = params;
+        const { ref } = call.caller.project;
+        const receipt = notary.receipt(ref, Number(sequence_id));
+        if (receipt === null)
+          throw new ApiError("not_found", `This project's chain has no receipt ${sequence_id}.`);
+        return copies.withStatus(ref, receipt);
+      },
+      {
+        op: {
+          name: "witness.receipts.read",
+          access: "witness:read",
+          summary: "Read one receipt",
+          errors: ["not_found"],
+        },
+        params: ReceiptParams,
+        response: ReceiptView,
+      },
+    );
 }
 
-function publicKeyRoute(http: Http, notary: NotaryService): void {
-  http.publicRoute(
-    "GET",
+function publicKeyRoute(api: Api, notary: NotaryService) {
+  return new Elysia({ tags: ["Notary"] }).use(api).get(
     "/v1/witness/pubkey/:chainId",
-    {
-      operation: "witness.pubkey",
-      summary: "Read a chain's public key",
-      params: ChainParams,
-      answers: { 200: PublicKey },
-      errors: ["not_found"],
-    },
-    (call) => {
-      const key = notary.publicKey(call.params.chainId);
+    ({ params }) => {
+      const key = notary.publicKey(params.chainId);
       if (key === null) throw new ApiError("not_found", "No chain has this id.");
       return key;
     },
+    {
+      open: { name: "witness.pubkey", summary: "Read a chain's public key", errors: ["not_found"] },
+      params: ChainParams,
+      response: PublicKey,
+    },
   );
 }
 
-function storageRoutes(http: Http, copies: ReceiptCopies): void {
-  http.route(
-    "POST",
-    "/v1/witness/config",
-    {
-      operation: "witness.config.set",
-      summary: "Configure where receipts are copied to",
-      description:
-        "An S3-compatible server at a public https URL. Receipts made from then on are copied to `{prefix}/witness/receipts/{sequence_id}.json`; what is buffered goes there, too.",
-      body: StorageBody,
-      bodyBounds: largeBody(),
-      answers: { 200: StorageAnswer },
-      example: {
-        endpoint: "https://s3.eu-central-1.amazonaws.com",
-        bucket: "acme-receipts",
-        region: "eu-central-1",
-        accessKeyId: "AKIAIOSFODNN7EXAMPLE",
-        secretAccessKey: "wJalrXUtnFEMI-K7MDENG-bPxRfiCYEXAMPLEKEY",
+function storageRoutes(api: Api, copies: ReceiptCopies) {
+  return new Elysia({ tags: ["Notary"] })
+    .use(api)
+    .post(
+      "/v1/witness/config",
+      ({ call, body }) => {
+        copies.assertUsable(body);
+        return call.perform((tx) => {
+          copies.configure(tx, call.caller.project, body);
+          return { success: true, configured: true };
+        });
       },
-    },
-    (call) => {
-      copies.assertUsable(call.body);
-      return call.perform((tx) => {
-        copies.configure(tx, call.caller.project, call.body);
-        return { success: true, configured: true };
-      });
-    },
-  );
-  http.route(
-    "GET",
-    "/v1/witness/config",
-    {
-      operation: "witness.config.read",
-      summary: "Read the storage configuration, its secrets masked",
-      answers: { 200: StorageView },
-      errors: ["not_found"],
-    },
-    (call) => copies.view(call.caller.project.ref),
-  );
+      {
+        op: {
+          name: "witness.config.set",
+          access: "witness:write",
+          summary: "Configure where receipts are copied to",
+          description:
+            "An S3-compatible server at a public https URL. Receipts made from then on are copied to `{prefix}/witness/receipts/{sequence_id}.json`; what is buffered goes there, too.",
+          example: {
+            endpoint: "https://s3.eu-central-1.amazonaws.com",
+            bucket: "acme-receipts",
+            region: "eu-central-1",
+            accessKeyId: "AKIAIOSFODNN7EXAMPLE",
+            secretAccessKey: "wJalrXUtnFEMI-K7MDENG-bPxRfiCYEXAMPLEKEY",
+          },
+          bodyBounds: largeBody(),
+        },
+        body: StorageBody,
+        response: StorageAnswer,
+      },
+    )
+    .get("/v1/witness/config", ({ call }) => copies.view(call.caller.project.ref), {
+      op: {
+        name: "witness.config.read",
+        access: "witness:read",
+        summary: "Read the storage configuration, its secrets masked",
+        errors: ["not_found"],
+      },
+      response: StorageView,
+    });
 }

@@ -1,5 +1,6 @@
+import "./errors.ts";
 import { errorText } from "../../kernel/errors.ts";
-import type { Http } from "../../kernel/http/http.ts";
+import type { ApiArea } from "../../kernel/http/api.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { ProjectResources } from "../../kernel/project-resources.ts";
 import { TierBound } from "../../kernel/tier-bounds.ts";
@@ -12,8 +13,7 @@ import { projectRoutes } from "./routes.ts";
 import { ProjectService } from "./service.ts";
 
 /** What projects offer to the rest of the house. */
-export interface ProjectsArea {
-  readonly declareRoutes: (http: Http) => void;
+export interface ProjectsArea extends ApiArea {
   /** Interrupts the removal of deleted projects. For the end of the process, before the scheduler stops. */
   readonly stop: () => void;
   /** Writes down what is only in memory, as far as the disk lets it. For the end of the process. */
@@ -38,7 +38,14 @@ export function createProjects(
   const overviews = new Overviews({ resources, accounts, directory, clock });
   const service = new ProjectService({ directory, accounts, resources, overviews, removal, bound });
   return {
-    declareRoutes: (http) => projectRoutes(http, service),
+    parts: [
+      {
+        name: "Projects",
+        description:
+          "Namespaces. Which project a request works in follows from its key: a project's key in that project, every other key in the default one.",
+      },
+    ],
+    routes: (api) => projectRoutes(api, service),
     stop: () => removal.stop(),
     finish: () =>
       directory.activity

@@ -1,4 +1,6 @@
-import type { Http } from "../../kernel/http/http.ts";
+import { Elysia } from "elysia";
+import { reply } from "../../kernel/http/answer.ts";
+import type { Api } from "../../kernel/http/api.ts";
 import { pageQuery } from "../../kernel/http/pagination.ts";
 import {
   Project,
@@ -15,109 +17,119 @@ import type { ProjectService } from "./service.ts";
 const PROJECTS_LIMIT = 10;
 
 /** Declares the endpoints of projects. */
-export function projectRoutes(http: Http, projects: ProjectService): void {
-  collectionRoutes(http, projects);
-  projectReadRoutes(http, projects);
-  projectChangeRoutes(http, projects);
+export function projectRoutes(api: Api, projects: ProjectService) {
+  return [
+    collectionRoutes(api, projects),
+    projectReadRoutes(api, projects),
+    projectChangeRoutes(api, projects),
+  ];
 }
 
-function collectionRoutes(http: Http, projects: ProjectService): void {
-  http.route(
-    "POST",
-    "/v1/projects",
-    {
-      operation: "projects.create",
-      summary: "Create a project",
-      description:
-        "Its slug is derived from the name; one that is taken gets a number. Not for keys of one project.",
-      status: 201,
-      body: ProjectCreateBody,
-      answers: { 201: Project },
-      errors: ["project_limit_exceeded"],
-      example: { name: "Shop", description: "Everything about the shop" },
-    },
-    (call) => {
-      const { name, description = null } = call.body;
-      return call.perform((tx) => projects.create(tx, call.caller.account, name, description));
-    },
-  );
-  http.route(
-    "GET",
-    "/v1/projects",
-    {
-      operation: "projects.list",
-      summary: "List projects, newest first",
-      description: "A key of one project sees that one.",
-      query: pageQuery(PROJECTS_LIMIT),
-      answers: { 200: ProjectPage },
-    },
-    (call) => projects.list(call.caller, call.query.limit ?? PROJECTS_LIMIT, call.query.cursor),
-  );
+function collectionRoutes(api: Api, projects: ProjectService) {
+  return new Elysia({ tags: ["Projects"] })
+    .use(api)
+    .post(
+      "/v1/projects",
+      ({ call, body }) => {
+        const { name, description = null } = body;
+        return call.perform((tx) => reply(201, projects.create(tx, call.caller.account, name, description)));
+      },
+      {
+        op: {
+          name: "projects.create",
+          access: "projects:write",
+          accountOnly: true,
+          changesProject: false,
+          summary: "Create a project",
+          description:
+            "Its slug is derived from the name; one that is taken gets a number. Not for keys of one project.",
+          errors: ["project_limit_exceeded"],
+          example: { name: "Shop", description: "Everything about the shop" },
+        },
+        body: ProjectCreateBody,
+        response: { 201: Project },
+      },
+    )
+    .get(
+      "/v1/projects",
+      ({ call, query }) => projects.list(call.caller, query.limit ?? PROJECTS_LIMIT, query.cursor),
+      {
+        op: {
+          name: "projects.list",
+          access: "projects:read",
+          summary: "List projects, newest first",
+          description: "A key of one project sees that one.",
+        },
+        query: pageQuery(PROJECTS_LIMIT),
+        response: ProjectPage,
+      },
+    );
 }
 
-function projectReadRoutes(http: Http, projects: ProjectService): void {
-  http.route(
-    "GET",
-    "/v1/projects/:id",
-    {
-      operation: "projects.get",
-      summary: "Read a project",
+function projectReadRoutes(api: Api, projects: ProjectService) {
+  return new Elysia({ tags: ["Projects"] })
+    .use(api)
+    .get("/v1/projects/:id", ({ call, params }) => projects.get(call.caller, params.id), {
+      op: { name: "projects.get", access: "projects:read", summary: "Read a project", errors: ["not_found"] },
       params: ProjectParams,
-      answers: { 200: Project },
-      errors: ["not_found"],
-    },
-    (call) => projects.get(call.caller, call.params.id),
-  );
-  http.route(
-    "GET",
-    "/v1/projects/:id/overview",
-    {
-      operation: "projects.overview",
-      summary: "Count what is in a project",
-      description: "At most five minutes old.",
+      response: Project,
+    })
+    .get("/v1/projects/:id/overview", ({ call, params }) => projects.overview(call.caller, params.id), {
+      op: {
+        name: "projects.overview",
+        access: "projects:read",
+        summary: "Count what is in a project",
+        description: "At most five minutes old.",
+        errors: ["not_found"],
+      },
       params: ProjectParams,
-      answers: { 200: ProjectOverview },
-      errors: ["not_found"],
-    },
-    (call) => projects.overview(call.caller, call.params.id),
-  );
+      response: ProjectOverview,
+    });
 }
 
-function projectChangeRoutes(http: Http, projects: ProjectService): void {
-  http.route(
-    "PATCH",
-    "/v1/projects/:id",
-    {
-      operation: "projects.update",
-      summary: "Change a project's name or description",
-      description: "What is left out stays; `null` clears the description. The slug never changes.",
-      params: ProjectParams,
-      body: ProjectUpdateBody,
-      answers: { 200: Project },
-      errors: ["not_found"],
-      example: { name: "Shop, new", description: null },
-    },
-    (call) => {
-      const { name, description } = call.body;
-      const change = {
-        ...(name === undefined ? {} : { name }),
-        ...(description === undefined ? {} : { description }),
-      };
-      return call.perform((tx) => projects.update(tx, call.caller, call.params.id, change));
-    },
-  );
-  http.route(
-    "DELETE",
-    "/v1/projects/:id",
-    {
-      operation: "projects.delete",
-      summary: "Delete a project and everything in it",
-      description:
-        "Works at once, for its keys too; the rows are removed in the background, for good. The default project can be deleted only when there is another, which becomes the default, and by a key of the account only if that has the scope `*`.",
-      params: ProjectParams,
-      answers: { 200: ProjectDeleted },
-      errors: ["not_found"],
-    },
-    (call) => call.perform((tx) => projects.delete(tx, call.caller, call.params.id)),
-  );
+function projectChangeRoutes(api: Api, projects: ProjectService) {
+  return new Elysia({ tags: ["Projects"] })
+    .use(api)
+    .patch(
+      "/v1/projects/:id",
+      ({ call, params, body }) => {
+        const { name, description } = body;
+        const change = {
+          ...(name === undefined ? {} : { name }),
+          ...(description === undefined ? {} : { description }),
+        };
+        return call.perform((tx) => projects.update(tx, call.caller, params.id, change));
+      },
+      {
+        op: {
+          name: "projects.update",
+          access: "projects:write",
+          changesProject: false,
+          summary: "Change a project's name or description",
+          description: "What is left out stays; `null` clears the description. The slug never changes.",
+          errors: ["not_found"],
+          example: { name: "Shop, new", description: null },
+        },
+        params: ProjectParams,
+        body: ProjectUpdateBody,
+        response: Project,
+      },
+    )
+    .delete(
+      "/v1/projects/:id",
+      ({ call, params }) => call.perform((tx) => projects.delete(tx, call.caller, params.id)),
+      {
+        op: {
+          name: "projects.delete",
+          access: "projects:write",
+          changesProject: false,
+          summary: "Delete a project and everything in it",
+          description:
+            "Works at once, for its keys too; the rows are removed in the background, for good. The default project can be deleted only when there is another, which becomes the default, and by a key of the account only if that has the scope `*`.",
+          errors: ["not_found"],
+        },
+        params: ProjectParams,
+        response: ProjectDeleted,
+      },
+    );
 }

@@ -1,4 +1,4 @@
-import type { Http } from "../../kernel/http/http.ts";
+import type { ApiArea } from "../../kernel/http/api.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { OutboundClient } from "../../kernel/outbound/client.ts";
 import type { ProjectResources } from "../../kernel/project-resources.ts";
@@ -13,8 +13,7 @@ import { type Notification, RelayService } from "./service.ts";
 import { RelayStore } from "./store.ts";
 
 /** What the relay offers to the rest of the house. */
-export interface RelayArea {
-  readonly declareRoutes: (http: Http) => void;
+export interface RelayArea extends ApiArea {
   /** Queues a monitor's notification in the unit of work that causes it. */
   readonly notify: (tx: Tx, notification: Notification) => void;
   readonly resources: ProjectResources;
@@ -36,7 +35,13 @@ export function createRelay(
   const service = new RelayService({ store, deliveries, scheduler, policy, vault, ids, counts });
   registerPurge({ scheduler, writer, clock, store });
   return {
-    declareRoutes: (http) => relayRoutes(http, service),
+    parts: [
+      {
+        name: "Relay",
+        description: "Webhooks that are sent later: signed, at least once, with every attempt on record.",
+      },
+    ],
+    routes: (api) => relayRoutes(api, service),
     notify: (tx, notification) => service.notify(tx, notification),
     resources: {
       name: "relays",

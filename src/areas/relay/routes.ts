@@ -1,6 +1,8 @@
 import { Type } from "@sinclair/typebox";
+import { Elysia } from "elysia";
+import { reply } from "../../kernel/http/answer.ts";
+import type { Api } from "../../kernel/http/api.ts";
 import { largeBody } from "../../kernel/http/body.ts";
-import type { Http } from "../../kernel/http/http.ts";
 import { pageQuery } from "../../kernel/http/pagination.ts";
 import type { RelayStatus } from "./domain.ts";
 import { Cancelled, Relay, RelayFilter, RelayPage, RelayParams, ScheduleBody, Scheduled } from "./schema.ts";
@@ -10,73 +12,75 @@ import type { RelayService } from "./service.ts";
 const LIST_LIMIT = 50;
 
 /** Declares the scheduling of deliveries, and what can be seen of them. */
-export function relayRoutes(http: Http, relays: RelayService): void {
-  http.route(
-    "POST",
-    "/v1/relay",
-    {
-      operation: "relay.schedule",
-      summary: "Schedule a signed webhook",
-      description:
-        "The payload is sent to `target_url` after `delay`, at least once, always with the same `X-Svc-Delivery-Id`.",
-      body: ScheduleBody,
-      bodyBounds: largeBody(1), // around `payload`
-      status: 201,
-      answers: { 201: Scheduled },
-      example: {
-        target_url: "https://example.com/hooks",
-        method: "POST",
-        delay: "15m",
-        payload: { reminder: "trial ends" },
-        headers: { "X-Source": "billing" },
+export function relayRoutes(api: Api, relays: RelayService) {
+  return new Elysia({ tags: ["Relay"] })
+    .use(api)
+    .post(
+      "/v1/relay",
+      ({ call, body }) => {
+        const ready = relays.prepare(body, call.bodyText);
+        return call.perform((tx) => reply(201, relays.schedule(tx, call.caller, ready)));
       },
-    },
-    (call) => {
-      const ready = relays.prepare(call.body, call.bodyText);
-      return call.perform((tx) => relays.schedule(tx, call.caller, ready));
-    },
-  );
-  http.route(
-    "GET",
-    "/v1/relay",
-    {
-      operation: "relay.list",
-      summary: "List deliveries, newest first",
-      query: Type.Composite([RelayFilter, pageQuery(LIST_LIMIT)]),
-      answers: { 200: RelayPage },
-    },
-    (call) => {
-      const { filter, status, limit = LIST_LIMIT, cursor } = call.query;
-      return relays.list(call.caller.project.ref, {
-        limit,
-        cursor,
-        ...(filter === undefined ? {} : { filter }),
-        ...(status === undefined ? {} : { status: status as RelayStatus }),
-      });
-    },
-  );
-  http.route(
-    "GET",
-    "/v1/relay/:relay_id",
-    {
-      operation: "relay.read",
-      summary: "Read a delivery with each of its attempts",
+      {
+        op: {
+          name: "relay.schedule",
+          access: "relay:write",
+          cost: 1,
+          summary: "Schedule a signed webhook",
+          description:
+            "The payload is sent to `target_url` after `delay`, at least once, always with the same `X-Svc-Delivery-Id`.",
+          example: {
+            target_url: "https://example.com/hooks",
+            method: "POST",
+            delay: "15m",
+            payload: { reminder: "trial ends" },
+            headers: { "X-Source": "billing" },
+          },
+          bodyBounds: largeBody(1),
+        },
+        body: ScheduleBody,
+        response: { 201: Scheduled },
+      },
+    )
+    .get(
+      "/v1/relay",
+      ({ call, query }) => {
+        const { filter, status, limit = LIST_LIMIT, cursor } = query;
+        return relays.list(call.caller.project.ref, {
+          limit,
+          cursor,
+          ...(filter === undefined ? {} : { filter }),
+          ...(status === undefined ? {} : { status: status as RelayStatus }),
+        });
+      },
+      {
+        op: { name: "relay.list", access: "relay:read", summary: "List deliveries, newest first" },
+        query: Type.Composite([RelayFilter, pageQuery(LIST_LIMIT)]),
+        response: RelayPage,
+      },
+    )
+    .get("/v1/relay/:relay_id", ({ call, params }) => relays.read(call.caller.project.ref, params.relay_id), {
+      op: {
+        name: "relay.read",
+        access: "relay:read",
+        summary: "Read a delivery with each of its attempts",
+        errors: ["not_found"],
+      },
       params: RelayParams,
-      answers: { 200: Relay },
-      errors: ["not_found"],
-    },
-    (call) => relays.read(call.caller.project.ref, call.params.relay_id),
-  );
-  http.route(
-    "DELETE",
-    "/v1/relay/:relay_id",
-    {
-      operation: "relay.cancel",
-      summary: "Cancel a delivery whose first attempt has not begun",
-      params: RelayParams,
-      answers: { 200: Cancelled },
-      errors: ["not_found", "conflict"],
-    },
-    (call) => call.perform((tx) => relays.cancel(tx, call.caller.project.ref, call.params.relay_id)),
-  );
+      response: Relay,
+    })
+    .delete(
+      "/v1/relay/:relay_id",
+      ({ call, params }) => call.perform((tx) => relays.cancel(tx, call.caller.project.ref, params.relay_id)),
+      {
+        op: {
+          name: "relay.cancel",
+          access: "relay:write",
+          summary: "Cancel a delivery whose first attempt has not begun",
+          errors: ["not_found", "conflict"],
+        },
+        params: RelayParams,
+        response: Cancelled,
+      },
+    );
 }

@@ -1,16 +1,23 @@
+import { ElysiaCustomStatusResponse } from "elysia";
 import { ApiError } from "../errors.ts";
 
-/** An answer with a status of its own; a handler that returns a plain object answers with its route's status. */
-export class Reply<T extends object = object> {
-  readonly status: number;
-  readonly body: T;
-  readonly headers: Readonly<Record<string, string>>;
+/** An answer with a status of its own, which its route's schemas must name; a plain one is a 200. */
+export class Reply<const Status extends number, T> extends ElysiaCustomStatusResponse<Status, T> {
+  readonly headers: Readonly<Record<string, string>> | null;
 
-  constructor(status: number, body: T, headers: Readonly<Record<string, string>> = {}) {
-    this.status = status;
-    this.body = body;
+  constructor(status: Status, body: T, headers: Readonly<Record<string, string>> | null = null) {
+    super(status, body);
     this.headers = headers;
   }
+}
+
+/** Answers with a status other than 200. */
+export function reply<const Status extends number, T>(
+  status: Status,
+  body: T,
+  headers?: Readonly<Record<string, string>>,
+): Reply<Status, T> {
+  return new Reply(status, body, headers);
 }
 
 /** An answer that is no JSON. */
@@ -46,13 +53,15 @@ export class ReplayedAnswer extends Error {
 }
 
 /** Renders what a handler returned. */
-export function renderResult(result: object, status: number): RenderedAnswer {
-  if (result instanceof TextReply) {
-    return { status, text: result.text, headers: { "content-type": result.contentType } };
+export function renderResult(result: unknown): RenderedAnswer {
+  if (result instanceof Reply) {
+    const status = Number(result.code);
+    return { status, text: status === 204 ? "" : JSON.stringify(result.response), headers: result.headers };
   }
-  if (!(result instanceof Reply)) return { status, text: JSON.stringify(result), headers: null };
-  const text = result.status === 204 ? "" : JSON.stringify(result.body);
-  return { status: result.status, text, headers: result.headers };
+  if (result instanceof TextReply) {
+    return { status: 200, text: result.text, headers: { "content-type": result.contentType } };
+  }
+  return { status: 200, text: JSON.stringify(result), headers: null };
 }
 
 /** Renders an error: one body for both documented shapes, nested and flat. */

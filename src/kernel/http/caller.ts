@@ -1,7 +1,7 @@
 import { ApiError } from "../errors.ts";
 import type { Tx } from "../storage/tx.ts";
 import type { TierName } from "../tiers.ts";
-import type { Operation, OperationName, Scope } from "./operations.ts";
+import type { Operation, Scope } from "./operation.ts";
 
 /** The account behind a request, live: a change of tier or balance shows at once. */
 export interface CallerAccount {
@@ -61,9 +61,9 @@ export interface Charger {
    * Takes `cost` credits for an operation within the unit of work; accounts of tier `unlimited` pay nothing.
    * @throws ApiError `insufficient_balance` with `balance` and `user_id`.
    */
-  charge(tx: Tx, account: CallerAccount, operation: OperationName, cost: number): void;
+  charge(tx: Tx, account: CallerAccount, operation: string, cost: number): void;
   /** Gives back what {@link charge} took, in a later unit of work. */
-  refund(tx: Tx, account: CallerAccount, operation: OperationName, cost: number): void;
+  refund(tx: Tx, account: CallerAccount, operation: string, cost: number): void;
 }
 
 /**

@@ -10,7 +10,7 @@ import {
   projectGone,
   requireScope,
 } from "./caller.ts";
-import type { Operation } from "./operations.ts";
+import type { Operation } from "./operation.ts";
 import { RateLimiter, type RateVerdict } from "./rate-limit.ts";
 
 const BEARER = /^Bearer +(\S+) *$/i;

@@ -1,10 +1,13 @@
 import type { TObject, TSchema } from "@sinclair/typebox";
 import { invalidField } from "../errors.ts";
-import type { RouteSpec } from "./route.ts";
 import { compileValidator, type Validator } from "./validate.ts";
 
 /** Checks path parameters, query and body of an endpoint against their schemas. */
-export class InputChecks<P extends TObject, Q extends TObject, B extends TObject> {
+export class InputChecks<
+  P extends TObject = TObject,
+  Q extends TObject = TObject,
+  B extends TObject = TObject,
+> {
   readonly params: Validator<P> | null;
   readonly body: Validator<B> | null;
   /** Whether there is a query to read: building a request's URL is not free. */
@@ -12,7 +15,7 @@ export class InputChecks<P extends TObject, Q extends TObject, B extends TObject
   private readonly query: Validator<Q> | null;
   private readonly querySchema: Q | null;
 
-  constructor(spec: RouteSpec<P, Q, B>) {
+  constructor(spec: { readonly params?: P; readonly query?: Q; readonly body?: B }) {
     this.params = spec.params === undefined ? null : compileValidator(spec.params);
     this.body = spec.body === undefined ? null : compileValidator(spec.body);
     this.query = spec.query === undefined ? null : compileValidator(spec.query);
@@ -31,6 +34,9 @@ export class InputChecks<P extends TObject, Q extends TObject, B extends TObject
     return this.query(withDefaults(given, this.querySchema));
   }
 }
+
+/** Of endpoints that take nothing. */
+export const NO_CHECKS = new InputChecks({});
 
 function readParameters(text: string, schema: TObject): Record<string, unknown> {
   const values: Record<string, unknown> = {};

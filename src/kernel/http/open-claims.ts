@@ -1,13 +1,12 @@
 import type { Database } from "../storage/database.ts";
 import type { Tx } from "../storage/tx.ts";
 import type { CallerAccount } from "./caller.ts";
-import type { OperationName } from "./operations.ts";
 
 /** A charge whose request has no outcome yet. */
 export interface OpenClaim {
   readonly id: number;
   readonly account_ref: number;
-  readonly operation: OperationName;
+  readonly operation: string;
   readonly cost: number;
 }
 
@@ -40,7 +39,7 @@ export class OpenClaims {
   }
 
   /** Notes a charge in the unit of work that takes it. Returns its number. */
-  open(tx: Tx, account: CallerAccount, operation: OperationName, cost: number): number {
+  open(tx: Tx, account: CallerAccount, operation: string, cost: number): number {
     const id = this.next++;
     this.insert.run(tx, id, account.ref, operation, cost);
     return id;

@@ -1,41 +1,10 @@
 import type { TSchema } from "@sinclair/typebox";
 import { version } from "../../../package.json" with { type: "json" };
-import { type ErrorCode, STATUS_BY_CODE } from "../errors.ts";
-import { API_AREAS, areaOfPath } from "./api-areas.ts";
+import { type ErrorCode, errorMeaning, knownErrors } from "../errors.ts";
+import type { ApiPart, DeclaredRoute } from "./api.ts";
 import { exampleOf } from "./examples.ts";
-import { type Operation, operationNamed } from "./operations.ts";
-import type { DeclaredRoute } from "./route.ts";
-import { type Json, publicSchema } from "./schema-text.ts";
-
-const MEANING: Readonly<Record<ErrorCode, string>> = {
-  validation_error: "The body or a parameter is not valid; see `fields`.",
-  invalid_request: "The request is well-formed, but its values are not acceptable.",
-  unauthorized: "No key, or one that is malformed, unknown, revoked or expired.",
-  insufficient_balance: "Not enough credits.",
-  forbidden: "The key may not do this; the message says why.",
-  not_found: "There is no such thing, or it is not yours.",
-  timeout: "The wait ended before there was an answer.",
-  conflict: "It contradicts what is there; the message says how.",
-  request_too_large:
-    "The body is larger than 64 KiB; for flags, deliveries, buckets and the notary than 1 MiB.",
-  rate_limit_exceeded: "Too many requests; `Retry-After` says when to try again.",
-  internal_error: "A defect of the server. Nothing was charged.",
-  service_unavailable: "The server cannot do this now. Nothing was changed.",
-  "gate.rule_invalid": "`enabled` is not true or false.",
-  "gate.feature_not_found": "There is no flag with this key.",
-  flag_not_found: "There is no flag with this key.",
-  "gate.evaluation_failed": "The flag could not be evaluated. Nothing was charged.",
-  "catch.bucket_not_found": "There is no such bucket, or it is not yours.",
-  "catch.event_not_found": "The bucket has no such event.",
-  "catch.provider_unsupported": "The provider is not one of `stripe`, `github`, `shopify`, `svix`.",
-  "catch.signature_invalid": "The event's signature did not hold, so it is not sent on.",
-  "catch.replay_failed": "The target gave no answer. Nothing was charged.",
-  bucket_limit_exceeded: "The account has as many buckets as its tier allows.",
-  project_limit_exceeded: "The account has as many projects as its tier allows.",
-  key_limit_exceeded: "The account has as many managed keys as its tier allows.",
-  monitor_limit_exceeded: "The account has as many monitors as its tier allows.",
-  bucket_paused: "The bucket is paused; set its state to `live` first.",
-};
+import type { Operation } from "./operation.ts";
+import { type Components, type Json, publicSchema } from "./schema-text.ts";
 
 const INTRODUCTION = `
 Everything is JSON over HTTP; answers are flat objects without an envelope. Every answer carries \`X-Request-Id\`.
@@ -57,13 +26,22 @@ Any request can end in \`internal_error\` (500), which changes nothing and costs
 for all its keys. Who is refused reads in \`Retry-After\` when to come back.
 `.trim();
 
+/** The document, as far as it must be known. */
+export interface OpenApiDocument extends Json {
+  readonly openapi: string;
+}
+
 /** The OpenAPI 3.1 document of all endpoints of the API. */
-export function openApiDocument(routes: readonly DeclaredRoute[]): Json {
+export function openApiDocument(
+  routes: readonly DeclaredRoute[],
+  parts: readonly ApiPart[],
+): OpenApiDocument {
   const paths: Record<string, Record<string, Json>> = {};
+  const named: Components = new Map([["Error", ERROR_SCHEMA]]);
   for (const route of routes) {
-    if (operationNamed(route.spec.operation).monitoring) continue;
+    if (route.operation.monitoring) continue;
     const path = templateOf(route);
-    paths[path] = { ...paths[path], [route.method.toLowerCase()]: operationObject(route) };
+    paths[path] = { ...paths[path], [route.method.toLowerCase()]: operationObject(route, named) };
   }
   return {
     openapi: "3.1.0",
@@ -75,10 +53,10 @@ export function openApiDocument(routes: readonly DeclaredRoute[]): Json {
       license: { name: "MIT", identifier: "MIT" },
     },
     servers: [{ url: "/" }],
-    tags: API_AREAS,
+    tags: parts.map(({ name, description }) => ({ name, description })),
     paths,
     components: {
-      schemas: { Error: ERROR_SCHEMA },
+      schemas: Object.fromEntries([...named].sort(([a], [b]) => (a < b ? -1 : 1))),
       headers: { RequestId: REQUEST_ID, RetryAfter: RETRY_AFTER },
       parameters: { IdempotencyKey: IDEMPOTENCY_KEY },
       responses: errorResponses(),
@@ -105,7 +83,7 @@ const ERROR_SCHEMA: Json = {
         message: { type: "string", description: "What was wrong, and what would be right." },
       },
     },
-    code: { type: "string", enum: Object.keys(STATUS_BY_CODE) },
+    code: { type: "string", enum: knownErrors() },
     request_id: { type: "string", format: "uuid", description: "As in `X-Request-Id`." },
     fields: {
       type: "object",
@@ -140,27 +118,27 @@ function templateOf({ path }: DeclaredRoute): string {
   return path.replace(/:([A-Za-z_]+)/g, "{$1}");
 }
 
-function operationObject(route: DeclaredRoute): Json {
-  const { method, path, spec } = route;
-  const operation = operationNamed(spec.operation);
+function operationObject(route: DeclaredRoute, named: Components): Json {
+  const { method, operation, tag } = route;
   const isPublic = operation.access === "public";
-  const area = areaOfPath(path).name;
-  const parameters = parametersOf(spec, area);
+  const parameters = parametersOf(route);
   const all = takesKey(operation, method)
     ? [...parameters, { $ref: "#/components/parameters/IdempotencyKey" }]
     : parameters;
   return {
-    operationId: spec.operation,
-    summary: spec.summary,
-    description: [spec.description, termsOf(operation)].filter((text) => text !== undefined).join("\n\n"),
-    tags: [area],
+    operationId: operation.name,
+    summary: operation.summary,
+    description: [operation.description, termsOf(operation)]
+      .filter((text) => text !== undefined)
+      .join("\n\n"),
+    tags: [tag],
     security: isPublic ? [] : [{ key: [] }],
     "x-scope": isPublic ? null : operation.access,
     "x-cost": operation.cost,
     "x-codeSamples": [{ lang: "Shell", label: "curl", source: curlOf(route, parameters) }],
     ...(all.length === 0 ? {} : { parameters: all }),
-    ...requestBodyOf(spec),
-    responses: { ...successes(spec, area), ...failures(spec, operation, method) },
+    ...requestBodyOf(route, named),
+    responses: { ...successes(route, named), ...failures(route) },
   };
 }
 
@@ -187,7 +165,7 @@ interface Parameter extends Json {
   readonly example?: unknown;
 }
 
-function parametersOf(spec: DeclaredRoute["spec"], area: string): Parameter[] {
+function parametersOf({ params, query, tag }: DeclaredRoute): Parameter[] {
   const list = (schema: TSchema | undefined, place: "path" | "query"): Parameter[] =>
     Object.entries<TSchema>(schema?.properties ?? {}).map(([name, property]) => {
       const { description, ...shown } = publicSchema(property);
@@ -199,10 +177,10 @@ function parametersOf(spec: DeclaredRoute["spec"], area: string): Parameter[] {
         ...(description === undefined ? {} : { description }),
         schema: shown,
         // An optional one is left out unless there is a reason to give it.
-        ...(required ? { example: exampleOf(shown, area, name) } : {}),
+        ...(required ? { example: exampleOf(shown, tag, name) } : {}),
       };
     });
-  return [...list(spec.params, "path"), ...list(spec.query, "query")];
+  return [...list(params, "path"), ...list(query, "query")];
 }
 
 function isRequired(schema: TSchema | undefined, name: string): boolean {
@@ -211,7 +189,7 @@ function isRequired(schema: TSchema | undefined, name: string): boolean {
 }
 
 /** The request as one line for a shell: `$NINEFOLD_URL` and `$NINEFOLD_KEY` stand for what every caller has. */
-function curlOf({ method, path, spec }: DeclaredRoute, parameters: readonly Parameter[]): string {
+function curlOf({ method, path, operation }: DeclaredRoute, parameters: readonly Parameter[]): string {
   const valueFor = (name: string): string => {
     const found = parameters.find((parameter) => parameter.name === name);
     return encodeURIComponent(String(found?.example ?? name));
@@ -223,9 +201,8 @@ function curlOf({ method, path, spec }: DeclaredRoute, parameters: readonly Para
   const parts = ["curl"];
   if (method !== "GET") parts.push(`-X ${method}`);
   parts.push(`"$NINEFOLD_URL${target}"`);
-  if (operationNamed(spec.operation).access !== "public")
-    parts.push('-H "Authorization: Bearer $NINEFOLD_KEY"');
-  const body = spec.anyBody === undefined ? spec.example : { order: 1042 };
+  if (operation.access !== "public") parts.push('-H "Authorization: Bearer $NINEFOLD_KEY"');
+  const body = operation.anyBody === undefined ? operation.example : { order: 1042 };
   if (body !== undefined) {
     // The way to write an apostrophe within apostrophes of a shell.
     const text = JSON.stringify(body).replaceAll("'", String.raw`'\''`);
@@ -234,17 +211,16 @@ function curlOf({ method, path, spec }: DeclaredRoute, parameters: readonly Para
   return parts.join(" ");
 }
 
-function requestBodyOf(spec: DeclaredRoute["spec"]): Json {
-  if (spec.anyBody !== undefined) {
-    return { requestBody: { description: spec.anyBody, required: false, content: { "*/*": {} } } };
+function requestBodyOf({ operation: { anyBody, example }, body }: DeclaredRoute, named: Components): Json {
+  if (anyBody !== undefined) {
+    return { requestBody: { description: anyBody, required: false, content: { "*/*": {} } } };
   }
-  return spec.body === undefined ? {} : { requestBody: jsonBody(spec) };
+  return body === undefined ? {} : { requestBody: jsonBody(body, example, named) };
 }
 
-function jsonBody(spec: DeclaredRoute["spec"]): Json {
-  const { body, example } = spec;
-  const required = Array.isArray(body?.required) && body.required.length > 0;
-  const schema = publicSchema(body);
+function jsonBody(body: TSchema, example: object | undefined, named: Components): Json {
+  const required = Array.isArray(body.required) && body.required.length > 0;
+  const schema = publicSchema(body, named);
   return {
     required,
     content: { "application/json": { schema, ...(example === undefined ? {} : { example }) } },
@@ -258,11 +234,11 @@ const MEANING_OF_SUCCESS: Readonly<Record<string, string>> = {
   "204": "Done; there is nothing to say.",
 };
 
-function successes(spec: DeclaredRoute["spec"], area: string): Json {
+function successes({ answers, tag }: DeclaredRoute, named: Components): Json {
   const responses: Record<string, Json> = {};
-  for (const [status, answer] of Object.entries(spec.answers)) {
-    const schema = publicSchema(answer);
-    const content = { "application/json": { schema, example: exampleOf(schema, area) } };
+  for (const [status, answer] of Object.entries(answers)) {
+    const example = exampleOf(publicSchema(answer), tag);
+    const content = { "application/json": { schema: publicSchema(answer, named), example } };
     responses[status] = {
       description: MEANING_OF_SUCCESS[status] ?? "Done.",
       headers: ANSWER_HEADERS,
@@ -274,15 +250,16 @@ function successes(spec: DeclaredRoute["spec"], area: string): Json {
 
 /** Errors that stand alone on their status are described once for all operations, under the name of their code. */
 function errorResponses(): Json {
-  const codes = Object.keys(STATUS_BY_CODE) as ErrorCode[];
-  return Object.fromEntries(codes.map((code) => [code, errorResponse(STATUS_BY_CODE[code], [code])]));
+  return Object.fromEntries(
+    knownErrors().map((code) => [code, errorResponse(errorMeaning(code)[0], [code])]),
+  );
 }
 
 function errorResponse(status: number, codes: readonly ErrorCode[]): Json {
   const retry = status === 429 ? { "Retry-After": { $ref: "#/components/headers/RetryAfter" } } : {};
   const examples = codes.map((code) => [code, { value: errorExample(code) }]);
   return {
-    description: codes.map((code) => `\`${code}\`: ${MEANING[code]}`).join("\n\n"),
+    description: codes.map((code) => `\`${code}\`: ${errorMeaning(code)[1]}`).join("\n\n"),
     headers: { ...ANSWER_HEADERS, ...retry },
     content: {
       "application/json": {
@@ -298,7 +275,7 @@ function errorExample(code: ErrorCode): Json {
   return {
     error: {
       code,
-      message: code === "validation_error" ? "name is required: it must be a text" : MEANING[code],
+      message: code === "validation_error" ? "name is required: it must be a text" : errorMeaning(code)[1],
     },
     code,
     request_id: "0199f0a2-7c1e-7b3a-9d52-0c8f6f0f5e11",
@@ -306,10 +283,10 @@ function errorExample(code: ErrorCode): Json {
   };
 }
 
-function failures(spec: DeclaredRoute["spec"], operation: Operation, method: string): Json {
+function failures(route: DeclaredRoute): Json {
   const byStatus = new Map<number, ErrorCode[]>();
-  for (const code of errorCodes(spec, operation, method)) {
-    const status = STATUS_BY_CODE[code];
+  for (const code of errorCodes(route)) {
+    const [status] = errorMeaning(code);
     const known = byStatus.get(status) ?? [];
     if (!known.includes(code)) byStatus.set(status, [...known, code]);
   }
@@ -321,19 +298,19 @@ function failures(spec: DeclaredRoute["spec"], operation: Operation, method: str
   return responses;
 }
 
-function errorCodes(spec: DeclaredRoute["spec"], operation: Operation, method: string): ErrorCode[] {
+function errorCodes({ operation, method, params, query, body }: DeclaredRoute): ErrorCode[] {
   const codes: ErrorCode[] = [];
-  const checksInput = spec.params !== undefined || spec.query !== undefined || spec.body !== undefined;
+  const checksInput = params !== undefined || query !== undefined || body !== undefined;
   // What takes any body takes any input.
-  const takesInput = checksInput && spec.anyBody === undefined;
+  const takesInput = checksInput && operation.anyBody === undefined;
   const changes = operation.idempotent && method !== "GET";
   if (takesInput || changes) codes.push("validation_error");
   if (operation.access !== "public") codes.push("unauthorized", "forbidden", "rate_limit_exceeded");
   // What a public endpoint costs is paid by somebody else: its caller never reads of it.
   if (operation.cost > 0 && operation.access !== "public") codes.push("insufficient_balance");
   if (changes) codes.push("conflict");
-  if (spec.body !== undefined || changes) codes.push("request_too_large");
-  codes.push(...(spec.errors ?? []), "internal_error");
+  if (body !== undefined || changes) codes.push("request_too_large");
+  codes.push(...(operation.errors ?? []), "internal_error");
   if (changes || operation.cost > 0) codes.push("service_unavailable");
   return codes;
 }

@@ -2,7 +2,7 @@ import { type TObject, Type } from "@sinclair/typebox";
 import { invalidField } from "../errors.ts";
 import type { Vault } from "../secrets/vault.ts";
 import type { Caller } from "./caller.ts";
-import type { RouteSpec } from "./route.ts";
+import type { Operation } from "./operation.ts";
 
 /** Largest page of every list. */
 export const PAGE_LIMIT_MAX = 100;
@@ -65,10 +65,14 @@ export class SealedCursors {
   }
 }
 
-/** What seals the cursors of an endpoint; null when it is no list, or says that its cursors are open. */
-export function cursorsOf(spec: RouteSpec<TObject, TObject, TObject>, vault: Vault): SealedCursors | null {
-  if (spec.query?.properties["cursor"] === undefined || spec.openCursor === true) return null;
-  return new SealedCursors(vault, spec.operation);
+/** What seals the cursors of an operation with this query; null when it is no list, or says that its cursors are open. */
+export function cursorsOf(
+  { name, openCursor }: Operation,
+  query: TObject | undefined,
+  vault: Vault,
+): SealedCursors | null {
+  if (query?.properties["cursor"] === undefined || openCursor) return null;
+  return new SealedCursors(vault, name);
 }
 
 /** The cursor for a position, as it is before it is sealed: its numbers and texts, base64url. */

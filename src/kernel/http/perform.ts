@@ -13,15 +13,13 @@ import {
 } from "./caller.ts";
 import { type IdempotencyStore, type IdempotentRequest, isStorable } from "./idempotency.ts";
 import type { OpenClaims } from "./open-claims.ts";
-import { type OperationName, operationNamed } from "./operations.ts";
+import type { Operation } from "./operation.ts";
 
 /** What a unit of work needs to know of the request that it serves. */
 export interface Performer {
-  readonly operation: OperationName;
+  readonly operation: Operation;
   readonly caller: Caller;
   readonly requestId: string;
-  /** The status of a plain result. */
-  readonly status: number;
   readonly idempotency: IdempotentRequest | null;
 }
 
@@ -183,8 +181,8 @@ export class Performing {
 
   /** With an interim answer the request counts as answered: its charge stands. */
   private openClaim(tx: Tx, { operation, caller: { account } }: Performer): number | null {
-    const { cost } = operationNamed(operation);
-    return cost === 0 || isUnlimited(account.tier) ? null : this.open.open(tx, account, operation, cost);
+    const { name, cost } = operation;
+    return cost === 0 || isUnlimited(account.tier) ? null : this.open.open(tx, account, name, cost);
   }
 
   /** Stores the answer of a request that was refused before its work, so that a repeat gets the same. */
@@ -207,18 +205,17 @@ export class Performing {
     assertStillValid(caller);
     if (idempotency === null) return this.chargeAndWork(tx, performer, work);
     this.answers.check(tx, caller, idempotency);
-    if (operationNamed(performer.operation).cost === 0) this.answers.assertFreeRoom(tx, caller);
+    if (performer.operation.cost === 0) this.answers.assertFreeRoom(tx, caller);
     const outcome = this.storable(tx, () => this.chargeAndWork(tx, performer, work));
     this.remember(tx, performer, outcome);
     return outcome;
   }
 
   private chargeAndWork<T>(tx: Tx, performer: Performer, work: (tx: Tx) => T): T | KeptFailure {
-    const operation = operationNamed(performer.operation);
-    const { cost, changesProject } = operation;
+    const { name, cost, changesProject } = performer.operation;
     // Behind what is stored: who has lost the answer to a rotation gets it with the key that was rotated.
-    assertMayChangeKeys(performer.caller, operation);
-    if (cost > 0) this.charger.charge(tx, performer.caller.account, performer.operation, cost);
+    assertMayChangeKeys(performer.caller, performer.operation);
+    if (cost > 0) this.charger.charge(tx, performer.caller.account, name, cost);
     try {
       const result = cost > 0 ? tx.attempt(() => work(tx)) : work(tx);
       if (changesProject) this.activity?.changed(tx, performer.caller.project.ref);
@@ -235,10 +232,10 @@ export class Performing {
     openId: number | null,
     work: (refund: () => void) => T,
   ): T | KeptFailure {
-    const { cost } = operationNamed(performer.operation);
+    const { name, cost } = performer.operation;
     let charged = true;
     const refund = () => {
-      this.charger.refund(tx, performer.caller.account, performer.operation, cost);
+      this.charger.refund(tx, performer.caller.account, name, cost);
       charged = false;
     };
     if (openId !== null) this.open.close(tx, openId);
@@ -266,15 +263,15 @@ export class Performing {
 
   /** Stores the outcome of a request under its `Idempotency-Key`. What was refused for nothing may go unstored. */
   private remember(tx: Tx, performer: Performer, outcome: object, charged = true): void {
-    const { idempotency, caller, requestId, status, operation } = performer;
+    const { idempotency, caller, requestId, operation } = performer;
     if (idempotency === null) return;
     const failure = outcome instanceof KeptFailure ? outcome : null;
     if (failure !== null && !(failure.error instanceof ApiError)) return;
     const answer =
-      failure === null ? renderResult(outcome, status) : renderError(failure.error as ApiError, requestId);
+      failure === null ? renderResult(outcome) : renderError(failure.error as ApiError, requestId);
     if (!isStorable(answer.status)) return;
     if (failure?.charged === false) this.answers.storeIfRoom(tx, caller, idempotency, answer);
-    else this.answers.store(tx, caller, idempotency, answer, charged && operationNamed(operation).cost > 0);
+    else this.answers.store(tx, caller, idempotency, answer, charged && operation.cost > 0);
   }
 }
 

@@ -1,20 +1,29 @@
 /** A piece of an OpenAPI document. */
 export type Json = { readonly [key: string]: unknown };
 
+/** Named schemas of a description, by name: each stands there once, wherever it is used. */
+export type Components = Map<string, Json>;
+
 /**
  * A schema as the API's description shows it: without what is for our own checks only, a union of constants as an
- * `enum`, and "or null" as a second type.
+ * `enum`, and "or null" as a second type. With `components`, a schema that has an `$id` is put there, and a
+ * reference stands in its place.
  */
-export function publicSchema(schema: unknown): Json {
-  return simplified(JSON.parse(JSON.stringify(schema))) as Json;
+export function publicSchema(schema: unknown, components: Components | null = null): Json {
+  return simplified(JSON.parse(JSON.stringify(schema)), components) as Json;
 }
 
-function simplified(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(simplified);
+function simplified(value: unknown, components: Components | null): unknown {
+  if (Array.isArray(value)) return value.map((part) => simplified(part, components));
   if (typeof value !== "object" || value === null) return value;
-  const { errorMessage: _, ...rest } = value as { [key: string]: unknown };
-  const plain: Json = Object.fromEntries(Object.entries(rest).map(([key, part]) => [key, simplified(part)]));
-  return Array.isArray(plain["anyOf"]) ? union(plain, plain["anyOf"]) : plain;
+  const { errorMessage: _, $id: name, ...rest } = value as { [key: string]: unknown };
+  const plain: Json = Object.fromEntries(
+    Object.entries(rest).map(([key, part]) => [key, simplified(part, components)]),
+  );
+  const shown = Array.isArray(plain["anyOf"]) ? union(plain, plain["anyOf"]) : plain;
+  if (typeof name !== "string" || components === null) return shown;
+  components.set(name, shown);
+  return { $ref: `#/components/schemas/${name}` };
 }
 
 function union({ anyOf: _, ...rest }: Json, members: readonly Json[]): Json {

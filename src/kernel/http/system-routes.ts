@@ -1,4 +1,5 @@
 import { Type } from "@sinclair/typebox";
+import { Elysia } from "elysia";
 import type { Readiness } from "../health/readiness.ts";
 import { EXPOSITION_CONTENT_TYPE, renderMetrics } from "../metrics/exposition.ts";
 import type { Metrics } from "../metrics/metrics.ts";
@@ -14,64 +15,59 @@ export interface Monitoring {
   readonly metrics: Metrics;
 }
 
-/** Declares what belongs to no area: the ping, the description of the API, health and metrics. */
-export function systemRoutes(http: Http, monitoring: Monitoring): void {
-  http.publicRoute(
-    "GET",
-    "/v1/ping",
-    {
-      operation: "ping",
-      summary: "Check that the server answers",
-      answers: { 200: Type.Object({ pong: Type.Literal(true) }) },
-    },
-    () => ({ pong: true }),
-  );
-  let document: object | undefined;
-  http.publicRoute(
-    "GET",
-    "/openapi.json",
-    {
-      operation: "openapi.read",
-      summary: "Read this API's OpenAPI document",
-      answers: { 200: Type.Object({ openapi: Type.String() }, { additionalProperties: true }) },
-    },
-    () => {
-      document ??= openApiDocument(http.routes);
-      return document;
-    },
-  );
-  monitoringRoutes(http, monitoring);
-}
-
+const Pong = Type.Object({ pong: Type.Literal(true) });
+const OpenApiDocument = Type.Object({ openapi: Type.String() }, { additionalProperties: true });
 const Status = Type.Object({ status: Type.String() });
 
-function monitoringRoutes(http: Http, { gate, readiness, metrics }: Monitoring): void {
-  http.publicRoute(
-    "GET",
-    "/healthz",
-    { operation: "health.live", summary: "Check that the process serves", answers: { 200: Status } },
-    (call) => {
-      gate.assertAdmitted("health.live", call);
-      return { status: "ok" };
-    },
-  );
-  http.publicRoute(
-    "GET",
-    "/readyz",
-    { operation: "health.ready", summary: "Check that changes can be made", answers: { 200: Status } },
-    async (call) => {
-      gate.assertAdmitted("health.ready", call);
-      await readiness.assertReady();
-      return { status: "ready" };
-    },
-  );
-  http.publicRoute(
-    "GET",
-    "/metrics",
-    { operation: "metrics.read", summary: "Read the metrics", answers: { 200: Type.String() } },
-    async (call) => {
-      gate.assertAdmitted("metrics.read", call);
-      return new TextReply(await renderMetrics(metrics.families), EXPOSITION_CONTENT_TYPE);
-    },
-  );
+/** What belongs to no area: the ping, the description of the API, health and metrics. */
+export function systemRoutes(http: Http, { gate, readiness, metrics }: Monitoring) {
+  let document: ReturnType<typeof openApiDocument> | undefined;
+  return new Elysia({ tags: ["System"] })
+    .use(http.api)
+    .get("/v1/ping", () => ({ pong: true as const }), {
+      open: { name: "ping", summary: "Check that the server answers" },
+      response: Pong,
+    })
+    .get(
+      "/openapi.json",
+      () => {
+        document ??= openApiDocument(http.routes, http.parts);
+        return document;
+      },
+      {
+        open: { name: "openapi.read", summary: "Read this API's OpenAPI document" },
+        response: OpenApiDocument,
+      },
+    )
+    .get(
+      "/healthz",
+      ({ call }) => {
+        gate.assertAdmitted("health.live", call);
+        return { status: "ok" };
+      },
+      {
+        open: { name: "health.live", monitoring: true, summary: "Check that the process serves" },
+        response: Status,
+      },
+    )
+    .get(
+      "/readyz",
+      async ({ call }) => {
+        gate.assertAdmitted("health.ready", call);
+        await readiness.assertReady();
+        return { status: "ready" };
+      },
+      {
+        open: { name: "health.ready", monitoring: true, summary: "Check that changes can be made" },
+        response: Status,
+      },
+    )
+    .get(
+      "/metrics",
+      async ({ call }) => {
+        gate.assertAdmitted("metrics.read", call);
+        return new TextReply(await renderMetrics(metrics.families), EXPOSITION_CONTENT_TYPE);
+      },
+      { open: { name: "metrics.read", monitoring: true, summary: "Read the metrics" } },
+    );
 }

@@ -42,7 +42,7 @@ describe("a claim whose server was killed", () => {
     expect({ balance: bench.balance, open: open() }).toEqual({ balance: 100, open: 0 });
     await restart();
     expect(bench.balance).toBe(100);
-    expect(bench.charger.booked).toEqual([`charge ${CHARGED}`, `refund ${CHARGED}`]);
+    expect(bench.charger.booked).toEqual([`charge ${CHARGED.name}`, `refund ${CHARGED.name}`]);
   });
 
   test("however many there are", async () => {

@@ -5,7 +5,8 @@ import type { Caller, CallerAccount, Charger } from "../../../src/kernel/http/ca
 import { FreeAnswers } from "../../../src/kernel/http/free-answers.ts";
 import { fingerprintOf, IdempotencyStore } from "../../../src/kernel/http/idempotency.ts";
 import { OpenClaims } from "../../../src/kernel/http/open-claims.ts";
-import type { OperationName } from "../../../src/kernel/http/operations.ts";
+
+import { type Operation, operationOf } from "../../../src/kernel/http/operation.ts";
 import { type Performer, Performing } from "../../../src/kernel/http/perform.ts";
 import { createVault, type Vault } from "../../../src/kernel/secrets/vault.ts";
 import type { Command } from "../../../src/kernel/storage/database.ts";
@@ -15,23 +16,35 @@ import { DEFAULT_TIERS } from "../../../src/kernel/tiers.ts";
 import { TestStorage } from "../support.ts";
 
 /** Costs 1 credit. */
-export const CHARGED: OperationName = "meter.deduct";
+export const CHARGED = operationOf({ name: "meter.deduct", access: "meter:write", cost: 1, summary: "" });
 /** Costs nothing. */
-export const FREE: OperationName = "meter.own.deduct";
+export const FREE = operationOf({
+  name: "meter.own.deduct",
+  access: "meter:write",
+  changesProject: false,
+  summary: "",
+});
 /** Its answers hold a secret. */
-export const SECRET: OperationName = "keys.platform.rotate";
+export const SECRET = operationOf({
+  name: "keys.platform.rotate",
+  access: "keys:write",
+  cost: 1,
+  secret: true,
+  changesProject: false,
+  summary: "",
+});
 
 /** Balances in memory, changed the way that units must. */
 class TestCharger implements Charger {
   readonly balances = new Map<number, number>();
   readonly booked: string[] = [];
 
-  charge(tx: Tx, account: CallerAccount, operation: OperationName, cost: number): void {
+  charge(tx: Tx, account: CallerAccount, operation: string, cost: number): void {
     if (this.balanceOf(account.ref) < cost) throw new ApiError("insufficient_balance", "Too few credits.");
     this.book(tx, account, -cost, `charge ${operation}`);
   }
 
-  refund(tx: Tx, account: CallerAccount, operation: OperationName, cost: number): void {
+  refund(tx: Tx, account: CallerAccount, operation: string, cost: number): void {
     this.book(tx, account, cost, `refund ${operation}`);
   }
 
@@ -98,7 +111,7 @@ export class PerformingBench {
   }
 
   /** A request; with a key it is the request of that key, told apart from others by `body`. */
-  request(operation: OperationName, key?: string, options: RequestOptions = {}): Performer {
+  request(operation: Operation, key?: string, options: RequestOptions = {}): Performer {
     this.requests += 1;
     const { body = "{}", caller = callerOf(1) } = options;
     const fingerprint = fingerprintOf("POST", "/v1/things", new TextEncoder().encode(body));
@@ -106,7 +119,6 @@ export class PerformingBench {
       operation,
       caller,
       requestId: `request-${this.requests}`,
-      status: options.status ?? 200,
       idempotency: key === undefined ? null : { key, fingerprint, secret: operation === SECRET },
     };
   }
@@ -119,7 +131,6 @@ export class PerformingBench {
 interface RequestOptions {
   readonly body?: string;
   readonly caller?: Caller;
-  readonly status?: number;
 }
 
 /** The caller of an account. */

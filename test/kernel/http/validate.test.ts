@@ -77,9 +77,6 @@ describe("validator", () => {
 
 describe("query", () => {
   const checks = new InputChecks({
-    operation: "ping",
-    summary: "",
-    answers: {},
     query: Type.Object({
       limit: Type.Optional(Type.Integer({ default: 20, maximum: 100 })),
       active: Type.Optional(Type.Boolean()),
@@ -123,7 +120,7 @@ describe("query", () => {
   });
 
   test("an endpoint without a query reads none", () => {
-    const none = new InputChecks({ operation: "ping", summary: "", answers: {} });
+    const none = new InputChecks({});
     expect(none.readQuery("http://localhost/v1/ping?limit=nonsense")).toEqual({});
     expect([none.params, none.body]).toEqual([null, null]);
   });

@@ -1,0 +1,183 @@
+import type { TObject, TSchema } from "@sinclair/typebox";
+import { type AnyElysia, Elysia } from "elysia";
+import { Call, type Endpoint, type HttpDeps, type Input, OpenCall } from "./call.ts";
+import { InputChecks } from "./input.ts";
+import { type Operation, type OperationSpec, operationOf } from "./operation.ts";
+import { cursorsOf } from "./pagination.ts";
+
+/** What a route declares beside its path and its handler; the schema of each answer stands by its status. */
+export interface RouteSchemas {
+  readonly params?: TObject;
+  readonly query?: TObject;
+  readonly body?: TObject;
+  readonly answers: Readonly<Record<number, TSchema>>;
+}
+
+/** A part of the API, as its description orders it. */
+export interface ApiPart {
+  readonly name: string;
+  /** Markdown. */
+  readonly description: string;
+}
+
+/** The routes of an area, built on the plugin that runs the gates. */
+export type AreaRoutes = (api: Api) => AnyElysia | readonly AnyElysia[];
+
+/** What an area says of itself to the HTTP side. */
+export interface ApiArea {
+  readonly parts: readonly ApiPart[];
+  readonly routes: AreaRoutes;
+}
+
+/** Methods that a route can have. */
+export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+
+/** An endpoint as it was declared, for the OpenAPI document and the tests that go over all of them. */
+export interface DeclaredRoute extends RouteSchemas {
+  readonly method: Method;
+  /** With parameters in Elysia's form, `/v1/meter/:meterId/deduct`. */
+  readonly path: string;
+  /** The part of the API that it belongs to. */
+  readonly tag: string;
+  readonly operation: Operation;
+}
+
+/** What the macro keeps of a route. */
+interface Declared {
+  readonly operation: Operation;
+  readonly schemas: RouteSchemas;
+}
+
+/** The hooks of a route, as Elysia hands them to a macro before it looks at them itself. */
+interface RouteHooks {
+  params?: TObject;
+  query?: TObject;
+  body?: TObject;
+  response?: TSchema | Record<number, TSchema>;
+  parse?: string;
+  transform?: unknown;
+  declared?: Declared;
+}
+
+/**
+ * What every area builds its routes on: two macros, which say what an endpoint is and run its gates.
+ *
+ * - `op` for endpoints that require a key, whose handlers get a {@link Call};
+ * - `open` for endpoints that anyone may call, whose handlers get an {@link OpenCall}.
+ *
+ * The schemas of a route type its handler. They are taken out of Elysia's hands before it compiles them: a key is
+ * judged before the body is read, nothing is coerced or stripped, and errors have one shape. Answers are checked by
+ * the compiler and by the tests, not at run time.
+ */
+export function createApi(deps: HttpDeps) {
+  return new Elysia({ name: "ninefold.api" }).macro({
+    op: (spec: OperationSpec) => gated<Call>(deps, spec, Call),
+    open: (spec: Omit<OperationSpec, "access">) =>
+      gated<OpenCall>(deps, { ...spec, access: "public" }, OpenCall),
+  });
+}
+
+/** The plugin that areas use. */
+export type Api = ReturnType<typeof createApi>;
+
+/**
+ * The hooks of a route. Elysia reads the source of each to see which parts of its context to build and whether to
+ * wait for it; it cannot read bound functions, and takes them for what these are: answering at once.
+ */
+function gated<C extends OpenCall>(deps: HttpDeps, spec: OperationSpec, Kind: Kind) {
+  const operation = operationOf(spec);
+  return {
+    seed: operation.name,
+    introspect(hooks: RouteHooks) {
+      const schemas = takeSchemas(hooks);
+      const endpoint: Endpoint = {
+        deps,
+        operation,
+        checks: new InputChecks(schemas),
+        cursors: cursorsOf(operation, schemas.query, deps.vault),
+        requests: deps.requests.of(operation.name),
+      };
+      hooks.declared = { operation, schemas };
+      const reads = operation.access.endsWith(":read") || operation.access === "public";
+      const waits = !reads || schemas.body !== undefined || operation.admit !== undefined;
+      hooks.transform = (waits ? openWithBody : open).bind(null, Kind, endpoint);
+      if (waits) hooks.parse = "none";
+    },
+    mapResponse: respond.bind(null),
+    error: refuse,
+    // For the types alone: at run time the hooks above are all.
+  } as unknown as { resolve: () => { call: C } };
+}
+
+type Kind = new (endpoint: Endpoint, request: Request) => OpenCall;
+
+/** What of Elysia's context belongs to a call: it is there for whoever answers, however far the call came. */
+interface Context {
+  readonly request: Request;
+  readonly params: Record<string, string>;
+  call?: OpenCall;
+  query?: unknown;
+  body?: unknown;
+}
+
+function open(Kind: Kind, endpoint: Endpoint, context: Context): void {
+  const call = new Kind(endpoint, context.request);
+  context.call = call;
+  handOver(call.enter(context.params), context);
+}
+
+async function openWithBody(Kind: Kind, endpoint: Endpoint, context: Context): Promise<void> {
+  const call = new Kind(endpoint, context.request);
+  context.call = call;
+  handOver(await call.enterWithBody(context.params), context);
+}
+
+function handOver({ query, body }: Input, context: Context): void {
+  context.query = query;
+  context.body = body;
+}
+
+/** Errors pass here too, as the response that they have become. */
+function respond({ call, responseValue }: { call: OpenCall; responseValue: unknown }) {
+  return responseValue instanceof Response ? responseValue : call.answer(responseValue);
+}
+
+/** Elysia gives every response to an error the status that it read off the error itself: ours says which it is. */
+async function refuse({ call, error, set }: { call: OpenCall; error: unknown; set: { status?: unknown } }) {
+  const response = await call.refuse(error);
+  set.status = response.status;
+  return response;
+}
+
+/** Reads the schemas of a route, and takes them away from Elysia. */
+function takeSchemas(hooks: RouteHooks): RouteSchemas {
+  const { params, query, body, response } = hooks;
+  delete hooks.params;
+  delete hooks.query;
+  delete hooks.body;
+  delete hooks.response;
+  const answers =
+    response === undefined
+      ? {}
+      : "type" in response || "anyOf" in response
+        ? { 200: response as TSchema }
+        : (response as Record<number, TSchema>);
+  return {
+    answers,
+    ...(params === undefined ? {} : { params }),
+    ...(query === undefined ? {} : { query }),
+    ...(body === undefined ? {} : { body }),
+  };
+}
+
+/** The endpoints of a plugin. */
+export function declaredIn(plugin: AnyElysia): DeclaredRoute[] {
+  const declared: DeclaredRoute[] = [];
+  for (const { method, path, hooks } of plugin.routes) {
+    const { declared: found, detail } = hooks as { declared?: Declared; detail?: { tags?: string[] } };
+    if (found === undefined) continue;
+    const tag = detail?.tags?.[0] ?? "System";
+    declared.push({ method: method as Method, path, tag, operation: found.operation, ...found.schemas });
+  }
+  return declared;
+}

@@ -1,0 +1,345 @@
+import { type Clock, monotonicMs } from "../clock.ts";
+import { ApiError, errorText } from "../errors.ts";
+import type { Ids } from "../ids.ts";
+import type { Logger } from "../log.ts";
+import type { OperationRequests, RequestMetrics } from "../metrics/request-metrics.ts";
+import type { Vault } from "../secrets/vault.ts";
+import type { Tx } from "../storage/tx.ts";
+import type { ClientAddress } from "./addresses.ts";
+import { internalError, type RenderedAnswer, ReplayedAnswer, renderError, renderResult } from "./answer.ts";
+import { decodeBody, parseObject, readBody } from "./body.ts";
+import { assertMayChangeKeys, type Caller } from "./caller.ts";
+import type { Cors } from "./cors.ts";
+import { type Guard, rateLimitExceeded, rateLimitHeaders } from "./guard.ts";
+import { fingerprintOf, type IdempotentRequest, readIdempotencyKey } from "./idempotency.ts";
+import type { InputChecks } from "./input.ts";
+import type { Operation } from "./operation.ts";
+import type { SealedCursors } from "./pagination.ts";
+import type { AcrossNetwork, Performer, Performing } from "./perform.ts";
+
+/** What the HTTP side needs. */
+export interface HttpDeps {
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly log: Logger;
+  readonly guard: Guard;
+  readonly performing: Performing;
+  readonly cors: Cors;
+  readonly clientAddress: ClientAddress;
+  /** Seals cursors. */
+  readonly vault: Vault;
+  readonly requests: RequestMetrics;
+  /** The server that carries the requests; null for those that come over no socket. */
+  readonly server: () => ListeningServer | null;
+}
+
+/** Where a listening server can be asked about a request. */
+export interface ListeningServer {
+  /** Requests whose answer has not been sent to its last byte. */
+  readonly pendingRequests: number;
+  stop(closeActiveConnections?: boolean): Promise<void> | void;
+  requestIP(request: Request): { address: string } | null;
+  timeout(request: Request, seconds: number): void;
+}
+
+/** What all calls of one route share. */
+export interface Endpoint {
+  readonly operation: Operation;
+  readonly checks: InputChecks;
+  /** Seals the cursors of a list; null where there are none, or open ones. */
+  readonly cursors: SealedCursors | null;
+  readonly requests: OperationRequests;
+  readonly deps: HttpDeps;
+}
+
+/** What a call hands to its handler beside itself; the path's parameters are checked where they stand. */
+export interface Input {
+  readonly query: Record<string, unknown>;
+  readonly body: Record<string, unknown>;
+}
+
+const NOTHING: Readonly<Record<string, never>> = {};
+
+/** A request on its way, from its id to its answer, and all that a handler needs of it. */
+export class OpenCall {
+  readonly requestId: string;
+  /** Headers that the answer gets whatever becomes of the request. */
+  headers: Record<string, string> | null = null;
+  /** The exact text of the body. */
+  bodyText = "";
+  protected readonly endpoint: Endpoint;
+  readonly request: Request;
+  private readonly startedAt = monotonicMs();
+
+  constructor(endpoint: Endpoint, request: Request) {
+    this.endpoint = endpoint;
+    this.request = request;
+    this.requestId = endpoint.deps.ids.uuidV7();
+  }
+
+  /** Milliseconds since the epoch, when the request came in. */
+  get receivedAt(): number {
+    return this.deps.clock.now();
+  }
+
+  /** Aborted when the client goes away. */
+  get signal(): AbortSignal {
+    return this.request.signal;
+  }
+
+  /** The address at the other end of the socket. */
+  get socketAddress(): string | null {
+    return this.deps.server()?.requestIP(this.request)?.address ?? null;
+  }
+
+  /** The client's address, behind trusted proxies the one that they saw. */
+  get clientAddress(): string {
+    return this.deps.clientAddress(this.request, this.socketAddress);
+  }
+
+  get deps(): HttpDeps {
+    return this.endpoint.deps;
+  }
+
+  /** Lets this request wait longer than the server's idle time-out. */
+  liftIdleTimeout(): void {
+    this.deps.server()?.timeout(this.request, 0);
+  }
+
+  /**
+   * The exact bytes of the body, for endpoints that take any. Once.
+   * @throws ApiError `request_too_large` as soon as that is known.
+   */
+  readBytes(): Promise<Uint8Array> {
+    return readBody(this.request, this.endpoint.operation.bodyBounds.bytesMax);
+  }
+
+  /** Checks a request that needs no body to be read. @throws ApiError */
+  enter(params: Record<string, string>): Input {
+    return this.input(params);
+  }
+
+  /** Checks a request, with its body. @throws ApiError */
+  async enterWithBody(params: Record<string, string>): Promise<Input> {
+    this.admit();
+    if (this.endpoint.checks.body !== null) this.bodyText = decodeBody(await this.readBytes());
+    return this.input(params);
+  }
+
+  /** The response to what a handler returned. */
+  answer(result: unknown): Response | Promise<Response> {
+    return this.send(renderResult(result));
+  }
+
+  /** The response to what was thrown on the way. */
+  refuse(error: unknown): Response | Promise<Response> {
+    return this.send(this.renderFailure(error));
+  }
+
+  /** What every attempt must pass, a malformed one too, before the body is looked at. */
+  protected admit(): void {
+    this.endpoint.operation.admit?.(this.clientAddress);
+  }
+
+  protected input(params: Record<string, string>): Input {
+    const { checks, operation } = this.endpoint;
+    checks.params?.(params);
+    const { levelsMax } = operation.bodyBounds;
+    return {
+      query: checks.takesQuery ? checks.readQuery(this.request.url) : NOTHING,
+      body: checks.body === null ? NOTHING : checks.body(parseObject(this.bodyText, levelsMax)),
+    };
+  }
+
+  /** The response to an answer, with the headers that every answer has. */
+  send(answer: RenderedAnswer): Response {
+    const { requests, deps } = this.endpoint;
+    const { status } = answer;
+    requests.answered(status, monotonicMs() - this.startedAt);
+    const headers: Record<string, string> = {
+      "content-type": "application/json",
+      "x-request-id": this.requestId,
+      // What a user has stored, such as an inbound webhook, must not be taken for a page.
+      "x-content-type-options": "nosniff",
+    };
+    if (this.endpoint.operation.secret) headers["cache-control"] = "no-store";
+    if (answer.headers !== null) Object.assign(headers, answer.headers);
+    if (this.headers !== null) Object.assign(headers, this.headers);
+    deps.cors.decorate(this.request, headers);
+    if (status !== 204 && status !== 304)
+      return new Response(answer.bytes ?? answer.text, { status, headers });
+    delete headers["content-type"];
+    return new Response(null, { status, headers });
+  }
+
+  protected renderFailure(error: unknown): RenderedAnswer {
+    if (error instanceof ReplayedAnswer) {
+      this.headers = { ...this.headers, "idempotent-replayed": "true" };
+      return error.answer;
+    }
+    const known = error instanceof ApiError;
+    if (!known || error.details.cause !== undefined) this.logFailure(known ? error.details.cause : error);
+    return renderError(known ? error : internalError(), this.requestId);
+  }
+
+  private logFailure(error: unknown): void {
+    this.deps.log.error("a request failed", {
+      request_id: this.requestId,
+      method: this.request.method,
+      error: errorText(error),
+      stack: error instanceof Error ? error.stack : undefined,
+    });
+  }
+}
+
+/**
+ * A request under a key. Its gates stand in the order 401, 403, 429, 400; then comes the work, which is paid and
+ * done in one unit ({@link perform}).
+ */
+export class Call extends OpenCall implements Performer {
+  idempotency: IdempotentRequest | null = null;
+  private authenticated: Caller | null = null;
+  /** Whether the unit of work has been handed in: from there on that unit stores the answer. */
+  private performing = false;
+
+  /** @throws Error before the call was entered, which no handler can be. */
+  get caller(): Caller {
+    if (this.authenticated === null) throw new Error("this call has not been authenticated");
+    return this.authenticated;
+  }
+
+  get operation(): Operation {
+    return this.endpoint.operation;
+  }
+
+  /** Charges the operation and runs the synchronous work in one unit of work: see `Performing.perform`. */
+  perform<T extends object>(work: (tx: Tx) => T): Promise<T> {
+    this.performing = true;
+    return this.deps.performing.perform(this, work);
+  }
+
+  /** The same with the network in between: see `Performing.performAcross`. */
+  performAcross<C, R, T extends object>(phases: AcrossNetwork<C, R, T>): Promise<T> {
+    this.performing = true;
+    return this.deps.performing.performAcross(this, phases);
+  }
+
+  override enter(params: Record<string, string>): Input {
+    this.pass();
+    return this.input(params);
+  }
+
+  override async enterWithBody(params: Record<string, string>): Promise<Input> {
+    const { request, operation } = this;
+    const key =
+      operation.idempotent && request.method !== "GET" ? request.headers.get("idempotency-key") : null;
+    if (key !== null) return this.enterOnce(params);
+    this.pass();
+    if (this.endpoint.checks.body !== null) this.bodyText = decodeBody(await this.readAndLookAgain());
+    return this.input(params);
+  }
+
+  protected override input(params: Record<string, string>): Input {
+    const input = super.input(params);
+    const { cursors } = this.endpoint;
+    return cursors === null ? input : { ...input, query: cursors.open(input.query, this.caller) };
+  }
+
+  override answer(result: unknown): Response | Promise<Response> {
+    const { cursors } = this.endpoint;
+    const answer = renderResult(cursors === null ? result : cursors.seal(result as object, this.caller));
+    if (this.idempotency === null || this.performing) return this.send(answer);
+    // An endpoint that changes nothing has no unit of work of its own to store its answer in.
+    const stored = this.deps.performing.storeAnswer(this, answer).then(() => answer);
+    return stored.catch((error) => this.renderFailure(error)).then((kept) => this.send(kept));
+  }
+
+  override refuse(error: unknown): Response | Promise<Response> {
+    const storable = error instanceof ApiError && this.idempotency !== null && !this.performing;
+    if (!storable) return super.refuse(error);
+    return this.storeRefusal(error).then(
+      () => super.refuse(error),
+      (found) => super.refuse(found),
+    );
+  }
+
+  /** The same under an `Idempotency-Key`: refusals are stored as well, so that a repeat reads what the first one read. */
+  private async enterOnce(params: Record<string, string>): Promise<Input> {
+    const { guard } = this.deps;
+    const { request, operation } = this;
+    this.authenticated = guard.authenticate(request);
+    const forbidden = this.forbidden(this.authenticated);
+    // Storing a refusal costs a commit, so it takes a token too; without one the refusal goes out unstored.
+    if (forbidden === null) this.takeToken();
+    else if (guard.takeToken(this.authenticated, operation)?.allowed === false) throw forbidden;
+    const key = readIdempotencyKey(request);
+    const bytes = await this.readAndLookAgain(forbidden === null);
+    const fingerprint = fingerprintOf(request.method, targetOf(request.url), bytes);
+    if (key !== null) this.idempotency = { key, fingerprint, secret: operation.secret };
+    if (forbidden !== null) throw forbidden;
+    this.bodyText = decodeBody(bytes);
+    return this.input(params);
+  }
+
+  private pass(): void {
+    const { guard } = this.deps;
+    this.authenticated = guard.authenticate(this.request);
+    guard.authorize(this.authenticated, this.operation);
+    assertMayChangeKeys(this.authenticated, this.operation);
+    this.takeToken();
+  }
+
+  private takeToken(): void {
+    const verdict = this.deps.guard.takeToken(this.caller, this.operation);
+    if (verdict === null) return;
+    if (!verdict.allowed) throw rateLimitExceeded(verdict);
+    if (this.operation.limit === "monitor") this.headers = { ...this.headers, ...rateLimitHeaders(verdict) };
+  }
+
+  /** A body may take a minute: the key may have ended, or its account been suspended, meanwhile. */
+  private async readAndLookAgain(look = true): Promise<Uint8Array> {
+    const { clock, guard } = this.deps;
+    const startedAt = clock.now();
+    const bytes = await this.readBytes();
+    if (look && clock.now() !== startedAt) guard.authorize(guard.authenticate(this.request), this.operation);
+    return bytes;
+  }
+
+  private forbidden(caller: Caller): ApiError | null {
+    try {
+      this.deps.guard.authorize(caller, this.operation);
+      return null;
+    } catch (error) {
+      if (error instanceof ApiError) return error;
+      throw error;
+    }
+  }
+
+  /** A 403 stands before what is kept under the key: of that it gives out nothing but the same 403. */
+  private async storeRefusal(refusal: ApiError): Promise<void> {
+    try {
+      await this.deps.performing.storeRefusal(this, refusal);
+    } catch (found) {
+      const isSame = found instanceof ReplayedAnswer && found.answer.status === refusal.status;
+      if (refusal.status === 403 && !isSame && (found instanceof ReplayedAnswer || found instanceof ApiError))
+        return;
+      throw found;
+    }
+  }
+}
+
+/** The path of an absolute URL, as it was sent. */
+export function pathOf(url: string): string {
+  const target = targetOf(url);
+  const query = target.indexOf("?");
+  return query < 0 ? target : target.slice(0, query);
+}
+
+/** Path and query of an absolute URL, as they were sent. */
+export function targetOf(url: string): string {
+  // With a Host that makes no URL, the server hands out the target alone.
+  if (url.startsWith("/")) return url;
+  const authority = url.indexOf("://") + 3;
+  const slash = url.indexOf("/", authority);
+  return slash < 0 ? "/" : url.slice(slash);
+}
