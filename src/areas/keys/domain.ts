@@ -47,7 +47,9 @@ export interface KeyValidity {
 }
 
 /** Why a key is not valid, as verify answers it. */
-export type KeyError = "invalid_key" | "expired" | "revoked" | "deleted";
+export const KEY_ERRORS = ["invalid_key", "expired", "revoked", "deleted"] as const;
+/** One of {@link KEY_ERRORS}. */
+export type KeyError = (typeof KEY_ERRORS)[number];
 
 /** What is wrong with a key at a moment; null when it is valid. */
 export function errorOf(key: KeyValidity, now: number): KeyError | null {

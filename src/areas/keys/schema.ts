@@ -1,11 +1,13 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { text } from "../../kernel/http/text.ts";
+import { oneOf, orNull } from "../../kernel/schema.ts";
 import {
   CLIENT_IP_LENGTH_MAX,
   ENVIRONMENT_LENGTH_MAX,
   GRACE_HOURS_DEFAULT,
   GRACE_HOURS_MAX,
   GRACE_HOURS_MIN,
+  KEY_ERRORS,
   METADATA_LENGTH_MAX,
   NAME_LENGTH_MAX,
   PREFIX_LENGTH_MAX,
@@ -107,7 +109,7 @@ export const KeyVerifyBody = Type.Object({
   ),
 });
 
-const terms = {
+const TERMS = {
   prefix: Type.String(),
   name: Type.String(),
   scopes: Type.Array(Type.String()),
@@ -124,33 +126,40 @@ const terms = {
 export const KeyCreated = Type.Object({
   key_id: Type.String({ format: "uuid" }),
   secret: Type.String({ description: "Shown here and never again." }),
-  ...terms,
+  ...TERMS,
 });
+export type KeyCreated = Static<typeof KeyCreated>;
 
-const item = {
+const ITEM = {
   id: Type.String({ format: "uuid" }),
   masked_secret: Type.String(),
   last4: Type.String({ description: "The secret's last four characters." }),
-  ...terms,
+  ...TERMS,
   revoked_at: DateTimeOrNull,
   last_used_at: DateTimeOrNull,
 };
 
+/** A key in a list. */
+export const KeyItem = Type.Object(ITEM);
+export type KeyItem = Static<typeof KeyItem>;
+
 /** One key. */
 export const Key = Type.Object({
-  ...item,
+  ...ITEM,
   last_used_ip: Type.Optional(Type.String({ description: "As told to verify." })),
   last_used_ua: Type.Optional(Type.String({ description: "As told to verify." })),
 });
+export type Key = Static<typeof Key>;
 
 /** A page of keys, newest first. */
 export const KeyPage = Type.Object({
-  keys: Type.Array(Type.Object(item)),
+  keys: Type.Array(KeyItem),
   has_more: Type.Boolean(),
   next_cursor: Type.Union([DateTime, Type.Null()], {
     description: "The `created_at` of the last item. Null on the last page.",
   }),
 });
+export type KeyPage = Static<typeof KeyPage>;
 
 /** Answer to a rotation. */
 export const KeyRotated = Type.Object({
@@ -160,6 +169,7 @@ export const KeyRotated = Type.Object({
   old_expires_at: DateTime,
   grace_hours: Type.Number(),
 });
+export type KeyRotated = Static<typeof KeyRotated>;
 
 /** Answer to a revocation. */
 export const KeyRevoked = Type.Object({
@@ -167,18 +177,14 @@ export const KeyRevoked = Type.Object({
   revoked_at: DateTime,
   status: Type.Literal("revoked"),
 });
+export type KeyRevoked = Static<typeof KeyRevoked>;
 
 /** Answer to a verification. */
 export const KeyVerdict = Type.Object({
   valid: Type.Boolean(),
-  key_id: Type.Union([Type.String({ format: "uuid" }), Type.Null()]),
-  project_id: Type.Union([Type.String(), Type.Null()]),
-  scopes: Type.Union([Type.Array(Type.String()), Type.Null()]),
-  error: Type.Union([
-    Type.Literal("invalid_key"),
-    Type.Literal("expired"),
-    Type.Literal("revoked"),
-    Type.Literal("deleted"),
-    Type.Null(),
-  ]),
+  key_id: orNull(Type.String({ format: "uuid" })),
+  project_id: orNull(Type.String()),
+  scopes: orNull(Type.Array(Type.String())),
+  error: orNull(oneOf(KEY_ERRORS, {})),
 });
+export type KeyVerdict = Static<typeof KeyVerdict>;

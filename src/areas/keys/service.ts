@@ -23,22 +23,16 @@ import {
 } from "./domain.ts";
 import type { KeyProjects } from "./ports.ts";
 import type { KeyRegistry } from "./registry.ts";
+import type { Key, KeyCreated, KeyItem, KeyPage, KeyRevoked, KeyRotated, KeyVerdict } from "./schema.ts";
 import type { KeyRow, KeyStore } from "./store.ts";
 import type { ClientMeta, KeyUses } from "./uses.ts";
 import {
-  type CreatedKeyView,
   createdView,
   invalidVerdict,
-  type KeyItemView,
-  type KeyPageView,
-  type KeyView,
   keyItemView,
   keyView,
-  type RevokedKeyView,
-  type RotatedKeyView,
   revokedView,
   rotatedView,
-  type VerdictView,
   verdictView,
 } from "./views.ts";
 
@@ -103,12 +97,12 @@ export class KeyService {
   }
 
   /** Makes a key of the account, or of the one project that the caller's own key works in. @throws ApiError `forbidden`, `key_limit_exceeded` */
-  create(tx: Tx, caller: Caller, terms: KeyTerms): CreatedKeyView {
+  create(tx: Tx, caller: Caller, terms: KeyTerms): KeyCreated {
     return this.make(tx, caller, terms, caller.projectBound ? caller.project : null);
   }
 
   /** Makes a key of one project. @throws ApiError `not_found`, `forbidden`, `key_limit_exceeded` */
-  createInProject(tx: Tx, caller: Caller, projectId: string, terms: KeyTerms): CreatedKeyView {
+  createInProject(tx: Tx, caller: Caller, projectId: string, terms: KeyTerms): KeyCreated {
     const project = this.deps.projects.find(caller.account.ref, projectId);
     if (project === null || (caller.projectBound && caller.project.ref !== project.ref))
       throw noSuchProject();
@@ -116,14 +110,14 @@ export class KeyService {
   }
 
   /** A page of the keys that the caller sees, made before a moment, newest first. */
-  list(caller: Caller, now: number, limit: number, before: number): KeyPageView {
+  list(caller: Caller, now: number, limit: number, before: number): KeyPage {
     const { rows, next } = this.rowsBefore(caller, before, limit, now);
-    const keys = rows.map((row): KeyItemView => this.item(row));
+    const keys = rows.map((row): KeyItem => this.item(row));
     return { keys, has_more: next !== null, next_cursor: next === null ? null : isoTime(next) };
   }
 
   /** @throws ApiError `not_found` */
-  get(caller: Caller, id: string, now: number): KeyView {
+  get(caller: Caller, id: string, now: number): Key {
     const row = this.visible(caller, id, now);
     return keyView(row, this.deps.uses.lastOf(row.ref));
   }
@@ -132,7 +126,7 @@ export class KeyService {
    * Makes a key like another; that one works until its grace has passed.
    * @throws ApiError `not_found`, `forbidden`, `conflict`, `key_limit_exceeded`
    */
-  rotate(tx: Tx, caller: Caller, id: string, graceHours: number): RotatedKeyView {
+  rotate(tx: Tx, caller: Caller, id: string, graceHours: number): KeyRotated {
     const row = this.visible(caller, id, tx.now);
     assertMayRotate(row, tx.now);
     assertMayGrant(grantedBy(row), granterOf(caller));
@@ -147,7 +141,7 @@ export class KeyService {
   }
 
   /** Revokes a key; doing it again changes nothing. @throws ApiError `not_found`, `forbidden` */
-  revoke(tx: Tx, caller: Caller, id: string): RevokedKeyView {
+  revoke(tx: Tx, caller: Caller, id: string): KeyRevoked {
     const row = this.visible(caller, id, tx.now);
     assertMayRevoke(grantedBy(row), granterOf(caller));
     if (row.revoked_at !== null) return revokedView(row, row.revoked_at);
@@ -159,7 +153,7 @@ export class KeyService {
   }
 
   /** Says what a secret is worth. Only the keys that the caller sees are known. */
-  verify(tx: Tx, caller: Caller, secret: string, client: ClientMeta): VerdictView {
+  verify(tx: Tx, caller: Caller, secret: string, client: ClientMeta): KeyVerdict {
     if (!hasValidChecksum(secret)) return invalidVerdict();
     const key = this.deps.registry.find(keyDigestHex(secret));
     if (key === undefined || key.accountRef !== caller.account.ref) return invalidVerdict();
@@ -175,7 +169,7 @@ export class KeyService {
     caller: Caller,
     terms: KeyTerms,
     project: { ref: number; id: string } | null,
-  ): CreatedKeyView {
+  ): KeyCreated {
     assertMayGrant({ ...terms, projectRef: project?.ref ?? null }, granterOf(caller));
     this.assertRoom(tx, caller.account);
     const { row, secret } = this.insert(tx, {
@@ -230,7 +224,7 @@ export class KeyService {
     this.deps.projects.activity.changed(tx, projectRef ?? caller.project.ref);
   }
 
-  private item(row: KeyRow): KeyItemView {
+  private item(row: KeyRow): KeyItem {
     return keyItemView(row, this.deps.uses.lastOf(row.ref));
   }
 
