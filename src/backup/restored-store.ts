@@ -13,11 +13,7 @@ const CHAINS_NAMED_MAX = 20;
 
 /** All SQL of restoring. Tolerates the schemas of earlier versions. */
 export class RestoredStore {
-  private readonly db: OfflineDatabase;
-
-  constructor(db: OfflineDatabase) {
-    this.db = db;
-  }
+  constructor(private readonly db: OfflineDatabase) {}
 
   /** No fencing token beyond this one had been given when the backup was made. */
   fencingReservedThrough(): number {

@@ -46,15 +46,13 @@ export function createProgress(options: ProgressOptions): Progress {
 }
 
 class Line implements Progress {
-  private readonly options: ProgressOptions;
   private readonly now: () => number;
   private readonly intervalMs: number;
   private readonly samples: { readonly at: number; readonly done: number }[];
   private nextAt: number;
   private shownLength = 0;
 
-  constructor(options: ProgressOptions) {
-    this.options = options;
+  constructor(private readonly options: ProgressOptions) {
     this.now = options.now ?? monotonicMs;
     const begun = this.now();
     this.samples = [{ at: begun, done: 0 }];

@@ -50,11 +50,7 @@ const TIMEOUT_MS: Readonly<Partial<Record<OperationName, number>>> = {
 
 /** Calls operations by their names. */
 export class Api {
-  readonly transport: Transport;
-
-  constructor(transport: Transport) {
-    this.transport = transport;
-  }
+  constructor(readonly transport: Transport) {}
 
   /** Calls an operation and answers with the body of its answer. */
   async call<N extends OperationName>(

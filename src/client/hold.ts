@@ -64,9 +64,6 @@ export async function holdLock<T>(
 class Hold {
   /** Why it is not held any more, once it is not. */
   lost: NinefoldError | null = null;
-  private readonly locks: Locks;
-  private readonly key: string;
-  private readonly options: WithLockOptions;
   private readonly ttlMs: number;
   private readonly controller = new AbortController();
   private readonly stopping = new AbortController();
@@ -78,10 +75,11 @@ class Hold {
   private end: ReturnType<typeof setTimeout> | undefined;
   private renewing: Promise<void> = Promise.resolve();
 
-  constructor(locks: Locks, key: string, options: WithLockOptions) {
-    this.locks = locks;
-    this.key = key;
-    this.options = options;
+  constructor(
+    private readonly locks: Locks,
+    private readonly key: string,
+    private readonly options: WithLockOptions,
+  ) {
     this.ttlMs = options.ttlMs ?? TTL_MS_DEFAULT;
   }
 

@@ -15,11 +15,7 @@ export interface PageSource<Item, Page> {
  * Nothing is sent before.
  */
 export class Pages<Item, Page> implements AsyncIterable<Item> {
-  private readonly source: PageSource<Item, Page>;
-
-  constructor(source: PageSource<Item, Page>) {
-    this.source = source;
-  }
+  constructor(private readonly source: PageSource<Item, Page>) {}
 
   /** The first page (from `cursor` on, where one was given), as the API answers it, with the cursor of the next. */
   page(): Promise<Page> {

@@ -30,14 +30,15 @@ export interface Answer<T = unknown> {
 
 /** Sends requests: with a key, a time-out, and again when that may help. */
 export class Transport {
-  readonly settings: Settings;
   /** Out of reach of what prints or serializes the client. */
   readonly #apiKey: string | null;
   private readonly fetch: FetchLike;
   private readonly patientFetch: FetchLike;
 
-  constructor(settings: Settings, apiKey: string | null) {
-    this.settings = settings;
+  constructor(
+    readonly settings: Settings,
+    apiKey: string | null,
+  ) {
     this.#apiKey = apiKey;
     // Looked up at each request: tests and instrumentation replace the platform's own.
     this.fetch = settings.fetch ?? ((url, init) => fetch(url, init));
@@ -96,12 +97,9 @@ export class Transport {
 
 /** While the first attempt is worked on, its answer is worth a whole time-out of waiting, which uses no retry up. */
 class Patience {
-  private readonly timeoutMs: number;
   private until: number | null = null;
 
-  constructor(timeoutMs: number) {
-    this.timeoutMs = timeoutMs;
-  }
+  constructor(private readonly timeoutMs: number) {}
 
   /** The first question begins the wait. */
   isLeft(): boolean {
@@ -112,14 +110,15 @@ class Patience {
 
 /** Aborts when its time is over, or with the signal of whoever waits. */
 class Deadline {
-  readonly timeoutMs: number;
   passed = false;
   private readonly controller = new AbortController();
   private readonly timer: ReturnType<typeof setTimeout>;
   private readonly forget: () => void;
 
-  constructor(timeoutMs: number, outer: AbortSignal | undefined) {
-    this.timeoutMs = timeoutMs;
+  constructor(
+    readonly timeoutMs: number,
+    outer: AbortSignal | undefined,
+  ) {
     this.forget = onAbort(outer, () => this.controller.abort(outer?.reason));
     this.timer = setTimeout(() => {
       this.passed = true;

@@ -82,13 +82,11 @@ class Alarm {
   private readonly heap = new TimerHeap();
   private timer: ReturnType<typeof setTimeout> | undefined;
   private armedFor = Number.POSITIVE_INFINITY;
-  private readonly read: () => number;
-  private readonly longestSleepMs: number;
 
-  constructor(read: () => number, longestSleepMs: number) {
-    this.read = read;
-    this.longestSleepMs = longestSleepMs;
-  }
+  constructor(
+    private readonly read: () => number,
+    private readonly longestSleepMs: number,
+  ) {}
 
   add(due: number, run: () => void): Cancel {
     const entry: HeapEntry = this.heap.push(due, run);

@@ -33,3 +33,13 @@ export function parseDateTime(text: string): number | null {
   const moment = date.getTime() - offset;
   return moment > LATEST_MS ? null : moment;
 }
+
+/** RFC 3339, UTC, with milliseconds. */
+export function isoTime(epochMs: number): string {
+  return new Date(epochMs).toISOString();
+}
+
+/** The same, or null for null. */
+export function isoTimeOrNull(epochMs: number | null): string | null {
+  return epochMs === null ? null : isoTime(epochMs);
+}

@@ -71,16 +71,16 @@ export interface ErrorDetails {
 
 /** An error that the caller is meant to read. Its message says what was wrong and what would be right. */
 export class ApiError extends Error {
-  readonly code: ErrorCode;
   readonly status: number;
-  readonly details: ErrorDetails;
 
-  constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {
+  constructor(
+    readonly code: ErrorCode,
+    message: string,
+    readonly details: ErrorDetails = {},
+  ) {
     super(message);
     this.name = "ApiError";
-    this.code = code;
     [this.status] = errorMeaning(code);
-    this.details = details;
   }
 }
 

@@ -34,32 +34,3 @@ export type LedgerPage = Static<typeof LedgerPage>;
 
 /** Largest balance and amount: what JSON carries exactly everywhere. */
 export const BALANCE_MAX = Number.MAX_SAFE_INTEGER;
-
-/** The 16 bytes of a UUID's text, for storing. Written out by hand: it runs once per ledger entry. */
-export function uuidToBytes(uuid: string): Uint8Array {
-  const bytes = new Uint8Array(16);
-  let at = 0;
-  for (let index = 0; index < uuid.length && at < 16; index += 2) {
-    if (uuid.charCodeAt(index) === DASH) index += 1;
-    bytes[at++] = (hexDigit(uuid.charCodeAt(index)) << 4) | hexDigit(uuid.charCodeAt(index + 1));
-  }
-  return bytes;
-}
-
-const DASH = 45;
-
-/** The value of the ASCII code of a lower-case hex digit. */
-function hexDigit(code: number): number {
-  return code <= 57 ? code - 48 : code - 87;
-}
-
-/** The text of a UUID's 16 bytes. */
-export function bytesToUuid(bytes: Uint8Array): string {
-  const hex = Buffer.from(bytes).toString("hex");
-  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
-}
-
-/** RFC 3339, UTC, with milliseconds. */
-export function isoTime(epochMs: number): string {
-  return new Date(epochMs).toISOString();
-}

@@ -13,13 +13,13 @@ const CODES = {
 
 /** How many of a kind an account has, and may have. The counts are kept by triggers of the schema. */
 export class TierBound {
-  private readonly kind: BoundedKind;
-  private readonly tiers: Tiers;
   private readonly select;
 
-  constructor(db: Database, tiers: Tiers, kind: BoundedKind) {
-    this.kind = kind;
-    this.tiers = tiers;
+  constructor(
+    db: Database,
+    private readonly tiers: Tiers,
+    private readonly kind: BoundedKind,
+  ) {
     this.select = db.query<{ count: number }, [number, string]>(
       "SELECT count FROM account_counts WHERE account_ref = ? AND kind = ?",
     );

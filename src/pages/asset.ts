@@ -26,12 +26,9 @@ const KEPT_AND_ASKED = "no-cache";
 
 /** Answers with a file: compressed where the client takes gzip, and with 304 where it has the file already. */
 export class Asset {
-  private readonly source: AssetSource;
   private prepared: Promise<Prepared> | null = null;
 
-  constructor(source: AssetSource) {
-    this.source = source;
-  }
+  constructor(private readonly source: AssetSource) {}
 
   readonly answer = async ({ request }: OpenCall): Promise<RenderedAnswer> => {
     const { etag, zipped, zippedEtag } = await this.prepare();

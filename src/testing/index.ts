@@ -106,17 +106,15 @@ export async function startNinefold(options: StartOptions = {}): Promise<Ninefol
 
 class Instance implements NinefoldInstance {
   readonly url: string;
-  readonly apiKey: string;
   readonly userId: string;
   readonly pid: number;
-  private readonly server: ServerProcess;
-  private readonly clock: "test" | "real";
   private readonly sinks: OpenSink[] = [];
 
-  constructor(server: ServerProcess, apiKey: string, clock: "test" | "real") {
-    this.server = server;
-    this.apiKey = apiKey;
-    this.clock = clock;
+  constructor(
+    private readonly server: ServerProcess,
+    readonly apiKey: string,
+    private readonly clock: "test" | "real",
+  ) {
     this.url = server.ready.url;
     this.userId = server.ready.user_id;
     this.pid = server.ready.pid;

@@ -33,14 +33,12 @@ const LOG_CHARACTERS_MAX = 256 * 1024;
  * standard input does, and only this process holds the other end. Nothing here keeps this process alive.
  */
 export class ServerProcess {
-  readonly ready: ReadyLine;
-  private readonly child: SpawnedServer;
   private stopping: Promise<void> | undefined;
 
-  private constructor(child: SpawnedServer, ready: ReadyLine) {
-    this.child = child;
-    this.ready = ready;
-  }
+  private constructor(
+    private readonly child: SpawnedServer,
+    readonly ready: ReadyLine,
+  ) {}
 
   /** Starts a server and waits until it is ready. @throws Error with what the server says when it does not start. */
   static async start(launch: Launch): Promise<ServerProcess> {
@@ -76,14 +74,12 @@ export class ServerProcess {
 class SpawnedServer {
   log = "";
   private ending: string | undefined;
-  private readonly launch: Launch;
   private readonly process: ChildProcess;
   private readonly ended: Promise<void>;
   private output = "";
   private noteOutput: () => void = () => {};
 
-  constructor(launch: Launch) {
-    this.launch = launch;
+  constructor(private readonly launch: Launch) {
     const [program, ...args] = launch.command;
     this.process = spawn(program, [...args, ...launch.args], {
       env: launch.environment,

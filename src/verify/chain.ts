@@ -71,16 +71,14 @@ export class ChainVerifier {
   /** `sequence_id` of the first and the last receipt. */
   first: string | null = null;
   last: string | null = null;
-  /** The chain's public key: the one that was asked for, or else the first receipt's. */
-  publicKey: string | null;
-  private readonly crypto: VerifierCrypto;
   private previousHash: unknown = null;
 
   /** `publicKey` is the `x` of the key that must have signed; without it, the first receipt's key must have signed all. */
-  constructor(crypto: VerifierCrypto, publicKey: string | null = null) {
-    this.crypto = crypto;
-    this.publicKey = publicKey;
-  }
+  constructor(
+    private readonly crypto: VerifierCrypto,
+    /** The chain's public key: the one that was asked for, or else the first receipt's. */
+    public publicKey: string | null = null,
+  ) {}
 
   /** Checks the next receipt. Returns its `sequence_id`, if it has one, and what is wrong. */
   add(text: string): { sequence: string | null; problems: readonly string[] } {

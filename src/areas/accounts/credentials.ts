@@ -19,32 +19,31 @@ const ALL_SCOPES: ReadonlySet<string> = new Set(["*"]);
 class PlatformCredential implements Actor {
   recent = false;
   readonly idle = true;
-  readonly id: number;
   readonly accountRef: number;
-  expiresAt: number | null;
   caller: PlatformCaller;
 
-  constructor(id: number, expiresAt: number | null, account: AccountActor) {
-    this.id = id;
+  constructor(
+    readonly id: number,
+    public expiresAt: number | null,
+    account: AccountActor,
+  ) {
     this.accountRef = account.ref;
-    this.expiresAt = expiresAt;
     this.caller = new PlatformCaller(account, this);
   }
 }
 
 /** The caller behind a platform key: the whole account, in its default project. */
 class PlatformCaller implements Caller {
-  readonly account: AccountActor;
   readonly credential: string;
   readonly isPlatformKey = true;
   readonly scopes = ALL_SCOPES;
   readonly projectBound = false;
   readonly projectDeleted = false;
-  private readonly key: PlatformCredential;
 
-  constructor(account: AccountActor, key: PlatformCredential) {
-    this.account = account;
-    this.key = key;
+  constructor(
+    readonly account: AccountActor,
+    private readonly key: PlatformCredential,
+  ) {
     this.credential = `platform:${key.id}`;
   }
 

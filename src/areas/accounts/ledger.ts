@@ -1,18 +1,12 @@
+import { isoTime } from "../../kernel/date-time.ts";
 import { ApiError } from "../../kernel/errors.ts";
 import type { CallerAccount, Charger } from "../../kernel/http/caller.ts";
 import { decodeNumberCursor, pageOf } from "../../kernel/http/pagination.ts";
-import {
-  BALANCE_MAX,
-  bytesToUuid,
-  type EntryKind,
-  isoTime,
-  type LedgerEntry,
-  type LedgerPage,
-  uuidToBytes,
-} from "../../kernel/ledger-entry.ts";
+import { BALANCE_MAX, type EntryKind, type LedgerEntry, type LedgerPage } from "../../kernel/ledger-entry.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import type { Writer } from "../../kernel/storage/writer.ts";
 import { isUnlimited } from "../../kernel/tiers.ts";
+import { bytesToUuid, uuidToBytes } from "../../kernel/uuid.ts";
 import type { AccountActor, ChargeCell } from "./actor.ts";
 import type { CreditCounts } from "./credit-counts.ts";
 import { hourOf } from "./domain.ts";
@@ -24,15 +18,14 @@ import type { AccountEntryRow, AccountStore } from "./store.ts";
  * touched account is written once: its balance, and one row per operation that it paid for.
  */
 export class AccountLedger implements Charger {
-  private readonly store: AccountStore;
-  private readonly accounts: Accounts;
-  private readonly credits: CreditCounts;
   private nextSequence: number;
 
-  constructor(store: AccountStore, accounts: Accounts, writer: Writer, credits: CreditCounts) {
-    this.store = store;
-    this.credits = credits;
-    this.accounts = accounts;
+  constructor(
+    private readonly store: AccountStore,
+    private readonly accounts: Accounts,
+    writer: Writer,
+    private readonly credits: CreditCounts,
+  ) {
     this.nextSequence = store.highestNumber("entry") + 1;
     writer.beforeCommit((tx) => this.write(tx));
   }

@@ -11,12 +11,12 @@ export const ACCOUNTS_IN_MEMORY_MAX = 20_000;
 export class Accounts {
   private readonly actors;
   private touched = new Set<AccountActor>();
-  private readonly store: AccountStore;
-  private readonly projects: DefaultProjects;
 
-  constructor(store: AccountStore, projects: DefaultProjects, inMemoryMax: number = ACCOUNTS_IN_MEMORY_MAX) {
-    this.store = store;
-    this.projects = projects;
+  constructor(
+    private readonly store: AccountStore,
+    private readonly projects: DefaultProjects,
+    inMemoryMax: number = ACCOUNTS_IN_MEMORY_MAX,
+  ) {
     this.actors = new ActorRegistry<number, AccountActor>(inMemoryMax, (actor) => {
       actor.passivated = true;
     });

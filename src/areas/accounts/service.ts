@@ -1,8 +1,8 @@
+import { isoTime } from "../../kernel/date-time.ts";
 import { ApiError } from "../../kernel/errors.ts";
 import type { Caller } from "../../kernel/http/caller.ts";
 import { decodeNumberCursor, pageOf } from "../../kernel/http/pagination.ts";
 import type { Ids } from "../../kernel/ids.ts";
-import { isoTime } from "../../kernel/ledger-entry.ts";
 import type { Outbox } from "../../kernel/mail/outbox.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import type { Writer } from "../../kernel/storage/writer.ts";
@@ -49,11 +49,9 @@ export interface AccountChange {
 
 /** The use cases of accounts. */
 export class AccountService {
-  private readonly deps: AccountServiceDeps;
   private nextRef: number;
 
-  constructor(deps: AccountServiceDeps) {
-    this.deps = deps;
+  constructor(private readonly deps: AccountServiceDeps) {
     this.nextRef = deps.store.highestNumber("account") + 1;
   }
 

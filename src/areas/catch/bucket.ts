@@ -1,5 +1,5 @@
 import type { Actor } from "../../kernel/actors/registry.ts";
-import { isoTime } from "../../kernel/ledger-entry.ts";
+import { isoTime } from "../../kernel/date-time.ts";
 import {
   type Admission,
   admit,

@@ -1,7 +1,7 @@
+import { isoTime } from "../../kernel/date-time.ts";
 import { ApiError } from "../../kernel/errors.ts";
 import { decodeNumberCursor, pageOf } from "../../kernel/http/pagination.ts";
 import { isNestedDeeper, JSON_LEVELS_MAX } from "../../kernel/json-text.ts";
-import { isoTime } from "../../kernel/ledger-entry.ts";
 import type { Vault } from "../../kernel/secrets/vault.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import type { Bucket } from "./bucket.ts";

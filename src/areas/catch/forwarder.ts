@@ -65,12 +65,10 @@ export interface ForwarderDeps {
  * durable truth: a start begins with it anew, so a crash may repeat a try and loses none.
  */
 export class Forwarder {
-  private readonly deps: ForwarderDeps;
   /** Buckets whose job is in the table, by reference. */
   private readonly progress = new Map<number, Progress>();
 
-  constructor(deps: ForwarderDeps) {
-    this.deps = deps;
+  constructor(private readonly deps: ForwarderDeps) {
     deps.scheduler.register(FORWARD, {
       concurrency: FORWARDING_BUCKETS_MAX,
       lanes: LANES,

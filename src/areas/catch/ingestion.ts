@@ -71,11 +71,7 @@ const INVALID_SIGNATURE = "the signature is not valid";
 
 /** Takes in what providers send. */
 export class Ingestion {
-  private readonly deps: IngestionDeps;
-
-  constructor(deps: IngestionDeps) {
-    this.deps = deps;
-  }
+  constructor(private readonly deps: IngestionDeps) {}
 
   /**
    * Stores a request's exact bytes as an event of a bucket. The event, its price and its place in the queue of

@@ -38,11 +38,9 @@ interface Slice {
 
 /** Removes events, a slice at a time, with pauses in which everyone else's requests run. */
 export class Removal {
-  private readonly deps: RemovalDeps;
   private stopping = false;
 
-  constructor(deps: RemovalDeps) {
-    this.deps = deps;
+  constructor(private readonly deps: RemovalDeps) {
     deps.scheduler.register(REMOVE_BUCKET, {
       // One at a time: two would take the disk twice as much.
       concurrency: 1,

@@ -1,8 +1,8 @@
 import { type Actor, ActorRegistry } from "../../kernel/actors/registry.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import type { Authenticator, Caller, CallerProject } from "../../kernel/http/caller.ts";
-import { bytesToUuid } from "../../kernel/ledger-entry.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
+import { bytesToUuid } from "../../kernel/uuid.ts";
 import { BEARER_PREFIX, errorOf, type KeyValidity } from "./domain.ts";
 import type { KeyAccount, KeyAccounts, KeyProjects } from "./ports.ts";
 import type { KeyRow, KeyStore } from "./store.ts";
@@ -29,26 +29,26 @@ export class ActiveKey implements Actor, UsedKey, KeyValidity {
   /** The only project that it works in; null for a key of the account. */
   readonly project: CallerProject | null;
   readonly isBearer: boolean;
-  readonly scopes: Scopes;
   expiresAt: number | null;
   revokedAt: number | null;
   purgeAt: number | null;
   use: KeyUse | null = null;
   caller: ManagedCaller | null = null;
-  private readonly projects: KeyProjects;
   private readonly rowDeleted: boolean;
 
-  constructor(row: KeyRow, scopes: Scopes, projects: KeyProjects) {
+  constructor(
+    row: KeyRow,
+    readonly scopes: Scopes,
+    private readonly projects: KeyProjects,
+  ) {
     this.ref = row.ref;
     this.id = bytesToUuid(row.id);
     this.accountRef = row.account_ref;
     this.project = projectOf(row);
     this.isBearer = row.prefix === BEARER_PREFIX;
-    this.scopes = scopes;
     this.expiresAt = row.expires_at;
     this.revokedAt = row.revoked_at;
     this.purgeAt = row.purge_at;
-    this.projects = projects;
     this.rowDeleted = row.deleted !== 0;
   }
 
@@ -64,16 +64,15 @@ function projectOf(row: KeyRow): CallerProject | null {
 
 /** The caller behind a managed key. */
 class ManagedCaller implements Caller {
-  readonly account: KeyAccount;
   readonly credential: string;
   readonly isPlatformKey = false;
   readonly superseded = false;
   readonly projectBound: boolean;
-  private readonly key: ActiveKey;
 
-  constructor(key: ActiveKey, account: KeyAccount) {
-    this.key = key;
-    this.account = account;
+  constructor(
+    private readonly key: ActiveKey,
+    readonly account: KeyAccount,
+  ) {
     this.credential = `managed:${key.ref}`;
     this.projectBound = key.project !== null;
   }

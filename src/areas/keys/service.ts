@@ -1,9 +1,10 @@
+import { isoTime } from "../../kernel/date-time.ts";
 import { type Caller, type CallerAccount, hasScope } from "../../kernel/http/caller.ts";
 import type { Ids } from "../../kernel/ids.ts";
-import { isoTime, uuidToBytes } from "../../kernel/ledger-entry.ts";
 import { hasValidChecksum, keyDigest, keyDigestHex, mintKey } from "../../kernel/secrets/key-format.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import type { TierBound } from "../../kernel/tier-bounds.ts";
+import { uuidToBytes } from "../../kernel/uuid.ts";
 import {
   assertMayGrant,
   assertMayRevoke,
@@ -83,11 +84,9 @@ export interface KeyServiceDeps {
 export class KeyService {
   /** The areas that a scope can name: known once every area has declared its endpoints. */
   scopeAreas: readonly string[] = [];
-  private readonly deps: KeyServiceDeps;
   private nextRef: number;
 
-  constructor(deps: KeyServiceDeps) {
-    this.deps = deps;
+  constructor(private readonly deps: KeyServiceDeps) {
     this.nextRef = deps.store.highestRef() + 1;
   }
 

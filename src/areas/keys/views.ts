@@ -1,4 +1,5 @@
-import { bytesToUuid, isoTime } from "../../kernel/ledger-entry.ts";
+import { isoTime } from "../../kernel/date-time.ts";
+import { bytesToUuid } from "../../kernel/uuid.ts";
 import type { KeyError } from "./domain.ts";
 import type { Key, KeyCreated, KeyItem, KeyRevoked, KeyRotated, KeyVerdict } from "./schema.ts";
 import type { KeyRow, KeyUseRow } from "./store.ts";

@@ -12,12 +12,10 @@ export const FENCING_TOKENS_RESERVED = 1_000;
  * token is ever given twice, whatever becomes of the process.
  */
 export class FencingSequence {
-  private readonly store: LockStore;
   private last: number;
   private reservedThrough: number;
 
-  constructor(store: LockStore) {
-    this.store = store;
+  constructor(private readonly store: LockStore) {
     this.reservedThrough = store.fencingReservedThrough();
     this.last = this.reservedThrough;
   }

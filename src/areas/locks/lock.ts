@@ -5,18 +5,16 @@ import { WaitQueue } from "./queue.ts";
 
 /** A lock that is held. Its row is the lease; the waiters and the timer are in memory alone. */
 export class Lock {
-  readonly projectRef: number;
-  readonly key: string;
   /** Null before the first grant within its unit of work, and once it is free and out of the table. */
   lease: Lease | null = null;
   /** Where its lease stands among those that end. */
   expiry: HeapEntry<Lock> | null = null;
   private waiters: WaitQueue | null = null;
 
-  constructor(projectRef: number, key: string) {
-    this.projectRef = projectRef;
-    this.key = key;
-  }
+  constructor(
+    readonly projectRef: number,
+    readonly key: string,
+  ) {}
 
   /** Requests that wait for it. */
   get queueDepth(): number {

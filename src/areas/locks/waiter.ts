@@ -20,14 +20,12 @@ export interface AcquireRequest {
  * is turned away.
  */
 export class Waiter {
-  readonly request: AcquireRequest;
   private readonly end = Promise.withResolvers<Granted>();
   private ended = false;
   private cancelDeadline: Cancel = () => {};
   private stopListening: Cancel = () => {};
 
-  constructor(request: AcquireRequest) {
-    this.request = request;
+  constructor(readonly request: AcquireRequest) {
     // It may end before anyone looks; that is no defect.
     this.end.promise.catch(() => {});
   }

@@ -1,17 +1,12 @@
 import { ActorRegistry } from "../../kernel/actors/registry.ts";
+import { isoTime } from "../../kernel/date-time.ts";
 import { invalidField } from "../../kernel/errors.ts";
 import { decodeNumberCursor, encodeCursor } from "../../kernel/http/pagination.ts";
-import {
-  bytesToUuid,
-  type EntryKind,
-  isoTime,
-  type LedgerEntry,
-  type LedgerPage,
-  uuidToBytes,
-} from "../../kernel/ledger-entry.ts";
+import type { EntryKind, LedgerEntry, LedgerPage } from "../../kernel/ledger-entry.ts";
 import type { Logger } from "../../kernel/log.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import type { Writer } from "../../kernel/storage/writer.ts";
+import { bytesToUuid, uuidToBytes } from "../../kernel/uuid.ts";
 import { MeterActor } from "./actor.ts";
 import { assertPositive, deducted, type Movement, refilled, resetTo } from "./domain.ts";
 import { Settlement } from "./settlement.ts";

@@ -45,11 +45,7 @@ export interface CheckDeps extends AlertDeps {
 
 /** Makes checks and records what they found. */
 export class Checks {
-  private readonly deps: CheckDeps;
-
-  constructor(deps: CheckDeps) {
-    this.deps = deps;
-  }
+  constructor(private readonly deps: CheckDeps) {}
 
   /** Makes a check. Null: this process was held up or out of resources each time, so nothing is known. */
   async make(monitor: MonitorRow, manual: boolean): Promise<CheckMade | null> {

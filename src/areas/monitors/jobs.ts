@@ -44,11 +44,9 @@ export interface ScheduleDeps {
 
 /** The scheduled checks. */
 export class CheckSchedule {
-  private readonly deps: ScheduleDeps;
   private readonly window = new CommitWindow();
 
-  constructor(deps: ScheduleDeps) {
-    this.deps = deps;
+  constructor(private readonly deps: ScheduleDeps) {
     deps.scheduler.register(CHECK, {
       concurrency: CONCURRENCY,
       lanes: { perLane: PER_HOST, perSlowLane: PER_HOST, slowTotal: SLOW_TOTAL, ownerShare: ACCOUNT_SHARE },

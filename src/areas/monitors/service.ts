@@ -44,11 +44,9 @@ const DAY_HOURS = 24;
 
 /** The use cases of monitors. */
 export class MonitorService {
-  private readonly deps: MonitorServiceDeps;
   private nextRef: number;
 
-  constructor(deps: MonitorServiceDeps) {
-    this.deps = deps;
+  constructor(private readonly deps: MonitorServiceDeps) {
     this.nextRef = deps.monitors.highestRef() + 1;
   }
 

@@ -1,6 +1,6 @@
-import { bytesToUuid, uuidToBytes } from "../../kernel/ledger-entry.ts";
 import type { Database } from "../../kernel/storage/database.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
+import { bytesToUuid, uuidToBytes } from "../../kernel/uuid.ts";
 
 /** What users set about a monitor. */
 export interface MonitorSettings {

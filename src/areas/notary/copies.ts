@@ -64,14 +64,12 @@ export interface CopyStatus {
 class DestinationActor implements Actor {
   recent = false;
   readonly idle = true;
-  store: ReceiptStoreRow | null;
-  /** Receipts that wait for their delivery. While there are any, there is a delivery job. */
-  buffered: number;
 
-  constructor(store: ReceiptStoreRow | null, buffered: number) {
-    this.store = store;
-    this.buffered = buffered;
-  }
+  constructor(
+    public store: ReceiptStoreRow | null,
+    /** Receipts that wait for their delivery. While there are any, there is a delivery job. */
+    public buffered: number,
+  ) {}
 }
 
 /** Copies of receipts in the projects' own storages. The receipts themselves are the notary's, in any case. */

@@ -1,10 +1,10 @@
 import { Elysia } from "elysia";
+import { isoTime } from "../../kernel/date-time.ts";
 import { ApiError } from "../../kernel/errors.ts";
 import { reply } from "../../kernel/http/answer.ts";
 import type { Api } from "../../kernel/http/api.ts";
 import { largeBody } from "../../kernel/http/body.ts";
 import { pageQuery } from "../../kernel/http/pagination.ts";
-import { isoTime } from "../../kernel/ledger-entry.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import type { Receipt } from "../../verify/receipt.ts";
 import type { Appended, CopyStatus, ReceiptCopies } from "./copies.ts";

@@ -36,11 +36,7 @@ export function objectUrl({ endpoint, bucket }: Pick<S3Bucket, "endpoint" | "buc
 
 /** Writes objects once, with AWS Signature V4, through the guarded client. */
 export class S3Client {
-  private readonly outbound: Pick<OutboundClient, "send">;
-
-  constructor(outbound: Pick<OutboundClient, "send">) {
-    this.outbound = outbound;
-  }
+  constructor(private readonly outbound: Pick<OutboundClient, "send">) {}
 
   /**
    * Stores an object that is not there yet. One that is there with the same bytes counts as stored: then an earlier

@@ -13,17 +13,15 @@ const WRITES_PER_BATCH_MAX = 100;
 
 /** The last change of one project. */
 class LastActivity implements Actor {
-  readonly ref: number;
-  /** Epoch milliseconds; null when there has been none. */
-  at: number | null;
   writtenAt = Number.NEGATIVE_INFINITY;
   waiting = false;
   recent = false;
 
-  constructor(ref: number, at: number | null) {
-    this.ref = ref;
-    this.at = at;
-  }
+  constructor(
+    readonly ref: number,
+    /** Epoch milliseconds; null when there has been none. */
+    public at: number | null,
+  ) {}
 
   get idle(): boolean {
     return !this.waiting;
@@ -35,15 +33,17 @@ class LastActivity implements Actor {
  * while changes keep coming, always as part of a batch that is being committed anyway.
  */
 export class Activity implements ProjectActivity {
-  private readonly store: ProjectStore;
   private readonly entries: ActorRegistry<number, LastActivity>;
   /** Written with this batch. */
   private due: LastActivity[] = [];
   /** Written later, in the order in which they fall due. */
   private later: { readonly entry: LastActivity; readonly dueAt: number }[] = [];
 
-  constructor(store: ProjectStore, writer: Writer, inMemoryMax: number = ACTIVITIES_IN_MEMORY_MAX) {
-    this.store = store;
+  constructor(
+    private readonly store: ProjectStore,
+    writer: Writer,
+    inMemoryMax: number = ACTIVITIES_IN_MEMORY_MAX,
+  ) {
     this.entries = new ActorRegistry(inMemoryMax);
     writer.beforeCommit((tx) => this.writeDue(tx));
   }

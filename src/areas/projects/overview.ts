@@ -1,6 +1,6 @@
 import { type Actor, ActorRegistry } from "../../kernel/actors/registry.ts";
 import type { Clock } from "../../kernel/clock.ts";
-import { isoTime } from "../../kernel/ledger-entry.ts";
+import { isoTime } from "../../kernel/date-time.ts";
 import type { ProjectResources } from "../../kernel/project-resources.ts";
 import type { ProjectDirectory } from "./directory.ts";
 import type { ProjectAccounts } from "./ports.ts";

@@ -1,6 +1,6 @@
+import { isoTime } from "../../kernel/date-time.ts";
 import type { Caller, CallerAccount } from "../../kernel/http/caller.ts";
 import { decodeNumberCursor, pageOf } from "../../kernel/http/pagination.ts";
-import { isoTime } from "../../kernel/ledger-entry.ts";
 import type { ProjectResources } from "../../kernel/project-resources.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import type { TierBound } from "../../kernel/tier-bounds.ts";
@@ -37,11 +37,7 @@ export interface ProjectServiceDeps {
 
 /** The use cases of projects. */
 export class ProjectService {
-  private readonly deps: ProjectServiceDeps;
-
-  constructor(deps: ProjectServiceDeps) {
-    this.deps = deps;
-  }
+  constructor(private readonly deps: ProjectServiceDeps) {}
 
   /** Creates a project under the slug that its name gives. @throws ApiError `project_limit_exceeded` */
   create(tx: Tx, account: CallerAccount, name: string, description: string | null): ProjectView {

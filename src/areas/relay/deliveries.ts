@@ -56,12 +56,10 @@ export interface DeliveryDeps {
 
 /** Makes the attempts at deliveries. */
 export class Deliveries {
-  private readonly deps: DeliveryDeps;
   /** First attempts under way, by reference; each with its project. */
   private readonly firstAttempts = new Map<number, number>();
 
-  constructor(deps: DeliveryDeps) {
-    this.deps = deps;
+  constructor(private readonly deps: DeliveryDeps) {
     deps.scheduler.register(DELIVER, {
       concurrency: CONCURRENCY,
       lanes: {

@@ -13,14 +13,11 @@ const LOW_RANGE = 2 ** 32;
  * deliveries others have made. The veil is another one each millisecond, and takes a key to lift.
  */
 export class RelayIds {
-  private readonly key: Uint8Array;
   /** The veil of the millisecond asked for last: a busy server needs one for many ids. */
   private time = "";
   private veil = 0;
 
-  constructor(key: Uint8Array) {
-    this.key = key;
-  }
+  constructor(private readonly key: Uint8Array) {}
 
   /** The id of a delivery: a UUIDv7 with the last digits of its row. */
   idOf(uuid: string, ref: number): string {

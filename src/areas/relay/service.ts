@@ -86,12 +86,10 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
 /** The use cases of deliveries. */
 export class RelayService {
-  private readonly deps: RelayServiceDeps;
   private readonly relayIds: RelayIds;
   private nextRef: number;
 
-  constructor(deps: RelayServiceDeps) {
-    this.deps = deps;
+  constructor(private readonly deps: RelayServiceDeps) {
     this.relayIds = new RelayIds(deps.vault.derive("relay ids"));
     this.nextRef = deps.store.highestRef() + 1;
   }

@@ -1,7 +1,7 @@
-import { bytesToUuid, uuidToBytes } from "../../kernel/ledger-entry.ts";
 import type { Database } from "../../kernel/storage/database.ts";
 import { References } from "../../kernel/storage/references.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
+import { bytesToUuid, uuidToBytes } from "../../kernel/uuid.ts";
 import type { RelayKind, RelayStatus } from "./domain.ts";
 
 /** What a new delivery's row holds. */

@@ -2,8 +2,8 @@ import { statSync } from "node:fs";
 import { join } from "node:path";
 import { MIGRATIONS } from "../../../migrations/index.ts";
 import { createSystemClock } from "../../kernel/clock.ts";
+import { isoTime } from "../../kernel/date-time.ts";
 import { StartupError } from "../../kernel/errors.ts";
-import { isoTime } from "../../kernel/ledger-entry.ts";
 import { findMasterKey, opensMark } from "../../kernel/secrets/master-key.ts";
 import {
   type DatabaseFacts,

@@ -7,11 +7,7 @@ import type { Pages } from "../pages.ts";
 
 /** The account of the key: its credits, and its platform key. */
 export class Account {
-  private readonly api: Api;
-
-  constructor(api: Api) {
-    this.api = api;
-  }
+  constructor(private readonly api: Api) {}
 
   /** The credits that requests are paid with. */
   balance(options?: RequestOptions): Promise<AnswerOf<"meter.own.balance">> {
@@ -55,10 +51,8 @@ export class Account {
 /** The operator's API, and the test clock. */
 export class Admin {
   readonly accounts: AdminAccounts;
-  private readonly api: Api;
 
-  constructor(api: Api) {
-    this.api = api;
+  constructor(private readonly api: Api) {
     this.accounts = new AdminAccounts(api);
   }
 
@@ -73,11 +67,7 @@ export class Admin {
 
 /** Everybody's accounts, for the operator. */
 export class AdminAccounts {
-  private readonly api: Api;
-
-  constructor(api: Api) {
-    this.api = api;
-  }
+  constructor(private readonly api: Api) {}
 
   /** Makes an account. Its key is in this answer and never again. */
   create(body: AccountCreateBody, options?: ChangeOptions): Promise<AnswerOf<"admin.accounts.create">> {

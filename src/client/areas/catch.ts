@@ -13,10 +13,8 @@ import { Pages } from "../pages.ts";
 export class Catch {
   readonly buckets: Buckets;
   readonly events: Events;
-  private readonly api: Api;
 
-  constructor(api: Api) {
-    this.api = api;
+  constructor(private readonly api: Api) {
     this.buckets = new Buckets(api);
     this.events = new Events(api);
   }
@@ -38,11 +36,7 @@ export class Catch {
 
 /** Buckets. */
 export class Buckets {
-  private readonly api: Api;
-
-  constructor(api: Api) {
-    this.api = api;
-  }
+  constructor(private readonly api: Api) {}
 
   /** Makes a bucket, which begins paused. */
   create(body: BucketCreateBody, options?: ChangeOptions): Promise<AnswerOf<"catch.buckets.create">> {
@@ -80,11 +74,7 @@ export class Buckets {
 
 /** What the buckets have received. */
 export class Events {
-  private readonly api: Api;
-
-  constructor(api: Api) {
-    this.api = api;
-  }
+  constructor(private readonly api: Api) {}
 
   /** A bucket's events, newest first. Each request costs 1 credit. */
   list(

@@ -18,11 +18,7 @@ const FALLBACK_AFTER_MS = 2_000;
 
 /** Boolean feature flags. */
 export class Flags {
-  private readonly api: Api;
-
-  constructor(api: Api) {
-    this.api = api;
-  }
+  constructor(private readonly api: Api) {}
 
   /** Makes or changes a flag. A `description` that is left out stays; null clears it. */
   save(body: FlagBody, options?: ChangeOptions): Promise<AnswerOf<"gate.save">> {

@@ -12,11 +12,7 @@ export interface KeyClient {
 
 /** Managed keys: for the parts of your own system, or for your customers. Each request costs 1 credit. */
 export class Keys {
-  private readonly api: Api;
-
-  constructor(api: Api) {
-    this.api = api;
-  }
+  constructor(private readonly api: Api) {}
 
   /** Makes a key. Its secret is in this answer and never again. */
   create(body: KeyCreateBody, options?: ChangeOptions): Promise<AnswerOf<"keys.create">> {

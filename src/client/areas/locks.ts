@@ -30,11 +30,7 @@ const CLEAN_UP_MS = 5_000;
 
 /** Distributed locks. {@link Ninefold.withLock} does all of it around a function of yours. */
 export class Locks {
-  private readonly api: Api;
-
-  constructor(api: Api) {
-    this.api = api;
-  }
+  constructor(private readonly api: Api) {}
 
   /**
    * Acquires a lock, waiting in line for it if need be. A broken connection or a restart of the server does not end

@@ -6,14 +6,11 @@ import type { Pages } from "../pages.ts";
 
 /** The meter of one of your own customers. */
 export class Meter {
-  /** 1 to 64 letters, digits, dashes or underscores. */
-  readonly id: string;
-  private readonly api: Api;
-
-  constructor(api: Api, id: string) {
-    this.api = api;
-    this.id = id;
-  }
+  constructor(
+    private readonly api: Api,
+    /** 1 to 64 letters, digits, dashes or underscores. */
+    readonly id: string,
+  ) {}
 
   /** What is left; 0 for a meter that does not exist. */
   balance(options?: RequestOptions): Promise<AnswerOf<"meter.balance">> {

@@ -12,11 +12,7 @@ import type { Pages } from "../pages.ts";
 
 /** Scheduled checks of URLs. Each request costs 1 credit; scheduled checks are free. */
 export class Monitors {
-  private readonly api: Api;
-
-  constructor(api: Api) {
-    this.api = api;
-  }
+  constructor(private readonly api: Api) {}
 
   /** Makes a monitor; the first check comes within 5 seconds. */
   create(body: MonitorCreateBody, options?: ChangeOptions): Promise<AnswerOf<"monitors.create">> {

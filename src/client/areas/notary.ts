@@ -8,10 +8,8 @@ import type { Pages } from "../pages.ts";
 export class Notary {
   readonly receipts: Receipts;
   readonly storage: Storage;
-  private readonly api: Api;
 
-  constructor(api: Api) {
-    this.api = api;
+  constructor(private readonly api: Api) {
     this.receipts = new Receipts(api);
     this.storage = new Storage(api);
   }
@@ -43,11 +41,7 @@ export class Notary {
 
 /** The receipts of the project's chain. */
 export class Receipts {
-  private readonly api: Api;
-
-  constructor(api: Api) {
-    this.api = api;
-  }
+  constructor(private readonly api: Api) {}
 
   /** Receipts, newest first. */
   list(
@@ -68,11 +62,7 @@ export class Receipts {
 
 /** Where receipts are copied to. */
 export class Storage {
-  private readonly api: Api;
-
-  constructor(api: Api) {
-    this.api = api;
-  }
+  constructor(private readonly api: Api) {}
 
   /** Sets the storage, for every receipt from now on. */
   configure(body: StorageBody, options?: ChangeOptions): Promise<AnswerOf<"witness.config.set">> {

@@ -7,11 +7,7 @@ import type { Pages } from "../pages.ts";
 
 /** Projects. Which one a client works in is said by its key: make one with {@link Projects.createKey}. */
 export class Projects {
-  private readonly api: Api;
-
-  constructor(api: Api) {
-    this.api = api;
-  }
+  constructor(private readonly api: Api) {}
 
   /** Makes a project. */
   create(body: ProjectCreateBody, options?: ChangeOptions): Promise<AnswerOf<"projects.create">> {

@@ -5,11 +5,7 @@ import type { Pages } from "../pages.ts";
 
 /** Signed webhooks, sent later. */
 export class Relay {
-  private readonly api: Api;
-
-  constructor(api: Api) {
-    this.api = api;
-  }
+  constructor(private readonly api: Api) {}
 
   /** Schedules a delivery. */
   schedule(body: RelayBody, options?: ChangeOptions): Promise<AnswerOf<"relay.schedule">> {

@@ -23,13 +23,14 @@ const SCAN_STEPS_MAX = 256;
 export class ActorRegistry<Key extends string | number, A extends Actor> {
   private readonly actors = new Map<Key, A>();
   private readonly actorsMax: number;
-  private readonly onPassivate: (actor: A) => void;
   private hand: Iterator<Key>;
 
   /** `actorsMax` bounds the actors kept, as far as they are idle. */
-  constructor(actorsMax: number, onPassivate: (actor: A) => void = () => {}) {
+  constructor(
+    actorsMax: number,
+    private readonly onPassivate: (actor: A) => void = () => {},
+  ) {
     this.actorsMax = Math.max(1, actorsMax);
-    this.onPassivate = onPassivate;
     this.hand = this.actors.keys();
   }
 

@@ -31,16 +31,14 @@ export interface ReadinessDeps {
 
 /** Knows whether requests can be sent here: the server has started, is not ending, and can write. */
 export class Readiness {
-  private readonly deps: ReadinessDeps;
-  private readonly times: ProbeTimes;
   private started = false;
   private outcome: Promise<string | null> | null = null;
   private holdsUntil = 0;
 
-  constructor(deps: ReadinessDeps, times: ProbeTimes = { holds: PROBE_HOLDS_MS, timeout: PROBE_TIMEOUT_MS }) {
-    this.deps = deps;
-    this.times = times;
-  }
+  constructor(
+    private readonly deps: ReadinessDeps,
+    private readonly times: ProbeTimes = { holds: PROBE_HOLDS_MS, timeout: PROBE_TIMEOUT_MS },
+  ) {}
 
   /** Everything that belongs to a start is done. */
   begin(): void {

@@ -15,16 +15,15 @@ export function unwritable(failing: string): string {
 
 /** Finds out whether the database can be written, by writing to it. */
 export class WriteProbe {
-  private readonly db: Database;
-  private readonly writer: Writer;
   private readonly write: Command<[string, number]>;
   /** The files that were opened. Should others stand in their place, nobody will find what is written. */
   private readonly opened: string;
   private openedLog: string | null;
 
-  constructor(db: Database, writer: Writer) {
-    this.db = db;
-    this.writer = writer;
+  constructor(
+    private readonly db: Database,
+    private readonly writer: Writer,
+  ) {
     // Random: SQLite leaves pages alone that would not change.
     this.write = db.command("INSERT OR REPLACE INTO settings (name, value) VALUES (?, randomblob(?))");
     this.opened = identityOf(db.path) ?? "";

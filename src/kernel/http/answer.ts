@@ -3,11 +3,12 @@ import { ApiError } from "../errors.ts";
 
 /** An answer with a status of its own, which its route's schemas must name; a plain one is a 200. */
 export class Reply<const Status extends number, T> extends ElysiaCustomStatusResponse<Status, T> {
-  readonly headers: Readonly<Record<string, string>> | null;
-
-  constructor(status: Status, body: T, headers: Readonly<Record<string, string>> | null = null) {
+  constructor(
+    status: Status,
+    body: T,
+    readonly headers: Readonly<Record<string, string>> | null = null,
+  ) {
     super(status, body);
-    this.headers = headers;
   }
 }
 
@@ -22,13 +23,10 @@ export function reply<const Status extends number, T>(
 
 /** An answer that is no JSON. */
 export class TextReply {
-  readonly text: string;
-  readonly contentType: string;
-
-  constructor(text: string, contentType: string) {
-    this.text = text;
-    this.contentType = contentType;
-  }
+  constructor(
+    readonly text: string,
+    readonly contentType: string,
+  ) {}
 }
 
 /** An answer as it goes out and as it is stored under an `Idempotency-Key`. */
@@ -44,11 +42,8 @@ export interface RenderedAnswer {
 
 /** Leaves a unit of work (or a handler) with the stored answer of an earlier request. */
 export class ReplayedAnswer extends Error {
-  readonly answer: RenderedAnswer;
-
-  constructor(answer: RenderedAnswer) {
+  constructor(readonly answer: RenderedAnswer) {
     super("answered before");
-    this.answer = answer;
   }
 }
 

@@ -6,17 +6,13 @@ export const ATTEMPT_KEYS_MAX = 50_000;
 /** At most so many attempts per key within any window of the given length (a sliding log, so no burst at its edge). */
 export class AttemptLimiter {
   private readonly attempts = new Map<string, number[]>();
-  private readonly clock: Clock;
-  private readonly limit: number;
-  private readonly windowMs: number;
-  private readonly keysMax: number;
 
-  constructor(clock: Clock, limit: number, windowMs: number, keysMax: number = ATTEMPT_KEYS_MAX) {
-    this.clock = clock;
-    this.limit = limit;
-    this.windowMs = windowMs;
-    this.keysMax = keysMax;
-  }
+  constructor(
+    private readonly clock: Clock,
+    private readonly limit: number,
+    private readonly windowMs: number,
+    private readonly keysMax: number = ATTEMPT_KEYS_MAX,
+  ) {}
 
   /** Counts an attempt. Returns 0 when it is within the limit, else the whole seconds until one is again. */
   take(key: string): number {

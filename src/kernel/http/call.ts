@@ -67,13 +67,12 @@ export class OpenCall {
   headers: Record<string, string> | null = null;
   /** The exact text of the body. */
   bodyText = "";
-  protected readonly endpoint: Endpoint;
-  readonly request: Request;
   private readonly startedAt = monotonicMs();
 
-  constructor(endpoint: Endpoint, request: Request) {
-    this.endpoint = endpoint;
-    this.request = request;
+  constructor(
+    protected readonly endpoint: Endpoint,
+    readonly request: Request,
+  ) {
     this.requestId = endpoint.deps.ids.uuidV7();
   }
 

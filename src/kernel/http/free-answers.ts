@@ -22,13 +22,14 @@ const HOURS_COUNTED = 25;
  * that cost nothing, and refusals. By the hour, so that nothing need be counted when old answers go.
  */
 export class FreeAnswers {
-  private readonly tiers: Tiers;
   private readonly sum;
   private readonly insert;
   private readonly deleteOld;
 
-  constructor(db: Database, tiers: Tiers) {
-    this.tiers = tiers;
+  constructor(
+    db: Database,
+    private readonly tiers: Tiers,
+  ) {
     this.sum = db.query<{ bytes: number; oldest: number }, [number, number]>(
       "SELECT coalesce(sum(bytes), 0) AS bytes, coalesce(min(hour), 0) AS oldest FROM free_answers WHERE account_ref = ? AND hour > ?",
     );

@@ -22,17 +22,17 @@ const HEADER_REMEMBERED_LENGTH_MAX = 64;
 
 /** The gates between a request and its work, in their order: 401, 403, 429. */
 export class Guard {
-  private readonly authenticator: Authenticator;
   private readonly keys: RateLimiter;
   /** One bucket per account, over all its keys: in a map of its own, where many keys of one push out nobody's. */
   private readonly accounts: RateLimiter<number>;
-  private readonly tiers: Tiers;
   /** Digests by header: whether a key is well-formed, and its digest, never change. Whether it is valid is asked each time. */
   private readonly digests = new Map<string, string>();
 
-  constructor(authenticator: Authenticator, tiers: Tiers, clock: Clock) {
-    this.authenticator = authenticator;
-    this.tiers = tiers;
+  constructor(
+    private readonly authenticator: Authenticator,
+    private readonly tiers: Tiers,
+    clock: Clock,
+  ) {
     this.keys = new RateLimiter(clock);
     this.accounts = new RateLimiter<number>(clock);
   }

@@ -50,15 +50,15 @@ const OF_ACCOUNT = 0;
 /** The answers kept under `Idempotency-Key`s, per project, sealed like secrets. */
 export class IdempotencyStore {
   private readonly running = new Set<string>();
-  private readonly vault: Vault;
-  private readonly free: FreeAnswers;
   private readonly select;
   private readonly insert;
   private readonly deleteOld;
 
-  constructor(db: Database, vault: Vault, free: FreeAnswers) {
-    this.vault = vault;
-    this.free = free;
+  constructor(
+    db: Database,
+    private readonly vault: Vault,
+    private readonly free: FreeAnswers,
+  ) {
     this.select = db.query<Row, [number, string, number]>(
       "SELECT fingerprint, credential, secret, answer, created_at FROM idempotency WHERE account_ref = ? AND key = ? AND project_ref = ?",
     );

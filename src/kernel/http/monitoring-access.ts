@@ -39,13 +39,10 @@ const OPERATOR_ONLY = operationOf({
 
 /** Decides who may read health and metrics. Whoever may not reads what stands at any path that is not there. */
 export class MonitoringGate {
-  private readonly access: MonitoringAccess;
-  private readonly guard: Guard;
-
-  constructor(access: MonitoringAccess, guard: Guard) {
-    this.access = access;
-    this.guard = guard;
-  }
+  constructor(
+    private readonly access: MonitoringAccess,
+    private readonly guard: Guard,
+  ) {}
 
   /** @throws ApiError `not_found` */
   assertAdmitted(operation: string, { request, socketAddress }: MonitoringRequest): void {

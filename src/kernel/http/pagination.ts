@@ -32,13 +32,10 @@ export function pageQuery(limitDefault: number) {
  * accounts share. A cursor holds in the project and the list that it was given for, and nowhere else.
  */
 export class SealedCursors {
-  private readonly vault: Vault;
-  private readonly list: string;
-
-  constructor(vault: Vault, list: string) {
-    this.vault = vault;
-    this.list = list;
-  }
+  constructor(
+    private readonly vault: Vault,
+    private readonly list: string,
+  ) {}
 
   /** The query with its cursor opened, if it has one. @throws ApiError `validation_error` when it is not of this list. */
   open<Q extends object>(query: Q, caller: Caller): Q {

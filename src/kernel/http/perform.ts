@@ -41,13 +41,11 @@ export interface AcrossNetwork<Claim, Result, T extends object> {
 
 /** A failure that is committed: what it keeps (the charge, the stored answer) stays, and the caller gets the error. */
 class KeptFailure {
-  readonly error: unknown;
-  /** Whether the request has been paid for all the same. */
-  readonly charged: boolean;
-  constructor(error: unknown, charged: boolean) {
-    this.error = error;
-    this.charged = charged;
-  }
+  constructor(
+    readonly error: unknown,
+    /** Whether the request has been paid for all the same. */
+    readonly charged: boolean,
+  ) {}
 }
 
 /** A claim that has been committed. */
@@ -70,26 +68,14 @@ const COSTS_NOTHING: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
 
 /** Joins charge, work and stored answer in one unit of work. */
 export class Performing {
-  private readonly writer: Writer;
-  private readonly charger: Charger;
-  private readonly answers: IdempotencyStore;
-  private readonly open: OpenClaims;
-  private readonly activity: ProjectActivity | null;
-
   /** `activity` is told of every change that a request makes in its caller's project. */
   constructor(
-    writer: Writer,
-    charger: Charger,
-    answers: IdempotencyStore,
-    open: OpenClaims,
-    activity: ProjectActivity | null = null,
-  ) {
-    this.writer = writer;
-    this.charger = charger;
-    this.answers = answers;
-    this.open = open;
-    this.activity = activity;
-  }
+    private readonly writer: Writer,
+    private readonly charger: Charger,
+    private readonly answers: IdempotencyStore,
+    private readonly open: OpenClaims,
+    private readonly activity: ProjectActivity | null = null,
+  ) {}
 
   /**
    * Replays a stored answer, or charges the operation's credits, runs `work` and stores the answer: all in one

@@ -37,14 +37,12 @@ interface Bucket {
  * rate from where it stands, and does not jump.
  */
 export class RateLimiter<Key extends string | number = string> {
-  private readonly clock: Clock;
   private readonly buckets = new Map<Key, Bucket>();
-  private readonly bucketsMax: number;
 
-  constructor(clock: Clock, bucketsMax: number = RATE_BUCKETS_MAX) {
-    this.clock = clock;
-    this.bucketsMax = bucketsMax;
-  }
+  constructor(
+    private readonly clock: Clock,
+    private readonly bucketsMax: number = RATE_BUCKETS_MAX,
+  ) {}
 
   /**
    * Takes one token from the bucket of `key`, if there is one. The figures hold since `since` (epoch

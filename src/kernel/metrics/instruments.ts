@@ -9,13 +9,13 @@ export class Counter {
 
 /** Counts observations by size, in buckets that are fixed from the start. */
 export class Histogram {
-  /** Upper bounds of the buckets, inclusive, rising; one more bucket takes what is larger than all of them. */
-  readonly bounds: readonly number[];
   sum = 0;
   private readonly counts: Float64Array;
 
-  constructor(bounds: readonly number[]) {
-    this.bounds = bounds;
+  constructor(
+    /** Upper bounds of the buckets, inclusive, rising; one more bucket takes what is larger than all of them. */
+    readonly bounds: readonly number[],
+  ) {
     this.counts = new Float64Array(bounds.length + 1);
   }
 

@@ -23,13 +23,10 @@ const ALWAYS_THERE: ReadonlySet<number> = new Set([500, 503]);
 
 /** What is counted of the requests of one operation. */
 export class OperationRequests {
-  readonly operation: string;
   readonly duration = new Histogram(DURATION_BOUNDS);
   private readonly counts = new Float64Array(STATUSES.length + 1);
 
-  constructor(operation: string) {
-    this.operation = operation;
-  }
+  constructor(readonly operation: string) {}
 
   /** Counts an answered request. */
   answered(status: number, durationMs: number): void {

@@ -48,12 +48,10 @@ export interface OutboundParts {
 export class OutboundClient {
   /** Decides where requests may go: areas ask it when a URL is handed in. */
   readonly policy: TargetPolicy;
-  private readonly parts: OutboundParts;
   private readonly pool = new ConnectionPool();
   private readonly lookups: Lookups;
 
-  constructor(parts: OutboundParts) {
-    this.parts = parts;
+  constructor(private readonly parts: OutboundParts) {
     this.lookups = new Lookups(parts.resolver);
     this.policy = parts.policy;
   }

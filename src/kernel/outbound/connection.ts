@@ -21,20 +21,19 @@ export interface ConnectionListener {
 
 /** A connection to one address that has been checked, and for HTTPS to one name that the certificate has proved. */
 export class Connection {
-  /** Says which requests it may carry: scheme, address, port and name. */
-  readonly key: string;
   /** Requests that it has carried. */
   uses = 0;
   /** When it was last put aside, monotonic milliseconds. */
   idleSince = 0;
   listener: ConnectionListener | null = null;
-  private readonly socket: Socket;
   private closedWith: { readonly error: unknown } | null = null;
   private error: unknown = null;
 
-  constructor(key: string, socket: Socket) {
-    this.key = key;
-    this.socket = socket;
+  constructor(
+    /** Says which requests it may carry: scheme, address, port and name. */
+    readonly key: string,
+    private readonly socket: Socket,
+  ) {
     socket.on("data", (bytes: Buffer) => {
       if (this.listener !== null) this.listener.onBytes(bytes);
       // An answer that nobody asked for.
@@ -70,14 +69,15 @@ LOOPBACK.addAddress("::1", "ipv6");
 /** Opens connections to checked addresses. */
 export class Connector {
   private readonly secureContext: SecureContext | null;
-  private readonly trustLoopback: boolean;
 
   /**
    * `certificateAuthorities`: PEM of the only authorities that are believed, instead of the built-in ones.
    * `trustLoopback`: a server on this machine need not prove its name.
    */
-  constructor(certificateAuthorities?: string, trustLoopback = false) {
-    this.trustLoopback = trustLoopback;
+  constructor(
+    certificateAuthorities?: string,
+    private readonly trustLoopback = false,
+  ) {
     this.secureContext =
       certificateAuthorities === undefined ? null : createSecureContext({ ca: certificateAuthorities });
   }

@@ -25,7 +25,6 @@ interface Account {
  * have been given up, not only as long as somebody waits: that is what a look-up costs.
  */
 export class Lookups {
-  private readonly resolver: Resolver;
   /**
    * What is being asked. Requests for the same name share a question, whosever they are. Only the account that asked
    * first pays for it: it wanted the answer anyhow, and those who join in cost nothing.
@@ -33,9 +32,7 @@ export class Lookups {
   private readonly questions = new Map<string, Promise<readonly string[]>>();
   private readonly accounts = new Map<number | null, Account>();
 
-  constructor(resolver: Resolver) {
-    this.resolver = resolver;
-  }
+  constructor(private readonly resolver: Resolver) {}
 
   /**
    * The addresses of a name. An account that has no place left waits for one, as long as its request may take.

@@ -22,11 +22,11 @@ export type FailureKind =
 
 /** A request that got no usable answer. The message is fit for users: it names no address of ours. */
 export class OutboundFailure extends Error {
-  readonly kind: FailureKind;
-
-  constructor(kind: FailureKind, message: string) {
+  constructor(
+    readonly kind: FailureKind,
+    message: string,
+  ) {
     super(message);
-    this.kind = kind;
   }
 }
 

@@ -39,12 +39,10 @@ async function ask(host: string): Promise<readonly string[]> {
 
 /** The name servers that are asked: they are read once by the process, and again only when it is told to. */
 class KnownServers {
-  private readonly read: () => readonly string[];
   private inUse: readonly string[];
   private lookedAt = Number.NEGATIVE_INFINITY;
 
-  constructor(read: () => readonly string[]) {
-    this.read = read;
+  constructor(private readonly read: () => readonly string[]) {
     this.inUse = read();
   }
 

@@ -52,7 +52,6 @@ export class ResponseReader {
   /** Whether the connection may carry another request. */
   reusable = false;
   private readonly expectsBody: boolean;
-  private readonly wanted: WantedBody;
   private readonly body = new GrowingBytes();
   /** Bytes of the body that have been read. */
   private bodyBytes = 0;
@@ -65,9 +64,11 @@ export class ResponseReader {
   /** Bytes to come of a sized body or of a chunk. */
   private expected = 0;
 
-  constructor(method: string, wanted: WantedBody) {
+  constructor(
+    method: string,
+    private readonly wanted: WantedBody,
+  ) {
     this.expectsBody = method !== "HEAD";
-    this.wanted = wanted;
   }
 
   /** The bytes that were kept of the body. */

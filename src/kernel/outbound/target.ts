@@ -42,12 +42,9 @@ const LOOPBACK_ADDRESSES = ["127.0.0.1", "::1"];
 
 /** Decides which URLs and addresses the server may send to. */
 export class TargetPolicy {
-  private readonly allowed: AllowedAddresses;
   private readonly remembered = new Map<string, Target>();
 
-  constructor(allowed: AllowedAddresses) {
-    this.allowed = allowed;
-  }
+  constructor(private readonly allowed: AllowedAddresses) {}
 
   /** Reads a URL and checks everything that the URL itself shows. Names are checked when they have been resolved. */
   examine(text: string, rules: TargetRules = {}): Target | Refusal {

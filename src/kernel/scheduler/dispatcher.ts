@@ -80,7 +80,6 @@ interface Lane extends Leaving {
  * a million overdue jobs costs no more memory than one with ten, and so does an owner with a million lanes.
  */
 export class Dispatcher {
-  private readonly concurrency: number;
   private readonly limits: LaneLimits;
   private readonly perOwner: number;
   private readonly slowPerOwner: number;
@@ -95,8 +94,10 @@ export class Dispatcher {
   private runningCount = 0;
   private slowCount = 0;
 
-  constructor(concurrency: number, limits?: LaneLimits) {
-    this.concurrency = concurrency;
+  constructor(
+    private readonly concurrency: number,
+    limits?: LaneLimits,
+  ) {
     this.limits = limits ?? { perLane: concurrency, perSlowLane: concurrency, slowTotal: concurrency };
     const share = this.limits.ownerShare ?? 1;
     this.perOwner = Math.max(1, Math.floor(concurrency * share));

@@ -18,15 +18,16 @@ export type NextStep =
  */
 export class DueJobs {
   readonly dispatcher: Dispatcher;
-  private readonly store: JobStore;
-  private readonly kind: string;
   private front: JobPosition = momentBegins(Number.MIN_SAFE_INTEGER);
   private search: JobPosition | null = null;
   private paused = false;
 
-  constructor(store: JobStore, kind: string, concurrency: number, limits?: LaneLimits) {
-    this.store = store;
-    this.kind = kind;
+  constructor(
+    private readonly store: JobStore,
+    private readonly kind: string,
+    concurrency: number,
+    limits?: LaneLimits,
+  ) {
     this.dispatcher = new Dispatcher(concurrency, limits);
   }
 

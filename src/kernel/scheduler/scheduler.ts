@@ -83,9 +83,6 @@ const STOP_GRACE_MS = 10_000;
  */
 export class Scheduler {
   private readonly store: JobStore;
-  private readonly writer: Writer;
-  private readonly clock: Clock;
-  private readonly log: Logger;
   private readonly kinds = new Map<string, Kind>();
   private readonly work = new Set<Promise<void>>();
   private readonly calendar = new Map<string, string>();
@@ -95,11 +92,13 @@ export class Scheduler {
   private armedFor = Number.POSITIVE_INFINITY;
   private started = false;
 
-  constructor(db: Database, writer: Writer, clock: Clock, log: Logger) {
+  constructor(
+    db: Database,
+    private readonly writer: Writer,
+    private readonly clock: Clock,
+    private readonly log: Logger,
+  ) {
     this.store = new JobStore(db);
-    this.writer = writer;
-    this.clock = clock;
-    this.log = log;
     this.setBack = new SetBack({
       store: this.store,
       writer,

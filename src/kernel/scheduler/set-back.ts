@@ -27,14 +27,11 @@ export interface SetBackDeps {
  * slice, the earliest first. Those that were made before the clock had been set forward are due when they were.
  */
 export class SetBack {
-  private readonly deps: SetBackDeps;
   private wanted = false;
   private stopped = false;
   private work: Promise<void> | null = null;
 
-  constructor(deps: SetBackDeps) {
-    this.deps = deps;
-  }
+  constructor(private readonly deps: SetBackDeps) {}
 
   /** The wall clock was set back. Begins, or begins anew when it is under way; resolves when it is done. */
   begin(): Promise<void> {

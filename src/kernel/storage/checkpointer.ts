@@ -41,8 +41,6 @@ interface CheckpointRow {
 export class Checkpointer {
   /** Size of the WAL after the last commit, in bytes. */
   walBytes = 0;
-  private readonly db: Database;
-  private readonly log: Logger;
   private readonly restart: Query<CheckpointRow, []>;
   private worker: Worker | null = null;
   /** Shared memory: a forced restart waits for the worker without the event loop. */
@@ -60,9 +58,11 @@ export class Checkpointer {
   /** When what a failed sync may have lost may be written again. */
   private rewriteAt = 0;
 
-  constructor(db: Database, writer: Writer, log: Logger) {
-    this.db = db;
-    this.log = log;
+  constructor(
+    private readonly db: Database,
+    writer: Writer,
+    private readonly log: Logger,
+  ) {
     this.restart = db.query<CheckpointRow>("PRAGMA wal_checkpoint(RESTART)");
     writer.onCommitted(() => this.afterCommit());
   }

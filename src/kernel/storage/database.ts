@@ -45,7 +45,6 @@ interface CheckpointRow {
 export class Database {
   private readonly connection: SqliteDatabase;
   private readonly statements: { finalize(): void }[] = [];
-  readonly path: string;
   /** Called with what a statement throws that finds the file damaged. */
   onDamage: (error: unknown) => void = () => undefined;
   private readonly look: Query<CheckpointRow, []>;
@@ -53,8 +52,10 @@ export class Database {
   /** Whether the log must outlive the connection: its pages may be missing in the file. */
   private keepsLog = false;
 
-  constructor(path: string, durability: Durability) {
-    this.path = path;
+  constructor(
+    readonly path: string,
+    durability: Durability,
+  ) {
     this.connection = new SqliteDatabase(path, { create: true, readwrite: true, strict: true });
     // First of all: switching to WAL takes a lock, and without a time-out it fails at once when a checkpoint runs.
     this.connection.run(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);

@@ -16,12 +16,9 @@ const PROBE_EVERY = 32;
 export class Gather {
   private wanted = 1;
   private batches = 0;
-  private readonly now: () => number;
 
   /** `now`: a monotonic clock in milliseconds. */
-  constructor(now: () => number = monotonicMs) {
-    this.now = now;
-  }
+  constructor(private readonly now: () => number = monotonicMs) {}
 
   /** A batch begins to form. Returns whether, with so many units queued, it is to be committed. */
   begin(): (queued: number) => boolean {

@@ -21,9 +21,7 @@ const SLICE_BYTES = 1024 * 1024;
  * written them, and the next sync says that all is well. So whatever a failed sync was for has to be written again.
  */
 export class LogFile {
-  private readonly databasePath: string;
   private readonly path: string;
-  private readonly pageBytes: number;
   /** Which file SQLite has open. Should another one lie there now, it is somebody else's. */
   private readonly identity: string | null;
   /**
@@ -33,10 +31,11 @@ export class LogFile {
   private database: number | null = null;
 
   /** `databasePath` leads to the file itself: the log lies beside it. */
-  constructor(databasePath: string, pageBytes: number) {
-    this.databasePath = databasePath;
+  constructor(
+    private readonly databasePath: string,
+    private readonly pageBytes: number,
+  ) {
     this.path = `${databasePath}-wal`;
-    this.pageBytes = pageBytes;
     this.identity = identityOf(this.path);
   }
 

@@ -7,11 +7,7 @@ import type { SqlValue } from "./database.ts";
  * writer and its units of work, which are for what is live.
  */
 export class OfflineDatabase {
-  private readonly connection: SqliteDatabase;
-
-  private constructor(connection: SqliteDatabase) {
-    this.connection = connection;
-  }
+  private constructor(private readonly connection: SqliteDatabase) {}
 
   /** For reading alone: not a byte of the file changes, and nothing appears beside it. */
   static read(path: string): OfflineDatabase {

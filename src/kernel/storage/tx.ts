@@ -38,19 +38,17 @@ export interface Savepoints {
  * that fails before it wrote anything is undone in memory alone; one that had written asks for the careful way.
  */
 export class UnitTx implements Tx {
-  readonly now: number;
   wrote = false;
   needsCare = false;
   /** Why the storage failed, once it has. */
   failure: unknown = null;
-  private readonly savepoints: Savepoints | null;
   private undos: (() => void)[] | null = null;
   private afters: (() => void)[] | null = null;
 
-  constructor(now: number, savepoints: Savepoints | null) {
-    this.now = now;
-    this.savepoints = savepoints;
-  }
+  constructor(
+    readonly now: number,
+    private readonly savepoints: Savepoints | null,
+  ) {}
 
   onRollback(undo: () => void): void {
     if (this.undos === null) this.undos = [undo];

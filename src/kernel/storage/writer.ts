@@ -52,9 +52,6 @@ export class Writer {
   readonly batchUnits = new Histogram(BATCH_BOUNDS);
   /** Seconds that each committed batch took: its units' work and the COMMIT. */
   readonly commitSeconds = new Histogram(COMMIT_BOUNDS);
-  private readonly db: Database;
-  private readonly clock: Clock;
-  private readonly log: Logger;
   private readonly begin: () => void;
   private readonly commit: () => void;
   private readonly rollback: () => void;
@@ -69,10 +66,11 @@ export class Writer {
   /** Whether a COMMIT has failed, and what it may have left in the log is still there. */
   private unsettled = false;
 
-  constructor(db: Database, clock: Clock, log: Logger) {
-    this.db = db;
-    this.clock = clock;
-    this.log = log;
+  constructor(
+    private readonly db: Database,
+    private readonly clock: Clock,
+    private readonly log: Logger,
+  ) {
     this.begin = db.control("BEGIN IMMEDIATE");
     this.commit = db.control("COMMIT");
     this.rollback = db.control("ROLLBACK");
