@@ -64,9 +64,9 @@ export function systemRoutes(http: Http, { gate, readiness, metrics }: Monitorin
     )
     .get(
       "/metrics",
-      async ({ call }) => {
+      ({ call }) => {
         gate.assertAdmitted("metrics.read", call);
-        return new TextReply(await renderMetrics(metrics.families), EXPOSITION_CONTENT_TYPE);
+        return new TextReply(renderMetrics(metrics.families), EXPOSITION_CONTENT_TYPE);
       },
       { open: { name: "metrics.read", monitoring: true, summary: "Read the metrics" } },
     );

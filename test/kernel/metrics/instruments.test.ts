@@ -61,7 +61,7 @@ describe("a declaration", () => {
   });
 });
 
-test("every kind of metric in the text format, character by character", async () => {
+test("every kind of metric in the text format, character by character", () => {
   const metrics = new Metrics();
   metrics.counter({ name: "ninefold_things_total", help: 'A "thing",\nor \\two.' }, () => 3);
   const colours = metrics.counters({ name: "ninefold_colours_total", help: "c" }, "colour", ["red", "blue"]);
@@ -85,7 +85,7 @@ test("every kind of metric in the text format, character by character", async ()
     labels: ["text"],
     samples: () => [{ labels: { text: 'a"b\\c\nd' }, value: 1 }],
   });
-  const text = await renderMetrics(metrics.families);
+  const text = renderMetrics(metrics.families);
   expect(text).toBe(
     `# HELP ninefold_things_total A "thing",\\nor \\\\two.
 # TYPE ninefold_things_total counter
