@@ -1,7 +1,7 @@
 import { version } from "../package.json" with { type: "json" };
 import { readArguments } from "./cli/arguments.ts";
 import { BrokenPipe, print, printError } from "./cli/output.ts";
-import { type CommandName, type CommandSpec, commandNamed, commands, HELP_OPTION } from "./cli/table.ts";
+import { type CommandName, commandAt, commandNamed, HELP_OPTION } from "./cli/table.ts";
 import { UsageError } from "./config/command-line.ts";
 import { errorText, StartupError } from "./kernel/errors.ts";
 
@@ -42,23 +42,21 @@ const EXIT_BROKEN_PIPE = 141;
 async function main(args: readonly string[]): Promise<number> {
   const [first] = args;
   if (first === "--version" || first === "-V") return printVersion(args.slice(1));
+  // What the shells' completions ask.
+  if (first === "__complete") {
+    print((await import("./cli/complete.ts")).completionLines(args.slice(1)));
+    return 0;
+  }
   if (first === undefined) {
     print((await import("./cli/help.ts")).overview());
     return EXIT_USAGE;
   }
-  const command = commandOf(args);
+  const command = commandAt(args);
   const rest = args.slice(command === null ? 0 : command.name.split(" ").length);
   if (asksForHelp(rest)) return printHelp(command === null ? wordsOf(rest) : command.name.split(" "));
   if (command === null) throw (await import("./cli/help.ts")).unknownCommand(args);
   const run = await LOADERS[command.name as CommandName]();
   return run(rest);
-}
-
-/** The command that the first words name; null when they name none. */
-function commandOf(args: readonly string[]): CommandSpec | null {
-  const [first = "", second = ""] = args;
-  const named = (name: string) => commands().find((command) => command.name === name);
-  return named(first) ?? named(`${first} ${second}`) ?? null;
 }
 
 function asksForHelp(args: readonly string[]): boolean {

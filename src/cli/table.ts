@@ -336,6 +336,12 @@ export function commandNamed(name: CommandName): CommandSpec {
   return found;
 }
 
+/** The command that the first words name; null when they name none. */
+export function commandAt([first = "", second = ""]: readonly string[]): CommandSpec | null {
+  const named = (name: string) => commands().find((command) => command.name === name);
+  return named(first) ?? named(`${first} ${second}`) ?? null;
+}
+
 /** First words of commands that have two, in their order: `account`, `key`, `config`. */
 export function groups(): readonly string[] {
   const first = commands().flatMap(({ name }) => (name.includes(" ") ? [firstWord(name)] : []));

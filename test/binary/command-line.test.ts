@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import type { ServerProcess } from "../../scripts/processes/server-process.ts";
-import { bashCompletions } from "../../src/cli/completions/bash.ts";
 import { commandHelp } from "../../src/cli/help.ts";
 import { commands } from "../../src/cli/table.ts";
 import { Client } from "../support/client.ts";
@@ -89,7 +88,7 @@ test(
     });
     const document = JSON.parse((await runToEnd(["openapi"])).out);
     expect(document).toEqual((await anyone().get("/openapi.json")).body);
-    expect((await runToEnd(["completions", "bash"])).out).toBe(bashCompletions());
+    expect((await runToEnd(["__complete", "completions", ""])).out).toBe("bash\nzsh\nfish\n");
     const path = join(binaries.folder, "chain.jsonl");
     await Bun.write(
       path,

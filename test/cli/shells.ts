@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { SOURCE_COMMAND } from "../../scripts/processes/server-process.ts";
 import { runToEnd } from "./run.ts";
 
 /** A shell whose completions are tested. */
@@ -24,7 +25,10 @@ export async function complete(
   try {
     const path = join(scratch, "ask");
     writeFileSync(path, PROGRAMS[shell](script, lines, join(scratch, "inner")));
-    const { out, error, code } = await runToEnd([shell, ...BARE[shell], path], { cwd: folder });
+    const own = join(scratch, "ninefold");
+    writeFileSync(own, `#!/bin/sh\nexec ${SOURCE_COMMAND.map(quoted).join(" ")} "$@"\n`, { mode: 0o755 });
+    const environment = { PATH: `${scratch}:${process.env["PATH"]}` };
+    const { out, error, code } = await runToEnd([shell, ...BARE[shell], path], { cwd: folder, environment });
     if (code !== 0 || error !== "") throw new Error(`${shell} ended with ${code}:\n${error}${out}`);
     return out.split(`${END}\n`).slice(0, -1).map(wordsIn);
   } finally {
