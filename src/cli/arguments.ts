@@ -19,11 +19,7 @@ export interface Given {
 /** Reads what follows a command. @throws UsageError with one line that says what is wrong. */
 export function readArguments(command: CommandSpec, args: readonly string[]): Given {
   const called = `ninefold ${command.name}`;
-  const flags = command.options.map(({ flag, placeholder }) => ({
-    flag,
-    takesValue: placeholder !== undefined,
-  }));
-  const line = readCommandLine(args, flags, called, command.arguments.length);
+  const line = readCommandLine(args, command.options, called, command.arguments.length);
   checkWords(command, line.positionals, called);
   const texts = (flag: string): string[] =>
     (line.values.get(flag) ?? []).filter((value): value is string => typeof value === "string");

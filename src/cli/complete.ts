@@ -66,5 +66,6 @@ function inCommand(command: CommandSpec, before: readonly string[], current: str
 /** What can stand in the place of a value, behind what the word begins with. */
 function valuesOf(place: CommandOption | ArgumentSpec | undefined, prefix = ""): Candidate[] {
   if (place?.choices !== undefined) return place.choices.map((word) => ({ word: `${prefix}${word}` }));
-  return place?.completes === undefined ? [] : [{ word: place.completes === "file" ? ":f" : ":d" }];
+  const name = place !== undefined && "name" in place ? place.name : place?.placeholder;
+  return name === "FILE" ? [{ word: ":f" }] : name === "FOLDER" ? [{ word: ":d" }] : [];
 }

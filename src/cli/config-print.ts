@@ -30,7 +30,7 @@ export function configPrint(args: readonly string[]): number {
 export function serveFlags({ line }: Given): ReturnType<typeof flagsGiven> {
   const values = new Map(line.values);
   values.delete("--json");
-  return flagsGiven({ ...line, values });
+  return flagsGiven({ values });
 }
 
 /** A value without what must not be seen. Of a mail server's URL the host helps, and its user and query do not. */

@@ -1,5 +1,6 @@
 import { resolve } from "node:path";
-import { type FolderConfig, loadFolderConfig } from "../config.ts";
+import { flagsGiven } from "../config/sources.ts";
+import { type FolderConfig, resolveFolderConfig } from "../config.ts";
 import { type Given, readArguments } from "./arguments.ts";
 import { commandNamed } from "./table.ts";
 
@@ -14,9 +15,5 @@ export interface FileAndFolder {
 /** @throws UsageError, StartupError */
 export function readFileAndFolder(command: "backup" | "restore", args: readonly string[]): FileAndFolder {
   const given = readArguments(commandNamed(command), args);
-  const flags = ["--data", "--config"].flatMap((flag) => {
-    const value = given.text(flag);
-    return value === null ? [] : [`${flag}=${value}`];
-  });
-  return { given, file: resolve(given.words[0] ?? ""), config: loadFolderConfig(flags) };
+  return { given, file: resolve(given.words[0] ?? ""), config: resolveFolderConfig(flagsGiven(given.line)) };
 }

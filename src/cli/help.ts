@@ -1,14 +1,5 @@
 import { didYouMean, UsageError } from "../config/command-line.ts";
-import { environmentNameOf } from "../config/options.ts";
-import {
-  type CommandOption,
-  type CommandSpec,
-  commands,
-  firstWords,
-  groups,
-  HELP_OPTION,
-  settingsWithoutFlag,
-} from "./table.ts";
+import { type CommandOption, type CommandSpec, commands, firstWords, groups, HELP_OPTION } from "./table.ts";
 
 /** Longest left column that the right one is moved for. */
 const COLUMN_MAX = 42;
@@ -51,8 +42,7 @@ export function commandHelp(command: CommandSpec): string {
   }
   lines.push("", "Options (defaults in brackets):");
   lines.push(...rows(options.map((option) => [usageOf(option), option.help])));
-  const variables = variablesOf(command);
-  if (variables.length > 0) lines.push("", "In the environment:", ...rows(variables));
+  if (command.variables.length > 0) lines.push("", "In the environment:", ...rows(command.variables));
   if (command.details !== undefined) lines.push("", command.details);
   lines.push("", "Example:", `  ${command.example}`, "");
   return lines.join("\n");
@@ -105,13 +95,6 @@ function usageOf({ flag, placeholder }: CommandOption): string {
 }
 
 type Row = readonly [left: string, right: string];
-
-function variablesOf({ name, variables }: CommandSpec): Row[] {
-  // What serve reads and no flag sets: secrets, for the most part.
-  if (name === "serve")
-    return settingsWithoutFlag().map((option) => [environmentNameOf(option), option.help]);
-  return (variables ?? []).map((variable) => [variable.name, variable.help]);
-}
 
 /** Two columns; the right one of a left entry that is too long begins on a line of its own. */
 function rows(entries: readonly Row[]): string[] {

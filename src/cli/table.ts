@@ -1,16 +1,12 @@
-import { flagOf, OPTIONS, type OptionSpec } from "../config/options.ts";
+import { OPTIONS } from "../config/options.ts";
 import { TIER_NAMES } from "../kernel/tiers.ts";
-
-/** What a shell completes in the place of a value. */
-export type Completes = "file" | "folder";
 
 /** A word that a command takes, in its place. */
 export interface ArgumentSpec {
-  /** As it stands in the usage line: `FILE`. */
+  /** As it stands in the usage line; shells complete a `FILE` and a `FOLDER`. */
   readonly name: string;
   readonly help: string;
   readonly choices?: readonly string[];
-  readonly completes?: Completes;
   readonly optional?: boolean;
 }
 
@@ -18,19 +14,12 @@ export interface ArgumentSpec {
 export interface CommandOption {
   /** With its dashes. */
   readonly flag: string;
-  /** What stands for the value; none for an option that takes none. */
+  /** What stands for the value, as the name of an argument does; none for an option that takes none. */
   readonly placeholder?: string;
   readonly help: string;
   readonly choices?: readonly string[];
-  readonly completes?: Completes;
   /** May be given several times, and all of them count. */
   readonly repeatable?: boolean;
-}
-
-/** A variable that a command reads. */
-export interface VariableSpec {
-  readonly name: string;
-  readonly help: string;
 }
 
 /** A command: what help, usage errors, completions and the documentation's test are made of. */
@@ -43,7 +32,8 @@ export interface CommandSpec {
   readonly details?: string;
   readonly arguments: readonly ArgumentSpec[];
   readonly options: readonly CommandOption[];
-  readonly variables?: readonly VariableSpec[];
+  /** What it reads of the environment, and what for. */
+  readonly variables: readonly (readonly [name: string, help: string])[];
   readonly example: string;
 }
 
@@ -52,16 +42,16 @@ export const HELP_OPTION = { flag: "--help", help: "Print this text" } as const 
 
 const JSON_OPTION = { flag: "--json", help: "Print JSON, for programs" } as const satisfies CommandOption;
 
+function choice(flag: string, choices: readonly string[], help: string): CommandOption {
+  return { flag, placeholder: choices.join("|"), choices, help };
+}
+
 /** The options of `serve`, from the table of settings. */
-const SERVE_OPTIONS: readonly CommandOption[] = settings()
-  .filter((option) => option.noFlag !== true)
-  .map((option) => ({
-    flag: flagOf(option),
-    help: option.help,
-    ...(option.placeholder === undefined ? {} : { placeholder: option.placeholder }),
-    ...(option.completes === undefined ? {} : { completes: option.completes }),
-    ...(typeof option.kind === "object" ? { choices: option.kind.oneOf } : {}),
-  }));
+const SERVE_OPTIONS: readonly CommandOption[] = OPTIONS.flatMap(({ flag, placeholder, help, schema }) => {
+  if (flag === null) return [];
+  const choices = schema.type === "string" ? schema.enum : undefined;
+  return [{ flag, help, ...(placeholder && { placeholder }), ...(choices && { choices }) }];
+});
 
 /** What commands take that look at a server's configuration: for them, `--json` is about their own output. */
 const CONFIG_OPTIONS: readonly CommandOption[] = [
@@ -75,30 +65,27 @@ const API_OPTIONS: readonly CommandOption[] = [
   {
     flag: "--data",
     placeholder: "FOLDER",
-    completes: "folder",
     help: "Work on the folder of a stopped server instead, as its operator",
   },
   {
     flag: "--config",
     placeholder: "FILE",
-    completes: "file",
     help: "Configuration file of the stopped server, with --data",
   },
   JSON_OPTION,
 ];
 
-const API_VARIABLES: readonly VariableSpec[] = [
-  { name: "NINEFOLD_API_KEY", help: "The key to call with" },
-  { name: "NINEFOLD_API_KEY_FILE", help: "A file that holds it" },
-  { name: "NINEFOLD_URL", help: "As --url" },
-];
+const API_VARIABLES = [
+  ["NINEFOLD_API_KEY", "The key to call with"],
+  ["NINEFOLD_API_KEY_FILE", "A file that holds it"],
+  ["NINEFOLD_URL", "As --url"],
+] as const;
 
 /** Where a command finds the data folder. */
 const FOLDER_OPTIONS: readonly CommandOption[] = SERVE_OPTIONS.filter(({ flag }) =>
   ["--data", "--config"].includes(flag),
 );
 
-const TIER_OPTION = { flag: "--tier", placeholder: TIER_NAMES.join("|"), choices: TIER_NAMES } as const;
 const USER = { name: "USER", help: "The account's user_id or e-mail address" } as const;
 
 /** Every command, in the order of the help. */
@@ -110,8 +97,10 @@ const COMMANDS = [
       "Every option but --accept-damaged-log can also be set as NINEFOLD_… in the environment (such as\n" +
       "NINEFOLD_PORT) or in the configuration file (such as port = 9909). Flags win over the environment,\n" +
       "the environment over the file. Secrets can be read from a file named by NINEFOLD_…_FILE.",
-    arguments: [],
     options: SERVE_OPTIONS,
+    variables: OPTIONS.flatMap(({ flag, variable, help }) =>
+      flag === null ? [[variable, help] as const] : [],
+    ),
     example: "ninefold serve --port 8080 --data /var/lib/ninefold",
   },
   {
@@ -119,7 +108,7 @@ const COMMANDS = [
     summary: "Create an account and print its API key",
     arguments: [{ name: "EMAIL", help: "The account's e-mail address" }],
     options: [
-      { ...TIER_OPTION, help: "Its tier (free)" },
+      choice("--tier", TIER_NAMES, "Its tier (free)"),
       { flag: "--balance", placeholder: "CREDITS", help: "Its credits (the tier's monthly credits)" },
       ...API_OPTIONS,
     ],
@@ -129,7 +118,6 @@ const COMMANDS = [
   {
     name: "account list",
     summary: "List all accounts, newest first",
-    arguments: [],
     options: API_OPTIONS,
     variables: API_VARIABLES,
     example: "ninefold account list",
@@ -139,14 +127,9 @@ const COMMANDS = [
     summary: "Change tier, balance or suspension of an account",
     arguments: [USER],
     options: [
-      { ...TIER_OPTION, help: "Its new tier" },
+      choice("--tier", TIER_NAMES, "Its new tier"),
       { flag: "--balance", placeholder: "CREDITS", help: "Its new balance" },
-      {
-        flag: "--suspended",
-        placeholder: "true|false",
-        choices: ["true", "false"],
-        help: "Whether its keys are refused",
-      },
+      choice("--suspended", ["true", "false"], "Whether its keys are refused"),
       ...API_OPTIONS,
     ],
     variables: API_VARIABLES,
@@ -169,7 +152,6 @@ const COMMANDS = [
     details:
       "Without options: a key of the calling account with every scope. With --data this is the way back in for\n" +
       "an operator whose key is lost.",
-    arguments: [],
     options: [
       { flag: "--name", placeholder: "NAME", help: "What it is for (command line)" },
       {
@@ -193,7 +175,6 @@ const COMMANDS = [
   {
     name: "key list",
     summary: "List the calling account's keys, newest first",
-    arguments: [],
     options: API_OPTIONS,
     variables: API_VARIABLES,
     example: "ninefold key list --json",
@@ -211,7 +192,7 @@ const COMMANDS = [
     summary: "Check a receipt, or a chain of them, without a server",
     details:
       "FILE holds one receipt, or a chain as JSON lines in ascending order. Exit code 0: all of it holds.",
-    arguments: [{ name: "FILE", completes: "file", help: "The receipts" }],
+    arguments: [{ name: "FILE", help: "The receipts" }],
     options: [{ flag: "--public-key", placeholder: "X", help: "The chain's public key, as it must be" }],
     example: "ninefold verify receipts.jsonl",
   },
@@ -221,7 +202,7 @@ const COMMANDS = [
     details:
       "FILE appears whole or not at all, and is readable by its owner alone. It does not hold master.key: keep that\n" +
       "somewhere else. Exit code 1 when something that was verified does not hold; there is no FILE then.",
-    arguments: [{ name: "FILE", completes: "file", help: "The backup" }],
+    arguments: [{ name: "FILE", help: "The backup" }],
     options: [
       { flag: "--verify", help: "Check the copy: SQLite's own check, every ledger, every notary chain" },
       { flag: "--force", help: "Replace FILE if it is there" },
@@ -235,7 +216,7 @@ const COMMANDS = [
     details:
       "FILE is checked before anything is changed. It prints what a restore means for locks, keys, deliveries and\n" +
       "notary chains, and what is missing for a start.",
-    arguments: [{ name: "FILE", completes: "file", help: "The backup" }],
+    arguments: [{ name: "FILE", help: "The backup" }],
     options: [
       { flag: "--force", help: "Replace a database that is there; it is kept under another name" },
       ...FOLDER_OPTIONS,
@@ -246,7 +227,6 @@ const COMMANDS = [
     name: "doctor",
     summary: "Check that a server can run here, and say what to do where it cannot",
     details: "Takes the options, variables and configuration file of serve, and changes nothing.",
-    arguments: [],
     options: [
       ...CONFIG_OPTIONS,
       { flag: "--dns-name", placeholder: "NAME", help: "The name that is looked up (example.com)" },
@@ -257,15 +237,12 @@ const COMMANDS = [
     name: "config print",
     summary: "Print every setting and where it comes from",
     details: "Takes the options, variables and configuration file of serve. Secrets are masked.",
-    arguments: [],
     options: CONFIG_OPTIONS,
     example: "ninefold config print --config /etc/ninefold.toml",
   },
   {
     name: "openapi",
     summary: "Print the OpenAPI document of the API",
-    arguments: [],
-    options: [],
     example: "ninefold openapi > openapi.json",
   },
   {
@@ -274,7 +251,6 @@ const COMMANDS = [
     details:
       "Exit code 0 when it is, 1 when not: fit for Docker's HEALTHCHECK. Without --url it asks the server that the\n" +
       "environment configures (NINEFOLD_PORT, NINEFOLD_HOST, NINEFOLD_TLS_CERT, NINEFOLD_CONFIG).",
-    arguments: [],
     options: [
       {
         flag: "--url",
@@ -285,17 +261,15 @@ const COMMANDS = [
       { flag: "--timeout", placeholder: "SECONDS", help: "How long it may take to answer (5)" },
     ],
     variables: [
-      { name: "NINEFOLD_URL", help: "As --url" },
-      { name: "NINEFOLD_API_KEY", help: "The operator's key, to ask a server on another machine" },
-      { name: "NINEFOLD_API_KEY_FILE", help: "A file that holds it" },
+      ["NINEFOLD_URL", "As --url"],
+      ["NINEFOLD_API_KEY", "The operator's key, to ask a server on another machine"],
+      ["NINEFOLD_API_KEY_FILE", "A file that holds it"],
     ],
     example: "ninefold healthcheck --timeout 2",
   },
   {
     name: "version",
     summary: "Print the version",
-    arguments: [],
-    options: [],
     example: "ninefold version",
   },
   {
@@ -306,7 +280,6 @@ const COMMANDS = [
       "zsh: ninefold completions zsh > a file called _ninefold in a folder of $fpath.\n" +
       "fish: ninefold completions fish > ~/.config/fish/completions/ninefold.fish.",
     arguments: [{ name: "SHELL", choices: ["bash", "zsh", "fish"], help: "bash, zsh or fish" }],
-    options: [],
     example: "ninefold completions bash",
   },
   {
@@ -316,17 +289,23 @@ const COMMANDS = [
       { name: "COMMAND", optional: true, help: "A command, such as serve" },
       { name: "SUBCOMMAND", optional: true, help: "Its second word, such as create" },
     ],
-    options: [],
     example: "ninefold help account create",
   },
-] as const satisfies readonly CommandSpec[];
+] as const satisfies readonly (Pick<CommandSpec, "name" | "summary" | "example"> & Partial<CommandSpec>)[];
 
 /** The name of a command. */
 export type CommandName = (typeof COMMANDS)[number]["name"];
 
+const SPECS: readonly CommandSpec[] = COMMANDS.map((command) => ({
+  arguments: [],
+  options: [],
+  variables: [],
+  ...command,
+}));
+
 /** Every command, for reading. */
 export function commands(): readonly CommandSpec[] {
-  return COMMANDS;
+  return SPECS;
 }
 
 /** A command by its name. */
@@ -367,13 +346,4 @@ export function commandsOf(group: string): readonly { readonly word: string; rea
 
 function firstWord(name: string): string {
   return name.split(" ")[0] ?? name;
-}
-
-/** The settings that have no flag, for the help. */
-export function settingsWithoutFlag(): readonly OptionSpec[] {
-  return settings().filter((option) => option.noFlag === true);
-}
-
-function settings(): readonly OptionSpec[] {
-  return OPTIONS;
 }

@@ -1,4 +1,4 @@
-import { readText } from "./read-text.ts";
+import { type Environment, secretIn } from "./sources.ts";
 
 /** Where a server listens unless it is told otherwise. */
 export const DEFAULT_URL = "http://127.0.0.1:9909";
@@ -11,17 +11,8 @@ export interface ClientSettings {
 }
 
 /** @throws StartupError when the file named by `NINEFOLD_API_KEY_FILE` cannot be read. */
-export function readClientSettings(
-  environment: Readonly<Record<string, string | undefined>> = process.env,
-): ClientSettings {
-  const {
-    NINEFOLD_URL: url = "",
-    NINEFOLD_API_KEY: key = "",
-    NINEFOLD_API_KEY_FILE: file = "",
-  } = environment;
-  return { url: url === "" ? null : url, key: key === "" ? keyIn(file) : key.trim() };
-}
-
-function keyIn(path: string): string | null {
-  return path === "" ? null : readText(path, "NINEFOLD_API_KEY_FILE").trim();
+export function readClientSettings(environment: Environment = process.env): ClientSettings {
+  const { NINEFOLD_URL: url = "" } = environment;
+  const key = secretIn(environment, "NINEFOLD_API_KEY").value?.trim();
+  return { url: url === "" ? null : url, key: key ?? null };
 }

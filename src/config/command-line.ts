@@ -10,7 +10,8 @@ export class UsageError extends StartupError {
 export interface Flag {
   /** With its dashes: `--port`. */
   readonly flag: string;
-  readonly takesValue: boolean;
+  /** What stands for its value; none for one that takes none. */
+  readonly placeholder?: string | undefined;
 }
 
 /** A command line, taken apart. */
@@ -32,9 +33,9 @@ export function readCommandLine(
   positionalsMax = 0,
 ): CommandLine {
   const options = Object.fromEntries(
-    flags.map(({ flag, takesValue }) => [
+    flags.map(({ flag, placeholder }) => [
       flag.slice(2),
-      { type: takesValue ? "string" : "boolean" } as const,
+      { type: placeholder === undefined ? "boolean" : "string" } as const,
     ]),
   );
   // Not strict: the messages are ours, and name what would be right.
@@ -75,7 +76,7 @@ export function didYouMean(given: string, names: readonly string[]): string {
 }
 
 function valueGiven(flag: Flag, value: string | undefined, inline: boolean, command: string): string | true {
-  if (!flag.takesValue) {
+  if (flag.placeholder === undefined) {
     if (inline) throw new UsageError(`${flag.flag} takes no value. ${tryHelp(command)}`);
     return true;
   }

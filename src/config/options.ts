@@ -1,175 +1,165 @@
-/** How the text of an option (flag or environment) becomes its value. */
-export type OptionKind =
-  | "text"
-  | "port"
-  | "flag"
-  | "list"
-  | "hours"
-  | "count"
-  | { readonly oneOf: readonly string[] };
+/** What an option can come to; null where nothing is set and nothing is the default. */
+export type Value = string | number | boolean | readonly string[] | null;
 
-/** One option of `ninefold serve`: as a flag, in the environment, and in the configuration file. */
-export interface OptionSpec {
-  /** Key in the configuration file; with dashes the flag, in capitals behind `NINEFOLD_` the environment. */
-  readonly name: string;
-  readonly kind: OptionKind;
-  readonly help: string;
-  /** What stands for the value in the help. */
+/** What a value is. Plain objects as JSON Schema has them: to load TypeBox would hold up every command. */
+export type Schema =
+  | { readonly type: "string"; readonly enum?: readonly string[] }
+  | { readonly type: "boolean" | "list" }
+  | { readonly type: "integer"; readonly title: string; readonly minimum: number; readonly maximum: number };
+
+/** An option as it is declared. */
+export interface Declared<T extends Value = Value> {
+  readonly schema: Schema;
+  readonly default: T;
+  /** The default with `--ephemeral`, where that differs. */
+  readonly ephemeral?: T;
+  /** What stands for the value in the help; `FILE` and `FOLDER` are completed by shells. */
   readonly placeholder?: string;
-  /** The value names a file or a folder: what a shell completes. */
-  readonly completes?: "file" | "folder";
+  readonly description: string;
   /** Never printed, and readable from a file named by `NINEFOLD_…_FILE`. */
-  readonly secret?: boolean;
+  readonly secret?: true;
   /** Not a flag: secrets on a command line can be read by every user of the machine. */
-  readonly noFlag?: boolean;
+  readonly noFlag?: true;
   /** A flag alone: consent to one start, which must not be left lying in the environment or a file. */
-  readonly flagOnly?: boolean;
+  readonly flagOnly?: true;
   /** Section of the configuration file that it stands in. */
   readonly section?: string;
 }
 
-/** Every option, in the order of the help. Secrets come from the environment, a file or the configuration file. */
-export const OPTIONS = [
-  { name: "host", kind: "text", placeholder: "ADDRESS", help: "Address to listen on (127.0.0.1)" },
-  { name: "port", kind: "port", placeholder: "PORT", help: "Port to listen on; 0 takes a free one (9909)" },
-  {
-    name: "data",
-    kind: "text",
-    placeholder: "FOLDER",
-    completes: "folder",
-    help: "Data folder (./ninefold-data)",
+/**
+ * Every option of `ninefold serve`, in the order of the help, by its key in the configuration file: with dashes it is the
+ * flag, in capitals behind `NINEFOLD_` the variable. What reads, prints, explains and completes options goes by this.
+ */
+const DECLARED = {
+  host: text("127.0.0.1", "ADDRESS", "Address to listen on"),
+  port: {
+    ...integer("a port", 0, 65_535, 9909, "Port to listen on; 0 takes a free one"),
+    ephemeral: 0,
+    placeholder: "PORT",
   },
-  { name: "config", kind: "text", placeholder: "FILE", completes: "file", help: "Configuration file (TOML)" },
-  { name: "ephemeral", kind: "flag", help: "A private temporary database, deleted at exit; any free port" },
-  { name: "test_clock", kind: "flag", help: "Time moves only by POST /v1/admin/clock (with --ephemeral)" },
-  { name: "json", kind: "flag", help: "Print one line of JSON when ready" },
-  {
-    name: "stop_with_stdin",
-    kind: "flag",
-    help: "Stop when standard input ends, as with the program behind it",
+  data: text("./ninefold-data", "FOLDER", "Data folder"),
+  config: optional("FILE", "Configuration file (TOML)"),
+  ephemeral: flag("A private temporary database, deleted at exit; any free port"),
+  test_clock: flag("Time moves only by POST /v1/admin/clock (with --ephemeral)"),
+  json: flag("Print one line of JSON when ready"),
+  stop_with_stdin: flag("Stop when standard input ends, as with the program behind it"),
+  signup: { ...choice(["closed", "free", "open"], "closed", "Who may sign up"), ephemeral: "open" },
+  durability: {
+    ...choice(["full", "normal"], "full", "fsync at every commit, or at checkpoints only"),
+    // What is deleted at exit need not survive a power cut.
+    ephemeral: "normal",
   },
-  {
-    name: "signup",
-    kind: { oneOf: ["closed", "free", "open"] },
-    placeholder: "closed|free|open",
-    help: "Who may sign up (closed)",
-  },
-  {
-    name: "durability",
-    kind: { oneOf: ["full", "normal"] },
-    placeholder: "full|normal",
-    help: "fsync at every commit, or at checkpoints only (full)",
-  },
-  {
-    name: "accept_damaged_log",
-    kind: "flag",
+  accept_damaged_log: {
+    ...flag("Start on a damaged log: the commits behind the damage are lost"),
     flagOnly: true,
-    help: "Start on a damaged log: the commits behind the damage are lost",
   },
-  {
-    name: "allow_private_targets",
-    kind: "list",
-    placeholder: "CIDR,…|all",
-    help: "Addresses that outbound requests may reach besides public ones",
+  allow_private_targets: {
+    ...list("CIDR,…|all", "Addresses that outbound requests may reach besides public ones"),
+    // Loopback, in both families.
+    ephemeral: ["127.0.0.0/8", "::1/128"],
   },
-  {
-    name: "tls_cert",
-    kind: "text",
-    placeholder: "FILE",
-    completes: "file",
-    help: "Certificate chain (PEM); serves HTTPS",
-  },
-  {
-    name: "tls_key",
-    kind: "text",
-    placeholder: "FILE",
-    completes: "file",
-    help: "Private key of the certificate (PEM)",
-  },
-  {
-    name: "smtp_url",
-    kind: "text",
-    placeholder: "URL",
-    secret: true,
-    help: "Mail server, such as smtp://user:password@host:587",
-  },
-  { name: "mail_from", kind: "text", placeholder: "ADDRESS", help: "Sender of e-mails" },
-  {
-    name: "cors_origins",
-    kind: "list",
-    placeholder: "ORIGIN,…",
-    help: "Origins whose pages may call the API",
-  },
-  {
-    name: "trust_proxy",
-    kind: "list",
-    placeholder: "CIDR,…",
-    help: "Proxies whose X-Forwarded-For is believed",
-  },
-  {
-    name: "metrics_access",
-    kind: { oneOf: ["loopback", "health", "operator", "public"] },
-    placeholder: "loopback|health|operator|public",
-    help: "Who reads /metrics and health: loopback, health, operator, public (loopback)",
-  },
-  {
-    name: "log_level",
-    kind: { oneOf: ["debug", "info", "warn", "error"] },
-    placeholder: "debug|info|warn|error",
-    help: "Least severe message that is logged (info)",
-  },
-  {
-    name: "backup_dir",
-    kind: "text",
-    placeholder: "FOLDER",
-    completes: "folder",
-    help: "Folder for scheduled backups; without it there are none",
-  },
-  {
-    name: "backup_cron",
-    kind: "text",
-    placeholder: "CRON",
-    help: 'When they are made, in UTC ("0 3 * * *")',
-  },
-  { name: "backup_keep", kind: "count", placeholder: "N", help: "How many of them are kept (7)" },
-  {
-    name: "master_key",
-    kind: "text",
+  tls_cert: optional("FILE", "Certificate chain (PEM); serves HTTPS"),
+  tls_key: optional("FILE", "Private key of the certificate (PEM)"),
+  smtp_url: { ...optional("URL", "Mail server, such as smtp://user:password@host:587"), secret: true },
+  mail_from: optional("ADDRESS", "Sender of e-mails"),
+  cors_origins: list("ORIGIN,…", "Origins whose pages may call the API"),
+  trust_proxy: list("CIDR,…", "Proxies whose X-Forwarded-For is believed"),
+  metrics_access: choice(
+    ["loopback", "health", "operator", "public"],
+    "loopback",
+    "Who reads /metrics and health: loopback, health, operator, public",
+  ),
+  log_level: choice(["debug", "info", "warn", "error"], "info", "Least severe message that is logged"),
+  backup_dir: optional("FOLDER", "Folder for scheduled backups; without it there are none"),
+  backup_cron: text("0 3 * * *", "CRON", "When they are made, in UTC"),
+  // At most a year of hourly ones: more than a folder is pleasant with.
+  backup_keep: { ...integer("a number", 1, 10_000, 7, "How many of them are kept"), placeholder: "N" },
+  master_key: {
+    ...optional("KEY", "Master key: 64 hex digits or base64 of 32 bytes"),
     secret: true,
     noFlag: true,
-    help: "Master key: 64 hex digits or base64 of 32 bytes",
   },
-  {
-    name: "operator_key",
-    kind: "text",
+  operator_key: {
+    ...optional("KEY", "The operator's API key at the first start"),
     secret: true,
     noFlag: true,
-    help: "The operator's API key at the first start",
   },
-  {
-    name: "rotation_grace_hours",
-    kind: "hours",
+  rotation_grace_hours: {
+    // At most ten years, which is to say that more was typed wrongly.
+    ...integer("a number of hours", 0, 10 * 365 * 24, 168, "How long a rotated platform key still works"),
     section: "keys",
     noFlag: true,
-    help: "How long a rotated platform key still works (168)",
   },
-] as const satisfies readonly OptionSpec[];
+} as const satisfies Record<string, Declared>;
+
+function text(value: string, placeholder: string, description: string): Declared<string> {
+  return { schema: { type: "string" }, default: value, placeholder, description };
+}
+
+function optional(placeholder: string, description: string): Declared<string | null> {
+  return { schema: { type: "string" }, default: null, placeholder, description };
+}
+
+function flag(description: string): Declared<boolean> {
+  return { schema: { type: "boolean" }, default: false, description };
+}
+
+function list(placeholder: string, description: string): Declared<readonly string[]> {
+  return { schema: { type: "list" }, default: [], placeholder, description };
+}
+
+function choice<const T extends string>(
+  words: readonly T[],
+  value: NoInfer<T>,
+  description: string,
+): Declared<T> {
+  const schema = { type: "string", enum: words } as const;
+  return { schema, default: value, placeholder: words.join("|"), description };
+}
+
+function integer(
+  title: string,
+  minimum: number,
+  maximum: number,
+  value: number,
+  description: string,
+): Declared<number> {
+  return { schema: { type: "integer", title, minimum, maximum }, default: value, description };
+}
 
 /** The name of an option. */
-export type OptionName = (typeof OPTIONS)[number]["name"];
+export type OptionName = keyof typeof DECLARED;
 
-/** `test_clock` → `--test-clock`. */
-export function flagOf(option: OptionSpec): string {
-  return `--${option.name.replaceAll("_", "-")}`;
+/** A value for each option. */
+export type Values = { readonly [Name in OptionName]: (typeof DECLARED)[Name]["default"] };
+
+/** An option under each of its names. */
+export interface Option extends Declared {
+  readonly name: OptionName;
+  /** With its dashes; null: it is none. */
+  readonly flag: string | null;
+  readonly variable: string;
+  /** In the configuration file, with its section: `port`, `keys.rotation_grace_hours`. */
+  readonly fileName: string;
+  /** What it means, with its default in brackets. */
+  readonly help: string;
 }
 
-/** Where an option stands in the configuration file: `port`, `keys.rotation_grace_hours`. */
-export function fileNameOf(option: OptionSpec): string {
-  return option.section === undefined ? option.name : `${option.section}.${option.name}`;
-}
-
-/** `test_clock` → `NINEFOLD_TEST_CLOCK`. */
-export function environmentNameOf(option: OptionSpec): string {
-  const section = option.section === undefined ? "" : `${option.section}_`;
-  return `NINEFOLD_${`${section}${option.name}`.toUpperCase()}`;
-}
+/** Every option, in the order of the help. */
+export const OPTIONS: readonly Option[] = Object.entries(DECLARED).map(
+  ([name, declared]: [string, Declared]) => {
+    const fileName = declared.section === undefined ? name : `${declared.section}.${name}`;
+    const value = declared.default;
+    const shown = typeof value === "string" && value.includes(" ") ? `"${value}"` : value;
+    return {
+      ...declared,
+      name: name as OptionName,
+      flag: declared.noFlag === true ? null : `--${name.replaceAll("_", "-")}`,
+      variable: `NINEFOLD_${fileName.replace(".", "_").toUpperCase()}`,
+      fileName,
+      help: ["string", "number"].includes(typeof value)
+        ? `${declared.description} (${shown})`
+        : declared.description,
+    };
+  },
+);

@@ -1,13 +1,6 @@
 import { errorText, StartupError } from "../kernel/errors.ts";
-import { type CommandLine, type Flag, readCommandLine } from "./command-line.ts";
-import {
-  environmentNameOf,
-  fileNameOf,
-  flagOf,
-  OPTIONS,
-  type OptionName,
-  type OptionSpec,
-} from "./options.ts";
+import { type CommandLine, readCommandLine } from "./command-line.ts";
+import { OPTIONS, type Option, type OptionName } from "./options.ts";
 import { readText } from "./read-text.ts";
 
 /** Where a value comes from. */
@@ -22,12 +15,15 @@ export interface GivenValue {
 }
 
 /** Values by option; what no source gives is left out. */
-export type Given = Map<OptionName, GivenValue>;
+export type Given = ReadonlyMap<OptionName, GivenValue>;
+
+/** Variables by name, as `process.env` has them. */
+export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** The options of `ninefold serve` as they stand on a command line. */
-const CONFIG_FLAGS: readonly Flag[] = listed()
-  .filter((option) => option.noFlag !== true)
-  .map((option) => ({ flag: flagOf(option), takesValue: option.kind !== "flag" }));
+const CONFIG_FLAGS = OPTIONS.flatMap(({ flag, placeholder }) =>
+  flag === null ? [] : [{ flag, placeholder }],
+);
 
 /** @throws UsageError for an unknown flag, a stray word, or a flag without its value. */
 export function readFlags(args: readonly string[]): Given {
@@ -35,41 +31,32 @@ export function readFlags(args: readonly string[]): Given {
 }
 
 /** What a command line gives for the options of `ninefold serve`; the last one counts where one is repeated. */
-export function flagsGiven({ values }: CommandLine): Given {
-  const given: Given = new Map();
-  for (const option of listed()) {
-    const origin = flagOf(option);
-    const value = values.get(origin)?.at(-1);
-    if (value !== undefined) given.set(option.name as OptionName, { value, source: "flag", origin });
-  }
-  return given;
+export function flagsGiven({ values }: Pick<CommandLine, "values">): Given {
+  return gathered("flag", ({ flag }) => {
+    const value = flag === null ? undefined : values.get(flag)?.at(-1);
+    return { value, origin: String(flag) };
+  });
 }
 
-/**
- * Of all options, or of those named alone.
- * @throws StartupError when a file named by `NINEFOLD_…_FILE` cannot be read.
- */
-export function readEnvironment(
-  environment: Readonly<Record<string, string | undefined>>,
-  names?: readonly OptionName[],
-): Given {
-  const given: Given = new Map();
-  for (const option of listed()) {
-    if (option.flagOnly === true || names?.includes(option.name as OptionName) === false) continue;
-    const name = environmentNameOf(option);
-    const text = environment[name];
-    const file = option.secret === true ? environment[`${name}_FILE`] : undefined;
-    if (text !== undefined && text !== "")
-      given.set(option.name as OptionName, { value: text, source: "variable", origin: name });
-    else if (file !== undefined && file !== "") {
-      given.set(option.name as OptionName, {
-        value: readText(file, `${name}_FILE`).trim(),
-        source: "variable",
-        origin: `${name}_FILE`,
-      });
-    }
-  }
-  return given;
+/** @throws StartupError when a file named by `NINEFOLD_…_FILE` cannot be read. */
+export function readEnvironment(environment: Environment, options: readonly Option[] = OPTIONS): Given {
+  return gathered(
+    "variable",
+    ({ variable, secret }) => {
+      if (secret === true) return secretIn(environment, variable);
+      const text = environment[variable];
+      return { value: text === "" ? undefined : text, origin: variable };
+    },
+    options.filter(({ flagOnly }) => flagOnly !== true),
+  );
+}
+
+/** A secret from a variable, or from the file that the variable `…_FILE` names. @throws StartupError when that cannot be read. */
+export function secretIn(environment: Environment, variable: string): { value?: string; origin: string } {
+  const { [variable]: text = "", [`${variable}_FILE`]: path = "" } = environment;
+  if (text !== "") return { value: text, origin: variable };
+  const origin = `${variable}_FILE`;
+  return path === "" ? { origin } : { value: readText(path, origin).trim(), origin };
 }
 
 /** The configuration file: its options, and its tables for tiers. */
@@ -88,39 +75,35 @@ export function readConfigFile(path: string): ConfigFile {
     throw new StartupError(`${path} is not a TOML file (${errorText(error)}).`);
   }
   const { tiers, ...rest } = table;
-  const given: Given = new Map();
-  for (const option of listed()) {
-    const holder = option.section === undefined ? rest : sectionOf(rest, option.section, path);
-    if (!(option.name in holder) || option.name === "config" || option.flagOnly === true) continue;
-    given.set(option.name as OptionName, {
-      value: holder[option.name],
-      source: "file",
-      origin: `${path}: ${fileNameOf(option)}`,
-    });
-    delete holder[option.name];
-  }
-  const unknown = leftOver(rest);
+  const values = flattened(rest, path);
+  const options = OPTIONS.filter(({ name, flagOnly }) => name !== "config" && flagOnly !== true);
+  const unknown = [...values.keys()].find((name) => !options.some(({ fileName }) => fileName === name));
   if (unknown !== undefined) throw new StartupError(`${path}: there is no option "${unknown}".`);
-  return { given, tiers };
+  const read = ({ fileName }: Option) => ({ value: values.get(fileName), origin: `${path}: ${fileName}` });
+  return { given: gathered("file", read, options), tiers };
 }
 
-function listed(): readonly OptionSpec[] {
-  return OPTIONS;
-}
-
-function sectionOf(table: Record<string, unknown>, name: string, path: string): Record<string, unknown> {
-  const section = table[name] ?? {};
-  if (typeof section !== "object")
-    throw new StartupError(`${path}: ${name} must be a table, such as [${name}].`);
-  return section as Record<string, unknown>;
-}
-
-function leftOver(rest: Record<string, unknown>): string | undefined {
-  for (const [name, value] of Object.entries(rest)) {
-    const isSection = listed().some((option) => option.section === name);
-    if (!isSection) return name;
-    const inner = Object.keys(value as object)[0];
-    if (inner !== undefined) return `${name}.${inner}`;
+function gathered(
+  source: Source,
+  read: (option: Option) => { readonly value?: unknown; readonly origin: string },
+  options: readonly Option[] = OPTIONS,
+): Given {
+  const given = new Map<OptionName, GivenValue>();
+  for (const option of options) {
+    const { value, origin } = read(option);
+    if (value !== undefined) given.set(option.name, { value, source, origin });
   }
-  return undefined;
+  return given;
+}
+
+/** Values by name; what stands in a section with that in front. */
+function flattened(table: Record<string, unknown>, path: string): Map<string, unknown> {
+  const entries = Object.entries(table).flatMap(([name, value]): [string, unknown][] => {
+    if (!OPTIONS.some(({ section }) => section === name)) return [[name, value]];
+    if (typeof value !== "object" || value === null) {
+      throw new StartupError(`${path}: ${name} must be a table, such as [${name}].`);
+    }
+    return Object.entries(value).map(([inner, own]) => [`${name}.${inner}`, own]);
+  });
+  return new Map(entries);
 }

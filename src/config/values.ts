@@ -1,127 +1,104 @@
 import { StartupError } from "../kernel/errors.ts";
 import { accountCeiling, DEFAULT_TIERS, TIER_NAMES, type TierFigures, type Tiers } from "../kernel/tiers.ts";
 import { UsageError } from "./command-line.ts";
-import { OPTIONS, type OptionKind, type OptionName, type OptionSpec } from "./options.ts";
+import type { Schema, Value } from "./options.ts";
 import type { GivenValue } from "./sources.ts";
 
-/** Longest grace of a rotated key: ten years, which is to say that it was typed wrongly. */
-const GRACE_HOURS_MAX = 10 * 365 * 24;
-/** Most backups that are kept: a year of hourly ones, and more than a folder is pleasant with. */
-const COUNT_MAX = 10_000;
-
-/** Reads a given value by the kind of its option. @throws StartupError (for a flag a UsageError) naming where it came from. */
-export function readValue(name: OptionName, given: GivenValue): unknown {
-  const options: readonly OptionSpec[] = OPTIONS;
-  const option = options.find((candidate) => candidate.name === name);
-  if (option === undefined) throw new Error(`no option ${name}`);
-  try {
-    return read(option.kind, given.value, given.origin);
-  } catch (error) {
-    throw given.source === "flag" && error instanceof StartupError ? new UsageError(error.message) : error;
-  }
+/** A given value, once it is read. */
+export interface ReadValue extends GivenValue {
+  readonly value: Value;
 }
 
-function read(kind: OptionKind, value: unknown, origin: string): unknown {
-  if (typeof kind === "object") return readChoice(kind.oneOf, value, origin);
-  switch (kind) {
-    case "text":
-      return readText(value, origin);
-    case "port":
-      return readInteger(value, 0, 65_535, origin, "a port from 0 to 65535");
-    case "hours":
-      return readInteger(value, 0, GRACE_HOURS_MAX, origin, `a number of hours from 0 to ${GRACE_HOURS_MAX}`);
-    case "count":
-      return readInteger(value, 1, COUNT_MAX, origin, `a number from 1 to ${COUNT_MAX}`);
-    case "flag":
-      return readFlag(value, origin);
+type Read = readonly [value: Value | undefined, wanted: string];
+
+/** Reads a given value as its schema says. @throws StartupError (for a flag a UsageError) naming where it came from. */
+export function readValue(schema: Schema, given: GivenValue): Value {
+  const [value, wanted] = read(schema, given.value);
+  if (value !== undefined) return value;
+  const message = `${given.origin} must be ${wanted}.`;
+  throw given.source === "flag" ? new UsageError(message) : new StartupError(message);
+}
+
+/** Flags and variables give texts, the file gives values as well. */
+function read(schema: Schema, given: unknown): Read {
+  switch (schema.type) {
+    case "boolean":
+      return [readBoolean(given), "true or false"];
+    case "integer":
+      return [readInteger(schema, given), `${schema.title} from ${schema.minimum} to ${schema.maximum}`];
     case "list":
-      return readList(value, origin);
+      return [readList(given), "a list of texts"];
+    case "string": {
+      const { enum: choices } = schema;
+      const isOne = typeof given === "string" && (choices?.includes(given) ?? given !== "");
+      return [isOne ? given : undefined, choices === undefined ? "a text" : `one of ${choices.join(", ")}`];
+    }
   }
 }
 
-function readText(value: unknown, origin: string): string {
-  if (typeof value !== "string" || value === "") throw wrong(origin, "a text");
-  return value;
+function readBoolean(given: unknown): boolean | undefined {
+  if (typeof given === "boolean") return given;
+  if (given === "true" || given === "1") return true;
+  return given === "false" || given === "0" ? false : undefined;
 }
 
-function readChoice(choices: readonly string[], value: unknown, origin: string): string {
-  if (typeof value !== "string" || !choices.includes(value))
-    throw wrong(origin, `one of ${choices.join(", ")}`);
-  return value;
+function readInteger(
+  { minimum, maximum }: Extract<Schema, { type: "integer" }>,
+  given: unknown,
+): number | undefined {
+  const number = typeof given === "string" && /^\d{1,9}$/.test(given) ? Number(given) : given;
+  if (typeof number !== "number" || !Number.isInteger(number)) return undefined;
+  return number >= minimum && number <= maximum ? number : undefined;
 }
 
-function readInteger(value: unknown, lowest: number, highest: number, origin: string, what: string): number {
-  const number = typeof value === "string" && /^\d{1,9}$/.test(value) ? Number(value) : value;
-  if (typeof number !== "number" || !Number.isInteger(number) || number < lowest || number > highest) {
-    throw wrong(origin, what);
-  }
-  return number;
-}
-
-function readFlag(value: unknown, origin: string): boolean {
-  if (typeof value === "boolean") return value;
-  if (value === "true" || value === "1") return true;
-  if (value === "false" || value === "0") return false;
-  throw wrong(origin, "true or false");
-}
-
-function readList(value: unknown, origin: string): string[] {
-  const items = typeof value === "string" ? value.split(",") : value;
-  if (!Array.isArray(items) || !items.every((item) => typeof item === "string"))
-    throw wrong(origin, "a list of texts");
+function readList(given: unknown): string[] | undefined {
+  const items = typeof given === "string" ? given.split(",") : given;
+  if (!Array.isArray(items) || !items.every((item) => typeof item === "string")) return undefined;
   return items.map((item) => item.trim()).filter((item) => item !== "");
 }
 
-/** The figures of a tier, as the configuration file names them. */
-export const FIGURE_NAMES: Readonly<Record<string, keyof TierFigures>> = {
-  requests_per_minute: "requestsPerMinute",
-  account_requests_per_minute: "accountRequestsPerMinute",
-  monitor_requests_per_minute: "monitorRequestsPerMinute",
-  monitor_burst: "monitorBurst",
-  monthly_credits: "monthlyCredits",
-  monitor_interval_min_ms: "monitorIntervalMinMs",
-  buckets: "buckets",
-  event_retention_hours: "eventRetentionHours",
-  events_per_bucket: "eventsPerBucket",
-  catch_per_minute: "catchPerMinute",
-  projects: "projects",
-  keys: "keys",
-  monitors: "monitors",
-};
+/** The figures of a tier, as the configuration file names them: `requests_per_minute`. */
+export const FIGURE_NAMES: ReadonlyMap<string, keyof TierFigures> = new Map(
+  Object.keys(DEFAULT_TIERS.free).map((figure) => [
+    figure.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
+    figure as keyof TierFigures,
+  ]),
+);
 
 /** The table of tiers, with the file's `[tiers.<name>]` laid over it. @throws StartupError */
 export function readTiers(table: unknown, path: string): Tiers {
-  if (table === undefined) return DEFAULT_TIERS;
-  if (typeof table !== "object" || table === null)
-    throw wrong(`${path}: tiers`, "tables such as [tiers.free]");
-  const tiers: Record<string, TierFigures> = { ...DEFAULT_TIERS };
-  for (const [tier, overrides] of Object.entries(table)) {
-    const base = Object.hasOwn(tiers, tier) ? tiers[tier] : undefined;
-    if (base === undefined)
+  const tiers = { ...DEFAULT_TIERS };
+  for (const [tier, overrides] of entriesOf(table ?? {}, `${path}: tiers`, "tables such as [tiers.free]")) {
+    const name = TIER_NAMES.find((candidate) => candidate === tier);
+    if (name === undefined)
       throw new StartupError(`${path}: there is no tier "${tier}": ${TIER_NAMES.join(", ")}.`);
     const given = readFigures(overrides, `${path}: tiers.${tier}`);
     const { requestsPerMinute } = given;
     const derived =
       requestsPerMinute === undefined ? {} : { accountRequestsPerMinute: accountCeiling(requestsPerMinute) };
-    tiers[tier] = { ...base, ...derived, ...given };
+    tiers[name] = { ...tiers[name], ...derived, ...given };
   }
-  return tiers as Tiers;
+  return tiers;
 }
 
 function readFigures(overrides: unknown, where: string): Partial<TierFigures> {
-  if (typeof overrides !== "object" || overrides === null) throw wrong(where, "a table");
-  const figures: Partial<Record<keyof TierFigures, number>> = {};
-  for (const [name, value] of Object.entries(overrides)) {
-    const figure = Object.hasOwn(FIGURE_NAMES, name) ? FIGURE_NAMES[name] : undefined;
+  const figures = entriesOf(overrides, where, "a table").map(([name, value]) => {
+    const figure = FIGURE_NAMES.get(name);
     if (figure === undefined) throw new StartupError(`${where}: there is no figure "${name}".`);
     // Credits may be none; everything else divides or bounds something, and starts at one.
-    const lowest = figure === "monthlyCredits" ? 0 : 1;
-    const range = `an integer from ${lowest} to ${Number.MAX_SAFE_INTEGER}`;
-    figures[figure] = readInteger(value, lowest, Number.MAX_SAFE_INTEGER, `${where}.${name}`, range);
-  }
-  return figures;
+    const minimum = figure === "monthlyCredits" ? 0 : 1;
+    const schema = {
+      type: "integer",
+      title: "an integer",
+      minimum,
+      maximum: Number.MAX_SAFE_INTEGER,
+    } as const;
+    return [figure, readValue(schema, { value, source: "file", origin: `${where}.${name}` })];
+  });
+  return Object.fromEntries(figures);
 }
 
-function wrong(origin: string, wanted: string): StartupError {
-  return new StartupError(`${origin} must be ${wanted}.`);
+function entriesOf(table: unknown, where: string, wanted: string): [string, unknown][] {
+  if (typeof table === "object" && table !== null) return Object.entries(table);
+  throw new StartupError(`${where} must be ${wanted}.`);
 }

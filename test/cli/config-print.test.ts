@@ -2,7 +2,7 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { environmentNameOf, fileNameOf, OPTIONS, type OptionSpec } from "../../src/config/options.ts";
+import { OPTIONS } from "../../src/config/options.ts";
 import { FIGURE_NAMES } from "../../src/config/values.ts";
 import { TIER_NAMES } from "../../src/kernel/tiers.ts";
 import vectors from "../vectors/keys-and-signatures.json" with { type: "json" };
@@ -12,7 +12,6 @@ const folder = mkdtempSync(join(tmpdir(), "ninefold-config-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 const KEY = vectors.keys[0]?.key ?? "";
-const options: readonly OptionSpec[] = OPTIONS;
 
 interface Shown {
   readonly name: string;
@@ -37,9 +36,9 @@ async function print(
 test("every option and every figure of every tier, all of them defaults at first", async () => {
   const settings = await print([]);
   const figures = TIER_NAMES.flatMap((tier) =>
-    Object.keys(FIGURE_NAMES).map((name) => `tiers.${tier}.${name}`),
+    [...FIGURE_NAMES.keys()].map((name) => `tiers.${tier}.${name}`),
   );
-  expect([...settings.keys()]).toEqual([...options.map(fileNameOf), ...figures]);
+  expect([...settings.keys()]).toEqual([...OPTIONS.map(({ fileName }) => fileName), ...figures]);
   for (const { source, origin } of settings.values()) expect([source, origin]).toEqual(["default", null]);
   expect(settings.get("port")?.value).toBe(9909);
   expect(settings.get("smtp_url")?.value).toBeNull();
@@ -124,9 +123,9 @@ describe("secrets are masked", () => {
       NINEFOLD_MASTER_KEY: "ef".repeat(32),
     };
     const settings = await print([], values);
-    for (const option of options.filter(({ secret }) => secret === true)) {
-      expect(values[environmentNameOf(option)]).toBeString();
-      expect(String(settings.get(fileNameOf(option))?.value)).toContain("********");
+    for (const option of OPTIONS.filter(({ secret }) => secret === true)) {
+      expect(values[option.variable]).toBeString();
+      expect(String(settings.get(option.fileName)?.value)).toContain("********");
     }
   });
 });

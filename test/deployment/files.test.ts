@@ -3,7 +3,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "no
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ROOT } from "../../scripts/processes/server-process.ts";
-import { environmentNameOf, OPTIONS, type OptionSpec } from "../../src/config/options.ts";
+import { OPTIONS } from "../../src/config/options.ts";
 import { readConfigFile } from "../../src/config/sources.ts";
 import { loadConfig } from "../../src/config.ts";
 
@@ -14,11 +14,9 @@ const read = (path: string): string => readFileSync(join(ROOT, path), "utf8");
 const INSTALLATION = "scripts/installation";
 
 /** Every variable that configures the server, secrets also by file. */
-const listed: readonly OptionSpec[] = OPTIONS;
-const VARIABLES = listed.flatMap((option) => {
-  const name = environmentNameOf(option);
-  return option.secret === true ? [name, `${name}_FILE`] : [name];
-});
+const VARIABLES = OPTIONS.flatMap(({ variable, secret }) =>
+  secret === true ? [variable, `${variable}_FILE`] : [variable],
+);
 
 /** The settings of a unit's section, each with all of its values. */
 function settingsOf(unit: string): Map<string, string[]> {

@@ -1,12 +1,6 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
-import {
-  environmentNameOf,
-  flagOf,
-  OPTIONS,
-  type OptionName,
-  type OptionSpec,
-} from "../../src/config/options.ts";
+import { OPTIONS, type Option, type OptionName } from "../../src/config/options.ts";
 import { type Config, loadConfig } from "../../src/config.ts";
 import { StartupError } from "../../src/kernel/errors.ts";
 import { DEFAULT_TIERS } from "../../src/kernel/tiers.ts";
@@ -111,15 +105,14 @@ const SAMPLES: Record<PlacedOption, Sample> = {
   rotation_grace_hours: { text: "24", toml: "24", shown: { rotationGraceMs: 24 * HOUR_MS } },
 };
 
-const options: readonly OptionSpec[] = OPTIONS;
-const sampled = options.filter(({ name, flagOnly }) => name !== "config" && flagOnly !== true);
+const sampled = OPTIONS.filter(({ name, flagOnly }) => name !== "config" && flagOnly !== true);
 
-function sampleOf(option: OptionSpec): Sample {
+function sampleOf(option: Option): Sample {
   return SAMPLES[option.name as PlacedOption];
 }
 
 /** The option as a line of the configuration file, in its section. */
-function tomlLine(option: OptionSpec, value: string): string {
+function tomlLine(option: Option, value: string): string {
   const section = option.section === undefined ? "" : `[${option.section}]\n`;
   return `${section}${option.name} = ${value}\n`;
 }
@@ -181,15 +174,15 @@ describe("defaults", () => {
 });
 
 describe("every option", () => {
-  test.each(sampled.filter(({ noFlag }) => noFlag !== true))("as a flag: $name", (option) => {
+  test.each(sampled.filter(({ flag }) => flag !== null))("as a flag: $name", (option) => {
     const { text, shown, beside } = sampleOf(option);
-    const args = option.kind === "flag" ? [flagOf(option)] : [flagOf(option), text];
+    const args = option.schema.type === "boolean" ? [String(option.flag)] : [String(option.flag), text];
     expect(loadConfig(args, beside ?? {})).toMatchObject(shown);
   });
 
   test.each(sampled)("in the environment: $name", (option) => {
     const { text, shown, beside } = sampleOf(option);
-    expect(loadConfig([], { ...beside, [environmentNameOf(option)]: text })).toMatchObject(shown);
+    expect(loadConfig([], { ...beside, [option.variable]: text })).toMatchObject(shown);
   });
 
   test.each(sampled)("in the configuration file: $name", (option) => {
@@ -276,7 +269,7 @@ describe("precedence: flags, then the environment, then the file, then the defau
 });
 
 describe("secrets", () => {
-  const secret = options.filter((option) => option.secret === true);
+  const secret = OPTIONS.filter(({ secret }) => secret === true);
 
   test("are these", () => {
     expect(secret.map(({ name }) => name)).toEqual(["smtp_url", "master_key", "operator_key"]);
@@ -284,7 +277,7 @@ describe("secrets", () => {
 
   test.each(secret)("$name can be read from the file named by its _FILE variable", (option) => {
     const { text, shown, beside } = sampleOf(option);
-    const name = `${environmentNameOf(option)}_FILE`;
+    const name = `${option.variable}_FILE`;
     expect(loadConfig([], { ...beside, [name]: file(`${text}\n`) })).toMatchObject(shown);
     expect(refusal(() => loadConfig([], { ...beside, [name]: "/nowhere/secret" }))).toContain(
       `${name}: /nowhere/secret cannot be read`,
