@@ -1,7 +1,10 @@
+import type { Cancel, Clock } from "../../kernel/clock.ts";
+import type { ApiError } from "../../kernel/errors.ts";
 import type { HeapEntry } from "../../kernel/heap.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
-import type { Lease } from "./domain.ts";
-import { WaitQueue } from "./queue.ts";
+import { clientGone, type Lease, queueFull, WAITERS_PER_LOCK_MAX, waitTimedOut } from "./domain.ts";
+
+// A lock has a queue of waiters, each of which waits for a lock: neither can be said without the others.
 
 /** A lock that is held. Its row is the lease; the waiters and the timer are in memory alone. */
 export class Lock {
@@ -51,6 +54,133 @@ export interface Handover {
   undecided: number;
   /** Whether one gets it. */
   taken: boolean;
+}
+
+/** A request for a lock. */
+export interface AcquireRequest {
+  readonly projectRef: number;
+  readonly key: string;
+  readonly ttlMs: number;
+  readonly timeoutMs: number;
+  /** The token that the lock is to have, and that makes the request one of the holder's when it has it already. */
+  readonly token: string | null;
+  /** Aborted when the client goes away. */
+  readonly signal: AbortSignal;
+}
+
+/**
+ * A request that waits in a queue. It ends once: granted, at its deadline, when its client goes away, or when it
+ * is turned away.
+ */
+export class Waiter {
+  private readonly end = Promise.withResolvers<Granted>();
+  private ended = false;
+  private cancelDeadline: Cancel = () => {};
+  private stopListening: Cancel = () => {};
+
+  constructor(readonly request: AcquireRequest) {
+    // It may end before anyone looks; that is no defect.
+    this.end.promise.catch(() => {});
+  }
+
+  /** Whether it still wants the lock: not past its deadline, not turned away, its client still there. */
+  get alive(): boolean {
+    return !this.ended && !this.request.signal.aborted;
+  }
+
+  /** Resolves with the grant. @throws ApiError `timeout`, or what it was turned away with. */
+  get outcome(): Promise<Granted> {
+    return this.end.promise;
+  }
+
+  /** Begins to watch the deadline and the connection. `leave` takes it out of its queue. */
+  watch(clock: Clock, leave: () => void): void {
+    if (this.ended) return;
+    const { signal, key, timeoutMs } = this.request;
+    const endWith = (error: ApiError): void => {
+      leave();
+      this.refuse(error);
+    };
+    const clientLeft = (): void => endWith(clientGone());
+    signal.addEventListener("abort", clientLeft, { once: true });
+    this.stopListening = () => signal.removeEventListener("abort", clientLeft);
+    this.cancelDeadline = clock.after(timeoutMs, () => endWith(waitTimedOut(key, timeoutMs)));
+  }
+
+  /** Hands over the lock, once the grant is durable. */
+  grant(granted: Granted): void {
+    this.settle();
+    this.end.resolve(granted);
+  }
+
+  /** Turns it away. */
+  refuse(error: ApiError): void {
+    this.settle();
+    this.end.reject(error);
+  }
+
+  private settle(): void {
+    this.ended = true;
+    this.cancelDeadline();
+    this.stopListening();
+  }
+}
+
+/**
+ * The waiters of one lock, first come first served. Waiters join and are taken within units of work; they leave
+ * (deadline, closed connection) at any time between two batches, so whoever stands here when a unit runs is alive.
+ */
+export class WaitQueue {
+  // A set keeps the order of insertion, and whoever leaves leaves in constant time.
+  private waiters = new Set<Waiter>();
+
+  get depth(): number {
+    return this.waiters.size;
+  }
+
+  /** Adds a waiter at the end. @throws ApiError `rate_limit_exceeded` when the queue is full. */
+  join(tx: Tx, waiter: Waiter): void {
+    if (this.waiters.size >= WAITERS_PER_LOCK_MAX) throw queueFull(waiter.request.key);
+    this.waiters.add(waiter);
+    tx.onRollback(() => this.waiters.delete(waiter));
+  }
+
+  /** Takes a waiter out, wherever it stands. */
+  leave(waiter: Waiter): void {
+    this.waiters.delete(waiter);
+  }
+
+  /** Takes the first living waiter; undefined when there is none. */
+  takeNext(tx: Tx): Waiter | undefined {
+    for (const waiter of this.waiters) {
+      this.waiters.delete(waiter);
+      if (!waiter.alive) continue;
+      tx.onRollback(() => {
+        this.waiters = new Set([waiter, ...this.waiters]);
+      });
+      return waiter;
+    }
+    return undefined;
+  }
+
+  /** Takes every living waiter that fits, in order. */
+  takeAll(tx: Tx, fits: (waiter: Waiter) => boolean): Waiter[] {
+    const before = this.waiters;
+    const taken = [...before].filter((waiter) => waiter.alive && fits(waiter));
+    if (taken.length === 0) return taken;
+    this.waiters = before.difference(new Set(taken));
+    tx.onRollback(() => {
+      this.waiters = before;
+    });
+    return taken;
+  }
+
+  /** Takes everyone out, between two batches. */
+  clear(): Waiter[] {
+    const all = [...this.waiters];
+    this.waiters.clear();
+    return all;
+  }
 }
 
 /**

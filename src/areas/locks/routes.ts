@@ -4,7 +4,7 @@ import type { Api } from "../../kernel/http/api.ts";
 import type { Call } from "../../kernel/http/call.ts";
 import { assertStillValid } from "../../kernel/http/caller.ts";
 import { DURATION_MS_DEFAULT } from "./domain.ts";
-import type { Granted } from "./lock.ts";
+import { type Granted, Waiter } from "./lock.ts";
 import {
   AcquireBody,
   AcquiredLock,
@@ -15,7 +15,6 @@ import {
   ReleasedLock,
 } from "./schema.ts";
 import type { LockService } from "./service.ts";
-import { Waiter } from "./waiter.ts";
 
 /** Declares the locks. */
 export function lockRoutes(api: Api, locks: LockService) {

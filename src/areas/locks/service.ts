@@ -19,9 +19,8 @@ import {
 } from "./domain.ts";
 import { Expiry } from "./expiry.ts";
 import { FencingSequence } from "./fencing.ts";
-import { type Granted, type Handover, Lock, LockTable } from "./lock.ts";
+import { type AcquireRequest, type Granted, type Handover, Lock, LockTable, Waiter } from "./lock.ts";
 import type { LockStore } from "./store.ts";
-import { type AcquireRequest, Waiter } from "./waiter.ts";
 
 /** What the service is built on. */
 export interface LockServiceDeps {
