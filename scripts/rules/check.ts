@@ -1,12 +1,12 @@
 import { checkExpressions, checkPatterns } from "./expressions.ts";
 import { checkGlobals } from "./globals.ts";
-import { checkCycles, checkUnusedExports, type Linked } from "./graph.ts";
+import { checkUnusedExports, type Linked } from "./graph.ts";
 import { importsOf } from "./imports.ts";
 import { checkLayers } from "./layers.ts";
 import { type Module, parseModule, type SourceText, type Violation, violationAt } from "./model.ts";
 import { checkFileLength, checkShape } from "./shape.ts";
 import { checkSqlText } from "./sql.ts";
-import { checkWords } from "./words.ts";
+import { checkCitations, checkWords } from "./words.ts";
 
 /** Checks a whole tree, given as texts, against every rule of the house. */
 export function checkTree(files: readonly SourceText[]): Violation[] {
@@ -19,8 +19,8 @@ export function checkTree(files: readonly SourceText[]): Violation[] {
     ...files.flatMap(checkWords),
     ...files.flatMap(checkPatterns),
     ...files.filter(isCode).flatMap(checkFileLength),
+    ...files.filter(isCode).flatMap(checkCitations),
     ...tree.flatMap(checkModule),
-    ...checkCycles(tree),
     ...checkUnusedExports(tree),
   ];
   return found.sort((a, b) => a.path.localeCompare(b.path) || a.line - b.line);

@@ -9,35 +9,6 @@ export interface Linked {
   readonly imports: readonly Import[];
 }
 
-/** Rule 5: no import cycles at run time. Each circle of modules is reported once. */
-export function checkCycles(tree: readonly Linked[]): Violation[] {
-  const byPath = new Map(tree.map((linked) => [linked.module.path, linked]));
-  const done = new Set<string>();
-  const trail: string[] = [];
-  const found: Violation[] = [];
-  const enter = (path: string): void => {
-    if (done.has(path)) return;
-    const linked = byPath.get(path);
-    trail.push(path);
-    for (const one of linked?.imports ?? []) {
-      if (!linked || one.typeOnly || !one.target) continue;
-      const at = trail.indexOf(one.target);
-      if (at >= 0) found.push(cycle(linked.module, one, trail.slice(at)));
-      else enter(one.target);
-    }
-    trail.pop();
-    done.add(path);
-  };
-  for (const path of [...byPath.keys()].sort()) enter(path);
-  return found;
-}
-
-function cycle(module: Module, one: Import, members: readonly string[]): Violation {
-  const circle = [...members, members[0]].join(" → ");
-  const message = `${circle}; move what both need to a file of its own, or pass it in`;
-  return violationAt(module, one.offset, "no-cycle", message);
-}
-
 /**
  * What `src/` exports and no other file imports. A type that its own file uses may stay exported: it belongs to
  * the signatures there. Without the program's entry point nothing can tell what is used.

@@ -1,4 +1,4 @@
-import type { ExportNamedDeclaration, ImportDeclaration, ModuleExportName, Node } from "oxc-parser";
+import type { ImportDeclaration, ModuleExportName, Node } from "oxc-parser";
 import { type Module, walk } from "./model.ts";
 
 /** One import, re-export, `import()` or `import("…")` type of a module. */
@@ -6,8 +6,6 @@ export interface Import {
   readonly specifier: string;
   /** The file in the tree, if the specifier is relative and such a file exists. */
   readonly target: string | undefined;
-  /** Whether it disappears before the program runs. */
-  readonly typeOnly: boolean;
   /** The imported names; "*" stands for all of them. */
   readonly names: readonly string[];
   readonly offset: number;
@@ -24,37 +22,26 @@ export function importsOf(module: Module, paths: ReadonlySet<string>): Import[] 
   return found;
 }
 
-type Read = Pick<Import, "specifier" | "typeOnly" | "names">;
+type Read = Pick<Import, "specifier" | "names">;
 
 function readImport(node: Node): Read | undefined {
   switch (node.type) {
     case "ImportDeclaration":
-      return {
-        specifier: node.source.value,
-        typeOnly: node.importKind === "type",
-        names: importedNames(node),
-      };
+      return { specifier: node.source.value, names: importedNames(node) };
     case "ExportAllDeclaration":
-      return { specifier: node.source.value, typeOnly: node.exportKind === "type", names: ["*"] };
+      return { specifier: node.source.value, names: ["*"] };
     case "ExportNamedDeclaration":
-      return node.source === null ? undefined : readReExport(node, node.source.value);
+      if (node.source === null) return undefined;
+      return { specifier: node.source.value, names: node.specifiers.map((one) => exportName(one.local)) };
     case "ImportExpression":
       return node.source.type === "Literal" && typeof node.source.value === "string"
-        ? { specifier: node.source.value, typeOnly: false, names: ["*"] }
+        ? { specifier: node.source.value, names: ["*"] }
         : undefined;
     case "TSImportType":
-      return { specifier: node.source.value, typeOnly: true, names: ["*"] };
+      return { specifier: node.source.value, names: ["*"] };
     default:
       return undefined;
   }
-}
-
-function readReExport(node: ExportNamedDeclaration, specifier: string): Read {
-  return {
-    specifier,
-    typeOnly: node.exportKind === "type",
-    names: node.specifiers.map((one) => exportName(one.local)),
-  };
 }
 
 function importedNames(node: ImportDeclaration): string[] {

@@ -1,5 +1,4 @@
 import type { Node } from "oxc-parser";
-import { exportName } from "./imports.ts";
 import { type Module, type Place, type SourceText, type Violation, violationAt, walk } from "./model.ts";
 
 export const MAX_FILE_LINES = 400;
@@ -13,11 +12,11 @@ export function checkFileLength(source: SourceText): Violation[] {
   return [{ path: source.path, line: MAX_FILE_LINES + 1, rule: "file-length", message }];
 }
 
-/** Rule 5 for TypeScript: function length, no default exports, no `any`. */
+/** Rule 5 for TypeScript: function length. */
 export function checkShape(module: Module): Violation[] {
   const found: Violation[] = [];
   walk(module.root, (node, place) => {
-    const finding = tooLong(module, node, place) ?? defaultExport(node) ?? anyType(node);
+    const finding = tooLong(module, node, place);
     if (finding) found.push(violationAt(module, node.start, ...finding));
   });
   return found;
@@ -60,17 +59,4 @@ function isTestBlock(path: string, parent: Node | undefined): boolean {
     else if (callee.type === "MemberExpression") callee = callee.object;
     else return callee.type === "Identifier" && TEST_BLOCKS.has(callee.name);
   }
-}
-
-function defaultExport(node: Node): Finding | undefined {
-  const isDefault =
-    node.type === "ExportDefaultDeclaration" ||
-    (node.type === "ExportSpecifier" && exportName(node.exported) === "default");
-  if (!isDefault) return undefined;
-  return ["no-default-export", "a default export; export it by name"];
-}
-
-function anyType(node: Node): Finding | undefined {
-  if (node.type !== "TSAnyKeyword") return undefined;
-  return ["no-any", "the type any; name the type, or use unknown and narrow it"];
 }

@@ -36,6 +36,22 @@ export function checkWords(source: SourceText): Violation[] {
   });
 }
 
+/** A section by its number: its document has to be named beside it. */
+const SECTION = /\bsections? \d/i;
+const DOCUMENT = /\bRFC \d/;
+
+/** A comment cites only what its reader can find: the sections of an RFC, but none of a page without numbers. */
+export function checkCitations({ path, text }: SourceText): Violation[] {
+  const message = "a section of no document; say the rule itself, or name a heading of a page in docs";
+  return text
+    .split("\n")
+    .flatMap((line, index) =>
+      SECTION.test(line) && !DOCUMENT.test(line)
+        ? [{ path, line: index + 1, rule: "citation", message }]
+        : [],
+    );
+}
+
 function linesWith(text: string, word: string): number[] {
   if (!text.includes(word)) return [];
   return text.split("\n").flatMap((line, index) => (line.includes(word) ? [index + 1] : []));

@@ -35,24 +35,7 @@ describe("sizes", () => {
   });
 });
 
-describe("exports and types", () => {
-  test.each(["export default 1;", "const a = 1;\nexport { a as default };"])(
-    "no default export: %s",
-    (text) => {
-      const found = violationsIn({ "src/a.ts": text, "scripts/a.ts": text, "migrations/sql.d.ts": text });
-      expect(found.map((line) => line.replace(/:\d+$/, ""))).toEqual([
-        "no-default-export scripts/a.ts",
-        "no-default-export src/a.ts",
-      ]);
-    },
-  );
-
-  test("no any", () => {
-    expect(
-      violationsIn({ "src/a.ts": "const any = 1;\nconst a: unknown = any;\nconst b = a as any;\n" }),
-    ).toEqual(["no-any src/a.ts:3"]);
-  });
-
+describe("exports", () => {
   test("an export that nothing imports", () => {
     const main = { "src/main.ts": 'import { used } from "./a.ts";\nused();\n' };
     const code = [
@@ -77,32 +60,6 @@ describe("exports and types", () => {
   });
 });
 
-describe("cycles", () => {
-  const ring = (word: string): Record<string, string> => ({
-    "src/a.ts": 'import { b } from "./b.ts";\n',
-    "src/b.ts": '\nexport { c } from "./c.ts";\n',
-    "src/c.ts": `${word} { a } from "./a.ts";\n`,
-  });
-
-  test("imports run in no circle", () => {
-    expect(violationsIn(ring("import"))).toEqual(["no-cycle src/c.ts:1"]);
-    expect(violationsIn({ "test/a.ts": 'import { a } from "./a.ts";\n' })).toEqual(["no-cycle test/a.ts:1"]);
-  });
-
-  test("types may", () => {
-    expect(violationsIn(ring("import type"))).toEqual([]);
-  });
-
-  test("two ways to the same file are no circle", () => {
-    const found = violationsIn({
-      "src/a.ts": 'import "./b.ts";\nimport "./c.ts";\n',
-      "src/b.ts": 'import "./c.ts";\n',
-      "src/c.ts": "",
-    });
-    expect(found).toEqual([]);
-  });
-});
-
 describe("forbidden texts", () => {
   test.each([
     "../sha+red",
@@ -123,4 +80,19 @@ describe("forbidden texts", () => {
       "forbidden-text test/a.test.ts:1",
     ]);
   });
+});
+
+test("a section is cited with its document", () => {
+  const cite = (document: string) => `run();\n/** A rule (${document}, ${"sec"}tion 4). */\n`;
+  const cited = {
+    "src/a.ts": cite("decisions"),
+    "test/a.test.ts": cite("see there"),
+    "scripts/tool": cite("x"),
+  };
+  expect(violationsIn(cited)).toEqual([
+    "citation scripts/tool:2",
+    "citation src/a.ts:2",
+    "citation test/a.test.ts:2",
+  ]);
+  expect(violationsIn({ "src/a.ts": cite("RFC 9110"), "docs/a.md": cite("the contract") })).toEqual([]);
 });

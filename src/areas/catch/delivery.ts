@@ -10,7 +10,7 @@ import { eventIdOf } from "./event-id.ts";
 import type { PayloadRow } from "./event-store.ts";
 import type { BucketAccounts } from "./ports.ts";
 
-/** Longest wait for a target's answer (decisions, section 10). */
+/** Longest wait for a target's answer. */
 export const DELIVERY_TIMEOUT_MS = 15_000;
 /** Bytes of the answer's body that are read: its status is what counts. */
 export const ANSWER_BYTES_MAX = 64 * 1024;

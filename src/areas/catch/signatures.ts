@@ -33,7 +33,7 @@ export function detectProvider(headers: Headers): Provider | null {
 }
 
 /**
- * Checks a request's signature (decisions, section 11). Without a provider or a secret there is nothing to check;
+ * Checks a request's signature. Without a provider or a secret there is nothing to check;
  * with both, a missing signature is as invalid as a wrong one. Where a header holds several, one has to hold.
  */
 export function verify(provider: Provider | null, secret: string | null, received: Received): Verification {

@@ -130,7 +130,7 @@ export class Waiter {
  * The waiters of one lock, first come first served. Waiters join and are taken within units of work; they leave
  * (deadline, closed connection) at any time between two batches, so whoever stands here when a unit runs is alive.
  */
-export class WaitQueue {
+class WaitQueue {
   // A set keeps the order of insertion, and whoever leaves leaves in constant time.
   private waiters = new Set<Waiter>();
 

@@ -14,7 +14,7 @@ import { objectUrl, type PutOutcome, type S3Client } from "./s3.ts";
 import type { NotaryService } from "./service.ts";
 import type { CopyStore, NewReceiptStore, ReceiptStoreRow } from "./store-copies.ts";
 
-/** Time for the delivery that a log request itself waits for (decisions, section 12). */
+/** Time for the delivery that a log request itself waits for; a later one is made in the background. */
 export const DELIVER_AT_ONCE_MS = 2_000;
 
 /**

@@ -108,7 +108,7 @@ export class Http {
     }
   }
 
-  /** No key and an unknown path under /v1: 401; outside /v1: 404. */
+  /** No key and an unknown path under /v1: 401, so that paths cannot be probed without one; outside /v1: 404. */
   private unknownRoute({ request, deps }: OpenCall): RenderedAnswer {
     const preflight = deps.cors.preflight(request);
     if (preflight !== null) return preflight;

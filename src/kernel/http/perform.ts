@@ -57,9 +57,9 @@ interface Claimed<C> {
   readonly release: () => void;
 }
 
-/** Statuses which, found by the work itself, keep the charge (decisions, section 4). */
+/** Statuses that are paid when the work itself finds them: it was done. Others undo the charge. */
 const KEEPS_CHARGE: ReadonlySet<number> = new Set([403, 404, 408, 409]);
-/** Refusals for the tier's sake, which cost nothing (decisions, section 14). */
+/** Refusals for the tier's sake, which cost nothing. */
 const COSTS_NOTHING: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   "project_limit_exceeded",
   "key_limit_exceeded",

@@ -44,7 +44,7 @@ const ISATAP_LOW = 0x5efe;
 const HOST_AGENT = "168.63.129.16";
 
 /**
- * Whether an address belongs to the public Internet (decisions, section 13). Whatever is not known to be public is
+ * Whether an address belongs to the public Internet. Whatever is not known to be public is
  * not: loopback, private, link-local, shared, multicast, reserved and documentation ranges, and the IPv6 forms
  * that stand for an IPv4 address of those. Forms that lead through a tunnel (6to4, Teredo) never are.
  */

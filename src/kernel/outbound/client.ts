@@ -42,7 +42,7 @@ export interface OutboundParts {
 }
 
 /**
- * The one door out (decisions, section 13): every request that the server makes goes through here. A name is
+ * The one door out: every request that the server makes goes through here. A name is
  * resolved once, all of its addresses are checked, and the connection is made to one of those very addresses.
  */
 export class OutboundClient {

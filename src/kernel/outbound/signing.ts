@@ -3,7 +3,7 @@ import { createHmac } from "node:crypto";
 /** A body as it is sent: exactly these bytes are signed. */
 export type SignedBody = Uint8Array | string;
 
-/** `X-Svc-Signature` of a scheduled delivery: over the timestamp's digits and the body (decisions, section 10). */
+/** `X-Svc-Signature` of a scheduled delivery: over the timestamp's digits and the body. */
 export function relaySignature(key: string, timestampMs: number, body: SignedBody): string {
   return `sha256=${createHmac("sha256", key).update(String(timestampMs)).update(body).digest("hex")}`;
 }
