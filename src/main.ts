@@ -1,12 +1,12 @@
 import { version } from "../package.json" with { type: "json" };
-import { readArguments } from "./cli/arguments.ts";
+import { type Given, readArguments } from "./cli/arguments.ts";
 import { BrokenPipe, print, printError } from "./cli/output.ts";
-import { type CommandName, commandAt, commandNamed, HELP_OPTION } from "./cli/table.ts";
+import { type CommandName, commandAt, HELP_OPTION } from "./cli/table.ts";
 import { UsageError } from "./config/command-line.ts";
 import { errorText, StartupError } from "./kernel/errors.ts";
 
-/** Runs a command with what follows its name. Resolves to the exit code. */
-type Run = (args: readonly string[]) => number | Promise<number>;
+/** Runs a command with what it was given. Resolves to the exit code. */
+type Run = (given: Given) => number | Promise<number>;
 
 /** Each command's code is loaded when it is called: no other one pays for it. */
 const LOADERS: Readonly<Record<CommandName, () => Promise<Run>>> = {
@@ -29,7 +29,7 @@ const LOADERS: Readonly<Record<CommandName, () => Promise<Run>>> = {
   version: async () => printVersion,
 
   completions: async () => (await import("./cli/completions.ts")).completions,
-  help: async () => printHelp,
+  help: async () => (given) => printHelp(given.words),
 };
 
 /** Something failed. */
@@ -39,24 +39,24 @@ const EXIT_USAGE = 2;
 /** Nobody reads the output any more: what a program that SIGPIPE ends leaves. */
 const EXIT_BROKEN_PIPE = 141;
 
-async function main(args: readonly string[]): Promise<number> {
-  const [first] = args;
-  if (first === "--version" || first === "-V") return printVersion(args.slice(1));
+async function main(given: readonly string[]): Promise<number> {
+  const [first, ...others] = given;
   // What the shells' completions ask.
   if (first === "__complete") {
-    print((await import("./cli/complete.ts")).completionLines(args.slice(1)));
+    print((await import("./cli/complete.ts")).completionLines(others));
     return 0;
   }
   if (first === undefined) {
     print((await import("./cli/help.ts")).overview());
     return EXIT_USAGE;
   }
+  const args = first === "--version" || first === "-V" ? ["version", ...others] : given;
   const command = commandAt(args);
   const rest = args.slice(command === null ? 0 : command.name.split(" ").length);
   if (asksForHelp(rest)) return printHelp(command === null ? wordsOf(rest) : command.name.split(" "));
   if (command === null) throw (await import("./cli/help.ts")).unknownCommand(args);
   const run = await LOADERS[command.name as CommandName]();
-  return run(rest);
+  return run(readArguments(command, rest));
 }
 
 function asksForHelp(args: readonly string[]): boolean {
@@ -69,14 +69,12 @@ function wordsOf(args: readonly string[]): readonly string[] {
   return args.filter((arg) => !arg.startsWith("-"));
 }
 
-async function printHelp(args: readonly string[]): Promise<number> {
-  const { words } = readArguments(commandNamed("help"), args);
+async function printHelp(words: readonly string[]): Promise<number> {
   print((await import("./cli/help.ts")).helpFor(words));
   return 0;
 }
 
-function printVersion(args: readonly string[]): number {
-  readArguments(commandNamed("version"), args);
+function printVersion(): number {
   print(`${version}\n`);
   return 0;
 }

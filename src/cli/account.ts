@@ -1,17 +1,15 @@
 import { UsageError } from "../config/command-line.ts";
 import { StartupError } from "../kernel/errors.ts";
 import { type Api, cell, type JsonObject, type ListSpec, listAll, pathSegment } from "./api.ts";
-import { type Given, readArguments } from "./arguments.ts";
+import type { Given } from "./arguments.ts";
 import { withApi } from "./connect.ts";
 import { printFields, printJson, printTable } from "./output.ts";
-import { commandNamed } from "./table.ts";
 
 const ACCOUNTS: ListSpec = { path: "/v1/admin/accounts", items: "accounts", cursor: "cursor" };
 const COLUMNS = ["user_id", "email", "tier", "balance", "suspended", "created_at"];
 
 /** `ninefold account create EMAIL`. Resolves to the exit code. */
-export async function accountCreate(args: readonly string[]): Promise<number> {
-  const given = readArguments(commandNamed("account create"), args);
+export async function accountCreate(given: Given): Promise<number> {
   const body = { email: given.words[0], ...termsOf(given), tier: given.text("--tier") ?? "free" };
   const account = await withApi(given, (api) => api.send("POST", ACCOUNTS.path, body));
   show(account, given, ["user_id", "email", "tier", "balance", "api_key"]);
@@ -19,8 +17,7 @@ export async function accountCreate(args: readonly string[]): Promise<number> {
 }
 
 /** `ninefold account list`. Resolves to the exit code. */
-export async function accountList(args: readonly string[]): Promise<number> {
-  const given = readArguments(commandNamed("account list"), args);
+export async function accountList(given: Given): Promise<number> {
   const accounts = await withApi(given, (api) => listAll(api, ACCOUNTS));
   if (given.has("--json")) printJson({ accounts });
   else printTable([COLUMNS, ...accounts.map((account) => COLUMNS.map((name) => cell(account[name])))]);
@@ -28,8 +25,7 @@ export async function accountList(args: readonly string[]): Promise<number> {
 }
 
 /** `ninefold account set USER`. Resolves to the exit code. */
-export async function accountSet(args: readonly string[]): Promise<number> {
-  const given = readArguments(commandNamed("account set"), args);
+export async function accountSet(given: Given): Promise<number> {
   const change = termsOf(given);
   if (Object.keys(change).length === 0) {
     throw new UsageError("account set needs --tier, --balance or --suspended: what is to change.");
@@ -43,8 +39,7 @@ export async function accountSet(args: readonly string[]): Promise<number> {
 }
 
 /** `ninefold account reset-key USER`. Resolves to the exit code. */
-export async function accountResetKey(args: readonly string[]): Promise<number> {
-  const given = readArguments(commandNamed("account reset-key"), args);
+export async function accountResetKey(given: Given): Promise<number> {
   const reset = await withApi(given, async (api) => {
     const userId = await userIdOf(api, given.words[0] ?? "");
     return api.send("POST", `${ACCOUNTS.path}/${pathSegment("USER", userId)}/reset-key`);

@@ -2,8 +2,10 @@ import { setPriority } from "node:os";
 import { resolve } from "node:path";
 import { type BackupOutcome, backUp } from "../backup/backup.ts";
 import type { CheckResult } from "../backup/checks/report.ts";
+import { flagsGiven } from "../config/sources.ts";
+import { resolveFolderConfig } from "../config.ts";
 import { createSystemClock, monotonicMs } from "../kernel/clock.ts";
-import { readFileAndFolder } from "./file-and-folder.ts";
+import type { Given } from "./arguments.ts";
 import { formatCount, formatDuration } from "./format.ts";
 import { interruption } from "./interruption.ts";
 import { print } from "./output.ts";
@@ -16,8 +18,9 @@ const LOWEST_PRIORITY = 19;
  * `ninefold backup FILE`: copies the database of a data folder into a file, while the server runs or not. Resolves to
  * the exit code: 1 when the copy was to be verified and something in it does not hold.
  */
-export async function backup(args: readonly string[]): Promise<number> {
-  const { given, file, config } = readFileAndFolder("backup", args);
+export async function backup(given: Given): Promise<number> {
+  const file = resolve(given.words[0] ?? "");
+  const config = resolveFolderConfig(flagsGiven(given.line));
   const folder = resolve(config.dataFolder);
   // What is copied is its owner's alone, as the original.
   process.umask(0o077);

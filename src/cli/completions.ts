@@ -1,6 +1,5 @@
-import { readArguments } from "./arguments.ts";
+import type { Given } from "./arguments.ts";
 import { print } from "./output.ts";
-import { commandNamed } from "./table.ts";
 
 /** For each shell, what asks `ninefold __complete` at every Tab, with the words up to the cursor (see complete.ts). */
 const SCRIPTS: Readonly<Record<string, string>> = {
@@ -63,8 +62,8 @@ complete -c ninefold -f -a '(__ninefold_complete)'
 };
 
 /** `ninefold completions SHELL`. Resolves to the exit code. */
-export function completions(args: readonly string[]): number {
-  const [shell = ""] = readArguments(commandNamed("completions"), args).words;
+export function completions(given: Given): number {
+  const [shell = ""] = given.words;
   print(SCRIPTS[shell] ?? "");
   return 0;
 }

@@ -1,15 +1,13 @@
 import type { Setting } from "../config/settings.ts";
 import { flagsGiven } from "../config/sources.ts";
 import { resolveConfig } from "../config.ts";
-import { type Given, readArguments } from "./arguments.ts";
+import type { Given } from "./arguments.ts";
 import { printJson, printTable } from "./output.ts";
-import { commandNamed } from "./table.ts";
 
 const MASK = "********";
 
 /** `ninefold config print`. Resolves to the exit code. */
-export function configPrint(args: readonly string[]): number {
-  const given = readArguments(commandNamed("config print"), args);
+export function configPrint(given: Given): number {
   const settings = resolveConfig(serveFlags(given)).settings.map((setting) => ({
     ...setting,
     value: shown(setting),

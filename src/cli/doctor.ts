@@ -2,14 +2,13 @@ import { existsSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, resolve } from "node:path";
 import { resolveConfig } from "../config.ts";
-import { readArguments } from "./arguments.ts";
+import type { Given } from "./arguments.ts";
 import { serveFlags } from "./config-print.ts";
 import { fileSystemCheck, folderCheck, fsyncCheck, spaceCheck } from "./doctor/disk.ts";
 import { type Check, type Finding, failed, type Patient } from "./doctor/finding.ts";
 import { dnsCheck, portCheck, smtpCheck, tlsCheck } from "./doctor/network.ts";
 import { clockCheck, databaseCheck, masterKeyCheck, sqliteCheck } from "./doctor/state.ts";
 import { oneLine, print, printJson } from "./output.ts";
-import { commandNamed } from "./table.ts";
 
 const CHECKS: readonly Check[] = [
   sqliteCheck,
@@ -32,8 +31,7 @@ const STATUS_WIDTH = 9;
 const NAME_WIDTH = 13;
 
 /** `ninefold doctor`. Resolves to the exit code: 1 when anything has failed. Changes nothing. */
-export async function doctor(args: readonly string[]): Promise<number> {
-  const given = readArguments(commandNamed("doctor"), args);
+export async function doctor(given: Given): Promise<number> {
   const { config } = resolveConfig(serveFlags(given));
   const folder = config.ephemeral ? tmpdir() : resolve(config.dataFolder);
   const patient: Patient = {

@@ -2,18 +2,16 @@ import { readClientSettings } from "../config/client.ts";
 import { UsageError } from "../config/command-line.ts";
 import { resolveConfig } from "../config.ts";
 import { urlOf } from "./address.ts";
-import { readArguments } from "./arguments.ts";
+import type { Given } from "./arguments.ts";
 import { ask } from "./http-api.ts";
 import { print, printError } from "./output.ts";
-import { commandNamed } from "./table.ts";
 
 /** A server that is well answers in milliseconds; Docker gives up after 30 s. */
 const TIMEOUT_S_DEFAULT = 5;
 const TIMEOUT_S_MAX = 3_600;
 
 /** `ninefold healthcheck`. Resolves to the exit code: 0 when the server says that it is well, 1 when not. */
-export async function healthcheck(args: readonly string[]): Promise<number> {
-  const given = readArguments(commandNamed("healthcheck"), args);
+export async function healthcheck(given: Given): Promise<number> {
   const seconds = given.integer("--timeout") ?? TIMEOUT_S_DEFAULT;
   if (seconds < 1 || seconds > TIMEOUT_S_MAX) {
     throw new UsageError(`--timeout must be a number of seconds from 1 to ${TIMEOUT_S_MAX}.`);

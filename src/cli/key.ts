@@ -1,8 +1,7 @@
 import { cell, type JsonObject, type ListSpec, listAll, pathSegment } from "./api.ts";
-import { type Given, readArguments } from "./arguments.ts";
+import type { Given } from "./arguments.ts";
 import { withApi } from "./connect.ts";
 import { printFields, printJson, printTable } from "./output.ts";
-import { commandNamed } from "./table.ts";
 
 const KEYS: ListSpec = { path: "/v1/keys", items: "keys", cursor: "next_cursor" };
 const COLUMNS = [
@@ -24,8 +23,7 @@ const PREFIX_DEFAULT = "sm";
 const SCOPES_DEFAULT = ["*"];
 
 /** `ninefold key create`. Resolves to the exit code. */
-export async function keyCreate(args: readonly string[]): Promise<number> {
-  const given = readArguments(commandNamed("key create"), args);
+export async function keyCreate(given: Given): Promise<number> {
   const project = given.text("--project");
   const path = project === null ? KEYS.path : `/v1/projects/${pathSegment("--project", project)}/keys`;
   const key = await withApi(given, (api) => api.send("POST", path, termsOf(given)));
@@ -35,8 +33,7 @@ export async function keyCreate(args: readonly string[]): Promise<number> {
 }
 
 /** `ninefold key list`. Resolves to the exit code. */
-export async function keyList(args: readonly string[]): Promise<number> {
-  const given = readArguments(commandNamed("key list"), args);
+export async function keyList(given: Given): Promise<number> {
   const keys = await withApi(given, (api) => listAll(api, KEYS));
   if (given.has("--json")) printJson({ keys });
   else printTable([COLUMNS, ...keys.map((key) => COLUMNS.map((name) => cell(key[name])))]);
@@ -44,8 +41,7 @@ export async function keyList(args: readonly string[]): Promise<number> {
 }
 
 /** `ninefold key revoke KEY_ID`. Resolves to the exit code. */
-export async function keyRevoke(args: readonly string[]): Promise<number> {
-  const given = readArguments(commandNamed("key revoke"), args);
+export async function keyRevoke(given: Given): Promise<number> {
   const path = `${KEYS.path}/${pathSegment("KEY_ID", given.words[0] ?? "")}`;
   const revoked = await withApi(given, (api) => api.send("DELETE", path));
   if (given.has("--json")) printJson(revoked);

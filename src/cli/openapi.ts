@@ -3,14 +3,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { loadConfig } from "../config.ts";
 import { openApiDocument } from "../kernel/http/openapi.ts";
-import { readArguments } from "./arguments.ts";
 import { openOfflineApp } from "./offline-app.ts";
 import { printJson } from "./output.ts";
-import { commandNamed } from "./table.ts";
 
 /** `ninefold openapi`: the document that a running server has at /openapi.json. Resolves to the exit code. */
-export async function openapi(args: readonly string[]): Promise<number> {
-  readArguments(commandNamed("openapi"), args);
+export async function openapi(): Promise<number> {
   // The endpoints are declared by the areas, and those want a database to stand on.
   const folder = mkdtempSync(join(tmpdir(), "ninefold-openapi-"));
   try {

@@ -1,14 +1,17 @@
 import { resolve } from "node:path";
 import { type RestoreOutcome, restore as restoreFile } from "../backup/restore.ts";
+import { flagsGiven } from "../config/sources.ts";
+import { resolveFolderConfig } from "../config.ts";
 import { createSystemClock } from "../kernel/clock.ts";
-import { readFileAndFolder } from "./file-and-folder.ts";
+import type { Given } from "./arguments.ts";
 import { interruption } from "./interruption.ts";
 import { print } from "./output.ts";
 import { ShownParts } from "./shown-parts.ts";
 
 /** `ninefold restore FILE`: puts a backup in the place of a data folder's database. Resolves to the exit code. */
-export async function restore(args: readonly string[]): Promise<number> {
-  const { given, file, config } = readFileAndFolder("restore", args);
+export async function restore(given: Given): Promise<number> {
+  const file = resolve(given.words[0] ?? "");
+  const config = resolveFolderConfig(flagsGiven(given.line));
   const folder = resolve(config.dataFolder);
   process.umask(0o077);
   const shown = new ShownParts();

@@ -2,18 +2,20 @@ import { mkdtempSync, rmSync, writeSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { version } from "../../package.json" with { type: "json" };
-import { type Config, loadConfig } from "../config.ts";
+import { flagsGiven } from "../config/sources.ts";
+import { type Config, resolveConfig } from "../config.ts";
 import { errorText, StartupError } from "../kernel/errors.ts";
 import { makeFolder } from "../kernel/storage/folders.ts";
 import { type Server, startServer } from "../server.ts";
+import type { Given } from "./arguments.ts";
 import { banner, readyLine } from "./banner.ts";
 
 /** The file descriptor of standard output: written synchronously, so that a failure is seen here. */
 const STDOUT = 1;
 
 /** `ninefold serve`: runs until it is told to stop. Resolves to the exit code. */
-export async function serve(args: readonly string[]): Promise<number> {
-  const config = loadConfig(args);
+export async function serve(given: Given): Promise<number> {
+  const { config } = resolveConfig(flagsGiven(given.line));
   // Whatever the server creates is its user's alone: database, WAL and key.
   process.umask(0o077);
   const folder = prepareFolder(config);

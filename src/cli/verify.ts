@@ -2,10 +2,9 @@ import { closeSync, openSync, readFileSync, readSync, statSync } from "node:fs";
 import { errorText, StartupError } from "../kernel/errors.ts";
 import { ChainVerifier } from "../verify/chain.ts";
 import { createNativeCrypto } from "../verify/native.ts";
-import { readArguments } from "./arguments.ts";
+import type { Given } from "./arguments.ts";
 import { print } from "./output.ts";
 import { createProgress } from "./progress.ts";
-import { commandNamed } from "./table.ts";
 
 /** Longest line: the largest log that the server takes, written out in full, is half of it. */
 export const LINE_BYTES_MAX = 8 * 1024 * 1024;
@@ -19,8 +18,7 @@ const NEWLINE = 0x0a;
  * `ninefold verify FILE`: checks one receipt, or a chain as JSON lines in ascending order, without a server. Resolves to
  * the exit code: 0 when everything holds, 1 when not.
  */
-export function verify(args: readonly string[], printResult: (text: string) => void = print): number {
-  const given = readArguments(commandNamed("verify"), args);
+export function verify(given: Given, printResult: (text: string) => void = print): number {
   const file = given.words[0] ?? "";
   const chain = new ChainVerifier(createNativeCrypto(), given.text("--public-key"));
   const progress = createProgress({

@@ -2,6 +2,8 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { readArguments } from "../../src/cli/arguments.ts";
+import { commandNamed } from "../../src/cli/table.ts";
 import { LINE_BYTES_MAX, PROBLEMS_PRINTED_MAX, verify } from "../../src/cli/verify.ts";
 import { makeChain } from "../support/receipts.ts";
 
@@ -26,7 +28,7 @@ function lines(receipts: readonly unknown[]): string {
 
 function run(...args: string[]): { code: number; text: string } {
   let text = "";
-  const code = verify(args, (piece) => {
+  const code = verify(readArguments(commandNamed("verify"), args), (piece) => {
     text += piece;
   });
   return { code, text };
