@@ -3,7 +3,7 @@ import { type App, createApp } from "./app.ts";
 import type { Config } from "./config.ts";
 import { openDataFolder } from "./data-folder.ts";
 import { type Clock, createSystemClock, ManualClock } from "./kernel/clock.ts";
-import { type Listening, listen } from "./kernel/http/listen.ts";
+import { type Listening, listen } from "./kernel/http/http.ts";
 import type { Ids } from "./kernel/ids.ts";
 import { closeKernel, explained, type Kernel } from "./kernel/kernel.ts";
 import { createLogger, type Logger } from "./kernel/log.ts";

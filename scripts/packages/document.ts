@@ -1,5 +1,7 @@
 /** A JSON schema, as far as the API's document uses it. */
 export interface Schema {
+  /** Another one, among the document's components. */
+  readonly $ref?: string;
   /** Several where it may be null. */
   readonly type?: string | readonly string[];
   readonly description?: string;
@@ -107,18 +109,4 @@ function objectOf(parameters: readonly Parameter[]): Schema | null {
     ),
     required: parameters.filter(({ required }) => required).map(({ name }) => name),
   };
-}
-
-/** The schema that a pointer of the names' table leads to. @throws Error when it leads nowhere. */
-export function follow(operations: readonly ApiOperation[], pointer: string): Schema {
-  const [id = "", part = "", ...way] = pointer.split(" ");
-  const operation = operations.find((one) => one.id === id);
-  const start =
-    part === "body" ? operation?.body : part === "query" ? operation?.query : operation?.answers[part];
-  const schema = way.reduce<Schema | null | undefined>(
-    (at, step) => (step === "[]" ? at?.items : at?.properties?.[step]),
-    start,
-  );
-  if (schema === null || schema === undefined) throw new Error(`the API has nothing at "${pointer}"`);
-  return schema;
 }

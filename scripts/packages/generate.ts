@@ -1,6 +1,5 @@
-import { type ApiOperation, type Document, follow, operationsOf, type Schema } from "./document.ts";
-import { NAMES } from "./names.ts";
-import { type Direction, shapeOf, TypeWriter } from "./types.ts";
+import { type ApiOperation, type Document, operationsOf, type Schema } from "./document.ts";
+import { type Direction, referenceOf, TypeWriter } from "./types.ts";
 
 /** Where the generated files stand. */
 export const GENERATED_FOLDER = "src/client/generated";
@@ -9,81 +8,71 @@ export const GENERATE_COMMAND = "bun scripts/package-types.ts";
 
 const HEADER = `// Written by \`${GENERATE_COMMAND}\` from test/golden/openapi.json. Change the schemas of the areas instead.\n`;
 
-interface Named {
-  readonly name: string;
-  readonly file: string;
-  readonly schema: Schema;
-  readonly direction: Direction;
-  readonly note: string;
-}
+const ERROR = "Error";
 
 /** The client's types and its table of operations, by file name. */
 export function generate(document: Document): Map<string, string> {
   const operations = operationsOf(document);
-  const named = namedSchemas(operations);
-  const byShape = new Map(named.map((one) => [keyOf(one.schema, one.direction), one.name]));
-  const writer = new TypeWriter((schema, direction) => byShape.get(keyOf(schema, direction)));
-  const files = new Map<string, string>();
-  for (const file of Object.keys(NAMES)) {
-    const here = named.filter((one) => one.file === file);
-    const body = here.map((one) => declaration(one, writer)).join("\n");
-    files.set(`${file}.ts`, HEADER + importsFor(body, file, named) + body);
-  }
+  const writer = new TypeWriter();
+  const uses = usesOf(document, operations);
+  const names = Object.keys(document.components.schemas).filter((name) => name !== ERROR);
+  const types = names.map((name) => declaration(name, document, uses.get(name), writer)).join("\n");
   const table = operationTypes(operations, writer);
-  files.set("operations.ts", HEADER + importsFor(table, "operations", named) + table);
-  files.set("routes.ts", HEADER + routes(operations));
-  files.set("codes.ts", HEADER + codes(document));
-  return files;
-}
-
-/** What is neither an object nor a choice is the same both ways. */
-function keyOf(schema: Schema, direction: Direction): string {
-  return schema.type === "object" ? `${direction} ${shapeOf(schema)}` : shapeOf(schema);
-}
-
-function namedSchemas(operations: readonly ApiOperation[]): Named[] {
-  return Object.entries(NAMES).flatMap(([file, names]) =>
-    Object.entries(names).map(([name, pointer]): Named => {
-      const [id = "", part = "", ...way] = pointer.split(" ");
-      const operation = operations.find((one) => one.id === id);
-      const where = `\`${operation?.method} ${operation?.path}\``;
-      const what =
-        part === "body"
-          ? `The body of ${where}`
-          : part === "query"
-            ? `The query of ${where}`
-            : `What ${where} answers`;
-      return {
-        name,
-        file,
-        schema: follow(operations, pointer),
-        direction: part === "body" || part === "query" ? "sent" : "answered",
-        note: way.length === 0 ? `${what}.` : `${what}, \`${way.join(".").replaceAll(".[]", "[]")}\`.`,
-      };
-    }),
+  const used = names.filter((name) =>
+    new RegExp(`\\b${name}\\b(?!["\`])`).test(table.replaceAll(/`[^`]*`/g, "")),
   );
+  return new Map([
+    ["types.ts", `${HEADER}${types}`],
+    ["operations.ts", `${HEADER}import type { ${used.join(", ")} } from "./types.ts";\n\n${table}`],
+    ["routes.ts", HEADER + routes(operations)],
+    ["codes.ts", HEADER + codes(document)],
+  ]);
 }
 
-function declaration({ name, schema, direction, note }: Named, writer: TypeWriter): string {
-  const text = writer.written(schema, direction);
-  const head = `/** ${note} */\nexport `;
-  return text.startsWith("{") ? `${head}interface ${name} ${text}\n` : `${head}type ${name} = ${text};\n`;
+/** Where a component stands: in what it goes out or comes in, and in words. */
+interface Use {
+  readonly direction: Direction;
+  readonly note: string;
 }
 
-function importsFor(text: string, file: string, named: readonly Named[]): string {
-  const files = new Map<string, string[]>();
-  for (const one of named) {
-    if (
-      one.file === file ||
-      !new RegExp(`\\b${one.name}\\b(?!["\`])`).test(text.replaceAll(/`[^`]*`|\/\*\*.*?\*\//gs, ""))
-    )
-      continue;
-    files.set(one.file, [...(files.get(one.file) ?? []), one.name]);
+/** The first use of each component; what is sent anywhere is of the form that is sent. */
+function usesOf(document: Document, operations: readonly ApiOperation[]): Map<string, Use> {
+  const uses = new Map<string, Use>();
+  const visit = (schema: Schema | null, direction: Direction, note: string): void => {
+    if (schema === null) return;
+    const name = referenceOf(schema);
+    const known = name === null ? undefined : uses.get(name);
+    if (known !== undefined && (known.direction === "sent" || direction === "answered")) return;
+    if (name !== null) uses.set(name, { direction, note });
+    const target = name === null ? schema : document.components.schemas[name];
+    for (const [part, inner] of partsOf(target)) {
+      visit(inner, direction, `${note.replace(/\.$/, "")}, \`${part}\`.`);
+    }
+  };
+  for (const { method, path, body, answers } of operations) {
+    visit(body, "sent", `The body of \`${method} ${path}\`.`);
+    for (const answer of Object.values(answers)) {
+      visit(answer, "answered", `What \`${method} ${path}\` answers.`);
+    }
   }
-  const lines = [...files]
-    .sort()
-    .map(([from, names]) => `import type { ${names.sort().join(", ")} } from "./${from}.ts";\n`);
-  return lines.length === 0 ? "\n" : `${lines.join("")}\n`;
+  return uses;
+}
+
+function partsOf(schema: Schema | undefined): [name: string, Schema][] {
+  return [
+    ...Object.entries(schema?.properties ?? {}),
+    ...Object.values(schema?.patternProperties ?? {}).map((one): [string, Schema] => ["…", one]),
+    ...(schema?.anyOf ?? []).map((one): [string, Schema] => ["one of", one]),
+    ...(schema?.items === undefined ? [] : [["[]", schema.items] as [string, Schema]]),
+  ];
+}
+
+function declaration(name: string, document: Document, use: Use | undefined, writer: TypeWriter): string {
+  const schema = document.components.schemas[name];
+  if (schema === undefined || use === undefined) throw new Error(`the component ${name} is used nowhere`);
+  const text = writer.written(schema, use.direction);
+  const head = `/** ${schema.description ?? use.note} */\nexport `;
+  return text.startsWith("{") ? `${head}interface ${name} ${text}\n` : `${head}type ${name} = ${text};\n`;
 }
 
 function operationTypes(operations: readonly ApiOperation[], writer: TypeWriter): string {

@@ -3,20 +3,16 @@ import type { Schema } from "./document.ts";
 /** Whether a type is of what is sent (which may leave out what is optional by `undefined`) or of what is answered. */
 export type Direction = "sent" | "answered";
 
-/** The name that stands for a schema, if there is one. */
-export type NameOf = (schema: Schema, direction: Direction) => string | undefined;
+/** The name of a component that a schema refers to; null when it stands for itself. */
+export function referenceOf({ $ref }: Schema): string | null {
+  return $ref === undefined ? null : ($ref.split("/").at(-1) ?? null);
+}
 
 /** Writes schemas as TypeScript. */
 export class TypeWriter {
-  private readonly nameOf: NameOf;
-
-  constructor(nameOf: NameOf) {
-    this.nameOf = nameOf;
-  }
-
-  /** The type of a schema: its name where it has one. */
+  /** The type of a schema: its name where it is a component. */
   typeOf(schema: Schema, direction: Direction): string {
-    return this.nameOf(schema, direction) ?? this.written(schema, direction);
+    return referenceOf(schema) ?? this.written(schema, direction);
   }
 
   /** The type of a schema, written out. */
@@ -80,13 +76,4 @@ export class TypeWriter {
 function commentOf(schema: Schema): string {
   const notes = schema.description ?? "";
   return notes === "" ? "" : `/** ${notes} */\n`;
-}
-
-/** Equal for schemas that describe the same values. */
-export function shapeOf(schema: Schema): string {
-  const notes = new Set(["description", "examples", "default", "errorMessage"]);
-  // Under the same names stand properties of objects, as schemas.
-  const isNote = (key: string, value: unknown): boolean =>
-    notes.has(key) && (typeof value !== "object" || Array.isArray(value));
-  return JSON.stringify(schema, (key, value) => (isNote(key, value) ? undefined : value));
 }

@@ -12,6 +12,9 @@ export type AnswerOf<N extends OperationName> = Operations[N]["answer"];
 /** The query that an operation takes. */
 export type QueryOf<N extends OperationName> = Operations[N]["query"];
 
+/** Which page of a list. */
+export type PageQuery = QueryOf<"meter.history">;
+
 /** What an operation takes: whichever of path, query and body it has. */
 export type InputOf<N extends OperationName> = Part<"params", Operations[N]["params"]> &
   Part<"query", Operations[N]["query"]> &

@@ -19,11 +19,26 @@ export async function renderGoldens(): Promise<Goldens> {
     const { body } = await server.client(null).get("/openapi.json");
     return {
       "routes.txt": renderRoutes(server.server.app.http.routes),
-      "openapi.json": `${JSON.stringify(body, null, 2)}\n`,
+      "openapi.json": `${printed(body)}\n`,
     };
   } finally {
     await server.stop();
   }
+}
+
+/** Longest line of the document, as everywhere in the house. */
+const LINE_LENGTH_MAX = 110;
+
+/** JSON in which whatever fits on a line stands on one: a difference shows what it belongs to. */
+function printed(value: unknown, indent = ""): string {
+  const whole = JSON.stringify(value);
+  if (typeof value !== "object" || value === null || indent.length + whole.length <= LINE_LENGTH_MAX) return whole;
+  const inner = `${indent}  `;
+  const isList = Array.isArray(value);
+  const parts = isList
+    ? value.map((part) => inner + printed(part, inner))
+    : Object.entries(value).map(([name, part]) => `${inner}${JSON.stringify(name)}: ${printed(part, inner)}`);
+  return `${isList ? "[" : "{"}\n${parts.join(",\n")}\n${indent}${isList ? "]" : "}"}`;
 }
 
 function renderRoutes(routes: readonly DeclaredRoute[]): string {

@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { FormatRegistry, type TSchema } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
-import { exampleOf } from "../../src/kernel/http/examples.ts";
-import { publicSchema } from "../../src/kernel/http/schema-text.ts";
+import { exampleOf, publicSchema } from "../../src/kernel/http/schema-text.ts";
 import { startTestServer, type TestServer } from "../support/server.ts";
 
 interface Operation {

@@ -1,5 +1,5 @@
 import { Type } from "@sinclair/typebox";
-import { text } from "../../kernel/http/text.ts";
+import { text } from "../../kernel/schema.ts";
 import { DESCRIPTION_LENGTH_MAX, FLAG_KEY_LENGTH_MAX } from "./domain.ts";
 
 const FlagKey = Type.String({

@@ -1,6 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { text } from "../../kernel/http/text.ts";
-import { oneOf, orNull } from "../../kernel/schema.ts";
+import { oneOf, orNull, text } from "../../kernel/schema.ts";
 import {
   CLIENT_IP_LENGTH_MAX,
   ENVIRONMENT_LENGTH_MAX,

@@ -1,5 +1,5 @@
 import { Type } from "@sinclair/typebox";
-import { text } from "../../kernel/http/text.ts";
+import { text } from "../../kernel/schema.ts";
 import { DESCRIPTION_LENGTH_MAX, NAME_LENGTH_MAX } from "./domain.ts";
 import { RESOURCE_NAMES } from "./overview.ts";
 

@@ -1,7 +1,10 @@
-import type { AnswerOf, Api } from "../api.ts";
-import type { AccountCreateBody, AccountUpdateBody, Account as AccountView } from "../generated/accounts.ts";
-import type { LedgerEntry } from "../generated/meter.ts";
-import type { PageQuery } from "../generated/system.ts";
+import type { AnswerOf, Api, PageQuery } from "../api.ts";
+import type {
+  AccountCreateBody,
+  AccountUpdateBody,
+  Account as AccountView,
+  LedgerEntry,
+} from "../generated/types.ts";
 import type { ChangeOptions, RequestOptions } from "../options.ts";
 import type { Pages } from "../pages.ts";
 

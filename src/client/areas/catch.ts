@@ -1,11 +1,5 @@
-import type { AnswerOf, Api } from "../api.ts";
-import type {
-  Bucket,
-  BucketCreateBody,
-  BucketUpdateBody,
-  EventItem,
-  EventQuery,
-} from "../generated/catch.ts";
+import type { AnswerOf, Api, QueryOf } from "../api.ts";
+import type { Bucket, BucketCreateBody, BucketUpdateBody, EventItem } from "../generated/types.ts";
 import type { ChangeOptions, RequestOptions } from "../options.ts";
 import { Pages } from "../pages.ts";
 
@@ -79,7 +73,7 @@ export class Events {
   /** A bucket's events, newest first. Each request costs 1 credit. */
   list(
     bucketId: string,
-    query: EventQuery = {},
+    query: QueryOf<"catch.events.list"> = {},
     options: RequestOptions = {},
   ): Pages<EventItem, AnswerOf<"catch.events.list">> {
     return this.api.list("catch.events.list", { params: { bucket_id: bucketId }, query }, options, {

@@ -1,6 +1,6 @@
 import type { AnswerOf, Api } from "../api.ts";
 import { NinefoldError } from "../errors.ts";
-import type { FlagBody } from "../generated/flags.ts";
+import type { FlagBody } from "../generated/types.ts";
 import type { ChangeOptions, RequestOptions } from "../options.ts";
 import { Pages } from "../pages.ts";
 

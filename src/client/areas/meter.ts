@@ -1,6 +1,5 @@
-import type { AnswerOf, Api } from "../api.ts";
-import type { LedgerEntry } from "../generated/meter.ts";
-import type { PageQuery } from "../generated/system.ts";
+import type { AnswerOf, Api, PageQuery } from "../api.ts";
+import type { LedgerEntry } from "../generated/types.ts";
 import type { ChangeOptions, RequestOptions } from "../options.ts";
 import type { Pages } from "../pages.ts";
 

@@ -1,12 +1,10 @@
-import type { AnswerOf, Api } from "../api.ts";
+import type { AnswerOf, Api, PageQuery, QueryOf } from "../api.ts";
 import type {
   MonitorCheck,
   MonitorCreateBody,
-  MonitorQuery,
   MonitorStatus,
   MonitorUpdateBody,
-} from "../generated/monitors.ts";
-import type { PageQuery } from "../generated/system.ts";
+} from "../generated/types.ts";
 import type { ChangeOptions, RequestOptions } from "../options.ts";
 import type { Pages } from "../pages.ts";
 
@@ -21,7 +19,7 @@ export class Monitors {
 
   /** What the monitors say of their targets, newest first. */
   list(
-    query: MonitorQuery = {},
+    query: QueryOf<"monitors.list"> = {},
     options: RequestOptions = {},
   ): Pages<MonitorStatus, AnswerOf<"monitors.list">> {
     return this.api.list("monitors.list", { query }, options, {

@@ -1,7 +1,5 @@
-import type { AnswerOf, Api } from "../api.ts";
-import type { KeyCreateBody } from "../generated/keys.ts";
-import type { ProjectCreateBody, ProjectItem, ProjectUpdateBody } from "../generated/projects.ts";
-import type { PageQuery } from "../generated/system.ts";
+import type { AnswerOf, Api, PageQuery } from "../api.ts";
+import type { KeyCreateBody, ProjectCreateBody, ProjectItem, ProjectUpdateBody } from "../generated/types.ts";
 import type { ChangeOptions, RequestOptions } from "../options.ts";
 import type { Pages } from "../pages.ts";
 

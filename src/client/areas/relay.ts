@@ -1,5 +1,5 @@
-import type { AnswerOf, Api } from "../api.ts";
-import type { RelayBody, RelayItem, RelayQuery } from "../generated/relay.ts";
+import type { AnswerOf, Api, QueryOf } from "../api.ts";
+import type { RelayBody, RelayItem } from "../generated/types.ts";
 import type { ChangeOptions, RequestOptions } from "../options.ts";
 import type { Pages } from "../pages.ts";
 
@@ -13,7 +13,10 @@ export class Relay {
   }
 
   /** Deliveries, newest first; with `filter: "pulse"` only alerts of monitors. */
-  list(query: RelayQuery = {}, options: RequestOptions = {}): Pages<RelayItem, AnswerOf<"relay.list">> {
+  list(
+    query: QueryOf<"relay.list"> = {},
+    options: RequestOptions = {},
+  ): Pages<RelayItem, AnswerOf<"relay.list">> {
     return this.api.list("relay.list", { query }, options, {
       items: ({ deliveries }) => deliveries,
       cursor: ({ cursor }) => cursor,

@@ -1,9 +1,9 @@
 import type { TObject, TSchema } from "@sinclair/typebox";
 import { type AnyElysia, Elysia } from "elysia";
 import { Call, type Endpoint, type HttpDeps, type Input, OpenCall } from "./call.ts";
-import { InputChecks } from "./input.ts";
 import { type Operation, type OperationSpec, operationOf } from "./operation.ts";
 import { cursorsOf } from "./pagination.ts";
+import { InputChecks } from "./validate.ts";
 
 /** What a route declares beside its path and its handler; the schema of each answer stands by its status. */
 export interface RouteSchemas {

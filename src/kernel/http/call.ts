@@ -12,10 +12,10 @@ import { assertMayChangeKeys, type Caller } from "./caller.ts";
 import type { Cors } from "./cors.ts";
 import { type Guard, rateLimitExceeded, rateLimitHeaders } from "./guard.ts";
 import { fingerprintOf, type IdempotentRequest, readIdempotencyKey } from "./idempotency.ts";
-import type { InputChecks } from "./input.ts";
 import type { Operation } from "./operation.ts";
 import type { SealedCursors } from "./pagination.ts";
 import type { AcrossNetwork, Performer, Performing } from "./perform.ts";
+import type { InputChecks } from "./validate.ts";
 
 /** What the HTTP side needs. */
 export interface HttpDeps {

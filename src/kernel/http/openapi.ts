@@ -2,9 +2,8 @@ import type { TSchema } from "@sinclair/typebox";
 import { version } from "../../../package.json" with { type: "json" };
 import { type ErrorCode, errorMeaning, knownErrors } from "../errors.ts";
 import type { ApiPart, DeclaredRoute } from "./api.ts";
-import { exampleOf } from "./examples.ts";
 import type { Operation } from "./operation.ts";
-import { type Components, type Json, publicSchema } from "./schema-text.ts";
+import { type Components, exampleOf, type Json, publicSchema } from "./schema-text.ts";
 
 const INTRODUCTION = `
 Everything is JSON over HTTP; answers are flat objects without an envelope. Every answer carries \`X-Request-Id\`.

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { Type } from "@sinclair/typebox";
 import { ApiError } from "../../../src/kernel/errors.ts";
-import { text } from "../../../src/kernel/http/text.ts";
 import { compileValidator } from "../../../src/kernel/http/validate.ts";
+import { text } from "../../../src/kernel/schema.ts";
 
 const schema = text({ min: 1, max: 3, description: "A name." });
 const check = compileValidator(Type.Object({ name: schema }));

@@ -1,8 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { Type } from "@sinclair/typebox";
 import { ApiError } from "../../../src/kernel/errors.ts";
-import { InputChecks } from "../../../src/kernel/http/input.ts";
-import { compileValidator, FIELD_ERRORS_MAX } from "../../../src/kernel/http/validate.ts";
+import { compileValidator, FIELD_ERRORS_MAX, InputChecks } from "../../../src/kernel/http/validate.ts";
 import { thrown } from "../support.ts";
 
 const check = compileValidator(
