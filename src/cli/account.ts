@@ -1,9 +1,16 @@
 import { UsageError } from "../config/command-line.ts";
 import { StartupError } from "../kernel/errors.ts";
-import { type Api, cell, type JsonObject, type ListSpec, listAll, pathSegment } from "./api.ts";
+import {
+  type Api,
+  type JsonObject,
+  type ListSpec,
+  listAll,
+  pathSegment,
+  showAnswer,
+  showList,
+} from "./api.ts";
 import type { Given } from "./arguments.ts";
 import { withApi } from "./connect.ts";
-import { printFields, printJson, printTable } from "./output.ts";
 
 const ACCOUNTS: ListSpec = { path: "/v1/admin/accounts", items: "accounts", cursor: "cursor" };
 const COLUMNS = ["user_id", "email", "tier", "balance", "suspended", "created_at"];
@@ -12,15 +19,14 @@ const COLUMNS = ["user_id", "email", "tier", "balance", "suspended", "created_at
 export async function accountCreate(given: Given): Promise<number> {
   const body = { email: given.words[0], ...termsOf(given), tier: given.text("--tier") ?? "free" };
   const account = await withApi(given, (api) => api.send("POST", ACCOUNTS.path, body));
-  show(account, given, ["user_id", "email", "tier", "balance", "api_key"]);
+  showAnswer(given, account, ["user_id", "email", "tier", "balance", "api_key"]);
   return 0;
 }
 
 /** `ninefold account list`. Resolves to the exit code. */
 export async function accountList(given: Given): Promise<number> {
   const accounts = await withApi(given, (api) => listAll(api, ACCOUNTS));
-  if (given.has("--json")) printJson({ accounts });
-  else printTable([COLUMNS, ...accounts.map((account) => COLUMNS.map((name) => cell(account[name])))]);
+  showList(given, ACCOUNTS, accounts, COLUMNS);
   return 0;
 }
 
@@ -34,7 +40,7 @@ export async function accountSet(given: Given): Promise<number> {
     const userId = await userIdOf(api, given.words[0] ?? "");
     return api.send("PATCH", `${ACCOUNTS.path}/${pathSegment("USER", userId)}`, change);
   });
-  show(account, given, COLUMNS);
+  showAnswer(given, account, COLUMNS);
   return 0;
 }
 
@@ -44,7 +50,7 @@ export async function accountResetKey(given: Given): Promise<number> {
     const userId = await userIdOf(api, given.words[0] ?? "");
     return api.send("POST", `${ACCOUNTS.path}/${pathSegment("USER", userId)}/reset-key`);
   });
-  show(reset, given, ["user_id", "api_key", "reset_at"]);
+  showAnswer(given, reset, ["user_id", "api_key", "reset_at"]);
   return 0;
 }
 
@@ -66,9 +72,4 @@ async function userIdOf(api: Api, user: string): Promise<string> {
   const found = accounts.find(({ email }) => String(email).toLowerCase() === user.toLowerCase());
   if (found === undefined) throw new StartupError(`There is no account with the e-mail address ${user}.`);
   return String(found["user_id"]);
-}
-
-function show(account: JsonObject, given: Given, names: readonly string[]): void {
-  if (given.has("--json")) printJson(account);
-  else printFields(names.map((name) => [name, cell(account[name])]));
 }

@@ -1,5 +1,7 @@
 import { UsageError } from "../config/command-line.ts";
 import { StartupError } from "../kernel/errors.ts";
+import type { Given } from "./arguments.ts";
+import { printFields, printJson, printTable } from "./output.ts";
 
 /** A JSON object. */
 export type JsonObject = Readonly<Record<string, unknown>>;
@@ -56,8 +58,24 @@ export function refusal(status: number, body: JsonObject): StartupError {
   return new StartupError(`The server refuses (${status}): ${message}${hint}`);
 }
 
-/** A value of an answer as it is printed in a table. */
-export function cell(value: unknown): string {
+/** Prints an answer: some of its members by name, or all of it with `--json`. */
+export function showAnswer(given: Given, answer: JsonObject, names: readonly string[]): void {
+  if (given.has("--json")) printJson(answer);
+  else printFields(names.map((name) => [name, cell(answer[name])]));
+}
+
+/** Prints a list as a table, or whole with `--json`. */
+export function showList(
+  given: Given,
+  { items }: ListSpec,
+  found: readonly JsonObject[],
+  columns: readonly string[],
+): void {
+  if (given.has("--json")) printJson({ [items]: found });
+  else printTable([columns, ...found.map((item) => columns.map((name) => cell(item[name])))]);
+}
+
+function cell(value: unknown): string {
   if (value === null || value === undefined) return "-";
   return Array.isArray(value) ? value.join(" ") : String(value);
 }

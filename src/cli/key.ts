@@ -1,7 +1,6 @@
-import { cell, type JsonObject, type ListSpec, listAll, pathSegment } from "./api.ts";
+import { type JsonObject, type ListSpec, listAll, pathSegment, showAnswer, showList } from "./api.ts";
 import type { Given } from "./arguments.ts";
 import { withApi } from "./connect.ts";
-import { printFields, printJson, printTable } from "./output.ts";
 
 const KEYS: ListSpec = { path: "/v1/keys", items: "keys", cursor: "next_cursor" };
 const COLUMNS = [
@@ -27,16 +26,14 @@ export async function keyCreate(given: Given): Promise<number> {
   const project = given.text("--project");
   const path = project === null ? KEYS.path : `/v1/projects/${pathSegment("--project", project)}/keys`;
   const key = await withApi(given, (api) => api.send("POST", path, termsOf(given)));
-  if (given.has("--json")) printJson(key);
-  else printFields(CREATED.map((name) => [name, cell(key[name])]));
+  showAnswer(given, key, CREATED);
   return 0;
 }
 
 /** `ninefold key list`. Resolves to the exit code. */
 export async function keyList(given: Given): Promise<number> {
   const keys = await withApi(given, (api) => listAll(api, KEYS));
-  if (given.has("--json")) printJson({ keys });
-  else printTable([COLUMNS, ...keys.map((key) => COLUMNS.map((name) => cell(key[name])))]);
+  showList(given, KEYS, keys, COLUMNS);
   return 0;
 }
 
@@ -44,8 +41,7 @@ export async function keyList(given: Given): Promise<number> {
 export async function keyRevoke(given: Given): Promise<number> {
   const path = `${KEYS.path}/${pathSegment("KEY_ID", given.words[0] ?? "")}`;
   const revoked = await withApi(given, (api) => api.send("DELETE", path));
-  if (given.has("--json")) printJson(revoked);
-  else printFields(["key_id", "status", "revoked_at"].map((name) => [name, cell(revoked[name])]));
+  showAnswer(given, revoked, ["key_id", "status", "revoked_at"]);
   return 0;
 }
 
