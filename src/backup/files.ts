@@ -11,7 +11,7 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 import { realDelay } from "../kernel/clock.ts";
-import { StartupError } from "../kernel/errors.ts";
+import { errorCode, StartupError } from "../kernel/errors.ts";
 import { syncFolder } from "../kernel/storage/folders.ts";
 
 /** What SQLite may have left beside a database file. */
@@ -26,14 +26,10 @@ const RELEASE_PAUSE_MS = 20;
 /** Text of an error of the file system or of SQLite, for a line that an operator reads. */
 export function plainText(error: unknown): string {
   const text = error instanceof Error ? error.message : String(error);
-  const code = codeOf(error);
+  const code = errorCode(error);
   if (code === "ENOSPC" || code === "SQLITE_FULL") return "the disk is full";
   if (code === "EFBIG") return "the file would be larger than permitted here";
   return text;
-}
-
-function codeOf(error: unknown): string {
-  return error instanceof Error && "code" in error ? String(error.code) : "";
 }
 
 /** The name of a file that is being made for `path`, beside it, so that it can take its place in one step. */
@@ -137,6 +133,6 @@ function isRunning(pid: number): boolean {
     return true;
   } catch (error) {
     // Somebody else's process may not be asked, and is one.
-    return error instanceof Error && "code" in error && error.code === "EPERM";
+    return errorCode(error) === "EPERM";
   }
 }

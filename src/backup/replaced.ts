@@ -12,6 +12,7 @@ import {
 } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { StartupError } from "../kernel/errors.ts";
+import { isDamage } from "../kernel/storage/database.ts";
 import { syncFolder, syncPath } from "../kernel/storage/folders.ts";
 import { scanLog } from "../kernel/storage/log-scan.ts";
 import { settleFile } from "../kernel/storage/offline.ts";
@@ -100,11 +101,6 @@ function beginsWith(path: string, magic: Uint8Array): boolean {
   } finally {
     closeSync(file);
   }
-}
-
-function isDamage(error: unknown): boolean {
-  const code = error instanceof Error && "code" in error ? String(error.code) : "";
-  return code.startsWith("SQLITE_CORRUPT") || code.startsWith("SQLITE_NOTADB");
 }
 
 function link(path: string, aside: string): void {

@@ -1,5 +1,6 @@
 import { writeSync } from "node:fs";
 import { realPause } from "../kernel/clock.ts";
+import { errorCode } from "../kernel/errors.ts";
 
 const STDOUT = 1;
 const STDERR = 2;
@@ -69,7 +70,7 @@ function write(descriptor: number, text: string): void {
     try {
       written += writeSync(descriptor, bytes, written);
     } catch (error) {
-      const code = (error as { code?: unknown }).code;
+      const code = errorCode(error);
       if (code === "EPIPE") throw new BrokenPipe();
       // A pipe that does not block and is full.
       if (code !== "EAGAIN") throw error;

@@ -111,6 +111,12 @@ export function isUnavailable(error: unknown): boolean {
   return error instanceof ApiError && error.code === "service_unavailable";
 }
 
+/** The code of an error of the system or of SQLite, such as `ENOENT`; empty for one without. */
+export function errorCode(error: unknown): string {
+  if (typeof error !== "object" || error === null || !("code" in error)) return "";
+  return typeof error.code === "string" ? error.code : "";
+}
+
 /** The text of anything that was thrown, for log lines. */
 export function errorText(error: unknown): string {
   return error instanceof Error ? `${error.name}: ${error.message}` : String(error);

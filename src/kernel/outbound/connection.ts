@@ -8,6 +8,7 @@ import {
   type PeerCertificate,
   type SecureContext,
 } from "node:tls";
+import { errorCode } from "../errors.ts";
 import type { Deadline } from "./deadline.ts";
 import { OutboundFailure } from "./outcome.ts";
 import type { Target } from "./target.ts";
@@ -145,7 +146,7 @@ const CONNECT_MESSAGES: Readonly<Record<string, string>> = {
 };
 
 function connectFailure(error: unknown, connected: boolean): OutboundFailure {
-  const code = codeOf(error);
+  const code = errorCode(error);
   if (!connected && isOutOfDescriptors()) {
     return new OutboundFailure("local", "this server has no room for another connection");
   }
@@ -160,11 +161,6 @@ function isOutOfDescriptors(): boolean {
     closeSync(openSync(devNull, "r"));
     return false;
   } catch (error) {
-    return ["EMFILE", "ENFILE", "ENOMEM"].includes(codeOf(error));
+    return ["EMFILE", "ENFILE", "ENOMEM"].includes(errorCode(error));
   }
-}
-
-function codeOf(error: unknown): string {
-  if (typeof error !== "object" || error === null || !("code" in error)) return "";
-  return typeof error.code === "string" ? error.code : "";
 }

@@ -1,6 +1,6 @@
 import { constants, SQLiteError, Database as SqliteDatabase } from "bun:sqlite";
 import { realpathSync } from "node:fs";
-import { errorText } from "../errors.ts";
+import { errorCode, errorText } from "../errors.ts";
 import { LogFile } from "./log-file.ts";
 import type { Tx } from "./tx.ts";
 
@@ -238,7 +238,7 @@ export class StorageFault extends Error {}
 /** Whether an error says that the file cannot be written or read now, rather than that a statement was wrong. */
 export function isStorageFailure(error: unknown): boolean {
   if (error instanceof StorageFault) return true;
-  const code = codeOf(error);
+  const code = errorCode(error);
   return [...STORAGE_FAILURES, ...MORE_STORAGE_FAILURES].some((failure) => code.startsWith(failure));
 }
 
@@ -249,20 +249,16 @@ export function plainReason(error: unknown): string {
 
 /** Whether an error says that the content of the file is not what SQLite has written. */
 export function isDamage(error: unknown): boolean {
-  const code = codeOf(error);
+  const code = errorCode(error);
   return code.startsWith("SQLITE_CORRUPT") || code.startsWith("SQLITE_NOTADB");
 }
 
 /** Whether an error says that there is no room. */
 export function isDiskFull(error: unknown): boolean {
-  return codeOf(error).startsWith("SQLITE_FULL");
+  return errorCode(error).startsWith("SQLITE_FULL");
 }
 
 /** Whether a write or a sync failed, so that nobody knows what the disk holds. */
 export function isSyncFailure(error: unknown): boolean {
-  return codeOf(error).startsWith("SQLITE_IOERR");
-}
-
-function codeOf(error: unknown): string {
-  return error instanceof SQLiteError ? (error.code ?? "") : "";
+  return errorCode(error).startsWith("SQLITE_IOERR");
 }

@@ -1,6 +1,6 @@
 import { chmodSync, closeSync, fsyncSync, mkdirSync, openSync } from "node:fs";
 import { dirname } from "node:path";
-import { errorText, StartupError } from "../errors.ts";
+import { errorCode, errorText, StartupError } from "../errors.ts";
 
 /** How a file system says that it does not sync folders, or a folder that it may not be opened for it. */
 const FOLDER_SYNC_UNKNOWN: readonly string[] = [
@@ -34,8 +34,7 @@ export function syncFolder(path: string): void {
   try {
     syncPath(path);
   } catch (error) {
-    const code = error instanceof Error && "code" in error ? String(error.code) : "";
-    if (!FOLDER_SYNC_UNKNOWN.includes(code)) throw error;
+    if (!FOLDER_SYNC_UNKNOWN.includes(errorCode(error))) throw error;
   }
 }
 

@@ -1,4 +1,5 @@
 import { closeSync, fstatSync, openSync, readSync } from "node:fs";
+import { errorCode } from "../errors.ts";
 
 /** Bytes of the log's own header. */
 export const LOG_HEADER_BYTES = 32;
@@ -50,7 +51,7 @@ export function scanLog(path: string): LogScan | null {
   try {
     file = openSync(path, "r");
   } catch (error) {
-    if (error instanceof Error && "code" in error && error.code === "ENOENT") return null;
+    if (errorCode(error) === "ENOENT") return null;
     throw error;
   }
   try {
