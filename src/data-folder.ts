@@ -1,10 +1,10 @@
-import { join } from "node:path";
 import { MIGRATIONS } from "../migrations/index.ts";
 import type { Clock } from "./kernel/clock.ts";
 import type { Ids } from "./kernel/ids.ts";
 import { type Kernel, openKernel } from "./kernel/kernel.ts";
 import type { Logger } from "./kernel/log.ts";
 import type { Durability } from "./kernel/storage/database.ts";
+import { dataFilesOf } from "./kernel/storage/folders.ts";
 
 /** How the kernel of a data folder is opened. */
 export interface DataFolderOptions {
@@ -23,10 +23,11 @@ export interface DataFolderOptions {
  * @throws StartupError for a foreign or newer database, a missing or wrong master key.
  */
 export function openDataFolder(folder: string, options: DataFolderOptions): Kernel {
+  const { database, masterKey } = dataFilesOf(folder);
   return openKernel({
     ...options,
-    databasePath: join(folder, "ninefold.db"),
-    masterKeyPath: join(folder, "master.key"),
+    databasePath: database,
+    masterKeyPath: masterKey,
     migrations: MIGRATIONS,
   });
 }

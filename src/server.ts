@@ -1,4 +1,3 @@
-import { join } from "node:path";
 import { type App, createApp } from "./app.ts";
 import type { Config } from "./config.ts";
 import { openDataFolder } from "./data-folder.ts";
@@ -9,6 +8,7 @@ import { closeKernel, explained, type Kernel } from "./kernel/kernel.ts";
 import { createLogger, type Logger } from "./kernel/log.ts";
 import type { OutboundSeams } from "./kernel/outbound/create.ts";
 import { lockFolder } from "./kernel/storage/folder-lock.ts";
+import { dataFilesOf } from "./kernel/storage/folders.ts";
 
 /** How long requests under way may take to finish once the server was told to stop. */
 const SHUTDOWN_GRACE_MS = 10_000;
@@ -41,7 +41,7 @@ export interface ServerParts {
  *   the port is taken.
  */
 export async function startServer(folder: string, config: Config, parts: ServerParts = {}): Promise<Server> {
-  const release = lockFolder(join(folder, "ninefold.lock"));
+  const release = lockFolder(dataFilesOf(folder).lock);
   try {
     const server = await startLocked(folder, config, parts);
     return {

@@ -14,6 +14,7 @@ import { monotonicMs, realDelay } from "../kernel/clock.ts";
 import { StartupError } from "../kernel/errors.ts";
 import { examineDatabase, isDatabaseThere } from "../kernel/storage/examine.ts";
 import { isFolderLocked } from "../kernel/storage/folder-lock.ts";
+import { dataFilesOf } from "../kernel/storage/folders.ts";
 import { copyLiveDatabase } from "../kernel/storage/live-copy.ts";
 import { assertLogWhole } from "../kernel/storage/log-check.ts";
 import type { CheckResult } from "./checks/report.ts";
@@ -68,7 +69,7 @@ export interface BackupOutcome {
  * @throws StartupError with one line that says what is in the way.
  */
 export async function backUp(order: BackupOrder): Promise<BackupOutcome> {
-  const named = join(order.folder, "ninefold.db");
+  const named = dataFilesOf(order.folder).database;
   if (!existsSync(named)) throw new StartupError(`There is no database in ${order.folder} (no ninefold.db).`);
   // SQLite keeps the log where the file itself is, not where a symbolic link to it is.
   const source = realpathSync(named);
@@ -128,7 +129,7 @@ async function sealFile(path: string, now: number, pace: () => Promise<void>): P
 
 /** To be called after each slice: ends when told so, and leaves the disk to the server for a while. */
 function pacing({ folder, signal }: BackupOrder): () => Promise<void> {
-  const lock = join(folder, "ninefold.lock");
+  const { lock } = dataFilesOf(folder);
   let sliceBegan = monotonicMs();
   let slices = 0;
   let isServed = isFolderLocked(lock);
@@ -151,7 +152,7 @@ async function breathe(signal: AbortSignal): Promise<void> {
 function assertWritable({ folder, file, force }: BackupOrder, source: string): void {
   if (!isDatabaseThere(source)) throw new StartupError(`There is no database in ${folder} (no ninefold.db).`);
   // Beside no server the copying ends the log's life: what SQLite cannot follow in it would be gone without a word.
-  if (!isFolderLocked(join(folder, "ninefold.lock"))) assertLogWhole(source);
+  if (!isFolderLocked(dataFilesOf(folder).lock)) assertLogWhole(source);
   // A start that was cut off leaves an empty file: a copy of that is nobody's backup.
   if (examineDatabase(source, MIGRATIONS).schema === 0) throw new StartupError(`${source} is empty.`);
   assertFolder(dirname(resolve(file)));
@@ -172,7 +173,7 @@ function isOfDataFolder(file: string, folder: string, source: string): boolean {
   const real = existsSync(file)
     ? realpathSync(file)
     : join(realpathSync(dirname(resolve(file))), basename(file));
-  const own = ["ninefold.db", "ninefold.lock", "master.key"].map((name) => join(realpathSync(folder), name));
+  const own = Object.values(dataFilesOf(realpathSync(folder)));
   return [source, ...SIDE_FILES.map((side) => `${source}${side}`), ...own].includes(real);
 }
 

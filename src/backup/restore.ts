@@ -11,13 +11,13 @@ import {
   rmSync,
   statSync,
 } from "node:fs";
-import { basename, dirname, join } from "node:path";
+import { basename, dirname } from "node:path";
 import { MIGRATIONS } from "../../migrations/index.ts";
 import { realDelay } from "../kernel/clock.ts";
 import { StartupError } from "../kernel/errors.ts";
 import { obtainMasterKey, opensMark } from "../kernel/secrets/master-key.ts";
 import { lockFolder } from "../kernel/storage/folder-lock.ts";
-import { makeFolder } from "../kernel/storage/folders.ts";
+import { dataFilesOf, makeFolder } from "../kernel/storage/folders.ts";
 import { SLICE_BYTES } from "../kernel/storage/live-copy.ts";
 import { writeAll } from "../kernel/storage/log-file.ts";
 import { inspectDatabase } from "../kernel/storage/migrate.ts";
@@ -28,8 +28,6 @@ import { plainText, removeLeftovers, removeTemporary, replaceFile, temporaryName
 import { discardSecondName, isDatabaseThere, keepAside } from "./replaced.ts";
 import { type ChainEnd, RestoredStore } from "./restored-store.ts";
 import { readSeal, type Seal } from "./seal.ts";
-
-const DATABASE = "ninefold.db";
 
 /** What is to be restored, and where to. */
 export interface RestoreOrder {
@@ -74,7 +72,7 @@ export async function restore(order: RestoreOrder): Promise<RestoreOutcome> {
   const madeFolder = makeFolder(folder);
   let done = false;
   try {
-    const release = lockFolder(join(folder, "ninefold.lock"));
+    const release = lockFolder(dataFilesOf(folder).lock);
     try {
       const outcome = await restoreLocked(order, seal);
       done = true;
@@ -124,7 +122,7 @@ async function restoreLocked(order: RestoreOrder, seal: Seal | null): Promise<Re
  * one is kept, and the new one put.
  */
 function databasePath(folder: string): string {
-  const path = join(folder, DATABASE);
+  const path = dataFilesOf(folder).database;
   return existsSync(path) ? realpathSync(path) : path;
 }
 
@@ -234,7 +232,7 @@ function prepare(path: string, { folder, masterKey, now }: RestoreOrder): Facts 
 }
 
 function keyProblem(mark: Uint8Array | null, folder: string, given: string | null): string | null {
-  const path = join(folder, "master.key");
+  const path = dataFilesOf(folder).masterKey;
   if (given === null && !existsSync(path))
     return `There is no master key in ${folder}. Put the master.key of the server that was backed up there, or set NINEFOLD_MASTER_KEY, before the start.`;
   try {
@@ -261,7 +259,8 @@ function damaged(file: string, how: string): StartupError {
 }
 
 function removeFolder(folder: string): void {
-  for (const name of ["ninefold.lock", "ninefold.lock-journal"]) rmSync(join(folder, name), { force: true });
+  const { lock } = dataFilesOf(folder);
+  for (const path of [lock, `${lock}-journal`]) rmSync(path, { force: true });
   try {
     rmdirSync(folder);
   } catch {

@@ -1,10 +1,11 @@
-import { join, resolve } from "node:path";
+import { resolve } from "node:path";
 import type { CommandLine } from "../config/command-line.ts";
 import { flagsGiven } from "../config/sources.ts";
 import { type Config, resolveConfig } from "../config.ts";
 import { StartupError } from "../kernel/errors.ts";
 import { isDatabaseThere } from "../kernel/storage/examine.ts";
 import { FolderInUse, lockFolder, type ReleaseFolder } from "../kernel/storage/folder-lock.ts";
+import { dataFilesOf } from "../kernel/storage/folders.ts";
 import { type Api, type JsonObject, refusal } from "./api.ts";
 import { openOfflineApp } from "./offline-app.ts";
 
@@ -18,7 +19,7 @@ const ORIGIN = "http://offline";
 export async function openFolderApi(given: string, line: CommandLine): Promise<Api> {
   const folder = resolve(given);
   const { config } = resolveConfig(flagsGiven(line));
-  if (!isDatabaseThere(join(folder, "ninefold.db"))) {
+  if (!isDatabaseThere(dataFilesOf(folder).database)) {
     throw new StartupError(
       `There is no Ninefold database in ${folder}. --data names the data folder of a server.`,
     );
@@ -63,7 +64,7 @@ async function openHeld(folder: string, config: Config, release: ReleaseFolder):
 
 function take(folder: string): ReleaseFolder {
   try {
-    return lockFolder(join(folder, "ninefold.lock"));
+    return lockFolder(dataFilesOf(folder).lock);
   } catch (error) {
     if (!(error instanceof FolderInUse)) throw error;
     throw new StartupError(

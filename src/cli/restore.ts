@@ -3,6 +3,7 @@ import { type RestoreOutcome, restore as restoreFile } from "../backup/restore.t
 import { flagsGiven } from "../config/sources.ts";
 import { resolveFolderConfig } from "../config.ts";
 import { createSystemClock } from "../kernel/clock.ts";
+import { isoTime } from "../kernel/date-time.ts";
 import type { Given } from "./arguments.ts";
 import { interruption } from "./interruption.ts";
 import { print } from "./output.ts";
@@ -37,7 +38,7 @@ function report(file: string, folder: string, outcome: RestoreOutcome): string {
   const made =
     seal === null
       ? "no backup's own line: a database copied by other means"
-      : `of ${timeText(seal.createdAt)}`;
+      : `of ${isoTime(seal.createdAt)}`;
   const lines = [`restored  ${file} (${made}) to ${folder}`];
   if (aside !== null) lines.push(`kept      the former database as ${aside}`);
   lines.push(
@@ -52,7 +53,7 @@ function report(file: string, folder: string, outcome: RestoreOutcome): string {
     lines.push(
       `notary    ${chains.count === 1 ? "1 chain ends" : `${chains.count} chains end`} where the backup does: receipts handed out since then are not in it, and their sequence_ids are given again`,
       ...chains.named.map(
-        ({ chain_id, sequence, at }) => `          ${chain_id} ends at ${sequence} (${timeText(at)})`,
+        ({ chain_id, sequence, at }) => `          ${chain_id} ends at ${sequence} (${isoTime(at)})`,
       ),
     );
     const more = chains.count - chains.named.length;
@@ -60,8 +61,4 @@ function report(file: string, folder: string, outcome: RestoreOutcome): string {
   }
   lines.push(keyProblem === null ? "key       the master key fits" : `key       ${keyProblem}`);
   return `${lines.join("\n")}\n`;
-}
-
-function timeText(epochMs: number): string {
-  return new Date(epochMs).toISOString();
 }

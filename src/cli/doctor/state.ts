@@ -1,5 +1,4 @@
 import { statSync } from "node:fs";
-import { join } from "node:path";
 import { MIGRATIONS } from "../../../migrations/index.ts";
 import { createSystemClock } from "../../kernel/clock.ts";
 import { isoTime } from "../../kernel/date-time.ts";
@@ -11,13 +10,12 @@ import {
   isDatabaseThere,
   isFolderHeld,
 } from "../../kernel/storage/examine.ts";
+import { dataFilesOf } from "../../kernel/storage/folders.ts";
 import { assertLogBelongs, assertLogWhole } from "../../kernel/storage/log-check.ts";
 import { sqliteTrouble, sqliteVersion } from "../../kernel/storage/sqlite-version.ts";
 import { formatAmount, formatDuration } from "../format.ts";
 import { driftText, fileSystemDriftMs } from "./disk.ts";
 import { type Check, failed, ok, type Patient, skipped } from "./finding.ts";
-
-const DATABASE = "ninefold.db";
 
 /** When this was written: a clock before it is wrong. */
 const CLOCK_MIN_MS = Date.UTC(2026, 0, 1);
@@ -43,10 +41,10 @@ export const databaseCheck: Check = {
   name: "database",
   cure: "Put a backup back, or name the right folder with --data.",
   run(patient) {
-    if (!patient.config.ephemeral) assertLogBelongs(join(patient.folder, DATABASE));
+    if (!patient.config.ephemeral) assertLogBelongs(dataFilesOf(patient.folder).database);
     const path = databasePath(patient);
     if (path === null) return skipped("there is none yet: the first start makes it");
-    const isHeld = isFolderHeld(join(patient.folder, "ninefold.lock"));
+    const isHeld = isFolderHeld(dataFilesOf(patient.folder).lock);
     // A running server begins its log anew at any moment: half of one and half of the other would look damaged.
     if (!isHeld) assertLogWhole(path);
     const { schema } = examineDatabase(path, MIGRATIONS);
@@ -65,7 +63,7 @@ export const masterKeyCheck: Check = {
   cure: "Put the right key back, or set NINEFOLD_MASTER_KEY.",
   run(patient) {
     const { config, folder } = patient;
-    const path = join(folder, "master.key");
+    const path = dataFilesOf(folder).masterKey;
     const database = databasePath(patient);
     if (config.ephemeral) return skipped("an ephemeral server makes its own");
     const key = findMasterKey({ given: config.masterKey, path });
@@ -128,6 +126,6 @@ function factsOf(path: string): DatabaseFacts | "unreadable" {
 }
 
 function databasePath({ config, folder }: Patient): string | null {
-  const path = join(folder, DATABASE);
+  const path = dataFilesOf(folder).database;
   return !config.ephemeral && isDatabaseThere(path) ? path : null;
 }

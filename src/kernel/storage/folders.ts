@@ -1,5 +1,5 @@
 import { chmodSync, closeSync, fsyncSync, mkdirSync, openSync } from "node:fs";
-import { dirname } from "node:path";
+import { dirname, join } from "node:path";
 import { errorCode, errorText, StartupError } from "../errors.ts";
 
 /** How a file system says that it does not sync folders, or a folder that it may not be opened for it. */
@@ -13,6 +13,23 @@ const FOLDER_SYNC_UNKNOWN: readonly string[] = [
   "EACCES",
   "EBADF",
 ];
+
+/** What stands in a data folder. */
+export interface DataFiles {
+  readonly database: string;
+  /** Held by the process that works on the folder. */
+  readonly lock: string;
+  readonly masterKey: string;
+}
+
+/** The paths of what stands in a data folder. */
+export function dataFilesOf(folder: string): DataFiles {
+  return {
+    database: join(folder, "ninefold.db"),
+    lock: join(folder, "ninefold.lock"),
+    masterKey: join(folder, "master.key"),
+  };
+}
 
 /** Syncs a file, or the entries of a folder. */
 export function syncPath(path: string): void {
