@@ -1,4 +1,4 @@
-import { ApiError, invalidField } from "../../kernel/errors.ts";
+import { ApiError, type ErrorMeaning, invalidField, registerErrors } from "../../kernel/errors.ts";
 
 /** Longest key of a flag. */
 export const FLAG_KEY_LENGTH_MAX = 64;
@@ -6,8 +6,19 @@ export const FLAG_KEY_LENGTH_MAX = 64;
 export const DESCRIPTION_LENGTH_MAX = 256;
 /** Flags in one project. Lists come whole, without pages: this many take about 20 ms. */
 export const FLAGS_PER_PROJECT_MAX = 20_000;
-/** The key that no flag can have: its path is that of the configuration. */
+/** No flag can have this key: its path is that of the configuration. */
 export const RESERVED_KEY = "config";
+
+const codes = registerErrors({
+  "gate.rule_invalid": [400, "`enabled` is not true or false."],
+  "gate.feature_not_found": [404, "There is no flag with this key."],
+  flag_not_found: [404, "There is no flag with this key."],
+  "gate.evaluation_failed": [500, "The flag could not be evaluated. Nothing was charged."],
+});
+
+declare module "../../kernel/errors.ts" {
+  interface ErrorCodes extends Record<keyof typeof codes, ErrorMeaning> {}
+}
 
 /** @throws ApiError `validation_error` */
 export function assertKeyAllowed(flagKey: string): void {
@@ -24,7 +35,7 @@ export function assertBoolean(enabled: unknown): asserts enabled is boolean {
   throw new ApiError("gate.rule_invalid", "enabled must be true or false: flags have no other values.");
 }
 
-/** The refusal of one flag too many. */
+/** One flag too many. */
 export function tooManyFlags(): ApiError {
   return new ApiError(
     "forbidden",
@@ -32,12 +43,14 @@ export function tooManyFlags(): ApiError {
   );
 }
 
-/** The answer to the evaluation of a flag that does not exist. */
-export function noSuchFeature(flagKey: string): ApiError {
-  return new ApiError("gate.feature_not_found", `There is no flag "${flagKey}" in this project.`);
+/** No flag with this key: to an evaluation, or to a deletion. */
+export function noSuchFlag(code: "gate.feature_not_found" | "flag_not_found", flagKey: string): ApiError {
+  return new ApiError(code, `There is no flag "${flagKey}" in this project.`);
 }
 
-/** The answer to the deletion of a flag that does not exist. */
-export function noSuchFlag(flagKey: string): ApiError {
-  return new ApiError("flag_not_found", `There is no flag "${flagKey}" in this project.`);
+/** A defect in reading a flag. */
+export function evaluationFailed(cause: unknown): ApiError {
+  return new ApiError("gate.evaluation_failed", "The flag could not be evaluated. Nothing was charged.", {
+    cause,
+  });
 }

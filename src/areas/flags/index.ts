@@ -1,4 +1,3 @@
-import "./errors.ts";
 import type { ApiArea } from "../../kernel/http/api.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { ProjectResources } from "../../kernel/project-resources.ts";
@@ -12,8 +11,8 @@ export interface FlagsArea extends ApiArea {
 }
 
 /** Builds the area: boolean feature flags, per project. */
-export function createFlags(kernel: Kernel): FlagsArea {
-  const flags = new FlagService({ store: new FlagStore(kernel.db) });
+export function createFlags({ db }: Kernel): FlagsArea {
+  const flags = new FlagService(new FlagStore(db));
   return {
     resources: {
       name: "flags",

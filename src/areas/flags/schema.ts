@@ -1,4 +1,4 @@
-import { Type } from "@sinclair/typebox";
+import { type Static, Type } from "@sinclair/typebox";
 import { text } from "../../kernel/schema.ts";
 import { DESCRIPTION_LENGTH_MAX, FLAG_KEY_LENGTH_MAX } from "./domain.ts";
 
@@ -12,39 +12,51 @@ const FlagKey = Type.String({
 export const FlagParams = Type.Object({ flagKey: FlagKey });
 
 /**
- * Body of a flag's creation or change. A value of the wrong type passes the schema: it is refused by the rule, with
+ * Body of a flag's creation or change. The schema lets a value of the wrong type pass: the rule refuses it, with
  * `gate.rule_invalid`.
  */
-export const FlagBody = Type.Object({
-  flag_key: FlagKey,
-  enabled: Type.Any({ type: "boolean", errorMessage: "must be true or false", examples: [true] }),
-  description: Type.Optional(
-    Type.Union([text({ min: 0, max: DESCRIPTION_LENGTH_MAX }), Type.Null()], {
-      errorMessage: `must be a text of at most ${DESCRIPTION_LENGTH_MAX} characters`,
-      description: "Left out, an existing one stays; null clears it.",
-    }),
-  ),
-});
+export const FlagBody = Type.Object(
+  {
+    flag_key: FlagKey,
+    enabled: Type.Any({ type: "boolean", errorMessage: "must be true or false", examples: [true] }),
+    description: Type.Optional(
+      Type.Union([text({ min: 0, max: DESCRIPTION_LENGTH_MAX }), Type.Null()], {
+        errorMessage: `must be a text of at most ${DESCRIPTION_LENGTH_MAX} characters`,
+        description: "Left out, an existing one stays; null clears it.",
+      }),
+    ),
+  },
+  { $id: "FlagBody" },
+);
 
 /** Answer to a creation or change. */
-export const FlagSaved = Type.Object({ success: Type.Literal(true), flag_key: Type.String() });
+export const FlagSaved = Type.Object(
+  { success: Type.Literal(true), flag_key: Type.String() },
+  { $id: "FlagSaved" },
+);
+export type FlagSaved = Static<typeof FlagSaved>;
 
 /** The keys of all flags. */
-export const FlagKeys = Type.Object({ flags: Type.Array(Type.String()) });
+export const FlagKeys = Type.Object({ flags: Type.Array(Type.String()) }, { $id: "FlagKeys" });
+export type FlagKeys = Static<typeof FlagKeys>;
+
+/** A flag in the configuration. */
+const Flag = Type.Object(
+  { flag_key: Type.String(), enabled: Type.Boolean(), description: Type.Optional(Type.String()) },
+  { $id: "Flag" },
+);
 
 /** All flags. */
-export const FlagConfig = Type.Object({
-  flags: Type.Array(
-    Type.Object({
-      flag_key: Type.String(),
-      enabled: Type.Boolean(),
-      description: Type.Optional(Type.String()),
-    }),
-  ),
-});
+export const FlagConfig = Type.Object({ flags: Type.Array(Flag) }, { $id: "FlagConfig" });
+export type FlagConfig = Static<typeof FlagConfig>;
 
 /** Answer to an evaluation. */
-export const FlagEvaluation = Type.Object({ enabled: Type.Boolean(), flag_key: Type.String() });
+export const FlagEvaluation = Type.Object(
+  { enabled: Type.Boolean(), flag_key: Type.String() },
+  { $id: "FlagEvaluation" },
+);
+export type FlagEvaluation = Static<typeof FlagEvaluation>;
 
 /** Answer to a deletion. */
-export const FlagDeleted = Type.Object({ success: Type.Literal(true) });
+export const FlagDeleted = Type.Object({ success: Type.Literal(true) }, { $id: "FlagDeleted" });
+export type FlagDeleted = Static<typeof FlagDeleted>;

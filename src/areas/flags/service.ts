@@ -1,8 +1,8 @@
 import { type Actor, ActorRegistry } from "../../kernel/actors/registry.ts";
-import { ApiError } from "../../kernel/errors.ts";
 import { isStorageFailure } from "../../kernel/storage/database.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
-import { assertBoolean, FLAGS_PER_PROJECT_MAX, noSuchFeature, noSuchFlag, tooManyFlags } from "./domain.ts";
+import { evaluationFailed, FLAGS_PER_PROJECT_MAX, noSuchFlag, tooManyFlags } from "./domain.ts";
+import type { FlagConfig, FlagDeleted, FlagEvaluation, FlagKeys, FlagSaved } from "./schema.ts";
 import type { FlagStore } from "./store.ts";
 
 /** Flags kept in memory, about 200 bytes each: the ones in use. Beyond them a flag costs one indexed read. */
@@ -22,40 +22,32 @@ interface FlagCount extends Actor {
   value: number;
 }
 
-/** A flag in the configuration. */
-export interface FlagView {
-  readonly flag_key: string;
-  readonly enabled: boolean;
-  readonly description?: string;
-}
-
-/** The use cases of flags. Changes run within units of work and are seen by whatever comes after. */
+/** The use cases of flags. Changes run in units of work; the next request sees them. */
 export class FlagService {
-  private readonly store: FlagStore;
   private readonly flags: ActorRegistry<string, ActiveFlag>;
   private readonly counts = new ActorRegistry<number, FlagCount>(COUNTS_IN_MEMORY_MAX);
   private nextRef: number;
 
-  constructor(deps: { store: FlagStore; inMemoryMax?: number }) {
-    this.store = deps.store;
-    this.flags = new ActorRegistry(deps.inMemoryMax ?? FLAGS_IN_MEMORY_MAX);
-    this.nextRef = deps.store.highestRef() + 1;
+  constructor(
+    private readonly store: FlagStore,
+    inMemoryMax = FLAGS_IN_MEMORY_MAX,
+  ) {
+    this.flags = new ActorRegistry(inMemoryMax);
+    this.nextRef = store.highestRef() + 1;
   }
 
   /**
-   * Creates a flag, or changes the one with this key. Without a description it keeps the one that it has; `null`
-   * clears it.
+   * Creates a flag, or changes the one with this key. Without a description it keeps its own; `null` clears it.
    *
-   * @throws ApiError `gate.rule_invalid`, `forbidden` for one flag too many.
+   * @throws ApiError `forbidden` for one flag too many.
    */
   save(
     tx: Tx,
     projectRef: number,
     flagKey: string,
-    enabled: unknown,
+    enabled: boolean,
     description: string | null | undefined,
-  ): { success: true; flag_key: string } {
-    assertBoolean(enabled);
+  ): FlagSaved {
     const flag = this.find(projectRef, flagKey);
     if (flag === undefined) this.create(tx, projectRef, flagKey, enabled, description ?? null);
     else {
@@ -66,19 +58,19 @@ export class FlagService {
   }
 
   /** Whether a flag is on. @throws ApiError `gate.feature_not_found`, `gate.evaluation_failed` */
-  evaluate(projectRef: number, flagKey: string): { enabled: boolean; flag_key: string } {
+  evaluate(projectRef: number, flagKey: string): FlagEvaluation {
     const flag = this.findToEvaluate(projectRef, flagKey);
-    if (flag === undefined) throw noSuchFeature(flagKey);
+    if (flag === undefined) throw noSuchFlag("gate.feature_not_found", flagKey);
     return { enabled: flag.enabled, flag_key: flagKey };
   }
 
   /** The keys of a project's flags, newest first. */
-  keys(projectRef: number): { flags: string[] } {
+  keys(projectRef: number): FlagKeys {
     return { flags: this.store.keys(projectRef) };
   }
 
   /** All flags of a project, newest first. */
-  config(projectRef: number): { flags: FlagView[] } {
+  config(projectRef: number): FlagConfig {
     const flags = this.store.list(projectRef).map(({ flag_key, enabled, description }) => ({
       flag_key,
       enabled: enabled !== 0,
@@ -88,9 +80,9 @@ export class FlagService {
   }
 
   /** @throws ApiError `flag_not_found` */
-  delete(tx: Tx, projectRef: number, flagKey: string): { success: true } {
+  delete(tx: Tx, projectRef: number, flagKey: string): FlagDeleted {
     const flag = this.find(projectRef, flagKey);
-    if (flag === undefined) throw noSuchFlag(flagKey);
+    if (flag === undefined) throw noSuchFlag("flag_not_found", flagKey);
     this.remove(tx, projectRef, flagKey, flag.ref);
     return { success: true };
   }
@@ -111,13 +103,8 @@ export class FlagService {
     return this.flags.get(nameOf(projectRef, flagKey), () => {
       const row = this.store.find(projectRef, flagKey);
       if (row === null) return undefined;
-      return {
-        idle: true,
-        recent: false,
-        ref: row.ref,
-        enabled: row.enabled !== 0,
-        description: row.description,
-      };
+      const { ref, enabled, description } = row;
+      return { idle: true, recent: false, ref, enabled: enabled !== 0, description };
     });
   }
 
@@ -125,11 +112,9 @@ export class FlagService {
     try {
       return this.find(projectRef, flagKey);
     } catch (error) {
-      // A disk that fails is the writer's to answer; anything else is a defect of ours.
+      // The writer answers for a failing disk; anything else is a defect of ours.
       if (isStorageFailure(error)) throw error;
-      throw new ApiError("gate.evaluation_failed", "The flag could not be evaluated. Nothing was charged.", {
-        cause: error,
-      });
+      throw evaluationFailed(error);
     }
   }
 
@@ -153,7 +138,7 @@ export class FlagService {
   private change(tx: Tx, name: string, flag: ActiveFlag, enabled: boolean, description: string | null): void {
     this.store.update(tx, flag.ref, enabled, description);
     Object.assign(flag, { enabled, description });
-    // Read anew after a rollback: another unit of the same batch may have read what is now taken back.
+    // Read again after a rollback: another unit of the batch may have read what is taken back.
     tx.onRollback(() => this.flags.drop(name));
   }
 
@@ -164,17 +149,14 @@ export class FlagService {
   }
 
   private countOf(projectRef: number): FlagCount {
-    return this.counts.get(projectRef, () => ({
-      idle: true,
-      recent: false,
-      value: this.store.count(projectRef),
-    }));
+    const count = (): FlagCount => ({ idle: true, recent: false, value: this.store.count(projectRef) });
+    return this.counts.get(projectRef, count);
   }
 
   private countBy(tx: Tx, projectRef: number, change: number): void {
     const count = this.counts.peek(projectRef);
     if (count !== undefined) count.value += change;
-    // Counted anew after a rollback: another unit of the same batch may have counted what is now taken back.
+    // Counted again after a rollback: another unit of the batch may have counted what is taken back.
     tx.onRollback(() => this.counts.drop(projectRef));
   }
 }

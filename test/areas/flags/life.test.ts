@@ -89,7 +89,7 @@ describe("without a server", () => {
 
   function serviceWith(inMemoryMax?: number): FlagService {
     const store = new FlagStore(bench.kernel.db);
-    return new FlagService(inMemoryMax === undefined ? { store } : { store, inMemoryMax });
+    return new FlagService(store, inMemoryMax);
   }
 
   function save(service: FlagService, key: string, enabled = true) {
