@@ -7,6 +7,12 @@ import type { Tx } from "./tx.ts";
 /** A value that a statement takes or a column gives. Integers beyond 2^53 are kept out by the schemas. */
 export type SqlValue = string | number | null | Uint8Array;
 
+/** The values of a statement with names: `$name` takes that of `name`, and all that is named must be there. */
+export type NamedValues = Readonly<Record<string, SqlValue>>;
+
+/** What a change takes: values by position, or one object by name where they are too many to count. */
+export type SqlParams = SqlValue[] | [NamedValues];
+
 /** A prepared question. Rows are plain objects, typed by the store that wrote the SQL. */
 export interface Query<Row, Params extends SqlValue[]> {
   /** The first row, or null. */
@@ -16,7 +22,7 @@ export interface Query<Row, Params extends SqlValue[]> {
 }
 
 /** A prepared change. It takes the unit of work that it belongs to: nothing is written outside one. */
-export interface Command<Params extends SqlValue[]> {
+export interface Command<Params extends SqlParams> {
   /** Runs the change and returns how many rows it touched. */
   run(tx: Tx, ...params: Params): number;
 }
@@ -93,7 +99,7 @@ export class Database {
   }
 
   /** Prepares a change once, for the life of the connection. */
-  command<Params extends SqlValue[] = []>(sql: string): Command<Params> {
+  command<Params extends SqlParams = []>(sql: string): Command<Params> {
     const statement = this.prepare(sql);
     return {
       run: (tx, ...params) => {
@@ -223,7 +229,7 @@ export class Database {
   }
 
   private prepare<Row>(sql: string) {
-    const statement = this.connection.prepare<Row, SqlValue[]>(sql);
+    const statement = this.connection.prepare<Row, SqlParams>(sql);
     this.statements.push(statement);
     return statement;
   }
