@@ -1,10 +1,10 @@
-import { ApiError, echoed, invalidField } from "../../kernel/errors.ts";
+import { ApiError, type ErrorMeaning, echoed, invalidField, registerErrors } from "../../kernel/errors.ts";
 
 /** Longest prefix of a key. */
 export const PREFIX_LENGTH_MAX = 32;
 /** Longest name of a key, in characters. */
 export const NAME_LENGTH_MAX = 255;
-/** Scopes on one key: more than there are to combine. */
+/** Scopes on one key: more than this API has. */
 export const SCOPES_MAX = 100;
 /** Longest scope of a key that is not a credential here, in characters. */
 export const SCOPE_LENGTH_MAX = 255;
@@ -21,13 +21,13 @@ export const GRACE_HOURS_DEFAULT = 24;
 /** How long the record of a revoked key, or of one of a deleted project, is kept. */
 export const RETENTION_MS = 30 * 24 * 60 * 60 * 1000;
 /**
- * Rotations go on to so many times the keys that a tier allows: whoever has all of them can replace each once, while the
- * old ones are in their grace.
+ * Rotations go on up to this many times the keys that a tier allows: an account that has all of them can replace each
+ * once, while the old ones are in their grace.
  */
 export const ROTATION_ROOM = 2;
 /** Ended keys that make room for one new key, at most: a few milliseconds of the writer's time. */
 export const LET_GO_MAX = 1_000;
-/** Longest client address that verify takes: an IPv6 address with a zone has fewer characters. */
+/** Longest client address that verify takes: an IPv6 address with a zone is shorter. */
 export const CLIENT_IP_LENGTH_MAX = 64;
 /** Characters of a client's user agent that are kept; the rest is cut off. */
 export const USER_AGENT_KEPT = 1_024;
@@ -36,6 +36,14 @@ export const USER_AGENT_KEPT = 1_024;
 export const BEARER_PREFIX = "sm";
 
 const HOUR_MS = 60 * 60 * 1000;
+
+const codes = registerErrors({
+  key_limit_exceeded: [403, "The account has as many managed keys as its tier allows."],
+});
+
+declare module "../../kernel/errors.ts" {
+  interface ErrorCodes extends Record<keyof typeof codes, ErrorMeaning> {}
+}
 
 /** What decides whether a key is valid. */
 export interface KeyValidity {
@@ -59,7 +67,7 @@ export function errorOf(key: KeyValidity, now: number): KeyError | null {
   return key.deleted ? "deleted" : null;
 }
 
-/** Whether a key's record is past its retention, also where its row is still there. */
+/** Whether the retention of a key's record has ended, even if its row is still there. */
 export function isPurged(purgeAt: number | null, now: number): boolean {
   return purgeAt !== null && purgeAt <= now;
 }
@@ -88,7 +96,7 @@ function isKnownScope(scope: string, areas: readonly string[]): boolean {
   return rest.length === 0 && areas.includes(area) && ["read", "write", "*"].includes(right);
 }
 
-/** What a key is asked to give, or to take away. */
+/** The key that another one is to make, rotate or revoke. */
 export interface Granted {
   readonly prefix: string;
   readonly scopes: readonly string[];
@@ -97,7 +105,7 @@ export interface Granted {
   readonly projectRef: number | null;
 }
 
-/** What the key has that is to give it. */
+/** The key that does it. */
 export interface Granter {
   readonly has: (scope: string) => boolean;
   /** Epoch milliseconds; null when it does not end. */
@@ -107,8 +115,8 @@ export interface Granter {
 }
 
 /**
- * No key gives what it lacks: neither scopes, nor time, nor a place to work in.
- * @throws ApiError `forbidden`, naming what is lacking.
+ * A key gives only what it has: scopes, time, and the project that it works in.
+ * @throws ApiError `forbidden`, naming what it lacks.
  */
 export function assertMayGrant(key: Granted, granter: Granter): void {
   const lacking = lackingScope(key, granter);
@@ -129,7 +137,7 @@ export function assertMayGrant(key: Granted, granter: Granter): void {
 }
 
 /**
- * Nobody is shut out by a key that can do less.
+ * A key revokes none that can do more.
  * @throws ApiError `forbidden`, naming the scope.
  */
 export function assertMayRevoke(key: Granted, granter: Granter): void {
@@ -137,7 +145,7 @@ export function assertMayRevoke(key: Granted, granter: Granter): void {
   if (lacking !== null) throw lacks(lacking, "it cannot revoke a key that has it");
 }
 
-/** The scopes of keys for verify alone mean nothing here: whoever may make such a key may give it any. */
+/** Scopes of keys for verify alone mean nothing to this API: any key may give them. */
 function lackingScope({ prefix, scopes }: Granted, { has }: Granter): string | null {
   return prefix === BEARER_PREFIX ? (scopes.find((scope) => !has(scope)) ?? null) : null;
 }
@@ -172,17 +180,17 @@ export function endOfGrace(expiresAt: number | null, graceHours: number, now: nu
   return expiresAt === null ? end : Math.min(end, expiresAt);
 }
 
-/** The time of creation of a key: later than that of the account's newest, so that it can serve as a cursor. */
+/** When a key is made: later than the account's newest, so that it can serve as a cursor. */
 export function nextCreatedAt(newest: number | null, now: number): number {
   return newest === null ? now : Math.max(now, newest + 1);
 }
 
-/** The answer about a key that does not exist or is not the caller's to see. */
+/** The key does not exist, or the caller may not see it. */
 export function noSuchKey(): ApiError {
   return new ApiError("not_found", "There is no key with this id.");
 }
 
-/** The answer about a project that does not exist or is not the caller's to see. */
+/** The project does not exist, or the caller may not see it. */
 export function noSuchProject(): ApiError {
   return new ApiError("not_found", "There is no project with this id.");
 }

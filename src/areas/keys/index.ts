@@ -1,17 +1,17 @@
-import "./errors.ts";
 import type { ApiArea } from "../../kernel/http/api.ts";
 import type { Authenticator } from "../../kernel/http/caller.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { ProjectResources } from "../../kernel/project-resources.ts";
+import { registerPurge } from "../../kernel/removal.ts";
+import type { Tx } from "../../kernel/storage/tx.ts";
 import { TierBound } from "../../kernel/tier-bounds.ts";
 import type { Tiers } from "../../kernel/tiers.ts";
-import { registerKeyPurge } from "./jobs.ts";
+import { RETENTION_MS } from "./domain.ts";
 import type { KeyAccounts, KeyProjects } from "./ports.ts";
 import { KeyRegistry } from "./registry.ts";
-import { KeyResources } from "./resources.ts";
 import { keyRoutes } from "./routes.ts";
 import { KeyService } from "./service.ts";
-import { KeyStore } from "./store.ts";
+import { KeyStore, type LeavingKey } from "./store.ts";
 import { KeyUses } from "./uses.ts";
 
 /** What managed keys offer to the rest of the house. */
@@ -30,14 +30,30 @@ export function createKeys(
   kernel: Kernel,
   ports: { accounts: KeyAccounts; projects: KeyProjects; tiers: Tiers },
 ): KeysArea {
-  const { db, writer, clock, ids, log, scheduler } = kernel;
+  const { db, writer, clock, ids, log } = kernel;
   const { accounts, projects } = ports;
   const store = new KeyStore(db);
   const uses = new KeyUses({ store, writer, log });
   const registry = new KeyRegistry({ store, accounts, projects, uses, clock });
   const bound = new TierBound(db, ports.tiers, "keys");
   const service = new KeyService({ store, registry, uses, projects, ids, bound });
-  registerKeyPurge({ scheduler, writer, store, registry, uses });
+
+  /** Takes keys out of the file, by `take`, and out of memory. Returns how many. */
+  const remove = (tx: Tx, leaving: readonly LeavingKey[], take: (ref: number) => void): number => {
+    for (const { ref, digest } of leaving) {
+      take(ref);
+      registry.drop(tx, digest);
+      uses.forget(ref);
+    }
+    return leaving.length;
+  };
+  // Between the end of their retention and the purge, keys are answered as if they were gone.
+  registerPurge(kernel, {
+    name: "keys.purge",
+    schedule: "37 * * * *",
+    rowsMax: 100,
+    remove: (tx, rowsMax) => remove(tx, store.purgeable(tx.now, rowsMax), (ref) => store.remove(tx, ref)),
+  });
   return {
     authenticatorBeside: (platformKeys) => ({
       // Memory first, so that a managed key in use does not cost a look for a platform key in the file.
@@ -46,7 +62,17 @@ export function createKeys(
         platformKeys.authenticate(digest) ??
         registry.authenticate(digest),
     }),
-    resources: new KeyResources({ store, registry, uses }),
+    resources: {
+      name: "keys",
+      // Keys that work in the project and are not revoked: its own, in the default project also the account's.
+      count: (projectRef, defaultOf) =>
+        store.countOfProject(projectRef) + (defaultOf === null ? 0 : store.countOfAccount(defaultOf)),
+      // Emptied rather than removed: for 30 days verify says `deleted`, and a request with one gets 403.
+      removeRows: (tx, projectRef, rowsMax) =>
+        remove(tx, store.ofProjectSome(projectRef, rowsMax), (ref) =>
+          store.setDeleted(tx, ref, tx.now + RETENTION_MS),
+        ),
+    },
     knowScopes: (areas) => {
       service.scopeAreas = areas;
     },

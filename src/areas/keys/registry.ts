@@ -10,7 +10,7 @@ import type { KeyUse, KeyUses, UsedKey } from "./uses.ts";
 
 /** Keys kept in memory, under a kilobyte each: the ones in use. Beyond them a key costs one indexed read. */
 export const KEYS_IN_MEMORY_MAX = 65_536;
-/** Different lists of scopes shared by the keys that carry them. When there are more, the sharing starts anew. */
+/** Lists of scopes that keys share. When there are more, the sharing starts again. */
 const SCOPE_LISTS_MAX = 4_096;
 
 /** The scopes of a key. */
@@ -19,7 +19,7 @@ interface Scopes {
   readonly set: ReadonlySet<string>;
 }
 
-/** A key in memory: what verifying it and calling with it takes. */
+/** A key in memory, as far as verifying it and calling with it need it. */
 export class ActiveKey implements Actor, UsedKey, KeyValidity {
   readonly idle = true;
   recent = false;
@@ -102,26 +102,18 @@ class ManagedCaller implements Caller {
 export class KeyRegistry implements Authenticator {
   private readonly active: ActorRegistry<string, ActiveKey>;
   private readonly scopeLists = new Map<string, Scopes>();
-  private readonly store: KeyStore;
-  private readonly accounts: KeyAccounts;
-  private readonly projects: KeyProjects;
-  private readonly uses: KeyUses;
-  private readonly clock: Clock;
 
-  constructor(deps: {
-    store: KeyStore;
-    accounts: KeyAccounts;
-    projects: KeyProjects;
-    uses: KeyUses;
-    clock: Clock;
-    inMemoryMax?: number;
-  }) {
-    this.store = deps.store;
-    this.accounts = deps.accounts;
-    this.projects = deps.projects;
-    this.uses = deps.uses;
-    this.clock = deps.clock;
-    this.active = new ActorRegistry(deps.inMemoryMax ?? KEYS_IN_MEMORY_MAX);
+  constructor(
+    private readonly deps: {
+      readonly store: KeyStore;
+      readonly accounts: KeyAccounts;
+      readonly projects: KeyProjects;
+      readonly uses: KeyUses;
+      readonly clock: Clock;
+    },
+    inMemoryMax = KEYS_IN_MEMORY_MAX,
+  ) {
+    this.active = new ActorRegistry(inMemoryMax);
   }
 
   /** The key of a digest (hex), or undefined when there is none. */
@@ -151,8 +143,8 @@ export class KeyRegistry implements Authenticator {
       Object.assign(key, change);
       tx.onRollback(() => Object.assign(key, { expiresAt, revokedAt, purgeAt }));
     }
-    // A later unit of the same batch may read the row as this one leaves it: that must not outlive a rollback. The key
-    // itself stays: requests under way hold it, and are to learn what becomes of it when the batch is run again.
+    // A later unit of the batch may read the row as this one leaves it: a rollback drops what it read. The key itself
+    // stays: requests under way hold it, and must see what the second run of the batch makes of it.
     tx.onRollback(() => {
       if (key === undefined || this.active.peek(name) !== key) this.active.drop(name);
     });
@@ -166,19 +158,21 @@ export class KeyRegistry implements Authenticator {
   }
 
   private load(digest: string): ActiveKey | undefined {
-    const row = this.store.withDigest(Buffer.from(digest, "hex"));
-    return row === null ? undefined : new ActiveKey(row, this.scopesOf(row.scopes), this.projects);
+    const { store, projects } = this.deps;
+    const row = store.withDigest(Buffer.from(digest, "hex"));
+    return row === null ? undefined : new ActiveKey(row, this.scopesOf(row.scopes), projects);
   }
 
-  /** A revoked or expired key is nobody; one of a deleted project is known, so that the guard can say so. */
+  /** A revoked or expired key has no caller; one of a deleted project has, so that the guard can say so. */
   private callerOf(key: ActiveKey | undefined): Caller | null {
     if (key === undefined || !key.isBearer) return null;
-    const now = this.clock.now();
+    const { clock, uses, accounts } = this.deps;
+    const now = clock.now();
     const error = errorOf(key, now);
     if (error !== null && error !== "deleted") return null;
-    this.uses.note(key, now);
+    uses.note(key, now);
     if (key.caller === null || key.caller.account.passivated) {
-      key.caller = new ManagedCaller(key, this.accounts.account(key.accountRef));
+      key.caller = new ManagedCaller(key, accounts.account(key.accountRef));
     }
     return key.caller;
   }

@@ -1,9 +1,11 @@
+import type { Static } from "@sinclair/typebox";
 import { Elysia } from "elysia";
+import { parseDateTime } from "../../kernel/date-time.ts";
+import { invalidField } from "../../kernel/errors.ts";
 import { reply } from "../../kernel/http/answer.ts";
 import type { Api } from "../../kernel/http/api.ts";
 import { pageQuery } from "../../kernel/http/pagination.ts";
-import { GRACE_HOURS_DEFAULT } from "./domain.ts";
-import { readClient, readKeyCursor, readTerms } from "./input.ts";
+import { GRACE_HOURS_DEFAULT, METADATA_LENGTH_MAX, USER_AGENT_KEPT } from "./domain.ts";
 import {
   Key,
   KeyCreateBody,
@@ -17,7 +19,8 @@ import {
   KeyVerdict,
   KeyVerifyBody,
 } from "./schema.ts";
-import type { KeyService } from "./service.ts";
+import type { KeyService, KeyTerms } from "./service.ts";
+import type { ClientMeta } from "./uses.ts";
 
 /** Keys on a page unless asked otherwise. */
 const KEYS_LIMIT = 20;
@@ -113,7 +116,7 @@ function readRoutes(api: Api, keys: KeyService) {
     .get(
       "/v1/keys",
       ({ call, query }) => {
-        const before = readKeyCursor(query.cursor);
+        const before = readCursor(query.cursor);
         const limit = query.limit ?? KEYS_LIMIT;
         return call.perform((tx) => keys.list(call.caller, tx.now, limit, before));
       },
@@ -192,4 +195,49 @@ function changeRoutes(api: Api, keys: KeyService) {
         response: KeyRevoked,
       },
     );
+}
+
+/**
+ * The terms in a creation's body, with the checks that a schema cannot make.
+ * @throws ApiError `validation_error`
+ */
+function readTerms(body: Static<typeof KeyCreateBody>, now: number): KeyTerms {
+  const { prefix, name, scopes, environment = null, metadata = null, expires_at = null } = body;
+  if (metadata !== null && JSON.stringify(metadata).length > METADATA_LENGTH_MAX) {
+    throw invalidField("metadata", `must have at most ${METADATA_LENGTH_MAX} characters as JSON`);
+  }
+  return { prefix, name, scopes, environment, metadata, expiresAt: readExpiry(expires_at, now) };
+}
+
+function readExpiry(text: string | null, now: number): number | null {
+  if (text === null) return null;
+  const moment = parseDateTime(text);
+  if (moment === null) {
+    throw invalidField("expires_at", "must be an RFC 3339 date-time, such as 2030-01-31T12:00:00Z");
+  }
+  if (moment <= now) throw invalidField("expires_at", "must be in the future");
+  return moment;
+}
+
+/** The moment before which a page's keys were made: its cursor is the last `created_at` of the page before. */
+function readCursor(cursor: string | undefined): number {
+  if (cursor === undefined) return Number.MAX_SAFE_INTEGER;
+  const moment = parseDateTime(cursor);
+  if (moment === null)
+    throw invalidField("cursor", "must be the next_cursor of the page before, a date-time");
+  return moment;
+}
+
+/** The client that a verification names. */
+function readClient(meta: Static<typeof KeyVerifyBody>["meta"]): ClientMeta {
+  const agent = meta?.user_agent ?? null;
+  return { ip: meta?.ip ?? null, userAgent: agent === null ? null : kept(agent) };
+}
+
+/** Cut so that no character is halved, and lone surrogates replaced: the file cannot hold them. */
+function kept(agent: string): string {
+  const whole = agent.toWellFormed();
+  return whole.length <= USER_AGENT_KEPT
+    ? whole
+    : [...whole.slice(0, 2 * USER_AGENT_KEPT)].slice(0, USER_AGENT_KEPT).join("").toWellFormed();
 }

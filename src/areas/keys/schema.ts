@@ -21,7 +21,6 @@ const ID_LENGTH_MAX = 64;
 const DATE_TIME_LENGTH_MAX = 64;
 
 const DateTime = Type.String({ format: "date-time" });
-const DateTimeOrNull = Type.Union([DateTime, Type.Null()]);
 
 /** Path of a key. */
 export const KeyParams = Type.Object({
@@ -34,79 +33,85 @@ export const KeyProjectParams = Type.Object({
 });
 
 /** Body of a key's creation. */
-export const KeyCreateBody = Type.Object({
-  prefix: Type.String({
-    pattern: `^[a-z0-9_]{1,${PREFIX_LENGTH_MAX}}$`,
-    errorMessage: `must be 1 to ${PREFIX_LENGTH_MAX} lower-case letters, digits or underscores`,
-    description: "What the secret begins with. With `sm` the key works as a Bearer credential of this API.",
-    examples: ["acme_live"],
-  }),
-  name: text({ min: 1, max: NAME_LENGTH_MAX, examples: ["Warehouse"] }),
-  scopes: Type.Array(text({ min: 1, max: SCOPE_LENGTH_MAX }), {
-    minItems: 1,
-    maxItems: SCOPES_MAX,
-    errorMessage: `must be a list of 1 to ${SCOPES_MAX} texts`,
-    examples: [["orders:read"]],
-  }),
-  environment: Type.Optional(
-    Type.Union([text({ min: 1, max: ENVIRONMENT_LENGTH_MAX }), Type.Null()], {
-      errorMessage: `must be a text of 1 to ${ENVIRONMENT_LENGTH_MAX} characters`,
-      examples: ["live"],
+export const KeyCreateBody = Type.Object(
+  {
+    prefix: Type.String({
+      pattern: `^[a-z0-9_]{1,${PREFIX_LENGTH_MAX}}$`,
+      errorMessage: `must be 1 to ${PREFIX_LENGTH_MAX} lower-case letters, digits or underscores`,
+      description: "What the secret begins with. With `sm` the key works as a Bearer credential of this API.",
+      examples: ["acme_live"],
     }),
-  ),
-  metadata: Type.Optional(
-    Type.Union([Type.Record(Type.String(), Type.String()), Type.Null()], {
-      errorMessage: "must be an object of texts",
-      description: `At most ${METADATA_LENGTH_MAX} characters as JSON.`,
-      examples: [{ customer: "42" }],
+    name: text({ min: 1, max: NAME_LENGTH_MAX, examples: ["Warehouse"] }),
+    scopes: Type.Array(text({ min: 1, max: SCOPE_LENGTH_MAX }), {
+      minItems: 1,
+      maxItems: SCOPES_MAX,
+      errorMessage: `must be a list of 1 to ${SCOPES_MAX} texts`,
+      examples: [["orders:read"]],
     }),
-  ),
-  expires_at: Type.Optional(
-    Type.Union([Type.String({ maxLength: DATE_TIME_LENGTH_MAX, format: "date-time" }), Type.Null()], {
-      errorMessage: "must be an RFC 3339 date-time, such as 2030-01-31T12:00:00Z",
-    }),
-  ),
-});
-
-/** The type behind {@link KeyCreateBody}. */
-export type KeyCreateInput = Static<typeof KeyCreateBody>;
+    environment: Type.Optional(
+      orNull(text({ min: 1, max: ENVIRONMENT_LENGTH_MAX }), {
+        errorMessage: `must be a text of 1 to ${ENVIRONMENT_LENGTH_MAX} characters`,
+        examples: ["live"],
+      }),
+    ),
+    metadata: Type.Optional(
+      orNull(Type.Record(Type.String(), Type.String()), {
+        errorMessage: "must be an object of texts",
+        description: `At most ${METADATA_LENGTH_MAX} characters as JSON.`,
+        examples: [{ customer: "42" }],
+      }),
+    ),
+    expires_at: Type.Optional(
+      orNull(Type.String({ maxLength: DATE_TIME_LENGTH_MAX, format: "date-time" }), {
+        errorMessage: "must be an RFC 3339 date-time, such as 2030-01-31T12:00:00Z",
+      }),
+    ),
+  },
+  { $id: "KeyCreateBody" },
+);
 
 /** Body of a rotation. */
-export const KeyRotateBody = Type.Object({
-  grace_hours: Type.Optional(
-    Type.Number({
-      minimum: GRACE_HOURS_MIN,
-      maximum: GRACE_HOURS_MAX,
-      default: GRACE_HOURS_DEFAULT,
-      errorMessage: `must be a number from ${GRACE_HOURS_MIN} to ${GRACE_HOURS_MAX}`,
-      description: "How long the old key still works.",
-    }),
-  ),
-});
+export const KeyRotateBody = Type.Object(
+  {
+    grace_hours: Type.Optional(
+      Type.Number({
+        minimum: GRACE_HOURS_MIN,
+        maximum: GRACE_HOURS_MAX,
+        default: GRACE_HOURS_DEFAULT,
+        errorMessage: `must be a number from ${GRACE_HOURS_MIN} to ${GRACE_HOURS_MAX}`,
+        description: "How long the old key still works.",
+      }),
+    ),
+  },
+  { $id: "KeyRotateBody" },
+);
 
 /** Body of a verification. */
-export const KeyVerifyBody = Type.Object({
-  secret: Type.String({ minLength: 1, errorMessage: "must be a text of at least 1 character" }),
-  meta: Type.Optional(
-    Type.Union(
-      [
-        Type.Object({
-          ip: Type.Optional(Type.Union([text({ min: 0, max: CLIENT_IP_LENGTH_MAX }), Type.Null()])),
-          user_agent: Type.Optional(
-            Type.Union([Type.String(), Type.Null()], {
-              description: `What is beyond ${USER_AGENT_KEPT} characters is cut off.`,
-            }),
-          ),
-        }),
-        Type.Null(),
-      ],
-      {
-        errorMessage: `must be an object with the texts ip (at most ${CLIENT_IP_LENGTH_MAX} characters) and user_agent`,
-        description: "The client that showed the key: kept as `last_used_ip` and `last_used_ua`.",
-      },
+export const KeyVerifyBody = Type.Object(
+  {
+    secret: Type.String({ minLength: 1, errorMessage: "must be a text of at least 1 character" }),
+    meta: Type.Optional(
+      Type.Union(
+        [
+          Type.Object({
+            ip: Type.Optional(orNull(text({ min: 0, max: CLIENT_IP_LENGTH_MAX }))),
+            user_agent: Type.Optional(
+              orNull(Type.String(), {
+                description: `What is beyond ${USER_AGENT_KEPT} characters is cut off.`,
+              }),
+            ),
+          }),
+          Type.Null(),
+        ],
+        {
+          errorMessage: `must be an object with the texts ip (at most ${CLIENT_IP_LENGTH_MAX} characters) and user_agent`,
+          description: "The client that showed the key: kept as `last_used_ip` and `last_used_ua`.",
+        },
+      ),
     ),
-  ),
-});
+  },
+  { $id: "KeyVerifyBody" },
+);
 
 const TERMS = {
   prefix: Type.String(),
@@ -114,19 +119,22 @@ const TERMS = {
   scopes: Type.Array(Type.String()),
   environment: Type.Optional(Type.String()),
   metadata: Type.Optional(Type.Record(Type.String(), Type.String())),
-  project_id: Type.Union([Type.String(), Type.Null()], {
+  project_id: orNull(Type.String(), {
     description: "The only project that the key works in; null for a key of the account.",
   }),
   created_at: DateTime,
-  expires_at: DateTimeOrNull,
+  expires_at: orNull(DateTime),
 };
 
 /** A new key with its secret. */
-export const KeyCreated = Type.Object({
-  key_id: Type.String({ format: "uuid" }),
-  secret: Type.String({ description: "Shown here and never again." }),
-  ...TERMS,
-});
+export const KeyCreated = Type.Object(
+  {
+    key_id: Type.String({ format: "uuid" }),
+    secret: Type.String({ description: "Shown here and never again." }),
+    ...TERMS,
+  },
+  { $id: "KeyCreated" },
+);
 export type KeyCreated = Static<typeof KeyCreated>;
 
 const ITEM = {
@@ -134,56 +142,71 @@ const ITEM = {
   masked_secret: Type.String(),
   last4: Type.String({ description: "The secret's last four characters." }),
   ...TERMS,
-  revoked_at: DateTimeOrNull,
-  last_used_at: DateTimeOrNull,
+  revoked_at: orNull(DateTime),
+  last_used_at: orNull(DateTime),
 };
 
 /** A key in a list. */
-export const KeyItem = Type.Object(ITEM);
+export const KeyItem = Type.Object(ITEM, { $id: "KeyItem" });
 export type KeyItem = Static<typeof KeyItem>;
 
 /** One key. */
-export const Key = Type.Object({
-  ...ITEM,
-  last_used_ip: Type.Optional(Type.String({ description: "As told to verify." })),
-  last_used_ua: Type.Optional(Type.String({ description: "As told to verify." })),
-});
+export const Key = Type.Object(
+  {
+    ...ITEM,
+    last_used_ip: Type.Optional(Type.String({ description: "As given to verify." })),
+    last_used_ua: Type.Optional(Type.String({ description: "As given to verify." })),
+  },
+  { $id: "Key" },
+);
 export type Key = Static<typeof Key>;
 
 /** A page of keys, newest first. */
-export const KeyPage = Type.Object({
-  keys: Type.Array(KeyItem),
-  has_more: Type.Boolean(),
-  next_cursor: Type.Union([DateTime, Type.Null()], {
-    description: "The `created_at` of the last item. Null on the last page.",
-  }),
-});
+export const KeyPage = Type.Object(
+  {
+    keys: Type.Array(KeyItem),
+    has_more: Type.Boolean(),
+    next_cursor: orNull(DateTime, {
+      description: "The `created_at` of the last item. Null on the last page.",
+    }),
+  },
+  { $id: "KeyPage" },
+);
 export type KeyPage = Static<typeof KeyPage>;
 
 /** Answer to a rotation. */
-export const KeyRotated = Type.Object({
-  new_key_id: Type.String({ format: "uuid" }),
-  new_secret: Type.String({ description: "Shown here and never again." }),
-  old_key_id: Type.String({ format: "uuid" }),
-  old_expires_at: DateTime,
-  grace_hours: Type.Number(),
-});
+export const KeyRotated = Type.Object(
+  {
+    new_key_id: Type.String({ format: "uuid" }),
+    new_secret: Type.String({ description: "Shown here and never again." }),
+    old_key_id: Type.String({ format: "uuid" }),
+    old_expires_at: DateTime,
+    grace_hours: Type.Number(),
+  },
+  { $id: "KeyRotated" },
+);
 export type KeyRotated = Static<typeof KeyRotated>;
 
 /** Answer to a revocation. */
-export const KeyRevoked = Type.Object({
-  key_id: Type.String({ format: "uuid" }),
-  revoked_at: DateTime,
-  status: Type.Literal("revoked"),
-});
+export const KeyRevoked = Type.Object(
+  {
+    key_id: Type.String({ format: "uuid" }),
+    revoked_at: DateTime,
+    status: Type.Literal("revoked"),
+  },
+  { $id: "KeyRevoked" },
+);
 export type KeyRevoked = Static<typeof KeyRevoked>;
 
 /** Answer to a verification. */
-export const KeyVerdict = Type.Object({
-  valid: Type.Boolean(),
-  key_id: orNull(Type.String({ format: "uuid" })),
-  project_id: orNull(Type.String()),
-  scopes: orNull(Type.Array(Type.String())),
-  error: orNull(oneOf(KEY_ERRORS, {})),
-});
+export const KeyVerdict = Type.Object(
+  {
+    valid: Type.Boolean(),
+    key_id: orNull(Type.String({ format: "uuid" })),
+    project_id: orNull(Type.String()),
+    scopes: orNull(Type.Array(Type.String())),
+    error: orNull(oneOf(KEY_ERRORS, {})),
+  },
+  { $id: "KeyVerdict" },
+);
 export type KeyVerdict = Static<typeof KeyVerdict>;

@@ -1,5 +1,5 @@
 import { isoTime } from "../../kernel/date-time.ts";
-import { type Caller, type CallerAccount, hasScope } from "../../kernel/http/caller.ts";
+import { type Caller, type CallerAccount, type CallerProject, hasScope } from "../../kernel/http/caller.ts";
 import type { Ids } from "../../kernel/ids.ts";
 import { hasValidChecksum, keyDigest, keyDigestHex, mintKey } from "../../kernel/secrets/key-format.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
@@ -24,24 +24,24 @@ import {
 } from "./domain.ts";
 import type { KeyProjects } from "./ports.ts";
 import type { KeyRegistry } from "./registry.ts";
-import type { Key, KeyCreated, KeyItem, KeyPage, KeyRevoked, KeyRotated, KeyVerdict } from "./schema.ts";
-import type { KeyRow, KeyStore } from "./store.ts";
+import type { Key, KeyCreated, KeyPage, KeyRevoked, KeyRotated, KeyVerdict } from "./schema.ts";
+import type { KeyRow, KeyStore, NewKeyRow } from "./store.ts";
 import type { ClientMeta, KeyUses } from "./uses.ts";
-import {
-  createdView,
-  invalidVerdict,
-  keyItemView,
-  keyView,
-  revokedView,
-  rotatedView,
-  verdictView,
-} from "./views.ts";
+import { createdView, keyItemView, keyView, revokedView, rotatedView } from "./views.ts";
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 const LAST_CHARACTERS = 4;
+/** The verdict on a secret that is no key of the caller's. */
+const UNKNOWN: KeyVerdict = {
+  valid: false,
+  key_id: null,
+  project_id: null,
+  scopes: null,
+  error: "invalid_key",
+};
 /**
  * Keys of deleted projects that a list passes over before it ends a page early: a project may have had a million, and
- * everyone else waits while they are read.
+ * other requests wait while they are read.
  */
 export const KEYS_PASSED_OVER_MAX = 1_000;
 
@@ -57,36 +57,24 @@ export interface KeyTerms {
 }
 
 /** What a new row is made of. */
-type NewKey = Pick<
-  KeyRow,
-  | "account_ref"
-  | "project_ref"
-  | "project_id"
-  | "prefix"
-  | "name"
-  | "scopes"
-  | "environment"
-  | "metadata"
-  | "expires_at"
->;
-
-/** What the service is built on. */
-export interface KeyServiceDeps {
-  readonly store: KeyStore;
-  readonly registry: KeyRegistry;
-  readonly uses: KeyUses;
-  readonly projects: KeyProjects;
-  readonly ids: Ids;
-  readonly bound: TierBound;
-}
+type NewKey = Omit<NewKeyRow, "ref" | "id" | "digest" | "last4" | "created_at">;
 
 /** The use cases of managed keys. */
 export class KeyService {
-  /** The areas that a scope can name: known once every area has declared its endpoints. */
+  /** The areas that a scope can name: known once all areas have declared their endpoints. */
   scopeAreas: readonly string[] = [];
   private nextRef: number;
 
-  constructor(private readonly deps: KeyServiceDeps) {
+  constructor(
+    private readonly deps: {
+      readonly store: KeyStore;
+      readonly registry: KeyRegistry;
+      readonly uses: KeyUses;
+      readonly projects: KeyProjects;
+      readonly ids: Ids;
+      readonly bound: TierBound;
+    },
+  ) {
     this.nextRef = deps.store.highestRef() + 1;
   }
 
@@ -95,9 +83,9 @@ export class KeyService {
     assertScopesKnown(terms.prefix, terms.scopes, this.scopeAreas);
   }
 
-  /** Makes a key of the account, or of the one project that the caller's own key works in. @throws ApiError `forbidden`, `key_limit_exceeded` */
+  /** Makes a key of the account, or of the project of a caller that has only one. @throws ApiError `forbidden`, `key_limit_exceeded` */
   create(tx: Tx, caller: Caller, terms: KeyTerms): KeyCreated {
-    return this.make(tx, caller, terms, caller.projectBound ? caller.project : null);
+    return this.make(tx, caller, terms, ownProjectOf(caller));
   }
 
   /** Makes a key of one project. @throws ApiError `not_found`, `forbidden`, `key_limit_exceeded` */
@@ -111,7 +99,7 @@ export class KeyService {
   /** A page of the keys that the caller sees, made before a moment, newest first. */
   list(caller: Caller, now: number, limit: number, before: number): KeyPage {
     const { rows, next } = this.rowsBefore(caller, before, limit, now);
-    const keys = rows.map((row): KeyItem => this.item(row));
+    const keys = rows.map((row) => keyItemView(row, this.deps.uses.lastOf(row.ref)));
     return { keys, has_more: next !== null, next_cursor: next === null ? null : isoTime(next) };
   }
 
@@ -134,9 +122,8 @@ export class KeyService {
     const { store, registry } = this.deps;
     store.setRotated(tx, row.ref, expiresAt);
     registry.change(tx, row.digest, { expiresAt });
-    const made = this.insert(tx, row);
-    this.touch(tx, caller, row.project_ref);
-    return rotatedView(made.row, made.secret, row, expiresAt, graceHours);
+    const made = this.insert(tx, caller, row);
+    return rotatedView(made, row, expiresAt, graceHours);
   }
 
   /** Revokes a key; doing it again changes nothing. @throws ApiError `not_found`, `forbidden` */
@@ -151,27 +138,29 @@ export class KeyService {
     return revokedView(row, tx.now);
   }
 
-  /** Says what a secret is worth. Only the keys that the caller sees are known. */
+  /** Verifies a secret. Keys that the caller does not see are unknown. */
   verify(tx: Tx, caller: Caller, secret: string, client: ClientMeta): KeyVerdict {
-    if (!hasValidChecksum(secret)) return invalidVerdict();
+    if (!hasValidChecksum(secret)) return UNKNOWN;
     const key = this.deps.registry.find(keyDigestHex(secret));
-    if (key === undefined || key.accountRef !== caller.account.ref) return invalidVerdict();
-    if (caller.projectBound && key.project?.ref !== caller.project.ref) return invalidVerdict();
+    if (key === undefined || key.accountRef !== caller.account.ref) return UNKNOWN;
+    if (caller.projectBound && key.project?.ref !== caller.project.ref) return UNKNOWN;
     const error = errorOf(key, tx.now);
-    if (error === "invalid_key") return invalidVerdict();
+    if (error === "invalid_key") return UNKNOWN;
     if (error === null) tx.afterCommit(() => this.deps.uses.note(key, tx.now, client));
-    return verdictView(key, error);
+    const { id, project, scopes } = key;
+    return {
+      valid: error === null,
+      key_id: id,
+      project_id: project?.id ?? null,
+      scopes: [...scopes.list],
+      error,
+    };
   }
 
-  private make(
-    tx: Tx,
-    caller: Caller,
-    terms: KeyTerms,
-    project: { ref: number; id: string } | null,
-  ): KeyCreated {
+  private make(tx: Tx, caller: Caller, terms: KeyTerms, project: CallerProject | null): KeyCreated {
     assertMayGrant({ ...terms, projectRef: project?.ref ?? null }, granterOf(caller));
     this.assertRoom(tx, caller.account);
-    const { row, secret } = this.insert(tx, {
+    return this.insert(tx, caller, {
       account_ref: caller.account.ref,
       project_ref: project?.ref ?? null,
       project_id: project?.id ?? null,
@@ -182,11 +171,9 @@ export class KeyService {
       metadata: terms.metadata === null ? null : JSON.stringify(terms.metadata),
       expires_at: terms.expiresAt,
     });
-    this.touch(tx, caller, row.project_ref);
-    return createdView(row, secret);
   }
 
-  /** Keys that have ended make room: their records are kept as long as those of revoked ones. */
+  /** Keys that have ended make room: from now on their records are kept as long as those of revoked ones. */
   private assertRoom(tx: Tx, account: CallerAccount, times = 1): void {
     const { bound, store, registry } = this.deps;
     if (!bound.hasRoom(account, times)) {
@@ -199,7 +186,7 @@ export class KeyService {
     bound.assertRoom(account, times);
   }
 
-  private insert(tx: Tx, key: NewKey): { row: KeyRow; secret: string } {
+  private insert(tx: Tx, caller: Caller, key: NewKey): KeyCreated {
     const { store, ids } = this.deps;
     const secret = mintKey(key.prefix, ids);
     const row: KeyRow = {
@@ -215,16 +202,13 @@ export class KeyService {
       purge_at: null,
     };
     store.insert(tx, row);
-    return { row, secret };
+    this.touch(tx, caller, row.project_ref);
+    return createdView(row, secret);
   }
 
-  /** A change of a key is one in its project; of a key of the account, in the project that it works in. */
+  /** A change of a key is a change in its project; of a key of the account, in the caller's. */
   private touch(tx: Tx, caller: Caller, projectRef: number | null): void {
     this.deps.projects.activity.changed(tx, projectRef ?? caller.project.ref);
-  }
-
-  private item(row: KeyRow): KeyItem {
-    return keyItemView(row, this.deps.uses.lastOf(row.ref));
   }
 
   private visible(caller: Caller, id: string, now: number): KeyRow {
@@ -241,8 +225,8 @@ export class KeyService {
   }
 
   /**
-   * Rows that are past their time, or of a project that was just deleted, are passed over until they are removed: so
-   * many at a time, and the page ends there. `next`: where the page after this one begins; null after the last.
+   * Passes over rows that are to be purged or belong to a deleted project, up to a bound where the page ends early.
+   * `next`: where the next page begins; null after the last.
    */
   private rowsBefore(
     caller: Caller,
@@ -253,9 +237,14 @@ export class KeyService {
     const found: KeyRow[] = [];
     let position = before;
     let passedOver = 0;
-    // The first read is nearly always enough; where it is not, there may be very many to pass over.
+    // The first read is nearly always enough; if not, there may be very many to pass over.
     for (let size = limit + 1; ; size = KEYS_PASSED_OVER_MAX) {
-      const rows = this.read(caller, position, size);
+      const rows = this.deps.store.before(
+        position,
+        size,
+        caller.account.ref,
+        ownProjectOf(caller)?.ref ?? null,
+      );
       for (const row of rows) {
         if (this.isVisible(caller, row, now)) {
           if (found.length === limit) return { rows: found, next: found.at(-1)?.created_at ?? position };
@@ -269,17 +258,16 @@ export class KeyService {
       if (passedOver >= KEYS_PASSED_OVER_MAX) return { rows: found, next: position };
     }
   }
-
-  private read({ account, projectBound, project }: Caller, before: number, limit: number): KeyRow[] {
-    const { store } = this.deps;
-    if (!projectBound) return store.ofAccountBefore(account.ref, before, limit);
-    return store.ofProjectBefore(account.ref, project.ref, before, limit);
-  }
 }
 
 function grantedBy(row: KeyRow): Granted {
   const scopes = JSON.parse(row.scopes) as readonly string[];
   return { prefix: row.prefix, scopes, expiresAt: row.expires_at, projectRef: row.project_ref };
+}
+
+/** The only project that a key of one project sees; null for a key of the account. */
+function ownProjectOf({ projectBound, project }: Caller): CallerProject | null {
+  return projectBound ? project : null;
 }
 
 function granterOf(caller: Caller): Granter {

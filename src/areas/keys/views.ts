@@ -1,27 +1,26 @@
-import { isoTime } from "../../kernel/date-time.ts";
+import { isoTime, isoTimeOrNull } from "../../kernel/date-time.ts";
 import { bytesToUuid } from "../../kernel/uuid.ts";
-import type { KeyError } from "./domain.ts";
-import type { Key, KeyCreated, KeyItem, KeyRevoked, KeyRotated, KeyVerdict } from "./schema.ts";
+import type { Key, KeyCreated, KeyItem, KeyRevoked, KeyRotated } from "./schema.ts";
 import type { KeyRow, KeyUseRow } from "./store.ts";
 
-/** The answer about a new key. */
+/** A new key, with its secret. */
 export function createdView(row: KeyRow, secret: string): KeyCreated {
   return { key_id: bytesToUuid(row.id), secret, ...termsView(row) };
 }
 
-/** A key as a list shows it. */
+/** A key in a list. */
 export function keyItemView(row: KeyRow, use: KeyUseRow | null): KeyItem {
   return {
     id: bytesToUuid(row.id),
     masked_secret: `${row.prefix}_...`,
     last4: row.last4,
     ...termsView(row),
-    revoked_at: timeOrNull(row.revoked_at),
-    last_used_at: timeOrNull(use?.at ?? null),
+    revoked_at: isoTimeOrNull(row.revoked_at),
+    last_used_at: isoTimeOrNull(use?.at ?? null),
   };
 }
 
-/** A key as it is shown alone. */
+/** A key alone. */
 export function keyView(row: KeyRow, use: KeyUseRow | null): Key {
   const { ip = null, ua = null } = use ?? {};
   return {
@@ -33,15 +32,14 @@ export function keyView(row: KeyRow, use: KeyUseRow | null): Key {
 
 /** The answer to a rotation. */
 export function rotatedView(
-  made: KeyRow,
-  secret: string,
+  made: KeyCreated,
   old: KeyRow,
   oldExpiresAt: number,
   graceHours: number,
 ): KeyRotated {
   return {
-    new_key_id: bytesToUuid(made.id),
-    new_secret: secret,
+    new_key_id: made.key_id,
+    new_secret: made.secret,
     old_key_id: bytesToUuid(old.id),
     old_expires_at: isoTime(oldExpiresAt),
     grace_hours: graceHours,
@@ -53,25 +51,6 @@ export function revokedView(row: KeyRow, revokedAt: number): KeyRevoked {
   return { key_id: bytesToUuid(row.id), revoked_at: isoTime(revokedAt), status: "revoked" };
 }
 
-/** The answer about a key that is known. */
-export function verdictView(
-  key: { id: string; project: { id: string } | null; scopes: { list: readonly string[] } },
-  error: KeyError | null,
-): KeyVerdict {
-  return {
-    valid: error === null,
-    key_id: key.id,
-    project_id: key.project?.id ?? null,
-    scopes: [...key.scopes.list],
-    error,
-  };
-}
-
-/** The answer about a secret that is no key of the caller's. */
-export function invalidVerdict(): KeyVerdict {
-  return { valid: false, key_id: null, project_id: null, scopes: null, error: "invalid_key" };
-}
-
 function termsView(row: KeyRow) {
   return {
     prefix: row.prefix,
@@ -81,10 +60,6 @@ function termsView(row: KeyRow) {
     ...(row.metadata === null ? {} : { metadata: JSON.parse(row.metadata) as Record<string, string> }),
     project_id: row.project_id,
     created_at: isoTime(row.created_at),
-    expires_at: timeOrNull(row.expires_at),
+    expires_at: isoTimeOrNull(row.expires_at),
   };
-}
-
-function timeOrNull(epochMs: number | null): string | null {
-  return epochMs === null ? null : isoTime(epochMs);
 }

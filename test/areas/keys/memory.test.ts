@@ -29,7 +29,7 @@ function registryWith(inMemoryMax?: number): KeyRegistry {
   };
   const projects = { find: () => null, isDeleted: () => false, activity: { changed: () => {} } };
   const deps = { store, accounts, projects, uses, clock: bench.clock };
-  return new KeyRegistry(inMemoryMax === undefined ? deps : { ...deps, inMemoryMax });
+  return new KeyRegistry(deps, inMemoryMax);
 }
 
 /** Puts keys into the file, with the secrets `secret-1` and so on. */
