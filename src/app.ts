@@ -134,9 +134,9 @@ function createAreas(kernel: Kernel, config: Config, testClock: ManualClock | nu
       balance: (accountRef) => accounts.ownBalance.read(accountRef).balance,
       setDefaultProject: accounts.setDefaultProject,
     },
-    // What is counted in a project's overview, and removed with the project.
     tiers,
-    resources: [meter, keys, flags, locks, relay, monitors, buckets, notary].map((area) => area.resources),
+    // What a project's overview counts, in its order, and what is removed with the project.
+    resources: [flags, monitors, relay, buckets, keys, locks, notary, meter].map((area) => area.resources),
   });
   return {
     ...{ directory, outbound, accounts, projects, keys, meter },

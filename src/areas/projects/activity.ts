@@ -4,9 +4,9 @@ import type { Tx } from "../../kernel/storage/tx.ts";
 import type { Writer } from "../../kernel/storage/writer.ts";
 import type { ProjectStore } from "./store.ts";
 
-/** Projects whose last change is kept in memory when it has been written down: some hundred bytes each. */
+/** Projects whose last change stays in memory after it is written: some hundred bytes each. */
 export const ACTIVITIES_IN_MEMORY_MAX = 20_000;
-/** A project's row is written for it at most once in this time: what a crash can lose of it. */
+/** A project's row is written at most once in this time: what a crash can lose. */
 export const ACTIVITY_WRITE_INTERVAL_MS = 60_000;
 /** Rows written with one batch: a fraction of a millisecond. */
 const WRITES_PER_BATCH_MAX = 100;
@@ -30,7 +30,7 @@ class LastActivity implements Actor {
 
 /**
  * When each project last changed. Kept in memory; the row follows at once after a quiet time, and within a minute
- * while changes keep coming, always as part of a batch that is being committed anyway.
+ * while changes keep coming, always with a batch that is committed anyway.
  */
 export class Activity implements ProjectActivity {
   private readonly entries: ActorRegistry<number, LastActivity>;

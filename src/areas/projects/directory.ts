@@ -1,5 +1,4 @@
 import type { CallerProject } from "../../kernel/http/caller.ts";
-import type { Ids } from "../../kernel/ids.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { Activity } from "./activity.ts";
@@ -7,8 +6,8 @@ import { PROJECT_ID_LENGTH } from "./domain.ts";
 import { ProjectStore } from "./store.ts";
 
 /**
- * References of removed projects that are remembered: a request that began before the deletion may still hold
- * one. Far more than any request can outlive.
+ * Removed projects that are remembered: a request that began before the deletion may still hold one. So many are not
+ * removed while one request runs.
  */
 export const REMOVED_REMEMBERED_MAX = 100_000;
 
@@ -21,49 +20,34 @@ export interface NewProject {
   readonly isDefault: boolean;
 }
 
-/** The projects that there are: what every other area may ask about them. */
+/** The projects, for every other area to ask. */
 export class ProjectDirectory {
   readonly store: ProjectStore;
   readonly activity: Activity;
-  private readonly ids: Ids;
   /** Deleted projects, those already removed included. */
   private readonly deleted: Set<number>;
   private readonly removed: number[] = [];
   private nextRef: number;
 
-  constructor(kernel: Pick<Kernel, "db" | "ids" | "writer">) {
+  constructor(private readonly kernel: Pick<Kernel, "db" | "ids" | "writer">) {
     this.store = new ProjectStore(kernel.db);
     this.activity = new Activity(this.store, kernel.writer);
-    this.ids = kernel.ids;
     this.deleted = new Set(this.store.deletedRefs());
     this.nextRef = this.store.highestRef() + 1;
   }
 
   /** Makes a project. */
-  create(tx: Tx, project: NewProject): CallerProject {
-    const made = { ref: this.nextRef++, id: `proj_${this.ids.base62(PROJECT_ID_LENGTH)}` };
-    this.store.insert(tx, {
-      ...made,
-      account_ref: project.accountRef,
-      name: project.name,
-      slug: project.slug,
-      description: project.description,
-      is_default: project.isDefault ? 1 : 0,
-      created_at: tx.now,
-      updated_at: tx.now,
-    });
+  create(tx: Tx, { accountRef, isDefault, ...texts }: NewProject): CallerProject {
+    const made = { ref: this.nextRef++, id: `proj_${this.kernel.ids.base62(PROJECT_ID_LENGTH)}` };
+    const state = { is_default: isDefault ? 1 : 0, created_at: tx.now, updated_at: tx.now };
+    this.store.insert(tx, { ...made, account_ref: accountRef, ...texts, ...state });
     return made;
   }
 
   /** Makes the default project of a new account. */
   createDefault(tx: Tx, accountRef: number): CallerProject {
-    return this.create(tx, {
-      accountRef,
-      name: "Default",
-      slug: "default",
-      description: null,
-      isDefault: true,
-    });
+    const texts = { name: "Default", slug: "default", description: null };
+    return this.create(tx, { accountRef, ...texts, isDefault: true });
   }
 
   /** The default project of an account. */
@@ -73,7 +57,7 @@ export class ProjectDirectory {
     return project;
   }
 
-  /** The account's project with this id, or null when it has none, or none that is not deleted. */
+  /** The account's project with this id; null when there is none or it is deleted. */
   find(accountRef: number, id: string): CallerProject | null {
     return this.store.find(accountRef, id);
   }
@@ -83,7 +67,7 @@ export class ProjectDirectory {
     return this.store.accountOf(ref);
   }
 
-  /** Whether a project has been deleted: true from the unit of work that deletes it, and ever after. */
+  /** Whether a project has been deleted: true from the unit of work that deletes it on. */
   isDeleted(ref: number): boolean {
     return this.deleted.has(ref);
   }
@@ -95,7 +79,7 @@ export class ProjectDirectory {
     tx.onRollback(() => this.deleted.delete(ref));
   }
 
-  /** Removes the row of a deleted project of which nothing else is left. */
+  /** Removes the row of a deleted project, when nothing else of it is left. */
   remove(tx: Tx, ref: number): void {
     this.store.remove(tx, ref);
     tx.afterCommit(() => {

@@ -1,4 +1,4 @@
-import { ApiError } from "../../kernel/errors.ts";
+import { ApiError, type ErrorMeaning, registerErrors } from "../../kernel/errors.ts";
 
 /** Characters of a project id after `proj_`. */
 export const PROJECT_ID_LENGTH = 20;
@@ -8,21 +8,29 @@ export const NAME_LENGTH_MAX = 100;
 export const DESCRIPTION_LENGTH_MAX = 500;
 /** Longest slug, its number included. */
 export const SLUG_LENGTH_MAX = 60;
-/** Slug of a name in which nothing is left. */
+/** Slug of a name of which nothing is left. */
 const SLUG_OF_NOTHING = "project";
-/** The first number that a slug can carry: the one without a number counts as the first. */
+/** The first number of a slug: the one without a number counts as 1. */
 const FIRST_NUMBER = 2;
-/** Numbers tried one by one; beyond them the free one is found by doubling, so that many namesakes cost little. */
+/** Numbers tried one by one; beyond them the free one is found by doubling, so that many equal names cost little. */
 const NUMBERS_TRIED_IN_TURN = 32;
 
-/** The slug of a name: lower case, accents stripped, runs of other characters a dash; `project` when nothing is left. */
+const codes = registerErrors({
+  project_limit_exceeded: [403, "The account has as many projects as its tier allows."],
+});
+
+declare module "../../kernel/errors.ts" {
+  interface ErrorCodes extends Record<keyof typeof codes, ErrorMeaning> {}
+}
+
+/** Lower case, without accents, a dash for each run of other characters; `project` when nothing is left. */
 export function slugOf(name: string): string {
   const plain = name.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase();
   const slug = shortened(plain.replace(/[^a-z0-9]+/g, "-").replace(/^-/, ""), SLUG_LENGTH_MAX);
   return slug === "" ? SLUG_OF_NOTHING : slug;
 }
 
-/** The slug of a name among those taken: itself, or with the number that makes it free, `-2` or higher. */
+/** The slug of a name, with a number (`-2` or higher) if it is taken. */
 export function freeSlug(name: string, isTaken: (slug: string) => boolean): string {
   const slug = slugOf(name);
   if (!isTaken(slug)) return slug;
@@ -39,9 +47,8 @@ function numbered(slug: string, number: number): string {
 
 function freeNumber(isTaken: (number: number) => boolean): number {
   let taken = FIRST_NUMBER - 1;
-  while (taken < NUMBERS_TRIED_IN_TURN) {
+  for (; taken < NUMBERS_TRIED_IN_TURN; taken += 1) {
     if (!isTaken(taken + 1)) return taken + 1;
-    taken += 1;
   }
   let free = 2 * taken;
   while (isTaken(free)) {
@@ -61,7 +68,7 @@ function shortened(slug: string, lengthMax: number): string {
   return slug.slice(0, lengthMax).replace(/-$/, "");
 }
 
-/** The refusal of deleting the last project. */
+/** The only project cannot be deleted. */
 export function onlyProject(): ApiError {
   return new ApiError(
     "forbidden",
@@ -69,7 +76,7 @@ export function onlyProject(): ApiError {
   );
 }
 
-/** The refusal of a key of the account that would give itself another project to work in. */
+/** A key of the account would move itself to another project. */
 export function movesKeys(): ApiError {
   return new ApiError(
     "forbidden",
@@ -77,7 +84,7 @@ export function movesKeys(): ApiError {
   );
 }
 
-/** The answer about a project that does not exist, was deleted, or is not the caller's. */
+/** The project does not exist, was deleted, or is not the caller's. */
 export function noSuchProject(): ApiError {
   return new ApiError("not_found", "There is no project with this id.");
 }

@@ -1,14 +1,12 @@
-import "./errors.ts";
 import { errorText } from "../../kernel/errors.ts";
 import type { ApiArea } from "../../kernel/http/api.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { ProjectResources } from "../../kernel/project-resources.ts";
 import { TierBound } from "../../kernel/tier-bounds.ts";
 import type { Tiers } from "../../kernel/tiers.ts";
+import { Overviews, ProjectRemoval } from "./contents.ts";
 import { ProjectDirectory } from "./directory.ts";
-import { Overviews } from "./overview.ts";
 import type { ProjectAccounts } from "./ports.ts";
-import { ProjectRemoval } from "./removal.ts";
 import { projectRoutes } from "./routes.ts";
 import { ProjectService } from "./service.ts";
 
@@ -20,12 +18,12 @@ export interface ProjectsArea extends ApiArea {
   readonly finish: () => Promise<void>;
 }
 
-/** Opens the directory of projects, which every other area may ask. */
+/** Opens the directory of projects, for every other area to ask. */
 export function openProjectDirectory(kernel: Kernel): ProjectDirectory {
   return new ProjectDirectory(kernel);
 }
 
-/** Builds the area on its directory: `resources` are what the other areas keep in projects. */
+/** Builds the area on its directory. `resources`: what the other areas keep in projects. */
 export function createProjects(
   kernel: Kernel,
   directory: ProjectDirectory,
@@ -33,6 +31,7 @@ export function createProjects(
 ): ProjectsArea {
   const { db, writer, clock, log, scheduler } = kernel;
   const { accounts, resources } = ports;
+  const kinds = resources.map(({ name }) => name);
   const bound = new TierBound(db, ports.tiers, "projects");
   const removal = new ProjectRemoval({ scheduler, writer, directory, resources });
   const overviews = new Overviews({ resources, accounts, directory, clock });
@@ -45,7 +44,7 @@ export function createProjects(
           "Namespaces. Which project a request works in follows from its key: a project's key in that project, every other key in the default one.",
       },
     ],
-    routes: (api) => projectRoutes(api, service),
+    routes: (api) => projectRoutes(api, service, kinds),
     stop: () => removal.stop(),
     finish: () =>
       directory.activity

@@ -5,6 +5,6 @@ import type { Tx } from "../../kernel/storage/tx.ts";
 export interface ProjectAccounts {
   /** An account's credit balance. */
   balance(accountRef: number): number;
-  /** Tells accounts that another project is the default one now. */
+  /** Another project is the default one now. */
   setDefaultProject(tx: Tx, accountRef: number, project: CallerProject): void;
 }

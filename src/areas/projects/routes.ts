@@ -3,10 +3,10 @@ import { reply } from "../../kernel/http/answer.ts";
 import type { Api } from "../../kernel/http/api.ts";
 import { pageQuery } from "../../kernel/http/pagination.ts";
 import {
+  overviewSchema,
   Project,
   ProjectCreateBody,
   ProjectDeleted,
-  ProjectOverview,
   ProjectPage,
   ProjectParams,
   ProjectUpdateBody,
@@ -16,11 +16,11 @@ import type { ProjectService } from "./service.ts";
 /** Projects on a page unless asked otherwise. */
 const PROJECTS_LIMIT = 10;
 
-/** Declares the endpoints of projects. */
-export function projectRoutes(api: Api, projects: ProjectService) {
+/** Declares the endpoints of projects; overviews count these kinds of resources. */
+export function projectRoutes(api: Api, projects: ProjectService, kinds: readonly string[]) {
   return [
     collectionRoutes(api, projects),
-    projectReadRoutes(api, projects),
+    projectReadRoutes(api, projects, kinds),
     projectChangeRoutes(api, projects),
   ];
 }
@@ -66,7 +66,7 @@ function collectionRoutes(api: Api, projects: ProjectService) {
     );
 }
 
-function projectReadRoutes(api: Api, projects: ProjectService) {
+function projectReadRoutes(api: Api, projects: ProjectService, kinds: readonly string[]) {
   return new Elysia({ tags: ["Projects"] })
     .use(api)
     .get("/v1/projects/:id", ({ call, params }) => projects.get(call.caller, params.id), {
@@ -83,7 +83,7 @@ function projectReadRoutes(api: Api, projects: ProjectService) {
         errors: ["not_found"],
       },
       params: ProjectParams,
-      response: ProjectOverview,
+      response: overviewSchema(kinds),
     });
 }
 
@@ -92,14 +92,7 @@ function projectChangeRoutes(api: Api, projects: ProjectService) {
     .use(api)
     .patch(
       "/v1/projects/:id",
-      ({ call, params, body }) => {
-        const { name, description } = body;
-        const change = {
-          ...(name === undefined ? {} : { name }),
-          ...(description === undefined ? {} : { description }),
-        };
-        return call.perform((tx) => projects.update(tx, call.caller, params.id, change));
-      },
+      ({ call, params, body }) => call.perform((tx) => projects.update(tx, call.caller, params.id, body)),
       {
         op: {
           name: "projects.update",

@@ -1,13 +1,13 @@
-import { Type } from "@sinclair/typebox";
+import { type Static, Type } from "@sinclair/typebox";
 import { text } from "../../kernel/schema.ts";
+import { orNull } from "../../kernel/schema.ts";
 import { DESCRIPTION_LENGTH_MAX, NAME_LENGTH_MAX } from "./domain.ts";
-import { RESOURCE_NAMES } from "./overview.ts";
 
 /** Longest id that is looked up: ours are far shorter. */
 const ID_LENGTH_MAX = 64;
 
 const Name = text({ min: 1, max: NAME_LENGTH_MAX, examples: ["Shop"] });
-const Description = Type.Union([text({ min: 0, max: DESCRIPTION_LENGTH_MAX }), Type.Null()], {
+const Description = orNull(text({ min: 0, max: DESCRIPTION_LENGTH_MAX }), {
   errorMessage: `must be a text of at most ${DESCRIPTION_LENGTH_MAX} characters, or null`,
 });
 const DateTime = Type.String({ format: "date-time" });
@@ -18,49 +18,75 @@ export const ProjectParams = Type.Object({
 });
 
 /** Body of a project's creation. */
-export const ProjectCreateBody = Type.Object({ name: Name, description: Type.Optional(Description) });
+export const ProjectCreateBody = Type.Object(
+  { name: Name, description: Type.Optional(Description) },
+  { $id: "ProjectCreateBody" },
+);
 
 /** Body of a project's change. The slug is there to be refused: silently ignored, it would look changed. */
-export const ProjectUpdateBody = Type.Object({
-  name: Type.Optional(Name),
-  description: Type.Optional(Description),
-  slug: Type.Optional(
-    Type.Never({ errorMessage: "cannot be changed: leave it out", description: "Never accepted." }),
-  ),
-});
+export const ProjectUpdateBody = Type.Object(
+  {
+    name: Type.Optional(Name),
+    description: Type.Optional(Description),
+    slug: Type.Optional(
+      Type.Never({ errorMessage: "cannot be changed: leave it out", description: "Never accepted." }),
+    ),
+  },
+  { $id: "ProjectUpdateBody" },
+);
+export type ProjectUpdateBody = Static<typeof ProjectUpdateBody>;
 
-const item = {
+const ITEM = {
   id: Type.String({ description: "`proj_` and 20 letters and digits." }),
   name: Type.String(),
   slug: Type.String({ description: "URL-safe, derived from the name; it never changes." }),
-  description: Type.Union([Type.String(), Type.Null()]),
+  description: orNull(Type.String()),
   created_at: DateTime,
 };
 
 /** A project. */
-export const Project = Type.Object({ ...item, updated_at: DateTime });
+export const Project = Type.Object({ ...ITEM, updated_at: DateTime }, { $id: "Project" });
+export type Project = Static<typeof Project>;
+
+/** A project in a list. */
+const ProjectItem = Type.Object(ITEM, { $id: "ProjectItem" });
+export type ProjectItem = Static<typeof ProjectItem>;
 
 /** A page of projects, newest first. */
-export const ProjectPage = Type.Object({
-  projects: Type.Array(Type.Object(item)),
-  cursor: Type.Optional(
-    Type.String({ description: "Hand it in to get the next page. Absent on the last one." }),
-  ),
-});
+export const ProjectPage = Type.Object(
+  {
+    projects: Type.Array(ProjectItem),
+    cursor: Type.Optional(
+      Type.String({ description: "Hand it in to get the next page. Absent on the last one." }),
+    ),
+  },
+  { $id: "ProjectPage" },
+);
+export type ProjectPage = Static<typeof ProjectPage>;
 
 /** Answer to a deletion. */
-export const ProjectDeleted = Type.Object({ success: Type.Literal(true), deleted_at: DateTime });
+export const ProjectDeleted = Type.Object(
+  { success: Type.Literal(true), deleted_at: DateTime },
+  { $id: "ProjectDeleted" },
+);
+export type ProjectDeleted = Static<typeof ProjectDeleted>;
 
-/** What is in a project. */
-export const ProjectOverview = Type.Object({
-  project_id: Type.String(),
-  project_name: Type.String(),
-  resources: Type.Object(Object.fromEntries(RESOURCE_NAMES.map((name) => [name, Type.Integer()])), {
-    description:
-      "Keys that are not revoked, relays still to be delivered, locks held, and all of the others.",
-  }),
-  usage: Type.Object({
-    meter_balance: Type.Integer({ description: "The account's credit balance." }),
-    last_activity: Type.Union([DateTime, Type.Null()], { description: "The last change in the project." }),
-  }),
-});
+/** What is in a project: how many of each kind of resource. */
+export function overviewSchema(kinds: readonly string[]) {
+  return Type.Object(
+    {
+      project_id: Type.String(),
+      project_name: Type.String(),
+      resources: Type.Object(Object.fromEntries(kinds.map((kind) => [kind, Type.Integer()])), {
+        description:
+          "Keys that are not revoked, relays still to be delivered, locks held, and all of the others.",
+      }),
+      usage: Type.Object({
+        meter_balance: Type.Integer({ description: "The account's credit balance." }),
+        last_activity: orNull(DateTime, { description: "The last change in the project." }),
+      }),
+    },
+    { $id: "ProjectOverview" },
+  );
+}
+export type ProjectOverview = Static<ReturnType<typeof overviewSchema>>;

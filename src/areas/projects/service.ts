@@ -1,46 +1,38 @@
 import { isoTime } from "../../kernel/date-time.ts";
-import type { Caller, CallerAccount } from "../../kernel/http/caller.ts";
+import type { Caller, CallerAccount, CallerProject } from "../../kernel/http/caller.ts";
 import { decodeNumberCursor, pageOf } from "../../kernel/http/pagination.ts";
 import type { ProjectResources } from "../../kernel/project-resources.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import type { TierBound } from "../../kernel/tier-bounds.ts";
+import type { Overviews, ProjectRemoval } from "./contents.ts";
 import type { ProjectDirectory } from "./directory.ts";
 import { freeSlug, movesKeys, noSuchProject, onlyProject } from "./domain.ts";
-import type { Overviews, OverviewView } from "./overview.ts";
 import type { ProjectAccounts } from "./ports.ts";
-import type { ProjectRemoval } from "./removal.ts";
+import type {
+  Project,
+  ProjectDeleted,
+  ProjectItem,
+  ProjectOverview,
+  ProjectPage,
+  ProjectUpdateBody,
+} from "./schema.ts";
 import type { ProjectRow } from "./store.ts";
-
-/** A project in a list. */
-export interface ProjectItemView {
-  readonly id: string;
-  readonly name: string;
-  readonly slug: string;
-  readonly description: string | null;
-  readonly created_at: string;
-}
-
-/** A project, as its endpoints answer it. */
-export interface ProjectView extends ProjectItemView {
-  readonly updated_at: string;
-}
-
-/** What the service is built on. */
-export interface ProjectServiceDeps {
-  readonly directory: ProjectDirectory;
-  readonly accounts: ProjectAccounts;
-  readonly resources: readonly ProjectResources[];
-  readonly overviews: Overviews;
-  readonly removal: ProjectRemoval;
-  readonly bound: TierBound;
-}
 
 /** The use cases of projects. */
 export class ProjectService {
-  constructor(private readonly deps: ProjectServiceDeps) {}
+  constructor(
+    private readonly deps: {
+      readonly directory: ProjectDirectory;
+      readonly accounts: ProjectAccounts;
+      readonly resources: readonly ProjectResources[];
+      readonly overviews: Overviews;
+      readonly removal: ProjectRemoval;
+      readonly bound: TierBound;
+    },
+  ) {}
 
   /** Creates a project under the slug that its name gives. @throws ApiError `project_limit_exceeded` */
-  create(tx: Tx, account: CallerAccount, name: string, description: string | null): ProjectView {
+  create(tx: Tx, account: CallerAccount, name: string, description: string | null): Project {
     const { directory, bound } = this.deps;
     const { store } = directory;
     const accountRef = account.ref;
@@ -51,12 +43,8 @@ export class ProjectService {
     return { id, name, slug, description, created_at: now, updated_at: now };
   }
 
-  /** A page of the projects that the caller sees, newest first. @throws ApiError `validation_error` for a foreign cursor. */
-  list(
-    caller: Caller,
-    limit: number,
-    cursor: string | undefined,
-  ): { projects: ProjectItemView[]; cursor?: string } {
+  /** A page of the projects that the caller sees, newest first. @throws ApiError `validation_error` for a cursor of another list. */
+  list(caller: Caller, limit: number, cursor: string | undefined): ProjectPage {
     const before = cursor === undefined ? Number.MAX_SAFE_INTEGER : decodeNumberCursor(cursor);
     const page = pageOf(this.rowsBefore(caller, before, limit + 1), limit, ({ ref }) => [ref]);
     const projects = page.items.map(itemView);
@@ -64,21 +52,15 @@ export class ProjectService {
   }
 
   /** @throws ApiError `not_found` */
-  get(caller: Caller, id: string): ProjectView {
+  get(caller: Caller, id: string): Project {
     return projectView(this.visible(caller, id));
   }
 
   /** Changes what is given; with nothing given, nothing changes. @throws ApiError `not_found` */
-  update(
-    tx: Tx,
-    caller: Caller,
-    id: string,
-    change: { name?: string; description?: string | null },
-  ): ProjectView {
+  update(tx: Tx, caller: Caller, id: string, change: ProjectUpdateBody): Project {
     const row = this.visible(caller, id);
     if (change.name === undefined && change.description === undefined) return projectView(row);
-    const name = change.name ?? row.name;
-    const description = change.description === undefined ? row.description : change.description;
+    const { name = row.name, description = row.description } = change;
     const { directory, overviews } = this.deps;
     directory.store.update(tx, row.ref, name, description);
     directory.activity.changed(tx, row.ref);
@@ -87,21 +69,21 @@ export class ProjectService {
   }
 
   /**
-   * Deletes a project: from here on nobody sees it or what is in it, and a job removes the rows. When it was the
-   * default one, the oldest of the others takes its place.
+   * Deletes a project: from now on nobody sees it or what is in it, and a job removes the rows. If it was the default
+   * one, the oldest of the others takes its place.
    *
-   * @throws ApiError `not_found`, `forbidden` when there is no other, or when the keys of the account would come to work
-   *   elsewhere by one of them that may not do everything.
+   * @throws ApiError `not_found`, `forbidden` when there is no other, or when a key of the account without the scope `*`
+   *   would move all of the account's keys to another project.
    */
-  delete(tx: Tx, caller: Caller, id: string): { success: true; deleted_at: string } {
+  delete(tx: Tx, caller: Caller, id: string): ProjectDeleted {
     const row = this.visible(caller, id);
-    const { directory, resources, overviews, removal } = this.deps;
+    const { directory, accounts, resources, overviews, removal } = this.deps;
     if (row.is_default !== 0 && !caller.projectBound && !caller.scopes.has("*")) throw movesKeys();
     const successor = row.is_default === 0 ? null : this.successorOf(row);
     directory.markDeleted(tx, row.ref);
     if (successor !== null) {
       directory.store.makeDefault(tx, successor.ref);
-      this.deps.accounts.setDefaultProject(tx, row.account_ref, successor);
+      accounts.setDefaultProject(tx, row.account_ref, successor);
       overviews.drop(successor.ref);
     }
     for (const kind of resources) kind.projectDeleted?.(tx, row.ref);
@@ -111,17 +93,17 @@ export class ProjectService {
   }
 
   /** What is in a project, at most five minutes old. @throws ApiError `not_found` */
-  overview(caller: Caller, id: string): OverviewView {
+  overview(caller: Caller, id: string): ProjectOverview {
     return this.deps.overviews.of(this.visible(caller, id));
   }
 
-  private successorOf(row: ProjectRow): { ref: number; id: string } {
+  private successorOf(row: ProjectRow): CallerProject {
     const successor = this.deps.directory.store.oldestBeside(row.account_ref, row.ref);
     if (successor === null) throw onlyProject();
     return successor;
   }
 
-  /** The project of an id, when the caller may see it: a key of one project sees that alone. */
+  /** The project of an id, if the caller may see it: a key of one project sees only that one. */
   private visible(caller: Caller, id: string): ProjectRow {
     const row = this.deps.directory.store.find(caller.account.ref, id);
     if (row === null || (caller.projectBound && row.ref !== caller.project.ref)) throw noSuchProject();
@@ -136,10 +118,10 @@ export class ProjectService {
   }
 }
 
-function itemView({ id, name, slug, description, created_at }: ProjectRow): ProjectItemView {
+function itemView({ id, name, slug, description, created_at }: ProjectRow): ProjectItem {
   return { id, name, slug, description, created_at: isoTime(created_at) };
 }
 
-function projectView(row: ProjectRow): ProjectView {
+function projectView(row: ProjectRow): Project {
   return { ...itemView(row), updated_at: isoTime(row.updated_at) };
 }

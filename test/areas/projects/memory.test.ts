@@ -4,13 +4,14 @@ import {
   ACTIVITY_WRITE_INTERVAL_MS,
   Activity,
 } from "../../../src/areas/projects/activity.ts";
-import { ProjectDirectory, REMOVED_REMEMBERED_MAX } from "../../../src/areas/projects/directory.ts";
 import {
   OVERVIEW_KEPT_MS,
   OVERVIEWS_IN_MEMORY_MAX,
   Overviews,
-} from "../../../src/areas/projects/overview.ts";
-import { ProjectRemoval, REMOVAL_SLICE_ROWS } from "../../../src/areas/projects/removal.ts";
+  ProjectRemoval,
+  REMOVAL_SLICE_ROWS,
+} from "../../../src/areas/projects/contents.ts";
+import { ProjectDirectory, REMOVED_REMEMBERED_MAX } from "../../../src/areas/projects/directory.ts";
 import type { ProjectRow } from "../../../src/areas/projects/store.ts";
 import { ApiError } from "../../../src/kernel/errors.ts";
 import type { ProjectResources } from "../../../src/kernel/project-resources.ts";
@@ -82,10 +83,10 @@ describe("overviews in memory", () => {
 
   test("are counted anew by a clock that was set back", async () => {
     await bench.clock.advance(OVERVIEW_KEPT_MS);
-    expect(overviews.of(rowOf(1)).resources.flags).toBe(1);
-    expect(overviews.of(rowOf(1)).resources.flags).toBe(1);
+    expect(overviews.of(rowOf(1)).resources["flags"]).toBe(1);
+    expect(overviews.of(rowOf(1)).resources["flags"]).toBe(1);
     Reflect.set(bench.clock, "current", TEST_START_MS);
-    expect(overviews.of(rowOf(1)).resources.flags).toBe(2);
+    expect(overviews.of(rowOf(1)).resources["flags"]).toBe(2);
   });
 });
 

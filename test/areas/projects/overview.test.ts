@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import { OVERVIEW_KEPT_MS, type OverviewView } from "../../../src/areas/projects/overview.ts";
+import { OVERVIEW_KEPT_MS } from "../../../src/areas/projects/contents.ts";
+import type { ProjectOverview } from "../../../src/areas/projects/schema.ts";
 import { type AccountClient, startTestServer, type TestServer } from "../../support/server.ts";
 import { defaultProjectOf, makeProject } from "./support.ts";
 
@@ -17,14 +18,14 @@ beforeEach(async () => {
   project = await defaultProjectOf(account);
 });
 
-async function overview(id: string): Promise<OverviewView> {
+async function overview(id: string): Promise<ProjectOverview> {
   const { status, body, text } = await account.get(`/v1/projects/${id}/overview`);
   expect(status, text).toBe(200);
-  return body as unknown as OverviewView;
+  return body as unknown as ProjectOverview;
 }
 
 /** The overview past its five minutes. */
-async function fresh(id: string): Promise<OverviewView> {
+async function fresh(id: string): Promise<ProjectOverview> {
   await server.clock.advance(OVERVIEW_KEPT_MS);
   return overview(id);
 }
@@ -139,6 +140,6 @@ describe("last_activity", () => {
     await server.restart();
     const client = server.client(account.key);
     const { body } = await client.get(`/v1/projects/${project}/overview`);
-    expect((body as unknown as OverviewView).usage.last_activity).toBe(at);
+    expect((body as unknown as ProjectOverview).usage.last_activity).toBe(at);
   });
 });
