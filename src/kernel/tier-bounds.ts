@@ -1,44 +1,34 @@
 import { ApiError, type ErrorCode } from "./errors.ts";
 import type { Database } from "./storage/database.ts";
-import type { TierName, Tiers } from "./tiers.ts";
+import type { TierFigures, TierName, Tiers } from "./tiers.ts";
 
-/** What a tier bounds the number of, over all projects of an account. */
-type BoundedKind = "projects" | "keys" | "monitors";
-
-const CODES = {
-  projects: "project_limit_exceeded",
-  keys: "key_limit_exceeded",
-  monitors: "monitor_limit_exceeded",
-} as const satisfies Record<BoundedKind, ErrorCode>;
-
-/** How many of a kind an account has, and may have. The counts are kept by triggers of the schema. */
+/** How many of a kind an account has over all its projects, and may have. Triggers of the schema keep the counts. */
 export class TierBound {
   private readonly select;
 
+  /** `kind` is the tier's figure, and the name of the count; `code` refuses one too many. */
   constructor(
     db: Database,
     private readonly tiers: Tiers,
-    private readonly kind: BoundedKind,
+    private readonly kind: keyof TierFigures,
+    private readonly code: ErrorCode,
   ) {
     this.select = db.query<{ count: number }, [number, string]>(
       "SELECT count FROM account_counts WHERE account_ref = ? AND kind = ?",
     );
   }
 
-  /** Whether an account may have one more; `times` its tier's figure where that is to be passed. */
+  /** Whether an account may have one more, up to `times` its tier's figure. */
   hasRoom(account: { ref: number; tier: TierName }, times = 1): boolean {
     return this.count(account.ref) < times * this.tiers[account.tier][this.kind];
   }
 
-  /**
-   * An account that has more than its tier allows keeps what it has.
-   * @throws ApiError `project_limit_exceeded`, `key_limit_exceeded`, `monitor_limit_exceeded`
-   */
+  /** An account that has more than its tier allows keeps what it has. @throws ApiError with the bound's code. */
   assertRoom(account: { ref: number; tier: TierName }, times = 1): void {
     if (this.hasRoom(account, times)) return;
     const { kind } = this;
     throw new ApiError(
-      CODES[kind],
+      this.code,
       `Your tier allows ${this.tiers[account.tier][kind]} ${kind}, and you have ${this.count(account.ref)}. Remove one, or move to a larger tier.`,
     );
   }

@@ -35,7 +35,7 @@ export function createKeys(
   const store = new KeyStore(db);
   const uses = new KeyUses({ store, writer, log });
   const registry = new KeyRegistry({ store, accounts, projects, uses, clock });
-  const bound = new TierBound(db, ports.tiers, "keys");
+  const bound = new TierBound(db, ports.tiers, "keys", "key_limit_exceeded");
   const service = new KeyService({ store, registry, uses, projects, ids, bound });
 
   /** Takes keys out of the file, by `take`, and out of memory. Returns how many. */

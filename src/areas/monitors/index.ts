@@ -50,7 +50,7 @@ export function createMonitors(kernel: Kernel, outbound: OutboundClient, ports: 
   });
   const schedule = new CheckSchedule({ scheduler, clock, monitors, stopped, checks, owners, tiers });
   const rules = { policy: outbound.policy, vault, tiers, canMail: outbox.available };
-  const bound = new TierBound(db, tiers, "monitors");
+  const bound = new TierBound(db, tiers, "monitors", "monitor_limit_exceeded");
   const service = new MonitorService({ monitors, checkStore, checks, schedule, rules, ids, bound });
   registerPurge({ scheduler, writer, clock, checkStore });
   return {

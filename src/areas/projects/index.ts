@@ -32,7 +32,7 @@ export function createProjects(
   const { db, writer, clock, log, scheduler } = kernel;
   const { accounts, resources } = ports;
   const kinds = resources.map(({ name }) => name);
-  const bound = new TierBound(db, ports.tiers, "projects");
+  const bound = new TierBound(db, ports.tiers, "projects", "project_limit_exceeded");
   const removal = new ProjectRemoval({ scheduler, writer, directory, resources });
   const overviews = new Overviews({ resources, accounts, directory, clock });
   const service = new ProjectService({ directory, accounts, resources, overviews, removal, bound });
