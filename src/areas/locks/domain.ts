@@ -1,45 +1,26 @@
 import { ApiError, echoed } from "../../kernel/errors.ts";
 
-/** Shortest and longest time that a lock is held or waited for, and what counts when a request names none. */
+/** Shortest and longest time that a lock is held or waited for, and the one unless asked otherwise. */
 export const DURATION_MS_MIN = 1_000;
 export const DURATION_MS_MAX = 900_000;
 export const DURATION_MS_DEFAULT = 10_000;
 
-/**
- * Requests that wait for one lock. Each is an open connection; whoever stands behind a thousand others is better
- * told so than left waiting.
- */
+/** Requests that wait for one lock. Each is an open connection; behind a thousand others, a refusal is better than a wait. */
 export const WAITERS_PER_LOCK_MAX = 1_000;
 
 /** One holder's time with a lock. A refresh makes a new lease with the same tokens. */
 export interface Lease {
-  /** What the holder proves itself with. */
+  /** Proves that its sender holds the lock. */
   readonly token: string;
   /** Larger than that of every earlier grant. */
   readonly fencingToken: number;
   /** Epoch milliseconds. */
   readonly expiresAt: number;
-  /** How long it lasts from the moment at which it was made durable, or read again at a start. */
+  /** How long it lasts after its commit, or after the start that reads it. */
   readonly lastsMs: number;
 }
 
-/** The state of a lock, as its endpoint answers it. */
-export interface LockStatusView {
-  readonly locked: boolean;
-  readonly queue_depth: number;
-  /** Milliseconds; null when the lock is free. */
-  readonly ttl_remaining: number | null;
-}
-
-/** The state of a lock that is free. */
-export const FREE: LockStatusView = { locked: false, queue_depth: 0, ttl_remaining: null };
-
-/** The state of a lock that is held for so long yet. */
-export function heldStatus(waiters: number, remainingMs: number): LockStatusView {
-  return { locked: true, queue_depth: waiters, ttl_remaining: remainingMs };
-}
-
-/** The answer to a release of a lock that is free. */
+/** A release of a lock that is free. */
 export function notHeld(key: string): ApiError {
   return new ApiError(
     "not_found",
@@ -47,7 +28,7 @@ export function notHeld(key: string): ApiError {
   );
 }
 
-/** The answer to a release with a token that is not the holder's. */
+/** A release with another token than the holder's. */
 export function heldByAnother(key: string): ApiError {
   return new ApiError(
     "forbidden",
@@ -55,7 +36,7 @@ export function heldByAnother(key: string): ApiError {
   );
 }
 
-/** The answer to a waiter whose time is over. */
+/** A waiter's time is over. */
 export function waitTimedOut(key: string, timeoutMs: number): ApiError {
   return new ApiError(
     "timeout",
@@ -63,7 +44,7 @@ export function waitTimedOut(key: string, timeoutMs: number): ApiError {
   );
 }
 
-/** The answer to a request that found the queue of its lock full. */
+/** The queue of the lock is full. */
 export function queueFull(key: string): ApiError {
   return new ApiError(
     "rate_limit_exceeded",
@@ -72,7 +53,7 @@ export function queueFull(key: string): ApiError {
   );
 }
 
-/** The answer to waiters when the server stops. */
+/** The server stops while requests wait. */
 export function stopping(): ApiError {
   return new ApiError(
     "service_unavailable",
@@ -81,12 +62,12 @@ export function stopping(): ApiError {
   );
 }
 
-/** The answer to waiters whose project was deleted. */
+/** The project was deleted while requests waited. */
 export function projectGone(): ApiError {
   return new ApiError("forbidden", "The project of this key has been deleted.");
 }
 
-/** Ends the request of a client that is gone: nobody reads it. */
+/** The client has gone: nobody reads this. */
 export function clientGone(): ApiError {
   return new ApiError("timeout", "The connection was closed before the lock was granted.");
 }

@@ -7,9 +7,8 @@ import { LockStore } from "./store.ts";
 
 /** What locks offer to the rest of the house. */
 export interface LocksArea extends ApiArea {
-  /** Answers everyone who waits with 503. For the end of the process. */
+  /** Answers all waiters with 503. For the end of the process. */
   readonly refuseWaiters: () => void;
-  /** The locks held in a project, for whoever keeps projects. */
   readonly resources: ProjectResources;
   /** Stops the timers. For the end of the process: what is held stays held. */
   readonly finish: () => void;

@@ -1,4 +1,3 @@
-import type { Static } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import type { Api } from "../../kernel/http/api.ts";
 import type { Call } from "../../kernel/http/call.ts";
@@ -68,26 +67,20 @@ async function acquire(
   locks: LockService,
   call: Call,
   key: string,
-  { ttl = DURATION_MS_DEFAULT, timeout = DURATION_MS_DEFAULT, token }: Static<typeof AcquireBody>,
-): Promise<Static<typeof AcquiredLock>> {
-  const terms = {
-    key,
-    ttlMs: ttl,
-    timeoutMs: timeout,
-    token: token ?? null,
-    signal: call.signal,
-  };
-  // Asked within the unit of work: one queued before it may make another project the default one.
+  { ttl = DURATION_MS_DEFAULT, timeout = DURATION_MS_DEFAULT, token }: AcquireBody,
+): Promise<AcquiredLock> {
+  const terms = { key, ttlMs: ttl, timeoutMs: timeout, token: token ?? null, signal: call.signal };
+  // The project is read in the unit of work: one queued before it may make another project the default one.
   const outcome = await call.perform((tx) =>
     locks.acquire(tx, { ...terms, projectRef: call.caller.project.ref }),
   );
   if (!(outcome instanceof Waiter)) return acquired(outcome);
   call.liftIdleTimeout();
-  // A wait can last long: the key may have been revoked meanwhile, or its account suspended.
+  // The wait can be long: the key may be revoked meanwhile, or its account suspended.
   return acquired(await locks.wait(outcome, () => assertStillValid(call.caller)));
 }
 
-function acquired({ lock, lease, reentrant }: Granted): Static<typeof AcquiredLock> {
+function acquired({ lock, lease, reentrant }: Granted): AcquiredLock {
   return {
     status: "acquired",
     key: lock.key,

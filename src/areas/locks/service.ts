@@ -8,28 +8,17 @@ import type { Writer } from "../../kernel/storage/writer.ts";
 import {
   clientGone,
   DURATION_MS_MAX,
-  FREE,
   heldByAnother,
-  heldStatus,
   type Lease,
-  type LockStatusView,
   notHeld,
   projectGone,
   stopping,
 } from "./domain.ts";
 import { Expiry } from "./expiry.ts";
-import { FencingSequence } from "./fencing.ts";
-import { type AcquireRequest, type Granted, type Handover, Lock, LockTable, Waiter } from "./lock.ts";
-import type { LockStore } from "./store.ts";
-
-/** What the service is built on. */
-export interface LockServiceDeps {
-  readonly store: LockStore;
-  readonly writer: Writer;
-  readonly clock: Clock;
-  readonly ids: Ids;
-  readonly log: Logger;
-}
+import { type Granted, type Handover, Lock, LockTable } from "./lock.ts";
+import type { LockStatus } from "./schema.ts";
+import { FencingSequence, type LockStore } from "./store.ts";
+import { type AcquireRequest, Waiter } from "./waiter.ts";
 
 /**
  * The use cases of locks. Every change runs within a unit of work, one after another, so a lock never has two
@@ -37,24 +26,23 @@ export interface LockServiceDeps {
  * waiter in the same unit.
  */
 export class LockService {
-  private readonly store: LockStore;
-  private readonly writer: Writer;
-  private readonly clock: Clock;
-  private readonly ids: Ids;
   private readonly table = new LockTable();
   private readonly fencing: FencingSequence;
   private readonly expiry: Expiry;
   private isStopping = false;
 
-  constructor(deps: LockServiceDeps) {
-    const { store, writer, clock, ids, log } = deps;
-    this.store = store;
-    this.writer = writer;
-    this.clock = clock;
-    this.ids = ids;
-    this.fencing = new FencingSequence(store);
-    this.expiry = new Expiry({ clock, writer, log, end: (tx, lock) => this.handOver(tx, lock) });
-    this.recover(log);
+  constructor(
+    private readonly deps: {
+      readonly store: LockStore;
+      readonly writer: Writer;
+      readonly clock: Clock;
+      readonly ids: Ids;
+      readonly log: Logger;
+    },
+  ) {
+    this.fencing = new FencingSequence(deps.store);
+    this.expiry = new Expiry({ ...deps, end: (tx, lock) => this.handOver(tx, lock) });
+    this.recover();
   }
 
   /**
@@ -74,7 +62,7 @@ export class LockService {
     if (this.isStopping) throw stopping();
     const waiter = new Waiter(request);
     lock.queue.join(tx, waiter);
-    tx.afterCommit(() => waiter.watch(this.clock, () => lock.queue.leave(waiter)));
+    tx.afterCommit(() => waiter.watch(this.deps.clock, () => lock.queue.leave(waiter)));
     return waiter;
   }
 
@@ -86,7 +74,7 @@ export class LockService {
    */
   async wait(waiter: Waiter, assertStillAllowed: () => void = () => {}): Promise<Granted> {
     const granted = await waiter.outcome;
-    // The connection may have ended while the grant was committed, which only a look at the network can tell.
+    // The connection may have closed during the commit; that shows only after a turn of the network.
     await nextNetworkTurn();
     try {
       if (waiter.request.signal.aborted) throw clientGone();
@@ -108,10 +96,10 @@ export class LockService {
   }
 
   /** A lock's state. */
-  status(projectRef: number, key: string): LockStatusView {
+  status(projectRef: number, key: string): LockStatus {
     const lock = this.table.find(projectRef, key);
-    if (lock === undefined) return FREE;
-    return heldStatus(lock.queueDepth, this.expiry.remainingMs(lock));
+    if (lock === undefined) return { locked: false, queue_depth: 0, ttl_remaining: null };
+    return { locked: true, queue_depth: lock.queueDepth, ttl_remaining: this.expiry.remainingMs(lock) };
   }
 
   /** Locks now held in a project. */
@@ -119,7 +107,7 @@ export class LockService {
     return this.table.count(projectRef);
   }
 
-  /** Turns the waiters of a deleted project away. What is held there ends by itself, or by {@link removeLocks}. */
+  /** Refuses the waiters of a deleted project. What is held there ends by itself, or by {@link removeLocks}. */
   refuseProject(tx: Tx, projectRef: number): void {
     for (const lock of this.table.ofProject(projectRef)) {
       const waiters = lock.waitingQueue?.takeAll(tx, () => true) ?? [];
@@ -136,7 +124,7 @@ export class LockService {
     return locks.length;
   }
 
-  /** Answers everyone who waits that the server stops, and lets nobody wait any more. */
+  /** Refuses all waiters, and lets no others wait: the server stops. */
   refuseWaiters(): void {
     this.isStopping = true;
     for (const lock of this.table.all()) {
@@ -144,36 +132,32 @@ export class LockService {
     }
   }
 
-  /** Ends no lease any more: for the end of the process. */
+  /** Ends no more leases: for the end of the process. */
   finish(): void {
     this.expiry.stop();
   }
 
   /**
-   * Takes up the locks that are held, each for what is left of its time: never longer than a lock can be taken for,
-   * though the wall clock was ahead when it was. Those that expired meanwhile are free.
+   * Goes on with the locks that are held, each for what is left of its time, but no longer than any lock can be held:
+   * the wall clock may have been ahead. Locks that expired meanwhile are free.
    */
-  private recover(log: Logger): void {
-    const now = this.clock.now();
+  private recover(): void {
+    const { store, writer, clock, log } = this.deps;
+    const now = clock.now();
     const latest = now + DURATION_MS_MAX;
-    for (const row of this.store.held(now)) {
-      const lock = new Lock(row.project_ref, row.key);
-      const expiresAt = Math.min(row.expires_at, latest);
-      lock.lease = {
-        token: row.token,
-        fencingToken: row.fencing_token,
-        expiresAt,
-        lastsMs: expiresAt - now,
-      };
+    for (const { project_ref, key, token, fencing_token, expires_at } of store.held(now)) {
+      const lock = new Lock(project_ref, key);
+      const expiresAt = Math.min(expires_at, latest);
+      lock.lease = { token, fencingToken: fencing_token, expiresAt, lastsMs: expiresAt - now };
       this.table.put(lock);
       this.expiry.watch(lock);
     }
-    // Bounded by the fencing token: a wall clock that is set back could make a later grant look expired at `now`.
-    const through = this.store.fencingReservedThrough();
-    this.writer
+    // Only older grants: after the wall clock is set back, a later one could look expired at `now`.
+    const through = store.fencingReservedThrough();
+    writer
       .submit((tx) => {
-        this.store.removeExpired(tx, now, through);
-        this.store.shorten(tx, latest, through);
+        store.removeExpired(tx, now, through);
+        store.shorten(tx, latest, through);
       })
       .catch((error) => log.warn("expired locks stay in the file for now", { error: errorText(error) }));
   }
@@ -186,13 +170,13 @@ export class LockService {
 
   private grant(tx: Tx, lock: Lock, request: AcquireRequest): Granted {
     const lease: Lease = {
-      token: request.token ?? this.ids.uuidV4(),
+      token: request.token ?? this.deps.ids.uuidV4(),
       fencingToken: this.fencing.next(tx),
       expiresAt: tx.now + request.ttlMs,
       lastsMs: request.ttlMs,
     };
     this.lend(tx, lock, lease);
-    this.store.insert(tx, {
+    this.deps.store.insert(tx, {
       fencing_token: lease.fencingToken,
       project_ref: lock.projectRef,
       key: lock.key,
@@ -205,7 +189,7 @@ export class LockService {
   private refresh(tx: Tx, lock: Lock, lease: Lease, ttlMs: number): Granted {
     const refreshed = { ...lease, expiresAt: tx.now + ttlMs, lastsMs: ttlMs };
     this.lend(tx, lock, refreshed);
-    this.store.refresh(tx, lease.fencingToken, refreshed.expiresAt);
+    this.deps.store.refresh(tx, lease.fencingToken, refreshed.expiresAt);
     return { lock, lease: refreshed, reentrant: true };
   }
 
@@ -216,15 +200,15 @@ export class LockService {
       this.free(tx, lock);
       return;
     }
-    if (lock.lease !== null) this.store.remove(tx, lock.lease.fencingToken);
+    if (lock.lease !== null) this.deps.store.remove(tx, lock.lease.fencingToken);
     const granted = this.grant(tx, lock, next.request);
     const handover: Handover = { lease: granted.lease, undecided: 1, taken: false };
     tx.afterCommit(() => next.grant({ ...granted, handover }));
-    // A token that was made just now is nobody else's.
+    // Nobody else has a token that was made just now.
     if (next.request.token !== null) this.answerRepeats(tx, granted, handover);
   }
 
-  /** Requests that wait with the token which has just got the lock are the holder's own, sent again: reentrant. */
+  /** Waiters with the token that has just got the lock are the holder's own request, sent again: reentrant. */
   private answerRepeats(tx: Tx, { lock, lease }: Granted, handover: Handover): void {
     const repeats = lock.waitingQueue?.takeAll(tx, ({ request }) => isTokenOf(lease, request.token)) ?? [];
     for (const repeat of repeats) {
@@ -236,7 +220,7 @@ export class LockService {
   }
 
   private free(tx: Tx, lock: Lock): void {
-    if (lock.lease !== null) this.store.remove(tx, lock.lease.fencingToken);
+    if (lock.lease !== null) this.deps.store.remove(tx, lock.lease.fencingToken);
     this.lend(tx, lock, null);
     this.table.drop(tx, lock);
   }
@@ -256,13 +240,13 @@ export class LockService {
     if (handover === undefined) return;
     handover.undecided -= 1;
     if (handover.taken || handover.undecided > 0) return;
-    await this.writer.submit((tx) => {
+    await this.deps.writer.submit((tx) => {
       if (lock.lease === handover.lease) this.handOver(tx, lock);
     });
   }
 }
 
-/** Whether a token is the lease's. How long the look takes says nothing of how much of it was right. */
+/** Whether a token is the lease's, in a time that does not tell how much of it was right. */
 function isTokenOf(lease: Lease, token: string | null): boolean {
   return token !== null && equalInConstantTime(token, lease.token);
 }

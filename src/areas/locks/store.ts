@@ -12,75 +12,106 @@ export interface LockRow {
 
 const FENCING_RESERVED = "lock_fencing_reserved_through";
 
+/** Fencing tokens reserved at a time: one write for so many grants. A start skips what is left of them. */
+export const FENCING_TOKENS_RESERVED = 1_000;
+
+function prepare(db: Database) {
+  return {
+    held: db.query<LockRow, [number]>(
+      "SELECT fencing_token, project_ref, key, token, expires_at FROM locks WHERE expires_at > ?",
+    ),
+    insert: db.command<[number, number, string, string, number]>(
+      "INSERT INTO locks (fencing_token, project_ref, key, token, expires_at) VALUES (?, ?, ?, ?, ?)",
+    ),
+    refresh: db.command<[number, number]>("UPDATE locks SET expires_at = ? WHERE fencing_token = ?"),
+    delete: db.command<[number]>("DELETE FROM locks WHERE fencing_token = ?"),
+    deleteExpired: db.command<[number, number]>(
+      "DELETE FROM locks WHERE expires_at <= ? AND fencing_token <= ?",
+    ),
+    shorten: db.command<[number, number, number]>(
+      "UPDATE locks SET expires_at = ? WHERE expires_at > ? AND fencing_token <= ?",
+    ),
+    reserved: db.query<{ value: number }>(`SELECT value FROM settings WHERE name = '${FENCING_RESERVED}'`),
+    reserve: db.command<[number]>(
+      `INSERT OR REPLACE INTO settings (name, value) VALUES ('${FENCING_RESERVED}', ?)`,
+    ),
+  };
+}
+
 /** All SQL of locks. */
 export class LockStore {
-  private readonly heldAt;
-  private readonly insertLock;
-  private readonly updateExpiry;
-  private readonly deleteLock;
-  private readonly deleteExpired;
-  private readonly shortenExpiry;
-  private readonly reserved;
-  private readonly saveReserved;
+  private readonly sql;
 
   constructor(db: Database) {
-    this.heldAt = db.query<LockRow, [number]>(
-      "SELECT fencing_token, project_ref, key, token, expires_at FROM locks WHERE expires_at > ?",
-    );
-    this.insertLock = db.command<[number, number, string, string, number]>(
-      "INSERT INTO locks (fencing_token, project_ref, key, token, expires_at) VALUES (?, ?, ?, ?, ?)",
-    );
-    this.updateExpiry = db.command<[number, number]>(
-      "UPDATE locks SET expires_at = ? WHERE fencing_token = ?",
-    );
-    this.deleteLock = db.command<[number]>("DELETE FROM locks WHERE fencing_token = ?");
-    this.deleteExpired = db.command<[number, number]>(
-      "DELETE FROM locks WHERE expires_at <= ? AND fencing_token <= ?",
-    );
-    this.shortenExpiry = db.command<[number, number, number]>(
-      "UPDATE locks SET expires_at = ? WHERE expires_at > ? AND fencing_token <= ?",
-    );
-    this.reserved = db.query<{ value: number }>(
-      `SELECT value FROM settings WHERE name = '${FENCING_RESERVED}'`,
-    );
-    this.saveReserved = db.command<[number]>(
-      `INSERT OR REPLACE INTO settings (name, value) VALUES ('${FENCING_RESERVED}', ?)`,
-    );
+    this.sql = prepare(db);
   }
 
   /** The locks that have not expired at a time. */
   held(now: number): LockRow[] {
-    return this.heldAt.all(now);
+    return this.sql.held.all(now);
   }
 
   insert(tx: Tx, row: LockRow): void {
-    this.insertLock.run(tx, row.fencing_token, row.project_ref, row.key, row.token, row.expires_at);
+    this.sql.insert.run(tx, row.fencing_token, row.project_ref, row.key, row.token, row.expires_at);
   }
 
   refresh(tx: Tx, fencingToken: number, expiresAt: number): void {
-    this.updateExpiry.run(tx, expiresAt, fencingToken);
+    this.sql.refresh.run(tx, expiresAt, fencingToken);
   }
 
   remove(tx: Tx, fencingToken: number): void {
-    this.deleteLock.run(tx, fencingToken);
+    this.sql.delete.run(tx, fencingToken);
   }
 
   /** Removes what had expired at `now`, of the grants up to a fencing token. */
   removeExpired(tx: Tx, now: number, fencingTokenMax: number): void {
-    this.deleteExpired.run(tx, now, fencingTokenMax);
+    this.sql.deleteExpired.run(tx, now, fencingTokenMax);
   }
 
   /** Lets nothing last beyond `latest`, of the grants up to a fencing token. */
   shorten(tx: Tx, latest: number, fencingTokenMax: number): void {
-    this.shortenExpiry.run(tx, latest, latest, fencingTokenMax);
+    this.sql.shorten.run(tx, latest, latest, fencingTokenMax);
   }
 
-  /** No fencing token beyond this one has been given. */
+  /** No token beyond this one has been given. */
   fencingReservedThrough(): number {
-    return this.reserved.get()?.value ?? 0;
+    return this.sql.reserved.get()?.value ?? 0;
   }
 
   reserveFencing(tx: Tx, through: number): void {
-    this.saveReserved.run(tx, through);
+    this.sql.reserve.run(tx, through);
+  }
+}
+
+/**
+ * The sequence of fencing tokens, which only rises. All locks share one, so that a free lock can be forgotten: a count
+ * per lock would have to be kept for every key that was ever used.
+ *
+ * The file holds the end of a reserved range. The first grant beyond it moves it on in its own transaction, so no
+ * token is given twice, even after a crash.
+ */
+export class FencingSequence {
+  private last: number;
+  private reservedThrough: number;
+
+  constructor(private readonly store: LockStore) {
+    this.reservedThrough = store.fencingReservedThrough();
+    this.last = this.reservedThrough;
+  }
+
+  /** The next token. One that a rolled-back unit took is not given again. */
+  next(tx: Tx): number {
+    if (this.last >= this.reservedThrough) this.reserve(tx);
+    this.last += 1;
+    return this.last;
+  }
+
+  private reserve(tx: Tx): void {
+    const before = this.reservedThrough;
+    this.reservedThrough = this.last + FENCING_TOKENS_RESERVED;
+    tx.onRollback(() => {
+      this.reservedThrough = before;
+    });
+    this.store.reserveFencing(tx, this.reservedThrough);
   }
 }

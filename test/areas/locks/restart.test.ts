@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { FENCING_TOKENS_RESERVED } from "../../../src/areas/locks/fencing.ts";
+import { FENCING_TOKENS_RESERVED } from "../../../src/areas/locks/store.ts";
 import { expectError } from "../../support/errors.ts";
 import { startTestServer, type TestServer } from "../../support/server.ts";
 import { acquire, heldFrom, queue, release } from "./support.ts";
