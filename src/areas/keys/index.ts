@@ -30,13 +30,13 @@ export function createKeys(
   kernel: Kernel,
   ports: { accounts: KeyAccounts; projects: KeyProjects; tiers: Tiers },
 ): KeysArea {
-  const { db, writer, clock, ids, log } = kernel;
+  const { db, writer, log } = kernel;
   const { accounts, projects } = ports;
   const store = new KeyStore(db);
   const uses = new KeyUses({ store, writer, log });
-  const registry = new KeyRegistry({ store, accounts, projects, uses, clock });
+  const registry = new KeyRegistry({ ...kernel, store, accounts, projects, uses });
   const bound = new TierBound(db, ports.tiers, "keys", "key_limit_exceeded");
-  const service = new KeyService({ store, registry, uses, projects, ids, bound });
+  const service = new KeyService({ ...kernel, store, registry, uses, projects, bound });
 
   /** Takes keys out of the file, by `take`, and out of memory. Returns how many. */
   const remove = (tx: Tx, leaving: readonly LeavingKey[], take: (ref: number) => void): number => {

@@ -1,6 +1,6 @@
 import { type Actor, ActorRegistry } from "../../kernel/actors/registry.ts";
-import type { Clock } from "../../kernel/clock.ts";
 import type { Authenticator, Caller, CallerProject } from "../../kernel/http/caller.ts";
+import type { Kernel } from "../../kernel/kernel.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { bytesToUuid } from "../../kernel/uuid.ts";
 import { BEARER_PREFIX, errorOf, type KeyValidity } from "./domain.ts";
@@ -104,12 +104,11 @@ export class KeyRegistry implements Authenticator {
   private readonly scopeLists = new Map<string, Scopes>();
 
   constructor(
-    private readonly deps: {
+    private readonly deps: Pick<Kernel, "clock"> & {
       readonly store: KeyStore;
       readonly accounts: KeyAccounts;
       readonly projects: KeyProjects;
       readonly uses: KeyUses;
-      readonly clock: Clock;
     },
     inMemoryMax = KEYS_IN_MEMORY_MAX,
   ) {

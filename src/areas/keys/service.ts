@@ -1,10 +1,10 @@
-import { isoTime } from "../../kernel/date-time.ts";
+import { isoTime, isoTimeOrNull } from "../../kernel/date-time.ts";
 import { type Caller, type CallerAccount, type CallerProject, hasScope } from "../../kernel/http/caller.ts";
-import type { Ids } from "../../kernel/ids.ts";
+import type { Kernel } from "../../kernel/kernel.ts";
 import { hasValidChecksum, keyDigest, keyDigestHex, mintKey } from "../../kernel/secrets/key-format.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import type { TierBound } from "../../kernel/tier-bounds.ts";
-import { uuidToBytes } from "../../kernel/uuid.ts";
+import { bytesToUuid, uuidToBytes } from "../../kernel/uuid.ts";
 import {
   assertMayGrant,
   assertMayRevoke,
@@ -24,10 +24,9 @@ import {
 } from "./domain.ts";
 import type { KeyProjects } from "./ports.ts";
 import type { KeyRegistry } from "./registry.ts";
-import type { Key, KeyCreated, KeyPage, KeyRevoked, KeyRotated, KeyVerdict } from "./schema.ts";
-import type { KeyRow, KeyStore, NewKeyRow } from "./store.ts";
+import type { Key, KeyCreated, KeyItem, KeyPage, KeyRevoked, KeyRotated, KeyVerdict } from "./schema.ts";
+import type { KeyRow, KeyStore, KeyUseRow, NewKeyRow } from "./store.ts";
 import type { ClientMeta, KeyUses } from "./uses.ts";
-import { createdView, keyItemView, keyView, revokedView, rotatedView } from "./views.ts";
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 const LAST_CHARACTERS = 4;
@@ -66,12 +65,11 @@ export class KeyService {
   private nextRef: number;
 
   constructor(
-    private readonly deps: {
+    private readonly deps: Pick<Kernel, "ids"> & {
       readonly store: KeyStore;
       readonly registry: KeyRegistry;
       readonly uses: KeyUses;
       readonly projects: KeyProjects;
-      readonly ids: Ids;
       readonly bound: TierBound;
     },
   ) {
@@ -123,19 +121,27 @@ export class KeyService {
     store.setRotated(tx, row.ref, expiresAt);
     registry.change(tx, row.digest, { expiresAt });
     const made = this.insert(tx, caller, row);
-    return rotatedView(made, row, expiresAt, graceHours);
+    return {
+      new_key_id: made.key_id,
+      new_secret: made.secret,
+      old_key_id: bytesToUuid(row.id),
+      old_expires_at: isoTime(expiresAt),
+      grace_hours: graceHours,
+    };
   }
 
   /** Revokes a key; doing it again changes nothing. @throws ApiError `not_found`, `forbidden` */
   revoke(tx: Tx, caller: Caller, id: string): KeyRevoked {
     const row = this.visible(caller, id, tx.now);
     assertMayRevoke(grantedBy(row), granterOf(caller));
-    if (row.revoked_at !== null) return revokedView(row, row.revoked_at);
-    const purgeAt = tx.now + RETENTION_MS;
-    this.deps.store.setRevoked(tx, row.ref, purgeAt);
-    this.deps.registry.change(tx, row.digest, { revokedAt: tx.now, purgeAt });
-    this.touch(tx, caller, row.project_ref);
-    return revokedView(row, tx.now);
+    if (row.revoked_at === null) {
+      const purgeAt = tx.now + RETENTION_MS;
+      this.deps.store.setRevoked(tx, row.ref, purgeAt);
+      this.deps.registry.change(tx, row.digest, { revokedAt: tx.now, purgeAt });
+      this.touch(tx, caller, row.project_ref);
+    }
+    const revokedAt = row.revoked_at ?? tx.now;
+    return { key_id: bytesToUuid(row.id), revoked_at: isoTime(revokedAt), status: "revoked" };
   }
 
   /** Verifies a secret. Keys that the caller does not see are unknown. */
@@ -203,7 +209,7 @@ export class KeyService {
     };
     store.insert(tx, row);
     this.touch(tx, caller, row.project_ref);
-    return createdView(row, secret);
+    return { key_id: bytesToUuid(row.id), secret, ...termsView(row) };
   }
 
   /** A change of a key is a change in its project; of a key of the account, in the caller's. */
@@ -273,4 +279,40 @@ function ownProjectOf({ projectBound, project }: Caller): CallerProject | null {
 function granterOf(caller: Caller): Granter {
   const { endsAt, project } = caller;
   return { has: (scope) => hasScope(caller, scope), endsAt, projectRef: project.ref };
+}
+
+/** A key in a list. */
+function keyItemView(row: KeyRow, use: KeyUseRow | null): KeyItem {
+  return {
+    id: bytesToUuid(row.id),
+    masked_secret: `${row.prefix}_...`,
+    last4: row.last4,
+    ...termsView(row),
+    revoked_at: isoTimeOrNull(row.revoked_at),
+    last_used_at: isoTimeOrNull(use?.at ?? null),
+  };
+}
+
+/** A key alone. */
+function keyView(row: KeyRow, use: KeyUseRow | null): Key {
+  const { ip = null, ua = null } = use ?? {};
+  return {
+    ...keyItemView(row, use),
+    ...(ip === null ? {} : { last_used_ip: ip }),
+    ...(ua === null ? {} : { last_used_ua: ua }),
+  };
+}
+
+/** What every answer about a key says of it. */
+function termsView(row: KeyRow) {
+  return {
+    prefix: row.prefix,
+    name: row.name,
+    scopes: JSON.parse(row.scopes) as string[],
+    ...(row.environment === null ? {} : { environment: row.environment }),
+    ...(row.metadata === null ? {} : { metadata: JSON.parse(row.metadata) as Record<string, string> }),
+    project_id: row.project_id,
+    created_at: isoTime(row.created_at),
+    expires_at: isoTimeOrNull(row.expires_at),
+  };
 }

@@ -1,9 +1,8 @@
-import type { Cancel, Clock } from "../../kernel/clock.ts";
+import type { Cancel } from "../../kernel/clock.ts";
 import { errorText } from "../../kernel/errors.ts";
 import { TimerHeap } from "../../kernel/heap.ts";
-import type { Logger } from "../../kernel/log.ts";
+import type { Kernel } from "../../kernel/kernel.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
-import type { Writer } from "../../kernel/storage/writer.ts";
 import type { Lease } from "./domain.ts";
 import type { Lock } from "./lock.ts";
 
@@ -34,10 +33,7 @@ export class Expiry {
   private stopped = false;
 
   constructor(
-    private readonly deps: {
-      readonly clock: Clock;
-      readonly writer: Writer;
-      readonly log: Logger;
+    private readonly deps: Pick<Kernel, "clock" | "writer" | "log"> & {
       /** Frees a lock, or gives it to the next waiter. */
       readonly end: (tx: Tx, lock: Lock) => void;
     },

@@ -15,8 +15,8 @@ export interface LocksArea extends ApiArea {
 }
 
 /** Builds the area, with the locks that were held when the last process ended. */
-export function createLocks({ db, writer, clock, ids, log }: Kernel): LocksArea {
-  const service = new LockService({ store: new LockStore(db), writer, clock, ids, log });
+export function createLocks(kernel: Kernel): LocksArea {
+  const service = new LockService({ ...kernel, store: new LockStore(kernel.db) });
   return {
     parts: [
       {

@@ -1,10 +1,8 @@
-import { type Clock, nextNetworkTurn } from "../../kernel/clock.ts";
+import { nextNetworkTurn } from "../../kernel/clock.ts";
 import { errorText } from "../../kernel/errors.ts";
-import type { Ids } from "../../kernel/ids.ts";
-import type { Logger } from "../../kernel/log.ts";
+import type { Kernel } from "../../kernel/kernel.ts";
 import { equalInConstantTime } from "../../kernel/secrets/key-format.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
-import type { Writer } from "../../kernel/storage/writer.ts";
 import {
   clientGone,
   DURATION_MS_MAX,
@@ -18,7 +16,7 @@ import { Expiry } from "./expiry.ts";
 import { type Granted, type Handover, Lock, LockTable } from "./lock.ts";
 import type { LockStatus } from "./schema.ts";
 import { FencingSequence, type LockStore } from "./store.ts";
-import { type AcquireRequest, Waiter } from "./waiter.ts";
+import { type AcquireRequest, Waiter } from "./lock.ts";
 
 /**
  * The use cases of locks. Every change runs within a unit of work, one after another, so a lock never has two
@@ -32,13 +30,7 @@ export class LockService {
   private isStopping = false;
 
   constructor(
-    private readonly deps: {
-      readonly store: LockStore;
-      readonly writer: Writer;
-      readonly clock: Clock;
-      readonly ids: Ids;
-      readonly log: Logger;
-    },
+    private readonly deps: Pick<Kernel, "writer" | "clock" | "ids" | "log"> & { readonly store: LockStore },
   ) {
     this.fencing = new FencingSequence(deps.store);
     this.expiry = new Expiry({ ...deps, end: (tx, lock) => this.handOver(tx, lock) });

@@ -1,11 +1,10 @@
 import { type Actor, ActorRegistry } from "../../kernel/actors/registry.ts";
-import type { Clock } from "../../kernel/clock.ts";
 import { isoTimeOrNull } from "../../kernel/date-time.ts";
+import type { Kernel } from "../../kernel/kernel.ts";
 import type { ProjectResources } from "../../kernel/project-resources.ts";
 import { removeInSlices } from "../../kernel/removal.ts";
-import type { JobOutcome, Scheduler } from "../../kernel/scheduler/scheduler.ts";
+import type { JobOutcome } from "../../kernel/scheduler/scheduler.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
-import type { Writer } from "../../kernel/storage/writer.ts";
 import type { ProjectDirectory } from "./directory.ts";
 import type { ProjectAccounts } from "./ports.ts";
 import type { ProjectOverview } from "./schema.ts";
@@ -30,11 +29,10 @@ export class Overviews {
   private readonly kept = new ActorRegistry<number, KeptOverview>(OVERVIEWS_IN_MEMORY_MAX);
 
   constructor(
-    private readonly deps: {
+    private readonly deps: Pick<Kernel, "clock"> & {
       readonly resources: readonly ProjectResources[];
       readonly accounts: ProjectAccounts;
       readonly directory: ProjectDirectory;
-      readonly clock: Clock;
     },
   ) {}
 
@@ -77,9 +75,7 @@ export class ProjectRemoval {
   private stopping = false;
 
   constructor(
-    private readonly deps: {
-      readonly scheduler: Scheduler;
-      readonly writer: Writer;
+    private readonly deps: Pick<Kernel, "scheduler" | "writer"> & {
       readonly directory: ProjectDirectory;
       readonly resources: readonly ProjectResources[];
     },

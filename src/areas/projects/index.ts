@@ -29,12 +29,12 @@ export function createProjects(
   directory: ProjectDirectory,
   ports: { accounts: ProjectAccounts; resources: readonly ProjectResources[]; tiers: Tiers },
 ): ProjectsArea {
-  const { db, writer, clock, log, scheduler } = kernel;
+  const { db, writer, log } = kernel;
   const { accounts, resources } = ports;
   const kinds = resources.map(({ name }) => name);
   const bound = new TierBound(db, ports.tiers, "projects", "project_limit_exceeded");
-  const removal = new ProjectRemoval({ scheduler, writer, directory, resources });
-  const overviews = new Overviews({ resources, accounts, directory, clock });
+  const removal = new ProjectRemoval({ ...kernel, directory, resources });
+  const overviews = new Overviews({ ...kernel, resources, accounts, directory });
   const service = new ProjectService({ directory, accounts, resources, overviews, removal, bound });
   return {
     parts: [

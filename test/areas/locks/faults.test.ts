@@ -8,7 +8,7 @@ import { EXPIRIES_PER_UNIT_MAX, EXPIRY_RETRY_MS } from "../../../src/areas/locks
 import type { Granted } from "../../../src/areas/locks/lock.ts";
 import { LockService } from "../../../src/areas/locks/service.ts";
 import { FENCING_TOKENS_RESERVED, LockStore } from "../../../src/areas/locks/store.ts";
-import { Waiter } from "../../../src/areas/locks/waiter.ts";
+import { Waiter } from "../../../src/areas/locks/lock.ts";
 import { ManualClock } from "../../../src/kernel/clock.ts";
 import { ApiError } from "../../../src/kernel/errors.ts";
 import { type Kernel, openKernel } from "../../../src/kernel/kernel.ts";
