@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { MIGRATIONS } from "../../migrations/index.ts";
 import { ManualClock } from "../../src/kernel/clock.ts";
 import type { LogFields, Logger } from "../../src/kernel/log.ts";
-import { Database, type Query, type SqlValue } from "../../src/kernel/storage/database.ts";
+import { Database, type Query, type SqlParams, type SqlValue } from "../../src/kernel/storage/database.ts";
 import { migrate } from "../../src/kernel/storage/migrate.ts";
 import { Writer } from "../../src/kernel/storage/writer.ts";
 import { TEST_START_MS } from "../support/server.ts";
@@ -77,7 +77,7 @@ export class FaultyDatabase extends Database {
   /** What a failing COMMIT throws. */
   readonly failure: unknown = storageFailure();
 
-  override query<Row, Params extends SqlValue[] = []>(sql: string): Query<Row, Params> {
+  override query<Row, Params extends SqlParams = []>(sql: string): Query<Row, Params> {
     const query = super.query<Row, Params>(sql);
     const guarded = <T>(read: () => T): T => {
       if (this.readsFail) throw this.failure;

@@ -113,9 +113,9 @@ export function pageOf<Row>(
   rows: readonly Row[],
   limit: number,
   position: (row: Row) => readonly (string | number)[],
-): { items: readonly Row[]; cursor: string | undefined } {
+): { items: readonly Row[]; cursor?: string } {
   const last = rows[limit - 1];
-  if (rows.length <= limit || last === undefined) return { items: rows, cursor: undefined };
+  if (rows.length <= limit || last === undefined) return { items: rows };
   return { items: rows.slice(0, limit), cursor: encodeCursor(position(last)) };
 }
 

@@ -7,14 +7,11 @@ import type { Tx } from "./tx.ts";
 /** A value that a statement takes or a column gives. Integers beyond 2^53 are kept out by the schemas. */
 export type SqlValue = string | number | null | Uint8Array;
 
-/** The values of a statement with names: `$name` takes that of `name`, and all that is named must be there. */
-export type NamedValues = Readonly<Record<string, SqlValue>>;
-
-/** What a change takes: values by position, or one object by name where they are too many to count. */
-export type SqlParams = SqlValue[] | [NamedValues];
+/** What a statement takes: a value for each `?`, or one object by the names behind its `$`, what else is in it left out. */
+export type SqlParams = SqlValue[] | [Readonly<Record<string, SqlValue | boolean>>];
 
 /** A prepared question. Rows are plain objects, typed by the store that wrote the SQL. */
-export interface Query<Row, Params extends SqlValue[]> {
+export interface Query<Row, Params extends SqlParams> {
   /** The first row, or null. */
   get(...params: Params): Row | null;
   /** All rows: the SQL itself carries the LIMIT. */
@@ -78,7 +75,7 @@ export class Database {
   }
 
   /** Prepares a question once, for the life of the connection. */
-  query<Row, Params extends SqlValue[] = []>(sql: string): Query<Row, Params> {
+  query<Row, Params extends SqlParams = []>(sql: string): Query<Row, Params> {
     const statement = this.prepare<Row>(sql);
     return {
       get: (...params) => {

@@ -64,6 +64,18 @@ describe("database", () => {
     db.close();
   });
 
+  test("an object gives parameters by their names: all that the statement names, and more is left out", () => {
+    const db = new Database(scratch.path("a.db"), "normal");
+    db.execute("CREATE TABLE things (id INTEGER PRIMARY KEY, name TEXT, done INTEGER)");
+    const insert = db.command<[{ id: number; name: string; done: boolean }]>(
+      "INSERT INTO things VALUES ($id, $name, $done)",
+    );
+    insert.run(countingTx(), Object.assign({ more: 1 }, { id: 1, name: "one", done: true }));
+    expect(db.query("SELECT * FROM things").all()).toEqual([{ id: 1, name: "one", done: 1 }]);
+    expect(thrown(() => insert.run(countingTx(), { id: 2 } as never))).toBeInstanceOf(Error);
+    db.close();
+  });
+
   test("closing moves the WAL into the file and leaves no files beside it", () => {
     const path = scratch.path("a.db");
     const db = new Database(path, "normal");
