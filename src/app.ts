@@ -29,7 +29,7 @@ import type { Logger } from "./kernel/log.ts";
 import { createSmtpMailer } from "./kernel/mail/mailer.ts";
 import { createOutbox } from "./kernel/mail/outbox.ts";
 import { declareEventLoopLag, declareKernelMetrics } from "./kernel/metrics/kernel-metrics.ts";
-import { createOutbound, type OutboundSeams } from "./kernel/outbound/create.ts";
+import { createOutbound, type OutboundOverrides } from "./kernel/outbound/client.ts";
 import { docsPages } from "./pages/docs.ts";
 
 /** The server, built and not yet listening. */
@@ -54,9 +54,9 @@ export function createApp(
   kernel: Kernel,
   config: Config,
   testClock: ManualClock | null,
-  seams: OutboundSeams = {},
+  overrides: OutboundOverrides = {},
 ): App {
-  const areas = createAreas(kernel, config, testClock, seams);
+  const areas = createAreas(kernel, config, testClock, overrides);
   const { accounts, projects, keys, meter, locks, buckets, outbound } = areas;
   const { scheduler, log } = kernel;
   const backups = config.backups === null ? null : new ScheduledBackups(kernel, config.backups);
@@ -108,12 +108,17 @@ async function refundAbandoned(
 type Areas = ReturnType<typeof createAreas>;
 
 /** Every area, each with the ports that it asks for. */
-function createAreas(kernel: Kernel, config: Config, testClock: ManualClock | null, seams: OutboundSeams) {
+function createAreas(
+  kernel: Kernel,
+  config: Config,
+  testClock: ManualClock | null,
+  overrides: OutboundOverrides,
+) {
   const { clock, ids, log, vault, scheduler } = kernel;
   const { tiers, signup, rotationGraceMs } = config;
   const mailer = config.smtp === null ? null : createSmtpMailer(config.smtp.url, config.smtp.from);
   const outbox = createOutbox({ scheduler, vault, clock, ids, log, mailer });
-  const outbound = createOutbound(config.allowPrivateTargets, seams, declareEventLoopLag(kernel));
+  const outbound = createOutbound(config.allowPrivateTargets, overrides, declareEventLoopLag(kernel));
 
   const directory = openProjectDirectory(kernel);
   const settings = { signup, rotationGraceMs, tiers, testClock };

@@ -6,7 +6,7 @@ import { type Listening, listen } from "./kernel/http/http.ts";
 import type { Ids } from "./kernel/ids.ts";
 import { closeKernel, explained, type Kernel } from "./kernel/kernel.ts";
 import { createLogger, type Logger } from "./kernel/log.ts";
-import type { OutboundSeams } from "./kernel/outbound/create.ts";
+import type { OutboundOverrides } from "./kernel/outbound/client.ts";
 import { lockFolder } from "./kernel/storage/folder-lock.ts";
 import { dataFilesOf } from "./kernel/storage/folders.ts";
 
@@ -29,7 +29,7 @@ export interface ServerParts {
   readonly clock?: Clock;
   readonly ids?: Ids;
   readonly log?: Logger;
-  readonly outbound?: OutboundSeams;
+  readonly outbound?: OutboundOverrides;
   /** A shorter idle time-out of connections, for tests of what outlasts it. */
   readonly idleTimeoutSeconds?: number;
 }

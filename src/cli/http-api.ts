@@ -1,6 +1,6 @@
 import { DEFAULT_URL } from "../config/client.ts";
 import { StartupError } from "../kernel/errors.ts";
-import { createOutbound } from "../kernel/outbound/create.ts";
+import { createOutbound } from "../kernel/outbound/client.ts";
 import type { OutboundFailure } from "../kernel/outbound/outcome.ts";
 import { isBearerKey } from "../kernel/secrets/key-format.ts";
 import { withoutTrailing } from "../kernel/text.ts";

@@ -1,6 +1,6 @@
 import type { Clock } from "../../kernel/clock.ts";
 import type { OutboundClient } from "../../kernel/outbound/client.ts";
-import { headerFault } from "../../kernel/outbound/request-head.ts";
+import { headerFault } from "../../kernel/outbound/headers.ts";
 import { replaySignature } from "../../kernel/outbound/signing.ts";
 import type { Vault } from "../../kernel/secrets/vault.ts";
 import type { Bucket } from "./bucket.ts";

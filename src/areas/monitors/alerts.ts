@@ -1,7 +1,10 @@
+import { isoTime } from "../../kernel/date-time.ts";
+import type { MailMessage } from "../../kernel/mail/mailer.ts";
 import type { Outbox } from "../../kernel/mail/outbox.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
-import type { CheckResult, MonitorEvent, MonitorState, MonitorStatus } from "./domain.ts";
+import type { CheckResult, MonitorEvent, MonitorState } from "./domain.ts";
 import type { MonitorOwners, Notifier } from "./ports.ts";
+import type { TargetStatus } from "./schema.ts";
 import type { MonitorRow } from "./store.ts";
 
 /** What alerts are sent with. */
@@ -11,62 +14,55 @@ export interface AlertDeps {
   readonly outbox: Outbox;
 }
 
-/** A change that is to be told. */
+/** A change of state that causes an alert. */
 export interface Change {
   readonly event: MonitorEvent;
-  readonly previous: MonitorStatus;
+  readonly previous: TargetStatus;
   readonly state: MonitorState;
   readonly result: CheckResult;
 }
 
-/** Queues what is to be told, in the unit of work of the state change: both happen or neither does. */
-export function tell(tx: Tx, deps: AlertDeps, monitor: MonitorRow, change: Change): void {
-  if (monitor.webhookUrl !== null) {
+/** Queues the alerts of a change, in the unit of work of the change itself: both happen or neither does. */
+export function sendAlert(tx: Tx, deps: AlertDeps, monitor: MonitorRow, change: Change): void {
+  const { accountRef, projectRef, monitorId, settings } = monitor;
+  const { event } = change;
+  if (settings.webhook_url !== null) {
+    const body = notification(monitor, change, tx.now);
     deps.notifier.notify(tx, {
-      accountRef: monitor.accountRef,
-      projectRef: monitor.projectRef,
-      event: change.event,
-      monitorId: monitor.monitorId,
-      targetUrl: monitor.webhookUrl,
-      body: JSON.stringify(notification(monitor, change, tx.now)),
+      ...{ accountRef, projectRef, event, monitorId, body },
+      targetUrl: settings.webhook_url,
     });
   }
-  // A mail server that was there when the monitor was set may be gone.
-  if (monitor.emailAlert && deps.outbox.available) {
-    deps.outbox.enqueue(tx, mail(deps.owners.account(monitor.accountRef).email, monitor, change));
+  // The mail server may have been taken away since the monitor was set up.
+  if (settings.email_alert && deps.outbox.available) {
+    deps.outbox.enqueue(tx, mail(deps.owners.account(accountRef).email, monitor, change));
   }
 }
 
-function notification(monitor: MonitorRow, change: Change, now: number): object {
-  const { event, previous, state, result } = change;
-  return {
+function notification(monitor: MonitorRow, { event, previous, state, result }: Change, now: number): string {
+  return JSON.stringify({
     event,
     monitor_id: monitor.monitorId,
-    url: monitor.url,
+    url: monitor.settings.url,
     status: state.status,
     previous_status: previous,
     latency_ms: result.latencyMs,
     consecutive_failures: state.consecutiveFailures,
     checked_at: Math.floor(result.at / 1_000),
     timestamp: Math.floor(now / 1_000),
-  };
+  });
 }
 
-function mail(
-  to: string,
-  monitor: MonitorRow,
-  change: Change,
-): { to: string; subject: string; text: string } {
-  const { event, state, result } = change;
+function mail(to: string, monitor: MonitorRow, { event, state, result }: Change): MailMessage {
   const isDown = event === "monitor.down";
-  const { host } = new URL(monitor.url);
+  const { url } = monitor.settings;
   const failures = `${state.consecutiveFailures} ${state.consecutiveFailures === 1 ? "check" : "checks"}`;
   const text = [
-    isDown ? `${monitor.url} is down: ${failures} in a row failed.` : `${monitor.url} is up again.`,
+    isDown ? `${url} is down: ${failures} in a row failed.` : `${url} is up again.`,
     "",
-    `Checked: ${new Date(result.at).toISOString()}`,
+    `Checked: ${isoTime(result.at)}`,
     `Latency: ${result.latencyMs} ms`,
     `Monitor: ${monitor.monitorId}`,
   ].join("\n");
-  return { to, subject: `${isDown ? "Down" : "Up"}: ${host}`, text };
+  return { to, subject: `${isDown ? "Down" : "Up"}: ${new URL(url).host}`, text };
 }

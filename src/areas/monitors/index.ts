@@ -5,19 +5,17 @@ import type { Outbox } from "../../kernel/mail/outbox.ts";
 import type { OutboundClient } from "../../kernel/outbound/client.ts";
 import type { ProjectResources } from "../../kernel/project-resources.ts";
 import { StoppedProjects } from "../../kernel/stopped-projects.ts";
-import type { Tx } from "../../kernel/storage/tx.ts";
 import { TierBound } from "../../kernel/tier-bounds.ts";
 import type { Tiers } from "../../kernel/tiers.ts";
 import { CheckStore } from "./check-store.ts";
-import { Checks } from "./checks.ts";
-import { declareCheckCounts } from "./counts.ts";
+import { Checks, declareCheckCounts } from "./checks.ts";
 import { CheckSchedule, registerPurge } from "./jobs.ts";
 import type { MonitorOwners, Notifier } from "./ports.ts";
 import { monitorRoutes } from "./routes.ts";
 import { MonitorService } from "./service.ts";
 import { MonitorStore } from "./store.ts";
 
-/** What monitors offer to the rest of the house. */
+/** What monitors offer to the rest of the server. */
 export interface MonitorsArea extends ApiArea {
   readonly resources: ProjectResources;
 }
@@ -30,29 +28,21 @@ export interface MonitorPorts {
   readonly tiers: Tiers;
 }
 
-/** Builds the area: scheduled checks of URLs, and what is told of them. */
+/** Builds the area: scheduled checks of URLs, and their alerts. */
 export function createMonitors(kernel: Kernel, outbound: OutboundClient, ports: MonitorPorts): MonitorsArea {
-  const { db, writer, clock, ids, vault, scheduler, metrics } = kernel;
+  const { db, clock, ids, vault, scheduler, metrics } = kernel;
   const { owners, tiers, outbox, notifier } = ports;
   const monitors = new MonitorStore(db);
   const checkStore = new CheckStore(db);
   const stopped = new StoppedProjects(db, "monitor_stopped_projects");
-  const checks = new Checks({
-    monitors,
-    checks: checkStore,
-    outbound,
-    clock,
-    vault,
-    notifier,
-    owners,
-    outbox,
-    counts: declareCheckCounts(metrics),
-  });
+  const counts = declareCheckCounts(metrics);
+  const alerting = { notifier, owners, outbox };
+  const checks = new Checks({ ...alerting, monitors, checks: checkStore, outbound, clock, vault, counts });
   const schedule = new CheckSchedule({ scheduler, clock, monitors, stopped, checks, owners, tiers });
   const rules = { policy: outbound.policy, vault, tiers, canMail: outbox.available };
   const bound = new TierBound(db, tiers, "monitors", "monitor_limit_exceeded");
   const service = new MonitorService({ monitors, checkStore, checks, schedule, rules, ids, bound });
-  registerPurge({ scheduler, writer, clock, checkStore });
+  registerPurge(scheduler, checkStore);
   return {
     parts: [
       {
@@ -65,35 +55,21 @@ export function createMonitors(kernel: Kernel, outbound: OutboundClient, ports: 
       name: "monitors",
       count: (projectRef) => monitors.count(projectRef),
       projectDeleted: (tx, projectRef) => stopped.stop(tx, projectRef),
-      removeRows: (tx, projectRef, rowsMax) =>
-        removeRows(tx, { monitors, checkStore, schedule, stopped }, projectRef, rowsMax),
+      // Hours go first, then the monitor that they belong to.
+      removeRows(tx, projectRef, rowsMax) {
+        let removed = 0;
+        for (const ref of monitors.ofProject(projectRef, rowsMax)) {
+          removed += checkStore.removeHours(tx, ref, rowsMax - removed);
+          if (removed >= rowsMax) return removed;
+          schedule.end(tx, ref);
+          checkStore.remove(tx, ref);
+          monitors.remove(tx, ref);
+          removed += 1;
+          if (removed >= rowsMax) return removed;
+        }
+        stopped.forget(tx, projectRef);
+        return removed;
+      },
     },
   };
-}
-
-/** Hours go first, then the monitor that they belong to. */
-function removeRows(
-  tx: Tx,
-  parts: {
-    monitors: MonitorStore;
-    checkStore: CheckStore;
-    schedule: CheckSchedule;
-    stopped: StoppedProjects;
-  },
-  projectRef: number,
-  rowsMax: number,
-): number {
-  const { monitors, checkStore, schedule, stopped } = parts;
-  let removed = 0;
-  for (const ref of monitors.ofProject(projectRef, rowsMax)) {
-    removed += checkStore.removeHours(tx, ref, rowsMax - removed);
-    if (removed >= rowsMax) return removed;
-    schedule.end(tx, ref);
-    checkStore.remove(tx, ref);
-    monitors.remove(tx, ref);
-    removed += 1;
-    if (removed >= rowsMax) return removed;
-  }
-  stopped.forget(tx, projectRef);
-  return removed;
 }

@@ -1,25 +1,25 @@
-import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { reply } from "../../kernel/http/answer.ts";
 import type { Api } from "../../kernel/http/api.ts";
 import { pageQuery } from "../../kernel/http/pagination.ts";
 import {
+  LIST_LIMIT,
   Monitor,
   MonitorCreateBody,
   MonitorDeleted,
-  MonitorFilter,
   MonitorHistory,
   MonitorPage,
   MonitorParams,
-  MonitorStatusView,
+  MonitorQuery,
+  MonitorStatus,
   MonitorUpdateBody,
 } from "./schema.ts";
 import type { MonitorService } from "./service.ts";
 
-/** Monitors and checks on a page unless asked otherwise. */
-const LIST_LIMIT = 50;
+/** Every request costs a credit, and counts against the rate limit of monitors. */
+const PAID = { cost: 1, limit: "monitor" } as const;
 
-/** Declares monitors and what can be seen of them. Each request costs a credit, and the monitors' own rate limit counts it. */
+/** Declares monitors and what can be seen of them. */
 export function monitorRoutes(api: Api, monitors: MonitorService) {
   return [readRoutes(api, monitors), changeRoutes(api, monitors), checkRoute(api, monitors)];
 }
@@ -29,19 +29,15 @@ function readRoutes(api: Api, monitors: MonitorService) {
     .use(api)
     .get(
       "/v1/pulse",
-      ({ call, query }) => {
-        const { status, limit = LIST_LIMIT, cursor } = query;
-        return call.perform(() => monitors.list(call.caller.project.ref, { status, limit, cursor }));
-      },
+      ({ call, query }) => call.perform(() => monitors.list(call.caller.project.ref, query)),
       {
         op: {
           name: "monitors.list",
           access: "pulse:read",
-          cost: 1,
-          limit: "monitor",
+          ...PAID,
           summary: "List monitors, newest first",
         },
-        query: Type.Composite([MonitorFilter, pageQuery(LIST_LIMIT)]),
+        query: MonitorQuery,
         response: MonitorPage,
       },
     )
@@ -52,30 +48,23 @@ function readRoutes(api: Api, monitors: MonitorService) {
         op: {
           name: "monitors.read",
           access: "pulse:read",
-          cost: 1,
-          limit: "monitor",
+          ...PAID,
           summary: "Read what a monitor says of its target",
           errors: ["not_found"],
         },
         params: MonitorParams,
-        response: MonitorStatusView,
+        response: MonitorStatus,
       },
     )
     .get(
       "/v1/pulse/:monitorId/history",
-      ({ call, params, query }) => {
-        const { limit = LIST_LIMIT, cursor } = query;
-        const { monitorId } = params;
-        return call.perform((tx) =>
-          monitors.history(call.caller.project.ref, monitorId, tx.now, limit, cursor),
-        );
-      },
+      ({ call, params, query }) =>
+        call.perform((tx) => monitors.history(call.caller.project.ref, params.monitorId, tx.now, query)),
       {
         op: {
           name: "monitors.history",
           access: "pulse:read",
-          cost: 1,
-          limit: "monitor",
+          ...PAID,
           summary: "Read a monitor's checks, newest first, and its uptime",
           description: "Checks are kept for 30 days.",
           errors: ["not_found"],
@@ -100,8 +89,7 @@ function changeRoutes(api: Api, monitors: MonitorService) {
         op: {
           name: "monitors.create",
           access: "pulse:write",
-          cost: 1,
-          limit: "monitor",
+          ...PAID,
           summary: "Create a monitor",
           description: "The first check comes within 5 seconds.",
           errors: ["monitor_limit_exceeded"],
@@ -121,8 +109,7 @@ function changeRoutes(api: Api, monitors: MonitorService) {
         op: {
           name: "monitors.update",
           access: "pulse:write",
-          cost: 1,
-          limit: "monitor",
+          ...PAID,
           summary: "Change a monitor",
           description:
             "What is left out stays as it is. `active: false` stops the checks and keeps the status.",
@@ -142,8 +129,7 @@ function changeRoutes(api: Api, monitors: MonitorService) {
         op: {
           name: "monitors.delete",
           access: "pulse:write",
-          cost: 1,
-          limit: "monitor",
+          ...PAID,
           summary: "Delete a monitor and its history",
           errors: ["not_found"],
         },
@@ -160,7 +146,7 @@ function checkRoute(api: Api, monitors: MonitorService) {
       // A check may take 30 s, and more when it must be made again.
       call.liftIdleTimeout();
       return call.performAcross({
-        claim: () => monitors.claim(call.caller.project.ref, params.monitorId),
+        claim: () => monitors.find(call.caller.project.ref, params.monitorId),
         outside: (monitor) => monitors.check(monitor),
         settle: (tx, monitor, made) => monitors.settle(tx, monitor, made),
       });
@@ -169,14 +155,13 @@ function checkRoute(api: Api, monitors: MonitorService) {
       op: {
         name: "monitors.check",
         access: "pulse:write",
-        cost: 1,
-        limit: "monitor",
+        ...PAID,
         summary: "Check now",
         description: "Counts like a scheduled check, but tells nobody. Works on an inactive monitor as well.",
         errors: ["not_found"],
       },
       params: MonitorParams,
-      response: MonitorStatusView,
+      response: MonitorStatus,
     },
   );
 }

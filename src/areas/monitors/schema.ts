@@ -1,4 +1,6 @@
-import { Type } from "@sinclair/typebox";
+import { type Static, type TSchema, Type } from "@sinclair/typebox";
+import { pageQuery } from "../../kernel/http/pagination.ts";
+import { oneOf, orNull } from "../../kernel/schema.ts";
 
 /** Shortest and longest interval that can be asked for; the tier may raise it. */
 export const INTERVAL_MS_MIN = 15_000;
@@ -6,6 +8,8 @@ export const INTERVAL_MS_MIN = 15_000;
 export const INTERVAL_MS_MAX = 300_000;
 /** Longest body of a check. */
 export const BODY_LENGTH_MAX = 10_000;
+/** Monitors and checks on a page unless asked otherwise. */
+export const LIST_LIMIT = 50;
 
 const integer = (minimum: number, maximum: number, description: string) =>
   Type.Integer({
@@ -21,6 +25,9 @@ const url = (description: string) =>
     errorMessage: "must be an http or https URL such as https://example.com/health",
     description,
   });
+/** For settings that a change can remove. */
+const clearable = <T extends TSchema>(schema: T) =>
+  Type.Optional(orNull(schema, { errorMessage: `${String(schema["errorMessage"])}, or null` }));
 
 const Url = url("What is checked.");
 const Interval = integer(
@@ -41,7 +48,7 @@ const WebhookUrl = url("Where notifications go. Tier starter and higher.");
 
 const OPTIONAL = {
   method: Type.Optional(
-    Type.Union([Type.Literal("GET"), Type.Literal("HEAD"), Type.Literal("POST")], {
+    oneOf(["GET", "HEAD", "POST"], {
       errorMessage: "must be one of GET, HEAD, POST",
       description: "`GET` unless given.",
     }),
@@ -61,102 +68,127 @@ const OPTIONAL = {
   notify_recovery: Type.Optional(flag("Whether to tell of recovery as well.")),
 };
 
-/** A schema that also takes null. */
-const orNull = <T extends typeof Headers | typeof Body | typeof WebhookUrl>(schema: T) =>
-  Type.Union([schema, Type.Null()], { errorMessage: `${String(schema.errorMessage)}, or null` });
-
 /** Body of a monitor's creation. */
-export const MonitorCreateBody = Type.Object({
-  url: Url,
-  interval: Interval,
-  ...OPTIONAL,
-  headers: Type.Optional(Headers),
-  body: Type.Optional(Body),
-  webhook_url: Type.Optional(WebhookUrl),
-});
+export const MonitorCreateBody = Type.Object(
+  {
+    url: Url,
+    interval: Interval,
+    ...OPTIONAL,
+    headers: Type.Optional(Headers),
+    body: Type.Optional(Body),
+    webhook_url: Type.Optional(WebhookUrl),
+  },
+  { $id: "MonitorCreateBody" },
+);
 
 /** Body of a monitor's change: any of these. */
-export const MonitorUpdateBody = Type.Object({
-  url: Type.Optional(Url),
-  interval: Type.Optional(Interval),
-  ...OPTIONAL,
-  headers: Type.Optional(orNull(Headers)),
-  body: Type.Optional(orNull(Body)),
-  webhook_url: Type.Optional(orNull(WebhookUrl)),
-  active: Type.Optional(flag("Whether it is checked.")),
-});
+export const MonitorUpdateBody = Type.Object(
+  {
+    url: Type.Optional(Url),
+    interval: Type.Optional(Interval),
+    ...OPTIONAL,
+    headers: clearable(Headers),
+    body: clearable(Body),
+    webhook_url: clearable(WebhookUrl),
+    active: Type.Optional(flag("Whether it is checked.")),
+  },
+  { $id: "MonitorUpdateBody" },
+);
+export type MonitorUpdateBody = Static<typeof MonitorUpdateBody>;
 
 /** Path of a monitor. */
 export const MonitorParams = Type.Object({ monitorId: Type.String({ maxLength: 64 }) });
 
-const Status = Type.Union([Type.Literal("up"), Type.Literal("down"), Type.Literal("unknown")], {
-  errorMessage: "must be one of up, down, unknown",
-});
+const TargetStatus = oneOf(["up", "down", "unknown"]);
+/** Whether a target is up, as far as its monitor knows. */
+export type TargetStatus = Static<typeof TargetStatus>;
 
-/** What a list of monitors is narrowed by. */
-export const MonitorFilter = Type.Object({ status: Type.Optional(Status) });
+/** Query of a list of monitors. */
+export const MonitorQuery = Type.Composite(
+  [Type.Object({ status: Type.Optional(TargetStatus) }), pageQuery(LIST_LIMIT)],
+  { $id: "MonitorQuery" },
+);
+export type MonitorQuery = Static<typeof MonitorQuery>;
 
-const Latency = Type.Union([Type.Integer(), Type.Null()], {
-  description: "Milliseconds of the last check; the time-out on a time-out.",
-});
-const LastCheckedAt = Type.Union([Type.Integer(), Type.Null()], { description: "Unix seconds." });
+const LAST_CHECK = {
+  status: TargetStatus,
+  latency_ms: Type.Union([Type.Integer(), Type.Null()], {
+    description: "Milliseconds of the last check; the time-out on a time-out.",
+  }),
+  last_checked_at: Type.Union([Type.Integer(), Type.Null()], { description: "Unix seconds." }),
+};
 
 /** A monitor, whole. */
-export const Monitor = Type.Object({
-  id: Type.String({ format: "uuid" }),
-  url: Type.String(),
-  method: Type.String(),
-  headers: Type.Union([Type.Record(Type.String(), Type.String()), Type.Null()]),
-  body: Type.Union([Type.String(), Type.Null()]),
-  timeout: Type.Integer(),
-  interval: Type.Integer(),
-  consecutive_threshold: Type.Integer(),
-  cooldown_ms: Type.Integer(),
-  webhook_url: Type.Union([Type.String(), Type.Null()]),
-  email_alert: Type.Boolean(),
-  notify_recovery: Type.Boolean(),
-  active: Type.Boolean(),
-  status: Status,
-  latency_ms: Latency,
-  last_checked_at: LastCheckedAt,
-  created_at: Type.Integer({ description: "Unix seconds." }),
-  updated_at: Type.Integer({ description: "Unix seconds." }),
-  warning: Type.Optional(Type.String({ description: "The interval was raised to the tier's minimum." })),
-});
+export const Monitor = Type.Object(
+  {
+    id: Type.String({ format: "uuid" }),
+    url: Type.String(),
+    method: Type.String(),
+    headers: orNull(Type.Record(Type.String(), Type.String())),
+    body: orNull(Type.String()),
+    timeout: Type.Integer(),
+    interval: Type.Integer(),
+    consecutive_threshold: Type.Integer(),
+    cooldown_ms: Type.Integer(),
+    webhook_url: orNull(Type.String()),
+    email_alert: Type.Boolean(),
+    notify_recovery: Type.Boolean(),
+    active: Type.Boolean(),
+    ...LAST_CHECK,
+    created_at: Type.Integer({ description: "Unix seconds." }),
+    updated_at: Type.Integer({ description: "Unix seconds." }),
+    warning: Type.Optional(Type.String({ description: "The interval was raised to the tier's minimum." })),
+  },
+  { $id: "Monitor" },
+);
+export type Monitor = Static<typeof Monitor>;
 
 /** What a monitor says of its target. */
-export const MonitorStatusView = Type.Object({
-  monitor_id: Type.String({ format: "uuid" }),
-  url: Type.String(),
-  status: Status,
-  latency_ms: Latency,
-  last_checked_at: LastCheckedAt,
-  consecutive_failures: Type.Integer(),
-});
+export const MonitorStatus = Type.Object(
+  {
+    monitor_id: Type.String({ format: "uuid" }),
+    url: Type.String(),
+    ...LAST_CHECK,
+    consecutive_failures: Type.Integer(),
+  },
+  { $id: "MonitorStatus" },
+);
+export type MonitorStatus = Static<typeof MonitorStatus>;
 
 /** A page of monitors, newest first. */
-export const MonitorPage = Type.Object({
-  monitors: Type.Array(MonitorStatusView),
-  cursor: Type.Optional(Type.String()),
-});
+export const MonitorPage = Type.Object(
+  { monitors: Type.Array(MonitorStatus), cursor: Type.Optional(Type.String()) },
+  { $id: "MonitorPage" },
+);
+export type MonitorPage = Static<typeof MonitorPage>;
 
 /** Answer to a deletion. */
-export const MonitorDeleted = Type.Object({ deleted: Type.Literal(true) });
+export const MonitorDeleted = Type.Object({ deleted: Type.Literal(true) }, { $id: "MonitorDeleted" });
+export type MonitorDeleted = Static<typeof MonitorDeleted>;
+
+/** A check that was made. */
+export const MonitorCheck = Type.Object(
+  {
+    checked_at: Type.Integer({ description: "Unix seconds." }),
+    status: oneOf(["up", "down"], {}),
+    latency_ms: Type.Integer(),
+    response_status: orNull(Type.Integer()),
+    error: orNull(Type.String()),
+    manual: Type.Boolean(),
+  },
+  { $id: "MonitorCheck" },
+);
+export type MonitorCheck = Static<typeof MonitorCheck>;
 
 const Percent = Type.Union([Type.Number(), Type.Null()], { description: "Percent; null without checks." });
 
 /** A page of a monitor's checks, newest first. */
-export const MonitorHistory = Type.Object({
-  checks: Type.Array(
-    Type.Object({
-      checked_at: Type.Integer({ description: "Unix seconds." }),
-      status: Type.Union([Type.Literal("up"), Type.Literal("down")]),
-      latency_ms: Type.Integer(),
-      response_status: Type.Union([Type.Integer(), Type.Null()]),
-      error: Type.Union([Type.String(), Type.Null()]),
-      manual: Type.Boolean(),
-    }),
-  ),
-  uptime: Type.Object({ "24h": Percent, "7d": Percent, "30d": Percent }),
-  cursor: Type.Optional(Type.String()),
-});
+export const MonitorHistory = Type.Object(
+  {
+    checks: Type.Array(MonitorCheck),
+    uptime: Type.Object({ "24h": Percent, "7d": Percent, "30d": Percent }),
+    cursor: Type.Optional(Type.String()),
+  },
+  { $id: "MonitorHistory" },
+);
+export type MonitorHistory = Static<typeof MonitorHistory>;

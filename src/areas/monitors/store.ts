@@ -1,176 +1,124 @@
 import type { Database } from "../../kernel/storage/database.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { bytesToUuid, uuidToBytes } from "../../kernel/uuid.ts";
+import type { Monitor } from "./schema.ts";
 
-/** What users set about a monitor. */
-export interface MonitorSettings {
-  readonly url: string;
-  readonly method: string;
+/** What users set about a monitor, by the names of the API. */
+export type MonitorSettings = Omit<
+  Monitor,
+  "id" | "headers" | "status" | "latency_ms" | "last_checked_at" | "created_at" | "updated_at" | "warning"
+> & {
   /** Sealed. */
   readonly headers: Uint8Array | null;
-  readonly body: string | null;
-  readonly timeoutMs: number;
-  readonly intervalMs: number;
-  readonly threshold: number;
-  readonly cooldownMs: number;
-  readonly webhookUrl: string | null;
-  readonly emailAlert: boolean;
-  readonly notifyRecovery: boolean;
-  readonly active: boolean;
-}
+};
 
-/** A monitor as its row has it. */
-export interface MonitorRow extends MonitorSettings {
+/** Whose a monitor is, and what it is called. */
+interface MonitorIdentity {
   readonly ref: number;
   readonly monitorId: string;
   readonly accountRef: number;
   readonly projectRef: number;
+}
+
+/** A monitor as its row has it. */
+export interface MonitorRow extends MonitorIdentity {
+  readonly settings: MonitorSettings;
+  /** Rises with every change. */
   readonly version: number;
   readonly createdAt: number;
   readonly updatedAt: number;
 }
 
-/** What a new monitor's row holds. */
-export type NewMonitor = Omit<MonitorRow, "version" | "createdAt" | "updatedAt">;
+type BooleanSetting = "email_alert" | "notify_recovery" | "active";
 
-interface StoredMonitor {
-  ref: number;
-  monitor_id: Uint8Array;
-  account_ref: number;
-  project_ref: number;
-  url: string;
-  method: string;
-  headers: Uint8Array | null;
-  body: string | null;
-  timeout_ms: number;
-  interval_ms: number;
-  consecutive_threshold: number;
-  cooldown_ms: number;
-  webhook_url: string | null;
-  email_alert: number;
-  notify_recovery: number;
-  active: number;
-  version: number;
-  created_at: number;
-  updated_at: number;
+type StoredMonitor = Omit<MonitorRow, "monitorId" | "settings"> &
+  Omit<MonitorSettings, BooleanSetting> &
+  Record<BooleanSetting, number> & { readonly monitorId: Uint8Array };
+
+const SELECT = `SELECT ref, monitor_id AS monitorId, account_ref AS accountRef, project_ref AS projectRef, version,
+  created_at AS createdAt, updated_at AS updatedAt, url, method, headers, body, timeout_ms AS timeout,
+  interval_ms AS interval, consecutive_threshold, cooldown_ms, webhook_url, email_alert, notify_recovery, active
+  FROM monitors`;
+
+function statements(db: Database) {
+  const columns =
+    "url, method, headers, body, timeout_ms, interval_ms, consecutive_threshold, cooldown_ms, webhook_url, email_alert, notify_recovery, active";
+  const values =
+    "$url, $method, $headers, $body, $timeout, $interval, $consecutive_threshold, $cooldown_ms, $webhook_url, $email_alert, $notify_recovery, $active";
+  type Given = MonitorSettings & { ref: number; now: number };
+  return {
+    insert: db.command<[Given & { id: Uint8Array; accountRef: number; projectRef: number }]>(
+      `INSERT INTO monitors (ref, monitor_id, account_ref, project_ref, ${columns}, version, created_at, updated_at) VALUES ($ref, $id, $accountRef, $projectRef, ${values}, 1, $now, $now)`,
+    ),
+    update: db.command<[Given]>(
+      `UPDATE monitors SET (${columns}) = (${values}), version = version + 1, updated_at = $now WHERE ref = $ref`,
+    ),
+    remove: db.command<[number]>("DELETE FROM monitors WHERE ref = ?"),
+    byId: db.query<StoredMonitor, [Uint8Array]>(`${SELECT} WHERE monitor_id = ?`),
+    byRef: db.query<StoredMonitor, [number]>(`${SELECT} WHERE ref = ?`),
+    ofProject: db.query<{ ref: number }, [number, number]>(
+      "SELECT ref FROM monitors WHERE project_ref = ? ORDER BY ref LIMIT ?",
+    ),
+    count: db.query<{ count: number }, [number]>(
+      "SELECT count(*) AS count FROM monitors WHERE project_ref = ?",
+    ),
+    highest: db.query<{ ref: number }>("SELECT seq AS ref FROM sqlite_sequence WHERE name = 'monitors'"),
+  };
 }
-
-type SettingsParams = [
-  ...[string, string, Uint8Array | null, string | null, number, number],
-  ...[number, number, string | null, number, number, number],
-];
-
-const SETTINGS =
-  "url, method, headers, body, timeout_ms, interval_ms, consecutive_threshold, cooldown_ms, webhook_url, email_alert, notify_recovery, active";
 
 /** SQL of monitors as their users set them. */
 export class MonitorStore {
-  private readonly insertMonitor;
-  private readonly updateMonitor;
-  private readonly deleteMonitor;
-  private readonly byId;
-  private readonly byRef;
-  private readonly refsOfProject;
-  private readonly countOfProject;
-  private readonly highest;
+  private readonly sql;
 
   constructor(db: Database) {
-    this.insertMonitor = db.command<[number, Uint8Array, number, number, ...SettingsParams, number, number]>(
-      `INSERT INTO monitors (ref, monitor_id, account_ref, project_ref, ${SETTINGS}, version, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1, ?, ?)`,
-    );
-    this.updateMonitor = db.command<[...SettingsParams, number, number]>(
-      `UPDATE monitors SET (${SETTINGS}) = (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?), version = version + 1, updated_at = ? WHERE ref = ?`,
-    );
-    this.deleteMonitor = db.command<[number]>("DELETE FROM monitors WHERE ref = ?");
-    const columns = `ref, monitor_id, account_ref, project_ref, ${SETTINGS}, version, created_at, updated_at`;
-    this.byId = db.query<StoredMonitor, [Uint8Array]>(`SELECT ${columns} FROM monitors WHERE monitor_id = ?`);
-    this.byRef = db.query<StoredMonitor, [number]>(`SELECT ${columns} FROM monitors WHERE ref = ?`);
-    this.refsOfProject = db.query<{ ref: number }, [number, number]>(
-      "SELECT ref FROM monitors WHERE project_ref = ? ORDER BY ref LIMIT ?",
-    );
-    this.countOfProject = db.query<{ count: number }, [number]>(
-      "SELECT count(*) AS count FROM monitors WHERE project_ref = ?",
-    );
-    this.highest = db.query<{ ref: number }>(
-      "SELECT seq AS ref FROM sqlite_sequence WHERE name = 'monitors'",
-    );
+    this.sql = statements(db);
   }
 
   /** The largest reference ever given; 0 when there is none. */
   highestRef(): number {
-    return this.highest.get()?.ref ?? 0;
+    return this.sql.highest.get()?.ref ?? 0;
   }
 
-  insert(tx: Tx, monitor: NewMonitor): void {
-    const id = uuidToBytes(monitor.monitorId);
-    const { ref, accountRef, projectRef } = monitor;
-    this.insertMonitor.run(tx, ref, id, accountRef, projectRef, ...settingsParams(monitor), tx.now, tx.now);
+  insert(tx: Tx, { monitorId, ...owner }: MonitorIdentity, settings: MonitorSettings): void {
+    this.sql.insert.run(tx, { ...settings, ...owner, id: uuidToBytes(monitorId), now: tx.now });
   }
 
   update(tx: Tx, ref: number, settings: MonitorSettings): void {
-    this.updateMonitor.run(tx, ...settingsParams(settings), tx.now, ref);
+    this.sql.update.run(tx, { ...settings, ref, now: tx.now });
   }
 
   remove(tx: Tx, ref: number): void {
-    this.deleteMonitor.run(tx, ref);
+    this.sql.remove.run(tx, ref);
   }
 
   find(monitorId: string): MonitorRow | null {
-    const row = this.byId.get(uuidToBytes(monitorId));
-    return row === null ? null : rowOf(row);
+    return rowOf(this.sql.byId.get(uuidToBytes(monitorId)));
   }
 
   monitor(ref: number): MonitorRow | null {
-    const row = this.byRef.get(ref);
-    return row === null ? null : rowOf(row);
+    return rowOf(this.sql.byRef.get(ref));
   }
 
   ofProject(projectRef: number, limit: number): number[] {
-    return this.refsOfProject.all(projectRef, limit).map(({ ref }) => ref);
+    return this.sql.ofProject.all(projectRef, limit).map(({ ref }) => ref);
   }
 
   count(projectRef: number): number {
-    return this.countOfProject.get(projectRef)?.count ?? 0;
+    return this.sql.count.get(projectRef)?.count ?? 0;
   }
 }
 
-function settingsParams(settings: MonitorSettings): SettingsParams {
-  return [
-    settings.url,
-    settings.method,
-    settings.headers,
-    settings.body,
-    settings.timeoutMs,
-    settings.intervalMs,
-    settings.threshold,
-    settings.cooldownMs,
-    settings.webhookUrl,
-    settings.emailAlert ? 1 : 0,
-    settings.notifyRecovery ? 1 : 0,
-    settings.active ? 1 : 0,
-  ];
-}
-
-function rowOf(row: StoredMonitor): MonitorRow {
+function rowOf(stored: StoredMonitor | null): MonitorRow | null {
+  if (stored === null) return null;
+  const { ref, accountRef, projectRef, version, createdAt, updatedAt, ...rest } = stored;
+  const { monitorId, email_alert, notify_recovery, active, ...settings } = rest;
   return {
-    ref: row.ref,
-    monitorId: bytesToUuid(row.monitor_id),
-    accountRef: row.account_ref,
-    projectRef: row.project_ref,
-    url: row.url,
-    method: row.method,
-    headers: row.headers,
-    body: row.body,
-    timeoutMs: row.timeout_ms,
-    intervalMs: row.interval_ms,
-    threshold: row.consecutive_threshold,
-    cooldownMs: row.cooldown_ms,
-    webhookUrl: row.webhook_url,
-    emailAlert: row.email_alert !== 0,
-    notifyRecovery: row.notify_recovery !== 0,
-    active: row.active !== 0,
-    version: row.version,
-    createdAt: row.created_at,
-    updatedAt: row.updated_at,
+    ...{ ref, monitorId: bytesToUuid(monitorId), accountRef, projectRef, version, createdAt, updatedAt },
+    settings: {
+      ...settings,
+      email_alert: email_alert !== 0,
+      notify_recovery: notify_recovery !== 0,
+      active: active !== 0,
+    },
   };
 }

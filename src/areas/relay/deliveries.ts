@@ -1,9 +1,9 @@
 import type { Clock } from "../../kernel/clock.ts";
 import type { Ids } from "../../kernel/ids.ts";
 import type { OutboundClient } from "../../kernel/outbound/client.ts";
-import { withDefaults } from "../../kernel/outbound/given-headers.ts";
+import type { RequestHeaders } from "../../kernel/outbound/headers.ts";
+import { withDefaults } from "../../kernel/outbound/headers.ts";
 import type { OutboundOutcome } from "../../kernel/outbound/outcome.ts";
-import type { RequestHeaders } from "../../kernel/outbound/request-head.ts";
 import { notificationSignature, relaySignature } from "../../kernel/outbound/signing.ts";
 import type { JobOutcome, Scheduler } from "../../kernel/scheduler/scheduler.ts";
 import type { Vault } from "../../kernel/secrets/vault.ts";

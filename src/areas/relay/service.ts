@@ -2,8 +2,8 @@ import { ApiError } from "../../kernel/errors.ts";
 import type { Caller } from "../../kernel/http/caller.ts";
 import { decodeNumberCursor, pageOf } from "../../kernel/http/pagination.ts";
 import type { Ids } from "../../kernel/ids.ts";
-import { givenHeaders } from "../../kernel/outbound/given-headers.ts";
-import type { RequestHeaders } from "../../kernel/outbound/request-head.ts";
+import type { RequestHeaders } from "../../kernel/outbound/headers.ts";
+import { givenHeaders } from "../../kernel/outbound/headers.ts";
 import type { TargetPolicy } from "../../kernel/outbound/target.ts";
 import { laneName } from "../../kernel/scheduler/dispatcher.ts";
 import type { Scheduler } from "../../kernel/scheduler/scheduler.ts";
@@ -200,7 +200,7 @@ export class RelayService {
   /** `host`: where the delivery goes; with the account it is the lane that it waits in. */
   private insert(tx: Tx, relay: NewRelay, ref: number, host: string): void {
     this.deps.store.insert(tx, relay, ref);
-    this.deps.scheduler.enqueueForGood(
+    this.deps.scheduler.enqueueAnonymous(
       tx,
       DELIVER,
       relay.scheduledFor,

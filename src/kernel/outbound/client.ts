@@ -1,15 +1,14 @@
 import { monotonicMs } from "../clock.ts";
-import { type Connection, type Connector, connectionKey } from "./connection.ts";
+import { allowedAddresses } from "./address.ts";
+import { type Connection, ConnectionPool, Connector, connectionKey } from "./connection.ts";
 import { Deadline } from "./deadline.ts";
+import { type EventLoopStalls, watchEventLoop } from "./event-loop.ts";
 import { exchange, StaleConnection } from "./exchange.ts";
-import type { HoldUps } from "./hold-ups.ts";
-import { Lookups } from "./lookups.ts";
+import { type RequestHeaders, requestBytes, withoutSecrets } from "./headers.ts";
+import { createSystemResolver, Lookups, type Resolver } from "./lookups.ts";
 import { type Answered, OutboundFailure, type OutboundOutcome } from "./outcome.ts";
-import { ConnectionPool } from "./pool.ts";
-import { type RequestHeaders, requestBytes, withoutSecrets } from "./request-head.ts";
-import type { Resolver } from "./resolver.ts";
 import type { ResponseReader, WantedBody } from "./response-reader.ts";
-import { knownAddresses, type Refusal, type Target, type TargetPolicy, type TargetRules } from "./target.ts";
+import { knownAddresses, type Refusal, type Target, TargetPolicy, type TargetRules } from "./target.ts";
 
 /** Addresses of one name that are tried before a request is given up. */
 export const ADDRESSES_TRIED_MAX = 4;
@@ -38,12 +37,12 @@ export interface OutboundParts {
   readonly policy: TargetPolicy;
   readonly resolver: Resolver;
   readonly connector: Connector;
-  readonly holdUps: HoldUps;
+  readonly stalls: EventLoopStalls;
 }
 
 /**
- * The one door out: every request that the server makes goes through here. A name is
- * resolved once, all of its addresses are checked, and the connection is made to one of those very addresses.
+ * Every request that the server makes goes through here. A name is resolved once, all of its addresses are checked, and
+ * the connection is made to one of those addresses.
  */
 export class OutboundClient {
   /** Decides where requests may go: areas ask it when a URL is handed in. */
@@ -74,13 +73,13 @@ export class OutboundClient {
   /** Closes idle connections. */
   close(): void {
     this.pool.close();
-    this.parts.holdUps.stop();
+    this.parts.stalls.stop();
   }
 
-  private measured(startedAt: number): { latencyMs: number; heldUpMs: number } {
+  private measured(startedAt: number): { latencyMs: number; stalledMs: number } {
     return {
       latencyMs: Math.round(monotonicMs() - startedAt),
-      heldUpMs: Math.round(this.parts.holdUps.longestSince(startedAt)),
+      stalledMs: Math.round(this.parts.stalls.longestSince(startedAt)),
     };
   }
 
@@ -182,7 +181,7 @@ export class OutboundClient {
   }
 }
 
-type Unmeasured = Omit<Answered, "latencyMs" | "heldUpMs">;
+type Unmeasured = Omit<Answered, "latencyMs" | "stalledMs">;
 
 function answered(answer: ResponseReader, request: OutboundRequest): Unmeasured {
   if (answer.truncated && request.longerBody === "fail") {
@@ -215,4 +214,32 @@ function redirected(request: OutboundRequest, status: number, sameOrigin: boolea
 
 function refusalFailure({ refused, isBlocked }: Refusal): OutboundFailure {
   return new OutboundFailure(isBlocked ? "blocked" : "invalid", `the URL ${refused}`);
+}
+
+/** What tests put in place of parts of the real network. */
+export interface OutboundOverrides {
+  readonly resolver?: Resolver;
+  /** PEM of the only certificate authorities that are believed. */
+  readonly certificateAuthorities?: string;
+  readonly stalls?: EventLoopStalls;
+  /** Accepts the certificates of servers on this machine, which are for the names that others know them by. */
+  readonly trustLoopback?: boolean;
+}
+
+/**
+ * Builds the guarded client. `allowPrivateTargets`: the addresses that the operator permits besides public ones;
+ * `onTick`: see {@link watchEventLoop}.
+ * @throws StartupError for an entry that is not an address, a range or `all`.
+ */
+export function createOutbound(
+  allowPrivateTargets: readonly string[],
+  overrides: OutboundOverrides = {},
+  onTick?: (lateMs: number) => void,
+): OutboundClient {
+  return new OutboundClient({
+    policy: new TargetPolicy(allowedAddresses(allowPrivateTargets)),
+    resolver: overrides.resolver ?? createSystemResolver(),
+    connector: new Connector(overrides.certificateAuthorities, overrides.trustLoopback),
+    stalls: overrides.stalls ?? watchEventLoop(onTick),
+  });
 }

@@ -33,12 +33,12 @@ export class OutboundFailure extends Error {
 /** What became of a request. */
 export type OutboundOutcome = Answered | Failed;
 
-/** How long a request took, and whether that says anything. */
+/** How long a request took, and whether that says anything about the target. */
 interface Measured {
   /** Whole milliseconds of real time, from the call to the last byte wanted. */
   readonly latencyMs: number;
-  /** The longest time during the request for which this process was held up. */
-  readonly heldUpMs: number;
+  /** The longest stall of the event loop during the request. */
+  readonly stalledMs: number;
 }
 
 /** The target answered. */

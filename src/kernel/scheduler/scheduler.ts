@@ -68,13 +68,11 @@ const DEFECT_RETRY_MAX_MS = 60 * 60 * 1000;
 /** Wait before an outcome that could not be committed (a full disk) is handed in again. Real time: it is the disk's. */
 const RECORD_RETRY_MS = 1_000;
 
-/** A job that takes longer makes its lane a slow one, and one that does not makes it a quick one again. */
+/** A job that takes longer makes its lane a slow one; one that does not makes it a quick one again. */
 const SLOW_AFTER_MS = 1_000;
-
-/** Wait before the table is read again after that has failed. */
+/** Wait before the table is read again after a failure. */
 const READ_RETRY_MS = 1_000;
-
-/** How long the end of the process waits for jobs under way: one attempt over the network. */
+/** How long the end of the process waits for running jobs: one attempt over the network. */
 const STOP_GRACE_MS = 10_000;
 
 /**
@@ -119,8 +117,8 @@ export class Scheduler {
 
   /**
    * Registers work that recurs at the times of a cron expression (UTC). What fell due while the server was down
-   * is run once, at the start. Work that resolves to `cut-off` was ended by the end of the process: it is run again at
-   * the next start.
+   * runs once, at the start. Work that resolves to `cut-off` was interrupted by the end of the process, and runs again
+   * at the next start.
    */
   recurring(name: string, expression: string, run: (job: Job) => Promise<unknown>): void {
     this.register(name, {
@@ -134,18 +132,22 @@ export class Scheduler {
     this.calendar.set(name, expression);
   }
 
-  /**
-   * Enqueues a job; one of the same kind and key is replaced. `lane` names whose it is and the place that it goes
-   * to, by {@link laneName}: see {@link JobKind.lanes}.
-   */
+  /** Removes what is old, at the times of a cron expression: slices, a unit of work each, until one is not full. */
+  purge(name: string, expression: string, sliceMax: number, removeSlice: (tx: Tx) => number): void {
+    this.recurring(name, expression, async () => {
+      while ((await this.writer.submit(removeSlice)) === sliceMax);
+    });
+  }
+
+  /** Enqueues a job; it replaces one of the same kind and key. `lane`: a {@link laneName}, for {@link JobKind.lanes}. */
   enqueue(tx: Tx, kind: string, key: string, dueAt: number, payload: unknown, lane = ""): void {
     this.clock.wallMoved();
     this.store.replace(tx, { kind, key, dueAt, lane, payload: JSON.stringify(payload) });
     tx.afterCommit(() => this.arrived(kind, dueAt));
   }
 
-  /** Enqueues a job that nobody will replace or take back: it needs no key, and costs less. */
-  enqueueForGood(tx: Tx, kind: string, dueAt: number, payload: unknown, lane = ""): void {
+  /** Enqueues a job without a key, which cannot be replaced or cancelled, and costs less. */
+  enqueueAnonymous(tx: Tx, kind: string, dueAt: number, payload: unknown, lane = ""): void {
     this.clock.wallMoved();
     this.store.insert(tx, { kind, dueAt, lane, payload: JSON.stringify(payload) });
     tx.afterCommit(() => this.arrived(kind, dueAt));
@@ -212,7 +214,7 @@ export class Scheduler {
     });
   }
 
-  /** A wall clock that is set forward counts as time that has passed; one that is set back makes nobody wait longer. */
+  /** Setting the wall clock forward counts as time that has passed; setting it back makes no job wait longer. */
   private wallSet(before: number, now: number): void {
     this.store.wallSet(now);
     this.log.warn(now > before ? "the clock was set forward" : "the clock was set back", {

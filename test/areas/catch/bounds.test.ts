@@ -30,7 +30,7 @@ describe("one try to deliver", () => {
         const body = new Uint8Array(0);
         return Promise.resolve({
           ...{ answered: true, status: 200, headers: {}, body, truncated: false },
-          ...{ latencyMs: 1, heldUpMs: 0 },
+          ...{ latencyMs: 1, stalledMs: 0 },
         });
       },
     } as unknown as OutboundClient;

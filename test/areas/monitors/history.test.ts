@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { CheckStore } from "../../../src/areas/monitors/check-store.ts";
-import { CHECKS_KEPT_MS, HELD_UP_MS_MAX, TRIES_MAX } from "../../../src/areas/monitors/checks.ts";
-import { CommitWindow } from "../../../src/areas/monitors/commit-window.ts";
+import { CHECKS_KEPT_MS, STALL_MS_MAX, TRIES_MAX } from "../../../src/areas/monitors/checks.ts";
+import { CommitWindow } from "../../../src/areas/monitors/jobs.ts";
 import { expectError } from "../../support/errors.ts";
 import { type AccountClient, startTestServer, type TestServer } from "../../support/server.ts";
 import { WebhookSink } from "../../support/webhook-sink.ts";
@@ -36,14 +36,14 @@ function told(): string[] {
   return hooks.take().map(({ body }) => JSON.parse(body).event);
 }
 
-describe("a process that was held up", () => {
+describe("a process that was stalled", () => {
   test("reports nobody as slow or down: the check is made again, and left out if that does not help", async () => {
-    let heldUpMs = 0;
+    let stalledMs = 0;
     let answers = 0;
     const held = await startTestServer({
       manualClock: true,
       args: LOOPBACK,
-      parts: { outbound: { holdUps: { longestSince: () => heldUpMs, stop: () => {} } } },
+      parts: { outbound: { stalls: { longestSince: () => stalledMs, stop: () => {} } } },
     });
     try {
       const user = await held.account();
@@ -51,20 +51,20 @@ describe("a process that was held up", () => {
       const { body: created } = await user.post("/v1/pulse", body);
       const path = `/v1/pulse/${created["id"]}`;
       await held.clock.advance(5 * SECOND);
-      // Held up once: the first try fails, the second one counts.
+      // Stalled once: the first try fails, the second one counts.
       site.answersBy(() => {
         answers += 1;
-        heldUpMs = answers === 1 ? HELD_UP_MS_MAX + 1 : 0;
+        stalledMs = answers === 1 ? STALL_MS_MAX + 1 : 0;
         return answers === 1 ? 500 : 200;
       });
       await held.clock.advance(23 * SECOND);
       expect((await user.get(path)).body).toMatchObject({ status: "up", consecutive_failures: 0 });
       expect(answers).toBeGreaterThanOrEqual(2);
-      // Held up every time: nothing is known, so nothing is said.
+      // Stalled every time: nothing is known, so nothing is said.
       const before = (await user.get(path)).body;
       site.take();
       site.answersBy(() => {
-        heldUpMs = HELD_UP_MS_MAX + 1;
+        stalledMs = STALL_MS_MAX + 1;
         return 500;
       });
       await held.clock.advance(15 * SECOND);
@@ -73,7 +73,7 @@ describe("a process that was held up", () => {
       expectError(await user.post(`${path}/check`), "service_unavailable");
       // At the limit it counts.
       site.answersBy(() => {
-        heldUpMs = HELD_UP_MS_MAX;
+        stalledMs = STALL_MS_MAX;
         return 500;
       });
       await held.clock.advance(15 * SECOND);

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { HEADER_VALUE_LENGTH_MAX, HEADERS_MAX } from "../../../src/kernel/outbound/request-head.ts";
+import { HEADER_VALUE_LENGTH_MAX, HEADERS_MAX } from "../../../src/kernel/outbound/headers.ts";
 import { expectError } from "../../support/errors.ts";
 import { endpoint, type Scenario } from "../../support/scenario.ts";
 import { startTestServer, TEST_START_MS, type TestServer } from "../../support/server.ts";

@@ -152,7 +152,7 @@ describe("jobs", () => {
     await writer.submit((tx) => {
       scheduler.enqueue(tx, "test.keyed", "a", at, null);
       scheduler.enqueue(tx, "test.keyed", "b", at, null);
-      scheduler.enqueueForGood(tx, "test.plain", at, null);
+      scheduler.enqueueAnonymous(tx, "test.plain", at, null);
     });
     expect(await waiting()).toEqual([
       ["test.keyed", 2],

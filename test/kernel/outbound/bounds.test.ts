@@ -1,8 +1,12 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { allowedAddresses } from "../../../src/kernel/outbound/address.ts";
 import { ADDRESSES_TRIED_MAX } from "../../../src/kernel/outbound/client.ts";
-import { IDLE_CONNECTIONS_MAX, IDLE_MS_MAX, IDLE_PER_TARGET_MAX } from "../../../src/kernel/outbound/pool.ts";
-import { HEADER_VALUE_LENGTH_MAX, headerFault } from "../../../src/kernel/outbound/request-head.ts";
+import {
+  IDLE_CONNECTIONS_MAX,
+  IDLE_MS_MAX,
+  IDLE_PER_TARGET_MAX,
+} from "../../../src/kernel/outbound/connection.ts";
+import { HEADER_VALUE_LENGTH_MAX, headerFault } from "../../../src/kernel/outbound/headers.ts";
 import {
   HEAD_BYTES_MAX,
   HEADER_LINES_MAX,

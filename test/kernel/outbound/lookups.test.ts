@@ -2,8 +2,13 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { getServers, setServers } from "node:dns";
 import { readFile } from "node:fs/promises";
 import { Deadline } from "../../../src/kernel/outbound/deadline.ts";
-import { LOOKUPS_MAX, LOOKUPS_PER_ACCOUNT_MAX, Lookups } from "../../../src/kernel/outbound/lookups.ts";
-import { createSystemResolver, SERVERS_LOOK_MS } from "../../../src/kernel/outbound/resolver.ts";
+import {
+  createSystemResolver,
+  LOOKUPS_MAX,
+  LOOKUPS_PER_ACCOUNT_MAX,
+  Lookups,
+  SERVERS_LOOK_MS,
+} from "../../../src/kernel/outbound/lookups.ts";
 import { NameServer } from "../../support/name-server.ts";
 import { RawServer } from "../../support/raw-server.ts";
 import { failureOf, get, Opened, textOf } from "./support.ts";

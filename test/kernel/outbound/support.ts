@@ -1,5 +1,9 @@
-import type { OutboundClient, OutboundRequest } from "../../../src/kernel/outbound/client.ts";
-import { createOutbound, type OutboundSeams } from "../../../src/kernel/outbound/create.ts";
+import {
+  createOutbound,
+  type OutboundClient,
+  type OutboundOverrides,
+  type OutboundRequest,
+} from "../../../src/kernel/outbound/client.ts";
 import type { Answered, FailureKind, OutboundOutcome } from "../../../src/kernel/outbound/outcome.ts";
 
 /** What tests permit: their own servers. */
@@ -15,8 +19,8 @@ export class Opened {
   }
 
   /** A client that is closed after the test. */
-  client(allowed: readonly string[] = LOOPBACK, seams: OutboundSeams = {}): OutboundClient {
-    const outbound = createOutbound(allowed, seams);
+  client(allowed: readonly string[] = LOOPBACK, overrides: OutboundOverrides = {}): OutboundClient {
+    const outbound = createOutbound(allowed, overrides);
     this.list.push({ stop: () => outbound.close() });
     return outbound;
   }

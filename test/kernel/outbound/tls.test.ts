@@ -44,10 +44,10 @@ async function secureServer(certificate: Certificate): Promise<{ port: number; c
 }
 
 function clientFor(certificateAuthorities?: string) {
-  const seams = { resolver: { resolve: async () => ["127.0.0.1"] } };
+  const overrides = { resolver: { resolve: async () => ["127.0.0.1"] } };
   return opened.client(
     LOOPBACK,
-    certificateAuthorities === undefined ? seams : { ...seams, certificateAuthorities },
+    certificateAuthorities === undefined ? overrides : { ...overrides, certificateAuthorities },
   );
 }
 

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { ERAS_MAX } from "../../../src/kernel/scheduler/due-origins.ts";
+import { ERAS_MAX } from "../../../src/kernel/scheduler/job-store.ts";
 import { SET_BACK_SLICE } from "../../../src/kernel/scheduler/set-back.ts";
 import { TEST_START_MS } from "../../support/server.ts";
 import { DAY, HOUR, SchedulerBench, SECOND } from "./bench.ts";
