@@ -29,8 +29,9 @@ export function sendAlert(tx: Tx, deps: AlertDeps, monitor: MonitorRow, change: 
   if (settings.webhook_url !== null) {
     const body = notification(monitor, change, tx.now);
     deps.notifier.notify(tx, {
-      ...{ accountRef, projectRef, event, monitorId, body },
-      targetUrl: settings.webhook_url,
+      ...{ accountRef, projectRef, event, body },
+      monitor_id: monitorId,
+      target_url: settings.webhook_url,
     });
   }
   // The mail server may have been taken away since the monitor was set up.

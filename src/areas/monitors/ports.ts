@@ -12,8 +12,8 @@ export interface MonitorNotification {
   readonly accountRef: number;
   readonly projectRef: number;
   readonly event: string;
-  readonly monitorId: string;
-  readonly targetUrl: string;
+  readonly monitor_id: string;
+  readonly target_url: string;
   readonly body: string;
 }
 

@@ -1,10 +1,11 @@
 import { invalidField } from "../../kernel/errors.ts";
+import type { RelayKind } from "./schema.ts";
 
 /** Waits before the retries of a scheduled delivery; each is varied by {@link RETRY_JITTER}. */
 const SCHEDULED_RETRIES_MS: readonly number[] = [1_000, 5_000, 25_000];
 /** Waits before the retries of a monitor's notification. */
 const PULSE_RETRIES_MS: readonly number[] = [1_000, 5_000, 15_000];
-/** Part of a wait by which it may be shorter or longer, so that deliveries that failed together do not come back together. */
+/** How much shorter or longer a wait may be, so that deliveries that failed together are not retried together. */
 const RETRY_JITTER = 0.1;
 /** Longest wait that a target can ask for with `Retry-After`. */
 export const RETRY_AFTER_MS_MAX = 60 * 60 * 1000;
@@ -16,11 +17,8 @@ export const DELAY_MS_MIN = 1_000;
 /** Longest delay: 30 days. */
 export const DELAY_MS_MAX = 30 * 86_400_000;
 
-/** Where a delivery comes from: a request of the user's, or a monitor. */
-export type RelayKind = "scheduled" | "pulse";
-
-/** How far a delivery has come. From its first attempt on it is `delivering` until it ends. */
-export type RelayStatus = "scheduled" | "delivering" | "delivered" | "failed" | "cancelled";
+/** How long a delivery is kept after its end. */
+export const RELAYS_KEPT_MS = 7 * 86_400_000;
 
 /** What became of one attempt. */
 export interface AttemptResult {
@@ -75,7 +73,7 @@ export function afterAttempt(
   return { kind: "retry", error, at: result.endedAt + Math.round(Math.max(varied, asked)) };
 }
 
-/** Servers that fail, are busy or took too long may do better later, and so may a network; a refusal stays one. */
+/** A server that failed, was busy or took too long may do better later, and so may a network; a refusal is final. */
 function isWorthRetrying({ status, failure }: AttemptResult): boolean {
   if (failure !== null) return failure.kind !== "blocked" && failure.kind !== "invalid";
   return status === 408 || status === 429 || (status ?? 0) >= 500;
@@ -84,10 +82,34 @@ function isWorthRetrying({ status, failure }: AttemptResult): boolean {
 /** The wait that `Retry-After` asks for (RFC 9110, section 10.2.3: seconds or a date), at most an hour. */
 function retryAfterMs(value: string | undefined, now: number): number {
   if (value === undefined) return 0;
-  // Several such headers come joined: the longest wait serves all who set one.
+  // Repeated headers come joined by commas: the longest wait counts.
   const seconds = value.split(",").map((part) => part.trim());
   const ms = seconds.every((part) => /^\d{1,10}$/.test(part))
     ? Math.max(...seconds.map(Number)) * 1_000
     : Date.parse(value) - now;
   return Number.isNaN(ms) ? 0 : Math.min(Math.max(0, ms), RETRY_AFTER_MS_MAX);
+}
+
+/** Numbers that JSON.parse may not give back as they were. */
+const RISKY_NUMBER = /\d{16}|\d[eE]|\.\d/;
+
+type Reviver = (this: unknown, key: string, value: unknown, context: { source?: string }) => unknown;
+interface RawJson {
+  parse(text: string, reviver: Reviver): unknown;
+  rawJSON(text: string): unknown;
+}
+
+/**
+ * The JSON text of the member `payload` of a request, compact. Numbers keep the digits that they were sent with:
+ * 12345678901234567890 must not become 12345678901234567000 on its way.
+ */
+export function payloadText(bodyText: string, payload: object): string {
+  if (!RISKY_NUMBER.test(bodyText)) return JSON.stringify(payload);
+  const json = JSON as unknown as RawJson;
+  const exact = json.parse(bodyText, (_key, value, { source }) =>
+    typeof value === "number" && source !== undefined && String(value) !== source
+      ? json.rawJSON(source)
+      : value,
+  ) as { payload: object };
+  return JSON.stringify(exact.payload);
 }

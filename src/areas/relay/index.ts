@@ -4,15 +4,18 @@ import type { OutboundClient } from "../../kernel/outbound/client.ts";
 import type { ProjectResources } from "../../kernel/project-resources.ts";
 import { StoppedProjects } from "../../kernel/stopped-projects.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
-import { declareDeliveryCounts } from "./counts.ts";
-import { Deliveries } from "./deliveries.ts";
-import { registerPurge } from "./jobs.ts";
-import type { SigningKeys } from "./ports.ts";
+import { RELAYS_KEPT_MS } from "./domain.ts";
 import { relayRoutes } from "./routes.ts";
+import { declareDeliveryCounts, type SigningKeys, WebhookSender } from "./sender.ts";
 import { type Notification, RelayService } from "./service.ts";
 import { RelayStore } from "./store.ts";
 
-/** What the relay offers to the rest of the house. */
+/** Deliveries removed in one unit of work: a few milliseconds of the writer's time. */
+const PURGE_SLICE = 250;
+/** Hourly, off the full hour. */
+const PURGE_SCHEDULE = "29 * * * *";
+
+/** What the relay offers to the rest of the server. */
 export interface RelayArea extends ApiArea {
   /** Queues a monitor's notification in the unit of work that causes it. */
   readonly notify: (tx: Tx, notification: Notification) => void;
@@ -25,15 +28,19 @@ export function createRelay(
   outbound: OutboundClient,
   ports: { keys: SigningKeys },
 ): RelayArea {
-  const { db, writer, clock, ids, vault, scheduler, metrics } = kernel;
+  const { db, clock, ids, vault, scheduler, metrics } = kernel;
   const store = new RelayStore(db);
   const stopped = new StoppedProjects(db, "relay_stopped_projects");
   const counts = declareDeliveryCounts(metrics);
   const { keys } = ports;
-  const deliveries = new Deliveries({ scheduler, store, stopped, outbound, clock, ids, vault, keys, counts });
+  const sender = new WebhookSender({ scheduler, store, stopped, outbound, clock, ids, vault, keys, counts });
   const { policy } = outbound;
-  const service = new RelayService({ store, deliveries, scheduler, policy, vault, ids, counts });
-  registerPurge({ scheduler, writer, clock, store });
+  const service = new RelayService({ store, sender, scheduler, policy, vault, ids, counts });
+  scheduler.purge("relay.purge", PURGE_SCHEDULE, PURGE_SLICE, (tx) => {
+    const refs = store.endedBefore(tx.now - RELAYS_KEPT_MS, PURGE_SLICE);
+    store.remove(tx, refs);
+    return refs.length;
+  });
   return {
     parts: [
       {

@@ -9,42 +9,39 @@ const LOW_RANGE = 2 ** 32;
 
 /**
  * The ids of deliveries: UUIDs whose last digits name the row, so that they need no index. The rows of all accounts are
- * numbered together, so the digits are veiled: by themselves or compared with another id's they would tell how many
- * deliveries others have made. The veil is another one each millisecond, and takes a key to lift.
+ * numbered together, so the digits are masked: plain ones would show how many deliveries others have made. The mask
+ * changes each millisecond, and cannot be lifted without the key.
  */
 export class RelayIds {
-  /** The veil of the millisecond asked for last: a busy server needs one for many ids. */
+  /** The mask of the last millisecond asked for: a busy server needs it for many ids. */
   private time = "";
-  private veil = 0;
+  private mask = 0;
 
   constructor(private readonly key: Uint8Array) {}
 
   /** The id of a delivery: a UUIDv7 with the last digits of its row. */
   idOf(uuid: string, ref: number): string {
-    return uuid.slice(0, -REF_DIGITS) + this.veiled(uuid, ref).toString(16).padStart(REF_DIGITS, "0");
+    return uuid.slice(0, -REF_DIGITS) + this.masked(uuid, ref).toString(16).padStart(REF_DIGITS, "0");
   }
 
-  /**
-   * The rows that an id can name; whether one has this very id is to be seen there. The second is for ids of before
-   * the digits were veiled.
-   */
+  /** The rows that an id can name, of which at most one has this id. The second is for ids older than the mask. */
   refsOf(relayId: string): [number, number] {
     const digits = Number.parseInt(relayId.slice(-REF_DIGITS), 16);
-    return [this.veiled(relayId, digits), digits];
+    return [this.masked(relayId, digits), digits];
   }
 
-  /** Puts the veil on, or takes it off. */
-  private veiled(uuid: string, digits: number): number {
-    const veil = this.veilOf(uuid.slice(0, TIME_DIGITS));
-    const high = Math.floor(digits / LOW_RANGE) ^ Math.floor(veil / LOW_RANGE);
-    return high * LOW_RANGE + ((digits ^ veil) >>> 0);
+  /** Masks the digits, or unmasks them. */
+  private masked(uuid: string, digits: number): number {
+    const mask = this.maskOf(uuid.slice(0, TIME_DIGITS));
+    const high = Math.floor(digits / LOW_RANGE) ^ Math.floor(mask / LOW_RANGE);
+    return high * LOW_RANGE + ((digits ^ mask) >>> 0);
   }
 
-  private veilOf(time: string): number {
+  private maskOf(time: string): number {
     if (time !== this.time) {
-      this.veil = createHmac("sha256", this.key).update(time).digest().readUIntBE(0, REF_BYTES);
+      this.mask = createHmac("sha256", this.key).update(time).digest().readUIntBE(0, REF_BYTES);
       this.time = time;
     }
-    return this.veil;
+    return this.mask;
   }
 }

@@ -1,15 +1,17 @@
-import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { reply } from "../../kernel/http/answer.ts";
 import type { Api } from "../../kernel/http/api.ts";
 import { largeBody } from "../../kernel/http/body.ts";
-import { pageQuery } from "../../kernel/http/pagination.ts";
-import type { RelayStatus } from "./domain.ts";
-import { Cancelled, Relay, RelayFilter, RelayPage, RelayParams, ScheduleBody, Scheduled } from "./schema.ts";
+import {
+  Relay,
+  RelayBody,
+  RelayCancelled,
+  RelayPage,
+  RelayParams,
+  RelayQuery,
+  RelayScheduled,
+} from "./schema.ts";
 import type { RelayService } from "./service.ts";
-
-/** Deliveries on a page unless asked otherwise. */
-const LIST_LIMIT = 50;
 
 /** Declares the scheduling of deliveries, and what can be seen of them. */
 export function relayRoutes(api: Api, relays: RelayService) {
@@ -38,27 +40,15 @@ export function relayRoutes(api: Api, relays: RelayService) {
           },
           bodyBounds: largeBody(1),
         },
-        body: ScheduleBody,
-        response: { 201: Scheduled },
+        body: RelayBody,
+        response: { 201: RelayScheduled },
       },
     )
-    .get(
-      "/v1/relay",
-      ({ call, query }) => {
-        const { filter, status, limit = LIST_LIMIT, cursor } = query;
-        return relays.list(call.caller.project.ref, {
-          limit,
-          cursor,
-          ...(filter === undefined ? {} : { filter }),
-          ...(status === undefined ? {} : { status: status as RelayStatus }),
-        });
-      },
-      {
+    .get("/v1/relay", ({ call, query }) => relays.list(call.caller.project.ref, query), {
         op: { name: "relay.list", access: "relay:read", summary: "List deliveries, newest first" },
-        query: Type.Composite([RelayFilter, pageQuery(LIST_LIMIT)]),
+        query: RelayQuery,
         response: RelayPage,
-      },
-    )
+      })
     .get("/v1/relay/:relay_id", ({ call, params }) => relays.read(call.caller.project.ref, params.relay_id), {
       op: {
         name: "relay.read",
@@ -80,7 +70,7 @@ export function relayRoutes(api: Api, relays: RelayService) {
           errors: ["not_found", "conflict"],
         },
         params: RelayParams,
-        response: Cancelled,
+        response: RelayCancelled,
       },
     );
 }

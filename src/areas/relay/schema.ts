@@ -1,106 +1,133 @@
-import { Type } from "@sinclair/typebox";
+import { type Static, Type } from "@sinclair/typebox";
+import { pageQuery } from "../../kernel/http/pagination.ts";
+import { oneOf, orNull } from "../../kernel/schema.ts";
 
-const Url = Type.String({
-  minLength: 1,
-  errorMessage: "must be an http or https URL such as https://example.com/hooks",
-  examples: ["https://example.com/hooks"],
-});
+/** Deliveries on a page unless asked otherwise. */
+export const LIST_LIMIT = 50;
 
 /** Body of a delivery to be scheduled. */
-export const ScheduleBody = Type.Object({
-  target_url: Url,
-  method: Type.Union(
-    ["GET", "POST", "PUT", "PATCH", "DELETE"].map((method) => Type.Literal(method)),
-    { errorMessage: "must be one of GET, POST, PUT, PATCH, DELETE" },
-  ),
-  delay: Type.String({
-    pattern: "^[0-9]+[smhd]$",
-    errorMessage: "must be a number of seconds, minutes, hours or days such as 90s, 15m, 12h or 3d",
-    description: "From 1s to 30d.",
-    examples: ["15m"],
-  }),
-  payload: Type.Object(
-    {},
-    {
-      additionalProperties: true,
-      errorMessage: "must be a JSON object",
-      description: "Sent as the body, except with GET.",
-    },
-  ),
-  headers: Type.Record(Type.String(), Type.String({ errorMessage: "must be a text" }), {
-    errorMessage: "must be an object of header names to texts",
-    description:
-      "`X-Svc-*`, `Host`, `Content-Length`, `Connection` and `Transfer-Encoding` are ignored: the delivery has its own.",
-  }),
-});
+export const RelayBody = Type.Object(
+  {
+    target_url: Type.String({
+      minLength: 1,
+      errorMessage: "must be an http or https URL such as https://example.com/hooks",
+      examples: ["https://example.com/hooks"],
+    }),
+    method: oneOf(["GET", "POST", "PUT", "PATCH", "DELETE"]),
+    delay: Type.String({
+      pattern: "^[0-9]+[smhd]$",
+      errorMessage: "must be a number of seconds, minutes, hours or days such as 90s, 15m, 12h or 3d",
+      description: "From 1s to 30d.",
+      examples: ["15m"],
+    }),
+    payload: Type.Object(
+      {},
+      {
+        additionalProperties: true,
+        errorMessage: "must be a JSON object",
+        description: "Sent as the body, except with GET.",
+      },
+    ),
+    headers: Type.Record(Type.String(), Type.String({ errorMessage: "must be a text" }), {
+      errorMessage: "must be an object of header names to texts",
+      description:
+        "`X-Svc-*`, `Host`, `Content-Length`, `Connection` and `Transfer-Encoding` are ignored: the delivery has its own.",
+    }),
+  },
+  { $id: "RelayBody" },
+);
+export type RelayBody = Static<typeof RelayBody>;
 
 /** Answer to a scheduled delivery. */
-export const Scheduled = Type.Object({
-  relay_id: Type.String({ format: "uuid" }),
-  scheduled_for: Type.Integer({ description: "Epoch milliseconds." }),
-  status: Type.Literal("scheduled"),
-});
+export const RelayScheduled = Type.Object(
+  {
+    relay_id: Type.String({ format: "uuid" }),
+    scheduled_for: Type.Integer({ description: "Epoch milliseconds." }),
+    status: Type.Literal("scheduled"),
+  },
+  { $id: "RelayScheduled" },
+);
+export type RelayScheduled = Static<typeof RelayScheduled>;
 
 /** Path of a delivery. */
 export const RelayParams = Type.Object({ relay_id: Type.String({ maxLength: 64 }) });
 
-const Status = Type.Union(
-  ["scheduled", "delivering", "delivered", "failed", "cancelled"].map((status) => Type.Literal(status)),
-  { errorMessage: "must be one of scheduled, delivering, delivered, failed, cancelled" },
-);
+/** Every status of a delivery. */
+export const RELAY_STATUSES = ["scheduled", "delivering", "delivered", "failed", "cancelled"] as const;
+const RelayStatus = oneOf(RELAY_STATUSES);
+/** How far a delivery has come. From its first attempt on it is `delivering` until it ends. */
+export type RelayStatus = Static<typeof RelayStatus>;
 
-/** What a list of deliveries is narrowed by. */
-export const RelayFilter = Type.Object({
-  filter: Type.Optional(
-    Type.Literal("pulse", {
-      errorMessage: "must be pulse, or be left out for all deliveries",
-      description: "`pulse`: only notifications of monitors.",
+/** Every origin of a delivery. */
+export const RELAY_KINDS = ["scheduled", "pulse"] as const;
+/** Where a delivery comes from: a request of the user's, or a monitor. */
+export type RelayKind = (typeof RELAY_KINDS)[number];
+
+/** Query of a list of deliveries. */
+export const RelayQuery = Type.Composite(
+  [
+    Type.Object({
+      filter: Type.Optional(
+        Type.Literal("pulse", {
+          errorMessage: "must be pulse, or be left out for all deliveries",
+          description: "`pulse`: only notifications of monitors.",
+        }),
+      ),
+      status: Type.Optional(RelayStatus),
     }),
-  ),
-  status: Type.Optional(Status),
-});
-
-const nullable = <T extends ReturnType<typeof Type.String | typeof Type.Integer>>(schema: T) =>
-  Type.Union([schema, Type.Null()]);
+    pageQuery(LIST_LIMIT),
+  ],
+  { $id: "RelayQuery" },
+);
+export type RelayQuery = Static<typeof RelayQuery>;
 
 const DELIVERY = {
   relay_id: Type.String({ format: "uuid", description: "Also sent as `X-Svc-Delivery-Id`." }),
-  kind: Type.Union([Type.Literal("scheduled"), Type.Literal("pulse")]),
-  event: nullable(Type.String({ description: "Of a monitor's notification." })),
-  monitor_id: nullable(Type.String({ format: "uuid" })),
+  kind: oneOf(RELAY_KINDS, {}),
+  event: orNull(Type.String({ description: "Of a monitor's notification." })),
+  monitor_id: orNull(Type.String({ format: "uuid" })),
   target_url: Type.String(),
   method: Type.String(),
-  status: Status,
+  status: RelayStatus,
   attempts: Type.Integer({ description: "Attempts that have ended." }),
-  response_status: nullable(Type.Integer({ description: "Of the last attempt." })),
-  error: nullable(Type.String({ description: "What went wrong in the last attempt." })),
+  response_status: orNull(Type.Integer({ description: "Of the last attempt." })),
+  error: orNull(Type.String({ description: "What went wrong in the last attempt." })),
   scheduled_for: Type.Integer({ description: "Epoch milliseconds." }),
-  finished_at: nullable(Type.Integer({ description: "Epoch milliseconds." })),
+  finished_at: orNull(Type.Integer({ description: "Epoch milliseconds." })),
   created_at: Type.Integer({ description: "Epoch milliseconds." }),
 };
 
+/** A delivery, as lists show it. */
+export const RelayItem = Type.Object(DELIVERY, { $id: "RelayItem" });
+export type RelayItem = Static<typeof RelayItem>;
+
 /** A page of deliveries, newest first. */
-export const RelayPage = Type.Object({
-  deliveries: Type.Array(Type.Object(DELIVERY)),
-  cursor: Type.Optional(Type.String()),
-});
+export const RelayPage = Type.Object(
+  { deliveries: Type.Array(RelayItem), cursor: Type.Optional(Type.String()) },
+  { $id: "RelayPage" },
+);
+export type RelayPage = Static<typeof RelayPage>;
+
+/** An attempt at a delivery. */
+export const RelayAttempt = Type.Object(
+  {
+    attempt: Type.Integer({ description: "From 1." }),
+    started_at: Type.Integer({ description: "Epoch milliseconds." }),
+    duration_ms: Type.Integer(),
+    response_status: orNull(Type.Integer()),
+    error: orNull(Type.String()),
+  },
+  { $id: "RelayAttempt" },
+);
+export type RelayAttempt = Static<typeof RelayAttempt>;
 
 /** A delivery with each of its attempts. */
-export const Relay = Type.Object({
-  ...DELIVERY,
-  attempt_log: Type.Array(
-    Type.Object({
-      attempt: Type.Integer({ description: "From 1." }),
-      started_at: Type.Integer({ description: "Epoch milliseconds." }),
-      duration_ms: Type.Integer(),
-      response_status: nullable(Type.Integer()),
-      error: nullable(Type.String()),
-    }),
-  ),
-});
+export const Relay = Type.Object({ ...DELIVERY, attempt_log: Type.Array(RelayAttempt) }, { $id: "Relay" });
+export type Relay = Static<typeof Relay>;
 
 /** Answer to a cancellation. */
-export const Cancelled = Type.Object({
-  relay_id: Type.String({ format: "uuid" }),
-  status: Type.Literal("cancelled"),
-});
+export const RelayCancelled = Type.Object(
+  { relay_id: Type.String({ format: "uuid" }), status: Type.Literal("cancelled") },
+  { $id: "RelayCancelled" },
+);
+export type RelayCancelled = Static<typeof RelayCancelled>;

@@ -2,141 +2,108 @@ import type { Database } from "../../kernel/storage/database.ts";
 import { References } from "../../kernel/storage/references.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { bytesToUuid, uuidToBytes } from "../../kernel/uuid.ts";
-import type { RelayKind, RelayStatus } from "./domain.ts";
-
-/** What a new delivery's row holds. */
-export interface NewRelay {
-  readonly relayId: string;
-  readonly accountRef: number;
-  readonly projectRef: number;
-  readonly kind: RelayKind;
-  readonly event: string | null;
-  readonly monitorId: string | null;
-  readonly targetUrl: string;
-  readonly method: string;
-  readonly headers: Uint8Array | null;
-  readonly body: string | null;
-  readonly scheduledFor: number;
-}
+import {
+  RELAY_KINDS,
+  RELAY_STATUSES,
+  type RelayAttempt,
+  type RelayItem,
+  type RelayStatus,
+} from "./schema.ts";
 
 /** A delivery, as far as its lists show it. */
 export interface RelayRow {
   readonly ref: number;
-  readonly relayId: string;
   readonly projectRef: number;
-  readonly kind: RelayKind;
-  readonly status: RelayStatus;
-  readonly event: string | null;
-  readonly monitorId: string | null;
-  readonly targetUrl: string;
-  readonly method: string;
-  readonly attempts: number;
-  readonly responseStatus: number | null;
-  readonly error: string | null;
-  readonly scheduledFor: number;
-  readonly finishedAt: number | null;
-  readonly createdAt: number;
+  /** As it is stored: a first attempt that is under way shows nowhere in it. */
+  readonly item: RelayItem;
 }
 
-/** What an attempt at a delivery needs beyond its row. */
-export interface RelayRequestRow extends RelayRow {
+/** What an attempt sends, and for whom. */
+interface RelayContent {
   readonly accountRef: number;
+  /** Sealed. */
   readonly headers: Uint8Array | null;
   readonly body: string | null;
 }
 
-/** A row of `relay_attempts`. */
-export interface AttemptRow {
-  readonly number: number;
-  readonly started_at: number;
-  readonly duration_ms: number;
-  readonly response_status: number | null;
-  readonly error: string | null;
-}
+/** A delivery with what its attempts need. */
+export type RelayRequest = RelayRow & RelayContent;
 
-interface StoredRow {
-  ref: number;
-  relay_id: Uint8Array;
-  project_ref: number;
-  kind: number;
-  status: number;
-  event: string | null;
-  monitor_id: Uint8Array | null;
-  target_url: string;
-  method: string;
-  attempts: number;
-  response_status: number | null;
-  error: string | null;
-  scheduled_for: number;
-  finished_at: number | null;
-  created_at: number;
-}
+/** A delivery to be stored. */
+export type NewRelay = RelayContent &
+  Pick<RelayRow, "ref" | "projectRef"> &
+  Pick<
+    RelayItem,
+    "relay_id" | "kind" | "event" | "monitor_id" | "target_url" | "method" | "scheduled_for"
+  >;
 
-const KINDS: readonly RelayKind[] = ["scheduled", "pulse"];
-const STATUSES: readonly RelayStatus[] = ["scheduled", "delivering", "delivered", "failed", "cancelled"];
-const COLUMNS =
-  "ref, relay_id, project_ref, kind, status, event, monitor_id, target_url, method, attempts, response_status, error, scheduled_for, finished_at, created_at";
+/** What an attempt makes of a delivery. */
+export type RelayResult = Pick<RelayItem, "status" | "attempts" | "response_status" | "error">;
 
-/** All SQL of deliveries. */
-export class RelayStore {
-  private readonly insertRelay;
-  private readonly byRef;
-  private readonly pageByStatus;
-  private readonly pulsePageByStatus;
-  private readonly attemptsOf;
-  private readonly insertAttempt;
-  private readonly postponeRelay;
-  private readonly finishRelay;
-  private readonly finishedBefore;
-  private readonly refsOfProject;
-  private readonly deleteRelay;
-  private readonly deleteAttempts;
-  private readonly countWaiting;
-  private readonly references;
+type StoredItem = Omit<RelayItem, "relay_id" | "kind" | "status" | "monitor_id"> & {
+  readonly ref: number;
+  readonly projectRef: number;
+  readonly relay_id: Uint8Array;
+  readonly kind: number;
+  readonly status: number;
+  readonly monitor_id: Uint8Array | null;
+};
 
-  constructor(db: Database) {
-    this.insertRelay = db.command<
+function statements(db: Database) {
+  const columns =
+    "ref, project_ref AS projectRef, relay_id, kind, event, monitor_id, target_url, method, status, attempts, response_status, error, scheduled_for, finished_at, created_at";
+  const page = "project_ref = ? AND status = ? AND ref < ? ORDER BY ref DESC LIMIT ?";
+  return {
+    insert: db.command<
       [
         ...[number, Uint8Array, number, number, number, string | null, Uint8Array | null, string, string],
         ...[Uint8Array | null, string | null, number, number],
       ]
     >(
       "INSERT INTO relays (ref, relay_id, account_ref, project_ref, kind, status, event, monitor_id, target_url, method, headers, body, attempts, scheduled_for, created_at) VALUES (?, ?, ?, ?, ?, 1, ?, ?, ?, ?, ?, ?, 0, ?, ?)",
-    );
-    this.byRef = db.query<
-      StoredRow & { account_ref: number; headers: Uint8Array | null; body: string | null },
-      [number]
-    >(`SELECT ${COLUMNS}, account_ref, headers, body FROM relays WHERE ref = ?`);
-    const page = "project_ref = ? AND status = ? AND ref < ? ORDER BY ref DESC LIMIT ?";
-    this.pageByStatus = db.query<StoredRow, [number, number, number, number]>(
-      `SELECT ${COLUMNS} FROM relays WHERE ${page}`,
-    );
-    this.pulsePageByStatus = db.query<StoredRow, [number, number, number, number]>(
-      `SELECT ${COLUMNS} FROM relays WHERE kind = 2 AND ${page}`,
-    );
-    this.attemptsOf = db.query<AttemptRow, [number]>(
-      "SELECT number, started_at, duration_ms, response_status, error FROM relay_attempts WHERE relay_ref = ? ORDER BY number",
-    );
-    this.insertAttempt = db.command<[number, number, number, number, number | null, string | null]>(
+    ),
+    byRef: db.query<StoredItem & RelayContent, [number]>(
+      `SELECT ${columns}, account_ref AS accountRef, headers, body FROM relays WHERE ref = ?`,
+    ),
+    page: db.query<StoredItem, [number, number, number, number]>(
+      `SELECT ${columns} FROM relays WHERE ${page}`,
+    ),
+    pulsePage: db.query<StoredItem, [number, number, number, number]>(
+      `SELECT ${columns} FROM relays WHERE kind = 2 AND ${page}`,
+    ),
+    attempts: db.query<RelayAttempt, [number]>(
+      "SELECT number AS attempt, started_at, duration_ms, response_status, error FROM relay_attempts WHERE relay_ref = ? ORDER BY number",
+    ),
+    insertAttempt: db.command<[number, number, number, number, number | null, string | null]>(
       "INSERT OR REPLACE INTO relay_attempts (relay_ref, number, started_at, duration_ms, response_status, error) VALUES (?, ?, ?, ?, ?, ?)",
-    );
-    this.postponeRelay = db.command<[number, number | null, string, number]>(
-      "UPDATE relays SET status = 2, attempts = ?, response_status = ?, error = ? WHERE ref = ?",
-    );
-    this.finishRelay = db.command<[number, number, number | null, string | null, number, number]>(
+    ),
+    postpone: db.command<[number, number, number | null, string | null, number]>(
+      "UPDATE relays SET status = ?, attempts = ?, response_status = ?, error = ? WHERE ref = ?",
+    ),
+    finish: db.command<[number, number, number | null, string | null, number, number]>(
       "UPDATE relays SET status = ?, attempts = ?, response_status = ?, error = ?, finished_at = ?, headers = NULL, body = NULL WHERE ref = ?",
-    );
-    this.finishedBefore = db.query<{ ref: number }, [number, number]>(
+    ),
+    finishedBefore: db.query<{ ref: number }, [number, number]>(
       "SELECT ref FROM relays WHERE finished_at < ? ORDER BY finished_at LIMIT ?",
-    );
-    this.refsOfProject = db.query<{ ref: number }, [number, number]>(
+    ),
+    ofProject: db.query<{ ref: number }, [number, number]>(
       "SELECT ref FROM relays WHERE project_ref = ? LIMIT ?",
-    );
-    this.deleteRelay = db.command<[number]>("DELETE FROM relays WHERE ref = ?");
-    this.deleteAttempts = db.command<[number]>("DELETE FROM relay_attempts WHERE relay_ref = ?");
-    this.countWaiting = db.query<{ count: number }, [number]>(
+    ),
+    remove: db.command<[number]>("DELETE FROM relays WHERE ref = ?"),
+    removeAttempts: db.command<[number]>("DELETE FROM relay_attempts WHERE relay_ref = ?"),
+    countWaiting: db.query<{ count: number }, [number]>(
       "SELECT count(*) AS count FROM relays WHERE project_ref = ? AND status IN (1, 2)",
-    );
+    ),
+  };
+}
+
+/** All SQL of deliveries. */
+export class RelayStore {
+  private readonly sql;
+  private readonly references;
+
+  constructor(db: Database) {
+    this.sql = statements(db);
     this.references = new References(db, "relays", "relay_highest_removed");
   }
 
@@ -145,30 +112,31 @@ export class RelayStore {
     return this.references.highest();
   }
 
-  insert(tx: Tx, relay: NewRelay, ref: number): void {
-    this.insertRelay.run(
+  insert(tx: Tx, relay: NewRelay): void {
+    this.sql.insert.run(
       tx,
-      ref,
-      uuidToBytes(relay.relayId),
+      relay.ref,
+      uuidToBytes(relay.relay_id),
       relay.accountRef,
       relay.projectRef,
-      KINDS.indexOf(relay.kind) + 1,
+      RELAY_KINDS.indexOf(relay.kind) + 1,
       relay.event,
-      relay.monitorId === null ? null : uuidToBytes(relay.monitorId),
-      relay.targetUrl,
+      relay.monitor_id === null ? null : uuidToBytes(relay.monitor_id),
+      relay.target_url,
       relay.method,
       relay.headers,
       relay.body,
-      relay.scheduledFor,
+      relay.scheduled_for,
       tx.now,
     );
   }
 
   /** A delivery with what its attempts need. */
-  request(ref: number): RelayRequestRow | null {
-    const row = this.byRef.get(ref);
+  request(ref: number): RelayRequest | null {
+    const row = this.sql.byRef.get(ref);
     if (row === null) return null;
-    return { ...rowOf(row), accountRef: row.account_ref, headers: row.headers, body: row.body };
+    const { accountRef, headers, body, ...stored } = row;
+    return { ...rowOf(stored), accountRef, headers, body };
   }
 
   /** Deliveries of a project with this status, newest first, below a reference. */
@@ -179,79 +147,67 @@ export class RelayStore {
     before: number,
     limit: number,
   ): RelayRow[] {
-    const query = onlyPulse ? this.pulsePageByStatus : this.pageByStatus;
-    return query.all(projectRef, STATUSES.indexOf(status) + 1, before, limit).map(rowOf);
+    const query = onlyPulse ? this.sql.pulsePage : this.sql.page;
+    return query.all(projectRef, statusNumber(status), before, limit).map(rowOf);
   }
 
-  attempts(ref: number): AttemptRow[] {
-    return this.attemptsOf.all(ref);
+  attempts(ref: number): RelayAttempt[] {
+    return this.sql.attempts.all(ref);
   }
 
-  recordAttempt(tx: Tx, ref: number, attempt: AttemptRow): void {
-    const { number, started_at, duration_ms, response_status, error } = attempt;
-    this.insertAttempt.run(tx, ref, number, started_at, duration_ms, response_status, error);
+  recordAttempt(tx: Tx, ref: number, made: RelayAttempt): void {
+    const { attempt, started_at, duration_ms, response_status, error } = made;
+    this.sql.insertAttempt.run(tx, ref, attempt, started_at, duration_ms, response_status, error);
   }
 
-  /** Another attempt will follow. Returns whether the delivery is still there. */
-  postpone(tx: Tx, ref: number, attempts: number, responseStatus: number | null, error: string): boolean {
-    return this.postponeRelay.run(tx, attempts, responseStatus, error, ref) > 0;
-  }
-
-  /** Notes the end, and lets go of what was sent. Returns whether the delivery is still there. */
-  finish(
-    tx: Tx,
-    ref: number,
-    end: { status: RelayStatus; attempts: number; responseStatus: number | null; error: string | null },
-  ): boolean {
-    const status = STATUSES.indexOf(end.status) + 1;
-    const { attempts, responseStatus, error } = end;
-    return this.finishRelay.run(tx, status, attempts, responseStatus, error, tx.now, ref) > 0;
+  /**
+   * Notes what an attempt made of a delivery. With its end, what was sent is removed.
+   * @returns whether the delivery is still there.
+   */
+  update(tx: Tx, ref: number, result: RelayResult): boolean {
+    const { attempts, response_status: responseStatus, error } = result;
+    const status = statusNumber(result.status);
+    const changed =
+      result.status === "delivering"
+        ? this.sql.postpone.run(tx, status, attempts, responseStatus, error, ref)
+        : this.sql.finish.run(tx, status, attempts, responseStatus, error, tx.now, ref);
+    return changed > 0;
   }
 
   /** Deliveries that ended before a moment, the oldest first. */
   endedBefore(moment: number, limit: number): number[] {
-    return this.finishedBefore.all(moment, limit).map(({ ref }) => ref);
+    return this.sql.finishedBefore.all(moment, limit).map(({ ref }) => ref);
   }
 
   ofProject(projectRef: number, limit: number): number[] {
-    return this.refsOfProject.all(projectRef, limit).map(({ ref }) => ref);
+    return this.sql.ofProject.all(projectRef, limit).map(({ ref }) => ref);
   }
 
   /** Removes deliveries. Their references are not given again: a job of one that was cancelled may still wait. */
   remove(tx: Tx, refs: readonly number[]): void {
     for (const ref of refs) {
-      this.deleteAttempts.run(tx, ref);
-      this.deleteRelay.run(tx, ref);
+      this.sql.removeAttempts.run(tx, ref);
+      this.sql.remove.run(tx, ref);
     }
     if (refs.length > 0) this.references.removed(tx, Math.max(...refs));
   }
 
-  /** Deliveries of a project that have not ended. */
+  /** How many deliveries of a project have not ended. */
   waiting(projectRef: number): number {
-    return this.countWaiting.get(projectRef)?.count ?? 0;
+    return this.sql.countWaiting.get(projectRef)?.count ?? 0;
   }
 }
 
-function rowOf(row: StoredRow): RelayRow {
-  const kind = KINDS[row.kind - 1];
-  const status = STATUSES[row.status - 1];
+function statusNumber(status: RelayStatus): number {
+  return RELAY_STATUSES.indexOf(status) + 1;
+}
+
+function rowOf({ ref, projectRef, ...stored }: StoredItem): RelayRow {
+  const kind = RELAY_KINDS[stored.kind - 1];
+  const status = RELAY_STATUSES[stored.status - 1];
   if (kind === undefined || status === undefined)
-    throw new Error(`relay ${row.ref} has an unknown kind or status`);
-  return {
-    ref: row.ref,
-    relayId: bytesToUuid(row.relay_id),
-    projectRef: row.project_ref,
-    kind,
-    status,
-    event: row.event,
-    monitorId: row.monitor_id === null ? null : bytesToUuid(row.monitor_id),
-    targetUrl: row.target_url,
-    method: row.method,
-    attempts: row.attempts,
-    responseStatus: row.response_status,
-    error: row.error,
-    scheduledFor: row.scheduled_for,
-    finishedAt: row.finished_at,
-    createdAt: row.created_at,
-  };
+    throw new Error(`relay ${ref} has an unknown kind or status`);
+  const relayId = bytesToUuid(stored.relay_id);
+  const monitorId = stored.monitor_id === null ? null : bytesToUuid(stored.monitor_id);
+  return { ref, projectRef, item: { ...stored, relay_id: relayId, kind, status, monitor_id: monitorId } };
 }

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { RELAYS_KEPT_MS } from "../../../src/areas/relay/jobs.ts";
+import { RELAYS_KEPT_MS } from "../../../src/areas/relay/domain.ts";
 import { expectError } from "../../support/errors.ts";
 import { RawServer } from "../../support/raw-server.ts";
 import { type AccountClient, startTestServer, TEST_START_MS, type TestServer } from "../../support/server.ts";

@@ -4,10 +4,10 @@ import {
   afterAttempt,
   DELAY_MS_MAX,
   DELAY_MS_MIN,
+  payloadText,
   RETRY_AFTER_MS_MAX,
   readDelay,
 } from "../../../src/areas/relay/domain.ts";
-import { payloadText } from "../../../src/areas/relay/payload.ts";
 import { JSON_LEVELS_MAX } from "../../../src/kernel/json-text.ts";
 
 const NOW = Date.UTC(2026, 2, 10, 12);

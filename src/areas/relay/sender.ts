@@ -1,0 +1,207 @@
+import type { Clock } from "../../kernel/clock.ts";
+import type { Ids } from "../../kernel/ids.ts";
+import type { Counter } from "../../kernel/metrics/instruments.ts";
+import type { Metrics } from "../../kernel/metrics/metrics.ts";
+import type { OutboundClient } from "../../kernel/outbound/client.ts";
+import { type RequestHeaders, withDefaults } from "../../kernel/outbound/headers.ts";
+import type { OutboundOutcome } from "../../kernel/outbound/outcome.ts";
+import { notificationSignature, relaySignature } from "../../kernel/outbound/signing.ts";
+import type { JobOutcome, Scheduler } from "../../kernel/scheduler/scheduler.ts";
+import type { Vault } from "../../kernel/secrets/vault.ts";
+import type { StoppedProjects } from "../../kernel/stopped-projects.ts";
+import type { Tx } from "../../kernel/storage/tx.ts";
+import { type AttemptResult, afterAttempt, type NextStep } from "./domain.ts";
+import { RELAY_KINDS, type RelayAttempt, type RelayKind } from "./schema.ts";
+import type { RelayRequest, RelayStore } from "./store.ts";
+
+/**
+ * The job that makes one attempt; its payload is the delivery's reference. It is never cancelled: when it is due and its
+ * delivery was cancelled or removed, it does nothing.
+ */
+export const DELIVER = "relay.deliver";
+
+/** Attempts running at once, in all. */
+const CONCURRENCY = 1_024;
+/** Attempts to one host running at once: what a small server can take. */
+const PER_HOST = 16;
+/** The same to a host that did not answer within a second. */
+const PER_SLOW_HOST = 4;
+/** Attempts to all such hosts running at once: the other half is for those that answer. */
+const SLOW_TOTAL = CONCURRENCY / 2;
+/** Share of both that one account may take: however many hosts it names, the deliveries of others go on. */
+const ACCOUNT_SHARE = 1 / 4;
+
+/** Real time that a target has for an attempt. */
+const ATTEMPT_TIMEOUT_MS = 15_000;
+/** Bytes of an answer's body that are read and dropped, so that the connection can be used again. */
+const RESPONSE_BYTES_MAX = 64 * 1024;
+
+/** Wait before an attempt is repeated for which this server had no room. */
+const LOCAL_RETRY_MS = 1_000;
+
+const USER_AGENT = "Svc-Relay/1.0";
+
+/** The accounts' platform keys. */
+export interface SigningKeys {
+  /** The newest platform key of an account. */
+  signingKey(accountRef: number): string;
+}
+
+/** How a delivery can end. */
+type Ending = "delivered" | "failed" | "cancelled";
+
+const ENDINGS: readonly Ending[] = ["delivered", "failed", "cancelled"];
+
+/** What is counted of deliveries. */
+export interface DeliveryCounts {
+  readonly ended: Readonly<Record<RelayKind, Readonly<Record<Ending, Counter>>>>;
+  readonly retries: Readonly<Record<RelayKind, Counter>>;
+}
+
+/** Declares the metrics of deliveries. */
+export function declareDeliveryCounts(metrics: Metrics): DeliveryCounts {
+  return {
+    ended: metrics.counterTable(
+      { name: "ninefold_relay_deliveries_total", help: "Deliveries that have ended, by how." },
+      { label: "kind", values: RELAY_KINDS },
+      { label: "outcome", values: ENDINGS },
+    ),
+    retries: metrics.counters(
+      { name: "ninefold_relay_retries_total", help: "Attempts that failed and will be made again." },
+      "kind",
+      RELAY_KINDS,
+    ),
+  };
+}
+
+/** What the sender is built on. */
+export interface SenderDeps {
+  readonly scheduler: Scheduler;
+  readonly store: RelayStore;
+  readonly stopped: StoppedProjects;
+  readonly outbound: OutboundClient;
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly vault: Vault;
+  readonly keys: SigningKeys;
+  readonly counts: DeliveryCounts;
+}
+
+/** Sends the webhooks of deliveries, and retries them. */
+export class WebhookSender {
+  /** First attempts under way, by reference; each with its project. */
+  private readonly firstAttempts = new Map<number, number>();
+
+  constructor(private readonly deps: SenderDeps) {
+    deps.scheduler.register(DELIVER, {
+      concurrency: CONCURRENCY,
+      lanes: {
+        perLane: PER_HOST,
+        perSlowLane: PER_SLOW_HOST,
+        slowTotal: SLOW_TOTAL,
+        ownerShare: ACCOUNT_SHARE,
+      },
+      run: (job) => this.attempt(Number(job.payload)),
+    });
+  }
+
+  /** Whether the first attempt is under way. The row does not say so: after a crash it would be wrong. */
+  isUnderWay(ref: number): boolean {
+    return this.firstAttempts.has(ref);
+  }
+
+  /** The deliveries of a project whose first attempt is under way. */
+  underWay(projectRef: number): number[] {
+    return [...this.firstAttempts].filter(([, project]) => project === projectRef).map(([ref]) => ref);
+  }
+
+  private async attempt(ref: number): Promise<JobOutcome> {
+    const relay = this.deps.store.request(ref);
+    if (relay === null || relay.item.finished_at !== null) return {};
+    if (this.deps.stopped.has(relay.projectRef)) return {};
+    if (relay.item.attempts === 0) this.firstAttempts.set(ref, relay.projectRef);
+    try {
+      return await this.send(relay);
+    } catch (error) {
+      this.firstAttempts.delete(ref);
+      throw error;
+    }
+  }
+
+  private async send(relay: RelayRequest): Promise<JobOutcome> {
+    const { clock, outbound, ids } = this.deps;
+    const { kind, attempts, method, target_url: url } = relay.item;
+    const startedAt = clock.now();
+    const outcome = await outbound.send({
+      account: relay.accountRef,
+      method,
+      url,
+      headers: this.headersOf(relay, startedAt),
+      body: relay.body === null ? null : Buffer.from(relay.body),
+      timeoutMs: ATTEMPT_TIMEOUT_MS,
+      bodyBytesMax: RESPONSE_BYTES_MAX,
+      keepsBody: false,
+      longerBody: "truncate",
+      redirectsMax: 0,
+      reuseConnection: true,
+    });
+    if (!outcome.answered && outcome.failure.kind === "local") {
+      // Nothing has left this machine, so it does not count as an attempt.
+      this.firstAttempts.delete(relay.ref);
+      return { retryAt: clock.now() + LOCAL_RETRY_MS, attempt: attempts };
+    }
+    const result = resultOf(outcome, clock.now());
+    const next = afterAttempt(kind, attempts + 1, result, ids.fraction());
+    const made: RelayAttempt = {
+      attempt: attempts + 1,
+      started_at: startedAt,
+      duration_ms: outcome.latencyMs,
+      response_status: result.status,
+      error: next.kind === "delivered" ? null : next.error,
+    };
+    const record = (tx: Tx): void => this.record(tx, relay, made, next.kind);
+    return next.kind === "retry" ? { record, retryAt: next.at } : { record };
+  }
+
+  /** Each attempt is signed anew, with the newest key. */
+  private headersOf(relay: RelayRequest, now: number): RequestHeaders {
+    const { keys, vault } = this.deps;
+    const { kind, event, relay_id: relayId } = relay.item;
+    const key = keys.signingKey(relay.accountRef);
+    const body = relay.body ?? "";
+    const custom: RequestHeaders =
+      relay.headers === null ? {} : JSON.parse(vault.open(relay.headers, sealContext(relayId)));
+    const own =
+      kind === "pulse"
+        ? { "X-Svc-Event": event ?? "", "X-Svc-Signature": notificationSignature(key, body) }
+        : { "X-Svc-Timestamp": String(now), "X-Svc-Signature": relaySignature(key, now, body) };
+    return {
+      ...withDefaults(custom, { "Content-Type": "application/json", "User-Agent": USER_AGENT }),
+      ...own,
+      "X-Svc-Delivery-Id": relayId,
+    };
+  }
+
+  private record(tx: Tx, { ref, item }: RelayRequest, made: RelayAttempt, next: NextStep["kind"]): void {
+    const { store, counts } = this.deps;
+    tx.afterCommit(() => this.firstAttempts.delete(ref));
+    const { attempt: attempts, response_status, error } = made;
+    const status = next === "retry" ? "delivering" : next;
+    // Removed with its project meanwhile.
+    if (!store.update(tx, ref, { status, attempts, response_status, error })) return;
+    const counter = next === "retry" ? counts.retries[item.kind] : counts.ended[item.kind][next];
+    tx.afterCommit(() => counter.add());
+    store.recordAttempt(tx, ref, made);
+  }
+}
+
+/** What sealed headers of a delivery are sealed for. */
+export function sealContext(relayId: string): string {
+  return `relay-headers:${relayId}`;
+}
+
+function resultOf(outcome: OutboundOutcome, endedAt: number): AttemptResult {
+  return outcome.answered
+    ? { status: outcome.status, failure: null, retryAfter: outcome.headers["retry-after"], endedAt }
+    : { status: null, failure: outcome.failure, retryAfter: undefined, endedAt };
+}
