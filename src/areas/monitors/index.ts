@@ -4,16 +4,20 @@ import type { Kernel } from "../../kernel/kernel.ts";
 import type { Outbox } from "../../kernel/mail/outbox.ts";
 import type { OutboundClient } from "../../kernel/outbound/client.ts";
 import type { ProjectResources } from "../../kernel/project-resources.ts";
+import { registerPurge } from "../../kernel/removal.ts";
 import { StoppedProjects } from "../../kernel/stopped-projects.ts";
 import { TierBound } from "../../kernel/tier-bounds.ts";
 import type { Tiers } from "../../kernel/tiers.ts";
 import { CheckStore } from "./check-store.ts";
-import { Checks, declareCheckCounts } from "./checks.ts";
-import { CheckSchedule, registerPurge } from "./jobs.ts";
+import { CHECKS_KEPT_MS, Checks, declareCheckCounts } from "./checks.ts";
+import { CheckSchedule } from "./jobs.ts";
 import type { MonitorOwners, Notifier } from "./ports.ts";
 import { monitorRoutes } from "./routes.ts";
 import { MonitorService } from "./service.ts";
 import { MonitorStore } from "./store.ts";
+
+/** Checks kept in all, about 4 GB: beyond that the oldest go before their 30 days are over. */
+const CHECKS_KEPT_MAX = 100_000_000;
 
 /** What monitors offer to the rest of the server. */
 export interface MonitorsArea extends ApiArea {
@@ -42,7 +46,12 @@ export function createMonitors(kernel: Kernel, outbound: OutboundClient, ports: 
   const rules = { policy: outbound.policy, vault, tiers, canMail: outbox.available };
   const bound = new TierBound(db, tiers, "monitors", "monitor_limit_exceeded");
   const service = new MonitorService({ monitors, checkStore, checks, schedule, rules, ids, bound });
-  registerPurge(scheduler, checkStore);
+  registerPurge(kernel, {
+    name: "monitors.purge",
+    schedule: "41 * * * *",
+    rowsMax: 2_000,
+    remove: (tx, rowsMax) => checkStore.removeOld(tx, tx.now - CHECKS_KEPT_MS, CHECKS_KEPT_MAX, rowsMax),
+  });
   return {
     parts: [
       {

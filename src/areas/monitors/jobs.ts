@@ -4,8 +4,7 @@ import type { Job, JobOutcome, Scheduler } from "../../kernel/scheduler/schedule
 import type { StoppedProjects } from "../../kernel/stopped-projects.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import type { Tiers } from "../../kernel/tiers.ts";
-import type { CheckStore } from "./check-store.ts";
-import { CHECKS_KEPT_MS, type Checks } from "./checks.ts";
+import type { Checks } from "./checks.ts";
 import { firstCheckAt, nextCheckAt } from "./domain.ts";
 import type { MonitorOwners } from "./ports.ts";
 import type { MonitorRow, MonitorStore } from "./store.ts";
@@ -21,13 +20,6 @@ const PER_HOST = 128;
 const SLOW_TOTAL = 3_072;
 /** Share of both that one account may take: however many hosts it watches, the checks of others are made in time. */
 const ACCOUNT_SHARE = 1 / 2;
-
-/** Checks kept in all, about 4 GB: beyond that the oldest go before their 30 days are over. */
-const CHECKS_KEPT_MAX = 100_000_000;
-/** Checks removed in one unit of work: a few milliseconds of the writer's time. */
-const PURGE_SLICE = 2_000;
-/** Hourly, off the full hour. */
-const PURGE_SCHEDULE = "41 * * * *";
 
 /** What the schedule of checks is built on. */
 export interface ScheduleDeps {
@@ -81,13 +73,6 @@ export class CheckSchedule {
     const minimum = tiers[owners.account(monitor.accountRef).tier].monitorIntervalMinMs;
     return nextCheckAt(monitor.ref, Math.max(monitor.settings.interval, minimum), dueAt, clock.now());
   }
-}
-
-/** Registers the removal of old checks. */
-export function registerPurge(scheduler: Scheduler, checkStore: CheckStore): void {
-  scheduler.purge("monitors.purge", PURGE_SCHEDULE, PURGE_SLICE, (tx) =>
-    checkStore.removeOld(tx, tx.now - CHECKS_KEPT_MS, CHECKS_KEPT_MAX, PURGE_SLICE),
-  );
 }
 
 /** How long results wait for others when many come in. */

@@ -2,6 +2,7 @@ import type { ApiArea } from "../../kernel/http/api.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { OutboundClient } from "../../kernel/outbound/client.ts";
 import type { ProjectResources } from "../../kernel/project-resources.ts";
+import { registerPurge } from "../../kernel/removal.ts";
 import { StoppedProjects } from "../../kernel/stopped-projects.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { RELAYS_KEPT_MS } from "./domain.ts";
@@ -9,11 +10,6 @@ import { relayRoutes } from "./routes.ts";
 import { declareDeliveryCounts, type SigningKeys, WebhookSender } from "./sender.ts";
 import { type Notification, RelayService } from "./service.ts";
 import { RelayStore } from "./store.ts";
-
-/** Deliveries removed in one unit of work: a few milliseconds of the writer's time. */
-const PURGE_SLICE = 250;
-/** Hourly, off the full hour. */
-const PURGE_SCHEDULE = "29 * * * *";
 
 /** What the relay offers to the rest of the server. */
 export interface RelayArea extends ApiArea {
@@ -36,10 +32,15 @@ export function createRelay(
   const sender = new WebhookSender({ scheduler, store, stopped, outbound, clock, ids, vault, keys, counts });
   const { policy } = outbound;
   const service = new RelayService({ store, sender, scheduler, policy, vault, ids, counts });
-  scheduler.purge("relay.purge", PURGE_SCHEDULE, PURGE_SLICE, (tx) => {
-    const refs = store.endedBefore(tx.now - RELAYS_KEPT_MS, PURGE_SLICE);
-    store.remove(tx, refs);
-    return refs.length;
+  registerPurge(kernel, {
+    name: "relay.purge",
+    schedule: "29 * * * *",
+    rowsMax: 250,
+    remove(tx, rowsMax) {
+      const refs = store.endedBefore(tx.now - RELAYS_KEPT_MS, rowsMax);
+      store.remove(tx, refs);
+      return refs.length;
+    },
   });
   return {
     parts: [

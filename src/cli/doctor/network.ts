@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { createSystemClock, realTimeout } from "../../kernel/clock.ts";
 import { errorText } from "../../kernel/errors.ts";
-import { verifySmtp } from "../../kernel/mail/verify.ts";
+import { verifySmtp } from "../../kernel/mail/mailer.ts";
 import { createSystemResolver } from "../../kernel/outbound/lookups.ts";
 import { urlOf } from "../address.ts";
 import { ask } from "../http-api.ts";

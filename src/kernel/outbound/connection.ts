@@ -9,6 +9,7 @@ import {
   type SecureContext,
 } from "node:tls";
 import { type Cancel, monotonicMs, realTimeout } from "../clock.ts";
+import { errorCode } from "../errors.ts";
 import type { Deadline } from "./deadline.ts";
 import { OutboundFailure } from "./outcome.ts";
 import type { Target } from "./target.ts";

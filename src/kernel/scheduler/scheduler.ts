@@ -132,13 +132,6 @@ export class Scheduler {
     this.calendar.set(name, expression);
   }
 
-  /** Removes what is old, at the times of a cron expression: slices, a unit of work each, until one is not full. */
-  purge(name: string, expression: string, sliceMax: number, removeSlice: (tx: Tx) => number): void {
-    this.recurring(name, expression, async () => {
-      while ((await this.writer.submit(removeSlice)) === sliceMax);
-    });
-  }
-
   /** Enqueues a job; it replaces one of the same kind and key. `lane`: a {@link laneName}, for {@link JobKind.lanes}. */
   enqueue(tx: Tx, kind: string, key: string, dueAt: number, payload: unknown, lane = ""): void {
     this.clock.wallMoved();
