@@ -1,53 +1,111 @@
-import { ActorRegistry } from "../../kernel/actors/registry.ts";
+import { type Actor, ActorRegistry } from "../../kernel/actors/registry.ts";
+import { isoTime } from "../../kernel/date-time.ts";
 import type { Ids } from "../../kernel/ids.ts";
 import type { Vault } from "../../kernel/secrets/vault.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import type { Writer } from "../../kernel/storage/writer.ts";
-import { Bucket } from "./bucket.ts";
-import { newBucketId } from "./bucket-id.ts";
-import { bucketNotFound, type EventStatus, type Provider } from "./domain.ts";
-import { decodeProvider, encodeProvider } from "./event-store.ts";
+import {
+  type Admission,
+  admit,
+  type BucketState,
+  bucketNotFound,
+  type EventStatus,
+  NO_TRAFFIC,
+  type Provider,
+  type Traffic,
+} from "./domain.ts";
+import { newBucketId } from "./ids.ts";
+import type { Bucket, BucketCreateBody, BucketUpdateBody } from "./schema.ts";
 import type { BucketRow, BucketStore } from "./store.ts";
 
 /** Buckets kept in memory when idle: some hundred bytes each. */
 export const BUCKETS_IN_MEMORY_MAX = 20_000;
 
-/** What a new bucket is made of. */
-export interface NewBucket {
+/** A bucket in memory. Only memory knows its recent traffic: a restart forgives it. */
+export class BucketActor implements Actor {
+  readonly ref: number;
+  readonly id: string;
   readonly accountRef: number;
   readonly projectRef: number;
-  readonly targetUrl: string;
   readonly provider: Provider | null;
-  readonly signingSecret: string | null;
-}
+  readonly createdAt: number;
+  readonly counts: Record<EventStatus, number>;
+  targetUrl: string;
+  live: boolean;
+  updatedAt: number;
+  deleted: boolean;
+  recent = false;
+  /** Whether the counts are not written yet. */
+  dirty = false;
+  private traffic: Traffic = NO_TRAFFIC;
 
-/** What a change of a bucket names; what is left out stays. */
-export interface BucketChange {
-  readonly targetUrl?: string | undefined;
-  /** Null takes the secret away. */
-  readonly signingSecret?: string | null | undefined;
-  readonly live?: boolean | undefined;
+  constructor(
+    row: BucketRow,
+    public signingSecret: string | null,
+  ) {
+    this.ref = row.ref;
+    this.id = row.id;
+    this.accountRef = row.account_ref;
+    this.projectRef = row.project_ref;
+    this.provider = row.provider;
+    this.createdAt = row.created_at;
+    this.counts = { pending: row.pending, delivered: row.delivered, failed: row.failed };
+    this.targetUrl = row.target_url;
+    this.live = row.live;
+    this.updatedAt = row.updated_at;
+    this.deleted = row.deleted_at !== null;
+  }
+
+  get idle(): boolean {
+    return !this.dirty;
+  }
+
+  get state(): BucketState {
+    return this.live ? "live" : "paused";
+  }
+
+  /** Events of any status. */
+  get events(): number {
+    const { pending, delivered, failed } = this.counts;
+    return pending + delivered + failed;
+  }
+
+  /** Counts a request and says whether it may come in. */
+  admit(now: number, perMinute: number): Admission {
+    const { traffic, admission } = admit(this.traffic, now, perMinute);
+    this.traffic = traffic;
+    return admission;
+  }
+
+  view(): Bucket {
+    return {
+      id: this.id,
+      target_url: this.targetUrl,
+      provider: this.provider,
+      has_signing_secret: this.signingSecret !== null,
+      state: this.state,
+      created_at: isoTime(this.createdAt),
+      updated_at: isoTime(this.updatedAt),
+      events: { ...this.counts },
+    };
+  }
 }
 
 /** The buckets in memory. Their counts change there, within units of work, and are written once per batch. */
 export class Buckets {
-  private readonly actors: ActorRegistry<string, Bucket>;
-  private readonly store: BucketStore;
-  private readonly vault: Vault;
-  private readonly ids: Ids;
-  private changed = new Set<Bucket>();
+  private readonly actors: ActorRegistry<string, BucketActor>;
+  private changed = new Set<BucketActor>();
   private nextRef: number;
 
-  constructor(deps: {
-    store: BucketStore;
-    vault: Vault;
-    ids: Ids;
-    writer: Writer;
-    inMemoryMax?: number;
-  }) {
-    this.store = deps.store;
-    this.vault = deps.vault;
-    this.ids = deps.ids;
+  constructor(
+    private readonly deps: {
+      readonly store: BucketStore;
+      readonly vault: Vault;
+      readonly ids: Ids;
+      readonly writer: Writer;
+      readonly inMemoryMax?: number;
+    },
+  ) {
     this.actors = new ActorRegistry(deps.inMemoryMax ?? BUCKETS_IN_MEMORY_MAX);
     this.nextRef = deps.store.highestRef() + 1;
     deps.writer.beforeCommit((tx) => this.writeCounts(tx));
@@ -58,139 +116,128 @@ export class Buckets {
     return this.actors.size;
   }
 
-  /** The bucket of an id, or undefined when there is none any more. */
-  find(id: string): Bucket | undefined {
+  /** The bucket of an id; undefined once it is deleted. */
+  find(id: string): BucketActor | undefined {
     const bucket = this.actors.get(id, () => this.load(id));
     return bucket?.deleted === false ? bucket : undefined;
   }
 
-  /** The bucket of a reference, or undefined when there is none any more. */
-  withRef(ref: number): Bucket | undefined {
-    const id = this.store.idOf(ref);
+  /** The bucket of a reference; undefined once it is deleted. */
+  withRef(ref: number): BucketActor | undefined {
+    const id = this.deps.store.idOf(ref);
     return id === null ? undefined : this.find(id);
   }
 
   /** @throws ApiError `catch.bucket_not_found` when it is missing or belongs to another project. */
-  ofProject(projectRef: number, id: string): Bucket {
+  ofProject(projectRef: number, id: string): BucketActor {
     const bucket = this.find(id);
     if (bucket === undefined || bucket.projectRef !== projectRef) throw bucketNotFound();
     return bucket;
   }
 
   /** A project's buckets, newest first. */
-  listOfProject(projectRef: number): Bucket[] {
-    return this.store.idsOfProject(projectRef).flatMap((id) => this.find(id) ?? []);
+  listOfProject(projectRef: number): BucketActor[] {
+    return this.deps.store.idsOfProject(projectRef).flatMap((id) => this.find(id) ?? []);
   }
 
-  create(tx: Tx, terms: NewBucket): Bucket {
-    const { accountRef, projectRef, targetUrl, provider, signingSecret } = terms;
+  create(
+    tx: Tx,
+    owner: { readonly accountRef: number; readonly projectRef: number },
+    terms: BucketCreateBody & { provider: Provider | null },
+  ): BucketActor {
+    const { target_url, provider, signing_secret = null } = terms;
     const id = this.freeId();
-    const bucket = new Bucket({
+    const row: BucketRow = {
       ref: this.nextRef++,
       id,
-      ...{ accountRef, projectRef, provider, targetUrl, signingSecret },
-      createdAt: tx.now,
-      updatedAt: tx.now,
+      account_ref: owner.accountRef,
+      project_ref: owner.projectRef,
+      target_url,
+      provider,
+      signing_secret: this.seal(id, signing_secret),
       live: false,
-      deleted: false,
-      counts: { pending: 0, delivered: 0, failed: 0 },
-    });
-    this.store.insert(
-      tx,
-      { ref: bucket.ref, id, accountRef, projectRef, provider: encodeProvider(provider) },
-      { targetUrl, sealedSecret: this.seal(id, signingSecret) },
-    );
+      ...{ pending: 0, delivered: 0, failed: 0 },
+      ...{ created_at: tx.now, updated_at: tx.now, deleted_at: null },
+    };
+    const bucket = new BucketActor(row, signing_secret);
+    this.deps.store.insert(tx, row);
     this.actors.insert(id, bucket);
     tx.onRollback(() => this.actors.drop(id));
     return bucket;
   }
 
-  change(tx: Tx, bucket: Bucket, change: BucketChange): void {
+  /** Changes what the caller names; what is left out stays. */
+  change(tx: Tx, bucket: BucketActor, { target_url, signing_secret, state }: BucketUpdateBody): void {
     const { targetUrl, signingSecret, live, updatedAt } = bucket;
-    bucket.targetUrl = change.targetUrl ?? targetUrl;
-    bucket.signingSecret = change.signingSecret === undefined ? signingSecret : change.signingSecret;
-    bucket.live = change.live ?? live;
-    bucket.updatedAt = tx.now;
     tx.onRollback(() => Object.assign(bucket, { targetUrl, signingSecret, live, updatedAt }));
+    if (target_url !== undefined) bucket.targetUrl = target_url;
+    if (signing_secret !== undefined) bucket.signingSecret = signing_secret;
+    if (state !== undefined) bucket.live = state === "live";
+    bucket.updatedAt = tx.now;
     this.keep(bucket);
-    this.store.setTerms(tx, bucket.ref, {
-      targetUrl: bucket.targetUrl,
-      sealedSecret: this.seal(bucket.id, bucket.signingSecret),
+    this.deps.store.setTerms(tx, {
+      ref: bucket.ref,
+      target_url: bucket.targetUrl,
+      signing_secret: this.seal(bucket.id, bucket.signingSecret),
       live: bucket.live,
     });
   }
 
-  /** Marks a bucket as deleted: from here on it is as good as gone, though its rows are still to be removed. */
-  markDeleted(tx: Tx, bucket: Bucket): void {
+  /** Marks a bucket as deleted: nothing finds it any more, though its rows are still to be removed. */
+  markDeleted(tx: Tx, bucket: BucketActor): void {
     bucket.deleted = true;
     tx.onRollback(() => {
       bucket.deleted = false;
     });
     this.keep(bucket);
-    this.store.setDeleted(tx, bucket.ref);
+    this.deps.store.setDeleted(tx, bucket.ref);
     tx.afterCommit(() => this.actors.drop(bucket.id));
   }
 
-  /** Moves events between statuses: `from` null for one that came, `to` null for one that went. */
-  count(tx: Tx, bucket: Bucket, from: EventStatus | null, to: EventStatus | null): void {
+  /** Moves events between statuses: `from` is null for one that came, `to` for one that went. */
+  count(tx: Tx, bucket: BucketActor, from: EventStatus | null, to: EventStatus | null): void {
     this.keep(bucket);
     this.move(bucket, from, to);
     tx.onRollback(() => this.move(bucket, to, from));
   }
 
-  private move({ counts }: Bucket, from: EventStatus | null, to: EventStatus | null): void {
+  private move({ counts }: BucketActor, from: EventStatus | null, to: EventStatus | null): void {
     if (from !== null) counts[from] -= 1;
     if (to !== null) counts[to] += 1;
   }
 
   /** Keeps a bucket in memory, where its changes can be taken back, until the batch ends. */
-  private keep(bucket: Bucket): void {
+  private keep(bucket: BucketActor): void {
     bucket.dirty = true;
     this.changed.add(bucket);
   }
 
-  /** When the batch is taken back, memory is put right by each unit's own undo. */
+  /** When the batch is taken back, each unit's own undo puts memory right. */
   private writeCounts(tx: Tx): void {
     if (this.changed.size === 0) return;
     for (const bucket of this.changed) {
-      this.store.setCounts(tx, bucket.ref, bucket.counts);
+      this.deps.store.setCounts(tx, bucket.ref, bucket.counts);
       bucket.dirty = false;
     }
     this.changed = new Set();
   }
 
-  private load(id: string): Bucket | undefined {
-    const row = this.store.find(id);
-    return row === null ? undefined : this.bucketOf(row);
-  }
-
-  private bucketOf(row: BucketRow): Bucket {
-    const sealed = row.signing_secret;
-    return new Bucket({
-      ref: row.ref,
-      id: row.id,
-      accountRef: row.account_ref,
-      projectRef: row.project_ref,
-      provider: decodeProvider(row.provider),
-      createdAt: row.created_at,
-      targetUrl: row.target_url,
-      signingSecret: sealed === null ? null : this.vault.open(sealed, sealContext(row.id)),
-      live: row.live !== 0,
-      updatedAt: row.updated_at,
-      counts: { pending: row.pending, delivered: row.delivered, failed: row.failed },
-      deleted: row.deleted_at !== null,
-    });
+  private load(id: string): BucketActor | undefined {
+    const row = this.deps.store.find(id);
+    if (row === null) return undefined;
+    const { signing_secret: sealed } = row;
+    return new BucketActor(row, sealed === null ? null : this.deps.vault.open(sealed, sealContext(id)));
   }
 
   private seal(id: string, secret: string | null): Uint8Array | null {
-    return secret === null ? null : this.vault.seal(secret, sealContext(id));
+    return secret === null ? null : this.deps.vault.seal(secret, sealContext(id));
   }
 
-  /** Random ids hardly ever meet; those of deleted buckets count too as long as their rows are there. */
+  /** A random id is hardly ever taken; that of a deleted bucket is, as long as its rows are there. */
   private freeId(): string {
     for (;;) {
-      const id = newBucketId(this.ids);
-      if (this.store.find(id) === null) return id;
+      const id = newBucketId(this.deps.ids);
+      if (this.deps.store.find(id) === null) return id;
     }
   }
 }

@@ -10,7 +10,7 @@ export const EVENT_STATUSES = ["pending", "delivered", "failed"] as const;
 /** One of {@link EVENT_STATUSES}. */
 export type EventStatus = (typeof EVENT_STATUSES)[number];
 
-/** What its signature said: `none` when there was nothing to verify it with. */
+/** What became of checking its signature: `none` when there was nothing to check it with. */
 export const VERIFICATIONS = ["none", "valid", "invalid"] as const;
 /** One of {@link VERIFICATIONS}. */
 export type Verification = (typeof VERIFICATIONS)[number];
@@ -37,7 +37,7 @@ export const RETRY_DELAYS_MS = [1_000, 5_000, 25_000] as const;
 
 /** The time that a bucket's limit counts over. */
 export const TRAFFIC_WINDOW_MS = 60_000;
-/** A bucket that gets more than so many times its limit within the window panics. */
+/** A bucket that gets more than this many times its limit within the window panics. */
 export const PANIC_FACTOR = 5;
 /** How long a panic lasts. */
 export const PANIC_MS = 10 * 60 * 1000;
@@ -45,7 +45,7 @@ export const PANIC_MS = 10 * 60 * 1000;
 /** Longest signing secret: those of the four providers have at most 100 characters. */
 export const SIGNING_SECRET_LENGTH_MAX = 512;
 
-/** What a bucket was sent lately. */
+/** What a bucket has been sent lately. */
 export interface Traffic {
   /** When the current window began, epoch milliseconds. */
   readonly windowStart: number;
@@ -55,10 +55,10 @@ export interface Traffic {
   readonly panicSince: number | null;
 }
 
-/** The traffic of a bucket that nobody has sent anything to. */
+/** The traffic of a bucket that has been sent nothing. */
 export const NO_TRAFFIC: Traffic = { windowStart: Number.NEGATIVE_INFINITY, count: 0, panicSince: null };
 
-/** What becomes of a request at the bucket's limit. */
+/** What a bucket's limit makes of a request. */
 export type Admission = "admitted" | "rate_limited" | "panic_mode";
 
 /**
@@ -87,7 +87,7 @@ function isWithin(now: number, since: number, lengthMs: number): boolean {
   return now >= since && now < since + lengthMs;
 }
 
-/** What an event is after a try to forward it. */
+/** What becomes of an event after a try to forward it. */
 export type AfterTry =
   | { readonly status: "delivered" }
   | { readonly status: "pending"; readonly retryInMs: number }
@@ -100,24 +100,25 @@ export function afterTry(tries: number, delivered: boolean): AfterTry {
   return retryInMs === undefined ? { status: "failed" } : { status: "pending", retryInMs };
 }
 
-/** Whether a target's answer means that it has taken the event (decisions: 2xx). */
+/** Whether a target's answer means that it has taken the event. */
 export function isDelivered(responseStatus: number): boolean {
   return responseStatus >= 200 && responseStatus <= 299;
 }
 
-/** The first status of an event: what is not authentic is never forwarded. */
+/** The first status of an event: one that is not authentic is never forwarded. */
 export function initialStatus(verification: Verification): EventStatus {
   return verification === "invalid" ? "failed" : "pending";
 }
 
-/** @throws ApiError `catch.provider_unsupported` */
-export function assertProvider(name: string): Provider {
+/** The provider of a name; null without one. @throws ApiError `catch.provider_unsupported` */
+export function knownProvider(name: string | null | undefined): Provider | null {
   const provider = PROVIDERS.find((known) => known === name);
   if (provider !== undefined) return provider;
+  if (name === null || name === undefined) return null;
   throw new ApiError("catch.provider_unsupported", `provider must be one of ${PROVIDERS.join(", ")}.`);
 }
 
-/** @throws ApiError `bucket_limit_exceeded` when an account that has `buckets` may have no further one. */
+/** @throws ApiError `bucket_limit_exceeded` when an account that has `buckets` may have no more. */
 export function assertRoomForBucket(buckets: number, bucketsMax: number): void {
   if (buckets < bucketsMax) return;
   throw new ApiError(

@@ -3,32 +3,21 @@ import type { Vault } from "../../kernel/secrets/vault.ts";
 /** Headers by lower-case name. */
 export type EventHeaders = Readonly<Record<string, string>>;
 
-/** Holds what is sealed of the headers. No header has such a name. */
+/** Holds the sealed part of the headers. No header can have such a name. */
 const SEALED = ":sealed";
 
-/** What the names of headers end with that carry a secret of the sender's. One too many costs nothing: its owner reads it as ever. */
-const SECRET_ENDINGS = [
-  ...["authorization", "auth", "cookie", "credential", "credentials", "token", "jwt", "assertion", "session"],
-  ...["key", "secret", "password", "passwd"],
-];
+/** How the names of headers end that carry a secret of the sender's. A false alarm does no harm: the owner reads it all the same. */
+const SECRET_ENDINGS =
+  "authorization auth cookie credential credentials token jwt assertion session key secret password passwd".split(
+    " ",
+  );
 
 /** What nearly every request has: not worth a closer look. */
-const PLAIN_NAMES: ReadonlySet<string> = new Set([
-  ...["accept", "accept-encoding", "accept-language", "cache-control", "connection", "content-encoding"],
-  ...[
-    "content-length",
-    "content-type",
-    "date",
-    "forwarded",
-    "host",
-    "keep-alive",
-    "origin",
-    "pragma",
-    "referer",
-  ],
-  ...["te", "traceparent", "transfer-encoding", "user-agent", "via", "x-forwarded-for", "x-forwarded-host"],
-  ...["x-forwarded-port", "x-forwarded-proto", "x-real-ip", "x-request-id"],
-]);
+const PLAIN_NAMES: ReadonlySet<string> = new Set(
+  `accept accept-encoding accept-language cache-control connection content-encoding content-length content-type date
+  forwarded host keep-alive origin pragma referer te traceparent transfer-encoding user-agent via x-forwarded-for
+  x-forwarded-host x-forwarded-port x-forwarded-proto x-real-ip x-request-id`.split(/\s+/),
+);
 
 /** Whether a header of this name (lower-case) may carry a secret. */
 export function isSecretHeader(name: string): boolean {
@@ -52,7 +41,7 @@ export function storedHeaders(received: Headers, vault: Vault, bucketId: string)
   return JSON.stringify({ ...all, [SEALED]: Buffer.from(sealed).toString("base64") });
 }
 
-/** The headers that were stored, also before any were sealed. */
+/** The headers that were stored, with what is sealed opened. */
 export function readHeaders(stored: string, vault: Vault, bucketId: string): EventHeaders {
   const { [SEALED]: sealed, ...all } = JSON.parse(stored) as Record<string, string>;
   if (sealed === undefined) return all;

@@ -9,12 +9,12 @@ import {
   type Verification,
 } from "./domain.ts";
 
-/** A row of `catch_events`. Status, provider and verification are numbers: see {@link decodeStatus} and its kin. */
+/** A row of `catch_events`, where status, provider and verification are numbers. */
 export interface EventRow {
   sequence: number;
-  status: number;
-  provider: number;
-  verification: number;
+  status: EventStatus;
+  provider: Provider | null;
+  verification: Verification;
   received_at: number;
   attempts: number;
   response_status: number | null;
@@ -23,48 +23,31 @@ export interface EventRow {
   retry_at: number | null;
 }
 
-/** What is kept of a request besides its body. */
+type Coded<Row> = {
+  [Column in keyof Row]: Column extends "status" | "provider" | "verification" ? number : Row[Column];
+};
+
+/** What is kept of a request besides its event. */
 export interface PayloadRow {
   /** As `storedHeaders` made them. */
   headers: string;
   body: Uint8Array;
 }
 
-/** A new event. */
-export interface NewEvent {
-  readonly sequence: number;
-  readonly status: EventStatus;
-  readonly provider: Provider | null;
-  readonly verification: Verification;
-  readonly error: string | null;
-  /** As `storedHeaders` made them. */
-  readonly headers: string;
-  readonly body: Uint8Array;
-}
+/** A new event, with its payload. */
+export type NewEvent = PayloadRow &
+  Pick<EventRow, "sequence" | "status" | "provider" | "verification" | "error">;
 
-/** What a try to deliver leaves on the row. */
-export interface DeliveryState {
-  readonly status: EventStatus;
-  readonly attempts: number;
-  readonly responseStatus: number | null;
-  readonly error: string | null;
-  readonly deliveredAt: number | null;
-  readonly retryAt: number | null;
-}
+/** What a try to forward leaves on the row. */
+export type Tried = Omit<EventRow, "sequence" | "provider" | "verification" | "received_at">;
 
 /** An event that may be removed. */
-export interface RemovableRow {
-  sequence: number;
-  status: number;
-  received_at: number;
-  payload_bytes: number;
-}
+export type RemovableRow = Pick<EventRow, "sequence" | "status" | "received_at"> & { payload_bytes: number };
 
-/** Which events a list shows. */
-export interface EventFilter {
-  readonly provider: Provider | null;
-  readonly status: EventStatus | null;
-}
+/** Which events a list shows; null: any. */
+export type EventFilter = Readonly<
+  Record<"provider", Provider | null> & Record<"status", EventStatus | null>
+>;
 
 const EVENT =
   "sequence, status, provider, verification, received_at, attempts, response_status, error, delivered_at, retry_at";
@@ -83,19 +66,19 @@ export class EventStore {
   private readonly oldest;
   private readonly insertEvent;
   private readonly insertPayload;
-  private readonly updateDelivery;
+  private readonly update;
   private readonly deleteEvent;
   private readonly deletePayload;
   private readonly highest;
 
   constructor(db: Database) {
-    this.byKey = db.query<EventRow, [number, number]>(
+    this.byKey = db.query<Coded<EventRow>, [number, number]>(
       `SELECT ${EVENT} FROM catch_events WHERE bucket_ref = ? AND sequence = ?`,
     );
     this.payloadByKey = db.query<PayloadRow, [number]>(
       "SELECT headers, body FROM catch_payloads WHERE sequence = ?",
     );
-    this.before = db.query<EventRow, [number, number, number]>(
+    this.before = db.query<Coded<EventRow>, [number, number, number]>(
       `SELECT ${EVENT} FROM catch_events WHERE bucket_ref = ? AND sequence < ? ORDER BY sequence DESC LIMIT ?`,
     );
     this.beforeOfKind = db.query<{ sequence: number }, [number, number, number, number, number]>(
@@ -104,7 +87,7 @@ export class EventStore {
     this.afterOfKind = db.query<{ sequence: number }, [number, number, number, number, number]>(
       "SELECT sequence FROM catch_events WHERE bucket_ref = ? AND status = ? AND provider = ? AND sequence > ? ORDER BY sequence LIMIT ?",
     );
-    this.oldest = db.query<RemovableRow, [number, number]>(
+    this.oldest = db.query<Coded<RemovableRow>, [number, number]>(
       "SELECT sequence, status, received_at, payload_bytes FROM catch_events WHERE bucket_ref = ? ORDER BY sequence LIMIT ?",
     );
     this.insertEvent = db.command<[number, number, number, number, number, number, string | null, number]>(
@@ -114,7 +97,7 @@ export class EventStore {
     this.insertPayload = db.command<[number, string, Uint8Array]>(
       "INSERT INTO catch_payloads (sequence, headers, body) VALUES (?, ?, ?)",
     );
-    this.updateDelivery = db.command<
+    this.update = db.command<
       [number, number, number | null, string | null, number | null, number | null, number, number]
     >(
       `UPDATE catch_events SET status = ?, attempts = ?, response_status = ?, error = ?, delivered_at = ?, retry_at = ?
@@ -135,7 +118,8 @@ export class EventStore {
   }
 
   find(bucketRef: number, sequence: number): EventRow | null {
-    return this.byKey.get(bucketRef, sequence);
+    const row = this.byKey.get(bucketRef, sequence);
+    return row === null ? null : decoded(row);
   }
 
   payload(sequence: number): PayloadRow | null {
@@ -144,7 +128,9 @@ export class EventStore {
 
   /** A bucket's events before a number, newest first. Reads about as many rows as it returns, whatever the filter. */
   page(bucketRef: number, filter: EventFilter, before: number, limit: number): EventRow[] {
-    if (filter.provider === null && filter.status === null) return this.before.all(bucketRef, before, limit);
+    if (filter.provider === null && filter.status === null) {
+      return this.before.all(bucketRef, before, limit).map(decoded);
+    }
     const statuses = filter.status === null ? STATUS_CODES : [encodeStatus(filter.status)];
     const providers = filter.provider === null ? PROVIDER_CODES : [encodeProvider(filter.provider)];
     const sequences = statuses.flatMap((status) =>
@@ -169,7 +155,7 @@ export class EventStore {
 
   /** A bucket's oldest events. */
   oldestOf(bucketRef: number, limit: number): RemovableRow[] {
-    return this.oldest.all(bucketRef, limit);
+    return this.oldest.all(bucketRef, limit).map((row) => ({ ...row, status: decodeStatus(row.status) }));
   }
 
   insert(tx: Tx, bucketRef: number, event: NewEvent): void {
@@ -187,21 +173,13 @@ export class EventStore {
     );
   }
 
-  /** Records a try. Returns whether the event was still there. */
-  setDelivery(tx: Tx, bucketRef: number, sequence: number, state: DeliveryState): boolean {
-    const { status, attempts, responseStatus, error, deliveredAt, retryAt } = state;
-    return (
-      this.updateDelivery.run(
-        tx,
-        encodeStatus(status),
-        attempts,
-        responseStatus,
-        error,
-        deliveredAt,
-        retryAt,
-        bucketRef,
-        sequence,
-      ) > 0
+  /** Records a try, if the event is still there. */
+  setTried(tx: Tx, bucketRef: number, sequence: number, tried: Tried): void {
+    const { attempts, response_status, error, delivered_at, retry_at } = tried;
+    this.update.run(
+      tx,
+      ...[encodeStatus(tried.status), attempts, response_status, error, delivered_at, retry_at],
+      ...[bucketRef, sequence],
     );
   }
 
@@ -221,14 +199,17 @@ export function decodeProvider(code: number): Provider | null {
   return PROVIDERS[code - 1] ?? null;
 }
 
-/** The status behind its number. */
-export function decodeStatus(code: number): EventStatus {
-  return EVENT_STATUSES[code] ?? "failed";
+function decoded(row: Coded<EventRow>): EventRow {
+  return {
+    ...row,
+    status: decodeStatus(row.status),
+    provider: decodeProvider(row.provider),
+    verification: VERIFICATIONS[row.verification] ?? "none",
+  };
 }
 
-/** The verification behind its number. */
-export function decodeVerification(code: number): Verification {
-  return VERIFICATIONS[code] ?? "none";
+function decodeStatus(code: number): EventStatus {
+  return EVENT_STATUSES[code] ?? "failed";
 }
 
 function encodeStatus(status: EventStatus): number {

@@ -1,25 +1,34 @@
+import type { Clock } from "../../kernel/clock.ts";
+import type { Metrics } from "../../kernel/metrics/metrics.ts";
+import type { OutboundClient } from "../../kernel/outbound/client.ts";
+import { headerFault } from "../../kernel/outbound/request-head.ts";
+import { replaySignature } from "../../kernel/outbound/signing.ts";
 import { type LaneLimits, laneName } from "../../kernel/scheduler/dispatcher.ts";
 import type { Job, JobOutcome, Scheduler } from "../../kernel/scheduler/scheduler.ts";
+import type { Vault } from "../../kernel/secrets/vault.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import type { Writer } from "../../kernel/storage/writer.ts";
-import type { Bucket } from "./bucket.ts";
-import type { Buckets } from "./buckets.ts";
-import type { WebhookCounts } from "./counts.ts";
-import type { Delivery, DeliveryResult } from "./delivery.ts";
-import { afterTry, isDelivered } from "./domain.ts";
-import { type EventSequence, eventIdOf } from "./event-id.ts";
-import { decodeProvider, decodeStatus, type EventRow, type EventStore } from "./event-store.ts";
+import type { BucketActor, Buckets } from "./buckets.ts";
+import { afterTry, isDelivered, type Provider } from "./domain.ts";
+import { type EventHeaders, readHeaders } from "./event-headers.ts";
+import type { EventRow, EventStore, PayloadRow } from "./event-store.ts";
+import { type EventSequence, eventIdOf } from "./ids.ts";
+import type { BucketAccounts } from "./ports.ts";
 import type { BucketStore } from "./store.ts";
 
+/** Longest wait for a target's answer. */
+export const FORWARD_TIMEOUT_MS = 15_000;
+/** Bytes of the answer's body that are read: its status is what counts. */
+export const ANSWER_BYTES_MAX = 64 * 1024;
 /** Buckets that forward at once; with the events of each, and their bodies of a mebibyte, what memory has to hold. */
 export const FORWARDING_BUCKETS_MAX = 32;
-/** Events go one by one, so that they arrive in their order. When at least so many are pending, the target is too slow for that... */
+/** Events go one by one, so that they arrive in their order. When at least this many are pending, the target is too slow for that... */
 export const BEHIND_FROM_EVENTS = 100;
 /** ...and this many are under way at once, unless they are a backlog, whose order is promised. */
 export const EVENTS_AT_ONCE_MAX = 4;
 /** Retries under way at once. */
 export const RETRIES_AT_ONCE_MAX = 32;
-/** Of both, what one account may take: one with many targets leaves places for others. */
+/** What one account may take of both: one with many targets leaves places for others. */
 export const ACCOUNT_SHARE = 1 / 2;
 /** Targets that do not answer leave places for those that do. */
 const LANES: LaneLimits = { perLane: 8, perSlowLane: 2, slowTotal: 16, ownerShare: ACCOUNT_SHARE };
@@ -33,13 +42,88 @@ const FORWARD = "catch.forward";
 /** One job per event whose try has failed and that is to be tried again. */
 const RETRY = "catch.retry";
 
+/** How a try to forward an event can end. */
+const OUTCOMES = ["delivered", "retry", "failed"] as const;
+
+/**
+ * What the providers' own headers begin with. They go along with the event: some receivers check them again, and some
+ * providers name the kind of event in them alone.
+ */
+const OWN_PREFIXES: Readonly<Record<Provider, readonly string[]>> = {
+  stripe: ["stripe-"],
+  github: ["x-github-", "x-hub-"],
+  shopify: ["x-shopify-"],
+  svix: ["svix-"],
+};
+
+/** What the target made of an event. */
+export type ForwardResult =
+  | { readonly answered: true; readonly status: number }
+  /** The error is fit for users. */
+  | { readonly answered: false; readonly error: string };
+
+/** Sends the exact bytes of an event, signed, to the target that its bucket has now. One try. */
+export type Forward = (
+  bucket: BucketActor,
+  event: Pick<EventRow, "sequence" | "provider" | "received_at">,
+  payload: PayloadRow,
+) => Promise<ForwardResult>;
+
+/** Makes the function that sends events. */
+export function createForward(deps: {
+  readonly outbound: OutboundClient;
+  readonly accounts: BucketAccounts;
+  readonly clock: Clock;
+  readonly vault: Vault;
+}): Forward {
+  const { outbound, accounts, clock, vault } = deps;
+  return async (bucket, { sequence, provider, received_at }, payload) => {
+    const { body } = payload;
+    const seconds = String(Math.floor(clock.now() / 1000));
+    const outcome = await outbound.send({
+      account: bucket.accountRef,
+      method: "POST",
+      url: bucket.targetUrl,
+      requireHttps: true,
+      headers: {
+        ...originalHeaders(provider, readHeaders(payload.headers, vault, bucket.id)),
+        "X-Svc-Signature": replaySignature(accounts.signingKey(bucket.accountRef), seconds, body),
+        "X-Svc-Event-Id": eventIdOf(sequence),
+        "X-Svc-Timestamp": String(received_at),
+        "User-Agent": "Svc-Relay/1.0",
+      },
+      body,
+      timeoutMs: FORWARD_TIMEOUT_MS,
+      bodyBytesMax: ANSWER_BYTES_MAX,
+      keepsBody: false,
+      longerBody: "truncate",
+      redirectsMax: 0,
+      reuseConnection: true,
+    });
+    if (outcome.answered) return { answered: true, status: outcome.status };
+    return { answered: false, error: outcome.failure.message };
+  };
+}
+
+/** The content type and the provider's headers, as far as they can be sent: anybody may have written them. */
+function originalHeaders(provider: Provider | null, received: EventHeaders): Record<string, string> {
+  const prefixes = provider === null ? [] : OWN_PREFIXES[provider];
+  return Object.fromEntries(
+    Object.entries(received).filter(
+      ([name, value]) =>
+        (name === "content-type" || prefixes.some((prefix) => name.startsWith(prefix))) &&
+        headerFault(name, value) === null,
+    ),
+  );
+}
+
 /** A try that was made, and is not recorded yet. */
 interface Try {
   readonly sequence: number;
-  readonly result: DeliveryResult;
+  readonly result: ForwardResult;
 }
 
-/** How far the first tries of a bucket have come. Another object takes its place when the bucket goes live anew. */
+/** How far the first tries of a bucket have come. When the bucket goes live again, another object takes its place. */
 interface Progress {
   /** Events up to this number have been tried, or wait for a retry of their own. */
   through: number;
@@ -47,28 +131,33 @@ interface Progress {
   orderedThrough: number;
 }
 
-/** What the forwarder is built on. */
-export interface ForwarderDeps {
-  readonly store: BucketStore;
-  readonly buckets: Buckets;
-  readonly events: EventStore;
-  readonly sequence: EventSequence;
-  readonly delivery: Delivery;
-  readonly scheduler: Scheduler;
-  readonly writer: Writer;
-  readonly counts: WebhookCounts;
-}
-
 /**
  * Sends the pending events of live buckets to their targets. An event is first tried in its turn; when that fails
  * it gets a job of its own for the retries, and the next one has its turn. What is pending in a live bucket is the
- * durable truth: a start begins with it anew, so a crash may repeat a try and loses none.
+ * durable truth: a start takes it up again, so a crash may repeat a try and loses none.
  */
 export class Forwarder {
   /** Buckets whose job is in the table, by reference. */
   private readonly progress = new Map<number, Progress>();
+  private readonly outcomes;
 
-  constructor(private readonly deps: ForwarderDeps) {
+  constructor(
+    private readonly deps: {
+      readonly store: BucketStore;
+      readonly buckets: Buckets;
+      readonly events: EventStore;
+      readonly sequence: EventSequence;
+      readonly forward: Forward;
+      readonly scheduler: Scheduler;
+      readonly writer: Writer;
+      readonly metrics: Metrics;
+    },
+  ) {
+    this.outcomes = deps.metrics.counters(
+      { name: "ninefold_webhook_forwards_total", help: "Tries to forward a webhook, by how they ended." },
+      "outcome",
+      OUTCOMES,
+    );
     deps.scheduler.register(FORWARD, {
       concurrency: FORWARDING_BUCKETS_MAX,
       lanes: LANES,
@@ -82,25 +171,25 @@ export class Forwarder {
   }
 
   /** A pending event came into a bucket. */
-  arrived(tx: Tx, bucket: Bucket): void {
+  arrived(tx: Tx, bucket: BucketActor): void {
     if (!bucket.live || this.progress.has(bucket.ref)) return;
     const last = this.deps.sequence.last;
     this.begin(tx, bucket, { through: last - 1, orderedThrough: 0 });
   }
 
   /** A bucket has gone live: what is pending in it is forwarded in its order. */
-  wentLive(tx: Tx, bucket: Bucket): void {
+  wentLive(tx: Tx, bucket: BucketActor): void {
     const running = this.progress.get(bucket.ref);
-    const anew = { through: 0, orderedThrough: this.deps.sequence.last };
+    const again = { through: 0, orderedThrough: this.deps.sequence.last };
     if (running === undefined) {
-      if (bucket.counts.pending > 0) this.begin(tx, bucket, anew);
+      if (bucket.counts.pending > 0) this.begin(tx, bucket, again);
       return;
     }
-    this.progress.set(bucket.ref, anew);
+    this.progress.set(bucket.ref, again);
     tx.onRollback(() => this.progress.set(bucket.ref, running));
   }
 
-  /** Takes up what the last process left. Before the scheduler starts. */
+  /** Takes up what the last process left. To be called before the scheduler starts. */
   async resume(): Promise<void> {
     const { store, buckets, sequence, writer } = this.deps;
     for (let after = 0; ; ) {
@@ -117,13 +206,13 @@ export class Forwarder {
     }
   }
 
-  private begin(tx: Tx, bucket: Bucket, progress: Progress): void {
+  private begin(tx: Tx, bucket: BucketActor, progress: Progress): void {
     this.progress.set(bucket.ref, progress);
     tx.onRollback(() => this.progress.delete(bucket.ref));
     this.enqueue(tx, bucket);
   }
 
-  private enqueue(tx: Tx, bucket: Bucket): void {
+  private enqueue(tx: Tx, bucket: BucketActor): void {
     this.deps.scheduler.enqueue(tx, FORWARD, String(bucket.ref), tx.now, {}, laneOf(bucket));
   }
 
@@ -145,7 +234,7 @@ export class Forwarder {
   }
 
   /** The next event to try, or a few; those that wait for a retry are passed over. */
-  private nextTurn(bucket: Bucket, progress: Progress): { rows: EventRow[]; through: number } {
+  private nextTurn(bucket: BucketActor, progress: Progress): { rows: EventRow[]; through: number } {
     const { events } = this.deps;
     const atOnce = bucket.counts.pending < BEHIND_FROM_EVENTS ? 1 : EVENTS_AT_ONCE_MAX;
     const rows: EventRow[] = [];
@@ -181,13 +270,12 @@ export class Forwarder {
     tx.onRollback(() => this.progress.set(ref, progress));
   }
 
-  /** Tries an event again, unless something else has become of it. */
+  /** Tries an event again. */
   private async retry(job: Job): Promise<JobOutcome> {
     const { bucket: ref, sequence } = job.payload as { bucket: number; sequence: number };
-    const { buckets, events } = this.deps;
-    const bucket = buckets.withRef(ref);
-    const row = events.find(ref, sequence);
-    if (bucket === undefined || row === null || decodeStatus(row.status) !== "pending") return {};
+    const bucket = this.deps.buckets.withRef(ref);
+    const row = this.pending(ref, sequence);
+    if (bucket === undefined || row === null) return {};
     if (!bucket.live) return { record: (tx) => this.leaveToBacklog(tx, ref, sequence) };
     const result = await this.send(bucket, row);
     return { record: (tx) => this.record(tx, ref, result) };
@@ -196,52 +284,48 @@ export class Forwarder {
   /** In a paused bucket an event waits with the others, until that goes live. */
   private leaveToBacklog(tx: Tx, ref: number, sequence: number): void {
     const { events, buckets } = this.deps;
-    const row = events.find(ref, sequence);
-    if (row === null || decodeStatus(row.status) !== "pending") return;
-    const { attempts, response_status: responseStatus, error } = row;
-    const waiting = {
-      status: "pending",
-      attempts,
-      responseStatus,
-      error,
-      deliveredAt: null,
-      retryAt: null,
-    } as const;
-    events.setDelivery(tx, ref, sequence, waiting);
+    const row = this.pending(ref, sequence);
+    if (row === null) return;
+    events.setTried(tx, ref, sequence, { ...row, retry_at: null });
     // Gone live since the job looked: the first tries have perhaps passed it by already.
     const bucket = buckets.withRef(ref);
     if (bucket?.live === true) this.wentLive(tx, bucket);
   }
 
-  private async send(bucket: Bucket, row: EventRow): Promise<Try> {
-    const { sequence, received_at: receivedAt } = row;
-    const payload = this.deps.events.payload(sequence);
-    // Deleted since it was looked at: then there is nothing to record either.
-    if (payload === null) return { sequence, result: { answered: false, error: "the event was deleted" } };
-    const event = { sequence, provider: decodeProvider(row.provider), receivedAt, payload };
-    return { sequence, result: await this.deps.delivery.send(bucket, event) };
+  /** The event, unless a replay, a deletion or another try has settled it. */
+  private pending(ref: number, sequence: number): EventRow | null {
+    const row = this.deps.events.find(ref, sequence);
+    return row?.status === "pending" ? row : null;
   }
 
-  /** Records a try of an event that is still pending; a replay or a deletion may have come first. */
+  private async send(bucket: BucketActor, row: EventRow): Promise<Try> {
+    const { sequence } = row;
+    const payload = this.deps.events.payload(sequence);
+    // Deleted since the look at it: then there is nothing to record either.
+    if (payload === null) return { sequence, result: { answered: false, error: "the event was deleted" } };
+    return { sequence, result: await this.deps.forward(bucket, row, payload) };
+  }
+
+  /** Records a try. */
   private record(tx: Tx, ref: number, { sequence, result }: Try): void {
     const { events, buckets, scheduler } = this.deps;
     const bucket = buckets.withRef(ref);
-    const row = events.find(ref, sequence);
-    if (bucket === undefined || row === null || decodeStatus(row.status) !== "pending") return;
+    const row = this.pending(ref, sequence);
+    if (bucket === undefined || row === null) return;
     const attempts = row.attempts + 1;
     const next = afterTry(attempts, result.answered && isDelivered(result.status));
+    const { status } = next;
     const retryAt = next.status === "pending" ? tx.now + next.retryInMs : null;
-    events.setDelivery(tx, ref, sequence, {
-      status: next.status,
+    events.setTried(tx, ref, sequence, {
+      status,
       attempts,
-      responseStatus: result.answered ? result.status : null,
-      error: errorOf(next.status === "delivered", result),
-      deliveredAt: next.status === "delivered" ? tx.now : null,
-      retryAt,
+      response_status: result.answered ? result.status : null,
+      error: status === "delivered" ? null : problemOf(result),
+      delivered_at: status === "delivered" ? tx.now : null,
+      retry_at: retryAt,
     });
-    const { forwarded } = this.deps.counts;
-    tx.afterCommit(() => forwarded[next.status === "pending" ? "retry" : next.status].add());
-    if (next.status !== "pending") buckets.count(tx, bucket, "pending", next.status);
+    tx.afterCommit(() => this.outcomes[status === "pending" ? "retry" : status].add());
+    if (status !== "pending") buckets.count(tx, bucket, "pending", status);
     if (retryAt !== null) {
       const key = eventIdOf(sequence);
       // Takes the place of the retry that has just been made: its own outcome then removes nothing.
@@ -251,11 +335,10 @@ export class Forwarder {
 }
 
 /** The lane of a bucket's jobs: its account's, to its target's host. */
-function laneOf({ accountRef, targetUrl }: Bucket): string {
+function laneOf({ accountRef, targetUrl }: BucketActor): string {
   return laneName(accountRef, new URL(targetUrl).host);
 }
 
-function errorOf(delivered: boolean, result: DeliveryResult): string | null {
-  if (delivered) return null;
+function problemOf(result: ForwardResult): string {
   return result.answered ? `the target answered with status ${result.status}` : result.error;
 }

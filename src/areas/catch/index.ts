@@ -6,28 +6,24 @@ import type { OutboundClient } from "../../kernel/outbound/client.ts";
 import type { ProjectActivity } from "../../kernel/project-activity.ts";
 import type { ProjectResources } from "../../kernel/project-resources.ts";
 import type { Tiers } from "../../kernel/tiers.ts";
-import { BucketService } from "./bucket-service.ts";
 import { Buckets } from "./buckets.ts";
-import { declareWebhookCounts } from "./counts.ts";
-import { Delivery } from "./delivery.ts";
-import { EventSequence } from "./event-id.ts";
-import { EventService } from "./event-service.ts";
 import { EventStore } from "./event-store.ts";
-import { Forwarder } from "./forwarder.ts";
+import { createForward, Forwarder } from "./forwarder.ts";
+import { EventSequence } from "./ids.ts";
 import { Ingestion } from "./ingestion.ts";
 import type { BucketAccounts } from "./ports.ts";
 import { Removal } from "./removal.ts";
-import { bucketResources } from "./resources.ts";
 import { catchRoutes } from "./routes.ts";
+import { BucketService, EventService } from "./service.ts";
 import { BucketStore } from "./store.ts";
 
-/** What buckets offer to the rest of the house. */
+/** What buckets offer to the rest of the server. */
 export interface CatchArea extends ApiArea {
-  /** The buckets of a project, for whoever keeps projects. */
+  /** The buckets of a project. */
   readonly resources: ProjectResources;
-  /** Takes up what was to be forwarded when the last process ended. Before the scheduler starts. */
+  /** Takes up what was to be forwarded when the last process ended. To be called before the scheduler starts. */
   readonly resume: () => Promise<void>;
-  /** Ends background removal after the slice under way. Before the scheduler stops. */
+  /** Ends background removal after the slice under way. To be called before the scheduler stops. */
   readonly stop: () => void;
 }
 
@@ -49,18 +45,16 @@ export function createCatch(
   const events = new EventStore(db);
   const sequence = new EventSequence(events.highestSequence());
   const buckets = new Buckets({ store, vault, ids, writer });
-  const counts = declareWebhookCounts(metrics);
-  const delivery = new Delivery({ outbound, accounts, clock, vault });
+  const forward = createForward({ outbound, accounts, clock, vault });
   const removal = new Removal({ store, events, buckets, accounts, tiers, scheduler, writer, clock });
-  const forwarder = new Forwarder({ store, buckets, events, sequence, delivery, scheduler, writer, counts });
-  const services = {
-    buckets: new BucketService({ store, buckets, forwarder, removal, targets: outbound.policy, tiers }),
-    events: new EventService({ buckets, events, vault }),
-    ingestion: new Ingestion({
-      ...{ buckets, events, sequence, removal, forwarder },
-      ...{ accounts, charger, activity, tiers, writer, clock, vault, counts },
-    }),
-  };
+  const forwarder = new Forwarder({ store, buckets, events, sequence, forward, scheduler, writer, metrics });
+  const ingestion = new Ingestion({
+    ...{ buckets, events, sequence, removal, forwarder },
+    ...{ accounts, charger, activity, tiers, writer, clock, vault, metrics },
+  });
+  const targets = outbound.policy;
+  const service = new BucketService({ store, buckets, forwarder, removal, targets, tiers });
+  const services = { service, events: new EventService(buckets, events, vault), ingestion };
   return {
     parts: [
       {
@@ -69,8 +63,8 @@ export function createCatch(
           "Buckets that receive webhooks of others, keep them, verify their signatures, forward and replay them.",
       },
     ],
-    routes: (api) => catchRoutes(api, { ...services, removal, delivery, owned: buckets }),
-    resources: bucketResources({ store, buckets, removal }),
+    routes: (api) => catchRoutes(api, { ...services, removal, forward, buckets }),
+    resources: removal.resources(),
     resume: () => forwarder.resume(),
     stop: () => removal.stop(),
   };

@@ -1,11 +1,11 @@
-import { monotonicMs, realDelay } from "../../kernel/clock.ts";
+import { type Clock, monotonicMs, realDelay } from "../../kernel/clock.ts";
+import type { ProjectResources } from "../../kernel/project-resources.ts";
 import type { JobOutcome, Scheduler } from "../../kernel/scheduler/scheduler.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import type { Writer } from "../../kernel/storage/writer.ts";
 import type { Tiers } from "../../kernel/tiers.ts";
-import type { Bucket } from "./bucket.ts";
-import type { Buckets } from "./buckets.ts";
-import { decodeStatus, type EventStore, type RemovableRow } from "./event-store.ts";
+import type { BucketActor, Buckets } from "./buckets.ts";
+import type { EventStore, RemovableRow } from "./event-store.ts";
 import type { BucketAccounts } from "./ports.ts";
 import type { BucketStore, OldestEvent } from "./store.ts";
 
@@ -18,14 +18,14 @@ export const REMOVAL_SLICE_BYTES = 1024 * 1024;
  * after a change of tier.
  */
 export const TRIM_ROWS_MAX = 4;
-/** After a slice the disk is left to others for this many times as long as the slice took. */
+/** After a slice, the disk is left to others for this many times as long as the slice took. */
 const PAUSE_FACTOR = 2;
 /** Buckets looked at in one go by the hourly clean-up. */
 const BUCKETS_PER_LOOK = 100;
 
 /** The job that removes a deleted bucket's events. */
 const REMOVE_BUCKET = "catch.remove-bucket";
-/** Hourly, off the full hour, where everyone else's work begins. */
+/** Hourly, and not at the full hour, when most other work begins. */
 const RETENTION_SCHEDULE = "7 * * * *";
 const HOUR_MS = 60 * 60 * 1000;
 
@@ -36,11 +36,22 @@ interface Slice {
   readonly more: boolean;
 }
 
-/** Removes events, a slice at a time, with pauses in which everyone else's requests run. */
+/** Removes events, a slice at a time, with pauses in which other requests run. */
 export class Removal {
   private stopping = false;
 
-  constructor(private readonly deps: RemovalDeps) {
+  constructor(
+    private readonly deps: {
+      readonly store: BucketStore;
+      readonly events: EventStore;
+      readonly buckets: Buckets;
+      readonly accounts: BucketAccounts;
+      readonly tiers: Tiers;
+      readonly scheduler: Scheduler;
+      readonly writer: Writer;
+      readonly clock: Clock;
+    },
+  ) {
     deps.scheduler.register(REMOVE_BUCKET, {
       // One at a time: two would take the disk twice as much.
       concurrency: 1,
@@ -50,7 +61,7 @@ export class Removal {
   }
 
   /** Deletes the oldest events of a bucket that has passed its maximum. */
-  trim(tx: Tx, bucket: Bucket): void {
+  trim(tx: Tx, bucket: BucketActor): void {
     const excess = bucket.events - this.eventsMax(bucket.accountRef);
     if (excess <= 0) return;
     const rows = this.deps.events.oldestOf(bucket.ref, Math.min(excess, TRIM_ROWS_MAX));
@@ -63,12 +74,12 @@ export class Removal {
   }
 
   /** Removes a bucket's events received before a time. Returns how many there were. */
-  removeBefore(bucket: Bucket, before: number): Promise<number> {
+  removeBefore(bucket: BucketActor, before: number): Promise<number> {
     return this.inSlices(() => this.removeOldest(bucket.id, (rows) => receivedBefore(rows, before)));
   }
 
   /** Removes at most `rowsMax` events of a bucket that has been deleted, and the bucket when none are left. */
-  removeRowsOf(tx: Tx, bucketRef: number, rowsMax: number): Slice {
+  private removeRowsOf(tx: Tx, bucketRef: number, rowsMax: number): Slice {
     const { events, store } = this.deps;
     const rows = withinBytes(events.oldestOf(bucketRef, Math.min(rowsMax, REMOVAL_SLICE_ROWS)));
     for (const { sequence } of rows) events.delete(tx, bucketRef, sequence);
@@ -82,20 +93,39 @@ export class Removal {
     this.stopping = true;
   }
 
+  /** The buckets of a project. */
+  resources(): ProjectResources {
+    const { store, buckets } = this.deps;
+    return {
+      name: "buckets",
+      count: (projectRef) => store.idsOfProject(projectRef).length,
+      projectDeleted(tx, projectRef) {
+        for (const bucket of buckets.listOfProject(projectRef)) buckets.markDeleted(tx, bucket);
+      },
+      removeRows: (tx, projectRef, rowsMax) => {
+        const bucketRef = store.anyRefOfProject(projectRef);
+        if (bucketRef === null) return 0;
+        this.removeRowsOf(tx, bucketRef, rowsMax);
+        // A slice has bounds of its own: it may be short although there is more.
+        return store.anyRefOfProject(projectRef) === null ? rowsMax - 1 : rowsMax;
+      },
+    };
+  }
+
   private eventsMax(accountRef: number): number {
     const { accounts, tiers } = this.deps;
     return tiers[accounts.account(accountRef).tier].eventsPerBucket;
   }
 
-  private remove(tx: Tx, bucket: Bucket, row: RemovableRow): void {
+  private remove(tx: Tx, bucket: BucketActor, row: RemovableRow): void {
     this.deps.events.delete(tx, bucket.ref, row.sequence);
-    this.deps.buckets.count(tx, bucket, decodeStatus(row.status), null);
+    this.deps.buckets.count(tx, bucket, row.status, null);
   }
 
   /** One slice of a bucket's oldest events. `toGo`: how many of those found are to go. */
   private removeOldest(
     bucketId: string,
-    toGo: (found: readonly RemovableRow[], bucket: Bucket) => number,
+    toGo: (found: readonly RemovableRow[], bucket: BucketActor) => number,
   ): Promise<Slice> {
     return this.deps.writer.submit((tx) => {
       const bucket = this.deps.buckets.find(bucketId);
@@ -161,18 +191,6 @@ export class Removal {
       ),
     );
   }
-}
-
-/** What removal is built on. */
-export interface RemovalDeps {
-  readonly store: BucketStore;
-  readonly events: EventStore;
-  readonly buckets: Buckets;
-  readonly accounts: BucketAccounts;
-  readonly tiers: Tiers;
-  readonly scheduler: Scheduler;
-  readonly writer: Writer;
-  readonly clock: { now(): number };
 }
 
 /** How many of a bucket's oldest events, in the order of their receipt, came before a time. */

@@ -5,45 +5,43 @@ import { invalidField } from "../../kernel/errors.ts";
 import { reply } from "../../kernel/http/answer.ts";
 import type { Api } from "../../kernel/http/api.ts";
 import { largeBody } from "../../kernel/http/body.ts";
-import type { BucketService } from "./bucket-service.ts";
 import type { Buckets } from "./buckets.ts";
-import type { Delivery } from "./delivery.ts";
-import type { EventService } from "./event-service.ts";
+import type { Forward } from "./forwarder.ts";
 import type { Ingestion } from "./ingestion.ts";
 import type { Removal } from "./removal.ts";
 import {
+  Bucket,
   BucketCreateBody,
   BucketList,
   BucketParams,
-  BucketSchema,
   BucketUpdateBody,
-  DeletedEvents,
-  DeleteQuery,
-  EVENTS_LIMIT,
+  CaughtEvent,
   EventPage,
   EventParams,
   EventQuery,
-  FullEvent,
-  IngestAnswerSchema,
+  EventReplayed,
+  EventsDeleted,
+  EventsDeleteQuery,
+  Ingested,
   PublicBucketParams,
-  Replayed,
 } from "./schema.ts";
+import type { BucketService, EventService } from "./service.ts";
 
 /** What the endpoints are made of. */
 export interface CatchServices {
-  readonly buckets: BucketService;
+  readonly service: BucketService;
   readonly events: EventService;
   readonly ingestion: Ingestion;
   readonly removal: Removal;
-  readonly delivery: Delivery;
-  readonly owned: Buckets;
+  readonly forward: Forward;
+  readonly buckets: Buckets;
 }
 
 /** Declares buckets, their public path, and their events. */
 export function catchRoutes(api: Api, services: CatchServices) {
   return [
-    bucketRoutes(api, services.buckets),
-    bucketChangeRoutes(api, services.buckets),
+    bucketRoutes(api, services.service),
+    bucketChangeRoutes(api, services.service),
     ingestRoute(api, services.ingestion),
     eventReadRoutes(api, services.events),
     replayRoute(api, services),
@@ -73,7 +71,7 @@ function bucketRoutes(api: Api, buckets: BucketService) {
           bodyBounds: largeBody(),
         },
         body: BucketCreateBody,
-        response: { 201: BucketSchema },
+        response: { 201: Bucket },
       },
     )
     .get("/v1/catch/buckets", ({ call }) => buckets.list(call.caller.project.ref), {
@@ -91,7 +89,7 @@ function bucketRoutes(api: Api, buckets: BucketService) {
           errors: ["catch.bucket_not_found"],
         },
         params: BucketParams,
-        response: BucketSchema,
+        response: Bucket,
       },
     );
 }
@@ -116,7 +114,7 @@ function bucketChangeRoutes(api: Api, buckets: BucketService) {
         },
         params: BucketParams,
         body: BucketUpdateBody,
-        response: BucketSchema,
+        response: Bucket,
       },
     )
     .delete(
@@ -143,11 +141,7 @@ function ingestRoute(api: Api, ingestion: Ingestion) {
   return new Elysia({ tags: ["Catch"] }).use(api).post(
     "/v1/catch/:bucket_id",
     async ({ call, params }) => {
-      const { headers } = call.request;
-      const answer = await ingestion.receive(params.bucket_id, {
-        headers,
-        readBytes: () => call.readBytes(),
-      });
+      const answer = await ingestion.receive(params.bucket_id, call);
       // As with a 413, the rest of the body is not waited for.
       if (answer.status === "too_large") call.headers = { connection: "close" };
       return answer;
@@ -164,7 +158,7 @@ function ingestRoute(api: Api, ingestion: Ingestion) {
         bodyBounds: largeBody(),
       },
       params: PublicBucketParams,
-      response: IngestAnswerSchema,
+      response: Ingested,
     },
   );
 }
@@ -175,11 +169,7 @@ function eventReadRoutes(api: Api, events: EventService) {
     .get(
       "/v1/catch/:bucket_id/events",
       ({ call, params, query }) =>
-        call.perform(() => {
-          const { limit = EVENTS_LIMIT, cursor, provider, status } = query;
-          const wanted = { limit, cursor, provider, status };
-          return events.list(call.caller.project.ref, params.bucket_id, wanted);
-        }),
+        call.perform(() => events.list(call.caller.project.ref, params.bucket_id, query)),
       {
         op: {
           name: "catch.events.list",
@@ -206,18 +196,18 @@ function eventReadRoutes(api: Api, events: EventService) {
           errors: ["catch.bucket_not_found", "catch.event_not_found"],
         },
         params: EventParams,
-        response: FullEvent,
+        response: CaughtEvent,
       },
     );
 }
 
-function replayRoute(api: Api, { events, delivery }: CatchServices) {
+function replayRoute(api: Api, { events, forward }: CatchServices) {
   return new Elysia({ tags: ["Catch"] }).use(api).post(
     "/v1/catch/:bucket_id/events/:event_id/replay",
     ({ call, params }) =>
       call.performAcross({
         claim: () => events.claimReplay(call.caller.project.ref, params.bucket_id, params.event_id),
-        outside: ({ bucket, event }) => delivery.send(bucket, event),
+        outside: ({ bucket, row, payload }) => forward(bucket, row, payload),
         settle: (tx, replay, result, refund) => events.settleReplay(tx, replay, result, refund),
       }),
     {
@@ -236,20 +226,20 @@ function replayRoute(api: Api, { events, delivery }: CatchServices) {
         ],
       },
       params: EventParams,
-      response: Replayed,
+      response: EventReplayed,
     },
   );
 }
 
-function eventDeleteRoute(api: Api, { owned, removal }: CatchServices) {
+function eventDeleteRoute(api: Api, { buckets, removal }: CatchServices) {
   return new Elysia({ tags: ["Catch"] }).use(api).delete(
     "/v1/catch/:bucket_id/events",
     ({ call, params, query }) =>
-      // Many events are removed in many small units of work, so that nobody else has to wait for them.
+      // Many events are removed in many small units of work, so that no other request waits for them.
       call.performAcross({
         claim: () => {
           const before = readTime(query.before);
-          return { bucket: owned.ofProject(call.caller.project.ref, params.bucket_id), before };
+          return { bucket: buckets.ofProject(call.caller.project.ref, params.bucket_id), before };
         },
         outside: ({ bucket, before }) => removal.removeBefore(bucket, before),
         settle: (_tx, _claim, deleted) => ({ deleted_count: deleted }),
@@ -262,8 +252,8 @@ function eventDeleteRoute(api: Api, { owned, removal }: CatchServices) {
         errors: ["catch.bucket_not_found"],
       },
       params: BucketParams,
-      query: DeleteQuery,
-      response: DeletedEvents,
+      query: EventsDeleteQuery,
+      response: EventsDeleted,
     },
   );
 }

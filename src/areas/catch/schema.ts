@@ -1,7 +1,7 @@
-import { Type } from "@sinclair/typebox";
+import { type Static, Type } from "@sinclair/typebox";
 import { pageQuery } from "../../kernel/http/pagination.ts";
 import { URL_LENGTH_MAX } from "../../kernel/outbound/target.ts";
-import { oneOf } from "../../kernel/schema.ts";
+import { oneOf, orNull } from "../../kernel/schema.ts";
 import {
   BUCKET_STATES,
   EVENT_STATUSES,
@@ -20,11 +20,10 @@ const BUCKET_ID_FORM = "Such as `brave-otter-314159`.";
 const State = oneOf(BUCKET_STATES);
 const EventStatusName = oneOf(EVENT_STATUSES);
 const VerificationName = oneOf(VERIFICATIONS);
-const ProviderOrNull = Type.Union([oneOf(PROVIDERS), Type.Null()]);
+const ProviderOrNull = orNull(oneOf(PROVIDERS));
 const Time = Type.String({ format: "date-time", description: "RFC 3339, UTC." });
-const TimeOrNull = Type.Union([Time, Type.Null()]);
 
-/** What is handed in as a provider: which names there are is a rule with a code of its own. */
+/** A provider as callers give it: which names there are is a rule with a code of its own. */
 const ProviderName = Type.String({
   maxLength: ID_LENGTH_MAX,
   errorMessage: `must be one of ${PROVIDERS.join(", ")}`,
@@ -39,13 +38,10 @@ const TargetUrl = Type.String({
   examples: ["https://example.com/webhooks"],
 });
 
-const SigningSecret = Type.Union(
-  [Type.String({ minLength: 1, maxLength: SIGNING_SECRET_LENGTH_MAX }), Type.Null()],
-  {
-    errorMessage: `must be a string of 1 to ${SIGNING_SECRET_LENGTH_MAX} characters, or null for none`,
-    description: "The provider's signing secret. It is never shown again.",
-  },
-);
+const SigningSecret = orNull(Type.String({ minLength: 1, maxLength: SIGNING_SECRET_LENGTH_MAX }), {
+  errorMessage: `must be a string of 1 to ${SIGNING_SECRET_LENGTH_MAX} characters, or null for none`,
+  description: "The provider's signing secret. It is never shown again.",
+});
 
 /** Path of a bucket. */
 export const BucketParams = Type.Object({
@@ -59,102 +55,139 @@ export const PublicBucketParams = Type.Object({
 
 /** Path of an event. */
 export const EventParams = Type.Object({
-  bucket_id: Type.String({ maxLength: ID_LENGTH_MAX, description: BUCKET_ID_FORM }),
+  ...BucketParams.properties,
   event_id: Type.String({ maxLength: ID_LENGTH_MAX, description: "Such as `evt_1jjbpshg000`." }),
 });
 
-/** Body of a bucket's creation. */
-export const BucketCreateBody = Type.Object({
-  target_url: TargetUrl,
-  provider: Type.Optional(Type.Union([ProviderName, Type.Null()], { errorMessage: "must be a string" })),
-  signing_secret: Type.Optional(SigningSecret),
-});
+/** What a new bucket is made of. */
+export const BucketCreateBody = Type.Object(
+  {
+    target_url: TargetUrl,
+    provider: Type.Optional(orNull(ProviderName, { errorMessage: "must be a string" })),
+    signing_secret: Type.Optional(SigningSecret),
+  },
+  { $id: "BucketCreateBody" },
+);
+export type BucketCreateBody = Static<typeof BucketCreateBody>;
 
-/** Body of a bucket's change. */
-export const BucketUpdateBody = Type.Object({
-  state: Type.Optional(State),
-  target_url: Type.Optional(TargetUrl),
-  signing_secret: Type.Optional(SigningSecret),
-});
+/** A change of a bucket: what is left out stays. */
+export const BucketUpdateBody = Type.Object(
+  {
+    state: Type.Optional(State),
+    target_url: Type.Optional(TargetUrl),
+    signing_secret: Type.Optional(SigningSecret),
+  },
+  { $id: "BucketUpdateBody" },
+);
+export type BucketUpdateBody = Static<typeof BucketUpdateBody>;
 
 /** A bucket. */
-export const BucketSchema = Type.Object({
-  id: Type.String(),
-  target_url: Type.String(),
-  provider: ProviderOrNull,
-  has_signing_secret: Type.Boolean(),
-  state: State,
-  created_at: Time,
-  updated_at: Time,
-  events: Type.Object(
-    { pending: Type.Integer(), delivered: Type.Integer(), failed: Type.Integer() },
-    { description: "How many events the bucket holds, by status." },
-  ),
-});
+export const Bucket = Type.Object(
+  {
+    id: Type.String(),
+    target_url: Type.String(),
+    provider: ProviderOrNull,
+    has_signing_secret: Type.Boolean(),
+    state: State,
+    created_at: Time,
+    updated_at: Time,
+    events: Type.Object(
+      { pending: Type.Integer(), delivered: Type.Integer(), failed: Type.Integer() },
+      { description: "How many events the bucket holds, by status." },
+    ),
+  },
+  { $id: "Bucket" },
+);
+export type Bucket = Static<typeof Bucket>;
 
 /** The buckets of a project. */
-export const BucketList = Type.Object({ buckets: Type.Array(BucketSchema) });
+export const BucketList = Type.Object({ buckets: Type.Array(Bucket) }, { $id: "BucketList" });
+export type BucketList = Static<typeof BucketList>;
 
 /** Answer to an inbound request. */
-export const IngestAnswerSchema = Type.Object({
-  status: oneOf(INGEST_STATUSES),
-  verification: VerificationName,
-  event_id: Type.Optional(Type.String({ description: "Of an accepted event." })),
-});
-
-const EVENT = {
-  id: Type.String({ description: "Sorts by time of receipt." }),
-  bucket_id: Type.String(),
-  provider: ProviderOrNull,
-  status: EventStatusName,
-  verification: VerificationName,
-  received_at: Time,
-  attempts: Type.Integer({ description: "Tries to deliver it so far." }),
-  response_status: Type.Union([Type.Integer(), Type.Null()], {
-    description: "What the target answered last.",
-  }),
-  error: Type.Union([Type.String(), Type.Null()], { description: "Why it is not delivered." }),
-  delivered_at: TimeOrNull,
-};
+export const Ingested = Type.Object(
+  {
+    status: oneOf(INGEST_STATUSES),
+    verification: VerificationName,
+    event_id: Type.Optional(Type.String({ description: "Of an accepted event." })),
+  },
+  { $id: "Ingested" },
+);
+export type Ingested = Static<typeof Ingested>;
 
 /** An event, as lists show it. */
-const EventSchema = Type.Object(EVENT);
+export const EventItem = Type.Object(
+  {
+    id: Type.String({ description: "Sorts by time of receipt." }),
+    bucket_id: Type.String(),
+    provider: ProviderOrNull,
+    status: EventStatusName,
+    verification: VerificationName,
+    received_at: Time,
+    attempts: Type.Integer({ description: "Tries to deliver it so far." }),
+    response_status: orNull(Type.Integer(), { description: "What the target answered last." }),
+    error: orNull(Type.String(), { description: "Why it is not delivered." }),
+    delivered_at: orNull(Time),
+  },
+  { $id: "EventItem" },
+);
+export type EventItem = Static<typeof EventItem>;
 
 /** An event with everything that was received. */
-export const FullEvent = Type.Object({
-  ...EVENT,
-  headers: Type.Record(Type.String(), Type.String()),
-  payload: Type.Unknown({ description: "The body: parsed where it is JSON, otherwise as text." }),
-  payload_base64: Type.String({ description: "The exact bytes of the body." }),
-});
+export const CaughtEvent = Type.Object(
+  {
+    ...EventItem.properties,
+    headers: Type.Record(Type.String(), Type.String()),
+    payload: Type.Unknown({ description: "The body: parsed where it is JSON, otherwise as text." }),
+    payload_base64: Type.String({ description: "The exact bytes of the body." }),
+  },
+  { $id: "CaughtEvent" },
+);
+export type CaughtEvent = Static<typeof CaughtEvent>;
 
 /** Query of a list of events. */
-export const EventQuery = Type.Composite([
-  pageQuery(EVENTS_LIMIT),
-  Type.Object({ provider: Type.Optional(ProviderName), status: Type.Optional(EventStatusName) }),
-]);
+export const EventQuery = Type.Object(
+  {
+    ...pageQuery(EVENTS_LIMIT).properties,
+    provider: Type.Optional(ProviderName),
+    status: Type.Optional(EventStatusName),
+  },
+  { $id: "EventQuery" },
+);
+export type EventQuery = Static<typeof EventQuery>;
 
 /** A page of events, newest first. */
-export const EventPage = Type.Object({
-  events: Type.Array(EventSchema),
-  cursor: Type.Union([Type.String(), Type.Null()], { description: "Null on the last page." }),
-});
+export const EventPage = Type.Object(
+  {
+    events: Type.Array(EventItem),
+    cursor: orNull(Type.String(), { description: "Null on the last page." }),
+  },
+  { $id: "EventPage" },
+);
+export type EventPage = Static<typeof EventPage>;
 
 /** Query of a deletion of events. */
-export const DeleteQuery = Type.Object({
-  before: Type.String({
-    maxLength: ID_LENGTH_MAX,
-    errorMessage: "must be an ISO 8601 time such as 2026-03-10T12:00:00Z",
-    description: "Events received before this time are deleted. ISO 8601, with an offset or Z.",
-    examples: ["2026-03-10T12:00:00Z"],
-  }),
-});
+export const EventsDeleteQuery = Type.Object(
+  {
+    before: Type.String({
+      maxLength: ID_LENGTH_MAX,
+      errorMessage: "must be an ISO 8601 time such as 2026-03-10T12:00:00Z",
+      description: "Events received before this time are deleted. ISO 8601, with an offset or Z.",
+      examples: ["2026-03-10T12:00:00Z"],
+    }),
+  },
+  { $id: "EventsDeleteQuery" },
+);
 
 /** Answer to a deletion of events. */
-export const DeletedEvents = Type.Object({ deleted_count: Type.Integer() });
+export const EventsDeleted = Type.Object({ deleted_count: Type.Integer() }, { $id: "EventsDeleted" });
 
 /** Answer to a replay that the target has answered. */
-export const Replayed = Type.Object({
-  status: oneOf(["replayed", "failed"]),
-  response_status: Type.Integer({ description: "What the target answered." }),
-});
+export const EventReplayed = Type.Object(
+  {
+    status: oneOf(["replayed", "failed"]),
+    response_status: Type.Integer({ description: "What the target answered." }),
+  },
+  { $id: "EventReplayed" },
+);
+export type EventReplayed = Static<typeof EventReplayed>;

@@ -1,8 +1,8 @@
 import { createHmac } from "node:crypto";
 import { equalInConstantTime } from "../../kernel/secrets/key-format.ts";
-import type { Provider, Verification } from "./domain.ts";
+import { PROVIDERS, type Provider, type Verification } from "./domain.ts";
 
-/** How old a dated signature may be, and how far ahead of our clock: both ways, whole seconds. */
+/** How old a dated signature may be, and how far ahead of our clock. */
 export const SIGNATURE_TOLERANCE_SECONDS = 5 * 60;
 
 /** Unix seconds as the providers write them. */
@@ -16,7 +16,7 @@ const SIGNATURE_HEADERS: Readonly<Record<Provider, readonly string[]>> = {
   svix: ["svix-signature", "svix-id", "svix-timestamp"],
 };
 
-/** A received request, as far as signatures cover it. */
+/** What signatures cover of a request. */
 export interface Received {
   readonly headers: Headers;
   readonly body: Uint8Array;
@@ -26,15 +26,13 @@ export interface Received {
 
 /** The provider that the headers show, or null. */
 export function detectProvider(headers: Headers): Provider | null {
-  if (headers.has("stripe-signature")) return "stripe";
-  if (headers.has("x-hub-signature-256")) return "github";
-  if (headers.has("x-shopify-hmac-sha256")) return "shopify";
-  return SIGNATURE_HEADERS.svix.every((name) => headers.has(name)) ? "svix" : null;
+  const isSigned = (provider: Provider) => SIGNATURE_HEADERS[provider].every((name) => headers.has(name));
+  return PROVIDERS.find(isSigned) ?? null;
 }
 
 /**
- * Checks a request's signature. Without a provider or a secret there is nothing to check;
- * with both, a missing signature is as invalid as a wrong one. Where a header holds several, one has to hold.
+ * Checks a request's signature. Without a provider or a secret there is nothing to check; with both, a missing
+ * signature is as invalid as a wrong one. Of several signatures in a header, one has to be right.
  */
 export function verify(provider: Provider | null, secret: string | null, received: Received): Verification {
   if (provider === null || secret === null) return "none";
@@ -84,7 +82,7 @@ function isSignedBySvix(secret: string, { headers, body, receivedAt }: Received)
   const timestamp = headers.get("svix-timestamp") ?? "";
   if (id === "" || !isRecent(timestamp, receivedAt)) return false;
   const key = Buffer.from(secret.startsWith("whsec_") ? secret.slice("whsec_".length) : secret, "base64");
-  // A secret that holds no base64 would be an empty key, with which anybody can sign.
+  // A secret without any base64 would be an empty key, with which anybody can sign.
   if (key.length === 0) return false;
   const expected = createHmac("sha256", key).update(`${id}.${timestamp}.`).update(body).digest("base64");
   for (const entry of (headers.get("svix-signature") ?? "").split(" ")) {
@@ -100,7 +98,7 @@ function isRecent(timestamp: string, receivedAt: number): boolean {
   return Math.abs(ageSeconds) <= SIGNATURE_TOLERANCE_SECONDS;
 }
 
-/** The values of a header that came more than once, which arrive joined by commas. */
+/** The values of a header: when it came more than once, they arrive joined by commas. */
 function listed(headers: Headers, name: string): string[] {
   return (headers.get(name) ?? "").split(",").map((value) => value.trim());
 }

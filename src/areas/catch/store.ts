@@ -1,17 +1,19 @@
 import type { Database } from "../../kernel/storage/database.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
-import type { EventCounts } from "./bucket.ts";
+import type { EventStatus, Provider } from "./domain.ts";
+import { decodeProvider, encodeProvider } from "./event-store.ts";
 
-/** A row of `catch_buckets`. Providers are numbers; `live` and `deleted_at` say the state. */
+/** A row of `catch_buckets`, where provider and `live` are numbers. */
 export interface BucketRow {
   ref: number;
   id: string;
   account_ref: number;
   project_ref: number;
   target_url: string;
-  provider: number;
+  provider: Provider | null;
+  /** Sealed. */
   signing_secret: Uint8Array | null;
-  live: number;
+  live: boolean;
   pending: number;
   delivered: number;
   failed: number;
@@ -21,11 +23,7 @@ export interface BucketRow {
 }
 
 /** What a change of a bucket writes. */
-export interface BucketTerms {
-  readonly targetUrl: string;
-  readonly sealedSecret: Uint8Array | null;
-  readonly live: boolean;
-}
+type Terms = Pick<BucketRow, "ref" | "target_url" | "signing_secret" | "live">;
 
 /** A bucket with its oldest event's age, for the clean-up. */
 export interface OldestEvent {
@@ -56,7 +54,9 @@ export class BucketStore {
   private readonly highest;
 
   constructor(db: Database) {
-    this.byId = db.query<BucketRow, [string]>(`SELECT ${BUCKET} FROM catch_buckets WHERE id = ?`);
+    this.byId = db.query<Omit<BucketRow, "provider" | "live"> & { provider: number; live: number }, [string]>(
+      `SELECT ${BUCKET} FROM catch_buckets WHERE id = ?`,
+    );
     this.idByRef = db.query<{ id: string }, [number]>("SELECT id FROM catch_buckets WHERE ref = ?");
     this.ofProject = db.query<{ id: string }, [number]>(
       "SELECT id FROM catch_buckets WHERE project_ref = ? AND deleted_at IS NULL ORDER BY ref DESC",
@@ -75,14 +75,13 @@ export class BucketStore {
          (SELECT received_at FROM catch_events WHERE bucket_ref = ref ORDER BY sequence LIMIT 1) AS oldest_at
        FROM catch_buckets WHERE ref > ? AND deleted_at IS NULL ORDER BY ref LIMIT ?`,
     );
-    this.insertBucket = db.command<
-      [number, string, number, number, string, number, Uint8Array | null, number, number]
-    >(
-      `INSERT INTO catch_buckets (ref, id, account_ref, project_ref, target_url, provider, signing_secret, live,
-         pending, delivered, failed, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, 0, 0, 0, 0, ?, ?)`,
+    this.insertBucket = db.command<[Omit<BucketRow, "provider"> & { provider: number }]>(
+      `INSERT INTO catch_buckets (${BUCKET}) VALUES ($ref, $id, $account_ref, $project_ref, $target_url, $provider,
+         $signing_secret, $live, $pending, $delivered, $failed, $created_at, $updated_at, $deleted_at)`,
     );
-    this.updateTerms = db.command<[string, Uint8Array | null, number, number, number]>(
-      "UPDATE catch_buckets SET target_url = ?, signing_secret = ?, live = ?, updated_at = ? WHERE ref = ?",
+    this.updateTerms = db.command<[Terms & { now: number }]>(
+      `UPDATE catch_buckets SET target_url = $target_url, signing_secret = $signing_secret, live = $live,
+         updated_at = $now WHERE ref = $ref`,
     );
     this.updateCounts = db.command<[number, number, number, number]>(
       "UPDATE catch_buckets SET pending = ?, delivered = ?, failed = ? WHERE ref = ?",
@@ -98,7 +97,8 @@ export class BucketStore {
   }
 
   find(id: string): BucketRow | null {
-    return this.byId.get(id);
+    const row = this.byId.get(id);
+    return row === null ? null : { ...row, provider: decodeProvider(row.provider), live: row.live !== 0 };
   }
 
   /** The id of a reference, also of a bucket that is being removed. */
@@ -131,32 +131,15 @@ export class BucketStore {
     return this.oldestAfter.all(after, limit);
   }
 
-  insert(
-    tx: Tx,
-    bucket: { ref: number; id: string; accountRef: number; projectRef: number; provider: number },
-    terms: { targetUrl: string; sealedSecret: Uint8Array | null },
-  ): void {
-    const { ref, id, accountRef, projectRef, provider } = bucket;
-    const { targetUrl, sealedSecret } = terms;
-    this.insertBucket.run(
-      tx,
-      ref,
-      id,
-      accountRef,
-      projectRef,
-      targetUrl,
-      provider,
-      sealedSecret,
-      tx.now,
-      tx.now,
-    );
+  insert(tx: Tx, row: BucketRow): void {
+    this.insertBucket.run(tx, { ...row, provider: encodeProvider(row.provider) });
   }
 
-  setTerms(tx: Tx, ref: number, { targetUrl, sealedSecret, live }: BucketTerms): void {
-    this.updateTerms.run(tx, targetUrl, sealedSecret, live ? 1 : 0, tx.now, ref);
+  setTerms(tx: Tx, terms: Terms): void {
+    this.updateTerms.run(tx, { ...terms, now: tx.now });
   }
 
-  setCounts(tx: Tx, ref: number, { pending, delivered, failed }: EventCounts): void {
+  setCounts(tx: Tx, ref: number, { pending, delivered, failed }: Record<EventStatus, number>): void {
     this.updateCounts.run(tx, pending, delivered, failed, ref);
   }
 

@@ -1,11 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { MIGRATIONS } from "../../../migrations/index.ts";
-import { Bucket } from "../../../src/areas/catch/bucket.ts";
-import { BUCKETS_IN_MEMORY_MAX, Buckets } from "../../../src/areas/catch/buckets.ts";
-import { ANSWER_BYTES_MAX, DELIVERY_TIMEOUT_MS, Delivery } from "../../../src/areas/catch/delivery.ts";
+import { BUCKETS_IN_MEMORY_MAX, BucketActor, Buckets } from "../../../src/areas/catch/buckets.ts";
 import { EventStore } from "../../../src/areas/catch/event-store.ts";
 import {
   ACCOUNT_SHARE,
+  ANSWER_BYTES_MAX,
+  createForward,
+  FORWARD_TIMEOUT_MS,
   FORWARDING_BUCKETS_MAX,
   RETRIES_AT_ONCE_MAX,
 } from "../../../src/areas/catch/forwarder.ts";
@@ -41,27 +42,22 @@ describe("one try to deliver", () => {
       signingKey: () => "sm_key",
     };
     const vault = createVault(new Uint8Array(32));
-    const delivery = new Delivery({ outbound, accounts, clock: new ManualClock(TEST_START_MS), vault });
-    const bucket = new Bucket({
-      ...{
-        ref: 1,
-        id: "a-b-100000",
-        accountRef: 1,
-        projectRef: 1,
-        provider: null,
-        createdAt: 0,
-        updatedAt: 0,
+    const forward = createForward({ outbound, accounts, clock: new ManualClock(TEST_START_MS), vault });
+    const bucket = new BucketActor(
+      {
+        ...{ ref: 1, id: "a-b-100000", account_ref: 1, project_ref: 1 },
+        ...{ target_url: "https://example.com/", provider: null, signing_secret: null, live: true },
+        ...{ pending: 0, delivered: 0, failed: 0, created_at: 0, updated_at: 0, deleted_at: null },
       },
-      ...{ targetUrl: "https://example.com/", signingSecret: null, live: true, deleted: false },
-      counts: { pending: 0, delivered: 0, failed: 0 },
-    });
+      null,
+    );
     const payload = { headers: "{}", body: new Uint8Array([1]) };
-    await delivery.send(bucket, { sequence: 1, provider: null, receivedAt: 0, payload });
+    await forward(bucket, { sequence: 1, provider: null, received_at: 0 }, payload);
     expect(requests[0]).toMatchObject({
       ...{ method: "POST", url: "https://example.com/", requireHttps: true },
-      ...{ timeoutMs: DELIVERY_TIMEOUT_MS, bodyBytesMax: ANSWER_BYTES_MAX, redirectsMax: 0 },
+      ...{ timeoutMs: FORWARD_TIMEOUT_MS, bodyBytesMax: ANSWER_BYTES_MAX, redirectsMax: 0 },
     });
-    expect([DELIVERY_TIMEOUT_MS, ANSWER_BYTES_MAX]).toEqual([15_000, 65_536]);
+    expect([FORWARD_TIMEOUT_MS, ANSWER_BYTES_MAX]).toEqual([15_000, 65_536]);
   });
 });
 
@@ -145,10 +141,15 @@ describe("buckets in memory", () => {
       const made: string[] = [];
       for (let number = 0; number < 20; number += 1) {
         const bucket = await writer.submit((tx) =>
-          buckets.create(tx, {
-            ...{ accountRef: 1, projectRef: 1, targetUrl: `https://e.com/${number}` },
-            ...{ provider: "stripe" as const, signingSecret: `secret ${number}` },
-          }),
+          buckets.create(
+            tx,
+            { accountRef: 1, projectRef: 1 },
+            {
+              target_url: `https://e.com/${number}`,
+              provider: "stripe",
+              signing_secret: `secret ${number}`,
+            },
+          ),
         );
         made.push(bucket.id);
       }

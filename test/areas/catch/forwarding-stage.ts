@@ -1,5 +1,4 @@
 import { afterAll, afterEach, beforeAll, beforeEach } from "bun:test";
-import type { EventCounts } from "../../../src/areas/catch/bucket.ts";
 import { type AccountClient, startTestServer, type TestServer } from "../../support/server.ts";
 import {
   accepted,
@@ -25,7 +24,8 @@ export class ForwardingStage {
   readonly send = (body: string): Promise<string> => accepted(this.server, this.bucket.id, body);
   readonly statuses = async (): Promise<string[]> =>
     (await eventsOf(this.account, this.bucket.id)).map(({ status }) => status);
-  readonly counts = async (): Promise<EventCounts> => (await bucketOf(this.account, this.bucket.id)).events;
+  readonly counts = async (): Promise<BucketBody["events"]> =>
+    (await bucketOf(this.account, this.bucket.id)).events;
 }
 
 /** Sets up a stage for the tests of the file that calls it. */

@@ -1,6 +1,5 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { newBucketId } from "../../../src/areas/catch/bucket-id.ts";
 import {
   type Admission,
   admit,
@@ -12,8 +11,14 @@ import {
   RETRY_DELAYS_MS,
   TRAFFIC_WINDOW_MS,
 } from "../../../src/areas/catch/domain.ts";
-import { EventSequence, eventIdOf, sequenceOf } from "../../../src/areas/catch/event-id.ts";
-import { ADJECTIVES, NOUNS } from "../../../src/areas/catch/words.ts";
+import {
+  ADJECTIVES,
+  EventSequence,
+  eventIdOf,
+  NOUNS,
+  newBucketId,
+  sequenceOf,
+} from "../../../src/areas/catch/ids.ts";
 import { createIds } from "../../../src/kernel/ids.ts";
 
 describe("a bucket's limit", () => {

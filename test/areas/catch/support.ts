@@ -1,6 +1,9 @@
 import { createHmac } from "node:crypto";
-import type { EventCounts } from "../../../src/areas/catch/bucket.ts";
-import type { EventStatus, IngestStatus, Verification } from "../../../src/areas/catch/domain.ts";
+import type {
+  Bucket as BucketBody,
+  EventItem as EventBody,
+  Ingested as IngestBody,
+} from "../../../src/areas/catch/schema.ts";
 import type { Answer, Client } from "../../support/client.ts";
 import type { Scenario, World } from "../../support/scenario.ts";
 import type { TestServer } from "../../support/server.ts";
@@ -8,38 +11,7 @@ import type { TestServer } from "../../support/server.ts";
 /** Options under which targets on this machine may be reached, also without TLS. */
 export const LOOPBACK_ALLOWED = ["--allow-private-targets", "127.0.0.0/8"];
 
-/** A bucket, as the API shows it. */
-export interface BucketBody {
-  readonly id: string;
-  readonly target_url: string;
-  readonly provider: string | null;
-  readonly has_signing_secret: boolean;
-  readonly state: "live" | "paused";
-  readonly created_at: string;
-  readonly updated_at: string;
-  readonly events: EventCounts;
-}
-
-/** An event, as lists show it. */
-export interface EventBody {
-  readonly id: string;
-  readonly bucket_id: string;
-  readonly provider: string | null;
-  readonly status: EventStatus;
-  readonly verification: Verification;
-  readonly received_at: string;
-  readonly attempts: number;
-  readonly response_status: number | null;
-  readonly error: string | null;
-  readonly delivered_at: string | null;
-}
-
-/** The answer to an inbound request. */
-export interface IngestBody {
-  readonly status: IngestStatus;
-  readonly verification: Verification;
-  readonly event_id?: string;
-}
+export type { BucketBody, EventBody };
 
 /** Makes a bucket; of `terms` only what differs from a plain one. */
 export async function newBucket(client: Client, terms: object = {}): Promise<BucketBody> {

@@ -1,6 +1,57 @@
-/** The words that bucket ids are made of. A word may be added; taking one away changes no bucket that exists. */
+import type { Ids } from "../../kernel/ids.ts";
 
-/** At least 200 adjectives. */
+/** Numbers of six digits. */
+const NUMBER_MIN = 100_000;
+const NUMBERS = 900_000;
+
+/** A random bucket id such as `brave-otter-314159`: easy to read out, and hard enough to guess for a public path. */
+export function newBucketId(ids: Ids): string {
+  return `${pick(ids, ADJECTIVES)}-${pick(ids, NOUNS)}-${NUMBER_MIN + below(ids, NUMBERS)}`;
+}
+
+function pick(ids: Ids, words: readonly string[]): string {
+  return words[below(ids, words.length)] ?? "";
+}
+
+/** A number below `limit`, from 48 random bits: the bias of the remainder is negligible. */
+function below(ids: Ids, limit: number): number {
+  return Buffer.from(ids.bytes(6)).readUIntBE(0, 6) % limit;
+}
+
+/**
+ * An event's number is the epoch millisecond of its receipt, with room for this many events within it. Beyond that, or
+ * when the wall clock is set back, numbers just go on rising. They stay exact integers until the year 2248.
+ */
+const EVENTS_PER_MS = 1024;
+/** Characters of a number below 2^55 in base 32. */
+const DIGITS = 11;
+const EVENT_ID = /^evt_([0-9a-v]{11})$/;
+
+/** Gives out the numbers of events. No number is given twice, whatever becomes of its event. */
+export class EventSequence {
+  /** `last`: the number given last; at first the largest that is stored. */
+  constructor(public last: number) {}
+
+  next(now: number): number {
+    this.last = Math.max(this.last + 1, now * EVENTS_PER_MS);
+    return this.last;
+  }
+}
+
+/** The text of a number. Texts sort as their numbers do, and so by time of receipt. */
+export function eventIdOf(sequence: number): string {
+  return `evt_${sequence.toString(32).padStart(DIGITS, "0")}`;
+}
+
+/** The number behind an id; null for an id that is not one of ours. */
+export function sequenceOf(eventId: string): number | null {
+  const digits = EVENT_ID.exec(eventId)?.[1];
+  if (digits === undefined) return null;
+  const sequence = Number.parseInt(digits, 32);
+  return Number.isSafeInteger(sequence) ? sequence : null;
+}
+
+/** At least 200 adjectives. Adding or removing a word changes no bucket that exists. */
 export const ADJECTIVES: readonly string[] = `
 able agile airy alert alpine amber ample ancient apt arctic ardent ashen atomic autumn awake azure
 balmy basic bold brave breezy bright brisk broad bronze bubbly busy calm candid capable careful cedar
