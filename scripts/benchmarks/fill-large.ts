@@ -1,6 +1,6 @@
 // Fills a data folder to a size in bytes, through the service itself: bun fill-large.ts FOLDER EMAIL BYTES
 // What makes it large are receipts with large logs, in the default project of the account with that e-mail address.
-import { readLogEntry } from "../../src/areas/notary/log-entry.ts";
+import { readLogEntry } from "../../src/areas/notary/chain.ts";
 import { NotaryService } from "../../src/areas/notary/service.ts";
 import { NotaryStore } from "../../src/areas/notary/store.ts";
 import { defaultProjectOf, endFilling, openForFilling } from "./filling.ts";
@@ -14,7 +14,7 @@ const [folder = "", email = "", bytes = "0"] = process.argv.slice(2);
 const kernel = openForFilling(folder);
 const { db, writer, vault, ids } = kernel;
 const project = defaultProjectOf(kernel, email);
-const notary = new NotaryService({ store: new NotaryStore(db), vault, ids });
+const notary = new NotaryService(new NotaryStore(db), vault, ids);
 
 await writer.submit((tx) => notary.init(tx, project.userId, project));
 const pages = db.query<{ page_count: number }>("PRAGMA page_count");

@@ -1,7 +1,7 @@
 // Fills a data folder with receipts, through the service itself: bun fill-receipts.ts FOLDER EMAIL COUNT LINES
 // The receipts belong to the default project of the account with that e-mail address, and are written to the file
 // LINES as JSON lines, too.
-import { readLogEntry } from "../../src/areas/notary/log-entry.ts";
+import { readLogEntry } from "../../src/areas/notary/chain.ts";
 import { NotaryService } from "../../src/areas/notary/service.ts";
 import { NotaryStore } from "../../src/areas/notary/store.ts";
 import type { Tx } from "../../src/kernel/storage/tx.ts";
@@ -15,7 +15,7 @@ const [folder = "", email = "", count = "0", lines = ""] = process.argv.slice(2)
 const kernel = openForFilling(folder);
 const { db, writer, vault, ids } = kernel;
 const project = defaultProjectOf(kernel, email);
-const notary = new NotaryService({ store: new NotaryStore(db), vault, ids });
+const notary = new NotaryService(new NotaryStore(db), vault, ids);
 const file = Bun.file(lines).writer();
 
 function fill(tx: Tx, from: number, end: number): void {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { chainIdOf, privateKeyOf, publicXOf, signHash } from "../../src/areas/notary/signing.ts";
+import { chainIdOf, privateKeyOf, publicXOf, signHash } from "../../src/areas/notary/chain.ts";
 import { ChainVerifier, verifyReceiptText } from "../../src/verify/chain.ts";
 import { createNativeCrypto } from "../../src/verify/native.ts";
 import { createPortableCrypto } from "../../src/verify/noble.ts";

@@ -3,13 +3,13 @@ import { invalidField } from "../../kernel/errors.ts";
 /** Longest prefix of object names: with the rest it stays far below the 1,024 bytes that S3 allows. */
 export const PREFIX_LENGTH_MAX = 512;
 
-/** First and longest pause before buffered receipts are tried again: doubled each time in between. */
+/** First and longest pause before buffered receipts are tried again: each is twice as long as the one before. */
 const RETRY_FIRST_MS = 5_000;
 const RETRY_LONGEST_MS = 5 * 60 * 1000;
-/** How far a pause is moved at random, so that many chains do not come back in the same moment. */
+/** How far a pause is moved at random, so that many chains do not come back at the same moment. */
 const JITTER = 0.1;
 
-/** The object name of a receipt's copy. */
+/** The name of the object that a receipt is copied to. */
 export function objectKey(prefix: string, sequence: number): string {
   const folder = prefix === "" || prefix.endsWith("/") ? prefix : `${prefix}/`;
   return `${folder}witness/receipts/${sequence}.json`;

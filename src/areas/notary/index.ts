@@ -2,16 +2,15 @@ import type { ApiArea } from "../../kernel/http/api.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { OutboundClient } from "../../kernel/outbound/client.ts";
 import type { ProjectResources } from "../../kernel/project-resources.ts";
-import { ReceiptCopies } from "./copies.ts";
-import { registerDeliveries } from "./jobs.ts";
 import type { ProjectOwners } from "./ports.ts";
 import { notaryRoutes } from "./routes.ts";
 import { S3Client } from "./s3.ts";
 import { NotaryService } from "./service.ts";
-import { NotaryStore } from "./store.ts";
-import { CopyStore } from "./store-copies.ts";
+import { CopyStore, NotaryStore } from "./store.ts";
+import { registerUploadJob } from "./upload-job.ts";
+import { Uploads } from "./uploads.ts";
 
-/** What the notary offers to the rest of the house. */
+/** What the notary offers to the rest of the server. */
 export interface NotaryArea extends ApiArea {
   readonly resources: ProjectResources;
 }
@@ -20,8 +19,8 @@ export interface NotaryArea extends ApiArea {
 export function createNotary(kernel: Kernel, outbound: OutboundClient, owners: ProjectOwners): NotaryArea {
   const { db, writer, clock, vault, ids, scheduler } = kernel;
   const store = new NotaryStore(db);
-  const notary = new NotaryService({ store, vault, ids });
-  const copies = new ReceiptCopies({
+  const notary = new NotaryService(store, vault, ids);
+  const uploads = new Uploads({
     notary,
     store: new CopyStore(db),
     vault,
@@ -31,7 +30,7 @@ export function createNotary(kernel: Kernel, outbound: OutboundClient, owners: P
     policy: outbound.policy,
     owners,
   });
-  registerDeliveries({ scheduler, writer, clock, ids, notary, copies });
+  registerUploadJob({ scheduler, writer, clock, ids, notary, uploads });
   return {
     parts: [
       {
@@ -40,12 +39,12 @@ export function createNotary(kernel: Kernel, outbound: OutboundClient, owners: P
           "A chain of Ed25519-signed receipts for JSON log entries, which anyone can verify with the public key.",
       },
     ],
-    routes: (api) => notaryRoutes(api, notary, copies),
+    routes: (api) => notaryRoutes(api, notary, uploads),
     resources: {
       name: "chains",
       count: (projectRef) => (store.chainOf(projectRef) === null ? 0 : 1),
-      projectDeleted: (tx, projectRef) => copies.stop(tx, projectRef),
-      removeRows: (tx, projectRef, rowsMax) => copies.remove(tx, projectRef, rowsMax),
+      projectDeleted: (tx, projectRef) => uploads.stop(tx, projectRef),
+      removeRows: (tx, projectRef, rowsMax) => uploads.remove(tx, projectRef, rowsMax),
     },
   };
 }

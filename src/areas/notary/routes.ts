@@ -1,44 +1,42 @@
 import { Elysia } from "elysia";
-import { isoTime } from "../../kernel/date-time.ts";
 import { ApiError } from "../../kernel/errors.ts";
 import { reply } from "../../kernel/http/answer.ts";
 import type { Api } from "../../kernel/http/api.ts";
 import { largeBody } from "../../kernel/http/body.ts";
 import { pageQuery } from "../../kernel/http/pagination.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
-import type { Receipt } from "../../verify/receipt.ts";
-import type { Appended, CopyStatus, ReceiptCopies } from "./copies.ts";
-import { readLogEntry } from "./log-entry.ts";
+import { readLogEntry } from "./chain.ts";
 import {
+  ChainCreated,
+  ChainExists,
   ChainParams,
-  InitAgainAnswer,
-  InitAnswer,
   LogBody,
   PublicKey,
+  Receipt,
   ReceiptPage,
   ReceiptParams,
-  ReceiptView,
-  StorageAnswer,
+  ReceiptStorage,
+  ReceiptVerdict,
+  ReceiptVerifyBody,
   StorageBody,
-  StorageView,
-  VerifyAnswer,
-  VerifyBody,
+  StorageConfigured,
 } from "./schema.ts";
 import type { NotaryService } from "./service.ts";
+import type { Appended, CopyStatus, Uploads } from "./uploads.ts";
 import { verifyAgainst } from "./verification.ts";
 
 /** Receipts on a page unless asked otherwise. */
 const RECEIPTS_LIMIT = 50;
 
 /** Declares chains, receipts, verification and public keys. */
-export function notaryRoutes(api: Api, notary: NotaryService, copies: ReceiptCopies) {
+export function notaryRoutes(api: Api, notary: NotaryService, uploads: Uploads) {
   return [
     initRoute(api, notary),
-    logRoute(api, copies),
+    logRoute(api, uploads),
     verifyRoute(api, notary),
-    receiptRoutes(api, notary, copies),
+    receiptRoutes(api, notary, uploads),
     publicKeyRoute(api, notary),
-    storageRoutes(api, copies),
+    storageRoutes(api, uploads),
   ];
 }
 
@@ -46,12 +44,9 @@ function initRoute(api: Api, notary: NotaryService) {
   return new Elysia({ tags: ["Notary"] }).use(api).post(
     "/v1/witness/sys/init",
     ({ call }) =>
-      call.perform<object>((tx) => {
-        const { account, project } = call.caller;
-        const made = notary.init(tx, account.userId, project);
-        if (!made.created) return reply(200, { success: false, chain_id: made.chainId });
-        const { publicKey, createdAt, chainId } = made;
-        return reply(201, { success: true, publicKey, createdAt: isoTime(createdAt), chain_id: chainId });
+      call.perform((tx) => {
+        const made = notary.init(tx, call.caller.account.userId, call.caller.project);
+        return made.success ? reply(201, made) : made;
       }),
     {
       op: {
@@ -62,26 +57,26 @@ function initRoute(api: Api, notary: NotaryService) {
         description:
           "A project has one chain. A second call changes nothing and answers 200 with `success: false`.",
       },
-      response: { 200: InitAgainAnswer, 201: InitAnswer },
+      response: { 200: ChainExists, 201: ChainCreated },
     },
   );
 }
 
-function logRoute(api: Api, copies: ReceiptCopies) {
+function logRoute(api: Api, uploads: Uploads) {
   return new Elysia({ tags: ["Notary"] }).use(api).post(
     "/v1/witness/log",
     ({ call, body }) => {
       const entry = readLogEntry(body, call.bodyText);
-      // The project is asked within the unit of work: one queued before it may make another the default one.
-      const append = (tx: Tx) => copies.append(tx, call.caller.project.ref, entry);
-      if (!copies.isConfigured(call.caller.project.ref))
+      // The project is read within the unit of work: one queued before it may make another the default.
+      const append = (tx: Tx) => uploads.append(tx, call.caller.project.ref, entry);
+      if (!uploads.isConfigured(call.caller.project.ref))
         return call.perform((tx) => appendedAnswer(append(tx)));
       return call.performAcross({
         claim: append,
         interim: appendedAnswer,
-        outside: (appended) => copies.deliverAtOnce(appended),
-        settle: (tx, { receipt, delivery }, outcome) =>
-          delivery === null ? receipt : copyAnswer(receipt, copies.record(tx, delivery, outcome)),
+        outside: (appended) => uploads.uploadAtOnce(appended),
+        settle: (tx, { receipt, upload }, outcome) =>
+          upload === null ? receipt : copyAnswer(receipt, uploads.record(tx, upload, outcome)),
       });
     },
     {
@@ -97,16 +92,16 @@ function logRoute(api: Api, copies: ReceiptCopies) {
         bodyBounds: largeBody(1),
       },
       body: LogBody,
-      response: { 200: ReceiptView, 202: ReceiptView },
+      response: { 200: Receipt, 202: Receipt },
     },
   );
 }
 
-function appendedAnswer({ receipt, delivery }: Appended): object {
-  return delivery === null ? receipt : copyAnswer(receipt, { storage_status: "buffered" });
+function appendedAnswer({ receipt, upload }: Appended) {
+  return upload === null ? receipt : copyAnswer(receipt, { storage_status: "buffered" });
 }
 
-function copyAnswer(receipt: Receipt, status: CopyStatus): object {
+function copyAnswer(receipt: Receipt, status: CopyStatus) {
   const body = { ...receipt, ...status };
   return status.storage_status === "delivered" ? body : reply(202, body, { "x-witness-status": "buffered" });
 }
@@ -145,13 +140,13 @@ function verifyRoute(api: Api, notary: NotaryService) {
         },
         bodyBounds: largeBody(2),
       },
-      body: VerifyBody,
-      response: VerifyAnswer,
+      body: ReceiptVerifyBody,
+      response: ReceiptVerdict,
     },
   );
 }
 
-function receiptRoutes(api: Api, notary: NotaryService, copies: ReceiptCopies) {
+function receiptRoutes(api: Api, notary: NotaryService, uploads: Uploads) {
   return new Elysia({ tags: ["Notary"] })
     .use(api)
     .get(
@@ -160,7 +155,7 @@ function receiptRoutes(api: Api, notary: NotaryService, copies: ReceiptCopies) {
         const { limit = RECEIPTS_LIMIT, cursor } = query;
         const { ref } = call.caller.project;
         const page = notary.receipts(ref, limit, cursor);
-        return { ...page, receipts: page.receipts.map((receipt) => copies.withStatus(ref, receipt)) };
+        return { ...page, receipts: page.receipts.map((receipt) => uploads.withStatus(ref, receipt)) };
       },
       {
         op: {
@@ -181,7 +176,7 @@ function receiptRoutes(api: Api, notary: NotaryService, copies: ReceiptCopies) {
         const receipt = notary.receipt(ref, Number(sequence_id));
         if (receipt === null)
           throw new ApiError("not_found", `This project's chain has no receipt ${sequence_id}.`);
-        return copies.withStatus(ref, receipt);
+        return uploads.withStatus(ref, receipt);
       },
       {
         op: {
@@ -191,7 +186,7 @@ function receiptRoutes(api: Api, notary: NotaryService, copies: ReceiptCopies) {
           errors: ["not_found"],
         },
         params: ReceiptParams,
-        response: ReceiptView,
+        response: Receipt,
       },
     );
 }
@@ -212,17 +207,14 @@ function publicKeyRoute(api: Api, notary: NotaryService) {
   );
 }
 
-function storageRoutes(api: Api, copies: ReceiptCopies) {
+function storageRoutes(api: Api, uploads: Uploads) {
   return new Elysia({ tags: ["Notary"] })
     .use(api)
     .post(
       "/v1/witness/config",
       ({ call, body }) => {
-        copies.assertUsable(body);
-        return call.perform((tx) => {
-          copies.configure(tx, call.caller.project, body);
-          return { success: true, configured: true };
-        });
+        uploads.assertUsable(body);
+        return call.perform((tx) => uploads.configure(tx, call.caller.project, body));
       },
       {
         op: {
@@ -241,16 +233,16 @@ function storageRoutes(api: Api, copies: ReceiptCopies) {
           bodyBounds: largeBody(),
         },
         body: StorageBody,
-        response: StorageAnswer,
+        response: StorageConfigured,
       },
     )
-    .get("/v1/witness/config", ({ call }) => copies.view(call.caller.project.ref), {
+    .get("/v1/witness/config", ({ call }) => uploads.view(call.caller.project.ref), {
       op: {
         name: "witness.config.read",
         access: "witness:read",
         summary: "Read the storage configuration, its secrets masked",
         errors: ["not_found"],
       },
-      response: StorageView,
+      response: ReceiptStorage,
     });
 }

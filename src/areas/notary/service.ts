@@ -1,4 +1,5 @@
 import { ActorRegistry } from "../../kernel/actors/registry.ts";
+import { isoTime } from "../../kernel/date-time.ts";
 import { ApiError, invalidField } from "../../kernel/errors.ts";
 import type { CallerProject } from "../../kernel/http/caller.ts";
 import { decodeNumberCursor, encodeCursor } from "../../kernel/http/pagination.ts";
@@ -7,9 +8,17 @@ import type { Vault } from "../../kernel/secrets/vault.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { createNativeCrypto } from "../../verify/native.ts";
 import { chainHashOf, NO_HASH, type PublicKeyJwk, type Receipt } from "../../verify/receipt.ts";
-import { ChainActor } from "./actor.ts";
-import { contentHashOf, type LogEntry } from "./log-entry.ts";
-import { chainIdOf, privateKeyOf, publicXOf, SEED_BYTES, signHash } from "./signing.ts";
+import {
+  ChainActor,
+  chainIdOf,
+  contentHashOf,
+  type LogEntry,
+  privateKeyOf,
+  publicXOf,
+  SEED_BYTES,
+  signHash,
+} from "./chain.ts";
+import type { ChainCreated, ChainExists, ReceiptPage } from "./schema.ts";
 import type { ChainRow, NotaryStore, ReceiptRow } from "./store.ts";
 
 /** Chains kept in memory, about 2 KB each: a chain beyond that costs two indexed reads and the opening of its key. */
@@ -23,45 +32,34 @@ export const PAGE_LOG_BYTES_MAX = 2 * 1024 * 1024;
 
 const NO_HASH_BYTES = new Uint8Array(32);
 
-/** What becomes of an init. */
-export type Initialized =
-  | {
-      readonly created: true;
-      readonly chainId: string;
-      readonly publicKey: PublicKeyJwk;
-      readonly createdAt: number;
-    }
-  | { readonly created: false; readonly chainId: string };
-
 /** The chains of receipts, one per project. */
 export class NotaryService {
-  private readonly store: NotaryStore;
-  private readonly vault: Vault;
-  private readonly ids: Ids;
   private readonly crypto = createNativeCrypto();
-  private readonly chains;
+  private readonly chains: ActorRegistry<number, ChainActor>;
 
-  constructor(deps: { store: NotaryStore; vault: Vault; ids: Ids; inMemoryMax?: number }) {
-    this.store = deps.store;
-    this.vault = deps.vault;
-    this.ids = deps.ids;
-    this.chains = new ActorRegistry<number, ChainActor>(deps.inMemoryMax ?? CHAINS_IN_MEMORY_MAX);
+  constructor(
+    private readonly store: NotaryStore,
+    private readonly vault: Vault,
+    private readonly ids: Ids,
+    inMemoryMax = CHAINS_IN_MEMORY_MAX,
+  ) {
+    this.chains = new ActorRegistry(inMemoryMax);
   }
 
   /** Makes a project's chain with a key pair of its own; a second time changes nothing. */
-  init(tx: Tx, userId: string, project: CallerProject): Initialized {
+  init(tx: Tx, userId: string, project: CallerProject): ChainCreated | ChainExists {
     const existing = this.store.chainOf(project.ref);
-    if (existing !== null) return { created: false, chainId: existing.chain_id };
+    if (existing !== null) return { success: false, chain_id: existing.chain_id };
     const seed = this.ids.bytes(SEED_BYTES);
-    const chainId = chainIdOf(userId, project.id);
-    const publicKey = publicXOf(privateKeyOf(seed));
-    const privateKey = this.vault.seal(Buffer.from(seed).toString("base64url"), sealContext(chainId));
-    this.store.addChain(tx, { projectRef: project.ref, chainId, publicKey, privateKey });
-    return { created: true, chainId, publicKey: jwkOf(publicKey), createdAt: tx.now };
+    const chain_id = chainIdOf(userId, project.id);
+    const public_key = publicXOf(privateKeyOf(seed));
+    const private_key = this.vault.seal(Buffer.from(seed).toString("base64url"), sealContext(chain_id));
+    this.store.addChain(tx, { project_ref: project.ref, chain_id, public_key, private_key });
+    return { success: true, publicKey: jwkOf(public_key), createdAt: isoTime(tx.now), chain_id };
   }
 
   /**
-   * Appends a receipt to the project's chain: position, hashes, signature and row are one synchronous piece of work.
+   * Appends a receipt to the project's chain: position, hashes, signature and row are made in one synchronous step.
    *
    * @throws ApiError `conflict` before init.
    */
@@ -74,24 +72,21 @@ export class NotaryService {
     const sequence = lastSequence + 1;
     const chainHash = chainHashOf(this.crypto, lastHash, BigInt(sequence), entry.contentHash);
     const signature = signHash(chain.privateKey, chainHash);
-    this.store.append(tx, chain.ref, { sequence, at: tx.now, chainHash, signature, logText: entry.text });
+    this.store.append(tx, chain.ref, {
+      sequence,
+      at: tx.now,
+      chain_hash: chainHash,
+      signature,
+      log: entry.text,
+    });
     tx.onRollback(() => {
       chain.sequence = lastSequence;
       chain.hash = lastHash;
     });
     chain.sequence = sequence;
     chain.hash = chainHash;
-    const receipt: Receipt = {
-      version: 1,
-      sequence_id: String(sequence),
-      content_hash: entry.contentHash.toHex(),
-      prev_hash: lastHash.toHex(),
-      chain_hash: chainHash.toHex(),
-      signature: signature.toHex(),
-      timestamp: tx.now,
-      public_key: jwkOf(chain.publicX),
-      log: entry.log,
-    };
+    const row = { sequence, at: tx.now, chain_hash: chainHash, signature, prev_hash: lastHash };
+    const receipt = receiptOf(chain, row, entry.contentHash, entry.log);
     return { chain, receipt };
   }
 
@@ -100,18 +95,14 @@ export class NotaryService {
     const chain = this.chain(projectRef);
     if (chain === undefined) return null;
     const row = this.store.receipt(chain.ref, sequence);
-    return row === null ? null : receiptOf(chain, row);
+    return row === null ? null : readReceipt(chain, row);
   }
 
   /**
    * A page of a project's receipts, newest first.
    * @throws ApiError `validation_error` for a cursor that is not this list's.
    */
-  receipts(
-    projectRef: number,
-    limit: number,
-    cursor: string | undefined,
-  ): { receipts: Receipt[]; cursor: string | undefined } {
+  receipts(projectRef: number, limit: number, cursor: string | undefined): ReceiptPage {
     const chain = this.chain(projectRef);
     const newest = chain?.sequence ?? 0;
     let sequence = cursor === undefined ? newest : decodeNumberCursor(cursor);
@@ -119,25 +110,25 @@ export class NotaryService {
       throw invalidField("cursor", "is not a cursor of this project's receipts");
     }
     const receipts: Receipt[] = [];
-    if (chain === undefined) return { receipts, cursor: undefined };
+    if (chain === undefined) return { receipts };
     let logBytes = 0;
     while (sequence > 0 && receipts.length < limit && logBytes < PAGE_LOG_BYTES_MAX) {
       // Should a row be lost, its neighbours are still listed: then they show the gap.
       const row = this.store.newestUpTo(chain.ref, sequence);
-      if (row !== null) receipts.push(receiptOf(chain, row));
+      if (row !== null) receipts.push(readReceipt(chain, row));
       logBytes += row?.log.length ?? 0;
       sequence = (row?.sequence ?? 1) - 1;
     }
-    return { receipts, cursor: sequence <= 0 ? undefined : encodeCursor([sequence]) };
+    return sequence <= 0 ? { receipts } : { receipts, cursor: encodeCursor([sequence]) };
   }
 
-  /** The public key of a chain, whoever it belongs to; null when there is none. */
+  /** The public key of any account's chain; null when there is no such chain. */
   publicKey(chainId: string): PublicKeyJwk | null {
     const x = this.store.publicKey(chainId);
     return x === null ? null : jwkOf(x);
   }
 
-  /** The project's chain, if it has one. Inside a unit of work it is handed the unit. */
+  /** The project's chain, if it has one. A unit of work hands itself in. */
   chain(projectRef: number, tx?: Tx): ChainActor | undefined {
     return this.chains.get(projectRef, () => {
       const row = this.store.chainOf(projectRef);
@@ -155,7 +146,7 @@ export class NotaryService {
     const removed = this.store.removeReceipts(tx, row.ref, rowsMax);
     if (removed === rowsMax) return removed;
     this.store.removeChain(tx, row.ref);
-    // Also when this is taken back: then it is read again.
+    // Should this be taken back, it is read again.
     this.chains.drop(projectRef);
     return removed + 1;
   }
@@ -163,28 +154,31 @@ export class NotaryService {
   private activate(row: ChainRow): ChainActor {
     const seed = Buffer.from(this.vault.open(row.private_key, sealContext(row.chain_id)), "base64url");
     const head = this.store.head(row.ref);
-    return new ChainActor({
-      ref: row.ref,
-      chainId: row.chain_id,
-      publicX: row.public_key,
-      privateKey: privateKeyOf(seed),
-      sequence: head?.sequence ?? 0,
-      hash: head?.chain_hash ?? NO_HASH_BYTES,
-    });
+    const [sequence, hash] = head === null ? [0, NO_HASH_BYTES] : [head.sequence, head.chain_hash];
+    return new ChainActor(row.ref, row.public_key, privateKeyOf(seed), sequence, hash);
   }
 }
 
-function receiptOf(chain: ChainActor, row: ReceiptRow): Receipt {
+function readReceipt(chain: ChainActor, row: ReceiptRow): Receipt {
+  return receiptOf(chain, row, contentHashOf(row.log), JSON.parse(row.log));
+}
+
+function receiptOf(
+  chain: ChainActor,
+  row: Omit<ReceiptRow, "log">,
+  contentHash: Uint8Array,
+  log: Receipt["log"],
+): Receipt {
   return {
     version: 1,
     sequence_id: String(row.sequence),
-    content_hash: contentHashOf(row.log).toHex(),
+    content_hash: contentHash.toHex(),
     prev_hash: row.prev_hash === null ? NO_HASH : row.prev_hash.toHex(),
     chain_hash: row.chain_hash.toHex(),
     signature: row.signature.toHex(),
     timestamp: row.at,
     public_key: jwkOf(chain.publicX),
-    log: JSON.parse(row.log),
+    log,
   };
 }
 

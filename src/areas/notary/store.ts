@@ -21,14 +21,8 @@ export interface ReceiptRow {
   prev_hash: Uint8Array | null;
 }
 
-/** What is written of a new receipt. */
-export interface NewReceipt {
-  readonly sequence: number;
-  readonly at: number;
-  readonly chainHash: Uint8Array;
-  readonly signature: Uint8Array;
-  readonly logText: string;
-}
+/** A new receipt. */
+export type NewReceipt = Omit<ReceiptRow, "prev_hash">;
 
 /** All SQL of chains and receipts. */
 export class NotaryStore {
@@ -44,8 +38,9 @@ export class NotaryStore {
 
   constructor(db: Database) {
     const columns = "ref, project_ref, chain_id, public_key, private_key, created_at";
-    this.insertChain = db.command<[number, string, string, Uint8Array, number]>(
-      "INSERT INTO chains (project_ref, chain_id, public_key, private_key, created_at) VALUES (?, ?, ?, ?, ?)",
+    this.insertChain = db.command<[Omit<ChainRow, "ref">]>(
+      `INSERT INTO chains (project_ref, chain_id, public_key, private_key, created_at)
+       VALUES ($project_ref, $chain_id, $public_key, $private_key, $created_at)`,
     );
     this.deleteChain = db.command<[number]>("DELETE FROM chains WHERE ref = ?");
     this.byProject = db.query<ChainRow, [number]>(`SELECT ${columns} FROM chains WHERE project_ref = ?`);
@@ -80,11 +75,8 @@ export class NotaryStore {
     return this.byChainId.get(chainId)?.public_key ?? null;
   }
 
-  addChain(
-    tx: Tx,
-    chain: { projectRef: number; chainId: string; publicKey: string; privateKey: Uint8Array },
-  ): void {
-    this.insertChain.run(tx, chain.projectRef, chain.chainId, chain.publicKey, chain.privateKey, tx.now);
+  addChain(tx: Tx, chain: Omit<ChainRow, "ref" | "created_at">): void {
+    this.insertChain.run(tx, { ...chain, created_at: tx.now });
   }
 
   removeChain(tx: Tx, ref: number): void {
@@ -92,8 +84,8 @@ export class NotaryStore {
   }
 
   append(tx: Tx, chainRef: number, receipt: NewReceipt): void {
-    const { sequence, at, chainHash, signature, logText } = receipt;
-    this.insertReceipt.run(tx, chainRef, sequence, at, chainHash, signature, logText);
+    const { sequence, at, chain_hash, signature, log } = receipt;
+    this.insertReceipt.run(tx, chainRef, sequence, at, chain_hash, signature, log);
   }
 
   receipt(chainRef: number, sequence: number): ReceiptRow | null {
@@ -113,5 +105,135 @@ export class NotaryStore {
   /** Removes at most `rowsMax` receipts. Returns how many. */
   removeReceipts(tx: Tx, chainRef: number, rowsMax: number): number {
     return this.deleteReceipts.run(tx, chainRef, rowsMax);
+  }
+}
+
+/** A row of `receipt_stores`. */
+export interface ReceiptStoreRow {
+  ref: number;
+  endpoint: string;
+  bucket: string;
+  region: string;
+  prefix: string;
+  access_key_id: string;
+  secret_access_key: Uint8Array;
+  last_error: string | null;
+}
+
+/** A new store's row. */
+export type NewReceiptStore = Omit<ReceiptStoreRow, "ref" | "last_error">;
+
+/** Where a copy of a receipt lies: everything null while it is buffered. */
+export interface CopyRow {
+  endpoint: string | null;
+  bucket: string | null;
+  prefix: string | null;
+}
+
+const COLUMNS = "ref, endpoint, bucket, region, prefix, access_key_id, secret_access_key, last_error";
+
+/** All SQL of receipt stores and of the copies in them. */
+export class CopyStore {
+  private readonly insertStore;
+  private readonly updateKeys;
+  private readonly newestStore;
+  private readonly saveError;
+  private readonly deleteStores;
+  private readonly insertCopy;
+  private readonly saveDelivered;
+  private readonly copyAt;
+  private readonly countBuffered;
+  private readonly bufferedAfter;
+  private readonly deleteCopies;
+
+  constructor(db: Database) {
+    this.insertStore = db.command<[NewReceiptStore & { project_ref: number; now: number }]>(
+      `INSERT INTO receipt_stores (project_ref, endpoint, bucket, region, prefix, access_key_id, secret_access_key, created_at)
+       VALUES ($project_ref, $endpoint, $bucket, $region, $prefix, $access_key_id, $secret_access_key, $now)`,
+    );
+    this.updateKeys = db.command<[NewReceiptStore & { ref: number }]>(
+      `UPDATE receipt_stores SET region = $region, access_key_id = $access_key_id,
+         secret_access_key = $secret_access_key, last_error = NULL WHERE ref = $ref`,
+    );
+    this.newestStore = db.query<ReceiptStoreRow, [number]>(
+      `SELECT ${COLUMNS} FROM receipt_stores WHERE project_ref = ? ORDER BY ref DESC LIMIT 1`,
+    );
+    this.saveError = db.command<[string | null, number]>(
+      "UPDATE receipt_stores SET last_error = ? WHERE ref = ?",
+    );
+    this.deleteStores = db.command<[number, number]>(
+      "DELETE FROM receipt_stores WHERE ref IN (SELECT ref FROM receipt_stores WHERE project_ref = ? LIMIT ?)",
+    );
+    this.insertCopy = db.command<[number, number]>(
+      "INSERT INTO receipt_copies (chain_ref, sequence, store_ref) VALUES (?, ?, NULL)",
+    );
+    this.saveDelivered = db.command<[number, number, number]>(
+      "UPDATE receipt_copies SET store_ref = ? WHERE chain_ref = ? AND sequence = ? AND store_ref IS NULL",
+    );
+    this.copyAt = db.query<CopyRow, [number, number]>(
+      `SELECT endpoint, bucket, prefix FROM receipt_copies
+       LEFT JOIN receipt_stores ON receipt_stores.ref = receipt_copies.store_ref
+       WHERE chain_ref = ? AND sequence = ?`,
+    );
+    this.countBuffered = db.query<{ count: number }, [number]>(
+      "SELECT count(*) AS count FROM receipt_copies WHERE chain_ref = ? AND store_ref IS NULL",
+    );
+    this.bufferedAfter = db.query<{ sequence: number }, [number, number, number]>(
+      "SELECT sequence FROM receipt_copies WHERE chain_ref = ? AND sequence > ? AND store_ref IS NULL ORDER BY sequence LIMIT ?",
+    );
+    this.deleteCopies = db.command<[number, number]>(
+      "DELETE FROM receipt_copies WHERE (chain_ref, sequence) IN (SELECT chain_ref, sequence FROM receipt_copies WHERE chain_ref = ? LIMIT ?)",
+    );
+  }
+
+  /** The store in force, or null when none is configured. */
+  storeOf(projectRef: number): ReceiptStoreRow | null {
+    return this.newestStore.get(projectRef);
+  }
+
+  addStore(tx: Tx, projectRef: number, store: NewReceiptStore): void {
+    this.insertStore.run(tx, { ...store, project_ref: projectRef, now: tx.now });
+  }
+
+  /** Gives a store other credentials. */
+  changeKeys(tx: Tx, ref: number, store: NewReceiptStore): void {
+    this.updateKeys.run(tx, { ...store, ref });
+  }
+
+  setLastError(tx: Tx, ref: number, error: string | null): void {
+    this.saveError.run(tx, error, ref);
+  }
+
+  buffer(tx: Tx, chainRef: number, sequence: number): void {
+    this.insertCopy.run(tx, chainRef, sequence);
+  }
+
+  /** Notes that a buffered receipt lies in a store. False: it did so before. */
+  setDelivered(tx: Tx, chainRef: number, sequence: number, storeRef: number): boolean {
+    return this.saveDelivered.run(tx, storeRef, chainRef, sequence) > 0;
+  }
+
+  /** The copy of a receipt, or null when it was made without a store. */
+  copy(chainRef: number, sequence: number): CopyRow | null {
+    return this.copyAt.get(chainRef, sequence);
+  }
+
+  bufferedCount(chainRef: number): number {
+    return this.countBuffered.get(chainRef)?.count ?? 0;
+  }
+
+  /** Positions of buffered receipts after `sequence`, ascending. */
+  buffered(chainRef: number, sequence: number, limit: number): number[] {
+    return this.bufferedAfter.all(chainRef, sequence, limit).map((row) => row.sequence);
+  }
+
+  /** Removes at most `rowsMax` copies. Returns how many. */
+  removeCopies(tx: Tx, chainRef: number, rowsMax: number): number {
+    return this.deleteCopies.run(tx, chainRef, rowsMax);
+  }
+
+  /** Removes at most `rowsMax` stores of a project. Returns how many. */
+  removeStores(tx: Tx, projectRef: number, rowsMax: number): number {
+    return this.deleteStores.run(tx, projectRef, rowsMax);
   }
 }

@@ -5,21 +5,13 @@ import {
   type Findings,
   isObject,
   isPosition,
-  type PublicKeyJwk,
   publicKeyX,
   type Receipt,
-  type Verdict,
   verdictOf,
 } from "../../verify/receipt.ts";
+import type { ReceiptVerdict } from "./schema.ts";
 
-/** What a verification tells of the receipt beside its verdict; null where the receipt is malformed. */
-export interface ReceiptMetadata {
-  readonly sequence_id: string | null;
-  readonly timestamp: number | null;
-  readonly public_key: PublicKeyJwk | null;
-}
-
-/** What the notary itself knows: the receipt must be one that it gave. */
+/** What the notary itself knows: it must have given the receipt. */
 export interface NotaryRecord {
   /** The `x` of the public key of the caller's chain; null when there is no chain. */
   readonly publicX: string | null;
@@ -37,7 +29,7 @@ export function verifyAgainst(
   record: NotaryRecord,
   body: { receipt: unknown },
   bodyText: string,
-): Verdict & { metadata: ReceiptMetadata } {
+): ReceiptVerdict {
   const { receipt } = body;
   const found = checkReceipt(receipt, crypto);
   reportInexactness(bodyText, body, ["receipt"], found);
@@ -46,7 +38,7 @@ export function verifyAgainst(
   checkRecord(record, fields, found);
   const { valid, checks, errors } = verdictOf(found);
   const metadata = metadataOf(fields);
-  return errors === undefined ? { valid, checks, metadata } : { valid, checks, metadata, errors };
+  return { valid, checks, metadata, ...(errors === undefined ? {} : { errors: [...errors] }) };
 }
 
 function checkKey(record: NotaryRecord, fields: Record<string, unknown>, found: Findings): void {
@@ -57,7 +49,7 @@ function checkKey(record: NotaryRecord, fields: Record<string, unknown>, found: 
   }
 }
 
-/** Of the log only the hash is compared: a changed log is the content check's to find. */
+/** Of the log only the hash is compared: the content check finds a changed log. */
 const KEPT_FIELDS = ["content_hash", "prev_hash", "chain_hash", "timestamp"] as const;
 
 function checkRecord(record: NotaryRecord, fields: Record<string, unknown>, found: Findings): void {
@@ -76,7 +68,8 @@ function checkRecord(record: NotaryRecord, fields: Record<string, unknown>, foun
   }
 }
 
-function metadataOf(fields: Record<string, unknown>): ReceiptMetadata {
+/** What a verification says of the receipt beside its verdict; null where the receipt is malformed. */
+function metadataOf(fields: Record<string, unknown>): ReceiptVerdict["metadata"] {
   const { sequence_id, timestamp, public_key } = fields;
   const x = publicKeyX(public_key);
   return {

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { DELIVERIES_AT_ONCE_MAX } from "../../../src/areas/notary/copies.ts";
-import { RECEIPTS_PER_RUN } from "../../../src/areas/notary/jobs.ts";
+import { RECEIPTS_PER_RUN } from "../../../src/areas/notary/upload-job.ts";
+import { UPLOADS_AT_ONCE_MAX } from "../../../src/areas/notary/uploads.ts";
 import { sendRaw } from "../../support/raw-http.ts";
 import { S3Server } from "../../support/s3-server.ts";
 import { type AccountClient, startTestServer, type TestServer } from "../../support/server.ts";
@@ -27,16 +27,16 @@ const logs = (count: number) =>
 describe("log requests that wait for a storage that hangs", () => {
   test("are so many at once; the next one is buffered right away", async () => {
     s3.mode = "hanging";
-    const waiting = logs(DELIVERIES_AT_ONCE_MAX);
-    while (s3.requests.length < DELIVERIES_AT_ONCE_MAX) await Bun.sleep(5);
+    const waiting = logs(UPLOADS_AT_ONCE_MAX);
+    while (s3.requests.length < UPLOADS_AT_ONCE_MAX) await Bun.sleep(5);
     // Past this runtime's own fetch, which makes 256 requests at once.
     const body = '{"log":{"next":true}}';
     const head = `POST /v1/witness/log HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${account.key}\r\n`;
     const next = await sendRaw(server.url, [`${head}Content-Length: ${body.length}\r\n\r\n${body}`]);
     expect(next?.body).toMatchObject({ storage_status: "buffered" });
-    expect(s3.requests).toHaveLength(DELIVERIES_AT_ONCE_MAX);
+    expect(s3.requests).toHaveLength(UPLOADS_AT_ONCE_MAX);
     expect((await waiting).every(({ status }) => status === 202)).toBe(true);
-    expect((await account.get("/v1/witness/config")).body.buffered).toBe(DELIVERIES_AT_ONCE_MAX + 1);
+    expect((await account.get("/v1/witness/config")).body.buffered).toBe(UPLOADS_AT_ONCE_MAX + 1);
   });
 });
 

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { readLogEntry } from "../../../src/areas/notary/log-entry.ts";
+import { readLogEntry } from "../../../src/areas/notary/chain.ts";
 import { NotaryService } from "../../../src/areas/notary/service.ts";
 import { NotaryStore } from "../../../src/areas/notary/store.ts";
 import { startTestServer, type TestServer } from "../../support/server.ts";
@@ -18,7 +18,7 @@ const entry = (n: number) => readLogEntry({ log: { n } }, `{"log":{"n":${n}}}`);
 
 function service(inMemoryMax?: number): NotaryService {
   const { vault, ids } = server.server.kernel;
-  return new NotaryService({ store, vault, ids, ...(inMemoryMax === undefined ? {} : { inMemoryMax }) });
+  return new NotaryService(store, vault, ids, inMemoryMax);
 }
 
 function project(ref: number) {
@@ -102,7 +102,7 @@ describe("the chain of a deleted project", () => {
     for (let n = 0; n < 5; n += 1) await writer.submit((tx) => notary.append(tx, 900, entry(n)));
     const remove = async (rowsMax: number): Promise<[number, boolean]> => [
       await writer.submit((tx) => notary.remove(tx, 900, rowsMax)),
-      notary.publicKey(made.chainId) !== null,
+      notary.publicKey(made.chain_id) !== null,
     ];
     expect(await remove(2)).toEqual([2, true]);
     expect(await remove(2)).toEqual([2, true]);
