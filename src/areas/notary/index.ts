@@ -4,7 +4,6 @@ import type { OutboundClient } from "../../kernel/outbound/client.ts";
 import type { ProjectResources } from "../../kernel/project-resources.ts";
 import type { ProjectOwners } from "./ports.ts";
 import { notaryRoutes } from "./routes.ts";
-import { S3Client } from "./s3.ts";
 import { NotaryService } from "./service.ts";
 import { CopyStore, NotaryStore } from "./store.ts";
 import { registerUploadJob } from "./upload-job.ts";
@@ -26,8 +25,7 @@ export function createNotary(kernel: Kernel, outbound: OutboundClient, owners: P
     vault,
     scheduler,
     ids,
-    client: new S3Client(outbound),
-    policy: outbound.policy,
+    outbound,
     owners,
   });
   registerUploadJob({ scheduler, writer, clock, ids, notary, uploads });

@@ -1,13 +1,15 @@
 import { hash } from "node:crypto";
 import { AwsV4Signer } from "aws4fetch";
 import { monotonicMs } from "../../kernel/clock.ts";
-import type { OutboundClient } from "../../kernel/outbound/client.ts";
+import type { OutboundClient, OutboundRequest } from "../../kernel/outbound/client.ts";
 import type { OutboundOutcome } from "../../kernel/outbound/outcome.ts";
 import { withoutTrailing } from "../../kernel/text.ts";
 
+type Client = Pick<OutboundClient, "send">;
+
 /** A bucket on an S3-compatible server, and the keys to it. */
 export interface S3Bucket {
-  /** Reference of the account whose bucket it is; null when it is gone. */
+  /** Reference of the account that owns it; null when that is gone. */
   readonly account: number | null;
   readonly endpoint: string;
   readonly bucket: string;
@@ -22,10 +24,10 @@ export type PutOutcome =
   | { readonly kind: "taken"; readonly problem: string }
   | { readonly kind: "unavailable"; readonly problem: string };
 
-/** Bytes of an error document that are read: its code stands at the beginning. */
+/** Bytes of an error document that are read: its code is near the beginning. */
 const ERROR_BYTES_MAX = 4_096;
 
-/** Around the code of an error document; what stands there otherwise is nobody's code, and is not repeated. */
+/** Around the code of an error document. Text in another form is no code, and is not repeated. */
 const [BEFORE_CODE, AFTER_CODE] = ["<Code>", "</Code>"];
 const ERROR_CODE = /^[A-Za-z0-9]{1,64}$/;
 
@@ -34,82 +36,68 @@ export function objectUrl({ endpoint, bucket }: Pick<S3Bucket, "endpoint" | "buc
   return `${withoutTrailing(endpoint, "/")}/${bucket}/${key}`;
 }
 
-/** Writes objects once, with AWS Signature V4, through the guarded client. */
-export class S3Client {
-  constructor(private readonly outbound: Pick<OutboundClient, "send">) {}
-
-  /**
-   * Stores an object that is not there yet. One that is there with the same bytes counts as stored: then an earlier
-   * attempt succeeded whose answer was lost.
-   */
-  async putOnce(bucket: S3Bucket, key: string, body: Uint8Array, timeoutMs: number): Promise<PutOutcome> {
-    const startedAt = monotonicMs();
-    const headers = { "content-type": "application/json", "if-none-match": "*" };
-    const outcome = await this.send("PUT", bucket, key, {
-      headers,
-      body,
-      timeoutMs,
-      bodyBytesMax: ERROR_BYTES_MAX,
-    });
-    if (!outcome.answered || outcome.status !== 412) return putOutcome(outcome);
-    const timeLeftMs = Math.max(1, timeoutMs - (monotonicMs() - startedAt));
-    return this.compare(bucket, key, body, timeLeftMs);
-  }
-
-  private async compare(
-    bucket: S3Bucket,
-    key: string,
-    body: Uint8Array,
-    timeoutMs: number,
-  ): Promise<PutOutcome> {
-    const bodyBytesMax = Math.max(body.length + 1, ERROR_BYTES_MAX);
-    const there = await this.send("GET", bucket, key, { headers: {}, body: null, timeoutMs, bodyBytesMax });
-    if (there.answered && there.status === 200) {
-      if (Buffer.compare(there.body, body) === 0) return { kind: "stored" };
-      return { kind: "taken", problem: `${key} is there already, with other content` };
-    }
+/**
+ * Stores an object that is not there yet, with AWS Signature V4, through the guarded client. One that is there with the
+ * same bytes counts as stored: an earlier attempt succeeded then, and its answer was lost.
+ */
+export async function putOnce(
+  client: Client,
+  bucket: S3Bucket,
+  key: string,
+  body: Uint8Array,
+  timeoutMs: number,
+): Promise<PutOutcome> {
+  const startedAt = monotonicMs();
+  const headers = { "content-type": "application/json", "if-none-match": "*" };
+  const bounds = { timeoutMs, bodyBytesMax: ERROR_BYTES_MAX };
+  const outcome = await send(client, bucket, key, { method: "PUT", headers, body, ...bounds });
+  if (!outcome.answered || outcome.status !== 412) return putOutcome(outcome);
+  const there = await send(client, bucket, key, {
+    method: "GET",
+    headers: {},
+    body: null,
+    timeoutMs: Math.max(1, timeoutMs - (monotonicMs() - startedAt)),
+    bodyBytesMax: Math.max(body.length + 1, ERROR_BYTES_MAX),
+  });
+  if (!there.answered || there.status !== 200) {
     const problem = `${key} is there already and could not be read to compare it: ${problemOf(there)}`;
     return { kind: "taken", problem };
   }
+  if (Buffer.compare(there.body, body) === 0) return { kind: "stored" };
+  return { kind: "taken", problem: `${key} is there already, with other content` };
+}
 
-  private async send(
-    method: string,
-    bucket: S3Bucket,
-    key: string,
-    request: {
-      headers: Record<string, string>;
-      body: Uint8Array | null;
-      timeoutMs: number;
-      bodyBytesMax: number;
-    },
-  ): Promise<OutboundOutcome> {
-    const { body, timeoutMs, bodyBytesMax } = request;
-    const url = objectUrl(bucket, key);
-    // The date of the signature is the machine's: the storage compares it with its own clock, which is no test's.
-    const signed = await new AwsV4Signer({
-      method,
-      url,
-      headers: { ...request.headers, "x-amz-content-sha256": hash("sha256", body ?? "", "hex") },
-      service: "s3",
-      region: bucket.region,
-      accessKeyId: bucket.accessKeyId,
-      secretAccessKey: bucket.secretAccessKey,
-    }).sign();
-    return this.outbound.send({
-      account: bucket.account,
-      method,
-      url,
-      headers: Object.fromEntries(signed.headers),
-      body,
-      timeoutMs,
-      bodyBytesMax,
-      keepsBody: true,
-      longerBody: "truncate",
-      redirectsMax: 0,
-      reuseConnection: true,
-      requireHttps: true,
-    });
-  }
+async function send(
+  client: Client,
+  { account, ...bucket }: S3Bucket,
+  key: string,
+  request: Pick<OutboundRequest, "method" | "body" | "timeoutMs" | "bodyBytesMax"> & {
+    headers: Record<string, string>;
+  },
+): Promise<OutboundOutcome> {
+  const { method, body } = request;
+  const url = objectUrl(bucket, key);
+  // The date of the signature is the machine's, even in tests: the storage compares it with its own clock.
+  const signed = await new AwsV4Signer({
+    method,
+    url,
+    headers: { ...request.headers, "x-amz-content-sha256": hash("sha256", body ?? "", "hex") },
+    service: "s3",
+    region: bucket.region,
+    accessKeyId: bucket.accessKeyId,
+    secretAccessKey: bucket.secretAccessKey,
+  }).sign();
+  return client.send({
+    ...request,
+    account,
+    url,
+    headers: Object.fromEntries(signed.headers),
+    keepsBody: true,
+    longerBody: "truncate",
+    redirectsMax: 0,
+    reuseConnection: true,
+    requireHttps: true,
+  });
 }
 
 function putOutcome(outcome: OutboundOutcome): PutOutcome {

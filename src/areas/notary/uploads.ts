@@ -2,14 +2,14 @@ import { type Actor, ActorRegistry } from "../../kernel/actors/registry.ts";
 import { ApiError } from "../../kernel/errors.ts";
 import type { CallerProject } from "../../kernel/http/caller.ts";
 import type { Ids } from "../../kernel/ids.ts";
-import type { TargetPolicy } from "../../kernel/outbound/target.ts";
+import type { OutboundClient } from "../../kernel/outbound/client.ts";
 import type { Scheduler } from "../../kernel/scheduler/scheduler.ts";
 import type { Vault } from "../../kernel/secrets/vault.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import type { LogEntry } from "./chain.ts";
 import { assertStorable, masked, objectKey, retryDelayMs } from "./domain.ts";
 import type { ProjectOwners } from "./ports.ts";
-import { objectUrl, type PutOutcome, type S3Client } from "./s3.ts";
+import { objectUrl, type PutOutcome, putOnce } from "./s3.ts";
 import type { Receipt, ReceiptStorage, StorageBody, StorageConfigured } from "./schema.ts";
 import type { NotaryService } from "./service.ts";
 import type { CopyStore, NewReceiptStore, ReceiptStoreRow } from "./store.ts";
@@ -72,15 +72,14 @@ export class Uploads {
       readonly vault: Vault;
       readonly scheduler: Scheduler;
       readonly ids: Ids;
-      readonly client: S3Client;
-      readonly policy: TargetPolicy;
+      readonly outbound: OutboundClient;
       readonly owners: ProjectOwners;
     },
   ) {}
 
   /** @throws ApiError `validation_error` when the configuration shows that nothing may or can be stored there. */
   assertUsable(config: StorageBody): void {
-    this.deps.policy.assertUrl("endpoint", config.endpoint, { requireHttps: true });
+    this.deps.outbound.policy.assertUrl("endpoint", config.endpoint, { requireHttps: true });
     assertStorable({ prefix: "", ...config });
   }
 
@@ -166,7 +165,7 @@ export class Uploads {
     const account = this.deps.owners.accountOf(projectRef);
     const bucket = { account, endpoint, bucket: name, region, accessKeyId, secretAccessKey };
     const body = Buffer.from(JSON.stringify(receipt));
-    return this.deps.client.putOnce(bucket, objectKey(store.prefix, sequence), body, timeoutMs);
+    return putOnce(this.deps.outbound, bucket, objectKey(store.prefix, sequence), body, timeoutMs);
   }
 
   /** Records what became of an upload. Returns where its receipt's copy is now. */
