@@ -10,6 +10,7 @@ import {
 } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { MIGRATIONS } from "../../migrations/index.ts";
+import type { BackupCheck } from "../kernel/backup-check.ts";
 import { monotonicMs, realDelay } from "../kernel/clock.ts";
 import { StartupError } from "../kernel/errors.ts";
 import { examineDatabase, isDatabaseThere } from "../kernel/storage/examine.ts";
@@ -17,7 +18,6 @@ import { isFolderLocked } from "../kernel/storage/folder-lock.ts";
 import { dataFilesOf } from "../kernel/storage/folders.ts";
 import { copyLiveDatabase } from "../kernel/storage/live-copy.ts";
 import { assertLogWhole } from "../kernel/storage/log-check.ts";
-import type { CheckResult } from "./checks/report.ts";
 import {
   assertFolder,
   plainText,
@@ -28,7 +28,7 @@ import {
   temporaryName,
 } from "./files.ts";
 import { digestOf, type Seal, writeSeal } from "./seal.ts";
-import { type OnChecked, verifyCopy } from "./verification.ts";
+import { type CheckResult, type OnChecked, verifyCopy } from "./verification.ts";
 
 /**
  * While a server runs, each slice is followed by a pause so many times as long as the slice took: four fifths of the
@@ -45,7 +45,8 @@ export interface BackupOrder {
   readonly file: string;
   /** Whether a file that is there is replaced. */
   readonly force: boolean;
-  readonly verify: boolean;
+  /** What the copy is checked for before it becomes a backup; null: for nothing. */
+  readonly checks: readonly BackupCheck[] | null;
   /** When this is, epoch milliseconds. */
   readonly now: number;
   /** Ends it: what was written so far is removed. */
@@ -97,8 +98,8 @@ async function writeBackup(order: BackupOrder, source: string, temporary: string
     order.onChecked(what, rows);
     await breathe(signal);
   };
-  const checks = order.verify ? await verifyCopy(temporary, onChecked) : [];
-  if (checks.some(({ problemCount }) => problemCount > 0)) {
+  const checks = order.checks === null ? [] : await verifyCopy(temporary, order.checks, onChecked);
+  if (checks.some(({ problems }) => problems.count > 0)) {
     await removeTemporary(temporary);
     return { checks, seal: null };
   }

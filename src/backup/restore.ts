@@ -22,12 +22,12 @@ import { SLICE_BYTES } from "../kernel/storage/live-copy.ts";
 import { writeAll } from "../kernel/storage/log-file.ts";
 import { inspectDatabase } from "../kernel/storage/migrate.ts";
 import { OfflineDatabase } from "../kernel/storage/offline.ts";
-import { integrityProblems } from "./checks/integrity.ts";
 import { fencingFloor } from "./fencing.ts";
 import { plainText, removeLeftovers, removeTemporary, replaceFile, temporaryName } from "./files.ts";
 import { discardSecondName, isDatabaseThere, keepAside } from "./replaced.ts";
 import { type ChainEnd, RestoredStore } from "./restored-store.ts";
 import { readSeal, type Seal } from "./seal.ts";
+import { integrityProblems } from "./verification.ts";
 
 /** What is to be restored, and where to. */
 export interface RestoreOrder {

@@ -1,15 +1,20 @@
 import { setPriority } from "node:os";
 import { resolve } from "node:path";
+import { ownBalancesCheck } from "../areas/accounts/backup-check.ts";
+import { metersCheck } from "../areas/meter/backup-check.ts";
+import { chainsCheck } from "../areas/notary/backup-check.ts";
 import { type BackupOutcome, backUp } from "../backup/backup.ts";
-import type { CheckResult } from "../backup/checks/report.ts";
-import { flagsGiven } from "../config/sources.ts";
-import { resolveFolderConfig } from "../config.ts";
+import type { CheckResult } from "../backup/verification.ts";
+import { type BackupCheck, counted } from "../kernel/backup-check.ts";
 import { createSystemClock, monotonicMs } from "../kernel/clock.ts";
 import type { Given } from "./arguments.ts";
 import { formatCount, formatDuration } from "./format.ts";
 import { interruption } from "./interruption.ts";
 import { print } from "./output.ts";
 import { ShownParts } from "./shown-parts.ts";
+
+/** What the areas can recalculate in a backup. */
+const CHECKS: readonly BackupCheck[] = [metersCheck, ownBalancesCheck, chainsCheck];
 
 /** The lowest priority that there is: the server goes first wherever the two want the processor. */
 const LOWEST_PRIORITY = 19;
@@ -32,7 +37,7 @@ export async function backup(given: Given): Promise<number> {
     outcome = await backUp({
       ...{ file, folder },
       force: given.has("--force"),
-      verify: given.has("--verify"),
+      checks: given.has("--verify") ? CHECKS : null,
       now: createSystemClock().now(),
       signal: interruption(),
       onCopied: (bytes, total) => shown.show("Copying", "bytes", bytes, total),
@@ -55,12 +60,12 @@ export async function backup(given: Given): Promise<number> {
 }
 
 /** `ok       meters: 12 balances, 340 ledger entries`, or what does not hold, a line each. */
-function checkLines({ name, extent, problemCount, problems }: CheckResult): string {
-  if (problemCount === 0) return `ok       ${name}: ${extent}\n`;
-  const more = problemCount - problems.length;
+function checkLines({ name, extent, problems: { count, listed } }: CheckResult): string {
+  if (count === 0) return `ok       ${name}: ${extent}\n`;
+  const more = count - listed.length;
   const lines = [
-    `failed   ${name}: ${problemCount === 1 ? "1 problem" : `${problemCount} problems`} in ${extent}`,
-    ...problems.map((problem) => `         ${problem}`),
+    `failed   ${name}: ${counted(count, "problem")} in ${extent}`,
+    ...listed.map((problem) => `         ${problem}`),
     ...(more > 0 ? [`         … and ${more} more`] : []),
   ];
   return `${lines.join("\n")}\n`;

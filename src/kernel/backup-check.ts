@@ -1,22 +1,24 @@
-/** What a check of a copy came to. */
-export interface CheckResult {
+import type { OfflineDatabase } from "./storage/offline.ts";
+
+/** What an area can recalculate in a copy of the database. */
+export interface BackupCheck {
+  /** What is checked, such as `meters`. */
   readonly name: string;
-  /** What was looked at: `12 accounts, 340 ledger entries`. */
-  readonly extent: string;
-  /** How many things do not hold; none when all is well. */
-  readonly problemCount: number;
-  /** The first of them. */
-  readonly problems: readonly string[];
+  /**
+   * Reads the copy, and adds what does not hold to `problems`. Returns what it looked at: `12 accounts, 340 ledger
+   * entries`.
+   */
+  readonly run: (db: OfflineDatabase, problems: Problems, onRows: OnRows) => Promise<string>;
 }
 
-/** Problems listed before the rest is only counted: a broken file breaks everywhere. */
-export const PROBLEMS_LISTED_MAX = 10;
-
-/** Told how many rows a check has looked at; may throw to end it. */
+/** Is given the number of rows that a check has looked at; may throw to end it. */
 export type OnRows = (rows: number) => Promise<void>;
 
 /** Rows between two calls of {@link OnRows}: some hundredths of a second. */
 export const ROWS_PER_STEP = 5_000;
+
+/** Problems listed before the rest is only counted: a broken file breaks everywhere. */
+export const PROBLEMS_LISTED_MAX = 10;
 
 /** Collects what does not hold. */
 export class Problems {
@@ -26,10 +28,6 @@ export class Problems {
   add(problem: string): void {
     this.count += 1;
     if (this.listed.length < PROBLEMS_LISTED_MAX) this.listed.push(problem);
-  }
-
-  result(name: string, extent: string): CheckResult {
-    return { name, extent, problemCount: this.count, problems: this.listed };
   }
 }
 

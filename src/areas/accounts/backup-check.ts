@@ -1,5 +1,4 @@
-import type { OfflineDatabase } from "../../kernel/storage/offline.ts";
-import { type CheckResult, counted, type OnRows, Problems, ROWS_PER_STEP } from "./report.ts";
+import { type BackupCheck, counted, ROWS_PER_STEP } from "../../kernel/backup-check.ts";
 
 interface AccountSum {
   user_id: string;
@@ -9,31 +8,30 @@ interface AccountSum {
 }
 
 /** The accounts' own balances: each is the sum of its ledger. */
-export async function checkAccounts(db: OfflineDatabase, onRows: OnRows): Promise<CheckResult> {
-  const problems = new Problems();
-  let accounts = 0;
-  let entries = 0;
-  const sums = db.rows<AccountSum>(
-    `SELECT user_id, balance, coalesce(sum(amount), 0) AS total, count(sequence) AS entries
+export const ownBalancesCheck: BackupCheck = {
+  name: "own balances",
+  async run(db, problems, onRows) {
+    let accounts = 0;
+    let entries = 0;
+    const sums = db.rows<AccountSum>(
+      `SELECT user_id, balance, coalesce(sum(amount), 0) AS total, count(sequence) AS entries
        FROM accounts LEFT JOIN account_entries ON account_ref = accounts.ref GROUP BY accounts.ref`,
-  );
-  for (const sum of sums) {
-    if (sum.total !== sum.balance) {
-      problems.add(
-        `account ${sum.user_id}: the balance is ${sum.balance}, its ledger sums up to ${sum.total}`,
-      );
+    );
+    for (const sum of sums) {
+      if (sum.total !== sum.balance) {
+        problems.add(
+          `account ${sum.user_id}: the balance is ${sum.balance}, its ledger sums up to ${sum.total}`,
+        );
+      }
+      accounts += 1;
+      const before = entries;
+      entries += sum.entries;
+      if (Math.floor(before / ROWS_PER_STEP) !== Math.floor(entries / ROWS_PER_STEP)) await onRows(entries);
     }
-    accounts += 1;
-    const before = entries;
-    entries += sum.entries;
-    if (Math.floor(before / ROWS_PER_STEP) !== Math.floor(entries / ROWS_PER_STEP)) await onRows(entries);
-  }
-  const orphan = db.get<{ sequence: number }>(
-    "SELECT sequence FROM account_entries WHERE account_ref NOT IN (SELECT ref FROM accounts) LIMIT 1",
-  );
-  if (orphan !== null) problems.add(`entry ${orphan.sequence}: there is no such account`);
-  return problems.result(
-    "own balances",
-    `${counted(accounts, "account")}, ${counted(entries, "ledger entry", "ledger entries")}`,
-  );
-}
+    const orphan = db.get<{ sequence: number }>(
+      "SELECT sequence FROM account_entries WHERE account_ref NOT IN (SELECT ref FROM accounts) LIMIT 1",
+    );
+    if (orphan !== null) problems.add(`entry ${orphan.sequence}: there is no such account`);
+    return `${counted(accounts, "account")}, ${counted(entries, "ledger entry", "ledger entries")}`;
+  },
+};

@@ -1,5 +1,5 @@
+import { type BackupCheck, counted, type Problems, ROWS_PER_STEP } from "../../kernel/backup-check.ts";
 import type { OfflineDatabase } from "../../kernel/storage/offline.ts";
-import { type CheckResult, counted, type OnRows, Problems, ROWS_PER_STEP } from "./report.ts";
 
 interface Entry {
   sequence: number;
@@ -44,28 +44,28 @@ class Meters {
  * amounts so far, and not negative; every row says what the entry says that it names; and no row is so far behind that
  * the next start would not make up for it.
  */
-export async function checkMeters(db: OfflineDatabase, onRows: OnRows): Promise<CheckResult> {
-  const problems = new Problems();
-  const count = 1 + (db.get<{ ref: number | null }>("SELECT max(ref) AS ref FROM meters")?.ref ?? 0);
-  const meters = new Meters(count);
-  const rows = readRows(db, meters);
-  const settledThrough =
-    db.get<{ value: number }>("SELECT value FROM settings WHERE name = 'meter_settled_through'")?.value ?? 0;
-  let entries = 0;
-  const all = db.rows<Entry>(
-    "SELECT sequence, meter_ref, previous, amount, balance_after FROM meter_entries ORDER BY sequence",
-  );
-  for (const entry of all) {
-    checkEntry(entry, meters, settledThrough, problems);
-    entries += 1;
-    if (entries % ROWS_PER_STEP === 0) await onRows(entries);
-  }
-  for (const ref of rows) checkRow(ref, meters, problems);
-  return problems.result(
-    "meters",
-    `${counted(rows.length, "balance")}, ${counted(entries, "ledger entry", "ledger entries")}`,
-  );
-}
+export const metersCheck: BackupCheck = {
+  name: "meters",
+  async run(db, problems, onRows) {
+    const count = 1 + (db.get<{ ref: number | null }>("SELECT max(ref) AS ref FROM meters")?.ref ?? 0);
+    const meters = new Meters(count);
+    const rows = readRows(db, meters);
+    const settledThrough =
+      db.get<{ value: number }>("SELECT value FROM settings WHERE name = 'meter_settled_through'")?.value ??
+      0;
+    let entries = 0;
+    const all = db.rows<Entry>(
+      "SELECT sequence, meter_ref, previous, amount, balance_after FROM meter_entries ORDER BY sequence",
+    );
+    for (const entry of all) {
+      checkEntry(entry, meters, settledThrough, problems);
+      entries += 1;
+      if (entries % ROWS_PER_STEP === 0) await onRows(entries);
+    }
+    for (const ref of rows) checkRow(ref, meters, problems);
+    return `${counted(rows.length, "balance")}, ${counted(entries, "ledger entry", "ledger entries")}`;
+  },
+};
 
 /** Reads the rows. Returns the references of those that must agree with the ledger. */
 function readRows(db: OfflineDatabase, meters: Meters): number[] {

@@ -1,7 +1,13 @@
+import {
+  type BackupCheck,
+  counted,
+  type OnRows,
+  type Problems,
+  ROWS_PER_STEP,
+} from "../../kernel/backup-check.ts";
 import type { OfflineDatabase } from "../../kernel/storage/offline.ts";
 import { createNativeCrypto } from "../../verify/native.ts";
 import { chainHashOf, NO_HASH } from "../../verify/receipt.ts";
-import { type CheckResult, counted, type OnRows, Problems, ROWS_PER_STEP } from "./report.ts";
 
 interface ChainRow {
   ref: number;
@@ -21,26 +27,25 @@ interface ReceiptRow {
 const UTF8 = new TextEncoder();
 
 /** Every notary chain: positions without a gap from 1, hashes taken again from the logs, the chain's own signatures. */
-export async function checkChains(db: OfflineDatabase, onRows: OnRows): Promise<CheckResult> {
-  const problems = new Problems();
-  const chains = db.all<ChainRow>(
-    `SELECT chains.ref, chain_id, public_key, deleted_at IS NOT NULL AS leaving
+export const chainsCheck: BackupCheck = {
+  name: "notary chains",
+  async run(db, problems, onRows) {
+    const chains = db.all<ChainRow>(
+      `SELECT chains.ref, chain_id, public_key, deleted_at IS NOT NULL AS leaving
        FROM chains LEFT JOIN projects ON projects.ref = project_ref ORDER BY chains.ref`,
-  );
-  const kept = chains.filter(({ leaving }) => leaving === 0);
-  let receipts = 0;
-  for (const chain of kept) {
-    receipts += await checkChain(db, chain, problems, (rows) => onRows(receipts + rows));
-  }
-  const orphan = db.get<{ id: number }>(
-    "SELECT id FROM receipts WHERE chain_ref NOT IN (SELECT ref FROM chains) LIMIT 1",
-  );
-  if (orphan !== null) problems.add(`receipt row ${orphan.id}: there is no such chain`);
-  return problems.result(
-    "notary chains",
-    `${counted(kept.length, "chain")}, ${counted(receipts, "receipt")}`,
-  );
-}
+    );
+    const kept = chains.filter(({ leaving }) => leaving === 0);
+    let receipts = 0;
+    for (const chain of kept) {
+      receipts += await checkChain(db, chain, problems, (rows) => onRows(receipts + rows));
+    }
+    const orphan = db.get<{ id: number }>(
+      "SELECT id FROM receipts WHERE chain_ref NOT IN (SELECT ref FROM chains) LIMIT 1",
+    );
+    if (orphan !== null) problems.add(`receipt row ${orphan.id}: there is no such chain`);
+    return `${counted(kept.length, "chain")}, ${counted(receipts, "receipt")}`;
+  },
+};
 
 async function checkChain(
   db: OfflineDatabase,
