@@ -1,40 +1,85 @@
-/** What can be told of a JSON text before it is parsed. Nothing here is of the server: the portable verifier uses it, too. */
+// What can be told of a JSON text beside its parsed value. It needs nothing of the server or the runtime, since the
+// portable verifier uses it as well.
 
 /**
- * Levels of objects and arrays: half of what Python's reader takes (1,000), the least of the common ones. Deeper ones are
- * nobody's data, and both walking and writing them is dear: `JSON.stringify` takes seconds for some ten thousand levels.
+ * Levels of objects and arrays: half of what Python's reader takes (1,000), the least of the common ones. Nobody's data is
+ * deeper, and deep data is slow to walk and to write: `JSON.stringify` takes seconds for some ten thousand levels.
  */
 export const JSON_LEVELS_MAX = 500;
 
+/** Something in a JSON text that a parser would lose or change without a word. */
+export interface Inexactness {
+  /** Names and indexes from the outside in. */
+  readonly path: readonly (string | number)[];
+  /** What is wrong, as the end of a sentence about the value at `path`. */
+  readonly problem: string;
+}
+
+/** Parts and characters of a path that a message shows: names are the sender's, and may be long. */
+const PATH_PARTS_SHOWN = 8;
+const PATH_LENGTH_SHOWN = 100;
+
+/** A path as messages show it: `log.items.0.price`. */
+export function pathText(path: Inexactness["path"]): string {
+  const text = path.slice(0, PATH_PARTS_SHOWN).join(".");
+  const isWhole = path.length <= PATH_PARTS_SHOWN && text.length <= PATH_LENGTH_SHOWN;
+  return isWhole ? text : `${text.slice(0, PATH_LENGTH_SHOWN)}…`;
+}
+
+/** An object or array that the scan is inside of. */
+interface Container {
+  /** Names seen so far; null in an array. */
+  readonly names: Set<string> | null;
+  /** The member that the scan is at. */
+  at: string | number;
+  expectsName: boolean;
+}
+
+const SPACE = 0x20;
 const QUOTE = 0x22;
+const COMMA = 0x2c;
+const MINUS = 0x2d;
+const DIGIT_0 = 0x30;
+const DIGIT_9 = 0x39;
 const OPEN_ARRAY = 0x5b;
 const BACKSLASH = 0x5c;
 const CLOSE_ARRAY = 0x5d;
 const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
+/** Integers of so many characters are exact in a double, sign included. */
+const EXACT_INTEGER_LENGTH = 15;
 
 /**
- * Whether a JSON text has more levels of objects and arrays than so many. One pass at most, and none for most texts. Of a
- * text that is not JSON it may say anything.
+ * The one pass over a JSON text: visits its strings and numbers as wholes, and every other character by itself, until a
+ * visit returns true. Says whether one did.
+ */
+function someToken(json: string, visit: (code: number, start: number, end: number) => boolean): boolean {
+  for (let at = 0; at < json.length; at += 1) {
+    const code = json.charCodeAt(at);
+    if (code <= SPACE) continue;
+    const start = at;
+    if (code === QUOTE) at = endOfString(json, at) - 1;
+    else if (startsNumber(code)) at = endOfNumber(json, at) - 1;
+    if (visit(code, start, at + 1)) return true;
+  }
+  return false;
+}
+
+/**
+ * Whether a JSON text has more than `levelsMax` levels of objects and arrays. One pass at most, and none for most texts.
+ * For a text that is not JSON the result means nothing.
  */
 export function isNestedDeeper(json: string, levelsMax: number): boolean {
-  // Every level takes two characters, and no text has more levels than brackets that open one.
+  // Every level takes two characters, and no text has more levels than opening brackets.
   if (json.length <= 2 * levelsMax) return false;
   const objects = countUpTo(levelsMax + 1, json, "{");
   if (objects + countUpTo(levelsMax + 1 - objects, json, "[") <= levelsMax) return false;
   let level = 0;
-  for (let at = 0; at < json.length; at += 1) {
-    const code = json.charCodeAt(at);
-    if (code === QUOTE) {
-      at = endOfString(json, at) - 1;
-    } else if (code === OPEN_ARRAY || code === OPEN_OBJECT) {
-      level += 1;
-      if (level > levelsMax) return true;
-    } else if (code === CLOSE_ARRAY || code === CLOSE_OBJECT) {
-      level -= 1;
-    }
-  }
-  return false;
+  return someToken(json, (code) => {
+    if (code === OPEN_ARRAY || code === OPEN_OBJECT) level += 1;
+    else if (code === CLOSE_ARRAY || code === CLOSE_OBJECT) level -= 1;
+    return level > levelsMax;
+  });
 }
 
 function countUpTo(most: number, text: string, character: string): number {
@@ -42,6 +87,67 @@ function countUpTo(most: number, text: string, character: string): number {
   for (let at = text.indexOf(character); at >= 0 && found < most; at = text.indexOf(character, at + 1))
     found += 1;
   return found;
+}
+
+/** Whether a value has more than `levelsMax` levels of objects and arrays. It is walked no deeper than that. */
+export function isValueDeeper(value: unknown, levelsMax: number): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  if (levelsMax === 0) return true;
+  return Object.values(value).some((member) => isValueDeeper(member, levelsMax - 1));
+}
+
+/**
+ * Finds the first place where a text says something that its parsed value does not: a name that stands twice in one
+ * object, or a number that a double cannot hold. Null when what was parsed is exactly what was written. `value` is what
+ * `JSON.parse` made of the text, whose levels have been counted. `member` is the only one of the outermost object that
+ * counts; without it, all of them.
+ */
+export function findInexactness(json: string, value: unknown, member?: string): Inexactness | null {
+  // Most texts are what `JSON.stringify` writes, and a second look at those costs a tenth of a scan.
+  return JSON.stringify(value) === json ? null : scan(json, member);
+}
+
+function scan(json: string, member: string | undefined): Inexactness | null {
+  const open: Container[] = [];
+  let found = null as Inexactness | null;
+  someToken(json, (code, start, end) => {
+    const inside = open[open.length - 1];
+    let problem: string | null = null;
+    if (code === QUOTE) {
+      if (inside?.expectsName === true) problem = enterMember(inside, json.slice(start, end));
+    } else if (startsNumber(code)) {
+      problem = inexactNumber(json.slice(start, end));
+    } else if (code === OPEN_OBJECT || code === OPEN_ARRAY) {
+      open.push(container(code));
+    } else if (code === CLOSE_OBJECT || code === CLOSE_ARRAY) {
+      open.pop();
+    } else if (code === COMMA && inside !== undefined) {
+      nextMember(inside);
+    }
+    if (problem === null || (member !== undefined && open[0]?.at !== member)) return false;
+    found = { path: open.map((one) => one.at), problem };
+    return true;
+  });
+  return found;
+}
+
+function container(code: number): Container {
+  if (code === OPEN_ARRAY) return { names: null, at: 0, expectsName: false };
+  return { names: new Set(), at: "", expectsName: true };
+}
+
+function nextMember(inside: Container): void {
+  if (typeof inside.at === "number") inside.at += 1;
+  else inside.expectsName = true;
+}
+
+function enterMember(inside: Container, literal: string): string | null {
+  const name = literal.includes("\\") ? String(JSON.parse(literal)) : literal.slice(1, -1);
+  inside.at = name;
+  inside.expectsName = false;
+  if (inside.names?.has(name) === true) return "stands twice in one object";
+  inside.names?.add(name);
+  return null;
 }
 
 /** The position after the closing quote of the string that begins at `start`; the text's end when there is none. */
@@ -57,9 +163,45 @@ function isEscaped(json: string, quote: number): boolean {
   return backslashes % 2 === 1;
 }
 
-/** Whether a value has more levels of objects and arrays than so many. It is walked no deeper than that. */
-export function isValueDeeper(value: unknown, levelsMax: number): boolean {
-  if (typeof value !== "object" || value === null) return false;
-  if (levelsMax === 0) return true;
-  return Object.values(value).some((member) => isValueDeeper(member, levelsMax - 1));
+function isDigit(code: number): boolean {
+  return code >= DIGIT_0 && code <= DIGIT_9;
+}
+
+function startsNumber(code: number): boolean {
+  return isDigit(code) || code === MINUS;
+}
+
+function endOfNumber(json: string, start: number): number {
+  let end = start + 1;
+  while (isNumberPart(json.charCodeAt(end))) end += 1;
+  return end;
+}
+
+/** Digits, `.`, `e`, `E`, `+`, `-`. */
+function isNumberPart(code: number): boolean {
+  return isDigit(code) || code === 0x2e || code === 0x65 || code === 0x45 || code === 0x2b || code === MINUS;
+}
+
+/**
+ * A number is carried when the double that it becomes is written with the same decimal value: `1.0`, `1e2` and `-0`
+ * are (as `1`, `100` and `0`), `12345678901234567890` and `1e400` are not.
+ */
+function inexactNumber(source: string): string | null {
+  if (source.length <= EXACT_INTEGER_LENGTH && /^-?\d+$/.test(source)) return null;
+  const carried = Number(source);
+  if (Number.isFinite(carried) && decimalValue(source) === decimalValue(String(carried))) return null;
+  return "is a number that JSON readers cannot carry exactly: send it as a string";
+}
+
+/** One text for each decimal value: sign, digits without zeros at either end, exponent. */
+function decimalValue(number: string): string {
+  const [, sign = "", whole = "", fraction = "", exponent = "0"] =
+    /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(number) ?? [];
+  const digits = whole + fraction;
+  let first = 0;
+  while (digits.charCodeAt(first) === DIGIT_0) first += 1;
+  if (first === digits.length) return "0";
+  let end = digits.length;
+  while (digits.charCodeAt(end - 1) === DIGIT_0) end -= 1;
+  return `${sign}${digits.slice(first, end)}e${Number(exponent) - fraction.length + digits.length - end}`;
 }

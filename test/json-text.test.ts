@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { endOfString, isNestedDeeper, isValueDeeper } from "../../src/kernel/json-text.ts";
-import { anyJson } from "../support/receipts.ts";
+import { endOfString, isNestedDeeper, isValueDeeper } from "../src/json-text.ts";
+import { anyJson } from "./support/receipts.ts";
 
 const arrays = (levels: number, inner = ""): string => `${"[".repeat(levels)}${inner}${"]".repeat(levels)}`;
 const objects = (levels: number): string => `${'{"a":'.repeat(levels)}1${"}".repeat(levels)}`;

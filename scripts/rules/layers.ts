@@ -1,6 +1,15 @@
 import type { Import } from "./imports.ts";
 import { type Module, type Violation, violationAt } from "./model.ts";
-import { ABOVE, AREA_INDEX, COMPOSITION_ROOT, DOMAIN, inZone, PACKAGE_RULES, STANDS_ALONE } from "./zones.ts";
+import {
+  ABOVE,
+  AREA_INDEX,
+  COMPOSITION_ROOT,
+  DOMAIN,
+  inZone,
+  PACKAGE_RULES,
+  PORTABLE,
+  STANDS_ALONE,
+} from "./zones.ts";
 
 /** Rules 1 to 3: who may import whom. Types count as well. */
 export function checkLayers(module: Module, imports: readonly Import[]): Violation[] {
@@ -17,7 +26,7 @@ export function checkLayers(module: Module, imports: readonly Import[]): Violati
 type Finding = readonly [rule: string, message: string];
 
 function broken(from: string, one: Import): Finding[] {
-  const findings = [packageZone(from, one), domain(from, one), standsAlone(from, one)];
+  const findings = [packageZone(from, one), domain(from, one), standsAlone(from, one), portable(from, one)];
   const target = one.target;
   if (target) findings.push(kernelToArea(from, target), areaToArea(from, target), areaIndex(from, target));
   return findings.filter((finding) => finding !== undefined);
@@ -71,6 +80,14 @@ function standsAlone(from: string, { specifier, target }: Import): Finding | und
   return [
     "client-stands-alone",
     `the client imports "${specifier}"; it goes into other programs without dependencies, so write it there, or generate it`,
+  ];
+}
+
+function portable(from: string, { target }: Import): Finding | undefined {
+  if (!inZone(from, PORTABLE) || !target || inZone(target, PORTABLE)) return undefined;
+  return [
+    "verifier-is-portable",
+    `${from} imports ${target}; the verifier runs in browsers too, so it takes nothing from the server`,
   ];
 }
 

@@ -5,6 +5,8 @@ import { metersCheck } from "../areas/meter/backup-check.ts";
 import { chainsCheck } from "../areas/notary/backup-check.ts";
 import { type BackupOutcome, backUp } from "../backup/backup.ts";
 import type { CheckResult } from "../backup/verification.ts";
+import { flagsGiven } from "../config/sources.ts";
+import { resolveFolderConfig } from "../config.ts";
 import { type BackupCheck, counted } from "../kernel/backup-check.ts";
 import { createSystemClock, monotonicMs } from "../kernel/clock.ts";
 import type { Given } from "./arguments.ts";

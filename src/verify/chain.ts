@@ -1,5 +1,4 @@
-import { isNestedDeeper, JSON_LEVELS_MAX } from "../kernel/json-text.ts";
-import { findInexactness, pathText } from "./exact-json.ts";
+import { findInexactness, isNestedDeeper, JSON_LEVELS_MAX, pathText } from "../json-text.ts";
 import {
   checkReceipt,
   isObject,

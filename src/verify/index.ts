@@ -1,5 +1,5 @@
 // The package's entry `ninefold/verify`: receipts checked anywhere, without a server.
-import { isValueDeeper } from "../kernel/json-text.ts";
+import { isValueDeeper } from "../json-text.ts";
 import { ChainVerifier, RECEIPT_LEVELS_MAX, tooDeep, verifyReceiptText } from "./chain.ts";
 import { createPortableCrypto } from "./noble.ts";
 import { checkReceipt, type Verdict, verdictOf } from "./receipt.ts";

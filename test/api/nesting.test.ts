@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { JSON_LEVELS_MAX } from "../../src/json-text.ts";
 import type { DeclaredRoute } from "../../src/kernel/http/api.ts";
-import { JSON_LEVELS_MAX } from "../../src/kernel/json-text.ts";
 import type { Answer, Client } from "../support/client.ts";
 import { expectError } from "../support/errors.ts";
 import { bodyOf, makeResource, parametersOf, pathOf, queryOf, segmentOf } from "../support/matrix.ts";

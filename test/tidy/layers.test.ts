@@ -95,3 +95,20 @@ describe("packages", () => {
     expect(violationsIn({ [right]: text })).toEqual([]);
   });
 });
+
+test("the receipt verifier imports nothing of the server", () => {
+  const found = violationsIn({
+    ...ERRORS,
+    "src/json-text.ts": 'import type { ApiError } from "./kernel/errors.ts";\nexport const levels = 1;\n',
+    "src/verify/chain.ts": [
+      'import { levels } from "../json-text.ts";',
+      'import { hash } from "node:crypto";',
+      'import { ApiError } from "../kernel/errors.ts";',
+      "export const used = [levels, hash, ApiError];\n",
+    ].join("\n"),
+  });
+  expect(found).toEqual([
+    "verifier-is-portable src/json-text.ts:1",
+    "verifier-is-portable src/verify/chain.ts:3",
+  ]);
+});

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { findInexactness, pathText } from "../../src/verify/exact-json.ts";
+import { findInexactness, pathText } from "../../src/json-text.ts";
 import { anyJson } from "../support/receipts.ts";
 
 function problemOf(json: string, member?: string): string | null {

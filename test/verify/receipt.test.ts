@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { deepStrictEqual } from "node:assert";
 import fc from "fast-check";
-import { JSON_LEVELS_MAX } from "../../src/kernel/json-text.ts";
+import { JSON_LEVELS_MAX } from "../../src/json-text.ts";
 import { verifyReceiptText } from "../../src/verify/chain.ts";
 import { createNativeCrypto } from "../../src/verify/native.ts";
 import { createPortableCrypto } from "../../src/verify/noble.ts";

@@ -1,7 +1,7 @@
 import type { Clock } from "../../kernel/clock.ts";
 import type { Metrics } from "../../kernel/metrics/metrics.ts";
 import type { OutboundClient } from "../../kernel/outbound/client.ts";
-import { headerFault } from "../../kernel/outbound/request-head.ts";
+import { headerFault } from "../../kernel/outbound/headers.ts";
 import { replaySignature } from "../../kernel/outbound/signing.ts";
 import { type LaneLimits, laneName } from "../../kernel/scheduler/dispatcher.ts";
 import type { Job, JobOutcome, Scheduler } from "../../kernel/scheduler/scheduler.ts";

@@ -1,7 +1,7 @@
 import { createPrivateKey, createPublicKey, hash, type KeyObject, sign } from "node:crypto";
+import { findInexactness, pathText } from "../../json-text.ts";
 import type { Actor } from "../../kernel/actors/registry.ts";
 import { invalidField } from "../../kernel/errors.ts";
-import { findInexactness, pathText } from "../../verify/exact-json.ts";
 
 /** Bytes of an Ed25519 seed: what the private key is made from. */
 export const SEED_BYTES = 32;

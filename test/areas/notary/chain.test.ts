@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { JSON_LEVELS_MAX } from "../../../src/kernel/json-text.ts";
+import { JSON_LEVELS_MAX } from "../../../src/json-text.ts";
 import { endpoint, type Scenario, type World } from "../../support/scenario.ts";
 import { startTestServer, TEST_START_MS, type TestServer } from "../../support/server.ts";
 

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { createNotary } from "../../../src/areas/notary/index.ts";
 import { UPLOAD_AT_ONCE_MS } from "../../../src/areas/notary/uploads.ts";
-import { createOutbound } from "../../../src/kernel/outbound/create.ts";
+import { createOutbound } from "../../../src/kernel/outbound/client.ts";
 import { Scheduler } from "../../../src/kernel/scheduler/scheduler.ts";
 import type { Client } from "../../support/client.ts";
 import { S3Server } from "../../support/s3-server.ts";

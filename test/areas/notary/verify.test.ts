@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { JSON_LEVELS_MAX } from "../../../src/kernel/json-text.ts";
+import { JSON_LEVELS_MAX } from "../../../src/json-text.ts";
 import { expectError } from "../../support/errors.ts";
 import { anyJson, makeChain } from "../../support/receipts.ts";
 import { endpoint, type Scenario, type World } from "../../support/scenario.ts";

@@ -8,7 +8,7 @@ import {
   RETRY_AFTER_MS_MAX,
   readDelay,
 } from "../../../src/areas/relay/domain.ts";
-import { JSON_LEVELS_MAX } from "../../../src/kernel/json-text.ts";
+import { JSON_LEVELS_MAX } from "../../../src/json-text.ts";
 
 const NOW = Date.UTC(2026, 2, 10, 12);
 

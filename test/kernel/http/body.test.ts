@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { JSON_LEVELS_MAX } from "../../../src/json-text.ts";
 import { ApiError } from "../../../src/kernel/errors.ts";
 import { BODY_BYTES_MAX, decodeBody, parseObject, readBody } from "../../../src/kernel/http/body.ts";
-import { JSON_LEVELS_MAX } from "../../../src/kernel/json-text.ts";
 import { rejection, thrown } from "../support.ts";
 
 /** Answers with the size and the SHA-256 of the body that it read, or with the code of the error. */
