@@ -1,5 +1,5 @@
-// What can be told of a JSON text beside its parsed value. It needs nothing of the server or the runtime, since the
-// portable verifier uses it as well.
+// What a JSON text says beside its parsed value. Nothing here needs the server or the runtime: the portable verifier uses
+// it as well.
 
 /**
  * Levels of objects and arrays: half of what Python's reader takes (1,000), the least of the common ones. Nobody's data is
@@ -26,7 +26,7 @@ export function pathText(path: Inexactness["path"]): string {
   return isWhole ? text : `${text.slice(0, PATH_LENGTH_SHOWN)}…`;
 }
 
-/** An object or array that the scan is inside of. */
+/** An object or array around the place of the scan. */
 interface Container {
   /** Names seen so far; null in an array. */
   readonly names: Set<string> | null;
@@ -50,8 +50,8 @@ const CLOSE_OBJECT = 0x7d;
 const EXACT_INTEGER_LENGTH = 15;
 
 /**
- * The one pass over a JSON text: visits its strings and numbers as wholes, and every other character by itself, until a
- * visit returns true. Says whether one did.
+ * Scans a JSON text: visits each string and number as a whole, and every other character but blanks by itself, until a
+ * visit returns true. Returns whether one did.
  */
 function someToken(json: string, visit: (code: number, start: number, end: number) => boolean): boolean {
   for (let at = 0; at < json.length; at += 1) {
@@ -97,13 +97,13 @@ export function isValueDeeper(value: unknown, levelsMax: number): boolean {
 }
 
 /**
- * Finds the first place where a text says something that its parsed value does not: a name that stands twice in one
+ * Finds the first place where a text says something that its parsed value does not: a name that occurs twice in one
  * object, or a number that a double cannot hold. Null when what was parsed is exactly what was written. `value` is what
  * `JSON.parse` made of the text, whose levels have been counted. `member` is the only one of the outermost object that
  * counts; without it, all of them.
  */
 export function findInexactness(json: string, value: unknown, member?: string): Inexactness | null {
-  // Most texts are what `JSON.stringify` writes, and a second look at those costs a tenth of a scan.
+  // Most texts are what `JSON.stringify` writes, and comparing costs a tenth of a scan.
   return JSON.stringify(value) === json ? null : scan(json, member);
 }
 
@@ -150,7 +150,7 @@ function enterMember(inside: Container, literal: string): string | null {
   return null;
 }
 
-/** The position after the closing quote of the string that begins at `start`; the text's end when there is none. */
+/** The position after the closing quote of the string that begins at `start`; without one, the text's end. */
 export function endOfString(json: string, start: number): number {
   let end = json.indexOf('"', start + 1);
   while (end > 0 && isEscaped(json, end)) end = json.indexOf('"', end + 1);

@@ -12,7 +12,7 @@ import {
 /** Levels of a receipt: those of its log, and its own. */
 export const RECEIPT_LEVELS_MAX = JSON_LEVELS_MAX + 1;
 
-/** Reads and checks the text of one receipt. What the text says twice, or a parser would change, makes it invalid. */
+/** Reads and checks the text of one receipt. A name that occurs twice, or a number that a parser would change, makes it invalid. */
 export function verifyReceiptText(
   text: string,
   crypto: VerifierCrypto,
@@ -44,8 +44,8 @@ function unread(problem: string): Verdict {
 }
 
 /**
- * Reports what a receipt's text says beyond its parsed value: in the log it is the content that is in doubt, elsewhere
- * everything. `outside` names the members that stand around the receipt in the text.
+ * Reports what a receipt's text says beyond its parsed value: in the log this puts the content in doubt, elsewhere
+ * everything. `outside` names the members around the receipt in the text.
  */
 export function reportInexactness(
   text: string,

@@ -7,8 +7,8 @@ import { checkReceipt, type Verdict, verdictOf } from "./receipt.ts";
 export type { Verdict } from "./receipt.ts";
 
 /**
- * Checks one receipt: signature, content, link. Its text, where you have it, tells more than the parsed object: a name that
- * stands twice, a number that a parser has rounded. Compare its `public_key` with the one that you know.
+ * Checks one receipt: signature, content, link. If you have its text, pass that: it shows what the parsed object does not, a
+ * name that occurs twice or a number that a parser has rounded. Compare its `public_key` with the one that you know.
  */
 export function verifyReceipt(receipt: string | object): Verdict {
   const crypto = createPortableCrypto();

@@ -3,7 +3,7 @@ import type { VerifierCrypto } from "./receipt.ts";
 
 /** The primitives of the runtime: some twenty times as fast as the portable ones. */
 export function createNativeCrypto(): VerifierCrypto {
-  // A chain has one key: reading it anew for each receipt would cost half as much as the check.
+  // A chain has one key: reading it again for each receipt would cost half as much as the check.
   let known: { readonly text: string; readonly key: KeyObject } | null = null;
   const keyOf = (bytes: Uint8Array): KeyObject => {
     const text = Buffer.from(bytes).toString("base64url");

@@ -2,7 +2,7 @@ import { hashes, verify } from "@noble/ed25519";
 import { sha256, sha512 } from "@noble/hashes/sha2.js";
 import type { VerifierCrypto } from "./receipt.ts";
 
-/** The same in plain JavaScript: runs wherever a receipt may be looked at, a browser included. */
+/** The primitives in plain JavaScript, which run in browsers too. */
 export function createPortableCrypto(): VerifierCrypto {
   hashes.sha512 = sha512;
   return {

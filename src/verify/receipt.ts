@@ -1,4 +1,4 @@
-// Checks receipts anywhere: browser, Bun, Node. Nothing here is of the server; hashing and signatures are handed in.
+// Checks receipts anywhere: browser, Bun, Node. Hashing and signatures are handed in.
 
 /** An Ed25519 public key as a JSON Web Key (RFC 8037). */
 export interface PublicKeyJwk {
@@ -27,14 +27,14 @@ export interface Receipt {
   readonly log: Readonly<Record<string, unknown>>;
 }
 
-/** The two primitives that a verifier stands on. */
+/** The two primitives that a verifier needs. */
 export interface VerifierCrypto {
   sha256(bytes: Uint8Array): Uint8Array;
   /** Whether a 64-byte signature over `message` is the key's. False, never an error, for anything malformed. */
   verifyEd25519(signature: Uint8Array, message: Uint8Array, publicKey: Uint8Array): boolean;
 }
 
-/** What is wrong with a receipt, under the check that it fails. */
+/** What is wrong with a receipt, by the check that it fails. */
 export interface Findings {
   readonly signature_valid: string[];
   readonly content_hash_matches: string[];
@@ -69,7 +69,7 @@ export function checkReceipt(value: unknown, crypto: VerifierCrypto): Findings {
   return found;
 }
 
-/** Adds what makes the whole receipt doubtful to every check. */
+/** Adds a problem of the whole receipt to every check. */
 export function reportEverywhere(found: Findings, problem: string): void {
   for (const problems of Object.values(found)) problems.push(problem);
 }
@@ -189,7 +189,7 @@ function fromHex(hex: string): Uint8Array {
   return bytes;
 }
 
-/** The value of a lower-case hex digit: `0` to `9` stand at 48, `a` to `f` at 97. */
+/** The value of a lower-case hex digit: `0` to `9` begin at 48, `a` to `f` at 97. */
 function digitOf(code: number): number {
   return code < 58 ? code - 48 : code - 87;
 }

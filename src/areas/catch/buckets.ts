@@ -183,7 +183,7 @@ export class Buckets {
     });
   }
 
-  /** Marks a bucket as deleted: nothing finds it any more, though its rows are still to be removed. */
+  /** Marks a bucket as deleted: it can no longer be found, though its rows are removed later. */
   markDeleted(tx: Tx, bucket: BucketActor): void {
     bucket.deleted = true;
     tx.onRollback(() => {
@@ -233,7 +233,7 @@ export class Buckets {
     return secret === null ? null : this.deps.vault.seal(secret, sealContext(id));
   }
 
-  /** A random id is hardly ever taken; that of a deleted bucket is, as long as its rows are there. */
+  /** A random id is hardly ever taken. A deleted bucket keeps its id until its rows are removed. */
   private freeId(): string {
     for (;;) {
       const id = newBucketId(this.deps.ids);

@@ -51,7 +51,7 @@ export interface Traffic {
   readonly windowStart: number;
   /** Requests within it. */
   readonly count: number;
-  /** When the panic began; null when there is none. */
+  /** When the panic began; null outside a panic. */
   readonly panicSince: number | null;
 }
 
@@ -82,7 +82,7 @@ export function admit(
   return { traffic: { windowStart, count, panicSince: null }, admission };
 }
 
-/** A wall clock that was set back ends whatever began in its future. */
+/** After the wall clock was set back, what began in its future is over. */
 function isWithin(now: number, since: number, lengthMs: number): boolean {
   return now >= since && now < since + lengthMs;
 }
@@ -143,7 +143,7 @@ export function assertReplayable(state: BucketState, verification: Verification)
   }
 }
 
-/** The answer for a bucket that is missing or somebody else's: both look the same. */
+/** The answer for a bucket that is missing or belongs to another project: both look the same. */
 export function bucketNotFound(): ApiError {
   return new ApiError("catch.bucket_not_found", "There is no bucket with this id in your project.");
 }

@@ -112,7 +112,7 @@ export class EventStore {
     );
   }
 
-  /** The largest number of an event that is stored; 0 when there is none. */
+  /** The largest number of a stored event; 0 when there are no events. */
   highestSequence(): number {
     return this.highest.get()?.sequence ?? 0;
   }

@@ -25,7 +25,7 @@ type Inbound = Pick<OpenCall, "request" | "readBytes">;
 /** An event, verified and not yet stored. */
 type Arrival = Omit<NewEvent, "sequence" | "status" | "error">;
 
-/** Says on the row of an event why it is not forwarded. */
+/** The reason, on an event's row, why it is not forwarded. */
 const INVALID_SIGNATURE = "the signature is not valid";
 
 /** Takes in what providers send. */
@@ -116,7 +116,7 @@ export class Ingestion {
     return { status: "accepted", verification, event_id: eventIdOf(number) };
   }
 
-  /** Charges the bucket's account. False: it has nothing left, and nothing was changed. */
+  /** Charges the bucket's account. False when it has no credits left; nothing was changed then. */
   private charge(tx: Tx, bucket: BucketActor): boolean {
     try {
       this.deps.charger.charge(tx, this.deps.accounts.account(bucket.accountRef), "catch.ingest", 1);

@@ -29,7 +29,7 @@ const REMOVE_BUCKET = "catch.remove-bucket";
 const RETENTION_SCHEDULE = "7 * * * *";
 const HOUR_MS = 60 * 60 * 1000;
 
-/** What a slice came to. */
+/** What a slice removed. */
 interface Slice {
   readonly removed: number;
   /** Whether there was more to remove. */
@@ -53,7 +53,7 @@ export class Removal {
     },
   ) {
     deps.scheduler.register(REMOVE_BUCKET, {
-      // One at a time: two would take the disk twice as much.
+      // One at a time: two would load the disk twice as much.
       concurrency: 1,
       run: (job) => this.removeBucket(Number(job.key), job.dueAt),
     });
@@ -162,7 +162,7 @@ export class Removal {
     return this.stopping ? { retryAt: dueAt, attempt: 0 } : {};
   }
 
-  /** False when the bucket went with its project: after a restart the reference may be another bucket's. */
+  /** False when the bucket was removed with its project: after a restart its reference may be another bucket's. */
   private isDeleted(bucketRef: number): boolean {
     const id = this.deps.store.idOf(bucketRef);
     return id !== null && this.deps.buckets.find(id) === undefined;

@@ -142,7 +142,7 @@ function ingestRoute(api: Api, ingestion: Ingestion) {
     "/v1/catch/:bucket_id",
     async ({ call, params }) => {
       const answer = await ingestion.receive(params.bucket_id, call);
-      // As with a 413, the rest of the body is not waited for.
+      // As with a 413, nobody waits for the rest of the body.
       if (answer.status === "too_large") call.headers = { connection: "close" };
       return answer;
     },

@@ -1,8 +1,8 @@
+import { isNestedDeeper, JSON_LEVELS_MAX } from "../../json-text.ts";
 import { isoTime, isoTimeOrNull } from "../../kernel/date-time.ts";
 import { ApiError } from "../../kernel/errors.ts";
 import type { Caller } from "../../kernel/http/caller.ts";
 import { decodeNumberCursor, pageOf } from "../../kernel/http/pagination.ts";
-import { isNestedDeeper, JSON_LEVELS_MAX } from "../../json-text.ts";
 import type { TargetPolicy } from "../../kernel/outbound/target.ts";
 import type { Vault } from "../../kernel/secrets/vault.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";

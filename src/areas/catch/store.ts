@@ -91,7 +91,7 @@ export class BucketStore {
     this.highest = db.query<{ ref: number | null }>("SELECT max(ref) AS ref FROM catch_buckets");
   }
 
-  /** The largest reference given so far; 0 when there is none. */
+  /** The largest reference given so far; 0 for no bucket. */
   highestRef(): number {
     return this.highest.get()?.ref ?? 0;
   }
@@ -116,7 +116,7 @@ export class BucketStore {
     return this.ofAccount.get(accountRef)?.buckets ?? 0;
   }
 
-  /** A bucket of a project, also one that is being removed; null when there is none. */
+  /** A bucket of a project, also one that is being removed; null when the project has no buckets. */
   anyRefOfProject(projectRef: number): number | null {
     return this.anyOfProject.get(projectRef)?.ref ?? null;
   }

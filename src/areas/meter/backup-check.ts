@@ -13,7 +13,7 @@ interface MeterRow {
   ref: number;
   balance: number;
   last_sequence: number;
-  /** 1 when its project is deleted: then its entries go one by one, and its row says nothing of them. */
+  /** 1 when its project is deleted: then its entries are removed one by one, and its row says nothing of them. */
   leaving: number;
 }
 
@@ -22,7 +22,7 @@ class Meters {
   /** The row's last entry, plus one; 0 where there is no row. */
   readonly rowSequence: Float64Array;
   readonly rowBalance: Float64Array;
-  /** What the entry that the row names says. */
+  /** The balance in the entry that the row names. */
   readonly saidBalance: Float64Array;
   readonly lastSequence: Float64Array;
   readonly lastBalance: Float64Array;

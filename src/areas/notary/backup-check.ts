@@ -13,7 +13,7 @@ interface ChainRow {
   ref: number;
   chain_id: string;
   public_key: string;
-  /** 1 when its project is deleted: then its receipts go in any order. */
+  /** 1 when its project is deleted: then its receipts are removed in any order. */
   leaving: number;
 }
 
@@ -26,7 +26,7 @@ interface ReceiptRow {
 
 const UTF8 = new TextEncoder();
 
-/** Every notary chain: positions without a gap from 1, hashes taken again from the logs, the chain's own signatures. */
+/** Every notary chain: its positions have no gap from 1 on, its hashes are those of the logs, its signatures its own. */
 export const chainsCheck: BackupCheck = {
   name: "notary chains",
   async run(db, problems, onRows) {

@@ -9,13 +9,13 @@ export const SEED_BYTES = 32;
 /** Bytes of the digest that a chain id shows. */
 const CHAIN_ID_BYTES = 24;
 
-/** What stands before the seed in the PKCS #8 form of an Ed25519 key (RFC 8410, section 7). */
+/** The bytes before the seed in the PKCS #8 form of an Ed25519 key (RFC 8410, section 7). */
 const PKCS8_PREFIX = Buffer.from("302e020100300506032b657004220420", "hex");
 
 /** A chain in memory: where it ends, and the key that signs what comes next. */
 export class ChainActor implements Actor {
   recent = false;
-  /** Between two batches a chain is what its rows say. */
+  /** Between two batches, memory holds nothing that the rows do not. */
   readonly idle = true;
 
   constructor(
@@ -55,7 +55,7 @@ export function chainIdOf(userId: string, projectId: string): string {
 /** A log that may be signed: what its text says is what was sent. */
 export interface LogEntry {
   readonly log: Readonly<Record<string, unknown>>;
-  /** `JSON.stringify(log)`: what is hashed, kept and given back. */
+  /** `JSON.stringify(log)`: this is hashed, kept and given back. */
   readonly text: string;
   /** The raw SHA-256 of the text's UTF-8. */
   readonly contentHash: Uint8Array;
@@ -64,7 +64,7 @@ export interface LogEntry {
 /**
  * Takes the log out of a request's body. A notary signs exactly what it was given.
  *
- * @throws ApiError `validation_error` for a number that JSON readers cannot carry exactly, or a name that stands twice in
+ * @throws ApiError `validation_error` for a number that JSON readers cannot carry exactly, or a name that occurs twice in
  *   one object.
  */
 export function readLogEntry(body: { log: Readonly<Record<string, unknown>> }, bodyText: string): LogEntry {

@@ -1,5 +1,5 @@
-/** Whose projects they are. */
+/** The accounts that own projects. */
 export interface ProjectOwners {
-  /** Reference of a project's account; null once the project has been removed. */
+  /** The reference of a project's account; null once the project has been removed. */
   accountOf(projectRef: number): number | null;
 }

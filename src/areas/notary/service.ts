@@ -25,7 +25,7 @@ import type { ChainRow, NotaryStore, ReceiptRow } from "./store.ts";
 const CHAINS_IN_MEMORY_MAX = 16_384;
 
 /**
- * Bytes of logs on one page of receipts: a page of a hundred receipts of 1 MiB would hold up everyone else. A page ends
+ * Bytes of logs on one page of receipts: a page of a hundred receipts of 1 MiB would hold up other requests. A page ends
  * with the receipt that passes this.
  */
 export const PAGE_LOG_BYTES_MAX = 2 * 1024 * 1024;
@@ -113,7 +113,7 @@ export class NotaryService {
     if (chain === undefined) return { receipts };
     let logBytes = 0;
     while (sequence > 0 && receipts.length < limit && logBytes < PAGE_LOG_BYTES_MAX) {
-      // Should a row be lost, its neighbours are still listed: then they show the gap.
+      // If a row is lost, its neighbours are still listed, and show the gap.
       const row = this.store.newestUpTo(chain.ref, sequence);
       if (row !== null) receipts.push(readReceipt(chain, row));
       logBytes += row?.log.length ?? 0;
@@ -128,12 +128,12 @@ export class NotaryService {
     return x === null ? null : jwkOf(x);
   }
 
-  /** The project's chain, if it has one. A unit of work hands itself in. */
+  /** The project's chain, if it has one. Inside a unit of work, pass the unit. */
   chain(projectRef: number, tx?: Tx): ChainActor | undefined {
     return this.chains.get(projectRef, () => {
       const row = this.store.chainOf(projectRef);
       if (row === null) return undefined;
-      // Read inside a unit of work, it may hold what that unit's batch wrote and does not commit after all.
+      // What a unit of work reads may have been written by its own batch, which may fail to commit.
       tx?.onRollback(() => this.chains.drop(projectRef));
       return this.activate(row);
     });

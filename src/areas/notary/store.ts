@@ -11,7 +11,7 @@ export interface ChainRow {
   created_at: number;
 }
 
-/** A receipt as it is kept, with the chain hash of the one before (null for the first). */
+/** A stored receipt, with the chain hash of the one before (null for the first). */
 export interface ReceiptRow {
   sequence: number;
   at: number;
@@ -123,7 +123,7 @@ export interface ReceiptStoreRow {
 /** A new store's row. */
 export type NewReceiptStore = Omit<ReceiptStoreRow, "ref" | "last_error">;
 
-/** Where a copy of a receipt lies: everything null while it is buffered. */
+/** Where the copy of a receipt is: all null while it is buffered. */
 export interface CopyRow {
   endpoint: string | null;
   bucket: string | null;
@@ -208,7 +208,7 @@ export class CopyStore {
     this.insertCopy.run(tx, chainRef, sequence);
   }
 
-  /** Notes that a buffered receipt lies in a store. False: it did so before. */
+  /** Records that a buffered receipt is in a store now. False when it was there already. */
   setDelivered(tx: Tx, chainRef: number, sequence: number, storeRef: number): boolean {
     return this.saveDelivered.run(tx, storeRef, chainRef, sequence) > 0;
   }

@@ -77,7 +77,7 @@ export class Uploads {
     },
   ) {}
 
-  /** @throws ApiError `validation_error` when the configuration shows that nothing may or can be stored there. */
+  /** @throws ApiError `validation_error` when the configuration shows that nothing can be stored there, or may be. */
   assertUsable(config: StorageBody): void {
     this.deps.outbound.policy.assertUrl("endpoint", config.endpoint, { requireHttps: true });
     assertStorable({ prefix: "", ...config });
@@ -104,7 +104,7 @@ export class Uploads {
     return { success: true, configured: true };
   }
 
-  /** The configuration in force, its secrets masked. @throws ApiError `not_found` when there is none. */
+  /** The configuration in force, its secrets masked. @throws ApiError `not_found` without one. */
   view(projectRef: number): ReceiptStorage {
     const { store, buffered } = this.destination(projectRef);
     if (store === null) {
@@ -244,7 +244,7 @@ export class Uploads {
 
   private destination(projectRef: number, tx?: Tx): DestinationActor {
     return this.destinations.get(projectRef, () => {
-      // Read inside a unit of work, it may hold what that unit's batch wrote and does not commit after all.
+      // What a unit of work reads may have been written by its own batch, which may fail to commit.
       tx?.onRollback(() => this.destinations.drop(projectRef));
       const chain = this.deps.notary.chain(projectRef, tx);
       const buffered = chain === undefined ? 0 : this.deps.store.bufferedCount(chain.ref);

@@ -1,5 +1,5 @@
-import { ApiError, invalidField } from "../errors.ts";
 import { isNestedDeeper, JSON_LEVELS_MAX } from "../../json-text.ts";
+import { ApiError, invalidField } from "../errors.ts";
 
 /** Largest request body. Catch has its own rule for the same size. */
 export const BODY_BYTES_MAX = 1024 * 1024;
