@@ -45,12 +45,29 @@ export interface ApiOperation {
 
 interface Document {
   readonly paths: Record<string, Record<string, Record<string, unknown>>>;
+  readonly components: { readonly schemas: Readonly<Record<string, unknown>> };
+}
+
+const SCHEMAS = "#/components/schemas/";
+
+/** The document with each named schema in the places that refer to it. */
+function readDocument(): Document {
+  const document: Document = JSON.parse(readFileSync(join(import.meta.dir, "openapi.json"), "utf8"));
+  const resolved = (value: unknown): unknown => {
+    if (typeof value !== "object" || value === null) return value;
+    if (Array.isArray(value)) return value.map(resolved);
+    const { $ref } = value as { $ref?: unknown };
+    if (typeof $ref === "string" && $ref.startsWith(SCHEMAS)) {
+      return resolved(document.components.schemas[$ref.slice(SCHEMAS.length)]);
+    }
+    return Object.fromEntries(Object.entries(value).map(([key, part]) => [key, resolved(part)]));
+  };
+  return resolved(document) as Document;
 }
 
 /** Every operation of the golden document, which another test holds to be the server's. */
 export function readOperations(): ApiOperation[] {
-  const document: Document = JSON.parse(readFileSync(join(import.meta.dir, "openapi.json"), "utf8"));
-  return Object.entries(document.paths).flatMap(([path, methods]) =>
+  return Object.entries(readDocument().paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]): ApiOperation => {
       const content = (operation["requestBody"] as Content | undefined)?.content?.["application/json"];
       return {
