@@ -124,7 +124,7 @@ function createAreas(
   const settings = { signup, rotationGraceMs, tiers, testClock };
   const accounts = createAccounts(kernel, settings, { projects: directory, outbox });
   const keys = createKeys(kernel, { accounts, projects: directory, tiers });
-  const meter = createMeter(kernel, { own: accounts.ownBalance });
+  const meter = createMeter(kernel);
   const flags = createFlags(kernel);
   const locks = createLocks(kernel);
   const relay = createRelay(kernel, outbound, { keys: accounts });
@@ -136,7 +136,7 @@ function createAreas(
   const notary = createNotary(kernel, outbound, directory);
   const projects = createProjects(kernel, directory, {
     accounts: {
-      balance: (accountRef) => accounts.ownBalance.read(accountRef).balance,
+      balance: (accountRef) => accounts.account(accountRef).balance,
       setDefaultProject: accounts.setDefaultProject,
     },
     tiers,

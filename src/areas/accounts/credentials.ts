@@ -5,9 +5,8 @@ import type { Ids } from "../../kernel/ids.ts";
 import { keyDigest, mintKey, PLATFORM_PREFIX } from "../../kernel/secrets/key-format.ts";
 import type { Vault } from "../../kernel/secrets/vault.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
-import type { AccountActor } from "./actor.ts";
 import { assertMayRotate } from "./domain.ts";
-import type { Accounts } from "./registry.ts";
+import type { AccountActor, Accounts } from "./registry.ts";
 import type { AccountStore } from "./store.ts";
 
 /** Platform keys kept in memory: the ones in use. */
@@ -72,39 +71,33 @@ export interface Rotation {
   readonly expiresAt: number;
 }
 
-/** The accounts' platform keys: the newest, which works for ever, and older ones in their grace. */
+/** What platform keys are built on. */
+export interface CredentialsDeps {
+  readonly store: AccountStore;
+  readonly accounts: Accounts;
+  readonly vault: Vault;
+  readonly ids: Ids;
+  readonly clock: Clock;
+  readonly inMemoryMax?: number;
+}
+
+/** The accounts' platform keys: the newest, which has no end, and older ones in their grace. */
 export class PlatformCredentials implements Authenticator {
-  private readonly cache;
-  private readonly store: AccountStore;
-  private readonly accounts: Accounts;
-  private readonly vault: Vault;
-  private readonly ids: Ids;
-  private readonly clock: Clock;
+  private readonly cache: ActorRegistry<string, PlatformCredential>;
   private nextId: number;
 
-  constructor(deps: {
-    store: AccountStore;
-    accounts: Accounts;
-    vault: Vault;
-    ids: Ids;
-    clock: Clock;
-    inMemoryMax?: number;
-  }) {
-    this.cache = new ActorRegistry<string, PlatformCredential>(deps.inMemoryMax ?? CREDENTIALS_IN_MEMORY_MAX);
-    this.store = deps.store;
-    this.accounts = deps.accounts;
-    this.vault = deps.vault;
-    this.ids = deps.ids;
-    this.clock = deps.clock;
+  constructor(private readonly deps: CredentialsDeps) {
+    this.cache = new ActorRegistry(deps.inMemoryMax ?? CREDENTIALS_IN_MEMORY_MAX);
     this.nextId = deps.store.highestNumber("key") + 1;
   }
 
   authenticate(digest: string): Caller | null {
+    const { accounts, clock } = this.deps;
     const credential = this.cache.get(digest, () => this.load(digest));
     if (credential === undefined) return null;
-    if (credential.expiresAt !== null && credential.expiresAt <= this.clock.now()) return null;
+    if (credential.expiresAt !== null && credential.expiresAt <= clock.now()) return null;
     if (credential.caller.account.passivated) {
-      credential.caller = new PlatformCaller(this.accounts.get(credential.accountRef), credential);
+      credential.caller = new PlatformCaller(accounts.get(credential.accountRef), credential);
     }
     // Its time alone would let it in again, when the wall clock is set back to before it was ended.
     return credential.caller.revoked ? null : credential.caller;
@@ -112,15 +105,11 @@ export class PlatformCredentials implements Authenticator {
 
   /** Makes the newest key of an account, or stores the given one. Returns the key. */
   issue(tx: Tx, account: AccountActor, given?: string): string {
-    const key = given ?? mintKey(PLATFORM_PREFIX, this.ids);
-    const sealed = this.vault.seal(key, sealContext(account));
-    const { newestKey } = account;
-    this.accounts.touch(account);
-    account.newestKey = this.nextId++;
-    tx.onRollback(() => {
-      account.newestKey = newestKey;
-    });
-    this.store.insertPlatformKey(tx, account.newestKey, account.ref, keyDigest(key), sealed);
+    const { store, accounts, vault, ids } = this.deps;
+    const key = given ?? mintKey(PLATFORM_PREFIX, ids);
+    const sealed = vault.seal(key, sealContext(account));
+    accounts.change(tx, account, { newestKey: this.nextId++ });
+    store.insertPlatformKey(tx, account.newestKey, account.ref, keyDigest(key), sealed);
     return key;
   }
 
@@ -143,46 +132,41 @@ export class PlatformCredentials implements Authenticator {
     return key;
   }
 
+  /** The account's newest key: deliveries are signed with it. */
+  signingKey(account: AccountActor): string {
+    const { store, vault } = this.deps;
+    const sealed = store.newestKeyOf(account.ref);
+    if (sealed === null) throw new Error(`account ${account.ref} has no platform key`);
+    return vault.open(sealed, sealContext(account));
+  }
+
   private replace(tx: Tx, account: AccountActor, expiresAt: number): string {
-    this.store.endPlatformKeys(tx, account.ref, expiresAt);
+    this.deps.store.endPlatformKeys(tx, account.ref, expiresAt);
     // Keys in memory learn of their end once it is durable.
     tx.afterCommit(() => this.endInMemory(account, expiresAt));
     return this.issue(tx, account);
   }
 
   private replaceAll(tx: Tx, account: AccountActor): string {
-    this.store.removePlatformKeys(tx, account.ref);
+    this.deps.store.removePlatformKeys(tx, account.ref);
     const key = this.issue(tx, account);
-    const { oldestKey } = account;
     // Requests under way with an older key learn of it in their own unit of work.
-    account.oldestKey = account.newestKey;
-    tx.onRollback(() => {
-      account.oldestKey = oldestKey;
-    });
+    this.deps.accounts.change(tx, account, { oldestKey: account.newestKey });
     tx.afterCommit(() => this.endInMemory(account, tx.now));
     return key;
   }
 
-  private setRotated(tx: Tx, account: AccountActor, at: number | null): void {
-    this.store.setRotated(tx, account.ref, at);
-    const { rotatedAt } = account;
-    account.rotatedAt = at;
-    tx.onRollback(() => {
-      account.rotatedAt = rotatedAt;
-    });
-  }
-
-  /** The account's newest key: deliveries are signed with it. */
-  signingKey(account: AccountActor): string {
-    const newest = this.store.newestKeyOf(account.ref);
-    if (newest === null) throw new Error(`account ${account.ref} has no platform key`);
-    return this.vault.open(newest.sealed, sealContext(account));
+  private setRotated(tx: Tx, account: AccountActor, rotatedAt: number | null): void {
+    this.deps.store.setRotated(tx, account.ref, rotatedAt);
+    this.deps.accounts.change(tx, account, { rotatedAt });
   }
 
   private load(digestHex: string): PlatformCredential | undefined {
-    const row = this.store.keyWithDigest(Buffer.from(digestHex, "hex"));
-    if (row === null) return undefined;
-    return new PlatformCredential(row.id, row.expires_at, this.accounts.get(row.account_ref));
+    const { store, accounts } = this.deps;
+    const row = store.keyWithDigest(Buffer.from(digestHex, "hex"));
+    return row === null
+      ? undefined
+      : new PlatformCredential(row.id, row.expires_at, accounts.get(row.account_ref));
   }
 
   private endInMemory(account: AccountActor, expiresAt: number): void {

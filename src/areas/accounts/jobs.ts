@@ -1,27 +1,19 @@
 import type { Scheduler } from "../../kernel/scheduler/scheduler.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
-import type { Writer } from "../../kernel/storage/writer.ts";
-import { isUnlimited, type Tiers } from "../../kernel/tiers.ts";
+import { isUnlimited } from "../../kernel/tiers.ts";
 import { monthOf } from "./domain.ts";
-import type { AccountLedger } from "./ledger.ts";
-import type { Accounts } from "./registry.ts";
-import type { AccountStore } from "./store.ts";
+import type { AccountServiceDeps } from "./service.ts";
 
 /** The first of each month, 00:00 UTC. */
 const MONTHLY = "0 0 1 * *";
 /** Accounts granted in one unit of work: a few milliseconds, so that requests get their turn in between. */
 const GRANT_SLICE = 200;
 
-/** Registers the monthly grant of credits: each balance is raised to its tier's figure if it is lower, once a month. */
-export function registerMonthlyGrant(deps: {
-  scheduler: Scheduler;
-  writer: Writer;
-  store: AccountStore;
-  accounts: Accounts;
-  ledger: AccountLedger;
-  tiers: Tiers;
-}): void {
-  const { scheduler, writer, store, accounts, ledger, tiers } = deps;
+/** Registers the monthly grant: each balance is raised to its tier's figure if it is lower, once a month. */
+export function registerMonthlyGrant(
+  scheduler: Scheduler,
+  { writer, store, accounts, ledger, tiers }: AccountServiceDeps,
+): void {
   const grantSlice = (tx: Tx, after: number): number | null => {
     const month = monthOf(tx.now);
     const refs = store.refsWithoutGrant(after, month, GRANT_SLICE);

@@ -1,39 +1,59 @@
 import { isoTime } from "../../kernel/date-time.ts";
-import { ApiError } from "../../kernel/errors.ts";
 import type { CallerAccount, Charger } from "../../kernel/http/caller.ts";
 import { decodeNumberCursor, pageOf } from "../../kernel/http/pagination.ts";
-import { BALANCE_MAX, type EntryKind, type LedgerEntry, type LedgerPage } from "../../kernel/ledger-entry.ts";
+import {
+  deducted,
+  type EntryKind,
+  insufficientBalance,
+  type LedgerEntry,
+  type LedgerPage,
+  refilled,
+} from "../../kernel/ledger.ts";
+import type { Counter } from "../../kernel/metrics/instruments.ts";
+import type { Metrics } from "../../kernel/metrics/metrics.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import type { Writer } from "../../kernel/storage/writer.ts";
 import { isUnlimited } from "../../kernel/tiers.ts";
 import { bytesToUuid, uuidToBytes } from "../../kernel/uuid.ts";
-import type { AccountActor, ChargeCell } from "./actor.ts";
-import type { CreditCounts } from "./credit-counts.ts";
 import { hourOf } from "./domain.ts";
-import type { Accounts } from "./registry.ts";
-import type { AccountEntryRow, AccountStore } from "./store.ts";
+import type { AccountActor, Accounts } from "./registry.ts";
+import type { AccountEntryRow, AccountStore, ChargeCell } from "./store.ts";
 
 /**
- * The accounts' own balances. Changes happen in memory, within units of work; at the end of each batch every
- * touched account is written once: its balance, and one row per operation that it paid for.
+ * The accounts' balances. Changes happen in memory, within units of work; at the end of each batch every touched
+ * account is written once: its balance, and one row per operation that it paid for.
  */
 export class AccountLedger implements Charger {
   private nextSequence: number;
+  /** Credits of each counted operation, all accounts together. */
+  private charged: Readonly<Record<string, Counter>> = {};
+  private refunded: Readonly<Record<string, Counter>> = {};
 
   constructor(
     private readonly store: AccountStore,
     private readonly accounts: Accounts,
     writer: Writer,
-    private readonly credits: CreditCounts,
   ) {
     this.nextSequence = store.highestNumber("entry") + 1;
     writer.beforeCommit((tx) => this.write(tx));
   }
 
+  /** Counts from now on what these operations cost. */
+  countCredits(metrics: Metrics, operations: readonly string[]): void {
+    const declare = (which: string, help: string): Readonly<Record<string, Counter>> =>
+      metrics.counters({ name: `ninefold_credits_${which}_total`, help }, "operation", operations);
+    this.charged = declare("charged", "Credits charged for operations.");
+    this.refunded = declare("refunded", "Credits given back, since the work came to nothing.");
+  }
+
   charge(tx: Tx, account: CallerAccount, operation: string, cost: number): void {
     if (isUnlimited(account.tier)) return;
     const actor = this.accounts.get(account.ref);
-    if (actor.balance < cost) throw this.insufficient(actor, `This request costs ${cost}`);
+    const { balance } = actor;
+    if (balance < cost) {
+      const message = `This request costs ${cost}, but the balance is ${balance}. Refill it first.`;
+      throw insufficientBalance(message, balance, { user_id: actor.userId });
+    }
     this.book(tx, actor, operation, cost, 1);
   }
 
@@ -45,45 +65,30 @@ export class AccountLedger implements Charger {
     this.book(tx, actor, operation, -cost, -1);
   }
 
-  /**
-   * Lowers the own balance. @throws ApiError `insufficient_balance` with `balance` and `user_id`; nothing changes.
-   */
+  /** Lowers a balance. @throws ApiError `insufficient_balance`, `invalid_request`; nothing changes. */
   deduct(tx: Tx, actor: AccountActor, amount: number, requestId: string): void {
-    if (actor.balance < amount) throw this.insufficient(actor, `The deduction is ${amount}`);
-    this.append(tx, actor, "deduct", -amount, requestId);
+    const balance = deducted(actor.balance, amount, { user_id: actor.userId });
+    this.append(tx, actor, "deduct", balance, requestId);
   }
 
-  /** Raises the own balance. @throws ApiError `invalid_request` when it would pass the largest integer. */
+  /** Raises a balance. @throws ApiError `invalid_request`; nothing changes. */
   refill(tx: Tx, actor: AccountActor, amount: number, requestId: string): void {
-    if (amount > BALANCE_MAX - actor.balance) {
-      throw new ApiError("invalid_request", `The balance would pass ${BALANCE_MAX}. Nothing was changed.`);
-    }
-    this.append(tx, actor, "refill", amount, requestId);
+    this.append(tx, actor, "refill", refilled(actor.balance, amount), requestId);
   }
 
-  /** Sets the own balance: the operator's doing. */
+  /** Sets a balance. Only the operator may. */
   reset(tx: Tx, actor: AccountActor, balance: number, requestId: string): void {
-    this.append(tx, actor, "reset", balance - actor.balance, requestId);
+    this.append(tx, actor, "reset", balance, requestId);
   }
 
-  /** Raises the balance to `figure` if it is lower. */
+  /** Raises a balance to `figure` if it is lower. */
   grantUpTo(tx: Tx, actor: AccountActor, figure: number): void {
-    if (actor.balance < figure) this.append(tx, actor, "grant", figure - actor.balance, null);
+    if (actor.balance < figure) this.append(tx, actor, "grant", figure, null);
   }
 
   /** Records the balance that a new account starts with. */
   recordInitial(tx: Tx, actor: AccountActor): void {
-    const { ref, balance } = actor;
-    if (balance === 0) return;
-    this.store.appendEntry(tx, {
-      sequence: this.nextSequence++,
-      accountRef: ref,
-      kind: "grant",
-      amount: balance,
-      balanceAfter: balance,
-      at: tx.now,
-      requestId: null,
-    });
+    if (actor.balance !== 0) this.record(tx, actor, "grant", actor.balance, null);
   }
 
   /** A page of an account's ledger, newest first. @throws ApiError `validation_error` for a foreign cursor. */
@@ -98,38 +103,45 @@ export class AccountLedger implements Charger {
     tx: Tx,
     actor: AccountActor,
     kind: EntryKind,
+    balance: number,
+    requestId: string | null,
+  ): void {
+    const amount = balance - actor.balance;
+    this.move(tx, actor, amount);
+    this.record(tx, actor, kind, amount, requestId);
+  }
+
+  private record(
+    tx: Tx,
+    actor: AccountActor,
+    kind: EntryKind,
     amount: number,
     requestId: string | null,
   ): void {
-    this.move(tx, actor, amount);
-    this.store.appendEntry(tx, {
+    this.store.appendEntry(tx, actor.ref, {
       sequence: this.nextSequence++,
-      accountRef: actor.ref,
       kind,
       amount,
-      balanceAfter: actor.balance,
-      at: tx.now,
-      requestId: requestId === null ? null : uuidToBytes(requestId),
+      balance_after: actor.balance,
+      request_id: requestId === null ? null : uuidToBytes(requestId),
     });
   }
 
   private book(tx: Tx, actor: AccountActor, operation: string, cost: number, count: number): void {
     const cell = this.cellOf(actor, operation, hourOf(tx.now));
-    const balanceAfterBefore = cell.balanceAfter;
+    const { balanceAfter } = cell;
     this.move(tx, actor, -cost);
     cell.count += count;
     cell.amount -= cost;
     cell.balanceAfter = actor.balance;
     actor.unwritten.add(cell);
-    const { charged, refunded } = cell.credits;
-    if (cost > 0) charged.add(cost);
-    else refunded.add(-cost);
+    const counter = (cost > 0 ? this.charged : this.refunded)[operation];
+    counter?.add(Math.abs(cost));
     tx.onRollback(() => {
-      if (cost > 0) charged.add(-cost);
-      else refunded.add(cost);
+      counter?.add(-Math.abs(cost));
       cell.count -= count;
       cell.amount += cost;
-      cell.balanceAfter = balanceAfterBefore;
+      cell.balanceAfter = balanceAfter;
     });
   }
 
@@ -154,7 +166,6 @@ export class AccountLedger implements Charger {
       amount: row?.amount ?? 0,
       balanceAfter: row?.balance_after ?? actor.balance,
       stored: row !== null,
-      credits: this.credits.of(operation),
     };
     actor.cells.set(operation, cell);
     return cell;
@@ -179,16 +190,6 @@ export class AccountLedger implements Charger {
     tx.onRollback(() => {
       cell.stored = false;
     });
-  }
-
-  private insufficient(actor: AccountActor, what: string): ApiError {
-    return new ApiError(
-      "insufficient_balance",
-      `${what}, but the balance is ${actor.balance}. Refill it first.`,
-      {
-        extras: { balance: actor.balance, user_id: actor.userId },
-      },
-    );
   }
 }
 

@@ -5,7 +5,7 @@ import { networkOf } from "../../kernel/http/addresses.ts";
 import { reply } from "../../kernel/http/answer.ts";
 import type { Api } from "../../kernel/http/api.ts";
 import { pageQuery } from "../../kernel/http/pagination.ts";
-import { AttemptLimiter } from "../../kernel/http/rate-limit.ts";
+import { AmountBody, HISTORY_LIMIT, LedgerPage } from "../../kernel/ledger.ts";
 import { assertSignupOpen, SIGNUP_WINDOW_MS, SIGNUPS_PER_WINDOW, type SignupMode } from "./domain.ts";
 import {
   Account,
@@ -14,17 +14,18 @@ import {
   AccountPage,
   AccountParams,
   AccountUpdateBody,
-  ClockAnswer,
+  ClockAdvanced,
   ClockBody,
-  KeyRotationBody,
-  ResetKey,
-  RotatedKey,
-  SignupAnswer,
+  OwnBalance,
+  PlatformKeyRotateBody,
+  ResetPlatformKey,
+  RotatedPlatformKey,
+  SignedUp,
   SignupBody,
 } from "./schema.ts";
 import type { AccountService } from "./service.ts";
 
-/** Declares signup, key rotation and the operator API. */
+/** Signup, the operator's endpoints, the rotation of the platform key, and the account's balance. */
 export function accountRoutes(
   api: Api,
   service: AccountService,
@@ -34,6 +35,7 @@ export function accountRoutes(
     ...(settings.testClock === null ? [] : [clockRoute(api, settings.testClock)]),
     signupRoute(api, service, settings.signup, settings.clock),
     adminRoutes(api, service),
+    balanceRoutes(api, service),
     new Elysia({ tags: ["Keys"] })
       .use(api)
       .post(
@@ -55,8 +57,8 @@ export function accountRoutes(
             errors: ["rate_limit_exceeded"],
             example: { grace_hours: 24 },
           },
-          body: KeyRotationBody,
-          response: RotatedKey,
+          body: PlatformKeyRotateBody,
+          response: RotatedPlatformKey,
         },
       ),
   ];
@@ -66,7 +68,7 @@ function signupRoute(api: Api, service: AccountService, mode: SignupMode, clock:
   const attempts = new AttemptLimiter(clock, SIGNUPS_PER_WINDOW, SIGNUP_WINDOW_MS);
   return new Elysia({ tags: ["Signup"] })
     .use(api)
-    .post("/v1/signup", async ({ body }) => reply(201, await service.signUp(body.email, body.tier)), {
+    .post("/v1/signup", async ({ body }) => reply(201, await service.signUp(body)), {
       open: {
         name: "signup",
         secret: true,
@@ -90,8 +92,68 @@ function signupRoute(api: Api, service: AccountService, mode: SignupMode, clock:
         },
       },
       body: SignupBody,
-      response: { 201: SignupAnswer },
+      response: { 201: SignedUp },
     });
+}
+
+function balanceRoutes(api: Api, service: AccountService) {
+  return new Elysia({ prefix: "/v1/meter", tags: ["Meter"] })
+    .use(api)
+    .get("/balance", ({ call }) => service.balance(call.caller.account.ref), {
+      op: { name: "meter.own.balance", access: "meter:read", summary: "Read the own credit balance" },
+      response: OwnBalance,
+    })
+    .get(
+      "/history",
+      ({ call, query }) =>
+        service.history(call.caller.account.ref, query.limit ?? HISTORY_LIMIT, query.cursor),
+      {
+        op: {
+          name: "meter.own.history",
+          access: "meter:read",
+          summary: "Read the own balance's ledger, newest first",
+          description: "Request costs are one entry per operation and hour, amounts summed.",
+        },
+        query: pageQuery(HISTORY_LIMIT),
+        response: LedgerPage,
+      },
+    )
+    .post(
+      "/deduct",
+      ({ call, body: { amount } }) =>
+        call.perform((tx) => service.deduct(tx, call.caller.account.ref, amount, call.requestId)),
+      {
+        op: {
+          name: "meter.own.deduct",
+          access: "meter:write",
+          accountOnly: true,
+          changesProject: false,
+          summary: "Deduct credits from the own balance",
+          errors: ["insufficient_balance", "invalid_request"],
+          example: { amount: 5 },
+        },
+        body: AmountBody,
+        response: OwnBalance,
+      },
+    )
+    .post(
+      "/refill",
+      ({ call, body: { amount } }) =>
+        call.perform((tx) => service.refill(tx, call.caller.account.ref, amount, call.requestId)),
+      {
+        op: {
+          name: "meter.own.refill",
+          access: "meter:write",
+          accountOnly: true,
+          changesProject: false,
+          summary: "Add credits to the own balance",
+          errors: ["invalid_request"],
+          example: { amount: 100 },
+        },
+        body: AmountBody,
+        response: OwnBalance,
+      },
+    );
 }
 
 function adminRoutes(api: Api, service: AccountService) {
@@ -159,7 +221,7 @@ function adminRoutes(api: Api, service: AccountService) {
           errors: ["not_found"],
         },
         params: AccountParams,
-        response: ResetKey,
+        response: ResetPlatformKey,
       },
     );
 }
@@ -183,7 +245,7 @@ function clockRoute(api: Api, clock: ManualClock) {
         example: { advance_ms: 60_000 },
       },
       body: ClockBody,
-      response: ClockAnswer,
+      response: ClockAdvanced,
     },
   );
 }

@@ -3,16 +3,27 @@ import { ApiError } from "../../kernel/errors.ts";
 import type { Caller } from "../../kernel/http/caller.ts";
 import { decodeNumberCursor, pageOf } from "../../kernel/http/pagination.ts";
 import type { Ids } from "../../kernel/ids.ts";
+import type { LedgerPage } from "../../kernel/ledger.ts";
+import type { MailMessage } from "../../kernel/mail/mailer.ts";
 import type { Outbox } from "../../kernel/mail/outbox.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import type { Writer } from "../../kernel/storage/writer.ts";
-import type { TierName, Tiers } from "../../kernel/tiers.ts";
-import type { AccountActor } from "./actor.ts";
+import type { Tiers } from "../../kernel/tiers.ts";
 import type { PlatformCredentials } from "./credentials.ts";
 import { assertTierOpen, foldEmail, HOUR_MS, monthOf, type SignupMode, USER_ID_LENGTH } from "./domain.ts";
 import type { AccountLedger } from "./ledger.ts";
-import type { DefaultProjects } from "./ports.ts";
-import type { Accounts } from "./registry.ts";
+import type { AccountActor, Accounts } from "./registry.ts";
+import type {
+  Account,
+  AccountCreateBody,
+  AccountPage,
+  AccountUpdateBody,
+  OwnBalance,
+  ResetPlatformKey,
+  RotatedPlatformKey,
+  SignedUp,
+  SignupBody,
+} from "./schema.ts";
 import type { AccountRow, AccountStore } from "./store.ts";
 
 /** What the service is built on. */
@@ -21,7 +32,6 @@ export interface AccountServiceDeps {
   readonly accounts: Accounts;
   readonly ledger: AccountLedger;
   readonly credentials: PlatformCredentials;
-  readonly projects: DefaultProjects;
   readonly writer: Writer;
   readonly ids: Ids;
   readonly outbox: Outbox;
@@ -30,22 +40,15 @@ export interface AccountServiceDeps {
   readonly rotationGraceMs: number;
 }
 
-/** An account, as the operator sees it. */
-export interface AccountView {
-  readonly user_id: string;
-  readonly email: string;
-  readonly tier: TierName;
-  readonly balance: number;
-  readonly suspended: boolean;
-  readonly created_at: string;
+/** The operator's account. */
+export interface Operator {
+  readonly userId: string;
+  /** Its key, as long as it has not been shown. */
+  readonly key: string | null;
 }
 
-/** Terms of an account that the operator changes. */
-export interface AccountChange {
-  readonly tier?: TierName;
-  readonly balance?: number;
-  readonly suspended?: boolean;
-}
+/** The e-mail address on the operator's account. */
+const OPERATOR_EMAIL = "operator@localhost";
 
 /** The use cases of accounts. */
 export class AccountService {
@@ -59,14 +62,12 @@ export class AccountService {
    * Creates an account with its default project, credits and key, in one unit of work.
    * @throws ApiError `conflict` when the e-mail address is known.
    */
-  create(
-    tx: Tx,
-    terms: { email: string; tier: TierName; balance?: number | undefined; key?: string },
-  ): { account: AccountActor; key: string } {
-    const { store, accounts, ledger, credentials, projects, ids, tiers } = this.deps;
+  create(tx: Tx, terms: AccountCreateBody, givenKey?: string): { account: AccountActor; key: string } {
+    const { store, accounts, ledger, credentials, ids, tiers } = this.deps;
     const folded = foldEmail(terms.email);
-    if (store.hasEmail(folded))
+    if (store.hasEmail(folded)) {
       throw new ApiError("conflict", "There is an account with this e-mail address already.");
+    }
     const row: AccountRow = {
       ref: this.nextRef++,
       user_id: `usr_${ids.base62(USER_ID_LENGTH)}`,
@@ -79,17 +80,16 @@ export class AccountService {
       created_at: tx.now,
     };
     store.insert(tx, row, folded);
-    const account = accounts.add(row, projects.createDefault(tx, row.ref));
-    tx.onRollback(() => accounts.drop(row.ref));
+    const account = accounts.add(tx, row);
     ledger.recordInitial(tx, account);
-    return { account, key: credentials.issue(tx, account, terms.key) };
+    return { account, key: credentials.issue(tx, account, givenKey) };
   }
 
   /**
    * Signs someone up. The key of a free account is in the answer; that of a pro account goes out by e-mail.
    * @throws ApiError `forbidden`, `conflict`, `service_unavailable` (no mail server for the tier pro).
    */
-  signUp(email: string, tier: "free" | "pro"): Promise<{ user_id: string; api_key?: string }> {
+  signUp({ email, tier }: SignupBody): Promise<SignedUp> {
     const { outbox, signup, writer } = this.deps;
     assertTierOpen(signup, tier);
     if (tier === "pro" && !outbox.available) {
@@ -98,7 +98,7 @@ export class AccountService {
         "This server cannot send e-mail, which the tier pro needs for its key.",
       );
     }
-    return writer.submit((tx) => {
+    return writer.submit((tx): SignedUp => {
       const { account, key } = this.create(tx, { email, tier });
       if (tier === "free") return { user_id: account.userId, api_key: key };
       outbox.enqueue(tx, welcomeMail(email, account.userId, key));
@@ -111,28 +111,24 @@ export class AccountService {
    * @throws ApiError `not_found`; `invalid_request` when the calling operator would lock itself out; `forbidden` when a
    *   key that ends would make an operator.
    */
-  change(tx: Tx, userId: string, change: AccountChange, caller: Caller, requestId: string): AccountView {
+  change(tx: Tx, userId: string, change: AccountUpdateBody, caller: Caller, requestId: string): Account {
     const { accounts, ledger, store } = this.deps;
     const account = this.known(userId);
     if (account.ref === caller.account.ref) assertKeepsOperating(change);
     if (change.tier === "unlimited") assertMayMakeOperator(caller);
-    const { tier, tierSince, suspended } = account;
-    accounts.touch(account);
-    account.tier = change.tier ?? tier;
-    if (account.tier !== tier) account.tierSince = tx.now;
-    account.suspended = change.suspended ?? suspended;
-    tx.onRollback(() => {
-      account.tier = tier;
-      account.tierSince = tierSince;
-      account.suspended = suspended;
+    const { tier = account.tier, suspended = account.suspended } = change;
+    accounts.change(tx, account, {
+      tier,
+      tierSince: tier === account.tier ? account.tierSince : tx.now,
+      suspended,
     });
-    store.setTerms(tx, account.ref, account.tier, account.suspended);
+    store.setTerms(tx, account.ref, tier, suspended);
     if (change.balance !== undefined) ledger.reset(tx, account, change.balance, requestId);
     return viewOf(account);
   }
 
   /** A page of accounts, newest first. @throws ApiError `validation_error` for a foreign cursor. */
-  list(limit: number, cursor: string | undefined): { accounts: AccountView[]; cursor?: string } {
+  list(limit: number, cursor: string | undefined): AccountPage {
     const { store, accounts } = this.deps;
     const before = cursor === undefined ? Number.MAX_SAFE_INTEGER : decodeNumberCursor(cursor);
     const page = pageOf(store.accountsBefore(before, limit + 1), limit, (row) => [row.ref]);
@@ -144,11 +140,7 @@ export class AccountService {
    * Rotates the account's platform key. The grace is the configured one unless given.
    * @throws ApiError `rate_limit_exceeded`
    */
-  rotateKey(
-    tx: Tx,
-    accountRef: number,
-    graceHours: number | undefined,
-  ): { key: string; rotated_at: string; expires_at: string } {
+  rotateKey(tx: Tx, accountRef: number, graceHours: number | undefined): RotatedPlatformKey {
     const { accounts, credentials, rotationGraceMs } = this.deps;
     const graceMs = graceHours === undefined ? rotationGraceMs : Math.round(graceHours * HOUR_MS);
     const { key, rotatedAt, expiresAt } = credentials.rotate(tx, accounts.get(accountRef), graceMs);
@@ -156,10 +148,68 @@ export class AccountService {
   }
 
   /** Ends all platform keys of an account and makes a new one. @throws ApiError `not_found` */
-  resetKey(tx: Tx, userId: string): { user_id: string; api_key: string; reset_at: string } {
+  resetKey(tx: Tx, userId: string): ResetPlatformKey {
     const account = this.known(userId);
     const key = this.deps.credentials.reset(tx, account);
     return { user_id: account.userId, api_key: key, reset_at: isoTime(tx.now) };
+  }
+
+  /** The balance of an account. */
+  balance(accountRef: number): OwnBalance {
+    const { balance, userId } = this.deps.accounts.get(accountRef);
+    return { balance, user_id: userId };
+  }
+
+  /** @throws ApiError `insufficient_balance`, `invalid_request` */
+  deduct(tx: Tx, accountRef: number, amount: number, requestId: string): OwnBalance {
+    const { accounts, ledger } = this.deps;
+    ledger.deduct(tx, accounts.get(accountRef), amount, requestId);
+    return this.balance(accountRef);
+  }
+
+  /** @throws ApiError `invalid_request` */
+  refill(tx: Tx, accountRef: number, amount: number, requestId: string): OwnBalance {
+    const { accounts, ledger } = this.deps;
+    ledger.refill(tx, accounts.get(accountRef), amount, requestId);
+    return this.balance(accountRef);
+  }
+
+  /** A page of an account's ledger, newest first. */
+  history(accountRef: number, limit: number, cursor: string | undefined): LedgerPage {
+    return this.deps.ledger.history(accountRef, limit, cursor);
+  }
+
+  /** The operator's account. The first start makes it, with the given key or a new one, which is to be shown. */
+  async operator(givenKey: string | null): Promise<Operator> {
+    const { store, credentials, writer } = this.deps;
+    if (store.firstAccount() === 0) {
+      await writer.submit((tx) => {
+        const terms = { email: OPERATOR_EMAIL, tier: "unlimited" } as const;
+        const { account } = this.create(tx, terms, givenKey ?? undefined);
+        // A key that was handed in is known already.
+        if (givenKey === null) store.setUnannouncedOperator(tx, account.ref);
+      });
+    }
+    const account = this.operatorAccount();
+    const unannounced = store.unannouncedOperator() === account.ref;
+    return { userId: account.userId, key: unannounced ? credentials.signingKey(account) : null };
+  }
+
+  /** The operator's newest key. */
+  operatorKey(): string {
+    return this.deps.credentials.signingKey(this.operatorAccount());
+  }
+
+  /** Notes that the operator's key has been shown. */
+  operatorAnnounced(): Promise<void> {
+    const { store, writer } = this.deps;
+    return writer.submit((tx) => store.clearUnannouncedOperator(tx));
+  }
+
+  /** The first account that was ever made. */
+  private operatorAccount(): AccountActor {
+    const { store, accounts } = this.deps;
+    return accounts.get(store.firstAccount());
   }
 
   private known(userId: string): AccountActor {
@@ -179,7 +229,7 @@ function assertMayMakeOperator(caller: Caller): void {
 }
 
 /** Nobody else could undo it. @throws ApiError `invalid_request` */
-function assertKeepsOperating(change: AccountChange): void {
+function assertKeepsOperating(change: AccountUpdateBody): void {
   if (change.suspended !== true && (change.tier ?? "unlimited") === "unlimited") return;
   throw new ApiError(
     "invalid_request",
@@ -187,7 +237,7 @@ function assertKeepsOperating(change: AccountChange): void {
   );
 }
 
-function viewOf(account: AccountActor): AccountView {
+function viewOf(account: AccountActor): Account {
   return {
     user_id: account.userId,
     email: account.email,
@@ -198,11 +248,7 @@ function viewOf(account: AccountActor): AccountView {
   };
 }
 
-function welcomeMail(
-  email: string,
-  userId: string,
-  key: string,
-): { to: string; subject: string; text: string } {
+function welcomeMail(email: string, userId: string, key: string): MailMessage {
   const text = [
     "Welcome. Your account is ready.",
     "",

@@ -1,8 +1,7 @@
 import type { ApiArea } from "../../kernel/http/api.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { ProjectResources } from "../../kernel/project-resources.ts";
-import type { OwnBalances } from "./ports.ts";
-import { meterRoutes, ownBalanceRoutes } from "./routes.ts";
+import { meterRoutes } from "./routes.ts";
 import { MeterService } from "./service.ts";
 import { MeterStore } from "./store.ts";
 
@@ -10,17 +9,13 @@ import { MeterStore } from "./store.ts";
 export interface MeterArea extends ApiArea {
   /** The tenant meters in projects. */
   readonly resources: ProjectResources;
-  /** Settles every row. For the end of the process. */
+  /** Writes every balance down. For the end of the process. */
   readonly finish: () => Promise<void>;
 }
 
-/** Builds the area: tenant meters, and the endpoints of the own balance. */
-export function createMeter(kernel: Kernel, ports: { own: OwnBalances }): MeterArea {
-  const service = new MeterService({
-    store: new MeterStore(kernel.db),
-    writer: kernel.writer,
-    log: kernel.log,
-  });
+/** Builds the area: a meter for each end user or tenant of a project. */
+export function createMeter({ db, writer, log }: Kernel): MeterArea {
+  const service = new MeterService({ store: new MeterStore(db), writer, log });
   return {
     parts: [
       {
@@ -29,7 +24,7 @@ export function createMeter(kernel: Kernel, ports: { own: OwnBalances }): MeterA
           "The account's own credit balance, and a meter for each of your end users or tenants: atomic deduct, refill and reset, with a ledger of every change.",
       },
     ],
-    routes: (api) => [ownBalanceRoutes(api, ports.own), meterRoutes(api, service)],
+    routes: (api) => meterRoutes(api, service),
     resources: {
       name: "meters",
       count: (projectRef) => service.count(projectRef),

@@ -2,83 +2,16 @@ import { Elysia } from "elysia";
 import type { Api } from "../../kernel/http/api.ts";
 import type { Call } from "../../kernel/http/call.ts";
 import { pageQuery } from "../../kernel/http/pagination.ts";
-import { LedgerPage } from "../../kernel/ledger-entry.ts";
-import { assertPositive } from "./domain.ts";
-import type { OwnBalances } from "./ports.ts";
-import { AmountBody, MeterBalance, MeterParams, OwnBalance, ResetBody } from "./schema.ts";
+import { AmountBody, HISTORY_LIMIT, LedgerPage } from "../../kernel/ledger.ts";
+import { MeterBalance, MeterParams, ResetBody } from "./schema.ts";
 import type { MeterChange, MeterService } from "./service.ts";
-
-/** Entries on a page of history unless asked otherwise. */
-const HISTORY_LIMIT = 50;
-
-/** The own balance. */
-export function ownBalanceRoutes(api: Api, own: OwnBalances) {
-  return new Elysia({ prefix: "/v1/meter", tags: ["Meter"] })
-    .use(api)
-    .get("/balance", ({ call }) => own.read(call.caller.account.ref), {
-      op: { name: "meter.own.balance", access: "meter:read", summary: "Read the own credit balance" },
-      response: OwnBalance,
-    })
-    .get(
-      "/history",
-      ({ call, query }) => own.history(call.caller.account.ref, query.limit ?? HISTORY_LIMIT, query.cursor),
-      {
-        op: {
-          name: "meter.own.history",
-          access: "meter:read",
-          summary: "Read the own balance's ledger, newest first",
-          description: "Request costs are one entry per operation and hour, amounts summed.",
-        },
-        query: pageQuery(HISTORY_LIMIT),
-        response: LedgerPage,
-      },
-    )
-    .post(
-      "/deduct",
-      ({ call, body: { amount } }) =>
-        call.perform((tx) => {
-          assertPositive(amount);
-          return own.deduct(tx, call.caller.account.ref, amount, call.requestId);
-        }),
-      {
-        op: {
-          name: "meter.own.deduct",
-          access: "meter:write",
-          accountOnly: true,
-          changesProject: false,
-          summary: "Deduct credits from the own balance",
-          errors: ["insufficient_balance", "invalid_request"],
-          example: { amount: 5 },
-        },
-        body: AmountBody,
-        response: OwnBalance,
-      },
-    )
-    .post(
-      "/refill",
-      ({ call, body: { amount } }) =>
-        call.perform((tx) => {
-          assertPositive(amount);
-          return own.refill(tx, call.caller.account.ref, amount, call.requestId);
-        }),
-      {
-        op: {
-          name: "meter.own.refill",
-          access: "meter:write",
-          accountOnly: true,
-          changesProject: false,
-          summary: "Add credits to the own balance",
-          errors: ["invalid_request"],
-          example: { amount: 100 },
-        },
-        body: AmountBody,
-        response: OwnBalance,
-      },
-    );
-}
 
 /** The tenant meters. */
 export function meterRoutes(api: Api, meters: MeterService) {
+  return [readingRoutes(api, meters), changingRoutes(api, meters)];
+}
+
+function readingRoutes(api: Api, meters: MeterService) {
   return new Elysia({ prefix: "/v1/meter/:meterId", tags: ["Meter"] })
     .use(api)
     .get("/balance", ({ call, params }) => meters.balance(call.caller.project.ref, params.meterId), {
@@ -105,7 +38,12 @@ export function meterRoutes(api: Api, meters: MeterService) {
         query: pageQuery(HISTORY_LIMIT),
         response: LedgerPage,
       },
-    )
+    );
+}
+
+function changingRoutes(api: Api, meters: MeterService) {
+  return new Elysia({ prefix: "/v1/meter/:meterId", tags: ["Meter"] })
+    .use(api)
     .post(
       "/deduct",
       ({ call, params, body }) =>

@@ -1,5 +1,5 @@
-import { Type } from "@sinclair/typebox";
-import { BALANCE_MAX } from "../../kernel/ledger-entry.ts";
+import { type Static, Type } from "@sinclair/typebox";
+import { BalanceValue } from "../../kernel/ledger.ts";
 
 /** Path of a tenant meter. */
 export const MeterParams = Type.Object({
@@ -10,31 +10,15 @@ export const MeterParams = Type.Object({
   }),
 });
 
-/**
- * Body of a deduct or refill. Zero and negative integers pass the schema: they are refused by the rule, with
- * `invalid_request`.
- */
-export const AmountBody = Type.Object({
-  amount: Type.Integer({
-    maximum: BALANCE_MAX,
-    errorMessage: "must be an integer from 1 to 9007199254740991",
-    description: "Credits; 1 or more.",
-    examples: [1],
-  }),
-});
-
 /** Body of a reset. */
-export const ResetBody = Type.Object({
-  balance: Type.Integer({
-    minimum: 0,
-    maximum: BALANCE_MAX,
-    errorMessage: "must be an integer from 0 to 9007199254740991",
-    examples: [1000],
-  }),
-});
-
-/** The own balance. */
-export const OwnBalance = Type.Object({ balance: Type.Integer(), user_id: Type.String() });
+export const ResetBody = Type.Object(
+  { balance: Type.Integer({ ...BalanceValue, examples: [1000] }) },
+  { $id: "ResetBody" },
+);
 
 /** A tenant meter's balance. */
-export const MeterBalance = Type.Object({ balance: Type.Integer(), meter_id: Type.String() });
+export const MeterBalance = Type.Object(
+  { balance: Type.Integer(), meter_id: Type.String() },
+  { $id: "MeterBalance" },
+);
+export type MeterBalance = Static<typeof MeterBalance>;

@@ -2,14 +2,19 @@ import { ActorRegistry } from "../../kernel/actors/registry.ts";
 import { isoTime } from "../../kernel/date-time.ts";
 import { invalidField } from "../../kernel/errors.ts";
 import { decodeNumberCursor, encodeCursor } from "../../kernel/http/pagination.ts";
-import type { EntryKind, LedgerEntry, LedgerPage } from "../../kernel/ledger-entry.ts";
+import {
+  deducted,
+  type EntryKind,
+  type LedgerEntry,
+  type LedgerPage,
+  refilled,
+} from "../../kernel/ledger.ts";
 import type { Logger } from "../../kernel/log.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import type { Writer } from "../../kernel/storage/writer.ts";
 import { bytesToUuid, uuidToBytes } from "../../kernel/uuid.ts";
-import { MeterActor } from "./actor.ts";
-import { assertPositive, deducted, type Movement, refilled, resetTo } from "./domain.ts";
-import { Settlement } from "./settlement.ts";
+import { type BalanceFlusher, createBalanceFlusher, MeterActor } from "./balance-flusher.ts";
+import type { MeterBalance } from "./schema.ts";
 import type { MeterEntryRow, MeterRow, MeterStore } from "./store.ts";
 
 /**
@@ -22,12 +27,6 @@ export const METERS_IN_MEMORY_MAX = 131_072;
 const KIND_CODES = { deduct: 1, refill: 2, reset: 3 } as const;
 const KIND_NAMES: Readonly<Record<number, EntryKind>> = { 1: "deduct", 2: "refill", 3: "reset" };
 
-/** A tenant meter's balance, as its endpoints answer it. */
-export interface MeterBalanceView {
-  readonly balance: number;
-  readonly meter_id: string;
-}
-
 /** Where a change belongs: the project, the meter, and the request that causes it. */
 export interface MeterChange {
   readonly projectRef: number;
@@ -38,48 +37,45 @@ export interface MeterChange {
 /** The use cases of tenant meters. Changes run within units of work; reads see committed state only. */
 export class MeterService {
   private readonly store: MeterStore;
-  private readonly actors;
-  private readonly settlement: Settlement;
+  private readonly actors: ActorRegistry<string, MeterActor>;
+  private readonly flusher: BalanceFlusher;
   private nextRef: number;
   private nextSequence: number;
 
   constructor(deps: { store: MeterStore; writer: Writer; log: Logger; inMemoryMax?: number }) {
-    const { store, writer, log } = deps;
+    const { store } = deps;
     this.store = store;
-    this.actors = new ActorRegistry<string, MeterActor>(deps.inMemoryMax ?? METERS_IN_MEMORY_MAX);
+    this.actors = new ActorRegistry(deps.inMemoryMax ?? METERS_IN_MEMORY_MAX);
     this.nextRef = store.highestRef() + 1;
-    // Entries that were removed with their project leave their numbers unused: a settlement may have passed them.
-    this.nextSequence = Math.max(store.highestSequence(), store.settledThrough()) + 1;
-    this.settlement = new Settlement({ store, writer, log, ledgerPosition: () => this.nextSequence - 1 });
-    this.settlement.recover();
+    // Entries that were removed with their project leave their numbers unused: a flush may have passed them.
+    this.nextSequence = Math.max(store.highestSequence(), store.flushedThrough()) + 1;
+    this.flusher = createBalanceFlusher(store, { ...deps, ledgerPosition: () => this.nextSequence - 1 });
   }
 
   /** A meter's balance; 0 for one that does not exist, and none is made. */
-  balance(projectRef: number, meterId: string): MeterBalanceView {
+  balance(projectRef: number, meterId: string): MeterBalance {
     return { balance: this.find(projectRef, meterId)?.balance ?? 0, meter_id: meterId };
   }
 
   /** @throws ApiError `invalid_request` for an amount that is not positive, `insufficient_balance`. */
-  deduct(tx: Tx, change: MeterChange, amount: number): MeterBalanceView {
-    assertPositive(amount);
+  deduct(tx: Tx, change: MeterChange, amount: number): MeterBalance {
     const actor = this.find(change.projectRef, change.meterId);
-    const movement = deducted(actor?.balance ?? 0, amount, change.meterId);
+    const balance = deducted(actor?.balance ?? 0, amount, { meter_id: change.meterId });
     // A meter that does not exist has nothing to take from: the line above has refused.
-    return this.apply(tx, actor ?? this.create(tx, change), change, "deduct", movement);
+    return this.apply(tx, actor ?? this.create(tx, change), change, "deduct", balance);
   }
 
   /** @throws ApiError `invalid_request` for an amount that is not positive, or past the largest balance. */
-  refill(tx: Tx, change: MeterChange, amount: number): MeterBalanceView {
-    assertPositive(amount);
+  refill(tx: Tx, change: MeterChange, amount: number): MeterBalance {
     const actor = this.find(change.projectRef, change.meterId);
-    const movement = refilled(actor?.balance ?? 0, amount);
-    return this.apply(tx, actor ?? this.create(tx, change), change, "refill", movement);
+    const balance = refilled(actor?.balance ?? 0, amount);
+    return this.apply(tx, actor ?? this.create(tx, change), change, "refill", balance);
   }
 
   /** Sets a balance. */
-  reset(tx: Tx, change: MeterChange, balance: number): MeterBalanceView {
+  reset(tx: Tx, change: MeterChange, balance: number): MeterBalance {
     const actor = this.find(change.projectRef, change.meterId) ?? this.create(tx, change);
-    return this.apply(tx, actor, change, "reset", resetTo(actor.balance, balance));
+    return this.apply(tx, actor, change, "reset", balance);
   }
 
   /** A page of a meter's ledger, newest first. @throws ApiError `validation_error` for a cursor of another meter. */
@@ -111,8 +107,7 @@ export class MeterService {
     let left = rowsMax;
     for (const row of this.store.ofProject(projectRef, rowsMax)) {
       const key = `${projectRef}/${row.meter_id}`;
-      const actor = this.actors.peek(key) ?? this.settlement.held(row.ref) ?? actorOf(row);
-      left -= this.removeEntries(tx, actor, left);
+      left -= this.removeEntries(tx, this.actors.peek(key) ?? this.actorOf(row), left);
       if (left === 0) break;
       this.store.remove(tx, row.ref);
       this.actors.drop(key);
@@ -120,6 +115,11 @@ export class MeterService {
       if (left === 0) break;
     }
     return rowsMax - left;
+  }
+
+  /** Brings every row up to the ledger. For the end of the process. */
+  finish(): Promise<void> {
+    return this.flusher.finish();
   }
 
   private removeEntries(tx: Tx, actor: MeterActor, rowsMax: number): number {
@@ -135,21 +135,19 @@ export class MeterService {
       removed += 1;
     }
     // Where entries are left, the row leads to the newest of them; otherwise it is the next to go.
-    if (removed === rowsMax) this.store.settle(tx, actor.ref, actor.balance, actor.lastSequence);
+    if (removed === rowsMax) this.store.saveBalance(tx, actor.ref, actor.balance, actor.lastSequence);
     return removed;
-  }
-
-  /** Brings every row up to the ledger. For the end of the process. */
-  finish(): Promise<void> {
-    return this.settlement.finish();
   }
 
   private find(projectRef: number, meterId: string): MeterActor | undefined {
     return this.actors.get(`${projectRef}/${meterId}`, () => {
       const row = this.store.find(projectRef, meterId);
-      if (row === null) return undefined;
-      return this.settlement.held(row.ref) ?? actorOf(row);
+      return row === null ? undefined : this.actorOf(row);
     });
+  }
+
+  private actorOf({ ref, balance, last_sequence }: MeterRow): MeterActor {
+    return this.flusher.held(ref) ?? new MeterActor(ref, balance, last_sequence);
   }
 
   private create(tx: Tx, { projectRef, meterId }: MeterChange): MeterActor {
@@ -166,32 +164,29 @@ export class MeterService {
     actor: MeterActor,
     change: MeterChange,
     kind: keyof typeof KIND_CODES,
-    movement: Movement,
-  ): MeterBalanceView {
+    balanceAfter: number,
+  ): MeterBalance {
     const { balance, lastSequence } = actor;
-    const entry: MeterEntryRow = {
-      sequence: this.nextSequence++,
-      previous: lastSequence,
-      kind: KIND_CODES[kind],
-      amount: movement.amount,
-      balance_after: movement.balance,
-      at: tx.now,
-      request_id: uuidToBytes(change.requestId),
-    };
-    this.settlement.mark(actor);
-    actor.balance = movement.balance;
-    actor.lastSequence = entry.sequence;
+    const sequence = this.nextSequence++;
+    this.flusher.mark(actor);
+    actor.balance = balanceAfter;
+    actor.lastSequence = sequence;
     tx.onRollback(() => {
       actor.balance = balance;
       actor.lastSequence = lastSequence;
     });
-    this.store.append(tx, entry, actor.ref);
-    return { balance: movement.balance, meter_id: change.meterId };
+    this.store.append(tx, {
+      sequence,
+      meter_ref: actor.ref,
+      previous: lastSequence,
+      kind: KIND_CODES[kind],
+      amount: balanceAfter - balance,
+      balance_after: balanceAfter,
+      at: tx.now,
+      request_id: uuidToBytes(change.requestId),
+    });
+    return { balance: balanceAfter, meter_id: change.meterId };
   }
-}
-
-function actorOf({ ref, balance, last_sequence }: MeterRow): MeterActor {
-  return new MeterActor(ref, balance, last_sequence);
 }
 
 function entryView(row: MeterEntryRow): LedgerEntry {

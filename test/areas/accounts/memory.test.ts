@@ -1,11 +1,9 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { CREDENTIALS_IN_MEMORY_MAX, PlatformCredentials } from "../../../src/areas/accounts/credentials.ts";
-import { CreditCounts } from "../../../src/areas/accounts/credit-counts.ts";
 import { AccountLedger } from "../../../src/areas/accounts/ledger.ts";
 import { ACCOUNTS_IN_MEMORY_MAX, Accounts } from "../../../src/areas/accounts/registry.ts";
 import { AccountStore } from "../../../src/areas/accounts/store.ts";
 import { openProjectDirectory } from "../../../src/areas/projects/index.ts";
-import { Metrics } from "../../../src/kernel/metrics/metrics.ts";
 import { keyDigestHex } from "../../../src/kernel/secrets/key-format.ts";
 import { type AccountClient, startTestServer, type TestServer } from "../../support/server.ts";
 
@@ -28,10 +26,9 @@ function smallArea(inMemoryMax?: number) {
   const accounts = new Accounts(store, openProjectDirectory(kernel), inMemoryMax);
   const room = inMemoryMax === undefined ? {} : { inMemoryMax };
   const credentials = new PlatformCredentials({ ...kernel, store, accounts, ...room });
-  const credits = new CreditCounts(new Metrics());
   return {
     ...{ kernel, accounts, credentials },
-    ledger: new AccountLedger(store, accounts, kernel.writer, credits),
+    ledger: new AccountLedger(store, accounts, kernel.writer),
   };
 }
 

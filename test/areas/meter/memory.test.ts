@@ -3,8 +3,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { MIGRATIONS } from "../../../migrations/index.ts";
+import { FLUSH_AFTER_ENTRIES } from "../../../src/areas/meter/balance-flusher.ts";
 import { METERS_IN_MEMORY_MAX, MeterService } from "../../../src/areas/meter/service.ts";
-import { SETTLE_AFTER_ENTRIES } from "../../../src/areas/meter/settlement.ts";
 import { MeterStore } from "../../../src/areas/meter/store.ts";
 import { ManualClock } from "../../../src/kernel/clock.ts";
 import { type Kernel, openKernel } from "../../../src/kernel/kernel.ts";
@@ -69,7 +69,7 @@ describe("meters in memory", () => {
     const service = serviceWith(10);
     for (let index = 0; index < 40; index += 1) await refill(service, `m${index}`, 1);
     expect(inMemory(service)).toBe(40);
-    // A second service on the same file reads what no settlement has written yet from the ledger.
+    // A second service on the same file reads what no flush has written yet from the ledger.
     const later = serviceWith(10);
     for (let index = 0; index < 40; index += 1) expect(later.balance(PROJECT, `m${index}`).balance).toBe(1);
   });
@@ -80,8 +80,8 @@ describe("meters in memory", () => {
   });
 });
 
-describe("settlement", () => {
-  const settled = (): number => new MeterStore(kernel.db).settledThrough();
+describe("the balance flusher", () => {
+  const flushed = (): number => new MeterStore(kernel.db).flushedThrough();
 
   async function change(service: MeterService, times: number): Promise<void> {
     for (let done = 0; done < times; done += 1_000) {
@@ -90,21 +90,21 @@ describe("settlement", () => {
     }
   }
 
-  test(`begins at once after ${SETTLE_AFTER_ENTRIES} changes, and not before`, async () => {
+  test(`begins at once after ${FLUSH_AFTER_ENTRIES} changes, and not before`, async () => {
     const service = serviceWith();
     const begun = performance.now();
-    await change(service, SETTLE_AFTER_ENTRIES - 1);
+    await change(service, FLUSH_AFTER_ENTRIES - 1);
     // On a slow machine the round that comes after two seconds may be there first: then nothing is shown here.
-    if (performance.now() - begun < 1_500) expect(settled()).toBe(0);
+    if (performance.now() - begun < 1_500) expect(flushed()).toBe(0);
     await change(service, 1);
-    for (let turn = 0; turn < 50 && settled() === 0; turn += 1) await Bun.sleep(2);
-    expect(settled()).toBeGreaterThan(0);
+    for (let turn = 0; turn < 50 && flushed() === 0; turn += 1) await Bun.sleep(2);
+    expect(flushed()).toBeGreaterThan(0);
     await service.finish();
-    expect(settled()).toBe(SETTLE_AFTER_ENTRIES);
+    expect(flushed()).toBe(FLUSH_AFTER_ENTRIES);
   });
 });
 
-test("numbers of entries that were taken back stay unused: nothing that comes later is taken for settled", async () => {
+test("numbers of entries that were taken back stay unused: nothing that comes later is taken for flushed", async () => {
   const first = serviceWith();
   await refill(first, "m", 1_000);
   for (let count = 0; count < 5; count += 1) {

@@ -1,0 +1,99 @@
+import { type Static, Type } from "@sinclair/typebox";
+import { ApiError } from "./errors.ts";
+import { oneOf, orNull } from "./schema.ts";
+
+/** Largest balance and amount: what JSON carries exactly everywhere. */
+const BALANCE_MAX = Number.MAX_SAFE_INTEGER;
+/** Entries on a page of a ledger unless asked otherwise. */
+export const HISTORY_LIMIT = 50;
+
+/** What moved a balance. `charge` and `grant` occur on an account's balance only. */
+const ENTRY_KINDS = ["deduct", "refill", "reset", "grant", "charge"] as const;
+
+/** One of {@link ENTRY_KINDS}. */
+export type EntryKind = (typeof ENTRY_KINDS)[number];
+
+/** A balance that is set. */
+export const BalanceValue = Type.Integer({
+  minimum: 0,
+  maximum: BALANCE_MAX,
+  errorMessage: `must be an integer from 0 to ${BALANCE_MAX}`,
+});
+
+/** Body of a deduct or refill. Zero and less pass the schema: {@link deducted} and {@link refilled} refuse them. */
+export const AmountBody = Type.Object(
+  {
+    amount: Type.Integer({
+      maximum: BALANCE_MAX,
+      errorMessage: `must be an integer from 1 to ${BALANCE_MAX}`,
+      description: "Credits; 1 or more.",
+      examples: [1],
+    }),
+  },
+  { $id: "AmountBody" },
+);
+
+/** A ledger entry as the API shows it. */
+export const LedgerEntry = Type.Object(
+  {
+    sequence: Type.Integer({ description: "Rises with every entry." }),
+    kind: oneOf(ENTRY_KINDS, {}),
+    amount: Type.Integer({ description: "What the balance changed by, signed." }),
+    balance_after: Type.Integer({ description: "The balance after this change." }),
+    at: Type.String({
+      format: "date-time",
+      description: "RFC 3339, UTC. Of a charge: the hour it belongs to.",
+    }),
+    request_id: orNull(Type.String(), { description: "The request that caused it." }),
+    operation: Type.Optional(Type.String({ description: "Of a charge: what was paid for." })),
+    count: Type.Optional(Type.Integer({ description: "Of a charge: how many requests it sums up." })),
+  },
+  { $id: "LedgerEntry" },
+);
+export type LedgerEntry = Static<typeof LedgerEntry>;
+
+/** A page of a ledger, newest first. */
+export const LedgerPage = Type.Object(
+  {
+    entries: Type.Array(LedgerEntry),
+    cursor: Type.Optional(
+      Type.String({ description: "Hand it in to get the next page. Absent on the last one." }),
+    ),
+  },
+  { $id: "LedgerPage" },
+);
+export type LedgerPage = Static<typeof LedgerPage>;
+
+/** Says in a refusal whose balance it is. */
+export type BalanceOwner = { readonly user_id: string } | { readonly meter_id: string };
+
+/**
+ * A balance without `amount`.
+ * @throws ApiError `invalid_request` for an amount that is not positive; `insufficient_balance`.
+ */
+export function deducted(balance: number, amount: number, owner: BalanceOwner): number {
+  assertPositive(amount);
+  if (balance < amount) {
+    throw insufficientBalance(`The deduction is ${amount}, but the balance is ${balance}.`, balance, owner);
+  }
+  return balance - amount;
+}
+
+/** A balance with `amount` more. @throws ApiError `invalid_request` when the amount or the sum is out of bounds. */
+export function refilled(balance: number, amount: number): number {
+  assertPositive(amount);
+  if (amount > BALANCE_MAX - balance) {
+    throw new ApiError("invalid_request", `The balance would pass ${BALANCE_MAX}. Nothing was changed.`);
+  }
+  return balance + amount;
+}
+
+/** The refusal of what a balance does not cover. */
+export function insufficientBalance(message: string, balance: number, owner: BalanceOwner): ApiError {
+  return new ApiError("insufficient_balance", message, { extras: { balance, ...owner } });
+}
+
+function assertPositive(amount: number): void {
+  if (amount > 0) return;
+  throw new ApiError("invalid_request", `amount must be a positive integer; ${amount} is not.`);
+}
