@@ -57,9 +57,14 @@ export class Rounds<Item extends WrittenLater> {
   /** Notes that an item is behind since an earlier process: the first {@link mark} starts the wait for its round. */
   hold(item: Item): void {
     this.marks += 1;
-    if (item.dueInRound === this.round) return;
+    if (this.isDue(item)) return;
     item.dueInRound = this.round;
     this.due.set(item.ref, item);
+  }
+
+  /** Whether the next round will write an item: then another mark would change nothing. */
+  isDue(item: Item): boolean {
+    return item.dueInRound === this.round;
   }
 
   /** The item of a row that is behind. It must be used instead of a new one. */
