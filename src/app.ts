@@ -198,7 +198,11 @@ function createHttp(kernel: Kernel, config: Config, areas: Areas) {
   for (const area of list) http.use(area);
   const operations = http.routes.map(({ operation }) => operation);
   accounts.countCredits(operations.filter(({ cost }) => cost > 0));
-  keys.knowScopes([...new Set(operations.flatMap(({ access }) => access.match(/^\w+(?=:)/) ?? []))]);
+  keys.knowScopes([
+    ...new Set(
+      operations.flatMap(({ access }) => (access.includes(":") ? (access.split(":")[0] ?? []) : [])),
+    ),
+  ]);
   http.shutdown.addEventListener("abort", areas.locks.refuseWaiters, { once: true });
   docsPages(http); //                    /, /docs
   http.seal();

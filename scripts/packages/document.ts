@@ -46,6 +46,7 @@ export interface Document {
 interface OperationObject {
   readonly operationId: string;
   readonly summary: string;
+  readonly tags: readonly string[];
   readonly security?: readonly unknown[];
   readonly parameters?: readonly (Parameter | Reference)[];
   readonly requestBody?: Content;
@@ -55,6 +56,8 @@ interface OperationObject {
 /** An operation, as the client's code is made of it. */
 export interface ApiOperation {
   readonly id: string;
+  /** The part of the API that it belongs to. */
+  readonly tag: string;
   readonly method: string;
   /** With parameters in braces. */
   readonly path: string;
@@ -83,6 +86,7 @@ function readOperation(method: string, path: string, one: OperationObject): ApiO
   const successes = Object.entries(one.responses).filter(([status]) => status.startsWith("2"));
   return {
     id: one.operationId,
+    tag: one.tags[0] ?? "System",
     method,
     path,
     isPublic: (one.security ?? []).length === 0,

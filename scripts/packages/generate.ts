@@ -8,29 +8,53 @@ export const GENERATE_COMMAND = "bun scripts/package-types.ts";
 
 const HEADER = `// Written by \`${GENERATE_COMMAND}\` from test/golden/openapi.json. Change the schemas of the areas instead.\n`;
 
-const ERROR = "Error";
-
 /** The client's types and its table of operations, by file name. */
 export function generate(document: Document): Map<string, string> {
   const operations = operationsOf(document);
   const writer = new TypeWriter();
   const uses = usesOf(document, operations);
-  const names = Object.keys(document.components.schemas).filter((name) => name !== ERROR);
-  const types = names.map((name) => declaration(name, document, uses.get(name), writer)).join("\n");
+  const parts = Map.groupBy(uses, ([, { file }]) => file);
+  const fileOf = new Map([...uses].map(([name, { file }]) => [name, file]));
+  const files = new Map<string, string>();
+  for (const [file, named] of parts) {
+    const text = named.map(([name, use]) => declaration(name, document, use, writer)).join("\n");
+    files.set(file, HEADER + importsFor(text, file, fileOf) + text);
+  }
   const table = operationTypes(operations, writer);
-  const used = names.filter((name) =>
-    new RegExp(`\\b${name}\\b(?!["\`])`).test(table.replaceAll(/`[^`]*`/g, "")),
+  files.set(
+    "types.ts",
+    HEADER +
+      [...parts.keys()]
+        .sort()
+        .map((file) => `export type * from "./${file}";\n`)
+        .join(""),
   );
-  return new Map([
-    ["types.ts", `${HEADER}${types}`],
-    ["operations.ts", `${HEADER}import type { ${used.join(", ")} } from "./types.ts";\n\n${table}`],
-    ["routes.ts", HEADER + routes(operations)],
-    ["codes.ts", HEADER + codes(document)],
-  ]);
+  files.set("operations.ts", HEADER + importsFor(table, "operations.ts", fileOf) + table);
+  files.set("routes.ts", HEADER + routes(operations));
+  files.set("codes.ts", HEADER + codes(document));
+  return files;
+}
+
+function importsFor(text: string, here: string, fileOf: ReadonlyMap<string, string>): string {
+  // Names in comments and texts are none of types.
+  const words = new Set(text.replaceAll(/`[^`]*`|"[^"]*"|\/\*\*.*?\*\//gs, "").match(/\w+/g));
+  const used = [...fileOf].filter(([name, file]) => file !== here && words.has(name));
+  return [...Map.groupBy(used, ([, file]) => file)]
+    .map(
+      ([file, names]) =>
+        `import type { ${names
+          .map(([name]) => name)
+          .sort()
+          .join(", ")} } from "./${file}";\n`,
+    )
+    .sort()
+    .join("");
 }
 
 /** Where a component stands: in what it goes out or comes in, and in words. */
 interface Use {
+  /** The file of the part of the API that uses it first. */
+  readonly file: string;
   readonly direction: Direction;
   readonly note: string;
 }
@@ -38,21 +62,22 @@ interface Use {
 /** The first use of each component; what is sent anywhere is of the form that is sent. */
 function usesOf(document: Document, operations: readonly ApiOperation[]): Map<string, Use> {
   const uses = new Map<string, Use>();
-  const visit = (schema: Schema | null, direction: Direction, note: string): void => {
+  const visit = (schema: Schema | null, file: string, direction: Direction, note: string): void => {
     if (schema === null) return;
     const name = referenceOf(schema);
     const known = name === null ? undefined : uses.get(name);
     if (known !== undefined && (known.direction === "sent" || direction === "answered")) return;
-    if (name !== null) uses.set(name, { direction, note });
+    if (name !== null) uses.set(name, { file: known?.file ?? file, direction, note });
     const target = name === null ? schema : document.components.schemas[name];
     for (const [part, inner] of partsOf(target)) {
-      visit(inner, direction, `${note.replace(/\.$/, "")}, \`${part}\`.`);
+      visit(inner, file, direction, `${note.replace(/\.$/, "")}, \`${part}\`.`);
     }
   };
-  for (const { method, path, body, answers } of operations) {
-    visit(body, "sent", `The body of \`${method} ${path}\`.`);
+  for (const { method, path, tag, body, answers } of operations) {
+    const file = `${tag.toLowerCase()}.ts`;
+    visit(body, file, "sent", `The body of \`${method} ${path}\`.`);
     for (const answer of Object.values(answers)) {
-      visit(answer, "answered", `What \`${method} ${path}\` answers.`);
+      visit(answer, file, "answered", `What \`${method} ${path}\` answers.`);
     }
   }
   return uses;
@@ -67,9 +92,9 @@ function partsOf(schema: Schema | undefined): [name: string, Schema][] {
   ];
 }
 
-function declaration(name: string, document: Document, use: Use | undefined, writer: TypeWriter): string {
+function declaration(name: string, document: Document, use: Use, writer: TypeWriter): string {
   const schema = document.components.schemas[name];
-  if (schema === undefined || use === undefined) throw new Error(`the component ${name} is used nowhere`);
+  if (schema === undefined) throw new Error(`the document has no schema ${name}`);
   const text = writer.written(schema, use.direction);
   const head = `/** ${schema.description ?? use.note} */\nexport `;
   return text.startsWith("{") ? `${head}interface ${name} ${text}\n` : `${head}type ${name} = ${text};\n`;

@@ -3,7 +3,7 @@ import { ApiError } from "./errors.ts";
 import { oneOf, orNull } from "./schema.ts";
 
 /** Largest balance and amount: what JSON carries exactly everywhere. */
-const BALANCE_MAX = Number.MAX_SAFE_INTEGER;
+export const BALANCE_MAX = Number.MAX_SAFE_INTEGER;
 /** Entries on a page of a ledger unless asked otherwise. */
 export const HISTORY_LIMIT = 50;
 

@@ -2,6 +2,7 @@ import { isoTime } from "../../kernel/date-time.ts";
 import type { CallerAccount, Charger } from "../../kernel/http/caller.ts";
 import { decodeNumberCursor, pageOf } from "../../kernel/http/pagination.ts";
 import {
+  BALANCE_MAX,
   deducted,
   type EntryKind,
   insufficientBalance,

@@ -5,6 +5,7 @@ import { networkOf } from "../../kernel/http/addresses.ts";
 import { reply } from "../../kernel/http/answer.ts";
 import type { Api } from "../../kernel/http/api.ts";
 import { pageQuery } from "../../kernel/http/pagination.ts";
+import { AttemptLimiter } from "../../kernel/http/rate-limit.ts";
 import { AmountBody, HISTORY_LIMIT, LedgerPage } from "../../kernel/ledger.ts";
 import { assertSignupOpen, SIGNUP_WINDOW_MS, SIGNUPS_PER_WINDOW, type SignupMode } from "./domain.ts";
 import {

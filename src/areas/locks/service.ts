@@ -13,10 +13,9 @@ import {
   stopping,
 } from "./domain.ts";
 import { Expiry } from "./expiry.ts";
-import { type Granted, type Handover, Lock, LockTable } from "./lock.ts";
+import { type AcquireRequest, type Granted, type Handover, Lock, LockTable, Waiter } from "./lock.ts";
 import type { LockStatus } from "./schema.ts";
 import { FencingSequence, type LockStore } from "./store.ts";
-import { type AcquireRequest, Waiter } from "./lock.ts";
 
 /**
  * The use cases of locks. Every change runs within a unit of work, one after another, so a lock never has two

@@ -1,6 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { text } from "../../kernel/schema.ts";
-import { orNull } from "../../kernel/schema.ts";
+import { orNull, text } from "../../kernel/schema.ts";
 import { DESCRIPTION_LENGTH_MAX, NAME_LENGTH_MAX } from "./domain.ts";
 
 /** Longest id that is looked up: ours are far shorter. */

@@ -45,10 +45,10 @@ export function relayRoutes(api: Api, relays: RelayService) {
       },
     )
     .get("/v1/relay", ({ call, query }) => relays.list(call.caller.project.ref, query), {
-        op: { name: "relay.list", access: "relay:read", summary: "List deliveries, newest first" },
-        query: RelayQuery,
-        response: RelayPage,
-      })
+      op: { name: "relay.list", access: "relay:read", summary: "List deliveries, newest first" },
+      query: RelayQuery,
+      response: RelayPage,
+    })
     .get("/v1/relay/:relay_id", ({ call, params }) => relays.read(call.caller.project.ref, params.relay_id), {
       op: {
         name: "relay.read",

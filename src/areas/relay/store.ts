@@ -32,10 +32,7 @@ export type RelayRequest = RelayRow & RelayContent;
 /** A delivery to be stored. */
 export type NewRelay = RelayContent &
   Pick<RelayRow, "ref" | "projectRef"> &
-  Pick<
-    RelayItem,
-    "relay_id" | "kind" | "event" | "monitor_id" | "target_url" | "method" | "scheduled_for"
-  >;
+  Pick<RelayItem, "relay_id" | "kind" | "event" | "monitor_id" | "target_url" | "method" | "scheduled_for">;
 
 /** What an attempt makes of a delivery. */
 export type RelayResult = Pick<RelayItem, "status" | "attempts" | "response_status" | "error">;

@@ -1,5 +1,4 @@
 // Written by `bun scripts/package-types.ts` from test/golden/openapi.json. Change the schemas of the areas instead.
-
 /** The body of `POST /v1/catch/buckets`. */
 export interface BucketCreateBody {
   /** Where events are sent on to: an https URL. */
@@ -10,16 +9,7 @@ export interface BucketCreateBody {
   signing_secret?: string | null | undefined;
 }
 
-/** The body of `PATCH /v1/catch/buckets/{bucket_id}`. */
-export interface BucketUpdateBody {
-  state?: "paused" | "live" | undefined;
-  /** Where events are sent on to: an https URL. */
-  target_url?: string | undefined;
-  /** The provider's signing secret. It is never shown again. */
-  signing_secret?: string | null | undefined;
-}
-
-/** What `GET /v1/catch/buckets/{bucket_id}` answers. */
+/** What `POST /v1/catch/buckets` answers. */
 export interface Bucket {
   id: string;
   target_url: string;
@@ -43,50 +33,18 @@ export interface BucketList {
   buckets: Bucket[];
 }
 
-/** What `POST /v1/catch/{bucket_id}` answers. */
-export interface Ingested {
-  status: "accepted" | "rate_limited" | "panic_mode" | "insufficient_balance" | "too_large" | "ignored";
-  verification: "none" | "valid" | "invalid";
-  /** Of an accepted event. */
-  event_id?: string;
+/** The body of `PATCH /v1/catch/buckets/{bucket_id}`. */
+export interface BucketUpdateBody {
+  state?: "paused" | "live" | undefined;
+  /** Where events are sent on to: an https URL. */
+  target_url?: string | undefined;
+  /** The provider's signing secret. It is never shown again. */
+  signing_secret?: string | null | undefined;
 }
 
-/** The query of `GET /v1/catch/{bucket_id}/events`. */
-export interface EventQuery {
-  /** How many items to return at most. */
-  limit?: number | undefined;
-  /** The `cursor` of the page before. */
-  cursor?: string | undefined;
-  /** One of stripe, github, shopify, svix. */
-  provider?: string | undefined;
-  status?: "pending" | "delivered" | "failed" | undefined;
-}
-
-/** What `GET /v1/catch/{bucket_id}/events` answers, `events[]`. */
-export interface EventItem {
-  /** Sorts by time of receipt. */
-  id: string;
-  bucket_id: string;
-  provider: "stripe" | "github" | "shopify" | "svix" | null;
-  status: "pending" | "delivered" | "failed";
-  verification: "none" | "valid" | "invalid";
-  /** RFC 3339, UTC. */
-  received_at: string;
-  /** Tries to deliver it so far. */
-  attempts: number;
-  /** What the target answered last. */
-  response_status: number | null;
-  /** Why it is not delivered. */
-  error: string | null;
-  /** RFC 3339, UTC. */
-  delivered_at: string | null;
-}
-
-/** What `GET /v1/catch/{bucket_id}/events` answers. */
-export interface EventPage {
-  events: EventItem[];
-  /** Null on the last page. */
-  cursor: string | null;
+/** What `DELETE /v1/catch/{bucket_id}/events` answers. */
+export interface EventsDeleted {
+  deleted_count: number;
 }
 
 /** What `GET /v1/catch/{bucket_id}/events/{event_id}` answers. */
@@ -114,15 +72,31 @@ export interface CaughtEvent {
   payload_base64: string;
 }
 
-/** The query of `DELETE /v1/catch/{bucket_id}/events`. */
-export interface EventsDeleteQuery {
-  /** Events received before this time are deleted. ISO 8601, with an offset or Z. */
-  before: string;
+/** What `GET /v1/catch/{bucket_id}/events` answers. */
+export interface EventPage {
+  events: EventItem[];
+  /** Null on the last page. */
+  cursor: string | null;
 }
 
-/** What `DELETE /v1/catch/{bucket_id}/events` answers. */
-export interface EventsDeleted {
-  deleted_count: number;
+/** What `GET /v1/catch/{bucket_id}/events` answers, `events`, `[]`. */
+export interface EventItem {
+  /** Sorts by time of receipt. */
+  id: string;
+  bucket_id: string;
+  provider: "stripe" | "github" | "shopify" | "svix" | null;
+  status: "pending" | "delivered" | "failed";
+  verification: "none" | "valid" | "invalid";
+  /** RFC 3339, UTC. */
+  received_at: string;
+  /** Tries to deliver it so far. */
+  attempts: number;
+  /** What the target answered last. */
+  response_status: number | null;
+  /** Why it is not delivered. */
+  error: string | null;
+  /** RFC 3339, UTC. */
+  delivered_at: string | null;
 }
 
 /** What `POST /v1/catch/{bucket_id}/events/{event_id}/replay` answers. */
@@ -130,4 +104,12 @@ export interface EventReplayed {
   status: "replayed" | "failed";
   /** What the target answered. */
   response_status: number;
+}
+
+/** What `POST /v1/catch/{bucket_id}` answers. */
+export interface Ingested {
+  status: "accepted" | "rate_limited" | "panic_mode" | "insufficient_balance" | "too_large" | "ignored";
+  verification: "none" | "valid" | "invalid";
+  /** Of an accepted event. */
+  event_id?: string;
 }

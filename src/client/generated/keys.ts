@@ -1,5 +1,4 @@
 // Written by `bun scripts/package-types.ts` from test/golden/openapi.json. Change the schemas of the areas instead.
-
 /** The body of `POST /v1/keys`. */
 export interface KeyCreateBody {
   /** What the secret begins with. With `sm` the key works as a Bearer credential of this API. */
@@ -10,26 +9,6 @@ export interface KeyCreateBody {
   /** At most 16384 characters as JSON. */
   metadata?: Record<string, string> | null | undefined;
   expires_at?: string | null | undefined;
-}
-
-/** The body of `POST /v1/keys/{id}/rotate`. */
-export interface KeyRotateBody {
-  /** How long the old key still works. */
-  grace_hours?: number | undefined;
-}
-
-/** The body of `POST /v1/keys/verify`. */
-export interface KeyVerifyBody {
-  secret: string;
-  /** The client that showed the key: kept as `last_used_ip` and `last_used_ua`. */
-  meta?:
-    | {
-        ip?: string | null | undefined;
-        /** What is beyond 1024 characters is cut off. */
-        user_agent?: string | null | undefined;
-      }
-    | null
-    | undefined;
 }
 
 /** What `POST /v1/keys` answers. */
@@ -65,13 +44,21 @@ export interface Key {
   expires_at: string | null;
   revoked_at: string | null;
   last_used_at: string | null;
-  /** As told to verify. */
+  /** As given to verify. */
   last_used_ip?: string;
-  /** As told to verify. */
+  /** As given to verify. */
   last_used_ua?: string;
 }
 
-/** What `GET /v1/keys` answers, `keys[]`. */
+/** What `GET /v1/keys` answers. */
+export interface KeyPage {
+  keys: KeyItem[];
+  has_more: boolean;
+  /** The `created_at` of the last item. Null on the last page. */
+  next_cursor: string | null;
+}
+
+/** What `GET /v1/keys` answers, `keys`, `[]`. */
 export interface KeyItem {
   id: string;
   masked_secret: string;
@@ -90,12 +77,32 @@ export interface KeyItem {
   last_used_at: string | null;
 }
 
-/** What `GET /v1/keys` answers. */
-export interface KeyPage {
-  keys: KeyItem[];
-  has_more: boolean;
-  /** The `created_at` of the last item. Null on the last page. */
-  next_cursor: string | null;
+/** The body of `POST /v1/keys/rotate`. */
+export interface PlatformKeyRotateBody {
+  /** How long older keys still work; 0 ends them at once. As the server is configured (7 days) unless given. */
+  grace_hours?: number | undefined;
+}
+
+/** What `POST /v1/keys/rotate` answers. */
+export interface RotatedPlatformKey {
+  /** The new key. Shown here and never again. */
+  key: string;
+  rotated_at: string;
+  /** When the old key stops working, and every older one at the latest. */
+  expires_at: string;
+}
+
+/** What `DELETE /v1/keys/{id}` answers. */
+export interface KeyRevoked {
+  key_id: string;
+  revoked_at: string;
+  status: "revoked";
+}
+
+/** The body of `POST /v1/keys/{id}/rotate`. */
+export interface KeyRotateBody {
+  /** How long the old key still works. */
+  grace_hours?: number | undefined;
 }
 
 /** What `POST /v1/keys/{id}/rotate` answers. */
@@ -108,11 +115,18 @@ export interface KeyRotated {
   grace_hours: number;
 }
 
-/** What `DELETE /v1/keys/{id}` answers. */
-export interface KeyRevoked {
-  key_id: string;
-  revoked_at: string;
-  status: "revoked";
+/** The body of `POST /v1/keys/verify`. */
+export interface KeyVerifyBody {
+  secret: string;
+  /** The client that showed the key: kept as `last_used_ip` and `last_used_ua`. */
+  meta?:
+    | {
+        ip?: string | null | undefined;
+        /** What is beyond 1024 characters is cut off. */
+        user_agent?: string | null | undefined;
+      }
+    | null
+    | undefined;
 }
 
 /** What `POST /v1/keys/verify` answers. */

@@ -1,5 +1,4 @@
 // Written by `bun scripts/package-types.ts` from test/golden/openapi.json. Change the schemas of the areas instead.
-
 /** The body of `POST /v1/latch/{key}/acquire`. */
 export interface AcquireBody {
   /** How long the lock is held unless it is released before, in milliseconds. */
@@ -8,11 +7,6 @@ export interface AcquireBody {
   timeout?: number | undefined;
   /** Becomes the lock's token. With the token of the holder the answer comes at once, and the TTL starts anew. */
   token?: string | undefined;
-}
-
-/** The body of `POST /v1/latch/{key}/release`. */
-export interface ReleaseBody {
-  token: string;
 }
 
 /** What `POST /v1/latch/{key}/acquire` answers. */
@@ -26,6 +20,11 @@ export interface AcquiredLock {
   expires_at: number;
   /** Whether the token held the lock already. */
   reentrant: boolean;
+}
+
+/** The body of `POST /v1/latch/{key}/release`. */
+export interface ReleaseBody {
+  token: string;
 }
 
 /** What `POST /v1/latch/{key}/release` answers. */

@@ -1,4 +1,9 @@
 // Written by `bun scripts/package-types.ts` from test/golden/openapi.json. Change the schemas of the areas instead.
+/** What `GET /v1/meter/{meterId}/balance` answers. */
+export interface MeterBalance {
+  balance: number;
+  meter_id: string;
+}
 
 /** The body of `POST /v1/meter/{meterId}/deduct`. */
 export interface AmountBody {
@@ -6,24 +11,14 @@ export interface AmountBody {
   amount: number;
 }
 
-/** The body of `POST /v1/meter/{meterId}/reset`. */
-export interface ResetBody {
-  balance: number;
+/** What `GET /v1/meter/{meterId}/history` answers. */
+export interface LedgerPage {
+  entries: LedgerEntry[];
+  /** Hand it in to get the next page. Absent on the last one. */
+  cursor?: string;
 }
 
-/** What `GET /v1/meter/balance` answers. */
-export interface OwnBalance {
-  balance: number;
-  user_id: string;
-}
-
-/** What `GET /v1/meter/{meterId}/balance` answers. */
-export interface MeterBalance {
-  balance: number;
-  meter_id: string;
-}
-
-/** What `GET /v1/meter/{meterId}/history` answers, `entries[]`. */
+/** What `GET /v1/meter/{meterId}/history` answers, `entries`, `[]`. */
 export interface LedgerEntry {
   /** Rises with every entry. */
   sequence: number;
@@ -42,9 +37,13 @@ export interface LedgerEntry {
   count?: number;
 }
 
-/** What `GET /v1/meter/{meterId}/history` answers. */
-export interface LedgerPage {
-  entries: LedgerEntry[];
-  /** Hand it in to get the next page. Absent on the last one. */
-  cursor?: string;
+/** What `GET /v1/meter/balance` answers. */
+export interface OwnBalance {
+  balance: number;
+  user_id: string;
+}
+
+/** The body of `POST /v1/meter/{meterId}/reset`. */
+export interface ResetBody {
+  balance: number;
 }

@@ -1,13 +1,63 @@
 // Written by `bun scripts/package-types.ts` from test/golden/openapi.json. Change the schemas of the areas instead.
+/** What `GET /v1/witness/config` answers. */
+export interface ReceiptStorage {
+  endpoint: string;
+  bucket: string;
+  region: string;
+  prefix: string;
+  /** Masked. */
+  accessKeyId: string;
+  /** Receipts that wait for their delivery. */
+  buffered: number;
+  last_error: string | null;
+}
 
-/** What `GET /v1/witness/pubkey/{chainId}` answers. */
+/** The body of `POST /v1/witness/config`. */
+export interface StorageBody {
+  /** The S3-compatible server. Objects are addressed path style. */
+  endpoint: string;
+  bucket: string;
+  region: string;
+  accessKeyId: string;
+  secretAccessKey: string;
+  /** Folders before `witness/receipts/`, so that two chains can share a bucket. */
+  prefix?: string | undefined;
+}
+
+/** What `POST /v1/witness/config` answers. */
+export interface StorageConfigured {
+  success: true;
+  configured: true;
+}
+
+/** What `POST /v1/witness/sys/init` answers. */
+export interface ChainExists {
+  success: false;
+  chain_id: string;
+}
+
+/** What `POST /v1/witness/sys/init` answers. */
+export interface ChainCreated {
+  success: true;
+  publicKey: PublicKey;
+  createdAt: string;
+  chain_id: string;
+}
+
+/** An Ed25519 public key as a JSON Web Key. */
 export interface PublicKey {
   kty: "OKP";
   crv: "Ed25519";
   x: string;
 }
 
-/** What `GET /v1/witness/receipts/{sequence_id}` answers. */
+/** The body of `POST /v1/witness/log`. */
+export interface LogBody {
+  /** What is to be witnessed. Numbers must be such that JSON readers carry them exactly. */
+  log: object;
+}
+
+/** What `POST /v1/witness/log` answers. */
 export interface Receipt {
   version: 1;
   /** The position in the chain, from 1. */
@@ -18,7 +68,6 @@ export interface Receipt {
   signature: string;
   /** Milliseconds since the epoch. */
   timestamp: number;
-  /** An Ed25519 public key as a JSON Web Key. */
   public_key: PublicKey;
   log: Record<string, unknown>;
   storage_status?: "delivered" | "buffered";
@@ -29,12 +78,6 @@ export interface Receipt {
 export interface ReceiptPage {
   receipts: Receipt[];
   cursor?: string;
-}
-
-/** The body of `POST /v1/witness/log`. */
-export interface LogBody {
-  /** What is to be witnessed. Numbers must be such that JSON readers carry them exactly. */
-  log: object;
 }
 
 /** The body of `POST /v1/witness/verify`. */
@@ -57,50 +100,4 @@ export interface ReceiptVerdict {
     public_key: PublicKey | null;
   };
   errors?: string[];
-}
-
-/** What `POST /v1/witness/sys/init` answers. */
-export interface ChainCreated {
-  success: true;
-  /** An Ed25519 public key as a JSON Web Key. */
-  publicKey: PublicKey;
-  createdAt: string;
-  chain_id: string;
-}
-
-/** What `POST /v1/witness/sys/init` answers. */
-export interface ChainExists {
-  success: false;
-  chain_id: string;
-}
-
-/** The body of `POST /v1/witness/config`. */
-export interface StorageBody {
-  /** The S3-compatible server. Objects are addressed path style. */
-  endpoint: string;
-  bucket: string;
-  region: string;
-  accessKeyId: string;
-  secretAccessKey: string;
-  /** Folders before `witness/receipts/`, so that two chains can share a bucket. */
-  prefix?: string | undefined;
-}
-
-/** What `POST /v1/witness/config` answers. */
-export interface StorageConfigured {
-  success: true;
-  configured: true;
-}
-
-/** What `GET /v1/witness/config` answers. */
-export interface ReceiptStorage {
-  endpoint: string;
-  bucket: string;
-  region: string;
-  prefix: string;
-  /** Masked. */
-  accessKeyId: string;
-  /** Receipts that wait for their delivery. */
-  buffered: number;
-  last_error: string | null;
 }

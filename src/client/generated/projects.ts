@@ -1,18 +1,11 @@
 // Written by `bun scripts/package-types.ts` from test/golden/openapi.json. Change the schemas of the areas instead.
-
 /** The body of `POST /v1/projects`. */
 export interface ProjectCreateBody {
   name: string;
   description?: string | null | undefined;
 }
 
-/** The body of `PATCH /v1/projects/{id}`. */
-export interface ProjectUpdateBody {
-  name?: string | undefined;
-  description?: string | null | undefined;
-}
-
-/** What `GET /v1/projects/{id}` answers. */
+/** What `POST /v1/projects` answers. */
 export interface Project {
   /** `proj_` and 20 letters and digits. */
   id: string;
@@ -24,15 +17,10 @@ export interface Project {
   updated_at: string;
 }
 
-/** What `GET /v1/projects` answers, `projects[]`. */
-export interface ProjectItem {
-  /** `proj_` and 20 letters and digits. */
-  id: string;
-  name: string;
-  /** URL-safe, derived from the name; it never changes. */
-  slug: string;
-  description: string | null;
-  created_at: string;
+/** What `DELETE /v1/projects/{id}` answers. */
+export interface ProjectDeleted {
+  success: true;
+  deleted_at: string;
 }
 
 /** What `GET /v1/projects` answers. */
@@ -42,10 +30,15 @@ export interface ProjectPage {
   cursor?: string;
 }
 
-/** What `DELETE /v1/projects/{id}` answers. */
-export interface ProjectDeleted {
-  success: true;
-  deleted_at: string;
+/** What `GET /v1/projects` answers, `projects`, `[]`. */
+export interface ProjectItem {
+  /** `proj_` and 20 letters and digits. */
+  id: string;
+  name: string;
+  /** URL-safe, derived from the name; it never changes. */
+  slug: string;
+  description: string | null;
+  created_at: string;
 }
 
 /** What `GET /v1/projects/{id}/overview` answers. */
@@ -69,4 +62,10 @@ export interface ProjectOverview {
     /** The last change in the project. */
     last_activity: string | null;
   };
+}
+
+/** The body of `PATCH /v1/projects/{id}`. */
+export interface ProjectUpdateBody {
+  name?: string | undefined;
+  description?: string | null | undefined;
 }

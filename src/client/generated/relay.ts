@@ -1,37 +1,17 @@
 // Written by `bun scripts/package-types.ts` from test/golden/openapi.json. Change the schemas of the areas instead.
-
-/** The body of `POST /v1/relay`. */
-export interface RelayBody {
-  target_url: string;
-  method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
-  /** From 1s to 30d. */
-  delay: string;
-  /** Sent as the body, except with GET. */
-  payload: object;
-  /** `X-Svc-*`, `Host`, `Content-Length`, `Connection` and `Transfer-Encoding` are ignored: the delivery has its own. */
-  headers: Record<string, string>;
-}
-
-/** The query of `GET /v1/relay`. */
-export interface RelayQuery {
-  /** `pulse`: only notifications of monitors. */
-  filter?: "pulse" | undefined;
-  status?: "scheduled" | "delivering" | "delivered" | "failed" | "cancelled" | undefined;
-  /** How many items to return at most. */
-  limit?: number | undefined;
-  /** The `cursor` of the page before. */
-  cursor?: string | undefined;
-}
-
-/** What `POST /v1/relay` answers. */
-export interface RelayScheduled {
+/** What `DELETE /v1/relay/{relay_id}` answers. */
+export interface RelayCancelled {
   relay_id: string;
-  /** Epoch milliseconds. */
-  scheduled_for: number;
-  status: "scheduled";
+  status: "cancelled";
 }
 
-/** What `GET /v1/relay` answers, `deliveries[]`. */
+/** What `GET /v1/relay` answers. */
+export interface RelayPage {
+  deliveries: RelayItem[];
+  cursor?: string;
+}
+
+/** What `GET /v1/relay` answers, `deliveries`, `[]`. */
 export interface RelayItem {
   /** Also sent as `X-Svc-Delivery-Id`. */
   relay_id: string;
@@ -54,23 +34,6 @@ export interface RelayItem {
   finished_at: number | null;
   /** Epoch milliseconds. */
   created_at: number;
-}
-
-/** What `GET /v1/relay` answers. */
-export interface RelayPage {
-  deliveries: RelayItem[];
-  cursor?: string;
-}
-
-/** What `GET /v1/relay/{relay_id}` answers, `attempt_log[]`. */
-export interface RelayAttempt {
-  /** From 1. */
-  attempt: number;
-  /** Epoch milliseconds. */
-  started_at: number;
-  duration_ms: number;
-  response_status: number | null;
-  error: string | null;
 }
 
 /** What `GET /v1/relay/{relay_id}` answers. */
@@ -99,8 +62,33 @@ export interface Relay {
   attempt_log: RelayAttempt[];
 }
 
-/** What `DELETE /v1/relay/{relay_id}` answers. */
-export interface RelayCancelled {
+/** What `GET /v1/relay/{relay_id}` answers, `attempt_log`, `[]`. */
+export interface RelayAttempt {
+  /** From 1. */
+  attempt: number;
+  /** Epoch milliseconds. */
+  started_at: number;
+  duration_ms: number;
+  response_status: number | null;
+  error: string | null;
+}
+
+/** The body of `POST /v1/relay`. */
+export interface RelayBody {
+  target_url: string;
+  method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+  /** From 1s to 30d. */
+  delay: string;
+  /** Sent as the body, except with GET. */
+  payload: object;
+  /** `X-Svc-*`, `Host`, `Content-Length`, `Connection` and `Transfer-Encoding` are ignored: the delivery has its own. */
+  headers: Record<string, string>;
+}
+
+/** What `POST /v1/relay` answers. */
+export interface RelayScheduled {
   relay_id: string;
-  status: "cancelled";
+  /** Epoch milliseconds. */
+  scheduled_for: number;
+  status: "scheduled";
 }

@@ -58,6 +58,8 @@ export interface Input {
   readonly body: Record<string, unknown>;
 }
 
+/** Methods under which an `Idempotency-Key` means nothing. */
+const READS: ReadonlySet<string> = new Set(["GET", "HEAD"]);
 const NOTHING: Readonly<Record<string, never>> = {};
 
 /** A request on its way, from its id to its answer, and all that a handler needs of it. */
@@ -231,7 +233,7 @@ export class Call extends OpenCall implements Performer {
   override async enterWithBody(params: Record<string, string>): Promise<Input> {
     const { request, operation } = this;
     const key =
-      operation.idempotent && request.method !== "GET" ? request.headers.get("idempotency-key") : null;
+      operation.idempotent && !READS.has(request.method) ? request.headers.get("idempotency-key") : null;
     if (key !== null) return this.enterOnce(params);
     this.pass();
     if (this.endpoint.checks.body !== null) this.bodyText = decodeBody(await this.readAndLookAgain());
@@ -335,7 +337,7 @@ export function pathOf(url: string): string {
 }
 
 /** Path and query of an absolute URL, as they were sent. */
-export function targetOf(url: string): string {
+function targetOf(url: string): string {
   // With a Host that makes no URL, the server hands out the target alone.
   if (url.startsWith("/")) return url;
   const authority = url.indexOf("://") + 3;

@@ -6,7 +6,7 @@ import { parseRange } from "../http/addresses.ts";
 export interface AllowedAddresses {
   /** Whether any are listed. */
   readonly any: boolean;
-  /** Whether this address is one of them. */
+  /** Whether this is one of them. */
   includes(address: string): boolean;
 }
 
@@ -40,13 +40,13 @@ const NAT64_BITS = 96;
 const ISATAP_HIGH: readonly number[] = [0x0000, 0x0200];
 const ISATAP_LOW = 0x5efe;
 
-/** The host agent of a large cloud, which answers its machines at an address that is public by its form. */
+/** The host agent of a large cloud answers its machines at this address, which looks public. */
 const HOST_AGENT = "168.63.129.16";
 
 /**
- * Whether an address belongs to the public Internet. Whatever is not known to be public is
- * not: loopback, private, link-local, shared, multicast, reserved and documentation ranges, and the IPv6 forms
- * that stand for an IPv4 address of those. Forms that lead through a tunnel (6to4, Teredo) never are.
+ * Whether an address belongs to the public Internet. Only what is known to be public does: not loopback, private,
+ * link-local, shared, multicast, reserved and documentation ranges, nor the IPv6 forms of such an IPv4 address, nor
+ * what leads through a tunnel (6to4, Teredo).
  */
 export function isPublicAddress(address: string): boolean {
   const parsed = parseAddress(address);
@@ -63,9 +63,9 @@ function isPublicIPv4(address: ipaddr.IPv4): boolean {
 
 const COMPATIBLE = /^::\d+\.\d+\.\d+\.\d+$/;
 
-/** Reads an address; IPv4-mapped IPv6 becomes the IPv4 address that it stands for. Null when it is none. */
+/** Reads an address, IPv4-mapped IPv6 as the IPv4 address that it stands for. Null for any other text. */
 function parseAddress(text: string): ipaddr.IPv4 | ipaddr.IPv6 | null {
-  // A zone index names an interface of this machine; ipaddr.js alone would take the old short forms as well.
+  // A zone index names an interface of this machine; ipaddr.js alone would also accept the old short forms.
   if (isIP(text) === 0 || text.includes("%")) return null;
   // IPv4-compatible addresses are dead (RFC 4291, section 2.5.5.1); ipaddr.js would read this spelling as IPv4-mapped.
   if (COMPATIBLE.test(text)) return null;

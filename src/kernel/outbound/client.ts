@@ -19,12 +19,12 @@ export interface OutboundRequest extends TargetRules, WantedBody {
   readonly account: number | null;
   readonly method: string;
   readonly url: string;
-  /** Names about connection and framing are left out: those are the client's own. */
+  /** Those about connection and framing are left out: the client sets its own. */
   readonly headers: RequestHeaders;
   readonly body: Uint8Array | null;
   /** Real time for everything: look-up, connection, redirects, and the answer. */
   readonly timeoutMs: number;
-  /** What a longer body means: the rest is of no interest (`truncate`), or the answer is of no use (`fail`). */
+  /** What happens when the body is longer: the rest is dropped (`truncate`), or the request fails (`fail`). */
   readonly longerBody: "truncate" | "fail";
   /** Redirects that are followed; 0: a redirect is the answer. */
   readonly redirectsMax: number;
@@ -55,12 +55,12 @@ export class OutboundClient {
     this.policy = parts.policy;
   }
 
-  /** Sends a request. Never throws for what targets do: the outcome says it. */
+  /** Sends a request. What targets do is in the outcome, and never thrown. */
   async send(request: OutboundRequest): Promise<OutboundOutcome> {
     const startedAt = monotonicMs();
     const deadline = new Deadline(request.timeoutMs);
     try {
-      const answer = await this.follow(request, deadline);
+      const answer = await this.follow({ ...request, deadline });
       return { ...answer, ...this.measured(startedAt) };
     } catch (error) {
       if (!(error instanceof OutboundFailure)) throw error;
@@ -83,11 +83,11 @@ export class OutboundClient {
     };
   }
 
-  private async follow(request: OutboundRequest, deadline: Deadline): Promise<Unmeasured> {
+  private async follow(request: Sending): Promise<Unmeasured> {
     let target = this.targetOf(request.url, request);
     let current = request;
     for (let redirects = 0; ; redirects += 1) {
-      const answer = await this.ask(target, current, deadline);
+      const answer = await this.ask(target, current);
       const location = redirectOf(answer);
       if (location === null || request.redirectsMax === 0) return answered(answer, request);
       if (redirects >= request.redirectsMax) {
@@ -106,29 +106,28 @@ export class OutboundClient {
   }
 
   /** One request and its answer, without following anything. */
-  private async ask(target: Target, request: OutboundRequest, deadline: Deadline): Promise<ResponseReader> {
-    const addresses = await this.checkedAddresses(target, request, deadline);
+  private async ask(target: Target, request: Sending): Promise<ResponseReader> {
+    const addresses = await this.checkedAddresses(target, request);
     const bytes = requestBytes(target, request, request.reuseConnection);
     if (request.reuseConnection) {
-      const answer = await this.askIdle(target, addresses, bytes, request, deadline);
+      const answer = await this.askIdle(target, addresses, bytes, request);
       if (answer !== null) return answer;
     }
-    return this.askOver(await this.connect(target, addresses, deadline), bytes, request, deadline);
+    return this.askOver(await this.connect(target, addresses, request.deadline), bytes, request);
   }
 
-  /** Null: there is no idle connection, or it turned out to be dead. */
+  /** Null: there is no idle connection, or it was dead. */
   private async askIdle(
     target: Target,
     addresses: readonly string[],
     bytes: Uint8Array,
-    request: OutboundRequest,
-    deadline: Deadline,
+    request: Sending,
   ): Promise<ResponseReader | null> {
     for (const address of addresses) {
       const idle = this.pool.take(connectionKey(target, address));
       if (idle === null) continue;
       try {
-        return await this.askOver(idle, bytes, request, deadline);
+        return await this.askOver(idle, bytes, request);
       } catch (error) {
         if (!(error instanceof StaleConnection)) throw error;
         return null;
@@ -140,34 +139,26 @@ export class OutboundClient {
   private async askOver(
     connection: Connection,
     bytes: Uint8Array,
-    request: OutboundRequest,
-    deadline: Deadline,
+    request: Sending,
   ): Promise<ResponseReader> {
-    const answer = await exchange(connection, bytes, request, deadline);
+    const answer = await exchange(connection, bytes, request, request.deadline);
     if (!answer.reusable) return answer;
     if (request.reuseConnection) this.pool.give(connection);
     else connection.destroy();
     return answer;
   }
 
-  private async checkedAddresses(
-    target: Target,
-    request: OutboundRequest,
-    deadline: Deadline,
-  ): Promise<readonly string[]> {
+  private async checkedAddresses(target: Target, request: Sending): Promise<readonly string[]> {
+    const { account, deadline } = request;
     const addresses =
-      knownAddresses(target) ?? (await this.lookups.addressesOf(target.host, request.account, deadline));
+      knownAddresses(target) ?? (await this.lookups.addressesOf(target.host, account, deadline));
     const refusal = this.policy.refusalOf(target, addresses, request);
     if (refusal !== null) throw refusalFailure(refusal);
     return addresses.slice(0, ADDRESSES_TRIED_MAX);
   }
 
-  /** Tries the addresses in turn: only when no connection can be made is the next one tried. */
-  private async connect(
-    target: Target,
-    addresses: readonly string[],
-    deadline: Deadline,
-  ): Promise<Connection> {
+  /** Connects to the first address that takes a connection. */
+  private async connect(target: Target, addresses: readonly string[], deadline: Deadline) {
     let failure = new OutboundFailure("connect", "no connection was made");
     for (const address of addresses) {
       try {
@@ -180,6 +171,9 @@ export class OutboundClient {
     throw failure;
   }
 }
+
+/** A request with the end of its time. */
+type Sending = OutboundRequest & { readonly deadline: Deadline };
 
 type Unmeasured = Omit<Answered, "latencyMs" | "stalledMs">;
 
@@ -204,7 +198,7 @@ function resolveLocation(location: string, base: URL): string {
 }
 
 /** The request after a redirect, as browsers make it (Fetch standard): 303, and 301 or 302 after POST, become a GET. */
-function redirected(request: OutboundRequest, status: number, sameOrigin: boolean): OutboundRequest {
+function redirected(request: Sending, status: number, sameOrigin: boolean): Sending {
   const headers = sameOrigin ? request.headers : withoutSecrets(request.headers);
   const becomesGet =
     (status === 303 && request.method !== "HEAD") || (status <= 302 && request.method === "POST");

@@ -14,22 +14,21 @@ import type { Deadline } from "./deadline.ts";
 import { OutboundFailure } from "./outcome.ts";
 import type { Target } from "./target.ts";
 
-/** Who listens to a connection while it carries a request. */
+/** Listens to a connection while it carries a request. */
 export interface ConnectionListener {
   onBytes(bytes: Buffer): void;
   onEnd(): void;
-  onClosed(error: unknown): void;
+  onClosed(): void;
 }
 
-/** A connection to one address that has been checked, and for HTTPS to one name that the certificate has proved. */
+/** A connection to a checked address and, for HTTPS, to a name that the certificate has proved. */
 export class Connection {
-  /** Requests that it has carried. */
+  /** How many requests it has carried. */
   uses = 0;
-  /** When it was last put aside, monotonic milliseconds. */
+  /** When it became idle, monotonic milliseconds. */
   idleSince = 0;
   listener: ConnectionListener | null = null;
-  private closedWith: { readonly error: unknown } | null = null;
-  private error: unknown = null;
+  private closed = false;
 
   constructor(
     /** Says which requests it may carry: scheme, address, port and name. */
@@ -38,21 +37,20 @@ export class Connection {
   ) {
     socket.on("data", (bytes: Buffer) => {
       if (this.listener !== null) this.listener.onBytes(bytes);
-      // An answer that nobody asked for.
+      // An answer without a request.
       else this.destroy();
     });
     socket.on("end", () => this.listener?.onEnd());
-    socket.on("error", (error) => {
-      this.error ??= error;
-    });
+    // A close follows, which is all that matters; an error without a listener would end the process.
+    socket.on("error", () => {});
     socket.on("close", () => {
-      this.closedWith = { error: this.error };
-      this.listener?.onClosed(this.error);
+      this.closed = true;
+      this.listener?.onClosed();
     });
   }
 
   get isOpen(): boolean {
-    return this.closedWith === null && !this.socket.destroyed && this.socket.readable && this.socket.writable;
+    return !this.closed && !this.socket.destroyed && this.socket.readable && this.socket.writable;
   }
 
   write(bytes: Uint8Array): void {
@@ -73,7 +71,7 @@ export class Connector {
   private readonly secureContext: SecureContext | null;
 
   /**
-   * `certificateAuthorities`: PEM of the only authorities that are believed, instead of the built-in ones.
+   * `certificateAuthorities`: PEM of the only authorities to trust, instead of the built-in ones.
    * `trustLoopback`: a server on this machine need not prove its name.
    */
   constructor(
@@ -85,7 +83,7 @@ export class Connector {
   }
 
   /**
-   * Connects to `address` and, for HTTPS, proves the target's name. When the deadline ends, the attempt is given up.
+   * Connects to `address` and, for HTTPS, checks the target's name. Gives up at the deadline.
    * @throws OutboundFailure `connect`, `tls`, `timeout`
    */
   open(target: Target, address: string, deadline: Deadline): Promise<Connection> {
@@ -125,7 +123,7 @@ export class Connector {
   }
 }
 
-/** A certificate's names are its alternative names alone: the common name is none (RFC 9525, section 6.3). */
+/** Only the alternative names of a certificate count, not its common name (RFC 9525, section 6.3). */
 function provesName(name: string, certificate: PeerCertificate): Error | undefined {
   return checkServerIdentity(name, { ...certificate, subject: { ...certificate.subject, CN: "" } });
 }
@@ -134,7 +132,7 @@ function openTcp(target: Target, address: string): Socket {
   return connectTcp({ host: address, port: target.port });
 }
 
-/** What a connection is good for. */
+/** Which requests a connection can carry. */
 export function connectionKey(target: Target, address: string): string {
   return `${target.secure ? "https" : "http"} ${address} ${target.port} ${target.host}`;
 }
@@ -156,7 +154,7 @@ function connectFailure(error: unknown, connected: boolean): OutboundFailure {
   return new OutboundFailure("tls", `the TLS handshake failed${reason}`);
 }
 
-/** Bun reports a connection that it had no file descriptor for as refused: so one is asked for. */
+/** Without a free file descriptor, Bun reports a connection as refused: so this tries to get one. */
 function isOutOfDescriptors(): boolean {
   try {
     closeSync(openSync(devNull, "r"));
@@ -172,17 +170,17 @@ export const IDLE_CONNECTIONS_MAX = 256;
 export const IDLE_PER_TARGET_MAX = 16;
 /** How long an idle connection is kept: less than the 5 s after which common servers close theirs. */
 export const IDLE_MS_MAX = 4_000;
-/** How often idle connections are looked over. */
+/** How often idle connections are checked. */
 const SWEEP_MS = 1_000;
 
-/** Connections that wait for another request to the same checked address and name. */
+/** Idle connections, for other requests to the same checked address and name. */
 export class ConnectionPool {
   private readonly idle = new Map<string, Connection[]>();
   private count = 0;
   private cancelSweep: Cancel | null = null;
   private closed = false;
 
-  /** An open connection for this key, taken out; null when there is none. */
+  /** Takes out an open connection for this key; null when there is none. */
   take(key: string): Connection | null {
     const waiting = this.idle.get(key);
     for (;;) {
@@ -195,7 +193,7 @@ export class ConnectionPool {
     }
   }
 
-  /** Puts a connection aside, or closes it when there is no room. */
+  /** Keeps a connection, or closes it when there is no room. */
   give(connection: Connection): void {
     connection.listener = null;
     const waiting = this.idle.get(connection.key) ?? [];
@@ -215,7 +213,7 @@ export class ConnectionPool {
     return this.count;
   }
 
-  /** Closes all of them and keeps none from now on. */
+  /** Closes all of them, and keeps no more. */
   close(): void {
     this.closed = true;
     this.cancelSweep?.();

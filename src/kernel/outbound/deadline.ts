@@ -1,7 +1,7 @@
 import { realTimeout } from "../clock.ts";
 import { OutboundFailure } from "./outcome.ts";
 
-/** The end of a request's time, in real time: it covers everything from the name's look-up to the last byte. */
+/** The end of a request's real time, which covers everything from the name's look-up to the last byte. */
 export class Deadline {
   private readonly endings = new Set<(failure: OutboundFailure) => void>();
   private readonly cancelTimer: () => void;
@@ -13,7 +13,7 @@ export class Deadline {
     });
   }
 
-  /** Runs `work`, which settles in time or is given up. @throws OutboundFailure `timeout` */
+  /** Runs `work` until it settles or time is up. @throws OutboundFailure `timeout` */
   within<T>(work: (settle: Settle<T>) => void): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       if (this.failure !== null) {
@@ -42,7 +42,7 @@ export class Deadline {
     });
   }
 
-  /** The request is over: the timer is taken back. */
+  /** Ends the timer when the request is over. */
   close(): void {
     this.cancelTimer();
     this.endings.clear();
@@ -59,6 +59,6 @@ export class Deadline {
 export interface Settle<T> {
   resolve(value: T): void;
   reject(error: unknown): void;
-  /** Registers how to let go of what the work holds when its time is over. */
+  /** Registers what releases the resources of the work when time is up. */
   onGivenUp(run: () => void): void;
 }

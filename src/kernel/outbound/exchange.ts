@@ -3,11 +3,11 @@ import type { Deadline } from "./deadline.ts";
 import { OutboundFailure } from "./outcome.ts";
 import { HeadTooLarge, ResponseReader, type WantedBody } from "./response-reader.ts";
 
-/** Thrown when a connection that had been idle was closed before it answered anything: another one may do better. */
+/** Thrown when a connection that had been idle was closed before any answer: another one may do better. */
 export class StaleConnection extends Error {}
 
 /**
- * Sends one request over a connection and reads the answer. The connection is left without a listener, and closed
+ * Sends one request over a connection and reads the answer. Afterwards the connection has no listener, and is closed
  * unless it can be used again.
  *
  * @throws OutboundFailure `timeout`, `reset`, `malformed`, `too-large`
@@ -23,6 +23,10 @@ export async function exchange(
   try {
     await deadline.within<void>((settle) => {
       let heard = false;
+      const end = (): void => {
+        if (reader.end()) settle.resolve();
+        else settle.reject(ended(connection, heard));
+      };
       connection.listener = {
         onBytes(received) {
           heard = true;
@@ -32,18 +36,12 @@ export async function exchange(
             settle.reject(answerFailure(error));
           }
         },
-        onEnd() {
-          if (reader.end()) settle.resolve();
-          else settle.reject(ended(connection, heard));
-        },
-        onClosed() {
-          if (reader.end()) settle.resolve();
-          else settle.reject(ended(connection, heard));
-        },
+        onEnd: end,
+        onClosed: end,
       };
-      // Closed since it was opened: nobody else will tell.
+      // If it was closed since it was opened, no event will come.
       if (connection.isOpen) connection.write(bytes);
-      else connection.listener.onClosed(null);
+      else end();
     });
   } catch (error) {
     connection.listener = null;

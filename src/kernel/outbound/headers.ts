@@ -10,7 +10,7 @@ const NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}$/;
 /** Printable ASCII and tabs: what every server reads alike (RFC 9110, section 5.5). */
 const VALUE = /^[\t\x20-\x7e]*$/;
 
-/** Headers about the connection and the framing: they are the client's own, and a caller's are left out. */
+/** Headers about connection and framing, which the client sets itself: a caller's are left out. */
 const OWN_HEADERS: ReadonlySet<string> = new Set([
   "host",
   "content-length",
@@ -28,7 +28,7 @@ const OWN_HEADERS: ReadonlySet<string> = new Set([
 
 const METHODS_WITH_BODY: ReadonlySet<string> = new Set(["POST", "PUT", "PATCH"]);
 
-/** What a request to another origin keeps of its headers: nothing that could be a secret. */
+/** Headers that a request to another origin keeps, since they hold no secret. */
 const HARMLESS_HEADERS: ReadonlySet<string> = new Set([
   "accept",
   "accept-language",
@@ -39,7 +39,7 @@ const HARMLESS_HEADERS: ReadonlySet<string> = new Set([
 /** Header values by name, as they are to be sent. */
 export type RequestHeaders = Readonly<Record<string, string>>;
 
-/** What is wrong with a header that a caller gives, or null: "name" or "value". */
+/** Which part of a header that a caller gives is invalid, or null. */
 export function headerFault(name: string, value: string): "name" | "value" | null {
   if (!NAME.test(name)) return "name";
   return VALUE.test(value) && value.length <= HEADER_VALUE_LENGTH_MAX ? null : "value";
@@ -68,7 +68,7 @@ export function requestBytes(
     head += `${name}: ${value}\r\n`;
   }
   head += "Accept-Encoding: identity\r\n";
-  // A method that usually has a body says so when there is none; others need not.
+  // Methods that usually have a body say when there is none; others need not.
   const length = body?.length ?? (METHODS_WITH_BODY.has(method) ? 0 : null);
   if (length !== null) head += `Content-Length: ${length}\r\n`;
   head += reuse ? "Connection: keep-alive\r\n\r\n" : "Connection: close\r\n\r\n";
@@ -77,8 +77,7 @@ export function requestBytes(
 }
 
 /**
- * Checks headers that a user hands in, in a field called `headers`. Names that differ only in case are one: the last
- * holds.
+ * Checks headers that a user gives in a field called `headers`. Of names that differ only in case, the last one counts.
  * @throws ApiError `validation_error` for a name or a value that HTTP does not allow, or too many.
  */
 export function givenHeaders(given: Readonly<Record<string, string>>): RequestHeaders {

@@ -4,31 +4,31 @@ import type { Deadline, Settle } from "./deadline.ts";
 import { OutboundFailure } from "./outcome.ts";
 
 /**
- * Look-ups of one account under way at once. Names of servers that are well take milliseconds, so that thousands of
- * monitors still ask for theirs in a second; names that hang, for a minute and more, take no others' place.
+ * Look-ups of one account at once. Most names take milliseconds, so that thousands of monitors can look up theirs in a
+ * second; names that hang, for a minute and more, take no place of other accounts.
  */
 export const LOOKUPS_PER_ACCOUNT_MAX = 64;
 /**
- * Look-ups under way at once, in all. Each takes two of the 65,536 numbers that a DNS question can have, and whoever
- * looks for a free one where there is none looks for ever.
+ * Look-ups at once, in all. Each takes two of the 65,536 numbers that a DNS question can have, and the search for a free
+ * number does not end when there is none.
  */
 export const LOOKUPS_MAX = 8_192;
 
 /** Look-ups of an account. */
 interface Account {
   underWay: number;
-  /** Those that wait for a place, in order. */
+  /** Requests that wait for a place, in order. */
   readonly waiting: Set<() => void>;
 }
 
 /**
- * Looks up names, and bounds what an account takes of it. A place is taken until the name servers have answered or
- * have been given up, not only as long as somebody waits: that is what a look-up costs.
+ * Looks up names, with a bound for each account. A look-up keeps its place until the name servers answer or are given up,
+ * even when no request waits for it any more.
  */
 export class Lookups {
   /**
-   * What is being asked. Requests for the same name share a question, whosever they are. Only the account that asked
-   * first pays for it: it wanted the answer anyhow, and those who join in cost nothing.
+   * Questions without an answer so far. Requests for the same name share one, of other accounts too; it takes a place of
+   * the account that asked first.
    */
   private readonly questions = new Map<string, Promise<readonly string[]>>();
   private readonly accounts = new Map<number | null, Account>();
@@ -36,8 +36,8 @@ export class Lookups {
   constructor(private readonly resolver: Resolver) {}
 
   /**
-   * The addresses of a name. An account that has no place left waits for one, as long as its request may take.
-   * @throws OutboundFailure `dns`, `timeout`; `local` when there was no place in time: nothing is known of the name then
+   * The addresses of a name. An account without a free place waits for one until its request's deadline.
+   * @throws OutboundFailure `dns`, `timeout`; `local` when no place was free in time: then nothing is known of the name
    */
   async addressesOf(host: string, account: number | null, deadline: Deadline): Promise<readonly string[]> {
     const addresses = await deadline.within<readonly string[]>((settle) => this.seek(host, account, settle));
@@ -78,7 +78,7 @@ export class Lookups {
     });
   }
 
-  /** An empty list: the name has no address, or nobody answers. */
+  /** An empty list: the name has no address, or no server answers. */
   private ask(host: string, release: () => void): Promise<readonly string[]> {
     const question = this.resolver
       .resolve(host)
@@ -104,16 +104,16 @@ export class Lookups {
 
 /** Finds the addresses of a name. */
 export interface Resolver {
-  /** All addresses of a name, at least one. @throws Error when it has none or nobody knows. */
+  /** All addresses of a name, at least one. @throws Error when there is none or no server answers. */
   resolve(host: string): Promise<readonly string[]>;
 }
 
-/** Shortest time between two looks at the system's name servers. */
+/** Shortest time between two reads of the system's list of name servers. */
 export const SERVERS_LOOK_MS = 1_000;
 
 /**
- * Asks the hosts file and the system's name servers, on the event loop. The system's own `getaddrinfo` would hold a
- * thread of the few that also read files: as many names that hang as there are threads would stop everything.
+ * Asks the hosts file and the system's name servers, on the event loop. The system's own `getaddrinfo` would block one of
+ * the few threads that also read files: a few names that hang would stop everything.
  */
 export function createSystemResolver(systemServers = () => new NameServers().getServers()): Resolver {
   const servers = new KnownServers(systemServers);
@@ -122,7 +122,7 @@ export function createSystemResolver(systemServers = () => new NameServers().get
       try {
         return await ask(host);
       } catch (error) {
-        // A machine may have moved to another network, whose name servers are others.
+        // The machine may have moved to another network, which has other name servers.
         if (!servers.haveChanged()) throw error;
         return ask(host);
       }
@@ -133,12 +133,12 @@ export function createSystemResolver(systemServers = () => new NameServers().get
 async function ask(host: string): Promise<readonly string[]> {
   const found = await Bun.dns.lookup(host, { backend: "c-ares" });
   if (found.length === 0) throw new Error(`${host} has no addresses`);
-  // IPv4 first: where both are announced it is the family that more networks really carry.
+  // IPv4 first: it works in more networks than IPv6 does.
   const ordered = found.toSorted((a, b) => a.family - b.family);
   return [...new Set(ordered.map(({ address }) => address))];
 }
 
-/** The name servers that are asked: they are read once by the process, and again only when it is told to. */
+/** The name servers in use: the process reads them at its start, and later only on request. */
 class KnownServers {
   private inUse: readonly string[];
   private lookedAt = Number.NEGATIVE_INFINITY;
@@ -147,7 +147,7 @@ class KnownServers {
     this.inUse = read();
   }
 
-  /** Whether the system names other servers than before; they are asked from now on. */
+  /** Whether the system lists other servers than before, which are used from now on. */
   haveChanged(): boolean {
     if (monotonicMs() - this.lookedAt < SERVERS_LOOK_MS) return false;
     this.lookedAt = monotonicMs();

@@ -1,11 +1,10 @@
 import type { ResponseHeaders } from "./response-reader.ts";
 
 /**
- * What can go wrong with a request:
- * `invalid` the URL, `blocked` it leads where nothing may go, `dns` its name has no address, `connect` no connection,
- * `tls` the certificate or the handshake, `timeout` not complete in time, `reset` the connection ended in the middle,
- * `malformed` the answer is not HTTP/1, `too-large` its head, or its body where a part of it is of no use,
- * `redirects` too many of them, `local` this machine could not open a connection: nothing is known of the target.
+ * What can go wrong with a request: `invalid` URL, `blocked` address, `dns` without an address for the name, `connect`
+ * without a connection, `tls` certificate or handshake, `timeout`, `reset` connection, `malformed` answer (not HTTP/1),
+ * `too-large` head or body, too many `redirects`, `local` when this machine could not open a connection: then nothing
+ * is known of the target.
  */
 export type FailureKind =
   | "invalid"
@@ -20,7 +19,7 @@ export type FailureKind =
   | "redirects"
   | "local";
 
-/** A request that got no usable answer. The message is fit for users: it names no address of ours. */
+/** A request without a usable answer. Users can see the message: it names no address of ours. */
 export class OutboundFailure extends Error {
   constructor(
     readonly kind: FailureKind,

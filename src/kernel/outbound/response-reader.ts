@@ -1,18 +1,18 @@
 /** Most bytes of status line and headers, interim answers included. */
 export const HEAD_BYTES_MAX = 64 * 1024;
 /**
- * Most headers of an answer, ten times what servers send. Names are a target's choice, and those that share a place in
- * a table of names are each compared with all before them.
+ * Most headers of an answer, ten times what servers send. A target can choose names whose hashes collide, and each of
+ * those is compared with all before it.
  */
 export const HEADER_LINES_MAX = 1_000;
-/** Longest line with a chunk's size: the size has 16 digits at most, the rest are extensions that nobody sends. */
+/** Longest line with a chunk's size, which has 16 digits at most; the rest would be extensions, which no server sends. */
 const CHUNK_LINE_BYTES_MAX = 1024;
-/** Digits of a length: beyond these it is no length of anything. */
+/** Decimal digits of a length; more are no real length. */
 const LENGTH = /^\d{1,15}$/;
 const CHUNK_SIZE = /^([0-9a-fA-F]{1,12})[ \t]*(?:;.*)?$/;
 const STATUS_LINE = /^HTTP\/1\.([01]) ([1-9]\d\d)(?: |$)/;
 const NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
-/** What no line holds: a CR or LF by itself ends none, and NUL is no text (RFC 9112, section 2.2; RFC 9110, 5.5). */
+/** Not allowed within a line: a single CR or LF does not end it, and NUL is no text (RFC 9112, section 2.2; RFC 9110, 5.5). */
 const NO_TEXT = /[\r\n\0]/;
 const HEAD_END = "\r\n\r\n";
 const LINE_END = "\r\n";
@@ -22,7 +22,7 @@ const LF = 10;
 /** Thrown when a peer's bytes are not HTTP/1. */
 class MalformedResponse extends Error {}
 
-/** Thrown when the head of an answer does not end. */
+/** Thrown when the head of an answer is too long. */
 export class HeadTooLarge extends Error {}
 
 /** Header values by lower-case name; repeated ones joined by a comma. */
@@ -39,8 +39,8 @@ export interface WantedBody {
 type Phase = "head" | "sized" | "chunk-size" | "chunk" | "chunk-end" | "trailers" | "until-close" | "done";
 
 /**
- * Reads one HTTP/1 answer from pieces of a connection (RFC 9112). It reads at most `bodyBytesMax` bytes of the
- * body, as they came: nothing is decoded but the chunks.
+ * Reads one HTTP/1 answer from pieces of a connection (RFC 9112): at most `bodyBytesMax` bytes of the body, of which
+ * only the chunks are decoded.
  */
 export class ResponseReader {
   status = 0;
@@ -54,9 +54,9 @@ export class ResponseReader {
   /** Bytes of the body that have been read. */
   private bodyBytes = 0;
   private phase: Phase = "head";
-  /** What has come and cannot be read before more comes. */
+  /** Bytes that cannot be read before more arrive. */
   private readonly pending = new GrowingBytes();
-  /** Bytes at the beginning of what is pending in which the end that is waited for does not begin. */
+  /** How many pending bytes have been searched for the end of the line or head. */
   private searched = 0;
   private headBytes = 0;
   /** Bytes to come of a sized body or of a chunk. */
@@ -87,7 +87,7 @@ export class ResponseReader {
       const length = rest.length;
       rest = this.step(rest);
       if (this.isDone()) {
-        // Bytes behind an answer belong to nothing that was asked for.
+        // Bytes after the answer belong to no request.
         if (rest.length > 0) this.reusable = false;
         return true;
       }
@@ -130,7 +130,7 @@ export class ResponseReader {
     }
   }
 
-  /** Where `end` begins, or -1. What was searched when less had come is not searched again. */
+  /** Where `end` begins, or -1. Bytes that were searched before are not searched again. */
   private find(end: string, bytes: Buffer): number {
     const at = bytes.indexOf(end, this.searched);
     this.searched = at < 0 ? Math.max(0, bytes.length - end.length + 1) : 0;
@@ -141,7 +141,7 @@ export class ResponseReader {
     const end = this.find(HEAD_END, bytes);
     if (this.headBytes + (end < 0 ? bytes.length : end) > HEAD_BYTES_MAX) throw new HeadTooLarge();
     if (end < 0) {
-      // What cannot become a status line is refused at once, not when the time is over.
+      // What cannot become a status line is refused at once, not at the deadline.
       if (!"HTTP/1.".startsWith(bytes.toString("latin1", 0, 7))) throw new MalformedResponse();
       return bytes;
     }
@@ -167,7 +167,7 @@ export class ResponseReader {
       this.phase = "done";
     } else if (encoding !== undefined) {
       if (encoding.toLowerCase() !== "chunked") throw new MalformedResponse();
-      // Two lengths: whoever smuggles something that way gets no second request on this connection.
+      // Two lengths may be request smuggling: no second request on this connection.
       if (length !== undefined) this.reusable = false;
       this.phase = "chunk-size";
     } else if (length !== undefined) {
@@ -192,7 +192,7 @@ export class ResponseReader {
     return bytes.subarray(taken.length);
   }
 
-  /** Keeps bytes of the body. False: there is no room for more, and what is there will do. */
+  /** Keeps bytes of the body. False: there is no room for more, and the answer is done. */
   private keep(bytes: Buffer): boolean {
     const room = this.wanted.bodyBytesMax - this.bodyBytes;
     if (this.wanted.keepsBody) this.body.append(bytes.subarray(0, room));
@@ -249,7 +249,7 @@ function readHeaders(lines: readonly string[]): ResponseHeaders {
   return headers;
 }
 
-/** What stands between the blanks from `start` on: by index, since a target may send any number of blanks. */
+/** The text between blanks from `start` on: found by index, since a target may send any number of blanks. */
 function withoutBlanks(line: string, start: number): string {
   let from = start;
   let to = line.length;
@@ -274,8 +274,8 @@ function readLength(text: string): number {
 const FIRST_ROOM = 1_024;
 
 /**
- * Bytes that come piece by piece, in one buffer that doubles: however small the pieces are, each byte is copied a few
- * times at most, and none of them costs an object of its own.
+ * Bytes that arrive in pieces, in one buffer that doubles: however small the pieces are, each byte is copied a few times
+ * at most, and no piece costs an object.
  */
 class GrowingBytes {
   private room = Buffer.alloc(0);

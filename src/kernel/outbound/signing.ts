@@ -1,6 +1,6 @@
 import { createHmac } from "node:crypto";
 
-/** A body as it is sent: exactly these bytes are signed. */
+/** A body as it is sent, byte for byte. */
 export type SignedBody = Uint8Array | string;
 
 /** `X-Svc-Signature` of a scheduled delivery: over the timestamp's digits and the body. */

@@ -4,12 +4,12 @@ import { type AllowedAddresses, isPublicAddress } from "./address.ts";
 /** Longest URL that is taken: what servers and proxies accept everywhere. */
 export const URL_LENGTH_MAX = 2_048;
 
-/** URLs whose reading is remembered: the same ones come again with every delivery and every check. */
+/** Parsed URLs kept in memory: every delivery and every check uses the same ones again. */
 export const TARGETS_REMEMBERED_MAX = 4_096;
-/** Longer ones are read anew each time, so that those remembered take some mebibytes at most. */
+/** Longer URLs are parsed each time, so that those in memory take a few mebibytes at most. */
 export const REMEMBERED_URL_LENGTH_MAX = 512;
 
-/** Where a request goes, taken from a URL that has been checked. */
+/** Where a request goes, by a URL that has been checked. */
 export interface Target {
   readonly url: URL;
   readonly secure: boolean;
@@ -20,13 +20,13 @@ export interface Target {
   readonly port: number;
 }
 
-/** Why a URL or an address is refused. `isBlocked` when it is well-formed but leads where nothing may go. */
+/** Why a URL or an address is refused. `isBlocked`: it is well-formed, but leads to an address that is not allowed. */
 export interface Refusal {
   readonly refused: string;
   readonly isBlocked: boolean;
 }
 
-/** What a use of the client asks of its targets. */
+/** What a request demands of its target. */
 export interface TargetRules {
   /** Only HTTPS; plain HTTP is for addresses that the operator permits. */
   readonly requireHttps?: boolean;
@@ -40,13 +40,13 @@ const IPV4 = /^\d+\.\d+\.\d+\.\d+$/;
 /** What `localhost` resolves to (RFC 6761), without asking anyone. */
 const LOOPBACK_ADDRESSES = ["127.0.0.1", "::1"];
 
-/** Decides which URLs and addresses the server may send to. */
+/** Decides where the server may send requests. */
 export class TargetPolicy {
   private readonly remembered = new Map<string, Target>();
 
   constructor(private readonly allowed: AllowedAddresses) {}
 
-  /** Reads a URL and checks everything that the URL itself shows. Names are checked when they have been resolved. */
+  /** Parses a URL and checks what it shows. Names are checked when they have been resolved. */
   examine(text: string, rules: TargetRules = {}): Target | Refusal {
     const target = this.read(text);
     if ("refused" in target) return target;
@@ -56,7 +56,6 @@ export class TargetPolicy {
     return target;
   }
 
-  /** What a URL says by itself is always the same. */
   private read(text: string): Target | Refusal {
     const known = this.remembered.get(text);
     if (known !== undefined) return known;
@@ -72,7 +71,7 @@ export class TargetPolicy {
     if (oldest !== undefined) this.remembered.delete(oldest);
   }
 
-  /** Checks the addresses that a target's name stands for. Null when a request may go to any of them. */
+  /** Checks the addresses of a target's name. Null when all of them are allowed. */
   refusalOf(target: Target, addresses: readonly string[], rules: TargetRules): Refusal | null {
     const permitted = addresses.every((address) => this.allowed.includes(address));
     if (permitted) return null;
@@ -84,8 +83,8 @@ export class TargetPolicy {
   }
 
   /**
-   * The check for the time when a URL is handed in. Returns what the URL leads to.
-   * @throws ApiError `validation_error` naming `field`, when the URL itself shows that nothing may be sent there.
+   * Checks a URL that a user gives.
+   * @throws ApiError `validation_error` naming `field`, when the URL shows that nothing may be sent there.
    */
   assertUrl(field: string, text: string, rules: TargetRules = {}): Target {
     const target = this.examine(text, rules);
@@ -101,7 +100,7 @@ function readTarget(text: string): Target | Refusal {
   if (url.username !== "" || url.password !== "") {
     return malformed("must not contain a user name or password: send credentials in a header");
   }
-  // Parsed, an address is in brackets or has four decimal numbers, whatever way it was written.
+  // A parsed address is in brackets or has four decimal numbers, however it was written.
   const isIPv6 = url.hostname.startsWith("[");
   const host = isIPv6 ? url.hostname.slice(1, -1) : url.hostname.replace(/\.$/, "");
   if (host === "" || EMPTY_LABEL.test(host)) return malformed("must name a host");
@@ -111,7 +110,7 @@ function readTarget(text: string): Target | Refusal {
   return { url, secure, host, isAddress: isIPv6 || IPV4.test(host), port };
 }
 
-/** The addresses of a target that need not be asked for; null when its name must be resolved. */
+/** The addresses of a target whose name need not be resolved; null for others. */
 export function knownAddresses(target: Target): readonly string[] | null {
   if (target.isAddress) return [target.host];
   const isLoopback = target.host === "localhost" || target.host.endsWith(".localhost");

@@ -1,14 +1,14 @@
-/** How many jobs of one lane may run. */
+/** How many jobs of one lane may run at once. A lane holds the jobs of one owner that go to one place. */
 export interface LaneLimits {
-  /** Jobs of one lane under way at once. */
+  /** Jobs of one lane. */
   readonly perLane: number;
   /** The same for a lane whose last job was slow. */
   readonly perSlowLane: number;
-  /** Jobs of all slow lanes together under way at once: the rest of the places is for those that answer. */
+  /** Jobs of all slow lanes together: the other places are for targets that answer. */
   readonly slowTotal: number;
   /**
-   * The share of all places, and of all slow places, that the lanes of one owner may take: however many places an
-   * owner names, the jobs of others go on. All of them when left out.
+   * The share of all places, and of all slow places, for one owner, so that the jobs of others go on however many lanes
+   * an owner has; 1 when left out.
    */
   readonly ownerShare?: number;
 }
@@ -16,46 +16,46 @@ export interface LaneLimits {
 /** Separates the owner from the place in a lane's name. */
 const OWNER_END = "/";
 
-/** The name of a lane: jobs of this owner (an account's reference) that go to this place, such as a host. */
+/** The name of the lane for jobs of this owner (an account's reference) that go to this place (such as a host). */
 export function laneName(owner: number, place: string): string {
   return `${owner}${OWNER_END}${place}`;
 }
 
-/** A job that is known to be due. */
+/** A due job. */
 export interface DueJob {
   readonly id: number;
   readonly dueAt: number;
   readonly lane: string;
 }
 
-/** A job that has been given a place. */
+/** A job with a place. */
 export interface Placed extends DueJob {
-  /** Whether its lane was a slow one at the time. */
+  /** Whether its lane was slow at that time. */
   readonly slow: boolean;
 }
 
-/** Due jobs kept in memory for one kind, about a hundred bytes each. Beyond it the search for due jobs pauses. */
+/** Due jobs of one kind in memory, about a hundred bytes each. Beyond that the search for due jobs pauses. */
 export const DUE_IN_MEMORY_MAX = 50_000;
-/** The same for one owner; beyond it the owner's jobs stay in the table until half of them have run. */
+/** The same for one owner. Beyond that the owner's jobs stay in the table until half of these have run. */
 export const DUE_OF_OWNER_IN_MEMORY_MAX = 10_000;
-/** Slow lanes that are remembered while they have nothing to do. */
+/** Slow lanes without jobs that are remembered. */
 export const SLOW_LANES_REMEMBERED_MAX = 10_000;
-/** Jobs of a lane that wait in memory for a place, as a multiple of its places. */
+/** Waiting jobs of a lane in memory, as a multiple of its places. */
 const WAITING_PER_PLACE = 2;
-/** Least jobs of a lane that wait in memory. */
+/** Least such number, for lanes with few places. */
 const WAITING_MIN = 4;
 
-/** What can leave jobs in the table for want of room, and has them searched for later. */
+/** An owner or a lane: without room in memory it leaves jobs in the table, which are searched for later. */
 interface Leaving {
-  /** Due time from which on jobs are in the table and not here, since there was no room; null: none. */
+  /** Due time of the first job that was left in the table; null: none was. */
   leftFrom: number | null;
-  /** Whether a search for what was left is on its way. */
+  /** Whether a search for what was left is running. */
   searched: boolean;
 }
 
 interface Owner extends Leaving {
   readonly name: string;
-  /** Lanes that are not forgotten. */
+  /** Lanes in memory. */
   lanes: number;
   inMemory: number;
   running: number;
@@ -74,10 +74,10 @@ interface Lane extends Leaving {
 }
 
 /**
- * Gives due jobs their places: so many of a kind at once, so many of a lane, and so many of an owner; owners take
- * turns, and an owner's lanes take turns. It keeps a bounded number of each lane's and each owner's jobs; the rest
- * stays in the table, and lane or owner remembers from which due time on it has to be searched again. So a lane with
- * a million overdue jobs costs no more memory than one with ten, and so does an owner with a million lanes.
+ * Gives due jobs their places, of which a kind, a lane and an owner have a limited number. Owners take turns, and so do
+ * an owner's lanes. Memory holds a limited number of each lane's and each owner's jobs; the rest stays in the table, and
+ * the lane or owner remembers the due time from which to search it again. So a million overdue jobs of a lane cost no
+ * more memory than ten, and so do a million lanes of an owner.
  */
 export class Dispatcher {
   private readonly limits: LaneLimits;
@@ -105,12 +105,12 @@ export class Dispatcher {
     this.waitingMax = Math.max(WAITING_MIN, this.limits.perLane * WAITING_PER_PLACE);
   }
 
-  /** Jobs under way. */
+  /** Jobs that are running. */
   get running(): number {
     return this.runningCount;
   }
 
-  /** When the job was due that has waited longest for a place, as far as jobs have been looked for; null: none waits. */
+  /** The due time of the job that has waited longest for a place, as far as the table was searched; null: none waits. */
   get waitingSince(): number | null {
     let earliest = Number.POSITIVE_INFINITY;
     for (const { leftFrom } of this.owners.values()) earliest = Math.min(earliest, leftFrom ?? earliest);
@@ -120,20 +120,20 @@ export class Dispatcher {
     return earliest === Number.POSITIVE_INFINITY ? null : earliest;
   }
 
-  /** Whether there is room for more due jobs at all. */
+  /** Whether there is room for more due jobs. */
   get hasRoom(): boolean {
     return this.inMemory.size < DUE_IN_MEMORY_MAX;
   }
 
-  /** Whether any lane or owner has room again for what it left in the table. */
+  /** Whether a search runs for what any lane or owner left in the table. */
   get isSearching(): boolean {
     return this.searching.size > 0;
   }
 
   /**
-   * Takes in a job found by the first pass over the due times, unless its lane or owner has left earlier ones in the
-   * table or has no room: then it stays there.
-   * @returns whether a search that is on its way has to come by this job as well.
+   * Takes a job that the first pass over the due times has found. It stays in the table if its lane or owner has no room,
+   * or has left earlier jobs there.
+   * @returns whether the search that is running has to look at this job as well.
    */
   offer(job: DueJob): boolean {
     if (this.inMemory.has(job.id)) return false;
@@ -146,7 +146,7 @@ export class Dispatcher {
     return this.offerToLane(job);
   }
 
-  /** Takes in a job found by a search for what lanes and owners have left; one of another is passed over. */
+  /** Takes a job that a search has found, if the search was for its lane or owner. */
   offerLeft(job: DueJob): void {
     if (this.inMemory.has(job.id)) return;
     const owner = this.owners.get(ownerName(job.lane));
@@ -155,7 +155,7 @@ export class Dispatcher {
     const lane = found?.searched === true ? found : null;
     if (lane === null && !owner.searched) return;
     if (owner.inMemory >= DUE_OF_OWNER_IN_MEMORY_MAX) {
-      // The owner's next search comes by what its lane has left from here on as well.
+      // The owner's next search also covers what its lane has left from here on.
       this.endSearchOf(owner);
       leave(owner, job);
       if (lane !== null) {
@@ -172,7 +172,7 @@ export class Dispatcher {
     }
   }
 
-  /** The search has come to the end: nothing is left in the table of the lanes and owners that it was for. */
+  /** The search is complete: its lanes and owners have nothing left in the table. */
   endSearch(): void {
     for (const one of this.searching) {
       one.searched = false;
@@ -182,7 +182,7 @@ export class Dispatcher {
     this.searching.clear();
   }
 
-  /** Gives the next job a place, owner by owner and lane by lane in turn; null when there is no job or no place. */
+  /** Gives the next job a place, in turn by owner and lane; null when there is no job or no place. */
   place(): Placed | null {
     while (this.runningCount < this.concurrency) {
       const owner = this.ready.values().next().value;
@@ -197,8 +197,8 @@ export class Dispatcher {
   }
 
   /**
-   * A job's place is free again. `wasSlow`: whether its lane is a slow one from now on; null leaves that as it is.
-   * @returns the due time from which on the table is to be searched for what its lane or owner left there, or null.
+   * Frees a job's place. `wasSlow`: whether its lane is slow from now on; null leaves that as it is.
+   * @returns the due time from which to search the table for what its lane or owner left there, or null.
    */
   release(job: Placed, wasSlow: boolean | null): number | null {
     const lane = this.laneOf(job.lane);
@@ -274,14 +274,14 @@ export class Dispatcher {
     return this.slowCount < this.limits.slowTotal && owner.runningSlow < this.slowPerOwner;
   }
 
-  /** One slow place is free: the owner, and of it the lane, that has waited longest for one may ask again. */
+  /** A slow place is free: the owner that has waited longest for one, and its longest waiting lane, may try again. */
   private wakeSlowLane(): void {
     if (this.slowCount >= this.limits.slowTotal) return;
     for (const owner of this.waitingForSlowPlace) {
       if (!this.hasSlowPlace(owner)) continue;
       this.waitingForSlowPlace.delete(owner);
       const woken = this.wakeSlowLaneOf(owner);
-      // To the end of the row: the next free place is another owner's.
+      // To the end of the queue: the next free place is for another owner.
       if (owner.waitingForSlowPlace.size > 0) this.waitingForSlowPlace.add(owner);
       if (woken) return;
     }
@@ -370,7 +370,7 @@ function leave(one: Leaving, job: DueJob): void {
   one.leftFrom = Math.min(one.leftFrom ?? job.dueAt, job.dueAt);
 }
 
-/** What a lane's name says of its owner; a lane without one belongs to nobody in particular. */
+/** The owner in a lane's name; empty for a lane without one. */
 function ownerName(lane: string): string {
   return lane.slice(0, lane.indexOf(OWNER_END) + 1);
 }

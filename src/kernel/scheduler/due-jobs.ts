@@ -1,20 +1,20 @@
 import { Dispatcher, type LaneLimits, type Placed } from "./dispatcher.ts";
 import type { JobPosition, JobStore } from "./job-store.ts";
 
-/** Positions read in one step: well below a millisecond, so that requests get their turn in between. */
+/** Positions read in one step: well below a millisecond, so that requests are served in between. */
 export const POSITIONS_PER_STEP = 500;
 
-/** What remains to be looked at after a step. */
+/** What remains to be read after a step. */
 export type NextStep =
   /** More jobs may be due: another step is needed. */
   | "at-once"
-  /** All that is due is known; the time is that of the next job, null when there is none. */
+  /** All due jobs are known; `at` is the time of the next one, null when there is none. */
   | { readonly at: number | null };
 
 /**
- * Knows which jobs of a kind are due, in the order of their due times, without reading them all. The front is how
- * far the due times have been passed over; behind it, lanes that had no room have left jobs in the table, for which
- * a search goes over the same stretch again once there is room.
+ * Finds the due jobs of a kind in the order of their due times, without reading them all. The front is how far the due
+ * times have been read. Behind it, lanes without room have left jobs in the table: a search reads that stretch again
+ * once there is room.
  */
 export class DueJobs {
   readonly dispatcher: Dispatcher;
@@ -31,7 +31,7 @@ export class DueJobs {
     this.dispatcher = new Dispatcher(concurrency, limits);
   }
 
-  /** A job with this due time came into the table, or was given back to it. */
+  /** A job with this due time was put into the table, or back into it. */
   arrived(dueAt: number): void {
     if (dueAt <= this.front.due_at) this.front = momentBegins(dueAt);
   }
@@ -42,12 +42,12 @@ export class DueJobs {
     if (from !== null) this.searchFrom(from);
   }
 
-  /** Whether a place that has become free is a reason to read on. */
+  /** Whether to read on when a place becomes free. */
   get wantsStep(): boolean {
     return this.search !== null || this.paused;
   }
 
-  /** Reads on, a bounded piece. */
+  /** Reads the next jobs, a limited number. */
   step(now: number): NextStep {
     this.paused = !this.dispatcher.hasRoom;
     if (this.paused) return { at: null };
@@ -57,9 +57,9 @@ export class DueJobs {
     return { at: this.store.earliestAfter(this.kind, now) };
   }
 
-  /** Returns whether everything up to `now` has been passed over. */
+  /** Returns whether everything up to `now` has been read. */
   private stepFront(now: number): boolean {
-    // The wall clock was set back: what lies between was passed over before that.
+    // The wall clock was set back: what lies between was read before that.
     if (this.front.due_at > now) return this.search === null;
     const found = this.store.positions(this.kind, this.front, now, POSITIONS_PER_STEP);
     for (const position of found) {
@@ -72,7 +72,7 @@ export class DueJobs {
     return this.search === null;
   }
 
-  /** Returns whether no lane waits for what it left. */
+  /** Returns whether the search is over. */
   private stepSearch(): boolean {
     if (this.search === null) return true;
     const through = this.front.due_at;
@@ -96,7 +96,7 @@ function momentBegins(dueAt: number): JobPosition {
   return { due_at: dueAt, lane: "", id: -1 };
 }
 
-/** Behind every job of this moment: no lane's name begins with the highest character. */
+/** After every job of this moment: no lane's name begins with the highest character. */
 function momentEnds(dueAt: number): JobPosition {
   return { due_at: dueAt, lane: "\u{10ffff}", id: Number.MAX_SAFE_INTEGER };
 }

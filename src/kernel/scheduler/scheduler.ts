@@ -18,31 +18,31 @@ export interface Job {
   readonly key: string;
   /** When it was to run, epoch milliseconds. */
   readonly dueAt: number;
-  /** What was handed in when it was enqueued, or at the last retry. */
+  /** As it was enqueued, or as the last retry set it. */
   readonly payload: unknown;
   /** How many times it has been tried before. */
   readonly attempt: number;
 }
 
-/** What becomes of a job that was run, recorded in one unit of work together with its removal. */
+/** What becomes of a job that was run: recorded in the unit of work that removes or postpones it. */
 export interface JobOutcome {
   /** Records the result. */
   readonly record?: (tx: Tx) => void;
-  /** Runs the job again then instead of removing it. */
+  /** Runs the job again at this time, instead of removing it. */
   readonly retryAt?: number;
   /** Replaces the payload of a job that is run again. */
   readonly payload?: unknown;
-  /** The tries that a job which is run again has behind it; one more than before when left out. */
+  /** How many attempts count for a job that is run again; one more than before when left out. */
   readonly attempt?: number;
 }
 
 /** How a kind of job is run. */
 export interface JobKind {
-  /** Jobs of this kind under way at once. */
+  /** Jobs of this kind that run at once. */
   readonly concurrency: number;
-  /** Limits for jobs that go to the same place, where their lane names it. */
+  /** Limits for jobs with a lane. */
   readonly lanes?: LaneLimits;
-  /** Does the work. What it throws is a defect: it is logged, and the job is run again later. */
+  /** Does the work. An exception is a defect: it is logged, and the job runs again later. */
   run(job: Job): Promise<JobOutcome>;
 }
 
@@ -61,11 +61,11 @@ interface RecordedOutcome extends JobOutcome {
   readonly isDefect?: true;
 }
 
-/** Wait before a job whose handler threw is tried again: doubled each time, up to the second figure. */
+/** Wait before a job with a defect runs again: doubled each time, up to the second figure. */
 const DEFECT_RETRY_MS = 1_000;
 const DEFECT_RETRY_MAX_MS = 60 * 60 * 1000;
 
-/** Wait before an outcome that could not be committed (a full disk) is handed in again. Real time: it is the disk's. */
+/** Wait before an outcome that could not be committed (a full disk) is tried again. Real time: the disk is the cause. */
 const RECORD_RETRY_MS = 1_000;
 
 /** A job that takes longer makes its lane a slow one; one that does not makes it a quick one again. */
@@ -76,8 +76,8 @@ const READ_RETRY_MS = 1_000;
 const STOP_GRACE_MS = 10_000;
 
 /**
- * Durable jobs. A job is enqueued in the transaction that causes it and leaves the table in the transaction that
- * records its outcome: a crash repeats work and loses none.
+ * Durable jobs. A job is enqueued in the transaction that causes it, and leaves the table in the transaction that records
+ * its outcome: a crash may repeat work, but loses none.
  */
 export class Scheduler {
   private readonly store: JobStore;
@@ -107,7 +107,7 @@ export class Scheduler {
     });
   }
 
-  /** Says how jobs of a kind are run. Before {@link start}. */
+  /** Registers how jobs of a kind are run. Before {@link start}. */
   register(name: string, kind: JobKind): void {
     if (this.kinds.has(name)) throw new Error(`job kind ${name} is registered twice`);
     const due = new DueJobs(this.store, name, kind.concurrency, kind.lanes);
@@ -146,7 +146,7 @@ export class Scheduler {
     tx.afterCommit(() => this.arrived(kind, dueAt));
   }
 
-  /** Takes a job back. Returns whether it was still there; one that is running is not stopped by this. */
+  /** Cancels a job. Returns whether it was still there. A job that is running goes on. */
   cancel(tx: Tx, kind: string, key: string): boolean {
     return this.store.remove(tx, kind, key);
   }
@@ -162,7 +162,7 @@ export class Scheduler {
     this.armAt(now);
   }
 
-  /** Starts no further job, and waits for those under way, at most `graceMs` of real time. */
+  /** Starts no more jobs, and waits for running ones, at most `graceMs` of real time. */
   async stop(graceMs: number = STOP_GRACE_MS): Promise<void> {
     this.started = false;
     this.setBack.stop();
@@ -172,7 +172,7 @@ export class Scheduler {
     await Promise.race([Promise.all(this.work), realDelay(graceMs)]);
   }
 
-  /** Jobs under way. */
+  /** Jobs that are running. */
   get running(): number {
     let sum = 0;
     for (const { due } of this.kinds.values()) sum += due.dispatcher.running;
@@ -195,7 +195,7 @@ export class Scheduler {
       counts: kind?.counts ?? null,
       waiting: Math.max(0, (this.store.rows.get(name) ?? 0) - running),
       running,
-      // Those under way are in the table still.
+      // Running jobs are still in the table.
       due: () => Math.max(0, this.store.due(name, now, DUE_COUNTED_MAX + running) - running),
       overdueSeconds: () => Math.max(0, now - (dispatcher?.waitingSince ?? now)) / 1000,
     };
@@ -223,14 +223,14 @@ export class Scheduler {
   private plan(tx: Tx, name: string, expression: string): void {
     const known = this.store.find(name, "");
     const next = nextOccurrence(expression, tx.now);
-    // Later than the next occurrence: it was planned while the machine's clock was ahead.
+    // A later one was planned while the machine's clock was ahead.
     if (known !== null && known.payload === JSON.stringify({ expression }) && known.due_at <= next) return;
     this.enqueue(tx, name, "", next, { expression });
   }
 
   private arrived(name: string, dueAt: number): void {
     const kind = this.kinds.get(name);
-    // Jobs of a kind that nobody registered wait for a start that knows it.
+    // Jobs of an unknown kind wait for a start that knows it.
     if (kind === undefined) return;
     kind.due.arrived(dueAt);
     this.lookAt(kind, dueAt);
@@ -280,7 +280,7 @@ export class Scheduler {
     });
   }
 
-  /** Runs what reads the table; when that fails, it is tried again after a pause. */
+  /** Reads the table; after a failure it is read again later. */
   private reading(kind: Kind, read: () => void): void {
     try {
       read();
@@ -303,7 +303,7 @@ export class Scheduler {
   private startJob(kind: Kind, job: Placed): void {
     const row = this.rowOf(kind, job);
     if (row === null) {
-      // Taken back or replaced since it was found.
+      // Cancelled or replaced since it was found.
       kind.due.release(job, null);
       if (kind.due.wantsStep) this.lookAt(kind, this.clock.now());
       return;
@@ -315,7 +315,7 @@ export class Scheduler {
       kind.due.release(job, monotonicMs() - startedAt > SLOW_AFTER_MS);
       if (dueAgain !== null) this.arrived(row.kind, dueAgain);
       if (!this.started) return;
-      // At once, not by a timer: a manual clock runs none while it waits for another job of this kind.
+      // Without a timer, which a manual clock would not run while it waits for another job of this kind.
       if (kind.due.wantsStep) this.startDueOf(kind, this.clock.now());
       else this.placeJobs(kind);
     });
@@ -342,8 +342,8 @@ export class Scheduler {
   }
 
   /**
-   * Commits an outcome, however long that takes: running the job again instead would repeat what it did outside.
-   * Only the end of the process gives up; the job is still in the table then.
+   * Commits an outcome, however long that takes: running the job again would repeat its effects outside.
+   * It gives up only at the end of the process, when the job is still in the table.
    */
   private async settle(row: JobRow, { runs }: JobCounts, first: RecordedOutcome): Promise<number | null> {
     let outcome = first;
@@ -353,7 +353,7 @@ export class Scheduler {
         runs[outcome.isDefect ? "defect" : outcome.retryAt === undefined ? "done" : "again"].add();
         return outcome.retryAt ?? null;
       } catch (error) {
-        // What the recording itself throws is a defect like one of the handler.
+        // An exception of the recording itself is a defect, too.
         if (outcome === first && !isUnavailable(error)) {
           outcome = this.afterDefect(row, error);
           continue;

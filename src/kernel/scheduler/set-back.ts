@@ -4,10 +4,10 @@ import type { Logger } from "../log.ts";
 import type { Writer } from "../storage/writer.ts";
 import type { JobPosition, JobStore } from "./job-store.ts";
 
-/** Jobs looked at in one unit of work: a millisecond or two of the writer's time. */
+/** Jobs read in one unit of work: a millisecond or two of the writer's time. */
 export const SET_BACK_SLICE = 500;
 
-/** Wait before it is tried again when the table cannot be read or written. Real time: it is the disk's. */
+/** Wait before a retry when the table cannot be read or written. Real time, since the disk is the cause. */
 const RETRY_MS = 1_000;
 
 /** What {@link SetBack} is built on. */
@@ -16,15 +16,15 @@ export interface SetBackDeps {
   readonly writer: Writer;
   readonly log: Logger;
   readonly now: () => number;
-  /** The kinds whose jobs wait for a time to pass, not for a time of day. */
+  /** The kinds whose jobs wait for time to pass, not for a time of day. */
   readonly kinds: () => readonly string[];
-  /** A job of this kind is due earlier than before. */
+  /** Called when a job of this kind is due earlier than before. */
   readonly moved: (kind: string, dueAt: number) => void;
 }
 
 /**
- * Keeps jobs from waiting longer because the wall clock was set back: their due times are set back with it, slice by
- * slice, the earliest first. Those that were made before the clock had been set forward are due when they were.
+ * Keeps jobs from waiting longer when the wall clock is set back: sets their due times back with it, in slices, the
+ * earliest first. Jobs from before the clock had been set forward keep their due times.
  */
 export class SetBack {
   private wanted = false;
@@ -33,7 +33,7 @@ export class SetBack {
 
   constructor(private readonly deps: SetBackDeps) {}
 
-  /** The wall clock was set back. Begins, or begins anew when it is under way; resolves when it is done. */
+  /** Begins, or begins again when it is running. Resolves when it is done. */
   begin(): Promise<void> {
     this.wanted = true;
     this.stopped = false;
@@ -43,7 +43,7 @@ export class SetBack {
     return this.work;
   }
 
-  /** Ends after the slice under way. */
+  /** Ends after the slice that is running. */
   stop(): void {
     this.stopped = true;
   }
@@ -64,7 +64,7 @@ export class SetBack {
     }
   }
 
-  /** What is due already needs no other time. */
+  /** Jobs that are already due are left as they are. */
   private async walk(kind: string): Promise<void> {
     let after: JobPosition | null = { due_at: this.deps.now(), lane: "", id: -1 };
     while (after !== null && !this.wanted && !this.stopped) after = await this.slice(kind, after);
