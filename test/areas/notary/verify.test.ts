@@ -211,6 +211,8 @@ describe("a receipt of the chain", () => {
   test("whatever JSON a field becomes, the answer is a verdict", async () => {
     await fc.assert(
       fc.asyncProperty(fc.constantFrom(...Object.keys(receipt)), anyJson, async (field, value) => {
+        // By chance it may be the field's own value.
+        fc.pre(!Bun.deepEquals(value, (receipt as unknown as Record<string, unknown>)[field]));
         const { status, body } = await account.post(VERIFY, { receipt: { ...receipt, [field]: value } });
         expect({ status, valid: body.valid }).toEqual({ status: 200, valid: false });
       }),
