@@ -114,10 +114,9 @@ function createAreas(
   testClock: ManualClock | null,
   overrides: OutboundOverrides,
 ) {
-  const { clock, ids, log, vault, scheduler } = kernel;
   const { tiers, signup, rotationGraceMs } = config;
   const mailer = config.smtp === null ? null : createSmtpMailer(config.smtp.url, config.smtp.from);
-  const outbox = createOutbox({ scheduler, vault, clock, ids, log, mailer });
+  const outbox = createOutbox({ ...kernel, mailer });
   const outbound = createOutbound(config.allowPrivateTargets, overrides, declareEventLoopLag(kernel));
 
   const directory = openProjectDirectory(kernel);

@@ -12,9 +12,9 @@ const REQUEST_ID = "00000000-0000-7000-8000-000000000000";
 
 const [folder = "", email = "", count = "0"] = process.argv.slice(2);
 const kernel = openForFilling(folder);
-const { db, writer, log } = kernel;
+const { db, writer } = kernel;
 const project = defaultProjectOf(kernel, email);
-const meters = new MeterService({ store: new MeterStore(db), writer, log });
+const meters = new MeterService(new MeterStore(db), kernel);
 
 function fill(tx: Tx, from: number, end: number, projectRef: number): void {
   for (let number = from; number < end; number += 1) {

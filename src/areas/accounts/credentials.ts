@@ -1,9 +1,7 @@
 import { type Actor, ActorRegistry } from "../../kernel/actors/registry.ts";
-import type { Clock } from "../../kernel/clock.ts";
 import type { Authenticator, Caller, CallerProject } from "../../kernel/http/caller.ts";
-import type { Ids } from "../../kernel/ids.ts";
+import type { Kernel } from "../../kernel/kernel.ts";
 import { keyDigest, mintKey, PLATFORM_PREFIX } from "../../kernel/secrets/key-format.ts";
-import type { Vault } from "../../kernel/secrets/vault.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { assertMayRotate } from "./domain.ts";
 import type { AccountActor, Accounts } from "./registry.ts";
@@ -72,12 +70,9 @@ export interface Rotation {
 }
 
 /** What platform keys are built on. */
-export interface CredentialsDeps {
+export interface CredentialsDeps extends Pick<Kernel, "vault" | "ids" | "clock"> {
   readonly store: AccountStore;
   readonly accounts: Accounts;
-  readonly vault: Vault;
-  readonly ids: Ids;
-  readonly clock: Clock;
   readonly inMemoryMax?: number;
 }
 
@@ -108,8 +103,9 @@ export class PlatformCredentials implements Authenticator {
     const { store, accounts, vault, ids } = this.deps;
     const key = given ?? mintKey(PLATFORM_PREFIX, ids);
     const sealed = vault.seal(key, sealContext(account));
-    accounts.change(tx, account, { newestKey: this.nextId++ });
-    store.insertPlatformKey(tx, account.newestKey, account.ref, keyDigest(key), sealed);
+    const id = this.nextId++;
+    accounts.change(tx, account, { newestKey: id });
+    store.insertPlatformKey(tx, { id, account_ref: account.ref, digest: keyDigest(key), sealed });
     return key;
   }
 

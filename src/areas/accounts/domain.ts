@@ -4,7 +4,7 @@ import { ApiError } from "../../kernel/errors.ts";
 export const USER_ID_LENGTH = 20;
 /** A platform key can be rotated once in this time. */
 export const ROTATION_INTERVAL_MS = 60 * 60 * 1000;
-/** Longest grace of a rotation that its caller asks for, in hours: 7 days, the grace where nobody says otherwise. */
+/** Longest grace that the caller of a rotation can ask for, in hours: 7 days, which is also the default. */
 export const GRACE_HOURS_MAX = 168;
 /** Signups allowed from one client address within {@link SIGNUP_WINDOW_MS}. */
 export const SIGNUPS_PER_WINDOW = 10;
@@ -14,7 +14,7 @@ export const SIGNUP_WINDOW_MS = 60 * 60 * 1000;
 /** Milliseconds of an hour. */
 export const HOUR_MS = 60 * 60 * 1000;
 
-/** Who may sign up by themselves. */
+/** Who may sign up: nobody, accounts of tier free, or those of tier pro as well. */
 export type SignupMode = "closed" | "free" | "open";
 
 /** E-mail addresses compare without case. */

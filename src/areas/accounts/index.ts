@@ -16,12 +16,12 @@ import { AccountStore } from "./store.ts";
 
 export type { Operator } from "./service.ts";
 
-/** What the operator settles about accounts. */
+/** What the configuration says about accounts. */
 export interface AccountSettings {
   readonly signup: SignupMode;
   readonly rotationGraceMs: number;
   readonly tiers: Tiers;
-  /** Set when the server runs on a test clock: then it can be advanced by the operator. */
+  /** The test clock, which the operator can advance; null on a real clock. */
   readonly testClock: ManualClock | null;
 }
 
@@ -29,13 +29,13 @@ export interface AccountSettings {
 export interface AccountsArea extends ApiArea {
   readonly authenticator: Authenticator;
   readonly charger: Charger;
-  /** Says which operations cost credits: what they cost is counted from then on, also while it is nothing. */
+  /** Says which operations cost credits: these are counted from then on, zeros included. */
   readonly countCredits: (operations: readonly { readonly name: string }[]) => void;
   /** The account's newest platform key: deliveries are signed with it. */
   readonly signingKey: (accountRef: number) => string;
   /** An account, live. Ask again once it is `passivated`. */
   readonly account: (accountRef: number) => LiveAccount;
-  /** Tells accounts that another project is the default one now. */
+  /** Gives an account another default project. */
   readonly setDefaultProject: (tx: Tx, accountRef: number, project: CallerProject) => void;
   /**
    * The operator's account. The first start makes it, with the given key or a new one. The key comes along as long as
@@ -78,7 +78,7 @@ export function createAccounts(
         operations.map(({ name }) => name),
       ),
     parts: [
-      { name: "Signup", description: "Where the operator has opened it: an account of one's own." },
+      { name: "Signup", description: "An account of your own, where the operator has opened signup." },
       {
         name: "Operator",
         description: "Accounts and the test clock. For keys of the operator's account only.",

@@ -19,7 +19,7 @@ export function registerMonthlyGrant(
     const refs = store.refsWithoutGrant(after, month, GRANT_SLICE);
     for (const ref of refs) {
       const account = accounts.get(ref);
-      // The month is noted with the grant: a crash in between, and the job run again, grants nobody twice.
+      // The month is noted with the grant: a job that runs again after a crash grants nobody twice.
       store.setGranted(tx, ref, month);
       if (!isUnlimited(account.tier)) ledger.grantUpTo(tx, account, tiers[account.tier].monthlyCredits);
     }

@@ -95,9 +95,9 @@ export class AccountLedger implements Charger {
   /** A page of an account's ledger, newest first. @throws ApiError `validation_error` for a foreign cursor. */
   history(accountRef: number, limit: number, cursor: string | undefined): LedgerPage {
     const before = cursor === undefined ? Number.MAX_SAFE_INTEGER : decodeNumberCursor(cursor);
-    const page = pageOf(this.store.entries(accountRef, before, limit + 1), limit, (row) => [row.sequence]);
-    const entries = page.items.map(entryView);
-    return page.cursor === undefined ? { entries } : { entries, cursor: page.cursor };
+    const rows = this.store.entries(accountRef, before, limit + 1);
+    const { items, ...next } = pageOf(rows, limit, (row) => [row.sequence]);
+    return { entries: items.map(entryView), ...next };
   }
 
   private append(
@@ -154,7 +154,7 @@ export class AccountLedger implements Charger {
     });
   }
 
-  /** The cell of this hour. One of an earlier hour is left to its row; a row of this hour is taken up again. */
+  /** The cell of this hour: a new one, unless it is in memory or has a row already. */
   private cellOf(actor: AccountActor, operation: string, hour: number): ChargeCell {
     const known = actor.cells.get(operation);
     if (known !== undefined && known.hour === hour) return known;
@@ -172,7 +172,7 @@ export class AccountLedger implements Charger {
     return cell;
   }
 
-  /** Writes what this batch changed. When the batch is taken back, memory is put right by each unit's own undo. */
+  /** Writes what this batch changed. When the batch is taken back, each unit undoes its own changes in memory. */
   private write(tx: Tx): void {
     for (const actor of this.accounts.takeTouched()) {
       this.store.setBalance(tx, actor.ref, actor.balance);

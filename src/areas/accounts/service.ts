@@ -2,12 +2,11 @@ import { isoTime } from "../../kernel/date-time.ts";
 import { ApiError } from "../../kernel/errors.ts";
 import type { Caller } from "../../kernel/http/caller.ts";
 import { decodeNumberCursor, pageOf } from "../../kernel/http/pagination.ts";
-import type { Ids } from "../../kernel/ids.ts";
+import type { Kernel } from "../../kernel/kernel.ts";
 import type { LedgerPage } from "../../kernel/ledger.ts";
 import type { MailMessage } from "../../kernel/mail/mailer.ts";
 import type { Outbox } from "../../kernel/mail/outbox.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
-import type { Writer } from "../../kernel/storage/writer.ts";
 import type { Tiers } from "../../kernel/tiers.ts";
 import type { PlatformCredentials } from "./credentials.ts";
 import { assertTierOpen, foldEmail, HOUR_MS, monthOf, type SignupMode, USER_ID_LENGTH } from "./domain.ts";
@@ -27,13 +26,11 @@ import type {
 import type { AccountRow, AccountStore } from "./store.ts";
 
 /** What the service is built on. */
-export interface AccountServiceDeps {
+export interface AccountServiceDeps extends Pick<Kernel, "writer" | "ids"> {
   readonly store: AccountStore;
   readonly accounts: Accounts;
   readonly ledger: AccountLedger;
   readonly credentials: PlatformCredentials;
-  readonly writer: Writer;
-  readonly ids: Ids;
   readonly outbox: Outbox;
   readonly tiers: Tiers;
   readonly signup: SignupMode;
@@ -107,7 +104,7 @@ export class AccountService {
   }
 
   /**
-   * Changes an account's terms; all of it works for the very next request.
+   * Changes an account's terms, from the very next request on.
    * @throws ApiError `not_found`; `invalid_request` when the calling operator would lock itself out; `forbidden` when a
    *   key that ends would make an operator.
    */
@@ -131,9 +128,8 @@ export class AccountService {
   list(limit: number, cursor: string | undefined): AccountPage {
     const { store, accounts } = this.deps;
     const before = cursor === undefined ? Number.MAX_SAFE_INTEGER : decodeNumberCursor(cursor);
-    const page = pageOf(store.accountsBefore(before, limit + 1), limit, (row) => [row.ref]);
-    const items = page.items.map((row) => viewOf(accounts.get(row.ref)));
-    return page.cursor === undefined ? { accounts: items } : { accounts: items, cursor: page.cursor };
+    const { items, ...next } = pageOf(store.accountsBefore(before, limit + 1), limit, (row) => [row.ref]);
+    return { accounts: items.map((row) => viewOf(accounts.get(row.ref))), ...next };
   }
 
   /**
@@ -219,7 +215,7 @@ export class AccountService {
   }
 }
 
-/** The keys of an account of tier `unlimited` are operators without an end. @throws ApiError `forbidden` */
+/** An account of tier `unlimited` is an operator, and its key does not end. @throws ApiError `forbidden` */
 function assertMayMakeOperator(caller: Caller): void {
   if (caller.endsAt === null && !caller.superseded) return;
   throw new ApiError(

@@ -4,7 +4,7 @@ import type { Tx } from "../../kernel/storage/tx.ts";
 import type { TierName } from "../../kernel/tiers.ts";
 
 /** A row of `accounts`. */
-export interface AccountRow {
+export type AccountRow = {
   ref: number;
   user_id: string;
   email: string;
@@ -14,14 +14,17 @@ export interface AccountRow {
   rotated_at: number | null;
   granted_month: number;
   created_at: number;
-}
+};
 
-/** A row of `platform_keys`, without its digest. */
+/** A row of `platform_keys`, without the key. */
 export interface PlatformKeyRow {
   id: number;
   account_ref: number;
   expires_at: number | null;
 }
+
+/** A new platform key, which has no end. */
+export type NewPlatformKey = Omit<PlatformKeyRow, "expires_at"> & { digest: Uint8Array; sealed: Uint8Array };
 
 /** A row of `account_entries`. */
 export interface AccountEntryRow {
@@ -83,7 +86,7 @@ export class AccountStore {
     return this.sql.firstAccount.get()?.ref ?? 0;
   }
 
-  /** The operator's account, as long as nobody has been told its key. */
+  /** The operator's account, as long as its key has not been shown. */
   unannouncedOperator(): number | null {
     return this.sql.unannounced.get()?.value ?? null;
   }
@@ -107,18 +110,7 @@ export class AccountStore {
   }
 
   insert(tx: Tx, row: AccountRow, emailFolded: string): void {
-    const { ref, user_id, email, tier, balance, granted_month, created_at } = row;
-    this.sql.insertAccount.run(
-      tx,
-      ref,
-      user_id,
-      email,
-      emailFolded,
-      tier,
-      balance,
-      granted_month,
-      created_at,
-    );
+    this.sql.insertAccount.run(tx, { ...row, email_folded: emailFolded });
   }
 
   setBalance(tx: Tx, ref: number, balance: number): void {
@@ -152,17 +144,17 @@ export class AccountStore {
     return { oldest: oldest ?? 0, newest: newest ?? 0 };
   }
 
-  insertPlatformKey(tx: Tx, id: number, accountRef: number, digest: Uint8Array, sealed: Uint8Array): void {
-    this.sql.insertKey.run(tx, id, accountRef, digest, sealed, tx.now);
+  insertPlatformKey(tx: Tx, key: NewPlatformKey): void {
+    this.sql.insertKey.run(tx, { ...key, now: tx.now });
   }
 
-  /** Gives the account's keys an end, as far as theirs is not earlier, and forgets keys whose end has passed. */
+  /** Gives the account's keys an end, unless theirs is earlier, and deletes the keys whose end has passed. */
   endPlatformKeys(tx: Tx, accountRef: number, expiresAt: number): void {
     this.sql.endKeys.run(tx, expiresAt, accountRef);
     this.sql.deleteEndedKeys.run(tx, accountRef, tx.now);
   }
 
-  /** Forgets all keys of an account. */
+  /** Deletes all keys of an account. */
   removePlatformKeys(tx: Tx, accountRef: number): void {
     this.sql.deleteKeys.run(tx, accountRef);
   }
@@ -208,8 +200,8 @@ function accountStatements(db: Database) {
       key: db.query<Highest>("SELECT max(id) AS value FROM platform_keys"),
       entry: db.query<Highest>("SELECT max(sequence) AS value FROM account_entries"),
     },
-    insertAccount: db.command<[number, string, string, string, string, number, number, number]>(
-      "INSERT INTO accounts (ref, user_id, email, email_folded, tier, balance, suspended, granted_month, created_at) VALUES (?, ?, ?, ?, ?, ?, 0, ?, ?)",
+    insertAccount: db.command<[AccountRow & { email_folded: string }]>(
+      `INSERT INTO accounts (${ACCOUNT}, email_folded) VALUES ($ref, $user_id, $email, $tier, $balance, $suspended, $rotated_at, $granted_month, $created_at, $email_folded)`,
     ),
     updateBalance: db.command<[number, number]>("UPDATE accounts SET balance = ? WHERE ref = ?"),
     updateTerms: db.command<[string, number, number]>(
@@ -238,8 +230,8 @@ function keyStatements(db: Database) {
     keyRange: db.query<{ oldest: number | null; newest: number | null }, [number]>(
       "SELECT min(id) AS oldest, max(id) AS newest FROM platform_keys WHERE account_ref = ?",
     ),
-    insertKey: db.command<[number, number, Uint8Array, Uint8Array, number]>(
-      "INSERT INTO platform_keys (id, account_ref, digest, sealed, created_at, expires_at) VALUES (?, ?, ?, ?, ?, NULL)",
+    insertKey: db.command<[NewPlatformKey & { now: number }]>(
+      "INSERT INTO platform_keys (id, account_ref, digest, sealed, created_at, expires_at) VALUES ($id, $account_ref, $digest, $sealed, $now, NULL)",
     ),
     endKeys: db.command<[number, number]>(
       "UPDATE platform_keys SET expires_at = min(coalesce(expires_at, ?1), ?1) WHERE account_ref = ?2",

@@ -1,7 +1,6 @@
 import type { Actor } from "../../kernel/actors/registry.ts";
-import type { Logger } from "../../kernel/log.ts";
+import type { Kernel } from "../../kernel/kernel.ts";
 import { Rounds, type WrittenLater } from "../../kernel/rounds.ts";
-import type { Writer } from "../../kernel/storage/writer.ts";
 import type { MeterStore } from "./store.ts";
 
 /** Changes after which balances are flushed: bounds what start-up replays, and how many meters wait in memory. */
@@ -37,7 +36,8 @@ export type BalanceFlusher = Rounds<MeterActor>;
  */
 export function createBalanceFlusher(
   store: MeterStore,
-  { writer, log, ledgerPosition }: { writer: Writer; log: Logger; ledgerPosition: () => number },
+  { writer, log }: Pick<Kernel, "writer" | "log">,
+  ledgerPosition: () => number,
 ): BalanceFlusher {
   const flusher: BalanceFlusher = new Rounds({
     writer,

@@ -14,8 +14,8 @@ export interface MeterArea extends ApiArea {
 }
 
 /** Builds the area: a meter for each end user or tenant of a project. */
-export function createMeter({ db, writer, log }: Kernel): MeterArea {
-  const service = new MeterService({ store: new MeterStore(db), writer, log });
+export function createMeter(kernel: Kernel): MeterArea {
+  const service = new MeterService(new MeterStore(kernel.db), kernel);
   return {
     parts: [
       {

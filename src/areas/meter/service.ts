@@ -2,6 +2,7 @@ import { ActorRegistry } from "../../kernel/actors/registry.ts";
 import { isoTime } from "../../kernel/date-time.ts";
 import { invalidField } from "../../kernel/errors.ts";
 import { decodeNumberCursor, encodeCursor } from "../../kernel/http/pagination.ts";
+import type { Kernel } from "../../kernel/kernel.ts";
 import {
   deducted,
   type EntryKind,
@@ -9,9 +10,7 @@ import {
   type LedgerPage,
   refilled,
 } from "../../kernel/ledger.ts";
-import type { Logger } from "../../kernel/log.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
-import type { Writer } from "../../kernel/storage/writer.ts";
 import { bytesToUuid, uuidToBytes } from "../../kernel/uuid.ts";
 import { type BalanceFlusher, createBalanceFlusher, MeterActor } from "./balance-flusher.ts";
 import type { MeterBalance } from "./schema.ts";
@@ -36,20 +35,21 @@ export interface MeterChange {
 
 /** The use cases of tenant meters. Changes run within units of work; reads see committed state only. */
 export class MeterService {
-  private readonly store: MeterStore;
   private readonly actors: ActorRegistry<string, MeterActor>;
   private readonly flusher: BalanceFlusher;
   private nextRef: number;
   private nextSequence: number;
 
-  constructor(deps: { store: MeterStore; writer: Writer; log: Logger; inMemoryMax?: number }) {
-    const { store } = deps;
-    this.store = store;
-    this.actors = new ActorRegistry(deps.inMemoryMax ?? METERS_IN_MEMORY_MAX);
+  constructor(
+    private readonly store: MeterStore,
+    kernel: Pick<Kernel, "writer" | "log">,
+    inMemoryMax: number = METERS_IN_MEMORY_MAX,
+  ) {
+    this.actors = new ActorRegistry(inMemoryMax);
     this.nextRef = store.highestRef() + 1;
     // Entries that were removed with their project leave their numbers unused: a flush may have passed them.
     this.nextSequence = Math.max(store.highestSequence(), store.flushedThrough()) + 1;
-    this.flusher = createBalanceFlusher(store, { ...deps, ledgerPosition: () => this.nextSequence - 1 });
+    this.flusher = createBalanceFlusher(store, kernel, () => this.nextSequence - 1);
   }
 
   /** A meter's balance; 0 for one that does not exist, and none is made. */

@@ -2,9 +2,8 @@
  * Keyed actors: state that lives in memory while it is in use.
  *
  * An actor's mailbox is the writer's queue. Messages are synchronous units of work, run one after another, so
- * two of them never interleave; what an actor changes it registers with `tx.onRollback`, so that it is always
- * what the file says. This registry does the rest: it keeps a bounded number of actors and lets the idle ones
- * go.
+ * two of them never interleave. An actor registers its changes with `tx.onRollback`, so that it always agrees with
+ * the file. This registry keeps a bounded number of actors and drops idle ones.
  */
 export interface Actor {
   /** Whether the actor can be dropped and read again from the file. False while it holds what is only in memory. */
@@ -13,7 +12,7 @@ export interface Actor {
   recent: boolean;
 }
 
-/** Actors looked at for one insertion: bounds its cost while many are busy. The bound is then caught up with later. */
+/** Actors looked at for one insertion: bounds its cost while many are busy. Later insertions catch up. */
 const SCAN_STEPS_MAX = 256;
 
 /**

@@ -36,8 +36,7 @@ afterEach(() => {
 });
 
 function serviceWith(inMemoryMax?: number): MeterService {
-  const deps = { store: new MeterStore(kernel.db), writer: kernel.writer, log: SILENT };
-  return new MeterService(inMemoryMax === undefined ? deps : { ...deps, inMemoryMax });
+  return new MeterService(new MeterStore(kernel.db), kernel, inMemoryMax);
 }
 
 async function refill(service: MeterService, meterId: string, amount: number): Promise<void> {

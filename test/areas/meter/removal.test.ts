@@ -4,7 +4,6 @@ import { MeterStore } from "../../../src/areas/meter/store.ts";
 import { ApiError } from "../../../src/kernel/errors.ts";
 import { KernelBench } from "../projects/kernel-bench.ts";
 
-const SILENT = { debug() {}, info() {}, warn() {}, error() {} };
 const REQUEST_ID = "00000000-0000-7000-8000-000000000000";
 const GOING = 1;
 const STAYING = 2;
@@ -18,10 +17,9 @@ beforeEach(() => {
 });
 afterEach(() => bench.close());
 
-/** The service as the next start finds it, settled or not. */
+/** The service as the next start finds it, flushed or not. */
 function restarted(): MeterService {
-  const { db, writer } = bench.kernel;
-  return new MeterService({ store: new MeterStore(db), writer, log: SILENT });
+  return new MeterService(new MeterStore(bench.kernel.db), bench.kernel);
 }
 
 function refill(projectRef: number, meterId: string, times: number): Promise<unknown> {
