@@ -37,6 +37,17 @@ function expectReplayOf(first: Answer, again: Answer): void {
   expect(again.headers.get("x-request-id")).not.toBe(first.headers.get("x-request-id"));
 }
 
+test("a read is no change: a key with it means nothing, with HEAD as with GET", async () => {
+  for (const method of ["GET", "HEAD"]) {
+    for (const path of ["/v1/admin/accounts", "/v1/keys", "/v1/meter/balance"]) {
+      const { status: first } = await server.operator.send(method, path, undefined, under(`read ${method}`));
+      const again = await server.operator.send(method, path, undefined, under(`read ${method}`));
+      expect([path, first, again.status]).toEqual([path, 200, 200]);
+      expect(again.headers.get("idempotent-replayed")).toBeNull();
+    }
+  }
+});
+
 describe("a repeat", () => {
   test("gets the first answer byte for byte, is not charged and changes nothing", async () => {
     const account = await server.account({ balance: 10 });
