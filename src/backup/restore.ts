@@ -22,7 +22,6 @@ import { SLICE_BYTES } from "../kernel/storage/live-copy.ts";
 import { writeAll } from "../kernel/storage/log-file.ts";
 import { inspectDatabase } from "../kernel/storage/migrate.ts";
 import { OfflineDatabase } from "../kernel/storage/offline.ts";
-import { fencingFloor } from "./fencing.ts";
 import { plainText, removeLeftovers, removeTemporary, replaceFile, temporaryName } from "./files.ts";
 import { discardSecondName, isDatabaseThere, keepAside } from "./replaced.ts";
 import { type ChainEnd, RestoredStore } from "./restored-store.ts";
@@ -266,4 +265,27 @@ function removeFolder(folder: string): void {
   } catch {
     // Something else is in it by now.
   }
+}
+
+/**
+ * No server hands out as many fencing tokens in a millisecond, for any length of time: each is an answer over the
+ * network and a row on the disk, and a thousandth of this is a lot.
+ */
+export const TOKENS_PER_MS_MAX = 1_000;
+/** For a clock that is behind the tokens: more than a server that is always busy hands out in weeks. */
+export const TOKENS_BEYOND_BACKUP = 2 ** 36;
+
+/**
+ * Where fencing tokens go on after a restore: above every token that was ever handed out, also after the backup, and
+ * after earlier restores of the same backup.
+ *
+ * Nobody knows how many tokens were handed out since the backup was made, but since 1970 there cannot have been more
+ * than {@link TOKENS_PER_MS_MAX} in each millisecond. A count from there rises with the time as fast as tokens can, so
+ * a later restore always begins above an earlier one. It stays within 2^53 until the year 2255. Only when the machine's
+ * clock is behind does it not do, and a wide step from the backup's own figure has to.
+ */
+export function fencingFloor(reservedThrough: number, now: number): number {
+  const since1970 = now * TOKENS_PER_MS_MAX;
+  const floor = since1970 > reservedThrough ? since1970 : reservedThrough + TOKENS_BEYOND_BACKUP;
+  return Math.min(floor, Number.MAX_SAFE_INTEGER);
 }

@@ -11,8 +11,7 @@ import { type BackupCheck, counted } from "../kernel/backup-check.ts";
 import { createSystemClock, monotonicMs } from "../kernel/clock.ts";
 import type { Given } from "./arguments.ts";
 import { formatCount, formatDuration } from "./format.ts";
-import { interruption } from "./interruption.ts";
-import { print } from "./output.ts";
+import { interruption, print } from "./output.ts";
 import { ShownParts } from "./shown-parts.ts";
 
 /** What the areas can recalculate in a backup. */

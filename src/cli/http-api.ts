@@ -1,9 +1,9 @@
 import { DEFAULT_URL } from "../config/client.ts";
 import { StartupError } from "../kernel/errors.ts";
+import { withoutTrailing } from "../kernel/log.ts";
 import { createOutbound } from "../kernel/outbound/client.ts";
 import type { OutboundFailure } from "../kernel/outbound/outcome.ts";
 import { isBearerKey } from "../kernel/secrets/key-format.ts";
-import { withoutTrailing } from "../kernel/text.ts";
 import { type Api, type JsonObject, refusal } from "./api.ts";
 
 /** A server, and how to call it. */

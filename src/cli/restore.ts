@@ -5,8 +5,7 @@ import { resolveFolderConfig } from "../config.ts";
 import { createSystemClock } from "../kernel/clock.ts";
 import { isoTime } from "../kernel/date-time.ts";
 import type { Given } from "./arguments.ts";
-import { interruption } from "./interruption.ts";
-import { print } from "./output.ts";
+import { interruption, print } from "./output.ts";
 import { ShownParts } from "./shown-parts.ts";
 
 /** `ninefold restore FILE`: puts a backup in the place of a data folder's database. Resolves to the exit code. */

@@ -1,7 +1,6 @@
-import { onAbort } from "./abort.ts";
+import { delay, onAbort } from "./abort.ts";
 import type { AnswerOf } from "./api.ts";
 import { LOCK_MS_MIN, type Locks } from "./areas/locks.ts";
-import { delay } from "./backoff.ts";
 import { NinefoldError } from "./errors.ts";
 
 /** How to hold a lock around a function. */

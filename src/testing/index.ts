@@ -1,3 +1,5 @@
+import { Agent, request as send } from "node:http";
+
 /**
  * `ninefold/testing`: a throw-away Ninefold for test suites, with time in the test's own hands. Works in every
  * test runner on Bun and on Node.js 20 and newer, and needs no other package.
@@ -6,7 +8,6 @@ import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type Duration, durationMs } from "./duration.ts";
 import { type Command, findCommand } from "./executable.ts";
-import { post } from "./request.ts";
 import { ServerProcess } from "./server-process.ts";
 import { type OpenSink, openSink, type ReceivedWebhook, type WebhookSink } from "./webhook-sink.ts";
 
@@ -201,4 +202,50 @@ function environmentOf(options: StartOptions): Record<string, string> {
   }
   // Only the sources need it: the executable brings its own.
   return { ...environment, NODE_ENV: "production", ...options.env };
+}
+
+/** An answer of the server. */
+interface Answer {
+  readonly status: number;
+  readonly body: Record<string, unknown>;
+}
+
+/**
+ * Posts JSON with a key. Not by fetch, which gives up after minutes: an advance of the clock takes as long as what
+ * falls due takes. The connection is closed with the answer, so it keeps no process alive.
+ *
+ * @throws Error of the connection.
+ */
+function post(url: string, key: string, body: unknown): Promise<Answer> {
+  const text = JSON.stringify(body);
+  const headers = {
+    authorization: `Bearer ${key}`,
+    "content-type": "application/json",
+    "content-length": Buffer.byteLength(text),
+  };
+  return new Promise((resolve, reject) => {
+    const outgoing = send(
+      url,
+      { method: "POST", headers, agent: new Agent({ keepAlive: false }) },
+      (incoming) => {
+        let received = "";
+        incoming
+          .setEncoding("utf8")
+          .on("data", (chunk: string) => {
+            received += chunk;
+          })
+          .on("end", () => resolve({ status: incoming.statusCode ?? 0, body: parse(received) }))
+          .on("error", reject);
+      },
+    );
+    outgoing.on("error", reject).end(text);
+  });
+}
+
+function parse(text: string): Record<string, unknown> {
+  try {
+    return JSON.parse(text) as Record<string, unknown>;
+  } catch {
+    return { error: { message: text } };
+  }
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { backoffMs, RETRY_AFTER_MS_MAX } from "../../src/client/backoff.ts";
+import { backoffMs, RETRY_AFTER_MS_MAX } from "../../src/client/abort.ts";
 import { Ninefold, NinefoldConnectionError, NinefoldError } from "../../src/client/index.ts";
 import { apiError, type StubAnswer, startStub } from "./stub-server.ts";
 

@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
-import { TEXT_BYTES_MAX } from "../../src/config/read-text.ts";
+import { TEXT_BYTES_MAX } from "../../src/config/sources.ts";
 import { loadConfig } from "../../src/config.ts";
 import { StartupError } from "../../src/kernel/errors.ts";
 import { DEFAULT_TIERS } from "../../src/kernel/tiers.ts";

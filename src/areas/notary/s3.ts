@@ -1,9 +1,9 @@
 import { hash } from "node:crypto";
 import { AwsV4Signer } from "aws4fetch";
 import { monotonicMs } from "../../kernel/clock.ts";
+import { withoutTrailing } from "../../kernel/log.ts";
 import type { OutboundClient, OutboundRequest } from "../../kernel/outbound/client.ts";
 import type { OutboundOutcome } from "../../kernel/outbound/outcome.ts";
-import { withoutTrailing } from "../../kernel/text.ts";
 
 type Client = Pick<OutboundClient, "send">;
 

@@ -1,8 +1,19 @@
-import { accessSync, constants, fstatSync, fsyncSync, statfsSync, statSync, writeSync } from "node:fs";
+import {
+  accessSync,
+  closeSync,
+  constants,
+  fstatSync,
+  fsyncSync,
+  openSync,
+  statfsSync,
+  statSync,
+  unlinkSync,
+  writeSync,
+} from "node:fs";
+import { join } from "node:path";
 import { createSystemClock, monotonicMs } from "../../kernel/clock.ts";
 import { formatAmount, formatDuration } from "../format.ts";
 import { type Check, type Finding, failed, ok, type Patient, skipped, warning } from "./finding.ts";
-import { withScratchFile } from "./scratch.ts";
 
 /** Writes by the group or by everyone. */
 const OTHERS_MAY_WRITE = 0o022;
@@ -180,4 +191,35 @@ export function fileSystemDriftMs({ existing }: Patient): number {
 export function driftText(driftMs: number): string | null {
   if (Math.abs(driftMs) <= DRIFT_MS_MAX) return null;
   return `the file system's clock is ${formatDuration(Math.abs(driftMs))} ${driftMs > 0 ? "ahead" : "behind"}`;
+}
+
+/** Linux: a file without a name, so that not even the folder changes. The flag is the system's, not in node:fs. */
+const O_TMPFILE = 0o20000000;
+const OWNER_ONLY = 0o600;
+
+/** Runs `work` on a file in `folder` that nobody else sees and that is gone afterwards. */
+function withScratchFile<T>(folder: string, work: (file: number) => T): T {
+  const file = openNameless(folder) ?? openUnlinked(folder);
+  try {
+    return work(file);
+  } finally {
+    closeSync(file);
+  }
+}
+
+function openNameless(folder: string): number | null {
+  if (process.platform !== "linux") return null;
+  try {
+    return openSync(folder, constants.O_DIRECTORY | O_TMPFILE | constants.O_RDWR, OWNER_ONLY);
+  } catch {
+    // Not every file system knows it: then with a name, for a moment.
+    return null;
+  }
+}
+
+function openUnlinked(folder: string): number {
+  const path = join(folder, `.ninefold-doctor-${process.pid}`);
+  const file = openSync(path, "wx+", OWNER_ONLY);
+  unlinkSync(path);
+  return file;
 }

@@ -1,5 +1,5 @@
+import { delay } from "../abort.ts";
 import type { AnswerOf, Api } from "../api.ts";
-import { delay } from "../backoff.ts";
 import { NinefoldConnectionError, NinefoldError } from "../errors.ts";
 import {
   type ChangeOptions,

@@ -3,7 +3,6 @@ import { ApiError, errorText } from "../errors.ts";
 import type { Logger } from "../log.ts";
 import { Histogram } from "../metrics/instruments.ts";
 import { type Database, isStorageFailure } from "./database.ts";
-import { Gather } from "./gather.ts";
 import { type Savepoints, type Tx, UnitTx } from "./tx.ts";
 
 /** Units of work in one commit: bounds how long the event loop is held, and how much one failure takes along. */
@@ -38,7 +37,7 @@ interface Unit {
 }
 
 /**
- * Group commit. Units of work queued within a moment (see {@link Gather}) run one after another in one
+ * Group commit. Units of work queued within a moment (see {@link CommitDelay}) run one after another in one
  * transaction, and their promises settle after its COMMIT: many requests share one fsync, and nobody sees a
  * state that is not durable.
  *
@@ -58,8 +57,8 @@ export class Writer {
   private readonly savepoints: Savepoints;
   private readonly hooks: ((tx: Tx) => void)[] = [];
   private readonly observers: (() => void)[] = [];
-  private readonly gather = new Gather();
-  private gathering: (queued: number) => boolean = () => true;
+  private readonly delay = new CommitDelay();
+  private waiting: (queued: number) => boolean = () => true;
   private queue: Unit[] = [];
   private scheduled = false;
   private closed = false;
@@ -131,14 +130,14 @@ export class Writer {
   private schedule(): void {
     if (this.scheduled) return;
     this.scheduled = true;
-    this.gathering = this.gather.begin();
+    this.waiting = this.delay.begin();
     this.nextTurn();
   }
 
   private nextTurn(): void {
     setImmediate(() => {
       // Closed meanwhile: everything has been committed.
-      if (this.queue.length > 0 && !this.gathering(this.queue.length)) {
+      if (this.queue.length > 0 && !this.waiting(this.queue.length)) {
         this.nextTurn();
         return;
       }
@@ -150,7 +149,7 @@ export class Writer {
 
   private flush(): void {
     const batch = this.takeBatch();
-    this.gather.end(batch.length);
+    this.delay.end(batch.length);
     const now = this.clock.now();
     const startedAt = monotonicMs();
     try {
@@ -292,4 +291,38 @@ function unavailable(why: string): ApiError {
 
 function isThenable(value: unknown): boolean {
   return typeof value === "object" && value !== null && "then" in value && typeof value.then === "function";
+}
+
+/** Longest that a unit of work waits for company: about the time of the fsync that it may save. */
+export const COMMIT_DELAY_MS_MAX = 0.3;
+/** Every so many batches one waits its full time, to find out whether more clients have come. */
+const PROBE_EVERY = 32;
+
+/**
+ * Decides how long a batch waits for company before its commit.
+ *
+ * Clients that were just answered tend to come back at once. Committing as soon as anything is queued would
+ * split them into two halves that take turns, and so pay twice as many fsyncs; so a batch waits for as many
+ * units as the last ones had, and a little while at most. A lone client never waits for anybody, but for one
+ * batch in {@link PROBE_EVERY}.
+ */
+export class CommitDelay {
+  private wanted = 1;
+  private batches = 0;
+
+  /** `now`: a monotonic clock in milliseconds. */
+  constructor(private readonly now: () => number = monotonicMs) {}
+
+  /** A batch begins to form. Returns whether, with so many units queued, it is to be committed. */
+  begin(): (queued: number) => boolean {
+    const deadline = this.now() + COMMIT_DELAY_MS_MAX;
+    const wanted = this.batches % PROBE_EVERY === PROBE_EVERY - 1 ? Number.POSITIVE_INFINITY : this.wanted;
+    return (queued) => queued >= wanted || this.now() >= deadline;
+  }
+
+  /** A batch of so many units is committed. */
+  end(units: number): void {
+    this.batches += 1;
+    this.wanted = Math.max(1, units);
+  }
 }

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "bun:test";
-import { GATHER_MS_MAX, Gather } from "../../../src/kernel/storage/gather.ts";
+import { COMMIT_DELAY_MS_MAX, CommitDelay } from "../../../src/kernel/storage/writer.ts";
 
 /** A gather on a clock of the test's own, and a batch of `units` committed `times` times. */
 function fixture() {
   let now = 0;
-  const gather = new Gather(() => now);
+  const gather = new CommitDelay(() => now);
   return {
     gather,
     wait: (ms: number) => {
@@ -36,9 +36,9 @@ describe("a batch that forms", () => {
     const { gather, wait, commit } = fixture();
     commit(8);
     const isReady = gather.begin();
-    wait(GATHER_MS_MAX * 0.99);
+    wait(COMMIT_DELAY_MS_MAX * 0.99);
     expect(isReady(3)).toBe(false);
-    wait(GATHER_MS_MAX * 0.01);
+    wait(COMMIT_DELAY_MS_MAX * 0.01);
     expect(isReady(3)).toBe(true);
     gather.end(3);
     expect(gather.begin()(3)).toBe(true);
@@ -51,7 +51,7 @@ describe("a batch that forms", () => {
       const isReady = gather.begin();
       if (!isReady(1)) {
         waited += 1;
-        wait(GATHER_MS_MAX);
+        wait(COMMIT_DELAY_MS_MAX);
         expect(isReady(1)).toBe(true);
       }
       gather.end(1);
