@@ -121,17 +121,24 @@ describe("pages that a failed sync of a checkpoint has lost", () => {
     const mebibytes = async (count: number) => {
       for (let at = 0; at < count; at += 1) await storage.writer.submit((tx) => insert.run(tx, row));
     };
+    await mebibytes(1);
+    // What is newer than a reader's transaction is not moved: SQLite itself begins a log anew that was moved whole.
+    const reader = new SqliteDatabase(storage.db.path);
+    reader.run("BEGIN");
+    reader.query("SELECT count(*) FROM filler").get();
     while (restarts.length === 0) {
       await mebibytes(4);
       await realDelay(20);
     }
     const { moved, log } = storage.db.logPages();
+    expect(moved).toBeLessThan(log);
+    reader.run("COMMIT");
+    reader.close();
     await mebibytes(60);
     await realDelay(300);
     expect(storage.db.logPages().log).toBeGreaterThan(log);
     expect(storage.db.logPages().moved).toBe(moved);
     expect(restarts).toHaveLength(1);
-    expect(rewritten).toBeGreaterThan(0);
     // At the end it is tried once more; had it failed, the log would have been kept.
     const before = rewritten;
     isFailing = false;
