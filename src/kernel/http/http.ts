@@ -46,8 +46,9 @@ export class Http {
   use({ parts, routes }: ApiArea): void {
     this.parts.push(...parts);
     for (const plugin of [routes(this.api)].flat() as AnyElysia[]) {
-      this.app.use(plugin);
+      // Added one by one: merging a whole plugin takes a tenth of a millisecond a route.
       for (const { method, path, handler, hooks } of plugin.routes) {
+        this.app.route(method, path, handler as never, hooks as never);
         if (method === "GET") this.app.route("HEAD", path, handler as never, hooks as never);
       }
       this.routes.push(...declaredIn(plugin));
