@@ -2,10 +2,10 @@ import { afterEach, beforeEach, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { NINEFOLD_COMMAND, ServerProcess } from "../../scripts/processes/server-process.ts";
 import { Client } from "../support/client.ts";
 import { WebhookSink } from "../support/webhook-sink.ts";
 
-const MAIN = join(import.meta.dir, "../../src/main.ts");
 const KEYED = { headers: { "idempotency-key": "once" } };
 
 let folder: string;
@@ -19,28 +19,9 @@ afterEach(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** Starts the server as a process of its own. */
-async function spawn(): Promise<{ url: string; key: string | undefined; kill: () => Promise<unknown> }> {
-  const args = ["serve", "--json", "--port", "0", "--data", folder, "--allow-private-targets", "127.0.0.0/8"];
-  const child = Bun.spawn([process.execPath, MAIN, ...args], {
-    env: { PATH: process.env.PATH ?? "" },
-    stdout: "pipe",
-    stderr: "ignore",
-  });
-  let line = "";
-  for await (const piece of child.stdout) {
-    line += new TextDecoder().decode(piece);
-    if (line.includes("\n")) break;
-  }
-  const { url, api_key } = JSON.parse(line);
-  return {
-    url,
-    key: api_key,
-    kill: () => {
-      child.kill("SIGKILL");
-      return child.exited;
-    },
-  };
+function start(): Promise<ServerProcess> {
+  const args = ["--port", "0", "--data", folder, "--allow-private-targets", "127.0.0.0/8"];
+  return ServerProcess.start({ command: NINEFOLD_COMMAND, args });
 }
 
 const balanceOf = async (client: Client): Promise<unknown> =>
@@ -76,7 +57,7 @@ const WORKS: readonly [name: string, path: (account: Client) => Promise<string>,
 test.each(WORKS)(
   "%s whose server is killed half-way is charged once in the end",
   async (_, prepare, status) => {
-    const first = await spawn();
+    const first = await start();
     const { body } = await new Client(first.url, String(first.key)).post("/v1/admin/accounts", {
       email: "jane@example.com",
       tier: "pro",
@@ -91,11 +72,11 @@ test.each(WORKS)(
     const lost = account.post(path, undefined, KEYED).catch(() => "lost");
     while (sink.received.length === seen) await Bun.sleep(5);
     expect(await balanceOf(account)).toBe(before - 1);
-    await first.kill();
+    await first.stop("SIGKILL");
     expect(await lost).toBe("lost");
 
     sink.answersBy(() => 200);
-    const second = await spawn();
+    const second = await start();
     const after = new Client(second.url, String(body.api_key));
     expect(await balanceOf(after)).toBe(before);
     const repeat = await after.post(path, undefined, KEYED);
@@ -107,7 +88,7 @@ test.each(WORKS)(
     const again = await after.post(path, undefined, KEYED);
     expect(again.headers.get("idempotent-replayed")).toBe("true");
     expect(await balanceOf(after)).toBe(before - 1);
-    await second.kill();
+    await second.stop("SIGKILL");
   },
   30_000,
 );

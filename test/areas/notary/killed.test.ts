@@ -2,10 +2,9 @@ import { afterEach, beforeEach, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { NINEFOLD_COMMAND, ServerProcess } from "../../../scripts/processes/server-process.ts";
 import { Client } from "../../support/client.ts";
 import { S3Server } from "../../support/s3-server.ts";
-
-const MAIN = join(import.meta.dir, "../../../src/main.ts");
 
 let folder: string;
 let s3: S3Server;
@@ -18,29 +17,13 @@ afterEach(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** Starts the server as a process of its own. */
-async function spawn(): Promise<{ url: string; key: string | undefined; kill: () => Promise<unknown> }> {
-  const args = ["serve", "--json", "--port", "0", "--data", folder, "--allow-private-targets", "127.0.0.0/8"];
-  const child = Bun.spawn([process.execPath, MAIN, ...args], {
-    env: { PATH: process.env.PATH ?? "" },
-    stdout: "pipe",
-    stderr: "ignore",
-  });
-  let line = "";
-  for await (const piece of child.stdout) {
-    line += new TextDecoder().decode(piece);
-    if (line.includes("\n")) break;
-  }
-  const { url, api_key } = JSON.parse(line);
-  const kill = (): Promise<unknown> => {
-    child.kill("SIGKILL");
-    return child.exited;
-  };
-  return { url, key: api_key, kill };
+function start(): Promise<ServerProcess> {
+  const args = ["--port", "0", "--data", folder, "--allow-private-targets", "127.0.0.0/8"];
+  return ServerProcess.start({ command: NINEFOLD_COMMAND, args });
 }
 
 test("killed between the commit and the delivery: the receipt is there once, its answer too, and it is delivered", async () => {
-  const first = await spawn();
+  const first = await start();
   const key = String(first.key);
   const before = new Client(first.url, key);
   await before.post("/v1/witness/sys/init");
@@ -49,11 +32,11 @@ test("killed between the commit and the delivery: the receipt is there once, its
   const keyed = { headers: { "idempotency-key": "once" } };
   const lost = before.post("/v1/witness/log", { log: { n: 1 } }, keyed).catch(() => "lost");
   while (s3.requests.length === 0) await Bun.sleep(5);
-  await first.kill();
+  await first.stop("SIGKILL");
   expect(await lost).toBe("lost");
 
   s3.mode = "up";
-  const second = await spawn();
+  const second = await start();
   const after = new Client(second.url, key);
   const repeat = await after.post("/v1/witness/log", { log: { n: 1 } }, keyed);
   expect(repeat.headers.get("idempotent-replayed")).toBe("true");
@@ -69,5 +52,5 @@ test("killed between the commit and the delivery: the receipt is there once, its
     prev_hash: String(receipt.chain_hash),
     storage_status: "delivered",
   });
-  await second.kill();
+  await second.stop("SIGKILL");
 }, 20_000);
