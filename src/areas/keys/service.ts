@@ -4,7 +4,7 @@ import type { Kernel } from "../../kernel/kernel.ts";
 import { hasValidChecksum, keyDigest, keyDigestHex, mintKey } from "../../kernel/secrets/key-format.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import type { TierBound } from "../../kernel/tier-bounds.ts";
-import { bytesToUuid, uuidToBytes } from "../../kernel/uuid.ts";
+import { bytesToUuid, isUuid, uuidToBytes } from "../../kernel/uuid.ts";
 import {
   assertMayGrant,
   assertMayRevoke,
@@ -28,7 +28,6 @@ import type { Key, KeyCreated, KeyItem, KeyPage, KeyRevoked, KeyRotated, KeyVerd
 import type { KeyRow, KeyStore, KeyUseRow, NewKeyRow } from "./store.ts";
 import type { ClientMeta, KeyUses } from "./uses.ts";
 
-const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 const LAST_CHARACTERS = 4;
 /** The verdict on a secret that is no key of the caller's. */
 const UNKNOWN: KeyVerdict = {
@@ -219,7 +218,7 @@ export class KeyService {
 
   private visible(caller: Caller, id: string, now: number): KeyRow {
     const text = id.toLowerCase();
-    const row = UUID.test(text) ? this.deps.store.withId(uuidToBytes(text)) : null;
+    const row = isUuid(text) ? this.deps.store.withId(uuidToBytes(text)) : null;
     if (row === null || !this.isVisible(caller, row, now)) throw noSuchKey();
     return row;
   }
