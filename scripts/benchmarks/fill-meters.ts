@@ -1,7 +1,7 @@
 // Fills a data folder with meters, through the service itself: bun fill-meters.ts FOLDER EMAIL COUNT
 // The meters meter-000000, meter-000001, … belong to the default project of the account with that e-mail address.
 import { MeterService } from "../../src/areas/meter/service.ts";
-import { MeterStore } from "../../src/areas/meter/store.ts";
+import { meterStore } from "../../src/areas/meter/store.ts";
 import type { Tx } from "../../src/kernel/storage/tx.ts";
 import { defaultProjectOf, endFilling, openForFilling } from "./filling.ts";
 
@@ -14,7 +14,7 @@ const [folder = "", email = "", count = "0"] = process.argv.slice(2);
 const kernel = openForFilling(folder);
 const { db, writer } = kernel;
 const project = defaultProjectOf(kernel, email);
-const meters = new MeterService(new MeterStore(db), kernel);
+const meters = new MeterService(meterStore(db), kernel);
 
 function fill(tx: Tx, from: number, end: number, projectRef: number): void {
   for (let number = from; number < end; number += 1) {

@@ -172,5 +172,5 @@ export function closeKernel({ writer, checkpointer, db }: Kernel): void {
 }
 
 function hasSettings(db: Database): boolean {
-  return db.query("SELECT 1 FROM sqlite_master WHERE name = 'settings'").get() !== null;
+  return db.one("SELECT 1 FROM sqlite_master WHERE name = 'settings'")() !== null;
 }

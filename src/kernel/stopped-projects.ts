@@ -14,9 +14,9 @@ export class StoppedProjects {
   private readonly remove;
 
   constructor(db: Database, table: StoppedTable) {
-    this.insert = db.command<[number]>(`INSERT OR IGNORE INTO ${table} (project_ref) VALUES (?)`);
-    this.remove = db.command<[number]>(`DELETE FROM ${table} WHERE project_ref = ?`);
-    const stopped = db.query<{ project_ref: number }>(`SELECT project_ref FROM ${table}`).all();
+    this.insert = db.change<[projectRef: number]>(`INSERT OR IGNORE INTO ${table} (project_ref) VALUES (?)`);
+    this.remove = db.change<[projectRef: number]>(`DELETE FROM ${table} WHERE project_ref = ?`);
+    const stopped = db.all<{ project_ref: number }>(`SELECT project_ref FROM ${table}`)();
     this.refs = new Set(stopped.map(({ project_ref }) => project_ref));
   }
 
@@ -26,14 +26,14 @@ export class StoppedProjects {
 
   /** From now on, nothing begins in this project. */
   stop(tx: Tx, projectRef: number): void {
-    this.insert.run(tx, projectRef);
+    this.insert(tx, projectRef);
     this.refs.add(projectRef);
     tx.onRollback(() => this.refs.delete(projectRef));
   }
 
   /** Everything of a stopped project has been removed. */
   forget(tx: Tx, projectRef: number): void {
-    this.remove.run(tx, projectRef);
+    this.remove(tx, projectRef);
     tx.afterCommit(() => this.refs.delete(projectRef));
   }
 }

@@ -4,7 +4,7 @@ import type { TierFigures, TierName, Tiers } from "./tiers.ts";
 
 /** How many of a kind an account has over all its projects, and may have. Triggers of the schema keep the counts. */
 export class TierBound {
-  private readonly select;
+  private readonly count;
 
   /** `kind` is the tier's figure, and the name of the count; `code` refuses one too many. */
   constructor(
@@ -13,14 +13,14 @@ export class TierBound {
     private readonly kind: keyof TierFigures,
     private readonly code: ErrorCode,
   ) {
-    this.select = db.query<{ count: number }, [number, string]>(
-      "SELECT count FROM account_counts WHERE account_ref = ? AND kind = ?",
+    this.count = db.number<[accountRef: number, kind: string]>(
+      "SELECT count AS n FROM account_counts WHERE account_ref = ? AND kind = ?",
     );
   }
 
   /** Whether an account may have one more, up to `times` its tier's figure. */
   hasRoom(account: { ref: number; tier: TierName }, times = 1): boolean {
-    return this.count(account.ref) < times * this.tiers[account.tier][this.kind];
+    return this.count(account.ref, this.kind) < times * this.tiers[account.tier][this.kind];
   }
 
   /** An account that has more than its tier allows keeps what it has. @throws ApiError with the bound's code. */
@@ -29,11 +29,7 @@ export class TierBound {
     const { kind } = this;
     throw new ApiError(
       this.code,
-      `Your tier allows ${this.tiers[account.tier][kind]} ${kind}, and you have ${this.count(account.ref)}. Remove one, or move to a larger tier.`,
+      `Your tier allows ${this.tiers[account.tier][kind]} ${kind}, and you have ${this.count(account.ref, kind)}. Remove one, or move to a larger tier.`,
     );
-  }
-
-  private count(accountRef: number): number {
-    return this.select.get(accountRef, this.kind)?.count ?? 0;
   }
 }

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { MIGRATIONS } from "../../migrations/index.ts";
 import { ManualClock } from "../../src/kernel/clock.ts";
 import type { LogFields, Logger } from "../../src/kernel/log.ts";
-import { Database, type Query, type SqlParams, type SqlValue } from "../../src/kernel/storage/database.ts";
+import { Database, type SqlParams, type SqlValue } from "../../src/kernel/storage/database.ts";
 import { migrate } from "../../src/kernel/storage/migrate.ts";
 import { Writer } from "../../src/kernel/storage/writer.ts";
 import { TEST_START_MS } from "../support/server.ts";
@@ -77,15 +77,18 @@ export class FaultyDatabase extends Database {
   /** What a failing COMMIT throws. */
   readonly failure: unknown = storageFailure();
 
-  override query<Row, Params extends SqlParams = []>(sql: string): Query<Row, Params> {
-    const query = super.query<Row, Params>(sql);
-    const guarded = <T>(read: () => T): T => {
+  override one<Row, Params extends SqlParams = []>(sql: string): (...params: Params) => Row | null {
+    return this.guarded(super.one<Row, Params>(sql));
+  }
+
+  override all<Row, Params extends SqlParams = []>(sql: string): (...params: Params) => Row[] {
+    return this.guarded(super.all<Row, Params>(sql));
+  }
+
+  private guarded<Params extends SqlParams, Result>(read: (...params: Params) => Result) {
+    return (...params: Params): Result => {
       if (this.readsFail) throw this.failure;
-      return read();
-    };
-    return {
-      get: (...params) => guarded(() => query.get(...params)),
-      all: (...params) => guarded(() => query.all(...params)),
+      return read(...params);
     };
   }
 
@@ -132,7 +135,7 @@ export class TestStorage {
 
   /** All rows of a query. */
   rows<Row>(sql: string, ...params: SqlValue[]): Row[] {
-    return this.db.query<Row, SqlValue[]>(sql).all(...params);
+    return this.db.all<Row, SqlValue[]>(sql)(...params);
   }
 
   close(): void {

@@ -46,7 +46,7 @@ export function createBalanceFlusher(
     waitMs: FLUSH_AFTER_MS,
     marksMax: FLUSH_AFTER_ENTRIES,
     rowsPerUnit: ROWS_PER_UNIT,
-    write: (tx, { ref, balance, lastSequence }) => store.saveBalance(tx, ref, balance, lastSequence),
+    write: (tx, { ref, balance, lastSequence }) => store.saveBalance(tx, balance, lastSequence, ref),
     begun: () => {
       const position = ledgerPosition();
       return (tx) => store.setFlushedThrough(tx, position);

@@ -3,7 +3,7 @@ import type { Kernel } from "../../kernel/kernel.ts";
 import type { ProjectResources } from "../../kernel/project-resources.ts";
 import { meterRoutes } from "./routes.ts";
 import { MeterService } from "./service.ts";
-import { MeterStore } from "./store.ts";
+import { meterStore } from "./store.ts";
 
 /** What meters offer to the rest of the house. */
 export interface MeterArea extends ApiArea {
@@ -15,7 +15,7 @@ export interface MeterArea extends ApiArea {
 
 /** Builds the area: a meter for each end user or tenant of a project. */
 export function createMeter(kernel: Kernel): MeterArea {
-  const service = new MeterService(new MeterStore(kernel.db), kernel);
+  const service = new MeterService(meterStore(kernel.db), kernel);
   return {
     parts: [
       {

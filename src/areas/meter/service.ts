@@ -105,7 +105,7 @@ export class MeterService {
    */
   removeRows(tx: Tx, projectRef: number, rowsMax: number): number {
     let left = rowsMax;
-    for (const row of this.store.ofProject(projectRef, rowsMax)) {
+    for (const row of this.store.someOfProject(projectRef, rowsMax)) {
       const key = `${projectRef}/${row.meter_id}`;
       left -= this.removeEntries(tx, this.actors.peek(key) ?? this.actorOf(row), left);
       if (left === 0) break;
@@ -135,7 +135,7 @@ export class MeterService {
       removed += 1;
     }
     // Where entries are left, the row leads to the newest of them; otherwise it is the next to go.
-    if (removed === rowsMax) this.store.saveBalance(tx, actor.ref, actor.balance, actor.lastSequence);
+    if (removed === rowsMax) this.store.saveBalance(tx, actor.balance, actor.lastSequence, actor.ref);
     return removed;
   }
 
@@ -175,16 +175,17 @@ export class MeterService {
       actor.balance = balance;
       actor.lastSequence = lastSequence;
     });
-    this.store.append(tx, {
+    this.store.append(
+      tx,
       sequence,
-      meter_ref: actor.ref,
-      previous: lastSequence,
-      kind: KIND_CODES[kind],
-      amount: balanceAfter - balance,
-      balance_after: balanceAfter,
-      at: tx.now,
-      request_id: uuidToBytes(change.requestId),
-    });
+      actor.ref,
+      lastSequence,
+      KIND_CODES[kind],
+      balanceAfter - balance,
+      balanceAfter,
+      tx.now,
+      uuidToBytes(change.requestId),
+    );
     return { balance: balanceAfter, meter_id: change.meterId };
   }
 }

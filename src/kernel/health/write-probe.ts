@@ -1,4 +1,4 @@
-import type { Command, Database } from "../storage/database.ts";
+import type { Change, Database } from "../storage/database.ts";
 import { identityOf } from "../storage/log-file.ts";
 import type { Writer } from "../storage/writer.ts";
 
@@ -15,7 +15,7 @@ export function unwritable(failing: string): string {
 
 /** Finds out whether the database can be written, by writing to it. */
 export class WriteProbe {
-  private readonly write: Command<[string, number]>;
+  private readonly write: Change<[string, number]>;
   /** The files that were opened. Should others stand in their place, nobody will find what is written. */
   private readonly opened: string;
   private openedLog: string | null;
@@ -25,7 +25,7 @@ export class WriteProbe {
     private readonly writer: Writer,
   ) {
     // Random: SQLite leaves pages alone that would not change.
-    this.write = db.command("INSERT OR REPLACE INTO settings (name, value) VALUES (?, randomblob(?))");
+    this.write = db.change("INSERT OR REPLACE INTO settings (name, value) VALUES (?, randomblob(?))");
     this.opened = identityOf(db.path) ?? "";
     this.openedLog = identityOf(logOf(db));
   }
@@ -33,7 +33,7 @@ export class WriteProbe {
   /** Commits a change, in the writer's next batch. Resolves to null, or to why that is not possible now. */
   async run(): Promise<string | null> {
     try {
-      await this.writer.submit((tx) => this.write.run(tx, PROBE_ROW, PROBE_BYTES));
+      await this.writer.submit((tx) => this.write(tx, PROBE_ROW, PROBE_BYTES));
     } catch (error) {
       const { failing } = this.writer.stats;
       if (failing !== null) return unwritable(failing);

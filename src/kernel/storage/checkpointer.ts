@@ -2,7 +2,7 @@ import { type Cancel, monotonicMs, realTimeout } from "../clock.ts";
 import { errorText } from "../errors.ts";
 import type { Logger } from "../log.ts";
 import { AT_WORK, type CheckpointReply, type CheckpointRequest, SYNC_FAILED } from "./checkpoint.ts";
-import { type Database, isSyncFailure, type Query } from "./database.ts";
+import { type Database, isSyncFailure } from "./database.ts";
 import { FRAME_HEADER_BYTES } from "./log-scan.ts";
 import type { Writer } from "./writer.ts";
 
@@ -41,7 +41,7 @@ interface CheckpointRow {
 export class Checkpointer {
   /** Size of the WAL after the last commit, in bytes. */
   walBytes = 0;
-  private readonly restart: Query<CheckpointRow, []>;
+  private readonly restart: () => CheckpointRow | null;
   private worker: Worker | null = null;
   /** Shared memory: a forced restart waits for the worker without the event loop. */
   private readonly state = new Int32Array(new SharedArrayBuffer(8));
@@ -63,7 +63,7 @@ export class Checkpointer {
     writer: Writer,
     private readonly log: Logger,
   ) {
-    this.restart = db.query<CheckpointRow>("PRAGMA wal_checkpoint(RESTART)");
+    this.restart = db.one<CheckpointRow>("PRAGMA wal_checkpoint(RESTART)");
     writer.onCommitted(() => this.afterCommit());
   }
 
@@ -177,7 +177,7 @@ export class Checkpointer {
     if (!this.isSynced()) return;
     try {
       // A reader in the way is not waited for: it may be a backup, which takes its time.
-      const row = this.db.withBusyTimeout(0, () => this.restart.get());
+      const row = this.db.withBusyTimeout(0, () => this.restart());
       if (row?.busy === 0) {
         this.walBytes = 0;
         this.held = false;

@@ -1,4 +1,4 @@
-import { constants, SQLiteError, Database as SqliteDatabase } from "bun:sqlite";
+import { constants, SQLiteError, Database as SqliteDatabase, type Statement } from "bun:sqlite";
 import { realpathSync } from "node:fs";
 import { errorCode, errorText } from "../errors.ts";
 import { LogFile } from "./log-file.ts";
@@ -10,19 +10,8 @@ export type SqlValue = string | number | null | Uint8Array;
 /** What a statement takes: a value for each `?`, or one object by the names behind its `$`, what else is in it left out. */
 export type SqlParams = SqlValue[] | [Readonly<Record<string, SqlValue | boolean>>];
 
-/** A prepared question. Rows are plain objects, typed by the store that wrote the SQL. */
-export interface Query<Row, Params extends SqlParams> {
-  /** The first row, or null. */
-  get(...params: Params): Row | null;
-  /** All rows: the SQL itself carries the LIMIT. */
-  all(...params: Params): Row[];
-}
-
-/** A prepared change. It takes the unit of work that it belongs to: nothing is written outside one. */
-export interface Command<Params extends SqlParams> {
-  /** Runs the change and returns how many rows it touched. */
-  run(tx: Tx, ...params: Params): number;
-}
+/** A prepared change. It takes the unit of work that it belongs to, and returns how many rows it touched. */
+export type Change<Params extends SqlParams> = (tx: Tx, ...params: Params) => number;
 
 /** fsync at every commit (`full`), or at checkpoints only (`normal`: a power cut may take the last moments). */
 export type Durability = "full" | "normal";
@@ -50,7 +39,7 @@ export class Database {
   private readonly statements: { finalize(): void }[] = [];
   /** Called with what a statement throws that finds the file damaged. */
   onDamage: (error: unknown) => void = () => undefined;
-  private readonly look: Query<CheckpointRow, []>;
+  private readonly look = this.one<CheckpointRow>("PRAGMA wal_checkpoint(NOOP)");
   private logFile: LogFile | null = null;
   /** Whether the log must outlive the connection: its pages may be missing in the file. */
   private keepsLog = false;
@@ -71,44 +60,60 @@ export class Database {
     this.connection.run("PRAGMA wal_autocheckpoint = 0");
     this.connection.run(`PRAGMA cache_size = -${PAGE_CACHE_KIB}`);
     this.connection.run("PRAGMA temp_store = MEMORY");
-    this.look = this.query<CheckpointRow>("PRAGMA wal_checkpoint(NOOP)");
   }
 
-  /** Prepares a question once, for the life of the connection. */
-  query<Row, Params extends SqlParams = []>(sql: string): Query<Row, Params> {
+  /** A question for the first row, or null. Like every statement it is compiled at its first use, once. */
+  one<Row, Params extends SqlParams = []>(sql: string): (...params: Params) => Row | null {
     const statement = this.prepare<Row>(sql);
-    return {
-      get: (...params) => {
-        try {
-          return statement.get(...params);
-        } catch (error) {
-          throw this.noted(error);
-        }
-      },
-      all: (...params) => {
-        try {
-          return statement.all(...params);
-        } catch (error) {
-          throw this.noted(error);
-        }
-      },
+    return (...params) => {
+      try {
+        return statement().get(...params);
+      } catch (error) {
+        throw this.noted(error);
+      }
     };
   }
 
-  /** Prepares a change once, for the life of the connection. */
-  command<Params extends SqlParams = []>(sql: string): Command<Params> {
-    const statement = this.prepare(sql);
-    return {
-      run: (tx, ...params) => {
-        tx.willWrite();
-        try {
-          return statement.run(...params).changes;
-        } catch (error) {
-          if (isStorageFailure(error)) tx.storageFailed(error);
-          throw this.noted(error);
-        }
-      },
+  /** A question for all rows: the SQL itself carries the LIMIT. */
+  all<Row, Params extends SqlParams = []>(sql: string): (...params: Params) => Row[] {
+    const statement = this.prepare<Row>(sql);
+    return (...params) => {
+      try {
+        return statement().all(...params);
+      } catch (error) {
+        throw this.noted(error);
+      }
     };
+  }
+
+  /** A question for one number, which its SQL names `n`: 0 where there is no row, or NULL (the largest of nothing). */
+  number<Params extends SqlParams = []>(sql: string): (...params: Params) => number {
+    const row = this.one<{ readonly n: number | null }, Params>(sql);
+    return (...params) => row(...params)?.n ?? 0;
+  }
+
+  /** A change. Nothing is written outside a unit of work. */
+  change<Params extends SqlParams = []>(sql: string): Change<Params> {
+    const statement = this.prepare(sql);
+    return (tx, ...params) => {
+      tx.willWrite();
+      try {
+        return statement().run(...params).changes;
+      } catch (error) {
+        if (isStorageFailure(error)) tx.storageFailed(error);
+        throw this.noted(error);
+      }
+    };
+  }
+
+  /** To be replaced by `one` and `all` everywhere. */
+  query<Row, Params extends SqlParams = []>(sql: string) {
+    return { get: this.one<Row, Params>(sql), all: this.all<Row, Params>(sql) };
+  }
+
+  /** To be replaced by `change` everywhere. */
+  command<Params extends SqlParams = []>(sql: string) {
+    return { run: this.change<Params>(sql) };
   }
 
   /** Runs statements that return nothing, outside any unit of work: start-up, migrations and the writer's own. */
@@ -120,7 +125,7 @@ export class Database {
   control(sql: string): () => void {
     const statement = this.prepare(sql);
     return () => {
-      statement.run();
+      statement().run();
     };
   }
 
@@ -141,7 +146,7 @@ export class Database {
 
   /** What the log holds now. */
   logPages(): LogPages {
-    const row = this.look.get();
+    const row = this.look();
     return { log: Math.max(0, row?.log ?? 0), moved: Math.max(0, row?.checkpointed ?? 0) };
   }
 
@@ -214,7 +219,7 @@ export class Database {
   }
 
   private openLogFile(): LogFile {
-    const pageBytes = this.query<{ page_size: number }>("PRAGMA page_size").get()?.page_size ?? 0;
+    const pageBytes = this.number("SELECT page_size AS n FROM pragma_page_size")();
     // Where a symbolic link leads: the log lies beside the file itself.
     this.logFile = new LogFile(realpathSync(this.path), pageBytes);
     return this.logFile;
@@ -225,10 +230,16 @@ export class Database {
     return error;
   }
 
+  /** Compiling every statement of every area at the start would cost it milliseconds. */
   private prepare<Row>(sql: string) {
-    const statement = this.connection.prepare<Row, SqlParams>(sql);
-    this.statements.push(statement);
-    return statement;
+    let prepared: Statement<Row, SqlParams> | undefined;
+    return () => {
+      if (prepared === undefined) {
+        prepared = this.connection.prepare<Row, SqlParams>(sql);
+        this.statements.push(prepared);
+      }
+      return prepared;
+    };
   }
 }
 

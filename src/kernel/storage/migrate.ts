@@ -67,7 +67,7 @@ export function openUntouched(path: string): SqliteDatabase {
  * and the log would look damaged.
  */
 export function migrate(db: Database, migrations: readonly Migration[]): string[] {
-  const current = numberOf(db.query<unknown>("PRAGMA user_version").get());
+  const current = db.number("SELECT user_version AS n FROM pragma_user_version")();
   const missing = migrations.slice(current);
   if (missing.length === 0) return [];
   db.execute("BEGIN IMMEDIATE");

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { MIGRATIONS } from "../../../migrations/index.ts";
 import { FLUSH_AFTER_ENTRIES } from "../../../src/areas/meter/balance-flusher.ts";
 import { METERS_IN_MEMORY_MAX, MeterService } from "../../../src/areas/meter/service.ts";
-import { MeterStore } from "../../../src/areas/meter/store.ts";
+import { meterStore } from "../../../src/areas/meter/store.ts";
 import { ManualClock } from "../../../src/kernel/clock.ts";
 import { type Kernel, openKernel } from "../../../src/kernel/kernel.ts";
 import type { Logger } from "../../../src/kernel/log.ts";
@@ -36,7 +36,7 @@ afterEach(() => {
 });
 
 function serviceWith(inMemoryMax?: number): MeterService {
-  return new MeterService(new MeterStore(kernel.db), kernel, inMemoryMax);
+  return new MeterService(meterStore(kernel.db), kernel, inMemoryMax);
 }
 
 async function refill(service: MeterService, meterId: string, amount: number): Promise<void> {
@@ -80,7 +80,7 @@ describe("meters in memory", () => {
 });
 
 describe("the balance flusher", () => {
-  const flushed = (): number => new MeterStore(kernel.db).flushedThrough();
+  const flushed = (): number => meterStore(kernel.db).flushedThrough();
 
   async function change(service: MeterService, times: number): Promise<void> {
     for (let done = 0; done < times; done += 1_000) {

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { MeterService } from "../../../src/areas/meter/service.ts";
-import { MeterStore } from "../../../src/areas/meter/store.ts";
+import { meterStore } from "../../../src/areas/meter/store.ts";
 import { ApiError } from "../../../src/kernel/errors.ts";
 import { KernelBench } from "../projects/kernel-bench.ts";
 
@@ -19,7 +19,7 @@ afterEach(() => bench.close());
 
 /** The service as the next start finds it, flushed or not. */
 function restarted(): MeterService {
-  return new MeterService(new MeterStore(bench.kernel.db), bench.kernel);
+  return new MeterService(meterStore(bench.kernel.db), bench.kernel);
 }
 
 function refill(projectRef: number, meterId: string, times: number): Promise<unknown> {

@@ -28,18 +28,18 @@ async function keep(key: string, credential: string): Promise<void> {
     JSON.stringify({ status: 200, text: `"${key}"`, headers: null }),
     `idempotency:usr_1:${key}`,
   );
-  const insert = storage.db.command<[string, Uint8Array, string, Uint8Array, number]>(
+  const insert = storage.db.change<[string, Uint8Array, string, Uint8Array, number]>(
     "INSERT INTO idempotency (account_ref, key, fingerprint, credential, secret, answer, created_at) VALUES (1, ?, ?, ?, 0, ?, ?)",
   );
-  await storage.writer.submit((tx) => insert.run(tx, key, FINGERPRINT, credential, answer, tx.now));
+  await storage.writer.submit((tx) => insert(tx, key, FINGERPRINT, credential, answer, tx.now));
 }
 
 async function managedKey(ref: number, projectRef: number | null): Promise<void> {
-  const insert = storage.db.command<[number, Uint8Array, number | null, Uint8Array]>(
+  const insert = storage.db.change<[number, Uint8Array, number | null, Uint8Array]>(
     "INSERT INTO keys (ref, id, account_ref, project_ref, digest, prefix, last4, name, scopes, created_at, deleted) VALUES (?, ?, 1, ?, ?, 'sm', '1234', 'k', '[]', 0, 0)",
   );
   const bytes = new Uint8Array(16).fill(ref);
-  await storage.writer.submit((tx) => insert.run(tx, ref, bytes, projectRef, bytes));
+  await storage.writer.submit((tx) => insert(tx, ref, bytes, projectRef, bytes));
 }
 
 /** What a caller reads under a key after the step; null where the key is free. */

@@ -9,7 +9,7 @@ import { OpenClaims } from "../../../src/kernel/http/open-claims.ts";
 import { type Operation, operationOf } from "../../../src/kernel/http/operation.ts";
 import { type Performer, Performing } from "../../../src/kernel/http/perform.ts";
 import { createVault, type Vault } from "../../../src/kernel/secrets/vault.ts";
-import type { Command } from "../../../src/kernel/storage/database.ts";
+import type { Change } from "../../../src/kernel/storage/database.ts";
 import { migrate } from "../../../src/kernel/storage/migrate.ts";
 import type { Tx } from "../../../src/kernel/storage/tx.ts";
 import { DEFAULT_TIERS } from "../../../src/kernel/tiers.ts";
@@ -71,13 +71,13 @@ export class PerformingBench {
   readonly free: FreeAnswers;
   readonly answers: IdempotencyStore;
   readonly performing: Performing;
-  private readonly insert: Command<[string]>;
+  private readonly insert: Change<[string]>;
   private requests = 0;
 
   constructor() {
     migrate(this.storage.db, MIGRATIONS);
     this.storage.db.execute("CREATE TABLE notes (text TEXT NOT NULL)");
-    this.insert = this.storage.db.command<[string]>("INSERT INTO notes (text) VALUES (?)");
+    this.insert = this.storage.db.change<[string]>("INSERT INTO notes (text) VALUES (?)");
     const tiers = { ...DEFAULT_TIERS, pro: { ...DEFAULT_TIERS.pro, requestsPerMinute: 1 } };
     this.free = new FreeAnswers(this.storage.db, tiers);
     this.answers = new IdempotencyStore(this.storage.db, this.vault, this.free);
@@ -107,7 +107,7 @@ export class PerformingBench {
   }
 
   note(tx: Tx, text: string): void {
-    this.insert.run(tx, text);
+    this.insert(tx, text);
   }
 
   /** A request; with a key it is the request of that key, told apart from others by `body`. */

@@ -224,12 +224,12 @@ describe("outcomes", () => {
 
   test("are recorded in the transaction in which the job leaves: both or neither, without running it again", async () => {
     bench.storage.db.execute("CREATE TABLE results (key TEXT)");
-    const insert = bench.storage.db.command<[string]>("INSERT INTO results (key) VALUES (?)");
+    const insert = bench.storage.db.change<[string]>("INSERT INTO results (key) VALUES (?)");
     let records = 0;
     bench.register("a", ({ key }) => ({
       record: (tx: Tx) => {
         records += 1;
-        insert.run(tx, key);
+        insert(tx, key);
       },
     }));
     await bench.scheduler.start();
@@ -276,11 +276,11 @@ describe("outcomes", () => {
 
   test("a recording that throws is a defect of the same kind: nothing of it stays, and the job is tried again later", async () => {
     bench.storage.db.execute("CREATE TABLE results (key TEXT)");
-    const insert = bench.storage.db.command<[string]>("INSERT INTO results (key) VALUES (?)");
+    const insert = bench.storage.db.change<[string]>("INSERT INTO results (key) VALUES (?)");
     let broken = true;
     bench.register("a", ({ key }) => ({
       record: (tx: Tx) => {
-        insert.run(tx, key);
+        insert(tx, key);
         if (broken) throw new Error("broken recording");
       },
     }));

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { statSync } from "node:fs";
 import { realDelay } from "../../../src/kernel/clock.ts";
 import { Checkpointer, WAL_RESTART_BYTES } from "../../../src/kernel/storage/checkpointer.ts";
-import { type Command, Database } from "../../../src/kernel/storage/database.ts";
+import { type Change, Database } from "../../../src/kernel/storage/database.ts";
 import { TestStorage } from "../support.ts";
 
 const MIB = 1024 * 1024;
@@ -12,12 +12,12 @@ const ROWS_PER_BATCH = 32;
 
 let storage: TestStorage;
 let checkpointer: Checkpointer;
-let insert: Command<[Uint8Array]>;
+let insert: Change<[Uint8Array]>;
 
 beforeEach(() => {
   storage = new TestStorage();
   storage.db.execute("CREATE TABLE filler (bytes BLOB)");
-  insert = storage.db.command<[Uint8Array]>("INSERT INTO filler (bytes) VALUES (?)");
+  insert = storage.db.change<[Uint8Array]>("INSERT INTO filler (bytes) VALUES (?)");
   checkpointer = new Checkpointer(storage.db, storage.writer, storage.log);
 });
 afterEach(() => {
@@ -30,7 +30,7 @@ async function write(mebibytes: number): Promise<number> {
   let largest = 0;
   for (let batch = 0; batch < mebibytes; batch += 1) {
     const units = Array.from({ length: ROWS_PER_BATCH }, () =>
-      storage.writer.submit((tx) => insert.run(tx, ROW)),
+      storage.writer.submit((tx) => insert(tx, ROW)),
     );
     await Promise.all(units);
     largest = Math.max(largest, walFileBytes());

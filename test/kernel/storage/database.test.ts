@@ -49,9 +49,9 @@ describe("database", () => {
     const db = new Database(scratch.path("a.db"), "normal");
     db.execute("CREATE TABLE things (id INTEGER PRIMARY KEY, name TEXT, bytes BLOB)");
     const tx = countingTx();
-    const insert = db.command<[number, string | null, Uint8Array]>("INSERT INTO things VALUES (?, ?, ?)");
-    expect(insert.run(tx, 1, "one", new Uint8Array([1, 2]))).toBe(1);
-    expect(insert.run(tx, 2 ** 53 - 1, null, new Uint8Array())).toBe(1);
+    const insert = db.change<[number, string | null, Uint8Array]>("INSERT INTO things VALUES (?, ?, ?)");
+    expect(insert(tx, 1, "one", new Uint8Array([1, 2]))).toBe(1);
+    expect(insert(tx, 2 ** 53 - 1, null, new Uint8Array())).toBe(1);
     const byId = db.query<{ id: number; name: string | null; bytes: Uint8Array }, [number]>(
       "SELECT id, name, bytes FROM things WHERE id = ?",
     );
@@ -59,7 +59,7 @@ describe("database", () => {
     expect(byId.get(2 ** 53 - 1)?.id).toBe(9007199254740991);
     expect(byId.get(3)).toBeNull();
     expect(byId.all(3)).toEqual([]);
-    expect(db.command("UPDATE things SET name = 'same'").run(tx)).toBe(2);
+    expect(db.change("UPDATE things SET name = 'same'")(tx)).toBe(2);
     expect(tx.writes).toBe(3);
     db.close();
   });
@@ -67,12 +67,12 @@ describe("database", () => {
   test("an object gives parameters by their names: all that the statement names, and more is left out", () => {
     const db = new Database(scratch.path("a.db"), "normal");
     db.execute("CREATE TABLE things (id INTEGER PRIMARY KEY, name TEXT, done INTEGER)");
-    const insert = db.command<[{ id: number; name: string; done: boolean }]>(
+    const insert = db.change<[{ id: number; name: string; done: boolean }]>(
       "INSERT INTO things VALUES ($id, $name, $done)",
     );
-    insert.run(countingTx(), Object.assign({ more: 1 }, { id: 1, name: "one", done: true }));
+    insert(countingTx(), Object.assign({ more: 1 }, { id: 1, name: "one", done: true }));
     expect(db.query("SELECT * FROM things").all()).toEqual([{ id: 1, name: "one", done: 1 }]);
-    expect(thrown(() => insert.run(countingTx(), { id: 2 } as never))).toBeInstanceOf(Error);
+    expect(thrown(() => insert(countingTx(), { id: 2 } as never))).toBeInstanceOf(Error);
     db.close();
   });
 

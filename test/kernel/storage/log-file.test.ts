@@ -116,10 +116,10 @@ describe("pages that a failed sync of a checkpoint has lost", () => {
       rewritten += 1;
       if (isFailing) throw new Error("still failing");
     };
-    const insert = storage.db.command<[Uint8Array]>("INSERT INTO filler (bytes) VALUES (?)");
+    const insert = storage.db.change<[Uint8Array]>("INSERT INTO filler (bytes) VALUES (?)");
     const row = new Uint8Array(1024 * 1024);
     const mebibytes = async (count: number) => {
-      for (let at = 0; at < count; at += 1) await storage.writer.submit((tx) => insert.run(tx, row));
+      for (let at = 0; at < count; at += 1) await storage.writer.submit((tx) => insert(tx, row));
     };
     await mebibytes(1);
     // What is newer than a reader's transaction is not moved: SQLite itself begins a log anew that was moved whole.

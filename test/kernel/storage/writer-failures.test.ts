@@ -1,18 +1,18 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { ApiError } from "../../../src/kernel/errors.ts";
-import type { Command } from "../../../src/kernel/storage/database.ts";
+import type { Change } from "../../../src/kernel/storage/database.ts";
 import type { Tx } from "../../../src/kernel/storage/tx.ts";
 import { type CommitFault, rejection, TestStorage } from "../support.ts";
 
 let storage: TestStorage;
-let insert: Command<[number]>;
+let insert: Change<[number]>;
 let memory: number;
 
 beforeEach(() => {
   storage = new TestStorage();
   memory = 0;
   storage.db.execute("CREATE TABLE numbers (value INTEGER PRIMARY KEY, bytes BLOB)");
-  insert = storage.db.command<[number]>("INSERT INTO numbers (value) VALUES (?)");
+  insert = storage.db.change<[number]>("INSERT INTO numbers (value) VALUES (?)");
 });
 afterEach(() => storage.close());
 
@@ -33,7 +33,7 @@ function remember(tx: Tx, amount: number): void {
 function write(value: number): Promise<number> {
   return storage.writer.submit((tx) => {
     remember(tx, value);
-    insert.run(tx, value);
+    insert(tx, value);
     return value;
   });
 }
@@ -104,7 +104,7 @@ describe("a COMMIT that fails", () => {
     storage.db.fault = "stays-open";
     const units = [1, 2].map((value) =>
       storage.writer.submit((tx) => {
-        insert.run(tx, value);
+        insert(tx, value);
         tx.onRollback(() => undone.push(`unit ${value}`));
       }),
     );
@@ -117,7 +117,7 @@ describe("a COMMIT that fails", () => {
     storage.db.fault = "stays-open";
     const failing = storage.writer.submit((tx) => {
       remember(tx, 50);
-      insert.run(tx, 50);
+      insert(tx, 50);
       throw new Error("failed after writing");
     });
     const settled = await Promise.allSettled([write(1), failing, write(2)]);
@@ -136,8 +136,8 @@ describe("a COMMIT that fails", () => {
     storage.db.execute(
       "CREATE TABLE children (parent INTEGER REFERENCES numbers (value) DEFERRABLE INITIALLY DEFERRED)",
     );
-    const child = storage.db.command<[number]>("INSERT INTO children (parent) VALUES (?)");
-    const settled = await Promise.allSettled([write(1), storage.writer.submit((tx) => child.run(tx, 999))]);
+    const child = storage.db.change<[number]>("INSERT INTO children (parent) VALUES (?)");
+    const settled = await Promise.allSettled([write(1), storage.writer.submit((tx) => child(tx, 999))]);
     expect(settled.map((one) => one.status === "rejected" && String(one.reason))).toEqual([
       "SQLiteError: FOREIGN KEY constraint failed",
       "SQLiteError: FOREIGN KEY constraint failed",
@@ -170,12 +170,12 @@ describe("a statement that finds the disk full", () => {
   }
 
   function bulky(value: number): (tx: Tx) => void {
-    const command = storage.db.command<[number]>(
+    const command = storage.db.change<[number]>(
       "INSERT INTO numbers (value, bytes) VALUES (?, zeroblob(20000))",
     );
     return (tx) => {
       remember(tx, value);
-      command.run(tx, value);
+      command(tx, value);
     };
   }
 
@@ -189,7 +189,7 @@ describe("a statement that finds the disk full", () => {
         try {
           tx.attempt(() => work(tx));
         } catch {
-          insert.run(tx, 77);
+          insert(tx, 77);
         }
       },
     ],
@@ -209,7 +209,7 @@ describe("a statement that finds the disk full", () => {
         try {
           work(tx);
         } catch {
-          insert.run(tx, 77);
+          insert(tx, 77);
         }
       },
     ],

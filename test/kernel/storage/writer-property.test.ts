@@ -79,13 +79,13 @@ function runInModel(state: State, work: readonly Step[]): State {
 
 const storage = new TestStorage();
 storage.db.execute("CREATE TABLE cells (key INTEGER PRIMARY KEY, value INTEGER NOT NULL)");
-const put = storage.db.command<[number, number]>("INSERT OR REPLACE INTO cells (key, value) VALUES (?, ?)");
-const clear = storage.db.command("DELETE FROM cells");
+const put = storage.db.change<[number, number]>("INSERT OR REPLACE INTO cells (key, value) VALUES (?, ?)");
+const clear = storage.db.change("DELETE FROM cells");
 afterAll(() => storage.close());
 
 function runForReal(tx: Tx, real: State, work: readonly Step[]): void {
   for (const step of work) {
-    if (step.kind === "write") put.run(tx, step.key, step.value);
+    if (step.kind === "write") put(tx, step.key, step.value);
     else if (step.kind === "remember") rememberForReal(tx, real.memory, step.key, step.value);
     else if (step.kind === "after") tx.afterCommit(() => real.after.push(step.mark));
     else if (step.kind === "throw") throw new Refused();
@@ -135,7 +135,7 @@ test("rows, memory and what follows a commit are those of the units that got thr
   await fc.assert(
     fc.asyncProperty(fc.array(batch, { minLength: 1, maxLength: 4 }), async (batches) => {
       storage.db.fault = "none";
-      await storage.writer.submit((tx) => clear.run(tx));
+      await storage.writer.submit((tx) => clear(tx));
       let expected: State = { rows: new Map(), memory: new Map(), after: [] };
       const real: State = { rows: new Map(), memory: new Map(), after: [] };
       for (const one of batches) {

@@ -1,17 +1,17 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { ApiError } from "../../../src/kernel/errors.ts";
-import type { Command } from "../../../src/kernel/storage/database.ts";
+import type { Change } from "../../../src/kernel/storage/database.ts";
 import type { Tx } from "../../../src/kernel/storage/tx.ts";
 import { UNITS_PER_BATCH_MAX, UNITS_QUEUED_MAX } from "../../../src/kernel/storage/writer.ts";
 import { rejection, TestStorage } from "../support.ts";
 
 let storage: TestStorage;
-let insert: Command<[number]>;
+let insert: Change<[number]>;
 
 beforeEach(() => {
   storage = new TestStorage();
   storage.db.execute("CREATE TABLE numbers (value INTEGER PRIMARY KEY)");
-  insert = storage.db.command<[number]>("INSERT INTO numbers (value) VALUES (?)");
+  insert = storage.db.change<[number]>("INSERT INTO numbers (value) VALUES (?)");
 });
 afterEach(() => storage.close());
 
@@ -40,7 +40,7 @@ describe("group commit", () => {
     const units = Array.from({ length: 100 }, (_, index) =>
       storage.writer.submit((tx) => {
         order.push(index);
-        insert.run(tx, index);
+        insert(tx, index);
         return index * 2;
       }),
     );
@@ -58,7 +58,7 @@ describe("group commit", () => {
     const other = new Database(storage.db.path, "normal");
     const count = other.query<{ count: number }>("SELECT count(*) AS count FROM numbers");
     const before = await storage.writer.submit((tx) => {
-      insert.run(tx, 1);
+      insert(tx, 1);
       return count.get()?.count;
     });
     expect(before).toBe(0);
@@ -71,7 +71,7 @@ describe("group commit", () => {
     const seen = await Promise.all(
       [1, 2, 3].map((value) =>
         storage.writer.submit((tx) => {
-          insert.run(tx, value);
+          insert(tx, value);
           return [tx.now, count.get()?.count];
         }),
       ),
@@ -102,7 +102,7 @@ describe("group commit", () => {
     const events: string[] = [];
     storage.writer.beforeCommit((tx) => {
       events.push(`hook ${storage.db.inTransaction}`);
-      insert.run(tx, 1000 + events.length);
+      insert(tx, 1000 + events.length);
       tx.afterCommit(() => events.push(`after the hook ${storage.db.inTransaction}`));
     });
     storage.writer.onCommitted(() => events.push("observer"));
@@ -110,7 +110,7 @@ describe("group commit", () => {
       [1, 2].map((value) =>
         storage.writer.submit((tx) => {
           events.push(`unit ${value}`);
-          insert.run(tx, value);
+          insert(tx, value);
           tx.afterCommit(() => events.push(`after unit ${value}`));
         }),
       ),
@@ -137,7 +137,7 @@ describe("a unit that fails", () => {
         runs += 1;
         counter.add(tx, value);
         if (value === 2) throw new ApiError("conflict", "refused");
-        insert.run(tx, value);
+        insert(tx, value);
         return value;
       }),
     );
@@ -159,7 +159,7 @@ describe("a unit that fails", () => {
         storage.writer.submit((tx) => {
           runs.push(value);
           counter.add(tx, value);
-          insert.run(tx, value);
+          insert(tx, value);
           if (value === 2) throw new Error("failed after writing");
           return counter.value;
         }),
@@ -178,7 +178,7 @@ describe("a unit that fails", () => {
 
   test("by a broken constraint: the same", async () => {
     const settled = await Promise.allSettled(
-      [1, 1, 2].map((value) => storage.writer.submit((tx) => insert.run(tx, value))),
+      [1, 1, 2].map((value) => storage.writer.submit((tx) => insert(tx, value))),
     );
     expect(settled.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
     expect(numbers()).toEqual([1, 2]);
@@ -224,10 +224,10 @@ describe("a unit that fails", () => {
 
   test("a unit that returns a promise is refused, whatever it wrote", async () => {
     const work = async (tx: Tx): Promise<number> => {
-      insert.run(tx, 1);
+      insert(tx, 1);
       return 1;
     };
-    const other = storage.writer.submit((tx) => insert.run(tx, 2));
+    const other = storage.writer.submit((tx) => insert(tx, 2));
     const error = await rejection(storage.writer.submit(work as never));
     expect(error).toEqual(new Error("a unit of work returned a promise: it must be synchronous"));
     await other;
@@ -240,20 +240,20 @@ describe("tx.attempt", () => {
   function unitWithFailingPart(counter: Counter, writeBefore: boolean, writeInside: boolean) {
     return storage.writer.submit((tx) => {
       counter.add(tx, 1);
-      if (writeBefore) insert.run(tx, 1);
+      if (writeBefore) insert(tx, 1);
       let caught = "";
       try {
         tx.attempt(() => {
           counter.add(tx, 10);
           tx.afterCommit(() => counter.add(tx, 1000));
-          if (writeInside) insert.run(tx, 2);
+          if (writeInside) insert(tx, 2);
           throw new Error("part failed");
         });
       } catch (error) {
         caught = String(error);
       }
       counter.add(tx, 100);
-      insert.run(tx, 3);
+      insert(tx, 3);
       return caught;
     });
   }
@@ -275,7 +275,7 @@ describe("tx.attempt", () => {
     const value = await storage.writer.submit((tx) =>
       tx.attempt(() => {
         counter.add(tx, 5);
-        insert.run(tx, 5);
+        insert(tx, 5);
         return "done";
       }),
     );
@@ -296,7 +296,7 @@ describe("tx.attempt", () => {
     await storage.writer.submit((tx) => {
       const write = (value: number): void => {
         counter.add(tx, value);
-        insert.run(tx, value);
+        insert(tx, value);
       };
       quietly(() =>
         tx.attempt(() => {
@@ -324,15 +324,15 @@ describe("tx.attempt", () => {
     const counter = new Counter();
     const failing = storage.writer.submit((tx) => {
       counter.add(tx, 1);
-      insert.run(tx, 1);
+      insert(tx, 1);
       tx.attempt(() => {
-        insert.run(tx, 2);
+        insert(tx, 2);
         throw new Error("through");
       });
     });
     const fine = storage.writer.submit((tx) => {
       counter.add(tx, 10);
-      insert.run(tx, 3);
+      insert(tx, 3);
     });
     expect(await rejection(failing)).toEqual(new Error("through"));
     await fine;
@@ -367,7 +367,7 @@ describe("bounds", () => {
 
   test("close commits what is queued and refuses what comes later", async () => {
     const queued = Array.from({ length: UNITS_PER_BATCH_MAX + 5 }, (_, index) =>
-      storage.writer.submit((tx) => insert.run(tx, index)),
+      storage.writer.submit((tx) => insert(tx, index)),
     );
     storage.writer.close();
     expect(numbers()).toHaveLength(UNITS_PER_BATCH_MAX + 5);
