@@ -1,5 +1,5 @@
 import { type ApiOperation, type Document, operationsOf, type Schema } from "./document.ts";
-import { type Direction, referenceOf, TypeWriter } from "./types.ts";
+import { type Direction, membersOf, referenceOf, typeOf, written } from "./types.ts";
 
 /** Where the generated files stand. */
 export const GENERATED_FOLDER = "src/client/generated";
@@ -8,76 +8,66 @@ export const GENERATE_COMMAND = "bun scripts/package-types.ts";
 
 const HEADER = `// Written by \`${GENERATE_COMMAND}\` from test/golden/openapi.json. Change the schemas of the areas instead.\n`;
 
+/** What is sent, what is answered, and what stands within those. */
+const FILES = { sent: "bodies.ts", answered: "answers.ts", part: "parts.ts" } as const;
+const OPERATIONS = "operations.ts";
+
 /** The client's types and its table of operations, by file name. */
 export function generate(document: Document): Map<string, string> {
   const operations = operationsOf(document);
-  const writer = new TypeWriter();
   const uses = usesOf(document, operations);
-  const parts = Map.groupBy(uses, ([, { file }]) => file);
-  const fileOf = new Map([...uses].map(([name, { file }]) => [name, file]));
-  const files = new Map<string, string>();
-  for (const [file, named] of parts) {
-    const text = named.map(([name, use]) => declaration(name, document, use, writer)).join("\n");
-    files.set(file, HEADER + importsFor(text, file, fileOf) + text);
-  }
-  const table = operationTypes(operations, writer);
-  files.set(
-    "types.ts",
-    HEADER +
-      [...parts.keys()]
-        .sort()
-        .map((file) => `export type * from "./${file}";\n`)
-        .join(""),
-  );
-  files.set("operations.ts", HEADER + importsFor(table, "operations.ts", fileOf) + table);
-  files.set("routes.ts", HEADER + routes(operations));
-  files.set("codes.ts", HEADER + codes(document));
-  return files;
+  const texts = new Map([
+    ...[...Map.groupBy(uses, ([, { file }]) => file)].map(([file, named]): [string, string] => [
+      file,
+      named.map(([name, use]) => declaration(name, use, document, uses)).join("\n"),
+    ]),
+    [OPERATIONS, table(operations)],
+  ]);
+  texts.set(FILES.part, `${texts.get(FILES.part)}\n${codes(document)}`);
+  return new Map([...texts].map(([file, text]) => [file, HEADER + importsFor(text, file, uses) + text]));
 }
 
-function importsFor(text: string, here: string, fileOf: ReadonlyMap<string, string>): string {
+function importsFor(text: string, here: string, uses: Uses): string {
   // Names in comments and texts are none of types.
   const words = new Set(text.replaceAll(/`[^`]*`|"[^"]*"|\/\*\*.*?\*\//gs, "").match(/\w+/g));
-  const used = [...fileOf].filter(([name, file]) => file !== here && words.has(name));
-  return [...Map.groupBy(used, ([, file]) => file)]
-    .map(
-      ([file, names]) =>
-        `import type { ${names
-          .map(([name]) => name)
-          .sort()
-          .join(", ")} } from "./${file}";\n`,
-    )
-    .sort()
+  const used = [...uses].filter(([name, { file }]) => file !== here && words.has(name));
+  return [...Map.groupBy(used, ([, { file }]) => file)]
+    .map(([file, names]) => `import type { ${names.map(([name]) => name).join(", ")} } from "./${file}";\n`)
     .join("");
 }
 
-/** Where a component stands: in what it goes out or comes in, and in words. */
+/** Where a component stands: in which file, whether in what goes out or comes in, and in words. */
 interface Use {
-  /** The file of the part of the API that uses it first. */
   readonly file: string;
   readonly direction: Direction;
   readonly note: string;
 }
 
+type Uses = ReadonlyMap<string, Use>;
+
 /** The first use of each component; what is sent anywhere is of the form that is sent. */
-function usesOf(document: Document, operations: readonly ApiOperation[]): Map<string, Use> {
+function usesOf(document: Document, operations: readonly ApiOperation[]): Uses {
   const uses = new Map<string, Use>();
-  const visit = (schema: Schema | null, file: string, direction: Direction, note: string): void => {
+  const visit = (schema: Schema | null, direction: Direction, note: string, isPart: boolean): void => {
     if (schema === null) return;
     const name = referenceOf(schema);
     const known = name === null ? undefined : uses.get(name);
-    if (known !== undefined && (known.direction === "sent" || direction === "answered")) return;
-    if (name !== null) uses.set(name, { file: known?.file ?? file, direction, note });
+    const file = isPart ? FILES.part : (known?.file ?? FILES[direction]);
+    const isNew = known === undefined || (known.direction === "answered" && direction === "sent");
+    if (name !== null) uses.set(name, isNew ? { file, direction, note } : { ...known, file });
+    if (!isNew) return;
     const target = name === null ? schema : document.components.schemas[name];
     for (const [part, inner] of partsOf(target)) {
-      visit(inner, file, direction, `${note.replace(/\.$/, "")}, \`${part}\`.`);
+      visit(inner, direction, `${note.replace(/\.$/, "")}, \`${part}\`.`, true);
     }
   };
-  for (const { method, path, tag, body, answers } of operations) {
-    const file = `${tag.toLowerCase()}.ts`;
-    visit(body, file, "sent", `The body of \`${method} ${path}\`.`);
+  for (const { method, path, body, answers } of operations) {
+    visit(body, "sent", `The body of \`${method} ${path}\`.`, false);
     for (const answer of Object.values(answers)) {
-      visit(answer, file, "answered", `What \`${method} ${path}\` answers.`);
+      // Some are one of several.
+      for (const one of answer?.anyOf ?? [answer]) {
+        visit(one, "answered", `What \`${method} ${path}\` answers.`, false);
+      }
     }
   }
   return uses;
@@ -92,58 +82,114 @@ function partsOf(schema: Schema | undefined): [name: string, Schema][] {
   ];
 }
 
-function declaration(name: string, document: Document, use: Use, writer: TypeWriter): string {
-  const schema = document.components.schemas[name];
+function declaration(name: string, { direction, note }: Use, document: Document, uses: Uses): string {
+  const { schemas } = document.components;
+  const schema = schemas[name];
   if (schema === undefined) throw new Error(`the document has no schema ${name}`);
-  const text = writer.written(schema, use.direction);
-  const head = `/** ${schema.description ?? use.note} */\nexport `;
-  return text.startsWith("{") ? `${head}interface ${name} ${text}\n` : `${head}type ${name} = ${text};\n`;
+  const head = `/** ${schema.description ?? note} */\nexport`;
+  const base = baseOf(name, direction, schemas, uses);
+  if (base !== null) {
+    const own = Object.entries(schema.properties ?? {}).filter(
+      ([member]) => schemas[base]?.properties?.[member] === undefined,
+    );
+    const members = membersOf({ ...schema, properties: Object.fromEntries(own) }, direction);
+    return `${head} interface ${name} extends ${base} {\n${members.join(";\n")}\n}\n`;
+  }
+  const text = written(schema, direction);
+  // An interface stands on lines of its own; what has no comments may fit on one.
+  return text.startsWith("{\n") || (text.startsWith("{") && text.length > ONE_LINE_MAX - name.length)
+    ? `${head} interface ${name} ${text}\n`
+    : `${head} type ${name} = ${text};\n`;
 }
 
-function operationTypes(operations: readonly ApiOperation[], writer: TypeWriter): string {
-  const rows = operations.map((operation) => {
-    const { params, query, body, takesAnyBody, answers } = operation;
-    const answer = Object.values(answers).map((one) =>
-      one === null ? "undefined" : writer.typeOf(one, "answered"),
-    );
-    const sent = (schema: Schema | null): string =>
-      schema === null ? "undefined" : writer.typeOf(schema, "sent");
-    const types = [
-      Object.keys(params?.properties ?? {})
-        .map((name) => JSON.stringify(name))
-        .join(" | ") || "never",
-      sent(query),
-      takesAnyBody ? "AnyBody" : sent(body),
-      [...new Set(answer)].join(" | "),
-    ];
-    return `${JSON.stringify(operation.id)}: Operation<${types.join(", ")}>;\n`;
+/** What fits on a line beside `export type  = ;`. */
+const ONE_LINE_MAX = 110 - 16;
+/** Members that two schemas must share for one to be written as the other and more: fewer may be by chance. */
+const SHARED_MIN = 4;
+
+/** The largest part of other answers, or other bodies, that has nothing but members of this component. */
+function baseOf(
+  name: string,
+  direction: Direction,
+  schemas: Document["components"]["schemas"],
+  uses: Uses,
+): string | null {
+  const own = memberTexts(schemas[name]);
+  const bases = [...uses].flatMap(([part, use]) => {
+    const members = memberTexts(schemas[part]);
+    const isPart = use.file === FILES.part && use.direction === direction;
+    const isSmaller = members.size >= SHARED_MIN && members.size < own.size;
+    return isPart && isSmaller && members.isSubsetOf(own) ? [{ part, size: members.size }] : [];
   });
-  return `${OPERATION_TYPES}\n/** What each operation takes and answers. */\nexport interface Operations {\n${rows.join("")}}\n`;
+  return bases.sort((a, b) => b.size - a.size)[0]?.part ?? null;
+}
+
+function memberTexts({ properties = {}, required = [] }: Schema = {}): Set<string> {
+  const members = Object.entries(properties);
+  return new Set(members.map(([name, schema]) => JSON.stringify([name, required.includes(name), schema])));
 }
 
 const OPERATION_TYPES = `/** A body that is sent as it is. */
 export type AnyBody = string | Uint8Array;
 
-/** An operation: the names of its path's parameters, its query, its body, its answer. */
-export interface Operation<Params extends string, Query, Body, Answer> {
+/** The method and path of an operation, and what the compiler alone knows of what goes there and comes back. */
+export type Route<Answer, Params extends string = never, Body = undefined, Query = undefined> = string & {
   params: Record<Params, string>;
   query: Query;
   body: Body;
   answer: Answer;
-}
+};
 `;
 
-function routes(operations: readonly ApiOperation[]): string {
+function table(operations: readonly ApiOperation[]): string {
   const names = (pass: (operation: ApiOperation) => boolean): string =>
     JSON.stringify(operations.filter(pass).map(({ id }) => id));
-  const rows = operations.map(({ id, method, path }) => `${JSON.stringify(id)}: "${method} ${path}",\n`);
+  const pageQuery = operations.map(({ query }) => pageQueryIn(query)).find((query) => query !== null);
+  const rows = operations.map(
+    (one) => `${JSON.stringify(one.id)}: "${one.method} ${one.path}" as Route<${typesOf(one)}>,\n`,
+  );
   return [
-    `/** Method and path of every operation. */\nexport const ROUTES = {\n${rows.join("")}} as const;\n`,
+    OPERATION_TYPES,
+    `/** Which page of a list. */\nexport type PageQuery = ${written(pageQuery ?? {}, "sent")};\n`,
+    `/** Every operation, by its name. */\nexport const OPERATIONS = {\n${rows.join("")}};\n`,
+    "/** What each operation takes and answers. */\nexport type Operations = typeof OPERATIONS;\n",
     "/** Operations that take no key. */",
     `export const PUBLIC: readonly string[] = ${names(({ isPublic }) => isPublic)};\n`,
     "/** Changes that take no `Idempotency-Key`, though they take a key. */",
     `export const WITHOUT_IDEMPOTENCY_KEY: readonly string[] = ${names(takesKeyAlone)};\n`,
   ].join("\n");
+}
+
+/** The types of an operation, without those at the end that are the default. */
+function typesOf({ params, query, body, takesAnyBody, answers }: ApiOperation): string {
+  const answer = Object.values(answers).map((one) => (one === null ? "undefined" : typeOf(one, "answered")));
+  const names = Object.keys(params?.properties ?? {}).map((name) => JSON.stringify(name));
+  const types = [
+    [...new Set(answer)].join(" | "),
+    names.join(" | ") || "never",
+    takesAnyBody ? "AnyBody" : body === null ? "undefined" : typeOf(body, "sent"),
+    queryType(query),
+  ];
+  const defaults = ["", "never", "undefined", "undefined"];
+  const last = types.findLastIndex((type, at) => type !== defaults[at]);
+  return types.slice(0, last + 1).join(", ");
+}
+
+const PAGE_MEMBERS = ["limit", "cursor"];
+
+function queryType(query: Schema | null): string {
+  if (query === null) return "undefined";
+  if (pageQueryIn(query) === null) return written(query, "sent");
+  const others = Object.entries(query.properties ?? {}).filter(([name]) => !PAGE_MEMBERS.includes(name));
+  const more = { ...query, properties: Object.fromEntries(others) };
+  return others.length === 0 ? "PageQuery" : `PageQuery & ${written(more, "sent")}`;
+}
+
+/** The members that say which page is wanted; null when a query has not all of them. */
+function pageQueryIn(query: Schema | null): Schema | null {
+  const members = Object.entries(query?.properties ?? {}).filter(([name]) => PAGE_MEMBERS.includes(name));
+  if (members.length < PAGE_MEMBERS.length) return null;
+  return { type: "object", properties: Object.fromEntries(members) };
 }
 
 function takesKeyAlone({ isPublic, method, takesIdempotencyKey }: ApiOperation): boolean {

@@ -8,72 +8,71 @@ export function referenceOf({ $ref }: Schema): string | null {
   return $ref === undefined ? null : ($ref.split("/").at(-1) ?? null);
 }
 
-/** Writes schemas as TypeScript. */
-export class TypeWriter {
-  /** The type of a schema: its name where it is a component. */
-  typeOf(schema: Schema, direction: Direction): string {
-    return referenceOf(schema) ?? this.written(schema, direction);
-  }
+/** The TypeScript type of a schema: its name where it is a component. */
+export function typeOf(schema: Schema, direction: Direction): string {
+  return referenceOf(schema) ?? written(schema, direction);
+}
 
-  /** The type of a schema, written out. */
-  written(schema: Schema, direction: Direction): string {
-    if (schema.const !== undefined) return JSON.stringify(schema.const);
-    if (schema.enum !== undefined) return schema.enum.map((one) => JSON.stringify(one)).join(" | ");
-    if (schema.anyOf !== undefined) return schema.anyOf.map((one) => this.typeOf(one, direction)).join(" | ");
-    const { type } = schema;
-    if (typeof type === "object") {
-      return type.map((one) => this.written({ ...schema, type: one }, direction)).join(" | ");
-    }
-    switch (type) {
-      case "integer":
-      case "number":
-        return "number";
-      case "string":
-      case "boolean":
-      case "null":
-        return type;
-      case "array":
-        return this.list(schema, direction);
-      case "object":
-        return this.object(schema, direction);
-      case undefined:
-        return "unknown";
-      default:
-        throw new Error(`no type is known for ${JSON.stringify(schema)}`);
-    }
+/** The type of a schema, written out. */
+export function written(schema: Schema, direction: Direction): string {
+  if (schema.const !== undefined) return JSON.stringify(schema.const);
+  if (schema.enum !== undefined) return schema.enum.map((one) => JSON.stringify(one)).join(" | ");
+  if (schema.anyOf !== undefined) return schema.anyOf.map((one) => typeOf(one, direction)).join(" | ");
+  const { type } = schema;
+  if (typeof type === "object") {
+    return type.map((one) => written({ ...schema, type: one }, direction)).join(" | ");
   }
-
-  private list({ items = {} }: Schema, direction: Direction): string {
-    const item = this.typeOf(items, direction);
-    const list = /^[\w"]+$/.test(item) ? `${item}[]` : `(${item})[]`;
-    return direction === "sent" ? `readonly ${list}` : list;
-  }
-
-  private object(schema: Schema, direction: Direction): string {
-    const [values] = Object.values(schema.patternProperties ?? {});
-    if (values !== undefined) return `Record<string, ${this.typeOf(values, direction)}>`;
-    // Interfaces have no index signature: whoever sends one could not hand it in as a record.
-    const open = schema.additionalProperties === true;
-    if (open && Object.keys(schema.properties ?? {}).length === 0)
-      return direction === "sent" ? "object" : "Record<string, unknown>";
-    return `{\n${this.members(schema, direction)}${open ? "[name: string]: unknown;\n" : ""}}`;
-  }
-
-  private members({ properties = {}, required = [] }: Schema, direction: Direction): string {
-    return Object.entries(properties)
-      .filter(([, schema]) => schema.not === undefined)
-      .map(([name, schema]) => {
-        const isRequired = required.includes(name);
-        const undef = isRequired || direction === "answered" ? "" : " | undefined";
-        const key = /^\w+$/.test(name) && !/^\d/.test(name) ? name : JSON.stringify(name);
-        const comment = commentOf(schema);
-        return `${comment}${key}${isRequired ? "" : "?"}: ${this.typeOf(schema, direction)}${undef};\n`;
-      })
-      .join("");
+  switch (type) {
+    case "integer":
+    case "number":
+      return "number";
+    case "string":
+    case "boolean":
+    case "null":
+      return type;
+    case "array":
+      return list(schema, direction);
+    case "object":
+      return object(schema, direction);
+    case undefined:
+      return "unknown";
+    default:
+      throw new Error(`no type is known for ${JSON.stringify(schema)}`);
   }
 }
 
-function commentOf(schema: Schema): string {
-  const notes = schema.description ?? "";
-  return notes === "" ? "" : `/** ${notes} */\n`;
+function list({ items = {} }: Schema, direction: Direction): string {
+  const item = typeOf(items, direction);
+  const list = /^[\w"]+$/.test(item) ? `${item}[]` : `(${item})[]`;
+  return direction === "sent" ? `readonly ${list}` : list;
+}
+
+function object(schema: Schema, direction: Direction): string {
+  const [values] = Object.values(schema.patternProperties ?? {});
+  if (values !== undefined) return `Record<string, ${typeOf(values, direction)}>`;
+  // Interfaces have no index signature: whoever sends one could not hand it in as a record.
+  const open = schema.additionalProperties === true;
+  if (open && Object.keys(schema.properties ?? {}).length === 0)
+    return direction === "sent" ? "object" : "Record<string, unknown>";
+  return braced([...membersOf(schema, direction), ...(open ? ["[name: string]: unknown"] : [])]);
+}
+
+/** Members in braces. The formatter keeps them on one line where they fit, unless the first begins a line of its own. */
+function braced(members: readonly string[]): string {
+  const hasComment = members.some((member) => member.startsWith("/**"));
+  return hasComment ? `{\n${members.join(";\n")};\n}` : `{ ${members.join("; ")} }`;
+}
+
+/** The members of an object, each with what is said of it. */
+export function membersOf({ properties = {}, required = [] }: Schema, direction: Direction): string[] {
+  return Object.entries(properties)
+    .filter(([, schema]) => schema.not === undefined)
+    .map(([name, schema]) => {
+      const isRequired = required.includes(name);
+      const undef = isRequired || direction === "answered" ? "" : " | undefined";
+      const key = /^\w+$/.test(name) && !/^\d/.test(name) ? name : JSON.stringify(name);
+      const { description } = schema;
+      const comment = description === undefined ? "" : `/** ${description} */\n`;
+      return `${comment}${key}${isRequired ? "" : "?"}: ${typeOf(schema, direction)}${undef}`;
+    });
 }

@@ -1,9 +1,11 @@
-import type { Operations } from "./generated/operations.ts";
-import { PUBLIC, ROUTES, WITHOUT_IDEMPOTENCY_KEY } from "./generated/routes.ts";
-import { type ChangeOptions, readIdempotencyKey } from "./options.ts";
+import { OPERATIONS, type Operations, PUBLIC, WITHOUT_IDEMPOTENCY_KEY } from "./generated/operations.ts";
+import { type ChangeOptions, type RequestOptions, readIdempotencyKey } from "./options.ts";
+
 import { Pages } from "./pages.ts";
 import type { Answer, Transport, WireRequest } from "./transport.ts";
 import { randomUuid } from "./uuid.ts";
+
+export type { PageQuery } from "./generated/operations.ts";
 
 /** The name of an operation of the API. */
 export type OperationName = keyof Operations;
@@ -12,8 +14,15 @@ export type AnswerOf<N extends OperationName> = Operations[N]["answer"];
 /** The query that an operation takes. */
 export type QueryOf<N extends OperationName> = Operations[N]["query"];
 
-/** Which page of a list. */
-export type PageQuery = QueryOf<"meter.history">;
+type ItemsOf<N extends OperationName, Items extends keyof AnswerOf<N>> = Extract<
+  AnswerOf<N>[Items],
+  readonly unknown[]
+>;
+/** The list of an operation, whose pages hold its items in the member of that name. */
+export type ListOf<N extends OperationName, Items extends keyof AnswerOf<N>> = Pages<
+  ItemsOf<N, Items>[number],
+  AnswerOf<N>
+>;
 
 /** What an operation takes: whichever of path, query and body it has. */
 export type InputOf<N extends OperationName> = Part<"params", Operations[N]["params"]> &
@@ -70,30 +79,26 @@ export class Api {
     return answer.body as AnswerOf<N>;
   }
 
-  /** A list of one operation, by its pages. */
-  list<N extends OperationName, Item>(
+  /** A list of one operation, by its pages; `items` is the member of a page that holds its part of the list. */
+  list<N extends OperationName, Items extends keyof AnswerOf<N>>(
     name: N,
-    input: { readonly params?: Operations[N]["params"]; readonly query: QueryOf<N> },
-    options: ChangeOptions,
-    source: {
-      readonly items: (page: AnswerOf<N>) => readonly Item[];
-      readonly cursor: (page: AnswerOf<N>) => string | null | undefined;
-    },
-  ): Pages<Item, AnswerOf<N>> {
-    return new Pages({
-      read: (cursor, limit) => {
-        const given = { ...(input.query as { limit?: number | undefined; cursor?: string | undefined }) };
-        const query = { ...given, cursor: cursor ?? given.cursor, limit: given.limit ?? limit };
+    items: Items,
+    input: Omit<InputOf<N>, "query"> & { readonly query?: QueryOf<N> },
+    options: RequestOptions,
+  ): ListOf<N, Items> {
+    return new Pages(
+      (cursor, limit) => {
+        const given = input.query as { limit?: number | undefined; cursor?: string | undefined } | undefined;
+        const query = given && { ...given, cursor: cursor ?? given.cursor, limit: given.limit ?? limit };
         return this.call(name, { ...input, query } as unknown as InputOf<N>, options);
       },
-      itemsOf: source.items,
-      cursorOf: source.cursor,
-    });
+      (page) => (page as Record<Items, ItemsOf<N, Items>>)[items],
+    );
   }
 
   /** The request of an operation, ready to be sent. */
   request<N extends OperationName>(name: N, input: InputOf<N>, options: ChangeOptions): WireRequest {
-    const [method = "", template = ""] = ROUTES[name].split(" ");
+    const [method = "", template = ""] = OPERATIONS[name].split(" ");
     const { params = {}, query, body } = input as AnyInput;
     const path = template
       .split("/")
@@ -161,13 +166,13 @@ export function operationAt(method: string, path: string): OperationName | null 
     if (routeMethod !== method || parts.length !== segments.length) return false;
     return parts.every((part, at) => part.startsWith("{") || part === segments[at]);
   };
-  const found = (Object.keys(ROUTES) as OperationName[]).filter((name) => fits(ROUTES[name]));
+  const found = (Object.keys(OPERATIONS) as OperationName[]).filter((name) => fits(OPERATIONS[name]));
   // A path that is written out goes before one with parameters.
   return found.sort((a, b) => parameters(a) - parameters(b))[0] ?? null;
 }
 
 function parameters(name: OperationName): number {
-  return ROUTES[name].split("{").length;
+  return OPERATIONS[name].split("{").length;
 }
 
 /** A piece of a path. One that is empty would make it another path. @throws TypeError */

@@ -1,4 +1,4 @@
-import type { ErrorCode } from "./generated/codes.ts";
+import type { ErrorCode } from "./generated/parts.ts";
 
 /** Codes of what goes wrong on this side of the network, beside those of the API. */
 export type ClientErrorCode =

@@ -21,8 +21,8 @@ export {
   NinefoldConnectionError,
   NinefoldError,
 } from "./errors.ts";
-export type { ErrorCode } from "./generated/codes.ts";
 export type { Operations } from "./generated/operations.ts";
+export type { ErrorCode } from "./generated/parts.ts";
 export type { HeldLock, WithLockOptions } from "./hold.ts";
 export { Ninefold } from "./ninefold.ts";
 export type { ChangeOptions, FetchLike, NinefoldOptions, RequestOptions } from "./options.ts";

@@ -1,25 +1,20 @@
 /** Items asked for at once while going through a list: the most that a page can hold, since requests cost credits. */
 const ITEMS_PER_REQUEST = 100;
 
-/** How a list is read. */
-export interface PageSource<Item, Page> {
-  /** Reads a page. `limit` is used where the caller has named none. */
-  read(cursor: string | undefined, limit: number | undefined): Promise<Page>;
-  itemsOf(page: Page): readonly Item[];
-  /** Leads to the next page; null or undefined on the last one. */
-  cursorOf(page: Page): string | null | undefined;
-}
-
 /**
  * A list, read as far as it is looked at: `for await` goes through its items, {@link Pages.page} reads one page.
  * Nothing is sent before.
  */
 export class Pages<Item, Page> implements AsyncIterable<Item> {
-  constructor(private readonly source: PageSource<Item, Page>) {}
+  constructor(
+    /** Reads a page. `limit` is used where the caller has named none. */
+    private readonly read: (cursor: string | undefined, limit: number | undefined) => Promise<Page>,
+    private readonly itemsOf: (page: Page) => readonly Item[],
+  ) {}
 
   /** The first page (from `cursor` on, where one was given), as the API answers it, with the cursor of the next. */
   page(): Promise<Page> {
-    return this.source.read(undefined, undefined);
+    return this.read(undefined, undefined);
   }
 
   /** Page after page, as the API answers them. */
@@ -29,7 +24,7 @@ export class Pages<Item, Page> implements AsyncIterable<Item> {
 
   /** Item after item, over all pages. */
   async *[Symbol.asyncIterator](): AsyncGenerator<Item, void, undefined> {
-    for await (const page of this.walk(ITEMS_PER_REQUEST)) yield* this.source.itemsOf(page);
+    for await (const page of this.walk(ITEMS_PER_REQUEST)) yield* this.itemsOf(page);
   }
 
   /** All items at once. */
@@ -40,11 +35,18 @@ export class Pages<Item, Page> implements AsyncIterable<Item> {
   }
 
   private async *walk(limit: number | undefined): AsyncGenerator<Page, void, undefined> {
-    let cursor: string | null | undefined;
+    let cursor: string | undefined;
     do {
-      const page: Page = await this.source.read(cursor ?? undefined, limit);
+      const page = await this.read(cursor, limit);
       yield page;
-      cursor = this.source.cursorOf(page);
-    } while (cursor !== null && cursor !== undefined);
+      const next = page as Cursor;
+      cursor = next.cursor ?? next.next_cursor ?? undefined;
+    } while (cursor !== undefined);
   }
+}
+
+/** What leads to the next page; absent or null on the last one, and where a list has but one. */
+interface Cursor {
+  readonly cursor?: string | null;
+  readonly next_cursor?: string | null;
 }

@@ -1,12 +1,6 @@
-import type { AnswerOf, Api, PageQuery } from "../api.ts";
-import type {
-  AccountCreateBody,
-  AccountUpdateBody,
-  Account as AccountView,
-  LedgerEntry,
-} from "../generated/types.ts";
+import type { AnswerOf, Api, ListOf, PageQuery } from "../api.ts";
+import type { AccountCreateBody, AccountUpdateBody } from "../generated/bodies.ts";
 import type { ChangeOptions, RequestOptions } from "../options.ts";
-import type { Pages } from "../pages.ts";
 
 /** The account of the key: its credits, and its platform key. */
 export class Account {
@@ -28,14 +22,8 @@ export class Account {
   }
 
   /** The ledger of the credits, newest first. */
-  history(
-    query: PageQuery = {},
-    options: RequestOptions = {},
-  ): Pages<LedgerEntry, AnswerOf<"meter.own.history">> {
-    return this.api.list("meter.own.history", { query }, options, {
-      items: ({ entries }) => entries,
-      cursor: ({ cursor }) => cursor,
-    });
+  history(query: PageQuery = {}, options: RequestOptions = {}): ListOf<"meter.own.history", "entries"> {
+    return this.api.list("meter.own.history", "entries", { query }, options);
   }
 
   /**
@@ -78,14 +66,8 @@ export class AdminAccounts {
   }
 
   /** Accounts, newest first. */
-  list(
-    query: PageQuery = {},
-    options: RequestOptions = {},
-  ): Pages<AccountView, AnswerOf<"admin.accounts.list">> {
-    return this.api.list("admin.accounts.list", { query }, options, {
-      items: ({ accounts }) => accounts,
-      cursor: ({ cursor }) => cursor,
-    });
+  list(query: PageQuery = {}, options: RequestOptions = {}): ListOf<"admin.accounts.list", "accounts"> {
+    return this.api.list("admin.accounts.list", "accounts", { query }, options);
   }
 
   /** Changes tier, balance or suspension; what is left out stays. */

@@ -1,7 +1,6 @@
-import type { AnswerOf, Api, QueryOf } from "../api.ts";
-import type { Bucket, BucketCreateBody, BucketUpdateBody, EventItem } from "../generated/types.ts";
+import type { AnswerOf, Api, ListOf, QueryOf } from "../api.ts";
+import type { BucketCreateBody, BucketUpdateBody } from "../generated/bodies.ts";
 import type { ChangeOptions, RequestOptions } from "../options.ts";
-import { Pages } from "../pages.ts";
 
 /** Inboxes for webhooks. */
 export class Catch {
@@ -38,12 +37,8 @@ export class Buckets {
   }
 
   /** Buckets, newest first. */
-  list(options: RequestOptions = {}): Pages<Bucket, AnswerOf<"catch.buckets.list">> {
-    return new Pages({
-      read: () => this.api.call("catch.buckets.list", {}, options),
-      itemsOf: ({ buckets }) => buckets,
-      cursorOf: () => null,
-    });
+  list(options: RequestOptions = {}): ListOf<"catch.buckets.list", "buckets"> {
+    return this.api.list("catch.buckets.list", "buckets", {}, options);
   }
 
   /** One bucket. */
@@ -75,11 +70,8 @@ export class Events {
     bucketId: string,
     query: QueryOf<"catch.events.list"> = {},
     options: RequestOptions = {},
-  ): Pages<EventItem, AnswerOf<"catch.events.list">> {
-    return this.api.list("catch.events.list", { params: { bucket_id: bucketId }, query }, options, {
-      items: ({ events }) => events,
-      cursor: ({ cursor }) => cursor,
-    });
+  ): ListOf<"catch.events.list", "events"> {
+    return this.api.list("catch.events.list", "events", { params: { bucket_id: bucketId }, query }, options);
   }
 
   /** An event with its payload and headers. */

@@ -1,8 +1,7 @@
-import type { AnswerOf, Api } from "../api.ts";
+import type { AnswerOf, Api, ListOf } from "../api.ts";
 import { NinefoldError } from "../errors.ts";
-import type { FlagBody } from "../generated/types.ts";
+import type { FlagBody } from "../generated/bodies.ts";
 import type { ChangeOptions, RequestOptions } from "../options.ts";
-import { Pages } from "../pages.ts";
 
 /** Options of {@link Flags.isEnabled}. */
 export interface IsEnabledOptions extends RequestOptions {
@@ -48,12 +47,8 @@ export class Flags {
   }
 
   /** The keys of all flags, newest first. */
-  list(options: RequestOptions = {}): Pages<string, AnswerOf<"gate.list">> {
-    return new Pages({
-      read: () => this.api.call("gate.list", {}, options),
-      itemsOf: ({ flags }) => flags,
-      cursorOf: () => null,
-    });
+  list(options: RequestOptions = {}): ListOf<"gate.list", "flags"> {
+    return this.api.list("gate.list", "flags", {}, options);
   }
 
   /** All flags, newest first. Costs 1 credit. */

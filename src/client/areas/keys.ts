@@ -1,7 +1,6 @@
-import type { AnswerOf, Api, PageQuery } from "../api.ts";
-import type { KeyCreateBody, KeyItem, KeyRotateBody } from "../generated/types.ts";
+import type { AnswerOf, Api, ListOf, PageQuery } from "../api.ts";
+import type { KeyCreateBody, KeyRotateBody } from "../generated/bodies.ts";
 import type { ChangeOptions, RequestOptions } from "../options.ts";
-import type { Pages } from "../pages.ts";
 
 /** Who showed a key: kept as `last_used_ip` and `last_used_ua`. */
 export interface KeyClient {
@@ -19,11 +18,8 @@ export class Keys {
   }
 
   /** Keys, newest first. */
-  list(query: PageQuery = {}, options: RequestOptions = {}): Pages<KeyItem, AnswerOf<"keys.list">> {
-    return this.api.list("keys.list", { query }, options, {
-      items: ({ keys }) => keys,
-      cursor: ({ next_cursor }) => next_cursor,
-    });
+  list(query: PageQuery = {}, options: RequestOptions = {}): ListOf<"keys.list", "keys"> {
+    return this.api.list("keys.list", "keys", { query }, options);
   }
 
   /** One key, without its secret. */

@@ -1,7 +1,5 @@
-import type { AnswerOf, Api, PageQuery } from "../api.ts";
-import type { LedgerEntry } from "../generated/types.ts";
+import type { AnswerOf, Api, ListOf, PageQuery } from "../api.ts";
 import type { ChangeOptions, RequestOptions } from "../options.ts";
-import type { Pages } from "../pages.ts";
 
 /** The meter of one of your own customers. */
 export class Meter {
@@ -32,13 +30,7 @@ export class Meter {
   }
 
   /** The ledger, newest first. */
-  history(
-    query: PageQuery = {},
-    options: RequestOptions = {},
-  ): Pages<LedgerEntry, AnswerOf<"meter.history">> {
-    return this.api.list("meter.history", { params: { meterId: this.id }, query }, options, {
-      items: ({ entries }) => entries,
-      cursor: ({ cursor }) => cursor,
-    });
+  history(query: PageQuery = {}, options: RequestOptions = {}): ListOf<"meter.history", "entries"> {
+    return this.api.list("meter.history", "entries", { params: { meterId: this.id }, query }, options);
   }
 }

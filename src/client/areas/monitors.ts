@@ -1,12 +1,6 @@
-import type { AnswerOf, Api, PageQuery, QueryOf } from "../api.ts";
-import type {
-  MonitorCheck,
-  MonitorCreateBody,
-  MonitorStatus,
-  MonitorUpdateBody,
-} from "../generated/types.ts";
+import type { AnswerOf, Api, ListOf, PageQuery, QueryOf } from "../api.ts";
+import type { MonitorCreateBody, MonitorUpdateBody } from "../generated/bodies.ts";
 import type { ChangeOptions, RequestOptions } from "../options.ts";
-import type { Pages } from "../pages.ts";
 
 /** Scheduled checks of URLs. Each request costs 1 credit; scheduled checks are free. */
 export class Monitors {
@@ -21,11 +15,8 @@ export class Monitors {
   list(
     query: QueryOf<"monitors.list"> = {},
     options: RequestOptions = {},
-  ): Pages<MonitorStatus, AnswerOf<"monitors.list">> {
-    return this.api.list("monitors.list", { query }, options, {
-      items: ({ monitors }) => monitors,
-      cursor: ({ cursor }) => cursor,
-    });
+  ): ListOf<"monitors.list", "monitors"> {
+    return this.api.list("monitors.list", "monitors", { query }, options);
   }
 
   /** What a monitor says of its target. */
@@ -57,10 +48,7 @@ export class Monitors {
     monitorId: string,
     query: PageQuery = {},
     options: RequestOptions = {},
-  ): Pages<MonitorCheck, AnswerOf<"monitors.history">> {
-    return this.api.list("monitors.history", { params: { monitorId }, query }, options, {
-      items: ({ checks }) => checks,
-      cursor: ({ cursor }) => cursor,
-    });
+  ): ListOf<"monitors.history", "checks"> {
+    return this.api.list("monitors.history", "checks", { params: { monitorId }, query }, options);
   }
 }

@@ -1,7 +1,6 @@
-import type { AnswerOf, Api, PageQuery } from "../api.ts";
-import type { Receipt, StorageBody } from "../generated/types.ts";
+import type { AnswerOf, Api, ListOf, PageQuery } from "../api.ts";
+import type { StorageBody } from "../generated/bodies.ts";
 import type { ChangeOptions, RequestOptions } from "../options.ts";
-import type { Pages } from "../pages.ts";
 
 /** A chain of signed receipts. */
 export class Notary {
@@ -43,14 +42,8 @@ export class Receipts {
   constructor(private readonly api: Api) {}
 
   /** Receipts, newest first. */
-  list(
-    query: PageQuery = {},
-    options: RequestOptions = {},
-  ): Pages<Receipt, AnswerOf<"witness.receipts.list">> {
-    return this.api.list("witness.receipts.list", { query }, options, {
-      items: ({ receipts }) => receipts,
-      cursor: ({ cursor }) => cursor,
-    });
+  list(query: PageQuery = {}, options: RequestOptions = {}): ListOf<"witness.receipts.list", "receipts"> {
+    return this.api.list("witness.receipts.list", "receipts", { query }, options);
   }
 
   /** One receipt, by its place in the chain. */

@@ -1,7 +1,6 @@
-import type { AnswerOf, Api, PageQuery } from "../api.ts";
-import type { KeyCreateBody, ProjectCreateBody, ProjectItem, ProjectUpdateBody } from "../generated/types.ts";
+import type { AnswerOf, Api, ListOf, PageQuery } from "../api.ts";
+import type { KeyCreateBody, ProjectCreateBody, ProjectUpdateBody } from "../generated/bodies.ts";
 import type { ChangeOptions, RequestOptions } from "../options.ts";
-import type { Pages } from "../pages.ts";
 
 /** Projects. Which one a client works in is said by its key: make one with {@link Projects.createKey}. */
 export class Projects {
@@ -13,11 +12,8 @@ export class Projects {
   }
 
   /** Projects, newest first. */
-  list(query: PageQuery = {}, options: RequestOptions = {}): Pages<ProjectItem, AnswerOf<"projects.list">> {
-    return this.api.list("projects.list", { query }, options, {
-      items: ({ projects }) => projects,
-      cursor: ({ cursor }) => cursor,
-    });
+  list(query: PageQuery = {}, options: RequestOptions = {}): ListOf<"projects.list", "projects"> {
+    return this.api.list("projects.list", "projects", { query }, options);
   }
 
   /** One project. */

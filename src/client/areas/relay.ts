@@ -1,7 +1,6 @@
-import type { AnswerOf, Api, QueryOf } from "../api.ts";
-import type { RelayBody, RelayItem } from "../generated/types.ts";
+import type { AnswerOf, Api, ListOf, QueryOf } from "../api.ts";
+import type { RelayBody } from "../generated/bodies.ts";
 import type { ChangeOptions, RequestOptions } from "../options.ts";
-import type { Pages } from "../pages.ts";
 
 /** Signed webhooks, sent later. */
 export class Relay {
@@ -13,14 +12,8 @@ export class Relay {
   }
 
   /** Deliveries, newest first; with `filter: "pulse"` only alerts of monitors. */
-  list(
-    query: QueryOf<"relay.list"> = {},
-    options: RequestOptions = {},
-  ): Pages<RelayItem, AnswerOf<"relay.list">> {
-    return this.api.list("relay.list", { query }, options, {
-      items: ({ deliveries }) => deliveries,
-      cursor: ({ cursor }) => cursor,
-    });
+  list(query: QueryOf<"relay.list"> = {}, options: RequestOptions = {}): ListOf<"relay.list", "deliveries"> {
+    return this.api.list("relay.list", "deliveries", { query }, options);
   }
 
   /** A delivery with each of its attempts. */

@@ -1,269 +1,228 @@
 // Written by `bun scripts/package-types.ts` from test/golden/openapi.json. Change the schemas of the areas instead.
 
 import type {
-  Bucket,
-  BucketCreateBody,
+  AccountCreated,
+  AccountPage,
+  AcquiredLock,
   BucketList,
-  BucketUpdateBody,
   CaughtEvent,
+  ChainCreated,
+  ChainExists,
+  ClockAdvanced,
   EventPage,
   EventReplayed,
   EventsDeleted,
+  FlagConfig,
+  FlagDeleted,
+  FlagEvaluation,
+  FlagKeys,
+  FlagSaved,
   Ingested,
-} from "./catch.ts";
-import type { FlagBody, FlagConfig, FlagDeleted, FlagEvaluation, FlagKeys, FlagSaved } from "./flags.ts";
-import type {
   Key,
-  KeyCreateBody,
   KeyCreated,
   KeyPage,
   KeyRevoked,
-  KeyRotateBody,
   KeyRotated,
   KeyVerdict,
-  KeyVerifyBody,
-  PlatformKeyRotateBody,
-  RotatedPlatformKey,
-} from "./keys.ts";
-import type { AcquireBody, AcquiredLock, LockStatus, ReleaseBody, ReleasedLock } from "./locks.ts";
-import type { AmountBody, LedgerPage, MeterBalance, OwnBalance, ResetBody } from "./meter.ts";
-import type {
+  LedgerPage,
+  LockStatus,
+  MeterBalance,
   Monitor,
-  MonitorCreateBody,
   MonitorDeleted,
   MonitorHistory,
   MonitorPage,
-  MonitorStatus,
-  MonitorUpdateBody,
-} from "./monitors.ts";
-import type {
-  ChainCreated,
-  ChainExists,
-  LogBody,
-  PublicKey,
-  Receipt,
-  ReceiptPage,
-  ReceiptStorage,
-  ReceiptVerdict,
-  ReceiptVerifyBody,
-  StorageBody,
-  StorageConfigured,
-} from "./notary.ts";
-import type {
-  Account,
-  AccountCreateBody,
-  AccountCreated,
-  AccountPage,
-  AccountUpdateBody,
-  ClockAdvanced,
-  ClockBody,
-  ResetPlatformKey,
-} from "./operator.ts";
-import type {
+  OpenApiDocument,
+  OwnBalance,
+  Pong,
   Project,
-  ProjectCreateBody,
   ProjectDeleted,
   ProjectOverview,
   ProjectPage,
+  ReceiptPage,
+  ReceiptStorage,
+  ReceiptVerdict,
+  Relay,
+  RelayCancelled,
+  RelayPage,
+  RelayScheduled,
+  ReleasedLock,
+  ResetPlatformKey,
+  RotatedPlatformKey,
+  SignedUp,
+  StorageConfigured,
+} from "./answers.ts";
+import type {
+  AccountCreateBody,
+  AccountUpdateBody,
+  AcquireBody,
+  AmountBody,
+  BucketCreateBody,
+  BucketUpdateBody,
+  ClockBody,
+  FlagBody,
+  KeyCreateBody,
+  KeyRotateBody,
+  KeyVerifyBody,
+  LogBody,
+  MonitorCreateBody,
+  MonitorUpdateBody,
+  PlatformKeyRotateBody,
+  ProjectCreateBody,
   ProjectUpdateBody,
-} from "./projects.ts";
-import type { Relay, RelayBody, RelayCancelled, RelayPage, RelayScheduled } from "./relay.ts";
-import type { SignedUp, SignupBody } from "./signup.ts";
-import type { OpenApiDocument, Pong } from "./system.ts";
+  ReceiptVerifyBody,
+  RelayBody,
+  ReleaseBody,
+  ResetBody,
+  SignupBody,
+  StorageBody,
+} from "./bodies.ts";
+import type { Account, Bucket, MonitorStatus, PublicKey, Receipt } from "./parts.ts";
 /** A body that is sent as it is. */
 export type AnyBody = string | Uint8Array;
 
-/** An operation: the names of its path's parameters, its query, its body, its answer. */
-export interface Operation<Params extends string, Query, Body, Answer> {
+/** The method and path of an operation, and what the compiler alone knows of what goes there and comes back. */
+export type Route<Answer, Params extends string = never, Body = undefined, Query = undefined> = string & {
   params: Record<Params, string>;
   query: Query;
   body: Body;
   answer: Answer;
-}
+};
 
-/** What each operation takes and answers. */
-export interface Operations {
-  "admin.accounts.create": Operation<never, undefined, AccountCreateBody, AccountCreated>;
-  "admin.accounts.list": Operation<
-    never,
-    {
-      /** How many items to return at most. */
-      limit?: number | undefined;
-      /** The `cursor` of the page before. */
-      cursor?: string | undefined;
-    },
-    undefined,
-    AccountPage
-  >;
-  "admin.accounts.update": Operation<"user_id", undefined, AccountUpdateBody, Account>;
-  "admin.clock.advance": Operation<never, undefined, ClockBody, ClockAdvanced>;
-  "catch.buckets.create": Operation<never, undefined, BucketCreateBody, Bucket>;
-  "catch.buckets.delete": Operation<"bucket_id", undefined, undefined, undefined>;
-  "catch.buckets.get": Operation<"bucket_id", undefined, undefined, Bucket>;
-  "catch.buckets.list": Operation<never, undefined, undefined, BucketList>;
-  "catch.buckets.update": Operation<"bucket_id", undefined, BucketUpdateBody, Bucket>;
-  "catch.events.delete": Operation<
+/** Which page of a list. */
+export type PageQuery = {
+  /** How many items to return at most. */
+  limit?: number | undefined;
+  /** The `cursor` of the page before. */
+  cursor?: string | undefined;
+};
+
+/** Every operation, by its name. */
+export const OPERATIONS = {
+  "admin.accounts.create": "POST /v1/admin/accounts" as Route<AccountCreated, never, AccountCreateBody>,
+  "admin.accounts.list": "GET /v1/admin/accounts" as Route<AccountPage, never, undefined, PageQuery>,
+  "admin.accounts.update": "PATCH /v1/admin/accounts/{user_id}" as Route<
+    Account,
+    "user_id",
+    AccountUpdateBody
+  >,
+  "admin.clock.advance": "POST /v1/admin/clock" as Route<ClockAdvanced, never, ClockBody>,
+  "catch.buckets.create": "POST /v1/catch/buckets" as Route<Bucket, never, BucketCreateBody>,
+  "catch.buckets.delete": "DELETE /v1/catch/buckets/{bucket_id}" as Route<undefined, "bucket_id">,
+  "catch.buckets.get": "GET /v1/catch/buckets/{bucket_id}" as Route<Bucket, "bucket_id">,
+  "catch.buckets.list": "GET /v1/catch/buckets" as Route<BucketList>,
+  "catch.buckets.update": "PATCH /v1/catch/buckets/{bucket_id}" as Route<
+    Bucket,
     "bucket_id",
+    BucketUpdateBody
+  >,
+  "catch.events.delete": "DELETE /v1/catch/{bucket_id}/events" as Route<
+    EventsDeleted,
+    "bucket_id",
+    undefined,
     {
       /** Events received before this time are deleted. ISO 8601, with an offset or Z. */
       before: string;
-    },
-    undefined,
-    EventsDeleted
-  >;
-  "catch.events.get": Operation<"bucket_id" | "event_id", undefined, undefined, CaughtEvent>;
-  "catch.events.list": Operation<
+    }
+  >,
+  "catch.events.get": "GET /v1/catch/{bucket_id}/events/{event_id}" as Route<
+    CaughtEvent,
+    "bucket_id" | "event_id"
+  >,
+  "catch.events.list": "GET /v1/catch/{bucket_id}/events" as Route<
+    EventPage,
     "bucket_id",
-    {
-      /** How many items to return at most. */
-      limit?: number | undefined;
-      /** The `cursor` of the page before. */
-      cursor?: string | undefined;
+    undefined,
+    PageQuery & {
       /** One of stripe, github, shopify, svix. */
       provider?: string | undefined;
       status?: "pending" | "delivered" | "failed" | undefined;
-    },
-    undefined,
-    EventPage
-  >;
-  "catch.events.replay": Operation<"bucket_id" | "event_id", undefined, undefined, EventReplayed>;
-  "catch.ingest": Operation<"bucket_id", undefined, AnyBody, Ingested>;
-  "gate.config": Operation<never, undefined, undefined, FlagConfig>;
-  "gate.delete": Operation<"flagKey", undefined, undefined, FlagDeleted>;
-  "gate.evaluate": Operation<"flagKey", undefined, undefined, FlagEvaluation>;
-  "gate.list": Operation<never, undefined, undefined, FlagKeys>;
-  "gate.save": Operation<never, undefined, FlagBody, FlagSaved>;
-  "keys.create": Operation<never, undefined, KeyCreateBody, KeyCreated>;
-  "keys.get": Operation<"id", undefined, undefined, Key>;
-  "keys.list": Operation<
-    never,
-    {
-      /** How many items to return at most. */
-      limit?: number | undefined;
-      /** The `cursor` of the page before. */
-      cursor?: string | undefined;
-    },
-    undefined,
-    KeyPage
-  >;
-  "keys.platform.reset": Operation<"user_id", undefined, undefined, ResetPlatformKey>;
-  "keys.platform.rotate": Operation<never, undefined, PlatformKeyRotateBody, RotatedPlatformKey>;
-  "keys.revoke": Operation<"id", undefined, undefined, KeyRevoked>;
-  "keys.rotate": Operation<"id", undefined, KeyRotateBody, KeyRotated>;
-  "keys.verify": Operation<never, undefined, KeyVerifyBody, KeyVerdict>;
-  "latch.acquire": Operation<"key", undefined, AcquireBody, AcquiredLock>;
-  "latch.release": Operation<"key", undefined, ReleaseBody, ReleasedLock>;
-  "latch.status": Operation<"key", undefined, undefined, LockStatus>;
-  "meter.balance": Operation<"meterId", undefined, undefined, MeterBalance>;
-  "meter.deduct": Operation<"meterId", undefined, AmountBody, MeterBalance>;
-  "meter.history": Operation<
-    "meterId",
-    {
-      /** How many items to return at most. */
-      limit?: number | undefined;
-      /** The `cursor` of the page before. */
-      cursor?: string | undefined;
-    },
-    undefined,
-    LedgerPage
-  >;
-  "meter.own.balance": Operation<never, undefined, undefined, OwnBalance>;
-  "meter.own.deduct": Operation<never, undefined, AmountBody, OwnBalance>;
-  "meter.own.history": Operation<
-    never,
-    {
-      /** How many items to return at most. */
-      limit?: number | undefined;
-      /** The `cursor` of the page before. */
-      cursor?: string | undefined;
-    },
-    undefined,
-    LedgerPage
-  >;
-  "meter.own.refill": Operation<never, undefined, AmountBody, OwnBalance>;
-  "meter.refill": Operation<"meterId", undefined, AmountBody, MeterBalance>;
-  "meter.reset": Operation<"meterId", undefined, ResetBody, MeterBalance>;
-  "monitors.check": Operation<"monitorId", undefined, undefined, MonitorStatus>;
-  "monitors.create": Operation<never, undefined, MonitorCreateBody, Monitor>;
-  "monitors.delete": Operation<"monitorId", undefined, undefined, MonitorDeleted>;
-  "monitors.history": Operation<
+    }
+  >,
+  "catch.events.replay": "POST /v1/catch/{bucket_id}/events/{event_id}/replay" as Route<
+    EventReplayed,
+    "bucket_id" | "event_id"
+  >,
+  "catch.ingest": "POST /v1/catch/{bucket_id}" as Route<Ingested, "bucket_id", AnyBody>,
+  "gate.config": "GET /v1/gate/config" as Route<FlagConfig>,
+  "gate.delete": "DELETE /v1/gate/{flagKey}" as Route<FlagDeleted, "flagKey">,
+  "gate.evaluate": "GET /v1/gate/{flagKey}" as Route<FlagEvaluation, "flagKey">,
+  "gate.list": "GET /v1/gate" as Route<FlagKeys>,
+  "gate.save": "POST /v1/gate" as Route<FlagSaved, never, FlagBody>,
+  "keys.create": "POST /v1/keys" as Route<KeyCreated, never, KeyCreateBody>,
+  "keys.get": "GET /v1/keys/{id}" as Route<Key, "id">,
+  "keys.list": "GET /v1/keys" as Route<KeyPage, never, undefined, PageQuery>,
+  "keys.platform.reset": "POST /v1/admin/accounts/{user_id}/reset-key" as Route<ResetPlatformKey, "user_id">,
+  "keys.platform.rotate": "POST /v1/keys/rotate" as Route<RotatedPlatformKey, never, PlatformKeyRotateBody>,
+  "keys.revoke": "DELETE /v1/keys/{id}" as Route<KeyRevoked, "id">,
+  "keys.rotate": "POST /v1/keys/{id}/rotate" as Route<KeyRotated, "id", KeyRotateBody>,
+  "keys.verify": "POST /v1/keys/verify" as Route<KeyVerdict, never, KeyVerifyBody>,
+  "latch.acquire": "POST /v1/latch/{key}/acquire" as Route<AcquiredLock, "key", AcquireBody>,
+  "latch.release": "POST /v1/latch/{key}/release" as Route<ReleasedLock, "key", ReleaseBody>,
+  "latch.status": "GET /v1/latch/{key}" as Route<LockStatus, "key">,
+  "meter.balance": "GET /v1/meter/{meterId}/balance" as Route<MeterBalance, "meterId">,
+  "meter.deduct": "POST /v1/meter/{meterId}/deduct" as Route<MeterBalance, "meterId", AmountBody>,
+  "meter.history": "GET /v1/meter/{meterId}/history" as Route<LedgerPage, "meterId", undefined, PageQuery>,
+  "meter.own.balance": "GET /v1/meter/balance" as Route<OwnBalance>,
+  "meter.own.deduct": "POST /v1/meter/deduct" as Route<OwnBalance, never, AmountBody>,
+  "meter.own.history": "GET /v1/meter/history" as Route<LedgerPage, never, undefined, PageQuery>,
+  "meter.own.refill": "POST /v1/meter/refill" as Route<OwnBalance, never, AmountBody>,
+  "meter.refill": "POST /v1/meter/{meterId}/refill" as Route<MeterBalance, "meterId", AmountBody>,
+  "meter.reset": "POST /v1/meter/{meterId}/reset" as Route<MeterBalance, "meterId", ResetBody>,
+  "monitors.check": "POST /v1/pulse/{monitorId}/check" as Route<MonitorStatus, "monitorId">,
+  "monitors.create": "POST /v1/pulse" as Route<Monitor, never, MonitorCreateBody>,
+  "monitors.delete": "DELETE /v1/pulse/{monitorId}" as Route<MonitorDeleted, "monitorId">,
+  "monitors.history": "GET /v1/pulse/{monitorId}/history" as Route<
+    MonitorHistory,
     "monitorId",
-    {
-      /** How many items to return at most. */
-      limit?: number | undefined;
-      /** The `cursor` of the page before. */
-      cursor?: string | undefined;
-    },
     undefined,
-    MonitorHistory
-  >;
-  "monitors.list": Operation<
+    PageQuery
+  >,
+  "monitors.list": "GET /v1/pulse" as Route<
+    MonitorPage,
     never,
-    {
-      status?: "up" | "down" | "unknown" | undefined;
-      /** How many items to return at most. */
-      limit?: number | undefined;
-      /** The `cursor` of the page before. */
-      cursor?: string | undefined;
-    },
     undefined,
-    MonitorPage
-  >;
-  "monitors.read": Operation<"monitorId", undefined, undefined, MonitorStatus>;
-  "monitors.update": Operation<"monitorId", undefined, MonitorUpdateBody, Monitor>;
-  "openapi.read": Operation<never, undefined, undefined, OpenApiDocument>;
-  ping: Operation<never, undefined, undefined, Pong>;
-  "projects.create": Operation<never, undefined, ProjectCreateBody, Project>;
-  "projects.delete": Operation<"id", undefined, undefined, ProjectDeleted>;
-  "projects.get": Operation<"id", undefined, undefined, Project>;
-  "projects.keys.create": Operation<"id", undefined, KeyCreateBody, KeyCreated>;
-  "projects.list": Operation<
+    PageQuery & { status?: "up" | "down" | "unknown" | undefined }
+  >,
+  "monitors.read": "GET /v1/pulse/{monitorId}" as Route<MonitorStatus, "monitorId">,
+  "monitors.update": "PUT /v1/pulse/{monitorId}" as Route<Monitor, "monitorId", MonitorUpdateBody>,
+  "openapi.read": "GET /openapi.json" as Route<OpenApiDocument>,
+  ping: "GET /v1/ping" as Route<Pong>,
+  "projects.create": "POST /v1/projects" as Route<Project, never, ProjectCreateBody>,
+  "projects.delete": "DELETE /v1/projects/{id}" as Route<ProjectDeleted, "id">,
+  "projects.get": "GET /v1/projects/{id}" as Route<Project, "id">,
+  "projects.keys.create": "POST /v1/projects/{id}/keys" as Route<KeyCreated, "id", KeyCreateBody>,
+  "projects.list": "GET /v1/projects" as Route<ProjectPage, never, undefined, PageQuery>,
+  "projects.overview": "GET /v1/projects/{id}/overview" as Route<ProjectOverview, "id">,
+  "projects.update": "PATCH /v1/projects/{id}" as Route<Project, "id", ProjectUpdateBody>,
+  "relay.cancel": "DELETE /v1/relay/{relay_id}" as Route<RelayCancelled, "relay_id">,
+  "relay.list": "GET /v1/relay" as Route<
+    RelayPage,
     never,
-    {
-      /** How many items to return at most. */
-      limit?: number | undefined;
-      /** The `cursor` of the page before. */
-      cursor?: string | undefined;
-    },
     undefined,
-    ProjectPage
-  >;
-  "projects.overview": Operation<"id", undefined, undefined, ProjectOverview>;
-  "projects.update": Operation<"id", undefined, ProjectUpdateBody, Project>;
-  "relay.cancel": Operation<"relay_id", undefined, undefined, RelayCancelled>;
-  "relay.list": Operation<
-    never,
-    {
+    PageQuery & {
       /** `pulse`: only notifications of monitors. */
       filter?: "pulse" | undefined;
       status?: "scheduled" | "delivering" | "delivered" | "failed" | "cancelled" | undefined;
-      /** How many items to return at most. */
-      limit?: number | undefined;
-      /** The `cursor` of the page before. */
-      cursor?: string | undefined;
-    },
-    undefined,
-    RelayPage
-  >;
-  "relay.read": Operation<"relay_id", undefined, undefined, Relay>;
-  "relay.schedule": Operation<never, undefined, RelayBody, RelayScheduled>;
-  signup: Operation<never, undefined, SignupBody, SignedUp>;
-  "witness.config.read": Operation<never, undefined, undefined, ReceiptStorage>;
-  "witness.config.set": Operation<never, undefined, StorageBody, StorageConfigured>;
-  "witness.init": Operation<never, undefined, undefined, ChainExists | ChainCreated>;
-  "witness.log": Operation<never, undefined, LogBody, Receipt>;
-  "witness.pubkey": Operation<"chainId", undefined, undefined, PublicKey>;
-  "witness.receipts.list": Operation<
-    never,
-    {
-      /** How many items to return at most. */
-      limit?: number | undefined;
-      /** The `cursor` of the page before. */
-      cursor?: string | undefined;
-    },
-    undefined,
-    ReceiptPage
-  >;
-  "witness.receipts.read": Operation<"sequence_id", undefined, undefined, Receipt>;
-  "witness.verify": Operation<never, undefined, ReceiptVerifyBody, ReceiptVerdict>;
-}
+    }
+  >,
+  "relay.read": "GET /v1/relay/{relay_id}" as Route<Relay, "relay_id">,
+  "relay.schedule": "POST /v1/relay" as Route<RelayScheduled, never, RelayBody>,
+  signup: "POST /v1/signup" as Route<SignedUp, never, SignupBody>,
+  "witness.config.read": "GET /v1/witness/config" as Route<ReceiptStorage>,
+  "witness.config.set": "POST /v1/witness/config" as Route<StorageConfigured, never, StorageBody>,
+  "witness.init": "POST /v1/witness/sys/init" as Route<ChainExists | ChainCreated>,
+  "witness.log": "POST /v1/witness/log" as Route<Receipt, never, LogBody>,
+  "witness.pubkey": "GET /v1/witness/pubkey/{chainId}" as Route<PublicKey, "chainId">,
+  "witness.receipts.list": "GET /v1/witness/receipts" as Route<ReceiptPage, never, undefined, PageQuery>,
+  "witness.receipts.read": "GET /v1/witness/receipts/{sequence_id}" as Route<Receipt, "sequence_id">,
+  "witness.verify": "POST /v1/witness/verify" as Route<ReceiptVerdict, never, ReceiptVerifyBody>,
+};
+
+/** What each operation takes and answers. */
+export type Operations = typeof OPERATIONS;
+
+/** Operations that take no key. */
+export const PUBLIC: readonly string[] = ["catch.ingest", "openapi.read", "ping", "signup", "witness.pubkey"];
+
+/** Changes that take no `Idempotency-Key`, though they take a key. */
+export const WITHOUT_IDEMPOTENCY_KEY: readonly string[] = ["latch.acquire"];
