@@ -43,7 +43,7 @@ async function main(given: readonly string[]): Promise<number> {
   const [first, ...others] = given;
   // What the shells' completions ask.
   if (first === "__complete") {
-    print((await import("./cli/complete.ts")).completionLines(others));
+    print((await import("./cli/completions.ts")).completionLines(others));
     return 0;
   }
   if (first === undefined) {

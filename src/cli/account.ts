@@ -1,16 +1,8 @@
 import { UsageError } from "../config/command-line.ts";
 import { StartupError } from "../kernel/errors.ts";
-import {
-  type Api,
-  type JsonObject,
-  type ListSpec,
-  listAll,
-  pathSegment,
-  showAnswer,
-  showList,
-} from "./api.ts";
+import { type ListSpec, listAll, pathSegment, showAnswer, showList, withApi } from "./api.ts";
 import type { Given } from "./arguments.ts";
-import { withApi } from "./connect.ts";
+import type { Api, JsonObject } from "./http-api.ts";
 
 const ACCOUNTS: ListSpec = { path: "/v1/admin/accounts", items: "accounts", cursor: "cursor" };
 const COLUMNS = ["user_id", "email", "tier", "balance", "suspended", "created_at"];

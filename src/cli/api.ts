@@ -1,17 +1,9 @@
 import { UsageError } from "../config/command-line.ts";
+import { readClientSettings } from "../config/sources.ts";
 import { StartupError } from "../kernel/errors.ts";
 import type { Given } from "./arguments.ts";
+import type { Api, JsonObject } from "./http-api.ts";
 import { printFields, printJson, printTable } from "./output.ts";
-
-/** A JSON object. */
-export type JsonObject = Readonly<Record<string, unknown>>;
-
-/** The API of a running server, or of the folder of a stopped one. */
-export interface Api {
-  /** Resolves to the body of a success. @throws StartupError with the server's own message for a refusal. */
-  send(method: string, path: string, body?: JsonObject): Promise<JsonObject>;
-  close(): Promise<void>;
-}
 
 /** Items asked for at once: as many as a page can have. */
 const PAGE_LIMIT = 100;
@@ -50,14 +42,6 @@ export async function listAll(api: Api, list: ListSpec): Promise<readonly JsonOb
   return found;
 }
 
-/** The error to throw for an answer that is no success: what the server says about it. */
-export function refusal(status: number, body: JsonObject): StartupError {
-  const error = body["error"] as { readonly message?: unknown } | undefined;
-  const message = typeof error?.message === "string" ? error.message : "It gives no reason.";
-  const hint = status === 401 ? " Look at NINEFOLD_API_KEY." : "";
-  return new StartupError(`The server refuses (${status}): ${message}${hint}`);
-}
-
 /** Prints an answer: some of its members by name, or all of it with `--json`. */
 export function showAnswer(given: Given, answer: JsonObject, names: readonly string[]): void {
   if (given.has("--json")) printJson(answer);
@@ -78,4 +62,36 @@ export function showList(
 function cell(value: unknown): string {
   if (value === null || value === undefined) return "-";
   return Array.isArray(value) ? value.join(" ") : String(value);
+}
+
+/**
+ * Opens what the options and the environment name, runs `work`, and closes it again.
+ * @throws UsageError, StartupError
+ */
+export async function withApi<T>(given: Given, work: (api: Api) => Promise<T>): Promise<T> {
+  const api = await openApi(given);
+  try {
+    return await work(api);
+  } finally {
+    await api.close();
+  }
+}
+
+async function openApi(given: Given): Promise<Api> {
+  const folder = given.text("--data");
+  const url = given.text("--url");
+  if (folder !== null && url !== null) {
+    throw new UsageError("--url is for a running server and --data for a stopped one: give one of them.");
+  }
+  if (folder !== null) return (await import("./folder-api.ts")).openFolderApi(folder, given.line);
+  if (given.text("--config") !== null) {
+    throw new UsageError("--config goes with --data: a running server has its configuration already.");
+  }
+  const settings = readClientSettings();
+  if (settings.key === null) {
+    throw new StartupError(
+      "Set NINEFOLD_API_KEY or NINEFOLD_API_KEY_FILE to call the server, or work on the folder of a stopped one with --data FOLDER.",
+    );
+  }
+  return (await import("./http-api.ts")).openHttpApi({ ...settings, url: url ?? settings.url });
 }

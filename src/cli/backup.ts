@@ -10,9 +10,8 @@ import { resolveFolderConfig } from "../config.ts";
 import { type BackupCheck, counted } from "../kernel/backup-check.ts";
 import { createSystemClock, monotonicMs } from "../kernel/clock.ts";
 import type { Given } from "./arguments.ts";
-import { formatCount, formatDuration } from "./format.ts";
 import { interruption, print } from "./output.ts";
-import { ShownParts } from "./shown-parts.ts";
+import { formatCount, formatDuration, Progress } from "./progress.ts";
 
 /** What the areas can recalculate in a backup. */
 const CHECKS: readonly BackupCheck[] = [metersCheck, ownBalancesCheck, chainsCheck];
@@ -32,7 +31,7 @@ export async function backup(given: Given): Promise<number> {
   process.umask(0o077);
   setPriority(LOWEST_PRIORITY);
   const begun = monotonicMs();
-  const shown = new ShownParts();
+  const progress = new Progress();
   let outcome: BackupOutcome;
   try {
     outcome = await backUp({
@@ -41,11 +40,11 @@ export async function backup(given: Given): Promise<number> {
       checks: given.has("--verify") ? CHECKS : null,
       now: createSystemClock().now(),
       signal: interruption(),
-      onCopied: (bytes, total) => shown.show("Copying", "bytes", bytes, total),
-      onChecked: (what, rows) => shown.show(`Checking ${what}`, "rows", rows, null),
+      onCopied: (bytes, total) => progress.show("Copying", "bytes", bytes, total),
+      onChecked: (what, rows) => progress.show(`Checking ${what}`, "rows", rows, null),
     });
   } finally {
-    shown.finish();
+    progress.finish();
   }
   for (const check of outcome.checks) print(checkLines(check));
   const { seal } = outcome;

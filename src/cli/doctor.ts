@@ -5,7 +5,7 @@ import { resolveConfig } from "../config.ts";
 import type { Given } from "./arguments.ts";
 import { serveFlags } from "./config-print.ts";
 import { fileSystemCheck, folderCheck, fsyncCheck, spaceCheck } from "./doctor/disk.ts";
-import { type Check, type Finding, failed, type Patient } from "./doctor/finding.ts";
+import { type Check, type Finding, failed, type Target } from "./doctor/finding.ts";
 import { dnsCheck, portCheck, smtpCheck, tlsCheck } from "./doctor/network.ts";
 import { clockCheck, databaseCheck, masterKeyCheck, sqliteCheck } from "./doctor/state.ts";
 import { oneLine, print, printJson } from "./output.ts";
@@ -34,7 +34,7 @@ const NAME_WIDTH = 13;
 export async function doctor(given: Given): Promise<number> {
   const { config } = resolveConfig(serveFlags(given));
   const folder = config.ephemeral ? tmpdir() : resolve(config.dataFolder);
-  const patient: Patient = {
+  const target: Target = {
     config,
     folder,
     existing: nearestExisting(folder),
@@ -42,7 +42,7 @@ export async function doctor(given: Given): Promise<number> {
   };
   const report: Report[] = [];
   for (const check of CHECKS) {
-    const finding = await examine(check, patient);
+    const finding = await examine(check, target);
     report.push({ name: check.name, ...finding });
     if (!given.has("--json")) print(lineOf(check.name, finding));
   }
@@ -59,9 +59,9 @@ interface Report extends Finding {
   readonly name: string;
 }
 
-async function examine(check: Check, patient: Patient): Promise<Finding> {
+async function examine(check: Check, target: Target): Promise<Finding> {
   try {
-    return await check.run(patient);
+    return await check.run(target);
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     return failed(reason.replace(/\.$/, ""), check.cure);

@@ -1,13 +1,17 @@
 import { resolve } from "node:path";
+import { type App, createApp } from "../app.ts";
 import type { CommandLine } from "../config/command-line.ts";
 import { flagsGiven } from "../config/sources.ts";
 import { type Config, resolveConfig } from "../config.ts";
+import { openDataFolder } from "../data-folder.ts";
+import { createSystemClock } from "../kernel/clock.ts";
 import { StartupError } from "../kernel/errors.ts";
+import { closeKernel, explained } from "../kernel/kernel.ts";
+import { createLogger } from "../kernel/log.ts";
 import { isDatabaseThere } from "../kernel/storage/examine.ts";
 import { FolderInUse, lockFolder, type ReleaseFolder } from "../kernel/storage/folder-lock.ts";
 import { dataFilesOf } from "../kernel/storage/folders.ts";
-import { type Api, type JsonObject, refusal } from "./api.ts";
-import { openOfflineApp } from "./offline-app.ts";
+import { type Api, type JsonObject, refusal } from "./http-api.ts";
 
 /** Stands for the server in requests that leave no process. */
 const ORIGIN = "http://offline";
@@ -80,4 +84,36 @@ function requestOf(method: string, path: string, key: string, body: JsonObject |
     headers,
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
   });
+}
+
+/** Every area on a data folder, without a port and without background work. */
+export interface OfflineApp {
+  readonly app: App;
+  close(): Promise<void>;
+}
+
+/**
+ * Opens a folder that no server holds.
+ * @throws StartupError for a foreign or newer database, a missing or wrong master key.
+ */
+export function openOfflineApp(folder: string, config: Config): OfflineApp {
+  const clock = createSystemClock();
+  const { masterKey, durability } = config;
+  const kernel = openDataFolder(folder, { masterKey, durability, clock, log: createLogger(clock, "error") });
+  try {
+    const app = createApp(kernel, config, null);
+    return {
+      app,
+      close: async () => {
+        try {
+          await app.finish();
+        } finally {
+          closeKernel(kernel);
+        }
+      },
+    };
+  } catch (error) {
+    closeKernel(kernel);
+    throw explained(kernel.db.path, error);
+  }
 }

@@ -1,34 +1,38 @@
 import { didYouMean, UsageError } from "../config/command-line.ts";
-import { type CommandOption, type CommandSpec, commands, firstWords, groups, HELP_OPTION } from "./table.ts";
+import {
+  COMMANDS,
+  type CommandOption,
+  type CommandSpec,
+  commandsOf,
+  firstWords,
+  HELP_OPTION,
+} from "./table.ts";
 
 /** Longest left column that the right one is moved for. */
 const COLUMN_MAX = 42;
 
 /** `ninefold --help`. */
 export function overview(): string {
-  return [
-    "Ninefold: nine backend services in one binary, on one SQLite file.",
-    "",
-    "Usage: ninefold COMMAND [OPTIONS]",
-    "",
-    "Commands:",
-    ...rows(commands().map((command) => [words(command), command.summary])),
-    "",
-    "ninefold COMMAND --help tells what a command takes.",
-    "",
-  ].join("\n");
+  const title = "Ninefold: nine backend services in one binary, on one SQLite file.";
+  return `${title}\n\n${listed("ninefold", COMMANDS)}`;
 }
 
 /** `ninefold account --help`: the commands that begin with a word. */
 export function groupHelp(group: string): string {
-  const own = commands().filter(({ name }) => name.startsWith(`${group} `));
+  return listed(
+    `ninefold ${group}`,
+    COMMANDS.filter(({ name }) => name.startsWith(`${group} `)),
+  );
+}
+
+function listed(called: string, commands: readonly CommandSpec[]): string {
   return [
-    `Usage: ninefold ${group} COMMAND [OPTIONS]`,
+    `Usage: ${called} COMMAND [OPTIONS]`,
     "",
     "Commands:",
-    ...rows(own.map((command) => [words(command), command.summary])),
+    ...rows(commands.map((command) => [words(command), command.summary])),
     "",
-    `ninefold ${group} COMMAND --help tells what a command takes.`,
+    `${called} COMMAND --help tells what a command takes.`,
     "",
   ].join("\n");
 }
@@ -55,29 +59,34 @@ export function commandHelp(command: CommandSpec): string {
 export function helpFor(given: readonly string[]): string {
   const name = given.join(" ");
   if (name === "") return overview();
-  const command = commands().find((candidate) => candidate.name === name);
+  const command = COMMANDS.find((candidate) => candidate.name === name);
   if (command !== undefined) return commandHelp(command);
-  if (groups().includes(name)) return groupHelp(name);
+  if (commandsOf(name).length > 0) return groupHelp(name);
   throw unknownCommand(given);
 }
 
 /** What is said to words that are no command. */
-export function unknownCommand(given: readonly string[]): UsageError {
-  const [first = "", second] = given;
-  if (!groups().includes(first)) {
-    const meant = didYouMean(
+export function unknownCommand([first = "", second]: readonly string[]): UsageError {
+  const seconds = commandsOf(first).map(({ word }) => word);
+  const help = seconds.length === 0 ? "Try ninefold --help." : `Try ninefold ${first} --help.`;
+  if (seconds.length === 0)
+    return notThere(
       first,
       firstWords().map(({ word }) => word),
+      help,
     );
-    return new UsageError(`there is no command "${first}".${meant} Try ninefold --help.`);
-  }
-  const own = commands().flatMap(({ name }) => (name.startsWith(`${first} `) ? [name] : []));
-  const seconds = own.map((name) => name.slice(first.length + 1));
   if (second === undefined || second.startsWith("-")) {
-    return new UsageError(`${first} needs a command: ${seconds.join(", ")}. Try ninefold ${first} --help.`);
+    return new UsageError(`${first} needs a command: ${seconds.join(", ")}. ${help}`);
   }
-  const meant = didYouMean(`${first} ${second}`, own);
-  return new UsageError(`there is no command "${first} ${second}".${meant} Try ninefold ${first} --help.`);
+  return notThere(
+    `${first} ${second}`,
+    seconds.map((word) => `${first} ${word}`),
+    help,
+  );
+}
+
+function notThere(given: string, names: readonly string[], help: string): UsageError {
+  return new UsageError(`there is no command "${given}".${didYouMean(given, names)} ${help}`);
 }
 
 /** A command's words and arguments: `verify FILE`. */

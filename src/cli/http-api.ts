@@ -1,10 +1,21 @@
-import { DEFAULT_URL } from "../config/client.ts";
+import { isIPv6 } from "node:net";
+import { DEFAULT_URL } from "../config/sources.ts";
+import type { Config } from "../config.ts";
 import { StartupError } from "../kernel/errors.ts";
 import { withoutTrailing } from "../kernel/log.ts";
 import { createOutbound } from "../kernel/outbound/client.ts";
 import type { OutboundFailure } from "../kernel/outbound/outcome.ts";
 import { isBearerKey } from "../kernel/secrets/key-format.ts";
-import { type Api, type JsonObject, refusal } from "./api.ts";
+
+/** A JSON object. */
+export type JsonObject = Readonly<Record<string, unknown>>;
+
+/** The API of a running server, or of the folder of a stopped one. */
+export interface Api {
+  /** Resolves to the body of a success. @throws StartupError with the server's own message for a refusal. */
+  send(method: string, path: string, body?: JsonObject): Promise<JsonObject>;
+  close(): Promise<void>;
+}
 
 /** A server, and how to call it. */
 export interface HttpTarget {
@@ -113,6 +124,14 @@ function unanswered(base: string, timeoutMs: number, failure: OutboundFailure): 
   return new StartupError(`${base} gives no usable answer: ${failure.message}.`);
 }
 
+/** The error to throw for an answer that is no success: what the server says about it. */
+export function refusal(status: number, body: JsonObject): StartupError {
+  const error = body["error"] as { readonly message?: unknown } | undefined;
+  const message = typeof error?.message === "string" ? error.message : "It gives no reason.";
+  const hint = status === 401 ? " Look at NINEFOLD_API_KEY." : "";
+  return new StartupError(`The server refuses (${status}): ${message}${hint}`);
+}
+
 function objectIn(bytes: Uint8Array): JsonObject | null {
   try {
     const value: unknown = JSON.parse(Buffer.from(bytes).toString("utf8"));
@@ -120,4 +139,13 @@ function objectIn(bytes: Uint8Array): JsonObject | null {
   } catch {
     return null;
   }
+}
+
+/** Addresses that stand for all of a machine's, and one of them that can be called. */
+const CALLED: Readonly<Record<string, string>> = { "0.0.0.0": "127.0.0.1", "::": "::1" };
+
+/** The URL of the server with this configuration, as it is called from the same machine. */
+export function urlOf({ host, port, tls }: Pick<Config, "host" | "port" | "tls">): string {
+  const called = CALLED[host] ?? host;
+  return `${tls === null ? "http" : "https"}://${isIPv6(called) ? `[${called}]` : called}:${port}`;
 }

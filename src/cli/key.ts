@@ -1,6 +1,6 @@
-import { type JsonObject, type ListSpec, listAll, pathSegment, showAnswer, showList } from "./api.ts";
+import { type ListSpec, listAll, pathSegment, showAnswer, showList, withApi } from "./api.ts";
 import type { Given } from "./arguments.ts";
-import { withApi } from "./connect.ts";
+import type { JsonObject } from "./http-api.ts";
 
 const KEYS: ListSpec = { path: "/v1/keys", items: "keys", cursor: "next_cursor" };
 const COLUMNS = [

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { loadConfig } from "../config.ts";
 import { openApiDocument } from "../kernel/http/openapi.ts";
-import { openOfflineApp } from "./offline-app.ts";
+import { openOfflineApp } from "./folder-api.ts";
 import { printJson } from "./output.ts";
 
 /** `ninefold openapi`: the document that a running server has at /openapi.json. Resolves to the exit code. */

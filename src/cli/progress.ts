@@ -1,32 +1,47 @@
 import { monotonicMs } from "../kernel/clock.ts";
-import { formatAmount, formatDuration, type Unit } from "./format.ts";
+
+/** What is counted. */
+type Unit = "bytes" | "rows";
+
+const KILO = 1000;
+const BYTE_UNITS = ["B", "kB", "MB", "GB", "TB"] as const;
+const SECOND_MS = 1000;
+const MINUTE_S = 60;
+const HOUR_S = 60 * MINUTE_S;
+
+/** An amount as people read it: `1.2 GB`, `1,234,567 rows`. */
+export function formatAmount(amount: number, unit: Unit): string {
+  if (unit === "rows") return `${formatCount(amount)} ${Math.round(amount) === 1 ? "row" : "rows"}`;
+  let value = amount;
+  let index = 0;
+  // Rounding must not lead to 1000 of a unit.
+  while (index < BYTE_UNITS.length - 1 && Number(value.toPrecision(3)) >= KILO) {
+    value /= KILO;
+    index += 1;
+  }
+  const text = index === 0 || value >= 100 ? String(Math.round(value)) : value.toFixed(value >= 10 ? 0 : 1);
+  return `${text} ${BYTE_UNITS[index]}`;
+}
+
+/** A whole number with commas between its thousands. */
+export function formatCount(count: number): string {
+  return Math.round(count).toLocaleString("en-US");
+}
+
+/** A duration as people read it: `0.4 s`, `12 s`, `3 min 20 s`, `2 h 5 min`. */
+export function formatDuration(durationMs: number): string {
+  if (durationMs < 9_950) return `${(durationMs / SECOND_MS).toFixed(1)} s`;
+  const seconds = Math.round(durationMs / SECOND_MS);
+  if (seconds < MINUTE_S) return `${seconds} s`;
+  if (seconds < HOUR_S) return `${Math.floor(seconds / MINUTE_S)} min ${seconds % MINUTE_S} s`;
+  return `${Math.floor(seconds / HOUR_S)} h ${Math.floor((seconds % HOUR_S) / MINUTE_S)} min`;
+}
 
 /** Where progress is shown: a terminal redraws one line, anything else gets a line now and then. */
 export interface ProgressOutput {
   readonly isTTY?: boolean | undefined;
   readonly columns?: number | undefined;
   write(text: string): unknown;
-}
-
-/** What is to be shown. */
-export interface ProgressOptions {
-  /** What is being done, such as "Backing up". */
-  readonly what: string;
-  readonly unit: Unit;
-  /** How much there is to do; null when nobody knows. */
-  readonly total: number | null;
-  /** Standard error, as a rule: standard output belongs to the command's answer. */
-  readonly out: ProgressOutput;
-  /** Milliseconds of a clock that never goes back. */
-  readonly now?: () => number;
-}
-
-/** Shows how far a long piece of work has come. */
-export interface Progress {
-  /** Tells how much is done in all. Cheap: it can be called for every row. */
-  advance(to: number): void;
-  /** Takes the line away. Belongs into a `finally`, so that an error stands on a line of its own. */
-  finish(): void;
 }
 
 /** Work that ends sooner shows nothing on a terminal. */
@@ -40,70 +55,53 @@ const RATE_WINDOW_MS = 10_000;
 /** Of a terminal that does not tell its width, or tells none. */
 const COLUMNS_DEFAULT = 80;
 
-/** Begins to show the progress of a piece of work. */
-export function createProgress(options: ProgressOptions): Progress {
-  return new Line(options);
-}
-
-class Line implements Progress {
-  private readonly now: () => number;
-  private readonly intervalMs: number;
-  private readonly samples: { readonly at: number; readonly done: number }[];
-  private nextAt: number;
+/** Shows how far long work has come, one part after the other. */
+export class Progress {
+  private what = "";
+  private samples: { readonly at: number; readonly done: number }[] = [];
+  private nextAt = 0;
   private shownLength = 0;
 
-  constructor(private readonly options: ProgressOptions) {
-    this.now = options.now ?? monotonicMs;
-    const begun = this.now();
-    this.samples = [{ at: begun, done: 0 }];
-    this.intervalMs = options.out.isTTY === true ? TERMINAL_INTERVAL_MS : PLAIN_INTERVAL_MS;
-    this.nextAt = begun + (options.out.isTTY === true ? TERMINAL_DELAY_MS : PLAIN_INTERVAL_MS);
-  }
+  /** On standard error: standard output belongs to the command's answer. `now` is in milliseconds and never goes back. */
+  constructor(
+    private readonly out: ProgressOutput = process.stderr,
+    private readonly now: () => number = monotonicMs,
+  ) {}
 
-  advance(to: number): void {
+  /** Tells how much of a part is done; another name begins another part. Cheap: it can be called for every row. */
+  show(what: string, unit: Unit, done: number, total: number | null): void {
     const at = this.now();
+    const isTerminal = this.out.isTTY === true;
+    if (what !== this.what) {
+      this.finish();
+      this.what = what;
+      this.samples = [{ at, done: 0 }];
+      this.nextAt = at + (isTerminal ? TERMINAL_DELAY_MS : PLAIN_INTERVAL_MS);
+    }
     if (at < this.nextAt) return;
-    this.nextAt = at + this.intervalMs;
-    this.samples.push({ at, done: to });
+    this.nextAt = at + (isTerminal ? TERMINAL_INTERVAL_MS : PLAIN_INTERVAL_MS);
+    this.samples.push({ at, done });
     while (this.samples.length > 2 && (this.samples[0]?.at ?? at) < at - RATE_WINDOW_MS) this.samples.shift();
-    this.show(this.text(at, to));
+    this.print([what, ...amounts(unit, done, total, this.perSecond(at, done))].join("  "));
   }
 
+  /** Takes the line away. Belongs into a `finally`, so that an error stands on a line of its own. */
   finish(): void {
-    if (this.shownLength > 0) this.options.out.write(`\r${" ".repeat(this.shownLength)}\r`);
+    if (this.shownLength > 0) this.out.write(`\r${" ".repeat(this.shownLength)}\r`);
     this.shownLength = 0;
-    this.nextAt = Number.POSITIVE_INFINITY;
+    this.what = "";
   }
 
   /** Spaces instead of an escape sequence clear what was longer: every terminal knows them. */
-  private show(text: string): void {
-    const { out } = this.options;
-    if (out.isTTY !== true) {
-      out.write(`${text}\n`);
+  private print(text: string): void {
+    if (this.out.isTTY !== true) {
+      this.out.write(`${text}\n`);
       return;
     }
     // The last column stays empty: a line that fills it wraps, and could not be redrawn.
-    const columns = out.columns ?? 0;
-    const line = text.slice(0, columns > 0 ? columns - 1 : COLUMNS_DEFAULT - 1);
-    out.write(`\r${line.padEnd(this.shownLength)}`);
+    const line = text.slice(0, (this.out.columns || COLUMNS_DEFAULT) - 1);
+    this.out.write(`\r${line.padEnd(this.shownLength)}`);
     this.shownLength = line.length;
-  }
-
-  private text(at: number, done: number): string {
-    const { what, unit, total } = this.options;
-    const perSecond = this.perSecond(at, done);
-    const parts = [what];
-    if (total === null) parts.push(formatAmount(done, unit));
-    else {
-      parts.push(`${percent(done, total)} %`);
-      parts.push(`${formatAmount(Math.min(done, total), unit)} of ${formatAmount(total, unit)}`);
-    }
-    if (perSecond > 0) {
-      parts.push(`${formatAmount(perSecond, unit)}/s`);
-      if (total !== null && done < total)
-        parts.push(`${formatDuration(((total - done) / perSecond) * 1000)} left`);
-    }
-    return parts.join("  ");
   }
 
   private perSecond(at: number, done: number): number {
@@ -111,6 +109,20 @@ class Line implements Progress {
     if (first === undefined || at <= first.at) return 0;
     return ((done - first.done) / (at - first.at)) * 1000;
   }
+}
+
+function amounts(unit: Unit, done: number, total: number | null, perSecond: number): string[] {
+  const parts =
+    total === null
+      ? [formatAmount(done, unit)]
+      : [
+          `${percent(done, total)} %`,
+          `${formatAmount(Math.min(done, total), unit)} of ${formatAmount(total, unit)}`,
+        ];
+  if (perSecond > 0) parts.push(`${formatAmount(perSecond, unit)}/s`);
+  if (perSecond > 0 && total !== null && done < total)
+    parts.push(`${formatDuration(((total - done) / perSecond) * 1000)} left`);
+  return parts;
 }
 
 function percent(done: number, total: number): number {

@@ -6,7 +6,7 @@ import { createSystemClock } from "../kernel/clock.ts";
 import { isoTime } from "../kernel/date-time.ts";
 import type { Given } from "./arguments.ts";
 import { interruption, print } from "./output.ts";
-import { ShownParts } from "./shown-parts.ts";
+import { Progress } from "./progress.ts";
 
 /** `ninefold restore FILE`: puts a backup in the place of a data folder's database. Resolves to the exit code. */
 export async function restore(given: Given): Promise<number> {
@@ -14,7 +14,7 @@ export async function restore(given: Given): Promise<number> {
   const config = resolveFolderConfig(flagsGiven(given.line));
   const folder = resolve(config.dataFolder);
   process.umask(0o077);
-  const shown = new ShownParts();
+  const progress = new Progress();
   try {
     const outcome = await restoreFile({
       ...{ file, folder },
@@ -22,12 +22,12 @@ export async function restore(given: Given): Promise<number> {
       masterKey: config.masterKey,
       now: createSystemClock().now(),
       signal: interruption(),
-      onCopied: (bytes, total) => shown.show("Copying", "bytes", bytes, total),
-      onChecked: () => shown.finish(),
+      onCopied: (bytes, total) => progress.show("Copying", "bytes", bytes, total),
+      onChecked: () => progress.finish(),
     });
     print(report(file, folder, outcome));
   } finally {
-    shown.finish();
+    progress.finish();
   }
   return 0;
 }

@@ -42,6 +42,10 @@ export const HELP_OPTION = { flag: "--help", help: "Print this text" } as const 
 
 const JSON_OPTION = { flag: "--json", help: "Print JSON, for programs" } as const satisfies CommandOption;
 
+function option(flag: string, placeholder: string, help: string): CommandOption {
+  return { flag, placeholder, help };
+}
+
 function choice(flag: string, choices: readonly string[], help: string): CommandOption {
   return { flag, placeholder: choices.join("|"), choices, help };
 }
@@ -61,25 +65,21 @@ const CONFIG_OPTIONS: readonly CommandOption[] = [
 
 /** How `account` and `key` reach a server. */
 const API_OPTIONS: readonly CommandOption[] = [
-  { flag: "--url", placeholder: "URL", help: "The running server (http://127.0.0.1:9909)" },
-  {
-    flag: "--data",
-    placeholder: "FOLDER",
-    help: "Work on the folder of a stopped server instead, as its operator",
-  },
-  {
-    flag: "--config",
-    placeholder: "FILE",
-    help: "Configuration file of the stopped server, with --data",
-  },
+  option("--url", "URL", "The running server (http://127.0.0.1:9909)"),
+  option("--data", "FOLDER", "Work on the folder of a stopped server instead, as its operator"),
+  option("--config", "FILE", "Configuration file of the stopped server, with --data"),
   JSON_OPTION,
 ];
 
-const API_VARIABLES = [
-  ["NINEFOLD_API_KEY", "The key to call with"],
-  ["NINEFOLD_API_KEY_FILE", "A file that holds it"],
-  ["NINEFOLD_URL", "As --url"],
-] as const;
+/** What commands take that do nothing but call the API. */
+const API_CALL = {
+  options: API_OPTIONS,
+  variables: [
+    ["NINEFOLD_API_KEY", "The key to call with"],
+    ["NINEFOLD_API_KEY_FILE", "A file that holds it"],
+    ["NINEFOLD_URL", "As --url"],
+  ],
+} as const;
 
 /** Where a command finds the data folder. */
 const FOLDER_OPTIONS: readonly CommandOption[] = SERVE_OPTIONS.filter(({ flag }) =>
@@ -88,8 +88,7 @@ const FOLDER_OPTIONS: readonly CommandOption[] = SERVE_OPTIONS.filter(({ flag })
 
 const USER = { name: "USER", help: "The account's user_id or e-mail address" } as const;
 
-/** Every command, in the order of the help. */
-const COMMANDS = [
+const DECLARED = [
   {
     name: "serve",
     summary: "Run the server",
@@ -107,32 +106,31 @@ const COMMANDS = [
     name: "account create",
     summary: "Create an account and print its API key",
     arguments: [{ name: "EMAIL", help: "The account's e-mail address" }],
+    ...API_CALL,
     options: [
       choice("--tier", TIER_NAMES, "Its tier (free)"),
-      { flag: "--balance", placeholder: "CREDITS", help: "Its credits (the tier's monthly credits)" },
+      option("--balance", "CREDITS", "Its credits (the tier's monthly credits)"),
       ...API_OPTIONS,
     ],
-    variables: API_VARIABLES,
     example: "ninefold account create ada@example.com --tier pro",
   },
   {
     name: "account list",
     summary: "List all accounts, newest first",
-    options: API_OPTIONS,
-    variables: API_VARIABLES,
+    ...API_CALL,
     example: "ninefold account list",
   },
   {
     name: "account set",
     summary: "Change tier, balance or suspension of an account",
     arguments: [USER],
+    ...API_CALL,
     options: [
       choice("--tier", TIER_NAMES, "Its new tier"),
-      { flag: "--balance", placeholder: "CREDITS", help: "Its new balance" },
+      option("--balance", "CREDITS", "Its new balance"),
       choice("--suspended", ["true", "false"], "Whether its keys are refused"),
       ...API_OPTIONS,
     ],
-    variables: API_VARIABLES,
     example: "ninefold account set ada@example.com --suspended true",
   },
   {
@@ -142,8 +140,7 @@ const COMMANDS = [
       "For a key that has leaked or is lost; managed keys stay. With --data no key is needed, so the operator's\n" +
       "own can be reset, too: its e-mail address is operator@localhost.",
     arguments: [USER],
-    options: API_OPTIONS,
-    variables: API_VARIABLES,
+    ...API_CALL,
     example: "ninefold account reset-key ada@example.com",
   },
   {
@@ -152,39 +149,29 @@ const COMMANDS = [
     details:
       "Without options: a key of the calling account with every scope. With --data this is the way back in for\n" +
       "an operator whose key is lost.",
+    ...API_CALL,
     options: [
-      { flag: "--name", placeholder: "NAME", help: "What it is for (command line)" },
-      {
-        flag: "--prefix",
-        placeholder: "PREFIX",
-        help: "What the secret begins with; sm calls this API (sm)",
-      },
-      { flag: "--scope", placeholder: "SCOPE", repeatable: true, help: "A scope, as often as needed (*)" },
-      { flag: "--project", placeholder: "PROJECT", help: "The id of the only project that it works in" },
-      { flag: "--environment", placeholder: "TEXT", help: "Such as live or test" },
-      {
-        flag: "--expires-at",
-        placeholder: "TIME",
-        help: "When it ends, such as 2030-01-31T12:00:00Z (never)",
-      },
+      option("--name", "NAME", "What it is for (command line)"),
+      option("--prefix", "PREFIX", "What the secret begins with; sm calls this API (sm)"),
+      { ...option("--scope", "SCOPE", "A scope, as often as needed (*)"), repeatable: true },
+      option("--project", "PROJECT", "The id of the only project that it works in"),
+      option("--environment", "TEXT", "Such as live or test"),
+      option("--expires-at", "TIME", "When it ends, such as 2030-01-31T12:00:00Z (never)"),
       ...API_OPTIONS,
     ],
-    variables: API_VARIABLES,
     example: "ninefold key create --name backups --scope 'meter:read' --scope 'witness:read'",
   },
   {
     name: "key list",
     summary: "List the calling account's keys, newest first",
-    options: API_OPTIONS,
-    variables: API_VARIABLES,
+    ...API_CALL,
     example: "ninefold key list --json",
   },
   {
     name: "key revoke",
     summary: "Revoke a key at once",
     arguments: [{ name: "KEY_ID", help: "The key's id, as key list prints it" }],
-    options: API_OPTIONS,
-    variables: API_VARIABLES,
+    ...API_CALL,
     example: "ninefold key revoke 0197a3b2-5c1e-7f00-8a9b-0c1d2e3f4a5b",
   },
   {
@@ -193,7 +180,7 @@ const COMMANDS = [
     details:
       "FILE holds one receipt, or a chain as JSON lines in ascending order. Exit code 0: all of it holds.",
     arguments: [{ name: "FILE", help: "The receipts" }],
-    options: [{ flag: "--public-key", placeholder: "X", help: "The chain's public key, as it must be" }],
+    options: [option("--public-key", "X", "The chain's public key, as it must be")],
     example: "ninefold verify receipts.jsonl",
   },
   {
@@ -227,10 +214,7 @@ const COMMANDS = [
     name: "doctor",
     summary: "Check that a server can run here, and say what to do where it cannot",
     details: "Takes the options, variables and configuration file of serve, and changes nothing.",
-    options: [
-      ...CONFIG_OPTIONS,
-      { flag: "--dns-name", placeholder: "NAME", help: "The name that is looked up (example.com)" },
-    ],
+    options: [...CONFIG_OPTIONS, option("--dns-name", "NAME", "The name that is looked up (example.com)")],
     example: "ninefold doctor --config /etc/ninefold.toml",
   },
   {
@@ -252,13 +236,9 @@ const COMMANDS = [
       "Exit code 0 when it is, 1 when not: fit for Docker's HEALTHCHECK. Without --url it asks the server that the\n" +
       "environment configures (NINEFOLD_PORT, NINEFOLD_HOST, NINEFOLD_TLS_CERT, NINEFOLD_CONFIG).",
     options: [
-      {
-        flag: "--url",
-        placeholder: "URL",
-        help: "The running server (the one that the environment configures)",
-      },
+      option("--url", "URL", "The running server (the one that the environment configures)"),
       { flag: "--live", help: "Ask whether it lives (/healthz) instead of whether it is ready (/readyz)" },
-      { flag: "--timeout", placeholder: "SECONDS", help: "How long it may take to answer (5)" },
+      option("--timeout", "SECONDS", "How long it may take to answer (5)"),
     ],
     variables: [
       ["NINEFOLD_URL", "As --url"],
@@ -294,56 +274,50 @@ const COMMANDS = [
 ] as const satisfies readonly (Pick<CommandSpec, "name" | "summary" | "example"> & Partial<CommandSpec>)[];
 
 /** The name of a command. */
-export type CommandName = (typeof COMMANDS)[number]["name"];
+export type CommandName = (typeof DECLARED)[number]["name"];
 
-const SPECS: readonly CommandSpec[] = COMMANDS.map((command) => ({
+/** Every command, in the order of the help. */
+export const COMMANDS: readonly CommandSpec[] = DECLARED.map((command) => ({
   arguments: [],
   options: [],
   variables: [],
   ...command,
 }));
 
-/** Every command, for reading. */
-export function commands(): readonly CommandSpec[] {
-  return SPECS;
-}
-
 /** A command by its name. */
 export function commandNamed(name: CommandName): CommandSpec {
-  const found = commands().find((command) => command.name === name);
+  const found = COMMANDS.find((command) => command.name === name);
   if (found === undefined) throw new Error(`no command ${name}`);
   return found;
 }
 
 /** The command that the first words name; null when they name none. */
 export function commandAt([first = "", second = ""]: readonly string[]): CommandSpec | null {
-  const named = (name: string) => commands().find((command) => command.name === name);
+  const named = (name: string) => COMMANDS.find((command) => command.name === name);
   return named(first) ?? named(`${first} ${second}`) ?? null;
 }
 
-/** First words of commands that have two, in their order: `account`, `key`, `config`. */
-export function groups(): readonly string[] {
-  const first = commands().flatMap(({ name }) => (name.includes(" ") ? [firstWord(name)] : []));
-  return [...new Set(first)];
+/** A word that can stand in a command's place, with what it does. */
+export interface Word {
+  readonly word: string;
+  readonly summary: string;
 }
 
-/** The words that can follow `ninefold`, with what they do. */
-export function firstWords(): readonly { readonly word: string; readonly summary: string }[] {
-  const words = new Map<string, string[]>();
-  for (const { name, summary } of commands()) {
-    const word = firstWord(name);
-    words.set(word, [...(words.get(word) ?? []), name === word ? summary : name.slice(word.length + 1)]);
-  }
-  return [...words].map(([word, parts]) => ({ word, summary: parts.join(", ") }));
+/** The words that can follow `ninefold`. */
+export function firstWords(): readonly Word[] {
+  const named = Map.groupBy(COMMANDS, ({ name }) => name.split(" ")[0] ?? name);
+  return [...named].map(([word, commands]) => ({
+    word,
+    summary: commands
+      .map(({ name, summary }) => (name === word ? summary : name.slice(word.length + 1)))
+      .join(", "),
+  }));
 }
 
-/** The commands of a group: what can follow `ninefold account`. */
-export function commandsOf(group: string): readonly { readonly word: string; readonly summary: string }[] {
-  return commands()
-    .filter(({ name }) => name.startsWith(`${group} `))
-    .map(({ name, summary }) => ({ word: name.slice(group.length + 1), summary }));
-}
-
-function firstWord(name: string): string {
-  return name.split(" ")[0] ?? name;
+/** The words of a group: what can follow `ninefold account`. None for what is no group. */
+export function commandsOf(group: string): readonly Word[] {
+  return COMMANDS.filter(({ name }) => name.startsWith(`${group} `)).map(({ name, summary }) => ({
+    word: name.slice(group.length + 1),
+    summary,
+  }));
 }

@@ -4,7 +4,7 @@ import { ChainVerifier } from "../verify/chain.ts";
 import { createNativeCrypto } from "../verify/native.ts";
 import type { Given } from "./arguments.ts";
 import { print } from "./output.ts";
-import { createProgress } from "./progress.ts";
+import { Progress } from "./progress.ts";
 
 /** Longest line: the largest log that the server takes, written out in full, is half of it. */
 export const LINE_BYTES_MAX = 8 * 1024 * 1024;
@@ -21,12 +21,8 @@ const NEWLINE = 0x0a;
 export function verify(given: Given, printResult: (text: string) => void = print): number {
   const file = given.words[0] ?? "";
   const chain = new ChainVerifier(createNativeCrypto(), given.text("--public-key"));
-  const progress = createProgress({
-    what: "Verifying",
-    unit: "bytes",
-    total: fileSize(file),
-    out: process.stderr,
-  });
+  const size = fileSize(file);
+  const progress = new Progress();
   // Few enough lines to be kept until the end: on a terminal they would run into the line that shows the progress.
   const problems: string[] = [];
   let found = 0;
@@ -38,7 +34,7 @@ export function verify(given: Given, printResult: (text: string) => void = print
       found += verdict.problems.length;
       const room = Math.max(0, PROBLEMS_PRINTED_MAX - problems.length);
       problems.push(...verdict.problems.slice(0, room).map((problem) => `${place}: ${problem}\n`));
-      progress.advance(position);
+      progress.show("Verifying", "bytes", position, size);
     }
   } finally {
     progress.finish();

@@ -1,6 +1,5 @@
 import { OPERATIONS, type Operations, PUBLIC, WITHOUT_IDEMPOTENCY_KEY } from "./generated/operations.ts";
 import { type ChangeOptions, type RequestOptions, readIdempotencyKey } from "./options.ts";
-
 import { Pages } from "./pages.ts";
 import type { Answer, Transport, WireRequest } from "./transport.ts";
 import { randomUuid } from "./uuid.ts";

@@ -5,6 +5,7 @@ import { Agent, request as send } from "node:http";
  * test runner on Bun and on Node.js 20 and newer, and needs no other package.
  */
 import { dirname } from "node:path";
+import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { type Duration, durationMs } from "./duration.ts";
 import { type Command, findCommand } from "./executable.ts";
@@ -91,97 +92,72 @@ const NOT_PASSED_ON = /^(NINEFOLD|NODE|BUN)_/i;
  */
 export async function startNinefold(options: StartOptions = {}): Promise<NinefoldInstance> {
   const environment = environmentOf(options);
-  const server = await ServerProcess.start({
+  const isReal = options.clock === "real";
+  const { server, ready } = await ServerProcess.start({
     command: commandOf(options),
     args: [
       ...["serve", "--ephemeral", "--json", "--stop-with-stdin"],
-      ...(options.clock === "real" ? [] : ["--test-clock"]),
+      ...(isReal ? [] : ["--test-clock"]),
       ...(options.args ?? []),
     ],
     environment,
     readyTimeoutMs: options.startTimeoutMs ?? START_TIMEOUT_MS,
   });
-  const apiKey = server.ready.api_key ?? environment["NINEFOLD_OPERATOR_KEY"] ?? "";
-  return new Instance(server, apiKey, options.clock ?? "test");
-}
+  const { url, user_id: userId, pid } = ready;
+  const apiKey = ready.api_key ?? environment["NINEFOLD_OPERATOR_KEY"] ?? "";
+  const sinks: OpenSink[] = [];
+  const ask = (status: number, path: string, body: unknown): Promise<JsonObject> =>
+    askOperator(server, { url, apiKey }, status, path, body);
 
-class Instance implements NinefoldInstance {
-  readonly url: string;
-  readonly userId: string;
-  readonly pid: number;
-  private readonly sinks: OpenSink[] = [];
-
-  constructor(
-    private readonly server: ServerProcess,
-    readonly apiKey: string,
-    private readonly clock: "test" | "real",
-  ) {
-    this.url = server.ready.url;
-    this.userId = server.ready.user_id;
-    this.pid = server.ready.pid;
-  }
-
-  async advance(by: Duration): Promise<number> {
+  async function advance(by: Duration): Promise<number> {
     const advanceMs = durationMs(by);
-    if (this.clock === "real") {
+    if (isReal) {
       throw new Error('Time runs by itself here: start the instance without clock: "real" to advance it.');
     }
-    const { now } = await this.ask(200, "/v1/admin/clock", { advance_ms: advanceMs });
+    const { now } = await ask(200, "/v1/admin/clock", { advance_ms: advanceMs });
     return Number(now);
   }
-
-  now(): Promise<number> {
+  async function stop(): Promise<void> {
+    await server.stop(pid);
+    await Promise.all(sinks.splice(0).map((open) => open.close()));
+  }
+  return {
+    ...{ url, apiKey, userId, pid, advance, stop },
     // On the real clock both processes read the same one.
-    return this.clock === "real" ? Promise.resolve(Date.now()) : this.advance(0);
-  }
+    now: () => (isReal ? Promise.resolve(Date.now()) : advance(0)),
+    account: async ({ email = `user-${crypto.randomUUID()}@example.com`, tier = "scale", balance } = {}) => {
+      const terms = { email, tier, ...(balance === undefined ? {} : { balance }) };
+      const made = await ask(201, "/v1/admin/accounts", terms);
+      return { userId: String(made["user_id"]), apiKey: String(made["api_key"]), email };
+    },
+    webhookSink: async () => {
+      const open = await openSink();
+      sinks.push(open);
+      return open.sink;
+    },
+    log: () => server.log,
+    [Symbol.asyncDispose]: stop,
+  };
+}
 
-  async account(options: AccountOptions = {}): Promise<TestAccount> {
-    const email = options.email ?? `user-${crypto.randomUUID()}@example.com`;
-    const { tier = "scale", balance } = options;
-    const terms = { email, tier, ...(balance === undefined ? {} : { balance }) };
-    const made = await this.ask(201, "/v1/admin/accounts", terms);
-    return { userId: String(made["user_id"]), apiKey: String(made["api_key"]), email };
-  }
+type JsonObject = Readonly<Record<string, unknown>>;
 
-  async webhookSink(): Promise<WebhookSink> {
-    const open = await openSink();
-    this.sinks.push(open);
-    return open.sink;
-  }
-
-  log(): string {
-    return this.server.log;
-  }
-
-  async stop(): Promise<void> {
-    await this.server.stop();
-    await Promise.all(this.sinks.splice(0).map((open) => open.close()));
-  }
-
-  [Symbol.asyncDispose](): Promise<void> {
-    return this.stop();
-  }
-
-  /** Posts as the operator. @throws Error unless the answer has the status. */
-  private async ask(status: number, path: string, body: unknown): Promise<Record<string, unknown>> {
-    const answer = await post(`${this.url}${path}`, this.apiKey, body).catch((error: unknown) =>
-      this.explain(error),
-    );
-    if (answer.status === status) return answer.body;
-    const { message } = (answer.body["error"] ?? {}) as { message?: string };
-    throw new Error(`POST ${path} was answered with ${answer.status}: ${message ?? "no reason given"}`);
-  }
-
-  /** @throws Error that says how the server has ended; the given one while it runs. */
-  private async explain(error: unknown): Promise<never> {
-    const ending = await this.server.endingSoon();
+/** Posts as the operator. @throws Error unless the answer has the status; it says how the server has ended, if it has. */
+async function askOperator(
+  server: ServerProcess,
+  { url, apiKey }: Pick<NinefoldInstance, "url" | "apiKey">,
+  status: number,
+  path: string,
+  body: unknown,
+): Promise<JsonObject> {
+  const answer = await post(`${url}${path}`, apiKey, body).catch(async (error: unknown) => {
+    const ending = await server.endingSoon();
     if (ending === undefined) throw error;
-    throw new Error(
-      `The Ninefold server is gone: ${ending}.
-${this.server.log}`.trimEnd(),
-      { cause: error },
-    );
-  }
+    throw new Error(`The Ninefold server is gone: ${ending}.\n${server.log}`.trimEnd(), { cause: error });
+  });
+  if (answer.status === status) return answer.body;
+  const { message } = (answer.body["error"] ?? {}) as { message?: string };
+  throw new Error(`POST ${path} was answered with ${answer.status}: ${message ?? "no reason given"}`);
 }
 
 function commandOf({ command }: StartOptions): Command {
@@ -196,18 +172,15 @@ function commandOf({ command }: StartOptions): Command {
 }
 
 function environmentOf(options: StartOptions): Record<string, string> {
-  const environment: Record<string, string> = {};
-  for (const [name, value] of Object.entries(process.env)) {
-    if (value !== undefined && !NOT_PASSED_ON.test(name)) environment[name] = value;
-  }
+  const passed = Object.entries(process.env).filter(([name]) => !NOT_PASSED_ON.test(name));
   // Only the sources need it: the executable brings its own.
-  return { ...environment, NODE_ENV: "production", ...options.env };
+  return { ...Object.fromEntries(passed), NODE_ENV: "production", ...options.env };
 }
 
 /** An answer of the server. */
 interface Answer {
   readonly status: number;
-  readonly body: Record<string, unknown>;
+  readonly body: JsonObject;
 }
 
 /**
@@ -217,34 +190,31 @@ interface Answer {
  * @throws Error of the connection.
  */
 function post(url: string, key: string, body: unknown): Promise<Answer> {
-  const text = JSON.stringify(body);
+  const sent = JSON.stringify(body);
   const headers = {
     authorization: `Bearer ${key}`,
     "content-type": "application/json",
-    "content-length": Buffer.byteLength(text),
+    "content-length": Buffer.byteLength(sent),
   };
   return new Promise((resolve, reject) => {
     const outgoing = send(
       url,
       { method: "POST", headers, agent: new Agent({ keepAlive: false }) },
       (incoming) => {
-        let received = "";
-        incoming
-          .setEncoding("utf8")
-          .on("data", (chunk: string) => {
-            received += chunk;
-          })
-          .on("end", () => resolve({ status: incoming.statusCode ?? 0, body: parse(received) }))
-          .on("error", reject);
+        const read = (received: string): Answer => ({
+          status: incoming.statusCode ?? 0,
+          body: parse(received),
+        });
+        text(incoming).then(read).then(resolve, reject);
       },
     );
-    outgoing.on("error", reject).end(text);
+    outgoing.on("error", reject).end(sent);
   });
 }
 
-function parse(text: string): Record<string, unknown> {
+function parse(text: string): JsonObject {
   try {
-    return JSON.parse(text) as Record<string, unknown>;
+    return JSON.parse(text) as JsonObject;
   } catch {
     return { error: { message: text } };
   }

@@ -33,53 +33,15 @@ const LOG_CHARACTERS_MAX = 256 * 1024;
  * standard input does, and only this process holds the other end. Nothing here keeps this process alive.
  */
 export class ServerProcess {
-  private stopping: Promise<void> | undefined;
-
-  private constructor(
-    private readonly child: SpawnedServer,
-    readonly ready: ReadyLine,
-  ) {}
-
-  /** Starts a server and waits until it is ready. @throws Error with what the server says when it does not start. */
-  static async start(launch: Launch): Promise<ServerProcess> {
-    const child = new SpawnedServer(launch);
-    try {
-      const line = await child.firstLine(launch.readyTimeoutMs);
-      const server = new ServerProcess(child, readReadyLine(line, launch.command));
-      child.letGo();
-      return server;
-    } catch (error) {
-      await child.end();
-      throw error;
-    }
-  }
-
   /** What the server has logged so far; the last of it when it is much. */
-  get log(): string {
-    return this.child.log;
-  }
-
-  /** How the server has ended; undefined while it runs. Waits a little: connections break before an end is told. */
-  endingSoon(): Promise<string | undefined> {
-    return this.child.endingSoon();
-  }
-
-  /** Ends the server and waits until nothing is left of it. Further calls wait for the same end. */
-  stop(): Promise<void> {
-    this.stopping ??= this.child.end(this.ready.pid);
-    return this.stopping;
-  }
-}
-
-class SpawnedServer {
   log = "";
   private ending: string | undefined;
   private readonly process: ChildProcess;
-  private readonly ended: Promise<void>;
-  private output = "";
-  private noteOutput: () => void = () => {};
+  private readonly ended: Promise<undefined>;
+  private readonly firstLine: Promise<string>;
+  private stopping: Promise<void> | undefined;
 
-  constructor(private readonly launch: Launch) {
+  private constructor(private readonly launch: Launch) {
     const [program, ...args] = launch.command;
     this.process = spawn(program, [...args, ...launch.args], {
       env: launch.environment,
@@ -89,12 +51,12 @@ class SpawnedServer {
     this.ended = new Promise((resolve) => {
       this.process.once("error", (error) => {
         this.ending = `it could not be run (${error.message})`;
-        resolve();
+        resolve(undefined);
       });
       // "close" comes after the last of its output, unlike "exit".
       this.process.once("close", (code, signal) => {
         this.ending ??= signal === null ? `it ended with exit code ${code}` : `it was ended by ${signal}`;
-        resolve();
+        resolve(undefined);
       });
     });
     // A server that has ended does not read: its end is noticed above.
@@ -102,67 +64,83 @@ class SpawnedServer {
     collect(this.process.stderr, (text) => {
       this.log = (this.log + text).slice(-LOG_CHARACTERS_MAX);
     });
-    collect(this.process.stdout, (text) => {
-      if (this.output.includes("\n")) return;
-      this.output += text;
-      this.noteOutput();
+    this.firstLine = new Promise((resolve) => {
+      let output = "";
+      collect(this.process.stdout, (text) => {
+        if (output.includes("\n")) return;
+        output += text;
+        if (output.includes("\n")) resolve(output.slice(0, output.indexOf("\n")));
+      });
     });
   }
 
-  /** The first line on standard output. @throws Error when the server ends before, or takes too long. */
-  async firstLine(timeoutMs: number): Promise<string> {
-    let late: ReturnType<typeof setTimeout> | undefined;
-    const problem = await Promise.race([
-      new Promise<undefined>((resolve) => {
-        this.noteOutput = () => this.output.includes("\n") && resolve(undefined);
-        this.noteOutput();
-      }),
-      this.ended.then(() => this.ending),
-      new Promise<string>((resolve) => {
-        late = setTimeout(() => resolve(`it was not ready within ${timeoutMs} ms`), timeoutMs);
-      }),
-    ]);
-    clearTimeout(late);
-    if (problem !== undefined) throw new Error(startFailure(this.launch.command, problem, this.log));
-    return this.output.slice(0, this.output.indexOf("\n"));
+  /** Starts a server and waits until it is ready. @throws Error with what the server says when it does not start. */
+  static async start(launch: Launch): Promise<{ server: ServerProcess; ready: ReadyLine }> {
+    const server = new ServerProcess(launch);
+    try {
+      const ready = readReadyLine(await server.lineWithin(launch.readyTimeoutMs), launch.command);
+      for (const held of server.held()) held.unref?.();
+      return { server, ready };
+    } catch (error) {
+      await server.stop();
+      throw error;
+    }
   }
 
+  /** How the server has ended; undefined while it runs. Waits a little: connections break before an end is told. */
   async endingSoon(): Promise<string | undefined> {
-    let late: ReturnType<typeof setTimeout> | undefined;
-    const patience = new Promise<void>((resolve) => {
-      late = setTimeout(resolve, END_NEWS_MS);
-    });
-    await Promise.race([this.ended, patience]);
-    clearTimeout(late);
+    await within(END_NEWS_MS, this.ended);
     return this.ending;
   }
 
-  /** A program that it has started itself, such as that of a script, may hold the other ends: they are not waited for. */
-  private kill(): void {
-    const { stdout, stderr } = this.process;
-    this.process.kill("SIGKILL");
-    stdout?.destroy();
-    stderr?.destroy();
+  /** Ends the server `pid` and waits until nothing is left of it. Further calls wait for the same end. */
+  stop(pid = this.process.pid): Promise<void> {
+    this.stopping ??= this.end(pid);
+    return this.stopping;
   }
 
-  /** From here on the process is no reason for this one to stay. */
-  letGo(): void {
-    const { stdin, stdout, stderr } = this.process;
-    for (const held of [this.process, stdin, stdout, stderr]) (held as Partial<Referenced> | null)?.unref?.();
+  /** The first line on standard output. @throws Error when the server ends before, or takes too long. */
+  private async lineWithin(timeoutMs: number): Promise<string> {
+    const line = await within(timeoutMs, Promise.race([this.firstLine, this.ended]));
+    if (line !== undefined) return line;
+    const problem = this.ending ?? `it was not ready within ${timeoutMs} ms`;
+    throw new Error(startFailure(this.launch.command, problem, this.log));
   }
 
   /** Ends the process, by force if need be, and removes its folder if it could not do so itself. */
-  async end(pid: number | undefined = this.process.pid): Promise<void> {
-    const { stdin, stdout, stderr } = this.process;
+  private async end(pid: number | undefined): Promise<void> {
     if (this.ending === undefined) {
-      for (const held of [this.process, stdin, stdout, stderr]) (held as Partial<Referenced> | null)?.ref?.();
+      for (const held of this.held()) held.ref?.();
+      const { stdin, stdout, stderr } = this.process;
       stdin?.end();
-      const force = setTimeout(() => this.kill(), STOP_TIMEOUT_MS);
+      const force = setTimeout(() => {
+        this.process.kill("SIGKILL");
+        // A program that it has started itself, such as that of a script, may hold the other ends: they are not waited for.
+        stdout?.destroy();
+        stderr?.destroy();
+      }, STOP_TIMEOUT_MS);
       await this.ended;
       clearTimeout(force);
     }
     if (pid !== undefined) removeFolderOf(pid, this.launch.environment);
   }
+
+  /** What may be a reason for this process to stay. */
+  private held(): Partial<Referenced>[] {
+    const { stdin, stdout, stderr } = this.process;
+    return [this.process, stdin, stdout, stderr].filter((one) => one !== null) as Partial<Referenced>[];
+  }
+}
+
+/** What a promise gives; undefined when that takes longer. */
+async function within<T>(timeoutMs: number, promise: Promise<T>): Promise<T | undefined> {
+  let late: ReturnType<typeof setTimeout> | undefined;
+  const timeout = new Promise<undefined>((resolve) => {
+    late = setTimeout(() => resolve(undefined), timeoutMs);
+  });
+  const result = await Promise.race([promise, timeout]);
+  clearTimeout(late);
+  return result;
 }
 
 /** What may keep the event loop alive. */

@@ -1,5 +1,6 @@
-import { createServer, type IncomingMessage, type Server } from "node:http";
+import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
+import { text } from "node:stream/consumers";
 
 /** A request that a sink has received. */
 export interface ReceivedWebhook {
@@ -32,7 +33,7 @@ export interface OpenSink {
 export async function openSink(): Promise<OpenSink> {
   const received: ReceivedWebhook[] = [];
   const server = createServer((request, response) => {
-    read(request)
+    text(request)
       .then((body) => {
         const { method = "", url = "", headers } = request;
         received.push({ method, path: url, headers, body });
@@ -63,12 +64,6 @@ function listen(server: Server): Promise<number> {
     server.once("error", reject);
     server.listen(0, "127.0.0.1", () => resolve((server.address() as AddressInfo).port));
   });
-}
-
-async function read(request: IncomingMessage): Promise<string> {
-  const chunks: Buffer[] = [];
-  for await (const chunk of request) chunks.push(chunk as Buffer);
-  return Buffer.concat(chunks).toString("utf8");
 }
 
 function close(server: Server): Promise<void> {

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import type { ServerProcess } from "../../scripts/processes/server-process.ts";
 import { commandHelp } from "../../src/cli/help.ts";
-import { commands } from "../../src/cli/table.ts";
+import { COMMANDS } from "../../src/cli/table.ts";
 import { Client } from "../support/client.ts";
 import { makeChain } from "../support/receipts.ts";
 import { Binaries, operatorOf, runToEnd, TIMEOUT_MS } from "./support.ts";
@@ -26,7 +26,7 @@ function call(line: string) {
 
 // Every command is code of its own that is loaded when it is called: each must be in the executable.
 describe("every command is in the executable", () => {
-  test.each(commands())(
+  test.each(COMMANDS)(
     "$name",
     async (command) => {
       const help = await runToEnd([...command.name.split(" "), "--help"]);

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { readArguments } from "../../src/cli/arguments.ts";
-import { commands } from "../../src/cli/table.ts";
+import { COMMANDS } from "../../src/cli/table.ts";
 import { startTestServer } from "../support/server.ts";
 import { ninefold, ROOT } from "./run.ts";
 
@@ -39,7 +39,7 @@ function described(name: string): string {
 }
 
 describe("docs/command-line.md", () => {
-  test.each(commands())("has $name with an example that can be read, and all that it takes", (command) => {
+  test.each(COMMANDS)("has $name with an example that can be read, and all that it takes", (command) => {
     const text = described(command.name);
     const own = examples(section(command.name)).filter((words) => words.join(" ").startsWith(command.name));
     expect(own.length).toBeGreaterThan(0);
@@ -58,13 +58,13 @@ describe("docs/command-line.md", () => {
 
   test("has no section of a command that does not exist", () => {
     const headings = [...TEXT.matchAll(/^##+ (.*)$/gm)].map((match) => match[1]);
-    const names = commands().map(({ name }) => name as string);
+    const names = COMMANDS.map(({ name }) => name as string);
     expect(headings.filter((heading) => !names.includes(heading ?? ""))).toEqual(["account and key"]);
   });
 });
 
 test("the example in each command's help can be read", () => {
-  for (const command of commands()) {
+  for (const command of COMMANDS) {
     const [words = []] = examples(`\`\`\`sh\n${command.example}\n\`\`\``);
     const length = command.name.split(" ").length;
     expect(words.slice(0, length).join(" ")).toBe(command.name);

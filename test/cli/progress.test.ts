@@ -1,8 +1,10 @@
 import { describe, expect, test } from "bun:test";
-import { formatAmount, formatCount, formatDuration } from "../../src/cli/format.ts";
 import {
-  createProgress,
+  formatAmount,
+  formatCount,
+  formatDuration,
   PLAIN_INTERVAL_MS,
+  Progress,
   TERMINAL_DELAY_MS,
   TERMINAL_INTERVAL_MS,
 } from "../../src/cli/progress.ts";
@@ -12,16 +14,12 @@ function shown(options: { isTTY: boolean; total: number | null; unit?: "bytes" |
   const { isTTY, total, unit = "bytes", columns } = options;
   const written: string[] = [];
   let time = 1_000;
-  const progress = createProgress({
-    what: "Backing up",
-    unit,
-    total,
-    out: { isTTY, columns, write: (text) => written.push(text) },
-    now: () => time,
-  });
+  const progress = new Progress({ isTTY, columns, write: (text) => written.push(text) }, () => time);
+  const show = (done: number): void => progress.show("Backing up", unit, done, total);
+  show(0);
   const at = (ms: number, done: number): string[] => {
     time = 1_000 + ms;
-    progress.advance(done);
+    show(done);
     return written.splice(0);
   };
   const finish = (): string[] => {

@@ -12,8 +12,8 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { createSystemClock, monotonicMs } from "../../kernel/clock.ts";
-import { formatAmount, formatDuration } from "../format.ts";
-import { type Check, type Finding, failed, ok, type Patient, skipped, warning } from "./finding.ts";
+import { formatAmount, formatDuration } from "../progress.ts";
+import { type Check, type Finding, failed, ok, skipped, type Target, warning } from "./finding.ts";
 
 /** Writes by the group or by everyone. */
 const OTHERS_MAY_WRITE = 0o022;
@@ -58,30 +58,48 @@ export const folderCheck: Check = {
   },
 };
 
-interface FileSystem {
-  readonly name: string;
-  readonly trouble?: "network" | "container" | "memory" | "unknown";
-}
+/** What a kind of file system of that name means for a database. */
+type Judge = (name: string, ephemeral: boolean) => Finding;
+
+const network: Judge = (name) =>
+  failed(
+    `${name} is a network file system: SQLite's locks and its WAL do not hold there`,
+    "Put the data folder on a local disk, and copies of it (ninefold backup) on the network.",
+  );
+const unknown: Judge = (name) =>
+  warning(
+    `${name}: whether locks and fsync hold depends on what is behind it`,
+    "Use a local disk, unless you know that they do.",
+  );
+const passing =
+  (why: string, cure: string): Judge =>
+  (name, ephemeral) =>
+    ephemeral ? ok(name) : warning(`${name}: ${why}`, cure);
+const container = passing(
+  "the folder belongs to a container's own layer and goes with it",
+  "Mount a volume at the data folder.",
+);
+const memory = passing("the folder is in memory and does not outlast the machine", "Use a disk.");
 
 /** By the magic numbers of statfs(2). */
-const FILE_SYSTEMS: Readonly<Record<number, FileSystem>> = {
-  61267: { name: "ext4" },
-  1481003842: { name: "xfs" },
-  2435016766: { name: "btrfs" },
-  801189825: { name: "zfs" },
-  4076150800: { name: "f2fs" },
-  26985: { name: "NFS", trouble: "network" },
-  20859: { name: "SMB", trouble: "network" },
-  4283649346: { name: "CIFS", trouble: "network" },
-  4266872130: { name: "SMB 2", trouble: "network" },
-  16914839: { name: "9P", trouble: "network" },
-  12805120: { name: "Ceph", trouble: "network" },
-  198183888: { name: "Lustre", trouble: "network" },
-  1397113167: { name: "AFS", trouble: "network" },
-  2020557398: { name: "VirtualBox shared folder", trouble: "network" },
-  1702057286: { name: "FUSE", trouble: "unknown" },
-  2035054128: { name: "overlay", trouble: "container" },
-  16914836: { name: "tmpfs", trouble: "memory" },
+const FILE_SYSTEMS: Readonly<Record<number, readonly [name: string, judge: Judge]>> = {
+  61267: ["ext4", ok],
+  1481003842: ["xfs", ok],
+  2435016766: ["btrfs", ok],
+  801189825: ["zfs", ok],
+  4076150800: ["f2fs", ok],
+  26985: ["NFS", network],
+  20859: ["SMB", network],
+  4283649346: ["CIFS", network],
+  4266872130: ["SMB 2", network],
+  16914839: ["9P", network],
+  12805120: ["Ceph", network],
+  198183888: ["Lustre", network],
+  1397113167: ["AFS", network],
+  2020557398: ["VirtualBox shared folder", network],
+  1702057286: ["FUSE", unknown],
+  2035054128: ["overlay", container],
+  16914836: ["tmpfs", memory],
 };
 
 /** The kind of file system: SQLite's WAL needs memory that is shared within one machine, which network ones lack. */
@@ -98,35 +116,11 @@ export const fileSystemCheck: Check = {
 export function judgeFileSystem(type: number, ephemeral: boolean): Finding {
   // Some systems give the number signed.
   const unsigned = type >>> 0;
-  const found = FILE_SYSTEMS[unsigned];
-  return found === undefined
-    ? ok(`of a kind that is not known here (0x${unsigned.toString(16)})`)
-    : judged(found, ephemeral);
-}
-
-function judged({ name, trouble }: FileSystem, ephemeral: boolean): Finding {
-  if (trouble === undefined) return ok(name);
-  switch (trouble) {
-    case "network":
-      return failed(
-        `${name} is a network file system: SQLite's locks and its WAL do not hold there`,
-        "Put the data folder on a local disk, and copies of it (ninefold backup) on the network.",
-      );
-    case "unknown":
-      return warning(
-        `${name}: whether locks and fsync hold depends on what is behind it`,
-        "Use a local disk, unless you know that they do.",
-      );
-    case "container":
-      if (ephemeral) return ok(name);
-      return warning(
-        `${name}: the folder belongs to a container's own layer and goes with it`,
-        "Mount a volume at the data folder.",
-      );
-    case "memory":
-      if (ephemeral) return ok(name);
-      return warning(`${name}: the folder is in memory and does not outlast the machine`, "Use a disk.");
-  }
+  const [name, judge] = FILE_SYSTEMS[unsigned] ?? [
+    `of a kind that is not known here (0x${unsigned.toString(16)})`,
+    ok,
+  ];
+  return judge(name, ephemeral);
 }
 
 /** Whether fsync works, and how long it takes. */
@@ -180,7 +174,7 @@ export const spaceCheck: Check = {
 };
 
 /** How far the clock of this machine is from the one that the file system goes by, in milliseconds. */
-export function fileSystemDriftMs({ existing }: Patient): number {
+export function fileSystemDriftMs({ existing }: Target): number {
   return withScratchFile(existing, (file) => {
     writeSync(file, "x");
     return fstatSync(file).mtimeMs - createSystemClock().now();

@@ -12,7 +12,7 @@ export interface Finding {
 }
 
 /** What checks look at. */
-export interface Patient {
+export interface Target {
   readonly config: Config;
   /** Absolute path of the data folder; of the system's temporary folder for an ephemeral server. */
   readonly folder: string;
@@ -27,7 +27,7 @@ export interface Check {
   readonly name: string;
   /** What to do when it cannot be made: what keeps it from looking keeps a server from working. */
   readonly cure: string;
-  run(patient: Patient): Finding | Promise<Finding>;
+  run(target: Target): Finding | Promise<Finding>;
 }
 
 /** All is well. */

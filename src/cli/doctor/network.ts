@@ -5,8 +5,7 @@ import { createSystemClock, realTimeout } from "../../kernel/clock.ts";
 import { errorText } from "../../kernel/errors.ts";
 import { verifySmtp } from "../../kernel/mail/mailer.ts";
 import { createSystemResolver } from "../../kernel/outbound/lookups.ts";
-import { urlOf } from "../address.ts";
-import { ask } from "../http-api.ts";
+import { ask, urlOf } from "../http-api.ts";
 import { type Check, type Finding, failed, ok, skipped, warning } from "./finding.ts";
 
 const DNS_TIMEOUT_MS = 5_000;

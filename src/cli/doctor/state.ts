@@ -13,9 +13,9 @@ import {
 import { dataFilesOf } from "../../kernel/storage/folders.ts";
 import { assertLogBelongs, assertLogWhole } from "../../kernel/storage/log-check.ts";
 import { sqliteTrouble, sqliteVersion } from "../../kernel/storage/sqlite-version.ts";
-import { formatAmount, formatDuration } from "../format.ts";
+import { formatAmount, formatDuration } from "../progress.ts";
 import { driftText, fileSystemDriftMs } from "./disk.ts";
-import { type Check, failed, ok, type Patient, skipped } from "./finding.ts";
+import { type Check, failed, ok, skipped, type Target } from "./finding.ts";
 
 /** When this was written: a clock before it is wrong. */
 const CLOCK_MIN_MS = Date.UTC(2026, 0, 1);
@@ -40,11 +40,11 @@ export const sqliteCheck: Check = {
 export const databaseCheck: Check = {
   name: "database",
   cure: "Put a backup back, or name the right folder with --data.",
-  run(patient) {
-    if (!patient.config.ephemeral) assertLogBelongs(dataFilesOf(patient.folder).database);
-    const path = databasePath(patient);
+  run(target) {
+    if (!target.config.ephemeral) assertLogBelongs(dataFilesOf(target.folder).database);
+    const path = databasePath(target);
     if (path === null) return skipped("there is none yet: the first start makes it");
-    const isHeld = isFolderHeld(dataFilesOf(patient.folder).lock);
+    const isHeld = isFolderHeld(dataFilesOf(target.folder).lock);
     // A running server begins its log anew at any moment: half of one and half of the other would look damaged.
     if (!isHeld) assertLogWhole(path);
     const { schema } = examineDatabase(path, MIGRATIONS);
@@ -61,10 +61,10 @@ export const databaseCheck: Check = {
 export const masterKeyCheck: Check = {
   name: "master key",
   cure: "Put the right key back, or set NINEFOLD_MASTER_KEY.",
-  run(patient) {
-    const { config, folder } = patient;
+  run(target) {
+    const { config, folder } = target;
     const path = dataFilesOf(folder).masterKey;
-    const database = databasePath(patient);
+    const database = databasePath(target);
     if (config.ephemeral) return skipped("an ephemeral server makes its own");
     const key = findMasterKey({ given: config.masterKey, path });
     if (key === null) {
@@ -94,10 +94,10 @@ export const masterKeyCheck: Check = {
 export const clockCheck: Check = {
   name: "clock",
   cure: "Use a folder that can be written, with --data.",
-  run(patient) {
+  run(target) {
     const now = createSystemClock().now();
     const cure = "Set the clock, and keep it right with NTP.";
-    const wrong = clockTrouble(now, newestEntryAt(patient)) ?? driftText(fileSystemDriftMs(patient));
+    const wrong = clockTrouble(now, newestEntryAt(target)) ?? driftText(fileSystemDriftMs(target));
     return wrong === null ? ok(isoTime(now)) : failed(`${isoTime(now)}: ${wrong}`, cure);
   },
 };
@@ -109,8 +109,8 @@ export function clockTrouble(now: number, newestEntryAt: number | null): string 
   return `that is ${formatDuration(newestEntryAt - now)} before the newest entry in the database`;
 }
 
-function newestEntryAt(patient: Patient): number | null {
-  const path = databasePath(patient);
+function newestEntryAt(target: Target): number | null {
+  const path = databasePath(target);
   const facts = path === null ? null : factsOf(path);
   return facts === null || facts === "unreadable" ? null : facts.newestEntryAt;
 }
@@ -125,7 +125,7 @@ function factsOf(path: string): DatabaseFacts | "unreadable" {
   }
 }
 
-function databasePath({ config, folder }: Patient): string | null {
+function databasePath({ config, folder }: Target): string | null {
   const path = dataFilesOf(folder).database;
   return !config.ephemeral && isDatabaseThere(path) ? path : null;
 }
