@@ -1,22 +1,33 @@
-import { OPTIONS, type Option, type OptionName, type Values } from "./config/options.ts";
-import { type Setting, settingsOf } from "./config/settings.ts";
+import { OPTIONS, type Option, type OptionName, type Value, type Values } from "./config/options.ts";
 import {
   type Environment,
   type Given,
   readConfigFile,
   readEnvironment,
   readFlags,
+  type Source,
 } from "./config/sources.ts";
-import { type ReadValue, readTiers, readValue } from "./config/values.ts";
+import { FIGURE_NAMES, type ReadValue, readTiers, readValue } from "./config/values.ts";
 import { errorText, StartupError } from "./kernel/errors.ts";
 import { nextOccurrence } from "./kernel/scheduler/calendar.ts";
 import { isBearerKey } from "./kernel/secrets/key-format.ts";
-import type { Tiers } from "./kernel/tiers.ts";
+import { TIER_NAMES, type Tiers } from "./kernel/tiers.ts";
 
 const HOUR_MS = 60 * 60 * 1000;
 
 /** Everything that can be settled from outside, resolved: flags before environment before file before default. */
 export type Config = Readonly<ReturnType<typeof assemble>>;
+
+/** A value of the configuration, and where it comes from. */
+export interface Setting {
+  /** As the configuration file names it: `port`, `keys.rotation_grace_hours`, `tiers.free.buckets`. */
+  readonly name: string;
+  readonly value: Value;
+  readonly source: Source;
+  /** The flag, the variable, or the path of the file; null for a default. */
+  readonly origin: string | null;
+  readonly secret: boolean;
+}
 
 /** The configuration, and where each of its values comes from. */
 export interface ResolvedConfig {
@@ -157,4 +168,30 @@ function checked(config: Config, options: Resolved): Config {
     }
   }
   return config;
+}
+
+/** Every option in the order of the help, then every figure of every tier. `table` is what the file at `path` has of those. */
+function settingsOf(
+  options: ReadonlyMap<OptionName, ReadValue>,
+  tiers: Tiers,
+  table: unknown,
+  path: string,
+): Setting[] {
+  const setting = (name: string, { value, source, origin }: ReadValue, secret = false): Setting => {
+    const from = { default: null, file: path, flag: origin, variable: origin }[source];
+    return { name, value, source, origin: from, secret };
+  };
+  const given = new Map(Object.entries((table ?? {}) as Record<string, object>));
+  return [
+    ...OPTIONS.flatMap(({ name, fileName, secret }) => {
+      const read = options.get(name);
+      return read === undefined ? [] : [setting(fileName, read, secret)];
+    }),
+    ...TIER_NAMES.flatMap((tier) =>
+      [...FIGURE_NAMES].map(([name, figure]) => {
+        const source = Object.hasOwn(given.get(tier) ?? {}, name) ? "file" : "default";
+        return setting(`tiers.${tier}.${name}`, { value: tiers[tier][figure], source, origin: "" });
+      }),
+    ),
+  ];
 }

@@ -1,22 +1,8 @@
 import { MIGRATIONS } from "../migrations/index.ts";
-import type { Clock } from "./kernel/clock.ts";
-import type { Ids } from "./kernel/ids.ts";
-import { type Kernel, openKernel } from "./kernel/kernel.ts";
-import type { Logger } from "./kernel/log.ts";
-import type { Durability } from "./kernel/storage/database.ts";
+import { type Kernel, type KernelOptions, openKernel } from "./kernel/kernel.ts";
 import { dataFilesOf } from "./kernel/storage/folders.ts";
 
-/** How the kernel of a data folder is opened. */
-export interface DataFolderOptions {
-  /** A master key from outside instead of the folder's. */
-  readonly masterKey: string | null;
-  readonly durability: Durability;
-  /** Whether what stands behind a damaged place of the log is given up. */
-  readonly acceptDamagedLog?: boolean;
-  readonly clock: Clock;
-  readonly log: Logger;
-  readonly ids?: Ids;
-}
+type DataFolderOptions = Omit<KernelOptions, "databasePath" | "masterKeyPath" | "migrations">;
 
 /**
  * Opens the kernel on a data folder, and brings its database up to date. Nobody else may hold the folder.
@@ -24,10 +10,5 @@ export interface DataFolderOptions {
  */
 export function openDataFolder(folder: string, options: DataFolderOptions): Kernel {
   const { database, masterKey } = dataFilesOf(folder);
-  return openKernel({
-    ...options,
-    databasePath: database,
-    masterKeyPath: masterKey,
-    migrations: MIGRATIONS,
-  });
+  return openKernel({ ...options, databasePath: database, masterKeyPath: masterKey, migrations: MIGRATIONS });
 }

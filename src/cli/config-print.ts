@@ -1,6 +1,5 @@
-import type { Setting } from "../config/settings.ts";
 import { flagsGiven } from "../config/sources.ts";
-import { resolveConfig } from "../config.ts";
+import { resolveConfig, type Setting } from "../config.ts";
 import type { Given } from "./arguments.ts";
 import { printJson, printTable } from "./output.ts";
 

@@ -30,25 +30,14 @@ export async function openFolderApi(given: string, line: CommandLine): Promise<A
   }
   // What is created beside the database is its user's alone.
   process.umask(0o077);
-  const release = take(folder);
-  try {
-    return await openHeld(folder, { ...config, ephemeral: false, testClock: false }, release);
-  } catch (error) {
-    release();
-    throw error;
-  }
-}
-
-async function openHeld(folder: string, config: Config, release: ReleaseFolder): Promise<Api> {
-  const { app, close } = openOfflineApp(folder, config);
-  try {
-    // Made by the first start, which may have ended before.
-    await app.operator(config.operatorKey);
-  } catch (error) {
-    await close();
-    throw error;
-  }
+  await using opened = new AsyncDisposableStack();
+  opened.defer(take(folder));
+  const { app, close } = openOfflineApp(folder, { ...config, ephemeral: false, testClock: false });
+  opened.defer(close);
+  // Made by the first start, which may have ended before.
+  await app.operator(config.operatorKey);
   const key = app.operatorKey();
+  const held = opened.move();
   return {
     send: async (method, path, body) => {
       const answer = await app.http.answer(requestOf(method, path, key, body));
@@ -56,13 +45,7 @@ async function openHeld(folder: string, config: Config, release: ReleaseFolder):
       if (!answer.ok) throw refusal(answer.status, answered);
       return answered;
     },
-    close: async () => {
-      try {
-        await close();
-      } finally {
-        release();
-      }
-    },
+    close: () => held.disposeAsync(),
   };
 }
 

@@ -37,7 +37,7 @@ export async function serve(given: Given): Promise<number> {
 async function announce(config: Config, folder: string, { url, operator, app }: Server): Promise<void> {
   const line = config.json
     ? readyLine(url, operator.userId, operator.key)
-    : banner({ version, url, folder: config.ephemeral ? null : folder, key: operator.key });
+    : banner(url, config.ephemeral ? null : folder, operator.key);
   try {
     writeSync(STDOUT, line);
   } catch (error) {
@@ -71,18 +71,11 @@ function stopSignal(withStdin: boolean): Promise<void> {
   });
 }
 
-/** What the first lines tell. */
-export interface BannerFacts {
-  readonly version: string;
-  readonly url: string;
-  /** Null for an ephemeral server. */
-  readonly folder: string | null;
-  /** The operator's key, at the start that made it. */
-  readonly key: string | null;
-}
-
-/** The lines that a person reads when the server is ready. The command in them works as it stands. */
-export function banner({ version, url, folder, key }: BannerFacts): string {
+/**
+ * The lines that a person reads when the server is ready. `folder` is null for an ephemeral server, `key` for all starts but
+ * the one that made it; the command beside it works as it stands.
+ */
+function banner(url: string, folder: string | null, key: string | null): string {
   const lines = [
     `Ninefold ${version} is ready.`,
     "",
@@ -103,7 +96,7 @@ export function banner({ version, url, folder, key }: BannerFacts): string {
 }
 
 /** The one line for programs: the operator's user id, and its key when this start tells it. */
-export function readyLine(url: string, userId: string, key: string | null): string {
+function readyLine(url: string, userId: string, key: string | null): string {
   const line = { url, ...(key === null ? {} : { api_key: key }), user_id: userId, pid: process.pid };
   return `${JSON.stringify(line)}\n`;
 }

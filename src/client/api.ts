@@ -10,6 +10,8 @@ export type { PageQuery } from "./generated/operations.ts";
 export type OperationName = keyof Operations;
 /** What an operation answers. */
 export type AnswerOf<N extends OperationName> = Operations[N]["answer"];
+/** The promise of what an operation answers. */
+export type Answers<N extends OperationName> = Promise<AnswerOf<N>>;
 /** The query that an operation takes. */
 export type QueryOf<N extends OperationName> = Operations[N]["query"];
 

@@ -61,7 +61,8 @@ export async function verifyDelivery(
   const signed = joined(UTF8.encode(claim.signedBefore), bytes);
   if (!(await isSigned(keys, claim.signature, signed))) throw invalid("its signature does not hold");
   const text = new TextDecoder().decode(bytes);
-  const { event, signedAt } = claim.kind === "alert" ? readAlert(headers, text) : claim;
+  const alert = claim.kind === "alert" ? readAlert(headers, text) : null;
+  const { event, signedAt } = alert ?? { event: null, signedAt: claim.signedAt };
   const { toleranceMs = TOLERANCE_MS_DEFAULT, alertToleranceMs = ALERT_TOLERANCE_MS_DEFAULT } = options;
   const agoMs = (options.now ?? Date.now()) - signedAt;
   // Written so that what is no number does not pass.
@@ -77,7 +78,6 @@ interface Claim {
   readonly signature: Uint8Array<ArrayBuffer>;
   /** What is signed before the body. */
   readonly signedBefore: string;
-  readonly event: string | null;
   readonly signedAt: number;
 }
 
@@ -93,17 +93,16 @@ function readClaim(headers: DeliveryHeaders, body: Uint8Array): Claim {
   const [, seconds, eventHex] = EVENT_SIGNATURE.exec(given) ?? [];
   if (seconds !== undefined && eventHex !== undefined) {
     const signedAt = Number(seconds) * 1000;
-    return { kind: "event", signature: unhex(eventHex), signedBefore: `${seconds}.`, event: null, signedAt };
+    return { kind: "event", signature: unhex(eventHex), signedBefore: `${seconds}.`, signedAt };
   }
   const [, hex] = SIGNATURE.exec(given) ?? [];
   if (hex === undefined) throw invalid("its X-Svc-Signature has another form");
   const signature = unhex(hex);
   const timestamp = one(headers, "x-svc-timestamp");
-  if (timestamp === null)
-    return { kind: "alert", signature, signedBefore: "", event: null, signedAt: Number.NaN };
+  if (timestamp === null) return { kind: "alert", signature, signedBefore: "", signedAt: Number.NaN };
   if (!TIMESTAMP_MS.test(timestamp)) throw invalid("its X-Svc-Timestamp has another form");
   if (body.length > 0 && body[0] !== OPENING_BRACE) throw invalid("its body is no JSON object");
-  return { kind: "relay", signature, signedBefore: timestamp, event: null, signedAt: Number(timestamp) };
+  return { kind: "relay", signature, signedBefore: timestamp, signedAt: Number(timestamp) };
 }
 
 /** `{`, with which the body of every scheduled delivery begins. */

@@ -13,17 +13,9 @@ export type ClientErrorCode =
   /** What looks like a delivery is not one of yours, or is too old. */
   | "delivery_invalid";
 
-/** What an error carries besides its message. */
-export interface NinefoldErrorDetails {
-  readonly code: ErrorCode | ClientErrorCode;
-  /** The HTTP status; 0 when there was no answer. */
-  readonly status?: number;
-  readonly requestId?: string | null;
-  readonly fields?: Readonly<Record<string, readonly string[]>>;
-  readonly extras?: ErrorExtras;
-  readonly retryAfterMs?: number | null;
-  readonly cause?: unknown;
-}
+/** What an error carries besides its message: its code, and whatever of the rest there is. */
+type NinefoldErrorDetails = Pick<NinefoldError, "code"> &
+  Partial<Pick<NinefoldError, "status" | "requestId" | "fields" | "extras" | "retryAfterMs" | "cause">>;
 
 /** What the API's error body says besides code, message and fields. */
 export interface ErrorExtras {
@@ -80,14 +72,8 @@ export function errorOf(status: number, headers: Headers, body: string, target: 
     return new NinefoldError(message, { code: "unexpected_answer", status, requestId, retryAfterMs });
   }
   const { error, code, request_id, fields, ...extras } = parsed;
-  return new NinefoldError(error.message, {
-    code,
-    status,
-    requestId: request_id ?? requestId,
-    retryAfterMs,
-    extras,
-    ...(fields === undefined ? {} : { fields }),
-  });
+  const details = { code, status, requestId: request_id ?? requestId, retryAfterMs, extras };
+  return new NinefoldError(error.message, { ...details, fields: fields ?? {} });
 }
 
 interface ErrorBody {

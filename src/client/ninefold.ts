@@ -1,4 +1,4 @@
-import { type AnswerOf, Api } from "./api.ts";
+import { type Answers, Api } from "./api.ts";
 import { Account, Admin } from "./areas/accounts.ts";
 import { Catch } from "./areas/catch.ts";
 import { Flags } from "./areas/flags.ts";
@@ -61,17 +61,17 @@ export class Ninefold {
   }
 
   /** Whether the server answers. Needs no key. */
-  ping(options?: RequestOptions): Promise<AnswerOf<"ping">> {
+  ping(options?: RequestOptions): Answers<"ping"> {
     return this.api.call("ping", {}, options);
   }
 
   /** Makes an account, where the operator has opened signup. Needs no key. Not tried again when its answer got lost. */
-  signup(body: SignupBody, options?: RequestOptions): Promise<AnswerOf<"signup">> {
+  signup(body: SignupBody, options?: RequestOptions): Answers<"signup"> {
     return this.api.call("signup", { body }, options);
   }
 
   /** The description of the API. Needs no key. */
-  openApi(options?: RequestOptions): Promise<AnswerOf<"openapi.read">> {
+  openApi(options?: RequestOptions): Answers<"openapi.read"> {
     return this.api.call("openapi.read", {}, options);
   }
 

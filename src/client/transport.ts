@@ -50,12 +50,16 @@ export class Transport {
    */
   async send(request: WireRequest, options: RequestOptions): Promise<Answer> {
     const retries = readRetries(options.retries ?? this.settings.retries);
-    const patience = new Patience(options.timeoutMs ?? this.settings.timeoutMs);
+    // While the first attempt is worked on, its answer is worth a whole time-out of waiting, which uses no retry up.
+    const patienceMs = options.timeoutMs ?? this.settings.timeoutMs;
+    let patientUntil = 0;
     for (let retry = 0; ; ) {
       try {
         return await this.attempt(request, options);
       } catch (error) {
-        const isFree = retry > 0 && isStillRunning(error, request) && patience.isLeft();
+        const isRunning = retry > 0 && isStillRunning(error, request);
+        if (isRunning) patientUntil ||= performance.now() + patienceMs;
+        const isFree = isRunning && performance.now() < patientUntil;
         const isLeft = retry < retries || isFree;
         const waitMs = isLeft && mayRepeat(error, request) ? waitBefore(isFree ? 0 : retry, error) : null;
         if (waitMs === null) throw error;
@@ -90,19 +94,6 @@ export class Transport {
     const init: RequestInit = { method: request.method, headers, signal, redirect: "manual" };
     if (request.body !== undefined) init.body = request.body as NonNullable<RequestInit["body"]>;
     return init;
-  }
-}
-
-/** While the first attempt is worked on, its answer is worth a whole time-out of waiting, which uses no retry up. */
-class Patience {
-  private until: number | null = null;
-
-  constructor(private readonly timeoutMs: number) {}
-
-  /** The first question begins the wait. */
-  isLeft(): boolean {
-    this.until ??= performance.now() + this.timeoutMs;
-    return performance.now() < this.until;
   }
 }
 

@@ -1,6 +1,5 @@
 import { hash } from "node:crypto";
-import type { RenderedAnswer } from "../kernel/http/answer.ts";
-import type { OpenCall } from "../kernel/http/call.ts";
+import type { PageHandler } from "../kernel/http/http.ts";
 
 /** A file that the executable carries. Nothing of it is read before somebody asks for it. */
 export interface AssetSource {
@@ -25,39 +24,32 @@ const KEPT_FOR_EVER = "public, max-age=31536000, immutable";
 const KEPT_AND_ASKED = "no-cache";
 
 /** Answers with a file: compressed where the client takes gzip, and with 304 where it has the file already. */
-export class Asset {
-  private prepared: Promise<Prepared> | null = null;
-
-  constructor(private readonly source: AssetSource) {}
-
-  readonly answer = async ({ request }: OpenCall): Promise<RenderedAnswer> => {
-    const { etag, zipped, zippedEtag } = await this.prepare();
+export function asset(source: AssetSource): PageHandler {
+  let prepared: Promise<Prepared> | null = null;
+  return async ({ request }) => {
+    // A file that could not be read is read again by the next request.
+    prepared ??= prepare(source).catch((error: unknown) => {
+      prepared = null;
+      throw error;
+    });
+    const { etag, zipped, zippedEtag } = await prepared;
     const zip = takesGzip(request.headers.get("accept-encoding"));
     const tag = zip ? zippedEtag : etag;
     const headers = {
-      "cache-control": this.source.immutable ? KEPT_FOR_EVER : KEPT_AND_ASKED,
+      "cache-control": source.immutable ? KEPT_FOR_EVER : KEPT_AND_ASKED,
       etag: tag,
       vary: "Accept-Encoding",
-      ...this.source.headers,
+      ...source.headers,
     };
     if (isKnown(request.headers.get("if-none-match"), tag)) return { status: 304, text: "", headers };
     const encoding = zip ? { "content-encoding": "gzip" } : {};
     return {
       status: 200,
       text: "",
-      bytes: zip ? zipped : await this.source.read(),
-      headers: { "content-type": this.source.contentType, ...headers, ...encoding },
+      bytes: zip ? zipped : await source.read(),
+      headers: { "content-type": source.contentType, ...headers, ...encoding },
     };
   };
-
-  private prepare(): Promise<Prepared> {
-    // A file that could not be read is read again by the next request.
-    this.prepared ??= prepare(this.source).catch((error: unknown) => {
-      this.prepared = null;
-      throw error;
-    });
-    return this.prepared;
-  }
 }
 
 async function prepare(source: AssetSource): Promise<Prepared> {

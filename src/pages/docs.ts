@@ -7,7 +7,7 @@ import { ApiError } from "../kernel/errors.ts";
 import type { RenderedAnswer } from "../kernel/http/answer.ts";
 import type { OpenCall } from "../kernel/http/call.ts";
 import type { Http, PageHandler } from "../kernel/http/http.ts";
-import { Asset } from "./asset.ts";
+import { asset } from "./asset.ts";
 import pageStyle from "./docs/page.css" with { type: "file" };
 import pageHtml from "./docs/page.html" with { type: "file" };
 import pageScript from "./docs/page.js" with { type: "file" };
@@ -42,12 +42,12 @@ export function docsPages(http: Http): void {
   http.page("/", rootForBrowsers);
   http.page(
     "/docs",
-    new Asset({
+    asset({
       contentType: "text/html; charset=utf-8",
       immutable: false,
       headers: PAGE_HEADERS,
       read: readPage,
-    }).answer,
+    }),
   );
   http.page("/docs/page.css", own(pageStyle, STYLE));
   http.page("/docs/page.js", own(pageScript, SCRIPT));
@@ -57,13 +57,13 @@ export function docsPages(http: Http): void {
   http.page(`/docs/swagger-ui-${uiVersion}-notice.txt`, ofVersion(notice, TEXT));
 }
 
-function own(path: string, contentType: string): PageHandler {
-  return new Asset({ contentType, immutable: false, read: () => Bun.file(path).bytes() }).answer;
+function own(path: string, contentType: string, immutable = false): PageHandler {
+  return asset({ contentType, immutable, read: () => Bun.file(path).bytes() });
 }
 
 /** Of Swagger UI: its version stands in the path. */
 function ofVersion(path: string, contentType: string): PageHandler {
-  return new Asset({ contentType, immutable: true, read: () => Bun.file(path).bytes() }).answer;
+  return own(path, contentType, true);
 }
 
 async function readPage(): Promise<Uint8Array<ArrayBuffer>> {

@@ -1,4 +1,4 @@
-import type { AnswerOf, Api, ListOf, PageQuery } from "../api.ts";
+import type { Answers, Api, ListOf, PageQuery } from "../api.ts";
 import type { AccountCreateBody, AccountUpdateBody } from "../generated/bodies.ts";
 import type { ChangeOptions, RequestOptions } from "../options.ts";
 
@@ -7,17 +7,17 @@ export class Account {
   constructor(private readonly api: Api) {}
 
   /** The credits that requests are paid with. */
-  balance(options?: RequestOptions): Promise<AnswerOf<"meter.own.balance">> {
+  balance(options?: RequestOptions): Answers<"meter.own.balance"> {
     return this.api.call("meter.own.balance", {}, options);
   }
 
   /** Takes credits. @throws NinefoldError `insufficient_balance` with `extras.balance`; nothing has changed then. */
-  deduct(amount: number, options?: ChangeOptions): Promise<AnswerOf<"meter.own.deduct">> {
+  deduct(amount: number, options?: ChangeOptions): Answers<"meter.own.deduct"> {
     return this.api.call("meter.own.deduct", { body: { amount } }, options);
   }
 
   /** Adds credits. */
-  refill(amount: number, options?: ChangeOptions): Promise<AnswerOf<"meter.own.refill">> {
+  refill(amount: number, options?: ChangeOptions): Answers<"meter.own.refill"> {
     return this.api.call("meter.own.refill", { body: { amount } }, options);
   }
 
@@ -32,7 +32,7 @@ export class Account {
    */
   rotateKey(
     options: ChangeOptions & { readonly graceHours?: number | undefined } = {},
-  ): Promise<AnswerOf<"keys.platform.rotate">> {
+  ): Answers<"keys.platform.rotate"> {
     const { graceHours, ...rest } = options;
     const body = graceHours === undefined ? {} : { grace_hours: graceHours };
     return this.api.call("keys.platform.rotate", { body }, rest);
@@ -51,7 +51,7 @@ export class Admin {
    * Moves the test clock of a server that was started with one, and runs everything that falls due on the way. It
    * answers when that is done.
    */
-  advanceClock(ms: number, options?: ChangeOptions): Promise<AnswerOf<"admin.clock.advance">> {
+  advanceClock(ms: number, options?: ChangeOptions): Answers<"admin.clock.advance"> {
     return this.api.call("admin.clock.advance", { body: { advance_ms: ms } }, options);
   }
 }
@@ -61,7 +61,7 @@ export class AdminAccounts {
   constructor(private readonly api: Api) {}
 
   /** Makes an account. Its key is in this answer and never again. */
-  create(body: AccountCreateBody, options?: ChangeOptions): Promise<AnswerOf<"admin.accounts.create">> {
+  create(body: AccountCreateBody, options?: ChangeOptions): Answers<"admin.accounts.create"> {
     return this.api.call("admin.accounts.create", { body }, options);
   }
 
@@ -71,16 +71,12 @@ export class AdminAccounts {
   }
 
   /** Changes tier, balance or suspension; what is left out stays. */
-  update(
-    userId: string,
-    body: AccountUpdateBody,
-    options?: ChangeOptions,
-  ): Promise<AnswerOf<"admin.accounts.update">> {
+  update(userId: string, body: AccountUpdateBody, options?: ChangeOptions): Answers<"admin.accounts.update"> {
     return this.api.call("admin.accounts.update", { params: { user_id: userId }, body }, options);
   }
 
   /** Ends all platform keys of an account at once and makes a new one, which is in this answer and never again. */
-  resetKey(userId: string, options?: ChangeOptions): Promise<AnswerOf<"keys.platform.reset">> {
+  resetKey(userId: string, options?: ChangeOptions): Answers<"keys.platform.reset"> {
     return this.api.call("keys.platform.reset", { params: { user_id: userId } }, options);
   }
 }

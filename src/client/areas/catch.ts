@@ -1,4 +1,4 @@
-import type { AnswerOf, Api, ListOf, QueryOf } from "../api.ts";
+import type { AnswerOf, Answers, Api, ListOf, QueryOf } from "../api.ts";
 import type { BucketCreateBody, BucketUpdateBody } from "../generated/bodies.ts";
 import type { ChangeOptions, RequestOptions } from "../options.ts";
 
@@ -20,7 +20,7 @@ export class Catch {
     bucketId: string,
     body: string | Uint8Array,
     options: RequestOptions & { readonly headers?: Readonly<Record<string, string>> } = {},
-  ): Promise<AnswerOf<"catch.ingest">> {
+  ): Answers<"catch.ingest"> {
     const request = this.api.request("catch.ingest", { params: { bucket_id: bucketId }, body }, options);
     const answer = await this.api.transport.send({ ...request, headers: options.headers ?? {} }, options);
     return answer.body as AnswerOf<"catch.ingest">;
@@ -32,7 +32,7 @@ export class Buckets {
   constructor(private readonly api: Api) {}
 
   /** Makes a bucket, which begins paused. */
-  create(body: BucketCreateBody, options?: ChangeOptions): Promise<AnswerOf<"catch.buckets.create">> {
+  create(body: BucketCreateBody, options?: ChangeOptions): Answers<"catch.buckets.create"> {
     return this.api.call("catch.buckets.create", { body }, options);
   }
 
@@ -42,16 +42,12 @@ export class Buckets {
   }
 
   /** One bucket. */
-  get(bucketId: string, options?: RequestOptions): Promise<AnswerOf<"catch.buckets.get">> {
+  get(bucketId: string, options?: RequestOptions): Answers<"catch.buckets.get"> {
     return this.api.call("catch.buckets.get", { params: { bucket_id: bucketId } }, options);
   }
 
   /** Changes state, target or secret; what is left out stays. */
-  update(
-    bucketId: string,
-    body: BucketUpdateBody,
-    options?: ChangeOptions,
-  ): Promise<AnswerOf<"catch.buckets.update">> {
+  update(bucketId: string, body: BucketUpdateBody, options?: ChangeOptions): Answers<"catch.buckets.update"> {
     return this.api.call("catch.buckets.update", { params: { bucket_id: bucketId }, body }, options);
   }
 
@@ -75,16 +71,12 @@ export class Events {
   }
 
   /** An event with its payload and headers. */
-  get(bucketId: string, eventId: string, options?: RequestOptions): Promise<AnswerOf<"catch.events.get">> {
+  get(bucketId: string, eventId: string, options?: RequestOptions): Answers<"catch.events.get"> {
     return this.api.call("catch.events.get", { params: { bucket_id: bucketId, event_id: eventId } }, options);
   }
 
   /** Sends an event to the bucket's target once more. */
-  replay(
-    bucketId: string,
-    eventId: string,
-    options?: ChangeOptions,
-  ): Promise<AnswerOf<"catch.events.replay">> {
+  replay(bucketId: string, eventId: string, options?: ChangeOptions): Answers<"catch.events.replay"> {
     return this.api.call(
       "catch.events.replay",
       { params: { bucket_id: bucketId, event_id: eventId } },
@@ -97,7 +89,7 @@ export class Events {
     bucketId: string,
     before: Date | string,
     options?: ChangeOptions,
-  ): Promise<AnswerOf<"catch.events.delete">> {
+  ): Answers<"catch.events.delete"> {
     if (before instanceof Date && Number.isNaN(before.getTime()))
       throw new TypeError("before must be a time, not an invalid Date");
     const query = { before: typeof before === "string" ? before : before.toISOString() };

@@ -1,4 +1,4 @@
-import type { AnswerOf, Api, ListOf } from "../api.ts";
+import type { Answers, Api, ListOf } from "../api.ts";
 import { NinefoldError } from "../errors.ts";
 import type { FlagBody } from "../generated/bodies.ts";
 import type { ChangeOptions, RequestOptions } from "../options.ts";
@@ -20,7 +20,7 @@ export class Flags {
   constructor(private readonly api: Api) {}
 
   /** Makes or changes a flag. A `description` that is left out stays; null clears it. */
-  save(body: FlagBody, options?: ChangeOptions): Promise<AnswerOf<"gate.save">> {
+  save(body: FlagBody, options?: ChangeOptions): Answers<"gate.save"> {
     return this.api.call("gate.save", { body }, options);
   }
 
@@ -42,7 +42,7 @@ export class Flags {
   }
 
   /** The same as the API answers it. */
-  evaluate(flagKey: string, options?: RequestOptions): Promise<AnswerOf<"gate.evaluate">> {
+  evaluate(flagKey: string, options?: RequestOptions): Answers<"gate.evaluate"> {
     return this.api.call("gate.evaluate", { params: { flagKey } }, options);
   }
 
@@ -52,12 +52,12 @@ export class Flags {
   }
 
   /** All flags, newest first. Costs 1 credit. */
-  config(options?: RequestOptions): Promise<AnswerOf<"gate.config">> {
+  config(options?: RequestOptions): Answers<"gate.config"> {
     return this.api.call("gate.config", {}, options);
   }
 
   /** Deletes a flag. */
-  delete(flagKey: string, options?: ChangeOptions): Promise<AnswerOf<"gate.delete">> {
+  delete(flagKey: string, options?: ChangeOptions): Answers<"gate.delete"> {
     return this.api.call("gate.delete", { params: { flagKey } }, options);
   }
 }

@@ -1,5 +1,5 @@
 import { delay } from "../abort.ts";
-import type { AnswerOf, Api } from "../api.ts";
+import type { AnswerOf, Answers, Api } from "../api.ts";
 import { NinefoldConnectionError, NinefoldError } from "../errors.ts";
 import {
   type ChangeOptions,
@@ -38,7 +38,7 @@ export class Locks {
    *
    * @throws NinefoldError `timeout` when it did not become free within `waitMs`.
    */
-  async acquire(key: string, options: AcquireOptions = {}): Promise<AnswerOf<"latch.acquire">> {
+  async acquire(key: string, options: AcquireOptions = {}): Answers<"latch.acquire"> {
     const token = options.token ?? randomUuid();
     options.signal?.throwIfAborted();
     try {
@@ -56,20 +56,16 @@ export class Locks {
    *
    * @throws NinefoldError `not_found` when it is free, `forbidden` when another token holds it.
    */
-  release(key: string, token: string, options?: ChangeOptions): Promise<AnswerOf<"latch.release">> {
+  release(key: string, token: string, options?: ChangeOptions): Answers<"latch.release"> {
     return this.api.call("latch.release", { params: { key }, body: { token } }, options);
   }
 
   /** Whether a lock is held, and how many wait for it. */
-  status(key: string, options?: RequestOptions): Promise<AnswerOf<"latch.status">> {
+  status(key: string, options?: RequestOptions): Answers<"latch.status"> {
     return this.api.call("latch.status", { params: { key } }, options);
   }
 
-  private async acquireWith(
-    key: string,
-    token: string,
-    options: AcquireOptions,
-  ): Promise<AnswerOf<"latch.acquire">> {
+  private async acquireWith(key: string, token: string, options: AcquireOptions): Answers<"latch.acquire"> {
     const { ttlMs, waitMs = LOCK_MS_DEFAULT, signal } = options;
     const settings = this.api.transport.settings;
     const retries = readRetries(options.retries ?? settings.retries);

@@ -1,4 +1,4 @@
-import type { AnswerOf, Api, ListOf, PageQuery, QueryOf } from "../api.ts";
+import type { Answers, Api, ListOf, PageQuery, QueryOf } from "../api.ts";
 import type { MonitorCreateBody, MonitorUpdateBody } from "../generated/bodies.ts";
 import type { ChangeOptions, RequestOptions } from "../options.ts";
 
@@ -7,7 +7,7 @@ export class Monitors {
   constructor(private readonly api: Api) {}
 
   /** Makes a monitor; the first check comes within 5 seconds. */
-  create(body: MonitorCreateBody, options?: ChangeOptions): Promise<AnswerOf<"monitors.create">> {
+  create(body: MonitorCreateBody, options?: ChangeOptions): Answers<"monitors.create"> {
     return this.api.call("monitors.create", { body }, options);
   }
 
@@ -20,26 +20,22 @@ export class Monitors {
   }
 
   /** What a monitor says of its target. */
-  get(monitorId: string, options?: RequestOptions): Promise<AnswerOf<"monitors.read">> {
+  get(monitorId: string, options?: RequestOptions): Answers<"monitors.read"> {
     return this.api.call("monitors.read", { params: { monitorId } }, options);
   }
 
   /** Changes a monitor; what is left out stays. */
-  update(
-    monitorId: string,
-    body: MonitorUpdateBody,
-    options?: ChangeOptions,
-  ): Promise<AnswerOf<"monitors.update">> {
+  update(monitorId: string, body: MonitorUpdateBody, options?: ChangeOptions): Answers<"monitors.update"> {
     return this.api.call("monitors.update", { params: { monitorId }, body }, options);
   }
 
   /** Deletes a monitor and its history. */
-  delete(monitorId: string, options?: ChangeOptions): Promise<AnswerOf<"monitors.delete">> {
+  delete(monitorId: string, options?: ChangeOptions): Answers<"monitors.delete"> {
     return this.api.call("monitors.delete", { params: { monitorId } }, options);
   }
 
   /** Checks now, which takes as long as the target does (120 s at most unless `timeoutMs` says otherwise). */
-  check(monitorId: string, options?: ChangeOptions): Promise<AnswerOf<"monitors.check">> {
+  check(monitorId: string, options?: ChangeOptions): Answers<"monitors.check"> {
     return this.api.call("monitors.check", { params: { monitorId } }, options);
   }
 

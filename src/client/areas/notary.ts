@@ -1,4 +1,4 @@
-import type { AnswerOf, Api, ListOf, PageQuery } from "../api.ts";
+import type { Answers, Api, ListOf, PageQuery } from "../api.ts";
 import type { StorageBody } from "../generated/bodies.ts";
 import type { ChangeOptions, RequestOptions } from "../options.ts";
 
@@ -13,7 +13,7 @@ export class Notary {
   }
 
   /** Makes the project's chain and its key pair; `success` is false when it is there already. */
-  init(options?: ChangeOptions): Promise<AnswerOf<"witness.init">> {
+  init(options?: ChangeOptions): Answers<"witness.init"> {
     return this.api.call("witness.init", {}, options);
   }
 
@@ -22,17 +22,17 @@ export class Notary {
    *
    * @throws NinefoldError `conflict` before {@link Notary.init}.
    */
-  log(entry: object, options?: ChangeOptions): Promise<AnswerOf<"witness.log">> {
+  log(entry: object, options?: ChangeOptions): Answers<"witness.log"> {
     return this.api.call("witness.log", { body: { log: entry } }, options);
   }
 
   /** Has the server check a receipt of the project's chain. Answers for everything; look at `valid`. */
-  verify(receipt: unknown, options?: ChangeOptions): Promise<AnswerOf<"witness.verify">> {
+  verify(receipt: unknown, options?: ChangeOptions): Answers<"witness.verify"> {
     return this.api.call("witness.verify", { body: { receipt } }, options);
   }
 
   /** The public key of any chain. Needs no key. */
-  publicKey(chainId: string, options?: RequestOptions): Promise<AnswerOf<"witness.pubkey">> {
+  publicKey(chainId: string, options?: RequestOptions): Answers<"witness.pubkey"> {
     return this.api.call("witness.pubkey", { params: { chainId } }, options);
   }
 }
@@ -47,7 +47,7 @@ export class Receipts {
   }
 
   /** One receipt, by its place in the chain. */
-  get(sequenceId: string | number, options?: RequestOptions): Promise<AnswerOf<"witness.receipts.read">> {
+  get(sequenceId: string | number, options?: RequestOptions): Answers<"witness.receipts.read"> {
     return this.api.call("witness.receipts.read", { params: { sequence_id: String(sequenceId) } }, options);
   }
 }
@@ -57,12 +57,12 @@ export class Storage {
   constructor(private readonly api: Api) {}
 
   /** Sets the storage, for every receipt from now on. */
-  configure(body: StorageBody, options?: ChangeOptions): Promise<AnswerOf<"witness.config.set">> {
+  configure(body: StorageBody, options?: ChangeOptions): Answers<"witness.config.set"> {
     return this.api.call("witness.config.set", { body }, options);
   }
 
   /** The storage in force, its secrets masked. @throws NinefoldError `not_found` when there is none. */
-  get(options?: RequestOptions): Promise<AnswerOf<"witness.config.read">> {
+  get(options?: RequestOptions): Answers<"witness.config.read"> {
     return this.api.call("witness.config.read", {}, options);
   }
 }

@@ -1,4 +1,4 @@
-import type { AnswerOf, Api, ListOf, QueryOf } from "../api.ts";
+import type { Answers, Api, ListOf, QueryOf } from "../api.ts";
 import type { RelayBody } from "../generated/bodies.ts";
 import type { ChangeOptions, RequestOptions } from "../options.ts";
 
@@ -7,7 +7,7 @@ export class Relay {
   constructor(private readonly api: Api) {}
 
   /** Schedules a delivery. */
-  schedule(body: RelayBody, options?: ChangeOptions): Promise<AnswerOf<"relay.schedule">> {
+  schedule(body: RelayBody, options?: ChangeOptions): Answers<"relay.schedule"> {
     return this.api.call("relay.schedule", { body }, options);
   }
 
@@ -17,12 +17,12 @@ export class Relay {
   }
 
   /** A delivery with each of its attempts. */
-  get(relayId: string, options?: RequestOptions): Promise<AnswerOf<"relay.read">> {
+  get(relayId: string, options?: RequestOptions): Answers<"relay.read"> {
     return this.api.call("relay.read", { params: { relay_id: relayId } }, options);
   }
 
   /** Cancels a delivery. @throws NinefoldError `conflict` from its first attempt on. */
-  cancel(relayId: string, options?: ChangeOptions): Promise<AnswerOf<"relay.cancel">> {
+  cancel(relayId: string, options?: ChangeOptions): Answers<"relay.cancel"> {
     return this.api.call("relay.cancel", { params: { relay_id: relayId } }, options);
   }
 }
