@@ -1,10 +1,11 @@
+import { readCommandLine } from "./config/command-line.ts";
 import { OPTIONS, type Option, type OptionName, type Value, type Values } from "./config/options.ts";
 import {
   type Environment,
+  flagsGiven,
   type Given,
   readConfigFile,
   readEnvironment,
-  readFlags,
   type Source,
 } from "./config/sources.ts";
 import { FIGURE_NAMES, type ReadValue, readTiers, readValue } from "./config/values.ts";
@@ -42,7 +43,8 @@ export interface ResolvedConfig {
  * @throws StartupError with one line that says what is wrong; a UsageError when it is the command line.
  */
 export function loadConfig(args: readonly string[], environment: Environment = process.env): Config {
-  return resolveConfig(readFlags(args), environment).config;
+  const flags = OPTIONS.flatMap(({ flag, placeholder }) => (flag === null ? [] : [{ flag, placeholder }]));
+  return resolveConfig(flagsGiven(readCommandLine(args, flags, "ninefold serve")), environment).config;
 }
 
 /** What a command needs to know that works on the files of a data folder alone. */

@@ -53,7 +53,8 @@ async function main(given: readonly string[]): Promise<number> {
   const args = first === "--version" || first === "-V" ? ["version", ...others] : given;
   const command = commandAt(args);
   const rest = args.slice(command === null ? 0 : command.name.split(" ").length);
-  if (asksForHelp(rest)) return printHelp(command === null ? wordsOf(rest) : command.name.split(" "));
+  if (asksForHelp(rest))
+    return printHelp(command?.name.split(" ") ?? rest.filter((arg) => !arg.startsWith("-")));
   if (command === null) throw (await import("./cli/help.ts")).unknownCommand(args);
   const run = await LOADERS[command.name as CommandName]();
   return run(readArguments(command, rest));
@@ -63,10 +64,6 @@ function asksForHelp(args: readonly string[]): boolean {
   const end = args.indexOf("--");
   const own = end < 0 ? args : args.slice(0, end);
   return own.includes(HELP_OPTION.flag) || own.includes("-h");
-}
-
-function wordsOf(args: readonly string[]): readonly string[] {
-  return args.filter((arg) => !arg.startsWith("-"));
 }
 
 async function printHelp(words: readonly string[]): Promise<number> {

@@ -146,11 +146,13 @@ function table(operations: readonly ApiOperation[]): string {
     JSON.stringify(operations.filter(pass).map(({ id }) => id));
   const pageQuery = operations.map(({ query }) => pageQueryIn(query)).find((query) => query !== null);
   const rows = operations.map(
-    (one) => `${JSON.stringify(one.id)}: "${one.method} ${one.path}" as Route<${typesOf(one)}>,\n`,
+    (one) => `${JSON.stringify(one.id)}: "${one.method} ${one.path}" as ${routeOf(one)},\n`,
   );
   return [
     OPERATION_TYPES,
     `/** Which page of a list. */\nexport type PageQuery = ${written(pageQuery ?? {}, "sent")};\n`,
+    "/** A list: its answer is one of its pages. */",
+    "type List<Page, Params extends string = never, More = unknown> = Route<Page, Params, undefined, PageQuery & More>;\n",
     `/** Every operation, by its name. */\nexport const OPERATIONS = {\n${rows.join("")}};\n`,
     "/** What each operation takes and answers. */\nexport type Operations = typeof OPERATIONS;\n",
     "/** Operations that take no key. */",
@@ -160,29 +162,30 @@ function table(operations: readonly ApiOperation[]): string {
   ].join("\n");
 }
 
-/** The types of an operation, without those at the end that are the default. */
-function typesOf({ params, query, body, takesAnyBody, answers }: ApiOperation): string {
-  const answer = Object.values(answers).map((one) => (one === null ? "undefined" : typeOf(one, "answered")));
+/** The type of an operation, without arguments at its end that are the default. */
+function routeOf({ params, query, body, takesAnyBody, answers }: ApiOperation): string {
+  const all = Object.values(answers).map((one) => (one === null ? "undefined" : typeOf(one, "answered")));
+  const answer = [...new Set(all)].join(" | ");
   const names = Object.keys(params?.properties ?? {}).map((name) => JSON.stringify(name));
-  const types = [
-    [...new Set(answer)].join(" | "),
-    names.join(" | ") || "never",
-    takesAnyBody ? "AnyBody" : body === null ? "undefined" : typeOf(body, "sent"),
-    queryType(query),
-  ];
-  const defaults = ["", "never", "undefined", "undefined"];
-  const last = types.findLastIndex((type, at) => type !== defaults[at]);
-  return types.slice(0, last + 1).join(", ");
+  const path = names.join(" | ") || "never";
+  if (query !== null && pageQueryIn(query) !== null)
+    return generic("List", [answer, path, moreThanPage(query)]);
+  const sent = takesAnyBody ? "AnyBody" : body === null ? "undefined" : typeOf(body, "sent");
+  return generic("Route", [answer, path, sent, query === null ? "undefined" : written(query, "sent")]);
+}
+
+function generic(name: string, types: readonly string[]): string {
+  const last = types.findLastIndex((type) => !["never", "undefined", "unknown"].includes(type));
+  return `${name}<${types.slice(0, Math.max(last, 0) + 1).join(", ")}>`;
 }
 
 const PAGE_MEMBERS = ["limit", "cursor"];
 
-function queryType(query: Schema | null): string {
-  if (query === null) return "undefined";
-  if (pageQueryIn(query) === null) return written(query, "sent");
+/** The type of what a list's query has besides the page. */
+function moreThanPage(query: Schema): string {
   const others = Object.entries(query.properties ?? {}).filter(([name]) => !PAGE_MEMBERS.includes(name));
-  const more = { ...query, properties: Object.fromEntries(others) };
-  return others.length === 0 ? "PageQuery" : `PageQuery & ${written(more, "sent")}`;
+  if (others.length === 0) return "unknown";
+  return written({ ...query, properties: Object.fromEntries(others) }, "sent");
 }
 
 /** The members that say which page is wanted; null when a query has not all of them. */

@@ -1,60 +1,48 @@
 import { UsageError } from "../config/command-line.ts";
 import { StartupError } from "../kernel/errors.ts";
-import { type ListSpec, listAll, pathSegment, showAnswer, showList, withApi } from "./api.ts";
+import { answering, type ListSpec, listAll, listing, pathSegment } from "./api.ts";
 import type { Given } from "./arguments.ts";
-import type { Api, JsonObject } from "./http-api.ts";
+import type { Api } from "./http-api.ts";
 
 const ACCOUNTS: ListSpec = { path: "/v1/admin/accounts", items: "accounts", cursor: "cursor" };
 const COLUMNS = ["user_id", "email", "tier", "balance", "suspended", "created_at"];
 
-/** `ninefold account create EMAIL`. Resolves to the exit code. */
-export async function accountCreate(given: Given): Promise<number> {
+/** `ninefold account create EMAIL`. */
+export const accountCreate = answering(["user_id", "email", "tier", "balance", "api_key"], (given) => {
   const body = { email: given.words[0], ...termsOf(given), tier: given.text("--tier") ?? "free" };
-  const account = await withApi(given, (api) => api.send("POST", ACCOUNTS.path, body));
-  showAnswer(given, account, ["user_id", "email", "tier", "balance", "api_key"]);
-  return 0;
-}
+  return (api) => api.send("POST", ACCOUNTS.path, body);
+});
 
-/** `ninefold account list`. Resolves to the exit code. */
-export async function accountList(given: Given): Promise<number> {
-  const accounts = await withApi(given, (api) => listAll(api, ACCOUNTS));
-  showList(given, ACCOUNTS, accounts, COLUMNS);
-  return 0;
-}
+/** `ninefold account list`. */
+export const accountList = listing(ACCOUNTS, COLUMNS);
 
-/** `ninefold account set USER`. Resolves to the exit code. */
-export async function accountSet(given: Given): Promise<number> {
+/** `ninefold account set USER`. */
+export const accountSet = answering(COLUMNS, (given) => {
   const change = termsOf(given);
-  if (Object.keys(change).length === 0) {
+  if (Object.values(change).every((value) => value === undefined)) {
     throw new UsageError("account set needs --tier, --balance or --suspended: what is to change.");
   }
-  const account = await withApi(given, async (api) => {
-    const userId = await userIdOf(api, given.words[0] ?? "");
-    return api.send("PATCH", `${ACCOUNTS.path}/${pathSegment("USER", userId)}`, change);
-  });
-  showAnswer(given, account, COLUMNS);
-  return 0;
-}
+  return async (api) => api.send("PATCH", await pathOf(api, given), change);
+});
 
-/** `ninefold account reset-key USER`. Resolves to the exit code. */
-export async function accountResetKey(given: Given): Promise<number> {
-  const reset = await withApi(given, async (api) => {
-    const userId = await userIdOf(api, given.words[0] ?? "");
-    return api.send("POST", `${ACCOUNTS.path}/${pathSegment("USER", userId)}/reset-key`);
-  });
-  showAnswer(given, reset, ["user_id", "api_key", "reset_at"]);
-  return 0;
-}
+/** `ninefold account reset-key USER`. */
+export const accountResetKey = answering(
+  ["user_id", "api_key", "reset_at"],
+  (given) => async (api) => api.send("POST", `${await pathOf(api, given)}/reset-key`),
+);
 
-function termsOf(given: Given): JsonObject {
-  const tier = given.text("--tier");
-  const balance = given.integer("--balance");
+/** What is given of an account's terms; JSON leaves out what is undefined. */
+function termsOf(given: Given) {
   const suspended = given.text("--suspended");
   return {
-    ...(tier === null ? {} : { tier }),
-    ...(balance === null ? {} : { balance }),
-    ...(suspended === null ? {} : { suspended: suspended === "true" }),
+    tier: given.text("--tier") ?? undefined,
+    balance: given.integer("--balance") ?? undefined,
+    suspended: suspended === null ? undefined : suspended === "true",
   };
+}
+
+async function pathOf(api: Api, { words: [user = ""] }: Given): Promise<string> {
+  return `${ACCOUNTS.path}/${pathSegment("USER", await userIdOf(api, user))}`;
 }
 
 /** An e-mail address stands for its account; addresses compare without case. */

@@ -42,21 +42,33 @@ export async function listAll(api: Api, list: ListSpec): Promise<readonly JsonOb
   return found;
 }
 
-/** Prints an answer: some of its members by name, or all of it with `--json`. */
-export function showAnswer(given: Given, answer: JsonObject, names: readonly string[]): void {
-  if (given.has("--json")) printJson(answer);
-  else printFields(names.map((name) => [name, cell(answer[name])]));
+/** Runs a command. Resolves to the exit code. */
+type Run = (given: Given) => Promise<number>;
+
+/**
+ * A command that prints the answer to one call: some of its members by name, or all of it with `--json`. `prepare` reads what
+ * was given, and only then is a server called.
+ */
+export function answering(
+  names: readonly string[],
+  prepare: (given: Given) => (api: Api) => Promise<JsonObject>,
+): Run {
+  return async (given) => {
+    const answer = await withApi(given, prepare(given));
+    if (given.has("--json")) printJson(answer);
+    else printFields(names.map((name) => [name, cell(answer[name])]));
+    return 0;
+  };
 }
 
-/** Prints a list as a table, or whole with `--json`. */
-export function showList(
-  given: Given,
-  { items }: ListSpec,
-  found: readonly JsonObject[],
-  columns: readonly string[],
-): void {
-  if (given.has("--json")) printJson({ [items]: found });
-  else printTable([columns, ...found.map((item) => columns.map((name) => cell(item[name])))]);
+/** A command that prints a list as a table, or whole with `--json`. */
+export function listing(list: ListSpec, columns: readonly string[]): Run {
+  return async (given) => {
+    const found = await withApi(given, (api) => listAll(api, list));
+    if (given.has("--json")) printJson({ [list.items]: found });
+    else printTable([columns, ...found.map((item) => columns.map((name) => cell(item[name])))]);
+    return 0;
+  };
 }
 
 function cell(value: unknown): string {
@@ -64,11 +76,8 @@ function cell(value: unknown): string {
   return Array.isArray(value) ? value.join(" ") : String(value);
 }
 
-/**
- * Opens what the options and the environment name, runs `work`, and closes it again.
- * @throws UsageError, StartupError
- */
-export async function withApi<T>(given: Given, work: (api: Api) => Promise<T>): Promise<T> {
+/** Opens what the options and the environment name, runs `work`, and closes it again. @throws UsageError, StartupError */
+async function withApi<T>(given: Given, work: (api: Api) => Promise<T>): Promise<T> {
   const api = await openApi(given);
   try {
     return await work(api);

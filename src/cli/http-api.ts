@@ -77,7 +77,11 @@ export async function ask(
       account: null,
       method,
       url: `${base}${path}`,
-      headers: headersOf(target.key, body),
+      headers: {
+        accept: "application/json",
+        ...(target.key === null ? {} : { authorization: `Bearer ${target.key}` }),
+        ...(body === undefined ? {} : { "content-type": "application/json" }),
+      },
       body: body === undefined ? null : Buffer.from(JSON.stringify(body)),
       timeoutMs,
       bodyBytesMax: ANSWER_BYTES_MAX,
@@ -91,14 +95,6 @@ export async function ask(
   } finally {
     outbound.close();
   }
-}
-
-function headersOf(key: string | null, body: JsonObject | undefined): Record<string, string> {
-  return {
-    accept: "application/json",
-    ...(key === null ? {} : { authorization: `Bearer ${key}` }),
-    ...(body === undefined ? {} : { "content-type": "application/json" }),
-  };
 }
 
 function baseOf(given: string | null): string {

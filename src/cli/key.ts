@@ -1,6 +1,4 @@
-import { type ListSpec, listAll, pathSegment, showAnswer, showList, withApi } from "./api.ts";
-import type { Given } from "./arguments.ts";
-import type { JsonObject } from "./http-api.ts";
+import { answering, type ListSpec, listing, pathSegment } from "./api.ts";
 
 const KEYS: ListSpec = { path: "/v1/keys", items: "keys", cursor: "next_cursor" };
 const COLUMNS = [
@@ -21,39 +19,27 @@ const NAME_DEFAULT = "command line";
 const PREFIX_DEFAULT = "sm";
 const SCOPES_DEFAULT = ["*"];
 
-/** `ninefold key create`. Resolves to the exit code. */
-export async function keyCreate(given: Given): Promise<number> {
+/** `ninefold key create`. */
+export const keyCreate = answering(CREATED, (given) => {
   const project = given.text("--project");
   const path = project === null ? KEYS.path : `/v1/projects/${pathSegment("--project", project)}/keys`;
-  const key = await withApi(given, (api) => api.send("POST", path, termsOf(given)));
-  showAnswer(given, key, CREATED);
-  return 0;
-}
-
-/** `ninefold key list`. Resolves to the exit code. */
-export async function keyList(given: Given): Promise<number> {
-  const keys = await withApi(given, (api) => listAll(api, KEYS));
-  showList(given, KEYS, keys, COLUMNS);
-  return 0;
-}
-
-/** `ninefold key revoke KEY_ID`. Resolves to the exit code. */
-export async function keyRevoke(given: Given): Promise<number> {
-  const path = `${KEYS.path}/${pathSegment("KEY_ID", given.words[0] ?? "")}`;
-  const revoked = await withApi(given, (api) => api.send("DELETE", path));
-  showAnswer(given, revoked, ["key_id", "status", "revoked_at"]);
-  return 0;
-}
-
-function termsOf(given: Given): JsonObject {
   const scopes = given.texts("--scope");
-  const environment = given.text("--environment");
-  const expiresAt = given.text("--expires-at");
-  return {
+  // JSON leaves out what is undefined.
+  const body = {
     prefix: given.text("--prefix") ?? PREFIX_DEFAULT,
     name: given.text("--name") ?? NAME_DEFAULT,
     scopes: scopes.length === 0 ? SCOPES_DEFAULT : scopes,
-    ...(environment === null ? {} : { environment }),
-    ...(expiresAt === null ? {} : { expires_at: expiresAt }),
+    environment: given.text("--environment") ?? undefined,
+    expires_at: given.text("--expires-at") ?? undefined,
   };
-}
+  return (api) => api.send("POST", path, body);
+});
+
+/** `ninefold key list`. */
+export const keyList = listing(KEYS, COLUMNS);
+
+/** `ninefold key revoke KEY_ID`. */
+export const keyRevoke = answering(["key_id", "status", "revoked_at"], (given) => {
+  const path = `${KEYS.path}/${pathSegment("KEY_ID", given.words[0] ?? "")}`;
+  return (api) => api.send("DELETE", path);
+});

@@ -1,6 +1,6 @@
 import { closeSync, openSync, readSync } from "node:fs";
 import { errorText, StartupError } from "../kernel/errors.ts";
-import { type CommandLine, readCommandLine } from "./command-line.ts";
+import type { CommandLine } from "./command-line.ts";
 import { OPTIONS, type Option, type OptionName } from "./options.ts";
 
 /** Where a value comes from. */
@@ -19,16 +19,6 @@ export type Given = ReadonlyMap<OptionName, GivenValue>;
 
 /** Variables by name, as `process.env` has them. */
 export type Environment = Readonly<Record<string, string | undefined>>;
-
-/** The options of `ninefold serve` as they stand on a command line. */
-const CONFIG_FLAGS = OPTIONS.flatMap(({ flag, placeholder }) =>
-  flag === null ? [] : [{ flag, placeholder }],
-);
-
-/** @throws UsageError for an unknown flag, a stray word, or a flag without its value. */
-export function readFlags(args: readonly string[]): Given {
-  return flagsGiven(readCommandLine(args, CONFIG_FLAGS, "ninefold serve"));
-}
 
 /** What a command line gives for the options of `ninefold serve`; the last one counts where one is repeated. */
 export function flagsGiven({ values }: Pick<CommandLine, "values">): Given {

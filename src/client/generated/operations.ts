@@ -96,10 +96,18 @@ export type PageQuery = {
   cursor?: string | undefined;
 };
 
+/** A list: its answer is one of its pages. */
+type List<Page, Params extends string = never, More = unknown> = Route<
+  Page,
+  Params,
+  undefined,
+  PageQuery & More
+>;
+
 /** Every operation, by its name. */
 export const OPERATIONS = {
   "admin.accounts.create": "POST /v1/admin/accounts" as Route<AccountCreated, never, AccountCreateBody>,
-  "admin.accounts.list": "GET /v1/admin/accounts" as Route<AccountPage, never, undefined, PageQuery>,
+  "admin.accounts.list": "GET /v1/admin/accounts" as List<AccountPage>,
   "admin.accounts.update": "PATCH /v1/admin/accounts/{user_id}" as Route<
     Account,
     "user_id",
@@ -128,11 +136,10 @@ export const OPERATIONS = {
     CaughtEvent,
     "bucket_id" | "event_id"
   >,
-  "catch.events.list": "GET /v1/catch/{bucket_id}/events" as Route<
+  "catch.events.list": "GET /v1/catch/{bucket_id}/events" as List<
     EventPage,
     "bucket_id",
-    undefined,
-    PageQuery & {
+    {
       /** One of stripe, github, shopify, svix. */
       provider?: string | undefined;
       status?: "pending" | "delivered" | "failed" | undefined;
@@ -150,7 +157,7 @@ export const OPERATIONS = {
   "gate.save": "POST /v1/gate" as Route<FlagSaved, never, FlagBody>,
   "keys.create": "POST /v1/keys" as Route<KeyCreated, never, KeyCreateBody>,
   "keys.get": "GET /v1/keys/{id}" as Route<Key, "id">,
-  "keys.list": "GET /v1/keys" as Route<KeyPage, never, undefined, PageQuery>,
+  "keys.list": "GET /v1/keys" as List<KeyPage>,
   "keys.platform.reset": "POST /v1/admin/accounts/{user_id}/reset-key" as Route<ResetPlatformKey, "user_id">,
   "keys.platform.rotate": "POST /v1/keys/rotate" as Route<RotatedPlatformKey, never, PlatformKeyRotateBody>,
   "keys.revoke": "DELETE /v1/keys/{id}" as Route<KeyRevoked, "id">,
@@ -161,27 +168,21 @@ export const OPERATIONS = {
   "latch.status": "GET /v1/latch/{key}" as Route<LockStatus, "key">,
   "meter.balance": "GET /v1/meter/{meterId}/balance" as Route<MeterBalance, "meterId">,
   "meter.deduct": "POST /v1/meter/{meterId}/deduct" as Route<MeterBalance, "meterId", AmountBody>,
-  "meter.history": "GET /v1/meter/{meterId}/history" as Route<LedgerPage, "meterId", undefined, PageQuery>,
+  "meter.history": "GET /v1/meter/{meterId}/history" as List<LedgerPage, "meterId">,
   "meter.own.balance": "GET /v1/meter/balance" as Route<OwnBalance>,
   "meter.own.deduct": "POST /v1/meter/deduct" as Route<OwnBalance, never, AmountBody>,
-  "meter.own.history": "GET /v1/meter/history" as Route<LedgerPage, never, undefined, PageQuery>,
+  "meter.own.history": "GET /v1/meter/history" as List<LedgerPage>,
   "meter.own.refill": "POST /v1/meter/refill" as Route<OwnBalance, never, AmountBody>,
   "meter.refill": "POST /v1/meter/{meterId}/refill" as Route<MeterBalance, "meterId", AmountBody>,
   "meter.reset": "POST /v1/meter/{meterId}/reset" as Route<MeterBalance, "meterId", ResetBody>,
   "monitors.check": "POST /v1/pulse/{monitorId}/check" as Route<MonitorStatus, "monitorId">,
   "monitors.create": "POST /v1/pulse" as Route<Monitor, never, MonitorCreateBody>,
   "monitors.delete": "DELETE /v1/pulse/{monitorId}" as Route<MonitorDeleted, "monitorId">,
-  "monitors.history": "GET /v1/pulse/{monitorId}/history" as Route<
-    MonitorHistory,
-    "monitorId",
-    undefined,
-    PageQuery
-  >,
-  "monitors.list": "GET /v1/pulse" as Route<
+  "monitors.history": "GET /v1/pulse/{monitorId}/history" as List<MonitorHistory, "monitorId">,
+  "monitors.list": "GET /v1/pulse" as List<
     MonitorPage,
     never,
-    undefined,
-    PageQuery & { status?: "up" | "down" | "unknown" | undefined }
+    { status?: "up" | "down" | "unknown" | undefined }
   >,
   "monitors.read": "GET /v1/pulse/{monitorId}" as Route<MonitorStatus, "monitorId">,
   "monitors.update": "PUT /v1/pulse/{monitorId}" as Route<Monitor, "monitorId", MonitorUpdateBody>,
@@ -191,15 +192,14 @@ export const OPERATIONS = {
   "projects.delete": "DELETE /v1/projects/{id}" as Route<ProjectDeleted, "id">,
   "projects.get": "GET /v1/projects/{id}" as Route<Project, "id">,
   "projects.keys.create": "POST /v1/projects/{id}/keys" as Route<KeyCreated, "id", KeyCreateBody>,
-  "projects.list": "GET /v1/projects" as Route<ProjectPage, never, undefined, PageQuery>,
+  "projects.list": "GET /v1/projects" as List<ProjectPage>,
   "projects.overview": "GET /v1/projects/{id}/overview" as Route<ProjectOverview, "id">,
   "projects.update": "PATCH /v1/projects/{id}" as Route<Project, "id", ProjectUpdateBody>,
   "relay.cancel": "DELETE /v1/relay/{relay_id}" as Route<RelayCancelled, "relay_id">,
-  "relay.list": "GET /v1/relay" as Route<
+  "relay.list": "GET /v1/relay" as List<
     RelayPage,
     never,
-    undefined,
-    PageQuery & {
+    {
       /** `pulse`: only notifications of monitors. */
       filter?: "pulse" | undefined;
       status?: "scheduled" | "delivering" | "delivered" | "failed" | "cancelled" | undefined;
@@ -213,7 +213,7 @@ export const OPERATIONS = {
   "witness.init": "POST /v1/witness/sys/init" as Route<ChainExists | ChainCreated>,
   "witness.log": "POST /v1/witness/log" as Route<Receipt, never, LogBody>,
   "witness.pubkey": "GET /v1/witness/pubkey/{chainId}" as Route<PublicKey, "chainId">,
-  "witness.receipts.list": "GET /v1/witness/receipts" as Route<ReceiptPage, never, undefined, PageQuery>,
+  "witness.receipts.list": "GET /v1/witness/receipts" as List<ReceiptPage>,
   "witness.receipts.read": "GET /v1/witness/receipts/{sequence_id}" as Route<Receipt, "sequence_id">,
   "witness.verify": "POST /v1/witness/verify" as Route<ReceiptVerdict, never, ReceiptVerifyBody>,
 };
