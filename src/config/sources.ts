@@ -42,7 +42,7 @@ export function readEnvironment(environment: Environment, options: readonly Opti
 }
 
 /** A secret from a variable, or from the file that the variable `…_FILE` names. @throws StartupError when that cannot be read. */
-export function secretIn(environment: Environment, variable: string): { value?: string; origin: string } {
+function secretIn(environment: Environment, variable: string): { value?: string; origin: string } {
   const { [variable]: text = "", [`${variable}_FILE`]: path = "" } = environment;
   if (text !== "") return { value: text, origin: variable };
   const origin = `${variable}_FILE`;

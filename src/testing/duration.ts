@@ -17,7 +17,7 @@ const UNITS: Readonly<Record<string, number>> = {
 };
 
 const WHOLE = /^\s*(?:\d+(?:\.\d+)?\s*[a-z]+\s*)+$/i;
-const PART = /(\d+(?:\.\d+)?)\s*([a-z]+)/gi;
+const AMOUNT_OR_UNIT = /\d+(?:\.\d+)?|[a-z]+/gi;
 
 /**
  * The milliseconds of a duration, rounded to a whole one.
@@ -33,8 +33,11 @@ export function durationMs(duration: Duration): number {
 function sum(text: string): number {
   if (!WHOLE.test(text)) throw notADuration(text);
   let ms = 0;
-  for (const [, amount, unit = ""] of text.matchAll(PART)) {
-    const name = unit.toLowerCase();
+  // Whole, it is one amount and one unit after the other.
+  const parts = text.match(AMOUNT_OR_UNIT) ?? [];
+  for (let at = 0; at < parts.length; at += 2) {
+    const [amount, unit] = parts.slice(at, at + 2);
+    const name = String(unit).toLowerCase();
     const unitMs = Object.hasOwn(UNITS, name) ? UNITS[name] : undefined;
     if (unitMs === undefined) throw notADuration(text);
     ms += Number(amount) * unitMs;
