@@ -1,7 +1,7 @@
 import { statSync } from "node:fs";
 import { version } from "../../../package.json" with { type: "json" };
 import type { Kernel } from "../kernel.ts";
-import { type JobsNow, RUN_OUTCOMES } from "../scheduler/job-counts.ts";
+import { type JobsNow, RUN_OUTCOMES } from "../scheduler/due-jobs.ts";
 import { Histogram } from "./instruments.ts";
 import type { Family, Sample } from "./metrics.ts";
 

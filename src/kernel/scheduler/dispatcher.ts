@@ -1,3 +1,5 @@
+import type { JobPosition } from "./job-store.ts";
+
 /** How many jobs of one lane may run at once. A lane holds the jobs of one owner that go to one place. */
 export interface LaneLimits {
   /** Jobs of one lane. */
@@ -21,15 +23,8 @@ export function laneName(owner: number, place: string): string {
   return `${owner}${OWNER_END}${place}`;
 }
 
-/** A due job. */
-export interface DueJob {
-  readonly id: number;
-  readonly dueAt: number;
-  readonly lane: string;
-}
-
 /** A job with a place. */
-export interface Placed extends DueJob {
+export interface Placed extends JobPosition {
   /** Whether its lane was slow at that time. */
   readonly slow: boolean;
 }
@@ -68,7 +63,7 @@ interface Owner extends Leaving {
 interface Lane extends Leaving {
   readonly name: string;
   readonly owner: Owner;
-  readonly waiting: DueJob[];
+  readonly waiting: JobPosition[];
   running: number;
   slow: boolean;
 }
@@ -80,7 +75,6 @@ interface Lane extends Leaving {
  * more memory than ten, and so do a million lanes of an owner.
  */
 export class Dispatcher {
-  private readonly limits: LaneLimits;
   private readonly perOwner: number;
   private readonly slowPerOwner: number;
   private readonly waitingMax: number;
@@ -91,23 +85,22 @@ export class Dispatcher {
   private readonly waitingForSlowPlace = new Set<Owner>();
   private readonly idleSlow = new Set<string>();
   private readonly searching = new Set<Lane | Owner>();
-  private runningCount = 0;
+  /** Jobs that are running. */
+  running = 0;
   private slowCount = 0;
 
   constructor(
     private readonly concurrency: number,
-    limits?: LaneLimits,
+    private readonly limits: LaneLimits = {
+      perLane: concurrency,
+      perSlowLane: concurrency,
+      slowTotal: concurrency,
+    },
   ) {
-    this.limits = limits ?? { perLane: concurrency, perSlowLane: concurrency, slowTotal: concurrency };
-    const share = this.limits.ownerShare ?? 1;
+    const share = limits.ownerShare ?? 1;
     this.perOwner = Math.max(1, Math.floor(concurrency * share));
-    this.slowPerOwner = Math.max(1, Math.floor(this.limits.slowTotal * share));
-    this.waitingMax = Math.max(WAITING_MIN, this.limits.perLane * WAITING_PER_PLACE);
-  }
-
-  /** Jobs that are running. */
-  get running(): number {
-    return this.runningCount;
+    this.slowPerOwner = Math.max(1, Math.floor(limits.slowTotal * share));
+    this.waitingMax = Math.max(WAITING_MIN, limits.perLane * WAITING_PER_PLACE);
   }
 
   /** The due time of the job that has waited longest for a place, as far as the table was searched; null: none waits. */
@@ -135,7 +128,7 @@ export class Dispatcher {
    * or has left earlier jobs there.
    * @returns whether the search that is running has to look at this job as well.
    */
-  offer(job: DueJob): boolean {
+  offer(job: JobPosition): boolean {
     if (this.inMemory.has(job.id)) return false;
     const owner = this.ownerOf(job.lane);
     if (owner.searched) return true;
@@ -147,7 +140,7 @@ export class Dispatcher {
   }
 
   /** Takes a job that a search has found, if the search was for its lane or owner. */
-  offerLeft(job: DueJob): void {
+  offerLeft(job: JobPosition): void {
     if (this.inMemory.has(job.id)) return;
     const owner = this.owners.get(ownerName(job.lane));
     if (owner === undefined) return;
@@ -184,7 +177,7 @@ export class Dispatcher {
 
   /** Gives the next job a place, in turn by owner and lane; null when there is no job or no place. */
   place(): Placed | null {
-    while (this.runningCount < this.concurrency) {
+    while (this.running < this.concurrency) {
       const owner = this.ready.values().next().value;
       if (owner === undefined) return null;
       this.ready.delete(owner);
@@ -205,13 +198,7 @@ export class Dispatcher {
     const { owner } = lane;
     this.inMemory.delete(job.id);
     owner.inMemory -= 1;
-    lane.running -= 1;
-    owner.running -= 1;
-    this.runningCount -= 1;
-    if (job.slow) {
-      this.slowCount -= 1;
-      owner.runningSlow -= 1;
-    }
+    this.count(lane, job.slow, -1);
     lane.slow = wasSlow ?? lane.slow;
     this.wakeSlowLane();
     this.readyIfPossible(lane);
@@ -223,7 +210,7 @@ export class Dispatcher {
     return Math.min(laneFrom, ownerFrom);
   }
 
-  private offerToLane(job: DueJob): boolean {
+  private offerToLane(job: JobPosition): boolean {
     const lane = this.laneOf(job.lane);
     if (lane.searched) return true;
     if (lane.leftFrom === null && lane.waiting.length < this.waitingMax) this.add(lane, job);
@@ -231,7 +218,7 @@ export class Dispatcher {
     return false;
   }
 
-  private add(lane: Lane, job: DueJob): void {
+  private add(lane: Lane, job: JobPosition): void {
     this.inMemory.add(job.id);
     lane.owner.inMemory += 1;
     lane.waiting.push(job);
@@ -249,15 +236,18 @@ export class Dispatcher {
     }
     const job = this.hasPlace(lane) ? lane.waiting.shift() : undefined;
     if (job === undefined) return null;
-    lane.running += 1;
-    owner.running += 1;
-    this.runningCount += 1;
-    if (lane.slow) {
-      this.slowCount += 1;
-      owner.runningSlow += 1;
-    }
+    this.count(lane, lane.slow, 1);
     this.readyIfPossible(lane);
     return { ...job, slow: lane.slow };
+  }
+
+  private count(lane: Lane, isSlow: boolean, by: 1 | -1): void {
+    lane.running += by;
+    lane.owner.running += by;
+    this.running += by;
+    if (!isSlow) return;
+    this.slowCount += by;
+    lane.owner.runningSlow += by;
   }
 
   private readyIfPossible(lane: Lane): void {
@@ -366,7 +356,7 @@ export class Dispatcher {
   }
 }
 
-function leave(one: Leaving, job: DueJob): void {
+function leave(one: Leaving, job: JobPosition): void {
   one.leftFrom = Math.min(one.leftFrom ?? job.dueAt, job.dueAt);
 }
 

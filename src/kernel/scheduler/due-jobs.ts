@@ -1,3 +1,4 @@
+import { Counter, Histogram } from "../metrics/instruments.ts";
 import { Dispatcher, type LaneLimits, type Placed } from "./dispatcher.ts";
 import type { JobPosition, JobStore } from "./job-store.ts";
 
@@ -8,8 +9,9 @@ export const POSITIONS_PER_STEP = 500;
 export type NextStep =
   /** More jobs may be due: another step is needed. */
   | "at-once"
-  /** All due jobs are known; `at` is the time of the next one, null when there is none. */
-  | { readonly at: number | null };
+  /** All due jobs are known; this is the time of the next one, null when there is none. */
+  | number
+  | null;
 
 /**
  * Finds the due jobs of a kind in the order of their due times, without reading them all. The front is how far the due
@@ -33,7 +35,7 @@ export class DueJobs {
 
   /** A job with this due time was put into the table, or back into it. */
   arrived(dueAt: number): void {
-    if (dueAt <= this.front.due_at) this.front = momentBegins(dueAt);
+    if (dueAt <= this.front.dueAt) this.front = momentBegins(dueAt);
   }
 
   /** A job's place is free: see {@link Dispatcher.release}. */
@@ -50,22 +52,21 @@ export class DueJobs {
   /** Reads the next jobs, a limited number. */
   step(now: number): NextStep {
     this.paused = !this.dispatcher.hasRoom;
-    if (this.paused) return { at: null };
+    if (this.paused) return null;
     const searched = this.stepSearch();
     const passed = this.stepFront(now);
     if (!searched || !passed) return "at-once";
-    return { at: this.store.earliestAfter(this.kind, now) };
+    return this.store.earliestAfter(this.kind, now)?.dueAt ?? null;
   }
 
   /** Returns whether everything up to `now` has been read. */
   private stepFront(now: number): boolean {
     // The wall clock was set back: what lies between was read before that.
-    if (this.front.due_at > now) return this.search === null;
+    if (this.front.dueAt > now) return this.search === null;
     const found = this.store.positions(this.kind, this.front, now, POSITIONS_PER_STEP);
     for (const position of found) {
       this.front = position;
-      const { id, due_at: dueAt, lane } = position;
-      if (this.dispatcher.offer({ id, dueAt, lane })) this.searchFrom(dueAt);
+      if (this.dispatcher.offer(position)) this.searchFrom(position.dueAt);
     }
     if (found.length === POSITIONS_PER_STEP) return false;
     this.front = momentEnds(now);
@@ -75,11 +76,10 @@ export class DueJobs {
   /** Returns whether the search is over. */
   private stepSearch(): boolean {
     if (this.search === null) return true;
-    const through = this.front.due_at;
-    const found = this.store.positions(this.kind, this.search, through, POSITIONS_PER_STEP);
+    const found = this.store.positions(this.kind, this.search, this.front.dueAt, POSITIONS_PER_STEP);
     for (const position of found) {
       this.search = position;
-      this.dispatcher.offerLeft({ id: position.id, dueAt: position.due_at, lane: position.lane });
+      this.dispatcher.offerLeft(position);
       if (!this.dispatcher.isSearching) break;
     }
     if (found.length < POSITIONS_PER_STEP) this.dispatcher.endSearch();
@@ -88,15 +88,50 @@ export class DueJobs {
   }
 
   private searchFrom(dueAt: number): void {
-    if (this.search === null || dueAt <= this.search.due_at) this.search = momentBegins(dueAt);
+    if (this.search === null || dueAt <= this.search.dueAt) this.search = momentBegins(dueAt);
   }
 }
 
 function momentBegins(dueAt: number): JobPosition {
-  return { due_at: dueAt, lane: "", id: -1 };
+  return { dueAt, lane: "", id: -1 };
 }
 
 /** After every job of this moment: no lane's name begins with the highest character. */
 function momentEnds(dueAt: number): JobPosition {
-  return { due_at: dueAt, lane: "\u{10ffff}", id: Number.MAX_SAFE_INTEGER };
+  return { dueAt, lane: "\u{10ffff}", id: Number.MAX_SAFE_INTEGER };
 }
+
+/** How a run of a job can end: it is done, it will run again, or its handler failed. */
+export const RUN_OUTCOMES = ["done", "again", "defect"] as const;
+
+/** Upper bounds of the lateness histogram, in seconds. */
+const LATENESS_BOUNDS = [0.01, 0.05, 0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1_800, 7_200];
+
+/** What is counted of the jobs of a kind. */
+export class JobCounts {
+  /** Seconds from a job's due time to its start. */
+  readonly lateness = new Histogram(LATENESS_BOUNDS);
+  /** Runs whose outcome has been recorded. */
+  readonly runs: Readonly<Record<(typeof RUN_OUTCOMES)[number], Counter>> = {
+    done: new Counter(),
+    again: new Counter(),
+    defect: new Counter(),
+  };
+}
+
+/** The jobs of a kind at a moment. */
+export interface JobsNow {
+  readonly kind: string;
+  /** Null for a kind that is not registered: its jobs wait for a start that knows it. */
+  readonly counts: JobCounts | null;
+  /** Jobs that are not running, due or not. */
+  readonly waiting: number;
+  readonly running: number;
+  /** Waiting jobs that are due, {@link DUE_COUNTED_MAX} at most. */
+  due(): number;
+  /** How long the most overdue job has waited, in seconds; 0 when none is overdue. */
+  overdueSeconds(): number;
+}
+
+/** Largest count of due jobs of each kind: it takes some hundred microseconds. */
+export const DUE_COUNTED_MAX = 10_000;

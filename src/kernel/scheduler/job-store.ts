@@ -5,134 +5,102 @@ import type { Tx } from "../storage/tx.ts";
 export interface JobRow {
   readonly id: number;
   readonly kind: string;
-  readonly key: string | null;
-  readonly due_at: number;
-  readonly lane: string;
+  /** Names the job within its kind; empty for one without a key. */
+  readonly key: string;
+  /** When it is to run, epoch milliseconds. */
+  readonly dueAt: number;
   readonly payload: string;
+  /** How many times it has been tried before. */
   readonly attempt: number;
 }
 
 /** Where a job stands in the order of due times: what the search for due jobs reads of it. */
 export interface JobPosition {
-  readonly due_at: number;
-  readonly lane: string;
   readonly id: number;
+  readonly dueAt: number;
+  readonly lane: string;
 }
 
 /** What a new job's row holds. */
 export interface NewJob {
   readonly kind: string;
-  readonly key: string;
+  /** Null: nothing can replace it. */
+  readonly key: string | null;
   readonly dueAt: number;
   readonly lane: string;
   readonly payload: string;
 }
 
-const COLUMNS = "id, kind, key, due_at, lane, payload, attempt";
-
-function statements(db: Database) {
-  return {
-    insert: db.command<[number, string, string | null, number, string, string]>(
-      "INSERT INTO jobs (id, kind, key, due_at, lane, payload, attempt) VALUES (?, ?, ?, ?, ?, ?, 0)",
-    ),
-    highest: db.query<{ id: number | null }>("SELECT max(id) AS id FROM jobs"),
-    deleteByKey: db.command<[string, string]>("DELETE FROM jobs WHERE kind = ? AND key = ?"),
-    deleteById: db.command<[number]>("DELETE FROM jobs WHERE id = ?"),
-    postpone: db.command<[number, string, number, number]>(
-      "UPDATE jobs SET due_at = ?, payload = ?, attempt = ? WHERE id = ?",
-    ),
-    setBack: db.command<[number, number]>("UPDATE jobs SET due_at = due_at - ? WHERE id = ?"),
-    // Both read along the index from where they begin. As one comparison, (due_at, lane, id) would begin at the first
-    // job of the same moment and lane, of which there may be a million.
-    sameMoment: db.query<JobPosition, [string, number, string, number, number]>(
-      "SELECT id, due_at, lane FROM jobs WHERE kind = ? AND due_at = ? AND lane = ? AND id > ? ORDER BY id LIMIT ?",
-    ),
-    later: db.query<JobPosition, [string, number, number, string, number]>(
-      "SELECT id, due_at, lane FROM jobs WHERE kind = ? AND due_at <= ? AND (due_at, lane) > (?, ?) ORDER BY due_at, lane, id LIMIT ?",
-    ),
-    earliest: db.query<{ due_at: number | null }, [string, number]>(
-      "SELECT min(due_at) AS due_at FROM jobs WHERE kind = ? AND due_at > ?",
-    ),
-    byKey: db.query<JobRow, [string, string]>(`SELECT ${COLUMNS} FROM jobs WHERE kind = ? AND key = ?`),
-    byId: db.query<JobRow, [number]>(`SELECT ${COLUMNS} FROM jobs WHERE id = ?`),
-    countDue: db.query<{ jobs: number }, [string, number, number]>(
-      "SELECT count(*) AS jobs FROM (SELECT 1 FROM jobs WHERE kind = ? AND due_at <= ? LIMIT ?)",
-    ),
-    countKinds: db.query<{ kind: string; jobs: number }>(
-      "SELECT kind, count(*) AS jobs FROM jobs GROUP BY kind",
-    ),
-  };
-}
+const COLUMNS = "id, kind, coalesce(key, '') AS key, due_at AS dueAt, payload, attempt";
+const POSITION = "id, due_at AS dueAt, lane";
 
 /** All SQL of the job table. */
 export class JobStore {
-  private readonly sql;
+  /** Jobs in the table, by kind: counted once, and updated with every commit. */
+  readonly rows: Map<string, number>;
+  readonly find;
+  /** The job of an id, or null when it has been cancelled or replaced. */
+  readonly job;
+  /** How many jobs of a kind are due, running ones included; `limit` at most. */
+  readonly due;
+  /** The earliest due time after `now` of a job of this kind, or null. */
+  readonly earliestAfter;
+  private readonly sql: ReturnType<typeof statements>;
   private readonly origins = new DueOrigins();
-  private readonly rowsByKind: Map<string, number>;
   private nextId: number;
 
   constructor(db: Database) {
     this.sql = statements(db);
-    this.nextId = (this.sql.highest.get()?.id ?? 0) + 1;
-    this.rowsByKind = new Map(this.sql.countKinds.all().map(({ kind, jobs }) => [kind, jobs]));
+    this.find = db.one<JobRow, [kind: string, key: string]>(
+      `SELECT ${COLUMNS} FROM jobs WHERE kind = ? AND key = ?`,
+    );
+    this.job = db.one<JobRow, [id: number]>(`SELECT ${COLUMNS} FROM jobs WHERE id = ?`);
+    this.due = db.number<[kind: string, now: number, limit: number]>(
+      "SELECT count(*) AS n FROM (SELECT 1 FROM jobs WHERE kind = ? AND due_at <= ? LIMIT ?)",
+    );
+    this.earliestAfter = db.one<{ dueAt: number }, [kind: string, now: number]>(
+      "SELECT due_at AS dueAt FROM jobs WHERE kind = ? AND due_at > ? ORDER BY due_at LIMIT 1",
+    );
+    this.nextId = db.number("SELECT max(id) AS n FROM jobs")() + 1;
+    const kinds = db.all<{ kind: string; jobs: number }>(
+      "SELECT kind, count(*) AS jobs FROM jobs GROUP BY kind",
+    );
+    this.rows = new Map(kinds().map(({ kind, jobs }) => [kind, jobs]));
   }
 
-  /** Jobs in the table, by kind: counted once, and updated with every commit. */
-  get rows(): ReadonlyMap<string, number> {
-    return this.rowsByKind;
+  /**
+   * Inserts a job. It replaces one of the same key under a new id: the outcome of that one, if it is still running, does not
+   * remove this one.
+   */
+  insert(tx: Tx, { kind, key, dueAt, lane, payload }: NewJob): void {
+    const replaced = key === null ? 0 : this.sql.removeByKey(tx, kind, key);
+    this.sql.insert(tx, this.nextId++, kind, key, dueAt, lane, payload);
+    this.changed(tx, kind, 1 - replaced);
   }
 
-  /** How many jobs of a kind are due, running ones included; `limit` at most. */
-  due(kind: string, now: number, limit: number): number {
-    return this.sql.countDue.get(kind, now, limit)?.jobs ?? 0;
-  }
-
-  /** Replaces a job under a new id: the outcome of the earlier one, if it is still running, does not remove this one. */
-  replace(tx: Tx, job: NewJob): void {
-    const replaced = this.sql.deleteByKey.run(tx, job.kind, job.key);
-    this.insertRow(tx, job, job.key);
-    this.changed(tx, job.kind, 1 - replaced);
-  }
-
-  /** Inserts a job without a key. */
-  insert(tx: Tx, job: Omit<NewJob, "key">): void {
-    this.insertRow(tx, job, null);
-    this.changed(tx, job.kind, 1);
-  }
-
-  private insertRow(tx: Tx, job: Omit<NewJob, "key">, key: string | null): void {
-    this.sql.insert.run(tx, this.nextId++, job.kind, key, job.dueAt, job.lane, job.payload);
-  }
-
+  /** Returns whether the job was there. */
   remove(tx: Tx, kind: string, key: string): boolean {
-    const removed = this.sql.deleteByKey.run(tx, kind, key);
+    const removed = this.sql.removeByKey(tx, kind, key);
     this.changed(tx, kind, -removed);
     return removed > 0;
   }
 
   finish(tx: Tx, { id, kind }: JobRow): void {
-    this.changed(tx, kind, -this.sql.deleteById.run(tx, id));
-    if (this.origins.wasMoved) tx.afterCommit(() => this.origins.forget(id));
-  }
-
-  private changed(tx: Tx, kind: string, by: number): void {
-    if (by === 0) return;
-    tx.afterCommit(() => this.rowsByKind.set(kind, (this.rowsByKind.get(kind) ?? 0) + by));
+    this.changed(tx, kind, -this.sql.removeById(tx, id));
+    this.origins.forget(tx, id);
   }
 
   postpone(tx: Tx, id: number, dueAt: number, payload: string, attempt: number): void {
-    this.sql.postpone.run(tx, dueAt, payload, attempt, id);
-    this.rewrote(tx, id);
+    this.sql.postpone(tx, dueAt, payload, attempt, id);
+    this.origins.rewrote(tx, id);
   }
 
-  /** How the clock stood when the jobs in the table were made is unknown: they count as made now. */
-  startWith(wallMoved: number): void {
-    if (wallMoved !== 0) this.origins.begin(0, wallMoved);
-  }
-
-  /** The wall clock has been set, by so much in all since the start. Due times follow it from now on. */
-  wallSet(moved: number): void {
-    this.origins.begin(this.nextId, moved);
+  /**
+   * The wall clock has been set, by so much in all since the start. The due times of jobs from `firstId` on follow it from
+   * now on: of those to come, unless said otherwise.
+   */
+  wallSet(moved: number, firstId: number = this.nextId): void {
+    this.origins.begin(firstId, moved);
   }
 
   /**
@@ -141,42 +109,50 @@ export class JobStore {
    */
   setBack(tx: Tx, jobs: readonly JobPosition[]): number | null {
     let earliest = Number.POSITIVE_INFINITY;
-    for (const { id, due_at } of jobs) {
+    for (const { id, dueAt } of jobs) {
       const by = this.origins.setBackSince(id);
       if (by === 0) continue;
-      this.sql.setBack.run(tx, by, id);
-      earliest = Math.min(earliest, due_at - by);
-      this.rewrote(tx, id);
+      this.sql.setBack(tx, by, id);
+      earliest = Math.min(earliest, dueAt - by);
+      this.origins.rewrote(tx, id);
     }
     return earliest === Number.POSITIVE_INFINITY ? null : earliest;
   }
 
-  private rewrote(tx: Tx, id: number): void {
-    const { wasMoved, moved } = this.origins;
-    if (wasMoved) tx.afterCommit(() => this.origins.rewrote(id, moved));
-  }
-
   /** At most `limit` positions after another one, up to a due time, in order. */
   positions(kind: string, after: JobPosition, dueThrough: number, limit: number): JobPosition[] {
-    const same = this.sql.sameMoment.all(kind, after.due_at, after.lane, after.id, limit);
+    const same = this.sql.sameMoment(kind, after.dueAt, after.lane, after.id, limit);
     if (same.length === limit) return same;
-    const later = this.sql.later.all(kind, dueThrough, after.due_at, after.lane, limit - same.length);
+    const later = this.sql.later(kind, dueThrough, after.dueAt, after.lane, limit - same.length);
     return same.length === 0 ? later : [...same, ...later];
   }
 
-  /** The earliest due time after `now` of a job of this kind, or null. */
-  earliestAfter(kind: string, now: number): number | null {
-    return this.sql.earliest.get(kind, now)?.due_at ?? null;
+  private changed(tx: Tx, kind: string, by: number): void {
+    if (by === 0) return;
+    tx.afterCommit(() => this.rows.set(kind, (this.rows.get(kind) ?? 0) + by));
   }
+}
 
-  find(kind: string, key: string): JobRow | null {
-    return this.sql.byKey.get(kind, key);
-  }
-
-  /** The job of an id, or null when it has been cancelled or replaced. */
-  job(id: number): JobRow | null {
-    return this.sql.byId.get(id);
-  }
+function statements(db: Database) {
+  return {
+    insert: db.change<
+      [id: number, kind: string, key: string | null, dueAt: number, lane: string, payload: string]
+    >("INSERT INTO jobs (id, kind, key, due_at, lane, payload, attempt) VALUES (?, ?, ?, ?, ?, ?, 0)"),
+    removeByKey: db.change<[kind: string, key: string]>("DELETE FROM jobs WHERE kind = ? AND key = ?"),
+    removeById: db.change<[id: number]>("DELETE FROM jobs WHERE id = ?"),
+    postpone: db.change<[dueAt: number, payload: string, attempt: number, id: number]>(
+      "UPDATE jobs SET due_at = ?, payload = ?, attempt = ? WHERE id = ?",
+    ),
+    setBack: db.change<[by: number, id: number]>("UPDATE jobs SET due_at = due_at - ? WHERE id = ?"),
+    // Both read along the index from where they begin. As one comparison, (due_at, lane, id) would begin at the first
+    // job of the same moment and lane, of which there may be a million.
+    sameMoment: db.all<JobPosition, [kind: string, dueAt: number, lane: string, id: number, limit: number]>(
+      `SELECT ${POSITION} FROM jobs WHERE kind = ? AND due_at = ? AND lane = ? AND id > ? ORDER BY id LIMIT ?`,
+    ),
+    later: db.all<JobPosition, [kind: string, through: number, dueAt: number, lane: string, limit: number]>(
+      `SELECT ${POSITION} FROM jobs WHERE kind = ? AND due_at <= ? AND (due_at, lane) > (?, ?) ORDER BY due_at, lane, id LIMIT ?`,
+    ),
+  };
 }
 
 /** How many settings of the wall clock are told apart: the oldest is forgotten when there are more. */
@@ -193,40 +169,29 @@ interface Era {
  * set, then an entry for each time that it was, and one for each job whose due time was written again since.
  */
 class DueOrigins {
-  private eras: Era[] = [];
+  private readonly eras: Era[] = [];
   private readonly rewritten = new Map<number, number>();
-  private movedBy = 0;
-
-  /** How far the wall clock has been moved. */
-  get moved(): number {
-    return this.movedBy;
-  }
-
-  /** Whether it was ever moved: until then nothing need be remembered. */
-  get wasMoved(): boolean {
-    return this.eras.length > 0;
-  }
 
   /** The wall clock has been set: jobs from this id on belong to a new era. */
   begin(firstId: number, moved: number): void {
-    this.movedBy = moved;
     this.eras.push({ firstId, moved });
     if (this.eras.length > ERAS_MAX) this.eras.shift();
   }
 
-  /** The due time of an older job was written while the clock was moved by so much. */
-  rewrote(id: number, moved: number): void {
-    this.rewritten.set(id, moved);
+  /** The due time of an older job is written anew. */
+  rewrote(tx: Tx, id: number): void {
+    const era = this.eras.at(-1);
+    if (era !== undefined) tx.afterCommit(() => this.rewritten.set(id, era.moved));
   }
 
-  /** A job is gone. */
-  forget(id: number): void {
-    this.rewritten.delete(id);
+  /** A job is removed. */
+  forget(tx: Tx, id: number): void {
+    if (this.eras.length > 0) tx.afterCommit(() => this.rewritten.delete(id));
   }
 
   /** How far the wall clock was set back since a job's due time was written; 0 when it was not. */
   setBackSince(id: number): number {
     const origin = this.rewritten.get(id) ?? this.eras.findLast(({ firstId }) => id >= firstId)?.moved ?? 0;
-    return Math.max(0, origin - this.movedBy);
+    return Math.max(0, origin - (this.eras.at(-1)?.moved ?? 0));
   }
 }

@@ -6,22 +6,14 @@ import type { Tx } from "../storage/tx.ts";
 import type { Writer } from "../storage/writer.ts";
 import { nextOccurrence } from "./calendar.ts";
 import type { LaneLimits, Placed } from "./dispatcher.ts";
-import { DueJobs } from "./due-jobs.ts";
-import { DUE_COUNTED_MAX, JobCounts, type JobsNow } from "./job-counts.ts";
-import { type JobRow, JobStore } from "./job-store.ts";
+import { DUE_COUNTED_MAX, DueJobs, JobCounts, type JobsNow } from "./due-jobs.ts";
+import { type JobRow, JobStore, type NewJob } from "./job-store.ts";
 import { SetBack } from "./set-back.ts";
 
 /** A job that fell due. */
-export interface Job {
-  readonly kind: string;
-  /** Names the job within its kind; empty for one without a key. */
-  readonly key: string;
-  /** When it was to run, epoch milliseconds. */
-  readonly dueAt: number;
+export interface Job extends Omit<JobRow, "id" | "payload"> {
   /** As it was enqueued, or as the last retry set it. */
   readonly payload: unknown;
-  /** How many times it has been tried before. */
-  readonly attempt: number;
 }
 
 /** What becomes of a job that was run: recorded in the unit of work that removes or postpones it. */
@@ -134,16 +126,18 @@ export class Scheduler {
 
   /** Enqueues a job; it replaces one of the same kind and key. `lane`: a {@link laneName}, for {@link JobKind.lanes}. */
   enqueue(tx: Tx, kind: string, key: string, dueAt: number, payload: unknown, lane = ""): void {
-    this.clock.wallMoved();
-    this.store.replace(tx, { kind, key, dueAt, lane, payload: JSON.stringify(payload) });
-    tx.afterCommit(() => this.arrived(kind, dueAt));
+    this.insert(tx, { kind, key, dueAt, lane, payload: JSON.stringify(payload) });
   }
 
   /** Enqueues a job without a key, which cannot be replaced or cancelled, and costs less. */
   enqueueAnonymous(tx: Tx, kind: string, dueAt: number, payload: unknown, lane = ""): void {
+    this.insert(tx, { kind, key: null, dueAt, lane, payload: JSON.stringify(payload) });
+  }
+
+  private insert(tx: Tx, job: NewJob): void {
     this.clock.wallMoved();
-    this.store.insert(tx, { kind, dueAt, lane, payload: JSON.stringify(payload) });
-    tx.afterCommit(() => this.arrived(kind, dueAt));
+    this.store.insert(tx, job);
+    tx.afterCommit(() => this.arrived(job.kind, job.dueAt));
   }
 
   /** Cancels a job. Returns whether it was still there. A job that is running goes on. */
@@ -154,7 +148,9 @@ export class Scheduler {
   /** Begins to run jobs: first those overdue, in the order of their due times. */
   async start(): Promise<void> {
     this.started = true;
-    this.store.startWith(this.clock.wallMoved());
+    const moved = this.clock.wallMoved();
+    // How the clock stood when the jobs in the table were made is unknown: they count as made now.
+    if (moved !== 0) this.store.wallSet(moved, 0);
     this.stopListening = this.clock.onWallSet((before, now) => this.wallSet(before, now));
     await this.planCalendar();
     const now = this.clock.now();
@@ -224,7 +220,7 @@ export class Scheduler {
     const known = this.store.find(name, "");
     const next = nextOccurrence(expression, tx.now);
     // A later one was planned while the machine's clock was ahead.
-    if (known !== null && known.payload === JSON.stringify({ expression }) && known.due_at <= next) return;
+    if (known !== null && known.payload === JSON.stringify({ expression }) && known.dueAt <= next) return;
     this.enqueue(tx, name, "", next, { expression });
   }
 
@@ -267,7 +263,7 @@ export class Scheduler {
     this.reading(kind, () => {
       const next = kind.due.step(now);
       if (next === "at-once") this.lookAt(kind, now);
-      else if (next.at !== null) this.lookAt(kind, next.at);
+      else if (next !== null) this.lookAt(kind, next);
     });
     this.placeJobs(kind);
   }
@@ -309,7 +305,7 @@ export class Scheduler {
       return;
     }
     const startedAt = monotonicMs();
-    kind.counts.lateness.observe(Math.max(0, this.clock.now() - row.due_at) / 1000);
+    kind.counts.lateness.observe(Math.max(0, this.clock.now() - row.dueAt) / 1000);
     const work: Promise<void> = this.runJob(row, kind).then((dueAgain) => {
       this.work.delete(work);
       kind.due.release(job, monotonicMs() - startedAt > SLOW_AFTER_MS);
@@ -325,15 +321,11 @@ export class Scheduler {
 
   /** Runs a job and records its outcome. Returns when it is due again, null when it is done. */
   private async runJob(row: JobRow, kind: Kind): Promise<number | null> {
+    const { key, dueAt, attempt } = row;
     let outcome: RecordedOutcome;
     try {
-      outcome = await kind.handler.run({
-        kind: row.kind,
-        key: row.key ?? "",
-        dueAt: row.due_at,
-        payload: JSON.parse(row.payload),
-        attempt: row.attempt,
-      });
+      const payload: unknown = JSON.parse(row.payload);
+      outcome = await kind.handler.run({ kind: kind.name, key, dueAt, attempt, payload });
     } catch (error) {
       outcome = this.afterDefect(row, error);
     }

@@ -66,7 +66,7 @@ export class SetBack {
 
   /** Jobs that are already due are left as they are. */
   private async walk(kind: string): Promise<void> {
-    let after: JobPosition | null = { due_at: this.deps.now(), lane: "", id: -1 };
+    let after: JobPosition | null = { dueAt: this.deps.now(), lane: "", id: -1 };
     while (after !== null && !this.wanted && !this.stopped) after = await this.slice(kind, after);
   }
 
