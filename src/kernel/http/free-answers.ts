@@ -30,13 +30,13 @@ export class FreeAnswers {
     db: Database,
     private readonly tiers: Tiers,
   ) {
-    this.sum = db.query<{ bytes: number; oldest: number }, [number, number]>(
+    this.sum = db.one<{ bytes: number; oldest: number }, [number, number]>(
       "SELECT coalesce(sum(bytes), 0) AS bytes, coalesce(min(hour), 0) AS oldest FROM free_answers WHERE account_ref = ? AND hour > ?",
     );
-    this.insert = db.command<[number, number, number]>(
+    this.insert = db.change<[number, number, number]>(
       "INSERT INTO free_answers (account_ref, hour, bytes) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET bytes = bytes + excluded.bytes",
     );
-    this.deleteOld = db.command<[number]>("DELETE FROM free_answers WHERE hour <= ?");
+    this.deleteOld = db.change<[number]>("DELETE FROM free_answers WHERE hour <= ?");
   }
 
   /** Whether another one may be kept. */
@@ -61,17 +61,17 @@ export class FreeAnswers {
 
   /** Counts one that is kept. */
   add(tx: Tx, account: CallerAccount, bytes: number): void {
-    if (!isUnlimited(account.tier)) this.insert.run(tx, account.ref, hourOf(tx), bytes + ANSWER_ROW_BYTES);
+    if (!isUnlimited(account.tier)) this.insert(tx, account.ref, hourOf(tx), bytes + ANSWER_ROW_BYTES);
   }
 
   /** Forgets the hours whose answers are gone. */
   purge(tx: Tx): void {
-    this.deleteOld.run(tx, hourOf(tx) - HOURS_COUNTED);
+    this.deleteOld(tx, hourOf(tx) - HOURS_COUNTED);
   }
 
   private secondsUntilRoom(tx: Tx, account: CallerAccount): number {
     if (isUnlimited(account.tier)) return 0;
-    const { bytes, oldest } = this.sum.get(account.ref, hourOf(tx) - HOURS_COUNTED) ?? {
+    const { bytes, oldest } = this.sum(account.ref, hourOf(tx) - HOURS_COUNTED) ?? {
       bytes: 0,
       oldest: 0,
     };

@@ -59,13 +59,13 @@ export class IdempotencyStore {
     private readonly vault: Vault,
     private readonly free: FreeAnswers,
   ) {
-    this.select = db.query<Row, [number, string, number]>(
+    this.select = db.one<Row, [number, string, number]>(
       "SELECT fingerprint, credential, secret, answer, created_at FROM idempotency WHERE account_ref = ? AND key = ? AND project_ref = ?",
     );
-    this.insert = db.command<[number, string, number, Uint8Array, string, number, Uint8Array, number]>(
+    this.insert = db.change<[number, string, number, Uint8Array, string, number, Uint8Array, number]>(
       "INSERT OR REPLACE INTO idempotency (account_ref, key, project_ref, fingerprint, credential, secret, answer, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
     );
-    this.deleteOld = db.command<[number]>(
+    this.deleteOld = db.change<[number]>(
       `DELETE FROM idempotency WHERE (account_ref, key, project_ref) IN (SELECT account_ref, key, project_ref FROM idempotency WHERE created_at < ? ORDER BY created_at LIMIT ${PURGE_SLICE})`,
     );
   }
@@ -100,7 +100,7 @@ export class IdempotencyStore {
 
   private find(tx: Tx, caller: Caller, key: string): Row | null {
     for (const place of placesOf(caller)) {
-      const row = this.select.get(caller.account.ref, key, place);
+      const row = this.select(caller.account.ref, key, place);
       if (row === null || row.created_at <= tx.now - IDEMPOTENCY_KEPT_MS) continue;
       // What the account's credentials asked in an earlier default project is nothing to the keys of this one.
       const project = caller.projectBound ? this.answerIn(row, caller, key).project : undefined;
@@ -135,7 +135,7 @@ export class IdempotencyStore {
     const kept: KeptAnswer = { ...answer, project: caller.project.ref };
     const sealed = this.vault.seal(JSON.stringify(kept), sealContext(caller, request.key));
     const secret = request.secret ? 1 : 0;
-    this.insert.run(
+    this.insert(
       tx,
       caller.account.ref,
       request.key,
@@ -166,7 +166,7 @@ export class IdempotencyStore {
 
   /** Removes a slice of the answers that are past their time. Returns whether there may be more. */
   purge(tx: Tx): boolean {
-    return this.deleteOld.run(tx, tx.now - IDEMPOTENCY_KEPT_MS) === PURGE_SLICE;
+    return this.deleteOld(tx, tx.now - IDEMPOTENCY_KEPT_MS) === PURGE_SLICE;
   }
 }
 

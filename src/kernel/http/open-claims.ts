@@ -26,34 +26,33 @@ export class OpenClaims {
   private next: number;
 
   constructor(db: Database) {
-    this.insert = db.command<[number, number, string, number]>(
+    this.insert = db.change<[number, number, string, number]>(
       "INSERT INTO open_claims (id, account_ref, operation, cost) VALUES (?, ?, ?, ?)",
     );
-    this.delete = db.command<[number]>("DELETE FROM open_claims WHERE id = ?");
-    this.select = db.query<OpenClaim, [number]>(
+    this.delete = db.change<[number]>("DELETE FROM open_claims WHERE id = ?");
+    this.select = db.all<OpenClaim, [number]>(
       `SELECT id, account_ref, operation, cost FROM open_claims WHERE id < ? ORDER BY id LIMIT ${SLICE}`,
     );
-    const highest = db.query<{ id: number | null }>("SELECT max(id) AS id FROM open_claims").get();
-    this.first = (highest?.id ?? 0) + 1;
+    this.first = db.number("SELECT max(id) AS n FROM open_claims")() + 1;
     this.next = this.first;
   }
 
   /** Notes a charge in the unit of work that takes it. Returns its number. */
   open(tx: Tx, account: CallerAccount, operation: string, cost: number): number {
     const id = this.next++;
-    this.insert.run(tx, id, account.ref, operation, cost);
+    this.insert(tx, id, account.ref, operation, cost);
     return id;
   }
 
   /** Strikes it out in the unit of work that records the outcome. */
   close(tx: Tx, id: number): void {
-    this.delete.run(tx, id);
+    this.delete(tx, id);
   }
 
   /** Takes out some of those that an earlier run of the server left behind; none when there are no more. */
   takeAbandoned(tx: Tx): readonly OpenClaim[] {
-    const claims = this.select.all(this.first);
-    for (const { id } of claims) this.delete.run(tx, id);
+    const claims = this.select(this.first);
+    for (const { id } of claims) this.delete(tx, id);
     return claims;
   }
 }
