@@ -1,3 +1,5 @@
+import TinyQueue from "tinyqueue";
+
 /** An entry of a {@link TimerHeap}: due at a time, cancellable in O(1). */
 export interface HeapEntry<T = () => void> {
   readonly due: number;
@@ -5,17 +7,16 @@ export interface HeapEntry<T = () => void> {
   run: T | null;
 }
 
-/** A binary heap of what falls due (callbacks, mostly), earliest first; equal times come in the order of their insertion. */
+/** What falls due (callbacks, mostly), earliest first; equal times come in the order of their insertion. */
 export class TimerHeap<T = () => void> {
-  private entries: HeapEntry<T>[] = [];
+  private queue = new TinyQueue<HeapEntry<T>>([], compare);
   private nextOrder = 0;
   private cancelled = 0;
 
   /** Adds a callback and returns its entry, to be handed to {@link cancel}. */
   push(due: number, run: T): HeapEntry<T> {
     const entry: HeapEntry<T> = { due, order: this.nextOrder++, run };
-    this.entries.push(entry);
-    this.siftUp(this.entries.length - 1);
+    this.queue.push(entry);
     return entry;
   }
 
@@ -25,85 +26,34 @@ export class TimerHeap<T = () => void> {
     entry.run = null;
     this.cancelled += 1;
     // Cancelled entries stay until they surface; rebuilt when they are the majority, so memory follows the live ones.
-    if (this.cancelled > 64 && this.cancelled * 2 > this.entries.length) this.compact();
+    if (this.cancelled <= 64 || this.cancelled * 2 <= this.queue.length) return;
+    const live = this.queue.data.filter(({ run }) => run !== null);
+    this.queue = new TinyQueue(live, compare);
+    this.cancelled = 0;
   }
 
   /** The time of the earliest live entry, or undefined when there is none. */
   earliest(): number | undefined {
-    this.dropCancelledTop();
-    return this.entries[0]?.due;
+    while (this.queue.peek()?.run === null) {
+      this.queue.pop();
+      this.cancelled -= 1;
+    }
+    return this.queue.peek()?.due;
   }
 
   /** Takes out the earliest live entry that is due at `now` or before, and returns its callback. */
   takeDue(now: number): T | undefined {
-    this.dropCancelledTop();
-    const top = this.entries[0];
-    if (top === undefined || top.due > now) return undefined;
-    this.removeTop();
-    const run = top.run ?? undefined;
-    top.run = null;
+    const due = this.earliest();
+    if (due === undefined || due > now) return undefined;
+    const entry = this.queue.pop();
+    const run = entry?.run ?? undefined;
+    if (entry !== undefined) entry.run = null;
     return run;
   }
 
   /** Live entries. */
   get size(): number {
-    return this.entries.length - this.cancelled;
-  }
-
-  private dropCancelledTop(): void {
-    while (this.entries.length > 0 && this.entries[0]?.run === null) {
-      this.removeTop();
-      this.cancelled -= 1;
-    }
-  }
-
-  private compact(): void {
-    this.entries = this.entries.filter((entry) => entry.run !== null);
-    this.cancelled = 0;
-    for (let index = (this.entries.length >> 1) - 1; index >= 0; index -= 1) this.siftDown(index);
-  }
-
-  private removeTop(): void {
-    const last = this.entries.pop();
-    if (last === undefined || this.entries.length === 0) return;
-    this.entries[0] = last;
-    this.siftDown(0);
-  }
-
-  private siftUp(start: number): void {
-    let index = start;
-    while (index > 0) {
-      const parent = (index - 1) >> 1;
-      if (!this.swapIfSmaller(index, parent)) return;
-      index = parent;
-    }
-  }
-
-  private siftDown(start: number): void {
-    let index = start;
-    for (;;) {
-      const left = 2 * index + 1;
-      const right = left + 1;
-      if (left >= this.entries.length) return;
-      const child = right < this.entries.length && this.isSmaller(right, left) ? right : left;
-      if (!this.swapIfSmaller(child, index)) return;
-      index = child;
-    }
-  }
-
-  private isSmaller(a: number, b: number): boolean {
-    const first = this.entries[a];
-    const second = this.entries[b];
-    return first !== undefined && second !== undefined && compare(first, second) < 0;
-  }
-
-  private swapIfSmaller(child: number, parent: number): boolean {
-    const a = this.entries[child];
-    const b = this.entries[parent];
-    if (a === undefined || b === undefined || compare(a, b) >= 0) return false;
-    this.entries[child] = b;
-    this.entries[parent] = a;
-    return true;
+    return this.queue.length - this.cancelled;
   }
 }
 

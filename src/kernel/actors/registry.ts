@@ -21,17 +21,13 @@ const SCAN_STEPS_MAX = 256;
  */
 export class ActorRegistry<Key extends string | number, A extends Actor> {
   private readonly actors = new Map<Key, A>();
-  private readonly actorsMax: number;
-  private hand: Iterator<Key>;
+  private hand = this.actors.entries();
 
   /** `actorsMax` bounds the actors kept, as far as they are idle. */
   constructor(
-    actorsMax: number,
+    private readonly actorsMax: number,
     private readonly onPassivate: (actor: A) => void = () => {},
-  ) {
-    this.actorsMax = Math.max(1, actorsMax);
-    this.hand = this.actors.keys();
-  }
+  ) {}
 
   /** The active actor of a key, or the one that `activate` builds. Undefined when it builds none. */
   get<B extends A | undefined>(key: Key, activate: () => B): A | B {
@@ -73,11 +69,15 @@ export class ActorRegistry<Key extends string | number, A extends Actor> {
 
   /** Passivates actors that are idle and were not used for a round, until there is room or enough has been looked at. */
   private makeRoom(): void {
-    const stepsMax = Math.min(SCAN_STEPS_MAX, 2 * this.actors.size);
+    // Two rounds, each with the step that begins it: the first may only find that all have been used.
+    const stepsMax = Math.min(SCAN_STEPS_MAX, 2 * (this.actors.size + 1));
     for (let step = 0; step < stepsMax && this.actors.size >= this.actorsMax; step += 1) {
-      const key = this.nextKey();
-      const actor = key === undefined ? undefined : this.actors.get(key);
-      if (key === undefined || actor === undefined) continue;
+      const { done, value } = this.hand.next();
+      if (done === true) {
+        this.hand = this.actors.entries();
+        continue;
+      }
+      const [key, actor] = value;
       if (actor.idle && !actor.recent) {
         this.actors.delete(key);
         this.onPassivate(actor);
@@ -85,13 +85,5 @@ export class ActorRegistry<Key extends string | number, A extends Actor> {
         actor.recent = false;
       }
     }
-  }
-
-  private nextKey(): Key | undefined {
-    const next = this.hand.next();
-    if (next.done !== true) return next.value;
-    this.hand = this.actors.keys();
-    const first = this.hand.next();
-    return first.done === true ? undefined : first.value;
   }
 }
