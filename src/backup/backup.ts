@@ -13,11 +13,10 @@ import { MIGRATIONS } from "../../migrations/index.ts";
 import type { BackupCheck } from "../kernel/backup-check.ts";
 import { monotonicMs, realDelay } from "../kernel/clock.ts";
 import { StartupError } from "../kernel/errors.ts";
-import { examineDatabase, isDatabaseThere } from "../kernel/storage/examine.ts";
+import { assertLogWhole, examineDatabase, isDatabaseThere } from "../kernel/storage/examine.ts";
 import { isFolderLocked } from "../kernel/storage/folder-lock.ts";
 import { dataFilesOf } from "../kernel/storage/folders.ts";
 import { copyLiveDatabase } from "../kernel/storage/live-copy.ts";
-import { assertLogWhole } from "../kernel/storage/log-check.ts";
 import {
   assertFolder,
   plainText,

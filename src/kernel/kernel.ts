@@ -3,7 +3,7 @@ import { dirname } from "node:path";
 import { type Clock, createSystemClock } from "./clock.ts";
 import { StartupError } from "./errors.ts";
 import { createIds, type Ids } from "./ids.ts";
-import type { LogFields, Logger } from "./log.ts";
+import type { Logger } from "./log.ts";
 import { Metrics } from "./metrics/metrics.ts";
 import { Scheduler } from "./scheduler/scheduler.ts";
 import { obtainMasterKey, openVault } from "./secrets/master-key.ts";
@@ -17,10 +17,16 @@ import {
   isStorageFailure,
   plainReason,
 } from "./storage/database.ts";
+import {
+  assertLogBelongs,
+  assertSqlite,
+  checkLog,
+  inspectDatabase,
+  sqliteVersion,
+  UnreadableDatabase,
+} from "./storage/examine.ts";
 import { syncFolder } from "./storage/folders.ts";
-import { assertLogBelongs, checkLog } from "./storage/log-check.ts";
-import { inspectDatabase, type Migration, migrate, UnreadableDatabase } from "./storage/migrate.ts";
-import { assertSqlite, sqliteVersion } from "./storage/sqlite-version.ts";
+import { type Migration, migrate } from "./storage/migrate.ts";
 import { Writer } from "./storage/writer.ts";
 
 /** What every area is built on. */
@@ -62,17 +68,19 @@ export function openKernel(options: KernelOptions): Kernel {
   assertSqlite(sqliteVersion());
   const databaseExists = existsSync(databasePath);
   assertLogBelongs(databasePath);
-  checkLog({ ...options, acceptDamage: options.acceptDamagedLog === true });
+  checkLog(options);
   inspect(databasePath, migrations);
   if (!databaseExists) noteLoneKey(options);
-  const masterKey = obtainMasterKey({
-    given: options.masterKey,
-    path: options.masterKeyPath,
-    databaseExists,
-  });
+  const { masterKey: given, masterKeyPath: path } = options;
+  const masterKey = obtainMasterKey({ given, path, databaseExists });
   try {
     const db = new Database(databasePath, options.durability);
-    db.onDamage = once((error) => log.error("the database is damaged", damageFields(databasePath, error)));
+    db.onDamage = (error) => {
+      // Once: more of the same helps nobody.
+      db.onDamage = () => undefined;
+      const fields = { file: databasePath, error: plainReason(error), next: CURE_OF_DAMAGE };
+      log.error("the database is damaged", fields);
+    };
     try {
       return build(options, db, masterKey, !databaseExists);
     } catch (error) {
@@ -87,7 +95,8 @@ export function openKernel(options: KernelOptions): Kernel {
 function build(options: KernelOptions, db: Database, masterKey: Uint8Array, isNew: boolean): Kernel {
   const { log, migrations } = options;
   // A wrong key is found before the schema is touched.
-  if (hasSettings(db)) openVault(db, masterKey);
+  const isSettled = db.one("SELECT 1 FROM sqlite_master WHERE name = 'settings'")() !== null;
+  if (isSettled) openVault(db, masterKey);
   settleLog(db, log);
   migrate(db, migrations);
   const vault = openVault(db, masterKey);
@@ -152,25 +161,9 @@ function troubleWith(path: string, error: unknown): string {
 
 const CURE_OF_DAMAGE = "Put a backup in its place: ninefold restore FILE --force.";
 
-function damageFields(path: string, error: unknown): LogFields {
-  return { file: path, error: plainReason(error), next: CURE_OF_DAMAGE };
-}
-
-function once<T>(run: (value: T) => void): (value: T) => void {
-  let done = false;
-  return (value) => {
-    if (!done) run(value);
-    done = true;
-  };
-}
-
 /** Commits what is queued, moves the log into the file and closes it. */
 export function closeKernel({ writer, checkpointer, db }: Kernel): void {
   writer.close();
   checkpointer.close();
   db.close();
-}
-
-function hasSettings(db: Database): boolean {
-  return db.one("SELECT 1 FROM sqlite_master WHERE name = 'settings'")() !== null;
 }

@@ -3,8 +3,13 @@ import { mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { ServerProcess, SOURCE_COMMAND } from "../../scripts/processes/server-process.ts";
 import { loadConfig } from "../../src/config.ts";
-import { PROBE_HOLDS_MS, PROBE_TIMEOUT_MS, Readiness } from "../../src/kernel/health/readiness.ts";
-import { PROBE_BYTES, WriteProbe } from "../../src/kernel/health/write-probe.ts";
+import {
+  PROBE_BYTES,
+  PROBE_HOLDS_MS,
+  PROBE_TIMEOUT_MS,
+  Readiness,
+  WriteProbe,
+} from "../../src/kernel/health/readiness.ts";
 import { startServer } from "../../src/server.ts";
 import { KeptLog, rejection, Scratch } from "../kernel/support.ts";
 import { Client } from "../support/client.ts";

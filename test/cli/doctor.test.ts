@@ -14,7 +14,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { driftText, judgeFileSystem } from "../../src/cli/doctor/disk.ts";
 import { clockTrouble } from "../../src/cli/doctor/state.ts";
-import { assertSqlite, sqliteTrouble } from "../../src/kernel/storage/sqlite-version.ts";
+import { assertSqlite, sqliteTrouble } from "../../src/kernel/storage/examine.ts";
 import { fingerprint } from "../binary/support.ts";
 import { CertificateAuthority } from "../support/certificates.ts";
 import { MailServer } from "../support/mail-server.ts";

@@ -1,8 +1,7 @@
 import type { Clock } from "../../kernel/clock.ts";
 import type { Metrics } from "../../kernel/metrics/metrics.ts";
 import type { OutboundClient } from "../../kernel/outbound/client.ts";
-import { headerFault } from "../../kernel/outbound/headers.ts";
-import { replaySignature } from "../../kernel/outbound/signing.ts";
+import { headerFault, replaySignature } from "../../kernel/outbound/headers.ts";
 import { type LaneLimits, laneName } from "../../kernel/scheduler/dispatcher.ts";
 import type { Job, JobOutcome, Scheduler } from "../../kernel/scheduler/scheduler.ts";
 import type { Vault } from "../../kernel/secrets/vault.ts";

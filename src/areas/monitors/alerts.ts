@@ -1,6 +1,5 @@
 import { isoTime } from "../../kernel/date-time.ts";
-import type { MailMessage } from "../../kernel/mail/mailer.ts";
-import type { Outbox } from "../../kernel/mail/outbox.ts";
+import type { MailMessage, Outbox } from "../../kernel/mail/outbox.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import type { CheckResult, MonitorEvent, MonitorState } from "./domain.ts";
 import type { MonitorOwners, Notifier } from "./ports.ts";

@@ -3,9 +3,13 @@ import type { Ids } from "../../kernel/ids.ts";
 import type { Counter } from "../../kernel/metrics/instruments.ts";
 import type { Metrics } from "../../kernel/metrics/metrics.ts";
 import type { OutboundClient } from "../../kernel/outbound/client.ts";
-import { type RequestHeaders, withDefaults } from "../../kernel/outbound/headers.ts";
+import {
+  notificationSignature,
+  type RequestHeaders,
+  relaySignature,
+  withDefaults,
+} from "../../kernel/outbound/headers.ts";
 import type { OutboundOutcome } from "../../kernel/outbound/outcome.ts";
-import { notificationSignature, relaySignature } from "../../kernel/outbound/signing.ts";
 import type { JobOutcome, Scheduler } from "../../kernel/scheduler/scheduler.ts";
 import type { Vault } from "../../kernel/secrets/vault.ts";
 import type { StoppedProjects } from "../../kernel/stopped-projects.ts";

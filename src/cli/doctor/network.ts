@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { createSystemClock, realTimeout } from "../../kernel/clock.ts";
 import { errorText } from "../../kernel/errors.ts";
-import { verifySmtp } from "../../kernel/mail/mailer.ts";
+import { verifySmtp } from "../../kernel/mail/outbox.ts";
 import { createSystemResolver } from "../../kernel/outbound/lookups.ts";
 import { ask, urlOf } from "../http-api.ts";
 import { type Check, type Finding, failed, ok, skipped, warning } from "./finding.ts";

@@ -5,14 +5,16 @@ import { isoTime } from "../../kernel/date-time.ts";
 import { StartupError } from "../../kernel/errors.ts";
 import { findMasterKey, opensMark } from "../../kernel/secrets/master-key.ts";
 import {
+  assertLogBelongs,
+  assertLogWhole,
   type DatabaseFacts,
   examineDatabase,
   isDatabaseThere,
   isFolderHeld,
+  sqliteTrouble,
+  sqliteVersion,
 } from "../../kernel/storage/examine.ts";
 import { dataFilesOf } from "../../kernel/storage/folders.ts";
-import { assertLogBelongs, assertLogWhole } from "../../kernel/storage/log-check.ts";
-import { sqliteTrouble, sqliteVersion } from "../../kernel/storage/sqlite-version.ts";
 import { formatAmount, formatDuration } from "../progress.ts";
 import { driftText, fileSystemDriftMs } from "./disk.ts";
 import { type Check, failed, ok, skipped, type Target } from "./finding.ts";

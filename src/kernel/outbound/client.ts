@@ -1,12 +1,17 @@
 import { monotonicMs } from "../clock.ts";
 import { allowedAddresses } from "./address.ts";
-import { type Connection, ConnectionPool, Connector, connectionKey } from "./connection.ts";
-import { Deadline } from "./deadline.ts";
+import {
+  type Connection,
+  ConnectionPool,
+  Connector,
+  connectionKey,
+  exchange,
+  StaleConnection,
+} from "./connection.ts";
 import { type EventLoopStalls, watchEventLoop } from "./event-loop.ts";
-import { exchange, StaleConnection } from "./exchange.ts";
 import { type RequestHeaders, requestBytes, withoutSecrets } from "./headers.ts";
 import { createSystemResolver, Lookups, type Resolver } from "./lookups.ts";
-import { type Answered, OutboundFailure, type OutboundOutcome } from "./outcome.ts";
+import { type Answered, Deadline, OutboundFailure, type OutboundOutcome } from "./outcome.ts";
 import type { ResponseReader, WantedBody } from "./response-reader.ts";
 import { knownAddresses, type Refusal, type Target, TargetPolicy, type TargetRules } from "./target.ts";
 

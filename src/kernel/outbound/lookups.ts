@@ -1,6 +1,6 @@
 import { Resolver as NameServers, setServers } from "node:dns";
 import { monotonicMs } from "../clock.ts";
-import type { Deadline, Settle } from "./deadline.ts";
+import type { Deadline, Settle } from "./outcome.ts";
 import { OutboundFailure } from "./outcome.ts";
 
 /**

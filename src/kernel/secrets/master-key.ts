@@ -1,9 +1,9 @@
 import { randomBytes } from "node:crypto";
-import { closeSync, existsSync, fsyncSync, openSync, readFileSync, renameSync, writeSync } from "node:fs";
+import { existsSync, fsyncSync, readFileSync, renameSync, writeSync } from "node:fs";
 import { dirname } from "node:path";
 import { errorText, StartupError } from "../errors.ts";
 import type { Database } from "../storage/database.ts";
-import { syncFolder } from "../storage/folders.ts";
+import { openFile, syncFolder } from "../storage/folders.ts";
 import { createVault, MASTER_KEY_BYTES, type Vault } from "./vault.ts";
 
 const CHECK_CONTEXT = "master-key-check";
@@ -73,12 +73,10 @@ export function opensMark(masterKey: Uint8Array, mark: Uint8Array): boolean {
 /** Whole and on the disk before anything is sealed with it: a power cut must not leave a database without its key. */
 function writeDurably(path: string, text: string): void {
   const temporary = `${path}.new`;
-  const file = openSync(temporary, "w", 0o600);
-  try {
-    writeSync(file, text);
-    fsyncSync(file);
-  } finally {
-    closeSync(file);
+  {
+    using file = openFile(temporary, "w", 0o600);
+    writeSync(file.fd, text);
+    fsyncSync(file.fd);
   }
   renameSync(temporary, path);
   syncFolder(dirname(path));
@@ -92,9 +90,7 @@ function writeDurably(path: string, text: string): void {
  */
 export function openVault(db: Database, masterKey: Uint8Array): Vault {
   const vault = createVault(masterKey);
-  const mark = db
-    .query<{ value: Uint8Array }>("SELECT value FROM settings WHERE name = 'master_key_check'")
-    .get();
+  const mark = db.one<{ value: Uint8Array }>("SELECT value FROM settings WHERE name = 'master_key_check'")();
   if (mark !== null) {
     if (opensMark(masterKey, mark.value)) return vault;
     throw new StartupError("The master key is not the one this database was made with. Nothing was changed.");

@@ -31,14 +31,16 @@ export function dataFilesOf(folder: string): DataFiles {
   };
 }
 
+/** Opens a file that is closed at the end of the block whose `using` it is. */
+export function openFile(path: string, flags: string, mode?: number): Disposable & { readonly fd: number } {
+  const fd = openSync(path, flags, mode);
+  return { fd, [Symbol.dispose]: () => closeSync(fd) };
+}
+
 /** Syncs a file, or the entries of a folder. */
 export function syncPath(path: string): void {
-  const file = openSync(path, "r");
-  try {
-    fsyncSync(file);
-  } finally {
-    closeSync(file);
-  }
+  using file = openFile(path, "r");
+  fsyncSync(file.fd);
 }
 
 /**

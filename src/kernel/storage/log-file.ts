@@ -8,6 +8,7 @@ import {
   statSync,
   writeSync,
 } from "node:fs";
+import { openFile } from "./folders.ts";
 import { FRAME_HEADER_BYTES, LOG_HEADER_BYTES } from "./log-scan.ts";
 
 /** Read or written at a time. */
@@ -134,14 +135,10 @@ export class LogFile {
   }
 
   private withLog(use: (log: number) => void): void {
-    const log = openSync(this.path, "r+");
-    try {
-      const { dev, ino } = fstatSync(log);
-      if (`${dev}:${ino}` !== this.identity) throw new Error(`${this.path} was replaced`);
-      use(log);
-    } finally {
-      closeSync(log);
-    }
+    using log = openFile(this.path, "r+");
+    const { dev, ino } = fstatSync(log.fd);
+    if (`${dev}:${ino}` !== this.identity) throw new Error(`${this.path} was replaced`);
+    use(log.fd);
   }
 }
 

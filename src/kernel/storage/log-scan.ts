@@ -1,5 +1,5 @@
-import { closeSync, fstatSync, openSync, readSync } from "node:fs";
-import { errorCode } from "../errors.ts";
+import { readSync, statSync } from "node:fs";
+import { openFile } from "./folders.ts";
 
 /** Bytes of the log's own header. */
 export const LOG_HEADER_BYTES = 32;
@@ -47,21 +47,11 @@ export interface LogDamage {
  * @throws Error when the file cannot be read.
  */
 export function scanLog(path: string): LogScan | null {
-  let file: number;
-  try {
-    file = openSync(path, "r");
-  } catch (error) {
-    if (errorCode(error) === "ENOENT") return null;
-    throw error;
-  }
-  try {
-    const header = Buffer.alloc(LOG_HEADER_BYTES);
-    if (fstatSync(file).size <= LOG_HEADER_BYTES) return null;
-    readSync(file, header, 0, LOG_HEADER_BYTES, 0);
-    return new Scanner(header).scan(file);
-  } finally {
-    closeSync(file);
-  }
+  if ((statSync(path, { throwIfNoEntry: false })?.size ?? 0) <= LOG_HEADER_BYTES) return null;
+  using file = openFile(path, "r");
+  const header = Buffer.alloc(LOG_HEADER_BYTES);
+  readSync(file.fd, header, 0, LOG_HEADER_BYTES, 0);
+  return new Scanner(header).scan(file.fd);
 }
 
 class Scanner {

@@ -53,8 +53,17 @@ export class OfflineDatabase {
     this.connection.run(sql, params);
   }
 
+  /** Moves the log into the file. False: another program reads it, and the log stays. */
+  takeUpLog(): boolean {
+    return this.get<{ busy: number }>("PRAGMA wal_checkpoint(TRUNCATE)")?.busy !== 1;
+  }
+
   close(): void {
     this.connection.close();
+  }
+
+  [Symbol.dispose](): void {
+    this.close();
   }
 }
 
@@ -66,13 +75,8 @@ export class OfflineDatabase {
  *   then.
  */
 export function settleFile(path: string): void {
-  const db = OfflineDatabase.change(path);
-  try {
-    db.execute("PRAGMA synchronous = FULL");
-    db.get("SELECT count(*) FROM sqlite_master");
-    const row = db.get<{ busy: number }>("PRAGMA wal_checkpoint(TRUNCATE)");
-    if (row?.busy === 1) throw new Error("another program is reading it");
-  } finally {
-    db.close();
-  }
+  using db = OfflineDatabase.change(path);
+  db.execute("PRAGMA synchronous = FULL");
+  db.get("SELECT count(*) FROM sqlite_master");
+  if (!db.takeUpLog()) throw new Error("another program is reading it");
 }

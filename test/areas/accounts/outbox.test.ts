@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import type { Mailer, MailMessage } from "../../../src/kernel/mail/mailer.ts";
+import type { Mailer, MailMessage } from "../../../src/kernel/mail/outbox.ts";
 import { createOutbox, MAIL_ATTEMPTS_MAX, MAIL_CONCURRENCY } from "../../../src/kernel/mail/outbox.ts";
 import { Scheduler } from "../../../src/kernel/scheduler/scheduler.ts";
 import { startTestServer, type TestServer } from "../../support/server.ts";

@@ -1,8 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { renderMetrics } from "../../../src/kernel/metrics/exposition.ts";
 import { Counter, Histogram } from "../../../src/kernel/metrics/instruments.ts";
-import { Metrics } from "../../../src/kernel/metrics/metrics.ts";
+import { Metrics, renderMetrics } from "../../../src/kernel/metrics/metrics.ts";
 import { OperationRequests } from "../../../src/kernel/metrics/request-metrics.ts";
 import { Scrape } from "../../support/metrics.ts";
 

@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { getServers, setServers } from "node:dns";
 import { readFile } from "node:fs/promises";
-import { Deadline } from "../../../src/kernel/outbound/deadline.ts";
 import {
   createSystemResolver,
   LOOKUPS_MAX,
@@ -9,6 +8,7 @@ import {
   Lookups,
   SERVERS_LOOK_MS,
 } from "../../../src/kernel/outbound/lookups.ts";
+import { Deadline } from "../../../src/kernel/outbound/outcome.ts";
 import { NameServer } from "../../support/name-server.ts";
 import { RawServer } from "../../support/raw-server.ts";
 import { failureOf, get, Opened, textOf } from "./support.ts";

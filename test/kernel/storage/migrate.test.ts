@@ -4,12 +4,8 @@ import { copyFileSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
 import { MIGRATIONS } from "../../../migrations/index.ts";
 import { StartupError } from "../../../src/kernel/errors.ts";
 import { Database } from "../../../src/kernel/storage/database.ts";
-import {
-  APPLICATION_ID,
-  inspectDatabase,
-  type Migration,
-  migrate,
-} from "../../../src/kernel/storage/migrate.ts";
+import { inspectDatabase } from "../../../src/kernel/storage/examine.ts";
+import { APPLICATION_ID, type Migration, migrate } from "../../../src/kernel/storage/migrate.ts";
 import { Scratch, thrown } from "../support.ts";
 
 const ONE: Migration = {
