@@ -201,7 +201,7 @@ export function sqliteVersion(): string {
 
 /** What is wrong with a version of SQLite; null when it will do. */
 export function sqliteTrouble(version: string): string | null {
-  if (Bun.semver.satisfies(version, `>=${SQLITE_VERSION_MIN}`)) return null;
+  if (version !== "" && Bun.semver.order(version, SQLITE_VERSION_MIN) >= 0) return null;
   return `${version} is too old: ${SQLITE_VERSION_MIN} or later is needed, since older ones can lose commits`;
 }
 
