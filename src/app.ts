@@ -27,7 +27,7 @@ import type { Kernel } from "./kernel/kernel.ts";
 import type { Logger } from "./kernel/log.ts";
 import { createOutbox, createSmtpMailer } from "./kernel/mail/outbox.ts";
 import { declareEventLoopLag, declareKernelMetrics } from "./kernel/metrics/kernel-metrics.ts";
-import { createOutbound, type OutboundOverrides } from "./kernel/outbound/client.ts";
+import { OutboundClient, type OutboundOverrides } from "./kernel/outbound/client.ts";
 import { docsPages } from "./pages/docs.ts";
 
 /** The server, built and not yet listening. */
@@ -115,7 +115,7 @@ function createAreas(
   const { tiers, signup, rotationGraceMs } = config;
   const mailer = config.smtp === null ? null : createSmtpMailer(config.smtp.url, config.smtp.from);
   const outbox = createOutbox({ ...kernel, mailer });
-  const outbound = createOutbound(config.allowPrivateTargets, overrides, declareEventLoopLag(kernel));
+  const outbound = new OutboundClient(config.allowPrivateTargets, overrides, declareEventLoopLag(kernel));
 
   const directory = openProjectDirectory(kernel);
   const settings = { signup, rotationGraceMs, tiers, testClock };

@@ -3,7 +3,7 @@ import { DEFAULT_URL } from "../config/sources.ts";
 import type { Config } from "../config.ts";
 import { StartupError } from "../kernel/errors.ts";
 import { withoutTrailing } from "../kernel/log.ts";
-import { createOutbound } from "../kernel/outbound/client.ts";
+import { OutboundClient } from "../kernel/outbound/client.ts";
 import type { OutboundFailure } from "../kernel/outbound/outcome.ts";
 import { isBearerKey } from "../kernel/secrets/key-format.ts";
 
@@ -71,7 +71,7 @@ export async function ask(
   }
   const timeoutMs = target.timeoutMs ?? ANSWER_TIMEOUT_MS;
   // The operator's own server may be anywhere; proxies of the environment are left alone, as the key is in the request.
-  const outbound = createOutbound(["all"], { trustLoopback: true });
+  const outbound = new OutboundClient(["all"], { trustLoopback: true });
   try {
     const outcome = await outbound.send({
       account: null,

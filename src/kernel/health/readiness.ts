@@ -21,7 +21,7 @@ interface ProbeTimes {
 }
 
 /** What readiness is asked of. */
-export interface ReadinessDeps {
+interface ReadinessDeps {
   /** Tries to write. Resolves to null, or to why that failed. */
   readonly probe: () => Promise<string | null>;
   /** The state of the last commit: requests may fail between two probes. */
@@ -72,20 +72,14 @@ export class Readiness {
   }
 
   private begunProbe(): Promise<string | null> {
-    let cancel = () => {};
-    const late = new Promise<string>((resolve) => {
-      const { timeout } = this.times;
-      cancel = realTimeout(timeout, () => resolve(`A change has not been written within ${timeout} ms.`));
+    const { timeout, holds } = this.times;
+    const late = Promise.withResolvers<string>();
+    const why = `A change has not been written within ${timeout} ms.`;
+    const cancel = realTimeout(timeout, () => late.resolve(why));
+    const probe = this.deps.probe().finally(() => {
+      this.holdsUntil = monotonicMs() + holds;
     });
-    return Promise.race([this.wholeProbe(), late]).finally(cancel);
-  }
-
-  private async wholeProbe(): Promise<string | null> {
-    try {
-      return await this.deps.probe();
-    } finally {
-      this.holdsUntil = monotonicMs() + this.times.holds;
-    }
+    return Promise.race([probe, late.promise]).finally(cancel);
   }
 }
 

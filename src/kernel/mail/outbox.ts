@@ -1,10 +1,7 @@
 import type { Transporter } from "nodemailer";
-import type { Clock } from "../clock.ts";
 import { errorText } from "../errors.ts";
-import type { Ids } from "../ids.ts";
-import type { Logger } from "../log.ts";
-import type { JobOutcome, Scheduler } from "../scheduler/scheduler.ts";
-import type { Vault } from "../secrets/vault.ts";
+import type { Kernel } from "../kernel.ts";
+import type { Job, JobOutcome } from "../scheduler/scheduler.ts";
 import type { Tx } from "../storage/tx.ts";
 
 /** E-mails under way at once: mail servers dislike more. */
@@ -26,12 +23,7 @@ export interface Outbox {
 }
 
 /** What the outbox is built on. */
-export interface OutboxDeps {
-  readonly scheduler: Scheduler;
-  readonly vault: Vault;
-  readonly clock: Clock;
-  readonly ids: Ids;
-  readonly log: Logger;
+export interface OutboxDeps extends Pick<Kernel, "scheduler" | "vault" | "clock" | "ids" | "log"> {
   /** Null when no mail server is configured: then messages queued earlier wait until there is one. */
   readonly mailer: Mailer | null;
 }
@@ -42,7 +34,7 @@ export function createOutbox(deps: OutboxDeps): Outbox {
   if (mailer !== null) {
     scheduler.register(KIND, {
       concurrency: MAIL_CONCURRENCY,
-      run: (job) => deliver(deps, mailer, job.key, job.payload, job.attempt),
+      run: (job) => deliver(deps, mailer, job),
     });
   }
   return {
@@ -55,14 +47,9 @@ export function createOutbox(deps: OutboxDeps): Outbox {
   };
 }
 
-async function deliver(
-  deps: OutboxDeps,
-  mailer: Mailer,
-  key: string,
-  payload: unknown,
-  attempt: number,
-): Promise<JobOutcome> {
-  const { sealed } = payload as { sealed: string };
+async function deliver(deps: OutboxDeps, mailer: Mailer, job: Job): Promise<JobOutcome> {
+  const { key, attempt } = job;
+  const { sealed } = job.payload as { sealed: string };
   const message: MailMessage = JSON.parse(deps.vault.open(Buffer.from(sealed, "base64"), `mail:${key}`));
   try {
     await mailer.send(message);

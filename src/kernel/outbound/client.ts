@@ -37,12 +37,14 @@ export interface OutboundRequest extends TargetRules, WantedBody {
   readonly reuseConnection: boolean;
 }
 
-/** What the client is built on. */
-export interface OutboundParts {
-  readonly policy: TargetPolicy;
-  readonly resolver: Resolver;
-  readonly connector: Connector;
-  readonly stalls: EventLoopStalls;
+/** What tests put in place of parts of the real network. */
+export interface OutboundOverrides {
+  readonly resolver?: Resolver;
+  /** PEM of the only certificate authorities that are believed. */
+  readonly certificateAuthorities?: string;
+  readonly stalls?: EventLoopStalls;
+  /** Accepts the certificates of servers on this machine, which are for the names that others know them by. */
+  readonly trustLoopback?: boolean;
 }
 
 /**
@@ -53,11 +55,24 @@ export class OutboundClient {
   /** Decides where requests may go: areas ask it when a URL is handed in. */
   readonly policy: TargetPolicy;
   private readonly pool = new ConnectionPool();
+  private readonly connector: Connector;
   private readonly lookups: Lookups;
+  private readonly stalls: EventLoopStalls;
 
-  constructor(private readonly parts: OutboundParts) {
-    this.lookups = new Lookups(parts.resolver);
-    this.policy = parts.policy;
+  /**
+   * `allowPrivateTargets`: the addresses that the operator permits besides public ones; `onTick`: see
+   * {@link watchEventLoop}.
+   * @throws StartupError for an entry that is not an address, a range or `all`.
+   */
+  constructor(
+    allowPrivateTargets: readonly string[],
+    overrides: OutboundOverrides = {},
+    onTick?: (lateMs: number) => void,
+  ) {
+    this.policy = new TargetPolicy(allowedAddresses(allowPrivateTargets));
+    this.lookups = new Lookups(overrides.resolver ?? createSystemResolver());
+    this.connector = new Connector(overrides.certificateAuthorities, overrides.trustLoopback);
+    this.stalls = overrides.stalls ?? watchEventLoop(onTick);
   }
 
   /** Sends a request. What targets do is in the outcome, and never thrown. */
@@ -78,13 +93,13 @@ export class OutboundClient {
   /** Closes idle connections. */
   close(): void {
     this.pool.close();
-    this.parts.stalls.stop();
+    this.stalls.stop();
   }
 
   private measured(startedAt: number): { latencyMs: number; stalledMs: number } {
     return {
       latencyMs: Math.round(monotonicMs() - startedAt),
-      stalledMs: Math.round(this.parts.stalls.longestSince(startedAt)),
+      stalledMs: Math.round(this.stalls.longestSince(startedAt)),
     };
   }
 
@@ -167,7 +182,7 @@ export class OutboundClient {
     let failure = new OutboundFailure("connect", "no connection was made");
     for (const address of addresses) {
       try {
-        return await this.parts.connector.open(target, address, deadline);
+        return await this.connector.open(target, address, deadline);
       } catch (error) {
         if (!(error instanceof OutboundFailure) || error.kind !== "connect") throw error;
         failure = error;
@@ -213,32 +228,4 @@ function redirected(request: Sending, status: number, sameOrigin: boolean): Send
 
 function refusalFailure({ refused, isBlocked }: Refusal): OutboundFailure {
   return new OutboundFailure(isBlocked ? "blocked" : "invalid", `the URL ${refused}`);
-}
-
-/** What tests put in place of parts of the real network. */
-export interface OutboundOverrides {
-  readonly resolver?: Resolver;
-  /** PEM of the only certificate authorities that are believed. */
-  readonly certificateAuthorities?: string;
-  readonly stalls?: EventLoopStalls;
-  /** Accepts the certificates of servers on this machine, which are for the names that others know them by. */
-  readonly trustLoopback?: boolean;
-}
-
-/**
- * Builds the guarded client. `allowPrivateTargets`: the addresses that the operator permits besides public ones;
- * `onTick`: see {@link watchEventLoop}.
- * @throws StartupError for an entry that is not an address, a range or `all`.
- */
-export function createOutbound(
-  allowPrivateTargets: readonly string[],
-  overrides: OutboundOverrides = {},
-  onTick?: (lateMs: number) => void,
-): OutboundClient {
-  return new OutboundClient({
-    policy: new TargetPolicy(allowedAddresses(allowPrivateTargets)),
-    resolver: overrides.resolver ?? createSystemResolver(),
-    connector: new Connector(overrides.certificateAuthorities, overrides.trustLoopback),
-    stalls: overrides.stalls ?? watchEventLoop(onTick),
-  });
 }

@@ -17,8 +17,8 @@ import type { Target } from "./target.ts";
 /** Listens to a connection while it carries a request. */
 export interface ConnectionListener {
   onBytes(bytes: Buffer): void;
+  /** The peer has closed its side, or the connection is gone. */
   onEnd(): void;
-  onClosed(): void;
 }
 
 /** A connection to a checked address and, for HTTPS, to a name that the certificate has proved. */
@@ -45,7 +45,7 @@ export class Connection {
     socket.on("error", () => {});
     socket.on("close", () => {
       this.closed = true;
-      this.listener?.onClosed();
+      this.listener?.onEnd();
     });
   }
 
@@ -259,28 +259,25 @@ export async function exchange(
         if (reader.end()) settle.resolve();
         else settle.reject(ended(connection, heard));
       };
-      connection.listener = {
-        onBytes(received) {
-          heard = true;
-          try {
-            if (reader.push(received)) settle.resolve();
-          } catch (error) {
-            settle.reject(answerFailure(error));
-          }
-        },
-        onEnd: end,
-        onClosed: end,
+      const onBytes = (received: Buffer): void => {
+        heard = true;
+        try {
+          if (reader.push(received)) settle.resolve();
+        } catch (error) {
+          settle.reject(answerFailure(error));
+        }
       };
+      connection.listener = { onBytes, onEnd: end };
       // If it was closed since it was opened, no event will come.
       if (connection.isOpen) connection.write(bytes);
       else end();
     });
   } catch (error) {
-    connection.listener = null;
     connection.destroy();
     throw error;
+  } finally {
+    connection.listener = null;
   }
-  connection.listener = null;
   connection.uses += 1;
   if (!reader.reusable) connection.destroy();
   return reader;

@@ -13,18 +13,8 @@ const VALUE = /^[\t\x20-\x7e]*$/;
 
 /** Headers about connection and framing, which the client sets itself: a caller's are left out. */
 const OWN_HEADERS: ReadonlySet<string> = new Set([
-  "host",
-  "content-length",
-  "transfer-encoding",
-  "connection",
-  "keep-alive",
-  "proxy-connection",
-  "proxy-authorization",
-  "te",
-  "trailer",
-  "upgrade",
-  "expect",
-  "accept-encoding",
+  ...["host", "content-length", "transfer-encoding", "connection", "keep-alive", "proxy-connection"],
+  ...["proxy-authorization", "te", "trailer", "upgrade", "expect", "accept-encoding"],
 ]);
 
 const METHODS_WITH_BODY: ReadonlySet<string> = new Set(["POST", "PUT", "PATCH"]);

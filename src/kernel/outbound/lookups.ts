@@ -69,12 +69,8 @@ export class Lookups {
     account.waiting.add(turn);
     settle.onGivenUp(() => {
       account.waiting.delete(turn);
-      settle.reject(
-        new OutboundFailure(
-          "local",
-          `${LOOKUPS_PER_ACCOUNT_MAX} other names of this account wait for name servers`,
-        ),
-      );
+      const why = `${LOOKUPS_PER_ACCOUNT_MAX} other names of this account wait for name servers`;
+      settle.reject(new OutboundFailure("local", why));
     });
   }
 
@@ -116,14 +112,26 @@ export const SERVERS_LOOK_MS = 1_000;
  * the few threads that also read files: a few names that hang would stop everything.
  */
 export function createSystemResolver(systemServers = () => new NameServers().getServers()): Resolver {
-  const servers = new KnownServers(systemServers);
+  /** The name servers in use: the process reads them at its start, and later only on request. */
+  let inUse = systemServers();
+  let lookedAt = Number.NEGATIVE_INFINITY;
+  /** Whether the system lists other servers than before, which are used from now on. */
+  const haveChanged = (): boolean => {
+    if (monotonicMs() - lookedAt < SERVERS_LOOK_MS) return false;
+    lookedAt = monotonicMs();
+    const named = systemServers();
+    if (named.join() === inUse.join()) return false;
+    setServers(named);
+    inUse = named;
+    return true;
+  };
   return {
     async resolve(host) {
       try {
         return await ask(host);
       } catch (error) {
         // The machine may have moved to another network, which has other name servers.
-        if (!servers.haveChanged()) throw error;
+        if (!haveChanged()) throw error;
         return ask(host);
       }
     },
@@ -136,25 +144,4 @@ async function ask(host: string): Promise<readonly string[]> {
   // IPv4 first: it works in more networks than IPv6 does.
   const ordered = found.toSorted((a, b) => a.family - b.family);
   return [...new Set(ordered.map(({ address }) => address))];
-}
-
-/** The name servers in use: the process reads them at its start, and later only on request. */
-class KnownServers {
-  private inUse: readonly string[];
-  private lookedAt = Number.NEGATIVE_INFINITY;
-
-  constructor(private readonly read: () => readonly string[]) {
-    this.inUse = read();
-  }
-
-  /** Whether the system lists other servers than before, which are used from now on. */
-  haveChanged(): boolean {
-    if (monotonicMs() - this.lookedAt < SERVERS_LOOK_MS) return false;
-    this.lookedAt = monotonicMs();
-    const named = this.read();
-    if (named.join() === this.inUse.join()) return false;
-    setServers([...named]);
-    this.inUse = named;
-    return true;
-  }
 }

@@ -71,31 +71,22 @@ export class Deadline {
 
   /** Runs `work` until it settles or time is up. @throws OutboundFailure `timeout` */
   within<T>(work: (settle: Settle<T>) => void): Promise<T> {
-    return new Promise<T>((resolve, reject) => {
-      if (this.failure !== null) {
-        reject(this.failure);
-        return;
-      }
-      let release: (() => void) | undefined;
-      const ending = (failure: OutboundFailure): void => {
-        release?.();
-        reject(failure);
-      };
-      this.endings.add(ending);
-      work({
-        resolve: (value) => {
-          this.endings.delete(ending);
-          resolve(value);
-        },
-        reject: (error) => {
-          this.endings.delete(ending);
-          reject(error);
-        },
-        onGivenUp: (run) => {
-          release = run;
-        },
-      });
-    });
+    const { promise, resolve, reject } = Promise.withResolvers<T>();
+    if (this.failure !== null) {
+      reject(this.failure);
+      return promise;
+    }
+    let release = (): void => {};
+    const ending = (failure: OutboundFailure): void => {
+      release();
+      reject(failure);
+    };
+    this.endings.add(ending);
+    const onGivenUp = (run: () => void): void => {
+      release = run;
+    };
+    work({ resolve, reject, onGivenUp });
+    return promise.finally(() => this.endings.delete(ending));
   }
 
   /** Ends the timer when the request is over. */

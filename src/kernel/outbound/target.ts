@@ -52,7 +52,7 @@ export class TargetPolicy {
     if ("refused" in target) return target;
     const known = knownAddresses(target);
     if (known !== null) return this.refusalOf(target, known, rules) ?? target;
-    if (!target.secure && rules.requireHttps === true && !this.allowed.any) return httpsOnly();
+    if (!target.secure && rules.requireHttps === true && !this.allowed.any) return HTTPS_ONLY;
     return target;
   }
 
@@ -61,25 +61,19 @@ export class TargetPolicy {
     if (known !== undefined) return known;
     const target = readTarget(text);
     if ("refused" in target || text.length > REMEMBERED_URL_LENGTH_MAX) return target;
-    if (this.remembered.size >= TARGETS_REMEMBERED_MAX) this.forgetOldest();
+    // The oldest goes.
+    if (this.remembered.size >= TARGETS_REMEMBERED_MAX)
+      this.remembered.delete(this.remembered.keys().next().value ?? "");
     this.remembered.set(text, target);
     return target;
   }
 
-  private forgetOldest(): void {
-    const oldest = this.remembered.keys().next().value;
-    if (oldest !== undefined) this.remembered.delete(oldest);
-  }
-
   /** Checks the addresses of a target's name. Null when all of them are allowed. */
   refusalOf(target: Target, addresses: readonly string[], rules: TargetRules): Refusal | null {
-    const permitted = addresses.every((address) => this.allowed.includes(address));
-    if (permitted) return null;
-    if (!target.secure && rules.requireHttps === true) return httpsOnly();
-    const reachable = addresses.every(
-      (address) => isPublicAddress(address) || this.allowed.includes(address),
-    );
-    return reachable ? null : blocked();
+    const others = addresses.filter((address) => !this.allowed.includes(address));
+    if (others.length === 0) return null;
+    if (!target.secure && rules.requireHttps === true) return HTTPS_ONLY;
+    return others.every(isPublicAddress) ? null : BLOCKED;
   }
 
   /**
@@ -121,10 +115,5 @@ function malformed(refused: string): Refusal {
   return { refused, isBlocked: false };
 }
 
-function httpsOnly(): Refusal {
-  return malformed("must be an https URL");
-}
-
-function blocked(): Refusal {
-  return { refused: "must lead to a public address", isBlocked: true };
-}
+const HTTPS_ONLY = malformed("must be an https URL");
+const BLOCKED: Refusal = { refused: "must lead to a public address", isBlocked: true };

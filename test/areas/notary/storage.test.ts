@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { createNotary } from "../../../src/areas/notary/index.ts";
 import { UPLOAD_AT_ONCE_MS } from "../../../src/areas/notary/uploads.ts";
-import { createOutbound } from "../../../src/kernel/outbound/client.ts";
+import { OutboundClient } from "../../../src/kernel/outbound/client.ts";
 import { Scheduler } from "../../../src/kernel/scheduler/scheduler.ts";
 import type { Client } from "../../support/client.ts";
 import { S3Server } from "../../support/s3-server.ts";
@@ -289,7 +289,7 @@ describe("the storage of a deleted project", () => {
     const { kernel } = server.server;
     // A second notary on the same file, as the projects' clean-up would use the first.
     const scheduler = new Scheduler(kernel.db, kernel.writer, kernel.clock, kernel.log);
-    const { resources } = createNotary({ ...kernel, scheduler }, createOutbound([]), {
+    const { resources } = createNotary({ ...kernel, scheduler }, new OutboundClient([]), {
       accountOf: () => null,
     });
     const ref = Number(

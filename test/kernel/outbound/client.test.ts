@@ -57,8 +57,8 @@ describe("a request", () => {
     const proxy = await rawServer((socket) => socket.end("HTTP/1.1 502 No\r\nContent-Length: 0\r\n\r\n"));
     const proxyUrl = `http://127.0.0.1:${proxy.port}`;
     const script = `
-      import { createOutbound } from "./src/kernel/outbound/client.ts";
-      const outbound = createOutbound(["127.0.0.0/8"]);
+      import { OutboundClient } from "./src/kernel/outbound/client.ts";
+      const outbound = new OutboundClient(["127.0.0.0/8"]);
       const request = ${JSON.stringify(get(`http://127.0.0.1:${server.port}/`))};
       const outcome = await outbound.send(request);
       console.log(outcome.status);
@@ -319,8 +319,8 @@ describe("connections", () => {
     const server = await rawServer((socket) => socket.write(OK));
     const script = `
       import { connect } from "node:net";
-      import { createOutbound } from "./src/kernel/outbound/client.ts";
-      const outbound = createOutbound(["127.0.0.0/8"]);
+      import { OutboundClient } from "./src/kernel/outbound/client.ts";
+      const outbound = new OutboundClient(["127.0.0.0/8"]);
       const request = ${JSON.stringify(get(`http://127.0.0.1:${server.port}/`))};
       const before = await outbound.send({ ...request, reuseConnection: false });
       for (let number = 0; number < 200; number += 1) {

@@ -1,6 +1,5 @@
 import {
-  createOutbound,
-  type OutboundClient,
+  OutboundClient,
   type OutboundOverrides,
   type OutboundRequest,
 } from "../../../src/kernel/outbound/client.ts";
@@ -20,7 +19,7 @@ export class Opened {
 
   /** A client that is closed after the test. */
   client(allowed: readonly string[] = LOOPBACK, overrides: OutboundOverrides = {}): OutboundClient {
-    const outbound = createOutbound(allowed, overrides);
+    const outbound = new OutboundClient(allowed, overrides);
     this.list.push({ stop: () => outbound.close() });
     return outbound;
   }
