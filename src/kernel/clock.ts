@@ -1,4 +1,4 @@
-import { type HeapEntry, TimerHeap } from "./heap.ts";
+import { TimerHeap } from "./heap.ts";
 
 /** Takes a timer back. Calling it twice, or after the timer ran, does nothing. */
 export type Cancel = () => void;
@@ -89,7 +89,7 @@ class Alarm {
   ) {}
 
   add(due: number, run: () => void): Cancel {
-    const entry: HeapEntry = this.heap.push(due, run);
+    const entry = this.heap.push(due, run);
     if (due < this.armedFor) this.arm();
     return () => this.heap.cancel(entry);
   }
@@ -191,18 +191,13 @@ export function createSystemClock(): Clock {
   };
 }
 
-/** A timer of the manual clock that waits for the wall clock. */
-interface WallTimer {
-  readonly epochMs: number;
-  readonly run: () => void;
-  entry: HeapEntry | null;
-}
-
 /** A clock that stands still until it is told to move. */
 export class ManualClock implements Clock {
-  private readonly heap = new TimerHeap();
+  /** Due by monotonic time. */
+  private readonly delays = new TimerHeap();
+  /** Due by the wall clock. */
+  private readonly moments = new TimerHeap();
   private readonly pending = new Set<Promise<unknown>>();
-  private readonly wallTimers = new Set<WallTimer>();
   private readonly listeners = new Set<WallListener>();
   /** The monotonic time. */
   private current: number;
@@ -223,15 +218,13 @@ export class ManualClock implements Clock {
   }
 
   at(epochMs: number, run: () => void): Cancel {
-    const timer: WallTimer = { epochMs, run, entry: null };
-    this.wallTimers.add(timer);
-    this.place(timer);
-    return () => this.drop(timer);
+    const entry = this.moments.push(epochMs, run);
+    return () => this.moments.cancel(entry);
   }
 
   after(delayMs: number, run: () => void): Cancel {
-    const entry = this.heap.push(this.current + delayMs, run);
-    return () => this.heap.cancel(entry);
+    const entry = this.delays.push(this.current + delayMs, run);
+    return () => this.delays.cancel(entry);
   }
 
   wallMoved(): number {
@@ -247,10 +240,6 @@ export class ManualClock implements Clock {
   setWall(byMs: number): void {
     const before = this.moved;
     this.moved += byMs;
-    for (const timer of this.wallTimers) {
-      if (timer.entry !== null) this.heap.cancel(timer.entry);
-      this.place(timer);
-    }
     for (const listener of this.listeners) listener(before, this.moved);
   }
 
@@ -284,23 +273,13 @@ export class ManualClock implements Clock {
     return this.now();
   }
 
-  private place(timer: WallTimer): void {
-    timer.entry = this.heap.push(timer.epochMs - this.moved, () => {
-      this.wallTimers.delete(timer);
-      timer.run();
-    });
-  }
-
-  private drop(timer: WallTimer): void {
-    this.wallTimers.delete(timer);
-    if (timer.entry !== null) this.heap.cancel(timer.entry);
-  }
-
   private nextDue(target: number): (() => void) | undefined {
-    const due = this.heap.earliest();
-    if (due === undefined || due > target) return undefined;
+    const delay = this.delays.earliest() ?? Number.POSITIVE_INFINITY;
+    const moment = (this.moments.earliest() ?? Number.POSITIVE_INFINITY) - this.moved;
+    const due = Math.min(delay, moment);
+    if (due > target) return undefined;
     this.current = Math.max(this.current, due);
-    return this.heap.takeDue(this.current);
+    return moment <= delay ? this.moments.takeDue(this.now()) : this.delays.takeDue(this.current);
   }
 
   private async settle(): Promise<void> {

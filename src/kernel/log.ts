@@ -7,30 +7,19 @@ export type LogLevel = "debug" | "info" | "warn" | "error";
 export type LogFields = Readonly<Record<string, string | number | boolean | null | undefined>>;
 
 /** Where the server's own messages go. */
-export interface Logger {
-  debug(message: string, fields?: LogFields): void;
-  info(message: string, fields?: LogFields): void;
-  warn(message: string, fields?: LogFields): void;
-  error(message: string, fields?: LogFields): void;
-}
+export type Logger = Readonly<Record<LogLevel, (message: string, fields?: LogFields) => void>>;
 
 const ORDER: Record<LogLevel, number> = { debug: 0, info: 1, warn: 2, error: 3 };
 
 /** One JSON object a line on standard error; standard output belongs to the command's own answer. */
 export function createLogger(clock: Clock, level: LogLevel, write = writeToStderr): Logger {
   const lowest = ORDER[level];
-  const emit = (at: LogLevel, message: string, fields?: LogFields): void => {
-    if (ORDER[at] < lowest) return;
-    write(
-      `${JSON.stringify({ time: new Date(clock.now()).toISOString(), level: at, message, ...fields })}\n`,
-    );
+  const at = (level: LogLevel) => (message: string, fields?: LogFields) => {
+    if (ORDER[level] < lowest) return;
+    const time = new Date(clock.now()).toISOString();
+    write(`${JSON.stringify({ time, level, message, ...fields })}\n`);
   };
-  return {
-    debug: (message, fields) => emit("debug", message, fields),
-    info: (message, fields) => emit("info", message, fields),
-    warn: (message, fields) => emit("warn", message, fields),
-    error: (message, fields) => emit("error", message, fields),
-  };
+  return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
 }
 
 function writeToStderr(line: string): void {

@@ -1,7 +1,7 @@
 import { statSync } from "node:fs";
 import { version } from "../../../package.json" with { type: "json" };
 import type { Kernel } from "../kernel.ts";
-import { type JobsNow, RUN_OUTCOMES } from "../scheduler/due-jobs.ts";
+import type { JobsNow } from "../scheduler/due-jobs.ts";
 import { Histogram } from "./instruments.ts";
 import type { Family, Sample } from "./metrics.ts";
 
@@ -19,95 +19,106 @@ const LAG_BOUNDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 
 /** Declares how late the event loop comes to its work, and returns what is to be told of each delay (milliseconds). */
 export function declareEventLoopLag({ metrics }: Pick<Kernel, "metrics">): (lateMs: number) => void {
   const lag = new Histogram(LAG_BOUNDS);
-  const name = "ninefold_event_loop_lag_seconds";
-  metrics.histogram(
-    { name, help: "How late a timer came that measures the event loop ten times a second." },
-    lag,
-  );
+  const help = "How late a timer came that measures the event loop ten times a second.";
+  metrics.histogram("ninefold_event_loop_lag_seconds", help, lag);
   return (lateMs) => lag.observe(lateMs / 1000);
 }
 
 /** Declares what is known of the kernel's parts and of the process. All of it is read when it is asked for. */
 export function declareKernelMetrics(kernel: Kernel, ports: MetricPorts): void {
+  const { metrics, clock } = kernel;
   declareStorage(kernel);
   declareJobs(kernel);
-  const { metrics } = kernel;
-  metrics.gauge(
-    { name: "ninefold_http_requests_in_flight", help: "Requests being answered, this one included." },
-    ports.requestsInFlight,
-  );
-  metrics.gauge(
-    { name: "ninefold_last_backup_timestamp_seconds", help: "When the last backup was made, Unix time." },
-    () => inSeconds(ports.lastBackupAt()),
-  );
-  declareProcess(kernel);
-}
-
-function declareStorage({ metrics, writer, checkpointer, db }: Kernel): void {
-  const { stats } = writer;
-  const commits = "Batches of changes committed.";
-  metrics.counter({ name: "ninefold_commits_total", help: commits }, () => stats.commits);
-  const failures = "Batches that could not be committed.";
-  metrics.counter({ name: "ninefold_commit_failures_total", help: failures }, () => stats.failures);
-  const units = "Units of work in each committed batch.";
-  metrics.histogram({ name: "ninefold_commit_units", help: units }, writer.batchUnits);
-  const seconds = "Time that each committed batch took, its units' work included.";
-  metrics.histogram({ name: "ninefold_commit_duration_seconds", help: seconds }, writer.commitSeconds);
-  const failing = "1 while the last batch could not be committed, else 0.";
-  metrics.gauge({ name: "ninefold_commit_failing", help: failing }, () => (stats.failing === null ? 0 : 1));
-  const queue = "Units of work that wait for their batch.";
-  metrics.gauge({ name: "ninefold_writer_queue_units", help: queue }, () => writer.queued);
-  const wal = "Size of the write-ahead log after the last commit.";
-  metrics.gauge({ name: "ninefold_wal_bytes", help: wal }, () => checkpointer.walBytes);
-  metrics.gauge({ name: "ninefold_database_bytes", help: "Size of the database file." }, () => {
-    return statSync(db.path, { throwIfNoEntry: false })?.size ?? null;
-  });
-}
-
-function declareJobs({ metrics, scheduler }: Kernel): void {
-  const declare = (
-    family: Pick<Family, "name" | "help" | "type">,
-    read: (jobs: JobsNow) => Sample[],
-    labels: readonly string[] = ["kind"],
-  ): void => metrics.declare({ ...family, labels, samples: () => scheduler.jobs().flatMap(read) });
-  const gauge = (name: string, help: string, value: (jobs: JobsNow) => number): void =>
-    declare({ name, help, type: "gauge" }, (jobs) => [{ labels: { kind: jobs.kind }, value: value(jobs) }]);
-  gauge("ninefold_jobs_waiting", "Jobs not under way, due now or later.", ({ waiting }) => waiting);
-  gauge("ninefold_jobs_due", "Jobs that are due and not under way, counted to 10,000.", (jobs) => jobs.due());
-  gauge("ninefold_jobs_running", "Jobs under way.", ({ running }) => running);
-  const overdue = "How long the job has waited that is overdue for longest; 0 when none is.";
-  gauge("ninefold_jobs_overdue_seconds", overdue, (jobs) => jobs.overdueSeconds());
-  const lateness = "Time from a job's due time to its start.";
-  declare({ name: "ninefold_job_lateness_seconds", help: lateness, type: "histogram" }, ({ kind, counts }) =>
-    counts === null ? [] : [{ labels: { kind }, value: counts.lateness }],
-  );
-  const runs = "Runs of jobs: done, to be run again, or failed by a defect of the server.";
-  declare(
-    { name: "ninefold_job_runs_total", help: runs, type: "counter" },
-    ({ kind, counts }) =>
-      counts === null
-        ? []
-        : RUN_OUTCOMES.map((outcome) => ({ labels: { kind, outcome }, value: counts.runs[outcome].value })),
-    ["kind", "outcome"],
-  );
-}
-
-/** The metrics of a process have the names that every Prometheus client library gives them. */
-function declareProcess({ metrics, clock }: Kernel): void {
+  // The metrics of a process have the names that every Prometheus client library gives them.
+  const startedAt = clock.now() - process.uptime() * 1000;
+  const numbers: readonly NumberMetric[] = [
+    [
+      "ninefold_http_requests_in_flight",
+      "Requests being answered, this one included.",
+      ports.requestsInFlight,
+    ],
+    [
+      "ninefold_last_backup_timestamp_seconds",
+      "When the last backup was made, Unix time.",
+      () => inSeconds(ports.lastBackupAt()),
+    ],
+    ["process_start_time_seconds", "When the process was started, Unix time.", () => inSeconds(startedAt)],
+    ["process_resident_memory_bytes", "Memory that the process occupies.", () => process.memoryUsage.rss()],
+    ["process_cpu_seconds_total", "Processor time used, of all threads.", cpuSeconds],
+  ];
+  for (const number of numbers) metrics.number(...number);
+  const labels = { version, bun_version: Bun.version };
   metrics.declare({
     name: "ninefold_build_info",
     type: "gauge",
     help: "Always 1; the labels say which version of Ninefold and of Bun runs.",
-    labels: ["version", "bun_version"],
-    samples: () => [{ labels: { version, bun_version: Bun.version }, value: 1 }],
+    labels: Object.keys(labels),
+    samples: () => [{ labels, value: 1 }],
   });
-  const startedAt = clock.now() - process.uptime() * 1000;
-  const start = { name: "process_start_time_seconds", help: "When the process was started, Unix time." };
-  metrics.gauge(start, () => inSeconds(startedAt));
-  const memory = { name: "process_resident_memory_bytes", help: "Memory that the process occupies." };
-  metrics.gauge(memory, () => process.memoryUsage.rss());
-  const cpu = { name: "process_cpu_seconds_total", help: "Processor time used, of all threads." };
-  metrics.counter(cpu, cpuSeconds);
+}
+
+type NumberMetric = Parameters<Kernel["metrics"]["number"]>;
+
+function declareStorage({ metrics, writer, checkpointer, db }: Kernel): void {
+  const { stats } = writer;
+  const size = (): number | null => statSync(db.path, { throwIfNoEntry: false })?.size ?? null;
+  const failing = "1 while the last batch could not be committed, else 0.";
+  const numbers: readonly NumberMetric[] = [
+    ["ninefold_commits_total", "Batches of changes committed.", () => stats.commits],
+    ["ninefold_commit_failures_total", "Batches that could not be committed.", () => stats.failures],
+    ["ninefold_commit_failing", failing, () => (stats.failing === null ? 0 : 1)],
+    ["ninefold_writer_queue_units", "Units of work that wait for their batch.", () => writer.queued],
+    ["ninefold_wal_bytes", "Size of the write-ahead log after the last commit.", () => checkpointer.walBytes],
+    ["ninefold_database_bytes", "Size of the database file.", size],
+  ];
+  for (const number of numbers) metrics.number(...number);
+  metrics.histogram("ninefold_commit_units", "Units of work in each committed batch.", writer.batchUnits);
+  const took = "Time that each committed batch took, its units' work included.";
+  metrics.histogram("ninefold_commit_duration_seconds", took, writer.commitSeconds);
+}
+
+function declareJobs({ metrics, scheduler }: Kernel): void {
+  const declare = (
+    type: Family["type"],
+    name: string,
+    help: string,
+    read: (jobs: JobsNow) => Sample["value"] | null,
+  ): void => {
+    const samples = (): Sample[] =>
+      scheduler.jobs().flatMap((jobs) => {
+        const value = read(jobs);
+        return value === null ? [] : [{ labels: { kind: jobs.kind }, value }];
+      });
+    metrics.declare({ name, help, type, labels: ["kind"], samples });
+  };
+  const overdue = "How long the job has waited that is overdue for longest; 0 when none is.";
+  const due = "Jobs that are due and not under way, counted to 10,000.";
+  const late = "Time from a job's due time to its start.";
+  declare(
+    "gauge",
+    "ninefold_jobs_waiting",
+    "Jobs not under way, due now or later.",
+    ({ waiting }) => waiting,
+  );
+  declare("gauge", "ninefold_jobs_due", due, (jobs) => jobs.due());
+  declare("gauge", "ninefold_jobs_running", "Jobs under way.", ({ running }) => running);
+  declare("gauge", "ninefold_jobs_overdue_seconds", overdue, (jobs) => jobs.overdueSeconds());
+  declare("histogram", "ninefold_job_lateness_seconds", late, ({ counts }) => counts?.lateness ?? null);
+  metrics.declare({
+    name: "ninefold_job_runs_total",
+    type: "counter",
+    help: "Runs of jobs: done, to be run again, or failed by a defect of the server.",
+    labels: ["kind", "outcome"],
+    samples: () =>
+      scheduler
+        .jobs()
+        .flatMap(({ kind, counts }) =>
+          Object.entries(counts?.runs ?? {}).map(([outcome, { value }]) => ({
+            labels: { kind, outcome },
+            value,
+          })),
+        ),
+  });
 }
 
 function cpuSeconds(): number {

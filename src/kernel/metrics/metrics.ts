@@ -25,6 +25,8 @@ export type Described = Pick<Family, "name" | "help">;
 
 /** Our own metrics; those of the process have the names that every Prometheus client gives them. */
 const NAME = /^(ninefold|process)(_[a-z]+)+$/;
+/** How the names of counters end, and no others. */
+const TOTAL = "_total";
 /** Endings that the exposition format gives to parts of other metrics. */
 const RESERVED_ENDING = /_(count|sum|bucket)$/;
 
@@ -40,17 +42,27 @@ export class Metrics {
   /** Declares a metric that reads itself. */
   declare(family: Family): void {
     const { name, type } = family;
-    const isTotal = name.endsWith("_total");
-    if (!NAME.test(name) || RESERVED_ENDING.test(name) || isTotal !== (type === "counter")) {
+    const isCounter = type === "counter";
+    if (!NAME.test(name) || RESERVED_ENDING.test(name) || name.endsWith(TOTAL) !== isCounter) {
       throw new Error(`${name} is no name of a ${type}`);
     }
     if (this.byName.has(name)) throw new Error(`metric ${name} is declared twice`);
     this.byName.set(name, family);
   }
 
-  /** Declares a counter without labels that is kept elsewhere. */
-  counter(described: Described, read: () => number): void {
-    this.declare({ ...described, type: "counter", labels: [], samples: () => single(read()) });
+  /** Declares a number without labels that is kept elsewhere; null: it has no value now, and is left out. */
+  number(name: string, help: string, read: () => number | null): void {
+    const type = name.endsWith(TOTAL) ? "counter" : "gauge";
+    const samples = (): Sample[] => {
+      const value = read();
+      return value === null ? [] : [{ labels: {}, value }];
+    };
+    this.declare({ name, help, type, labels: [], samples });
+  }
+
+  /** Declares a histogram without labels. */
+  histogram(name: string, help: string, value: Histogram): void {
+    this.declare({ name, help, type: "histogram", labels: [], samples: () => [{ labels: {}, value }] });
   }
 
   /** Declares a counter with one series per value of a label, all there from the start. */
@@ -59,13 +71,10 @@ export class Metrics {
     label: string,
     values: readonly V[],
   ): Readonly<Record<V, Counter>> {
-    const counters = Object.fromEntries(values.map((value) => [value, new Counter()])) as Record<V, Counter>;
-    this.declare({
-      ...described,
-      type: "counter",
-      labels: [label],
-      samples: () => values.map((value) => ({ labels: { [label]: value }, value: counters[value].value })),
-    });
+    const counters = recordOf(values, () => new Counter());
+    const samples = (): Sample[] =>
+      values.map((value) => ({ labels: { [label]: value }, value: counters[value].value }));
+    this.declare({ ...described, type: "counter", labels: [label], samples });
     return counters;
   }
 
@@ -75,45 +84,21 @@ export class Metrics {
     rows: { readonly label: string; readonly values: readonly R[] },
     columns: { readonly label: string; readonly values: readonly C[] },
   ): Readonly<Record<R, Readonly<Record<C, Counter>>>> {
-    const table = Object.fromEntries(
-      rows.values.map((row) => [
-        row,
-        Object.fromEntries(columns.values.map((column) => [column, new Counter()])),
-      ]),
-    ) as Record<R, Record<C, Counter>>;
-    this.declare({
-      ...described,
-      type: "counter",
-      labels: [rows.label, columns.label],
-      samples: () =>
-        rows.values.flatMap((row) =>
-          columns.values.map((column) => ({
-            labels: { [rows.label]: row, [columns.label]: column },
-            value: table[row][column].value,
-          })),
-        ),
-    });
+    const table = recordOf(rows.values, () => recordOf(columns.values, () => new Counter()));
+    const samples = (): Sample[] =>
+      rows.values.flatMap((row) =>
+        columns.values.map((column) => ({
+          labels: { [rows.label]: row, [columns.label]: column },
+          value: table[row][column].value,
+        })),
+      );
+    this.declare({ ...described, type: "counter", labels: [rows.label, columns.label], samples });
     return table;
-  }
-
-  /** Declares a gauge without labels; null: it has no value now, and is left out. */
-  gauge(described: Described, read: () => number | null): void {
-    this.declare({ ...described, type: "gauge", labels: [], samples: () => single(read()) });
-  }
-
-  /** Declares a histogram without labels. */
-  histogram(described: Described, histogram: Histogram): void {
-    this.declare({
-      ...described,
-      type: "histogram",
-      labels: [],
-      samples: () => [{ labels: {}, value: histogram }],
-    });
   }
 }
 
-function single(value: number | null): Sample[] {
-  return value === null ? [] : [{ labels: {}, value }];
+function recordOf<Name extends string, T>(names: readonly Name[], make: () => T): Record<Name, T> {
+  return Object.fromEntries(names.map((name) => [name, make()])) as Record<Name, T>;
 }
 
 /** The Prometheus text format: what `GET /metrics` answers. */

@@ -101,9 +101,6 @@ function momentEnds(dueAt: number): JobPosition {
   return { dueAt, lane: "\u{10ffff}", id: Number.MAX_SAFE_INTEGER };
 }
 
-/** How a run of a job can end: it is done, it will run again, or its handler failed. */
-export const RUN_OUTCOMES = ["done", "again", "defect"] as const;
-
 /** Upper bounds of the lateness histogram, in seconds. */
 const LATENESS_BOUNDS = [0.01, 0.05, 0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1_800, 7_200];
 
@@ -111,12 +108,8 @@ const LATENESS_BOUNDS = [0.01, 0.05, 0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1_800
 export class JobCounts {
   /** Seconds from a job's due time to its start. */
   readonly lateness = new Histogram(LATENESS_BOUNDS);
-  /** Runs whose outcome has been recorded. */
-  readonly runs: Readonly<Record<(typeof RUN_OUTCOMES)[number], Counter>> = {
-    done: new Counter(),
-    again: new Counter(),
-    defect: new Counter(),
-  };
+  /** Runs whose outcome has been recorded: the job is done, it will run again, or its handler failed. */
+  readonly runs = { done: new Counter(), again: new Counter(), defect: new Counter() };
 }
 
 /** The jobs of a kind at a moment. */

@@ -243,8 +243,10 @@ export class Database {
   }
 }
 
-const STORAGE_FAILURES = ["SQLITE_FULL", "SQLITE_IOERR", "SQLITE_BUSY", "SQLITE_READONLY", "SQLITE_CORRUPT"];
-const MORE_STORAGE_FAILURES = ["SQLITE_NOMEM", "SQLITE_CANTOPEN", "SQLITE_NOTADB", "SQLITE_PROTOCOL"];
+const STORAGE_FAILURES = [
+  ...["SQLITE_FULL", "SQLITE_IOERR", "SQLITE_BUSY", "SQLITE_READONLY", "SQLITE_CORRUPT"],
+  ...["SQLITE_NOMEM", "SQLITE_CANTOPEN", "SQLITE_NOTADB", "SQLITE_PROTOCOL"],
+];
 
 /** The disk failed at something that was not SQLite's to do. */
 export class StorageFault extends Error {}
@@ -253,7 +255,7 @@ export class StorageFault extends Error {}
 export function isStorageFailure(error: unknown): boolean {
   if (error instanceof StorageFault) return true;
   const code = errorCode(error);
-  return [...STORAGE_FAILURES, ...MORE_STORAGE_FAILURES].some((failure) => code.startsWith(failure));
+  return STORAGE_FAILURES.some((failure) => code.startsWith(failure));
 }
 
 /** What went wrong, for a line that an operator reads: SQLite's own words, without the name of a class before them. */

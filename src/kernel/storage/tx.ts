@@ -51,13 +51,13 @@ export class UnitTx implements Tx {
   ) {}
 
   onRollback(undo: () => void): void {
-    if (this.undos === null) this.undos = [undo];
-    else this.undos.push(undo);
+    this.undos ??= [];
+    this.undos.push(undo);
   }
 
   afterCommit(run: () => void): void {
-    if (this.afters === null) this.afters = [run];
-    else this.afters.push(run);
+    this.afters ??= [];
+    this.afters.push(run);
   }
 
   willWrite(): void {

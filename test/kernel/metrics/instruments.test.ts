@@ -53,16 +53,16 @@ describe("a declaration", () => {
 
   test("is made once", () => {
     const metrics = new Metrics();
-    const declare = () => metrics.counter({ name: "ninefold_things_total", help: "Things." }, () => 1);
+    const declare = () => metrics.number("ninefold_things_total", "Things.", () => 1);
     declare();
-    expect(() => metrics.gauge({ name: "ninefold_things", help: "Things." }, () => 1)).not.toThrow();
+    expect(() => metrics.number("ninefold_things", "Things.", () => 1)).not.toThrow();
     expect(declare).toThrow("metric ninefold_things_total is declared twice");
   });
 });
 
 test("every kind of metric in the text format, character by character", () => {
   const metrics = new Metrics();
-  metrics.counter({ name: "ninefold_things_total", help: 'A "thing",\nor \\two.' }, () => 3);
+  metrics.number("ninefold_things_total", 'A "thing",\nor \\two.', () => 3);
   const colours = metrics.counters({ name: "ninefold_colours_total", help: "c" }, "colour", ["red", "blue"]);
   colours.blue.add();
   const table = metrics.counterTable(
@@ -71,12 +71,12 @@ test("every kind of metric in the text format, character by character", () => {
     { label: "column", values: ["x"] },
   );
   table.b.x.add(2);
-  metrics.gauge({ name: "ninefold_level", help: "l" }, () => 0.5);
-  metrics.gauge({ name: "ninefold_absent", help: "a" }, () => null);
+  metrics.number("ninefold_level", "l", () => 0.5);
+  metrics.number("ninefold_absent", "a", () => null);
   const histogram = new Histogram([0.1, 1]);
   histogram.observe(0.05);
   histogram.observe(7);
-  metrics.histogram({ name: "ninefold_wait_seconds", help: "w" }, histogram);
+  metrics.histogram("ninefold_wait_seconds", "w", histogram);
   metrics.declare({
     name: "ninefold_odd",
     type: "gauge",
