@@ -11,14 +11,7 @@ const DATE_TIME =
 export function parseDateTime(text: string): number | null {
   const parts = DATE_TIME.exec(text);
   if (parts === null) return null;
-  const [year, month, day, hour, minute, second] = parts.slice(1, 7).map(Number) as [
-    number,
-    number,
-    number,
-    number,
-    number,
-    number,
-  ];
+  const [year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0] = parts.slice(1, 7).map(Number);
   if (hour > 23 || minute > 59 || second > 59) return null;
   const date = new Date(0);
   // Not Date.UTC, which takes the years 0 to 99 for those of the last century.

@@ -110,14 +110,12 @@ function declareJobs({ metrics, scheduler }: Kernel): void {
     help: "Runs of jobs: done, to be run again, or failed by a defect of the server.",
     labels: ["kind", "outcome"],
     samples: () =>
-      scheduler
-        .jobs()
-        .flatMap(({ kind, counts }) =>
-          Object.entries(counts?.runs ?? {}).map(([outcome, { value }]) => ({
-            labels: { kind, outcome },
-            value,
-          })),
-        ),
+      scheduler.jobs().flatMap(({ kind, counts }) =>
+        Object.entries(counts?.runs ?? {}).map(([outcome, { value }]) => ({
+          labels: { kind, outcome },
+          value,
+        })),
+      ),
   });
 }
 

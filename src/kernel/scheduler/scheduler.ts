@@ -170,9 +170,7 @@ export class Scheduler {
 
   /** Jobs that are running. */
   get running(): number {
-    let sum = 0;
-    for (const { due } of this.kinds.values()) sum += due.dispatcher.running;
-    return sum;
+    return this.kinds.values().reduce((sum, { due }) => sum + due.dispatcher.running, 0);
   }
 
   /** The jobs of every kind now. */
@@ -197,8 +195,8 @@ export class Scheduler {
     };
   }
 
-  private async planCalendar(): Promise<void> {
-    await this.writer.submit((tx) => {
+  private planCalendar(): Promise<void> {
+    return this.writer.submit((tx) => {
       for (const [name, expression] of this.calendar) this.plan(tx, name, expression);
     });
   }

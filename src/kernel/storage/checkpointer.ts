@@ -118,12 +118,8 @@ export class Checkpointer {
     this.busy = true;
     this.worker ??= this.startWorker();
     Atomics.store(this.state, AT_WORK, 1);
-    const request: CheckpointRequest = {
-      path: this.db.path,
-      movedPages: this.movedPages,
-      state: this.state,
-    };
-    this.worker.postMessage(request);
+    const { movedPages, state } = this;
+    this.worker.postMessage({ path: this.db.path, movedPages, state } satisfies CheckpointRequest);
   }
 
   private startWorker(): Worker {

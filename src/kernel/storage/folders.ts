@@ -3,16 +3,7 @@ import { dirname, join } from "node:path";
 import { errorCode, errorText, StartupError } from "../errors.ts";
 
 /** How a file system says that it does not sync folders, or a folder that it may not be opened for it. */
-const FOLDER_SYNC_UNKNOWN: readonly string[] = [
-  "EINVAL",
-  "ENOTSUP",
-  "EOPNOTSUPP",
-  "ENOSYS",
-  "EISDIR",
-  "EPERM",
-  "EACCES",
-  "EBADF",
-];
+const FOLDER_SYNC_UNKNOWN = "EINVAL ENOTSUP EOPNOTSUPP ENOSYS EISDIR EPERM EACCES EBADF".split(" ");
 
 /** What stands in a data folder. */
 export interface DataFiles {

@@ -112,40 +112,32 @@ function recover(path: string): void {
 const BUSY_TIMEOUT_MS = 5_000;
 
 /** A read transaction of a connection of its own. */
-class Reader {
-  private readonly connection: SqliteDatabase;
-
+class Reader extends SqliteDatabase {
   constructor(path: string) {
-    this.connection = new SqliteDatabase(path, { readwrite: true, create: false });
-    this.connection.run(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
+    super(path, { readwrite: true, create: false });
+    this.run(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
     // Checkpoints are the server's.
-    this.connection.run("PRAGMA wal_autocheckpoint = 0");
+    this.run("PRAGMA wal_autocheckpoint = 0");
   }
 
   begin(): void {
-    this.connection.run("BEGIN");
+    this.run("BEGIN");
     // Only the first look at the file takes the snapshot.
-    this.connection.query("SELECT count(*) FROM sqlite_master").get();
+    this.query("SELECT count(*) FROM sqlite_master").get();
   }
 
   end(): void {
-    this.connection.run("COMMIT");
+    this.run("COMMIT");
   }
 
   /** How many pages the log holds, and how many of them have been moved into the file. */
   look(): { log: number; checkpointed: number } {
-    const row = this.connection
-      .query<{ log: number; checkpointed: number }, []>("PRAGMA wal_checkpoint(NOOP)")
-      .get();
+    const row = this.query<{ log: number; checkpointed: number }, []>("PRAGMA wal_checkpoint(NOOP)").get();
     return { log: Math.max(0, row?.log ?? 0), checkpointed: Math.max(0, row?.checkpointed ?? 0) };
   }
 
   pageBytes(): number {
-    return this.connection.query<{ page_size: number }, []>("PRAGMA page_size").get()?.page_size ?? 0;
-  }
-
-  close(): void {
-    this.connection.close();
+    return this.query<{ page_size: number }, []>("PRAGMA page_size").get()?.page_size ?? 0;
   }
 }
 
