@@ -129,7 +129,7 @@ function createAreas(
   const monitors = createMonitors(kernel, outbound, { owners, notifier: relay, outbox, tiers });
   const { charger } = accounts;
   const { activity } = directory;
-  const buckets = createCatch(kernel, { tiers }, { accounts, charger, activity, outbound });
+  const buckets = createCatch(kernel, { accounts, charger, activity, outbound, tiers });
   const notary = createNotary(kernel, outbound, directory);
   const projects = createProjects(kernel, directory, {
     accounts: {

@@ -1,94 +1,59 @@
 import { type Actor, ActorRegistry } from "../../kernel/actors/registry.ts";
-import { isoTime } from "../../kernel/date-time.ts";
-import type { Ids } from "../../kernel/ids.ts";
-import type { Vault } from "../../kernel/secrets/vault.ts";
+import type { Caller, CallerAccount, Charger } from "../../kernel/http/caller.ts";
+import type { Kernel } from "../../kernel/kernel.ts";
+import type { OutboundClient } from "../../kernel/outbound/client.ts";
+import type { ProjectActivity } from "../../kernel/project-activity.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
-import type { Writer } from "../../kernel/storage/writer.ts";
+import type { Tiers } from "../../kernel/tiers.ts";
+import { bucketNotFound, type EventStatus, NO_TRAFFIC, type Provider, type Traffic } from "./domain.ts";
+import { type EventSequence, newBucketId } from "./ids.ts";
+import type { BucketCreateBody, BucketUpdateBody } from "./schema.ts";
 import {
-  type Admission,
-  admit,
-  type BucketState,
-  bucketNotFound,
-  type EventStatus,
-  NO_TRAFFIC,
-  type Provider,
-  type Traffic,
-} from "./domain.ts";
-import { newBucketId } from "./ids.ts";
-import type { Bucket, BucketCreateBody, BucketUpdateBody } from "./schema.ts";
-import type { BucketRow, BucketStore } from "./store.ts";
+  type BucketRow,
+  type BucketStore,
+  decodeProvider,
+  type EventStore,
+  encodeProvider,
+} from "./store.ts";
 
 /** Buckets kept in memory when idle: some hundred bytes each. */
 export const BUCKETS_IN_MEMORY_MAX = 20_000;
 
+/** What buckets need of the rest of the server. */
+export interface CatchPorts {
+  readonly accounts: {
+    /** A live account: a change of tier, balance or suspension shows at once. */
+    account(accountRef: number): CallerAccount;
+    /** The account's newest platform key: what is sent on is signed with it. */
+    signingKey(accountRef: number): string;
+  };
+  readonly charger: Charger;
+  readonly activity: ProjectActivity;
+  readonly outbound: OutboundClient;
+  readonly tiers: Tiers;
+}
+
+/** What everything in this area works with. */
+export interface CatchDeps extends Kernel, CatchPorts {
+  readonly store: BucketStore;
+  readonly events: EventStore;
+  readonly sequence: EventSequence;
+}
+
 /** A bucket in memory. Only memory knows its recent traffic: a restart forgives it. */
-export class BucketActor implements Actor {
-  readonly ref: number;
-  readonly id: string;
-  readonly accountRef: number;
-  readonly projectRef: number;
+export interface BucketActor extends Actor, Pick<BucketRow, "ref" | "id" | "account_ref" | "project_ref"> {
+  /** False while its counts are not written. */
+  idle: boolean;
   readonly provider: Provider | null;
-  readonly createdAt: number;
+  readonly created_at: number;
   readonly counts: Record<EventStatus, number>;
-  targetUrl: string;
+  target_url: string;
+  /** Opened. */
+  signing_secret: string | null;
   live: boolean;
-  updatedAt: number;
+  updated_at: number;
   deleted: boolean;
-  recent = false;
-  /** Whether the counts are not written yet. */
-  dirty = false;
-  private traffic: Traffic = NO_TRAFFIC;
-
-  constructor(
-    row: BucketRow,
-    public signingSecret: string | null,
-  ) {
-    this.ref = row.ref;
-    this.id = row.id;
-    this.accountRef = row.account_ref;
-    this.projectRef = row.project_ref;
-    this.provider = row.provider;
-    this.createdAt = row.created_at;
-    this.counts = { pending: row.pending, delivered: row.delivered, failed: row.failed };
-    this.targetUrl = row.target_url;
-    this.live = row.live;
-    this.updatedAt = row.updated_at;
-    this.deleted = row.deleted_at !== null;
-  }
-
-  get idle(): boolean {
-    return !this.dirty;
-  }
-
-  get state(): BucketState {
-    return this.live ? "live" : "paused";
-  }
-
-  /** Events of any status. */
-  get events(): number {
-    const { pending, delivered, failed } = this.counts;
-    return pending + delivered + failed;
-  }
-
-  /** Counts a request and says whether it may come in. */
-  admit(now: number, perMinute: number): Admission {
-    const { traffic, admission } = admit(this.traffic, now, perMinute);
-    this.traffic = traffic;
-    return admission;
-  }
-
-  view(): Bucket {
-    return {
-      id: this.id,
-      target_url: this.targetUrl,
-      provider: this.provider,
-      has_signing_secret: this.signingSecret !== null,
-      state: this.state,
-      created_at: isoTime(this.createdAt),
-      updated_at: isoTime(this.updatedAt),
-      events: { ...this.counts },
-    };
-  }
+  traffic: Traffic;
 }
 
 /** The buckets in memory. Their counts change there, within units of work, and are written once per batch. */
@@ -98,15 +63,10 @@ export class Buckets {
   private nextRef: number;
 
   constructor(
-    private readonly deps: {
-      readonly store: BucketStore;
-      readonly vault: Vault;
-      readonly ids: Ids;
-      readonly writer: Writer;
-      readonly inMemoryMax?: number;
-    },
+    private readonly deps: Pick<CatchDeps, "store" | "vault" | "ids" | "writer">,
+    inMemoryMax = BUCKETS_IN_MEMORY_MAX,
   ) {
-    this.actors = new ActorRegistry(deps.inMemoryMax ?? BUCKETS_IN_MEMORY_MAX);
+    this.actors = new ActorRegistry(inMemoryMax);
     this.nextRef = deps.store.highestRef() + 1;
     deps.writer.beforeCommit((tx) => this.writeCounts(tx));
   }
@@ -124,63 +84,56 @@ export class Buckets {
 
   /** The bucket of a reference; undefined once it is deleted. */
   withRef(ref: number): BucketActor | undefined {
-    const id = this.deps.store.idOf(ref);
-    return id === null ? undefined : this.find(id);
+    const row = this.deps.store.idOf(ref);
+    return row === null ? undefined : this.find(row.id);
   }
 
   /** @throws ApiError `catch.bucket_not_found` when it is missing or belongs to another project. */
   ofProject(projectRef: number, id: string): BucketActor {
     const bucket = this.find(id);
-    if (bucket === undefined || bucket.projectRef !== projectRef) throw bucketNotFound();
+    if (bucket === undefined || bucket.project_ref !== projectRef) throw bucketNotFound();
     return bucket;
   }
 
   /** A project's buckets, newest first. */
   listOfProject(projectRef: number): BucketActor[] {
-    return this.deps.store.idsOfProject(projectRef).flatMap((id) => this.find(id) ?? []);
+    return this.deps.store.ofProject(projectRef).flatMap(({ id }) => this.find(id) ?? []);
   }
 
   create(
     tx: Tx,
-    owner: { readonly accountRef: number; readonly projectRef: number },
+    {
+      account,
+      project,
+    }: { account: Pick<Caller["account"], "ref">; project: Pick<Caller["project"], "ref"> },
     terms: BucketCreateBody & { provider: Provider | null },
   ): BucketActor {
-    const { target_url, provider, signing_secret = null } = terms;
     const id = this.freeId();
-    const row: BucketRow = {
+    this.deps.store.insert(tx, {
       ref: this.nextRef++,
       id,
-      account_ref: owner.accountRef,
-      project_ref: owner.projectRef,
-      target_url,
-      provider,
-      signing_secret: this.seal(id, signing_secret),
-      live: false,
-      ...{ pending: 0, delivered: 0, failed: 0 },
-      ...{ created_at: tx.now, updated_at: tx.now, deleted_at: null },
-    };
-    const bucket = new BucketActor(row, signing_secret);
-    this.deps.store.insert(tx, row);
-    this.actors.insert(id, bucket);
+      account_ref: account.ref,
+      project_ref: project.ref,
+      target_url: terms.target_url,
+      provider: encodeProvider(terms.provider),
+      signing_secret: this.seal(id, terms.signing_secret ?? null),
+      created_at: tx.now,
+      updated_at: tx.now,
+    });
     tx.onRollback(() => this.actors.drop(id));
-    return bucket;
+    return this.ofProject(project.ref, id);
   }
 
   /** Changes what the caller names; what is left out stays. */
-  change(tx: Tx, bucket: BucketActor, { target_url, signing_secret, state }: BucketUpdateBody): void {
-    const { targetUrl, signingSecret, live, updatedAt } = bucket;
-    tx.onRollback(() => Object.assign(bucket, { targetUrl, signingSecret, live, updatedAt }));
-    if (target_url !== undefined) bucket.targetUrl = target_url;
-    if (signing_secret !== undefined) bucket.signingSecret = signing_secret;
-    if (state !== undefined) bucket.live = state === "live";
-    bucket.updatedAt = tx.now;
+  change(tx: Tx, bucket: BucketActor, changes: BucketUpdateBody): void {
+    const { target_url, signing_secret, live, updated_at } = bucket;
+    tx.onRollback(() => Object.assign(bucket, { target_url, signing_secret, live, updated_at }));
+    if (changes.target_url !== undefined) bucket.target_url = changes.target_url;
+    if (changes.signing_secret !== undefined) bucket.signing_secret = changes.signing_secret;
+    if (changes.state !== undefined) bucket.live = changes.state === "live";
+    bucket.updated_at = tx.now;
     this.keep(bucket);
-    this.deps.store.setTerms(tx, {
-      ref: bucket.ref,
-      target_url: bucket.targetUrl,
-      signing_secret: this.seal(bucket.id, bucket.signingSecret),
-      live: bucket.live,
-    });
+    this.deps.store.setTerms(tx, { ...bucket, signing_secret: this.seal(bucket.id, bucket.signing_secret) });
   }
 
   /** Marks a bucket as deleted: it can no longer be found, though its rows are removed later. */
@@ -190,25 +143,20 @@ export class Buckets {
       bucket.deleted = false;
     });
     this.keep(bucket);
-    this.deps.store.setDeleted(tx, bucket.ref);
+    this.deps.store.setDeleted(tx, tx.now, bucket.ref);
     tx.afterCommit(() => this.actors.drop(bucket.id));
   }
 
   /** Moves events between statuses: `from` is null for one that came, `to` for one that went. */
   count(tx: Tx, bucket: BucketActor, from: EventStatus | null, to: EventStatus | null): void {
     this.keep(bucket);
-    this.move(bucket, from, to);
-    tx.onRollback(() => this.move(bucket, to, from));
-  }
-
-  private move({ counts }: BucketActor, from: EventStatus | null, to: EventStatus | null): void {
-    if (from !== null) counts[from] -= 1;
-    if (to !== null) counts[to] += 1;
+    move(bucket, from, to);
+    tx.onRollback(() => move(bucket, to, from));
   }
 
   /** Keeps a bucket in memory, where its changes can be taken back, until the batch ends. */
   private keep(bucket: BucketActor): void {
-    bucket.dirty = true;
+    bucket.idle = false;
     this.changed.add(bucket);
   }
 
@@ -216,8 +164,9 @@ export class Buckets {
   private writeCounts(tx: Tx): void {
     if (this.changed.size === 0) return;
     for (const bucket of this.changed) {
-      this.deps.store.setCounts(tx, bucket.ref, bucket.counts);
-      bucket.dirty = false;
+      const { pending, delivered, failed } = bucket.counts;
+      this.deps.store.setCounts(tx, pending, delivered, failed, bucket.ref);
+      bucket.idle = true;
     }
     this.changed = new Set();
   }
@@ -225,8 +174,18 @@ export class Buckets {
   private load(id: string): BucketActor | undefined {
     const row = this.deps.store.find(id);
     if (row === null) return undefined;
-    const { signing_secret: sealed } = row;
-    return new BucketActor(row, sealed === null ? null : this.deps.vault.open(sealed, sealContext(id)));
+    const { provider, signing_secret: sealed, pending, delivered, failed, deleted_at, ...same } = row;
+    return {
+      ...same,
+      idle: true,
+      recent: false,
+      provider: decodeProvider(provider),
+      counts: { pending, delivered, failed },
+      signing_secret: sealed === null ? null : this.deps.vault.open(sealed, sealContext(id)),
+      live: row.live !== 0,
+      deleted: deleted_at !== null,
+      traffic: NO_TRAFFIC,
+    };
   }
 
   private seal(id: string, secret: string | null): Uint8Array | null {
@@ -240,6 +199,11 @@ export class Buckets {
       if (this.deps.store.find(id) === null) return id;
     }
   }
+}
+
+function move({ counts }: BucketActor, from: EventStatus | null, to: EventStatus | null): void {
+  if (from !== null) counts[from] -= 1;
+  if (to !== null) counts[to] += 1;
 }
 
 function sealContext(bucketId: string): string {

@@ -1,4 +1,18 @@
-import { ApiError } from "../../kernel/errors.ts";
+import { ApiError, type ErrorMeaning, registerErrors } from "../../kernel/errors.ts";
+
+const codes = registerErrors({
+  "catch.bucket_not_found": [404, "There is no such bucket, or it is not yours."],
+  "catch.event_not_found": [404, "The bucket has no such event."],
+  "catch.provider_unsupported": [400, "The provider is not one of `stripe`, `github`, `shopify`, `svix`."],
+  "catch.signature_invalid": [400, "The event's signature did not hold, so it is not sent on."],
+  "catch.replay_failed": [500, "The target gave no answer. Nothing was charged."],
+  bucket_limit_exceeded: [403, "The account has as many buckets as its tier allows."],
+  bucket_paused: [400, "The bucket is paused; set its state to `live` first."],
+});
+
+declare module "../../kernel/errors.ts" {
+  interface ErrorCodes extends Record<keyof typeof codes, ErrorMeaning> {}
+}
 
 /** The senders whose signatures can be verified. */
 export const PROVIDERS = ["stripe", "github", "shopify", "svix"] as const;
@@ -24,13 +38,9 @@ export const INGEST_STATUSES = [
   "too_large",
   "ignored",
 ] as const;
-/** One of {@link INGEST_STATUSES}. */
-export type IngestStatus = (typeof INGEST_STATUSES)[number];
 
 /** Whether a bucket sends its events on. */
 export const BUCKET_STATES = ["paused", "live"] as const;
-/** One of {@link BUCKET_STATES}. */
-export type BucketState = (typeof BUCKET_STATES)[number];
 
 /** Waits before the second, third and fourth try of a forward, each from the end of the try before. */
 export const RETRY_DELAYS_MS = [1_000, 5_000, 25_000] as const;
@@ -87,22 +97,16 @@ function isWithin(now: number, since: number, lengthMs: number): boolean {
   return now >= since && now < since + lengthMs;
 }
 
-/** What becomes of an event after a try to forward it. */
-export type AfterTry =
-  | { readonly status: "delivered" }
-  | { readonly status: "pending"; readonly retryInMs: number }
-  | { readonly status: "failed" };
-
 /** The transition of a pending event. `tries`: how many there have been, this one included. */
-export function afterTry(tries: number, delivered: boolean): AfterTry {
+export function afterTry(tries: number, delivered: boolean): { status: EventStatus; retryInMs?: number } {
   if (delivered) return { status: "delivered" };
   const retryInMs = RETRY_DELAYS_MS[tries - 1];
   return retryInMs === undefined ? { status: "failed" } : { status: "pending", retryInMs };
 }
 
-/** Whether a target's answer means that it has taken the event. */
-export function isDelivered(responseStatus: number): boolean {
-  return responseStatus >= 200 && responseStatus <= 299;
+/** Whether a target's answer means that it has taken the event; null for no answer. */
+export function isDelivered(responseStatus: number | null): boolean {
+  return responseStatus !== null && responseStatus >= 200 && responseStatus <= 299;
 }
 
 /** The first status of an event: one that is not authentic is never forwarded. */
@@ -128,8 +132,8 @@ export function assertRoomForBucket(buckets: number, bucketsMax: number): void {
 }
 
 /** @throws ApiError `bucket_paused`, `catch.signature_invalid` */
-export function assertReplayable(state: BucketState, verification: Verification): void {
-  if (state === "paused") {
+export function assertReplayable({ live }: { live: boolean }, verification: Verification): void {
+  if (!live) {
     throw new ApiError(
       "bucket_paused",
       'The bucket is paused. Set its state to "live" before replaying its events.',

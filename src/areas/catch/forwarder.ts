@@ -1,19 +1,14 @@
-import type { Clock } from "../../kernel/clock.ts";
-import type { Metrics } from "../../kernel/metrics/metrics.ts";
-import type { OutboundClient } from "../../kernel/outbound/client.ts";
 import { headerFault, replaySignature } from "../../kernel/outbound/headers.ts";
+import type { OutboundOutcome } from "../../kernel/outbound/client.ts";
 import { type LaneLimits, laneName } from "../../kernel/scheduler/dispatcher.ts";
-import type { Job, JobOutcome, Scheduler } from "../../kernel/scheduler/scheduler.ts";
-import type { Vault } from "../../kernel/secrets/vault.ts";
+import type { Job, JobOutcome } from "../../kernel/scheduler/scheduler.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
-import type { Writer } from "../../kernel/storage/writer.ts";
-import type { BucketActor, Buckets } from "./buckets.ts";
+import type { BucketActor, Buckets, CatchDeps } from "./buckets.ts";
 import { afterTry, isDelivered, type Provider } from "./domain.ts";
 import { type EventHeaders, readHeaders } from "./event-headers.ts";
-import type { EventRow, EventStore, PayloadRow } from "./event-store.ts";
-import { type EventSequence, eventIdOf } from "./ids.ts";
-import type { BucketAccounts } from "./ports.ts";
-import type { BucketStore } from "./store.ts";
+import { eventIdOf } from "./ids.ts";
+import { isProvidersOwn } from "./signatures.ts";
+import type { EventRow, PayloadRow } from "./store.ts";
 
 /** Longest wait for a target's answer. */
 export const FORWARD_TIMEOUT_MS = 15_000;
@@ -44,82 +39,45 @@ const RETRY = "catch.retry";
 /** How a try to forward an event can end. */
 const OUTCOMES = ["delivered", "retry", "failed"] as const;
 
-/**
- * What the providers' own headers begin with. They go along with the event: some receivers check them again, and some
- * providers name the kind of event in them alone.
- */
-const OWN_PREFIXES: Readonly<Record<Provider, readonly string[]>> = {
-  stripe: ["stripe-"],
-  github: ["x-github-", "x-hub-"],
-  shopify: ["x-shopify-"],
-  svix: ["svix-"],
-};
-
-/** What the target made of an event. */
-export type ForwardResult =
-  | { readonly answered: true; readonly status: number }
-  /** The error is fit for users. */
-  | { readonly answered: false; readonly error: string };
-
 /** Sends the exact bytes of an event, signed, to the target that its bucket has now. One try. */
-export type Forward = (
+export function forward(
+  { outbound, accounts, clock, vault }: Pick<CatchDeps, "outbound" | "accounts" | "clock" | "vault">,
   bucket: BucketActor,
-  event: Pick<EventRow, "sequence" | "provider" | "received_at">,
-  payload: PayloadRow,
-) => Promise<ForwardResult>;
-
-/** Makes the function that sends events. */
-export function createForward(deps: {
-  readonly outbound: OutboundClient;
-  readonly accounts: BucketAccounts;
-  readonly clock: Clock;
-  readonly vault: Vault;
-}): Forward {
-  const { outbound, accounts, clock, vault } = deps;
-  return async (bucket, { sequence, provider, received_at }, payload) => {
-    const { body } = payload;
-    const seconds = String(Math.floor(clock.now() / 1000));
-    const outcome = await outbound.send({
-      account: bucket.accountRef,
-      method: "POST",
-      url: bucket.targetUrl,
-      requireHttps: true,
-      headers: {
-        ...originalHeaders(provider, readHeaders(payload.headers, vault, bucket.id)),
-        "X-Svc-Signature": replaySignature(accounts.signingKey(bucket.accountRef), seconds, body),
-        "X-Svc-Event-Id": eventIdOf(sequence),
-        "X-Svc-Timestamp": String(received_at),
-        "User-Agent": "Svc-Relay/1.0",
-      },
-      body,
-      timeoutMs: FORWARD_TIMEOUT_MS,
-      bodyBytesMax: ANSWER_BYTES_MAX,
-      keepsBody: false,
-      longerBody: "truncate",
-      redirectsMax: 0,
-      reuseConnection: true,
-    });
-    if (outcome.answered) return { answered: true, status: outcome.status };
-    return { answered: false, error: outcome.failure.message };
-  };
+  { sequence, provider, received_at }: Pick<EventRow, "sequence" | "provider" | "received_at">,
+  { headers, body }: PayloadRow,
+): Promise<OutboundOutcome> {
+  const seconds = String(Math.floor(clock.now() / 1000));
+  return outbound.send({
+    account: bucket.account_ref,
+    method: "POST",
+    url: bucket.target_url,
+    requireHttps: true,
+    headers: {
+      ...originalHeaders(provider, readHeaders(headers, vault, bucket.id)),
+      "X-Svc-Signature": replaySignature(accounts.signingKey(bucket.account_ref), seconds, body),
+      "X-Svc-Event-Id": eventIdOf(sequence),
+      "X-Svc-Timestamp": String(received_at),
+      "User-Agent": "Svc-Relay/1.0",
+    },
+    body,
+    timeoutMs: FORWARD_TIMEOUT_MS,
+    bodyBytesMax: ANSWER_BYTES_MAX,
+    keepsBody: false,
+    longerBody: "truncate",
+    redirectsMax: 0,
+    reuseConnection: true,
+  });
 }
 
 /** The content type and the provider's headers, as far as they can be sent: anybody may have written them. */
 function originalHeaders(provider: Provider | null, received: EventHeaders): Record<string, string> {
-  const prefixes = provider === null ? [] : OWN_PREFIXES[provider];
   return Object.fromEntries(
     Object.entries(received).filter(
       ([name, value]) =>
-        (name === "content-type" || prefixes.some((prefix) => name.startsWith(prefix))) &&
+        (name === "content-type" || (provider !== null && isProvidersOwn(provider, name))) &&
         headerFault(name, value) === null,
     ),
   );
-}
-
-/** A try that was made, and is not recorded yet. */
-interface Try {
-  readonly sequence: number;
-  readonly result: ForwardResult;
 }
 
 /** How far the first tries of a bucket have come. When the bucket goes live again, another object takes its place. */
@@ -141,16 +99,8 @@ export class Forwarder {
   private readonly outcomes;
 
   constructor(
-    private readonly deps: {
-      readonly store: BucketStore;
-      readonly buckets: Buckets;
-      readonly events: EventStore;
-      readonly sequence: EventSequence;
-      readonly forward: Forward;
-      readonly scheduler: Scheduler;
-      readonly writer: Writer;
-      readonly metrics: Metrics;
-    },
+    private readonly deps: CatchDeps,
+    private readonly buckets: Buckets,
   ) {
     this.outcomes = deps.metrics.counters(
       { name: "ninefold_webhook_forwards_total", help: "Tries to forward a webhook, by how they ended." },
@@ -160,7 +110,7 @@ export class Forwarder {
     deps.scheduler.register(FORWARD, {
       concurrency: FORWARDING_BUCKETS_MAX,
       lanes: LANES,
-      run: (job) => this.forward(job),
+      run: (job) => this.makeTurn(job),
     });
     deps.scheduler.register(RETRY, {
       concurrency: RETRIES_AT_ONCE_MAX,
@@ -190,18 +140,16 @@ export class Forwarder {
 
   /** Takes up what the last process left. To be called before the scheduler starts. */
   async resume(): Promise<void> {
-    const { store, buckets, sequence, writer } = this.deps;
-    for (let after = 0; ; ) {
-      const refs = store.refsToForward(after, RESUME_SLICE);
-      const last = refs.at(-1);
-      if (last === undefined) return;
+    const { store, sequence, writer } = this.deps;
+    for (let after: number | undefined = 0; after !== undefined; ) {
+      const rows = store.toForward(after, RESUME_SLICE);
       await writer.submit((tx) => {
-        for (const ref of refs) {
-          const bucket = buckets.withRef(ref);
+        for (const { ref } of rows) {
+          const bucket = this.buckets.withRef(ref);
           if (bucket !== undefined) this.begin(tx, bucket, { through: 0, orderedThrough: sequence.last });
         }
       });
-      after = last;
+      after = rows.at(-1)?.ref;
     }
   }
 
@@ -216,17 +164,21 @@ export class Forwarder {
   }
 
   /** Tries the next event of a bucket, or the next few. */
-  private async forward(job: Job): Promise<JobOutcome> {
+  private async makeTurn(job: Job): Promise<JobOutcome> {
     const ref = Number(job.key);
-    const bucket = this.deps.buckets.withRef(ref);
+    const bucket = this.buckets.withRef(ref);
     const progress = this.progress.get(ref);
     if (bucket?.live !== true || progress === undefined) return { record: (tx) => this.goOn(tx, ref) };
-    const turn = this.nextTurn(bucket, progress);
-    const results = await Promise.all(turn.rows.map((row) => this.send(bucket, row)));
+    const { rows, through } = this.nextTurn(bucket, progress);
+    const outcomes = await Promise.all(rows.map((row) => this.send(bucket, row)));
     return {
       record: (tx) => {
-        for (const result of results) this.record(tx, ref, result);
-        this.advance(tx, progress, turn.through);
+        for (const [index, row] of rows.entries()) this.record(tx, row, outcomes[index]);
+        const before = progress.through;
+        progress.through = through;
+        tx.onRollback(() => {
+          progress.through = before;
+        });
         this.goOn(tx, ref);
       },
     };
@@ -247,21 +199,12 @@ export class Forwarder {
     return { rows, through };
   }
 
-  private advance(tx: Tx, progress: Progress, through: number): void {
-    const before = progress.through;
-    progress.through = through;
-    tx.onRollback(() => {
-      progress.through = before;
-    });
-  }
-
   /** Ends a bucket's job or begins the next turn, in the unit of work that removes the job of the last one. */
   private goOn(tx: Tx, ref: number): void {
-    const { buckets, events } = this.deps;
     const progress = this.progress.get(ref);
     if (progress === undefined) return;
-    const bucket = buckets.withRef(ref);
-    if (bucket?.live === true && events.pendingAfter(ref, progress.through, 1).length > 0) {
+    const bucket = this.buckets.withRef(ref);
+    if (bucket?.live === true && this.deps.events.pendingAfter(ref, progress.through, 1).length > 0) {
       this.enqueue(tx, bucket);
       return;
     }
@@ -272,22 +215,21 @@ export class Forwarder {
   /** Tries an event again. */
   private async retry(job: Job): Promise<JobOutcome> {
     const { bucket: ref, sequence } = job.payload as { bucket: number; sequence: number };
-    const bucket = this.deps.buckets.withRef(ref);
+    const bucket = this.buckets.withRef(ref);
     const row = this.pending(ref, sequence);
     if (bucket === undefined || row === null) return {};
-    if (!bucket.live) return { record: (tx) => this.leaveToBacklog(tx, ref, sequence) };
-    const result = await this.send(bucket, row);
-    return { record: (tx) => this.record(tx, ref, result) };
+    if (!bucket.live) return { record: (tx) => this.leaveToBacklog(tx, row) };
+    const outcome = await this.send(bucket, row);
+    return { record: (tx) => this.record(tx, row, outcome) };
   }
 
   /** In a paused bucket an event waits with the others, until that goes live. */
-  private leaveToBacklog(tx: Tx, ref: number, sequence: number): void {
-    const { events, buckets } = this.deps;
-    const row = this.pending(ref, sequence);
+  private leaveToBacklog(tx: Tx, { bucket_ref, sequence }: EventRow): void {
+    const row = this.pending(bucket_ref, sequence);
     if (row === null) return;
-    events.setTried(tx, ref, sequence, { ...row, retry_at: null });
+    this.deps.events.setTried(tx, { ...row, retry_at: null });
     // Gone live since the job looked: the first tries have perhaps passed it by already.
-    const bucket = buckets.withRef(ref);
+    const bucket = this.buckets.withRef(bucket_ref);
     if (bucket?.live === true) this.wentLive(tx, bucket);
   }
 
@@ -297,47 +239,45 @@ export class Forwarder {
     return row?.status === "pending" ? row : null;
   }
 
-  private async send(bucket: BucketActor, row: EventRow): Promise<Try> {
-    const { sequence } = row;
-    const payload = this.deps.events.payload(sequence);
-    // Deleted since the look at it: then there is nothing to record either.
-    if (payload === null) return { sequence, result: { answered: false, error: "the event was deleted" } };
-    return { sequence, result: await this.deps.forward(bucket, row, payload) };
+  /** Undefined when the event has been deleted since the look at it. */
+  private async send(bucket: BucketActor, row: EventRow): Promise<OutboundOutcome | undefined> {
+    const payload = this.deps.events.payload(row.sequence);
+    return payload === null ? undefined : forward(this.deps, bucket, row, payload);
   }
 
   /** Records a try. */
-  private record(tx: Tx, ref: number, { sequence, result }: Try): void {
-    const { events, buckets, scheduler } = this.deps;
-    const bucket = buckets.withRef(ref);
-    const row = this.pending(ref, sequence);
-    if (bucket === undefined || row === null) return;
+  private record(tx: Tx, { bucket_ref, sequence }: EventRow, outcome: OutboundOutcome | undefined): void {
+    const { events, scheduler } = this.deps;
+    const bucket = this.buckets.withRef(bucket_ref);
+    const row = this.pending(bucket_ref, sequence);
+    if (bucket === undefined || row === null || outcome === undefined) return;
     const attempts = row.attempts + 1;
-    const next = afterTry(attempts, result.answered && isDelivered(result.status));
-    const { status } = next;
-    const retryAt = next.status === "pending" ? tx.now + next.retryInMs : null;
-    events.setTried(tx, ref, sequence, {
-      status,
-      attempts,
-      response_status: result.answered ? result.status : null,
-      error: status === "delivered" ? null : problemOf(result),
-      delivered_at: status === "delivered" ? tx.now : null,
-      retry_at: retryAt,
+    const response_status = outcome.answered ? outcome.status : null;
+    const { status, retryInMs } = afterTry(attempts, isDelivered(response_status));
+    const delivered = status === "delivered";
+    const retry_at = retryInMs === undefined ? null : tx.now + retryInMs;
+    events.setTried(tx, {
+      ...row,
+      ...{ status, attempts, response_status, retry_at },
+      error: delivered ? null : problemOf(outcome),
+      delivered_at: delivered ? tx.now : null,
     });
     tx.afterCommit(() => this.outcomes[status === "pending" ? "retry" : status].add());
-    if (status !== "pending") buckets.count(tx, bucket, "pending", status);
-    if (retryAt !== null) {
-      const key = eventIdOf(sequence);
-      // Takes the place of the retry that has just been made: its own outcome then removes nothing.
-      scheduler.enqueue(tx, RETRY, key, retryAt, { bucket: ref, sequence }, laneOf(bucket));
+    if (retry_at === null) {
+      this.buckets.count(tx, bucket, "pending", status);
+      return;
     }
+    // Takes the place of the retry that has just been made: its own outcome then removes nothing.
+    const payload = { bucket: bucket_ref, sequence };
+    scheduler.enqueue(tx, RETRY, eventIdOf(sequence), retry_at, payload, laneOf(bucket));
   }
 }
 
 /** The lane of a bucket's jobs: its account's, to its target's host. */
-function laneOf({ accountRef, targetUrl }: BucketActor): string {
-  return laneName(accountRef, new URL(targetUrl).host);
+function laneOf({ account_ref, target_url }: BucketActor): string {
+  return laneName(account_ref, new URL(target_url).host);
 }
 
-function problemOf(result: ForwardResult): string {
-  return result.answered ? `the target answered with status ${result.status}` : result.error;
+function problemOf(outcome: OutboundOutcome): string {
+  return outcome.answered ? `the target answered with status ${outcome.status}` : outcome.failure.message;
 }

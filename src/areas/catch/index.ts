@@ -1,21 +1,14 @@
-import "./errors.ts";
 import type { ApiArea } from "../../kernel/http/api.ts";
-import type { Charger } from "../../kernel/http/caller.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
-import type { OutboundClient } from "../../kernel/outbound/client.ts";
-import type { ProjectActivity } from "../../kernel/project-activity.ts";
 import type { ProjectResources } from "../../kernel/project-resources.ts";
-import type { Tiers } from "../../kernel/tiers.ts";
-import { Buckets } from "./buckets.ts";
-import { EventStore } from "./event-store.ts";
-import { createForward, Forwarder } from "./forwarder.ts";
+import { Buckets, type CatchPorts } from "./buckets.ts";
+import { Forwarder } from "./forwarder.ts";
 import { EventSequence } from "./ids.ts";
 import { Ingestion } from "./ingestion.ts";
-import type { BucketAccounts } from "./ports.ts";
 import { Removal } from "./removal.ts";
 import { catchRoutes } from "./routes.ts";
 import { BucketService, EventService } from "./service.ts";
-import { BucketStore } from "./store.ts";
+import { bucketStore, eventStore } from "./store.ts";
 
 /** What buckets offer to the rest of the server. */
 export interface CatchArea extends ApiArea {
@@ -28,33 +21,18 @@ export interface CatchArea extends ApiArea {
 }
 
 /** Builds the area: buckets that take in webhooks, keep them, send them on. */
-export function createCatch(
-  kernel: Kernel,
-  settings: { tiers: Tiers },
-  ports: {
-    accounts: BucketAccounts;
-    charger: Charger;
-    activity: ProjectActivity;
-    outbound: OutboundClient;
-  },
-): CatchArea {
-  const { db, writer, clock, ids, vault, scheduler, metrics } = kernel;
-  const { tiers } = settings;
-  const { accounts, charger, activity, outbound } = ports;
-  const store = new BucketStore(db);
-  const events = new EventStore(db);
+export function createCatch(kernel: Kernel, ports: CatchPorts): CatchArea {
+  const events = eventStore(kernel.db);
   const sequence = new EventSequence(events.highestSequence());
-  const buckets = new Buckets({ store, vault, ids, writer });
-  const forward = createForward({ outbound, accounts, clock, vault });
-  const removal = new Removal({ store, events, buckets, accounts, tiers, scheduler, writer, clock });
-  const forwarder = new Forwarder({ store, buckets, events, sequence, forward, scheduler, writer, metrics });
-  const ingestion = new Ingestion({
-    ...{ buckets, events, sequence, removal, forwarder },
-    ...{ accounts, charger, activity, tiers, writer, clock, vault, metrics },
-  });
-  const targets = outbound.policy;
-  const service = new BucketService({ store, buckets, forwarder, removal, targets, tiers });
-  const services = { service, events: new EventService(buckets, events, vault), ingestion };
+  const deps = { ...kernel, ...ports, store: bucketStore(kernel.db), events, sequence };
+  const buckets = new Buckets(deps);
+  const removal = new Removal(deps, buckets);
+  const forwarder = new Forwarder(deps, buckets);
+  const services = {
+    buckets: new BucketService(deps, buckets, forwarder, removal),
+    events: new EventService(deps, buckets, removal),
+    ingestion: new Ingestion(deps, buckets, removal, forwarder),
+  };
   return {
     parts: [
       {
@@ -63,7 +41,7 @@ export function createCatch(
           "Buckets that receive webhooks of others, keep them, verify their signatures, forward and replay them.",
       },
     ],
-    routes: (api) => catchRoutes(api, { ...services, removal, forward, buckets }),
+    routes: (api) => catchRoutes(api, services),
     resources: removal.resources(),
     resume: () => forwarder.resume(),
     stop: () => removal.stop(),

@@ -1,23 +1,16 @@
-import type { Clock } from "../../kernel/clock.ts";
 import { ApiError } from "../../kernel/errors.ts";
 import type { OpenCall } from "../../kernel/http/call.ts";
-import type { Charger } from "../../kernel/http/caller.ts";
-import type { Metrics } from "../../kernel/metrics/metrics.ts";
-import type { ProjectActivity } from "../../kernel/project-activity.ts";
-import type { Vault } from "../../kernel/secrets/vault.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
-import type { Writer } from "../../kernel/storage/writer.ts";
-import { isUnlimited, type Tiers } from "../../kernel/tiers.ts";
-import type { BucketActor, Buckets } from "./buckets.ts";
-import { type Admission, INGEST_STATUSES, type IngestStatus, initialStatus } from "./domain.ts";
+import { isUnlimited } from "../../kernel/tiers.ts";
+import type { BucketActor, Buckets, CatchDeps } from "./buckets.ts";
+import { type Admission, admit, INGEST_STATUSES, initialStatus } from "./domain.ts";
 import { storedHeaders } from "./event-headers.ts";
-import type { EventStore, NewEvent } from "./event-store.ts";
 import type { Forwarder } from "./forwarder.ts";
-import { type EventSequence, eventIdOf } from "./ids.ts";
-import type { BucketAccounts } from "./ports.ts";
+import { eventIdOf } from "./ids.ts";
 import type { Removal } from "./removal.ts";
 import type { Ingested } from "./schema.ts";
 import { detectProvider, verify } from "./signatures.ts";
+import type { NewEvent } from "./store.ts";
 
 /** A request at a bucket's public path. */
 type Inbound = Pick<OpenCall, "request" | "readBytes">;
@@ -33,21 +26,10 @@ export class Ingestion {
   private readonly counts;
 
   constructor(
-    private readonly deps: {
-      readonly buckets: Buckets;
-      readonly events: EventStore;
-      readonly sequence: EventSequence;
-      readonly removal: Removal;
-      readonly forwarder: Forwarder;
-      readonly accounts: BucketAccounts;
-      readonly charger: Charger;
-      readonly activity: ProjectActivity;
-      readonly tiers: Tiers;
-      readonly writer: Writer;
-      readonly clock: Clock;
-      readonly vault: Vault;
-      readonly metrics: Metrics;
-    },
+    private readonly deps: CatchDeps,
+    private readonly buckets: Buckets,
+    private readonly removal: Removal,
+    private readonly forwarder: Forwarder,
   ) {
     this.counts = deps.metrics.counters(
       { name: "ninefold_webhooks_ingested_total", help: "Webhooks received, by what became of them." },
@@ -69,8 +51,8 @@ export class Ingestion {
   }
 
   private async take(bucketId: string, inbound: Inbound): Promise<Ingested> {
-    const bucket = this.deps.buckets.find(bucketId);
-    if (bucket === undefined || this.deps.accounts.account(bucket.accountRef).suspended) {
+    const bucket = this.buckets.find(bucketId);
+    if (bucket === undefined || this.deps.accounts.account(bucket.account_ref).suspended) {
       return refused("ignored");
     }
     const admission = this.admit(bucket);
@@ -83,8 +65,11 @@ export class Ingestion {
 
   private admit(bucket: BucketActor): Admission {
     const { accounts, tiers, clock } = this.deps;
-    const { tier } = accounts.account(bucket.accountRef);
-    return isUnlimited(tier) ? "admitted" : bucket.admit(clock.now(), tiers[tier].catchPerMinute);
+    const { tier } = accounts.account(bucket.account_ref);
+    if (isUnlimited(tier)) return "admitted";
+    const { traffic, admission } = admit(bucket.traffic, clock.now(), tiers[tier].catchPerMinute);
+    bucket.traffic = traffic;
+    return admission;
   }
 
   private examine(bucket: BucketActor, headers: Headers, body: Uint8Array): Arrival {
@@ -92,16 +77,16 @@ export class Ingestion {
     const received = { headers, body, receivedAt: this.deps.clock.now() };
     return {
       provider,
-      verification: verify(provider, bucket.signingSecret, received),
+      verification: verify(provider, bucket.signing_secret, received),
       headers: storedHeaders(headers, this.deps.vault, bucket.id),
       body,
     };
   }
 
   private store(tx: Tx, bucketId: string, arrival: Arrival): Ingested {
-    const { buckets, events, sequence, removal, forwarder, activity } = this.deps;
+    const { events, sequence, activity } = this.deps;
     // Looked up again: the bucket may have been deleted since the request came in.
-    const bucket = buckets.find(bucketId);
+    const bucket = this.buckets.find(bucketId);
     if (bucket === undefined) return refused("ignored");
     if (!this.charge(tx, bucket)) return refused("insufficient_balance");
     const { verification } = arrival;
@@ -109,17 +94,17 @@ export class Ingestion {
     const number = sequence.next(tx.now);
     const error = verification === "invalid" ? INVALID_SIGNATURE : null;
     events.insert(tx, bucket.ref, { ...arrival, sequence: number, status, error });
-    buckets.count(tx, bucket, null, status);
-    activity.changed(tx, bucket.projectRef);
-    removal.trim(tx, bucket);
-    if (status === "pending") forwarder.arrived(tx, bucket);
+    this.buckets.count(tx, bucket, null, status);
+    activity.changed(tx, bucket.project_ref);
+    this.removal.trim(tx, bucket);
+    if (status === "pending") this.forwarder.arrived(tx, bucket);
     return { status: "accepted", verification, event_id: eventIdOf(number) };
   }
 
   /** Charges the bucket's account. False when it has no credits left; nothing was changed then. */
   private charge(tx: Tx, bucket: BucketActor): boolean {
     try {
-      this.deps.charger.charge(tx, this.deps.accounts.account(bucket.accountRef), "catch.ingest", 1);
+      this.deps.charger.charge(tx, this.deps.accounts.account(bucket.account_ref), "catch.ingest", 1);
       return true;
     } catch (error) {
       if (error instanceof ApiError && error.code === "insufficient_balance") return false;
@@ -128,7 +113,7 @@ export class Ingestion {
   }
 }
 
-function refused(status: Exclude<IngestStatus, "accepted">): Ingested {
+function refused(status: Exclude<Ingested["status"], "accepted">): Ingested {
   return { status, verification: "none" };
 }
 

@@ -1,14 +1,9 @@
 import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import { parseDateTime } from "../../kernel/date-time.ts";
-import { invalidField } from "../../kernel/errors.ts";
 import { reply } from "../../kernel/http/answer.ts";
 import type { Api } from "../../kernel/http/api.ts";
 import { largeBody } from "../../kernel/http/body.ts";
-import type { Buckets } from "./buckets.ts";
-import type { Forward } from "./forwarder.ts";
 import type { Ingestion } from "./ingestion.ts";
-import type { Removal } from "./removal.ts";
 import {
   Bucket,
   BucketCreateBody,
@@ -27,25 +22,21 @@ import {
 } from "./schema.ts";
 import type { BucketService, EventService } from "./service.ts";
 
-/** What the endpoints are made of. */
-export interface CatchServices {
-  readonly service: BucketService;
-  readonly events: EventService;
-  readonly ingestion: Ingestion;
-  readonly removal: Removal;
-  readonly forward: Forward;
-  readonly buckets: Buckets;
-}
-
 /** Declares buckets, their public path, and their events. */
-export function catchRoutes(api: Api, services: CatchServices) {
+export function catchRoutes(
+  api: Api,
+  services: {
+    readonly buckets: BucketService;
+    readonly events: EventService;
+    readonly ingestion: Ingestion;
+  },
+) {
   return [
-    bucketRoutes(api, services.service),
-    bucketChangeRoutes(api, services.service),
+    bucketRoutes(api, services.buckets),
+    bucketChangeRoutes(api, services.buckets),
     ingestRoute(api, services.ingestion),
     eventReadRoutes(api, services.events),
-    replayRoute(api, services),
-    eventDeleteRoute(api, services),
+    eventChangeRoutes(api, services.events),
   ];
 }
 
@@ -201,66 +192,46 @@ function eventReadRoutes(api: Api, events: EventService) {
     );
 }
 
-function replayRoute(api: Api, { events, forward }: CatchServices) {
-  return new Elysia({ tags: ["Catch"] }).use(api).post(
-    "/v1/catch/:bucket_id/events/:event_id/replay",
-    ({ call, params }) =>
-      call.performAcross({
-        claim: () => events.claimReplay(call.caller.project.ref, params.bucket_id, params.event_id),
-        outside: ({ bucket, row, payload }) => forward(bucket, row, payload),
-        settle: (tx, replay, result, refund) => events.settleReplay(tx, replay, result, refund),
-      }),
-    {
-      op: {
-        name: "catch.events.replay",
-        access: "catch:write",
-        cost: 1,
-        summary: "Send an event to the target once more",
-        description: "Only a replay that the target answers with 2xx costs anything.",
-        errors: [
-          "catch.bucket_not_found",
-          "catch.event_not_found",
-          "bucket_paused",
-          "catch.signature_invalid",
-          "catch.replay_failed",
-        ],
-      },
-      params: EventParams,
-      response: EventReplayed,
-    },
-  );
-}
-
-function eventDeleteRoute(api: Api, { buckets, removal }: CatchServices) {
-  return new Elysia({ tags: ["Catch"] }).use(api).delete(
-    "/v1/catch/:bucket_id/events",
-    ({ call, params, query }) =>
-      // Many events are removed in many small units of work, so that no other request waits for them.
-      call.performAcross({
-        claim: () => {
-          const before = readTime(query.before);
-          return { bucket: buckets.ofProject(call.caller.project.ref, params.bucket_id), before };
+function eventChangeRoutes(api: Api, events: EventService) {
+  return new Elysia({ tags: ["Catch"] })
+    .use(api)
+    .post(
+      "/v1/catch/:bucket_id/events/:event_id/replay",
+      ({ call, params: { bucket_id, event_id } }) =>
+        call.performAcross(events.replay(call.caller.project.ref, bucket_id, event_id)),
+      {
+        op: {
+          name: "catch.events.replay",
+          access: "catch:write",
+          cost: 1,
+          summary: "Send an event to the target once more",
+          description: "Only a replay that the target answers with 2xx costs anything.",
+          errors: [
+            "catch.bucket_not_found",
+            "catch.event_not_found",
+            "bucket_paused",
+            "catch.signature_invalid",
+            "catch.replay_failed",
+          ],
         },
-        outside: ({ bucket, before }) => removal.removeBefore(bucket, before),
-        settle: (_tx, _claim, deleted) => ({ deleted_count: deleted }),
-      }),
-    {
-      op: {
-        name: "catch.events.delete",
-        access: "catch:write",
-        summary: "Delete the events received before a time",
-        errors: ["catch.bucket_not_found"],
+        params: EventParams,
+        response: EventReplayed,
       },
-      params: BucketParams,
-      query: EventsDeleteQuery,
-      response: EventsDeleted,
-    },
-  );
-}
-
-/** A `+` that was not encoded arrives as a space. @throws ApiError `validation_error` */
-function readTime(text: string): number {
-  const moment = parseDateTime(text.replace(/ (\d\d:\d\d)$/, "+$1"));
-  if (moment !== null) return moment;
-  throw invalidField("before", "must be an ISO 8601 time such as 2026-03-10T12:00:00Z");
+    )
+    .delete(
+      "/v1/catch/:bucket_id/events",
+      ({ call, params, query }) =>
+        call.performAcross(events.deleteBefore(call.caller.project.ref, params.bucket_id, query.before)),
+      {
+        op: {
+          name: "catch.events.delete",
+          access: "catch:write",
+          summary: "Delete the events received before a time",
+          errors: ["catch.bucket_not_found"],
+        },
+        params: BucketParams,
+        query: EventsDeleteQuery,
+        response: EventsDeleted,
+      },
+    );
 }

@@ -181,6 +181,7 @@ export const EventsDeleteQuery = Type.Object(
 
 /** Answer to a deletion of events. */
 export const EventsDeleted = Type.Object({ deleted_count: Type.Integer() }, { $id: "EventsDeleted" });
+export type EventsDeleted = Static<typeof EventsDeleted>;
 
 /** Answer to a replay that the target has answered. */
 export const EventReplayed = Type.Object(

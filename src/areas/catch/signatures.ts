@@ -8,14 +8,6 @@ export const SIGNATURE_TOLERANCE_SECONDS = 5 * 60;
 /** Unix seconds as the providers write them. */
 const UNIX_SECONDS = /^\d{1,12}$/;
 
-/** The request headers that each provider signs with; all of them must be there. */
-const SIGNATURE_HEADERS: Readonly<Record<Provider, readonly string[]>> = {
-  stripe: ["stripe-signature"],
-  github: ["x-hub-signature-256"],
-  shopify: ["x-shopify-hmac-sha256"],
-  svix: ["svix-signature", "svix-id", "svix-timestamp"],
-};
-
 /** What signatures cover of a request. */
 export interface Received {
   readonly headers: Headers;
@@ -24,10 +16,41 @@ export interface Received {
   readonly receivedAt: number;
 }
 
+/** How a provider signs, and what it says in headers of its own. */
+interface Scheme {
+  /** The request headers that it signs with; all of them must be there. */
+  readonly signedWith: readonly string[];
+  /**
+   * What its own headers begin with. They go along with the event: some receivers check them again, and some providers
+   * name the kind of event in them alone.
+   */
+  readonly prefixes: readonly string[];
+  readonly isSigned: (secret: string, received: Received) => boolean;
+}
+
+const SCHEMES: Readonly<Record<Provider, Scheme>> = {
+  stripe: { signedWith: ["stripe-signature"], prefixes: ["stripe-"], isSigned: isSignedByStripe },
+  github: {
+    signedWith: ["x-hub-signature-256"],
+    prefixes: ["x-github-", "x-hub-"],
+    isSigned: isSignedByGithub,
+  },
+  shopify: { signedWith: ["x-shopify-hmac-sha256"], prefixes: ["x-shopify-"], isSigned: isSignedByShopify },
+  svix: {
+    signedWith: ["svix-signature", "svix-id", "svix-timestamp"],
+    prefixes: ["svix-"],
+    isSigned: isSignedBySvix,
+  },
+};
+
 /** The provider that the headers show, or null. */
 export function detectProvider(headers: Headers): Provider | null {
-  const isSigned = (provider: Provider) => SIGNATURE_HEADERS[provider].every((name) => headers.has(name));
-  return PROVIDERS.find(isSigned) ?? null;
+  return PROVIDERS.find((name) => SCHEMES[name].signedWith.every((header) => headers.has(header))) ?? null;
+}
+
+/** Whether a header (lower-case) goes along with the events of a provider. */
+export function isProvidersOwn(provider: Provider, header: string): boolean {
+  return SCHEMES[provider].prefixes.some((prefix) => header.startsWith(prefix));
 }
 
 /**
@@ -36,17 +59,8 @@ export function detectProvider(headers: Headers): Provider | null {
  */
 export function verify(provider: Provider | null, secret: string | null, received: Received): Verification {
   if (provider === null || secret === null) return "none";
-  return SCHEMES[provider](secret, received) ? "valid" : "invalid";
+  return SCHEMES[provider].isSigned(secret, received) ? "valid" : "invalid";
 }
-
-type Scheme = (secret: string, received: Received) => boolean;
-
-const SCHEMES: Readonly<Record<Provider, Scheme>> = {
-  stripe: isSignedByStripe,
-  github: isSignedByGithub,
-  shopify: isSignedByShopify,
-  svix: isSignedBySvix,
-};
 
 /** `stripe-signature: t=<seconds>,v1=<hex>,v1=<hex>,…` over `<t>.<body>`. */
 function isSignedByStripe(secret: string, { headers, body, receivedAt }: Received): boolean {

@@ -1,153 +1,276 @@
 import type { Database } from "../../kernel/storage/database.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
-import type { EventStatus, Provider } from "./domain.ts";
-import { decodeProvider, encodeProvider } from "./event-store.ts";
+import {
+  EVENT_STATUSES,
+  type EventStatus,
+  PROVIDERS,
+  type Provider,
+  VERIFICATIONS,
+  type Verification,
+} from "./domain.ts";
 
-/** A row of `catch_buckets`, where provider and `live` are numbers. */
+/** A row of `catch_buckets`. */
 export interface BucketRow {
-  ref: number;
-  id: string;
-  account_ref: number;
-  project_ref: number;
-  target_url: string;
-  provider: Provider | null;
+  readonly ref: number;
+  readonly id: string;
+  readonly account_ref: number;
+  readonly project_ref: number;
+  readonly target_url: string;
+  /** See {@link encodeProvider}. */
+  readonly provider: number;
   /** Sealed. */
-  signing_secret: Uint8Array | null;
-  live: boolean;
-  pending: number;
-  delivered: number;
-  failed: number;
-  created_at: number;
-  updated_at: number;
-  deleted_at: number | null;
+  readonly signing_secret: Uint8Array | null;
+  readonly live: number;
+  readonly pending: number;
+  readonly delivered: number;
+  readonly failed: number;
+  readonly created_at: number;
+  readonly updated_at: number;
+  readonly deleted_at: number | null;
 }
 
 /** What a change of a bucket writes. */
-type Terms = Pick<BucketRow, "ref" | "target_url" | "signing_secret" | "live">;
+type Terms = Pick<BucketRow, "ref" | "target_url" | "signing_secret" | "updated_at"> & { live: boolean };
+
+/** A new bucket: paused and empty. */
+type NewBucket = Omit<Terms, "live"> &
+  Pick<BucketRow, "id" | "account_ref" | "project_ref" | "provider" | "created_at">;
 
 /** A bucket with its oldest event's age, for the clean-up. */
 export interface OldestEvent {
-  ref: number;
-  id: string;
-  account_ref: number;
-  events: number;
-  oldest_at: number | null;
+  readonly ref: number;
+  readonly id: string;
+  readonly account_ref: number;
+  readonly events: number;
+  readonly oldest_at: number | null;
 }
 
-const BUCKET =
-  "ref, id, account_ref, project_ref, target_url, provider, signing_secret, live, pending, delivered, failed, created_at, updated_at, deleted_at";
+export type BucketStore = ReturnType<typeof bucketStore>;
 
-/** All SQL of buckets. */
-export class BucketStore {
-  private readonly byId;
-  private readonly idByRef;
-  private readonly ofProject;
-  private readonly ofAccount;
-  private readonly anyOfProject;
-  private readonly liveWithPending;
-  private readonly oldestAfter;
-  private readonly insertBucket;
-  private readonly updateTerms;
-  private readonly updateCounts;
-  private readonly markDeleted;
-  private readonly deleteBucket;
-  private readonly highest;
-
-  constructor(db: Database) {
-    this.byId = db.query<Omit<BucketRow, "provider" | "live"> & { provider: number; live: number }, [string]>(
-      `SELECT ${BUCKET} FROM catch_buckets WHERE id = ?`,
-    );
-    this.idByRef = db.query<{ id: string }, [number]>("SELECT id FROM catch_buckets WHERE ref = ?");
-    this.ofProject = db.query<{ id: string }, [number]>(
+/** All SQL of buckets. References also lead to buckets that are being removed. */
+export function bucketStore(db: Database) {
+  return {
+    highestRef: db.number("SELECT max(ref) AS n FROM catch_buckets"),
+    find: db.one<BucketRow, [id: string]>(
+      "SELECT ref, id, account_ref, project_ref, target_url, provider, signing_secret, live, pending, delivered, failed, created_at, updated_at, deleted_at FROM catch_buckets WHERE id = ?",
+    ),
+    idOf: db.one<Pick<BucketRow, "id">, [ref: number]>("SELECT id FROM catch_buckets WHERE ref = ?"),
+    /** Newest first. */
+    ofProject: db.all<Pick<BucketRow, "id">, [projectRef: number]>(
       "SELECT id FROM catch_buckets WHERE project_ref = ? AND deleted_at IS NULL ORDER BY ref DESC",
-    );
-    this.ofAccount = db.query<{ buckets: number }, [number]>(
-      "SELECT count(*) AS buckets FROM catch_buckets WHERE account_ref = ? AND deleted_at IS NULL",
-    );
-    this.anyOfProject = db.query<{ ref: number }, [number]>(
+    ),
+    /** In all its projects. */
+    countOfAccount: db.number<[accountRef: number]>(
+      "SELECT count(*) AS n FROM catch_buckets WHERE account_ref = ? AND deleted_at IS NULL",
+    ),
+    anyOfProject: db.one<Pick<BucketRow, "ref">, [projectRef: number]>(
       "SELECT ref FROM catch_buckets WHERE project_ref = ? LIMIT 1",
-    );
-    this.liveWithPending = db.query<{ ref: number }, [number, number]>(
+    ),
+    /** Live buckets that have something to forward. */
+    toForward: db.all<Pick<BucketRow, "ref">, [afterRef: number, limit: number]>(
       "SELECT ref FROM catch_buckets WHERE ref > ? AND live = 1 AND pending > 0 AND deleted_at IS NULL ORDER BY ref LIMIT ?",
-    );
-    this.oldestAfter = db.query<OldestEvent, [number, number]>(
+    ),
+    oldestEvents: db.all<OldestEvent, [afterRef: number, limit: number]>(
       `SELECT ref, id, account_ref, pending + delivered + failed AS events,
          (SELECT received_at FROM catch_events WHERE bucket_ref = ref ORDER BY sequence LIMIT 1) AS oldest_at
        FROM catch_buckets WHERE ref > ? AND deleted_at IS NULL ORDER BY ref LIMIT ?`,
-    );
-    this.insertBucket = db.command<[Omit<BucketRow, "provider"> & { provider: number }]>(
-      `INSERT INTO catch_buckets (${BUCKET}) VALUES ($ref, $id, $account_ref, $project_ref, $target_url, $provider,
-         $signing_secret, $live, $pending, $delivered, $failed, $created_at, $updated_at, $deleted_at)`,
-    );
-    this.updateTerms = db.command<[Terms & { now: number }]>(
+    ),
+    insert: db.change<[NewBucket]>(
+      `INSERT INTO catch_buckets (ref, id, account_ref, project_ref, target_url, provider, signing_secret, live, pending,
+         delivered, failed, created_at, updated_at)
+       VALUES ($ref, $id, $account_ref, $project_ref, $target_url, $provider, $signing_secret, 0, 0, 0, 0, $created_at,
+         $updated_at)`,
+    ),
+    setTerms: db.change<[Terms]>(
       `UPDATE catch_buckets SET target_url = $target_url, signing_secret = $signing_secret, live = $live,
-         updated_at = $now WHERE ref = $ref`,
-    );
-    this.updateCounts = db.command<[number, number, number, number]>(
+         updated_at = $updated_at WHERE ref = $ref`,
+    ),
+    setCounts: db.change<[pending: number, delivered: number, failed: number, ref: number]>(
       "UPDATE catch_buckets SET pending = ?, delivered = ?, failed = ? WHERE ref = ?",
-    );
-    this.markDeleted = db.command<[number, number]>("UPDATE catch_buckets SET deleted_at = ? WHERE ref = ?");
-    this.deleteBucket = db.command<[number]>("DELETE FROM catch_buckets WHERE ref = ?");
-    this.highest = db.query<{ ref: number | null }>("SELECT max(ref) AS ref FROM catch_buckets");
-  }
+    ),
+    setDeleted: db.change<[at: number, ref: number]>("UPDATE catch_buckets SET deleted_at = ? WHERE ref = ?"),
+    delete: db.change<[ref: number]>("DELETE FROM catch_buckets WHERE ref = ?"),
+  };
+}
 
-  /** The largest reference given so far; 0 for no bucket. */
-  highestRef(): number {
-    return this.highest.get()?.ref ?? 0;
-  }
+/** A row of `catch_events`, where status, provider and verification are numbers. */
+export interface EventRow {
+  readonly bucket_ref: number;
+  readonly sequence: number;
+  readonly status: EventStatus;
+  readonly provider: Provider | null;
+  readonly verification: Verification;
+  readonly received_at: number;
+  readonly attempts: number;
+  readonly response_status: number | null;
+  readonly error: string | null;
+  readonly delivered_at: number | null;
+  readonly retry_at: number | null;
+}
 
-  find(id: string): BucketRow | null {
-    const row = this.byId.get(id);
-    return row === null ? null : { ...row, provider: decodeProvider(row.provider), live: row.live !== 0 };
-  }
+/** An event as its row has it. */
+type StoredEvent = Record<"status" | "provider" | "verification", number> &
+  Omit<EventRow, "status" | "provider" | "verification">;
 
-  /** The id of a reference, also of a bucket that is being removed. */
-  idOf(ref: number): string | null {
-    return this.idByRef.get(ref)?.id ?? null;
-  }
+/** What is kept of a request besides its event. */
+export interface PayloadRow {
+  /** As `storedHeaders` made them. */
+  readonly headers: string;
+  readonly body: Uint8Array;
+}
 
-  /** Ids of a project's buckets, newest first. */
-  idsOfProject(projectRef: number): string[] {
-    return this.ofProject.all(projectRef).map(({ id }) => id);
-  }
+/** A new event, with its payload. */
+export type NewEvent = PayloadRow &
+  Pick<EventRow, "sequence" | "status" | "provider" | "verification" | "error">;
 
-  /** How many buckets an account has, in all its projects. */
-  countOfAccount(accountRef: number): number {
-    return this.ofAccount.get(accountRef)?.buckets ?? 0;
-  }
+/** An event that may be removed; its status is a number. */
+export type RemovableRow = Pick<StoredEvent, "sequence" | "status" | "received_at"> & {
+  readonly payload_bytes: number;
+};
 
-  /** A bucket of a project, also one that is being removed; null when the project has no buckets. */
-  anyRefOfProject(projectRef: number): number | null {
-    return this.anyOfProject.get(projectRef)?.ref ?? null;
-  }
+/** Which events a list shows; null: any. */
+export interface EventFilter {
+  readonly provider: Provider | null;
+  readonly status: EventStatus | null;
+}
 
-  /** References above `after` of live buckets that have something to forward. */
-  refsToForward(after: number, limit: number): number[] {
-    return this.liveWithPending.all(after, limit).map(({ ref }) => ref);
-  }
+type KindParams = [bucketRef: number, status: number, provider: number, sequence: number, limit: number];
 
-  /** Buckets above `after`, each with the age of its oldest event. */
-  oldestEvents(after: number, limit: number): OldestEvent[] {
-    return this.oldestAfter.all(after, limit);
-  }
+const EVENT =
+  "bucket_ref, sequence, status, provider, verification, received_at, attempts, response_status, error, delivered_at, retry_at";
+const OF_KIND = "SELECT sequence FROM catch_events WHERE bucket_ref = ? AND status = ? AND provider = ?";
 
-  insert(tx: Tx, row: BucketRow): void {
-    this.insertBucket.run(tx, { ...row, provider: encodeProvider(row.provider) });
-  }
+/** 0 stands for no provider. */
+const PROVIDER_CODES = [0, 1, 2, 3, 4] as const;
+const STATUS_CODES = [0, 1, 2] as const;
 
-  setTerms(tx: Tx, terms: Terms): void {
-    this.updateTerms.run(tx, { ...terms, now: tx.now });
-  }
+export type EventStore = ReturnType<typeof eventStore>;
 
-  setCounts(tx: Tx, ref: number, { pending, delivered, failed }: Record<EventStatus, number>): void {
-    this.updateCounts.run(tx, pending, delivered, failed, ref);
-  }
+/** All SQL of events and their payloads. */
+export function eventStore(db: Database) {
+  const insertEvent = db.change<
+    [
+      bucketRef: number,
+      sequence: number,
+      status: number,
+      provider: number,
+      verification: number,
+      receivedAt: number,
+      error: string | null,
+      payloadBytes: number,
+    ]
+  >(
+    `INSERT INTO catch_events (bucket_ref, sequence, status, provider, verification, received_at, attempts, error, payload_bytes)
+     VALUES (?, ?, ?, ?, ?, ?, 0, ?, ?)`,
+  );
+  const insertPayload = db.change<[sequence: number, headers: string, body: Uint8Array]>(
+    "INSERT INTO catch_payloads (sequence, headers, body) VALUES (?, ?, ?)",
+  );
+  const update = db.change<[Omit<StoredEvent, "provider" | "verification" | "received_at">]>(
+    `UPDATE catch_events SET status = $status, attempts = $attempts, response_status = $response_status, error = $error,
+       delivered_at = $delivered_at, retry_at = $retry_at WHERE bucket_ref = $bucket_ref AND sequence = $sequence`,
+  );
+  const deleteEvent = db.change<[bucketRef: number, sequence: number]>(
+    "DELETE FROM catch_events WHERE bucket_ref = ? AND sequence = ?",
+  );
+  const deletePayload = db.change<[sequence: number]>("DELETE FROM catch_payloads WHERE sequence = ?");
+  return {
+    ...eventReads(db),
+    insert(tx: Tx, bucketRef: number, event: NewEvent): void {
+      const { sequence, status, provider, verification, error, headers, body } = event;
+      const codes = [
+        statusCode(status),
+        encodeProvider(provider),
+        VERIFICATIONS.indexOf(verification),
+      ] as const;
+      insertPayload(tx, sequence, headers, body);
+      insertEvent(tx, bucketRef, sequence, ...codes, tx.now, error, body.length);
+    },
+    /** Records a try, if the event is still there. */
+    setTried(tx: Tx, row: EventRow): void {
+      update(tx, { ...row, status: statusCode(row.status) });
+    },
+    delete(tx: Tx, bucketRef: number, sequence: number): void {
+      deleteEvent(tx, bucketRef, sequence);
+      deletePayload(tx, sequence);
+    },
+  };
+}
 
-  setDeleted(tx: Tx, ref: number): void {
-    this.markDeleted.run(tx, tx.now, ref);
-  }
+function eventReads(db: Database) {
+  const byKey = db.one<StoredEvent, [bucketRef: number, sequence: number]>(
+    `SELECT ${EVENT} FROM catch_events WHERE bucket_ref = ? AND sequence = ?`,
+  );
+  const before = db.all<StoredEvent, [bucketRef: number, sequence: number, limit: number]>(
+    `SELECT ${EVENT} FROM catch_events WHERE bucket_ref = ? AND sequence < ? ORDER BY sequence DESC LIMIT ?`,
+  );
+  const beforeOfKind = db.all<Pick<EventRow, "sequence">, KindParams>(
+    `${OF_KIND} AND sequence < ? ORDER BY sequence DESC LIMIT ?`,
+  );
+  const afterOfKind = db.all<Pick<EventRow, "sequence">, KindParams>(
+    `${OF_KIND} AND sequence > ? ORDER BY sequence LIMIT ?`,
+  );
+  const find = (bucketRef: number, sequence: number): EventRow | null => {
+    const row = byKey(bucketRef, sequence);
+    return row === null ? null : decoded(row);
+  };
+  return {
+    /** The largest number of a stored event; 0 when there are no events. */
+    highestSequence: db.number("SELECT max(sequence) AS n FROM catch_payloads"),
+    find,
+    payload: db.one<PayloadRow, [sequence: number]>(
+      "SELECT headers, body FROM catch_payloads WHERE sequence = ?",
+    ),
+    /** A bucket's events before a number, newest first. Reads about as many rows as it returns, whatever the filter. */
+    page(bucketRef: number, { provider, status }: EventFilter, sequence: number, limit: number): EventRow[] {
+      if (provider === null && status === null) return before(bucketRef, sequence, limit).map(decoded);
+      const statuses = status === null ? STATUS_CODES : [statusCode(status)];
+      const providers = provider === null ? PROVIDER_CODES : [encodeProvider(provider)];
+      return statuses
+        .flatMap((one) => providers.flatMap((other) => beforeOfKind(bucketRef, one, other, sequence, limit)))
+        .sort((a, b) => b.sequence - a.sequence)
+        .slice(0, limit)
+        .flatMap((found) => find(bucketRef, found.sequence) ?? []);
+    },
+    /** Numbers of a bucket's pending events after a number, oldest first. */
+    pendingAfter(bucketRef: number, after: number, limit: number): number[] {
+      const pending = statusCode("pending");
+      return PROVIDER_CODES.flatMap((provider) => afterOfKind(bucketRef, pending, provider, after, limit))
+        .map(({ sequence }) => sequence)
+        .sort((a, b) => a - b)
+        .slice(0, limit);
+    },
+    /** A bucket's oldest events. */
+    oldestOf: db.all<RemovableRow, [bucketRef: number, limit: number]>(
+      "SELECT sequence, status, received_at, payload_bytes FROM catch_events WHERE bucket_ref = ? ORDER BY sequence LIMIT ?",
+    ),
+  };
+}
 
-  delete(tx: Tx, ref: number): void {
-    this.deleteBucket.run(tx, ref);
-  }
+/** The number that stands for a provider in the tables. */
+export function encodeProvider(provider: Provider | null): number {
+  return provider === null ? 0 : PROVIDERS.indexOf(provider) + 1;
+}
+
+/** The provider behind its number. */
+export function decodeProvider(code: number): Provider | null {
+  return PROVIDERS[code - 1] ?? null;
+}
+
+/** The status behind its number. */
+export function decodeStatus(code: number): EventStatus {
+  return EVENT_STATUSES[code] ?? "failed";
+}
+
+function statusCode(status: EventStatus): number {
+  return EVENT_STATUSES.indexOf(status);
+}
+
+function decoded(row: StoredEvent): EventRow {
+  return {
+    ...row,
+    status: decodeStatus(row.status),
+    provider: decodeProvider(row.provider),
+    verification: VERIFICATIONS[row.verification] ?? "none",
+  };
 }

@@ -1,16 +1,16 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { MIGRATIONS } from "../../../migrations/index.ts";
-import { BUCKETS_IN_MEMORY_MAX, BucketActor, Buckets } from "../../../src/areas/catch/buckets.ts";
-import { EventStore } from "../../../src/areas/catch/event-store.ts";
+import { BUCKETS_IN_MEMORY_MAX, Buckets } from "../../../src/areas/catch/buckets.ts";
+import { NO_TRAFFIC } from "../../../src/areas/catch/domain.ts";
 import {
   ACCOUNT_SHARE,
   ANSWER_BYTES_MAX,
-  createForward,
   FORWARD_TIMEOUT_MS,
   FORWARDING_BUCKETS_MAX,
+  forward,
   RETRIES_AT_ONCE_MAX,
 } from "../../../src/areas/catch/forwarder.ts";
-import { BucketStore } from "../../../src/areas/catch/store.ts";
+import { bucketStore, eventStore } from "../../../src/areas/catch/store.ts";
 import { ManualClock, monotonicMs } from "../../../src/kernel/clock.ts";
 import { createIds } from "../../../src/kernel/ids.ts";
 import type { OutboundClient, OutboundRequest } from "../../../src/kernel/outbound/client.ts";
@@ -41,18 +41,18 @@ describe("one try to deliver", () => {
       },
       signingKey: () => "sm_key",
     };
-    const vault = createVault(new Uint8Array(32));
-    const forward = createForward({ outbound, accounts, clock: new ManualClock(TEST_START_MS), vault });
-    const bucket = new BucketActor(
-      {
-        ...{ ref: 1, id: "a-b-100000", account_ref: 1, project_ref: 1 },
-        ...{ target_url: "https://example.com/", provider: null, signing_secret: null, live: true },
-        ...{ pending: 0, delivered: 0, failed: 0, created_at: 0, updated_at: 0, deleted_at: null },
-      },
-      null,
-    );
+    const deps = {
+      ...{ outbound, accounts, clock: new ManualClock(TEST_START_MS) },
+      vault: createVault(new Uint8Array(32)),
+    };
+    const bucket = {
+      ...{ ref: 1, id: "a-b-100000", account_ref: 1, project_ref: 1 },
+      ...{ target_url: "https://example.com/", provider: null, signing_secret: null, live: true },
+      ...{ counts: { pending: 0, delivered: 0, failed: 0 }, created_at: 0, updated_at: 0 },
+      ...{ deleted: false, traffic: NO_TRAFFIC, idle: true, recent: false },
+    };
     const payload = { headers: "{}", body: new Uint8Array([1]) };
-    await forward(bucket, { sequence: 1, provider: null, received_at: 0 }, payload);
+    await forward(deps, bucket, { sequence: 1, provider: null, received_at: 0 }, payload);
     expect(requests[0]).toMatchObject({
       ...{ method: "POST", url: "https://example.com/", requireHttps: true },
       ...{ timeoutMs: FORWARD_TIMEOUT_MS, bodyBytesMax: ANSWER_BYTES_MAX, redirectsMax: 0 },
@@ -127,7 +127,7 @@ function openStores(scratch: Scratch) {
   migrate(db, MIGRATIONS);
   const clock = new ManualClock(TEST_START_MS);
   const writer = new Writer(db, clock, new KeptLog());
-  return { db, writer, store: new BucketStore(db), events: new EventStore(db) };
+  return { db, writer, store: bucketStore(db), events: eventStore(db) };
 }
 
 describe("buckets in memory", () => {
@@ -137,13 +137,13 @@ describe("buckets in memory", () => {
     try {
       const vault = createVault(new Uint8Array(32));
       const ids = createIds(() => TEST_START_MS);
-      const buckets = new Buckets({ store, vault, ids, writer, inMemoryMax: 3 });
+      const buckets = new Buckets({ store, vault, ids, writer }, 3);
       const made: string[] = [];
       for (let number = 0; number < 20; number += 1) {
         const bucket = await writer.submit((tx) =>
           buckets.create(
             tx,
-            { accountRef: 1, projectRef: 1 },
+            { account: { ref: 1 }, project: { ref: 1 } },
             {
               target_url: `https://e.com/${number}`,
               provider: "stripe",
@@ -165,7 +165,11 @@ describe("buckets in memory", () => {
       }
       for (const [number, id] of made.entries()) {
         expect(buckets.find(id)).toMatchObject({
-          ...{ targetUrl: `https://e.com/${number}`, signingSecret: `secret ${number}`, provider: "stripe" },
+          ...{
+            target_url: `https://e.com/${number}`,
+            signing_secret: `secret ${number}`,
+            provider: "stripe",
+          },
           counts: { pending: 3, delivered: 0, failed: 0 },
         });
       }
