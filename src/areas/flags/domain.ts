@@ -35,22 +35,7 @@ export function assertBoolean(enabled: unknown): asserts enabled is boolean {
   throw new ApiError("gate.rule_invalid", "enabled must be true or false: flags have no other values.");
 }
 
-/** One flag too many. */
-export function tooManyFlags(): ApiError {
-  return new ApiError(
-    "forbidden",
-    `A project can have ${FLAGS_PER_PROJECT_MAX} flags, and this one has. Delete some first.`,
-  );
-}
-
 /** No flag with this key: to an evaluation, or to a deletion. */
 export function noSuchFlag(code: "gate.feature_not_found" | "flag_not_found", flagKey: string): ApiError {
   return new ApiError(code, `There is no flag "${flagKey}" in this project.`);
-}
-
-/** A defect in reading a flag. */
-export function evaluationFailed(cause: unknown): ApiError {
-  return new ApiError("gate.evaluation_failed", "The flag could not be evaluated. Nothing was charged.", {
-    cause,
-  });
 }

@@ -3,7 +3,7 @@ import type { Kernel } from "../../kernel/kernel.ts";
 import type { ProjectResources } from "../../kernel/project-resources.ts";
 import { flagRoutes } from "./routes.ts";
 import { FlagService } from "./service.ts";
-import { FlagStore } from "./store.ts";
+import { flagStore } from "./store.ts";
 
 /** What flags offer to the rest of the house. */
 export interface FlagsArea extends ApiArea {
@@ -12,11 +12,12 @@ export interface FlagsArea extends ApiArea {
 
 /** Builds the area: boolean feature flags, per project. */
 export function createFlags({ db }: Kernel): FlagsArea {
-  const flags = new FlagService(new FlagStore(db));
+  const store = flagStore(db);
+  const flags = new FlagService(store);
   return {
     resources: {
       name: "flags",
-      count: (projectRef) => flags.count(projectRef),
+      count: (projectRef) => store.count(projectRef),
       removeRows: (tx, projectRef, rowsMax) => flags.removeRows(tx, projectRef, rowsMax),
     },
     parts: [{ name: "Flags", description: "Boolean feature flags of a project, evaluated from memory." }],

@@ -1,7 +1,8 @@
 import { type Actor, ActorRegistry } from "../../kernel/actors/registry.ts";
+import { ApiError } from "../../kernel/errors.ts";
 import { isStorageFailure } from "../../kernel/storage/database.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
-import { evaluationFailed, FLAGS_PER_PROJECT_MAX, noSuchFlag, tooManyFlags } from "./domain.ts";
+import { FLAGS_PER_PROJECT_MAX, noSuchFlag } from "./domain.ts";
 import type { FlagConfig, FlagDeleted, FlagEvaluation, FlagKeys, FlagSaved } from "./schema.ts";
 import type { FlagStore } from "./store.ts";
 
@@ -52,8 +53,11 @@ export class FlagService {
     if (flag === undefined) this.create(tx, projectRef, flagKey, enabled, description ?? null);
     else {
       const kept = description === undefined ? flag.description : description;
-      this.change(tx, nameOf(projectRef, flagKey), flag, enabled, kept);
+      this.store.update(tx, Number(enabled), kept, flag.ref);
+      Object.assign(flag, { enabled, description: kept });
     }
+    // Read again after a rollback: another unit of the batch may have read what is taken back.
+    tx.onRollback(() => this.flags.drop(nameOf(projectRef, flagKey)));
     return { success: true, flag_key: flagKey };
   }
 
@@ -66,12 +70,12 @@ export class FlagService {
 
   /** The keys of a project's flags, newest first. */
   keys(projectRef: number): FlagKeys {
-    return { flags: this.store.keys(projectRef) };
+    return { flags: this.store.keysOfProject(projectRef).map(({ flag_key }) => flag_key) };
   }
 
   /** All flags of a project, newest first. */
   config(projectRef: number): FlagConfig {
-    const flags = this.store.list(projectRef).map(({ flag_key, enabled, description }) => ({
+    const flags = this.store.ofProject(projectRef).map(({ flag_key, enabled, description }) => ({
       flag_key,
       enabled: enabled !== 0,
       ...(description === null ? {} : { description }),
@@ -87,14 +91,9 @@ export class FlagService {
     return { success: true };
   }
 
-  /** Flags of a project. */
-  count(projectRef: number): number {
-    return this.store.count(projectRef);
-  }
-
   /** Removes at most `rowsMax` flags of a deleted project. Returns how many it removed. */
   removeRows(tx: Tx, projectRef: number, rowsMax: number): number {
-    const leaving = this.store.listSome(projectRef, rowsMax);
+    const leaving = this.store.someOfProject(projectRef, rowsMax);
     for (const { ref, flag_key } of leaving) this.remove(tx, projectRef, flag_key, ref);
     return leaving.length;
   }
@@ -114,10 +113,13 @@ export class FlagService {
     } catch (error) {
       // The writer answers for a failing disk; anything else is a defect of ours.
       if (isStorageFailure(error)) throw error;
-      throw evaluationFailed(error);
+      throw new ApiError("gate.evaluation_failed", "The flag could not be evaluated. Nothing was charged.", {
+        cause: error,
+      });
     }
   }
 
+  /** The first that asks for it reads it into memory. */
   private create(
     tx: Tx,
     projectRef: number,
@@ -125,32 +127,21 @@ export class FlagService {
     enabled: boolean,
     description: string | null,
   ): void {
-    const count = this.countOf(projectRef);
-    if (count.value >= FLAGS_PER_PROJECT_MAX) throw tooManyFlags();
-    const ref = this.nextRef++;
-    this.store.insert(tx, ref, projectRef, key, enabled, description);
-    const name = nameOf(projectRef, key);
-    this.flags.insert(name, { idle: true, recent: false, ref, enabled, description });
-    tx.onRollback(() => this.flags.drop(name));
+    const count = (): FlagCount => ({ idle: true, recent: false, value: this.store.count(projectRef) });
+    if (this.counts.get(projectRef, count).value >= FLAGS_PER_PROJECT_MAX) {
+      throw new ApiError(
+        "forbidden",
+        `A project can have ${FLAGS_PER_PROJECT_MAX} flags, and this one has. Delete some first.`,
+      );
+    }
+    this.store.insert(tx, this.nextRef++, projectRef, key, Number(enabled), description);
     this.countBy(tx, projectRef, 1);
-  }
-
-  private change(tx: Tx, name: string, flag: ActiveFlag, enabled: boolean, description: string | null): void {
-    this.store.update(tx, flag.ref, enabled, description);
-    Object.assign(flag, { enabled, description });
-    // Read again after a rollback: another unit of the batch may have read what is taken back.
-    tx.onRollback(() => this.flags.drop(name));
   }
 
   private remove(tx: Tx, projectRef: number, flagKey: string, ref: number): void {
     this.store.remove(tx, ref);
     this.flags.drop(nameOf(projectRef, flagKey));
     this.countBy(tx, projectRef, -1);
-  }
-
-  private countOf(projectRef: number): FlagCount {
-    const count = (): FlagCount => ({ idle: true, recent: false, value: this.store.count(projectRef) });
-    return this.counts.get(projectRef, count);
   }
 
   private countBy(tx: Tx, projectRef: number, change: number): void {

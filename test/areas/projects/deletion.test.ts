@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { FlagStore } from "../../../src/areas/flags/store.ts";
+import { flagStore } from "../../../src/areas/flags/store.ts";
 import { RETENTION_MS } from "../../../src/areas/keys/domain.ts";
 import { ProjectStore } from "../../../src/areas/projects/store.ts";
 import type { Client } from "../../support/client.ts";
@@ -53,10 +53,10 @@ function rowsOf(ref: number): Record<string, number> {
 /** Puts flags into a project: enough of them that their removal takes a while. */
 function fill(ref: number, count: number): Promise<void> {
   const { db, writer } = server.server.kernel;
-  const store = new FlagStore(db);
+  const store = flagStore(db);
   return writer.submit((tx) => {
     for (let index = 0; index < count; index += 1)
-      store.insert(tx, 1_000_000 + index, ref, `f${index}`, true, null);
+      store.insert(tx, 1_000_000 + index, ref, `f${index}`, 1, null);
   });
 }
 
