@@ -1,13 +1,22 @@
 import { type Actor, ActorRegistry } from "../../kernel/actors/registry.ts";
-import type { Caller, CallerAccount, Charger } from "../../kernel/http/caller.ts";
+import { isoTime } from "../../kernel/date-time.ts";
+import { ApiError } from "../../kernel/errors.ts";
+import type { CallerAccount, CallerProject, Charger } from "../../kernel/http/caller.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { OutboundClient } from "../../kernel/outbound/client.ts";
 import type { ProjectActivity } from "../../kernel/project-activity.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import type { Tiers } from "../../kernel/tiers.ts";
-import { bucketNotFound, type EventStatus, NO_TRAFFIC, type Provider, type Traffic } from "./domain.ts";
+import {
+  assertRoomForBucket,
+  type EventStatus,
+  knownProvider,
+  NO_TRAFFIC,
+  type Provider,
+  type Traffic,
+} from "./domain.ts";
 import { type EventSequence, newBucketId } from "./ids.ts";
-import type { BucketCreateBody, BucketUpdateBody } from "./schema.ts";
+import type { Bucket, BucketCreateBody, BucketUpdateBody } from "./schema.ts";
 import {
   type BucketRow,
   type BucketStore,
@@ -40,40 +49,41 @@ export interface CatchDeps extends Kernel, CatchPorts {
   readonly sequence: EventSequence;
 }
 
+/** Whose a new bucket is. */
+interface Owner {
+  readonly account: Pick<CallerAccount, "ref" | "tier">;
+  readonly project: Pick<CallerProject, "ref">;
+}
+
 /** A bucket in memory. Only memory knows its recent traffic: a restart forgives it. */
-export interface BucketActor extends Actor, Pick<BucketRow, "ref" | "id" | "account_ref" | "project_ref"> {
+export interface BucketActor
+  extends Actor,
+    Omit<BucketRow, "provider" | "signing_secret" | "live" | "deleted_at"> {
   /** False while its counts are not written. */
   idle: boolean;
   readonly provider: Provider | null;
-  readonly created_at: number;
-  readonly counts: Record<EventStatus, number>;
-  target_url: string;
   /** Opened. */
   signing_secret: string | null;
   live: boolean;
-  updated_at: number;
   deleted: boolean;
   traffic: Traffic;
 }
 
-/** The buckets in memory. Their counts change there, within units of work, and are written once per batch. */
+/** The use cases of buckets, which are in memory while they are in use. Their counts change there, within units of work, and are written once per batch. */
 export class Buckets {
   private readonly actors: ActorRegistry<string, BucketActor>;
   private changed = new Set<BucketActor>();
   private nextRef: number;
+  /** Called when a bucket has gone live. */
+  onLive: (tx: Tx, bucket: BucketActor) => void = () => undefined;
 
   constructor(
-    private readonly deps: Pick<CatchDeps, "store" | "vault" | "ids" | "writer">,
+    private readonly deps: Pick<CatchDeps, "store" | "vault" | "ids" | "writer" | "outbound" | "tiers">,
     inMemoryMax = BUCKETS_IN_MEMORY_MAX,
   ) {
     this.actors = new ActorRegistry(inMemoryMax);
     this.nextRef = deps.store.highestRef() + 1;
     deps.writer.beforeCommit((tx) => this.writeCounts(tx));
-  }
-
-  /** How many are in memory. */
-  get inMemory(): number {
-    return this.actors.size;
   }
 
   /** The bucket of an id; undefined once it is deleted. */
@@ -91,7 +101,9 @@ export class Buckets {
   /** @throws ApiError `catch.bucket_not_found` when it is missing or belongs to another project. */
   ofProject(projectRef: number, id: string): BucketActor {
     const bucket = this.find(id);
-    if (bucket === undefined || bucket.project_ref !== projectRef) throw bucketNotFound();
+    if (bucket === undefined || bucket.project_ref !== projectRef) {
+      throw new ApiError("catch.bucket_not_found", "There is no bucket with this id in your project.");
+    }
     return bucket;
   }
 
@@ -100,40 +112,36 @@ export class Buckets {
     return this.deps.store.ofProject(projectRef).flatMap(({ id }) => this.find(id) ?? []);
   }
 
-  create(
-    tx: Tx,
-    {
-      account,
-      project,
-    }: { account: Pick<Caller["account"], "ref">; project: Pick<Caller["project"], "ref"> },
-    terms: BucketCreateBody & { provider: Provider | null },
-  ): BucketActor {
+  /** @throws ApiError `validation_error`, `catch.provider_unsupported`, `bucket_limit_exceeded` */
+  create(tx: Tx, { account, project }: Owner, { target_url, ...body }: BucketCreateBody): BucketActor {
+    const { store, tiers } = this.deps;
+    this.assertTarget(target_url);
+    const provider = encodeProvider(knownProvider(body.provider));
+    assertRoomForBucket(store.countOfAccount(account.ref), tiers[account.tier].buckets);
     const id = this.freeId();
-    this.deps.store.insert(tx, {
-      ref: this.nextRef++,
-      id,
-      account_ref: account.ref,
-      project_ref: project.ref,
-      target_url: terms.target_url,
-      provider: encodeProvider(terms.provider),
-      signing_secret: this.seal(id, terms.signing_secret ?? null),
+    store.insert(tx, {
+      ...{ ref: this.nextRef++, id, account_ref: account.ref, project_ref: project.ref },
+      ...{ target_url, provider, signing_secret: this.seal(id, body.signing_secret ?? null) },
       created_at: tx.now,
-      updated_at: tx.now,
     });
     tx.onRollback(() => this.actors.drop(id));
     return this.ofProject(project.ref, id);
   }
 
-  /** Changes what the caller names; what is left out stays. */
+  /** Changes what the caller names; what is left out stays. @throws ApiError `validation_error` */
   change(tx: Tx, bucket: BucketActor, changes: BucketUpdateBody): void {
     const { target_url, signing_secret, live, updated_at } = bucket;
+    const { target_url: url = target_url, signing_secret: secret = signing_secret, state } = changes;
+    if (changes.target_url !== undefined) this.assertTarget(url);
+    else if (changes.signing_secret === undefined && state === undefined) return;
     tx.onRollback(() => Object.assign(bucket, { target_url, signing_secret, live, updated_at }));
-    if (changes.target_url !== undefined) bucket.target_url = changes.target_url;
-    if (changes.signing_secret !== undefined) bucket.signing_secret = changes.signing_secret;
-    if (changes.state !== undefined) bucket.live = changes.state === "live";
+    bucket.target_url = url;
+    bucket.signing_secret = secret;
+    bucket.live = state === undefined ? live : state === "live";
     bucket.updated_at = tx.now;
     this.keep(bucket);
-    this.deps.store.setTerms(tx, { ...bucket, signing_secret: this.seal(bucket.id, bucket.signing_secret) });
+    this.deps.store.setTerms(tx, { ...bucket, signing_secret: this.seal(bucket.id, secret) });
+    if (bucket.live && !live) this.onLive(tx, bucket);
   }
 
   /** Marks a bucket as deleted: it can no longer be found, though its rows are removed later. */
@@ -164,8 +172,7 @@ export class Buckets {
   private writeCounts(tx: Tx): void {
     if (this.changed.size === 0) return;
     for (const bucket of this.changed) {
-      const { pending, delivered, failed } = bucket.counts;
-      this.deps.store.setCounts(tx, pending, delivered, failed, bucket.ref);
+      this.deps.store.setCounts(tx, bucket.pending, bucket.delivered, bucket.failed, bucket.ref);
       bucket.idle = true;
     }
     this.changed = new Set();
@@ -174,18 +181,19 @@ export class Buckets {
   private load(id: string): BucketActor | undefined {
     const row = this.deps.store.find(id);
     if (row === null) return undefined;
-    const { provider, signing_secret: sealed, pending, delivered, failed, deleted_at, ...same } = row;
+    const { signing_secret: sealed, deleted_at, ...same } = row;
     return {
       ...same,
-      idle: true,
-      recent: false,
-      provider: decodeProvider(provider),
-      counts: { pending, delivered, failed },
+      ...{ idle: true, recent: false, traffic: NO_TRAFFIC },
+      provider: decodeProvider(row.provider),
       signing_secret: sealed === null ? null : this.deps.vault.open(sealed, sealContext(id)),
       live: row.live !== 0,
       deleted: deleted_at !== null,
-      traffic: NO_TRAFFIC,
     };
+  }
+
+  private assertTarget(url: string): void {
+    this.deps.outbound.policy.assertUrl("target_url", url, { requireHttps: true });
   }
 
   private seal(id: string, secret: string | null): Uint8Array | null {
@@ -201,9 +209,22 @@ export class Buckets {
   }
 }
 
-function move({ counts }: BucketActor, from: EventStatus | null, to: EventStatus | null): void {
-  if (from !== null) counts[from] -= 1;
-  if (to !== null) counts[to] += 1;
+function move(bucket: BucketActor, from: EventStatus | null, to: EventStatus | null): void {
+  if (from !== null) bucket[from] -= 1;
+  if (to !== null) bucket[to] += 1;
+}
+
+/** A bucket as its owner sees it. */
+export function bucketView(bucket: BucketActor): Bucket {
+  const { id, target_url, provider, signing_secret, live, pending, delivered, failed } = bucket;
+  return {
+    ...{ id, target_url, provider },
+    has_signing_secret: signing_secret !== null,
+    state: live ? "live" : "paused",
+    created_at: isoTime(bucket.created_at),
+    updated_at: isoTime(bucket.updated_at),
+    events: { pending, delivered, failed },
+  };
 }
 
 function sealContext(bucketId: string): string {

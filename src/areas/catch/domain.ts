@@ -109,11 +109,6 @@ export function isDelivered(responseStatus: number | null): boolean {
   return responseStatus !== null && responseStatus >= 200 && responseStatus <= 299;
 }
 
-/** The first status of an event: one that is not authentic is never forwarded. */
-export function initialStatus(verification: Verification): EventStatus {
-  return verification === "invalid" ? "failed" : "pending";
-}
-
 /** The provider of a name; null without one. @throws ApiError `catch.provider_unsupported` */
 export function knownProvider(name: string | null | undefined): Provider | null {
   const provider = PROVIDERS.find((known) => known === name);
@@ -145,14 +140,4 @@ export function assertReplayable({ live }: { live: boolean }, verification: Veri
       "The signature of this event did not hold when it was received, so it is not sent on.",
     );
   }
-}
-
-/** The answer for a bucket that is missing or belongs to another project: both look the same. */
-export function bucketNotFound(): ApiError {
-  return new ApiError("catch.bucket_not_found", "There is no bucket with this id in your project.");
-}
-
-/** The answer for an event that the bucket does not have. */
-export function eventNotFound(): ApiError {
-  return new ApiError("catch.event_not_found", "The bucket has no event with this id.");
 }

@@ -107,6 +107,7 @@ export class Forwarder {
       "outcome",
       OUTCOMES,
     );
+    buckets.onLive = (tx, bucket) => this.wentLive(tx, bucket);
     deps.scheduler.register(FORWARD, {
       concurrency: FORWARDING_BUCKETS_MAX,
       lanes: LANES,
@@ -127,11 +128,11 @@ export class Forwarder {
   }
 
   /** A bucket has gone live: what is pending in it is forwarded in its order. */
-  wentLive(tx: Tx, bucket: BucketActor): void {
+  private wentLive(tx: Tx, bucket: BucketActor): void {
     const running = this.progress.get(bucket.ref);
     const again = { through: 0, orderedThrough: this.deps.sequence.last };
     if (running === undefined) {
-      if (bucket.counts.pending > 0) this.begin(tx, bucket, again);
+      if (bucket.pending > 0) this.begin(tx, bucket, again);
       return;
     }
     this.progress.set(bucket.ref, again);
@@ -187,7 +188,7 @@ export class Forwarder {
   /** The next event to try, or a few; those that wait for a retry are passed over. */
   private nextTurn(bucket: BucketActor, progress: Progress): { rows: EventRow[]; through: number } {
     const { events } = this.deps;
-    const atOnce = bucket.counts.pending < BEHIND_FROM_EVENTS ? 1 : EVENTS_AT_ONCE_MAX;
+    const atOnce = bucket.pending < BEHIND_FROM_EVENTS ? 1 : EVENTS_AT_ONCE_MAX;
     const rows: EventRow[] = [];
     let { through } = progress;
     for (const sequence of events.pendingAfter(bucket.ref, through, LOOK_AHEAD)) {

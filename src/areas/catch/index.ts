@@ -7,7 +7,7 @@ import { EventSequence } from "./ids.ts";
 import { Ingestion } from "./ingestion.ts";
 import { Removal } from "./removal.ts";
 import { catchRoutes } from "./routes.ts";
-import { BucketService, EventService } from "./service.ts";
+import { EventService } from "./service.ts";
 import { bucketStore, eventStore } from "./store.ts";
 
 /** What buckets offer to the rest of the server. */
@@ -29,7 +29,7 @@ export function createCatch(kernel: Kernel, ports: CatchPorts): CatchArea {
   const removal = new Removal(deps, buckets);
   const forwarder = new Forwarder(deps, buckets);
   const services = {
-    buckets: new BucketService(deps, buckets, forwarder, removal),
+    ...{ buckets, removal },
     events: new EventService(deps, buckets, removal),
     ingestion: new Ingestion(deps, buckets, removal, forwarder),
   };

@@ -1,9 +1,9 @@
-import { ApiError } from "../../kernel/errors.ts";
+import { ApiError, type ErrorCode } from "../../kernel/errors.ts";
 import type { OpenCall } from "../../kernel/http/call.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { isUnlimited } from "../../kernel/tiers.ts";
 import type { BucketActor, Buckets, CatchDeps } from "./buckets.ts";
-import { type Admission, admit, INGEST_STATUSES, initialStatus } from "./domain.ts";
+import { type Admission, admit, INGEST_STATUSES } from "./domain.ts";
 import { storedHeaders } from "./event-headers.ts";
 import type { Forwarder } from "./forwarder.ts";
 import { eventIdOf } from "./ids.ts";
@@ -57,7 +57,7 @@ export class Ingestion {
     }
     const admission = this.admit(bucket);
     if (admission !== "admitted") return refused(admission);
-    const body = await bytesOf(inbound);
+    const body = await inbound.readBytes().catch((error) => nullFor(error, "request_too_large"));
     if (body === null) return refused("too_large");
     const arrival = this.examine(bucket, inbound.request.headers, body);
     return this.deps.writer.submit((tx) => this.store(tx, bucketId, arrival));
@@ -84,13 +84,19 @@ export class Ingestion {
   }
 
   private store(tx: Tx, bucketId: string, arrival: Arrival): Ingested {
-    const { events, sequence, activity } = this.deps;
+    const { accounts, charger, events, sequence, activity } = this.deps;
     // Looked up again: the bucket may have been deleted since the request came in.
     const bucket = this.buckets.find(bucketId);
     if (bucket === undefined) return refused("ignored");
-    if (!this.charge(tx, bucket)) return refused("insufficient_balance");
+    try {
+      charger.charge(tx, accounts.account(bucket.account_ref), "catch.ingest", 1);
+    } catch (error) {
+      nullFor(error, "insufficient_balance");
+      return refused("insufficient_balance");
+    }
     const { verification } = arrival;
-    const status = initialStatus(verification);
+    // What is not authentic is never forwarded.
+    const status = verification === "invalid" ? "failed" : "pending";
     const number = sequence.next(tx.now);
     const error = verification === "invalid" ? INVALID_SIGNATURE : null;
     events.insert(tx, bucket.ref, { ...arrival, sequence: number, status, error });
@@ -100,29 +106,14 @@ export class Ingestion {
     if (status === "pending") this.forwarder.arrived(tx, bucket);
     return { status: "accepted", verification, event_id: eventIdOf(number) };
   }
-
-  /** Charges the bucket's account. False when it has no credits left; nothing was changed then. */
-  private charge(tx: Tx, bucket: BucketActor): boolean {
-    try {
-      this.deps.charger.charge(tx, this.deps.accounts.account(bucket.account_ref), "catch.ingest", 1);
-      return true;
-    } catch (error) {
-      if (error instanceof ApiError && error.code === "insufficient_balance") return false;
-      throw error;
-    }
-  }
 }
 
 function refused(status: Exclude<Ingested["status"], "accepted">): Ingested {
   return { status, verification: "none" };
 }
 
-/** The body, or null when it is too large. */
-async function bytesOf(inbound: Inbound): Promise<Uint8Array | null> {
-  try {
-    return await inbound.readBytes();
-  } catch (error) {
-    if (error instanceof ApiError && error.code === "request_too_large") return null;
-    throw error;
-  }
+/** Null for a refusal with this code. @throws whatever else the error is */
+function nullFor(error: unknown, code: ErrorCode): null {
+  if (error instanceof ApiError && error.code === code) return null;
+  throw error;
 }

@@ -30,10 +30,7 @@ export class Removal {
   private stopping = false;
 
   constructor(
-    private readonly deps: Pick<
-      CatchDeps,
-      "store" | "events" | "accounts" | "tiers" | "scheduler" | "writer" | "clock"
-    >,
+    private readonly deps: CatchDeps,
     private readonly buckets: Buckets,
   ) {
     deps.scheduler.register(REMOVE_BUCKET, {
@@ -52,9 +49,10 @@ export class Removal {
     for (const row of rows) this.remove(tx, bucket, row);
   }
 
-  /** Enqueues the removal of a bucket's events, in the unit of work that deletes it. */
-  enqueue(tx: Tx, bucketRef: number): void {
-    this.deps.scheduler.enqueue(tx, REMOVE_BUCKET, String(bucketRef), tx.now, {});
+  /** From here on the bucket ignores what it is sent; its events are removed in the background. */
+  deleteBucket(tx: Tx, bucket: BucketActor): void {
+    this.buckets.markDeleted(tx, bucket);
+    this.deps.scheduler.enqueue(tx, REMOVE_BUCKET, String(bucket.ref), tx.now, {});
   }
 
   /** Removes a bucket's events received before a time. Returns how many there were. */
@@ -154,12 +152,10 @@ export class Removal {
 
   /** Goes over all buckets: removes what is past its time, and what a smaller tier has no room for. */
   private async retain(): Promise<void> {
-    for (let after = 0; ; ) {
+    for (let after: number | undefined = 0; after !== undefined && !this.stopping; ) {
       const buckets = this.deps.store.oldestEvents(after, BUCKETS_PER_LOOK);
       for (const bucket of buckets) await this.retainIn(bucket);
-      const last = buckets.at(-1);
-      if (last === undefined || this.stopping) return;
-      after = last.ref;
+      after = buckets.at(-1)?.ref;
       await realDelay(0);
     }
   }
@@ -175,7 +171,7 @@ export class Removal {
 }
 
 /** Events of any status. */
-function eventsIn({ counts: { pending, delivered, failed } }: BucketActor): number {
+function eventsIn({ pending, delivered, failed }: BucketActor): number {
   return pending + delivered + failed;
 }
 

@@ -3,7 +3,9 @@ import { Elysia } from "elysia";
 import { reply } from "../../kernel/http/answer.ts";
 import type { Api } from "../../kernel/http/api.ts";
 import { largeBody } from "../../kernel/http/body.ts";
+import { type Buckets, bucketView } from "./buckets.ts";
 import type { Ingestion } from "./ingestion.ts";
+import type { Removal } from "./removal.ts";
 import {
   Bucket,
   BucketCreateBody,
@@ -20,32 +22,33 @@ import {
   Ingested,
   PublicBucketParams,
 } from "./schema.ts";
-import type { BucketService, EventService } from "./service.ts";
+import type { EventService } from "./service.ts";
+
+/** What the endpoints are made of. */
+interface CatchServices {
+  readonly buckets: Buckets;
+  readonly removal: Removal;
+  readonly events: EventService;
+  readonly ingestion: Ingestion;
+}
 
 /** Declares buckets, their public path, and their events. */
-export function catchRoutes(
-  api: Api,
-  services: {
-    readonly buckets: BucketService;
-    readonly events: EventService;
-    readonly ingestion: Ingestion;
-  },
-) {
+export function catchRoutes(api: Api, services: CatchServices) {
   return [
     bucketRoutes(api, services.buckets),
-    bucketChangeRoutes(api, services.buckets),
+    bucketChangeRoutes(api, services),
     ingestRoute(api, services.ingestion),
     eventReadRoutes(api, services.events),
     eventChangeRoutes(api, services.events),
   ];
 }
 
-function bucketRoutes(api: Api, buckets: BucketService) {
+function bucketRoutes(api: Api, buckets: Buckets) {
   return new Elysia({ tags: ["Catch"] })
     .use(api)
     .post(
       "/v1/catch/buckets",
-      ({ call, body }) => call.perform((tx) => reply(201, buckets.create(tx, call.caller, body))),
+      ({ call, body }) => call.perform((tx) => reply(201, bucketView(buckets.create(tx, call.caller, body)))),
       {
         op: {
           name: "catch.buckets.create",
@@ -65,13 +68,17 @@ function bucketRoutes(api: Api, buckets: BucketService) {
         response: { 201: Bucket },
       },
     )
-    .get("/v1/catch/buckets", ({ call }) => buckets.list(call.caller.project.ref), {
-      op: { name: "catch.buckets.list", access: "catch:read", summary: "List buckets, newest first" },
-      response: BucketList,
-    })
+    .get(
+      "/v1/catch/buckets",
+      ({ call }) => ({ buckets: buckets.listOfProject(call.caller.project.ref).map(bucketView) }),
+      {
+        op: { name: "catch.buckets.list", access: "catch:read", summary: "List buckets, newest first" },
+        response: BucketList,
+      },
+    )
     .get(
       "/v1/catch/buckets/:bucket_id",
-      ({ call, params }) => buckets.get(call.caller.project.ref, params.bucket_id),
+      ({ call, params }) => bucketView(buckets.ofProject(call.caller.project.ref, params.bucket_id)),
       {
         op: {
           name: "catch.buckets.get",
@@ -85,13 +92,17 @@ function bucketRoutes(api: Api, buckets: BucketService) {
     );
 }
 
-function bucketChangeRoutes(api: Api, buckets: BucketService) {
+function bucketChangeRoutes(api: Api, { buckets, removal }: CatchServices) {
   return new Elysia({ tags: ["Catch"] })
     .use(api)
     .patch(
       "/v1/catch/buckets/:bucket_id",
       ({ call, params, body }) =>
-        call.perform((tx) => buckets.update(tx, call.caller.project.ref, params.bucket_id, body)),
+        call.perform((tx) => {
+          const bucket = buckets.ofProject(call.caller.project.ref, params.bucket_id);
+          buckets.change(tx, bucket, body);
+          return bucketView(bucket);
+        }),
       {
         op: {
           name: "catch.buckets.update",
@@ -112,7 +123,7 @@ function bucketChangeRoutes(api: Api, buckets: BucketService) {
       "/v1/catch/buckets/:bucket_id",
       ({ call, params }) =>
         call.perform((tx) => {
-          buckets.delete(tx, call.caller.project.ref, params.bucket_id);
+          removal.deleteBucket(tx, buckets.ofProject(call.caller.project.ref, params.bucket_id));
           return reply(204, {});
         }),
       {

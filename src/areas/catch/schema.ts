@@ -102,7 +102,6 @@ export type Bucket = Static<typeof Bucket>;
 
 /** The buckets of a project. */
 export const BucketList = Type.Object({ buckets: Type.Array(Bucket) }, { $id: "BucketList" });
-export type BucketList = Static<typeof BucketList>;
 
 /** Answer to an inbound request. */
 export const Ingested = Type.Object(

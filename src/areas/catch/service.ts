@@ -1,28 +1,17 @@
 import { isNestedDeeper, JSON_LEVELS_MAX } from "../../json-text.ts";
 import { isoTime, isoTimeOrNull, parseDateTime } from "../../kernel/date-time.ts";
 import { ApiError, invalidField } from "../../kernel/errors.ts";
-import type { Caller } from "../../kernel/http/caller.ts";
 import { decodeNumberCursor, pageOf } from "../../kernel/http/pagination.ts";
 import type { AcrossNetwork } from "../../kernel/http/perform.ts";
 import type { OutboundOutcome } from "../../kernel/outbound/outcome.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import type { BucketActor, Buckets, CatchDeps } from "./buckets.ts";
-import {
-  assertReplayable,
-  assertRoomForBucket,
-  eventNotFound,
-  isDelivered,
-  knownProvider,
-} from "./domain.ts";
+import { assertReplayable, isDelivered, knownProvider } from "./domain.ts";
 import { readHeaders } from "./event-headers.ts";
-import { type Forwarder, forward } from "./forwarder.ts";
+import { forward } from "./forwarder.ts";
 import { eventIdOf, sequenceOf } from "./ids.ts";
 import type { Removal } from "./removal.ts";
 import {
-  type Bucket,
-  type BucketCreateBody,
-  type BucketList,
-  type BucketUpdateBody,
   type CaughtEvent,
   EVENTS_LIMIT,
   type EventItem,
@@ -32,71 +21,6 @@ import {
   type EventsDeleted,
 } from "./schema.ts";
 import type { EventRow, PayloadRow } from "./store.ts";
-
-/** The use cases of buckets. */
-export class BucketService {
-  constructor(
-    private readonly deps: CatchDeps,
-    private readonly buckets: Buckets,
-    private readonly forwarder: Forwarder,
-    private readonly removal: Removal,
-  ) {}
-
-  /** @throws ApiError `validation_error`, `catch.provider_unsupported`, `bucket_limit_exceeded` */
-  create(tx: Tx, caller: Caller, body: BucketCreateBody): Bucket {
-    const { store, tiers } = this.deps;
-    this.assertTarget(body.target_url);
-    const provider = knownProvider(body.provider);
-    const { ref, tier } = caller.account;
-    assertRoomForBucket(store.countOfAccount(ref), tiers[tier].buckets);
-    return bucketView(this.buckets.create(tx, caller, { ...body, provider }));
-  }
-
-  list(projectRef: number): BucketList {
-    return { buckets: this.buckets.listOfProject(projectRef).map(bucketView) };
-  }
-
-  /** @throws ApiError `catch.bucket_not_found` */
-  get(projectRef: number, id: string): Bucket {
-    return bucketView(this.buckets.ofProject(projectRef, id));
-  }
-
-  /** @throws ApiError `catch.bucket_not_found`, `validation_error` */
-  update(tx: Tx, projectRef: number, id: string, body: BucketUpdateBody): Bucket {
-    const bucket = this.buckets.ofProject(projectRef, id);
-    const { state, target_url, signing_secret } = body;
-    if (target_url !== undefined) this.assertTarget(target_url);
-    if (state === undefined && target_url === undefined && signing_secret === undefined)
-      return bucketView(bucket);
-    const wasLive = bucket.live;
-    this.buckets.change(tx, bucket, body);
-    if (bucket.live && !wasLive) this.forwarder.wentLive(tx, bucket);
-    return bucketView(bucket);
-  }
-
-  /** From here on the bucket ignores what it is sent; its events are removed in the background. */
-  delete(tx: Tx, projectRef: number, id: string): void {
-    const bucket = this.buckets.ofProject(projectRef, id);
-    this.buckets.markDeleted(tx, bucket);
-    this.removal.enqueue(tx, bucket.ref);
-  }
-
-  private assertTarget(url: string): void {
-    this.deps.outbound.policy.assertUrl("target_url", url, { requireHttps: true });
-  }
-}
-
-function bucketView(bucket: BucketActor): Bucket {
-  const { id, target_url, provider, signing_secret, live, counts } = bucket;
-  return {
-    ...{ id, target_url, provider },
-    has_signing_secret: signing_secret !== null,
-    state: live ? "live" : "paused",
-    created_at: isoTime(bucket.created_at),
-    updated_at: isoTime(bucket.updated_at),
-    events: { ...counts },
-  };
-}
 
 /** An event of a bucket, whole. */
 interface Found {
@@ -211,22 +135,17 @@ export class EventService {
     const sequence = sequenceOf(eventId);
     const row = sequence === null ? null : this.deps.events.find(bucket.ref, sequence);
     const payload = row === null ? null : this.deps.events.payload(row.sequence);
-    if (row === null || payload === null) throw eventNotFound();
+    if (row === null || payload === null) {
+      throw new ApiError("catch.event_not_found", "The bucket has no event with this id.");
+    }
     return { bucket, row, payload };
   }
 }
 
-function eventView(bucket: BucketActor, row: EventRow): EventItem {
+function eventView(bucket: BucketActor, { bucket_ref, sequence, retry_at, ...row }: EventRow): EventItem {
   return {
-    id: eventIdOf(row.sequence),
-    bucket_id: bucket.id,
-    provider: row.provider,
-    status: row.status,
-    verification: row.verification,
+    ...{ id: eventIdOf(sequence), bucket_id: bucket.id, ...row },
     received_at: isoTime(row.received_at),
-    attempts: row.attempts,
-    response_status: row.response_status,
-    error: row.error,
     delivered_at: isoTimeOrNull(row.delivered_at),
   };
 }

@@ -1,13 +1,7 @@
 import type { Database } from "../../kernel/storage/database.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
-import {
-  EVENT_STATUSES,
-  type EventStatus,
-  PROVIDERS,
-  type Provider,
-  VERIFICATIONS,
-  type Verification,
-} from "./domain.ts";
+import { EVENT_STATUSES, type EventStatus, PROVIDERS, type Provider, VERIFICATIONS } from "./domain.ts";
+import type { EventItem } from "./schema.ts";
 
 /** A row of `catch_buckets`. */
 export interface BucketRow {
@@ -15,35 +9,31 @@ export interface BucketRow {
   readonly id: string;
   readonly account_ref: number;
   readonly project_ref: number;
-  readonly target_url: string;
+  target_url: string;
   /** See {@link encodeProvider}. */
-  readonly provider: number;
+  provider: number;
   /** Sealed. */
-  readonly signing_secret: Uint8Array | null;
-  readonly live: number;
-  readonly pending: number;
-  readonly delivered: number;
-  readonly failed: number;
+  signing_secret: Uint8Array | null;
+  live: number;
+  pending: number;
+  delivered: number;
+  failed: number;
   readonly created_at: number;
-  readonly updated_at: number;
-  readonly deleted_at: number | null;
+  updated_at: number;
+  deleted_at: number | null;
 }
 
 /** What a change of a bucket writes. */
 type Terms = Pick<BucketRow, "ref" | "target_url" | "signing_secret" | "updated_at"> & { live: boolean };
 
 /** A new bucket: paused and empty. */
-type NewBucket = Omit<Terms, "live"> &
-  Pick<BucketRow, "id" | "account_ref" | "project_ref" | "provider" | "created_at">;
+type NewBucket = Omit<BucketRow, "live" | EventStatus | "updated_at" | "deleted_at">;
 
 /** A bucket with its oldest event's age, for the clean-up. */
-export interface OldestEvent {
-  readonly ref: number;
-  readonly id: string;
-  readonly account_ref: number;
+export type OldestEvent = Pick<BucketRow, "ref" | "id" | "account_ref"> & {
   readonly events: number;
   readonly oldest_at: number | null;
-}
+};
 
 export type BucketStore = ReturnType<typeof bucketStore>;
 
@@ -79,7 +69,7 @@ export function bucketStore(db: Database) {
       `INSERT INTO catch_buckets (ref, id, account_ref, project_ref, target_url, provider, signing_secret, live, pending,
          delivered, failed, created_at, updated_at)
        VALUES ($ref, $id, $account_ref, $project_ref, $target_url, $provider, $signing_secret, 0, 0, 0, 0, $created_at,
-         $updated_at)`,
+         $created_at)`,
     ),
     setTerms: db.change<[Terms]>(
       `UPDATE catch_buckets SET target_url = $target_url, signing_secret = $signing_secret, live = $live,
@@ -94,16 +84,10 @@ export function bucketStore(db: Database) {
 }
 
 /** A row of `catch_events`, where status, provider and verification are numbers. */
-export interface EventRow {
+export interface EventRow extends Omit<EventItem, "id" | "bucket_id" | "received_at" | "delivered_at"> {
   readonly bucket_ref: number;
   readonly sequence: number;
-  readonly status: EventStatus;
-  readonly provider: Provider | null;
-  readonly verification: Verification;
   readonly received_at: number;
-  readonly attempts: number;
-  readonly response_status: number | null;
-  readonly error: string | null;
   readonly delivered_at: number | null;
   readonly retry_at: number | null;
 }
@@ -129,15 +113,12 @@ export type RemovableRow = Pick<StoredEvent, "sequence" | "status" | "received_a
 };
 
 /** Which events a list shows; null: any. */
-export interface EventFilter {
-  readonly provider: Provider | null;
-  readonly status: EventStatus | null;
-}
+export type EventFilter = Pick<EventRow, "provider"> & { readonly status: EventStatus | null };
 
 type KindParams = [bucketRef: number, status: number, provider: number, sequence: number, limit: number];
 
 const EVENT =
-  "bucket_ref, sequence, status, provider, verification, received_at, attempts, response_status, error, delivered_at, retry_at";
+  "bucket_ref, sequence, provider, status, verification, received_at, attempts, response_status, error, delivered_at, retry_at";
 const OF_KIND = "SELECT sequence FROM catch_events WHERE bucket_ref = ? AND status = ? AND provider = ?";
 
 /** 0 stands for no provider. */

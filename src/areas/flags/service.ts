@@ -47,11 +47,14 @@ export class FlagService {
     projectRef: number,
     flagKey: string,
     enabled: boolean,
-    description: string | null | undefined,
+    description?: string | null,
   ): FlagSaved {
     const flag = this.find(projectRef, flagKey);
-    if (flag === undefined) this.create(tx, projectRef, flagKey, enabled, description ?? null);
-    else {
+    if (flag === undefined) {
+      this.assertRoom(projectRef);
+      this.store.insert(tx, this.nextRef++, projectRef, flagKey, Number(enabled), description ?? null);
+      this.countBy(tx, projectRef, 1);
+    } else {
       const kept = description === undefined ? flag.description : description;
       this.store.update(tx, Number(enabled), kept, flag.ref);
       Object.assign(flag, { enabled, description: kept });
@@ -119,23 +122,13 @@ export class FlagService {
     }
   }
 
-  /** The first that asks for it reads it into memory. */
-  private create(
-    tx: Tx,
-    projectRef: number,
-    key: string,
-    enabled: boolean,
-    description: string | null,
-  ): void {
+  private assertRoom(projectRef: number): void {
     const count = (): FlagCount => ({ idle: true, recent: false, value: this.store.count(projectRef) });
-    if (this.counts.get(projectRef, count).value >= FLAGS_PER_PROJECT_MAX) {
-      throw new ApiError(
-        "forbidden",
-        `A project can have ${FLAGS_PER_PROJECT_MAX} flags, and this one has. Delete some first.`,
-      );
-    }
-    this.store.insert(tx, this.nextRef++, projectRef, key, Number(enabled), description);
-    this.countBy(tx, projectRef, 1);
+    if (this.counts.get(projectRef, count).value < FLAGS_PER_PROJECT_MAX) return;
+    throw new ApiError(
+      "forbidden",
+      `A project can have ${FLAGS_PER_PROJECT_MAX} flags, and this one has. Delete some first.`,
+    );
   }
 
   private remove(tx: Tx, projectRef: number, flagKey: string, ref: number): void {
