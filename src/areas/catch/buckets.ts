@@ -1,7 +1,7 @@
 import { type Actor, ActorRegistry } from "../../kernel/actors/registry.ts";
 import { isoTime } from "../../kernel/date-time.ts";
 import { ApiError } from "../../kernel/errors.ts";
-import type { CallerAccount, CallerProject, Charger } from "../../kernel/http/caller.ts";
+import type { Caller, CallerAccount, Charger } from "../../kernel/http/caller.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { OutboundClient } from "../../kernel/outbound/client.ts";
 import type { ProjectActivity } from "../../kernel/project-activity.ts";
@@ -47,12 +47,6 @@ export interface CatchDeps extends Kernel, CatchPorts {
   readonly store: BucketStore;
   readonly events: EventStore;
   readonly sequence: EventSequence;
-}
-
-/** Whose a new bucket is. */
-interface Owner {
-  readonly account: Pick<CallerAccount, "ref" | "tier">;
-  readonly project: Pick<CallerProject, "ref">;
 }
 
 /** A bucket in memory. Only memory knows its recent traffic: a restart forgives it. */
@@ -113,7 +107,7 @@ export class Buckets {
   }
 
   /** @throws ApiError `validation_error`, `catch.provider_unsupported`, `bucket_limit_exceeded` */
-  create(tx: Tx, { account, project }: Owner, { target_url, ...body }: BucketCreateBody): BucketActor {
+  create(tx: Tx, { account, project }: Caller, { target_url, ...body }: BucketCreateBody): BucketActor {
     const { store, tiers } = this.deps;
     this.assertTarget(target_url);
     const provider = encodeProvider(knownProvider(body.provider));
@@ -128,12 +122,16 @@ export class Buckets {
     return this.ofProject(project.ref, id);
   }
 
-  /** Changes what the caller names; what is left out stays. @throws ApiError `validation_error` */
-  change(tx: Tx, bucket: BucketActor, changes: BucketUpdateBody): void {
+  /**
+   * Changes what the caller names; what is left out stays.
+   * @throws ApiError `catch.bucket_not_found`, `validation_error`
+   */
+  change(tx: Tx, projectRef: number, id: string, changes: BucketUpdateBody): BucketActor {
+    const bucket = this.ofProject(projectRef, id);
     const { target_url, signing_secret, live, updated_at } = bucket;
     const { target_url: url = target_url, signing_secret: secret = signing_secret, state } = changes;
     if (changes.target_url !== undefined) this.assertTarget(url);
-    else if (changes.signing_secret === undefined && state === undefined) return;
+    else if (changes.signing_secret === undefined && state === undefined) return bucket;
     tx.onRollback(() => Object.assign(bucket, { target_url, signing_secret, live, updated_at }));
     bucket.target_url = url;
     bucket.signing_secret = secret;
@@ -142,6 +140,7 @@ export class Buckets {
     this.keep(bucket);
     this.deps.store.setTerms(tx, { ...bucket, signing_secret: this.seal(bucket.id, secret) });
     if (bucket.live && !live) this.onLive(tx, bucket);
+    return bucket;
   }
 
   /** Marks a bucket as deleted: it can no longer be found, though its rows are removed later. */

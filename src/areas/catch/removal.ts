@@ -76,13 +76,12 @@ export class Removal {
 
   /** The buckets of a project. */
   resources(): ProjectResources {
-    const { buckets } = this;
     const { store } = this.deps;
     return {
       name: "buckets",
       count: (projectRef) => store.ofProject(projectRef).length,
-      projectDeleted(tx, projectRef) {
-        for (const bucket of buckets.listOfProject(projectRef)) buckets.markDeleted(tx, bucket);
+      projectDeleted: (tx, projectRef) => {
+        for (const bucket of this.buckets.listOfProject(projectRef)) this.buckets.markDeleted(tx, bucket);
       },
       removeRows: (tx, projectRef, rowsMax) => {
         const bucket = store.anyOfProject(projectRef);

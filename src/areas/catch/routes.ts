@@ -98,11 +98,7 @@ function bucketChangeRoutes(api: Api, { buckets, removal }: CatchServices) {
     .patch(
       "/v1/catch/buckets/:bucket_id",
       ({ call, params, body }) =>
-        call.perform((tx) => {
-          const bucket = buckets.ofProject(call.caller.project.ref, params.bucket_id);
-          buckets.change(tx, bucket, body);
-          return bucketView(bucket);
-        }),
+        call.perform((tx) => bucketView(buckets.change(tx, call.caller.project.ref, params.bucket_id, body))),
       {
         op: {
           name: "catch.buckets.update",

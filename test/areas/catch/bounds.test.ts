@@ -12,6 +12,7 @@ import {
 } from "../../../src/areas/catch/forwarder.ts";
 import { bucketStore, eventStore } from "../../../src/areas/catch/store.ts";
 import { ManualClock, monotonicMs } from "../../../src/kernel/clock.ts";
+import type { Caller } from "../../../src/kernel/http/caller.ts";
 import { createIds } from "../../../src/kernel/ids.ts";
 import {
   createOutbound,
@@ -156,15 +157,11 @@ describe("buckets in memory", () => {
       const made: string[] = [];
       for (let number = 0; number < 20; number += 1) {
         const bucket = await writer.submit((tx) =>
-          buckets.create(
-            tx,
-            { account: { ref: 1, tier: "unlimited" }, project: { ref: 1 } },
-            {
-              target_url: `https://e.com/${number}`,
-              provider: "stripe",
-              signing_secret: `secret ${number}`,
-            },
-          ),
+          buckets.create(tx, { account: { ref: 1, tier: "unlimited" }, project: { ref: 1 } } as Caller, {
+            target_url: `https://e.com/${number}`,
+            provider: "stripe",
+            signing_secret: `secret ${number}`,
+          }),
         );
         made.push(bucket.id);
       }
