@@ -128,16 +128,8 @@ export function assertRoomForBucket(buckets: number, bucketsMax: number): void {
 
 /** @throws ApiError `bucket_paused`, `catch.signature_invalid` */
 export function assertReplayable({ live }: { live: boolean }, verification: Verification): void {
-  if (!live) {
-    throw new ApiError(
-      "bucket_paused",
-      'The bucket is paused. Set its state to "live" before replaying its events.',
-    );
-  }
-  if (verification === "invalid") {
-    throw new ApiError(
-      "catch.signature_invalid",
-      "The signature of this event did not hold when it was received, so it is not sent on.",
-    );
-  }
+  const paused = 'The bucket is paused. Set its state to "live" before replaying its events.';
+  if (!live) throw new ApiError("bucket_paused", paused);
+  const forged = "The signature of this event did not hold when it was received, so it is not sent on.";
+  if (verification === "invalid") throw new ApiError("catch.signature_invalid", forged);
 }

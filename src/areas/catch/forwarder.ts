@@ -123,8 +123,7 @@ export class Forwarder {
   /** A pending event came into a bucket. */
   arrived(tx: Tx, bucket: BucketActor): void {
     if (!bucket.live || this.progress.has(bucket.ref)) return;
-    const last = this.deps.sequence.last;
-    this.begin(tx, bucket, { through: last - 1, orderedThrough: 0 });
+    this.begin(tx, bucket, { through: this.deps.sequence.last - 1, orderedThrough: 0 });
   }
 
   /** A bucket has gone live: what is pending in it is forwarded in its order. */
@@ -142,15 +141,17 @@ export class Forwarder {
   /** Takes up what the last process left. To be called before the scheduler starts. */
   async resume(): Promise<void> {
     const { store, sequence, writer } = this.deps;
-    for (let after: number | undefined = 0; after !== undefined; ) {
+    for (let after = 0; ; ) {
       const rows = store.toForward(after, RESUME_SLICE);
+      const last = rows.at(-1);
+      if (last === undefined) return;
       await writer.submit((tx) => {
         for (const { ref } of rows) {
           const bucket = this.buckets.withRef(ref);
           if (bucket !== undefined) this.begin(tx, bucket, { through: 0, orderedThrough: sequence.last });
         }
       });
-      after = rows.at(-1)?.ref;
+      after = last.ref;
     }
   }
 
@@ -175,11 +176,9 @@ export class Forwarder {
     return {
       record: (tx) => {
         for (const [index, row] of rows.entries()) this.record(tx, row, outcomes[index]);
-        const before = progress.through;
+        const before = { through: progress.through };
         progress.through = through;
-        tx.onRollback(() => {
-          progress.through = before;
-        });
+        tx.onRollback(() => Object.assign(progress, before));
         this.goOn(tx, ref);
       },
     };

@@ -159,13 +159,10 @@ export function eventStore(db: Database) {
     ...eventReads(db),
     insert(tx: Tx, bucketRef: number, event: NewEvent): void {
       const { sequence, status, provider, verification, error, headers, body } = event;
-      const codes = [
-        statusCode(status),
-        encodeProvider(provider),
-        VERIFICATIONS.indexOf(verification),
-      ] as const;
+      const kind = [statusCode(status), encodeProvider(provider)] as const;
+      const verified = VERIFICATIONS.indexOf(verification);
       insertPayload(tx, sequence, headers, body);
-      insertEvent(tx, bucketRef, sequence, ...codes, tx.now, error, body.length);
+      insertEvent(tx, bucketRef, sequence, ...kind, verified, tx.now, error, body.length);
     },
     /** Records a try, if the event is still there. */
     setTried(tx: Tx, row: EventRow): void {

@@ -66,7 +66,15 @@ export class FlagService {
 
   /** Whether a flag is on. @throws ApiError `gate.feature_not_found`, `gate.evaluation_failed` */
   evaluate(projectRef: number, flagKey: string): FlagEvaluation {
-    const flag = this.findToEvaluate(projectRef, flagKey);
+    let flag: ActiveFlag | undefined;
+    try {
+      flag = this.find(projectRef, flagKey);
+    } catch (cause) {
+      // The writer answers for a failing disk; anything else is a defect of ours.
+      if (isStorageFailure(cause)) throw cause;
+      const message = "The flag could not be evaluated. Nothing was charged.";
+      throw new ApiError("gate.evaluation_failed", message, { cause });
+    }
     if (flag === undefined) throw noSuchFlag("gate.feature_not_found", flagKey);
     return { enabled: flag.enabled, flag_key: flagKey };
   }
@@ -108,18 +116,6 @@ export class FlagService {
       const { ref, enabled, description } = row;
       return { idle: true, recent: false, ref, enabled: enabled !== 0, description };
     });
-  }
-
-  private findToEvaluate(projectRef: number, flagKey: string): ActiveFlag | undefined {
-    try {
-      return this.find(projectRef, flagKey);
-    } catch (error) {
-      // The writer answers for a failing disk; anything else is a defect of ours.
-      if (isStorageFailure(error)) throw error;
-      throw new ApiError("gate.evaluation_failed", "The flag could not be evaluated. Nothing was charged.", {
-        cause: error,
-      });
-    }
   }
 
   private assertRoom(projectRef: number): void {
