@@ -1,5 +1,5 @@
 import { headerFault, replaySignature } from "../../kernel/outbound/headers.ts";
-import type { OutboundOutcome } from "../../kernel/outbound/client.ts";
+import type { OutboundOutcome } from "../../kernel/outbound/outcome.ts";
 import { type LaneLimits, laneName } from "../../kernel/scheduler/dispatcher.ts";
 import type { Job, JobOutcome } from "../../kernel/scheduler/scheduler.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";

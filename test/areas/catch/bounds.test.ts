@@ -14,11 +14,7 @@ import { bucketStore, eventStore } from "../../../src/areas/catch/store.ts";
 import { ManualClock, monotonicMs } from "../../../src/kernel/clock.ts";
 import type { Caller } from "../../../src/kernel/http/caller.ts";
 import { createIds } from "../../../src/kernel/ids.ts";
-import {
-  createOutbound,
-  type OutboundClient,
-  type OutboundRequest,
-} from "../../../src/kernel/outbound/client.ts";
+import { OutboundClient, type OutboundRequest } from "../../../src/kernel/outbound/client.ts";
 import { createVault } from "../../../src/kernel/secrets/vault.ts";
 import { Database } from "../../../src/kernel/storage/database.ts";
 import { migrate } from "../../../src/kernel/storage/migrate.ts";
@@ -140,7 +136,7 @@ describe("buckets in memory", () => {
   test("are as many as the bound, and right beyond it", async () => {
     const scratch = new Scratch();
     const { db, writer, store } = openStores(scratch);
-    const outbound = createOutbound([]);
+    const outbound = new OutboundClient([]);
     try {
       const vault = createVault(new Uint8Array(32));
       const ids = createIds(() => TEST_START_MS);
