@@ -2,7 +2,7 @@
 // What makes it large are receipts with large logs, in the default project of the account with that e-mail address.
 import { readLogEntry } from "../../src/areas/notary/chain.ts";
 import { NotaryService } from "../../src/areas/notary/service.ts";
-import { NotaryStore } from "../../src/areas/notary/store.ts";
+import { notaryStore } from "../../src/areas/notary/store.ts";
 import { defaultProjectOf, endFilling, openForFilling } from "./filling.ts";
 
 /** Receipts made in one unit of work. */
@@ -12,9 +12,9 @@ const NOTE = "n".repeat(20_000);
 
 const [folder = "", email = "", bytes = "0"] = process.argv.slice(2);
 const kernel = openForFilling(folder);
-const { db, writer, vault, ids } = kernel;
+const { db, writer } = kernel;
 const project = defaultProjectOf(kernel, email);
-const notary = new NotaryService(new NotaryStore(db), vault, ids);
+const notary = new NotaryService(notaryStore(db), kernel);
 
 await writer.submit((tx) => notary.init(tx, project.userId, project));
 const pages = db.query<{ page_count: number }>("PRAGMA page_count");

@@ -3,7 +3,7 @@
 // LINES as JSON lines, too.
 import { readLogEntry } from "../../src/areas/notary/chain.ts";
 import { NotaryService } from "../../src/areas/notary/service.ts";
-import { NotaryStore } from "../../src/areas/notary/store.ts";
+import { notaryStore } from "../../src/areas/notary/store.ts";
 import type { Tx } from "../../src/kernel/storage/tx.ts";
 import { defaultProjectOf, endFilling, openForFilling } from "./filling.ts";
 import { logBody } from "./rows.ts";
@@ -13,9 +13,9 @@ const SLICE = 1_000;
 
 const [folder = "", email = "", count = "0", lines = ""] = process.argv.slice(2);
 const kernel = openForFilling(folder);
-const { db, writer, vault, ids } = kernel;
+const { db, writer } = kernel;
 const project = defaultProjectOf(kernel, email);
-const notary = new NotaryService(new NotaryStore(db), vault, ids);
+const notary = new NotaryService(notaryStore(db), kernel);
 const file = Bun.file(lines).writer();
 
 function fill(tx: Tx, from: number, end: number): void {

@@ -12,22 +12,16 @@ const CHAIN_ID_BYTES = 24;
 /** The bytes before the seed in the PKCS #8 form of an Ed25519 key (RFC 8410, section 7). */
 const PKCS8_PREFIX = Buffer.from("302e020100300506032b657004220420", "hex");
 
-/** A chain in memory: where it ends, and the key that signs what comes next. */
-export class ChainActor implements Actor {
-  recent = false;
-  /** Between two batches, memory holds nothing that the rows do not. */
-  readonly idle = true;
-
-  constructor(
-    readonly ref: number,
-    /** The `x` of the public key. */
-    readonly publicX: string,
-    readonly privateKey: KeyObject,
-    /** The last position; 0 for an empty chain. */
-    public sequence: number,
-    /** The last chain hash; zeros for an empty chain. */
-    public hash: Uint8Array,
-  ) {}
+/** A chain in memory: where it ends, and the key that signs what comes next. Its rows hold the same, so it is always idle. */
+export interface ChainActor extends Actor {
+  readonly ref: number;
+  /** The `x` of the public key. */
+  readonly publicX: string;
+  readonly privateKey: KeyObject;
+  /** The last position; 0 for an empty chain. */
+  sequence: number;
+  /** The last chain hash; zeros for an empty chain. */
+  hash: Uint8Array;
 }
 
 /** The private key of a seed. It stays in memory. */

@@ -2,12 +2,11 @@ import type { ApiArea } from "../../kernel/http/api.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { OutboundClient } from "../../kernel/outbound/client.ts";
 import type { ProjectResources } from "../../kernel/project-resources.ts";
-import type { ProjectOwners } from "./ports.ts";
 import { notaryRoutes } from "./routes.ts";
 import { NotaryService } from "./service.ts";
-import { CopyStore, NotaryStore } from "./store.ts";
+import { copyStore, notaryStore } from "./store.ts";
 import { registerUploadJob } from "./upload-job.ts";
-import { Uploads } from "./uploads.ts";
+import { type ProjectOwners, Uploads } from "./uploads.ts";
 
 /** What the notary offers to the rest of the server. */
 export interface NotaryArea extends ApiArea {
@@ -16,19 +15,10 @@ export interface NotaryArea extends ApiArea {
 
 /** Builds the area: chains of signed receipts, one per project, and their copies in the projects' own storages. */
 export function createNotary(kernel: Kernel, outbound: OutboundClient, owners: ProjectOwners): NotaryArea {
-  const { db, writer, clock, vault, ids, scheduler } = kernel;
-  const store = new NotaryStore(db);
-  const notary = new NotaryService(store, vault, ids);
-  const uploads = new Uploads({
-    notary,
-    store: new CopyStore(db),
-    vault,
-    scheduler,
-    ids,
-    outbound,
-    owners,
-  });
-  registerUploadJob({ scheduler, writer, clock, ids, notary, uploads });
+  const store = notaryStore(kernel.db);
+  const notary = new NotaryService(store, kernel);
+  const uploads = new Uploads({ ...kernel, notary, store: copyStore(kernel.db), outbound, owners });
+  registerUploadJob(kernel, notary, uploads);
   return {
     parts: [
       {

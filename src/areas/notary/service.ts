@@ -3,13 +3,12 @@ import { isoTime } from "../../kernel/date-time.ts";
 import { ApiError, invalidField } from "../../kernel/errors.ts";
 import type { CallerProject } from "../../kernel/http/caller.ts";
 import { decodeNumberCursor, encodeCursor } from "../../kernel/http/pagination.ts";
-import type { Ids } from "../../kernel/ids.ts";
-import type { Vault } from "../../kernel/secrets/vault.ts";
+import type { Kernel } from "../../kernel/kernel.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { createNativeCrypto } from "../../verify/native.ts";
 import { chainHashOf, NO_HASH, type PublicKeyJwk, type Receipt } from "../../verify/receipt.ts";
 import {
-  ChainActor,
+  type ChainActor,
   chainIdOf,
   contentHashOf,
   type LogEntry,
@@ -30,7 +29,8 @@ const CHAINS_IN_MEMORY_MAX = 16_384;
  */
 export const PAGE_LOG_BYTES_MAX = 2 * 1024 * 1024;
 
-const NO_HASH_BYTES = new Uint8Array(32);
+/** The end of an empty chain. */
+const NO_RECEIPT = { sequence: 0, chain_hash: new Uint8Array(32) };
 
 /** The chains of receipts, one per project. */
 export class NotaryService {
@@ -39,8 +39,7 @@ export class NotaryService {
 
   constructor(
     private readonly store: NotaryStore,
-    private readonly vault: Vault,
-    private readonly ids: Ids,
+    private readonly kernel: Pick<Kernel, "vault" | "ids">,
     inMemoryMax = CHAINS_IN_MEMORY_MAX,
   ) {
     this.chains = new ActorRegistry(inMemoryMax);
@@ -50,11 +49,12 @@ export class NotaryService {
   init(tx: Tx, userId: string, project: CallerProject): ChainCreated | ChainExists {
     const existing = this.store.chainOf(project.ref);
     if (existing !== null) return { success: false, chain_id: existing.chain_id };
-    const seed = this.ids.bytes(SEED_BYTES);
+    const { vault, ids } = this.kernel;
+    const seed = ids.bytes(SEED_BYTES);
     const chain_id = chainIdOf(userId, project.id);
     const public_key = publicXOf(privateKeyOf(seed));
-    const private_key = this.vault.seal(Buffer.from(seed).toString("base64url"), sealContext(chain_id));
-    this.store.addChain(tx, { project_ref: project.ref, chain_id, public_key, private_key });
+    const private_key = vault.seal(Buffer.from(seed).toString("base64url"), sealContext(chain_id));
+    this.store.addChain(tx, { project_ref: project.ref, chain_id, public_key, private_key, now: tx.now });
     return { success: true, publicKey: jwkOf(public_key), createdAt: isoTime(tx.now), chain_id };
   }
 
@@ -70,24 +70,17 @@ export class NotaryService {
     }
     const { sequence: lastSequence, hash: lastHash } = chain;
     const sequence = lastSequence + 1;
-    const chainHash = chainHashOf(this.crypto, lastHash, BigInt(sequence), entry.contentHash);
-    const signature = signHash(chain.privateKey, chainHash);
-    this.store.append(tx, chain.ref, {
-      sequence,
-      at: tx.now,
-      chain_hash: chainHash,
-      signature,
-      log: entry.text,
-    });
+    const chain_hash = chainHashOf(this.crypto, lastHash, BigInt(sequence), entry.contentHash);
+    const signature = signHash(chain.privateKey, chain_hash);
+    this.store.append(tx, chain.ref, sequence, tx.now, chain_hash, signature, entry.text);
     tx.onRollback(() => {
       chain.sequence = lastSequence;
       chain.hash = lastHash;
     });
     chain.sequence = sequence;
-    chain.hash = chainHash;
-    const row = { sequence, at: tx.now, chain_hash: chainHash, signature, prev_hash: lastHash };
-    const receipt = receiptOf(chain, row, entry.contentHash, entry.log);
-    return { chain, receipt };
+    chain.hash = chain_hash;
+    const row = { sequence, at: tx.now, chain_hash, signature, prev_hash: lastHash };
+    return { chain, receipt: receiptOf(chain, row, entry.contentHash, entry.log) };
   }
 
   /** The receipt at a position, or null. */
@@ -95,7 +88,7 @@ export class NotaryService {
     const chain = this.chain(projectRef);
     if (chain === undefined) return null;
     const row = this.store.receipt(chain.ref, sequence);
-    return row === null ? null : readReceipt(chain, row);
+    return row && readReceipt(chain, row);
   }
 
   /**
@@ -124,8 +117,8 @@ export class NotaryService {
 
   /** The public key of any account's chain; null when there is no such chain. */
   publicKey(chainId: string): PublicKeyJwk | null {
-    const x = this.store.publicKey(chainId);
-    return x === null ? null : jwkOf(x);
+    const row = this.store.chainCalled(chainId);
+    return row && jwkOf(row.public_key);
   }
 
   /** The project's chain, if it has one. Inside a unit of work, pass the unit. */
@@ -152,10 +145,10 @@ export class NotaryService {
   }
 
   private activate(row: ChainRow): ChainActor {
-    const seed = Buffer.from(this.vault.open(row.private_key, sealContext(row.chain_id)), "base64url");
-    const head = this.store.head(row.ref);
-    const [sequence, hash] = head === null ? [0, NO_HASH_BYTES] : [head.sequence, head.chain_hash];
-    return new ChainActor(row.ref, row.public_key, privateKeyOf(seed), sequence, hash);
+    const { ref, chain_id, public_key: publicX, private_key } = row;
+    const seed = Buffer.from(this.kernel.vault.open(private_key, sealContext(chain_id)), "base64url");
+    const { sequence, chain_hash: hash } = this.store.head(ref) ?? NO_RECEIPT;
+    return { recent: false, idle: true, ref, publicX, privateKey: privateKeyOf(seed), sequence, hash };
   }
 }
 

@@ -1,8 +1,6 @@
-import type { Clock } from "../../kernel/clock.ts";
 import { isUnavailable } from "../../kernel/errors.ts";
-import type { Ids } from "../../kernel/ids.ts";
-import type { Job, JobOutcome, Scheduler } from "../../kernel/scheduler/scheduler.ts";
-import type { Writer } from "../../kernel/storage/writer.ts";
+import type { Kernel } from "../../kernel/kernel.ts";
+import type { Job, JobOutcome } from "../../kernel/scheduler/scheduler.ts";
 import { retryDelayMs } from "./domain.ts";
 import type { PutOutcome } from "./s3.ts";
 import type { NotaryService } from "./service.ts";
@@ -32,15 +30,8 @@ interface Run {
 }
 
 /** Registers the job that uploads buffered receipts, oldest first, until none are left. */
-export function registerUploadJob(deps: {
-  scheduler: Scheduler;
-  writer: Writer;
-  clock: Clock;
-  ids: Ids;
-  notary: NotaryService;
-  uploads: Uploads;
-}): void {
-  const { scheduler, writer, clock, ids, notary, uploads } = deps;
+export function registerUploadJob(kernel: Kernel, notary: NotaryService, uploads: Uploads): void {
+  const { scheduler, writer, clock, ids } = kernel;
 
   const attempt = async (upload: Upload): Promise<PutOutcome | null> => {
     const receipt = notary.receipt(upload.projectRef, upload.sequence);
@@ -57,7 +48,7 @@ export function registerUploadJob(deps: {
       await writer.submit((tx) => {
         for (const [index, upload] of group.entries()) {
           const outcome = outcomes[index];
-          if (outcome !== null && outcome !== undefined) uploads.record(tx, upload, outcome);
+          if (outcome) uploads.record(tx, upload, outcome);
         }
       });
       if (outcomes.some((outcome) => outcome?.kind === "unavailable")) return { usable: false, clean: false };

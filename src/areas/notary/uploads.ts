@@ -1,18 +1,15 @@
 import { type Actor, ActorRegistry } from "../../kernel/actors/registry.ts";
 import { ApiError } from "../../kernel/errors.ts";
 import type { CallerProject } from "../../kernel/http/caller.ts";
-import type { Ids } from "../../kernel/ids.ts";
+import type { Kernel } from "../../kernel/kernel.ts";
 import type { OutboundClient } from "../../kernel/outbound/client.ts";
-import type { Scheduler } from "../../kernel/scheduler/scheduler.ts";
-import type { Vault } from "../../kernel/secrets/vault.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import type { LogEntry } from "./chain.ts";
 import { assertStorable, masked, objectKey, retryDelayMs } from "./domain.ts";
-import type { ProjectOwners } from "./ports.ts";
 import { objectUrl, type PutOutcome, putOnce } from "./s3.ts";
 import type { Receipt, ReceiptStorage, StorageBody, StorageConfigured } from "./schema.ts";
 import type { NotaryService } from "./service.ts";
-import type { CopyStore, NewReceiptStore, ReceiptStoreRow } from "./store.ts";
+import type { CopyStore, NewReceiptStore, Place, ReceiptStoreRow } from "./store.ts";
 
 /** Time for the upload that a log request itself waits for. */
 export const UPLOAD_AT_ONCE_MS = 2_000;
@@ -47,35 +44,34 @@ export interface Upload {
 /** Where a copy is, as receipts show it. */
 export type CopyStatus = Required<Pick<Receipt, "storage_status">> & Pick<Receipt, "storage_location">;
 
-/** A project's storage in memory. */
-class DestinationActor implements Actor {
-  recent = false;
-  readonly idle = true;
+/** The accounts that own projects. */
+export interface ProjectOwners {
+  /** The reference of a project's account; null once the project has been removed. */
+  accountOf(projectRef: number): number | null;
+}
 
-  constructor(
-    public store: ReceiptStoreRow | null,
-    /** Receipts that wait for their upload. While there are any, there is an upload job. */
-    public buffered: number,
-  ) {}
+/** A project's storage in memory. Its rows hold the same, so it is always idle. */
+interface Destination extends Actor {
+  store: ReceiptStoreRow | null;
+  /** Receipts that wait for their upload. While there are any, there is an upload job. */
+  buffered: number;
+}
+
+/** What uploads are built on. */
+interface UploadDeps extends Pick<Kernel, "vault" | "scheduler" | "ids"> {
+  readonly notary: NotaryService;
+  readonly store: CopyStore;
+  readonly outbound: OutboundClient;
+  readonly owners: ProjectOwners;
 }
 
 /** Copies receipts to the projects' own storages. The notary keeps the receipts themselves in any case. */
 export class Uploads {
-  private readonly destinations = new ActorRegistry<number, DestinationActor>(DESTINATIONS_IN_MEMORY_MAX);
+  private readonly destinations = new ActorRegistry<number, Destination>(DESTINATIONS_IN_MEMORY_MAX);
   /** Uploads whose request still waits: the job leaves these alone. */
   private readonly underWay = new Set<string>();
 
-  constructor(
-    private readonly deps: {
-      readonly notary: NotaryService;
-      readonly store: CopyStore;
-      readonly vault: Vault;
-      readonly scheduler: Scheduler;
-      readonly ids: Ids;
-      readonly outbound: OutboundClient;
-      readonly owners: ProjectOwners;
-    },
-  ) {}
+  constructor(private readonly deps: UploadDeps) {}
 
   /** @throws ApiError `validation_error` when the configuration shows that nothing can be stored there, or may be. */
   assertUsable(config: StorageBody): void {
@@ -94,12 +90,10 @@ export class Uploads {
       secret_access_key: this.deps.vault.seal(config.secretAccessKey, sealContext(project.ref)),
     };
     // With other keys the place is still the same: what is there stays where it is.
-    if (before !== null && isSamePlace(before, given)) this.deps.store.changeKeys(tx, before.ref, given);
-    else this.deps.store.addStore(tx, project.ref, given);
-    tx.onRollback(() => {
-      destination.store = before;
-    });
-    destination.store = this.deps.store.storeOf(project.ref);
+    if (before !== null && isSamePlace(before, given))
+      this.deps.store.changeKeys(tx, { ...given, ref: before.ref });
+    else this.deps.store.addStore(tx, { ...given, project_ref: project.ref, now: tx.now });
+    change(tx, destination, { store: this.deps.store.storeOf(project.ref) });
     if (destination.buffered > 0) this.plan(tx, project.ref, tx.now);
     return { success: true, configured: true };
   }
@@ -135,7 +129,7 @@ export class Uploads {
     this.deps.store.buffer(tx, chain.ref, chain.sequence);
     if (destination.buffered === 0)
       this.plan(tx, projectRef, tx.now + retryDelayMs(1, this.deps.ids.fraction()));
-    countBuffered(tx, destination, 1);
+    change(tx, destination, { buffered: destination.buffered + 1 });
     return { receipt, upload: { projectRef, chainRef: chain.ref, sequence: chain.sequence, store } };
   }
 
@@ -177,7 +171,8 @@ export class Uploads {
       if (destination.store?.ref === store.ref) this.setError(tx, destination, outcome.problem);
       return { storage_status: "buffered" };
     }
-    if (this.deps.store.setDelivered(tx, chainRef, sequence, store.ref)) countBuffered(tx, destination, -1);
+    if (this.deps.store.setDelivered(tx, store.ref, chainRef, sequence) > 0)
+      change(tx, destination, { buffered: destination.buffered - 1 });
     if (destination.buffered === 0) this.setError(tx, destination, null);
     return { storage_status: "delivered", storage_location: locationOf(store, sequence) };
   }
@@ -189,11 +184,8 @@ export class Uploads {
     const sequence = Number(receipt.sequence_id);
     const copy = this.deps.store.copy(chain.ref, sequence);
     if (copy === null) return receipt;
-    const { endpoint, bucket, prefix } = copy;
-    if (endpoint === null || bucket === null || prefix === null)
-      return { ...receipt, storage_status: "buffered" };
-    const storage_location = locationOf({ endpoint, bucket, prefix }, sequence);
-    return { ...receipt, storage_status: "delivered", storage_location };
+    if (copy.endpoint === null) return { ...receipt, storage_status: "buffered" };
+    return { ...receipt, storage_status: "delivered", storage_location: locationOf(copy, sequence) };
   }
 
   /** Receipts that wait for their upload. */
@@ -209,7 +201,7 @@ export class Uploads {
     const { ref: chainRef } = chain;
     return this.deps.store
       .buffered(chainRef, after, limit)
-      .map((sequence) => ({ projectRef, chainRef, sequence, store }));
+      .map(({ sequence }) => ({ projectRef, chainRef, sequence, store }));
   }
 
   /** A deleted project's uploads stop at once. */
@@ -232,42 +224,36 @@ export class Uploads {
     this.deps.scheduler.enqueue(tx, UPLOAD_JOB, String(projectRef), dueAt, { after: 0, failures: 0 });
   }
 
-  private setError(tx: Tx, destination: DestinationActor, error: string | null): void {
+  private setError(tx: Tx, destination: Destination, last_error: string | null): void {
     const { store } = destination;
-    if (store === null || store.last_error === error) return;
-    this.deps.store.setLastError(tx, store.ref, error);
-    tx.onRollback(() => {
-      destination.store = store;
-    });
-    destination.store = { ...store, last_error: error };
+    if (store === null || store.last_error === last_error) return;
+    this.deps.store.setLastError(tx, last_error, store.ref);
+    change(tx, destination, { store: { ...store, last_error } });
   }
 
-  private destination(projectRef: number, tx?: Tx): DestinationActor {
+  private destination(projectRef: number, tx?: Tx): Destination {
     return this.destinations.get(projectRef, () => {
       // What a unit of work reads may have been written by its own batch, which may fail to commit.
       tx?.onRollback(() => this.destinations.drop(projectRef));
       const chain = this.deps.notary.chain(projectRef, tx);
       const buffered = chain === undefined ? 0 : this.deps.store.bufferedCount(chain.ref);
-      return new DestinationActor(this.deps.store.storeOf(projectRef), buffered);
+      return { recent: false, idle: true, store: this.deps.store.storeOf(projectRef), buffered };
     });
   }
 }
 
-function countBuffered(tx: Tx, destination: DestinationActor, by: 1 | -1): void {
-  destination.buffered += by;
-  tx.onRollback(() => {
-    destination.buffered -= by;
-  });
+/** Changes a destination in memory, until the unit of work is taken back. */
+function change(tx: Tx, destination: Destination, to: Partial<Destination>): void {
+  const { store, buffered } = destination;
+  tx.onRollback(() => Object.assign(destination, { store, buffered }));
+  Object.assign(destination, to);
 }
 
-function locationOf(
-  store: Pick<ReceiptStoreRow, "endpoint" | "bucket" | "prefix">,
-  sequence: number,
-): string {
+function locationOf(store: Place, sequence: number): string {
   return objectUrl(store, objectKey(store.prefix, sequence));
 }
 
-function isSamePlace(one: ReceiptStoreRow, other: NewReceiptStore): boolean {
+function isSamePlace(one: Place, other: Place): boolean {
   return one.endpoint === other.endpoint && one.bucket === other.bucket && one.prefix === other.prefix;
 }
 

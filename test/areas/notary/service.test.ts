@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { readLogEntry } from "../../../src/areas/notary/chain.ts";
 import { NotaryService } from "../../../src/areas/notary/service.ts";
-import { NotaryStore } from "../../../src/areas/notary/store.ts";
+import { type NotaryStore, notaryStore } from "../../../src/areas/notary/store.ts";
 import { startTestServer, type TestServer } from "../../support/server.ts";
 
 // The service alone, on a real database: what a batch that fails leaves behind, and what few chains in memory do.
@@ -10,15 +10,14 @@ let server: TestServer;
 let store: NotaryStore;
 beforeEach(async () => {
   server = await startTestServer({ manualClock: true });
-  store = new NotaryStore(server.server.kernel.db);
+  store = notaryStore(server.server.kernel.db);
 });
 afterEach(() => server.stop());
 
 const entry = (n: number) => readLogEntry({ log: { n } }, `{"log":{"n":${n}}}`);
 
 function service(inMemoryMax?: number): NotaryService {
-  const { vault, ids } = server.server.kernel;
-  return new NotaryService(store, vault, ids, inMemoryMax);
+  return new NotaryService(store, server.server.kernel, inMemoryMax);
 }
 
 function project(ref: number) {
