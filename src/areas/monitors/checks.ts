@@ -1,15 +1,12 @@
-import { type Clock, realDelay } from "../../kernel/clock.ts";
-import type { Counter } from "../../kernel/metrics/instruments.ts";
-import type { Metrics } from "../../kernel/metrics/metrics.ts";
-import type { OutboundClient } from "../../kernel/outbound/client.ts";
+import { realDelay } from "../../kernel/clock.ts";
+import { isoTime } from "../../kernel/date-time.ts";
+import type { MailMessage } from "../../kernel/mail/mailer.ts";
 import { type RequestHeaders, withDefaults } from "../../kernel/outbound/headers.ts";
 import type { OutboundOutcome } from "../../kernel/outbound/outcome.ts";
-import type { Vault } from "../../kernel/secrets/vault.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
-import { type AlertDeps, sendAlert } from "./alerts.ts";
-import type { CheckDetails, CheckStore } from "./check-store.ts";
-import { afterCheck, type CheckResult, hourOf } from "./domain.ts";
-import type { MonitorRow, MonitorStore } from "./store.ts";
+import { afterCheck, type CheckResult, hourOf, type MonitorEvent, type MonitorState } from "./domain.ts";
+import type { MonitorParts } from "./ports.ts";
+import type { CheckMade, MonitorRow } from "./store.ts";
 
 /** Redirects that a check follows. */
 const REDIRECTS_MAX = 5;
@@ -26,88 +23,68 @@ export const CHECKS_KEPT_MS = 30 * 24 * 60 * 60 * 1000;
 
 const USER_AGENT = "Svc-Pulse/1.0";
 
-/** Who asks for a check. */
-const TRIGGERS = ["scheduled", "manual"] as const;
 /** What a check found. `unknown`: the event loop stalled in each try, so that the check is left out. */
 const OUTCOMES = ["up", "down", "unknown"] as const;
 
-/** What is counted of checks. */
-export type CheckCounts = Readonly<
-  Record<(typeof TRIGGERS)[number], Readonly<Record<(typeof OUTCOMES)[number], Counter>>>
->;
-
-/** Declares the metrics of checks. */
-export function declareCheckCounts(metrics: Metrics): CheckCounts {
-  return metrics.counterTable(
-    { name: "ninefold_monitor_checks_total", help: "Checks of monitors, by what they found." },
-    { label: "trigger", values: TRIGGERS },
-    { label: "outcome", values: OUTCOMES },
-  );
-}
-
-/** A check that was made: its result, and what it saw. */
-export interface CheckMade {
-  readonly result: CheckResult;
-  readonly details: CheckDetails;
-}
-
-/** What checks are built on. */
-export interface CheckDeps extends AlertDeps {
-  readonly monitors: MonitorStore;
-  readonly checks: CheckStore;
-  readonly outbound: OutboundClient;
-  readonly clock: Clock;
-  readonly vault: Vault;
-  readonly counts: CheckCounts;
-}
-
 /** Makes checks and records what they found. */
 export class Checks {
-  constructor(private readonly deps: CheckDeps) {}
+  private readonly counts;
+  private nextSequence: number;
+
+  constructor(private readonly parts: MonitorParts) {
+    this.counts = parts.metrics.counterTable(
+      { name: "ninefold_monitor_checks_total", help: "Checks of monitors, by what they found." },
+      { label: "trigger", values: ["scheduled", "manual"] },
+      { label: "outcome", values: OUTCOMES },
+    );
+    this.nextSequence = parts.checks.highestSequence() + 1;
+  }
 
   /** Makes a check. Null: in each try the event loop stalled or resources ran out, so nothing is known. */
   async make(monitor: MonitorRow, manual: boolean): Promise<CheckMade | null> {
     for (let tries = 0; tries < TRIES_MAX; tries += 1) {
       if (tries > 0) await realDelay(TRIES_PAUSE_MS);
-      const at = this.deps.clock.now();
+      const at = this.parts.clock.now();
       const outcome = await this.ask(monitor);
       if (saysSomething(outcome)) return madeOf(outcome, monitor.settings.timeout, at, manual);
     }
-    this.deps.counts[manual ? "manual" : "scheduled"].unknown.add();
+    this.counts[manual ? "manual" : "scheduled"].unknown.add();
     return null;
   }
 
   /** Records a check and queues its alerts; nothing when the monitor was deleted or changed since it was made. */
-  record(tx: Tx, checked: MonitorRow, { result, details }: CheckMade): void {
-    const { monitors, checks } = this.deps;
+  record(tx: Tx, checked: MonitorRow, made: CheckMade): void {
+    const { monitors, checks } = this.parts;
     const monitor = monitors.monitor(checked.ref);
-    const before = checks.state(checked.ref);
-    if (monitor === null || before === null || monitor.version !== checked.version) return;
-    const { settings } = monitor;
-    const { state, event } = afterCheck(before, result, {
+    if (monitor === null || monitor.version !== checked.version) return;
+    const { ref, settings } = monitor;
+    const { state, event } = afterCheck(monitor, made, {
       threshold: settings.consecutive_threshold,
       cooldownMs: settings.cooldown_ms,
       notifyRecovery: settings.notify_recovery,
       hasListeners: settings.webhook_url !== null || settings.email_alert,
     });
-    const counted = before.current;
     // A slow check may end after one of the next hour. It counts there: an hour that is closed stays as it is.
-    const hour = Math.max(hourOf(result.at), counted.hour);
-    if (counted.checks > 0 && counted.hour !== hour) {
-      checks.closeHour(tx, monitor.ref, counted, hour - CHECKS_KEPT_MS);
+    const hour = Math.max(hourOf(made.at), monitor.hour);
+    const isSameHour = monitor.hour === hour;
+    if (monitor.checks > 0 && !isSameHour) {
+      checks.insertHour(tx, { ref, hour: monitor.hour, checks: monitor.checks, up: monitor.up });
+      checks.removeHoursBefore(tx, ref, hour - CHECKS_KEPT_MS);
     }
-    const start = counted.hour === hour ? counted : { hour, checks: 0, up: 0 };
-    const current = { hour, checks: start.checks + 1, up: start.up + (result.up ? 1 : 0) };
-    checks.record(tx, before, state, result, details, current);
-    const counts = this.deps.counts[result.manual ? "manual" : "scheduled"];
-    tx.afterCommit(() => (result.up ? counts.up : counts.down).add());
-    if (event !== null) sendAlert(tx, this.deps, monitor, { event, previous: before.status, state, result });
+    const start = isSameHour ? monitor : { checks: 0, up: 0 };
+    const current = { hour, checks: start.checks + 1, up: start.up + (made.up ? 1 : 0) };
+    const sequence = this.nextSequence++;
+    checks.insert(tx, { ...made, sequence, ref, previous: monitor.lastCheck });
+    monitors.updateState(tx, { ...state, ...current, ref, lastCheck: sequence });
+    const counts = this.counts[made.manual ? "manual" : "scheduled"];
+    tx.afterCommit(() => (made.up ? counts.up : counts.down).add());
+    if (event !== null) sendAlert(tx, this.parts, monitor, { event, state, result: made });
   }
 
   private ask(monitor: MonitorRow): Promise<OutboundOutcome> {
     const { settings } = monitor;
     const body = settings.method === "POST" ? settings.body : null;
-    return this.deps.outbound.send({
+    return this.parts.outbound.send({
       account: monitor.accountRef,
       method: settings.method,
       url: settings.url,
@@ -125,7 +102,7 @@ export class Checks {
 
   private headersOf({ monitorId, settings: { headers } }: MonitorRow, body: string | null): RequestHeaders {
     const own: RequestHeaders =
-      headers === null ? {} : JSON.parse(this.deps.vault.open(headers, sealContext(monitorId)));
+      headers === null ? {} : JSON.parse(this.parts.vault.open(headers, sealContext(monitorId)));
     const type: RequestHeaders = body === null ? {} : { "Content-Type": typeOf(body) };
     return withDefaults(own, { "User-Agent": USER_AGENT, Accept: "*/*", ...type });
   }
@@ -157,11 +134,69 @@ function madeOf(outcome: OutboundOutcome, timeoutMs: number, at: number, manual:
     const { status } = outcome;
     const up = status < 400;
     const error = up ? null : `the target answered ${status}`;
-    return { result: { up, latencyMs, at, manual }, details: { responseStatus: status, error } };
+    return { up, latencyMs, at, manual, responseStatus: status, error };
   }
   const { kind, message } = outcome.failure;
+  const timedOut = kind === "timeout";
   return {
-    result: { up: false, latencyMs: kind === "timeout" ? timeoutMs : latencyMs, at, manual },
-    details: { responseStatus: null, error: `${kind}: ${message}` },
+    ...{ up: false, latencyMs: timedOut ? timeoutMs : latencyMs, at, manual },
+    ...{ responseStatus: null, error: `${kind}: ${message}` },
   };
+}
+
+/** A change of state that causes an alert. */
+interface Change {
+  readonly event: MonitorEvent;
+  readonly state: MonitorState;
+  readonly result: CheckResult;
+}
+
+/** Queues the alerts of a change, in the unit of work of the change itself: both happen or neither does. */
+function sendAlert(
+  tx: Tx,
+  { notifier, owners, outbox }: MonitorParts,
+  monitor: MonitorRow,
+  change: Change,
+): void {
+  const { accountRef, projectRef, monitorId, settings } = monitor;
+  const { event } = change;
+  if (settings.webhook_url !== null) {
+    const body = notification(monitor, change, tx.now);
+    notifier.notify(tx, {
+      ...{ accountRef, projectRef, event, body },
+      monitor_id: monitorId,
+      target_url: settings.webhook_url,
+    });
+  }
+  // The mail server may have been taken away since the monitor was set up.
+  if (settings.email_alert && outbox.available)
+    outbox.enqueue(tx, mail(owners.account(accountRef).email, monitor, change));
+}
+
+function notification(monitor: MonitorRow, { event, state, result }: Change, now: number): string {
+  return JSON.stringify({
+    event,
+    monitor_id: monitor.monitorId,
+    url: monitor.settings.url,
+    status: state.status,
+    previous_status: monitor.status,
+    latency_ms: result.latencyMs,
+    consecutive_failures: state.consecutiveFailures,
+    checked_at: Math.floor(result.at / 1_000),
+    timestamp: Math.floor(now / 1_000),
+  });
+}
+
+function mail(to: string, monitor: MonitorRow, { event, state, result }: Change): MailMessage {
+  const isDown = event === "monitor.down";
+  const { url } = monitor.settings;
+  const failures = `${state.consecutiveFailures} ${state.consecutiveFailures === 1 ? "check" : "checks"}`;
+  const text = [
+    isDown ? `${url} is down: ${failures} in a row failed.` : `${url} is up again.`,
+    "",
+    `Checked: ${isoTime(result.at)}`,
+    `Latency: ${result.latencyMs} ms`,
+    `Monitor: ${monitor.monitorId}`,
+  ].join("\n");
+  return { to, subject: `${isDown ? "Down" : "Up"}: ${new URL(url).host}`, text };
 }

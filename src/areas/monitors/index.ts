@@ -1,20 +1,23 @@
-import "./errors.ts";
+import { type ErrorMeaning, registerErrors } from "../../kernel/errors.ts";
 import type { ApiArea } from "../../kernel/http/api.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
-import type { Outbox } from "../../kernel/mail/outbox.ts";
 import type { OutboundClient } from "../../kernel/outbound/client.ts";
 import type { ProjectResources } from "../../kernel/project-resources.ts";
 import { registerPurge } from "../../kernel/removal.ts";
 import { StoppedProjects } from "../../kernel/stopped-projects.ts";
-import { TierBound } from "../../kernel/tier-bounds.ts";
-import type { Tiers } from "../../kernel/tiers.ts";
-import { CheckStore } from "./check-store.ts";
-import { CHECKS_KEPT_MS, Checks, declareCheckCounts } from "./checks.ts";
-import { CheckSchedule } from "./jobs.ts";
-import type { MonitorOwners, Notifier } from "./ports.ts";
+import { CHECKS_KEPT_MS } from "./checks.ts";
+import type { MonitorPorts } from "./ports.ts";
 import { monitorRoutes } from "./routes.ts";
 import { MonitorService } from "./service.ts";
-import { MonitorStore } from "./store.ts";
+import { checkStore, monitorStore } from "./store.ts";
+
+const codes = registerErrors({
+  monitor_limit_exceeded: [403, "The account has as many monitors as its tier allows."],
+});
+
+declare module "../../kernel/errors.ts" {
+  interface ErrorCodes extends Record<keyof typeof codes, ErrorMeaning> {}
+}
 
 /** Checks kept in all, about 4 GB: beyond that the oldest go before their 30 days are over. */
 const CHECKS_KEPT_MAX = 100_000_000;
@@ -24,33 +27,16 @@ export interface MonitorsArea extends ApiArea {
   readonly resources: ProjectResources;
 }
 
-/** What monitors need from the other areas and the kernel's optional parts. */
-export interface MonitorPorts {
-  readonly owners: MonitorOwners;
-  readonly notifier: Notifier;
-  readonly outbox: Outbox;
-  readonly tiers: Tiers;
-}
-
 /** Builds the area: scheduled checks of URLs, and their alerts. */
 export function createMonitors(kernel: Kernel, outbound: OutboundClient, ports: MonitorPorts): MonitorsArea {
-  const { db, clock, ids, vault, scheduler, metrics } = kernel;
-  const { owners, tiers, outbox, notifier } = ports;
-  const monitors = new MonitorStore(db);
-  const checkStore = new CheckStore(db);
-  const stopped = new StoppedProjects(db, "monitor_stopped_projects");
-  const counts = declareCheckCounts(metrics);
-  const alerting = { notifier, owners, outbox };
-  const checks = new Checks({ ...alerting, monitors, checks: checkStore, outbound, clock, vault, counts });
-  const schedule = new CheckSchedule({ scheduler, clock, monitors, stopped, checks, owners, tiers });
-  const rules = { policy: outbound.policy, vault, tiers, canMail: outbox.available };
-  const bound = new TierBound(db, tiers, "monitors", "monitor_limit_exceeded");
-  const service = new MonitorService({ monitors, checkStore, checks, schedule, rules, ids, bound });
+  const [monitors, checks] = [monitorStore(kernel.db), checkStore(kernel.db)];
+  const stopped = new StoppedProjects(kernel.db, "monitor_stopped_projects");
+  const service = new MonitorService({ ...kernel, ...ports, outbound, monitors, checks, stopped });
   registerPurge(kernel, {
     name: "monitors.purge",
     schedule: "41 * * * *",
     rowsMax: 2_000,
-    remove: (tx, rowsMax) => checkStore.removeOld(tx, tx.now - CHECKS_KEPT_MS, CHECKS_KEPT_MAX, rowsMax),
+    remove: (tx, rowsMax) => checks.removeOld(tx, rowsMax, tx.now - CHECKS_KEPT_MS, CHECKS_KEPT_MAX),
   });
   return {
     parts: [
@@ -64,21 +50,7 @@ export function createMonitors(kernel: Kernel, outbound: OutboundClient, ports: 
       name: "monitors",
       count: (projectRef) => monitors.count(projectRef),
       projectDeleted: (tx, projectRef) => stopped.stop(tx, projectRef),
-      // Hours go first, then the monitor that they belong to.
-      removeRows(tx, projectRef, rowsMax) {
-        let removed = 0;
-        for (const ref of monitors.ofProject(projectRef, rowsMax)) {
-          removed += checkStore.removeHours(tx, ref, rowsMax - removed);
-          if (removed >= rowsMax) return removed;
-          schedule.end(tx, ref);
-          checkStore.remove(tx, ref);
-          monitors.remove(tx, ref);
-          removed += 1;
-          if (removed >= rowsMax) return removed;
-        }
-        stopped.forget(tx, projectRef);
-        return removed;
-      },
+      removeRows: (tx, projectRef, rowsMax) => service.removeRows(tx, projectRef, rowsMax),
     },
   };
 }

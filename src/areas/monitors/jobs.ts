@@ -1,13 +1,11 @@
-import { type Clock, monotonicMs, realTimeout } from "../../kernel/clock.ts";
+import { monotonicMs, realTimeout } from "../../kernel/clock.ts";
 import { laneName } from "../../kernel/scheduler/dispatcher.ts";
-import type { Job, JobOutcome, Scheduler } from "../../kernel/scheduler/scheduler.ts";
-import type { StoppedProjects } from "../../kernel/stopped-projects.ts";
+import type { Job, JobOutcome } from "../../kernel/scheduler/scheduler.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
-import type { Tiers } from "../../kernel/tiers.ts";
 import type { Checks } from "./checks.ts";
 import { firstCheckAt, nextCheckAt } from "./domain.ts";
-import type { MonitorOwners } from "./ports.ts";
-import type { MonitorRow, MonitorStore } from "./store.ts";
+import type { MonitorParts } from "./ports.ts";
+import type { MonitorRow } from "./store.ts";
 
 /** The job of a monitor's next scheduled check; its key is the monitor's reference. */
 const CHECK = "monitors.check";
@@ -21,23 +19,15 @@ const SLOW_TOTAL = 3_072;
 /** Share of both that one account may take: however many hosts it watches, the checks of others are made in time. */
 const ACCOUNT_SHARE = 1 / 2;
 
-/** What the schedule of checks is built on. */
-export interface ScheduleDeps {
-  readonly scheduler: Scheduler;
-  readonly clock: Clock;
-  readonly monitors: MonitorStore;
-  readonly stopped: StoppedProjects;
-  readonly checks: Checks;
-  readonly owners: MonitorOwners;
-  readonly tiers: Tiers;
-}
-
 /** The scheduled checks. */
 export class CheckSchedule {
   private readonly window = new CommitWindow();
 
-  constructor(private readonly deps: ScheduleDeps) {
-    deps.scheduler.register(CHECK, {
+  constructor(
+    private readonly parts: MonitorParts,
+    private readonly checks: Checks,
+  ) {
+    parts.scheduler.register(CHECK, {
       concurrency: CONCURRENCY,
       lanes: { perLane: PER_HOST, perSlowLane: PER_HOST, slowTotal: SLOW_TOTAL, ownerShare: ACCOUNT_SHARE },
       run: (job) => this.check(job),
@@ -47,29 +37,30 @@ export class CheckSchedule {
   /** Begins to check a monitor, within 5 seconds, or begins anew. */
   begin(tx: Tx, accountRef: number, ref: number, url: string): void {
     const lane = laneName(accountRef, new URL(url).host);
-    this.deps.scheduler.enqueue(tx, CHECK, String(ref), firstCheckAt(ref, tx.now), null, lane);
+    this.parts.scheduler.enqueue(tx, CHECK, String(ref), firstCheckAt(ref, tx.now), null, lane);
   }
 
   /** Ends the checks of a monitor. */
   end(tx: Tx, ref: number): void {
-    this.deps.scheduler.cancel(tx, CHECK, String(ref));
+    this.parts.scheduler.cancel(tx, CHECK, String(ref));
   }
 
   private async check(job: Job): Promise<JobOutcome> {
-    const monitor = this.deps.monitors.monitor(Number(job.key));
-    if (monitor === null || !monitor.settings.active || this.deps.stopped.has(monitor.projectRef)) return {};
-    const made = await this.deps.checks.make(monitor, false);
+    const { monitors, stopped } = this.parts;
+    const monitor = monitors.monitor(Number(job.key));
+    if (monitor === null || !monitor.settings.active || stopped.has(monitor.projectRef)) return {};
+    const made = await this.checks.make(monitor, false);
     const retryAt = this.nextAt(monitor, job.dueAt);
     // The attempt counter is of no use to a job that never ends.
     const again = { retryAt, attempt: 0 };
-    if (made === null || this.deps.stopped.has(monitor.projectRef)) return again;
+    if (made === null || stopped.has(monitor.projectRef)) return again;
     await this.window.join();
-    return { ...again, record: (tx) => this.deps.checks.record(tx, monitor, made) };
+    return { ...again, record: (tx) => this.checks.record(tx, monitor, made) };
   }
 
   /** A tier change works at once: an interval below the tier's minimum counts as that. */
   private nextAt(monitor: MonitorRow, dueAt: number): number {
-    const { owners, tiers, clock } = this.deps;
+    const { owners, tiers, clock } = this.parts;
     const minimum = tiers[owners.account(monitor.accountRef).tier].monitorIntervalMinMs;
     return nextCheckAt(monitor.ref, Math.max(monitor.settings.interval, minimum), dueAt, clock.now());
   }

@@ -1,5 +1,10 @@
+import type { Kernel } from "../../kernel/kernel.ts";
+import type { Outbox } from "../../kernel/mail/outbox.ts";
+import type { OutboundClient } from "../../kernel/outbound/client.ts";
+import type { StoppedProjects } from "../../kernel/stopped-projects.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
-import type { TierName } from "../../kernel/tiers.ts";
+import type { TierName, Tiers } from "../../kernel/tiers.ts";
+import type { CheckStore, MonitorStore } from "./store.ts";
 
 /** The accounts that monitors belong to. */
 export interface MonitorOwners {
@@ -21,4 +26,22 @@ export interface MonitorNotification {
 export interface Notifier {
   /** Queues a notification in the unit of work that causes it. */
   notify(tx: Tx, notification: MonitorNotification): void;
+}
+
+/** What monitors need from the other areas and the kernel's optional parts. */
+export interface MonitorPorts {
+  readonly owners: MonitorOwners;
+  readonly notifier: Notifier;
+  readonly outbox: Outbox;
+  readonly tiers: Tiers;
+}
+
+/** All that the parts of this area are built on. */
+export interface MonitorParts
+  extends MonitorPorts,
+    Pick<Kernel, "db" | "clock" | "ids" | "vault" | "scheduler" | "metrics"> {
+  readonly outbound: OutboundClient;
+  readonly monitors: MonitorStore;
+  readonly checks: CheckStore;
+  readonly stopped: StoppedProjects;
 }

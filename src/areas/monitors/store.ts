@@ -1,7 +1,7 @@
 import type { Database } from "../../kernel/storage/database.ts";
-import type { Tx } from "../../kernel/storage/tx.ts";
 import { bytesToUuid, uuidToBytes } from "../../kernel/uuid.ts";
-import type { Monitor } from "./schema.ts";
+import type { CheckResult, HourCount, MonitorState } from "./domain.ts";
+import type { Monitor, TargetStatus } from "./schema.ts";
 
 /** What users set about a monitor, by the names of the API. */
 export type MonitorSettings = Omit<
@@ -12,113 +12,151 @@ export type MonitorSettings = Omit<
   readonly headers: Uint8Array | null;
 };
 
-/** Whose a monitor is, and what it is called. */
-interface MonitorIdentity {
+/** A monitor and its state, as their rows have them; the hour is the one that is being counted. */
+export interface MonitorRow extends MonitorState, HourCount {
   readonly ref: number;
   readonly monitorId: string;
   readonly accountRef: number;
   readonly projectRef: number;
-}
-
-/** A monitor as its row has it. */
-export interface MonitorRow extends MonitorIdentity {
   readonly settings: MonitorSettings;
   /** Rises with every change. */
   readonly version: number;
   readonly createdAt: number;
   readonly updatedAt: number;
+  /** Sequence of the last check; 0: none. */
+  readonly lastCheck: number;
 }
 
-type BooleanSetting = "email_alert" | "notify_recovery" | "active";
-
+/** Settings that their row has as 0 or 1. */
+type Flags<Value> = Record<"email_alert" | "notify_recovery" | "active", Value>;
 type StoredMonitor = Omit<MonitorRow, "monitorId" | "settings"> &
-  Omit<MonitorSettings, BooleanSetting> &
-  Record<BooleanSetting, number> & { readonly monitorId: Uint8Array };
+  Omit<MonitorSettings, keyof Flags<number>> &
+  Flags<number> & { readonly monitorId: Uint8Array };
 
-const SELECT = `SELECT ref, monitor_id AS monitorId, account_ref AS accountRef, project_ref AS projectRef, version,
+const STATUS = "CASE status WHEN 1 THEN 'up' WHEN 2 THEN 'down' ELSE 'unknown' END";
+const STATUS_NUMBER = "CASE $status WHEN 'up' THEN 1 WHEN 'down' THEN 2 ELSE 3 END";
+
+const SELECT = `SELECT ref, monitor_id AS monitorId, account_ref AS accountRef, monitors.project_ref AS projectRef, version,
   created_at AS createdAt, updated_at AS updatedAt, url, method, headers, body, timeout_ms AS timeout,
-  interval_ms AS interval, consecutive_threshold, cooldown_ms, webhook_url, email_alert, notify_recovery, active
-  FROM monitors`;
+  interval_ms AS interval, consecutive_threshold, cooldown_ms, webhook_url, email_alert, notify_recovery, active,
+  ${STATUS} AS status, latency_ms AS latencyMs, last_checked_at AS lastCheckedAt,
+  consecutive_failures AS consecutiveFailures, told_at AS alertedAt, last_check AS lastCheck,
+  hour, hour_checks AS checks, hour_up AS up
+  FROM monitors JOIN monitor_states ON monitor_ref = ref`;
 
-function statements(db: Database) {
+type SettingsParams = MonitorSettings & { ref: number; now: number };
+type Identity = { monitorId: Uint8Array; accountRef: number; projectRef: number };
+type PageParams = { projectRef: number; before: number; rowsMax: number };
+
+export type MonitorStore = ReturnType<typeof monitorStore>;
+
+/** All SQL of monitors and of where their targets stand. */
+export function monitorStore(db: Database) {
   const columns =
     "url, method, headers, body, timeout_ms, interval_ms, consecutive_threshold, cooldown_ms, webhook_url, email_alert, notify_recovery, active";
   const values =
     "$url, $method, $headers, $body, $timeout, $interval, $consecutive_threshold, $cooldown_ms, $webhook_url, $email_alert, $notify_recovery, $active";
-  type Given = MonitorSettings & { ref: number; now: number };
+  const withId = db.one<StoredMonitor, [monitorId: Uint8Array]>(`${SELECT} WHERE monitor_id = ?`);
+  const withRef = db.one<StoredMonitor, [ref: number]>(`${SELECT} WHERE ref = ?`);
+  const page = db.all<StoredMonitor, [PageParams]>(
+    `${SELECT} WHERE monitors.project_ref = $projectRef AND ref < $before ORDER BY ref DESC LIMIT $rowsMax`,
+  );
+  const pageOfStatus = db.all<StoredMonitor, [PageParams & { status: TargetStatus }]>(
+    `${SELECT} WHERE monitor_states.project_ref = $projectRef AND status = ${STATUS_NUMBER} AND monitor_ref < $before ORDER BY monitor_ref DESC LIMIT $rowsMax`,
+  );
   return {
-    insert: db.command<[Given & { id: Uint8Array; accountRef: number; projectRef: number }]>(
-      `INSERT INTO monitors (ref, monitor_id, account_ref, project_ref, ${columns}, version, created_at, updated_at) VALUES ($ref, $id, $accountRef, $projectRef, ${values}, 1, $now, $now)`,
+    /** The largest reference ever given; 0 when there is none. */
+    highestRef: db.number("SELECT seq AS n FROM sqlite_sequence WHERE name = 'monitors'"),
+    insert: db.change<[SettingsParams & Identity]>(
+      `INSERT INTO monitors (ref, monitor_id, account_ref, project_ref, ${columns}, version, created_at, updated_at) VALUES ($ref, $monitorId, $accountRef, $projectRef, ${values}, 1, $now, $now)`,
     ),
-    update: db.command<[Given]>(
+    insertState: db.change<[ref: number, projectRef: number]>(
+      "INSERT INTO monitor_states (monitor_ref, project_ref, status, consecutive_failures, last_check, hour, hour_checks, hour_up) VALUES (?, ?, 3, 0, 0, 0, 0, 0)",
+    ),
+    update: db.change<[SettingsParams]>(
       `UPDATE monitors SET (${columns}) = (${values}), version = version + 1, updated_at = $now WHERE ref = $ref`,
     ),
-    remove: db.command<[number]>("DELETE FROM monitors WHERE ref = ?"),
-    byId: db.query<StoredMonitor, [Uint8Array]>(`${SELECT} WHERE monitor_id = ?`),
-    byRef: db.query<StoredMonitor, [number]>(`${SELECT} WHERE ref = ?`),
-    ofProject: db.query<{ ref: number }, [number, number]>(
+    updateState: db.change<[Readonly<MonitorState & HourCount & { ref: number; lastCheck: number }>]>(
+      `UPDATE monitor_states SET status = ${STATUS_NUMBER}, latency_ms = $latencyMs, last_checked_at = $lastCheckedAt, consecutive_failures = $consecutiveFailures, told_at = $alertedAt, last_check = $lastCheck, hour = $hour, hour_checks = $checks, hour_up = $up WHERE monitor_ref = $ref`,
+    ),
+    remove: db.change<[ref: number]>("DELETE FROM monitors WHERE ref = ?"),
+    /** Its checks go when they are old: nothing leads to them any more. */
+    removeState: db.change<[ref: number]>("DELETE FROM monitor_states WHERE monitor_ref = ?"),
+    find(monitorId: string): MonitorRow | null {
+      const stored = withId(uuidToBytes(monitorId));
+      return stored && rowOf(stored);
+    },
+    monitor(ref: number): MonitorRow | null {
+      const stored = withRef(ref);
+      return stored && rowOf(stored);
+    },
+    /** A project's monitors, newest first, below a reference; of one status if asked. */
+    page: (params: PageParams, status?: TargetStatus) =>
+      (status === undefined ? page(params) : pageOfStatus({ ...params, status })).map(rowOf),
+    ofProject: db.all<{ ref: number }, [projectRef: number, rowsMax: number]>(
       "SELECT ref FROM monitors WHERE project_ref = ? ORDER BY ref LIMIT ?",
     ),
-    count: db.query<{ count: number }, [number]>(
-      "SELECT count(*) AS count FROM monitors WHERE project_ref = ?",
-    ),
-    highest: db.query<{ ref: number }>("SELECT seq AS ref FROM sqlite_sequence WHERE name = 'monitors'"),
+    count: db.number<[projectRef: number]>("SELECT count(*) AS n FROM monitors WHERE project_ref = ?"),
   };
 }
 
-/** SQL of monitors as their users set them. */
-export class MonitorStore {
-  private readonly sql;
-
-  constructor(db: Database) {
-    this.sql = statements(db);
-  }
-
-  /** The largest reference ever given; 0 when there is none. */
-  highestRef(): number {
-    return this.sql.highest.get()?.ref ?? 0;
-  }
-
-  insert(tx: Tx, { monitorId, ...owner }: MonitorIdentity, settings: MonitorSettings): void {
-    this.sql.insert.run(tx, { ...settings, ...owner, id: uuidToBytes(monitorId), now: tx.now });
-  }
-
-  update(tx: Tx, ref: number, settings: MonitorSettings): void {
-    this.sql.update.run(tx, { ...settings, ref, now: tx.now });
-  }
-
-  remove(tx: Tx, ref: number): void {
-    this.sql.remove.run(tx, ref);
-  }
-
-  find(monitorId: string): MonitorRow | null {
-    return rowOf(this.sql.byId.get(uuidToBytes(monitorId)));
-  }
-
-  monitor(ref: number): MonitorRow | null {
-    return rowOf(this.sql.byRef.get(ref));
-  }
-
-  ofProject(projectRef: number, limit: number): number[] {
-    return this.sql.ofProject.all(projectRef, limit).map(({ ref }) => ref);
-  }
-
-  count(projectRef: number): number {
-    return this.sql.count.get(projectRef)?.count ?? 0;
-  }
-}
-
-function rowOf(stored: StoredMonitor | null): MonitorRow | null {
-  if (stored === null) return null;
-  const { ref, accountRef, projectRef, version, createdAt, updatedAt, ...rest } = stored;
-  const { monitorId, email_alert, notify_recovery, active, ...settings } = rest;
+function rowOf(stored: StoredMonitor): MonitorRow {
+  const { url, method, headers, body, timeout, interval, consecutive_threshold, ...more } = stored;
+  const { cooldown_ms, webhook_url, email_alert, notify_recovery, active, monitorId, ...row } = more;
   return {
-    ...{ ref, monitorId: bytesToUuid(monitorId), accountRef, projectRef, version, createdAt, updatedAt },
+    ...row,
+    monitorId: bytesToUuid(monitorId),
     settings: {
-      ...settings,
+      ...{ url, method, headers, body, timeout, interval, consecutive_threshold, cooldown_ms, webhook_url },
       email_alert: email_alert !== 0,
       notify_recovery: notify_recovery !== 0,
       active: active !== 0,
     },
+  };
+}
+
+/** A check that was made: its result, and what it saw. */
+export interface CheckMade extends CheckResult {
+  readonly responseStatus: number | null;
+  readonly error: string | null;
+}
+
+type NewCheck = Readonly<CheckMade & { sequence: number; ref: number; previous: number }>;
+/** A check as its row has it. */
+export type StoredCheck = Omit<NewCheck, "up" | "manual"> & { up: number; manual: number };
+
+export type CheckStore = ReturnType<typeof checkStore>;
+
+/** All SQL of what the checks of monitors found. */
+export function checkStore(db: Database) {
+  return {
+    highestSequence: db.number("SELECT max(sequence) AS n FROM monitor_checks"),
+    insert: db.change<[NewCheck]>(
+      "INSERT INTO monitor_checks (sequence, monitor_ref, previous, checked_at, up, manual, latency_ms, response_status, error) VALUES ($sequence, $ref, $previous, $at, $up, $manual, $latencyMs, $responseStatus, $error)",
+    ),
+    check: db.one<StoredCheck, [sequence: number]>(
+      "SELECT sequence, monitor_ref AS ref, previous, checked_at AS at, up, manual, latency_ms AS latencyMs, response_status AS responseStatus, error FROM monitor_checks WHERE sequence = ?",
+    ),
+    /**
+     * Removes old checks among the `rowsMax` oldest: those before a moment, and those beyond the newest `keptMax`. They
+     * have the lowest sequences, and lie in one stretch. The newest always stays: sequences go on from it.
+     */
+    removeOld: db.change<[rowsMax: number, before: number, keptMax: number]>(
+      `DELETE FROM monitor_checks WHERE sequence IN (SELECT sequence FROM monitor_checks ORDER BY sequence LIMIT ?)
+       AND (checked_at < ? OR sequence <= (SELECT max(sequence) FROM monitor_checks) - ?)
+       AND sequence <> (SELECT max(sequence) FROM monitor_checks)`,
+    ),
+    insertHour: db.change<[Readonly<HourCount & { ref: number }>]>(
+      "INSERT OR REPLACE INTO monitor_hours (monitor_ref, hour, checks, up) VALUES ($ref, $hour, $checks, $up)",
+    ),
+    removeHoursBefore: db.change<[ref: number, hour: number]>(
+      "DELETE FROM monitor_hours WHERE monitor_ref = ? AND hour < ?",
+    ),
+    removeHours: db.change<[ref: number, rowsMax: number]>(
+      "DELETE FROM monitor_hours WHERE (monitor_ref, hour) IN (SELECT monitor_ref, hour FROM monitor_hours WHERE monitor_ref = ? LIMIT ?)",
+    ),
+    hoursSince: db.all<HourCount, [ref: number, hour: number]>(
+      "SELECT hour, checks, up FROM monitor_hours WHERE monitor_ref = ? AND hour >= ?",
+    ),
   };
 }

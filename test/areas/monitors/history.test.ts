@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { CheckStore } from "../../../src/areas/monitors/check-store.ts";
 import { CHECKS_KEPT_MS, STALL_MS_MAX, TRIES_MAX } from "../../../src/areas/monitors/checks.ts";
 import { CommitWindow } from "../../../src/areas/monitors/jobs.ts";
+import { checkStore } from "../../../src/areas/monitors/store.ts";
 import { expectError } from "../../support/errors.ts";
 import { type AccountClient, startTestServer, type TestServer } from "../../support/server.ts";
 import { WebhookSink } from "../../support/webhook-sink.ts";
@@ -149,8 +149,8 @@ describe("history", () => {
     const id = await create({ interval: 300_000 });
     for (let number = 0; number < 5; number += 1) await account.post(`/v1/pulse/${id}/check`);
     const { db, writer } = server.server.kernel;
-    const store = new CheckStore(db);
-    const remove = (keptMax: number) => writer.submit((tx) => store.removeOld(tx, 0, keptMax, 100));
+    const store = checkStore(db);
+    const remove = (keptMax: number) => writer.submit((tx) => store.removeOld(tx, 100, 0, keptMax));
     const count = async () => {
       const { body } = await account.get(`/v1/pulse/${id}/history`);
       return (body["checks"] as unknown[]).length;

@@ -1,9 +1,0 @@
-import { type ErrorMeaning, registerErrors } from "../../kernel/errors.ts";
-
-const codes = registerErrors({
-  monitor_limit_exceeded: [403, "The account has as many monitors as its tier allows."],
-});
-
-declare module "../../kernel/errors.ts" {
-  interface ErrorCodes extends Record<keyof typeof codes, ErrorMeaning> {}
-}
