@@ -1,13 +1,4 @@
-import {
-  closeSync,
-  existsSync,
-  fstatSync,
-  fsyncSync,
-  lstatSync,
-  openSync,
-  realpathSync,
-  statSync,
-} from "node:fs";
+import { existsSync, fstatSync, fsyncSync, lstatSync, realpathSync, statSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { MIGRATIONS } from "../../migrations/index.ts";
 import type { BackupCheck } from "../kernel/backup-check.ts";
@@ -19,6 +10,8 @@ import { dataFilesOf } from "../kernel/storage/folders.ts";
 import { copyLiveDatabase } from "../kernel/storage/live-copy.ts";
 import {
   assertFolder,
+  type CopyOrder,
+  openFile,
   plainText,
   removeLeftovers,
   removeTemporary,
@@ -38,19 +31,9 @@ const PAUSE_FACTOR = 4;
 const SLICES_PER_LOOK = 16;
 
 /** What is to be backed up, and where to. */
-export interface BackupOrder {
-  /** The data folder. */
-  readonly folder: string;
-  readonly file: string;
-  /** Whether a file that is there is replaced. */
-  readonly force: boolean;
+export interface BackupOrder extends CopyOrder {
   /** What the copy is checked for before it becomes a backup; null: for nothing. */
   readonly checks: readonly BackupCheck[] | null;
-  /** When this is, epoch milliseconds. */
-  readonly now: number;
-  /** Ends it: what was written so far is removed. */
-  readonly signal: AbortSignal;
-  readonly onCopied: (bytes: number, total: number) => void;
   readonly onChecked: (what: string, rows: number) => void;
 }
 
@@ -111,20 +94,13 @@ async function writeBackup(order: BackupOrder, source: string, temporary: string
 
 /** Takes the digest, writes the last line, and syncs all of it. */
 async function sealFile(path: string, now: number, pace: () => Promise<void>): Promise<Seal> {
-  const file = openSync(path, "r+");
-  try {
-    const { size } = fstatSync(file);
-    const seal: Seal = {
-      createdAt: now,
-      bytes: size,
-      sha256: await digestOf(file, size, pace),
-    };
-    writeSeal(file, seal);
-    fsyncSync(file);
-    return seal;
-  } finally {
-    closeSync(file);
-  }
+  using opened = openFile(path, "r+");
+  const { file } = opened;
+  const { size: bytes } = fstatSync(file);
+  const seal: Seal = { createdAt: now, bytes, sha256: await digestOf(file, bytes, pace) };
+  writeSeal(file, seal);
+  fsyncSync(file);
+  return seal;
 }
 
 /** To be called after each slice: ends when told so, and leaves the disk to the server for a while. */

@@ -11,8 +11,24 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 import { realDelay } from "../kernel/clock.ts";
+import { isoTime, parseDateTime } from "../kernel/date-time.ts";
 import { errorCode, StartupError } from "../kernel/errors.ts";
 import { syncFolder } from "../kernel/storage/folders.ts";
+
+/** What a backup and a restore are told alike. */
+export interface CopyOrder {
+  /** The data folder. */
+  readonly folder: string;
+  /** The backup. */
+  readonly file: string;
+  /** Whether what is there is replaced. */
+  readonly force: boolean;
+  /** When this is, epoch milliseconds. */
+  readonly now: number;
+  /** Ends it: what was written so far is removed. */
+  readonly signal: AbortSignal;
+  readonly onCopied: (bytes: number, total: number) => void;
+}
 
 /** What SQLite may have left beside a database file. */
 export const SIDE_FILES = ["-wal", "-shm", "-journal"] as const;
@@ -23,13 +39,36 @@ export const SIDE_FILES = ["-wal", "-shm", "-journal"] as const;
  */
 const RELEASED_BYTES = 16 * 1024 * 1024;
 const RELEASE_PAUSE_MS = 20;
+
+const SCHEDULED = /^ninefold-(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z\.db$/;
+
+/** `20261121T030000Z`, UTC. */
+export function compactTime(epochMs: number): string {
+  return isoTime(epochMs).replaceAll(/[-:]|\.\d+/g, "");
+}
+
+/** The file name of a scheduled backup: `ninefold-20261121T030000Z.db`. Names sort by time. */
+export function scheduledName(epochMs: number): string {
+  return `ninefold-${compactTime(epochMs)}.db`;
+}
+
+/** When a scheduled backup was made, epoch milliseconds; null for a file that is none, such as one of a 13th month. */
+export function timeOfScheduled(name: string): number | null {
+  return SCHEDULED.test(name) ? parseDateTime(name.replace(SCHEDULED, "$1-$2-$3T$4:$5:$6Z")) : null;
+}
+
+/** An open file. It is closed at the end of the block that declares it with `using`. */
+export function openFile(path: string, flags: "r" | "r+" | "wx"): Disposable & { readonly file: number } {
+  const file = openSync(path, flags, 0o600);
+  return { file, [Symbol.dispose]: () => closeSync(file) };
+}
+
 /** Text of an error of the file system or of SQLite, for a line that an operator reads. */
 export function plainText(error: unknown): string {
-  const text = error instanceof Error ? error.message : String(error);
   const code = errorCode(error);
   if (code === "ENOSPC" || code === "SQLITE_FULL") return "the disk is full";
   if (code === "EFBIG") return "the file would be larger than permitted here";
-  return text;
+  return error instanceof Error ? error.message : String(error);
 }
 
 /** The name of a file that is being made for `path`, beside it, so that it can take its place in one step. */

@@ -1,23 +1,20 @@
 import {
-  closeSync,
   copyFileSync,
   existsSync,
   linkSync,
   lstatSync,
-  openSync,
   readSync,
   renameSync,
   rmSync,
   statSync,
 } from "node:fs";
-import { basename, dirname, join } from "node:path";
+import { dirname } from "node:path";
 import { StartupError } from "../kernel/errors.ts";
 import { isDamage } from "../kernel/storage/database.ts";
 import { syncFolder, syncPath } from "../kernel/storage/folders.ts";
 import { scanLog } from "../kernel/storage/log-scan.ts";
 import { settleFile } from "../kernel/storage/offline.ts";
-import { plainText, SIDE_FILES } from "./files.ts";
-import { compactTime } from "./names.ts";
+import { compactTime, openFile, plainText, SIDE_FILES } from "./files.ts";
 
 const DATABASE_MAGIC = Buffer.from("SQLite format 3\0");
 /** Of its four bytes the last one's lowest bit tells the order of bytes in checksums. */
@@ -93,14 +90,10 @@ function isLogOf(path: string): boolean {
 /** Whether a file begins as it must. One that is empty or not there has nothing to lose. */
 function beginsWith(path: string, magic: Uint8Array): boolean {
   if ((statSync(path, { throwIfNoEntry: false })?.size ?? 0) === 0) return true;
-  const file = openSync(path, "r");
-  try {
-    const bytes = Buffer.alloc(magic.length);
-    readSync(file, bytes, 0, magic.length, 0);
-    return bytes.equals(magic);
-  } finally {
-    closeSync(file);
-  }
+  using opened = openFile(path, "r");
+  const bytes = Buffer.alloc(magic.length);
+  readSync(opened.file, bytes, 0, magic.length, 0);
+  return bytes.equals(magic);
 }
 
 function link(path: string, aside: string): void {
@@ -115,8 +108,7 @@ function link(path: string, aside: string): void {
 
 /** `ninefold.db.replaced-20261121T043000Z`, with a number behind it when that is taken. */
 function freeName(path: string, now: number): string {
-  const stamp = compactTime(now);
-  const base = join(dirname(path), `${basename(path)}.replaced-${stamp}`);
+  const base = `${path}.replaced-${compactTime(now)}`;
   for (let number = 1; ; number += 1) {
     const name = number === 1 ? base : `${base}-${number}`;
     if (!isDatabaseThere(name)) return name;

@@ -1,47 +1,34 @@
-import { createHash } from "node:crypto";
-import {
-  closeSync,
-  existsSync,
-  fstatSync,
-  fsyncSync,
-  openSync,
-  readSync,
-  realpathSync,
-  rmdirSync,
-  rmSync,
-  statSync,
-} from "node:fs";
+import { existsSync, fstatSync, realpathSync, rmdirSync, rmSync, statSync } from "node:fs";
 import { basename, dirname } from "node:path";
 import { MIGRATIONS } from "../../migrations/index.ts";
+import type { RestoreStep } from "../kernel/backup-check.ts";
 import { realDelay } from "../kernel/clock.ts";
 import { StartupError } from "../kernel/errors.ts";
 import { obtainMasterKey, opensMark } from "../kernel/secrets/master-key.ts";
-import { inspectDatabase } from "../kernel/storage/examine.ts";
+import { examineDatabase, inspectDatabase } from "../kernel/storage/examine.ts";
 import { lockFolder } from "../kernel/storage/folder-lock.ts";
-import { dataFilesOf, makeFolder } from "../kernel/storage/folders.ts";
-import { SLICE_BYTES } from "../kernel/storage/live-copy.ts";
+import { dataFilesOf, makeFolder, syncPath } from "../kernel/storage/folders.ts";
 import { writeAll } from "../kernel/storage/log-file.ts";
 import { OfflineDatabase } from "../kernel/storage/offline.ts";
-import { plainText, removeLeftovers, removeTemporary, replaceFile, temporaryName } from "./files.ts";
+import {
+  type CopyOrder,
+  openFile,
+  plainText,
+  removeLeftovers,
+  removeTemporary,
+  replaceFile,
+  temporaryName,
+} from "./files.ts";
 import { discardSecondName, isDatabaseThere, keepAside } from "./replaced.ts";
-import { type ChainEnd, RestoredStore } from "./restored-store.ts";
-import { readSeal, type Seal } from "./seal.ts";
+import { digestOf, readSeal, type Seal } from "./seal.ts";
 import { integrityProblems } from "./verification.ts";
 
 /** What is to be restored, and where to. */
-export interface RestoreOrder {
-  readonly file: string;
-  /** The data folder; made when it is not there. */
-  readonly folder: string;
-  /** Whether a database that is there is replaced. */
-  readonly force: boolean;
+export interface RestoreOrder extends CopyOrder {
   /** A master key from outside instead of the folder's file. */
   readonly masterKey: string | null;
-  /** When this is, epoch milliseconds. */
-  readonly now: number;
-  /** Ends it: nothing was changed then. */
-  readonly signal: AbortSignal;
-  readonly onCopied: (bytes: number, total: number) => void;
+  /** What is to be done in the copy, and reported. */
+  readonly steps: readonly RestoreStep[];
   readonly onChecked: () => void;
 }
 
@@ -53,10 +40,8 @@ export interface RestoreOutcome {
   readonly aside: string | null;
   /** Why the server will not start with the master key that it would find; null when it fits. */
   readonly keyProblem: string | null;
-  /** Fencing tokens go on above this. */
-  readonly fencingAbove: number;
-  readonly chains: { readonly named: readonly ChainEnd[]; readonly count: number };
-  readonly waitingDeliveries: number;
+  /** The lines of all steps. */
+  readonly report: readonly string[];
 }
 
 /**
@@ -104,11 +89,11 @@ async function restoreLocked(order: RestoreOrder, seal: Seal | null): Promise<Re
   let aside: string | null = null;
   try {
     await removeLeftovers(dirname(path), (name) => name === basename(path));
-    await copyChecked(order, seal, temporary);
-    const facts = prepare(temporary, order);
+    const mark = await copyChecked(order, seal, temporary);
+    const report = prepare(temporary, order);
     if (isThere) aside = keepAside(path, now);
     await replaceFile(path, temporary);
-    return { seal, aside, ...facts };
+    return { seal, aside, keyProblem: keyProblem(mark, order), report };
   } catch (error) {
     if (aside !== null) discardSecondName(path, aside);
     await removeTemporary(temporary);
@@ -145,8 +130,15 @@ async function assertRestorable(file: string): Promise<Seal | null> {
   return null;
 }
 
-/** Copies the database, and compares it with its digest, and SQLite's own check. @throws StartupError when it is damaged */
-async function copyChecked(order: RestoreOrder, seal: Seal | null, temporary: string): Promise<void> {
+/**
+ * Copies the database, and compares it with its digest, and SQLite's own check. Returns the mark that its master key is
+ * recognised by. @throws StartupError when it is damaged
+ */
+async function copyChecked(
+  order: RestoreOrder,
+  seal: Seal | null,
+  temporary: string,
+): Promise<Uint8Array | null> {
   const { file } = order;
   const sha256 = await copyDigested(order, seal, temporary);
   if (seal !== null && sha256 !== seal.sha256)
@@ -159,13 +151,10 @@ async function copyChecked(order: RestoreOrder, seal: Seal | null, temporary: st
     throw error;
   }
   order.onChecked();
-  const db = OfflineDatabase.read(temporary);
-  try {
-    const [problem] = integrityProblems(db);
-    if (problem !== undefined) throw damaged(file, problem);
-  } finally {
-    db.close();
-  }
+  using db = OfflineDatabase.read(temporary);
+  const [problem] = integrityProblems(db);
+  if (problem !== undefined) throw damaged(file, problem);
+  return examineDatabase(temporary, MIGRATIONS).masterKeyMark;
 }
 
 async function copyDigested(
@@ -173,64 +162,32 @@ async function copyDigested(
   seal: Seal | null,
   temporary: string,
 ): Promise<string> {
-  const hash = createHash("sha256");
-  const from = openSync(file, "r");
-  try {
-    rmSync(temporary, { force: true });
-    const to = openSync(temporary, "wx", 0o600);
-    try {
-      const total = seal?.bytes ?? fstatSync(from).size;
-      const slice = Buffer.allocUnsafe(SLICE_BYTES);
-      for (let copied = 0; copied < total; ) {
-        const size = readSync(from, slice, 0, Math.min(SLICE_BYTES, total - copied), copied);
-        if (size === 0) break;
-        const bytes = slice.subarray(0, size);
-        hash.update(bytes);
-        writeAll(to, bytes, copied);
-        copied += size;
-        onCopied(copied, total);
-        await realDelay(0);
-        signal.throwIfAborted();
-      }
-      return hash.digest("hex");
-    } finally {
-      closeSync(to);
-    }
-  } finally {
-    closeSync(from);
-  }
+  using from = openFile(file, "r");
+  rmSync(temporary, { force: true });
+  using to = openFile(temporary, "wx");
+  const total = seal?.bytes ?? fstatSync(from.file).size;
+  return await digestOf(from.file, total, async (slice, at) => {
+    writeAll(to.file, slice, at);
+    onCopied(at + slice.length, total);
+    await realDelay(0);
+    signal.throwIfAborted();
+  });
 }
 
-type Facts = Omit<RestoreOutcome, "seal" | "aside">;
-
-/** Changes in the copy what must not go back, reads what the operator should know, and syncs it. */
-function prepare(path: string, { folder, masterKey, now }: RestoreOrder): Facts {
-  const db = OfflineDatabase.change(path);
-  let facts: Facts;
-  try {
-    const store = new RestoredStore(db);
-    const fencingAbove = fencingFloor(store.fencingReservedThrough(), now);
-    store.setFencingReservedThrough(fencingAbove);
-    facts = {
-      fencingAbove,
-      keyProblem: keyProblem(store.masterKeyMark(), folder, masterKey),
-      chains: store.chains(),
-      waitingDeliveries: store.waitingDeliveries(),
-    };
-    store.useWriteAheadLog();
-  } finally {
-    db.close();
+/** Runs the steps on the copy, and syncs it. Returns their lines. */
+function prepare(path: string, { steps, now }: RestoreOrder): string[] {
+  const report: string[] = [];
+  {
+    using db = OfflineDatabase.change(path);
+    for (const step of steps) report.push(...step(db, now));
+    // The log's mode is kept in the file: a server that starts need not take it exclusively to set it.
+    db.get("PRAGMA journal_mode = WAL");
   }
-  const file = openSync(path, "r+");
-  try {
-    fsyncSync(file);
-  } finally {
-    closeSync(file);
-  }
-  return facts;
+  syncPath(path);
+  return report;
 }
 
-function keyProblem(mark: Uint8Array | null, folder: string, given: string | null): string | null {
+function keyProblem(mark: Uint8Array | null, { folder, masterKey: given }: RestoreOrder): string | null {
   const path = dataFilesOf(folder).masterKey;
   if (given === null && !existsSync(path))
     return `There is no master key in ${folder}. Put the master.key of the server that was backed up there, or set NINEFOLD_MASTER_KEY, before the start.`;
@@ -245,12 +202,8 @@ function keyProblem(mark: Uint8Array | null, folder: string, given: string | nul
 }
 
 function pageBytesOf(path: string): number {
-  const db = OfflineDatabase.read(path);
-  try {
-    return db.pageBytes;
-  } finally {
-    db.close();
-  }
+  using db = OfflineDatabase.read(path);
+  return db.pageBytes;
 }
 
 function damaged(file: string, how: string): StartupError {
@@ -265,27 +218,4 @@ function removeFolder(folder: string): void {
   } catch {
     // Something else is in it by now.
   }
-}
-
-/**
- * No server hands out as many fencing tokens in a millisecond, for any length of time: each is an answer over the
- * network and a row on the disk, and a thousandth of this is a lot.
- */
-export const TOKENS_PER_MS_MAX = 1_000;
-/** For a clock that is behind the tokens: more than a server that is always busy hands out in weeks. */
-export const TOKENS_BEYOND_BACKUP = 2 ** 36;
-
-/**
- * Where fencing tokens go on after a restore: above every token that was ever handed out, also after the backup, and
- * after earlier restores of the same backup.
- *
- * Nobody knows how many tokens were handed out since the backup was made, but since 1970 there cannot have been more
- * than {@link TOKENS_PER_MS_MAX} in each millisecond. A count from there rises with the time as fast as tokens can, so
- * a later restore always begins above an earlier one. It stays within 2^53 until the year 2255. Only when the machine's
- * clock is behind does it not do, and a wide step from the backup's own figure has to.
- */
-export function fencingFloor(reservedThrough: number, now: number): number {
-  const since1970 = now * TOKENS_PER_MS_MAX;
-  const floor = since1970 > reservedThrough ? since1970 : reservedThrough + TOKENS_BEYOND_BACKUP;
-  return Math.min(floor, Number.MAX_SAFE_INTEGER);
 }

@@ -1,7 +1,8 @@
 import { createHash } from "node:crypto";
-import { closeSync, fstatSync, openSync, readSync } from "node:fs";
+import { fstatSync, readSync } from "node:fs";
 import { SLICE_BYTES } from "../kernel/storage/live-copy.ts";
 import { writeAll } from "../kernel/storage/log-file.ts";
+import { openFile } from "./files.ts";
 
 /**
  * The last line of a backup, behind the database's own pages, where SQLite does not look: so the file is a database
@@ -31,38 +32,35 @@ export function writeSeal(file: number, { createdAt, bytes, sha256 }: Seal): voi
 
 /** The last line of a file; null when it has none, as a database that was copied by other means. */
 export function readSeal(path: string): Seal | null {
-  const file = openSync(path, "r");
-  try {
-    const { size } = fstatSync(file);
-    if (size < SEAL_BYTES) return null;
-    const end = Buffer.alloc(SEAL_BYTES);
-    readSync(file, end, 0, SEAL_BYTES, size - SEAL_BYTES);
-    const [, line = "", createdAt, bytes, sha256, check] = SEAL.exec(end.toString("latin1")) ?? [];
-    if (sha256 === undefined || check !== checkOf(line) || Number(bytes) !== size - SEAL_BYTES) return null;
-    return { createdAt: Number(createdAt), bytes: Number(bytes), sha256 };
-  } finally {
-    closeSync(file);
-  }
+  using opened = openFile(path, "r");
+  const { size } = fstatSync(opened.file);
+  if (size < SEAL_BYTES) return null;
+  const end = Buffer.alloc(SEAL_BYTES);
+  readSync(opened.file, end, 0, SEAL_BYTES, size - SEAL_BYTES);
+  const [, line = "", createdAt, bytes, sha256, check] = SEAL.exec(end.toString("latin1")) ?? [];
+  if (sha256 === undefined || check !== checkOf(line) || Number(bytes) !== size - SEAL_BYTES) return null;
+  return { createdAt: Number(createdAt), bytes: Number(bytes), sha256 };
 }
 
 function checkOf(line: string): string {
   return createHash("sha256").update(line).digest("hex").slice(0, CHECK_DIGITS);
 }
 
-/** SHA-256 of the first `bytes` of an open file. `afterSlice` may throw to end it. */
+/** SHA-256 of the first `bytes` of an open file. `afterSlice` is given each slice and where it begins; it may throw to end it. */
 export async function digestOf(
   file: number,
   bytes: number,
-  afterSlice: () => Promise<void>,
+  afterSlice: (slice: Uint8Array, at: number) => Promise<void>,
 ): Promise<string> {
   const hash = createHash("sha256");
-  const slice = Buffer.allocUnsafe(SLICE_BYTES);
+  const buffer = Buffer.allocUnsafe(SLICE_BYTES);
   for (let done = 0; done < bytes; ) {
-    const size = readSync(file, slice, 0, Math.min(SLICE_BYTES, bytes - done), done);
+    const size = readSync(file, buffer, 0, Math.min(SLICE_BYTES, bytes - done), done);
     if (size === 0) break;
-    hash.update(slice.subarray(0, size));
+    const slice = buffer.subarray(0, size);
+    hash.update(slice);
+    await afterSlice(slice, done);
     done += size;
-    await afterSlice();
   }
   return hash.digest("hex");
 }

@@ -28,19 +28,15 @@ export async function verifyCopy(
   checks: readonly BackupCheck[],
   onChecked: OnChecked,
 ): Promise<CheckResult[]> {
-  const db = OfflineDatabase.read(path);
+  using db = OfflineDatabase.read(path);
   const results: CheckResult[] = [];
-  try {
-    for (const { name, run } of [INTEGRITY, ...checks]) {
-      const problems = new Problems();
-      const extent = await run(db, problems, (rows) => onChecked(name, rows));
-      results.push({ name, extent, problems });
-      if (name === INTEGRITY.name && problems.count > 0) break;
-    }
-    return results;
-  } finally {
-    db.close();
+  for (const { name, run } of [INTEGRITY, ...checks]) {
+    const problems = new Problems();
+    const extent = await run(db, problems, (rows) => onChecked(name, rows));
+    results.push({ name, extent, problems });
+    if (name === INTEGRITY.name && problems.count > 0) break;
   }
+  return results;
 }
 
 /** What `PRAGMA integrity_check` finds; empty when all is well. A file that cannot be read at all is one finding. */

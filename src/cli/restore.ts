@@ -1,12 +1,26 @@
 import { resolve } from "node:path";
+import { raiseFencingTokens } from "../areas/locks/backup-check.ts";
+import { reportChainEnds } from "../areas/notary/backup-check.ts";
+import { reportWaitingDeliveries } from "../areas/relay/backup-check.ts";
 import { type RestoreOutcome, restore as restoreFile } from "../backup/restore.ts";
 import { flagsGiven } from "../config/sources.ts";
 import { resolveFolderConfig } from "../config.ts";
+import type { RestoreStep } from "../kernel/backup-check.ts";
 import { createSystemClock } from "../kernel/clock.ts";
 import { isoTime } from "../kernel/date-time.ts";
 import type { Given } from "./arguments.ts";
 import { interruption, print } from "./output.ts";
 import { Progress } from "./progress.ts";
+
+/** What a restore does in the copy, and says of it. */
+const STEPS: readonly RestoreStep[] = [
+  raiseFencingTokens,
+  () => [
+    "changes   everything after the backup is gone: keys revoked since then are valid again, keys made since then are not",
+  ],
+  reportWaitingDeliveries,
+  reportChainEnds,
+];
 
 /** `ninefold restore FILE`: puts a backup in the place of a data folder's database. Resolves to the exit code. */
 export async function restore(given: Given): Promise<number> {
@@ -20,6 +34,7 @@ export async function restore(given: Given): Promise<number> {
       ...{ file, folder },
       force: given.has("--force"),
       masterKey: config.masterKey,
+      steps: STEPS,
       now: createSystemClock().now(),
       signal: interruption(),
       onCopied: (bytes, total) => progress.show("Copying", "bytes", bytes, total),
@@ -33,31 +48,16 @@ export async function restore(given: Given): Promise<number> {
 }
 
 function report(file: string, folder: string, outcome: RestoreOutcome): string {
-  const { seal, aside, chains, fencingAbove, waitingDeliveries, keyProblem } = outcome;
+  const { seal, aside, keyProblem } = outcome;
   const made =
     seal === null
       ? "no backup's own line: a database copied by other means"
       : `of ${isoTime(seal.createdAt)}`;
-  const lines = [`restored  ${file} (${made}) to ${folder}`];
-  if (aside !== null) lines.push(`kept      the former database as ${aside}`);
-  lines.push(
-    `locks     fencing tokens go on above ${fencingAbove}, and so above every one handed out before`,
-    "changes   everything after the backup is gone: keys revoked since then are valid again, keys made since then are not",
-  );
-  if (waitingDeliveries > 0)
-    lines.push(
-      `sending   ${waitingDeliveries} webhooks and e-mails were waiting: those sent since then are sent again (webhooks under the same X-Svc-Delivery-Id)`,
-    );
-  if (chains.count > 0) {
-    lines.push(
-      `notary    ${chains.count === 1 ? "1 chain ends" : `${chains.count} chains end`} where the backup does: receipts handed out since then are not in it, and their sequence_ids are given again`,
-      ...chains.named.map(
-        ({ chain_id, sequence, at }) => `          ${chain_id} ends at ${sequence} (${isoTime(at)})`,
-      ),
-    );
-    const more = chains.count - chains.named.length;
-    if (more > 0) lines.push(`          … and ${more} more`);
-  }
-  lines.push(keyProblem === null ? "key       the master key fits" : `key       ${keyProblem}`);
+  const lines = [
+    `restored  ${file} (${made}) to ${folder}`,
+    ...(aside === null ? [] : [`kept      the former database as ${aside}`]),
+    ...outcome.report,
+    keyProblem === null ? "key       the master key fits" : `key       ${keyProblem}`,
+  ];
   return `${lines.join("\n")}\n`;
 }

@@ -11,6 +11,12 @@ export interface BackupCheck {
   readonly run: (db: OfflineDatabase, problems: Problems, onRows: OnRows) => Promise<string>;
 }
 
+/**
+ * What an area has to do when a copy becomes a server's database: changes in it what must not go back, and returns the
+ * lines of the operator's report. Tolerates the schemas of earlier versions.
+ */
+export type RestoreStep = (db: OfflineDatabase, now: number) => readonly string[];
+
 /** Is given the number of rows that a check has looked at; may throw to end it. */
 export type OnRows = (rows: number) => Promise<void>;
 

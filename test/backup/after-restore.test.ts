@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from "bun:test";
-import { fencingFloor, TOKENS_BEYOND_BACKUP, TOKENS_PER_MS_MAX } from "../../src/backup/restore.ts";
+import { fencingFloor, TOKENS_BEYOND_BACKUP, TOKENS_PER_MS_MAX } from "../../src/areas/locks/backup-check.ts";
 import type { Client } from "../support/client.ts";
 import { BackupStage, ninefold, TIMEOUT_MS } from "./support.ts";
 

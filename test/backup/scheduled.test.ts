@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { timeOfScheduled } from "../../src/backup/names.ts";
+import { timeOfScheduled } from "../../src/backup/files.ts";
 import { loadConfig } from "../../src/config.ts";
 import { StartupError } from "../../src/kernel/errors.ts";
 import { thrown } from "../kernel/support.ts";

@@ -10,7 +10,8 @@ export interface LockRow {
   expires_at: number;
 }
 
-const FENCING_RESERVED = "lock_fencing_reserved_through";
+/** The name that files have for the last fencing token that may have been handed out. */
+export const FENCING_RESERVED = "lock_fencing_reserved_through";
 
 /** Fencing tokens reserved at a time: one write for so many grants. A start skips what is left of them. */
 export const FENCING_TOKENS_RESERVED = 1_000;

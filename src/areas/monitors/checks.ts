@@ -1,6 +1,6 @@
 import { realDelay } from "../../kernel/clock.ts";
 import { isoTime } from "../../kernel/date-time.ts";
-import type { MailMessage } from "../../kernel/mail/mailer.ts";
+import type { MailMessage } from "../../kernel/mail/outbox.ts";
 import { type RequestHeaders, withDefaults } from "../../kernel/outbound/headers.ts";
 import type { OutboundOutcome } from "../../kernel/outbound/outcome.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";

@@ -3,8 +3,10 @@ import {
   counted,
   type OnRows,
   type Problems,
+  type RestoreStep,
   ROWS_PER_STEP,
 } from "../../kernel/backup-check.ts";
+import { isoTime } from "../../kernel/date-time.ts";
 import type { OfflineDatabase } from "../../kernel/storage/offline.ts";
 import { createNativeCrypto } from "../../verify/native.ts";
 import { chainHashOf, NO_HASH } from "../../verify/receipt.ts";
@@ -77,3 +79,25 @@ async function checkChain(
   }
   return count;
 }
+
+/** Chains that a restore names one by one; the rest is counted. */
+const CHAINS_NAMED_MAX = 20;
+
+/** Where the chains end that have receipts. */
+export const reportChainEnds: RestoreStep = (db) => {
+  if (!db.hasTable("receipts")) return [];
+  const ends = db.all<{ chain_id: string; sequence: number; at: number }>(
+    `SELECT chain_id, sequence, at FROM chains JOIN receipts ON id =
+       (SELECT id FROM receipts WHERE chain_ref = chains.ref ORDER BY sequence DESC LIMIT 1)
+     ORDER BY chains.ref`,
+  );
+  if (ends.length === 0) return [];
+  const more = ends.length - CHAINS_NAMED_MAX;
+  return [
+    `notary    ${ends.length === 1 ? "1 chain ends" : `${ends.length} chains end`} where the backup does: receipts handed out since then are not in it, and their sequence_ids are given again`,
+    ...ends
+      .slice(0, CHAINS_NAMED_MAX)
+      .map(({ chain_id, sequence, at }) => `          ${chain_id} ends at ${sequence} (${isoTime(at)})`),
+    ...(more > 0 ? [`          … and ${more} more`] : []),
+  ];
+};

@@ -12,7 +12,8 @@ export const MAIL_ATTEMPTS_MAX = 40;
 const RETRY_MS = 1_000;
 const RETRY_MAX_MS = 60 * 60 * 1000;
 
-const KIND = "mail.send";
+/** The kind of the durable job that sends one e-mail. */
+export const MAIL_JOB = "mail.send";
 
 /** E-mails that go out for sure: each is a durable job, sealed, retried until the mail server takes it. */
 export interface Outbox {
@@ -32,7 +33,7 @@ export interface OutboxDeps extends Pick<Kernel, "scheduler" | "vault" | "clock"
 export function createOutbox(deps: OutboxDeps): Outbox {
   const { scheduler, vault, ids, mailer } = deps;
   if (mailer !== null) {
-    scheduler.register(KIND, {
+    scheduler.register(MAIL_JOB, {
       concurrency: MAIL_CONCURRENCY,
       run: (job) => deliver(deps, mailer, job),
     });
@@ -42,7 +43,7 @@ export function createOutbox(deps: OutboxDeps): Outbox {
     enqueue(tx, message) {
       const key = ids.uuidV7();
       const sealed = vault.seal(JSON.stringify(message), `mail:${key}`);
-      scheduler.enqueue(tx, KIND, key, tx.now, { sealed: Buffer.from(sealed).toString("base64") });
+      scheduler.enqueue(tx, MAIL_JOB, key, tx.now, { sealed: Buffer.from(sealed).toString("base64") });
     },
   };
 }

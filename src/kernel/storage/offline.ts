@@ -58,12 +58,9 @@ export class OfflineDatabase {
     return this.get<{ busy: number }>("PRAGMA wal_checkpoint(TRUNCATE)")?.busy !== 1;
   }
 
-  close(): void {
-    this.connection.close();
-  }
-
+  /** Closes it: a connection is to be declared with `using`. */
   [Symbol.dispose](): void {
-    this.close();
+    this.connection.close();
   }
 }
 
