@@ -3,11 +3,22 @@ import {
   type SchemaOptions,
   type TLiteral,
   type TNull,
+  type TObject,
+  type TProperties,
   type TSchema,
   type TUnion,
   Type,
   TypeRegistry,
 } from "@sinclair/typebox";
+
+/** An object by the name that the API's description and the client give it. */
+export function named<Properties extends TProperties>(
+  $id: string,
+  properties: Properties,
+  options: SchemaOptions = {},
+): TObject<Properties> {
+  return Type.Object(properties, { $id, ...options });
+}
 
 /** One of some texts, as a type as well. */
 export function oneOf<const Names extends readonly string[]>(

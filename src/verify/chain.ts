@@ -1,7 +1,9 @@
 import { findInexactness, isNestedDeeper, JSON_LEVELS_MAX, pathText } from "../json-text.ts";
 import {
   checkReceipt,
+  type Findings,
   isObject,
+  noFindings,
   publicKeyX,
   reportEverywhere,
   type Verdict,
@@ -35,12 +37,9 @@ export function tooDeep(): Verdict {
 }
 
 function unread(problem: string): Verdict {
-  const problems = [problem];
-  return verdictOf({
-    signature_valid: problems,
-    content_hash_matches: problems,
-    chain_link_valid: problems,
-  });
+  const found = noFindings();
+  reportEverywhere(found, problem);
+  return verdictOf(found);
 }
 
 /**
@@ -51,7 +50,7 @@ export function reportInexactness(
   text: string,
   value: unknown,
   outside: readonly string[],
-  found: ReturnType<typeof checkReceipt>,
+  found: Findings,
 ): void {
   const inexact = findInexactness(text, value, outside[0]);
   if (inexact === null) return;
@@ -60,6 +59,15 @@ export function reportInexactness(
   if (path[0] === "log" && path.length > 1) found.content_hash_matches.push(problem);
   else reportEverywhere(found, problem);
 }
+
+/** What is wrong in a chain, by receipt. */
+export interface ChainProblem {
+  /** Its `sequence_id`, if it has one. */
+  readonly sequence: string | null;
+  readonly problems: readonly string[];
+}
+
+const DIGITS = /^\d{1,20}$/;
 
 /** Checks the receipts of one chain in their order, each by itself and as the successor of the one before. */
 export class ChainVerifier {
@@ -80,15 +88,12 @@ export class ChainVerifier {
   ) {}
 
   /** Checks the next receipt. Returns its `sequence_id`, if it has one, and what is wrong. */
-  add(text: string): { sequence: string | null; problems: readonly string[] } {
+  add(text: string): ChainProblem {
     const { receipt, verdict } = verifyReceiptText(text, this.crypto);
     const fields: Record<string, unknown> = isObject(receipt) ? receipt : {};
     const sequence = typeof fields.sequence_id === "string" ? fields.sequence_id : null;
-    const problems = [
-      ...(verdict.errors ?? []),
-      ...this.keyProblems(fields),
-      ...this.orderProblems(fields, sequence),
-    ];
+    const inChain = [this.keyProblem(fields), this.orderProblem(fields, sequence)];
+    const problems = [...(verdict.errors ?? []), ...inChain.filter((problem) => problem !== null)];
     this.count += 1;
     if (problems.length > 0) this.invalid += 1;
     if (sequence === null) return { sequence, problems };
@@ -98,24 +103,21 @@ export class ChainVerifier {
     return { sequence, problems };
   }
 
-  private keyProblems(fields: Record<string, unknown>): string[] {
+  private keyProblem(fields: Record<string, unknown>): string | null {
     const key = publicKeyX(fields.public_key);
-    if (key === null) return [];
+    if (key === null) return null;
     this.publicKey ??= key;
-    return key === this.publicKey ? [] : ["public_key is not the chain's"];
+    return key === this.publicKey ? null : "public_key is not the chain's";
   }
 
-  private orderProblems(fields: Record<string, unknown>, sequence: string | null): string[] {
+  private orderProblem(fields: Record<string, unknown>, sequence: string | null): string | null {
     const { last } = this;
-    if (last === null || sequence === null || !/^\d{1,20}$/.test(sequence) || !/^\d{1,20}$/.test(last))
-      return [];
+    if (last === null || sequence === null || !DIGITS.test(sequence) || !DIGITS.test(last)) return null;
     const step = BigInt(sequence) - BigInt(last);
-    if (step > 1n) return [`sequence_id ${sequence} follows ${last}: receipts are missing in between`];
+    if (step > 1n) return `sequence_id ${sequence} follows ${last}: receipts are missing in between`;
     if (step < 1n)
-      return [`sequence_id ${sequence} follows ${last}: receipts are out of order, or the chain has a fork`];
-    if (fields.prev_hash === this.previousHash) return [];
-    return [
-      "prev_hash is not the chain_hash of the receipt before: one was changed, or the chain has a fork",
-    ];
+      return `sequence_id ${sequence} follows ${last}: receipts are out of order, or the chain has a fork`;
+    if (fields.prev_hash === this.previousHash) return null;
+    return "prev_hash is not the chain_hash of the receipt before: one was changed, or the chain has a fork";
   }
 }

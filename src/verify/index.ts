@@ -1,9 +1,10 @@
 // The package's entry `ninefold/verify`: receipts checked anywhere, without a server.
 import { isValueDeeper } from "../json-text.ts";
-import { ChainVerifier, RECEIPT_LEVELS_MAX, tooDeep, verifyReceiptText } from "./chain.ts";
+import { type ChainProblem, ChainVerifier, RECEIPT_LEVELS_MAX, tooDeep, verifyReceiptText } from "./chain.ts";
 import { createPortableCrypto } from "./noble.ts";
 import { checkReceipt, type Verdict, verdictOf } from "./receipt.ts";
 
+export type { ChainProblem } from "./chain.ts";
 export type { Verdict } from "./receipt.ts";
 
 /**
@@ -14,13 +15,6 @@ export function verifyReceipt(receipt: string | object): Verdict {
   const crypto = createPortableCrypto();
   if (typeof receipt === "string") return verifyReceiptText(receipt, crypto).verdict;
   return isValueDeeper(receipt, RECEIPT_LEVELS_MAX) ? tooDeep() : verdictOf(checkReceipt(receipt, crypto));
-}
-
-/** What is wrong in a chain, by receipt. */
-export interface ChainProblem {
-  /** Its `sequence_id`, if it has one. */
-  readonly sequence: string | null;
-  readonly problems: readonly string[];
 }
 
 /** The outcome of {@link verifyChain}. */

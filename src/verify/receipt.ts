@@ -35,10 +35,15 @@ export interface VerifierCrypto {
 }
 
 /** What is wrong with a receipt, by the check that it fails. */
-export interface Findings {
-  readonly signature_valid: string[];
-  readonly content_hash_matches: string[];
-  readonly chain_link_valid: string[];
+export type Findings = ReturnType<typeof noFindings>;
+
+/** The three checks, before they have found anything. */
+export function noFindings() {
+  return {
+    signature_valid: [] as string[],
+    content_hash_matches: [] as string[],
+    chain_link_valid: [] as string[],
+  };
 }
 
 /** The outcome of all checks. */
@@ -60,7 +65,7 @@ const UTF8 = new TextEncoder();
 
 /** Runs all three checks on a parsed receipt, whatever it is. */
 export function checkReceipt(value: unknown, crypto: VerifierCrypto): Findings {
-  const found: Findings = { signature_valid: [], content_hash_matches: [], chain_link_valid: [] };
+  const found = noFindings();
   const receipt = isObject(value) ? value : {};
   if (receipt.version !== 1) reportEverywhere(found, "version must be 1");
   checkContent(receipt, crypto, found.content_hash_matches);

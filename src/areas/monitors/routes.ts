@@ -17,11 +17,12 @@ import {
 import type { MonitorService } from "./service.ts";
 
 /** Every request costs a credit, and counts against the rate limit of monitors. */
-const PAID = { cost: 1, limit: "monitor" } as const;
+const READ = { access: "pulse:read", cost: 1, limit: "monitor" } as const;
+const WRITE = { ...READ, access: "pulse:write" } as const;
 
 /** Declares monitors and what can be seen of them. */
 export function monitorRoutes(api: Api, monitors: MonitorService) {
-  return [readRoutes(api, monitors), changeRoutes(api, monitors), checkRoute(api, monitors)];
+  return [readRoutes(api, monitors), changeRoutes(api, monitors)];
 }
 
 function readRoutes(api: Api, monitors: MonitorService) {
@@ -31,12 +32,7 @@ function readRoutes(api: Api, monitors: MonitorService) {
       "/v1/pulse",
       ({ call, query }) => call.perform(() => monitors.list(call.caller.project.ref, query)),
       {
-        op: {
-          name: "monitors.list",
-          access: "pulse:read",
-          ...PAID,
-          summary: "List monitors, newest first",
-        },
+        op: { name: "monitors.list", ...READ, summary: "List monitors, newest first" },
         query: MonitorQuery,
         response: MonitorPage,
       },
@@ -47,8 +43,7 @@ function readRoutes(api: Api, monitors: MonitorService) {
       {
         op: {
           name: "monitors.read",
-          access: "pulse:read",
-          ...PAID,
+          ...READ,
           summary: "Read what a monitor says of its target",
           errors: ["not_found"],
         },
@@ -63,8 +58,7 @@ function readRoutes(api: Api, monitors: MonitorService) {
       {
         op: {
           name: "monitors.history",
-          access: "pulse:read",
-          ...PAID,
+          ...READ,
           summary: "Read a monitor's checks, newest first, and its uptime",
           description: "Checks are kept for 30 days.",
           errors: ["not_found"],
@@ -88,8 +82,7 @@ function changeRoutes(api: Api, monitors: MonitorService) {
       {
         op: {
           name: "monitors.create",
-          access: "pulse:write",
-          ...PAID,
+          ...WRITE,
           summary: "Create a monitor",
           description: "The first check comes within 5 seconds.",
           errors: ["monitor_limit_exceeded"],
@@ -108,8 +101,7 @@ function changeRoutes(api: Api, monitors: MonitorService) {
       {
         op: {
           name: "monitors.update",
-          access: "pulse:write",
-          ...PAID,
+          ...WRITE,
           summary: "Change a monitor",
           description:
             "What is left out stays as it is. `active: false` stops the checks and keeps the status.",
@@ -128,40 +120,23 @@ function changeRoutes(api: Api, monitors: MonitorService) {
       {
         op: {
           name: "monitors.delete",
-          access: "pulse:write",
-          ...PAID,
+          ...WRITE,
           summary: "Delete a monitor and its history",
           errors: ["not_found"],
         },
         params: MonitorParams,
         response: MonitorDeleted,
       },
-    );
-}
-
-function checkRoute(api: Api, monitors: MonitorService) {
-  return new Elysia({ tags: ["Monitors"] }).use(api).post(
-    "/v1/pulse/:monitorId/check",
-    ({ call, params }) => {
-      // A check may take 30 s, and more when it must be made again.
-      call.liftIdleTimeout();
-      return call.performAcross({
-        claim: () => monitors.find(call.caller.project.ref, params.monitorId),
-        outside: (monitor) => monitors.check(monitor),
-        settle: (tx, monitor, made) => monitors.settle(tx, monitor, made),
-      });
-    },
-    {
+    )
+    .post("/v1/pulse/:monitorId/check", ({ call, params }) => monitors.checkNow(call, params.monitorId), {
       op: {
         name: "monitors.check",
-        access: "pulse:write",
-        ...PAID,
+        ...WRITE,
         summary: "Check now",
         description: "Counts like a scheduled check, but tells nobody. Works on an inactive monitor as well.",
         errors: ["not_found"],
       },
       params: MonitorParams,
       response: MonitorStatus,
-    },
-  );
+    });
 }

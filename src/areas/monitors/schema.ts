@@ -1,6 +1,6 @@
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import { pageQuery } from "../../kernel/http/pagination.ts";
-import { oneOf, orNull } from "../../kernel/schema.ts";
+import { named, oneOf, orNull } from "../../kernel/schema.ts";
 
 /** Shortest and longest interval that can be asked for; the tier may raise it. */
 export const INTERVAL_MS_MIN = 15_000;
@@ -69,31 +69,25 @@ const OPTIONAL = {
 };
 
 /** Body of a monitor's creation. */
-export const MonitorCreateBody = Type.Object(
-  {
-    url: Url,
-    interval: Interval,
-    ...OPTIONAL,
-    headers: Type.Optional(Headers),
-    body: Type.Optional(Body),
-    webhook_url: Type.Optional(WebhookUrl),
-  },
-  { $id: "MonitorCreateBody" },
-);
+export const MonitorCreateBody = named("MonitorCreateBody", {
+  url: Url,
+  interval: Interval,
+  ...OPTIONAL,
+  headers: Type.Optional(Headers),
+  body: Type.Optional(Body),
+  webhook_url: Type.Optional(WebhookUrl),
+});
 
 /** Body of a monitor's change: any of these. */
-export const MonitorUpdateBody = Type.Object(
-  {
-    url: Type.Optional(Url),
-    interval: Type.Optional(Interval),
-    ...OPTIONAL,
-    headers: clearable(Headers),
-    body: clearable(Body),
-    webhook_url: clearable(WebhookUrl),
-    active: Type.Optional(flag("Whether it is checked.")),
-  },
-  { $id: "MonitorUpdateBody" },
-);
+export const MonitorUpdateBody = named("MonitorUpdateBody", {
+  url: Type.Optional(Url),
+  interval: Type.Optional(Interval),
+  ...OPTIONAL,
+  headers: clearable(Headers),
+  body: clearable(Body),
+  webhook_url: clearable(WebhookUrl),
+  active: Type.Optional(flag("Whether it is checked.")),
+});
 export type MonitorUpdateBody = Static<typeof MonitorUpdateBody>;
 
 /** Path of a monitor. */
@@ -119,76 +113,64 @@ const LAST_CHECK = {
 };
 
 /** A monitor, whole. */
-export const Monitor = Type.Object(
-  {
-    id: Type.String({ format: "uuid" }),
-    url: Type.String(),
-    method: Type.String(),
-    headers: orNull(Type.Record(Type.String(), Type.String())),
-    body: orNull(Type.String()),
-    timeout: Type.Integer(),
-    interval: Type.Integer(),
-    consecutive_threshold: Type.Integer(),
-    cooldown_ms: Type.Integer(),
-    webhook_url: orNull(Type.String()),
-    email_alert: Type.Boolean(),
-    notify_recovery: Type.Boolean(),
-    active: Type.Boolean(),
-    ...LAST_CHECK,
-    created_at: Type.Integer({ description: "Unix seconds." }),
-    updated_at: Type.Integer({ description: "Unix seconds." }),
-    warning: Type.Optional(Type.String({ description: "The interval was raised to the tier's minimum." })),
-  },
-  { $id: "Monitor" },
-);
+export const Monitor = named("Monitor", {
+  id: Type.String({ format: "uuid" }),
+  url: Type.String(),
+  method: Type.String(),
+  headers: orNull(Type.Record(Type.String(), Type.String())),
+  body: orNull(Type.String()),
+  timeout: Type.Integer(),
+  interval: Type.Integer(),
+  consecutive_threshold: Type.Integer(),
+  cooldown_ms: Type.Integer(),
+  webhook_url: orNull(Type.String()),
+  email_alert: Type.Boolean(),
+  notify_recovery: Type.Boolean(),
+  active: Type.Boolean(),
+  ...LAST_CHECK,
+  created_at: Type.Integer({ description: "Unix seconds." }),
+  updated_at: Type.Integer({ description: "Unix seconds." }),
+  warning: Type.Optional(Type.String({ description: "The interval was raised to the tier's minimum." })),
+});
 export type Monitor = Static<typeof Monitor>;
 
 /** What a monitor says of its target. */
-export const MonitorStatus = Type.Object(
-  {
-    monitor_id: Type.String({ format: "uuid" }),
-    url: Type.String(),
-    ...LAST_CHECK,
-    consecutive_failures: Type.Integer(),
-  },
-  { $id: "MonitorStatus" },
-);
+export const MonitorStatus = named("MonitorStatus", {
+  monitor_id: Type.String({ format: "uuid" }),
+  url: Type.String(),
+  ...LAST_CHECK,
+  consecutive_failures: Type.Integer(),
+});
 export type MonitorStatus = Static<typeof MonitorStatus>;
 
 /** A page of monitors, newest first. */
-export const MonitorPage = Type.Object(
-  { monitors: Type.Array(MonitorStatus), cursor: Type.Optional(Type.String()) },
-  { $id: "MonitorPage" },
-);
+export const MonitorPage = named("MonitorPage", {
+  monitors: Type.Array(MonitorStatus),
+  cursor: Type.Optional(Type.String()),
+});
 export type MonitorPage = Static<typeof MonitorPage>;
 
 /** Answer to a deletion. */
-export const MonitorDeleted = Type.Object({ deleted: Type.Literal(true) }, { $id: "MonitorDeleted" });
+export const MonitorDeleted = named("MonitorDeleted", { deleted: Type.Literal(true) });
 export type MonitorDeleted = Static<typeof MonitorDeleted>;
 
 /** A check that was made. */
-export const MonitorCheck = Type.Object(
-  {
-    checked_at: Type.Integer({ description: "Unix seconds." }),
-    status: oneOf(["up", "down"], {}),
-    latency_ms: Type.Integer(),
-    response_status: orNull(Type.Integer()),
-    error: orNull(Type.String()),
-    manual: Type.Boolean(),
-  },
-  { $id: "MonitorCheck" },
-);
+export const MonitorCheck = named("MonitorCheck", {
+  checked_at: Type.Integer({ description: "Unix seconds." }),
+  status: oneOf(["up", "down"], {}),
+  latency_ms: Type.Integer(),
+  response_status: orNull(Type.Integer()),
+  error: orNull(Type.String()),
+  manual: Type.Boolean(),
+});
 export type MonitorCheck = Static<typeof MonitorCheck>;
 
 const Percent = Type.Union([Type.Number(), Type.Null()], { description: "Percent; null without checks." });
 
 /** A page of a monitor's checks, newest first. */
-export const MonitorHistory = Type.Object(
-  {
-    checks: Type.Array(MonitorCheck),
-    uptime: Type.Object({ "24h": Percent, "7d": Percent, "30d": Percent }),
-    cursor: Type.Optional(Type.String()),
-  },
-  { $id: "MonitorHistory" },
-);
+export const MonitorHistory = named("MonitorHistory", {
+  checks: Type.Array(MonitorCheck),
+  uptime: Type.Object({ "24h": Percent, "7d": Percent, "30d": Percent }),
+  cursor: Type.Optional(Type.String()),
+});
 export type MonitorHistory = Static<typeof MonitorHistory>;

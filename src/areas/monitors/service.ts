@@ -1,4 +1,5 @@
 import { ApiError, invalidField } from "../../kernel/errors.ts";
+import type { Call } from "../../kernel/http/call.ts";
 import type { Caller } from "../../kernel/http/caller.ts";
 import { decodeNumberCursor, encodeCursor, pageOf } from "../../kernel/http/pagination.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
@@ -20,7 +21,7 @@ import {
   type MonitorUpdateBody,
 } from "./schema.ts";
 import { assertSettings, mergedSettings } from "./settings.ts";
-import type { CheckMade, MonitorRow, MonitorSettings, StoredCheck } from "./store.ts";
+import type { MonitorRow, MonitorSettings, StoredCheck } from "./store.ts";
 
 const DAY_HOURS = 24;
 
@@ -146,24 +147,31 @@ export class MonitorService {
     return row;
   }
 
-  /** Makes a manual check. */
-  check(monitor: MonitorRow): Promise<CheckMade | null> {
-    return this.checks.make(monitor, true);
-  }
-
   /**
-   * Records a manual check. It sends no alert.
-   * @throws ApiError `not_found` when the monitor was deleted meanwhile, `service_unavailable` when the check says
+   * Makes and records a manual check. It sends no alert.
+   * @throws ApiError `not_found` also when the monitor was deleted meanwhile, `service_unavailable` when the check says
    *   nothing because this server's event loop stalled.
    */
-  settle(tx: Tx, monitor: MonitorRow, made: CheckMade | null): MonitorStatus {
-    if (made === null) {
-      throw new ApiError("service_unavailable", "The server is too busy to measure. Try again in a moment.", {
-        retryAfterSeconds: 1,
-      });
-    }
-    this.checks.record(tx, monitor, made);
-    return this.status(monitor.projectRef, monitor.monitorId);
+  checkNow(call: Call, monitorId: string) {
+    // A check may take 30 s, and more when it must be made again.
+    call.liftIdleTimeout();
+    return call.performAcross({
+      claim: () => this.find(call.caller.project.ref, monitorId),
+      outside: (monitor) => this.checks.make(monitor, true),
+      settle: (tx, monitor, made) => {
+        if (made === null) {
+          throw new ApiError(
+            "service_unavailable",
+            "The server is too busy to measure. Try again in a moment.",
+            {
+              retryAfterSeconds: 1,
+            },
+          );
+        }
+        this.checks.record(tx, monitor, made);
+        return this.status(monitor.projectRef, monitorId);
+      },
+    });
   }
 
   /** Removes at most `rowsMax` rows of a monitor: its hours, then itself. Returns how many. */

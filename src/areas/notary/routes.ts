@@ -1,8 +1,10 @@
+import type { Static } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { ApiError } from "../../kernel/errors.ts";
 import { reply } from "../../kernel/http/answer.ts";
 import type { Api } from "../../kernel/http/api.ts";
 import { largeBody } from "../../kernel/http/body.ts";
+import type { Call } from "../../kernel/http/call.ts";
 import { pageQuery } from "../../kernel/http/pagination.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { readLogEntry } from "./chain.ts";
@@ -31,55 +33,36 @@ const RECEIPTS_LIMIT = 50;
 /** Declares chains, receipts, verification and public keys. */
 export function notaryRoutes(api: Api, notary: NotaryService, uploads: Uploads) {
   return [
-    initRoute(api, notary),
-    logRoute(api, uploads),
+    writingRoutes(api, notary, uploads),
     verifyRoute(api, notary),
     receiptRoutes(api, notary, uploads),
-    publicKeyRoute(api, notary),
     storageRoutes(api, uploads),
   ];
 }
 
-function initRoute(api: Api, notary: NotaryService) {
-  return new Elysia({ tags: ["Notary"] }).use(api).post(
-    "/v1/witness/sys/init",
-    ({ call }) =>
-      call.perform((tx) => {
-        const made = notary.init(tx, call.caller.account.userId, call.caller.project);
-        return made.success ? reply(201, made) : made;
-      }),
-    {
-      op: {
-        name: "witness.init",
-        access: "witness:write",
-        cost: 1,
-        summary: "Make the project's chain and its key pair",
-        description:
-          "A project has one chain. A second call changes nothing and answers 200 with `success: false`.",
+function writingRoutes(api: Api, notary: NotaryService, uploads: Uploads) {
+  return new Elysia({ tags: ["Notary"] })
+    .use(api)
+    .post(
+      "/v1/witness/sys/init",
+      ({ call }) =>
+        call.perform((tx) => {
+          const made = notary.init(tx, call.caller.account.userId, call.caller.project);
+          return made.success ? reply(201, made) : made;
+        }),
+      {
+        op: {
+          name: "witness.init",
+          access: "witness:write",
+          cost: 1,
+          summary: "Make the project's chain and its key pair",
+          description:
+            "A project has one chain. A second call changes nothing and answers 200 with `success: false`.",
+        },
+        response: { 200: ChainExists, 201: ChainCreated },
       },
-      response: { 200: ChainExists, 201: ChainCreated },
-    },
-  );
-}
-
-function logRoute(api: Api, uploads: Uploads) {
-  return new Elysia({ tags: ["Notary"] }).use(api).post(
-    "/v1/witness/log",
-    ({ call, body }) => {
-      const entry = readLogEntry(body, call.bodyText);
-      // The project is read within the unit of work: one queued before it may make another the default.
-      const append = (tx: Tx) => uploads.append(tx, call.caller.project.ref, entry);
-      if (!uploads.isConfigured(call.caller.project.ref))
-        return call.perform((tx) => appendedAnswer(append(tx)));
-      return call.performAcross({
-        claim: append,
-        interim: appendedAnswer,
-        outside: (appended) => uploads.uploadAtOnce(appended),
-        settle: (tx, { receipt, upload }, outcome) =>
-          upload === null ? receipt : copyAnswer(receipt, uploads.record(tx, upload, outcome)),
-      });
-    },
-    {
+    )
+    .post("/v1/witness/log", ({ call, body }) => log(call, body, uploads), {
       op: {
         name: "witness.log",
         access: "witness:write",
@@ -93,8 +76,21 @@ function logRoute(api: Api, uploads: Uploads) {
       },
       body: LogBody,
       response: { 200: Receipt, 202: Receipt },
-    },
-  );
+    });
+}
+
+function log(call: Call, body: Static<typeof LogBody>, uploads: Uploads) {
+  const entry = readLogEntry(body, call.bodyText);
+  // The project is read within the unit of work: one queued before it may make another the default.
+  const append = (tx: Tx) => uploads.append(tx, call.caller.project.ref, entry);
+  if (!uploads.isConfigured(call.caller.project.ref)) return call.perform((tx) => appendedAnswer(append(tx)));
+  return call.performAcross({
+    claim: append,
+    interim: appendedAnswer,
+    outside: (appended) => uploads.uploadAtOnce(appended),
+    settle: (tx, { receipt, upload }, outcome) =>
+      upload === null ? receipt : copyAnswer(receipt, uploads.record(tx, upload, outcome)),
+  });
 }
 
 function appendedAnswer({ receipt, upload }: Appended) {
@@ -107,43 +103,38 @@ function copyAnswer(receipt: Receipt, status: CopyStatus) {
 }
 
 function verifyRoute(api: Api, notary: NotaryService) {
-  return new Elysia({ tags: ["Notary"] }).use(api).post(
-    "/v1/witness/verify",
-    ({ call, body }) => {
-      const projectRef = call.caller.project.ref;
-      const record = {
-        publicX: notary.chain(projectRef)?.publicX ?? null,
-        receiptAt: (sequence: number) => notary.receipt(projectRef, sequence),
-      };
-      return verifyAgainst(record, body, call.bodyText);
-    },
-    {
-      op: {
-        name: "witness.verify",
-        access: "witness:read",
-        summary: "Verify a receipt of the project's chain",
-        description:
-          "All three checks always run. Whatever is not a valid receipt of this chain, malformed ones included, answers 200 with `valid: false`.",
-        example: {
-          receipt: {
-            version: 1,
-            sequence_id: "1",
-            content_hash: "0ea94b7f1da05893c237f88afa7cfac04c5302a5bd433a3e885c24665ef8e23e",
-            prev_hash: "0000000000000000000000000000000000000000000000000000000000000000",
-            chain_hash: "ced3e6e41763f80a0db6fb193bf3bc9487b2e73ba70996025d9cfe954106a0ad",
-            signature:
-              "a5237a23e2344f677a4400778743924deb08f7efc66eb15d35cd86c5bce19704ac679c6ed0207f23aad87ead18de67f82b7d15fe7ec65640820e409815cf2208",
-            timestamp: 1_760_000_000_000,
-            public_key: { kty: "OKP", crv: "Ed25519", x: "6kpsY-KcUgq-9VB7Ey7F-ZVHdq6-vnuSQh7qaRRG0iw" },
-            log: { event: "user.login", user: 42 },
+  return new Elysia({ tags: ["Notary"] })
+    .use(api)
+    .post(
+      "/v1/witness/verify",
+      ({ call, body }) => verifyAgainst(notary, call.caller.project.ref, body, call.bodyText),
+      {
+        op: {
+          name: "witness.verify",
+          access: "witness:read",
+          summary: "Verify a receipt of the project's chain",
+          description:
+            "All three checks always run. Whatever is not a valid receipt of this chain, malformed ones included, answers 200 with `valid: false`.",
+          example: {
+            receipt: {
+              version: 1,
+              sequence_id: "1",
+              content_hash: "0ea94b7f1da05893c237f88afa7cfac04c5302a5bd433a3e885c24665ef8e23e",
+              prev_hash: "0000000000000000000000000000000000000000000000000000000000000000",
+              chain_hash: "ced3e6e41763f80a0db6fb193bf3bc9487b2e73ba70996025d9cfe954106a0ad",
+              signature:
+                "a5237a23e2344f677a4400778743924deb08f7efc66eb15d35cd86c5bce19704ac679c6ed0207f23aad87ead18de67f82b7d15fe7ec65640820e409815cf2208",
+              timestamp: 1_760_000_000_000,
+              public_key: { kty: "OKP", crv: "Ed25519", x: "6kpsY-KcUgq-9VB7Ey7F-ZVHdq6-vnuSQh7qaRRG0iw" },
+              log: { event: "user.login", user: 42 },
+            },
           },
+          bodyBounds: largeBody(2),
         },
-        bodyBounds: largeBody(2),
+        body: ReceiptVerifyBody,
+        response: ReceiptVerdict,
       },
-      body: ReceiptVerifyBody,
-      response: ReceiptVerdict,
-    },
-  );
+    );
 }
 
 function receiptRoutes(api: Api, notary: NotaryService, uploads: Uploads) {
@@ -151,8 +142,7 @@ function receiptRoutes(api: Api, notary: NotaryService, uploads: Uploads) {
     .use(api)
     .get(
       "/v1/witness/receipts",
-      ({ call, query }) => {
-        const { limit = RECEIPTS_LIMIT, cursor } = query;
+      ({ call, query: { limit = RECEIPTS_LIMIT, cursor } }) => {
         const { ref } = call.caller.project;
         const page = notary.receipts(ref, limit, cursor);
         return { ...page, receipts: page.receipts.map((receipt) => uploads.withStatus(ref, receipt)) };
@@ -170,13 +160,11 @@ function receiptRoutes(api: Api, notary: NotaryService, uploads: Uploads) {
     )
     .get(
       "/v1/witness/receipts/:sequence_id",
-      ({ call, params }) => {
-        const { sequence_id } = params;
+      ({ call, params: { sequence_id } }) => {
         const { ref } = call.caller.project;
         const receipt = notary.receipt(ref, Number(sequence_id));
-        if (receipt === null)
-          throw new ApiError("not_found", `This project's chain has no receipt ${sequence_id}.`);
-        return uploads.withStatus(ref, receipt);
+        if (receipt !== null) return uploads.withStatus(ref, receipt);
+        throw new ApiError("not_found", `This project's chain has no receipt ${sequence_id}.`);
       },
       {
         op: {
@@ -188,23 +176,12 @@ function receiptRoutes(api: Api, notary: NotaryService, uploads: Uploads) {
         params: ReceiptParams,
         response: Receipt,
       },
-    );
-}
-
-function publicKeyRoute(api: Api, notary: NotaryService) {
-  return new Elysia({ tags: ["Notary"] }).use(api).get(
-    "/v1/witness/pubkey/:chainId",
-    ({ params }) => {
-      const key = notary.publicKey(params.chainId);
-      if (key === null) throw new ApiError("not_found", "No chain has this id.");
-      return key;
-    },
-    {
+    )
+    .get("/v1/witness/pubkey/:chainId", ({ params }) => notary.publicKey(params.chainId), {
       open: { name: "witness.pubkey", summary: "Read a chain's public key", errors: ["not_found"] },
       params: ChainParams,
       response: PublicKey,
-    },
-  );
+    });
 }
 
 function storageRoutes(api: Api, uploads: Uploads) {

@@ -1,163 +1,137 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { oneOf, orNull } from "../../kernel/schema.ts";
+import { named, oneOf, orNull } from "../../kernel/schema.ts";
 import { PREFIX_LENGTH_MAX } from "./domain.ts";
 
 const Hash = Type.String({ pattern: "^[0-9a-f]{64}$" });
 
 /** An Ed25519 public key, RFC 8037. */
-export const PublicKey = Type.Object(
+export const PublicKey = named(
+  "PublicKey",
   { kty: Type.Literal("OKP"), crv: Type.Literal("Ed25519"), x: Type.String() },
-  { $id: "PublicKey", description: "An Ed25519 public key as a JSON Web Key." },
+  { description: "An Ed25519 public key as a JSON Web Key." },
 );
 
 /** A receipt, version 1, and where its copy is. */
-export const Receipt = Type.Object(
-  {
-    version: Type.Literal(1),
-    sequence_id: Type.String({ description: "The position in the chain, from 1." }),
-    content_hash: Hash,
-    prev_hash: Hash,
-    chain_hash: Hash,
-    signature: Type.String({ pattern: "^[0-9a-f]{128}$" }),
-    timestamp: Type.Integer({ description: "Milliseconds since the epoch." }),
-    public_key: PublicKey,
-    log: Type.Object({}, { additionalProperties: true }),
-    storage_status: Type.Optional(oneOf(["delivered", "buffered"], {})),
-    storage_location: Type.Optional(Type.String()),
-  },
-  { $id: "Receipt" },
-);
+export const Receipt = named("Receipt", {
+  version: Type.Literal(1),
+  sequence_id: Type.String({ description: "The position in the chain, from 1." }),
+  content_hash: Hash,
+  prev_hash: Hash,
+  chain_hash: Hash,
+  signature: Type.String({ pattern: "^[0-9a-f]{128}$" }),
+  timestamp: Type.Integer({ description: "Milliseconds since the epoch." }),
+  public_key: PublicKey,
+  log: Type.Object({}, { additionalProperties: true }),
+  storage_status: Type.Optional(oneOf(["delivered", "buffered"], {})),
+  storage_location: Type.Optional(Type.String()),
+});
 export type Receipt = Static<typeof Receipt>;
 
 /** Answer of an init. */
-export const ChainCreated = Type.Object(
-  {
-    success: Type.Literal(true),
-    publicKey: PublicKey,
-    createdAt: Type.String({ format: "date-time" }),
-    chain_id: Type.String(),
-  },
-  { $id: "ChainCreated" },
-);
+export const ChainCreated = named("ChainCreated", {
+  success: Type.Literal(true),
+  publicKey: PublicKey,
+  createdAt: Type.String({ format: "date-time" }),
+  chain_id: Type.String(),
+});
 export type ChainCreated = Static<typeof ChainCreated>;
 
 /** Answer of an init of a project that has its chain already. */
-export const ChainExists = Type.Object(
-  { success: Type.Literal(false), chain_id: Type.String() },
-  { $id: "ChainExists" },
-);
+export const ChainExists = named("ChainExists", { success: Type.Literal(false), chain_id: Type.String() });
 export type ChainExists = Static<typeof ChainExists>;
 
 /** Body of a log. */
-export const LogBody = Type.Object(
-  {
-    log: Type.Object(
-      {},
-      {
-        minProperties: 1,
-        additionalProperties: true,
-        errorMessage: "must be a JSON object with at least one member",
-        description: "What is to be witnessed. Numbers must be such that JSON readers carry them exactly.",
-      },
-    ),
-  },
-  { $id: "LogBody" },
-);
+export const LogBody = named("LogBody", {
+  log: Type.Object(
+    {},
+    {
+      minProperties: 1,
+      additionalProperties: true,
+      errorMessage: "must be a JSON object with at least one member",
+      description: "What is to be witnessed. Numbers must be such that JSON readers carry them exactly.",
+    },
+  ),
+});
 
 /** Body of a verification. */
-export const ReceiptVerifyBody = Type.Object(
-  {
-    receipt: Type.Unknown({ description: "A receipt as it was given.", errorMessage: "must be a receipt" }),
-  },
-  { $id: "ReceiptVerifyBody" },
-);
+export const ReceiptVerifyBody = named("ReceiptVerifyBody", {
+  receipt: Type.Unknown({ description: "A receipt as it was given.", errorMessage: "must be a receipt" }),
+});
 
 /** Answer of a verification. */
-export const ReceiptVerdict = Type.Object(
-  {
-    valid: Type.Boolean(),
-    checks: Type.Object({
-      signature_valid: Type.Boolean(),
-      content_hash_matches: Type.Boolean(),
-      chain_link_valid: Type.Boolean(),
-    }),
-    metadata: Type.Object({
-      sequence_id: orNull(Type.String()),
-      timestamp: orNull(Type.Integer()),
-      public_key: orNull(PublicKey),
-    }),
-    errors: Type.Optional(Type.Array(Type.String())),
-  },
-  { $id: "ReceiptVerdict" },
-);
+export const ReceiptVerdict = named("ReceiptVerdict", {
+  valid: Type.Boolean(),
+  checks: Type.Object({
+    signature_valid: Type.Boolean(),
+    content_hash_matches: Type.Boolean(),
+    chain_link_valid: Type.Boolean(),
+  }),
+  metadata: Type.Object({
+    sequence_id: orNull(Type.String()),
+    timestamp: orNull(Type.Integer()),
+    public_key: orNull(PublicKey),
+  }),
+  errors: Type.Optional(Type.Array(Type.String())),
+});
 export type ReceiptVerdict = Static<typeof ReceiptVerdict>;
 
 /** A page of receipts. */
-export const ReceiptPage = Type.Object(
-  { receipts: Type.Array(Receipt), cursor: Type.Optional(Type.String()) },
-  { $id: "ReceiptPage" },
-);
+export const ReceiptPage = named("ReceiptPage", {
+  receipts: Type.Array(Receipt),
+  cursor: Type.Optional(Type.String()),
+});
 export type ReceiptPage = Static<typeof ReceiptPage>;
 
-const NAME = "[A-Za-z0-9]";
+const characters = (pattern: string, errorMessage: string) => Type.String({ pattern, errorMessage });
 
 /** Body of a storage configuration. */
-export const StorageBody = Type.Object(
-  {
-    endpoint: Type.String({
-      maxLength: 2_048,
-      errorMessage: "must be a public https URL",
-      description: "The S3-compatible server. Objects are addressed path style.",
+export const StorageBody = named("StorageBody", {
+  endpoint: Type.String({
+    maxLength: 2_048,
+    errorMessage: "must be a public https URL",
+    description: "The S3-compatible server. Objects are addressed path style.",
+  }),
+  bucket: characters(
+    "^[A-Za-z0-9][A-Za-z0-9._-]{1,61}[A-Za-z0-9]$",
+    "must be 3 to 63 letters, digits, dots, dashes or underscores",
+  ),
+  region: characters("^[A-Za-z0-9_-]{1,64}$", "must be 1 to 64 letters, digits, dashes or underscores"),
+  accessKeyId: characters(
+    "^[\\x21-\\x2b\\x2d\\x2e\\x30-\\x7e]{16,128}$",
+    "must be 16 to 128 printable characters without spaces, commas and slashes",
+  ),
+  secretAccessKey: characters(
+    "^[\\x21-\\x7e]{16,256}$",
+    "must be 16 to 256 printable characters without spaces",
+  ),
+  prefix: Type.Optional(
+    Type.String({
+      maxLength: PREFIX_LENGTH_MAX,
+      pattern: "^[A-Za-z0-9._/-]*$",
+      errorMessage: `must be at most ${PREFIX_LENGTH_MAX} letters, digits, dots, dashes, underscores and slashes`,
+      description: "Folders before `witness/receipts/`, so that two chains can share a bucket.",
     }),
-    bucket: Type.String({
-      pattern: `^${NAME}[A-Za-z0-9._-]{1,61}${NAME}$`,
-      errorMessage: "must be 3 to 63 letters, digits, dots, dashes or underscores",
-    }),
-    region: Type.String({
-      pattern: "^[A-Za-z0-9_-]{1,64}$",
-      errorMessage: "must be 1 to 64 letters, digits, dashes or underscores",
-    }),
-    accessKeyId: Type.String({
-      pattern: "^[\\x21-\\x2b\\x2d\\x2e\\x30-\\x7e]{16,128}$",
-      errorMessage: "must be 16 to 128 printable characters without spaces, commas and slashes",
-    }),
-    secretAccessKey: Type.String({
-      pattern: "^[\\x21-\\x7e]{16,256}$",
-      errorMessage: "must be 16 to 256 printable characters without spaces",
-    }),
-    prefix: Type.Optional(
-      Type.String({
-        maxLength: PREFIX_LENGTH_MAX,
-        pattern: "^[A-Za-z0-9._/-]*$",
-        errorMessage: `must be at most ${PREFIX_LENGTH_MAX} letters, digits, dots, dashes, underscores and slashes`,
-        description: "Folders before `witness/receipts/`, so that two chains can share a bucket.",
-      }),
-    ),
-  },
-  { $id: "StorageBody" },
-);
+  ),
+});
 export type StorageBody = Static<typeof StorageBody>;
 
 /** Answer to a storage configuration that is now in force. */
-export const StorageConfigured = Type.Object(
-  { success: Type.Literal(true), configured: Type.Literal(true) },
-  { $id: "StorageConfigured" },
-);
+export const StorageConfigured = named("StorageConfigured", {
+  success: Type.Literal(true),
+  configured: Type.Literal(true),
+});
 export type StorageConfigured = Static<typeof StorageConfigured>;
 
 /** The storage configuration in force. */
-export const ReceiptStorage = Type.Object(
-  {
-    endpoint: Type.String(),
-    bucket: Type.String(),
-    region: Type.String(),
-    prefix: Type.String(),
-    accessKeyId: Type.String({ description: "Masked." }),
-    buffered: Type.Integer({ description: "Receipts that wait for their delivery." }),
-    last_error: orNull(Type.String()),
-  },
-  { $id: "ReceiptStorage" },
-);
+export const ReceiptStorage = named("ReceiptStorage", {
+  endpoint: Type.String(),
+  bucket: Type.String(),
+  region: Type.String(),
+  prefix: Type.String(),
+  accessKeyId: Type.String({ description: "Masked." }),
+  buffered: Type.Integer({ description: "Receipts that wait for their delivery." }),
+  last_error: orNull(Type.String()),
+});
 export type ReceiptStorage = Static<typeof ReceiptStorage>;
 
 /** Path of one receipt. */

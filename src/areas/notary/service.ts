@@ -115,10 +115,11 @@ export class NotaryService {
     return sequence <= 0 ? { receipts } : { receipts, cursor: encodeCursor([sequence]) };
   }
 
-  /** The public key of any account's chain; null when there is no such chain. */
-  publicKey(chainId: string): PublicKeyJwk | null {
+  /** The public key of any account's chain. @throws ApiError `not_found` */
+  publicKey(chainId: string): PublicKeyJwk {
     const row = this.store.chainCalled(chainId);
-    return row && jwkOf(row.public_key);
+    if (row === null) throw new ApiError("not_found", "No chain has this id.");
+    return jwkOf(row.public_key);
   }
 
   /** The project's chain, if it has one. Inside a unit of work, pass the unit. */

@@ -10,14 +10,7 @@ import {
   verdictOf,
 } from "../../verify/receipt.ts";
 import type { ReceiptVerdict } from "./schema.ts";
-
-/** What the notary itself knows: it must have given the receipt. */
-export interface NotaryRecord {
-  /** The `x` of the public key of the caller's chain; null when there is no chain. */
-  readonly publicX: string | null;
-  /** The receipt kept at a position. */
-  receiptAt(sequence: number): Receipt | null;
-}
+import type { NotaryService } from "./service.ts";
 
 const crypto = createNativeCrypto();
 
@@ -26,7 +19,8 @@ const crypto = createNativeCrypto();
  * of them run, whatever the first ones find.
  */
 export function verifyAgainst(
-  record: NotaryRecord,
+  notary: NotaryService,
+  projectRef: number,
   body: { receipt: unknown },
   bodyText: string,
 ): ReceiptVerdict {
@@ -34,38 +28,36 @@ export function verifyAgainst(
   const found = checkReceipt(receipt, crypto);
   reportInexactness(bodyText, body, ["receipt"], found);
   const fields = isObject(receipt) ? receipt : {};
-  checkKey(record, fields, found);
-  checkRecord(record, fields, found);
-  const { valid, checks, errors } = verdictOf(found);
-  const metadata = metadataOf(fields);
-  return { valid, checks, metadata, ...(errors === undefined ? {} : { errors: [...errors] }) };
+  checkKey(notary.chain(projectRef)?.publicX, fields, found);
+  checkRecord((sequence) => notary.receipt(projectRef, sequence), fields, found);
+  const { errors, ...verdict } = verdictOf(found);
+  return { ...verdict, metadata: metadataOf(fields), ...(errors && { errors: [...errors] }) };
 }
 
-function checkKey(record: NotaryRecord, fields: Record<string, unknown>, found: Findings): void {
+function checkKey(chainX: string | undefined, fields: Record<string, unknown>, found: Findings): void {
   const x = publicKeyX(fields.public_key);
-  if (record.publicX === null) found.signature_valid.push("this project has no chain");
-  else if (x !== null && x !== record.publicX) {
+  if (chainX === undefined) found.signature_valid.push("this project has no chain");
+  else if (x !== null && x !== chainX)
     found.signature_valid.push("public_key is not that of this project's chain");
-  }
 }
 
 /** Of the log only the hash is compared: the content check finds a changed log. */
 const KEPT_FIELDS = ["content_hash", "prev_hash", "chain_hash", "timestamp"] as const;
 
-function checkRecord(record: NotaryRecord, fields: Record<string, unknown>, found: Findings): void {
-  const { sequence_id } = fields;
+function checkRecord(
+  receiptAt: (sequence: number) => Receipt | null,
+  { sequence_id, ...fields }: Record<string, unknown>,
+  found: Findings,
+): void {
   if (!isPosition(sequence_id)) return;
   const position = Number(sequence_id);
-  const kept = Number.isSafeInteger(position) ? record.receiptAt(position) : null;
+  const kept = Number.isSafeInteger(position) ? receiptAt(position) : null;
   if (kept === null) {
     found.chain_link_valid.push(`this project's chain has no receipt ${sequence_id}`);
     return;
   }
-  for (const field of KEPT_FIELDS) {
-    if (fields[field] !== kept[field]) {
-      found.chain_link_valid.push(`${field} is not that of receipt ${sequence_id} as it was given`);
-    }
-  }
+  for (const field of KEPT_FIELDS.filter((name) => fields[name] !== kept[name]))
+    found.chain_link_valid.push(`${field} is not that of receipt ${sequence_id} as it was given`);
 }
 
 /** What a verification says of the receipt beside its verdict; null where the receipt is malformed. */
