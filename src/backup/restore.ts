@@ -56,14 +56,11 @@ export async function restore(order: RestoreOrder): Promise<RestoreOutcome> {
   const madeFolder = makeFolder(folder);
   let done = false;
   try {
-    const release = lockFolder(dataFilesOf(folder).lock);
-    try {
-      const outcome = await restoreLocked(order, seal);
-      done = true;
-      return outcome;
-    } finally {
-      release();
-    }
+    using released = new DisposableStack();
+    released.defer(lockFolder(dataFilesOf(folder).lock));
+    const outcome = await restoreLocked(order, seal);
+    done = true;
+    return outcome;
   } catch (error) {
     if (signal.aborted && !done) throw new StartupError("The restore was interrupted. Nothing was changed.");
     if (error instanceof StartupError) throw error;
@@ -90,10 +87,10 @@ async function restoreLocked(order: RestoreOrder, seal: Seal | null): Promise<Re
   try {
     await removeLeftovers(dirname(path), (name) => name === basename(path));
     const mark = await copyChecked(order, seal, temporary);
-    const report = prepare(temporary, order);
+    const facts = { keyProblem: keyProblem(mark, order), report: prepare(temporary, order) };
     if (isThere) aside = keepAside(path, now);
     await replaceFile(path, temporary);
-    return { seal, aside, keyProblem: keyProblem(mark, order), report };
+    return { seal, aside, ...facts };
   } catch (error) {
     if (aside !== null) discardSecondName(path, aside);
     await removeTemporary(temporary);
@@ -124,8 +121,8 @@ async function assertRestorable(file: string): Promise<Seal | null> {
     );
   }
   inspectDatabase(file, MIGRATIONS);
-  const pageBytes = pageBytesOf(file);
-  if (status.size === 0 || status.size % pageBytes !== 0)
+  using db = OfflineDatabase.read(file);
+  if (status.size === 0 || status.size % db.pageBytes !== 0)
     throw damaged(file, "it is cut off, or its end was changed");
   return null;
 }
@@ -199,11 +196,6 @@ function keyProblem(mark: Uint8Array | null, { folder, masterKey: given }: Resto
   }
   const which = given === null ? path : "NINEFOLD_MASTER_KEY";
   return `${which} is not the key that this backup was made with. Put that server's master.key there before the start, and keep the present one with the database that it belongs to.`;
-}
-
-function pageBytesOf(path: string): number {
-  using db = OfflineDatabase.read(path);
-  return db.pageBytes;
 }
 
 function damaged(file: string, how: string): StartupError {

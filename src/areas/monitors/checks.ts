@@ -1,10 +1,9 @@
 import { realDelay } from "../../kernel/clock.ts";
 import { isoTime } from "../../kernel/date-time.ts";
-import type { MailMessage } from "../../kernel/mail/outbox.ts";
 import { type RequestHeaders, withDefaults } from "../../kernel/outbound/headers.ts";
 import type { OutboundOutcome } from "../../kernel/outbound/outcome.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
-import { afterCheck, type CheckResult, hourOf, type MonitorEvent, type MonitorState } from "./domain.ts";
+import { afterCheck, hourOf, type MonitorEvent, type MonitorState } from "./domain.ts";
 import type { MonitorParts } from "./ports.ts";
 import type { CheckMade, MonitorRow } from "./store.ts";
 
@@ -78,19 +77,17 @@ export class Checks {
     monitors.updateState(tx, { ...state, ...current, ref, lastCheck: sequence });
     const counts = this.counts[made.manual ? "manual" : "scheduled"];
     tx.afterCommit(() => (made.up ? counts.up : counts.down).add());
-    if (event !== null) sendAlert(tx, this.parts, monitor, { event, state, result: made });
+    if (event !== null) sendAlert(tx, this.parts, monitor, event, state, made);
   }
 
   private ask(monitor: MonitorRow): Promise<OutboundOutcome> {
-    const { settings } = monitor;
-    const body = settings.method === "POST" ? settings.body : null;
+    const { method, url, timeout, body: text } = monitor.settings;
+    const body = method === "POST" ? text : null;
     return this.parts.outbound.send({
-      account: monitor.accountRef,
-      method: settings.method,
-      url: settings.url,
+      ...{ account: monitor.accountRef, method, url },
       headers: this.headersOf(monitor, body),
       body: body === null ? null : Buffer.from(body),
-      timeoutMs: settings.timeout,
+      timeoutMs: timeout,
       bodyBytesMax: BODY_BYTES_MAX,
       keepsBody: false,
       longerBody: "truncate",
@@ -137,66 +134,42 @@ function madeOf(outcome: OutboundOutcome, timeoutMs: number, at: number, manual:
     return { up, latencyMs, at, manual, responseStatus: status, error };
   }
   const { kind, message } = outcome.failure;
-  const timedOut = kind === "timeout";
-  return {
-    ...{ up: false, latencyMs: timedOut ? timeoutMs : latencyMs, at, manual },
-    ...{ responseStatus: null, error: `${kind}: ${message}` },
-  };
+  const error = `${kind}: ${message}`;
+  const waited = kind === "timeout" ? timeoutMs : latencyMs;
+  return { up: false, latencyMs: waited, at, manual, responseStatus: null, error };
 }
 
-/** A change of state that causes an alert. */
-interface Change {
-  readonly event: MonitorEvent;
-  readonly state: MonitorState;
-  readonly result: CheckResult;
-}
-
-/** Queues the alerts of a change, in the unit of work of the change itself: both happen or neither does. */
+/** Queues the alerts of an event, in the unit of work of the check itself: both happen or neither does. */
 function sendAlert(
   tx: Tx,
   { notifier, owners, outbox }: MonitorParts,
   monitor: MonitorRow,
-  change: Change,
+  event: MonitorEvent,
+  { status, consecutiveFailures: consecutive_failures }: MonitorState,
+  { at, latencyMs: latency_ms }: CheckMade,
 ): void {
-  const { accountRef, projectRef, monitorId, settings } = monitor;
-  const { event } = change;
-  if (settings.webhook_url !== null) {
-    const body = notification(monitor, change, tx.now);
-    notifier.notify(tx, {
-      ...{ accountRef, projectRef, event, body },
-      monitor_id: monitorId,
-      target_url: settings.webhook_url,
+  const { accountRef, projectRef, monitorId: monitor_id, settings } = monitor;
+  const { url, webhook_url: target_url } = settings;
+  if (target_url !== null) {
+    const checked_at = Math.floor(at / 1_000);
+    const timestamp = Math.floor(tx.now / 1_000);
+    const body = JSON.stringify({
+      ...{ event, monitor_id, url, status, previous_status: monitor.status },
+      ...{ latency_ms, consecutive_failures, checked_at, timestamp },
     });
+    notifier.notify(tx, { accountRef, projectRef, event, body, monitor_id, target_url });
   }
   // The mail server may have been taken away since the monitor was set up.
-  if (settings.email_alert && outbox.available)
-    outbox.enqueue(tx, mail(owners.account(accountRef).email, monitor, change));
-}
-
-function notification(monitor: MonitorRow, { event, state, result }: Change, now: number): string {
-  return JSON.stringify({
-    event,
-    monitor_id: monitor.monitorId,
-    url: monitor.settings.url,
-    status: state.status,
-    previous_status: monitor.status,
-    latency_ms: result.latencyMs,
-    consecutive_failures: state.consecutiveFailures,
-    checked_at: Math.floor(result.at / 1_000),
-    timestamp: Math.floor(now / 1_000),
-  });
-}
-
-function mail(to: string, monitor: MonitorRow, { event, state, result }: Change): MailMessage {
+  if (!settings.email_alert || !outbox.available) return;
   const isDown = event === "monitor.down";
-  const { url } = monitor.settings;
-  const failures = `${state.consecutiveFailures} ${state.consecutiveFailures === 1 ? "check" : "checks"}`;
+  const failures = `${consecutive_failures} ${consecutive_failures === 1 ? "check" : "checks"}`;
   const text = [
     isDown ? `${url} is down: ${failures} in a row failed.` : `${url} is up again.`,
     "",
-    `Checked: ${isoTime(result.at)}`,
-    `Latency: ${result.latencyMs} ms`,
-    `Monitor: ${monitor.monitorId}`,
+    `Checked: ${isoTime(at)}`,
+    `Latency: ${latency_ms} ms`,
+    `Monitor: ${monitor_id}`,
   ].join("\n");
-  return { to, subject: `${isDown ? "Down" : "Up"}: ${new URL(url).host}`, text };
+  const subject = `${isDown ? "Down" : "Up"}: ${new URL(url).host}`;
+  outbox.enqueue(tx, { to: owners.account(accountRef).email, subject, text });
 }

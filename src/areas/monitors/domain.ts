@@ -34,15 +34,6 @@ export interface AlertRules {
 /** What an alert says. */
 export type MonitorEvent = "monitor.down" | "monitor.up";
 
-/** The state of a monitor that was never checked. */
-export const UNCHECKED: MonitorState = {
-  status: "unknown",
-  latencyMs: null,
-  lastCheckedAt: null,
-  consecutiveFailures: 0,
-  alertedAt: null,
-};
-
 /** The state after a check, and the alert that it causes. */
 export function afterCheck(
   state: MonitorState,
@@ -116,12 +107,8 @@ export interface HourCount {
 
 /** How many checks of the last `hours` were up, in percent with three decimals; null without checks. */
 export function uptimePercent(counts: readonly HourCount[], now: number, hours: number): number | null {
-  let checks = 0;
-  let up = 0;
-  for (const count of counts) {
-    if (count.hour <= now - hours * HOUR_MS) continue;
-    checks += count.checks;
-    up += count.up;
-  }
-  return checks === 0 ? null : Math.round((up / checks) * 100_000) / 1_000;
+  const recent = counts.filter(({ hour }) => hour > now - hours * HOUR_MS);
+  const sum = (of: "checks" | "up") => recent.reduce((total, count) => total + count[of], 0);
+  const checks = sum("checks");
+  return checks === 0 ? null : Math.round((sum("up") / checks) * 100_000) / 1_000;
 }

@@ -76,7 +76,7 @@ const BUSY_RESULTS = 10;
  * less leave the disk to the requests.
  */
 export class CommitWindow {
-  private waiting: (() => void)[] = [];
+  private waiting: Promise<void> | null = null;
   private endsAt = 0;
   private results = 0;
   private resultsBefore = 0;
@@ -91,15 +91,12 @@ export class CommitWindow {
     }
     this.results += 1;
     if (Math.max(this.results, this.resultsBefore) <= BUSY_RESULTS) return undefined;
-    return new Promise((resolve) => {
-      if (this.waiting.length === 0) realTimeout(this.endsAt - now, () => this.release());
-      this.waiting.push(resolve);
+    this.waiting ??= new Promise((resolve) => {
+      realTimeout(this.endsAt - now, () => {
+        this.waiting = null;
+        resolve();
+      });
     });
-  }
-
-  private release(): void {
-    const waiting = this.waiting;
-    this.waiting = [];
-    for (const resolve of waiting) resolve();
+    return this.waiting;
   }
 }

@@ -64,14 +64,8 @@ export class MonitorService {
   /** Changes a monitor. @throws ApiError `not_found` */
   update(tx: Tx, { account, project }: Caller, monitorId: string, given: MonitorUpdateBody): Monitor {
     const before = this.find(project.ref, monitorId);
-    const { ref } = before;
-    const { settings, ...warning } = mergedSettings(
-      this.parts,
-      given,
-      before.monitorId,
-      account.tier,
-      before.settings,
-    );
+    const { ref, monitorId: id, settings: old } = before;
+    const { settings, ...warning } = mergedSettings(this.parts, given, id, account.tier, old);
     if (Object.keys(given).length > 0) {
       this.parts.monitors.update(tx, { ...settings, ref, now: tx.now });
       this.reschedule(tx, before, settings);

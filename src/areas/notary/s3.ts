@@ -51,7 +51,9 @@ export async function putOnce(
   const headers = { "content-type": "application/json", "if-none-match": "*" };
   const bounds = { timeoutMs, bodyBytesMax: ERROR_BYTES_MAX };
   const outcome = await send(client, bucket, key, { method: "PUT", headers, body, ...bounds });
-  if (!outcome.answered || outcome.status !== 412) return putOutcome(outcome);
+  if (outcome.answered && outcome.status >= 200 && outcome.status < 300) return { kind: "stored" };
+  if (!outcome.answered || outcome.status !== 412)
+    return { kind: "unavailable", problem: problemOf(outcome) };
   const there = await send(client, bucket, key, {
     method: "GET",
     headers: {},
@@ -69,7 +71,7 @@ export async function putOnce(
 
 async function send(
   client: Client,
-  { account, ...bucket }: S3Bucket,
+  { account, region, accessKeyId, secretAccessKey, ...bucket }: S3Bucket,
   key: string,
   request: Pick<OutboundRequest, "method" | "body" | "timeoutMs" | "bodyBytesMax"> & {
     headers: Record<string, string>;
@@ -82,10 +84,7 @@ async function send(
     method,
     url,
     headers: { ...request.headers, "x-amz-content-sha256": hash("sha256", body ?? "", "hex") },
-    service: "s3",
-    region: bucket.region,
-    accessKeyId: bucket.accessKeyId,
-    secretAccessKey: bucket.secretAccessKey,
+    ...{ service: "s3", region, accessKeyId, secretAccessKey },
   }).sign();
   return client.send({
     ...request,
@@ -98,11 +97,6 @@ async function send(
     reuseConnection: true,
     requireHttps: true,
   });
-}
-
-function putOutcome(outcome: OutboundOutcome): PutOutcome {
-  if (outcome.answered && outcome.status >= 200 && outcome.status < 300) return { kind: "stored" };
-  return { kind: "unavailable", problem: problemOf(outcome) };
 }
 
 function problemOf(outcome: OutboundOutcome): string {

@@ -26,12 +26,8 @@ export const UPLOAD_JOB = "notary.deliver";
 /** Projects whose storage is kept in memory, about 1 KB each. */
 const DESTINATIONS_IN_MEMORY_MAX = 16_384;
 
-/** A receipt that was appended, and its upload. */
-export interface Appended {
-  readonly receipt: Receipt;
-  /** Null without a storage. */
-  readonly upload: Upload | null;
-}
+/** A receipt that was appended, and its upload; null without a storage. */
+export type Appended = { readonly receipt: Receipt; readonly upload: Upload | null };
 
 /** A receipt that is to be copied to a store. */
 export interface Upload {

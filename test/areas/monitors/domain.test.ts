@@ -7,9 +7,17 @@ import {
   firstCheckAt,
   type MonitorState,
   nextCheckAt,
-  UNCHECKED,
   uptimePercent,
 } from "../../../src/areas/monitors/domain.ts";
+
+/** The state of a monitor that was never checked. */
+const UNCHECKED: MonitorState = {
+  status: "unknown",
+  latencyMs: null,
+  lastCheckedAt: null,
+  consecutiveFailures: 0,
+  alertedAt: null,
+};
 
 const RULES: AlertRules = { threshold: 1, cooldownMs: 60_000, notifyRecovery: true, hasListeners: true };
 const NOW = Date.UTC(2026, 2, 10, 12);
