@@ -1,6 +1,6 @@
 // Fills a data folder with managed keys: bun fill-keys.ts FOLDER EMAIL COUNT
 // Their secrets are made from their numbers (key-secrets.ts), so that whoever measures knows them.
-import { KeyStore } from "../../src/areas/keys/store.ts";
+import { keyStore } from "../../src/areas/keys/store.ts";
 import { keyDigest } from "../../src/kernel/secrets/key-format.ts";
 import type { Tx } from "../../src/kernel/storage/tx.ts";
 import { defaultProjectOf, endFilling, openForFilling } from "./filling.ts";
@@ -13,7 +13,7 @@ const [folder = "", email = "", count = "0"] = process.argv.slice(2);
 const kernel = openForFilling(folder);
 const { db, writer, ids } = kernel;
 const account = defaultProjectOf(kernel, email);
-const store = new KeyStore(db);
+const store = keyStore(db);
 
 function fill(tx: Tx, from: number, end: number, accountRef: number): void {
   for (let number = from; number < end; number += 1) {

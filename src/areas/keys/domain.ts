@@ -45,13 +45,11 @@ declare module "../../kernel/errors.ts" {
   interface ErrorCodes extends Record<keyof typeof codes, ErrorMeaning> {}
 }
 
-/** What decides whether a key is valid. */
-export interface KeyValidity {
-  readonly expiresAt: number | null;
-  readonly revokedAt: number | null;
-  readonly purgeAt: number | null;
-  /** Whether its project has been deleted. */
-  readonly deleted: boolean;
+/** What ends a key, each by a moment. */
+interface KeyEnds {
+  readonly expires_at: number | null;
+  readonly revoked_at: number | null;
+  readonly purge_at: number | null;
 }
 
 /** Why a key is not valid, as verify answers it. */
@@ -59,21 +57,17 @@ export const KEY_ERRORS = ["invalid_key", "expired", "revoked", "deleted"] as co
 /** One of {@link KEY_ERRORS}. */
 export type KeyError = (typeof KEY_ERRORS)[number];
 
-/** What is wrong with a key at a moment; null when it is valid. */
-export function errorOf(key: KeyValidity, now: number): KeyError | null {
-  if (isPurged(key.purgeAt, now)) return "invalid_key";
-  if (key.revokedAt !== null) return "revoked";
-  if (isExpired(key.expiresAt, now)) return "expired";
-  return key.deleted ? "deleted" : null;
+/** What has ended a key by a moment, if anything has. Whether its project has been deleted is not looked at. */
+export function errorOf({ expires_at, revoked_at, purge_at }: KeyEnds, now: number): KeyError | null {
+  // Its row may still be there.
+  if (hasCome(purge_at, now)) return "invalid_key";
+  if (revoked_at !== null) return "revoked";
+  return hasCome(expires_at, now) ? "expired" : null;
 }
 
-/** Whether the retention of a key's record has ended, even if its row is still there. */
-export function isPurged(purgeAt: number | null, now: number): boolean {
-  return purgeAt !== null && purgeAt <= now;
-}
-
-function isExpired(expiresAt: number | null, now: number): boolean {
-  return expiresAt !== null && expiresAt <= now;
+/** Whether a moment has come; null never does. */
+export function hasCome(moment: number | null, now: number): boolean {
+  return moment !== null && moment <= now;
 }
 
 /**
@@ -97,12 +91,13 @@ function isKnownScope(scope: string, areas: readonly string[]): boolean {
 }
 
 /** The key that another one is to make, rotate or revoke. */
-export interface Granted {
+interface Granted {
   readonly prefix: string;
-  readonly scopes: readonly string[];
-  readonly expiresAt: number | null;
+  /** As JSON. */
+  readonly scopes: string;
+  readonly expires_at: number | null;
   /** Null: a key of the account. */
-  readonly projectRef: number | null;
+  readonly project_ref: number | null;
 }
 
 /** The key that does it. */
@@ -119,16 +114,15 @@ export interface Granter {
  * @throws ApiError `forbidden`, naming what it lacks.
  */
 export function assertMayGrant(key: Granted, granter: Granter): void {
-  const lacking = lackingScope(key, granter);
-  if (lacking !== null) throw lacks(lacking, "it cannot give it to another");
+  assertHasScopes(key, granter, "it cannot give it to another");
   const { endsAt } = granter;
-  if (endsAt !== null && (key.expiresAt ?? Number.POSITIVE_INFINITY) > endsAt) {
+  if (endsAt !== null && (key.expires_at ?? Number.POSITIVE_INFINITY) > endsAt) {
     throw new ApiError(
       "forbidden",
       `This key ends at ${new Date(endsAt).toISOString()}, so it gives none that ends later or not at all. Use one that lasts as long, or an expires_at until then.`,
     );
   }
-  if (key.projectRef !== null && key.projectRef !== granter.projectRef && !granter.has("*")) {
+  if (key.project_ref !== null && key.project_ref !== granter.projectRef && !granter.has("*")) {
     throw new ApiError(
       "forbidden",
       "This key lacks the scope *, so it gives no keys of a project other than its own. Use a key that has it.",
@@ -141,56 +135,29 @@ export function assertMayGrant(key: Granted, granter: Granter): void {
  * @throws ApiError `forbidden`, naming the scope.
  */
 export function assertMayRevoke(key: Granted, granter: Granter): void {
-  const lacking = lackingScope(key, granter);
-  if (lacking !== null) throw lacks(lacking, "it cannot revoke a key that has it");
+  assertHasScopes(key, granter, "it cannot revoke a key that has it");
 }
 
 /** Scopes of keys for verify alone mean nothing to this API: any key may give them. */
-function lackingScope({ prefix, scopes }: Granted, { has }: Granter): string | null {
-  return prefix === BEARER_PREFIX ? (scopes.find((scope) => !has(scope)) ?? null) : null;
-}
-
-function lacks(scope: string, so: string): ApiError {
-  return new ApiError(
+function assertHasScopes({ prefix, scopes }: Granted, { has }: Granter, consequence: string): void {
+  if (prefix !== BEARER_PREFIX) return;
+  const lacking = (JSON.parse(scopes) as readonly string[]).find((scope) => !has(scope));
+  if (lacking === undefined) return;
+  throw new ApiError(
     "forbidden",
-    `This key lacks the scope ${echoed(scope)}, so ${so}. Use a key that has it.`,
+    `This key lacks the scope ${echoed(lacking)}, so ${consequence}. Use a key that has it.`,
   );
 }
 
 /** @throws ApiError `conflict` when a key is revoked, expired or already rotated. */
-export function assertMayRotate(
-  key: { revoked_at: number | null; expires_at: number | null; rotated_at: number | null },
-  now: number,
-): void {
-  const state =
-    key.revoked_at !== null
-      ? "revoked"
-      : key.rotated_at !== null
-        ? "already rotated"
-        : isExpired(key.expires_at, now)
-          ? "expired"
-          : null;
+export function assertMayRotate(key: KeyEnds & { readonly rotated_at: number | null }, now: number): void {
+  const error = errorOf(key, now);
+  const state = key.rotated_at !== null && error !== "revoked" ? "already rotated" : error;
   if (state === null) return;
   throw new ApiError("conflict", `This key is ${state}: only a key that is in use can be rotated.`);
 }
 
 /** When a rotated key stops working: after its grace, or at its own end if that comes first. */
 export function endOfGrace(expiresAt: number | null, graceHours: number, now: number): number {
-  const end = now + Math.round(graceHours * HOUR_MS);
-  return expiresAt === null ? end : Math.min(end, expiresAt);
-}
-
-/** When a key is made: later than the account's newest, so that it can serve as a cursor. */
-export function nextCreatedAt(newest: number | null, now: number): number {
-  return newest === null ? now : Math.max(now, newest + 1);
-}
-
-/** The key does not exist, or the caller may not see it. */
-export function noSuchKey(): ApiError {
-  return new ApiError("not_found", "There is no key with this id.");
-}
-
-/** The project does not exist, or the caller may not see it. */
-export function noSuchProject(): ApiError {
-  return new ApiError("not_found", "There is no project with this id.");
+  return Math.min(now + Math.round(graceHours * HOUR_MS), expiresAt ?? Number.POSITIVE_INFINITY);
 }

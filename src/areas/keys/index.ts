@@ -7,12 +7,10 @@ import type { Tx } from "../../kernel/storage/tx.ts";
 import { TierBound } from "../../kernel/tier-bounds.ts";
 import type { Tiers } from "../../kernel/tiers.ts";
 import { RETENTION_MS } from "./domain.ts";
-import type { KeyAccounts, KeyProjects } from "./ports.ts";
-import { KeyRegistry } from "./registry.ts";
+import { type KeyAccounts, type KeyProjects, KeyRegistry, KeyUses } from "./registry.ts";
 import { keyRoutes } from "./routes.ts";
 import { KeyService } from "./service.ts";
-import { KeyStore, type LeavingKey } from "./store.ts";
-import { KeyUses } from "./uses.ts";
+import { keyStore, type LeavingKey } from "./store.ts";
 
 /** What managed keys offer to the rest of the house. */
 export interface KeysArea extends ApiArea {
@@ -30,18 +28,18 @@ export function createKeys(
   kernel: Kernel,
   ports: { accounts: KeyAccounts; projects: KeyProjects; tiers: Tiers },
 ): KeysArea {
-  const { db, writer, log } = kernel;
   const { accounts, projects } = ports;
-  const store = new KeyStore(db);
-  const uses = new KeyUses({ store, writer, log });
+  const store = keyStore(kernel.db);
+  const uses = new KeyUses(store, kernel);
   const registry = new KeyRegistry({ ...kernel, store, accounts, projects, uses });
-  const bound = new TierBound(db, ports.tiers, "keys", "key_limit_exceeded");
+  const bound = new TierBound(kernel.db, ports.tiers, "keys", "key_limit_exceeded");
   const service = new KeyService({ ...kernel, store, registry, uses, projects, bound });
 
   /** Takes keys out of the file, by `take`, and out of memory. Returns how many. */
   const remove = (tx: Tx, leaving: readonly LeavingKey[], take: (ref: number) => void): number => {
     for (const { ref, digest } of leaving) {
       take(ref);
+      store.removeUse(tx, ref);
       registry.drop(tx, digest);
       uses.forget(ref);
     }
@@ -69,8 +67,8 @@ export function createKeys(
         store.countOfProject(projectRef) + (defaultOf === null ? 0 : store.countOfAccount(defaultOf)),
       // Emptied rather than removed: for 30 days verify says `deleted`, and a request with one gets 403.
       removeRows: (tx, projectRef, rowsMax) =>
-        remove(tx, store.ofProjectSome(projectRef, rowsMax), (ref) =>
-          store.setDeleted(tx, ref, tx.now + RETENTION_MS),
+        remove(tx, store.someOfProject(projectRef, rowsMax), (ref) =>
+          store.empty(tx, tx.now + RETENTION_MS, ref),
         ),
     },
     knowScopes: (areas) => {

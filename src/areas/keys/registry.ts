@@ -1,17 +1,44 @@
-import { type Actor, ActorRegistry } from "../../kernel/actors/registry.ts";
-import type { Authenticator, Caller, CallerProject } from "../../kernel/http/caller.ts";
+import { ActorRegistry } from "../../kernel/actors/registry.ts";
+import type { Authenticator, Caller, CallerAccount, CallerProject } from "../../kernel/http/caller.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
+import type { ProjectActivity } from "../../kernel/project-activity.ts";
+import { Rounds, type WrittenLater } from "../../kernel/rounds.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { bytesToUuid } from "../../kernel/uuid.ts";
-import { BEARER_PREFIX, errorOf, type KeyValidity } from "./domain.ts";
-import type { KeyAccount, KeyAccounts, KeyProjects } from "./ports.ts";
-import type { KeyRow, KeyStore } from "./store.ts";
-import type { KeyUse, KeyUses, UsedKey } from "./uses.ts";
+import { BEARER_PREFIX, errorOf, type KeyError } from "./domain.ts";
+import type { KeyRow, KeyStore, KeyUseRow } from "./store.ts";
 
 /** Keys kept in memory, under a kilobyte each: the ones in use. Beyond them a key costs one indexed read. */
 export const KEYS_IN_MEMORY_MAX = 65_536;
 /** Lists of scopes that keys share. When there are more, the sharing starts again. */
 const SCOPE_LISTS_MAX = 4_096;
+
+/** Keys used since the last round after which a round begins: bounds what is held in memory for it. */
+export const USES_WAITING_MAX = 50_000;
+/** Longest wait for a round: what a crash can lose of the last uses. */
+const WRITE_AFTER_MS = 5_000;
+/** Rows written in one unit of work: under a millisecond. */
+const ROWS_PER_UNIT = 100;
+
+/** The account that a key belongs to, live until it is passivated. */
+interface KeyAccount extends CallerAccount {
+  /** Set when it has left the memory: then it must be read again. */
+  readonly passivated: boolean;
+}
+
+/** The accounts, as far as keys need them. */
+export interface KeyAccounts {
+  account(accountRef: number): KeyAccount;
+}
+
+/** The projects, as far as keys need them. */
+export interface KeyProjects {
+  /** The account's project with this id; null when there is none or it is deleted. */
+  find(accountRef: number, id: string): CallerProject | null;
+  /** Whether a project has been deleted. */
+  isDeleted(projectRef: number): boolean;
+  readonly activity: ProjectActivity;
+}
 
 /** The scopes of a key. */
 interface Scopes {
@@ -20,46 +47,28 @@ interface Scopes {
 }
 
 /** A key in memory, as far as verifying it and calling with it need it. */
-export class ActiveKey implements Actor, UsedKey, KeyValidity {
-  readonly idle = true;
-  recent = false;
-  readonly ref: number;
-  readonly id: string;
-  readonly accountRef: number;
-  /** The only project that it works in; null for a key of the account. */
-  readonly project: CallerProject | null;
-  readonly isBearer: boolean;
-  expiresAt: number | null;
-  revokedAt: number | null;
-  purgeAt: number | null;
-  use: KeyUse | null = null;
-  caller: ManagedCaller | null = null;
-  private readonly rowDeleted: boolean;
+export type ActiveKey = ReturnType<typeof activeKey>;
 
-  constructor(
-    row: KeyRow,
-    readonly scopes: Scopes,
-    private readonly projects: KeyProjects,
-  ) {
-    this.ref = row.ref;
-    this.id = bytesToUuid(row.id);
-    this.accountRef = row.account_ref;
-    this.project = projectOf(row);
-    this.isBearer = row.prefix === BEARER_PREFIX;
-    this.expiresAt = row.expires_at;
-    this.revokedAt = row.revoked_at;
-    this.purgeAt = row.purge_at;
-    this.rowDeleted = row.deleted !== 0;
-  }
-
-  get deleted(): boolean {
-    return this.rowDeleted || (this.project !== null && this.projects.isDeleted(this.project.ref));
-  }
-}
-
-function projectOf(row: KeyRow): CallerProject | null {
-  if (row.project_ref === null || row.project_id === null) return null;
-  return { ref: row.project_ref, id: row.project_id };
+function activeKey(row: KeyRow, scopes: Scopes) {
+  const { project_ref: ref, project_id: id } = row;
+  return {
+    idle: true,
+    recent: false,
+    ref: row.ref,
+    id: bytesToUuid(row.id),
+    accountRef: row.account_ref,
+    /** The only project that it works in; null for a key of the account. */
+    project: ref === null || id === null ? null : { ref, id },
+    isBearer: row.prefix === BEARER_PREFIX,
+    scopes,
+    expires_at: row.expires_at,
+    revoked_at: row.revoked_at,
+    purge_at: row.purge_at,
+    /** Whether its row says that its project has been deleted. */
+    isEmptied: row.deleted !== 0,
+    use: null as KeyUse | null,
+    caller: null as ManagedCaller | null,
+  };
 }
 
 /** The caller behind a managed key. */
@@ -68,17 +77,16 @@ class ManagedCaller implements Caller {
   readonly isPlatformKey = false;
   readonly superseded = false;
   readonly projectBound: boolean;
+  readonly scopes: ReadonlySet<string>;
 
   constructor(
     private readonly key: ActiveKey,
     readonly account: KeyAccount,
+    private readonly keys: KeyRegistry,
   ) {
     this.credential = `managed:${key.ref}`;
     this.projectBound = key.project !== null;
-  }
-
-  get scopes(): ReadonlySet<string> {
-    return this.key.scopes.set;
+    this.scopes = key.scopes.set;
   }
 
   get project(): CallerProject {
@@ -86,15 +94,15 @@ class ManagedCaller implements Caller {
   }
 
   get projectDeleted(): boolean {
-    return this.key.deleted;
+    return this.keys.isDeleted(this.key);
   }
 
   get revoked(): boolean {
-    return this.key.revokedAt !== null;
+    return this.key.revoked_at !== null;
   }
 
   get endsAt(): number | null {
-    return this.key.expiresAt;
+    return this.key.expires_at;
   }
 }
 
@@ -117,7 +125,10 @@ export class KeyRegistry implements Authenticator {
 
   /** The key of a digest (hex), or undefined when there is none. */
   find(digest: string): ActiveKey | undefined {
-    return this.active.get(digest, () => this.load(digest));
+    return this.active.get(digest, () => {
+      const row = this.deps.store.withDigest(Buffer.from(digest, "hex"));
+      return row === null ? undefined : activeKey(row, this.scopesOf(row.scopes));
+    });
   }
 
   authenticate(digest: string): Caller | null {
@@ -129,18 +140,28 @@ export class KeyRegistry implements Authenticator {
     return this.callerOf(this.active.get(digest, () => undefined));
   }
 
+  /** Whether a key's project has been deleted. */
+  isDeleted({ isEmptied, project }: ActiveKey): boolean {
+    return isEmptied || (project !== null && this.deps.projects.isDeleted(project.ref));
+  }
+
+  /** What is wrong with a key at a moment; null when it is valid. */
+  errorOf(key: ActiveKey, now: number): KeyError | null {
+    return errorOf(key, now) ?? (this.isDeleted(key) ? "deleted" : null);
+  }
+
   /** Changes a key in memory within the unit of work that changes its row. */
   change(
     tx: Tx,
     digest: Uint8Array,
-    change: Partial<Pick<ActiveKey, "expiresAt" | "revokedAt" | "purgeAt">>,
+    change: Partial<Pick<ActiveKey, "expires_at" | "revoked_at" | "purge_at">>,
   ): void {
     const name = Buffer.from(digest).toString("hex");
     const key = this.active.peek(name);
     if (key !== undefined) {
-      const { expiresAt, revokedAt, purgeAt } = key;
+      const { expires_at, revoked_at, purge_at } = key;
       Object.assign(key, change);
-      tx.onRollback(() => Object.assign(key, { expiresAt, revokedAt, purgeAt }));
+      tx.onRollback(() => Object.assign(key, { expires_at, revoked_at, purge_at }));
     }
     // A later unit of the batch may read the row as this one leaves it: a rollback drops what it read. The key itself
     // stays: requests under way hold it, and must see what the second run of the batch makes of it.
@@ -156,22 +177,15 @@ export class KeyRegistry implements Authenticator {
     tx.onRollback(() => this.active.drop(name));
   }
 
-  private load(digest: string): ActiveKey | undefined {
-    const { store, projects } = this.deps;
-    const row = store.withDigest(Buffer.from(digest, "hex"));
-    return row === null ? undefined : new ActiveKey(row, this.scopesOf(row.scopes), projects);
-  }
-
   /** A revoked or expired key has no caller; one of a deleted project has, so that the guard can say so. */
   private callerOf(key: ActiveKey | undefined): Caller | null {
     if (key === undefined || !key.isBearer) return null;
     const { clock, uses, accounts } = this.deps;
     const now = clock.now();
-    const error = errorOf(key, now);
-    if (error !== null && error !== "deleted") return null;
+    if (errorOf(key, now) !== null) return null;
     uses.note(key, now);
     if (key.caller === null || key.caller.account.passivated) {
-      key.caller = new ManagedCaller(key, accounts.account(key.accountRef));
+      key.caller = new ManagedCaller(key, accounts.account(key.accountRef), this);
     }
     return key.caller;
   }
@@ -184,5 +198,74 @@ export class KeyRegistry implements Authenticator {
     const scopes = { list, set: new Set(list) };
     this.scopeLists.set(json, scopes);
     return scopes;
+  }
+}
+
+/** The last use of a key, as far as it is not written yet. */
+export interface KeyUse extends WrittenLater {
+  at: number;
+  /** Null when the caller has not said it: what is stored stays. */
+  ip: string | null;
+  ua: string | null;
+  /** Set when the key's row is gone: nothing is written for it. */
+  gone: boolean;
+}
+
+/** What remembers the use of its key, to be found without a look-up. */
+interface UsedKey {
+  readonly ref: number;
+  use: KeyUse | null;
+}
+
+/** What a caller says of the client that showed the key. */
+export type ClientMeta = Pick<KeyUseRow, "ip" | "ua">;
+
+const NOTHING_SAID: ClientMeta = { ip: null, ua: null };
+
+/** When keys were last used. A use costs no write: it is noted in memory, and the rows follow in {@link Rounds}. */
+export class KeyUses extends Rounds<KeyUse> {
+  constructor(
+    private readonly store: KeyStore,
+    { writer, log }: Pick<Kernel, "writer" | "log">,
+  ) {
+    super({
+      writer,
+      log,
+      warning: "uses of keys could not be written yet",
+      waitMs: WRITE_AFTER_MS,
+      marksMax: USES_WAITING_MAX,
+      rowsPerUnit: ROWS_PER_UNIT,
+      write: (tx, { ref, at, ip, ua, gone }) => {
+        if (!gone) store.saveUse(tx, ref, at, ip, ua);
+      },
+    });
+  }
+
+  /** Notes a use of a key. */
+  note(key: UsedKey, at: number, { ip, ua }: ClientMeta = NOTHING_SAID): void {
+    let { use } = key;
+    if (use === null || !this.isDue(use)) {
+      // Marked once per key and round, so that a round begins after as many keys, not uses.
+      use = this.held(key.ref) ?? { ref: key.ref, at: 0, ip: null, ua: null, gone: false, dueInRound: 0 };
+      this.mark(use);
+      key.use = use;
+    }
+    use.at = at;
+    use.ip = ip ?? use.ip;
+    use.ua = ua ?? use.ua;
+  }
+
+  /** The last use of a key, written or not; null when it was never used. */
+  lastOf(ref: number): KeyUseRow | null {
+    const stored = this.store.use(ref);
+    const use = this.held(ref);
+    if (use === undefined) return stored;
+    return { at: use.at, ip: use.ip ?? stored?.ip ?? null, ua: use.ua ?? stored?.ua ?? null };
+  }
+
+  /** Forgets a key whose row is going. */
+  forget(ref: number): void {
+    const use = this.held(ref);
+    if (use !== undefined) use.gone = true;
   }
 }

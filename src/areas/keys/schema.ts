@@ -69,6 +69,7 @@ export const KeyCreateBody = Type.Object(
   },
   { $id: "KeyCreateBody" },
 );
+export type KeyCreateBody = Static<typeof KeyCreateBody>;
 
 /** Body of a rotation. */
 export const KeyRotateBody = Type.Object(

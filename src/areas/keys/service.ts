@@ -1,4 +1,5 @@
-import { isoTime, isoTimeOrNull } from "../../kernel/date-time.ts";
+import { isoTime, isoTimeOrNull, parseDateTime } from "../../kernel/date-time.ts";
+import { ApiError, invalidField } from "../../kernel/errors.ts";
 import { type Caller, type CallerAccount, type CallerProject, hasScope } from "../../kernel/http/caller.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import { hasValidChecksum, keyDigest, keyDigestHex, mintKey } from "../../kernel/secrets/key-format.ts";
@@ -11,22 +12,25 @@ import {
   assertMayRotate,
   assertScopesKnown,
   endOfGrace,
-  errorOf,
-  type Granted,
   type Granter,
-  isPurged,
+  hasCome,
   LET_GO_MAX,
-  nextCreatedAt,
-  noSuchKey,
-  noSuchProject,
+  METADATA_LENGTH_MAX,
   RETENTION_MS,
   ROTATION_ROOM,
 } from "./domain.ts";
-import type { KeyProjects } from "./ports.ts";
-import type { KeyRegistry } from "./registry.ts";
-import type { Key, KeyCreated, KeyItem, KeyPage, KeyRevoked, KeyRotated, KeyVerdict } from "./schema.ts";
+import type { ClientMeta, KeyProjects, KeyRegistry, KeyUses } from "./registry.ts";
+import type {
+  Key,
+  KeyCreateBody,
+  KeyCreated,
+  KeyItem,
+  KeyPage,
+  KeyRevoked,
+  KeyRotated,
+  KeyVerdict,
+} from "./schema.ts";
 import type { KeyRow, KeyStore, KeyUseRow, NewKeyRow } from "./store.ts";
-import type { ClientMeta, KeyUses } from "./uses.ts";
 
 const LAST_CHARACTERS = 4;
 /** The verdict on a secret that is no key of the caller's. */
@@ -43,19 +47,10 @@ const UNKNOWN: KeyVerdict = {
  */
 export const KEYS_PASSED_OVER_MAX = 1_000;
 
-/** What a key is to be. */
-export interface KeyTerms {
-  readonly prefix: string;
-  readonly name: string;
-  readonly scopes: readonly string[];
-  readonly environment: string | null;
-  readonly metadata: Readonly<Record<string, string>> | null;
-  /** Epoch milliseconds. */
-  readonly expiresAt: number | null;
-}
-
-/** What a new row is made of. */
-type NewKey = Omit<NewKeyRow, "ref" | "id" | "digest" | "last4" | "created_at">;
+/** What a key is to be, as its columns. */
+type KeyTerms = Pick<NewKeyRow, "prefix" | "name" | "scopes" | "environment" | "metadata" | "expires_at">;
+/** The same, with whose it is to be. */
+type NewKey = KeyTerms & Pick<NewKeyRow, "account_ref" | "project_ref" | "project_id">;
 
 /** The use cases of managed keys. */
 export class KeyService {
@@ -75,35 +70,69 @@ export class KeyService {
     this.nextRef = deps.store.highestRef() + 1;
   }
 
-  /** @throws ApiError `validation_error` for scopes that a Bearer credential cannot carry. Before the unit of work. */
-  check(terms: Pick<KeyTerms, "prefix" | "scopes">): void {
-    assertScopesKnown(terms.prefix, terms.scopes, this.scopeAreas);
+  /** Checks a creation's body beyond its schema, before the unit of work. @throws ApiError `validation_error` */
+  termsOf(body: KeyCreateBody, now: number): KeyTerms {
+    const { prefix, name, scopes, environment = null } = body;
+    const metadata = body.metadata ? JSON.stringify(body.metadata) : null;
+    if (metadata !== null && metadata.length > METADATA_LENGTH_MAX) {
+      throw invalidField("metadata", `must have at most ${METADATA_LENGTH_MAX} characters as JSON`);
+    }
+    const wanted = "must be an RFC 3339 date-time, such as 2030-01-31T12:00:00Z";
+    const expires_at = momentOrNull("expires_at", body.expires_at, wanted);
+    if (hasCome(expires_at, now)) throw invalidField("expires_at", "must be in the future");
+    assertScopesKnown(prefix, scopes, this.scopeAreas);
+    return { prefix, name, scopes: JSON.stringify(scopes), environment, metadata, expires_at };
   }
 
   /** Makes a key of the account, or of the project of a caller that has only one. @throws ApiError `forbidden`, `key_limit_exceeded` */
-  create(tx: Tx, caller: Caller, terms: KeyTerms): KeyCreated {
-    return this.make(tx, caller, terms, ownProjectOf(caller));
+  create(tx: Tx, caller: Caller, terms: KeyTerms, project = ownProjectOf(caller)): KeyCreated {
+    const owner = { project_ref: project?.ref ?? null, project_id: project?.id ?? null };
+    const key = { ...terms, ...owner, account_ref: caller.account.ref };
+    assertMayGrant(key, granterOf(caller));
+    this.assertRoom(tx, caller.account);
+    return this.insert(tx, caller, key);
   }
 
   /** Makes a key of one project. @throws ApiError `not_found`, `forbidden`, `key_limit_exceeded` */
   createInProject(tx: Tx, caller: Caller, projectId: string, terms: KeyTerms): KeyCreated {
     const project = this.deps.projects.find(caller.account.ref, projectId);
     if (project === null || (caller.projectBound && caller.project.ref !== project.ref))
-      throw noSuchProject();
-    return this.make(tx, caller, terms, project);
+      throw new ApiError("not_found", "There is no project with this id.");
+    return this.create(tx, caller, terms, project);
   }
 
-  /** A page of the keys that the caller sees, made before a moment, newest first. */
+  /**
+   * A page of the keys that the caller sees, made before a moment, newest first. It passes over rows that are to be
+   * purged or belong to a deleted project, up to a bound where the page ends early.
+   */
   list(caller: Caller, now: number, limit: number, before: number): KeyPage {
-    const { rows, next } = this.rowsBefore(caller, before, limit, now);
-    const keys = rows.map((row) => keyItemView(row, this.deps.uses.lastOf(row.ref)));
-    return { keys, has_more: next !== null, next_cursor: next === null ? null : isoTime(next) };
+    const keys: KeyItem[] = [];
+    let position = before;
+    let passedOver = 0;
+    // The first read is nearly always enough; if not, there may be very many to pass over.
+    for (let size = limit + 1; ; size = KEYS_PASSED_OVER_MAX) {
+      const rows = this.rowsBefore(caller, position, size);
+      for (const row of rows) {
+        if (!this.isVisible(caller, row, now)) passedOver += 1;
+        else if (keys.length < limit) keys.push(itemView(row, this.deps.uses.lastOf(row.ref)));
+        else return { keys, has_more: true, next_cursor: keys.at(-1)?.created_at ?? isoTime(position) };
+        position = row.created_at;
+      }
+      if (rows.length < size) return { keys, has_more: false, next_cursor: null };
+      if (passedOver >= KEYS_PASSED_OVER_MAX) return { keys, has_more: true, next_cursor: isoTime(position) };
+    }
   }
 
   /** @throws ApiError `not_found` */
   get(caller: Caller, id: string, now: number): Key {
     const row = this.visible(caller, id, now);
-    return keyView(row, this.deps.uses.lastOf(row.ref));
+    const use = this.deps.uses.lastOf(row.ref);
+    const { ip = null, ua = null } = use ?? {};
+    return {
+      ...itemView(row, use),
+      ...(ip === null ? {} : { last_used_ip: ip }),
+      ...(ua === null ? {} : { last_used_ua: ua }),
+    };
   }
 
   /**
@@ -113,18 +142,17 @@ export class KeyService {
   rotate(tx: Tx, caller: Caller, id: string, graceHours: number): KeyRotated {
     const row = this.visible(caller, id, tx.now);
     assertMayRotate(row, tx.now);
-    assertMayGrant(grantedBy(row), granterOf(caller));
+    assertMayGrant(row, granterOf(caller));
     this.assertRoom(tx, caller.account, ROTATION_ROOM);
-    const expiresAt = endOfGrace(row.expires_at, graceHours, tx.now);
-    const { store, registry } = this.deps;
-    store.setRotated(tx, row.ref, expiresAt);
-    registry.change(tx, row.digest, { expiresAt });
+    const expires_at = endOfGrace(row.expires_at, graceHours, tx.now);
+    this.deps.store.setRotated(tx, tx.now, expires_at, row.ref);
+    this.deps.registry.change(tx, row.digest, { expires_at });
     const made = this.insert(tx, caller, row);
     return {
       new_key_id: made.key_id,
       new_secret: made.secret,
       old_key_id: bytesToUuid(row.id),
-      old_expires_at: isoTime(expiresAt),
+      old_expires_at: isoTime(expires_at),
       grace_hours: graceHours,
     };
   }
@@ -132,60 +160,40 @@ export class KeyService {
   /** Revokes a key; doing it again changes nothing. @throws ApiError `not_found`, `forbidden` */
   revoke(tx: Tx, caller: Caller, id: string): KeyRevoked {
     const row = this.visible(caller, id, tx.now);
-    assertMayRevoke(grantedBy(row), granterOf(caller));
+    assertMayRevoke(row, granterOf(caller));
+    const revoked_at = row.revoked_at ?? tx.now;
     if (row.revoked_at === null) {
-      const purgeAt = tx.now + RETENTION_MS;
-      this.deps.store.setRevoked(tx, row.ref, purgeAt);
-      this.deps.registry.change(tx, row.digest, { revokedAt: tx.now, purgeAt });
+      const purge_at = tx.now + RETENTION_MS;
+      this.deps.store.setRevoked(tx, revoked_at, purge_at, row.ref);
+      this.deps.registry.change(tx, row.digest, { revoked_at, purge_at });
       this.touch(tx, caller, row.project_ref);
     }
-    const revokedAt = row.revoked_at ?? tx.now;
-    return { key_id: bytesToUuid(row.id), revoked_at: isoTime(revokedAt), status: "revoked" };
+    return { key_id: bytesToUuid(row.id), revoked_at: isoTime(revoked_at), status: "revoked" };
   }
 
   /** Verifies a secret. Keys that the caller does not see are unknown. */
   verify(tx: Tx, caller: Caller, secret: string, client: ClientMeta): KeyVerdict {
     if (!hasValidChecksum(secret)) return UNKNOWN;
-    const key = this.deps.registry.find(keyDigestHex(secret));
+    const { registry, uses } = this.deps;
+    const key = registry.find(keyDigestHex(secret));
     if (key === undefined || key.accountRef !== caller.account.ref) return UNKNOWN;
-    if (caller.projectBound && key.project?.ref !== caller.project.ref) return UNKNOWN;
-    const error = errorOf(key, tx.now);
-    if (error === "invalid_key") return UNKNOWN;
-    if (error === null) tx.afterCommit(() => this.deps.uses.note(key, tx.now, client));
     const { id, project, scopes } = key;
-    return {
-      valid: error === null,
-      key_id: id,
-      project_id: project?.id ?? null,
-      scopes: [...scopes.list],
-      error,
-    };
-  }
-
-  private make(tx: Tx, caller: Caller, terms: KeyTerms, project: CallerProject | null): KeyCreated {
-    assertMayGrant({ ...terms, projectRef: project?.ref ?? null }, granterOf(caller));
-    this.assertRoom(tx, caller.account);
-    return this.insert(tx, caller, {
-      account_ref: caller.account.ref,
-      project_ref: project?.ref ?? null,
-      project_id: project?.id ?? null,
-      prefix: terms.prefix,
-      name: terms.name,
-      scopes: JSON.stringify(terms.scopes),
-      environment: terms.environment,
-      metadata: terms.metadata === null ? null : JSON.stringify(terms.metadata),
-      expires_at: terms.expiresAt,
-    });
+    if (caller.projectBound && project?.ref !== caller.project.ref) return UNKNOWN;
+    const error = registry.errorOf(key, tx.now);
+    if (error === "invalid_key") return UNKNOWN;
+    const valid = error === null;
+    if (valid) tx.afterCommit(() => uses.note(key, tx.now, client));
+    return { valid, key_id: id, project_id: project?.id ?? null, scopes: [...scopes.list], error };
   }
 
   /** Keys that have ended make room: from now on their records are kept as long as those of revoked ones. */
   private assertRoom(tx: Tx, account: CallerAccount, times = 1): void {
     const { bound, store, registry } = this.deps;
     if (!bound.hasRoom(account, times)) {
-      const purgeAt = tx.now + RETENTION_MS;
+      const purge_at = tx.now + RETENTION_MS;
       for (const { ref, digest } of store.ended(account.ref, tx.now, LET_GO_MAX)) {
-        store.setPurgeAt(tx, ref, purgeAt);
-        registry.change(tx, digest, { purgeAt });
+        store.setPurgeAt(tx, purge_at, ref);
+        registry.change(tx, digest, { purge_at });
       }
     }
     bound.assertRoom(account, times);
@@ -194,17 +202,14 @@ export class KeyService {
   private insert(tx: Tx, caller: Caller, key: NewKey): KeyCreated {
     const { store, ids } = this.deps;
     const secret = mintKey(key.prefix, ids);
-    const row: KeyRow = {
+    const row: NewKeyRow = {
       ...key,
       ref: this.nextRef++,
       id: uuidToBytes(ids.uuidV7()),
       digest: keyDigest(secret),
       last4: secret.slice(-LAST_CHARACTERS),
-      created_at: nextCreatedAt(store.newestOf(key.account_ref), tx.now),
-      rotated_at: null,
-      revoked_at: null,
-      deleted: 0,
-      purge_at: null,
+      // Later than the account's newest, so that it can serve as a cursor.
+      created_at: Math.max(tx.now, store.newestOf(key.account_ref) + 1),
     };
     store.insert(tx, row);
     this.touch(tx, caller, row.project_ref);
@@ -219,55 +224,31 @@ export class KeyService {
   private visible(caller: Caller, id: string, now: number): KeyRow {
     const text = id.toLowerCase();
     const row = isUuid(text) ? this.deps.store.withId(uuidToBytes(text)) : null;
-    if (row === null || !this.isVisible(caller, row, now)) throw noSuchKey();
-    return row;
+    if (row !== null && this.isVisible(caller, row, now)) return row;
+    throw new ApiError("not_found", "There is no key with this id.");
   }
 
   private isVisible(caller: Caller, row: KeyRow, now: number): boolean {
-    if (row.account_ref !== caller.account.ref || isPurged(row.purge_at, now)) return false;
+    if (row.account_ref !== caller.account.ref || hasCome(row.purge_at, now)) return false;
     if (caller.projectBound && row.project_ref !== caller.project.ref) return false;
     return row.project_ref === null || !this.deps.projects.isDeleted(row.project_ref);
   }
 
-  /**
-   * Passes over rows that are to be purged or belong to a deleted project, up to a bound where the page ends early.
-   * `next`: where the next page begins; null after the last.
-   */
-  private rowsBefore(
-    caller: Caller,
-    before: number,
-    limit: number,
-    now: number,
-  ): { rows: KeyRow[]; next: number | null } {
-    const found: KeyRow[] = [];
-    let position = before;
-    let passedOver = 0;
-    // The first read is nearly always enough; if not, there may be very many to pass over.
-    for (let size = limit + 1; ; size = KEYS_PASSED_OVER_MAX) {
-      const rows = this.deps.store.before(
-        position,
-        size,
-        caller.account.ref,
-        ownProjectOf(caller)?.ref ?? null,
-      );
-      for (const row of rows) {
-        if (this.isVisible(caller, row, now)) {
-          if (found.length === limit) return { rows: found, next: found.at(-1)?.created_at ?? position };
-          found.push(row);
-        } else {
-          passedOver += 1;
-        }
-        position = row.created_at;
-      }
-      if (rows.length < size) return { rows: found, next: null };
-      if (passedOver >= KEYS_PASSED_OVER_MAX) return { rows: found, next: position };
-    }
+  private rowsBefore(caller: Caller, before: number, limit: number): KeyRow[] {
+    const { store } = this.deps;
+    const { account, project, projectBound } = caller;
+    return projectBound
+      ? store.ofProject(project.ref, account.ref, before, limit)
+      : store.ofAccount(account.ref, before, limit);
   }
 }
 
-function grantedBy(row: KeyRow): Granted {
-  const scopes = JSON.parse(row.scopes) as readonly string[];
-  return { prefix: row.prefix, scopes, expiresAt: row.expires_at, projectRef: row.project_ref };
+/** The moment that a field names; null when it is left out. @throws ApiError `validation_error`, saying what is wanted. */
+export function momentOrNull(field: string, text: string | null | undefined, wanted: string): number | null {
+  if (text === null || text === undefined) return null;
+  const moment = parseDateTime(text);
+  if (moment === null) throw invalidField(field, wanted);
+  return moment;
 }
 
 /** The only project that a key of one project sees; null for a key of the account. */
@@ -281,7 +262,7 @@ function granterOf(caller: Caller): Granter {
 }
 
 /** A key in a list. */
-function keyItemView(row: KeyRow, use: KeyUseRow | null): KeyItem {
+function itemView(row: KeyRow, use: KeyUseRow | null): KeyItem {
   return {
     id: bytesToUuid(row.id),
     masked_secret: `${row.prefix}_...`,
@@ -292,24 +273,14 @@ function keyItemView(row: KeyRow, use: KeyUseRow | null): KeyItem {
   };
 }
 
-/** A key alone. */
-function keyView(row: KeyRow, use: KeyUseRow | null): Key {
-  const { ip = null, ua = null } = use ?? {};
-  return {
-    ...keyItemView(row, use),
-    ...(ip === null ? {} : { last_used_ip: ip }),
-    ...(ua === null ? {} : { last_used_ua: ua }),
-  };
-}
-
 /** What every answer about a key says of it. */
-function termsView(row: KeyRow) {
+function termsView({ prefix, name, scopes, environment, metadata, ...row }: NewKeyRow) {
   return {
-    prefix: row.prefix,
-    name: row.name,
-    scopes: JSON.parse(row.scopes) as string[],
-    ...(row.environment === null ? {} : { environment: row.environment }),
-    ...(row.metadata === null ? {} : { metadata: JSON.parse(row.metadata) as Record<string, string> }),
+    prefix,
+    name,
+    scopes: JSON.parse(scopes) as string[],
+    ...(environment === null ? {} : { environment }),
+    ...(metadata === null ? {} : { metadata: JSON.parse(metadata) as Record<string, string> }),
     project_id: row.project_id,
     created_at: isoTime(row.created_at),
     expires_at: isoTimeOrNull(row.expires_at),

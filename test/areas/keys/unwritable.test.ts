@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import { KeyStore } from "../../../src/areas/keys/store.ts";
-import { KeyUses } from "../../../src/areas/keys/uses.ts";
+import { KeyUses } from "../../../src/areas/keys/registry.ts";
+import { type KeyStore, keyStore } from "../../../src/areas/keys/store.ts";
 import { KeptLog, storageFailure } from "../../kernel/support.ts";
 import { startTestServer } from "../../support/server.ts";
 import { KernelBench } from "../projects/kernel-bench.ts";
@@ -10,25 +10,21 @@ const NOT_YET = "uses of keys could not be written yet";
 test("uses that cannot be written wait for the next round, together with what is noted meanwhile", async () => {
   const bench = new KernelBench();
   const log = new KeptLog();
-  const store = new KeyStore(bench.kernel.db);
+  const store = keyStore(bench.kernel.db);
   let full = true;
-  const onFullDisk = Object.create(store, {
-    saveUse: {
-      value: (...use: Parameters<KeyStore["saveUse"]>) => {
-        if (full) throw storageFailure();
-        store.saveUse(...use);
-      },
-    },
-  }) as KeyStore;
-  const uses = new KeyUses({ store: onFullDisk, writer: bench.kernel.writer, log });
+  const saveUse: KeyStore["saveUse"] = (...use) => {
+    if (full) throw storageFailure();
+    return store.saveUse(...use);
+  };
+  const uses = new KeyUses({ ...store, saveUse }, { writer: bench.kernel.writer, log });
   const [first, second] = [
     { ref: 1, use: null },
     { ref: 2, use: null },
   ];
-  uses.note(first, 7, { ip: "203.0.113.7", userAgent: "curl/8.5" });
+  uses.note(first, 7, { ip: "203.0.113.7", ua: "curl/8.5" });
   uses.note(second, 8);
   const round = uses.finish();
-  uses.note(first, 9, { ip: "203.0.113.9", userAgent: null });
+  uses.note(first, 9, { ip: "203.0.113.9", ua: null });
   await round;
   expect(log.messages("warn")).toEqual([NOT_YET]);
   expect(store.use(1)).toBe(null);
