@@ -13,9 +13,9 @@ export interface Lease {
   /** Proves that its sender holds the lock. */
   readonly token: string;
   /** Larger than that of every earlier grant. */
-  readonly fencingToken: number;
+  readonly fencing_token: number;
   /** Epoch milliseconds. */
-  readonly expiresAt: number;
+  readonly expires_at: number;
   /** How long it lasts after its commit, or after the start that reads it. */
   readonly lastsMs: number;
 }

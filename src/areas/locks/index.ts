@@ -3,7 +3,7 @@ import type { Kernel } from "../../kernel/kernel.ts";
 import type { ProjectResources } from "../../kernel/project-resources.ts";
 import { lockRoutes } from "./routes.ts";
 import { LockService } from "./service.ts";
-import { LockStore } from "./store.ts";
+import { lockStore } from "./store.ts";
 
 /** What locks offer to the rest of the house. */
 export interface LocksArea extends ApiArea {
@@ -16,7 +16,7 @@ export interface LocksArea extends ApiArea {
 
 /** Builds the area, with the locks that were held when the last process ended. */
 export function createLocks(kernel: Kernel): LocksArea {
-  const service = new LockService({ ...kernel, store: new LockStore(kernel.db) });
+  const service = new LockService({ ...kernel, store: lockStore(kernel.db) });
   return {
     parts: [
       {

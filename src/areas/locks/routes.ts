@@ -80,13 +80,7 @@ async function acquire(
   return acquired(await locks.wait(outcome, () => assertStillValid(call.caller)));
 }
 
-function acquired({ lock, lease, reentrant }: Granted): AcquiredLock {
-  return {
-    status: "acquired",
-    key: lock.key,
-    token: lease.token,
-    fencing_token: lease.fencingToken,
-    expires_at: lease.expiresAt,
-    reentrant,
-  };
+function acquired({ lock: { key }, lease, reentrant }: Granted): AcquiredLock {
+  const { token, fencing_token, expires_at } = lease;
+  return { status: "acquired", key, token, fencing_token, expires_at, reentrant };
 }

@@ -12,8 +12,7 @@ import {
   projectGone,
   stopping,
 } from "./domain.ts";
-import { Expiry } from "./expiry.ts";
-import { type AcquireRequest, type Granted, type Handover, Lock, LockTable, Waiter } from "./lock.ts";
+import { type AcquireRequest, Expiry, type Granted, type Handover, Lock, LockTable, Waiter } from "./lock.ts";
 import type { LockStatus } from "./schema.ts";
 import { FencingSequence, type LockStore } from "./store.ts";
 
@@ -44,16 +43,17 @@ export class LockService {
    */
   acquire(tx: Tx, request: AcquireRequest): Granted | Waiter {
     if (request.signal.aborted) throw clientGone();
-    const lock = this.table.find(request.projectRef, request.key);
-    if (lock === undefined) return this.grantFree(tx, request);
+    const { projectRef, key } = request;
+    const lock = this.table.ofProject(projectRef).get(key);
+    if (lock === undefined) return this.grant(tx, this.table.add(tx, new Lock(projectRef, key)), request);
     const { lease } = lock;
     if (lease !== null && isTokenOf(lease, request.token)) {
       return this.refresh(tx, lock, lease, request.ttlMs);
     }
     if (this.isStopping) throw stopping();
     const waiter = new Waiter(request);
-    lock.queue.join(tx, waiter);
-    tx.afterCommit(() => waiter.watch(this.deps.clock, () => lock.queue.leave(waiter)));
+    lock.join(tx, waiter);
+    tx.afterCommit(() => waiter.watch(this.deps.clock, () => lock.leave(waiter)));
     return waiter;
   }
 
@@ -80,7 +80,7 @@ export class LockService {
 
   /** Releases a lock. @throws ApiError `not_found` when it is free, `forbidden` when another token holds it. */
   release(tx: Tx, projectRef: number, key: string, token: string): void {
-    const lock = this.table.find(projectRef, key);
+    const lock = this.table.ofProject(projectRef).get(key);
     if (lock === undefined || lock.lease === null) throw notHeld(key);
     if (!isTokenOf(lock.lease, token)) throw heldByAnother(key);
     this.handOver(tx, lock);
@@ -88,20 +88,20 @@ export class LockService {
 
   /** A lock's state. */
   status(projectRef: number, key: string): LockStatus {
-    const lock = this.table.find(projectRef, key);
+    const lock = this.table.ofProject(projectRef).get(key);
     if (lock === undefined) return { locked: false, queue_depth: 0, ttl_remaining: null };
     return { locked: true, queue_depth: lock.queueDepth, ttl_remaining: this.expiry.remainingMs(lock) };
   }
 
   /** Locks now held in a project. */
   count(projectRef: number): number {
-    return this.table.count(projectRef);
+    return this.table.ofProject(projectRef).size;
   }
 
   /** Refuses the waiters of a deleted project. What is held there ends by itself, or by {@link removeLocks}. */
   refuseProject(tx: Tx, projectRef: number): void {
-    for (const lock of this.table.ofProject(projectRef)) {
-      const waiters = lock.waitingQueue?.takeAll(tx, () => true) ?? [];
+    for (const lock of this.table.ofProject(projectRef).values()) {
+      const waiters = lock.takeAll(tx);
       tx.afterCommit(() => {
         for (const waiter of waiters) waiter.refuse(projectGone());
       });
@@ -110,7 +110,7 @@ export class LockService {
 
   /** Removes at most `locksMax` of a deleted project's locks. Returns how many. */
   removeLocks(tx: Tx, projectRef: number, locksMax: number): number {
-    const locks = [...this.table.ofProject(projectRef)].slice(0, locksMax);
+    const locks = [...this.table.ofProject(projectRef).values()].slice(0, locksMax);
     for (const lock of locks) this.free(tx, lock);
     return locks.length;
   }
@@ -119,7 +119,7 @@ export class LockService {
   refuseWaiters(): void {
     this.isStopping = true;
     for (const lock of this.table.all()) {
-      for (const waiter of lock.waitingQueue?.clear() ?? []) waiter.refuse(stopping());
+      for (const waiter of lock.clear()) waiter.refuse(stopping());
     }
   }
 
@@ -136,10 +136,10 @@ export class LockService {
     const { store, writer, clock, log } = this.deps;
     const now = clock.now();
     const latest = now + DURATION_MS_MAX;
-    for (const { project_ref, key, token, fencing_token, expires_at } of store.held(now)) {
+    for (const { project_ref, key, token, fencing_token, ...row } of store.held(now)) {
       const lock = new Lock(project_ref, key);
-      const expiresAt = Math.min(expires_at, latest);
-      lock.lease = { token, fencingToken: fencing_token, expiresAt, lastsMs: expiresAt - now };
+      const expires_at = Math.min(row.expires_at, latest);
+      lock.lease = { token, fencing_token, expires_at, lastsMs: expires_at - now };
       this.table.put(lock);
       this.expiry.watch(lock);
     }
@@ -148,50 +148,39 @@ export class LockService {
     writer
       .submit((tx) => {
         store.removeExpired(tx, now, through);
-        store.shorten(tx, latest, through);
+        store.shorten(tx, latest, latest, through);
       })
       .catch((error) => log.warn("expired locks stay in the file for now", { error: errorText(error) }));
   }
 
-  private grantFree(tx: Tx, request: AcquireRequest): Granted {
-    const lock = new Lock(request.projectRef, request.key);
-    this.table.add(tx, lock);
-    return this.grant(tx, lock, request);
-  }
-
-  private grant(tx: Tx, lock: Lock, request: AcquireRequest): Granted {
+  private grant(tx: Tx, lock: Lock, { token, ttlMs }: AcquireRequest): Granted {
     const lease: Lease = {
-      token: request.token ?? this.deps.ids.uuidV4(),
-      fencingToken: this.fencing.next(tx),
-      expiresAt: tx.now + request.ttlMs,
-      lastsMs: request.ttlMs,
+      token: token ?? this.deps.ids.uuidV4(),
+      fencing_token: this.fencing.next(tx),
+      expires_at: tx.now + ttlMs,
+      lastsMs: ttlMs,
     };
     this.lend(tx, lock, lease);
-    this.deps.store.insert(tx, {
-      fencing_token: lease.fencingToken,
-      project_ref: lock.projectRef,
-      key: lock.key,
-      token: lease.token,
-      expires_at: lease.expiresAt,
-    });
+    const { projectRef, key } = lock;
+    this.deps.store.insert(tx, lease.fencing_token, projectRef, key, lease.token, lease.expires_at);
     return { lock, lease, reentrant: false };
   }
 
   private refresh(tx: Tx, lock: Lock, lease: Lease, ttlMs: number): Granted {
-    const refreshed = { ...lease, expiresAt: tx.now + ttlMs, lastsMs: ttlMs };
+    const refreshed = { ...lease, expires_at: tx.now + ttlMs, lastsMs: ttlMs };
     this.lend(tx, lock, refreshed);
-    this.deps.store.refresh(tx, lease.fencingToken, refreshed.expiresAt);
+    this.deps.store.refresh(tx, refreshed.expires_at, lease.fencing_token);
     return { lock, lease: refreshed, reentrant: true };
   }
 
   /** Ends the lease and grants the lock to the next living waiter; without one it is free. */
   private handOver(tx: Tx, lock: Lock): void {
-    const next = lock.waitingQueue?.takeNext(tx);
+    const next = lock.takeNext(tx);
     if (next === undefined) {
       this.free(tx, lock);
       return;
     }
-    if (lock.lease !== null) this.deps.store.remove(tx, lock.lease.fencingToken);
+    if (lock.lease !== null) this.deps.store.remove(tx, lock.lease.fencing_token);
     const granted = this.grant(tx, lock, next.request);
     const handover: Handover = { lease: granted.lease, undecided: 1, taken: false };
     tx.afterCommit(() => next.grant({ ...granted, handover }));
@@ -201,7 +190,7 @@ export class LockService {
 
   /** Waiters with the token that has just got the lock are the holder's own request, sent again: reentrant. */
   private answerRepeats(tx: Tx, { lock, lease }: Granted, handover: Handover): void {
-    const repeats = lock.waitingQueue?.takeAll(tx, ({ request }) => isTokenOf(lease, request.token)) ?? [];
+    const repeats = lock.takeAll(tx, ({ request }) => isTokenOf(lease, request.token));
     for (const repeat of repeats) {
       const granted = this.refresh(tx, lock, handover.lease, repeat.request.ttlMs);
       handover.lease = granted.lease;
@@ -211,7 +200,7 @@ export class LockService {
   }
 
   private free(tx: Tx, lock: Lock): void {
-    if (lock.lease !== null) this.deps.store.remove(tx, lock.lease.fencingToken);
+    if (lock.lease !== null) this.deps.store.remove(tx, lock.lease.fencing_token);
     this.lend(tx, lock, null);
     this.table.drop(tx, lock);
   }

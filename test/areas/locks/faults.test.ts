@@ -4,11 +4,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { MIGRATIONS } from "../../../migrations/index.ts";
 import { WAITERS_PER_LOCK_MAX } from "../../../src/areas/locks/domain.ts";
-import { EXPIRIES_PER_UNIT_MAX, EXPIRY_RETRY_MS } from "../../../src/areas/locks/expiry.ts";
-import type { Granted } from "../../../src/areas/locks/lock.ts";
-import { Waiter } from "../../../src/areas/locks/lock.ts";
+import {
+  EXPIRIES_PER_UNIT_MAX,
+  EXPIRY_RETRY_MS,
+  type Granted,
+  Waiter,
+} from "../../../src/areas/locks/lock.ts";
 import { LockService } from "../../../src/areas/locks/service.ts";
-import { FENCING_TOKENS_RESERVED, LockStore } from "../../../src/areas/locks/store.ts";
+import { FENCING_TOKENS_RESERVED, lockStore } from "../../../src/areas/locks/store.ts";
 import { ManualClock } from "../../../src/kernel/clock.ts";
 import { ApiError } from "../../../src/kernel/errors.ts";
 import { type Kernel, openKernel } from "../../../src/kernel/kernel.ts";
@@ -39,7 +42,7 @@ class Bench {
     writer.beforeCommit(() => {
       if (this.failing) throw new ApiError("service_unavailable", "The disk is full, says this test.");
     });
-    this.locks = new LockService({ store: new LockStore(db), writer, clock, ids, log });
+    this.locks = new LockService({ store: lockStore(db), writer, clock, ids, log });
     return this;
   }
 
@@ -99,11 +102,9 @@ class Bench {
   }
 
   rows(): { key: string; fencing_token: number; expires_at: number }[] {
-    return this.kernel.db
-      .query<{ key: string; fencing_token: number; expires_at: number }>(
-        "SELECT key, fencing_token, expires_at FROM locks ORDER BY fencing_token",
-      )
-      .all();
+    return this.kernel.db.all<{ key: string; fencing_token: number; expires_at: number }>(
+      "SELECT key, fencing_token, expires_at FROM locks ORDER BY fencing_token",
+    )();
   }
 
   depth(key = "k"): number {
@@ -148,7 +149,7 @@ describe("when a commit fails", () => {
     const next = await bench.locks.wait(first);
     expect(bench.depth()).toBe(1);
     await bench.release(next);
-    expect((await bench.locks.wait(second)).lease.fencingToken).toBeGreaterThan(next.lease.fencingToken);
+    expect((await bench.locks.wait(second)).lease.fencing_token).toBeGreaterThan(next.lease.fencing_token);
   });
 
   test("a release of a lock that nobody waits for was none", async () => {
@@ -191,7 +192,7 @@ describe("when a commit fails", () => {
     bench.failing = false;
     expect(bench.depth()).toBe(1);
     await bench.clock.advance(1);
-    expect((await bench.locks.wait(waiter)).lease.expiresAt).toBe(bench.clock.now() + 10_000);
+    expect((await bench.locks.wait(waiter)).lease.expires_at).toBe(bench.clock.now() + 10_000);
   });
 
   test("a fencing token that was taken is not given again, nor is the reservation lost", async () => {
@@ -201,12 +202,12 @@ describe("when a commit fails", () => {
         await Promise.all(Array.from({ length: 700 }, (_, index) => bench.ask({ key: `fail-${index}` })));
       });
       const held = await bench.granted({ key: `good-${round}` });
-      seen.add(held.lease.fencingToken);
+      seen.add(held.lease.fencing_token);
       bench.close();
       bench.open();
       const after = await bench.granted({ key: `after-${round}` });
-      expect(after.lease.fencingToken).toBeGreaterThan(held.lease.fencingToken);
-      seen.add(after.lease.fencingToken);
+      expect(after.lease.fencing_token).toBeGreaterThan(held.lease.fencing_token);
+      seen.add(after.lease.fencing_token);
     }
     expect([...seen]).toEqual([...seen].sort((a, b) => a - b));
     expect(seen.size).toBe(6);
@@ -271,7 +272,7 @@ describe("a client that is gone", () => {
     const next = await bench.waiting();
     signal.aborted = true;
     await bench.release(held);
-    expect((await bench.locks.wait(next)).lease.fencingToken).toBe(held.lease.fencingToken + 1);
+    expect((await bench.locks.wait(next)).lease.fencing_token).toBe(held.lease.fencing_token + 1);
   });
 
   test("after the grant was committed for it: the lock passes on to the next", async () => {
@@ -285,7 +286,7 @@ describe("a client that is gone", () => {
     leaving.abort();
     await expect(answer).rejects.toMatchObject({ code: "timeout" });
     const got = await bench.locks.wait(next);
-    expect(got.lease.fencingToken).toBe(held.lease.fencingToken + 2);
+    expect(got.lease.fencing_token).toBe(held.lease.fencing_token + 2);
     expect(bench.rows().length).toBe(1);
   });
 
@@ -328,13 +329,13 @@ test("leases that end together end in slices, each at its turn", async () => {
 
 test("fencing tokens are reserved in ranges: one write for many grants, and none beyond the range", async () => {
   const reserved = (): number =>
-    bench.kernel.db
-      .query<{ value: number }>("SELECT value FROM settings WHERE name = 'lock_fencing_reserved_through'")
-      .get()?.value ?? 0;
+    bench.kernel.db.one<{ value: number }>(
+      "SELECT value FROM settings WHERE name = 'lock_fencing_reserved_through'",
+    )()?.value ?? 0;
   expect(reserved()).toBe(0);
   for (let grant = 1; grant <= FENCING_TOKENS_RESERVED + 1; grant += 1) {
     const held = await bench.granted();
-    expect(held.lease.fencingToken).toBe(grant);
+    expect(held.lease.fencing_token).toBe(grant);
     expect(reserved()).toBe(
       grant <= FENCING_TOKENS_RESERVED ? FENCING_TOKENS_RESERVED : 2 * FENCING_TOKENS_RESERVED,
     );
