@@ -9,7 +9,7 @@ import { RELAYS_KEPT_MS } from "./domain.ts";
 import { relayRoutes } from "./routes.ts";
 import { declareDeliveryCounts, type SigningKeys, WebhookSender } from "./sender.ts";
 import { type Notification, RelayService } from "./service.ts";
-import { RelayStore } from "./store.ts";
+import { relayStore } from "./store.ts";
 
 /** What the relay offers to the rest of the server. */
 export interface RelayArea extends ApiArea {
@@ -24,23 +24,16 @@ export function createRelay(
   outbound: OutboundClient,
   ports: { keys: SigningKeys },
 ): RelayArea {
-  const { db, clock, ids, vault, scheduler, metrics } = kernel;
-  const store = new RelayStore(db);
-  const stopped = new StoppedProjects(db, "relay_stopped_projects");
-  const counts = declareDeliveryCounts(metrics);
-  const { keys } = ports;
-  const sender = new WebhookSender({ scheduler, store, stopped, outbound, clock, ids, vault, keys, counts });
-  const { policy } = outbound;
-  const service = new RelayService({ store, sender, scheduler, policy, vault, ids, counts });
+  const store = relayStore(kernel.db);
+  const stopped = new StoppedProjects(kernel.db, "relay_stopped_projects");
+  const counts = declareDeliveryCounts(kernel.metrics);
+  const sender = new WebhookSender({ ...kernel, ...ports, store, stopped, outbound, counts });
+  const service = new RelayService({ ...kernel, store, sender, policy: outbound.policy, counts });
   registerPurge(kernel, {
     name: "relay.purge",
     schedule: "29 * * * *",
     rowsMax: 250,
-    remove(tx, rowsMax) {
-      const refs = store.endedBefore(tx.now - RELAYS_KEPT_MS, rowsMax);
-      store.remove(tx, refs);
-      return refs.length;
-    },
+    remove: (tx, rowsMax) => store.remove(tx, store.endedBefore(tx.now - RELAYS_KEPT_MS, rowsMax)),
   });
   return {
     parts: [
@@ -53,13 +46,12 @@ export function createRelay(
     notify: (tx, notification) => service.notify(tx, notification),
     resources: {
       name: "relays",
-      count: (projectRef) => store.waiting(projectRef),
+      count: store.waiting,
       projectDeleted: (tx, projectRef) => stopped.stop(tx, projectRef),
       removeRows(tx, projectRef, rowsMax) {
-        const refs = store.ofProject(projectRef, rowsMax);
-        store.remove(tx, refs);
-        if (refs.length < rowsMax) stopped.forget(tx, projectRef);
-        return refs.length;
+        const removed = store.remove(tx, store.someOfProject(projectRef, rowsMax));
+        if (removed < rowsMax) stopped.forget(tx, projectRef);
+        return removed;
       },
     },
   };

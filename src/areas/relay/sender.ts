@@ -1,6 +1,4 @@
-import type { Clock } from "../../kernel/clock.ts";
-import type { Ids } from "../../kernel/ids.ts";
-import type { Counter } from "../../kernel/metrics/instruments.ts";
+import type { Kernel } from "../../kernel/kernel.ts";
 import type { Metrics } from "../../kernel/metrics/metrics.ts";
 import type { OutboundClient } from "../../kernel/outbound/client.ts";
 import {
@@ -10,12 +8,11 @@ import {
   withDefaults,
 } from "../../kernel/outbound/headers.ts";
 import type { OutboundOutcome } from "../../kernel/outbound/outcome.ts";
-import type { JobOutcome, Scheduler } from "../../kernel/scheduler/scheduler.ts";
-import type { Vault } from "../../kernel/secrets/vault.ts";
+import type { JobOutcome } from "../../kernel/scheduler/scheduler.ts";
 import type { StoppedProjects } from "../../kernel/stopped-projects.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { type AttemptResult, afterAttempt, type NextStep } from "./domain.ts";
-import { RELAY_KINDS, type RelayAttempt, type RelayKind } from "./schema.ts";
+import { RELAY_KINDS, type RelayAttempt } from "./schema.ts";
 import type { RelayRequest, RelayStore } from "./store.ts";
 
 /**
@@ -52,18 +49,13 @@ export interface SigningKeys {
 }
 
 /** How a delivery can end. */
-type Ending = "delivered" | "failed" | "cancelled";
-
-const ENDINGS: readonly Ending[] = ["delivered", "failed", "cancelled"];
+const ENDINGS = ["delivered", "failed", "cancelled"] as const;
 
 /** What is counted of deliveries. */
-export interface DeliveryCounts {
-  readonly ended: Readonly<Record<RelayKind, Readonly<Record<Ending, Counter>>>>;
-  readonly retries: Readonly<Record<RelayKind, Counter>>;
-}
+export type DeliveryCounts = ReturnType<typeof declareDeliveryCounts>;
 
 /** Declares the metrics of deliveries. */
-export function declareDeliveryCounts(metrics: Metrics): DeliveryCounts {
+export function declareDeliveryCounts(metrics: Metrics) {
   return {
     ended: metrics.counterTable(
       { name: "ninefold_relay_deliveries_total", help: "Deliveries that have ended, by how." },
@@ -78,25 +70,20 @@ export function declareDeliveryCounts(metrics: Metrics): DeliveryCounts {
   };
 }
 
-/** What the sender is built on. */
-export interface SenderDeps {
-  readonly scheduler: Scheduler;
-  readonly store: RelayStore;
-  readonly stopped: StoppedProjects;
-  readonly outbound: OutboundClient;
-  readonly clock: Clock;
-  readonly ids: Ids;
-  readonly vault: Vault;
-  readonly keys: SigningKeys;
-  readonly counts: DeliveryCounts;
-}
-
 /** Sends the webhooks of deliveries, and retries them. */
 export class WebhookSender {
   /** First attempts under way, by reference; each with its project. */
   private readonly firstAttempts = new Map<number, number>();
 
-  constructor(private readonly deps: SenderDeps) {
+  constructor(
+    private readonly deps: Pick<Kernel, "scheduler" | "clock" | "ids" | "vault"> & {
+      readonly store: RelayStore;
+      readonly stopped: StoppedProjects;
+      readonly outbound: OutboundClient;
+      readonly keys: SigningKeys;
+      readonly counts: DeliveryCounts;
+    },
+  ) {
     deps.scheduler.register(DELIVER, {
       concurrency: CONCURRENCY,
       lanes: {
@@ -195,7 +182,7 @@ export class WebhookSender {
     if (!store.update(tx, ref, { status, attempts, response_status, error })) return;
     const counter = next === "retry" ? counts.retries[item.kind] : counts.ended[item.kind][next];
     tx.afterCommit(() => counter.add());
-    store.recordAttempt(tx, ref, made);
+    store.recordAttempt(tx, { ...made, ref });
   }
 }
 

@@ -1,16 +1,14 @@
+import { createHmac } from "node:crypto";
 import { ApiError } from "../../kernel/errors.ts";
 import type { Caller } from "../../kernel/http/caller.ts";
 import { decodeNumberCursor, pageOf } from "../../kernel/http/pagination.ts";
-import type { Ids } from "../../kernel/ids.ts";
+import type { Kernel } from "../../kernel/kernel.ts";
 import { givenHeaders, type RequestHeaders } from "../../kernel/outbound/headers.ts";
 import type { TargetPolicy } from "../../kernel/outbound/target.ts";
 import { laneName } from "../../kernel/scheduler/dispatcher.ts";
-import type { Scheduler } from "../../kernel/scheduler/scheduler.ts";
-import type { Vault } from "../../kernel/secrets/vault.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { isUuid } from "../../kernel/uuid.ts";
 import { payloadText, readDelay } from "./domain.ts";
-import { RelayIds } from "./relay-id.ts";
 import {
   LIST_LIMIT,
   RELAY_STATUSES,
@@ -26,16 +24,12 @@ import {
 import { DELIVER, type DeliveryCounts, sealContext, type WebhookSender } from "./sender.ts";
 import type { NewRelay, RelayRow, RelayStore } from "./store.ts";
 
-/** What the service is built on. */
-export interface RelayServiceDeps {
-  readonly store: RelayStore;
-  readonly sender: WebhookSender;
-  readonly scheduler: Scheduler;
-  readonly policy: TargetPolicy;
-  readonly vault: Vault;
-  readonly ids: Ids;
-  readonly counts: DeliveryCounts;
-}
+/** Bytes of a delivery's id that name its row: enough for a million million deliveries. */
+const REF_BYTES = 5;
+const REF_DIGITS = 2 * REF_BYTES;
+/** The digits of a UUIDv7 that are its millisecond, with their dash. */
+const TIME_DIGITS = 13;
+const LOW_RANGE = 2 ** 32;
 
 /** A notification of a monitor. */
 export type Notification = Pick<
@@ -51,7 +45,14 @@ export class RelayService {
   private readonly relayIds: RelayIds;
   private nextRef: number;
 
-  constructor(private readonly deps: RelayServiceDeps) {
+  constructor(
+    private readonly deps: Pick<Kernel, "scheduler" | "vault" | "ids"> & {
+      readonly store: RelayStore;
+      readonly sender: WebhookSender;
+      readonly policy: TargetPolicy;
+      readonly counts: DeliveryCounts;
+    },
+  ) {
     this.relayIds = new RelayIds(deps.vault.derive("relay ids"));
     this.nextRef = deps.store.highestRef() + 1;
   }
@@ -100,7 +101,7 @@ export class RelayService {
     const underWay = status === undefined ? [] : sender.underWay(projectRef);
     const limitStored = limit + 1 + underWay.length;
     const stored = (status === undefined ? RELAY_STATUSES : [status]).flatMap((one) =>
-      store.page(projectRef, filter === "pulse", one, before, limitStored),
+      store.page(filter === "pulse", projectRef, one, before, limitStored),
     );
     const added = status === "delivering" ? underWay.filter((ref) => ref < before) : [];
     const rows = new Map<number, RelayRow>(stored.map((row) => [row.ref, row]));
@@ -179,4 +180,43 @@ const OWN_HEADERS = /^(x[-_]svc[-_].*|host|content[-_]length|connection|transfer
 
 function withoutOwn(headers: RequestHeaders): RequestHeaders {
   return Object.fromEntries(Object.entries(headers).filter(([name]) => !OWN_HEADERS.test(name)));
+}
+
+/**
+ * The ids of deliveries: UUIDs whose last digits name the row, so that they need no index. The rows of all accounts are
+ * numbered together, so the digits are masked: plain ones would show how many deliveries others have made. The mask
+ * changes each millisecond, and cannot be lifted without the key.
+ */
+export class RelayIds {
+  /** The mask of the last millisecond asked for: a busy server needs it for many ids. */
+  private time = "";
+  private mask = 0;
+
+  constructor(private readonly key: Uint8Array) {}
+
+  /** The id of a delivery: a UUIDv7 with the last digits of its row. */
+  idOf(uuid: string, ref: number): string {
+    return uuid.slice(0, -REF_DIGITS) + this.masked(uuid, ref).toString(16).padStart(REF_DIGITS, "0");
+  }
+
+  /** The rows that an id can name, of which at most one has this id. The second is for ids older than the mask. */
+  refsOf(relayId: string): [number, number] {
+    const digits = Number.parseInt(relayId.slice(-REF_DIGITS), 16);
+    return [this.masked(relayId, digits), digits];
+  }
+
+  /** Masks the digits, or unmasks them. */
+  private masked(uuid: string, digits: number): number {
+    const mask = this.maskOf(uuid.slice(0, TIME_DIGITS));
+    const high = Math.floor(digits / LOW_RANGE) ^ Math.floor(mask / LOW_RANGE);
+    return high * LOW_RANGE + ((digits ^ mask) >>> 0);
+  }
+
+  private maskOf(time: string): number {
+    if (time !== this.time) {
+      this.mask = createHmac("sha256", this.key).update(time).digest().readUIntBE(0, REF_BYTES);
+      this.time = time;
+    }
+    return this.mask;
+  }
 }
