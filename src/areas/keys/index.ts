@@ -1,4 +1,4 @@
-import type { ApiArea } from "../../kernel/http/api.ts";
+import type { Api } from "../../kernel/http/api.ts";
 import type { Authenticator } from "../../kernel/http/caller.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { ProjectResources } from "../../kernel/project-resources.ts";
@@ -12,22 +12,11 @@ import { keyRoutes } from "./routes.ts";
 import { KeyService } from "./service.ts";
 import { keyStore, type LeavingKey } from "./store.ts";
 
-/** What managed keys offer to the rest of the house. */
-export interface KeysArea extends ApiArea {
-  /** Says which areas a scope can name. */
-  readonly knowScopes: (areas: readonly string[]) => void;
-  /** Puts managed keys beside the platform keys as credentials. */
-  readonly authenticatorBeside: (platformKeys: Authenticator) => Authenticator;
-  readonly resources: ProjectResources;
-  /** Writes down what is only in memory. For the end of the process. */
-  readonly finish: () => Promise<void>;
-}
-
 /** Builds the area: keys that accounts make, for this API or for their own. */
 export function createKeys(
   kernel: Kernel,
   ports: { accounts: KeyAccounts; projects: KeyProjects; tiers: Tiers },
-): KeysArea {
+) {
   const { accounts, projects } = ports;
   const store = keyStore(kernel.db);
   const uses = new KeyUses(store, kernel);
@@ -52,26 +41,29 @@ export function createKeys(
     rowsMax: 100,
     remove: (tx, rowsMax) => remove(tx, store.purgeable(tx.now, rowsMax), (ref) => store.remove(tx, ref)),
   });
+  const resources: ProjectResources = {
+    name: "keys",
+    // Keys that work in the project and are not revoked: its own, in the default project also the account's.
+    count: (projectRef, defaultOf) =>
+      store.countOfProject(projectRef) + (defaultOf === null ? 0 : store.countOfAccount(defaultOf)),
+    // Emptied rather than removed: for 30 days verify says `deleted`, and a request with one gets 403.
+    removeRows: (tx, projectRef, rowsMax) =>
+      remove(tx, store.someOfProject(projectRef, rowsMax), (ref) =>
+        store.empty(tx, tx.now + RETENTION_MS, ref),
+      ),
+  };
   return {
-    authenticatorBeside: (platformKeys) => ({
+    /** Puts managed keys beside the platform keys as credentials. */
+    authenticatorBeside: (platformKeys: Authenticator): Authenticator => ({
       // Memory first, so that a managed key in use does not cost a look for a platform key in the file.
       authenticate: (digest) =>
         registry.authenticateActive(digest) ??
         platformKeys.authenticate(digest) ??
         registry.authenticate(digest),
     }),
-    resources: {
-      name: "keys",
-      // Keys that work in the project and are not revoked: its own, in the default project also the account's.
-      count: (projectRef, defaultOf) =>
-        store.countOfProject(projectRef) + (defaultOf === null ? 0 : store.countOfAccount(defaultOf)),
-      // Emptied rather than removed: for 30 days verify says `deleted`, and a request with one gets 403.
-      removeRows: (tx, projectRef, rowsMax) =>
-        remove(tx, store.someOfProject(projectRef, rowsMax), (ref) =>
-          store.empty(tx, tx.now + RETENTION_MS, ref),
-        ),
-    },
-    knowScopes: (areas) => {
+    resources,
+    /** Says which areas a scope can name. */
+    knowScopes: (areas: readonly string[]) => {
       service.scopeAreas = areas;
     },
     parts: [
@@ -81,7 +73,8 @@ export function createKeys(
           "Rotation of the platform key, and managed keys with scopes, for this API or for your own: created, rotated, revoked at once, verified.",
       },
     ],
-    routes: (api) => keyRoutes(api, service),
+    routes: (api: Api) => keyRoutes(api, service),
+    /** Writes down what is only in memory. For the end of the process. */
     finish: () => uses.finish(),
   };
 }

@@ -1,5 +1,5 @@
-import { type Static, Type } from "@sinclair/typebox";
-import { oneOf, orNull, text } from "../../kernel/schema.ts";
+import { type SchemaOptions, type Static, type TSchema, Type } from "@sinclair/typebox";
+import { named, oneOf, orNull, text } from "../../kernel/schema.ts";
 import {
   CLIENT_IP_LENGTH_MAX,
   ENVIRONMENT_LENGTH_MAX,
@@ -22,6 +22,11 @@ const DATE_TIME_LENGTH_MAX = 64;
 
 const DateTime = Type.String({ format: "date-time" });
 
+/** May be left out; null means the same. */
+function optional<Schema extends TSchema>(schema: Schema, options?: SchemaOptions) {
+  return Type.Optional(orNull(schema, options));
+}
+
 /** Path of a key. */
 export const KeyParams = Type.Object({
   id: Type.String({ maxLength: ID_LENGTH_MAX, errorMessage: "must be the id of a key, a UUID" }),
@@ -33,86 +38,64 @@ export const KeyProjectParams = Type.Object({
 });
 
 /** Body of a key's creation. */
-export const KeyCreateBody = Type.Object(
-  {
-    prefix: Type.String({
-      pattern: `^[a-z0-9_]{1,${PREFIX_LENGTH_MAX}}$`,
-      errorMessage: `must be 1 to ${PREFIX_LENGTH_MAX} lower-case letters, digits or underscores`,
-      description: "What the secret begins with. With `sm` the key works as a Bearer credential of this API.",
-      examples: ["acme_live"],
-    }),
-    name: text({ min: 1, max: NAME_LENGTH_MAX, examples: ["Warehouse"] }),
-    scopes: Type.Array(text({ min: 1, max: SCOPE_LENGTH_MAX }), {
-      minItems: 1,
-      maxItems: SCOPES_MAX,
-      errorMessage: `must be a list of 1 to ${SCOPES_MAX} texts`,
-      examples: [["orders:read"]],
-    }),
-    environment: Type.Optional(
-      orNull(text({ min: 1, max: ENVIRONMENT_LENGTH_MAX }), {
-        errorMessage: `must be a text of 1 to ${ENVIRONMENT_LENGTH_MAX} characters`,
-        examples: ["live"],
-      }),
-    ),
-    metadata: Type.Optional(
-      orNull(Type.Record(Type.String(), Type.String()), {
-        errorMessage: "must be an object of texts",
-        description: `At most ${METADATA_LENGTH_MAX} characters as JSON.`,
-        examples: [{ customer: "42" }],
-      }),
-    ),
-    expires_at: Type.Optional(
-      orNull(Type.String({ maxLength: DATE_TIME_LENGTH_MAX, format: "date-time" }), {
-        errorMessage: "must be an RFC 3339 date-time, such as 2030-01-31T12:00:00Z",
-      }),
-    ),
-  },
-  { $id: "KeyCreateBody" },
-);
+export const KeyCreateBody = named("KeyCreateBody", {
+  prefix: Type.String({
+    pattern: `^[a-z0-9_]{1,${PREFIX_LENGTH_MAX}}$`,
+    errorMessage: `must be 1 to ${PREFIX_LENGTH_MAX} lower-case letters, digits or underscores`,
+    description: "What the secret begins with. With `sm` the key works as a Bearer credential of this API.",
+    examples: ["acme_live"],
+  }),
+  name: text({ min: 1, max: NAME_LENGTH_MAX, examples: ["Warehouse"] }),
+  scopes: Type.Array(text({ min: 1, max: SCOPE_LENGTH_MAX }), {
+    minItems: 1,
+    maxItems: SCOPES_MAX,
+    errorMessage: `must be a list of 1 to ${SCOPES_MAX} texts`,
+    examples: [["orders:read"]],
+  }),
+  environment: optional(text({ min: 1, max: ENVIRONMENT_LENGTH_MAX }), {
+    errorMessage: `must be a text of 1 to ${ENVIRONMENT_LENGTH_MAX} characters`,
+    examples: ["live"],
+  }),
+  metadata: optional(Type.Record(Type.String(), Type.String()), {
+    errorMessage: "must be an object of texts",
+    description: `At most ${METADATA_LENGTH_MAX} characters as JSON.`,
+    examples: [{ customer: "42" }],
+  }),
+  expires_at: optional(Type.String({ maxLength: DATE_TIME_LENGTH_MAX, format: "date-time" }), {
+    errorMessage: "must be an RFC 3339 date-time, such as 2030-01-31T12:00:00Z",
+  }),
+});
 export type KeyCreateBody = Static<typeof KeyCreateBody>;
 
 /** Body of a rotation. */
-export const KeyRotateBody = Type.Object(
-  {
-    grace_hours: Type.Optional(
-      Type.Number({
-        minimum: GRACE_HOURS_MIN,
-        maximum: GRACE_HOURS_MAX,
-        default: GRACE_HOURS_DEFAULT,
-        errorMessage: `must be a number from ${GRACE_HOURS_MIN} to ${GRACE_HOURS_MAX}`,
-        description: "How long the old key still works.",
-      }),
-    ),
-  },
-  { $id: "KeyRotateBody" },
-);
+export const KeyRotateBody = named("KeyRotateBody", {
+  grace_hours: Type.Optional(
+    Type.Number({
+      minimum: GRACE_HOURS_MIN,
+      maximum: GRACE_HOURS_MAX,
+      default: GRACE_HOURS_DEFAULT,
+      errorMessage: `must be a number from ${GRACE_HOURS_MIN} to ${GRACE_HOURS_MAX}`,
+      description: "How long the old key still works.",
+    }),
+  ),
+});
 
 /** Body of a verification. */
-export const KeyVerifyBody = Type.Object(
-  {
-    secret: Type.String({ minLength: 1, errorMessage: "must be a text of at least 1 character" }),
-    meta: Type.Optional(
-      Type.Union(
-        [
-          Type.Object({
-            ip: Type.Optional(orNull(text({ min: 0, max: CLIENT_IP_LENGTH_MAX }))),
-            user_agent: Type.Optional(
-              orNull(Type.String(), {
-                description: `What is beyond ${USER_AGENT_KEPT} characters is cut off.`,
-              }),
-            ),
-          }),
-          Type.Null(),
-        ],
-        {
-          errorMessage: `must be an object with the texts ip (at most ${CLIENT_IP_LENGTH_MAX} characters) and user_agent`,
-          description: "The client that showed the key: kept as `last_used_ip` and `last_used_ua`.",
-        },
-      ),
-    ),
-  },
-  { $id: "KeyVerifyBody" },
-);
+export const KeyVerifyBody = named("KeyVerifyBody", {
+  secret: Type.String({ minLength: 1, errorMessage: "must be a text of at least 1 character" }),
+  meta: optional(
+    Type.Object({
+      ip: optional(text({ min: 0, max: CLIENT_IP_LENGTH_MAX })),
+      user_agent: optional(Type.String(), {
+        description: `What is beyond ${USER_AGENT_KEPT} characters is cut off.`,
+      }),
+    }),
+    {
+      errorMessage: `must be an object with the texts ip (at most ${CLIENT_IP_LENGTH_MAX} characters) and user_agent`,
+      description: "The client that showed the key: kept as `last_used_ip` and `last_used_ua`.",
+    },
+  ),
+});
 
 const TERMS = {
   prefix: Type.String(),
@@ -128,14 +111,11 @@ const TERMS = {
 };
 
 /** A new key with its secret. */
-export const KeyCreated = Type.Object(
-  {
-    key_id: Type.String({ format: "uuid" }),
-    secret: Type.String({ description: "Shown here and never again." }),
-    ...TERMS,
-  },
-  { $id: "KeyCreated" },
-);
+export const KeyCreated = named("KeyCreated", {
+  key_id: Type.String({ format: "uuid" }),
+  secret: Type.String({ description: "Shown here and never again." }),
+  ...TERMS,
+});
 export type KeyCreated = Static<typeof KeyCreated>;
 
 const ITEM = {
@@ -148,66 +128,51 @@ const ITEM = {
 };
 
 /** A key in a list. */
-export const KeyItem = Type.Object(ITEM, { $id: "KeyItem" });
+export const KeyItem = named("KeyItem", ITEM);
 export type KeyItem = Static<typeof KeyItem>;
 
 /** One key. */
-export const Key = Type.Object(
-  {
-    ...ITEM,
-    last_used_ip: Type.Optional(Type.String({ description: "As given to verify." })),
-    last_used_ua: Type.Optional(Type.String({ description: "As given to verify." })),
-  },
-  { $id: "Key" },
-);
+export const Key = named("Key", {
+  ...ITEM,
+  last_used_ip: Type.Optional(Type.String({ description: "As given to verify." })),
+  last_used_ua: Type.Optional(Type.String({ description: "As given to verify." })),
+});
 export type Key = Static<typeof Key>;
 
 /** A page of keys, newest first. */
-export const KeyPage = Type.Object(
-  {
-    keys: Type.Array(KeyItem),
-    has_more: Type.Boolean(),
-    next_cursor: orNull(DateTime, {
-      description: "The `created_at` of the last item. Null on the last page.",
-    }),
-  },
-  { $id: "KeyPage" },
-);
+export const KeyPage = named("KeyPage", {
+  keys: Type.Array(KeyItem),
+  has_more: Type.Boolean(),
+  next_cursor: orNull(DateTime, {
+    description: "The `created_at` of the last item. Null on the last page.",
+  }),
+});
 export type KeyPage = Static<typeof KeyPage>;
 
 /** Answer to a rotation. */
-export const KeyRotated = Type.Object(
-  {
-    new_key_id: Type.String({ format: "uuid" }),
-    new_secret: Type.String({ description: "Shown here and never again." }),
-    old_key_id: Type.String({ format: "uuid" }),
-    old_expires_at: DateTime,
-    grace_hours: Type.Number(),
-  },
-  { $id: "KeyRotated" },
-);
+export const KeyRotated = named("KeyRotated", {
+  new_key_id: Type.String({ format: "uuid" }),
+  new_secret: Type.String({ description: "Shown here and never again." }),
+  old_key_id: Type.String({ format: "uuid" }),
+  old_expires_at: DateTime,
+  grace_hours: Type.Number(),
+});
 export type KeyRotated = Static<typeof KeyRotated>;
 
 /** Answer to a revocation. */
-export const KeyRevoked = Type.Object(
-  {
-    key_id: Type.String({ format: "uuid" }),
-    revoked_at: DateTime,
-    status: Type.Literal("revoked"),
-  },
-  { $id: "KeyRevoked" },
-);
+export const KeyRevoked = named("KeyRevoked", {
+  key_id: Type.String({ format: "uuid" }),
+  revoked_at: DateTime,
+  status: Type.Literal("revoked"),
+});
 export type KeyRevoked = Static<typeof KeyRevoked>;
 
 /** Answer to a verification. */
-export const KeyVerdict = Type.Object(
-  {
-    valid: Type.Boolean(),
-    key_id: orNull(Type.String({ format: "uuid" })),
-    project_id: orNull(Type.String()),
-    scopes: orNull(Type.Array(Type.String())),
-    error: orNull(oneOf(KEY_ERRORS, {})),
-  },
-  { $id: "KeyVerdict" },
-);
+export const KeyVerdict = named("KeyVerdict", {
+  valid: Type.Boolean(),
+  key_id: orNull(Type.String({ format: "uuid" })),
+  project_id: orNull(Type.String()),
+  scopes: orNull(Type.Array(Type.String())),
+  error: orNull(oneOf(KEY_ERRORS, {})),
+});
 export type KeyVerdict = Static<typeof KeyVerdict>;

@@ -1,5 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { orNull } from "../../kernel/schema.ts";
+import { named, orNull } from "../../kernel/schema.ts";
 import { DURATION_MS_DEFAULT, DURATION_MS_MAX, DURATION_MS_MIN } from "./domain.ts";
 
 /** A token, for examples that go together. */
@@ -27,61 +27,49 @@ function duration(description: string) {
 }
 
 /** Body of an acquire. All of it is optional. */
-export const AcquireBody = Type.Object(
-  {
-    ttl: duration("How long the lock is held unless it is released before, in milliseconds."),
-    timeout: duration("How long to wait for it, in milliseconds."),
-    token: Type.Optional(
-      Type.String({
-        pattern: "^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$",
-        errorMessage: "must be a UUID",
-        description:
-          "Becomes the lock's token. With the token of the holder the answer comes at once, and the TTL starts anew.",
-        examples: [EXAMPLE_TOKEN],
-      }),
-    ),
-  },
-  { $id: "AcquireBody" },
-);
+export const AcquireBody = named("AcquireBody", {
+  ttl: duration("How long the lock is held unless it is released before, in milliseconds."),
+  timeout: duration("How long to wait for it, in milliseconds."),
+  token: Type.Optional(
+    Type.String({
+      pattern: "^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$",
+      errorMessage: "must be a UUID",
+      description:
+        "Becomes the lock's token. With the token of the holder the answer comes at once, and the TTL starts anew.",
+      examples: [EXAMPLE_TOKEN],
+    }),
+  ),
+});
 export type AcquireBody = Static<typeof AcquireBody>;
 
 /** Body of a release. */
-export const ReleaseBody = Type.Object(
-  {
-    token: Type.String({
-      errorMessage: "must be the token of the lock's holder, a string",
-      examples: [EXAMPLE_TOKEN],
-    }),
-  },
-  { $id: "ReleaseBody" },
-);
+export const ReleaseBody = named("ReleaseBody", {
+  token: Type.String({
+    errorMessage: "must be the token of the lock's holder, a string",
+    examples: [EXAMPLE_TOKEN],
+  }),
+});
 
 /** A lock that was acquired. */
-export const AcquiredLock = Type.Object(
-  {
-    status: Type.Literal("acquired"),
-    key: Type.String(),
-    token: Type.String(),
-    fencing_token: Type.Integer({ description: "Rises with every grant of the lock, for ever." }),
-    expires_at: Type.Integer({ description: "Epoch milliseconds." }),
-    reentrant: Type.Boolean({ description: "Whether the token held the lock already." }),
-  },
-  { $id: "AcquiredLock" },
-);
+export const AcquiredLock = named("AcquiredLock", {
+  status: Type.Literal("acquired"),
+  key: Type.String(),
+  token: Type.String(),
+  fencing_token: Type.Integer({ description: "Rises with every grant of the lock, for ever." }),
+  expires_at: Type.Integer({ description: "Epoch milliseconds." }),
+  reentrant: Type.Boolean({ description: "Whether the token held the lock already." }),
+});
 export type AcquiredLock = Static<typeof AcquiredLock>;
 
 /** A lock that was released. */
-export const ReleasedLock = Type.Object({ status: Type.Literal("released") }, { $id: "ReleasedLock" });
+export const ReleasedLock = named("ReleasedLock", { status: Type.Literal("released") });
 
 /** A lock's state. */
-export const LockStatus = Type.Object(
-  {
-    locked: Type.Boolean(),
-    queue_depth: Type.Integer({ description: "Requests that wait for it." }),
-    ttl_remaining: orNull(Type.Integer(), {
-      description: "Milliseconds until it expires; null when it is free.",
-    }),
-  },
-  { $id: "LockStatus" },
-);
+export const LockStatus = named("LockStatus", {
+  locked: Type.Boolean(),
+  queue_depth: Type.Integer({ description: "Requests that wait for it." }),
+  ttl_remaining: orNull(Type.Integer(), {
+    description: "Milliseconds until it expires; null when it is free.",
+  }),
+});
 export type LockStatus = Static<typeof LockStatus>;

@@ -1,4 +1,4 @@
-import type { ApiArea } from "../../kernel/http/api.ts";
+import type { Api } from "../../kernel/http/api.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { OutboundClient } from "../../kernel/outbound/client.ts";
 import type { ProjectResources } from "../../kernel/project-resources.ts";
@@ -11,19 +11,8 @@ import { declareDeliveryCounts, type SigningKeys, WebhookSender } from "./sender
 import { type Notification, RelayService } from "./service.ts";
 import { relayStore } from "./store.ts";
 
-/** What the relay offers to the rest of the server. */
-export interface RelayArea extends ApiArea {
-  /** Queues a monitor's notification in the unit of work that causes it. */
-  readonly notify: (tx: Tx, notification: Notification) => void;
-  readonly resources: ProjectResources;
-}
-
 /** Builds the area: scheduled deliveries, and the notifications of monitors. */
-export function createRelay(
-  kernel: Kernel,
-  outbound: OutboundClient,
-  ports: { keys: SigningKeys },
-): RelayArea {
+export function createRelay(kernel: Kernel, outbound: OutboundClient, ports: { keys: SigningKeys }) {
   const store = relayStore(kernel.db);
   const stopped = new StoppedProjects(kernel.db, "relay_stopped_projects");
   const counts = declareDeliveryCounts(kernel.metrics);
@@ -35,6 +24,16 @@ export function createRelay(
     rowsMax: 250,
     remove: (tx, rowsMax) => store.remove(tx, store.endedBefore(tx.now - RELAYS_KEPT_MS, rowsMax)),
   });
+  const resources: ProjectResources = {
+    name: "relays",
+    count: store.waiting,
+    projectDeleted: (tx, projectRef) => stopped.stop(tx, projectRef),
+    removeRows(tx, projectRef, rowsMax) {
+      const removed = store.remove(tx, store.someOfProject(projectRef, rowsMax));
+      if (removed < rowsMax) stopped.forget(tx, projectRef);
+      return removed;
+    },
+  };
   return {
     parts: [
       {
@@ -42,17 +41,9 @@ export function createRelay(
         description: "Webhooks that are sent later: signed, at least once, with every attempt on record.",
       },
     ],
-    routes: (api) => relayRoutes(api, service),
-    notify: (tx, notification) => service.notify(tx, notification),
-    resources: {
-      name: "relays",
-      count: store.waiting,
-      projectDeleted: (tx, projectRef) => stopped.stop(tx, projectRef),
-      removeRows(tx, projectRef, rowsMax) {
-        const removed = store.remove(tx, store.someOfProject(projectRef, rowsMax));
-        if (removed < rowsMax) stopped.forget(tx, projectRef);
-        return removed;
-      },
-    },
+    routes: (api: Api) => relayRoutes(api, service),
+    /** Queues a monitor's notification in the unit of work that causes it. */
+    notify: (tx: Tx, notification: Notification) => service.notify(tx, notification),
+    resources,
   };
 }

@@ -1,52 +1,46 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { pageQuery } from "../../kernel/http/pagination.ts";
-import { oneOf, orNull } from "../../kernel/schema.ts";
+import { named, oneOf, orNull } from "../../kernel/schema.ts";
 
 /** Deliveries on a page unless asked otherwise. */
 export const LIST_LIMIT = 50;
 
 /** Body of a delivery to be scheduled. */
-export const RelayBody = Type.Object(
-  {
-    target_url: Type.String({
-      minLength: 1,
-      errorMessage: "must be an http or https URL such as https://example.com/hooks",
-      examples: ["https://example.com/hooks"],
-    }),
-    method: oneOf(["GET", "POST", "PUT", "PATCH", "DELETE"]),
-    delay: Type.String({
-      pattern: "^[0-9]+[smhd]$",
-      errorMessage: "must be a number of seconds, minutes, hours or days such as 90s, 15m, 12h or 3d",
-      description: "From 1s to 30d.",
-      examples: ["15m"],
-    }),
-    payload: Type.Object(
-      {},
-      {
-        additionalProperties: true,
-        errorMessage: "must be a JSON object",
-        description: "Sent as the body, except with GET.",
-      },
-    ),
-    headers: Type.Record(Type.String(), Type.String({ errorMessage: "must be a text" }), {
-      errorMessage: "must be an object of header names to texts",
-      description:
-        "`X-Svc-*`, `Host`, `Content-Length`, `Connection` and `Transfer-Encoding` are ignored: the delivery has its own.",
-    }),
-  },
-  { $id: "RelayBody" },
-);
+export const RelayBody = named("RelayBody", {
+  target_url: Type.String({
+    minLength: 1,
+    errorMessage: "must be an http or https URL such as https://example.com/hooks",
+    examples: ["https://example.com/hooks"],
+  }),
+  method: oneOf(["GET", "POST", "PUT", "PATCH", "DELETE"]),
+  delay: Type.String({
+    pattern: "^[0-9]+[smhd]$",
+    errorMessage: "must be a number of seconds, minutes, hours or days such as 90s, 15m, 12h or 3d",
+    description: "From 1s to 30d.",
+    examples: ["15m"],
+  }),
+  payload: Type.Object(
+    {},
+    {
+      additionalProperties: true,
+      errorMessage: "must be a JSON object",
+      description: "Sent as the body, except with GET.",
+    },
+  ),
+  headers: Type.Record(Type.String(), Type.String({ errorMessage: "must be a text" }), {
+    errorMessage: "must be an object of header names to texts",
+    description:
+      "`X-Svc-*`, `Host`, `Content-Length`, `Connection` and `Transfer-Encoding` are ignored: the delivery has its own.",
+  }),
+});
 export type RelayBody = Static<typeof RelayBody>;
 
 /** Answer to a scheduled delivery. */
-export const RelayScheduled = Type.Object(
-  {
-    relay_id: Type.String({ format: "uuid" }),
-    scheduled_for: Type.Integer({ description: "Epoch milliseconds." }),
-    status: Type.Literal("scheduled"),
-  },
-  { $id: "RelayScheduled" },
-);
+export const RelayScheduled = named("RelayScheduled", {
+  relay_id: Type.String({ format: "uuid" }),
+  scheduled_for: Type.Integer({ description: "Epoch milliseconds." }),
+  status: Type.Literal("scheduled"),
+});
 export type RelayScheduled = Static<typeof RelayScheduled>;
 
 /** Path of a delivery. */
@@ -98,36 +92,33 @@ const DELIVERY = {
 };
 
 /** A delivery, as lists show it. */
-export const RelayItem = Type.Object(DELIVERY, { $id: "RelayItem" });
+export const RelayItem = named("RelayItem", DELIVERY);
 export type RelayItem = Static<typeof RelayItem>;
 
 /** A page of deliveries, newest first. */
-export const RelayPage = Type.Object(
-  { deliveries: Type.Array(RelayItem), cursor: Type.Optional(Type.String()) },
-  { $id: "RelayPage" },
-);
+export const RelayPage = named("RelayPage", {
+  deliveries: Type.Array(RelayItem),
+  cursor: Type.Optional(Type.String()),
+});
 export type RelayPage = Static<typeof RelayPage>;
 
 /** An attempt at a delivery. */
-export const RelayAttempt = Type.Object(
-  {
-    attempt: Type.Integer({ description: "From 1." }),
-    started_at: Type.Integer({ description: "Epoch milliseconds." }),
-    duration_ms: Type.Integer(),
-    response_status: orNull(Type.Integer()),
-    error: orNull(Type.String()),
-  },
-  { $id: "RelayAttempt" },
-);
+export const RelayAttempt = named("RelayAttempt", {
+  attempt: Type.Integer({ description: "From 1." }),
+  started_at: Type.Integer({ description: "Epoch milliseconds." }),
+  duration_ms: Type.Integer(),
+  response_status: orNull(Type.Integer()),
+  error: orNull(Type.String()),
+});
 export type RelayAttempt = Static<typeof RelayAttempt>;
 
 /** A delivery with each of its attempts. */
-export const Relay = Type.Object({ ...DELIVERY, attempt_log: Type.Array(RelayAttempt) }, { $id: "Relay" });
+export const Relay = named("Relay", { ...DELIVERY, attempt_log: Type.Array(RelayAttempt) });
 export type Relay = Static<typeof Relay>;
 
 /** Answer to a cancellation. */
-export const RelayCancelled = Type.Object(
-  { relay_id: Type.String({ format: "uuid" }), status: Type.Literal("cancelled") },
-  { $id: "RelayCancelled" },
-);
+export const RelayCancelled = named("RelayCancelled", {
+  relay_id: Type.String({ format: "uuid" }),
+  status: Type.Literal("cancelled"),
+});
 export type RelayCancelled = Static<typeof RelayCancelled>;
