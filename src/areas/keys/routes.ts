@@ -36,7 +36,7 @@ const CREATE_DESCRIPTION =
 
 /** Declares the endpoints of managed keys. */
 export function keyRoutes(api: Api, keys: KeyService) {
-  return [createRoutes(api, keys), readRoutes(api, keys), changeRoutes(api, keys), verifyRoutes(api, keys)];
+  return [createRoutes(api, keys), readRoutes(api, keys), changeRoutes(api, keys)];
 }
 
 function createRoutes(api: Api, keys: KeyService) {
@@ -112,6 +112,25 @@ function readRoutes(api: Api, keys: KeyService) {
         params: KeyParams,
         response: Key,
       },
+    )
+    .post(
+      "/v1/keys/verify",
+      ({ call, body }) => {
+        const client = readClient(body.meta);
+        return call.perform((tx) => keys.verify(tx, call.caller, body.secret, client));
+      },
+      {
+        op: {
+          ...READ,
+          name: "keys.verify",
+          summary: "Verify the secret of a managed key",
+          description:
+            "Answers 200 for every well-formed request. Whatever is not a key of yours is `invalid_key`; a key of one project knows the keys of that project alone.",
+          example: { secret: "acme_live_zyxw", meta: { ip: "203.0.113.7", user_agent: "curl/8.5" } },
+        },
+        body: KeyVerifyBody,
+        response: KeyVerdict,
+      },
     );
 }
 
@@ -156,38 +175,15 @@ function changeRoutes(api: Api, keys: KeyService) {
     );
 }
 
-function verifyRoutes(api: Api, keys: KeyService) {
-  return new Elysia({ tags: ["Keys"] }).use(api).post(
-    "/v1/keys/verify",
-    ({ call, body }) => {
-      const client = readClient(body.meta);
-      return call.perform((tx) => keys.verify(tx, call.caller, body.secret, client));
-    },
-    {
-      op: {
-        ...READ,
-        name: "keys.verify",
-        summary: "Verify the secret of a managed key",
-        description:
-          "Answers 200 for every well-formed request. Whatever is not a key of yours is `invalid_key`; a key of one project knows the keys of that project alone.",
-        example: { secret: "acme_live_zyxw", meta: { ip: "203.0.113.7", user_agent: "curl/8.5" } },
-      },
-      body: KeyVerifyBody,
-      response: KeyVerdict,
-    },
-  );
-}
-
 /** The client that a verification names. */
 function readClient(meta: Static<typeof KeyVerifyBody>["meta"]): ClientMeta {
-  const agent = meta?.user_agent ?? null;
-  return { ip: meta?.ip ?? null, ua: agent === null ? null : kept(agent) };
+  const { ip = null, user_agent = null } = meta ?? {};
+  return { ip, ua: user_agent === null ? null : kept(user_agent) };
 }
 
 /** Cut so that no character is halved, and lone surrogates replaced: the file cannot hold them. */
 function kept(agent: string): string {
   const whole = agent.toWellFormed();
-  return whole.length <= USER_AGENT_KEPT
-    ? whole
-    : [...whole.slice(0, 2 * USER_AGENT_KEPT)].slice(0, USER_AGENT_KEPT).join("").toWellFormed();
+  if (whole.length <= USER_AGENT_KEPT) return whole;
+  return [...whole.slice(0, 2 * USER_AGENT_KEPT)].slice(0, USER_AGENT_KEPT).join("").toWellFormed();
 }

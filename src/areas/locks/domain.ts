@@ -20,36 +20,11 @@ export interface Lease {
   readonly lastsMs: number;
 }
 
-/** A release of a lock that is free. */
-export function notHeld(key: string): ApiError {
-  return new ApiError(
-    "not_found",
-    `The lock ${echoed(key)} is not held: it was released, has expired, or was never acquired.`,
-  );
-}
-
-/** A release with another token than the holder's. */
-export function heldByAnother(key: string): ApiError {
-  return new ApiError(
-    "forbidden",
-    `The lock ${echoed(key)} is held with another token. Only the token of its holder releases it.`,
-  );
-}
-
 /** A waiter's time is over. */
 export function waitTimedOut(key: string, timeoutMs: number): ApiError {
   return new ApiError(
     "timeout",
     `The lock ${echoed(key)} did not become free within ${timeoutMs} ms. Try again, or wait longer (timeout, at most ${DURATION_MS_MAX}).`,
-  );
-}
-
-/** The queue of the lock is full. */
-export function queueFull(key: string): ApiError {
-  return new ApiError(
-    "rate_limit_exceeded",
-    `Queue full: ${WAITERS_PER_LOCK_MAX} requests wait for the lock ${echoed(key)} already. Try again later.`,
-    { retryAfterSeconds: 1 },
   );
 }
 
@@ -60,11 +35,6 @@ export function stopping(): ApiError {
     "The server is shutting down, and the wait with it. Try again in a moment.",
     { retryAfterSeconds: 1 },
   );
-}
-
-/** The project was deleted while requests waited. */
-export function projectGone(): ApiError {
-  return new ApiError("forbidden", "The project of this key has been deleted.");
 }
 
 /** The client has gone: nobody reads this. */

@@ -1,9 +1,9 @@
 import type { Cancel, Clock } from "../../kernel/clock.ts";
-import { type ApiError, errorText } from "../../kernel/errors.ts";
+import { ApiError, echoed, errorText } from "../../kernel/errors.ts";
 import { type HeapEntry, TimerHeap } from "../../kernel/heap.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
-import { clientGone, type Lease, queueFull, WAITERS_PER_LOCK_MAX, waitTimedOut } from "./domain.ts";
+import { clientGone, type Lease, WAITERS_PER_LOCK_MAX, waitTimedOut } from "./domain.ts";
 
 const NOBODY: ReadonlySet<Waiter> = new Set();
 
@@ -33,7 +33,13 @@ export class Lock {
 
   /** Adds a waiter at the end. @throws ApiError `rate_limit_exceeded` when the queue is full. */
   join(tx: Tx, waiter: Waiter): void {
-    if (this.queueDepth >= WAITERS_PER_LOCK_MAX) throw queueFull(this.key);
+    if (this.queueDepth >= WAITERS_PER_LOCK_MAX) {
+      throw new ApiError(
+        "rate_limit_exceeded",
+        `Queue full: ${WAITERS_PER_LOCK_MAX} requests wait for the lock ${echoed(this.key)} already. Try again later.`,
+        { retryAfterSeconds: 1 },
+      );
+    }
     this.waiters ??= new Set();
     this.waiters.add(waiter);
     tx.onRollback(() => this.leave(waiter));
@@ -183,26 +189,14 @@ export class LockTable {
     for (const locks of this.projects.values()) yield* locks.values();
   }
 
-  /** Puts a lock in its place, for the life of a unit of work's outcome. */
-  add(tx: Tx, lock: Lock): Lock {
-    this.put(lock);
-    tx.onRollback(() => this.remove(lock));
-    return lock;
-  }
-
-  /** Takes a lock out that has become free. */
-  drop(tx: Tx, lock: Lock): void {
-    this.remove(lock);
-    tx.onRollback(() => this.put(lock));
-  }
-
-  /** Puts a lock in its place that a start has read. */
+  /** Puts a lock in its place. */
   put(lock: Lock): void {
     const locks = this.projects.get(lock.projectRef) ?? new Map<string, Lock>();
     this.projects.set(lock.projectRef, locks.set(lock.key, lock));
   }
 
-  private remove(lock: Lock): void {
+  /** Takes out a lock that has become free. */
+  remove(lock: Lock): void {
     const locks = this.projects.get(lock.projectRef);
     locks?.delete(lock.key);
     if (locks?.size === 0) this.projects.delete(lock.projectRef);

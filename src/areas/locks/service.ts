@@ -1,17 +1,9 @@
 import { nextNetworkTurn } from "../../kernel/clock.ts";
-import { errorText } from "../../kernel/errors.ts";
+import { ApiError, echoed, errorText } from "../../kernel/errors.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import { equalInConstantTime } from "../../kernel/secrets/key-format.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
-import {
-  clientGone,
-  DURATION_MS_MAX,
-  heldByAnother,
-  type Lease,
-  notHeld,
-  projectGone,
-  stopping,
-} from "./domain.ts";
+import { clientGone, DURATION_MS_MAX, type Lease, stopping } from "./domain.ts";
 import { type AcquireRequest, Expiry, type Granted, type Handover, Lock, LockTable, Waiter } from "./lock.ts";
 import type { LockStatus } from "./schema.ts";
 import { FencingSequence, type LockStore } from "./store.ts";
@@ -43,9 +35,8 @@ export class LockService {
    */
   acquire(tx: Tx, request: AcquireRequest): Granted | Waiter {
     if (request.signal.aborted) throw clientGone();
-    const { projectRef, key } = request;
-    const lock = this.table.ofProject(projectRef).get(key);
-    if (lock === undefined) return this.grant(tx, this.table.add(tx, new Lock(projectRef, key)), request);
+    const lock = this.table.ofProject(request.projectRef).get(request.key);
+    if (lock === undefined) return this.grantNew(tx, request);
     const { lease } = lock;
     if (lease !== null && isTokenOf(lease, request.token)) {
       return this.refresh(tx, lock, lease, request.ttlMs);
@@ -81,8 +72,17 @@ export class LockService {
   /** Releases a lock. @throws ApiError `not_found` when it is free, `forbidden` when another token holds it. */
   release(tx: Tx, projectRef: number, key: string, token: string): void {
     const lock = this.table.ofProject(projectRef).get(key);
-    if (lock === undefined || lock.lease === null) throw notHeld(key);
-    if (!isTokenOf(lock.lease, token)) throw heldByAnother(key);
+    const name = `The lock ${echoed(key)}`;
+    if (lock === undefined || lock.lease === null)
+      throw new ApiError(
+        "not_found",
+        `${name} is not held: it was released, has expired, or was never acquired.`,
+      );
+    if (!isTokenOf(lock.lease, token))
+      throw new ApiError(
+        "forbidden",
+        `${name} is held with another token. Only the token of its holder releases it.`,
+      );
     this.handOver(tx, lock);
   }
 
@@ -103,7 +103,8 @@ export class LockService {
     for (const lock of this.table.ofProject(projectRef).values()) {
       const waiters = lock.takeAll(tx);
       tx.afterCommit(() => {
-        for (const waiter of waiters) waiter.refuse(projectGone());
+        const gone = new ApiError("forbidden", "The project of this key has been deleted.");
+        for (const waiter of waiters) waiter.refuse(gone);
       });
     }
   }
@@ -151,6 +152,13 @@ export class LockService {
         store.shorten(tx, latest, latest, through);
       })
       .catch((error) => log.warn("expired locks stay in the file for now", { error: errorText(error) }));
+  }
+
+  private grantNew(tx: Tx, request: AcquireRequest): Granted {
+    const lock = new Lock(request.projectRef, request.key);
+    this.table.put(lock);
+    tx.onRollback(() => this.table.remove(lock));
+    return this.grant(tx, lock, request);
   }
 
   private grant(tx: Tx, lock: Lock, { token, ttlMs }: AcquireRequest): Granted {
@@ -202,7 +210,8 @@ export class LockService {
   private free(tx: Tx, lock: Lock): void {
     if (lock.lease !== null) this.deps.store.remove(tx, lock.lease.fencing_token);
     this.lend(tx, lock, null);
-    this.table.drop(tx, lock);
+    this.table.remove(lock);
+    tx.onRollback(() => this.table.put(lock));
   }
 
   /** Sets a lock's lease; its end is timed once that is durable. */

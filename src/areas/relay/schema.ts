@@ -58,21 +58,16 @@ export const RELAY_KINDS = ["scheduled", "pulse"] as const;
 export type RelayKind = (typeof RELAY_KINDS)[number];
 
 /** Query of a list of deliveries. */
-export const RelayQuery = Type.Composite(
-  [
-    Type.Object({
-      filter: Type.Optional(
-        Type.Literal("pulse", {
-          errorMessage: "must be pulse, or be left out for all deliveries",
-          description: "`pulse`: only notifications of monitors.",
-        }),
-      ),
-      status: Type.Optional(RelayStatus),
+export const RelayQuery = named("RelayQuery", {
+  filter: Type.Optional(
+    Type.Literal("pulse", {
+      errorMessage: "must be pulse, or be left out for all deliveries",
+      description: "`pulse`: only notifications of monitors.",
     }),
-    pageQuery(LIST_LIMIT),
-  ],
-  { $id: "RelayQuery" },
-);
+  ),
+  status: Type.Optional(RelayStatus),
+  ...pageQuery(LIST_LIMIT).properties,
+});
 export type RelayQuery = Static<typeof RelayQuery>;
 
 const DELIVERY = {
