@@ -17,12 +17,12 @@ export function createKeys(
   kernel: Kernel,
   ports: { accounts: KeyAccounts; projects: KeyProjects; tiers: Tiers },
 ) {
-  const { accounts, projects } = ports;
   const store = keyStore(kernel.db);
   const uses = new KeyUses(store, kernel);
-  const registry = new KeyRegistry({ ...kernel, store, accounts, projects, uses });
+  const parts = { ...kernel, ...ports, store, uses };
+  const registry = new KeyRegistry(parts);
   const bound = new TierBound(kernel.db, ports.tiers, "keys", "key_limit_exceeded");
-  const service = new KeyService({ ...kernel, store, registry, uses, projects, bound });
+  const service = new KeyService({ ...parts, registry, bound });
 
   /** Takes keys out of the file, by `take`, and out of memory. Returns how many. */
   const remove = (tx: Tx, leaving: readonly LeavingKey[], take: (ref: number) => void): number => {

@@ -40,6 +40,14 @@ export interface KeyProjects {
   readonly activity: ProjectActivity;
 }
 
+/** What keys are built on. */
+export interface KeyParts extends Pick<Kernel, "clock" | "ids"> {
+  readonly store: KeyStore;
+  readonly accounts: KeyAccounts;
+  readonly projects: KeyProjects;
+  readonly uses: KeyUses;
+}
+
 /** The scopes of a key. */
 interface Scopes {
   readonly list: readonly string[];
@@ -112,12 +120,7 @@ export class KeyRegistry implements Authenticator {
   private readonly scopeLists = new Map<string, Scopes>();
 
   constructor(
-    private readonly deps: Pick<Kernel, "clock"> & {
-      readonly store: KeyStore;
-      readonly accounts: KeyAccounts;
-      readonly projects: KeyProjects;
-      readonly uses: KeyUses;
-    },
+    private readonly deps: KeyParts,
     inMemoryMax = KEYS_IN_MEMORY_MAX,
   ) {
     this.active = new ActorRegistry(inMemoryMax);
@@ -201,20 +204,10 @@ export class KeyRegistry implements Authenticator {
   }
 }
 
-/** The last use of a key, as far as it is not written yet. */
-export interface KeyUse extends WrittenLater {
-  at: number;
-  /** Null when the caller has not said it: what is stored stays. */
-  ip: string | null;
-  ua: string | null;
+/** The last use of a key, as far as it is not written yet. What is null has not been said: what is stored stays. */
+interface KeyUse extends WrittenLater, KeyUseRow {
   /** Set when the key's row is gone: nothing is written for it. */
   gone: boolean;
-}
-
-/** What remembers the use of its key, to be found without a look-up. */
-interface UsedKey {
-  readonly ref: number;
-  use: KeyUse | null;
 }
 
 /** What a caller says of the client that showed the key. */
@@ -242,7 +235,7 @@ export class KeyUses extends Rounds<KeyUse> {
   }
 
   /** Notes a use of a key. */
-  note(key: UsedKey, at: number, { ip, ua }: ClientMeta = NOTHING_SAID): void {
+  note(key: Pick<ActiveKey, "ref" | "use">, at: number, { ip, ua }: ClientMeta = NOTHING_SAID): void {
     let { use } = key;
     if (use === null || !this.isDue(use)) {
       // Marked once per key and round, so that a round begins after as many keys, not uses.

@@ -2,6 +2,7 @@ import type { Static } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { reply } from "../../kernel/http/answer.ts";
 import type { Api } from "../../kernel/http/api.ts";
+import type { Call } from "../../kernel/http/call.ts";
 import { pageQuery } from "../../kernel/http/pagination.ts";
 import { GRACE_HOURS_DEFAULT, USER_AGENT_KEPT } from "./domain.ts";
 import type { ClientMeta } from "./registry.ts";
@@ -36,49 +37,39 @@ const CREATE_DESCRIPTION =
 
 /** Declares the endpoints of managed keys. */
 export function keyRoutes(api: Api, keys: KeyService) {
-  return [createRoutes(api, keys), readRoutes(api, keys), changeRoutes(api, keys)];
+  return [createRoutes(api, keys), readRoutes(api, keys), changeRoutes(api, keys), verifyRoutes(api, keys)];
 }
 
 function createRoutes(api: Api, keys: KeyService) {
+  const create = (call: Call, body: KeyCreateBody, projectId: string | null = null) => {
+    const terms = keys.termsOf(body, call.receivedAt);
+    return call.perform((tx) => reply(201, keys.create(tx, call.caller, terms, projectId)));
+  };
   return new Elysia({ tags: ["Keys"] })
     .use(api)
-    .post(
-      "/v1/keys",
-      ({ call, body }) => {
-        const terms = keys.termsOf(body, call.receivedAt);
-        return call.perform((tx) => reply(201, keys.create(tx, call.caller, terms)));
+    .post("/v1/keys", ({ call, body }) => create(call, body), {
+      op: {
+        ...CREATE,
+        name: "keys.create",
+        summary: "Create a managed key",
+        description: `${CREATE_DESCRIPTION} A key of one project makes keys of that project.`,
+        errors: ["key_limit_exceeded"],
       },
-      {
-        op: {
-          ...CREATE,
-          name: "keys.create",
-          summary: "Create a managed key",
-          description: `${CREATE_DESCRIPTION} A key of one project makes keys of that project.`,
-          errors: ["key_limit_exceeded"],
-        },
-        body: KeyCreateBody,
-        response: { 201: KeyCreated },
+      body: KeyCreateBody,
+      response: { 201: KeyCreated },
+    })
+    .post("/v1/projects/:id/keys", ({ call, params, body }) => create(call, body, params.id), {
+      op: {
+        ...CREATE,
+        name: "projects.keys.create",
+        summary: "Create a managed key for one project",
+        description: `${CREATE_DESCRIPTION} It works in that project only. A project other than the caller's own takes the scope \`*\`.`,
+        errors: ["not_found", "key_limit_exceeded"],
       },
-    )
-    .post(
-      "/v1/projects/:id/keys",
-      ({ call, params, body }) => {
-        const terms = keys.termsOf(body, call.receivedAt);
-        return call.perform((tx) => reply(201, keys.createInProject(tx, call.caller, params.id, terms)));
-      },
-      {
-        op: {
-          ...CREATE,
-          name: "projects.keys.create",
-          summary: "Create a managed key for one project",
-          description: `${CREATE_DESCRIPTION} It works in that project only. A project other than the caller's own takes the scope \`*\`.`,
-          errors: ["not_found", "key_limit_exceeded"],
-        },
-        params: KeyProjectParams,
-        body: KeyCreateBody,
-        response: { 201: KeyCreated },
-      },
-    );
+      params: KeyProjectParams,
+      body: KeyCreateBody,
+      response: { 201: KeyCreated },
+    });
 }
 
 function readRoutes(api: Api, keys: KeyService) {
@@ -111,25 +102,6 @@ function readRoutes(api: Api, keys: KeyService) {
         op: { ...READ, name: "keys.get", summary: "Read a managed key", errors: ["not_found"] },
         params: KeyParams,
         response: Key,
-      },
-    )
-    .post(
-      "/v1/keys/verify",
-      ({ call, body }) => {
-        const client = readClient(body.meta);
-        return call.perform((tx) => keys.verify(tx, call.caller, body.secret, client));
-      },
-      {
-        op: {
-          ...READ,
-          name: "keys.verify",
-          summary: "Verify the secret of a managed key",
-          description:
-            "Answers 200 for every well-formed request. Whatever is not a key of yours is `invalid_key`; a key of one project knows the keys of that project alone.",
-          example: { secret: "acme_live_zyxw", meta: { ip: "203.0.113.7", user_agent: "curl/8.5" } },
-        },
-        body: KeyVerifyBody,
-        response: KeyVerdict,
       },
     );
 }
@@ -173,6 +145,28 @@ function changeRoutes(api: Api, keys: KeyService) {
         response: KeyRevoked,
       },
     );
+}
+
+function verifyRoutes(api: Api, keys: KeyService) {
+  return new Elysia({ tags: ["Keys"] }).use(api).post(
+    "/v1/keys/verify",
+    ({ call, body }) => {
+      const client = readClient(body.meta);
+      return call.perform((tx) => keys.verify(tx, call.caller, body.secret, client));
+    },
+    {
+      op: {
+        ...READ,
+        name: "keys.verify",
+        summary: "Verify the secret of a managed key",
+        description:
+          "Answers 200 for every well-formed request. Whatever is not a key of yours is `invalid_key`; a key of one project knows the keys of that project alone.",
+        example: { secret: "acme_live_zyxw", meta: { ip: "203.0.113.7", user_agent: "curl/8.5" } },
+      },
+      body: KeyVerifyBody,
+      response: KeyVerdict,
+    },
+  );
 }
 
 /** The client that a verification names. */

@@ -1,7 +1,6 @@
 import { isoTime, isoTimeOrNull, parseDateTime } from "../../kernel/date-time.ts";
 import { ApiError, invalidField } from "../../kernel/errors.ts";
-import { type Caller, type CallerAccount, type CallerProject, hasScope } from "../../kernel/http/caller.ts";
-import type { Kernel } from "../../kernel/kernel.ts";
+import { type Caller, type CallerAccount, hasScope } from "../../kernel/http/caller.ts";
 import { hasValidChecksum, keyDigest, keyDigestHex, mintKey } from "../../kernel/secrets/key-format.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import type { TierBound } from "../../kernel/tier-bounds.ts";
@@ -19,7 +18,7 @@ import {
   RETENTION_MS,
   ROTATION_ROOM,
 } from "./domain.ts";
-import type { ClientMeta, KeyProjects, KeyRegistry, KeyUses } from "./registry.ts";
+import type { ClientMeta, KeyParts, KeyRegistry } from "./registry.ts";
 import type {
   Key,
   KeyCreateBody,
@@ -30,7 +29,7 @@ import type {
   KeyRotated,
   KeyVerdict,
 } from "./schema.ts";
-import type { KeyRow, KeyStore, KeyUseRow, NewKeyRow } from "./store.ts";
+import type { KeyRow, KeyUseRow, NewKeyRow } from "./store.ts";
 
 const LAST_CHARACTERS = 4;
 /** The verdict on a secret that is no key of the caller's. */
@@ -59,13 +58,7 @@ export class KeyService {
   private nextRef: number;
 
   constructor(
-    private readonly deps: Pick<Kernel, "ids"> & {
-      readonly store: KeyStore;
-      readonly registry: KeyRegistry;
-      readonly uses: KeyUses;
-      readonly projects: KeyProjects;
-      readonly bound: TierBound;
-    },
+    private readonly deps: KeyParts & { readonly registry: KeyRegistry; readonly bound: TierBound },
   ) {
     this.nextRef = deps.store.highestRef() + 1;
   }
@@ -84,21 +77,21 @@ export class KeyService {
     return { prefix, name, scopes: JSON.stringify(scopes), environment, metadata, expires_at };
   }
 
-  /** Makes a key of the account, or of the project of a caller that has only one. @throws ApiError `forbidden`, `key_limit_exceeded` */
-  create(tx: Tx, caller: Caller, terms: KeyTerms, project = ownProjectOf(caller)): KeyCreated {
-    const owner = { project_ref: project?.ref ?? null, project_id: project?.id ?? null };
-    const key = { ...terms, ...owner, account_ref: caller.account.ref };
-    assertMayGrant(key, granterOf(caller));
-    this.assertRoom(tx, caller.account);
-    return this.insert(tx, caller, key);
-  }
-
-  /** Makes a key of one project. @throws ApiError `not_found`, `forbidden`, `key_limit_exceeded` */
-  createInProject(tx: Tx, caller: Caller, projectId: string, terms: KeyTerms): KeyCreated {
-    const project = this.deps.projects.find(caller.account.ref, projectId);
-    if (project === null || (caller.projectBound && caller.project.ref !== project.ref))
+  /**
+   * Makes a key of a project, or where none is named of the account: of the caller's project when it has only that.
+   * @throws ApiError `not_found`, `forbidden`, `key_limit_exceeded`
+   */
+  create(tx: Tx, caller: Caller, terms: KeyTerms, projectId: string | null): KeyCreated {
+    const { account, projectBound } = caller;
+    const own = projectBound ? caller.project : null;
+    const project = projectId === null ? own : this.deps.projects.find(account.ref, projectId);
+    if (projectId !== null && (project === null || (own !== null && own.ref !== project.ref)))
       throw new ApiError("not_found", "There is no project with this id.");
-    return this.create(tx, caller, terms, project);
+    const owner = { project_ref: project?.ref ?? null, project_id: project?.id ?? null };
+    const key = { ...terms, ...owner, account_ref: account.ref };
+    assertMayGrant(key, granterOf(caller));
+    this.assertRoom(tx, account);
+    return this.insert(tx, caller, key);
   }
 
   /**
@@ -249,11 +242,6 @@ export function momentOrNull(field: string, text: string | null | undefined, wan
   const moment = parseDateTime(text);
   if (moment === null) throw invalidField(field, wanted);
   return moment;
-}
-
-/** The only project that a key of one project sees; null for a key of the account. */
-function ownProjectOf({ projectBound, project }: Caller): CallerProject | null {
-  return projectBound ? project : null;
 }
 
 function granterOf(caller: Caller): Granter {

@@ -28,9 +28,9 @@ export type KeyRow = NewKeyRow & {
 
 /** A row of `key_uses`. */
 export interface KeyUseRow {
-  readonly at: number;
-  readonly ip: string | null;
-  readonly ua: string | null;
+  at: number;
+  ip: string | null;
+  ua: string | null;
 }
 
 /** A key that is about to go, as far as memory must know it. */

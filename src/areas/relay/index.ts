@@ -26,7 +26,7 @@ export function createRelay(kernel: Kernel, outbound: OutboundClient, ports: { k
   });
   const resources: ProjectResources = {
     name: "relays",
-    count: store.waiting,
+    count: (projectRef) => store.waiting(projectRef),
     projectDeleted: (tx, projectRef) => stopped.stop(tx, projectRef),
     removeRows(tx, projectRef, rowsMax) {
       const removed = store.remove(tx, store.someOfProject(projectRef, rowsMax));

@@ -18,20 +18,17 @@ export interface RelayRow {
   readonly item: RelayItem;
 }
 
-/** What an attempt sends, and for whom. */
-interface RelayContent {
+/** A delivery with what its attempts need. */
+export interface RelayRequest extends RelayRow {
   readonly accountRef: number;
   /** Sealed. */
   readonly headers: Uint8Array | null;
   readonly body: string | null;
 }
-
-/** A delivery with what its attempts need. */
-export type RelayRequest = RelayRow & RelayContent;
+type RelayContent = Omit<RelayRequest, keyof RelayRow>;
 
 /** A delivery to be stored. */
-export type NewRelay = RelayContent &
-  Pick<RelayRow, "ref" | "projectRef"> &
+export type NewRelay = Omit<RelayRequest, "item"> &
   Pick<RelayItem, "relay_id" | "kind" | "event" | "monitor_id" | "target_url" | "method" | "scheduled_for">;
 
 /** What an attempt makes of a delivery. */

@@ -31,7 +31,7 @@ function registryWith(inMemoryMax?: number, from: KeyStore = store): KeyRegistry
     },
   };
   const projects = { find: () => null, isDeleted: () => false, activity: { changed: () => {} } };
-  return new KeyRegistry({ store: from, accounts, projects, uses, clock: bench.clock }, inMemoryMax);
+  return new KeyRegistry({ store: from, accounts, projects, uses, ...bench.kernel }, inMemoryMax);
 }
 
 function keyRow(ref: number): NewKeyRow {
