@@ -1,43 +1,37 @@
 import { type BackupCheck, counted, type Problems, ROWS_PER_STEP } from "../../kernel/backup-check.ts";
-import type { OfflineDatabase } from "../../kernel/storage/offline.ts";
 
 interface Entry {
-  sequence: number;
-  meter_ref: number;
-  previous: number;
-  amount: number;
-  balance_after: number;
+  readonly sequence: number;
+  readonly meter_ref: number;
+  readonly previous: number;
+  readonly amount: number;
+  readonly balance_after: number;
+  /** 0 when there is no such meter. */
+  readonly known: number;
 }
 
 interface MeterRow {
-  ref: number;
-  balance: number;
-  last_sequence: number;
-  /** 1 when its project is deleted: then its entries are removed one by one, and its row says nothing of them. */
-  leaving: number;
+  readonly ref: number;
+  readonly balance: number;
+  readonly last_sequence: number;
+  /** The balance in the entry that the row names; null where that entry is not there. */
+  readonly said: number | null;
 }
 
-/** What is known of each meter, by the number of its row: far smaller than objects, and there may be millions. */
-class Meters {
-  /** The row's last entry, plus one; 0 where there is no row. */
-  readonly rowSequence: Float64Array;
-  readonly rowBalance: Float64Array;
-  /** The balance in the entry that the row names. */
-  readonly saidBalance: Float64Array;
-  readonly lastSequence: Float64Array;
-  readonly lastBalance: Float64Array;
-  /** The last entry that a settlement has passed. */
-  readonly settledSequence: Float64Array;
-
-  constructor(count: number) {
-    this.rowSequence = new Float64Array(count);
-    this.rowBalance = new Float64Array(count);
-    this.saidBalance = new Float64Array(count).fill(Number.NaN);
-    this.lastSequence = new Float64Array(count);
-    this.lastBalance = new Float64Array(count);
-    this.settledSequence = new Float64Array(count);
-  }
+/** How far the ledger goes for each meter, by the number of its row: smaller than objects, and there may be millions. */
+interface Ledger {
+  readonly sequence: Float64Array;
+  readonly balance: Float64Array;
+  /** The last entry that a flush of balances has passed. */
+  readonly flushed: Float64Array;
 }
+
+const ENTRIES = `SELECT sequence, meter_ref, previous, amount, balance_after, ref IS NOT NULL AS known
+  FROM meter_entries LEFT JOIN meters ON ref = meter_ref ORDER BY sequence`;
+/** Of a deleted project the entries are removed one by one: the row says nothing of them. */
+const ROWS = `SELECT meters.ref, balance, last_sequence, CASE last_sequence WHEN 0 THEN 0 ELSE balance_after END AS said
+  FROM meters LEFT JOIN meter_entries ON sequence = last_sequence AND meter_ref = meters.ref
+  LEFT JOIN projects ON projects.ref = project_ref WHERE deleted_at IS NULL`;
 
 /**
  * Tenant meters against their ledger: every entry names its meter's previous one; every balance is the sum of the
@@ -47,70 +41,50 @@ class Meters {
 export const metersCheck: BackupCheck = {
   name: "meters",
   async run(db, problems, onRows) {
-    const count = 1 + (db.get<{ ref: number | null }>("SELECT max(ref) AS ref FROM meters")?.ref ?? 0);
-    const meters = new Meters(count);
-    const rows = readRows(db, meters);
-    const settledThrough =
-      db.get<{ value: number }>("SELECT value FROM settings WHERE name = 'meter_settled_through'")?.value ??
-      0;
+    const number = (sql: string) => db.get<{ n: number | null }>(sql)?.n ?? 0;
+    const flushedThrough = number("SELECT value AS n FROM settings WHERE name = 'meter_settled_through'");
+    const count = 1 + number("SELECT max(ref) AS n FROM meters");
+    const column = () => new Float64Array(count);
+    const ledger = { sequence: column(), balance: column(), flushed: column() };
     let entries = 0;
-    const all = db.rows<Entry>(
-      "SELECT sequence, meter_ref, previous, amount, balance_after FROM meter_entries ORDER BY sequence",
-    );
-    for (const entry of all) {
-      checkEntry(entry, meters, settledThrough, problems);
+    for (const entry of db.rows<Entry>(ENTRIES)) {
+      checkEntry(entry, ledger, problems);
+      if (entry.sequence <= flushedThrough) ledger.flushed[entry.meter_ref] = entry.sequence;
       entries += 1;
       if (entries % ROWS_PER_STEP === 0) await onRows(entries);
     }
-    for (const ref of rows) checkRow(ref, meters, problems);
-    return `${counted(rows.length, "balance")}, ${counted(entries, "ledger entry", "ledger entries")}`;
+    let rows = 0;
+    for (const row of db.rows<MeterRow>(ROWS)) {
+      checkRow(row, ledger.flushed[row.ref] ?? 0, problems);
+      rows += 1;
+    }
+    return `${counted(rows, "balance")}, ${counted(entries, "ledger entry", "ledger entries")}`;
   },
 };
 
-/** Reads the rows. Returns the references of those that must agree with the ledger. */
-function readRows(db: OfflineDatabase, meters: Meters): number[] {
-  const refs: number[] = [];
-  const rows = db.rows<MeterRow>(
-    `SELECT meters.ref, balance, last_sequence, deleted_at IS NOT NULL AS leaving
-       FROM meters LEFT JOIN projects ON projects.ref = project_ref`,
-  );
-  for (const { ref, balance, last_sequence, leaving } of rows) {
-    meters.rowSequence[ref] = last_sequence + 1;
-    meters.rowBalance[ref] = balance;
-    if (leaving === 0) refs.push(ref);
-  }
-  return refs;
-}
-
-function checkEntry(entry: Entry, meters: Meters, settledThrough: number, problems: Problems): void {
+function checkEntry(entry: Entry, ledger: Ledger, problems: Problems): void {
   const { sequence, meter_ref: ref, previous, amount, balance_after: balance } = entry;
-  const rowSequence = meters.rowSequence[ref] ?? 0;
-  const name = `entry ${sequence} of meter ${ref}`;
-  if (rowSequence === 0) {
-    problems.add(`${name}: there is no such meter`);
+  const problem = (text: string) => problems.add(`entry ${sequence} of meter ${ref}: ${text}`);
+  if (entry.known === 0) {
+    problem("there is no such meter");
     return;
   }
-  const before = meters.lastSequence[ref] ?? 0;
-  const balanceBefore = meters.lastBalance[ref] ?? 0;
-  if (previous !== before)
-    problems.add(`${name}: names ${previous} as the one before, but that is ${before}`);
-  if (balance !== balanceBefore + amount)
-    problems.add(`${name}: ${balanceBefore} changed by ${amount} is not ${balance}`);
-  if (balance < 0) problems.add(`${name}: the balance is negative`);
-  meters.lastSequence[ref] = sequence;
-  meters.lastBalance[ref] = balance;
-  if (sequence === rowSequence - 1) meters.saidBalance[ref] = balance;
-  if (sequence <= settledThrough) meters.settledSequence[ref] = sequence;
+  const before = ledger.sequence[ref] ?? 0;
+  const balanceBefore = ledger.balance[ref] ?? 0;
+  if (previous !== before) problem(`names ${previous} as the one before, but that is ${before}`);
+  if (balance !== balanceBefore + amount) problem(`${balanceBefore} changed by ${amount} is not ${balance}`);
+  if (balance < 0) problem("the balance is negative");
+  ledger.sequence[ref] = sequence;
+  ledger.balance[ref] = balance;
 }
 
-function checkRow(ref: number, meters: Meters, problems: Problems): void {
-  const sequence = (meters.rowSequence[ref] ?? 0) - 1;
-  const balance = meters.rowBalance[ref] ?? 0;
-  const said = sequence === 0 ? 0 : (meters.saidBalance[ref] ?? Number.NaN);
-  if (Number.isNaN(said)) problems.add(`meter ${ref}: its row names entry ${sequence}, which is not there`);
-  else if (said !== balance)
-    problems.add(`meter ${ref}: the balance is ${balance}, but entry ${sequence} says ${said}`);
-  const settled = meters.settledSequence[ref] ?? 0;
-  if (settled > sequence)
-    problems.add(`meter ${ref}: its row is behind at entry ${sequence}, ${settled} is settled`);
+function checkRow(
+  { ref, balance, last_sequence, said }: MeterRow,
+  flushed: number,
+  problems: Problems,
+): void {
+  const problem = (text: string) => problems.add(`meter ${ref}: ${text}`);
+  if (said === null) problem(`its row names entry ${last_sequence}, which is not there`);
+  else if (said !== balance) problem(`the balance is ${balance}, but entry ${last_sequence} says ${said}`);
+  if (flushed > last_sequence) problem(`its row is behind at entry ${last_sequence}, ${flushed} is settled`);
 }

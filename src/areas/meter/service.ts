@@ -1,4 +1,4 @@
-import { ActorRegistry } from "../../kernel/actors/registry.ts";
+import { type Actor, ActorRegistry } from "../../kernel/actors/registry.ts";
 import { isoTime } from "../../kernel/date-time.ts";
 import { invalidField } from "../../kernel/errors.ts";
 import { decodeNumberCursor, encodeCursor } from "../../kernel/http/pagination.ts";
@@ -10,9 +10,9 @@ import {
   type LedgerPage,
   refilled,
 } from "../../kernel/ledger.ts";
+import { Rounds, type WrittenLater } from "../../kernel/rounds.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { bytesToUuid, uuidToBytes } from "../../kernel/uuid.ts";
-import { type BalanceFlusher, createBalanceFlusher, MeterActor } from "./balance-flusher.ts";
 import type { MeterBalance } from "./schema.ts";
 import type { MeterEntryRow, MeterRow, MeterStore } from "./store.ts";
 
@@ -21,10 +21,17 @@ import type { MeterEntryRow, MeterRow, MeterStore } from "./store.ts";
  * that was not used lately costs one indexed read.
  */
 export const METERS_IN_MEMORY_MAX = 131_072;
+/** Changes after which balances are flushed: bounds what start-up replays, and how many meters wait in memory. */
+export const FLUSH_AFTER_ENTRIES = 50_000;
+/** Longest wait when there are fewer changes. */
+const FLUSH_AFTER_MS = 2_000;
+/** Rows written in one unit of work: about a millisecond. */
+const ROWS_PER_UNIT = 250;
 
 /** How kinds are stored: the ledger has many rows, and a number takes one byte. */
 const KIND_CODES = { deduct: 1, refill: 2, reset: 3 } as const;
 const KIND_NAMES: Readonly<Record<number, EntryKind>> = { 1: "deduct", 2: "refill", 3: "reset" };
+type Kind = keyof typeof KIND_CODES;
 
 /** Where a change belongs: the project, the meter, and the request that causes it. */
 export interface MeterChange {
@@ -33,10 +40,27 @@ export interface MeterChange {
   readonly requestId: string;
 }
 
+/** A tenant meter in memory. Every change writes the ledger; the meter's row follows now and then. */
+class MeterActor implements Actor, WrittenLater {
+  recent = false;
+  dueInRound = 0;
+
+  constructor(
+    readonly ref: number,
+    public balance: number,
+    public lastSequence: number,
+  ) {}
+
+  /** Until its row is written, the balance stands here and in the ledger alone. */
+  get idle(): boolean {
+    return this.dueInRound === 0;
+  }
+}
+
 /** The use cases of tenant meters. Changes run within units of work; reads see committed state only. */
 export class MeterService {
   private readonly actors: ActorRegistry<string, MeterActor>;
-  private readonly flusher: BalanceFlusher;
+  private readonly flusher: Rounds<MeterActor>;
   private nextRef: number;
   private nextSequence: number;
 
@@ -59,23 +83,18 @@ export class MeterService {
 
   /** @throws ApiError `invalid_request` for an amount that is not positive, `insufficient_balance`. */
   deduct(tx: Tx, change: MeterChange, amount: number): MeterBalance {
-    const actor = this.find(change.projectRef, change.meterId);
-    const balance = deducted(actor?.balance ?? 0, amount, { meter_id: change.meterId });
-    // A meter that does not exist has nothing to take from: the line above has refused.
-    return this.apply(tx, actor ?? this.create(tx, change), change, "deduct", balance);
+    const owner = { meter_id: change.meterId };
+    return this.apply(tx, change, "deduct", (balance) => deducted(balance, amount, owner));
   }
 
   /** @throws ApiError `invalid_request` for an amount that is not positive, or past the largest balance. */
   refill(tx: Tx, change: MeterChange, amount: number): MeterBalance {
-    const actor = this.find(change.projectRef, change.meterId);
-    const balance = refilled(actor?.balance ?? 0, amount);
-    return this.apply(tx, actor ?? this.create(tx, change), change, "refill", balance);
+    return this.apply(tx, change, "refill", (balance) => refilled(balance, amount));
   }
 
   /** Sets a balance. */
   reset(tx: Tx, change: MeterChange, balance: number): MeterBalance {
-    const actor = this.find(change.projectRef, change.meterId) ?? this.create(tx, change);
-    return this.apply(tx, actor, change, "reset", balance);
+    return this.apply(tx, change, "reset", () => balance);
   }
 
   /** A page of a meter's ledger, newest first. @throws ApiError `validation_error` for a cursor of another meter. */
@@ -159,13 +178,11 @@ export class MeterService {
     return actor;
   }
 
-  private apply(
-    tx: Tx,
-    actor: MeterActor,
-    change: MeterChange,
-    kind: keyof typeof KIND_CODES,
-    balanceAfter: number,
-  ): MeterBalance {
+  private apply(tx: Tx, change: MeterChange, kind: Kind, next: (balance: number) => number): MeterBalance {
+    const known = this.find(change.projectRef, change.meterId);
+    const balanceAfter = next(known?.balance ?? 0);
+    // Made once nothing refuses the change.
+    const actor = known ?? this.create(tx, change);
     const { balance, lastSequence } = actor;
     const sequence = this.nextSequence++;
     this.flusher.mark(actor);
@@ -190,13 +207,40 @@ export class MeterService {
   }
 }
 
-function entryView(row: MeterEntryRow): LedgerEntry {
+function entryView({ sequence, kind, amount, balance_after, at, request_id }: MeterEntryRow): LedgerEntry {
   return {
-    sequence: row.sequence,
-    kind: KIND_NAMES[row.kind] ?? "reset",
-    amount: row.amount,
-    balance_after: row.balance_after,
-    at: isoTime(row.at),
-    request_id: bytesToUuid(row.request_id),
+    ...{ sequence, kind: KIND_NAMES[kind] ?? "reset", amount, balance_after },
+    ...{ at: isoTime(at), request_id: bytesToUuid(request_id) },
   };
+}
+
+/**
+ * Builds the flusher, and takes up the entries that no round has reached: they are newer than the rows. Each round
+ * notes how far the ledger went when it began; start-up reads the entries after that.
+ */
+function createBalanceFlusher(
+  store: MeterStore,
+  { writer, log }: Pick<Kernel, "writer" | "log">,
+  ledgerPosition: () => number,
+): Rounds<MeterActor> {
+  const flusher = new Rounds<MeterActor>({
+    writer,
+    log,
+    warning: "balances of meters could not be flushed yet",
+    waitMs: FLUSH_AFTER_MS,
+    marksMax: FLUSH_AFTER_ENTRIES,
+    rowsPerUnit: ROWS_PER_UNIT,
+    write: (tx, { ref, balance, lastSequence }) => store.saveBalance(tx, balance, lastSequence, ref),
+    begun: () => {
+      const position = ledgerPosition();
+      return (tx) => store.setFlushedThrough(tx, position);
+    },
+  });
+  for (const { meter_ref, balance_after, sequence } of store.entriesAfter(store.flushedThrough())) {
+    const actor = flusher.held(meter_ref) ?? new MeterActor(meter_ref, 0, 0);
+    actor.balance = balance_after;
+    actor.lastSequence = sequence;
+    flusher.hold(actor);
+  }
+  return flusher;
 }
