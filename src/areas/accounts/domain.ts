@@ -2,17 +2,16 @@ import { ApiError } from "../../kernel/errors.ts";
 
 /** Characters of a user id after `usr_`. */
 export const USER_ID_LENGTH = 20;
+/** Milliseconds of an hour. */
+export const HOUR_MS = 60 * 60 * 1000;
 /** A platform key can be rotated once in this time. */
-export const ROTATION_INTERVAL_MS = 60 * 60 * 1000;
+export const ROTATION_INTERVAL_MS = HOUR_MS;
 /** Longest grace that the caller of a rotation can ask for, in hours: 7 days, which is also the default. */
 export const GRACE_HOURS_MAX = 168;
 /** Signups allowed from one client address within {@link SIGNUP_WINDOW_MS}. */
 export const SIGNUPS_PER_WINDOW = 10;
 /** The window of the signup limit. */
-export const SIGNUP_WINDOW_MS = 60 * 60 * 1000;
-
-/** Milliseconds of an hour. */
-export const HOUR_MS = 60 * 60 * 1000;
+export const SIGNUP_WINDOW_MS = HOUR_MS;
 
 /** Who may sign up: nobody, accounts of tier free, or those of tier pro as well. */
 export type SignupMode = "closed" | "free" | "open";
@@ -52,11 +51,7 @@ export function assertMayRotate(rotatedAt: number | null, now: number): void {
   if (rotatedAt === null) return;
   const waitMs = rotatedAt + ROTATION_INTERVAL_MS - now;
   if (waitMs <= 0) return;
-  throw new ApiError(
-    "rate_limit_exceeded",
-    "The key was rotated within the last hour: at most one rotation an hour.",
-    {
-      retryAfterSeconds: Math.ceil(waitMs / 1000),
-    },
-  );
+  const retryAfterSeconds = Math.ceil(waitMs / 1000);
+  const message = "The key was rotated within the last hour: at most one rotation an hour.";
+  throw new ApiError("rate_limit_exceeded", message, { retryAfterSeconds });
 }

@@ -11,10 +11,8 @@ import { monthOf, type SignupMode } from "./domain.ts";
 import { AccountLedger } from "./ledger.ts";
 import { Accounts, type DefaultProjects } from "./registry.ts";
 import { accountRoutes } from "./routes.ts";
-import { AccountService, type AccountServiceDeps, type Operator } from "./service.ts";
-import { AccountStore } from "./store.ts";
-
-export type { Operator } from "./service.ts";
+import { AccountService, type AccountServiceDeps } from "./service.ts";
+import { accountStore } from "./store.ts";
 
 /** What the configuration says about accounts. */
 export interface AccountSettings {
@@ -26,7 +24,7 @@ export interface AccountSettings {
 }
 
 /** What accounts offer to the rest of the house. */
-export interface AccountsArea extends ApiArea {
+export interface AccountsArea extends ApiArea, OperatorAccess {
   readonly authenticator: Authenticator;
   readonly charger: Charger;
   /** Says which operations cost credits: these are counted from then on, zeros included. */
@@ -37,15 +35,6 @@ export interface AccountsArea extends ApiArea {
   readonly account: (accountRef: number) => LiveAccount;
   /** Gives an account another default project. */
   readonly setDefaultProject: (tx: Tx, accountRef: number, project: CallerProject) => void;
-  /**
-   * The operator's account. The first start makes it, with the given key or a new one. The key comes along as long as
-   * it has not been shown: it is new, or an earlier start ended before it was {@link operatorAnnounced}.
-   */
-  readonly operator: (givenKey: string | null) => Promise<Operator>;
-  /** The operator's newest platform key, for commands that work on a stopped server's folder. */
-  readonly operatorKey: () => string;
-  /** Notes that the operator's key has been shown: no later start shows it. */
-  readonly operatorAnnounced: () => Promise<void>;
 }
 
 /** An account in memory. */
@@ -62,21 +51,17 @@ export function createAccounts(
   settings: AccountSettings,
   ports: { projects: DefaultProjects; outbox: Outbox },
 ): AccountsArea {
-  const store = new AccountStore(kernel.db);
+  const store = accountStore(kernel.db);
   const accounts = new Accounts(store, ports.projects);
-  const ledger = new AccountLedger(store, accounts, kernel.writer);
-  const credentials = new PlatformCredentials({ ...kernel, store, accounts });
+  const ledger = new AccountLedger(store, accounts, kernel);
+  const credentials = new PlatformCredentials(store, accounts, kernel);
   const deps = { ...kernel, ...settings, ...ports, store, accounts, ledger, credentials };
   const service = new AccountService(deps);
   registerMonthlyGrant(kernel.scheduler, deps);
   return {
     authenticator: credentials,
     charger: ledger,
-    countCredits: (operations) =>
-      ledger.countCredits(
-        kernel.metrics,
-        operations.map(({ name }) => name),
-      ),
+    countCredits: (operations) => ledger.countCredits(operations),
     parts: [
       { name: "Signup", description: "An account of your own, where the operator has opened signup." },
       {
@@ -84,14 +69,55 @@ export function createAccounts(
         description: "Accounts and the test clock. For keys of the operator's account only.",
       },
     ],
-    routes: (api) => accountRoutes(api, service, { ...settings, clock: kernel.clock }),
+    routes: (api) => accountRoutes(api, service, ledger, { ...settings, clock: kernel.clock }),
     signingKey: (accountRef) => credentials.signingKey(accounts.get(accountRef)),
     account: (accountRef) => accounts.get(accountRef),
     setDefaultProject: (tx, accountRef, defaultProject) =>
       accounts.change(tx, accounts.get(accountRef), { defaultProject }),
-    operator: (givenKey) => service.operator(givenKey),
-    operatorKey: () => service.operatorKey(),
-    operatorAnnounced: () => service.operatorAnnounced(),
+    ...operatorAccess(service, deps),
+  };
+}
+
+/** The operator's account. */
+export interface Operator {
+  readonly userId: string;
+  /** Its key, as long as it has not been shown. */
+  readonly key: string | null;
+}
+
+/** The e-mail address on the operator's account. */
+const OPERATOR_EMAIL = "operator@localhost";
+
+type OperatorAccess = ReturnType<typeof operatorAccess>;
+
+/** What the process does with the operator's account, which is the first that was ever made. */
+function operatorAccess(service: AccountService, deps: AccountServiceDeps) {
+  const { store, accounts, credentials, writer } = deps;
+  const first = () => accounts.get(store.firstRef());
+  return {
+    /**
+     * The operator's account. The first start makes it, with the given key or a new one. The key comes along as long
+     * as it has not been shown: it is new, or an earlier start ended before `operatorAnnounced`.
+     */
+    operator: async (givenKey: string | null): Promise<Operator> => {
+      if (store.firstRef() === 0) {
+        await writer.submit((tx) => {
+          const terms = { email: OPERATOR_EMAIL, tier: "unlimited" } as const;
+          const { account } = service.create(tx, terms, givenKey ?? undefined);
+          // A key that was handed in is known already.
+          if (givenKey === null) store.setUnannouncedOperator(tx, account.ref);
+        });
+      }
+      const account = first();
+      const unannounced = store.unannouncedOperator() === account.ref;
+      return { userId: account.userId, key: unannounced ? credentials.signingKey(account) : null };
+    },
+    /** The operator's newest platform key, for commands that work on a stopped server's folder. */
+    operatorKey: () => credentials.signingKey(first()),
+    /** Notes that the operator's key has been shown: no later start shows it. */
+    operatorAnnounced: async () => {
+      await writer.submit(store.clearUnannouncedOperator);
+    },
   };
 }
 
@@ -105,22 +131,21 @@ function registerMonthlyGrant(
   scheduler: Scheduler,
   { writer, store, accounts, ledger, tiers }: AccountServiceDeps,
 ): void {
-  const grantSlice = (tx: Tx, after: number): number | null => {
-    const month = monthOf(tx.now);
-    const refs = store.refsWithoutGrant(after, month, GRANT_SLICE);
-    for (const ref of refs) {
-      const account = accounts.get(ref);
-      // The month is noted with the grant: a job that runs again after a crash grants nobody twice.
-      store.setGranted(tx, ref, month);
-      if (!isUnlimited(account.tier)) ledger.grantUpTo(tx, account, tiers[account.tier].monthlyCredits);
-    }
-    return refs.at(-1) ?? null;
-  };
   scheduler.recurring("accounts.monthly-grant", MONTHLY, async () => {
-    let after: number | null = 0;
-    while (after !== null) {
-      const position: number = after;
-      after = await writer.submit((tx) => grantSlice(tx, position));
-    }
+    let after = 0;
+    const grantSlice = (tx: Tx): number => {
+      const month = monthOf(tx.now);
+      const rows = store.refsWithoutGrant(after, month, GRANT_SLICE);
+      for (const { ref } of rows) {
+        const account = accounts.get(ref);
+        // The month is noted with the grant: a job that runs again after a crash grants nobody twice.
+        store.setGranted(tx, month, ref);
+        if (!isUnlimited(account.tier)) ledger.grantUpTo(tx, account, tiers[account.tier].monthlyCredits);
+      }
+      return rows.at(-1)?.ref ?? 0;
+    };
+    do {
+      after = await writer.submit(grantSlice);
+    } while (after > 0);
   });
 }

@@ -1,6 +1,7 @@
 import { isoTime } from "../../kernel/date-time.ts";
 import type { CallerAccount, Charger } from "../../kernel/http/caller.ts";
 import { decodeNumberCursor, pageOf } from "../../kernel/http/pagination.ts";
+import type { Kernel } from "../../kernel/kernel.ts";
 import {
   BALANCE_MAX,
   deducted,
@@ -11,14 +12,13 @@ import {
   refilled,
 } from "../../kernel/ledger.ts";
 import type { Counter } from "../../kernel/metrics/instruments.ts";
-import type { Metrics } from "../../kernel/metrics/metrics.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
-import type { Writer } from "../../kernel/storage/writer.ts";
 import { isUnlimited } from "../../kernel/tiers.ts";
 import { bytesToUuid, uuidToBytes } from "../../kernel/uuid.ts";
 import { hourOf } from "./domain.ts";
 import type { AccountActor, Accounts } from "./registry.ts";
-import type { AccountEntryRow, AccountStore, ChargeCell } from "./store.ts";
+import type { OwnBalance } from "./schema.ts";
+import type { AccountEntryRow, AccountStore, ChargeRow } from "./store.ts";
 
 /**
  * The accounts' balances. Changes happen in memory, within units of work; at the end of each batch every touched
@@ -33,16 +33,17 @@ export class AccountLedger implements Charger {
   constructor(
     private readonly store: AccountStore,
     private readonly accounts: Accounts,
-    writer: Writer,
+    private readonly kernel: Pick<Kernel, "writer" | "metrics">,
   ) {
-    this.nextSequence = store.highestNumber("entry") + 1;
-    writer.beforeCommit((tx) => this.write(tx));
+    this.nextSequence = store.highestEntry() + 1;
+    kernel.writer.beforeCommit((tx) => this.write(tx));
   }
 
   /** Counts from now on what these operations cost. */
-  countCredits(metrics: Metrics, operations: readonly string[]): void {
-    const declare = (which: string, help: string): Readonly<Record<string, Counter>> =>
-      metrics.counters({ name: `ninefold_credits_${which}_total`, help }, "operation", operations);
+  countCredits(operations: readonly { readonly name: string }[]): void {
+    const names = operations.map(({ name }) => name);
+    const declare = (which: string, help: string) =>
+      this.kernel.metrics.counters({ name: `ninefold_credits_${which}_total`, help }, "operation", names);
     this.charged = declare("charged", "Credits charged for operations.");
     this.refunded = declare("refunded", "Credits given back, since the work came to nothing.");
   }
@@ -66,75 +67,57 @@ export class AccountLedger implements Charger {
     this.book(tx, actor, operation, -cost, -1);
   }
 
+  /** The balance of an account. */
+  balance({ ref }: CallerAccount): OwnBalance {
+    const { balance, userId } = this.accounts.get(ref);
+    return { balance, user_id: userId };
+  }
+
   /** Lowers a balance. @throws ApiError `insufficient_balance`, `invalid_request`; nothing changes. */
-  deduct(tx: Tx, actor: AccountActor, amount: number, requestId: string): void {
+  deduct(tx: Tx, account: CallerAccount, amount: number, requestId: string): OwnBalance {
+    const actor = this.accounts.get(account.ref);
     const balance = deducted(actor.balance, amount, { user_id: actor.userId });
-    this.append(tx, actor, "deduct", balance, requestId);
+    this.set(tx, actor, "deduct", balance, requestId);
+    return this.balance(actor);
   }
 
   /** Raises a balance. @throws ApiError `invalid_request`; nothing changes. */
-  refill(tx: Tx, actor: AccountActor, amount: number, requestId: string): void {
-    this.append(tx, actor, "refill", refilled(actor.balance, amount), requestId);
-  }
-
-  /** Sets a balance. Only the operator may. */
-  reset(tx: Tx, actor: AccountActor, balance: number, requestId: string): void {
-    this.append(tx, actor, "reset", balance, requestId);
+  refill(tx: Tx, account: CallerAccount, amount: number, requestId: string): OwnBalance {
+    const actor = this.accounts.get(account.ref);
+    this.set(tx, actor, "refill", refilled(actor.balance, amount), requestId);
+    return this.balance(actor);
   }
 
   /** Raises a balance to `figure` if it is lower. */
   grantUpTo(tx: Tx, actor: AccountActor, figure: number): void {
-    if (actor.balance < figure) this.append(tx, actor, "grant", figure, null);
+    if (actor.balance < figure) this.set(tx, actor, "grant", figure, null);
   }
 
-  /** Records the balance that a new account starts with. */
-  recordInitial(tx: Tx, actor: AccountActor): void {
-    if (actor.balance !== 0) this.record(tx, actor, "grant", actor.balance, null);
+  /** Sets a balance, and writes the entry that says so. */
+  set(tx: Tx, actor: AccountActor, kind: EntryKind, balance: number, requestId: string | null): void {
+    const amount = balance - actor.balance;
+    this.move(tx, actor, amount);
+    const request = requestId === null ? null : uuidToBytes(requestId);
+    const sequence = this.nextSequence++;
+    this.store.writeEntry(tx, sequence, actor.ref, kind, amount, balance, tx.now, request, null, null);
   }
 
   /** A page of an account's ledger, newest first. @throws ApiError `validation_error` for a foreign cursor. */
-  history(accountRef: number, limit: number, cursor: string | undefined): LedgerPage {
+  history({ ref }: CallerAccount, limit: number, cursor: string | undefined): LedgerPage {
     const before = cursor === undefined ? Number.MAX_SAFE_INTEGER : decodeNumberCursor(cursor);
-    const rows = this.store.entries(accountRef, before, limit + 1);
+    const rows = this.store.entriesBefore(ref, before, limit + 1);
     const { items, ...next } = pageOf(rows, limit, (row) => [row.sequence]);
     return { entries: items.map(entryView), ...next };
   }
 
-  private append(
-    tx: Tx,
-    actor: AccountActor,
-    kind: EntryKind,
-    balance: number,
-    requestId: string | null,
-  ): void {
-    const amount = balance - actor.balance;
-    this.move(tx, actor, amount);
-    this.record(tx, actor, kind, amount, requestId);
-  }
-
-  private record(
-    tx: Tx,
-    actor: AccountActor,
-    kind: EntryKind,
-    amount: number,
-    requestId: string | null,
-  ): void {
-    this.store.appendEntry(tx, actor.ref, {
-      sequence: this.nextSequence++,
-      kind,
-      amount,
-      balance_after: actor.balance,
-      request_id: requestId === null ? null : uuidToBytes(requestId),
-    });
-  }
-
   private book(tx: Tx, actor: AccountActor, operation: string, cost: number, count: number): void {
     const cell = this.cellOf(actor, operation, hourOf(tx.now));
-    const { balanceAfter } = cell;
+    const { balance_after } = cell;
+    const isFirst = !actor.unwritten.has(cell);
     this.move(tx, actor, -cost);
     cell.count += count;
     cell.amount -= cost;
-    cell.balanceAfter = actor.balance;
+    cell.balance_after = actor.balance;
     actor.unwritten.add(cell);
     const counter = (cost > 0 ? this.charged : this.refunded)[operation];
     counter?.add(Math.abs(cost));
@@ -142,7 +125,9 @@ export class AccountLedger implements Charger {
       counter?.add(-Math.abs(cost));
       cell.count -= count;
       cell.amount += cost;
-      cell.balanceAfter = balanceAfter;
+      cell.balance_after = balance_after;
+      // Nothing was charged: a row would say nothing.
+      if (isFirst) actor.unwritten.delete(cell);
     });
   }
 
@@ -155,18 +140,12 @@ export class AccountLedger implements Charger {
   }
 
   /** The cell of this hour: a new one, unless it is in memory or has a row already. */
-  private cellOf(actor: AccountActor, operation: string, hour: number): ChargeCell {
+  private cellOf(actor: AccountActor, operation: string, at: number): ChargeRow {
     const known = actor.cells.get(operation);
-    if (known !== undefined && known.hour === hour) return known;
-    const row = this.store.charge(actor.ref, operation, hour);
-    const cell: ChargeCell = {
-      sequence: row?.sequence ?? this.nextSequence++,
-      operation,
-      hour,
-      count: row?.count ?? 0,
-      amount: row?.amount ?? 0,
-      balanceAfter: row?.balance_after ?? actor.balance,
-      stored: row !== null,
+    if (known !== undefined && known.at === at) return known;
+    const cell = this.store.charge(actor.ref, operation, at) ?? {
+      ...{ sequence: this.nextSequence++, amount: 0, balance_after: actor.balance },
+      ...{ at, operation, count: 0 },
     };
     actor.cells.set(operation, cell);
     return cell;
@@ -174,34 +153,24 @@ export class AccountLedger implements Charger {
 
   /** Writes what this batch changed. When the batch is taken back, each unit undoes its own changes in memory. */
   private write(tx: Tx): void {
-    for (const actor of this.accounts.takeTouched()) {
-      this.store.setBalance(tx, actor.ref, actor.balance);
-      for (const cell of actor.unwritten) this.writeCell(tx, actor, cell);
-      actor.unwritten.clear();
-      actor.dirty = false;
+    for (const actor of this.accounts.touched) {
+      const { ref, balance, unwritten } = actor;
+      this.store.setBalance(tx, balance, ref);
+      for (const { sequence, amount, balance_after, at, operation, count } of unwritten) {
+        this.store.writeEntry(tx, sequence, ref, "charge", amount, balance_after, at, null, operation, count);
+      }
+      unwritten.clear();
+      actor.idle = true;
     }
-  }
-
-  private writeCell(tx: Tx, actor: AccountActor, cell: ChargeCell): void {
-    // A first charge that was rolled back, alone or with its batch, leaves a cell with nothing in it.
-    if (!cell.stored && cell.count === 0) return;
-    this.store.writeCharge(tx, actor.ref, cell);
-    if (cell.stored) return;
-    cell.stored = true;
-    tx.onRollback(() => {
-      cell.stored = false;
-    });
+    this.accounts.touched.clear();
   }
 }
 
-function entryView(row: AccountEntryRow): LedgerEntry {
+function entryView({ operation, count, ...row }: AccountEntryRow): LedgerEntry {
   return {
-    sequence: row.sequence,
-    kind: row.kind,
-    amount: row.amount,
-    balance_after: row.balance_after,
+    ...row,
     at: isoTime(row.at),
     request_id: row.request_id === null ? null : bytesToUuid(row.request_id),
-    ...(row.operation === null ? {} : { operation: row.operation, count: row.count ?? 0 }),
+    ...(operation === null ? {} : { operation, count: count ?? 0 }),
   };
 }

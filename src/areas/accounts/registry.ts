@@ -1,8 +1,7 @@
-import { type Actor, ActorRegistry } from "../../kernel/actors/registry.ts";
-import type { CallerAccount, CallerProject } from "../../kernel/http/caller.ts";
+import { ActorRegistry } from "../../kernel/actors/registry.ts";
+import type { CallerProject } from "../../kernel/http/caller.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
-import type { TierName } from "../../kernel/tiers.ts";
-import type { AccountRow, AccountStore, ChargeCell } from "./store.ts";
+import type { AccountRow, AccountStore, ChargeRow } from "./store.ts";
 
 /** Accounts kept in memory when idle: some hundred bytes each. */
 export const ACCOUNTS_IN_MEMORY_MAX = 20_000;
@@ -16,56 +15,34 @@ export interface DefaultProjects {
 }
 
 /** An account in memory: its balance is here, and written once per batch. */
-export class AccountActor implements CallerAccount, Actor {
-  readonly ref: number;
-  readonly userId: string;
-  readonly email: string;
-  readonly createdAt: number;
-  tier: TierName;
-  tierSince = 0;
-  balance: number;
-  suspended: boolean;
-  rotatedAt: number | null;
-  /** Number of the newest platform key: older ones are in their grace. 0 before there is a key. */
-  newestKey: number;
-  /** Platform keys with a smaller number have been ended all at once. */
-  oldestKey: number;
-  /** Charges of the current hour, by operation. */
-  readonly cells = new Map<string, ChargeCell>();
-  /** Cells with charges that are not written yet. */
-  readonly unwritten = new Set<ChargeCell>();
-  recent = false;
-  /** Whether the balance is not written yet. */
-  dirty = false;
-  /** Set when the actor is dropped: what still holds it must ask for the account again. */
-  passivated = false;
+export type AccountActor = ReturnType<typeof accountActor>;
 
-  constructor(
-    row: AccountRow,
-    public defaultProject: CallerProject,
-    keys: { oldest: number; newest: number },
-  ) {
-    this.ref = row.ref;
-    this.userId = row.user_id;
-    this.email = row.email;
-    this.createdAt = row.created_at;
-    this.tier = row.tier;
-    this.balance = row.balance;
-    this.suspended = row.suspended !== 0;
-    this.rotatedAt = row.rotated_at;
-    this.newestKey = keys.newest;
-    this.oldestKey = keys.oldest;
-  }
-
-  get idle(): boolean {
-    return !this.dirty;
-  }
+function accountActor(row: AccountRow, defaultProject: CallerProject) {
+  return {
+    ...row,
+    suspended: row.suspended !== 0,
+    tierSince: 0,
+    defaultProject,
+    /** Charges of the current hour, by operation. */
+    cells: new Map<string, ChargeRow>(),
+    /** Cells with charges that are not written yet. */
+    unwritten: new Set<ChargeRow>(),
+    recent: false,
+    /** False while the balance is not written yet. */
+    idle: true,
+    /** Set when the actor is dropped: what still holds it must ask for the account again. */
+    passivated: false,
+  };
 }
+
+/** What changes in an account beside its balance. */
+type AccountChanges = Partial<Omit<AccountActor, "balance">>;
 
 /** The accounts in memory. */
 export class Accounts {
+  /** What this batch has changed. */
+  readonly touched = new Set<AccountActor>();
   private readonly actors: ActorRegistry<number, AccountActor>;
-  private touched = new Set<AccountActor>();
 
   constructor(
     private readonly store: AccountStore,
@@ -82,43 +59,29 @@ export class Accounts {
     return this.actors.get(ref, () => {
       const row = this.store.account(ref);
       if (row === null) throw new Error(`account ${ref} is gone`);
-      return new AccountActor(row, this.projects.defaultOf(ref), this.store.platformKeyRange(ref));
+      return accountActor(row, this.projects.defaultOf(ref));
     });
-  }
-
-  /** The account of a user id, or null. */
-  byUserId(userId: string): AccountActor | null {
-    const row = this.store.accountByUserId(userId);
-    return row === null ? null : this.get(row.ref);
   }
 
   /** Keeps an account in memory until the batch ends: its changes are taken back or written there. */
   touch(actor: AccountActor): void {
-    actor.dirty = true;
+    actor.idle = false;
     this.touched.add(actor);
   }
 
   /** Changes an account in memory, unless the unit of work is taken back. */
   change(tx: Tx, actor: AccountActor, changes: AccountChanges): void {
     this.touch(actor);
-    const before = Object.fromEntries(
-      Object.keys(changes).map((name) => [name, actor[name as keyof AccountChanges]]),
-    );
+    const names = Object.keys(changes) as (keyof AccountChanges)[];
+    const before = Object.fromEntries(names.map((name) => [name, actor[name]]));
     Object.assign(actor, changes);
     tx.onRollback(() => Object.assign(actor, before));
-  }
-
-  /** The accounts touched since the last call. */
-  takeTouched(): ReadonlySet<AccountActor> {
-    const touched = this.touched;
-    if (touched.size > 0) this.touched = new Set();
-    return touched;
   }
 
   /** Takes in an account that this unit of work makes, with its default project. */
   add(tx: Tx, row: AccountRow): AccountActor {
     const { ref } = row;
-    const actor = new AccountActor(row, this.projects.createDefault(tx, ref), { oldest: 0, newest: 0 });
+    const actor = accountActor(row, this.projects.createDefault(tx, ref));
     this.actors.insert(ref, actor);
     tx.onRollback(() => {
       actor.passivated = true;
@@ -127,11 +90,3 @@ export class Accounts {
     return actor;
   }
 }
-
-/** What changes in an account beside its balance. */
-export type AccountChanges = Partial<
-  Pick<
-    AccountActor,
-    "tier" | "tierSince" | "suspended" | "rotatedAt" | "newestKey" | "oldestKey" | "defaultProject"
-  >
->;

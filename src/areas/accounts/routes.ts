@@ -8,6 +8,7 @@ import { pageQuery } from "../../kernel/http/pagination.ts";
 import { AttemptLimiter } from "../../kernel/http/rate-limit.ts";
 import { AmountBody, HISTORY_LIMIT, LedgerPage } from "../../kernel/ledger.ts";
 import { assertSignupOpen, SIGNUP_WINDOW_MS, SIGNUPS_PER_WINDOW, type SignupMode } from "./domain.ts";
+import type { AccountLedger } from "./ledger.ts";
 import {
   Account,
   AccountCreateBody,
@@ -30,13 +31,14 @@ import type { AccountService } from "./service.ts";
 export function accountRoutes(
   api: Api,
   service: AccountService,
+  ledger: AccountLedger,
   settings: { signup: SignupMode; clock: Clock; testClock: ManualClock | null },
 ) {
   return [
     ...(settings.testClock === null ? [] : [clockRoute(api, settings.testClock)]),
     signupRoute(api, service, settings.signup, settings.clock),
     adminRoutes(api, service),
-    balanceRoutes(api, service),
+    balanceRoutes(api, ledger),
     new Elysia({ tags: ["Keys"] })
       .use(api)
       .post(
@@ -81,15 +83,9 @@ function signupRoute(api: Api, service: AccountService, mode: SignupMode, clock:
         admit: (clientAddress: string) => {
           assertSignupOpen(mode);
           const waitSeconds = attempts.take(networkOf(clientAddress));
-          if (waitSeconds > 0) {
-            throw new ApiError(
-              "rate_limit_exceeded",
-              "Too many signups from this address. Try again later.",
-              {
-                retryAfterSeconds: waitSeconds,
-              },
-            );
-          }
+          if (waitSeconds === 0) return;
+          const message = "Too many signups from this address. Try again later.";
+          throw new ApiError("rate_limit_exceeded", message, { retryAfterSeconds: waitSeconds });
         },
       },
       body: SignupBody,
@@ -97,17 +93,17 @@ function signupRoute(api: Api, service: AccountService, mode: SignupMode, clock:
     });
 }
 
-function balanceRoutes(api: Api, service: AccountService) {
+function balanceRoutes(api: Api, ledger: AccountLedger) {
   return new Elysia({ prefix: "/v1/meter", tags: ["Meter"] })
     .use(api)
-    .get("/balance", ({ call }) => service.balance(call.caller.account.ref), {
+    .get("/balance", ({ call }) => ledger.balance(call.caller.account), {
       op: { name: "meter.own.balance", access: "meter:read", summary: "Read the own credit balance" },
       response: OwnBalance,
     })
     .get(
       "/history",
-      ({ call, query }) =>
-        service.history(call.caller.account.ref, query.limit ?? HISTORY_LIMIT, query.cursor),
+      ({ call, query: { limit = HISTORY_LIMIT, cursor } }) =>
+        ledger.history(call.caller.account, limit, cursor),
       {
         op: {
           name: "meter.own.history",
@@ -122,7 +118,7 @@ function balanceRoutes(api: Api, service: AccountService) {
     .post(
       "/deduct",
       ({ call, body: { amount } }) =>
-        call.perform((tx) => service.deduct(tx, call.caller.account.ref, amount, call.requestId)),
+        call.perform((tx) => ledger.deduct(tx, call.caller.account, amount, call.requestId)),
       {
         op: {
           name: "meter.own.deduct",
@@ -140,7 +136,7 @@ function balanceRoutes(api: Api, service: AccountService) {
     .post(
       "/refill",
       ({ call, body: { amount } }) =>
-        call.perform((tx) => service.refill(tx, call.caller.account.ref, amount, call.requestId)),
+        call.perform((tx) => ledger.refill(tx, call.caller.account, amount, call.requestId)),
       {
         op: {
           name: "meter.own.refill",

@@ -3,7 +3,6 @@ import { ApiError } from "../../kernel/errors.ts";
 import type { Caller } from "../../kernel/http/caller.ts";
 import { decodeNumberCursor, pageOf } from "../../kernel/http/pagination.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
-import type { LedgerPage } from "../../kernel/ledger.ts";
 import type { MailMessage, Outbox } from "../../kernel/mail/outbox.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import type { Tiers } from "../../kernel/tiers.ts";
@@ -16,7 +15,6 @@ import type {
   AccountCreateBody,
   AccountPage,
   AccountUpdateBody,
-  OwnBalance,
   ResetPlatformKey,
   RotatedPlatformKey,
   SignedUp,
@@ -36,22 +34,12 @@ export interface AccountServiceDeps extends Pick<Kernel, "writer" | "ids"> {
   readonly rotationGraceMs: number;
 }
 
-/** The operator's account. */
-export interface Operator {
-  readonly userId: string;
-  /** Its key, as long as it has not been shown. */
-  readonly key: string | null;
-}
-
-/** The e-mail address on the operator's account. */
-const OPERATOR_EMAIL = "operator@localhost";
-
 /** The use cases of accounts. */
 export class AccountService {
   private nextRef: number;
 
   constructor(private readonly deps: AccountServiceDeps) {
-    this.nextRef = deps.store.highestNumber("account") + 1;
+    this.nextRef = deps.store.highestRef() + 1;
   }
 
   /**
@@ -60,24 +48,26 @@ export class AccountService {
    */
   create(tx: Tx, terms: AccountCreateBody, givenKey?: string): { account: AccountActor; key: string } {
     const { store, accounts, ledger, credentials, ids, tiers } = this.deps;
-    const folded = foldEmail(terms.email);
-    if (store.hasEmail(folded)) {
+    const emailFolded = foldEmail(terms.email);
+    if (store.refOfEmail(emailFolded) !== 0) {
       throw new ApiError("conflict", "There is an account with this e-mail address already.");
     }
+    const { email, tier, balance = tiers[tier].monthlyCredits } = terms;
     const row: AccountRow = {
       ref: this.nextRef++,
-      user_id: `usr_${ids.base62(USER_ID_LENGTH)}`,
-      email: terms.email,
-      tier: terms.tier,
-      balance: terms.balance ?? tiers[terms.tier].monthlyCredits,
+      userId: `usr_${ids.base62(USER_ID_LENGTH)}`,
+      email,
+      tier,
+      balance: 0,
       suspended: 0,
-      rotated_at: null,
-      granted_month: monthOf(tx.now),
-      created_at: tx.now,
+      rotatedAt: null,
+      createdAt: tx.now,
+      oldestKey: 0,
+      newestKey: 0,
     };
-    store.insert(tx, row, folded);
+    store.insert(tx, { ...row, emailFolded, month: monthOf(tx.now) });
     const account = accounts.add(tx, row);
-    ledger.recordInitial(tx, account);
+    ledger.grantUpTo(tx, account, balance);
     return { account, key: credentials.issue(tx, account, givenKey) };
   }
 
@@ -113,13 +103,10 @@ export class AccountService {
     if (account.ref === caller.account.ref) assertKeepsOperating(change);
     if (change.tier === "unlimited") assertMayMakeOperator(caller);
     const { tier = account.tier, suspended = account.suspended } = change;
-    accounts.change(tx, account, {
-      tier,
-      tierSince: tier === account.tier ? account.tierSince : tx.now,
-      suspended,
-    });
-    store.setTerms(tx, account.ref, tier, suspended);
-    if (change.balance !== undefined) ledger.reset(tx, account, change.balance, requestId);
+    const tierSince = tier === account.tier ? account.tierSince : tx.now;
+    accounts.change(tx, account, { tier, tierSince, suspended });
+    store.setTerms(tx, tier, suspended ? 1 : 0, account.ref);
+    if (change.balance !== undefined) ledger.set(tx, account, "reset", change.balance, requestId);
     return viewOf(account);
   }
 
@@ -127,8 +114,8 @@ export class AccountService {
   list(limit: number, cursor: string | undefined): AccountPage {
     const { store, accounts } = this.deps;
     const before = cursor === undefined ? Number.MAX_SAFE_INTEGER : decodeNumberCursor(cursor);
-    const { items, ...next } = pageOf(store.accountsBefore(before, limit + 1), limit, (row) => [row.ref]);
-    return { accounts: items.map((row) => viewOf(accounts.get(row.ref))), ...next };
+    const { items, ...next } = pageOf(store.refsBefore(before, limit + 1), limit, ({ ref }) => [ref]);
+    return { accounts: items.map(({ ref }) => viewOf(accounts.get(ref))), ...next };
   }
 
   /**
@@ -138,8 +125,7 @@ export class AccountService {
   rotateKey(tx: Tx, accountRef: number, graceHours: number | undefined): RotatedPlatformKey {
     const { accounts, credentials, rotationGraceMs } = this.deps;
     const graceMs = graceHours === undefined ? rotationGraceMs : Math.round(graceHours * HOUR_MS);
-    const { key, rotatedAt, expiresAt } = credentials.rotate(tx, accounts.get(accountRef), graceMs);
-    return { key, rotated_at: isoTime(rotatedAt), expires_at: isoTime(expiresAt) };
+    return credentials.rotate(tx, accounts.get(accountRef), graceMs);
   }
 
   /** Ends all platform keys of an account and makes a new one. @throws ApiError `not_found` */
@@ -149,68 +135,10 @@ export class AccountService {
     return { user_id: account.userId, api_key: key, reset_at: isoTime(tx.now) };
   }
 
-  /** The balance of an account. */
-  balance(accountRef: number): OwnBalance {
-    const { balance, userId } = this.deps.accounts.get(accountRef);
-    return { balance, user_id: userId };
-  }
-
-  /** @throws ApiError `insufficient_balance`, `invalid_request` */
-  deduct(tx: Tx, accountRef: number, amount: number, requestId: string): OwnBalance {
-    const { accounts, ledger } = this.deps;
-    ledger.deduct(tx, accounts.get(accountRef), amount, requestId);
-    return this.balance(accountRef);
-  }
-
-  /** @throws ApiError `invalid_request` */
-  refill(tx: Tx, accountRef: number, amount: number, requestId: string): OwnBalance {
-    const { accounts, ledger } = this.deps;
-    ledger.refill(tx, accounts.get(accountRef), amount, requestId);
-    return this.balance(accountRef);
-  }
-
-  /** A page of an account's ledger, newest first. */
-  history(accountRef: number, limit: number, cursor: string | undefined): LedgerPage {
-    return this.deps.ledger.history(accountRef, limit, cursor);
-  }
-
-  /** The operator's account. The first start makes it, with the given key or a new one, which is to be shown. */
-  async operator(givenKey: string | null): Promise<Operator> {
-    const { store, credentials, writer } = this.deps;
-    if (store.firstAccount() === 0) {
-      await writer.submit((tx) => {
-        const terms = { email: OPERATOR_EMAIL, tier: "unlimited" } as const;
-        const { account } = this.create(tx, terms, givenKey ?? undefined);
-        // A key that was handed in is known already.
-        if (givenKey === null) store.setUnannouncedOperator(tx, account.ref);
-      });
-    }
-    const account = this.operatorAccount();
-    const unannounced = store.unannouncedOperator() === account.ref;
-    return { userId: account.userId, key: unannounced ? credentials.signingKey(account) : null };
-  }
-
-  /** The operator's newest key. */
-  operatorKey(): string {
-    return this.deps.credentials.signingKey(this.operatorAccount());
-  }
-
-  /** Notes that the operator's key has been shown. */
-  operatorAnnounced(): Promise<void> {
-    const { store, writer } = this.deps;
-    return writer.submit((tx) => store.clearUnannouncedOperator(tx));
-  }
-
-  /** The first account that was ever made. */
-  private operatorAccount(): AccountActor {
-    const { store, accounts } = this.deps;
-    return accounts.get(store.firstAccount());
-  }
-
   private known(userId: string): AccountActor {
-    const account = this.deps.accounts.byUserId(userId);
-    if (account === null) throw new ApiError("not_found", "There is no account with this user_id.");
-    return account;
+    const ref = this.deps.store.refOfUser(userId);
+    if (ref === 0) throw new ApiError("not_found", "There is no account with this user_id.");
+    return this.deps.accounts.get(ref);
   }
 }
 
@@ -232,15 +160,8 @@ function assertKeepsOperating(change: AccountUpdateBody): void {
   );
 }
 
-function viewOf(account: AccountActor): Account {
-  return {
-    user_id: account.userId,
-    email: account.email,
-    tier: account.tier,
-    balance: account.balance,
-    suspended: account.suspended,
-    created_at: isoTime(account.createdAt),
-  };
+function viewOf({ userId, email, tier, balance, suspended, createdAt }: AccountActor): Account {
+  return { user_id: userId, email, tier, balance, suspended, created_at: isoTime(createdAt) };
 }
 
 function welcomeMail(email: string, userId: string, key: string): MailMessage {

@@ -2,13 +2,14 @@ import { afterEach, beforeEach, expect, test } from "bun:test";
 import { CREDENTIALS_IN_MEMORY_MAX, PlatformCredentials } from "../../../src/areas/accounts/credentials.ts";
 import { AccountLedger } from "../../../src/areas/accounts/ledger.ts";
 import { ACCOUNTS_IN_MEMORY_MAX, Accounts } from "../../../src/areas/accounts/registry.ts";
-import { AccountStore } from "../../../src/areas/accounts/store.ts";
+import { accountStore } from "../../../src/areas/accounts/store.ts";
 import { openProjectDirectory } from "../../../src/areas/projects/index.ts";
 import { keyDigestHex } from "../../../src/kernel/secrets/key-format.ts";
 import { type AccountClient, startTestServer, type TestServer } from "../../support/server.ts";
 
 const IN_MEMORY = 5;
 const MADE = 30;
+const PROJECT = { ref: 1, id: "proj_of_this_test" };
 
 let server: TestServer;
 let made: AccountClient[];
@@ -19,25 +20,25 @@ beforeEach(async () => {
 });
 afterEach(() => server.stop());
 
-/** The parts of the area anew on the server's kernel, with room for few. */
+/** The parts of the area anew on the server's kernel, with room for few, and how often they look into the file. */
 function smallArea(inMemoryMax?: number) {
   const { kernel } = server.server;
-  const store = new AccountStore(kernel.db);
-  const accounts = new Accounts(store, openProjectDirectory(kernel), inMemoryMax);
-  const room = inMemoryMax === undefined ? {} : { inMemoryMax };
-  const credentials = new PlatformCredentials({ ...kernel, store, accounts, ...room });
-  return {
-    ...{ kernel, accounts, credentials },
-    ledger: new AccountLedger(store, accounts, kernel.writer),
+  const looked = { up: 0 };
+  const counted = <Args extends unknown[], Row>(find: (...args: Args) => Row) => {
+    return (...args: Args): Row => {
+      looked.up += 1;
+      return find(...args);
+    };
   };
-}
-
-function registryOf(owner: object, name: string): { size: number; actorsMax: number } {
-  return Reflect.get(owner, name) as { size: number; actorsMax: number };
+  const found = accountStore(kernel.db);
+  const store = { ...found, account: counted(found.account), keyWithDigest: counted(found.keyWithDigest) };
+  const accounts = new Accounts(store, openProjectDirectory(kernel), inMemoryMax);
+  const credentials = new PlatformCredentials(store, accounts, kernel, inMemoryMax);
+  return { kernel, accounts, credentials, looked, ledger: new AccountLedger(store, accounts, kernel) };
 }
 
 test("accounts and keys in memory are those in use, up to a bound; the others are found all the same", async () => {
-  const { kernel, accounts, credentials, ledger } = smallArea(IN_MEMORY);
+  const { kernel, accounts, credentials, looked, ledger } = smallArea(IN_MEMORY);
   for (let round = 1; round <= 3; round += 1) {
     for (const [index, { key, userId }] of made.entries()) {
       const caller = credentials.authenticate(keyDigestHex(String(key)));
@@ -46,25 +47,65 @@ test("accounts and keys in memory are those in use, up to a bound; the others ar
       await kernel.writer.submit((tx) => ledger.charge(tx, caller.account, "meter.refill", 1));
       expect(accounts.get(caller.account.ref).balance).toBe(100 + index - round);
     }
-    expect(registryOf(accounts, "actors").size).toBe(IN_MEMORY);
-    expect(registryOf(credentials, "cache").size).toBe(IN_MEMORY);
   }
+  // What is used over and over stays, as long as there is room for all of it.
+  const digests = made.map(({ key }) => keyDigestHex(String(key)));
+  const lookUps = (keys: number): number => {
+    for (let pass = 1; pass <= 5; pass += 1) {
+      looked.up = 0;
+      for (const digest of digests.slice(0, keys)) expect(credentials.authenticate(digest)).not.toBeNull();
+    }
+    return looked.up;
+  };
+  expect(lookUps(IN_MEMORY)).toBe(0);
+  expect(lookUps(IN_MEMORY + 1)).toBeGreaterThan(0);
 });
 
 test("a key whose account left memory works on the account as it is now", async () => {
   const { accounts, credentials } = smallArea(IN_MEMORY);
   const [first] = made;
   const digest = keyDigestHex(String(first?.key));
-  const before = credentials.authenticate(digest);
-  const store = new AccountStore(server.server.kernel.db);
-  for (const { userId } of made.slice(1)) accounts.get(store.accountByUserId(userId)?.ref ?? 0);
+  const before = credentials.authenticate(digest)?.account;
+  const store = accountStore(server.server.kernel.db);
+  for (const { userId } of made.slice(1)) accounts.get(store.refOfUser(userId));
   const after = credentials.authenticate(digest);
   expect(after?.account.userId).toBe(first?.userId as string);
-  expect(after?.account).not.toBe(before?.account as never);
+  expect(after?.account).not.toBe(before as never);
 });
 
 test("there is room for as many as documented unless said otherwise", () => {
-  const { accounts, credentials } = smallArea();
-  expect(registryOf(accounts, "actors").actorsMax).toBe(ACCOUNTS_IN_MEMORY_MAX);
-  expect(registryOf(credentials, "cache").actorsMax).toBe(CREDENTIALS_IN_MEMORY_MAX);
+  const { kernel } = server.server;
+  const looked = { up: 0 };
+  const row = accountStore(kernel.db).account(1);
+  if (row === null) throw new Error("there is no account");
+  const store = {
+    ...accountStore(kernel.db),
+    account: (ref: number) => {
+      looked.up += 1;
+      return { ...row, ref };
+    },
+    keyWithDigest: (digest: Uint8Array) => {
+      looked.up += 1;
+      return { id: Buffer.from(digest).readUInt32BE(), account_ref: 1, expires_at: null };
+    },
+  };
+  const projects = { createDefault: () => PROJECT, defaultOf: () => PROJECT };
+  /** One more than there is room for takes the place of the first that was not used again. */
+  const fill = (most: number, use: (number: number) => void): void => {
+    looked.up = 0;
+    for (let number = 1; number <= most; number += 1) use(number);
+    use(1);
+    expect(looked.up).toBe(most);
+    use(most + 1);
+    use(1);
+    expect(looked.up).toBe(most + 1);
+    use(2);
+    expect(looked.up).toBe(most + 2);
+  };
+  const accounts = new Accounts(store, projects);
+  fill(ACCOUNTS_IN_MEMORY_MAX, (ref) => accounts.get(ref));
+  const small = new Accounts(accountStore(kernel.db), projects);
+  const credentials = new PlatformCredentials(store, small, kernel);
+  const digestOf = (number: number) => number.toString(16).padStart(8, "0");
+  fill(CREDENTIALS_IN_MEMORY_MAX, (number) => credentials.authenticate(digestOf(number)));
 });
