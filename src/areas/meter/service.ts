@@ -207,11 +207,9 @@ export class MeterService {
   }
 }
 
-function entryView({ sequence, kind, amount, balance_after, at, request_id }: MeterEntryRow): LedgerEntry {
-  return {
-    ...{ sequence, kind: KIND_NAMES[kind] ?? "reset", amount, balance_after },
-    ...{ at: isoTime(at), request_id: bytesToUuid(request_id) },
-  };
+function entryView({ meter_ref, previous, ...row }: MeterEntryRow): LedgerEntry {
+  const at = isoTime(row.at);
+  return { ...row, kind: KIND_NAMES[row.kind] ?? "reset", at, request_id: bytesToUuid(row.request_id) };
 }
 
 /**

@@ -43,7 +43,7 @@ export function meterStore(db: Database) {
     ),
     remove: db.change<[ref: number]>("DELETE FROM meters WHERE ref = ?"),
     entry: db.one<MeterEntryRow, [sequence: number]>(
-      "SELECT sequence, meter_ref, previous, kind, amount, balance_after, at, request_id FROM meter_entries WHERE sequence = ?",
+      "SELECT meter_ref, previous, sequence, kind, amount, balance_after, at, request_id FROM meter_entries WHERE sequence = ?",
     ),
     /** Oldest first. */
     entriesAfter: db.all<Pick<MeterEntryRow, "sequence" | "meter_ref" | "balance_after">, [sequence: number]>(

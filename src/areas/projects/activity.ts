@@ -14,7 +14,10 @@ const WRITES_PER_BATCH_MAX = 100;
 /** The last change of one project. */
 class LastActivity implements Actor {
   writtenAt = Number.NEGATIVE_INFINITY;
-  waiting = false;
+  /** When it is written at the latest, while it waits for that. */
+  dueAt = 0;
+  /** False while it waits to be written. */
+  idle = true;
   recent = false;
 
   constructor(
@@ -22,10 +25,6 @@ class LastActivity implements Actor {
     /** Epoch milliseconds; null when there has been none. */
     public at: number | null,
   ) {}
-
-  get idle(): boolean {
-    return !this.waiting;
-  }
 }
 
 /**
@@ -35,13 +34,13 @@ class LastActivity implements Actor {
 export class Activity implements ProjectActivity {
   private readonly entries: ActorRegistry<number, LastActivity>;
   /** Written with this batch. */
-  private due: LastActivity[] = [];
+  private readonly due: LastActivity[] = [];
   /** Written later, in the order in which they fall due. */
-  private later: { readonly entry: LastActivity; readonly dueAt: number }[] = [];
+  private readonly later: LastActivity[] = [];
 
   constructor(
     private readonly store: ProjectStore,
-    writer: Writer,
+    private readonly writer: Writer,
     inMemoryMax: number = ACTIVITIES_IN_MEMORY_MAX,
   ) {
     this.entries = new ActorRegistry(inMemoryMax);
@@ -57,10 +56,10 @@ export class Activity implements ProjectActivity {
     tx.onRollback(() => {
       entry.at = before;
     });
-    if (entry.waiting) return;
-    entry.waiting = true;
-    if (tx.now - entry.writtenAt >= ACTIVITY_WRITE_INTERVAL_MS) this.due.push(entry);
-    else this.wait(entry, tx.now);
+    if (!entry.idle) return;
+    if (tx.now - entry.writtenAt < ACTIVITY_WRITE_INTERVAL_MS) return this.wait(entry, tx.now);
+    entry.idle = false;
+    this.due.push(entry);
   }
 
   /** When the project last changed, epoch milliseconds; null when it never did. */
@@ -69,45 +68,41 @@ export class Activity implements ProjectActivity {
   }
 
   /** Writes everything down. For the end of the process. */
-  async finish(writer: Writer): Promise<void> {
+  async finish(): Promise<void> {
     if (this.later.length === 0) return;
-    await writer.submit((tx) => {
-      this.due.push(...this.later.map(({ entry }) => entry));
-      this.later = [];
-      this.writeAll(tx, this.due.splice(0));
-    });
+    await this.writer.submit((tx) => this.writeAll(tx, [...this.due.splice(0), ...this.later.splice(0)]));
   }
 
   private entryOf(ref: number): LastActivity {
-    return this.entries.get(ref, () => new LastActivity(ref, this.store.lastActivity(ref)));
+    return this.entries.get(ref, () => new LastActivity(ref, this.store.lastActivity(ref) || null));
   }
 
   private wait(entry: LastActivity, now: number): void {
-    this.later.push({ entry, dueAt: now + ACTIVITY_WRITE_INTERVAL_MS });
+    entry.idle = false;
+    entry.dueAt = now + ACTIVITY_WRITE_INTERVAL_MS;
+    this.later.push(entry);
   }
 
   private writeDue(tx: Tx): void {
-    const { later } = this;
+    const { due, later } = this;
     let count = 0;
     while (count < WRITES_PER_BATCH_MAX && (later[count]?.dueAt ?? Number.POSITIVE_INFINITY) <= tx.now)
       count += 1;
-    if (count > 0) this.due.push(...later.splice(0, count).map(({ entry }) => entry));
-    if (this.due.length > 0) this.writeAll(tx, this.due.splice(0, WRITES_PER_BATCH_MAX));
+    if (count > 0) due.push(...later.splice(0, count));
+    if (due.length > 0) this.writeAll(tx, due.splice(0, WRITES_PER_BATCH_MAX));
   }
 
   private writeAll(tx: Tx, entries: readonly LastActivity[]): void {
     for (const entry of entries) {
       const { writtenAt } = entry;
-      entry.waiting = false;
+      entry.idle = true;
       entry.writtenAt = tx.now;
       tx.onRollback(() => {
         entry.writtenAt = writtenAt;
-        if (entry.waiting) return;
-        entry.waiting = true;
-        this.wait(entry, tx.now);
+        if (entry.idle) this.wait(entry, tx.now);
       });
       // Null when the only change was taken back.
-      if (entry.at !== null) this.store.setLastActivity(tx, entry.ref, entry.at);
+      if (entry.at !== null) this.store.setLastActivity(tx, entry.at, entry.ref);
     }
   }
 }

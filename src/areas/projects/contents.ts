@@ -1,12 +1,12 @@
 import { type Actor, ActorRegistry } from "../../kernel/actors/registry.ts";
 import { isoTimeOrNull } from "../../kernel/date-time.ts";
+import type { CallerProject } from "../../kernel/http/caller.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { ProjectResources } from "../../kernel/project-resources.ts";
 import { removeInSlices } from "../../kernel/removal.ts";
 import type { JobOutcome } from "../../kernel/scheduler/scheduler.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import type { ProjectDirectory } from "./directory.ts";
-import type { ProjectAccounts } from "./ports.ts";
 import type { ProjectOverview } from "./schema.ts";
 import type { ProjectRow } from "./store.ts";
 
@@ -19,6 +19,22 @@ const REMOVE_PROJECT = "projects.remove";
 /** Rows removed in one unit of work: one or two milliseconds of the writer's time. */
 export const REMOVAL_SLICE_ROWS = 100;
 
+/** What projects are built on. */
+export interface ProjectDeps extends Pick<Kernel, "clock" | "scheduler" | "writer"> {
+  readonly directory: ProjectDirectory;
+  /** What the other areas keep in projects. */
+  readonly resources: readonly ProjectResources[];
+  readonly accounts: ProjectAccounts;
+}
+
+/** The accounts, as far as projects need them. */
+export interface ProjectAccounts {
+  /** An account's credit balance. */
+  balance(accountRef: number): number;
+  /** Another project is the default one now. */
+  setDefaultProject(tx: Tx, accountRef: number, project: CallerProject): void;
+}
+
 interface KeptOverview extends Actor {
   readonly view: ProjectOverview;
   readonly countedAt: number;
@@ -28,13 +44,7 @@ interface KeptOverview extends Actor {
 export class Overviews {
   private readonly kept = new ActorRegistry<number, KeptOverview>(OVERVIEWS_IN_MEMORY_MAX);
 
-  constructor(
-    private readonly deps: Pick<Kernel, "clock"> & {
-      readonly resources: readonly ProjectResources[];
-      readonly accounts: ProjectAccounts;
-      readonly directory: ProjectDirectory;
-    },
-  ) {}
+  constructor(private readonly deps: ProjectDeps) {}
 
   /** The overview of a project, at most five minutes old. */
   of(project: ProjectRow): ProjectOverview {
@@ -74,12 +84,7 @@ export class Overviews {
 export class ProjectRemoval {
   private stopping = false;
 
-  constructor(
-    private readonly deps: Pick<Kernel, "scheduler" | "writer"> & {
-      readonly directory: ProjectDirectory;
-      readonly resources: readonly ProjectResources[];
-    },
-  ) {
+  constructor(private readonly deps: ProjectDeps) {
     // One project at a time: two would take twice as much of the disk.
     deps.scheduler.register(REMOVE_PROJECT, {
       concurrency: 1,

@@ -1,4 +1,4 @@
-import { ApiError, type ErrorMeaning, registerErrors } from "../../kernel/errors.ts";
+import { type ErrorMeaning, registerErrors } from "../../kernel/errors.ts";
 
 /** Characters of a project id after `proj_`. */
 export const PROJECT_ID_LENGTH = 20;
@@ -66,25 +66,4 @@ function freeNumber(isTaken: (number: number) => boolean): number {
 function shortened(slug: string, lengthMax: number): string {
   // No two dashes follow each other.
   return slug.slice(0, lengthMax).replace(/-$/, "");
-}
-
-/** The only project cannot be deleted. */
-export function onlyProject(): ApiError {
-  return new ApiError(
-    "forbidden",
-    "This is the default project and there is no other that could take its place. Create another one first.",
-  );
-}
-
-/** A key of the account would move itself to another project. */
-export function movesKeys(): ApiError {
-  return new ApiError(
-    "forbidden",
-    "Without this project all keys of the account would work in another one. That takes a key with the scope *.",
-  );
-}
-
-/** The project does not exist, was deleted, or is not the caller's. */
-export function noSuchProject(): ApiError {
-  return new ApiError("not_found", "There is no project with this id.");
 }

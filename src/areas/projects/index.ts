@@ -1,14 +1,14 @@
 import { errorText } from "../../kernel/errors.ts";
 import type { ApiArea } from "../../kernel/http/api.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
-import type { ProjectResources } from "../../kernel/project-resources.ts";
 import { TierBound } from "../../kernel/tier-bounds.ts";
 import type { Tiers } from "../../kernel/tiers.ts";
-import { Overviews, ProjectRemoval } from "./contents.ts";
-import { ProjectDirectory } from "./directory.ts";
-import type { ProjectAccounts } from "./ports.ts";
+import { Overviews, type ProjectDeps, ProjectRemoval } from "./contents.ts";
+import type { ProjectDirectory } from "./directory.ts";
 import { projectRoutes } from "./routes.ts";
 import { ProjectService } from "./service.ts";
+
+export { openProjectDirectory } from "./directory.ts";
 
 /** What projects offer to the rest of the house. */
 export interface ProjectsArea extends ApiArea {
@@ -18,24 +18,17 @@ export interface ProjectsArea extends ApiArea {
   readonly finish: () => Promise<void>;
 }
 
-/** Opens the directory of projects, for every other area to ask. */
-export function openProjectDirectory(kernel: Kernel): ProjectDirectory {
-  return new ProjectDirectory(kernel);
-}
-
-/** Builds the area on its directory. `resources`: what the other areas keep in projects. */
+/** Builds the area on its directory. */
 export function createProjects(
   kernel: Kernel,
   directory: ProjectDirectory,
-  ports: { accounts: ProjectAccounts; resources: readonly ProjectResources[]; tiers: Tiers },
+  ports: Pick<ProjectDeps, "accounts" | "resources"> & { readonly tiers: Tiers },
 ): ProjectsArea {
-  const { db, writer, log } = kernel;
-  const { accounts, resources } = ports;
-  const kinds = resources.map(({ name }) => name);
-  const bound = new TierBound(db, ports.tiers, "projects", "project_limit_exceeded");
-  const removal = new ProjectRemoval({ ...kernel, directory, resources });
-  const overviews = new Overviews({ ...kernel, resources, accounts, directory });
-  const service = new ProjectService({ directory, accounts, resources, overviews, removal, bound });
+  const bound = new TierBound(kernel.db, ports.tiers, "projects", "project_limit_exceeded");
+  const deps = { ...kernel, ...ports, directory };
+  const removal = new ProjectRemoval(deps);
+  const service = new ProjectService(deps, new Overviews(deps), removal, bound);
+  const kinds = ports.resources.map(({ name }) => name);
   return {
     parts: [
       {
@@ -47,10 +40,8 @@ export function createProjects(
     routes: (api) => projectRoutes(api, service, kinds),
     stop: () => removal.stop(),
     finish: () =>
-      directory.activity
-        .finish(writer)
-        .catch((error) =>
-          log.warn("the last activity of projects could not be written", { error: errorText(error) }),
-        ),
+      directory.activity.finish().catch((error) => {
+        kernel.log.warn("the last activity of projects could not be written", { error: errorText(error) });
+      }),
   };
 }

@@ -26,10 +26,10 @@ export function projectRoutes(api: Api, projects: ProjectService, kinds: readonl
 }
 
 function collectionRoutes(api: Api, projects: ProjectService) {
-  return new Elysia({ tags: ["Projects"] })
+  return new Elysia({ prefix: "/v1/projects", tags: ["Projects"] })
     .use(api)
     .post(
-      "/v1/projects",
+      "",
       ({ call, body }) => {
         const { name, description = null } = body;
         return call.perform((tx) => reply(201, projects.create(tx, call.caller.account, name, description)));
@@ -50,31 +50,27 @@ function collectionRoutes(api: Api, projects: ProjectService) {
         response: { 201: Project },
       },
     )
-    .get(
-      "/v1/projects",
-      ({ call, query }) => projects.list(call.caller, query.limit ?? PROJECTS_LIMIT, query.cursor),
-      {
-        op: {
-          name: "projects.list",
-          access: "projects:read",
-          summary: "List projects, newest first",
-          description: "A key of one project sees that one.",
-        },
-        query: pageQuery(PROJECTS_LIMIT),
-        response: ProjectPage,
+    .get("", ({ call, query }) => projects.list(call.caller, query.limit ?? PROJECTS_LIMIT, query.cursor), {
+      op: {
+        name: "projects.list",
+        access: "projects:read",
+        summary: "List projects, newest first",
+        description: "A key of one project sees that one.",
       },
-    );
+      query: pageQuery(PROJECTS_LIMIT),
+      response: ProjectPage,
+    });
 }
 
 function projectReadRoutes(api: Api, projects: ProjectService, kinds: readonly string[]) {
-  return new Elysia({ tags: ["Projects"] })
+  return new Elysia({ prefix: "/v1/projects", tags: ["Projects"] })
     .use(api)
-    .get("/v1/projects/:id", ({ call, params }) => projects.get(call.caller, params.id), {
+    .get("/:id", ({ call, params }) => projects.get(call.caller, params.id), {
       op: { name: "projects.get", access: "projects:read", summary: "Read a project", errors: ["not_found"] },
       params: ProjectParams,
       response: Project,
     })
-    .get("/v1/projects/:id/overview", ({ call, params }) => projects.overview(call.caller, params.id), {
+    .get("/:id/overview", ({ call, params }) => projects.overview(call.caller, params.id), {
       op: {
         name: "projects.overview",
         access: "projects:read",
@@ -88,10 +84,10 @@ function projectReadRoutes(api: Api, projects: ProjectService, kinds: readonly s
 }
 
 function projectChangeRoutes(api: Api, projects: ProjectService) {
-  return new Elysia({ tags: ["Projects"] })
+  return new Elysia({ prefix: "/v1/projects", tags: ["Projects"] })
     .use(api)
     .patch(
-      "/v1/projects/:id",
+      "/:id",
       ({ call, params, body }) => call.perform((tx) => projects.update(tx, call.caller, params.id, body)),
       {
         op: {
@@ -108,21 +104,17 @@ function projectChangeRoutes(api: Api, projects: ProjectService) {
         response: Project,
       },
     )
-    .delete(
-      "/v1/projects/:id",
-      ({ call, params }) => call.perform((tx) => projects.delete(tx, call.caller, params.id)),
-      {
-        op: {
-          name: "projects.delete",
-          access: "projects:write",
-          changesProject: false,
-          summary: "Delete a project and everything in it",
-          description:
-            "Works at once, for its keys too; the rows are removed in the background, for good. The default project can be deleted only when there is another, which becomes the default, and by a key of the account only if that has the scope `*`.",
-          errors: ["not_found"],
-        },
-        params: ProjectParams,
-        response: ProjectDeleted,
+    .delete("/:id", ({ call, params }) => call.perform((tx) => projects.delete(tx, call.caller, params.id)), {
+      op: {
+        name: "projects.delete",
+        access: "projects:write",
+        changesProject: false,
+        summary: "Delete a project and everything in it",
+        description:
+          "Works at once, for its keys too; the rows are removed in the background, for good. The default project can be deleted only when there is another, which becomes the default, and by a key of the account only if that has the scope `*`.",
+        errors: ["not_found"],
       },
-    );
+      params: ProjectParams,
+      response: ProjectDeleted,
+    });
 }

@@ -1,13 +1,11 @@
 import { isoTime } from "../../kernel/date-time.ts";
+import { ApiError } from "../../kernel/errors.ts";
 import type { Caller, CallerAccount, CallerProject } from "../../kernel/http/caller.ts";
 import { decodeNumberCursor, pageOf } from "../../kernel/http/pagination.ts";
-import type { ProjectResources } from "../../kernel/project-resources.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import type { TierBound } from "../../kernel/tier-bounds.ts";
-import type { Overviews, ProjectRemoval } from "./contents.ts";
-import type { ProjectDirectory } from "./directory.ts";
-import { freeSlug, movesKeys, noSuchProject, onlyProject } from "./domain.ts";
-import type { ProjectAccounts } from "./ports.ts";
+import type { Overviews, ProjectDeps, ProjectRemoval } from "./contents.ts";
+import { freeSlug } from "./domain.ts";
 import type {
   Project,
   ProjectDeleted,
@@ -21,34 +19,26 @@ import type { ProjectRow } from "./store.ts";
 /** The use cases of projects. */
 export class ProjectService {
   constructor(
-    private readonly deps: {
-      readonly directory: ProjectDirectory;
-      readonly accounts: ProjectAccounts;
-      readonly resources: readonly ProjectResources[];
-      readonly overviews: Overviews;
-      readonly removal: ProjectRemoval;
-      readonly bound: TierBound;
-    },
+    private readonly deps: ProjectDeps,
+    private readonly overviews: Overviews,
+    private readonly removal: ProjectRemoval,
+    private readonly bound: TierBound,
   ) {}
 
   /** Creates a project under the slug that its name gives. @throws ApiError `project_limit_exceeded` */
   create(tx: Tx, account: CallerAccount, name: string, description: string | null): Project {
-    const { directory, bound } = this.deps;
-    const { store } = directory;
-    const accountRef = account.ref;
-    bound.assertRoom(account);
-    const slug = freeSlug(name, (candidate) => store.isSlugTaken(accountRef, candidate));
-    const { id } = directory.create(tx, { accountRef, name, slug, description, isDefault: false });
-    const now = isoTime(tx.now);
-    return { id, name, slug, description, created_at: now, updated_at: now };
+    const { directory } = this.deps;
+    this.bound.assertRoom(account);
+    const slug = freeSlug(name, (candidate) => directory.store.refOfSlug(account.ref, candidate) !== 0);
+    const project = { account_ref: account.ref, name, slug, description, is_default: 0 };
+    return projectView(directory.create(tx, project));
   }
 
   /** A page of the projects that the caller sees, newest first. @throws ApiError `validation_error` for a cursor of another list. */
   list(caller: Caller, limit: number, cursor: string | undefined): ProjectPage {
     const before = cursor === undefined ? Number.MAX_SAFE_INTEGER : decodeNumberCursor(cursor);
-    const page = pageOf(this.rowsBefore(caller, before, limit + 1), limit, ({ ref }) => [ref]);
-    const projects = page.items.map(itemView);
-    return page.cursor === undefined ? { projects } : { projects, cursor: page.cursor };
+    const { items, ...next } = pageOf(this.rowsBefore(caller, before, limit + 1), limit, ({ ref }) => [ref]);
+    return { projects: items.map(itemView), ...next };
   }
 
   /** @throws ApiError `not_found` */
@@ -61,10 +51,10 @@ export class ProjectService {
     const row = this.visible(caller, id);
     if (change.name === undefined && change.description === undefined) return projectView(row);
     const { name = row.name, description = row.description } = change;
-    const { directory, overviews } = this.deps;
-    directory.store.update(tx, row.ref, name, description);
+    const { directory } = this.deps;
+    directory.store.update(tx, name, description, tx.now, row.ref);
     directory.activity.changed(tx, row.ref);
-    overviews.drop(row.ref);
+    this.overviews.drop(row.ref);
     return projectView({ ...row, name, description, updated_at: tx.now });
   }
 
@@ -77,37 +67,45 @@ export class ProjectService {
    */
   delete(tx: Tx, caller: Caller, id: string): ProjectDeleted {
     const row = this.visible(caller, id);
-    const { directory, accounts, resources, overviews, removal } = this.deps;
-    if (row.is_default !== 0 && !caller.projectBound && !caller.scopes.has("*")) throw movesKeys();
+    const { directory, accounts, resources } = this.deps;
+    if (row.is_default !== 0 && !caller.projectBound && !caller.scopes.has("*")) {
+      throw new ApiError(
+        "forbidden",
+        "Without this project all keys of the account would work in another one. That takes a key with the scope *.",
+      );
+    }
     const successor = row.is_default === 0 ? null : this.successorOf(row);
     directory.markDeleted(tx, row.ref);
     if (successor !== null) {
       directory.store.makeDefault(tx, successor.ref);
       accounts.setDefaultProject(tx, row.account_ref, successor);
-      overviews.drop(successor.ref);
+      this.overviews.drop(successor.ref);
     }
     for (const kind of resources) kind.projectDeleted?.(tx, row.ref);
-    overviews.drop(row.ref);
-    removal.enqueue(tx, row.ref);
+    this.overviews.drop(row.ref);
+    this.removal.enqueue(tx, row.ref);
     return { success: true, deleted_at: isoTime(tx.now) };
   }
 
   /** What is in a project, at most five minutes old. @throws ApiError `not_found` */
   overview(caller: Caller, id: string): ProjectOverview {
-    return this.deps.overviews.of(this.visible(caller, id));
+    return this.overviews.of(this.visible(caller, id));
   }
 
   private successorOf(row: ProjectRow): CallerProject {
     const successor = this.deps.directory.store.oldestBeside(row.account_ref, row.ref);
-    if (successor === null) throw onlyProject();
-    return successor;
+    if (successor !== null) return successor;
+    throw new ApiError(
+      "forbidden",
+      "This is the default project and there is no other that could take its place. Create another one first.",
+    );
   }
 
   /** The project of an id, if the caller may see it: a key of one project sees only that one. */
   private visible(caller: Caller, id: string): ProjectRow {
     const row = this.deps.directory.store.find(caller.account.ref, id);
-    if (row === null || (caller.projectBound && row.ref !== caller.project.ref)) throw noSuchProject();
-    return row;
+    if (row !== null && (!caller.projectBound || row.ref === caller.project.ref)) return row;
+    throw new ApiError("not_found", "There is no project with this id.");
   }
 
   private rowsBefore(caller: Caller, before: number, limit: number): readonly ProjectRow[] {

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { flagStore } from "../../../src/areas/flags/store.ts";
 import { RETENTION_MS } from "../../../src/areas/keys/domain.ts";
-import { ProjectStore } from "../../../src/areas/projects/store.ts";
+import { projectStore } from "../../../src/areas/projects/store.ts";
 import type { Client } from "../../support/client.ts";
 import { expectError } from "../../support/errors.ts";
 import { AccountClient, startTestServer, type TestServer } from "../../support/server.ts";
@@ -23,30 +23,24 @@ async function makeKey(project: string, prefix = "sm"): Promise<Client> {
 }
 
 function refOf(project: string): number {
-  const row = server.server.kernel.db
-    .query<{ ref: number }, [string]>("SELECT ref FROM projects WHERE id = ?")
-    .get(project);
-  return row?.ref ?? 0;
+  const { db } = server.server.kernel;
+  return db.number<[id: string]>("SELECT ref AS n FROM projects WHERE id = ?")(project);
 }
 
 /** Rows of the project in every table that knows projects, by table; a key that was emptied does not count. */
 function rowsOf(ref: number): Record<string, number> {
   const { db } = server.server.kernel;
-  const tables = db
-    .query<{ name: string }>(
-      "SELECT m.name FROM sqlite_master m WHERE m.type = 'table' AND EXISTS (SELECT 1 FROM pragma_table_info(m.name) c WHERE c.name = 'project_ref')",
-    )
-    .all();
+  const tables = db.all<{ name: string }>(
+    "SELECT m.name FROM sqlite_master m WHERE m.type = 'table' AND EXISTS (SELECT 1 FROM pragma_table_info(m.name) c WHERE c.name = 'project_ref')",
+  )();
   const counts = tables.map(({ name }) => {
     const living = name === "keys" ? " AND deleted = 0" : "";
-    const row = db
-      .query<{ count: number }, [number]>(
-        `SELECT count(*) AS count FROM ${name} WHERE project_ref = ?${living}`,
-      )
-      .get(ref);
-    return [name, row?.count ?? 0] as const;
+    const sql = `SELECT count(*) AS n FROM ${name} WHERE project_ref = ?${living}`;
+    return [name, db.number<[ref: number]>(sql)(ref)] as const;
   });
-  const own = new ProjectStore(db).deletedRefs().includes(ref) ? 1 : 0;
+  const own = projectStore(db)
+    .deleted()
+    .filter((row) => row.ref === ref).length;
   return Object.fromEntries([...counts, ["projects", own] as const].filter(([, count]) => count > 0));
 }
 
