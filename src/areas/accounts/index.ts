@@ -1,27 +1,17 @@
-import type { ManualClock } from "../../kernel/clock.ts";
 import type { ApiArea } from "../../kernel/http/api.ts";
 import type { Authenticator, CallerAccount, CallerProject, Charger } from "../../kernel/http/caller.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { Outbox } from "../../kernel/mail/outbox.ts";
 import type { Scheduler } from "../../kernel/scheduler/scheduler.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
-import { isUnlimited, type Tiers } from "../../kernel/tiers.ts";
+import { isUnlimited } from "../../kernel/tiers.ts";
 import { PlatformCredentials } from "./credentials.ts";
-import { monthOf, type SignupMode } from "./domain.ts";
+import { monthOf } from "./domain.ts";
 import { AccountLedger } from "./ledger.ts";
-import { Accounts, type DefaultProjects } from "./registry.ts";
+import { type AccountActor, Accounts, type DefaultProjects } from "./registry.ts";
 import { accountRoutes } from "./routes.ts";
-import { AccountService, type AccountServiceDeps } from "./service.ts";
+import { AccountService, type AccountServiceDeps, type AccountSettings } from "./service.ts";
 import { accountStore } from "./store.ts";
-
-/** What the configuration says about accounts. */
-export interface AccountSettings {
-  readonly signup: SignupMode;
-  readonly rotationGraceMs: number;
-  readonly tiers: Tiers;
-  /** The test clock, which the operator can advance; null on a real clock. */
-  readonly testClock: ManualClock | null;
-}
 
 /** What accounts offer to the rest of the house. */
 export interface AccountsArea extends ApiArea, OperatorAccess {
@@ -37,13 +27,8 @@ export interface AccountsArea extends ApiArea, OperatorAccess {
   readonly setDefaultProject: (tx: Tx, accountRef: number, project: CallerProject) => void;
 }
 
-/** An account in memory. */
-export interface LiveAccount extends CallerAccount {
-  readonly email: string;
-  readonly defaultProject: CallerProject;
-  /** Set when it has left the memory: from then on it is no longer kept up to date. */
-  readonly passivated: boolean;
-}
+/** An account in memory. From when it is `passivated` it is no longer kept up to date. */
+export type LiveAccount = CallerAccount & Readonly<Pick<AccountActor, "email" | "passivated">>;
 
 /** Builds the area: accounts, their keys as credentials, their balances. */
 export function createAccounts(

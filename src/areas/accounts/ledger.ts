@@ -1,5 +1,5 @@
 import { isoTime } from "../../kernel/date-time.ts";
-import type { CallerAccount, Charger } from "../../kernel/http/caller.ts";
+import type { Caller, CallerAccount, Charger } from "../../kernel/http/caller.ts";
 import { decodeNumberCursor, pageOf } from "../../kernel/http/pagination.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import {
@@ -19,6 +19,9 @@ import { hourOf } from "./domain.ts";
 import type { AccountActor, Accounts } from "./registry.ts";
 import type { OwnBalance } from "./schema.ts";
 import type { AccountEntryRow, AccountStore, ChargeRow } from "./store.ts";
+
+/** The request that changes a balance. */
+type Cause = { readonly caller: Caller; readonly requestId: string };
 
 /**
  * The accounts' balances. Changes happen in memory, within units of work; at the end of each batch every touched
@@ -74,16 +77,16 @@ export class AccountLedger implements Charger {
   }
 
   /** Lowers a balance. @throws ApiError `insufficient_balance`, `invalid_request`; nothing changes. */
-  deduct(tx: Tx, account: CallerAccount, amount: number, requestId: string): OwnBalance {
-    const actor = this.accounts.get(account.ref);
+  deduct(tx: Tx, { caller, requestId }: Cause, amount: number): OwnBalance {
+    const actor = this.accounts.get(caller.account.ref);
     const balance = deducted(actor.balance, amount, { user_id: actor.userId });
     this.set(tx, actor, "deduct", balance, requestId);
     return this.balance(actor);
   }
 
   /** Raises a balance. @throws ApiError `invalid_request`; nothing changes. */
-  refill(tx: Tx, account: CallerAccount, amount: number, requestId: string): OwnBalance {
-    const actor = this.accounts.get(account.ref);
+  refill(tx: Tx, { caller, requestId }: Cause, amount: number): OwnBalance {
+    const actor = this.accounts.get(caller.account.ref);
     this.set(tx, actor, "refill", refilled(actor.balance, amount), requestId);
     return this.balance(actor);
   }

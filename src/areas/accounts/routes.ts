@@ -115,49 +115,39 @@ function balanceRoutes(api: Api, ledger: AccountLedger) {
         response: LedgerPage,
       },
     )
-    .post(
-      "/deduct",
-      ({ call, body: { amount } }) =>
-        call.perform((tx) => ledger.deduct(tx, call.caller.account, amount, call.requestId)),
-      {
-        op: {
-          name: "meter.own.deduct",
-          access: "meter:write",
-          accountOnly: true,
-          changesProject: false,
-          summary: "Deduct credits from the own balance",
-          errors: ["insufficient_balance", "invalid_request"],
-          example: { amount: 5 },
-        },
-        body: AmountBody,
-        response: OwnBalance,
+    .post("/deduct", ({ call, body }) => call.perform((tx) => ledger.deduct(tx, call, body.amount)), {
+      op: {
+        name: "meter.own.deduct",
+        access: "meter:write",
+        accountOnly: true,
+        changesProject: false,
+        summary: "Deduct credits from the own balance",
+        errors: ["insufficient_balance", "invalid_request"],
+        example: { amount: 5 },
       },
-    )
-    .post(
-      "/refill",
-      ({ call, body: { amount } }) =>
-        call.perform((tx) => ledger.refill(tx, call.caller.account, amount, call.requestId)),
-      {
-        op: {
-          name: "meter.own.refill",
-          access: "meter:write",
-          accountOnly: true,
-          changesProject: false,
-          summary: "Add credits to the own balance",
-          errors: ["invalid_request"],
-          example: { amount: 100 },
-        },
-        body: AmountBody,
-        response: OwnBalance,
+      body: AmountBody,
+      response: OwnBalance,
+    })
+    .post("/refill", ({ call, body }) => call.perform((tx) => ledger.refill(tx, call, body.amount)), {
+      op: {
+        name: "meter.own.refill",
+        access: "meter:write",
+        accountOnly: true,
+        changesProject: false,
+        summary: "Add credits to the own balance",
+        errors: ["invalid_request"],
+        example: { amount: 100 },
       },
-    );
+      body: AmountBody,
+      response: OwnBalance,
+    });
 }
 
 function adminRoutes(api: Api, service: AccountService) {
-  return new Elysia({ tags: ["Operator"] })
+  return new Elysia({ prefix: "/v1/admin/accounts", tags: ["Operator"] })
     .use(api)
     .post(
-      "/v1/admin/accounts",
+      "",
       ({ call, body }) =>
         call.perform((tx) => {
           const { account, key } = service.create(tx, body);
@@ -179,13 +169,13 @@ function adminRoutes(api: Api, service: AccountService) {
         response: { 201: AccountCreated },
       },
     )
-    .get("/v1/admin/accounts", ({ query }) => service.list(query.limit ?? 50, query.cursor), {
+    .get("", ({ query }) => service.list(query.limit ?? 50, query.cursor), {
       op: { name: "admin.accounts.list", access: "operator", summary: "List accounts, newest first" },
       query: pageQuery(50),
       response: AccountPage,
     })
     .patch(
-      "/v1/admin/accounts/:user_id",
+      "/:user_id",
       ({ call, params, body }) =>
         call.perform((tx) => service.change(tx, params.user_id, body, call.caller, call.requestId)),
       {
@@ -203,7 +193,7 @@ function adminRoutes(api: Api, service: AccountService) {
       },
     )
     .post(
-      "/v1/admin/accounts/:user_id/reset-key",
+      "/:user_id/reset-key",
       ({ call, params }) => call.perform((tx) => service.resetKey(tx, params.user_id)),
       {
         op: {

@@ -1,3 +1,4 @@
+import type { ManualClock } from "../../kernel/clock.ts";
 import { isoTime } from "../../kernel/date-time.ts";
 import { ApiError } from "../../kernel/errors.ts";
 import type { Caller } from "../../kernel/http/caller.ts";
@@ -22,16 +23,22 @@ import type {
 } from "./schema.ts";
 import type { AccountRow, AccountStore } from "./store.ts";
 
+/** What the configuration says about accounts. */
+export interface AccountSettings {
+  readonly signup: SignupMode;
+  readonly rotationGraceMs: number;
+  readonly tiers: Tiers;
+  /** The test clock, which the operator can advance; null on a real clock. */
+  readonly testClock: ManualClock | null;
+}
+
 /** What the service is built on. */
-export interface AccountServiceDeps extends Pick<Kernel, "writer" | "ids"> {
+export interface AccountServiceDeps extends Pick<Kernel, "writer" | "ids">, AccountSettings {
   readonly store: AccountStore;
   readonly accounts: Accounts;
   readonly ledger: AccountLedger;
   readonly credentials: PlatformCredentials;
   readonly outbox: Outbox;
-  readonly tiers: Tiers;
-  readonly signup: SignupMode;
-  readonly rotationGraceMs: number;
 }
 
 /** The use cases of accounts. */

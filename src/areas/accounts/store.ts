@@ -21,13 +21,6 @@ export type AccountRow = {
 /** A new row, with the month that its first credits count for. */
 type NewAccount = AccountRow & { readonly emailFolded: string; readonly month: number };
 
-/** A row of `platform_keys`, without the key. */
-export interface PlatformKeyRow {
-  readonly id: number;
-  readonly account_ref: number;
-  readonly expires_at: number | null;
-}
-
 /** A new platform key, which has no end. */
 type NewPlatformKey = { id: number; accountRef: number; digest: Uint8Array; sealed: Uint8Array; now: number };
 
@@ -106,9 +99,10 @@ function accountStatements(db: Database) {
 function keyStatements(db: Database) {
   return {
     highestKey: db.number("SELECT max(id) AS n FROM platform_keys"),
-    keyWithDigest: db.one<PlatformKeyRow, [digest: Uint8Array]>(
-      "SELECT id, account_ref, expires_at FROM platform_keys WHERE digest = ?",
-    ),
+    keyWithDigest: db.one<
+      { id: number; account_ref: number; expires_at: number | null },
+      [digest: Uint8Array]
+    >("SELECT id, account_ref, expires_at FROM platform_keys WHERE digest = ?"),
     newestKeyOf: db.one<{ readonly sealed: Uint8Array }, [accountRef: number]>(
       "SELECT sealed FROM platform_keys WHERE account_ref = ? ORDER BY id DESC LIMIT 1",
     ),

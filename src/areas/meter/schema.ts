@@ -1,5 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { BalanceValue } from "../../kernel/ledger.ts";
+import { named } from "../../kernel/schema.ts";
 
 /** Path of a tenant meter. */
 export const MeterParams = Type.Object({
@@ -11,14 +12,10 @@ export const MeterParams = Type.Object({
 });
 
 /** Body of a reset. */
-export const ResetBody = Type.Object(
-  { balance: Type.Integer({ ...BalanceValue, examples: [1000] }) },
-  { $id: "ResetBody" },
-);
+export const ResetBody = named("ResetBody", {
+  balance: Type.Integer({ ...BalanceValue, examples: [1000] }),
+});
 
 /** A tenant meter's balance. */
-export const MeterBalance = Type.Object(
-  { balance: Type.Integer(), meter_id: Type.String() },
-  { $id: "MeterBalance" },
-);
+export const MeterBalance = named("MeterBalance", { balance: Type.Integer(), meter_id: Type.String() });
 export type MeterBalance = Static<typeof MeterBalance>;

@@ -60,6 +60,7 @@ class MeterActor implements Actor, WrittenLater {
 /** The use cases of tenant meters. Changes run within units of work; reads see committed state only. */
 export class MeterService {
   private readonly actors: ActorRegistry<string, MeterActor>;
+  /** Brings the rows up to the ledger in the background. */
   private readonly flusher: Rounds<MeterActor>;
   private nextRef: number;
   private nextSequence: number;
@@ -73,7 +74,20 @@ export class MeterService {
     this.nextRef = store.highestRef() + 1;
     // Entries that were removed with their project leave their numbers unused: a flush may have passed them.
     this.nextSequence = Math.max(store.highestSequence(), store.flushedThrough()) + 1;
-    this.flusher = createBalanceFlusher(store, kernel, () => this.nextSequence - 1);
+    this.flusher = new Rounds({
+      ...kernel,
+      warning: "balances of meters could not be flushed yet",
+      waitMs: FLUSH_AFTER_MS,
+      marksMax: FLUSH_AFTER_ENTRIES,
+      rowsPerUnit: ROWS_PER_UNIT,
+      write: (tx, { ref, balance, lastSequence }) => store.saveBalance(tx, balance, lastSequence, ref),
+      // A round notes how far the ledger went when it began: start-up reads the entries after that.
+      begun: () => {
+        const position = this.nextSequence - 1;
+        return (tx) => store.setFlushedThrough(tx, position);
+      },
+    });
+    this.takeUp();
   }
 
   /** A meter's balance; 0 for one that does not exist, and none is made. */
@@ -139,6 +153,18 @@ export class MeterService {
   /** Brings every row up to the ledger. For the end of the process. */
   finish(): Promise<void> {
     return this.flusher.finish();
+  }
+
+  /** Takes up the entries that no round has reached: they are newer than the rows. */
+  private takeUp(): void {
+    for (const { meter_ref, balance_after, sequence } of this.store.entriesAfter(
+      this.store.flushedThrough(),
+    )) {
+      const actor = this.flusher.held(meter_ref) ?? new MeterActor(meter_ref, 0, 0);
+      actor.balance = balance_after;
+      actor.lastSequence = sequence;
+      this.flusher.hold(actor);
+    }
   }
 
   private removeEntries(tx: Tx, actor: MeterActor, rowsMax: number): number {
@@ -210,35 +236,4 @@ export class MeterService {
 function entryView({ meter_ref, previous, ...row }: MeterEntryRow): LedgerEntry {
   const at = isoTime(row.at);
   return { ...row, kind: KIND_NAMES[row.kind] ?? "reset", at, request_id: bytesToUuid(row.request_id) };
-}
-
-/**
- * Builds the flusher, and takes up the entries that no round has reached: they are newer than the rows. Each round
- * notes how far the ledger went when it began; start-up reads the entries after that.
- */
-function createBalanceFlusher(
-  store: MeterStore,
-  { writer, log }: Pick<Kernel, "writer" | "log">,
-  ledgerPosition: () => number,
-): Rounds<MeterActor> {
-  const flusher = new Rounds<MeterActor>({
-    writer,
-    log,
-    warning: "balances of meters could not be flushed yet",
-    waitMs: FLUSH_AFTER_MS,
-    marksMax: FLUSH_AFTER_ENTRIES,
-    rowsPerUnit: ROWS_PER_UNIT,
-    write: (tx, { ref, balance, lastSequence }) => store.saveBalance(tx, balance, lastSequence, ref),
-    begun: () => {
-      const position = ledgerPosition();
-      return (tx) => store.setFlushedThrough(tx, position);
-    },
-  });
-  for (const { meter_ref, balance_after, sequence } of store.entriesAfter(store.flushedThrough())) {
-    const actor = flusher.held(meter_ref) ?? new MeterActor(meter_ref, 0, 0);
-    actor.balance = balance_after;
-    actor.lastSequence = sequence;
-    flusher.hold(actor);
-  }
-  return flusher;
 }

@@ -57,9 +57,9 @@ export class Activity implements ProjectActivity {
       entry.at = before;
     });
     if (!entry.idle) return;
-    if (tx.now - entry.writtenAt < ACTIVITY_WRITE_INTERVAL_MS) return this.wait(entry, tx.now);
     entry.idle = false;
-    this.due.push(entry);
+    if (tx.now - entry.writtenAt >= ACTIVITY_WRITE_INTERVAL_MS) this.due.push(entry);
+    else this.wait(entry, tx.now);
   }
 
   /** When the project last changed, epoch milliseconds; null when it never did. */
@@ -78,7 +78,6 @@ export class Activity implements ProjectActivity {
   }
 
   private wait(entry: LastActivity, now: number): void {
-    entry.idle = false;
     entry.dueAt = now + ACTIVITY_WRITE_INTERVAL_MS;
     this.later.push(entry);
   }
@@ -99,7 +98,9 @@ export class Activity implements ProjectActivity {
       entry.writtenAt = tx.now;
       tx.onRollback(() => {
         entry.writtenAt = writtenAt;
-        if (entry.idle) this.wait(entry, tx.now);
+        if (!entry.idle) return;
+        entry.idle = false;
+        this.wait(entry, tx.now);
       });
       // Null when the only change was taken back.
       if (entry.at !== null) this.store.setLastActivity(tx, entry.at, entry.ref);

@@ -18,38 +18,27 @@ const PROJECTS_LIMIT = 10;
 
 /** Declares the endpoints of projects; overviews count these kinds of resources. */
 export function projectRoutes(api: Api, projects: ProjectService, kinds: readonly string[]) {
-  return [
-    collectionRoutes(api, projects),
-    projectReadRoutes(api, projects, kinds),
-    projectChangeRoutes(api, projects),
-  ];
+  return [collectionAndReads(api, projects, kinds), projectChangeRoutes(api, projects)];
 }
 
-function collectionRoutes(api: Api, projects: ProjectService) {
+function collectionAndReads(api: Api, projects: ProjectService, kinds: readonly string[]) {
   return new Elysia({ prefix: "/v1/projects", tags: ["Projects"] })
     .use(api)
-    .post(
-      "",
-      ({ call, body }) => {
-        const { name, description = null } = body;
-        return call.perform((tx) => reply(201, projects.create(tx, call.caller.account, name, description)));
+    .post("", ({ call, body }) => call.perform((tx) => reply(201, projects.create(tx, call.caller, body))), {
+      op: {
+        name: "projects.create",
+        access: "projects:write",
+        accountOnly: true,
+        changesProject: false,
+        summary: "Create a project",
+        description:
+          "Its slug is derived from the name; one that is taken gets a number. Not for keys of one project.",
+        errors: ["project_limit_exceeded"],
+        example: { name: "Shop", description: "Everything about the shop" },
       },
-      {
-        op: {
-          name: "projects.create",
-          access: "projects:write",
-          accountOnly: true,
-          changesProject: false,
-          summary: "Create a project",
-          description:
-            "Its slug is derived from the name; one that is taken gets a number. Not for keys of one project.",
-          errors: ["project_limit_exceeded"],
-          example: { name: "Shop", description: "Everything about the shop" },
-        },
-        body: ProjectCreateBody,
-        response: { 201: Project },
-      },
-    )
+      body: ProjectCreateBody,
+      response: { 201: Project },
+    })
     .get("", ({ call, query }) => projects.list(call.caller, query.limit ?? PROJECTS_LIMIT, query.cursor), {
       op: {
         name: "projects.list",
@@ -59,12 +48,7 @@ function collectionRoutes(api: Api, projects: ProjectService) {
       },
       query: pageQuery(PROJECTS_LIMIT),
       response: ProjectPage,
-    });
-}
-
-function projectReadRoutes(api: Api, projects: ProjectService, kinds: readonly string[]) {
-  return new Elysia({ prefix: "/v1/projects", tags: ["Projects"] })
-    .use(api)
+    })
     .get("/:id", ({ call, params }) => projects.get(call.caller, params.id), {
       op: { name: "projects.get", access: "projects:read", summary: "Read a project", errors: ["not_found"] },
       params: ProjectParams,

@@ -1,5 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { orNull, text } from "../../kernel/schema.ts";
+import { named, orNull, text } from "../../kernel/schema.ts";
 import { DESCRIPTION_LENGTH_MAX, NAME_LENGTH_MAX } from "./domain.ts";
 
 /** Longest id that is looked up: ours are far shorter. */
@@ -17,22 +17,20 @@ export const ProjectParams = Type.Object({
 });
 
 /** Body of a project's creation. */
-export const ProjectCreateBody = Type.Object(
-  { name: Name, description: Type.Optional(Description) },
-  { $id: "ProjectCreateBody" },
-);
+export const ProjectCreateBody = named("ProjectCreateBody", {
+  name: Name,
+  description: Type.Optional(Description),
+});
+export type ProjectCreateBody = Static<typeof ProjectCreateBody>;
 
 /** Body of a project's change. The slug is there to be refused: silently ignored, it would look changed. */
-export const ProjectUpdateBody = Type.Object(
-  {
-    name: Type.Optional(Name),
-    description: Type.Optional(Description),
-    slug: Type.Optional(
-      Type.Never({ errorMessage: "cannot be changed: leave it out", description: "Never accepted." }),
-    ),
-  },
-  { $id: "ProjectUpdateBody" },
-);
+export const ProjectUpdateBody = named("ProjectUpdateBody", {
+  name: Type.Optional(Name),
+  description: Type.Optional(Description),
+  slug: Type.Optional(
+    Type.Never({ errorMessage: "cannot be changed: leave it out", description: "Never accepted." }),
+  ),
+});
 export type ProjectUpdateBody = Static<typeof ProjectUpdateBody>;
 
 const ITEM = {
@@ -44,48 +42,39 @@ const ITEM = {
 };
 
 /** A project. */
-export const Project = Type.Object({ ...ITEM, updated_at: DateTime }, { $id: "Project" });
+export const Project = named("Project", { ...ITEM, updated_at: DateTime });
 export type Project = Static<typeof Project>;
 
 /** A project in a list. */
-const ProjectItem = Type.Object(ITEM, { $id: "ProjectItem" });
+const ProjectItem = named("ProjectItem", ITEM);
 export type ProjectItem = Static<typeof ProjectItem>;
 
 /** A page of projects, newest first. */
-export const ProjectPage = Type.Object(
-  {
-    projects: Type.Array(ProjectItem),
-    cursor: Type.Optional(
-      Type.String({ description: "Hand it in to get the next page. Absent on the last one." }),
-    ),
-  },
-  { $id: "ProjectPage" },
-);
+export const ProjectPage = named("ProjectPage", {
+  projects: Type.Array(ProjectItem),
+  cursor: Type.Optional(
+    Type.String({ description: "Hand it in to get the next page. Absent on the last one." }),
+  ),
+});
 export type ProjectPage = Static<typeof ProjectPage>;
 
 /** Answer to a deletion. */
-export const ProjectDeleted = Type.Object(
-  { success: Type.Literal(true), deleted_at: DateTime },
-  { $id: "ProjectDeleted" },
-);
+export const ProjectDeleted = named("ProjectDeleted", { success: Type.Literal(true), deleted_at: DateTime });
 export type ProjectDeleted = Static<typeof ProjectDeleted>;
 
 /** What is in a project: how many of each kind of resource. */
 export function overviewSchema(kinds: readonly string[]) {
-  return Type.Object(
-    {
-      project_id: Type.String(),
-      project_name: Type.String(),
-      resources: Type.Object(Object.fromEntries(kinds.map((kind) => [kind, Type.Integer()])), {
-        description:
-          "Keys that are not revoked, relays still to be delivered, locks held, and all of the others.",
-      }),
-      usage: Type.Object({
-        meter_balance: Type.Integer({ description: "The account's credit balance." }),
-        last_activity: orNull(DateTime, { description: "The last change in the project." }),
-      }),
-    },
-    { $id: "ProjectOverview" },
-  );
+  return named("ProjectOverview", {
+    project_id: Type.String(),
+    project_name: Type.String(),
+    resources: Type.Object(Object.fromEntries(kinds.map((kind) => [kind, Type.Integer()])), {
+      description:
+        "Keys that are not revoked, relays still to be delivered, locks held, and all of the others.",
+    }),
+    usage: Type.Object({
+      meter_balance: Type.Integer({ description: "The account's credit balance." }),
+      last_activity: orNull(DateTime, { description: "The last change in the project." }),
+    }),
+  });
 }
 export type ProjectOverview = Static<ReturnType<typeof overviewSchema>>;

@@ -1,6 +1,6 @@
 import { isoTime } from "../../kernel/date-time.ts";
 import { ApiError } from "../../kernel/errors.ts";
-import type { Caller, CallerAccount, CallerProject } from "../../kernel/http/caller.ts";
+import type { Caller, CallerProject } from "../../kernel/http/caller.ts";
 import { decodeNumberCursor, pageOf } from "../../kernel/http/pagination.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import type { TierBound } from "../../kernel/tier-bounds.ts";
@@ -8,6 +8,7 @@ import type { Overviews, ProjectDeps, ProjectRemoval } from "./contents.ts";
 import { freeSlug } from "./domain.ts";
 import type {
   Project,
+  ProjectCreateBody,
   ProjectDeleted,
   ProjectItem,
   ProjectOverview,
@@ -26,7 +27,7 @@ export class ProjectService {
   ) {}
 
   /** Creates a project under the slug that its name gives. @throws ApiError `project_limit_exceeded` */
-  create(tx: Tx, account: CallerAccount, name: string, description: string | null): Project {
+  create(tx: Tx, { account }: Caller, { name, description = null }: ProjectCreateBody): Project {
     const { directory } = this.deps;
     this.bound.assertRoom(account);
     const slug = freeSlug(name, (candidate) => directory.store.refOfSlug(account.ref, candidate) !== 0);
