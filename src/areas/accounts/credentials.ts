@@ -5,7 +5,7 @@ import type { Kernel } from "../../kernel/kernel.ts";
 import { keyDigest, mintKey, PLATFORM_PREFIX } from "../../kernel/secrets/key-format.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { assertMayRotate } from "./domain.ts";
-import type { AccountActor, Accounts } from "./registry.ts";
+import type { AccountActor, Accounts } from "./ledger.ts";
 import type { RotatedPlatformKey } from "./schema.ts";
 import type { AccountStore } from "./store.ts";
 

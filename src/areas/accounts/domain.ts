@@ -48,8 +48,7 @@ export function assertTierOpen(mode: SignupMode, tier: "free" | "pro"): void {
 
 /** @throws ApiError `rate_limit_exceeded` when the last rotation was less than an hour ago. */
 export function assertMayRotate(rotatedAt: number | null, now: number): void {
-  if (rotatedAt === null) return;
-  const waitMs = rotatedAt + ROTATION_INTERVAL_MS - now;
+  const waitMs = (rotatedAt ?? Number.NEGATIVE_INFINITY) + ROTATION_INTERVAL_MS - now;
   if (waitMs <= 0) return;
   const retryAfterSeconds = Math.ceil(waitMs / 1000);
   const message = "The key was rotated within the last hour: at most one rotation an hour.";

@@ -7,8 +7,7 @@ import type { Tx } from "../../kernel/storage/tx.ts";
 import { isUnlimited } from "../../kernel/tiers.ts";
 import { PlatformCredentials } from "./credentials.ts";
 import { monthOf } from "./domain.ts";
-import { AccountLedger } from "./ledger.ts";
-import { type AccountActor, Accounts, type DefaultProjects } from "./registry.ts";
+import { type AccountActor, AccountLedger, Accounts, type DefaultProjects } from "./ledger.ts";
 import { accountRoutes } from "./routes.ts";
 import { AccountService, type AccountServiceDeps, type AccountSettings } from "./service.ts";
 import { accountStore } from "./store.ts";
@@ -112,10 +111,8 @@ const MONTHLY = "0 0 1 * *";
 const GRANT_SLICE = 200;
 
 /** Registers the monthly grant: each balance is raised to its tier's figure if it is lower, once a month. */
-function registerMonthlyGrant(
-  scheduler: Scheduler,
-  { writer, store, accounts, ledger, tiers }: AccountServiceDeps,
-): void {
+function registerMonthlyGrant(scheduler: Scheduler, deps: AccountServiceDeps): void {
+  const { writer, store, accounts, ledger, tiers } = deps;
   scheduler.recurring("accounts.monthly-grant", MONTHLY, async () => {
     let after = 0;
     const grantSlice = (tx: Tx): number => {

@@ -9,8 +9,7 @@ import type { Tx } from "../../kernel/storage/tx.ts";
 import type { Tiers } from "../../kernel/tiers.ts";
 import type { PlatformCredentials } from "./credentials.ts";
 import { assertTierOpen, foldEmail, HOUR_MS, monthOf, type SignupMode, USER_ID_LENGTH } from "./domain.ts";
-import type { AccountLedger } from "./ledger.ts";
-import type { AccountActor, Accounts } from "./registry.ts";
+import type { AccountActor, AccountLedger, Accounts } from "./ledger.ts";
 import type {
   Account,
   AccountCreateBody,
@@ -41,6 +40,9 @@ export interface AccountServiceDeps extends Pick<Kernel, "writer" | "ids">, Acco
   readonly outbox: Outbox;
 }
 
+/** What an account has before its first credits and its key. */
+const NOTHING_YET = { balance: 0, suspended: 0, rotatedAt: null, oldestKey: 0, newestKey: 0 };
+
 /** The use cases of accounts. */
 export class AccountService {
   private nextRef: number;
@@ -60,18 +62,8 @@ export class AccountService {
       throw new ApiError("conflict", "There is an account with this e-mail address already.");
     }
     const { email, tier, balance = tiers[tier].monthlyCredits } = terms;
-    const row: AccountRow = {
-      ref: this.nextRef++,
-      userId: `usr_${ids.base62(USER_ID_LENGTH)}`,
-      email,
-      tier,
-      balance: 0,
-      suspended: 0,
-      rotatedAt: null,
-      createdAt: tx.now,
-      oldestKey: 0,
-      newestKey: 0,
-    };
+    const userId = `usr_${ids.base62(USER_ID_LENGTH)}`;
+    const row: AccountRow = { ref: this.nextRef++, userId, email, tier, createdAt: tx.now, ...NOTHING_YET };
     store.insert(tx, { ...row, emailFolded, month: monthOf(tx.now) });
     const account = accounts.add(tx, row);
     ledger.grantUpTo(tx, account, balance);

@@ -18,13 +18,11 @@ interface MeterRow {
   readonly said: number | null;
 }
 
-/** How far the ledger goes for each meter, by the number of its row: smaller than objects, and there may be millions. */
-interface Ledger {
-  readonly sequence: Float64Array;
-  readonly balance: Float64Array;
-  /** The last entry that a flush of balances has passed. */
-  readonly flushed: Float64Array;
-}
+/**
+ * Of each meter, by the number of its row: its last entry, the balance in it, and the last entry that a flush of
+ * balances has passed. Smaller than objects, and there may be millions.
+ */
+type Ledger = Readonly<Record<"sequence" | "balance" | "flushed", Float64Array>>;
 
 const ENTRIES = `SELECT sequence, meter_ref, previous, amount, balance_after, ref IS NOT NULL AS known
   FROM meter_entries LEFT JOIN meters ON ref = meter_ref ORDER BY sequence`;

@@ -3,10 +3,9 @@ import type { ApiArea } from "../../kernel/http/api.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import { TierBound } from "../../kernel/tier-bounds.ts";
 import type { Tiers } from "../../kernel/tiers.ts";
-import { Overviews, type ProjectDeps, ProjectRemoval } from "./contents.ts";
 import type { ProjectDirectory } from "./directory.ts";
 import { projectRoutes } from "./routes.ts";
-import { ProjectService } from "./service.ts";
+import { Overviews, type ProjectDeps, ProjectRemoval, ProjectService } from "./service.ts";
 
 export { openProjectDirectory } from "./directory.ts";
 

@@ -62,8 +62,7 @@ export function projectStore(db: Database) {
     setLastActivity: db.change<[at: number, ref: number]>(
       "UPDATE projects SET last_activity_at = ? WHERE ref = ?",
     ),
-    accountOf: db.one<{ readonly account_ref: number }, [ref: number]>(
-      "SELECT account_ref FROM projects WHERE ref = ?",
-    ),
+    /** 0 when the project has been removed. */
+    accountOf: db.number<[ref: number]>("SELECT account_ref AS n FROM projects WHERE ref = ?"),
   };
 }

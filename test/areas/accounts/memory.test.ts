@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { CREDENTIALS_IN_MEMORY_MAX, PlatformCredentials } from "../../../src/areas/accounts/credentials.ts";
-import { AccountLedger } from "../../../src/areas/accounts/ledger.ts";
-import { ACCOUNTS_IN_MEMORY_MAX, Accounts } from "../../../src/areas/accounts/registry.ts";
+import { ACCOUNTS_IN_MEMORY_MAX, AccountLedger, Accounts } from "../../../src/areas/accounts/ledger.ts";
 import { accountStore } from "../../../src/areas/accounts/store.ts";
 import { openProjectDirectory } from "../../../src/areas/projects/index.ts";
 import { keyDigestHex } from "../../../src/kernel/secrets/key-format.ts";

@@ -3,19 +3,17 @@ import {
   ACTIVITIES_IN_MEMORY_MAX,
   ACTIVITY_WRITE_INTERVAL_MS,
   Activity,
-} from "../../../src/areas/projects/activity.ts";
+  openProjectDirectory,
+  type ProjectDirectory,
+  REMOVED_REMEMBERED_MAX,
+} from "../../../src/areas/projects/directory.ts";
 import {
   OVERVIEW_KEPT_MS,
   OVERVIEWS_IN_MEMORY_MAX,
   Overviews,
   ProjectRemoval,
   REMOVAL_SLICE_ROWS,
-} from "../../../src/areas/projects/contents.ts";
-import {
-  openProjectDirectory,
-  type ProjectDirectory,
-  REMOVED_REMEMBERED_MAX,
-} from "../../../src/areas/projects/directory.ts";
+} from "../../../src/areas/projects/service.ts";
 import type { ProjectRow } from "../../../src/areas/projects/store.ts";
 import { ApiError } from "../../../src/kernel/errors.ts";
 import type { ProjectResources } from "../../../src/kernel/project-resources.ts";

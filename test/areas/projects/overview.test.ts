@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import { OVERVIEW_KEPT_MS } from "../../../src/areas/projects/contents.ts";
 import type { ProjectOverview } from "../../../src/areas/projects/schema.ts";
+import { OVERVIEW_KEPT_MS } from "../../../src/areas/projects/service.ts";
 import { type AccountClient, startTestServer, type TestServer } from "../../support/server.ts";
 import { defaultProjectOf, makeProject } from "./support.ts";
 
