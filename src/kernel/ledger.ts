@@ -1,5 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { ApiError } from "./errors.ts";
+import { NextCursor } from "./http/pagination.ts";
 import { oneOf, orNull } from "./schema.ts";
 
 /** Largest balance and amount: what JSON carries exactly everywhere. */
@@ -18,6 +19,7 @@ export const BalanceValue = Type.Integer({
   minimum: 0,
   maximum: BALANCE_MAX,
   errorMessage: `must be an integer from 0 to ${BALANCE_MAX}`,
+  examples: [999],
 });
 
 /** Body of a deduct or refill. Zero and less pass the schema: {@link deducted} and {@link refilled} refuse them. */
@@ -36,16 +38,18 @@ export const AmountBody = Type.Object(
 /** A ledger entry as the API shows it. */
 export const LedgerEntry = Type.Object(
   {
-    sequence: Type.Integer({ description: "Rises with every entry." }),
+    sequence: Type.Integer({ description: "Rises with every entry.", examples: [42] }),
     kind: oneOf(ENTRY_KINDS, {}),
-    amount: Type.Integer({ description: "What the balance changed by, signed." }),
-    balance_after: Type.Integer({ description: "The balance after this change." }),
+    amount: Type.Integer({ description: "What the balance changed by, signed.", examples: [-1] }),
+    balance_after: Type.Integer({ description: "The balance after this change.", examples: [999] }),
     at: Type.String({
       format: "date-time",
       description: "RFC 3339, UTC. Of a charge: the hour it belongs to.",
     }),
-    request_id: orNull(Type.String(), { description: "The request that caused it." }),
-    operation: Type.Optional(Type.String({ description: "Of a charge: what was paid for." })),
+    request_id: orNull(Type.String({ format: "uuid" }), { description: "The request that caused it." }),
+    operation: Type.Optional(
+      Type.String({ description: "Of a charge: what was paid for.", examples: ["meter.deduct"] }),
+    ),
     count: Type.Optional(Type.Integer({ description: "Of a charge: how many requests it sums up." })),
   },
   { $id: "LedgerEntry" },
@@ -56,9 +60,7 @@ export type LedgerEntry = Static<typeof LedgerEntry>;
 export const LedgerPage = Type.Object(
   {
     entries: Type.Array(LedgerEntry),
-    cursor: Type.Optional(
-      Type.String({ description: "Hand it in to get the next page. Absent on the last one." }),
-    ),
+    cursor: NextCursor,
   },
   { $id: "LedgerPage" },
 );

@@ -145,15 +145,16 @@ export class Explorer {
     const values: Record<string, string> = {};
     for (const { name, schema } of operation.parameters.filter((parameter) => parameter.in === "path")) {
       // What stands further behind in a path is made within what stands before it.
-      const value = known[name] ?? schema.examples?.[0] ?? (await this.make(operation, name, values));
+      const value = known[name] ?? (await this.make(operation, name, values)) ?? schema.examples?.[0];
+      if (value === undefined) throw new Error(`${operation.operationId}: nothing makes a ${name}`);
       values[name] = String(value);
     }
     return values;
   }
 
-  /** Makes the thing that a parameter names, by the POST whose answer says its name. */
+  /** Makes the thing that a parameter names, by the POST whose answer says its name; undefined where none does. */
   private async make(
-    { path, operationId }: ApiOperation,
+    { path }: ApiOperation,
     parameter: string,
     known: Readonly<Record<string, string>>,
   ): Promise<unknown> {
@@ -161,12 +162,13 @@ export class Explorer {
     const makers = this.operations.filter(({ method, responses, path: other }) => {
       const properties = Object.keys(successOf(responses)?.properties ?? {});
       const names = other === collection || plural(parameter) === other.split("/").at(-1);
-      return method === "POST" && properties.some((name) => isName(name, parameter, names));
+      // What has the parameter in its own path, or is of another area, does not make it.
+      if (method !== "POST" || other.includes(`{${parameter}}`)) return false;
+      if (other.split("/")[2] !== path.split("/")[2]) return false;
+      return properties.some((name) => isName(name, parameter, names));
     });
     const [maker] = makers.sort((a, b) => closeness(b.path, collection) - closeness(a.path, collection));
-    if (maker === undefined) {
-      throw new Error(`${operationId}: nothing makes a ${parameter}; give the parameter an example`);
-    }
+    if (maker === undefined) return undefined;
     const { body, status, text } = await this.send(maker, known);
     const found = Object.entries(body).find(([name]) => isName(name, parameter, true));
     if (found === undefined) throw new Error(`${maker.operationId}: ${status} ${text} has no ${parameter}`);

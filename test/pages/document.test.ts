@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { FormatRegistry, type TSchema } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
-import { exampleOf, publicSchema } from "../../src/kernel/http/schema-text.ts";
+import { exampleOf, publicSchema } from "../../src/kernel/http/openapi.ts";
 import { startTestServer, type TestServer } from "../support/server.ts";
 
 interface Operation {
@@ -168,19 +168,28 @@ describe("schemas as they are shown", () => {
 });
 
 describe("examples", () => {
-  test.each<[string, object, string, unknown]>([
-    ["its own example first", { type: "string", examples: ["mine"] }, "meter_id", "mine"],
-    ["a constant", { type: "boolean", const: false }, "enabled", false],
-    ["by name", { type: "string" }, "meter_id", "customer-42"],
-    ["by name within an area", { type: "string" }, "id", "proj_8Zk2vQ1mX7cB4nL9pS3t"],
-    ["no value of another type", { type: "array", items: { type: "string" } }, "flags", ["new-checkout"]],
-    ["null where that is allowed", { type: ["string", "null"], format: "date-time" }, "revoked_at", null],
-    ["a moment otherwise", { type: "string", format: "date-time" }, "revoked_at", "2026-03-10T12:00:00.000Z"],
-    ["seconds", { type: "integer", description: "Unix seconds." }, "at", 1_773_144_000],
-    ["milliseconds", { type: "integer", description: "Epoch milliseconds." }, "at", 1_773_144_000_000],
-    ["the first choice", { type: "string", enum: ["up", "down"] }, "status", "up"],
-    ["nothing inherited", { type: "string" }, "constructor", "text"],
-  ])("%s", (_, schema, name, value) => {
-    expect(exampleOf(publicSchema(schema), "Projects", name)).toEqual(value);
+  test.each<[string, object, unknown]>([
+    ["its own example first", { type: "string", enum: ["yours", "mine"], examples: ["mine"] }, "mine"],
+    ["a constant", { type: "boolean", const: false }, false],
+    ["null where that is its example", { type: ["string", "null"], examples: [null] }, null],
+    ["the first of its types otherwise", { type: ["boolean", "null"] }, true],
+    ["a moment", { type: "string", format: "date-time" }, "2026-03-10T12:00:00.000Z"],
+    ["seconds", { type: "integer", description: "Unix seconds." }, 1_773_144_000],
+    ["milliseconds", { type: "integer", description: "Epoch milliseconds." }, 1_773_144_000_000],
+    ["the first choice", { type: "string", enum: ["up", "down"] }, "up"],
+    ["the first alternative", { anyOf: [{ type: "object", properties: {} }, { type: "null" }] }, {}],
+    ["a list of one", { type: "array", items: { type: "string", examples: ["mine"] } }, ["mine"]],
+    [
+      "no field of special cases",
+      { type: "object", properties: { a: { type: "integer" }, b: { type: "integer", examples: [] } } },
+      { a: 1 },
+    ],
+    [
+      "nothing inherited",
+      { type: "object", properties: { constructor: { type: "string" } } },
+      { constructor: "text" },
+    ],
+  ])("%s", (_, schema, value) => {
+    expect(exampleOf(publicSchema(schema))).toEqual(value);
   });
 });

@@ -1,4 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
+import { NextCursor } from "../../kernel/http/pagination.ts";
 import { BalanceValue } from "../../kernel/ledger.ts";
 import { named, oneOf } from "../../kernel/schema.ts";
 import { TIER_NAMES } from "../../kernel/tiers.ts";
@@ -17,12 +18,12 @@ const Email = Type.String({
 
 const Tier = oneOf(TIER_NAMES, { $id: "Tier", errorMessage: `must be one of ${TIER_NAMES.join(", ")}` });
 
-function time(more: { description?: string } = {}) {
-  return Type.String({ format: "date-time", ...more });
-}
+const UserId = Type.String({ examples: ["usr_3vQ8Zk2mX7cB4nL9pS1t"] });
+const Time = Type.String({ format: "date-time" });
 
 /** A key in an answer. */
-const NewKey = Type.String({ description: "The new key. Shown here and never again." });
+const KEY = "sm_4fJ9…_1c2d3e4f";
+const NewKey = Type.String({ description: "The new key. Shown here and never again.", examples: [KEY] });
 
 /** Body of a signup. */
 export const SignupBody = named("SignupBody", {
@@ -33,8 +34,10 @@ export type SignupBody = Static<typeof SignupBody>;
 
 /** Answer to a signup. */
 export const SignedUp = named("SignedUp", {
-  user_id: Type.String(),
-  api_key: Type.Optional(Type.String({ description: "Tier free only; for pro it goes out by e-mail." })),
+  user_id: UserId,
+  api_key: Type.Optional(
+    Type.String({ description: "Tier free only; for pro it goes out by e-mail.", examples: [KEY] }),
+  ),
 });
 export type SignedUp = Static<typeof SignedUp>;
 
@@ -55,42 +58,45 @@ export const AccountUpdateBody = named("AccountUpdateBody", {
 export type AccountUpdateBody = Static<typeof AccountUpdateBody>;
 
 /** Path of an account. */
-export const AccountParams = Type.Object({ user_id: Type.String({ maxLength: 64 }) });
+export const AccountParams = Type.Object({ user_id: Type.String({ ...UserId, maxLength: 64 }) });
 
-const TERMS = { email: Type.String(), tier: Tier, balance: BalanceValue };
+const TERMS = { email: Type.String({ examples: ["jane@example.com"] }), tier: Tier, balance: BalanceValue };
 
 /** An account, as the operator sees it. */
 export const Account = named("Account", {
-  user_id: Type.String(),
+  user_id: UserId,
   ...TERMS,
-  suspended: Type.Boolean(),
-  created_at: time(),
+  suspended: Type.Boolean({ examples: [false] }),
+  created_at: Time,
 });
 export type Account = Static<typeof Account>;
 
 /** A new account with its key. */
 export const AccountCreated = named("AccountCreated", {
-  user_id: Type.String(),
-  api_key: Type.String({ description: "Shown here and never again." }),
+  user_id: UserId,
+  api_key: Type.String({ description: "Shown here and never again.", examples: [KEY] }),
   ...TERMS,
 });
 
 /** A page of accounts, newest first. */
-export const AccountPage = named("AccountPage", {
-  accounts: Type.Array(Account),
-  cursor: Type.Optional(Type.String()),
-});
+export const AccountPage = named("AccountPage", { accounts: Type.Array(Account), cursor: NextCursor });
 export type AccountPage = Static<typeof AccountPage>;
 
 /** The balance of the calling account. */
-export const OwnBalance = named("OwnBalance", { balance: Type.Integer(), user_id: Type.String() });
+export const OwnBalance = named("OwnBalance", {
+  balance: Type.Integer({ examples: [999] }),
+  user_id: UserId,
+});
 export type OwnBalance = Static<typeof OwnBalance>;
 
 /** Answer to a reset of an account's platform keys. */
 export const ResetPlatformKey = named("ResetPlatformKey", {
-  user_id: Type.String(),
+  user_id: UserId,
   api_key: NewKey,
-  reset_at: time({ description: "When all earlier platform keys stopped working." }),
+  reset_at: Type.String({
+    format: "date-time",
+    description: "When all earlier platform keys stopped working.",
+  }),
 });
 export type ResetPlatformKey = Static<typeof ResetPlatformKey>;
 
@@ -110,8 +116,11 @@ export const PlatformKeyRotateBody = named("PlatformKeyRotateBody", {
 /** Answer to a rotation of the platform key. */
 export const RotatedPlatformKey = named("RotatedPlatformKey", {
   key: NewKey,
-  rotated_at: time(),
-  expires_at: time({ description: "When the old key stops working, and every older one at the latest." }),
+  rotated_at: Time,
+  expires_at: Type.String({
+    ...Time,
+    description: "When the old key stops working, and every older one at the latest.",
+  }),
 });
 export type RotatedPlatformKey = Static<typeof RotatedPlatformKey>;
 

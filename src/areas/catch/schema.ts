@@ -15,7 +15,8 @@ import {
 export const EVENTS_LIMIT = 20;
 /** Longest id that is looked up: ours are far shorter. */
 const ID_LENGTH_MAX = 64;
-const BUCKET_ID_FORM = "Such as `brave-otter-314159`.";
+const BucketId = Type.String({ examples: ["brave-otter-314159"] });
+const EVENT_ID = "evt_1jjbpshg000";
 
 const State = oneOf(BUCKET_STATES);
 const EventStatusName = oneOf(EVENT_STATUSES);
@@ -45,18 +46,18 @@ const SigningSecret = orNull(Type.String({ minLength: 1, maxLength: SIGNING_SECR
 
 /** Path of a bucket. */
 export const BucketParams = Type.Object({
-  bucket_id: Type.String({ maxLength: ID_LENGTH_MAX, description: BUCKET_ID_FORM }),
+  bucket_id: Type.String({ ...BucketId, maxLength: ID_LENGTH_MAX }),
 });
 
 /** Path of a bucket for the public: any text, since a bucket that does not exist is no error there. */
 export const PublicBucketParams = Type.Object({
-  bucket_id: Type.String({ description: BUCKET_ID_FORM }),
+  bucket_id: BucketId,
 });
 
 /** Path of an event. */
 export const EventParams = Type.Object({
   ...BucketParams.properties,
-  event_id: Type.String({ maxLength: ID_LENGTH_MAX, description: "Such as `evt_1jjbpshg000`." }),
+  event_id: Type.String({ maxLength: ID_LENGTH_MAX, examples: [EVENT_ID] }),
 });
 
 /** What a new bucket is made of. */
@@ -84,8 +85,8 @@ export type BucketUpdateBody = Static<typeof BucketUpdateBody>;
 /** A bucket. */
 export const Bucket = Type.Object(
   {
-    id: Type.String(),
-    target_url: Type.String(),
+    id: BucketId,
+    target_url: Type.String({ examples: ["https://example.com/webhooks"] }),
     provider: ProviderOrNull,
     has_signing_secret: Type.Boolean(),
     state: State,
@@ -108,7 +109,7 @@ export const Ingested = Type.Object(
   {
     status: oneOf(INGEST_STATUSES),
     verification: VerificationName,
-    event_id: Type.Optional(Type.String({ description: "Of an accepted event." })),
+    event_id: Type.Optional(Type.String({ description: "Of an accepted event.", examples: [EVENT_ID] })),
   },
   { $id: "Ingested" },
 );
@@ -117,15 +118,17 @@ export type Ingested = Static<typeof Ingested>;
 /** An event, as lists show it. */
 export const EventItem = Type.Object(
   {
-    id: Type.String({ description: "Sorts by time of receipt." }),
-    bucket_id: Type.String(),
+    id: Type.String({ description: "Sorts by time of receipt.", examples: [EVENT_ID] }),
+    bucket_id: BucketId,
     provider: ProviderOrNull,
     status: EventStatusName,
     verification: VerificationName,
     received_at: Time,
     attempts: Type.Integer({ description: "Tries to deliver it so far." }),
-    response_status: orNull(Type.Integer(), { description: "What the target answered last." }),
-    error: orNull(Type.String(), { description: "Why it is not delivered." }),
+    response_status: orNull(Type.Integer({ examples: [200] }), {
+      description: "What the target answered last.",
+    }),
+    error: orNull(Type.String(), { description: "Why it is not delivered.", examples: [null] }),
     delivered_at: orNull(Time),
   },
   { $id: "EventItem" },
@@ -137,8 +140,14 @@ export const CaughtEvent = Type.Object(
   {
     ...EventItem.properties,
     headers: Type.Record(Type.String(), Type.String()),
-    payload: Type.Unknown({ description: "The body: parsed where it is JSON, otherwise as text." }),
-    payload_base64: Type.String({ description: "The exact bytes of the body." }),
+    payload: Type.Unknown({
+      description: "The body: parsed where it is JSON, otherwise as text.",
+      examples: [{ order: 1042 }],
+    }),
+    payload_base64: Type.String({
+      description: "The exact bytes of the body.",
+      examples: ["eyJvcmRlciI6MTA0Mn0="],
+    }),
   },
   { $id: "CaughtEvent" },
 );
@@ -159,7 +168,7 @@ export type EventQuery = Static<typeof EventQuery>;
 export const EventPage = Type.Object(
   {
     events: Type.Array(EventItem),
-    cursor: orNull(Type.String(), { description: "Null on the last page." }),
+    cursor: orNull(Type.String(), { description: "Null on the last page.", examples: [null] }),
   },
   { $id: "EventPage" },
 );
@@ -186,7 +195,7 @@ export type EventsDeleted = Static<typeof EventsDeleted>;
 export const EventReplayed = Type.Object(
   {
     status: oneOf(["replayed", "failed"]),
-    response_status: Type.Integer({ description: "What the target answered." }),
+    response_status: Type.Integer({ description: "What the target answered.", examples: [200] }),
   },
   { $id: "EventReplayed" },
 );

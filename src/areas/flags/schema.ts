@@ -8,6 +8,8 @@ const FlagKey = Type.String({
   examples: ["new-checkout"],
 });
 
+const Shown = Type.String({ examples: FlagKey["examples"] });
+
 /** Path of a flag. */
 export const FlagParams = Type.Object({ flagKey: FlagKey });
 
@@ -30,19 +32,20 @@ export const FlagBody = Type.Object(
 );
 
 /** Answer to a creation or change. */
-export const FlagSaved = Type.Object(
-  { success: Type.Literal(true), flag_key: Type.String() },
-  { $id: "FlagSaved" },
-);
+export const FlagSaved = Type.Object({ success: Type.Literal(true), flag_key: Shown }, { $id: "FlagSaved" });
 export type FlagSaved = Static<typeof FlagSaved>;
 
 /** The keys of all flags. */
-export const FlagKeys = Type.Object({ flags: Type.Array(Type.String()) }, { $id: "FlagKeys" });
+export const FlagKeys = Type.Object({ flags: Type.Array(Shown) }, { $id: "FlagKeys" });
 export type FlagKeys = Static<typeof FlagKeys>;
 
 /** A flag in the configuration. */
 const Flag = Type.Object(
-  { flag_key: Type.String(), enabled: Type.Boolean(), description: Type.Optional(Type.String()) },
+  {
+    flag_key: Shown,
+    enabled: Type.Boolean(),
+    description: Type.Optional(Type.String({ examples: ["The new checkout"] })),
+  },
   { $id: "Flag" },
 );
 
@@ -52,7 +55,7 @@ export type FlagConfig = Static<typeof FlagConfig>;
 
 /** Answer to an evaluation. */
 export const FlagEvaluation = Type.Object(
-  { enabled: Type.Boolean(), flag_key: Type.String() },
+  { enabled: Type.Boolean(), flag_key: Shown },
   { $id: "FlagEvaluation" },
 );
 export type FlagEvaluation = Static<typeof FlagEvaluation>;

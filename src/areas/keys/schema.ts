@@ -17,6 +17,7 @@ import {
 
 /** Longest id that is looked up: ours are far shorter. */
 const ID_LENGTH_MAX = 64;
+const PROJECT_ID = "proj_8Zk2vQ1mX7cB4nL9pS3t";
 /** Longest text that is read as a date. */
 const DATE_TIME_LENGTH_MAX = 64;
 
@@ -34,7 +35,11 @@ export const KeyParams = Type.Object({
 
 /** Path of a project's keys. */
 export const KeyProjectParams = Type.Object({
-  id: Type.String({ maxLength: ID_LENGTH_MAX, errorMessage: "must be a project id, such as proj_…" }),
+  id: Type.String({
+    maxLength: ID_LENGTH_MAX,
+    errorMessage: "must be a project id, such as proj_…",
+    examples: [PROJECT_ID],
+  }),
 });
 
 /** Body of a key's creation. */
@@ -98,12 +103,12 @@ export const KeyVerifyBody = named("KeyVerifyBody", {
 });
 
 const TERMS = {
-  prefix: Type.String(),
-  name: Type.String(),
-  scopes: Type.Array(Type.String()),
-  environment: Type.Optional(Type.String()),
+  prefix: Type.String({ examples: ["sm"] }),
+  name: Type.String({ examples: ["Checkout service"] }),
+  scopes: Type.Array(Type.String({ examples: ["meter:write"] })),
+  environment: Type.Optional(Type.String({ examples: ["production"] })),
   metadata: Type.Optional(Type.Record(Type.String(), Type.String())),
-  project_id: orNull(Type.String(), {
+  project_id: orNull(Type.String({ examples: [PROJECT_ID] }), {
     description: "The only project that the key works in; null for a key of the account.",
   }),
   created_at: DateTime,
@@ -113,17 +118,17 @@ const TERMS = {
 /** A new key with its secret. */
 export const KeyCreated = named("KeyCreated", {
   key_id: Type.String({ format: "uuid" }),
-  secret: Type.String({ description: "Shown here and never again." }),
+  secret: Type.String({ description: "Shown here and never again.", examples: ["sm_4fJ9…_1c2d3e4f"] }),
   ...TERMS,
 });
 export type KeyCreated = Static<typeof KeyCreated>;
 
 const ITEM = {
   id: Type.String({ format: "uuid" }),
-  masked_secret: Type.String(),
-  last4: Type.String({ description: "The secret's last four characters." }),
+  masked_secret: Type.String({ examples: ["sm_..."] }),
+  last4: Type.String({ description: "The secret's last four characters.", examples: ["3e4f"] }),
   ...TERMS,
-  revoked_at: orNull(DateTime),
+  revoked_at: orNull(DateTime, { examples: [null] }),
   last_used_at: orNull(DateTime),
 };
 
@@ -134,17 +139,18 @@ export type KeyItem = Static<typeof KeyItem>;
 /** One key. */
 export const Key = named("Key", {
   ...ITEM,
-  last_used_ip: Type.Optional(Type.String({ description: "As given to verify." })),
-  last_used_ua: Type.Optional(Type.String({ description: "As given to verify." })),
+  last_used_ip: Type.Optional(Type.String({ description: "As given to verify.", examples: ["203.0.113.7"] })),
+  last_used_ua: Type.Optional(Type.String({ description: "As given to verify.", examples: ["curl/8.5.0"] })),
 });
 export type Key = Static<typeof Key>;
 
 /** A page of keys, newest first. */
 export const KeyPage = named("KeyPage", {
   keys: Type.Array(KeyItem),
-  has_more: Type.Boolean(),
+  has_more: Type.Boolean({ examples: [false] }),
   next_cursor: orNull(DateTime, {
     description: "The `created_at` of the last item. Null on the last page.",
+    examples: [null],
   }),
 });
 export type KeyPage = Static<typeof KeyPage>;
@@ -152,10 +158,10 @@ export type KeyPage = Static<typeof KeyPage>;
 /** Answer to a rotation. */
 export const KeyRotated = named("KeyRotated", {
   new_key_id: Type.String({ format: "uuid" }),
-  new_secret: Type.String({ description: "Shown here and never again." }),
+  new_secret: Type.String({ description: "Shown here and never again.", examples: ["sm_7hK2…_5a6b7c8d"] }),
   old_key_id: Type.String({ format: "uuid" }),
   old_expires_at: DateTime,
-  grace_hours: Type.Number(),
+  grace_hours: Type.Number({ examples: [24] }),
 });
 export type KeyRotated = Static<typeof KeyRotated>;
 
@@ -171,8 +177,8 @@ export type KeyRevoked = Static<typeof KeyRevoked>;
 export const KeyVerdict = named("KeyVerdict", {
   valid: Type.Boolean(),
   key_id: orNull(Type.String({ format: "uuid" })),
-  project_id: orNull(Type.String()),
-  scopes: orNull(Type.Array(Type.String())),
-  error: orNull(oneOf(KEY_ERRORS, {})),
+  project_id: orNull(Type.String({ examples: [PROJECT_ID] })),
+  scopes: orNull(Type.Array(Type.String({ examples: ["meter:write"] }))),
+  error: orNull(oneOf(KEY_ERRORS, {}), { examples: [null] }),
 });
 export type KeyVerdict = Static<typeof KeyVerdict>;

@@ -53,11 +53,14 @@ export const ReleaseBody = named("ReleaseBody", {
 /** A lock that was acquired. */
 export const AcquiredLock = named("AcquiredLock", {
   status: Type.Literal("acquired"),
-  key: Type.String(),
-  token: Type.String(),
-  fencing_token: Type.Integer({ description: "Rises with every grant of the lock, for ever." }),
+  key: Type.String({ examples: ["invoice:42"] }),
+  token: Type.String({ examples: [EXAMPLE_TOKEN] }),
+  fencing_token: Type.Integer({
+    description: "Rises with every grant of the lock, for ever.",
+    examples: [7],
+  }),
   expires_at: Type.Integer({ description: "Epoch milliseconds." }),
-  reentrant: Type.Boolean({ description: "Whether the token held the lock already." }),
+  reentrant: Type.Boolean({ description: "Whether the token held the lock already.", examples: [false] }),
 });
 export type AcquiredLock = Static<typeof AcquiredLock>;
 
@@ -67,8 +70,8 @@ export const ReleasedLock = named("ReleasedLock", { status: Type.Literal("releas
 /** A lock's state. */
 export const LockStatus = named("LockStatus", {
   locked: Type.Boolean(),
-  queue_depth: Type.Integer({ description: "Requests that wait for it." }),
-  ttl_remaining: orNull(Type.Integer(), {
+  queue_depth: Type.Integer({ description: "Requests that wait for it.", examples: [0] }),
+  ttl_remaining: orNull(Type.Integer({ examples: [8_500] }), {
     description: "Milliseconds until it expires; null when it is free.",
   }),
 });

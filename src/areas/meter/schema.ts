@@ -17,5 +17,8 @@ export const ResetBody = named("ResetBody", {
 });
 
 /** A tenant meter's balance. */
-export const MeterBalance = named("MeterBalance", { balance: Type.Integer(), meter_id: Type.String() });
+export const MeterBalance = named("MeterBalance", {
+  balance: Type.Integer({ examples: [999] }),
+  meter_id: Type.String({ examples: ["customer-42"] }),
+});
 export type MeterBalance = Static<typeof MeterBalance>;

@@ -1,5 +1,5 @@
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
-import { pageQuery } from "../../kernel/http/pagination.ts";
+import { NextCursor, pageQuery } from "../../kernel/http/pagination.ts";
 import { named, oneOf, orNull } from "../../kernel/schema.ts";
 
 /** Shortest and longest interval that can be asked for; the tier may raise it. */
@@ -106,7 +106,7 @@ export type MonitorQuery = Static<typeof MonitorQuery>;
 
 const LAST_CHECK = {
   status: TargetStatus,
-  latency_ms: Type.Union([Type.Integer(), Type.Null()], {
+  latency_ms: orNull(Type.Integer({ examples: [84] }), {
     description: "Milliseconds of the last check; the time-out on a time-out.",
   }),
   last_checked_at: Type.Union([Type.Integer(), Type.Null()], { description: "Unix seconds." }),
@@ -115,39 +115,38 @@ const LAST_CHECK = {
 /** A monitor, whole. */
 export const Monitor = named("Monitor", {
   id: Type.String({ format: "uuid" }),
-  url: Type.String(),
-  method: Type.String(),
+  url: Type.String({ examples: ["https://example.com/health"] }),
+  method: Type.String({ examples: ["GET"] }),
   headers: orNull(Type.Record(Type.String(), Type.String())),
-  body: orNull(Type.String()),
-  timeout: Type.Integer(),
-  interval: Type.Integer(),
-  consecutive_threshold: Type.Integer(),
-  cooldown_ms: Type.Integer(),
-  webhook_url: orNull(Type.String()),
-  email_alert: Type.Boolean(),
+  body: orNull(Type.String(), { examples: [null] }),
+  timeout: Type.Integer({ examples: [10_000] }),
+  interval: Type.Integer({ examples: [60_000] }),
+  consecutive_threshold: Type.Integer({ examples: [3] }),
+  cooldown_ms: Type.Integer({ examples: [300_000] }),
+  webhook_url: orNull(Type.String({ examples: ["https://example.com/alerts"] })),
+  email_alert: Type.Boolean({ examples: [false] }),
   notify_recovery: Type.Boolean(),
   active: Type.Boolean(),
   ...LAST_CHECK,
   created_at: Type.Integer({ description: "Unix seconds." }),
   updated_at: Type.Integer({ description: "Unix seconds." }),
-  warning: Type.Optional(Type.String({ description: "The interval was raised to the tier's minimum." })),
+  warning: Type.Optional(
+    Type.String({ description: "The interval was raised to the tier's minimum.", examples: [] }),
+  ),
 });
 export type Monitor = Static<typeof Monitor>;
 
 /** What a monitor says of its target. */
 export const MonitorStatus = named("MonitorStatus", {
   monitor_id: Type.String({ format: "uuid" }),
-  url: Type.String(),
+  url: Type.String({ examples: ["https://example.com/health"] }),
   ...LAST_CHECK,
-  consecutive_failures: Type.Integer(),
+  consecutive_failures: Type.Integer({ examples: [0] }),
 });
 export type MonitorStatus = Static<typeof MonitorStatus>;
 
 /** A page of monitors, newest first. */
-export const MonitorPage = named("MonitorPage", {
-  monitors: Type.Array(MonitorStatus),
-  cursor: Type.Optional(Type.String()),
-});
+export const MonitorPage = named("MonitorPage", { monitors: Type.Array(MonitorStatus), cursor: NextCursor });
 export type MonitorPage = Static<typeof MonitorPage>;
 
 /** Answer to a deletion. */
@@ -158,19 +157,19 @@ export type MonitorDeleted = Static<typeof MonitorDeleted>;
 export const MonitorCheck = named("MonitorCheck", {
   checked_at: Type.Integer({ description: "Unix seconds." }),
   status: oneOf(["up", "down"], {}),
-  latency_ms: Type.Integer(),
-  response_status: orNull(Type.Integer()),
-  error: orNull(Type.String()),
-  manual: Type.Boolean(),
+  latency_ms: Type.Integer({ examples: [84] }),
+  response_status: orNull(Type.Integer({ examples: [200] })),
+  error: orNull(Type.String(), { examples: [null] }),
+  manual: Type.Boolean({ examples: [false] }),
 });
 export type MonitorCheck = Static<typeof MonitorCheck>;
 
-const Percent = Type.Union([Type.Number(), Type.Null()], { description: "Percent; null without checks." });
+const Percent = orNull(Type.Number({ examples: [99.98] }), { description: "Percent; null without checks." });
 
 /** A page of a monitor's checks, newest first. */
 export const MonitorHistory = named("MonitorHistory", {
   checks: Type.Array(MonitorCheck),
   uptime: Type.Object({ "24h": Percent, "7d": Percent, "30d": Percent }),
-  cursor: Type.Optional(Type.String()),
+  cursor: NextCursor,
 });
 export type MonitorHistory = Static<typeof MonitorHistory>;

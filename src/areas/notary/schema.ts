@@ -1,29 +1,40 @@
 import { type Static, Type } from "@sinclair/typebox";
+import { NextCursor } from "../../kernel/http/pagination.ts";
 import { named, oneOf, orNull } from "../../kernel/schema.ts";
 import { PREFIX_LENGTH_MAX } from "./domain.ts";
 
-const Hash = Type.String({ pattern: "^[0-9a-f]{64}$" });
+const HASH = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08";
+const Hash = Type.String({ pattern: "^[0-9a-f]{64}$", examples: [HASH] });
+const ChainId = Type.String({ examples: ["wc_u7Qk1xR0aZ3mB9cV5nL2pS8tY4hW6dEf"] });
 
 /** An Ed25519 public key, RFC 8037. */
 export const PublicKey = named(
   "PublicKey",
-  { kty: Type.Literal("OKP"), crv: Type.Literal("Ed25519"), x: Type.String() },
+  {
+    kty: Type.Literal("OKP"),
+    crv: Type.Literal("Ed25519"),
+    x: Type.String({ examples: ["11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"] }),
+  },
   { description: "An Ed25519 public key as a JSON Web Key." },
 );
 
 /** A receipt, version 1, and where its copy is. */
 export const Receipt = named("Receipt", {
   version: Type.Literal(1),
-  sequence_id: Type.String({ description: "The position in the chain, from 1." }),
+  sequence_id: Type.String({ description: "The position in the chain, from 1.", examples: ["1"] }),
   content_hash: Hash,
-  prev_hash: Hash,
+  prev_hash: Type.String({ ...Hash, examples: ["0".repeat(64)] }),
   chain_hash: Hash,
-  signature: Type.String({ pattern: "^[0-9a-f]{128}$" }),
+  signature: Type.String({ pattern: "^[0-9a-f]{128}$", examples: [HASH.repeat(2)] }),
   timestamp: Type.Integer({ description: "Milliseconds since the epoch." }),
   public_key: PublicKey,
   log: Type.Object({}, { additionalProperties: true }),
   storage_status: Type.Optional(oneOf(["delivered", "buffered"], {})),
-  storage_location: Type.Optional(Type.String()),
+  storage_location: Type.Optional(
+    Type.String({
+      examples: ["https://s3.eu-central-1.amazonaws.com/receipts/witness/receipts/00000000000000000001.json"],
+    }),
+  ),
 });
 export type Receipt = Static<typeof Receipt>;
 
@@ -32,12 +43,12 @@ export const ChainCreated = named("ChainCreated", {
   success: Type.Literal(true),
   publicKey: PublicKey,
   createdAt: Type.String({ format: "date-time" }),
-  chain_id: Type.String(),
+  chain_id: ChainId,
 });
 export type ChainCreated = Static<typeof ChainCreated>;
 
 /** Answer of an init of a project that has its chain already. */
-export const ChainExists = named("ChainExists", { success: Type.Literal(false), chain_id: Type.String() });
+export const ChainExists = named("ChainExists", { success: Type.Literal(false), chain_id: ChainId });
 export type ChainExists = Static<typeof ChainExists>;
 
 /** Body of a log. */
@@ -67,19 +78,16 @@ export const ReceiptVerdict = named("ReceiptVerdict", {
     chain_link_valid: Type.Boolean(),
   }),
   metadata: Type.Object({
-    sequence_id: orNull(Type.String()),
+    sequence_id: orNull(Type.String({ examples: ["1"] })),
     timestamp: orNull(Type.Integer()),
     public_key: orNull(PublicKey),
   }),
-  errors: Type.Optional(Type.Array(Type.String())),
+  errors: Type.Optional(Type.Array(Type.String(), { examples: [] })),
 });
 export type ReceiptVerdict = Static<typeof ReceiptVerdict>;
 
 /** A page of receipts. */
-export const ReceiptPage = named("ReceiptPage", {
-  receipts: Type.Array(Receipt),
-  cursor: Type.Optional(Type.String()),
-});
+export const ReceiptPage = named("ReceiptPage", { receipts: Type.Array(Receipt), cursor: NextCursor });
 export type ReceiptPage = Static<typeof ReceiptPage>;
 
 const characters = (pattern: string, errorMessage: string) => Type.String({ pattern, errorMessage });
@@ -124,13 +132,13 @@ export type StorageConfigured = Static<typeof StorageConfigured>;
 
 /** The storage configuration in force. */
 export const ReceiptStorage = named("ReceiptStorage", {
-  endpoint: Type.String(),
-  bucket: Type.String(),
-  region: Type.String(),
-  prefix: Type.String(),
-  accessKeyId: Type.String({ description: "Masked." }),
-  buffered: Type.Integer({ description: "Receipts that wait for their delivery." }),
-  last_error: orNull(Type.String()),
+  endpoint: Type.String({ examples: ["https://s3.eu-central-1.amazonaws.com"] }),
+  bucket: Type.String({ examples: ["receipts"] }),
+  region: Type.String({ examples: ["eu-central-1"] }),
+  prefix: Type.String({ examples: [""] }),
+  accessKeyId: Type.String({ description: "Masked.", examples: ["AKIA…MPLE"] }),
+  buffered: Type.Integer({ description: "Receipts that wait for their delivery.", examples: [0] }),
+  last_error: orNull(Type.String(), { examples: [null] }),
 });
 export type ReceiptStorage = Static<typeof ReceiptStorage>;
 
@@ -144,4 +152,4 @@ export const ReceiptParams = Type.Object({
 });
 
 /** Path of a public key. */
-export const ChainParams = Type.Object({ chainId: Type.String() });
+export const ChainParams = Type.Object({ chainId: ChainId });

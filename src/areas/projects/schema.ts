@@ -1,9 +1,11 @@
 import { type Static, Type } from "@sinclair/typebox";
+import { NextCursor } from "../../kernel/http/pagination.ts";
 import { named, orNull, text } from "../../kernel/schema.ts";
 import { DESCRIPTION_LENGTH_MAX, NAME_LENGTH_MAX } from "./domain.ts";
 
 /** Longest id that is looked up: ours are far shorter. */
 const ID_LENGTH_MAX = 64;
+const PROJECT_ID = "proj_8Zk2vQ1mX7cB4nL9pS3t";
 
 const Name = text({ min: 1, max: NAME_LENGTH_MAX, examples: ["Shop"] });
 const Description = orNull(text({ min: 0, max: DESCRIPTION_LENGTH_MAX }), {
@@ -13,7 +15,11 @@ const DateTime = Type.String({ format: "date-time" });
 
 /** Path of a project. */
 export const ProjectParams = Type.Object({
-  id: Type.String({ maxLength: ID_LENGTH_MAX, errorMessage: "must be a project id, such as proj_…" }),
+  id: Type.String({
+    maxLength: ID_LENGTH_MAX,
+    errorMessage: "must be a project id, such as proj_…",
+    examples: [PROJECT_ID],
+  }),
 });
 
 /** Body of a project's creation. */
@@ -34,10 +40,13 @@ export const ProjectUpdateBody = named("ProjectUpdateBody", {
 export type ProjectUpdateBody = Static<typeof ProjectUpdateBody>;
 
 const ITEM = {
-  id: Type.String({ description: "`proj_` and 20 letters and digits." }),
-  name: Type.String(),
-  slug: Type.String({ description: "URL-safe, derived from the name; it never changes." }),
-  description: orNull(Type.String()),
+  id: Type.String({ description: "`proj_` and 20 letters and digits.", examples: [PROJECT_ID] }),
+  name: Type.String({ examples: ["Web shop"] }),
+  slug: Type.String({
+    description: "URL-safe, derived from the name; it never changes.",
+    examples: ["web-shop"],
+  }),
+  description: orNull(Type.String({ examples: ["Orders of the web shop"] })),
   created_at: DateTime,
 };
 
@@ -52,9 +61,7 @@ export type ProjectItem = Static<typeof ProjectItem>;
 /** A page of projects, newest first. */
 export const ProjectPage = named("ProjectPage", {
   projects: Type.Array(ProjectItem),
-  cursor: Type.Optional(
-    Type.String({ description: "Hand it in to get the next page. Absent on the last one." }),
-  ),
+  cursor: NextCursor,
 });
 export type ProjectPage = Static<typeof ProjectPage>;
 
@@ -65,14 +72,14 @@ export type ProjectDeleted = Static<typeof ProjectDeleted>;
 /** What is in a project: how many of each kind of resource. */
 export function overviewSchema(kinds: readonly string[]) {
   return named("ProjectOverview", {
-    project_id: Type.String(),
-    project_name: Type.String(),
+    project_id: Type.String({ examples: [PROJECT_ID] }),
+    project_name: Type.String({ examples: ["Web shop"] }),
     resources: Type.Object(Object.fromEntries(kinds.map((kind) => [kind, Type.Integer()])), {
       description:
         "Keys that are not revoked, relays still to be delivered, locks held, and all of the others.",
     }),
     usage: Type.Object({
-      meter_balance: Type.Integer({ description: "The account's credit balance." }),
+      meter_balance: Type.Integer({ description: "The account's credit balance.", examples: [9_990] }),
       last_activity: orNull(DateTime, { description: "The last change in the project." }),
     }),
   });

@@ -1,5 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { pageQuery } from "../../kernel/http/pagination.ts";
+import { NextCursor, pageQuery } from "../../kernel/http/pagination.ts";
 import { named, oneOf, orNull } from "../../kernel/schema.ts";
 
 /** Deliveries on a page unless asked otherwise. */
@@ -73,16 +73,16 @@ export type RelayQuery = Static<typeof RelayQuery>;
 const DELIVERY = {
   relay_id: Type.String({ format: "uuid", description: "Also sent as `X-Svc-Delivery-Id`." }),
   kind: oneOf(RELAY_KINDS, {}),
-  event: orNull(Type.String({ description: "Of a monitor's notification." })),
+  event: orNull(Type.String({ description: "Of a monitor's notification.", examples: ["monitor.down"] })),
   monitor_id: orNull(Type.String({ format: "uuid" })),
-  target_url: Type.String(),
-  method: Type.String(),
+  target_url: Type.String({ examples: ["https://example.com/hooks"] }),
+  method: Type.String({ examples: ["POST"] }),
   status: RelayStatus,
   attempts: Type.Integer({ description: "Attempts that have ended." }),
-  response_status: orNull(Type.Integer({ description: "Of the last attempt." })),
-  error: orNull(Type.String({ description: "What went wrong in the last attempt." })),
+  response_status: orNull(Type.Integer({ description: "Of the last attempt.", examples: [200] })),
+  error: orNull(Type.String({ description: "What went wrong in the last attempt." }), { examples: [null] }),
   scheduled_for: Type.Integer({ description: "Epoch milliseconds." }),
-  finished_at: orNull(Type.Integer({ description: "Epoch milliseconds." })),
+  finished_at: orNull(Type.Integer({ description: "Epoch milliseconds." }), { examples: [null] }),
   created_at: Type.Integer({ description: "Epoch milliseconds." }),
 };
 
@@ -91,19 +91,16 @@ export const RelayItem = named("RelayItem", DELIVERY);
 export type RelayItem = Static<typeof RelayItem>;
 
 /** A page of deliveries, newest first. */
-export const RelayPage = named("RelayPage", {
-  deliveries: Type.Array(RelayItem),
-  cursor: Type.Optional(Type.String()),
-});
+export const RelayPage = named("RelayPage", { deliveries: Type.Array(RelayItem), cursor: NextCursor });
 export type RelayPage = Static<typeof RelayPage>;
 
 /** An attempt at a delivery. */
 export const RelayAttempt = named("RelayAttempt", {
   attempt: Type.Integer({ description: "From 1." }),
   started_at: Type.Integer({ description: "Epoch milliseconds." }),
-  duration_ms: Type.Integer(),
-  response_status: orNull(Type.Integer()),
-  error: orNull(Type.String()),
+  duration_ms: Type.Integer({ examples: [84] }),
+  response_status: orNull(Type.Integer({ examples: [200] })),
+  error: orNull(Type.String(), { examples: [null] }),
 });
 export type RelayAttempt = Static<typeof RelayAttempt>;
 

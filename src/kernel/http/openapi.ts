@@ -1,9 +1,9 @@
-import type { TSchema } from "@sinclair/typebox";
+import { type TObject, Type } from "@sinclair/typebox";
 import { version } from "../../../package.json" with { type: "json" };
 import { type ErrorCode, errorMeaning, knownErrors } from "../errors.ts";
+import { oneOf } from "../schema.ts";
 import type { ApiPart, DeclaredRoute } from "./api.ts";
 import type { Operation } from "./operation.ts";
-import { type Components, exampleOf, type Json, publicSchema } from "./schema-text.ts";
 
 const INTRODUCTION = `
 Everything is JSON over HTTP; answers are flat objects without an envelope. Every answer carries \`X-Request-Id\`.
@@ -36,7 +36,8 @@ export function openApiDocument(
   parts: readonly ApiPart[],
 ): OpenApiDocument {
   const paths: Record<string, Record<string, Json>> = {};
-  const named: Components = new Map([["Error", errorSchema()]]);
+  const named: Components = new Map();
+  publicSchema(errorSchema(), named);
   for (const route of routes) {
     if (route.operation.monitoring) continue;
     const path = templateOf(route);
@@ -58,7 +59,9 @@ export function openApiDocument(
       schemas: Object.fromEntries([...named].sort(([a], [b]) => (a < b ? -1 : 1))),
       headers: { RequestId: REQUEST_ID, RetryAfter: RETRY_AFTER },
       parameters: { IdempotencyKey: IDEMPOTENCY_KEY },
-      responses: errorResponses(),
+      responses: Object.fromEntries(
+        knownErrors().map((code) => [code, errorResponse(errorMeaning(code)[0], [code])]),
+      ),
       securitySchemes: {
         key: {
           type: "http",
@@ -71,33 +74,33 @@ export function openApiDocument(
 }
 
 /** Made with the document, not with this module: the areas, loaded after it, have codes of their own. */
-const errorSchema = (): Json => ({
-  type: "object",
-  required: ["error", "code", "request_id"],
-  properties: {
-    error: {
-      type: "object",
-      required: ["code", "message"],
-      properties: {
-        code: { type: "string", description: "The same code once more." },
-        message: { type: "string", description: "What was wrong, and what would be right." },
-      },
+function errorSchema() {
+  return Type.Object(
+    {
+      error: Type.Object({
+        code: Type.String({ description: "The same code once more." }),
+        message: Type.String({ description: "What was wrong, and what would be right." }),
+      }),
+      code: oneOf(knownErrors(), {}),
+      request_id: Type.String({ format: "uuid", description: "As in `X-Request-Id`." }),
+      fields: Type.Optional(
+        Type.Record(Type.String(), Type.Array(Type.String()), {
+          description: "With `validation_error`: what is wrong with each field.",
+        }),
+      ),
+      balance: Type.Optional(Type.Integer({ description: "With `insufficient_balance`: what there is." })),
+      user_id: Type.Optional(
+        Type.String({
+          description: "With `insufficient_balance`: whose balance it is, if it is the account's.",
+        }),
+      ),
+      meter_id: Type.Optional(
+        Type.String({ description: "With `insufficient_balance`: the meter, if it is one." }),
+      ),
     },
-    code: { type: "string", enum: knownErrors() },
-    request_id: { type: "string", format: "uuid", description: "As in `X-Request-Id`." },
-    fields: {
-      type: "object",
-      description: "With `validation_error`: what is wrong with each field.",
-      additionalProperties: { type: "array", items: { type: "string" } },
-    },
-    balance: { type: "integer", description: "With `insufficient_balance`: what there is." },
-    user_id: {
-      type: "string",
-      description: "With `insufficient_balance`: whose balance it is, if it is the account's.",
-    },
-    meter_id: { type: "string", description: "With `insufficient_balance`: the meter, if it is one." },
-  },
-});
+    { $id: "Error" },
+  );
+}
 
 const REQUEST_ID: Json = {
   description: "Unique per request.",
@@ -119,10 +122,10 @@ function templateOf({ path }: DeclaredRoute): string {
 }
 
 function operationObject(route: DeclaredRoute, named: Components): Json {
-  const { method, operation, tag } = route;
+  const { operation, tag, params, query } = route;
   const isPublic = operation.access === "public";
-  const parameters = parametersOf(route);
-  const all = takesKey(operation, method)
+  const parameters = [...parametersOf("path", params), ...parametersOf("query", query)];
+  const all = takesKey(route)
     ? [...parameters, { $ref: "#/components/parameters/IdempotencyKey" }]
     : parameters;
   return {
@@ -136,13 +139,14 @@ function operationObject(route: DeclaredRoute, named: Components): Json {
     "x-scope": isPublic ? null : operation.access,
     "x-cost": operation.cost,
     "x-codeSamples": [{ lang: "Shell", label: "curl", source: curlOf(route, parameters) }],
-    ...(all.length === 0 ? {} : { parameters: all }),
-    ...requestBodyOf(route, named),
+    parameters: all.length === 0 ? undefined : all,
+    requestBody: requestBodyOf(route, named),
     responses: { ...successes(route, named), ...failures(route) },
   };
 }
 
-function takesKey(operation: Operation, method: string): boolean {
+/** Whether it is a change under an `Idempotency-Key`. */
+function takesKey({ operation, method }: DeclaredRoute): boolean {
   return operation.idempotent && method !== "GET";
 }
 
@@ -165,27 +169,14 @@ interface Parameter extends Json {
   readonly example?: unknown;
 }
 
-function parametersOf({ params, query, tag }: DeclaredRoute): Parameter[] {
-  const list = (schema: TSchema | undefined, place: "path" | "query"): Parameter[] =>
-    Object.entries<TSchema>(schema?.properties ?? {}).map(([name, property]) => {
-      const { description, ...shown } = publicSchema(property);
-      const required = place === "path" || isRequired(schema, name);
-      return {
-        name,
-        in: place,
-        required,
-        ...(description === undefined ? {} : { description }),
-        schema: shown,
-        // An optional one is left out unless there is a reason to give it.
-        ...(required ? { example: exampleOf(shown, tag, name) } : {}),
-      };
-    });
-  return [...list(params, "path"), ...list(query, "query")];
-}
-
-function isRequired(schema: TSchema | undefined, name: string): boolean {
-  const required: unknown = schema?.required;
-  return Array.isArray(required) && required.includes(name);
+function parametersOf(place: Parameter["in"], schema: TObject | undefined): Parameter[] {
+  return Object.entries(schema?.properties ?? {}).map(([name, property]) => {
+    const { description, ...shown } = publicSchema(property);
+    const required = schema?.required?.includes(name) === true;
+    // An optional one is left out unless there is a reason to give it.
+    const example = required ? exampleOf(shown) : undefined;
+    return { name, in: place, required, description, schema: shown, example };
+  });
 }
 
 /** The request as one line for a shell: `$NINEFOLD_URL` and `$NINEFOLD_KEY` stand for what every caller has. */
@@ -211,20 +202,14 @@ function curlOf({ method, path, operation }: DeclaredRoute, parameters: readonly
   return parts.join(" ");
 }
 
-function requestBodyOf({ operation: { anyBody, example }, body }: DeclaredRoute, named: Components): Json {
-  if (anyBody !== undefined) {
-    return { requestBody: { description: anyBody, required: false, content: { "*/*": {} } } };
-  }
-  return body === undefined ? {} : { requestBody: jsonBody(body, example, named) };
-}
-
-function jsonBody(body: TSchema, example: object | undefined, named: Components): Json {
-  const required = Array.isArray(body.required) && body.required.length > 0;
+function requestBodyOf(
+  { operation: { anyBody, example }, body }: DeclaredRoute,
+  named: Components,
+): Json | undefined {
+  if (anyBody !== undefined) return { description: anyBody, required: false, content: { "*/*": {} } };
+  if (body === undefined) return undefined;
   const schema = publicSchema(body, named);
-  return {
-    required,
-    content: { "application/json": { schema, ...(example === undefined ? {} : { example }) } },
-  };
+  return { required: body.required !== undefined, content: { "application/json": { schema, example } } };
 }
 
 const MEANING_OF_SUCCESS: Readonly<Record<string, string>> = {
@@ -234,24 +219,17 @@ const MEANING_OF_SUCCESS: Readonly<Record<string, string>> = {
   "204": "Done; there is nothing to say.",
 };
 
-function successes({ answers, tag }: DeclaredRoute, named: Components): Json {
-  const responses: Record<string, Json> = {};
-  for (const [status, answer] of Object.entries(answers)) {
-    const example = exampleOf(publicSchema(answer), tag);
-    const content = { "application/json": { schema: publicSchema(answer, named), example } };
-    responses[status] = {
-      description: MEANING_OF_SUCCESS[status] ?? "Done.",
-      headers: ANSWER_HEADERS,
-      ...(status === "204" ? {} : { content }),
-    };
-  }
-  return responses;
-}
-
-/** Errors that stand alone on their status are described once for all operations, under the name of their code. */
-function errorResponses(): Json {
+function successes({ answers }: DeclaredRoute, named: Components): Json {
   return Object.fromEntries(
-    knownErrors().map((code) => [code, errorResponse(errorMeaning(code)[0], [code])]),
+    Object.entries(answers).map(([status, answer]) => {
+      const example = exampleOf(publicSchema(answer));
+      const content = { "application/json": { schema: publicSchema(answer, named), example } };
+      const description = MEANING_OF_SUCCESS[status] ?? "Done.";
+      return [
+        status,
+        { description, headers: ANSWER_HEADERS, content: status === "204" ? undefined : content },
+      ];
+    }),
   );
 }
 
@@ -284,26 +262,21 @@ function errorExample(code: ErrorCode): Json {
 }
 
 function failures(route: DeclaredRoute): Json {
-  const byStatus = new Map<number, ErrorCode[]>();
-  for (const code of errorCodes(route)) {
-    const [status] = errorMeaning(code);
-    const known = byStatus.get(status) ?? [];
-    if (!known.includes(code)) byStatus.set(status, [...known, code]);
-  }
-  const responses: Record<string, Json> = {};
-  for (const [status, codes] of byStatus) {
-    responses[String(status)] =
-      codes.length === 1 ? { $ref: `#/components/responses/${codes[0]}` } : errorResponse(status, codes);
-  }
-  return responses;
+  const byStatus = Map.groupBy(new Set(errorCodes(route)), (code) => errorMeaning(code)[0]);
+  return Object.fromEntries(
+    [...byStatus].map(([status, codes]) => [
+      status,
+      codes.length === 1 ? { $ref: `#/components/responses/${codes[0]}` } : errorResponse(status, codes),
+    ]),
+  );
 }
 
-function errorCodes({ operation, method, params, query, body }: DeclaredRoute): ErrorCode[] {
+function errorCodes(route: DeclaredRoute): ErrorCode[] {
+  const { operation, params, query, body } = route;
   const codes: ErrorCode[] = [];
-  const checksInput = params !== undefined || query !== undefined || body !== undefined;
+  const changes = takesKey(route);
   // What takes any body takes any input.
-  const takesInput = checksInput && operation.anyBody === undefined;
-  const changes = operation.idempotent && method !== "GET";
+  const takesInput = (params ?? query ?? body) !== undefined && operation.anyBody === undefined;
   if (takesInput || changes) codes.push("validation_error");
   if (operation.access !== "public") codes.push("unauthorized", "forbidden", "rate_limit_exceeded");
   // What a public endpoint costs is paid by somebody else: its caller never reads of it.
@@ -313,4 +286,109 @@ function errorCodes({ operation, method, params, query, body }: DeclaredRoute): 
   codes.push(...(operation.errors ?? []), "internal_error");
   if (changes || operation.cost > 0) codes.push("service_unavailable");
   return codes;
+}
+
+/** A piece of an OpenAPI document. */
+export type Json = { readonly [key: string]: unknown };
+
+/** Named schemas of a description, by name: each stands there once, wherever it is used. */
+export type Components = Map<string, Json>;
+
+/**
+ * A schema as the API's description shows it: without what is for our own checks only, a union of constants as an
+ * `enum`, and "or null" as a second type. With `components`, a schema that has an `$id` is put there, and a
+ * reference stands in its place.
+ */
+export function publicSchema(schema: unknown, components: Components | null = null): Json {
+  return simplified(JSON.parse(JSON.stringify(schema)), components) as Json;
+}
+
+function simplified(value: unknown, components: Components | null): unknown {
+  if (Array.isArray(value)) return value.map((part) => simplified(part, components));
+  if (typeof value !== "object" || value === null) return value;
+  const { errorMessage: _, $id: name, ...rest } = value as { [key: string]: unknown };
+  const plain: Json = Object.fromEntries(
+    Object.entries(rest).map(([key, part]) => [key, simplified(part, components)]),
+  );
+  const shown = Array.isArray(plain["anyOf"]) ? union(plain, plain["anyOf"]) : plain;
+  if (typeof name !== "string" || components === null) return shown;
+  components.set(name, shown);
+  return { $ref: `#/components/schemas/${name}` };
+}
+
+function union({ anyOf: _, ...rest }: Json, members: readonly Json[]): Json {
+  const values = members.filter(({ type }) => type !== "null");
+  const joined = values.length === 1 ? values[0] : enumOf(values);
+  if (joined === undefined) return { ...rest, anyOf: members };
+  const own = values.length < members.length ? orNull(joined) : joined;
+  return own === undefined ? { ...rest, anyOf: members } : { ...own, ...rest };
+}
+
+/** One schema for constants of one type; undefined for anything else. */
+function enumOf(members: readonly Json[]): Json | undefined {
+  const [first] = members;
+  if (first === undefined || !members.every((one) => "const" in one && one["type"] === first["type"]))
+    return undefined;
+  return { type: first["type"], enum: members.map((one) => one["const"]) };
+}
+
+/** The same with null; undefined where a second type would not say it (an object's own rules stand beside its type). */
+function orNull(schema: Json): Json | undefined {
+  const { type } = schema;
+  if (typeof type !== "string" || type === "object" || type === "array" || "const" in schema)
+    return undefined;
+  const names = schema["enum"];
+  return { ...schema, type: [type, "null"], ...(Array.isArray(names) ? { enum: [...names, null] } : {}) };
+}
+
+const UUID = "0199f0a2-7c1e-7b3a-9d52-0c8f6f0f5e11";
+const AT_MS = Date.UTC(2026, 2, 10, 12);
+
+/**
+ * A value as it could stand in an answer: the schema's own example, or one of its type. Fields whose `examples` are
+ * empty occur in special cases only, and in no example.
+ */
+export function exampleOf(schema: Json): unknown {
+  if ("const" in schema) return schema["const"];
+  const [own] = [...listOf(schema["examples"]), ...listOf(schema["enum"])];
+  if (own !== undefined) return own;
+  const [member] = listOf(schema["anyOf"]);
+  if (member !== undefined) return exampleOf(member);
+  switch ([schema["type"]].flat()[0]) {
+    case "object":
+      return objectOf((schema["properties"] ?? {}) as Record<string, Json>);
+    case "array":
+      return [exampleOf(schema["items"] as Json)];
+    case "string":
+      return textOf(schema);
+    case "boolean":
+      return true;
+    case "integer":
+    case "number":
+      return numberOf(schema);
+    default:
+      return null;
+  }
+}
+
+function objectOf(properties: Record<string, Json>): Json {
+  const shown = Object.entries(properties).filter(
+    ([, { examples }]) => !(Array.isArray(examples) && examples.length === 0),
+  );
+  return Object.fromEntries(shown.map(([name, property]) => [name, exampleOf(property)]));
+}
+
+function textOf({ format }: Json): string {
+  if (format === "uuid") return UUID;
+  return format === "date-time" ? new Date(AT_MS).toISOString() : "text";
+}
+
+/** Moments are told from other numbers by what their description says of the unit. */
+function numberOf({ description = "" }: Json): number {
+  if (/Epoch milliseconds|Milliseconds since/.test(String(description))) return AT_MS;
+  return /Unix seconds/.test(String(description)) ? AT_MS / 1_000 : 1;
+}
+
+function listOf(value: unknown): readonly Json[] {
+  return Array.isArray(value) ? value : [];
 }

@@ -9,6 +9,14 @@ export const PAGE_LIMIT_MAX = 100;
 /** Longest cursor that is looked at: ours are far shorter. */
 const CURSOR_LENGTH_MAX = 256;
 
+/** What stands beside the items of a page when there are more. */
+export const NextCursor = Type.Optional(
+  Type.String({
+    description: "Hand it in to get the next page. Absent on the last one.",
+    examples: ["eyJhIjo0Mn0"],
+  }),
+);
+
 /** The query of a list. `limitDefault` differs between lists. */
 export function pageQuery(limitDefault: number) {
   return Type.Object({

@@ -21,7 +21,7 @@ export interface Monitoring {
 
 const Pong = Type.Object({ pong: Type.Literal(true) }, { $id: "Pong" });
 const OpenApiDocument = Type.Object(
-  { openapi: Type.String() },
+  { openapi: Type.String({ examples: ["3.1.0"] }) },
   { $id: "OpenApiDocument", additionalProperties: true },
 );
 const Status = Type.Object({ status: Type.String() });
