@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { DeclaredRoute } from "../../src/kernel/http/api.ts";
-import type { Scope } from "../../src/kernel/http/operation.ts";
+import type { Scope } from "../../src/kernel/http/caller.ts";
 import type { Client } from "../support/client.ts";
 import { expectError } from "../support/errors.ts";
 import { parametersOf, pathOf, scopedRoutes } from "../support/matrix.ts";

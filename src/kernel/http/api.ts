@@ -1,7 +1,7 @@
 import type { TObject, TSchema } from "@sinclair/typebox";
 import { type AnyElysia, Elysia } from "elysia";
 import { Call, type Endpoint, type HttpDeps, type Input, OpenCall } from "./call.ts";
-import { type Operation, type OperationSpec, operationOf } from "./operation.ts";
+import { type Operation, type OperationSpec, operationOf } from "./caller.ts";
 import { cursorsOf } from "./pagination.ts";
 import { InputChecks } from "./validate.ts";
 

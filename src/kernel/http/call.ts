@@ -6,13 +6,13 @@ import type { OperationRequests, RequestMetrics } from "../metrics/request-metri
 import type { Vault } from "../secrets/vault.ts";
 import type { Tx } from "../storage/tx.ts";
 import type { ClientAddress } from "./addresses.ts";
+import type { Cors } from "./answer.ts";
 import { internalError, type RenderedAnswer, ReplayedAnswer, renderError, renderResult } from "./answer.ts";
 import { decodeBody, parseObject, readBody } from "./body.ts";
+import type { Operation } from "./caller.ts";
 import { assertMayChangeKeys, type Caller } from "./caller.ts";
-import type { Cors } from "./cors.ts";
 import { type Guard, rateLimitExceeded, rateLimitHeaders } from "./guard.ts";
 import { fingerprintOf, type IdempotentRequest, readIdempotencyKey } from "./idempotency.ts";
-import type { Operation } from "./operation.ts";
 import type { SealedCursors } from "./pagination.ts";
 import type { AcrossNetwork, Performer, Performing } from "./perform.ts";
 import type { InputChecks } from "./validate.ts";

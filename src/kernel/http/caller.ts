@@ -1,7 +1,83 @@
-import { ApiError } from "../errors.ts";
+import { ApiError, type ErrorCode } from "../errors.ts";
 import type { Tx } from "../storage/tx.ts";
 import type { TierName } from "../tiers.ts";
-import type { Operation, Scope } from "./operation.ts";
+import { type BodyBounds, SMALL_BODY } from "./body.ts";
+
+/** A scope that an operation can require: the area's word, and whether it is changed. */
+export type Scope = `${string}:${"read" | "write"}`;
+
+/** Who may call: anyone, the operator, or a key with this scope. */
+export type Access = "public" | "operator" | Scope;
+
+/** What a route says of its operation beside its schemas. What is left out follows from `access`. */
+export interface OperationSpec {
+  /** What the ledger, the metrics and the OpenAPI document call it. */
+  readonly name: string;
+  /** One line for lists of endpoints. */
+  readonly summary: string;
+  /** More, where one line is not enough. Markdown. */
+  readonly description?: string;
+  readonly access: Access;
+  /** Credits, charged in the same transaction as the work; 0 when left out. */
+  readonly cost?: number;
+  /** Which token bucket of the caller's key counts the request. */
+  readonly limit?: "general" | "monitor" | "none";
+  /** Refused to keys that are bound to one project. */
+  readonly accountOnly?: boolean;
+  /**
+   * The answer is a platform key, which has every scope and no end: refused to keys without the scope `*` and to keys
+   * that end, since no key can grant what it lacks.
+   */
+  readonly grantsEverything?: boolean;
+  /** Whether it makes, changes or ends keys: refused to platform keys in their grace. */
+  readonly changesKeys?: boolean;
+  /** No part of the API but of running the server: not in its description, and answered to whom `--metrics-access` admits. */
+  readonly monitoring?: boolean;
+  /** Whether the answer holds a secret: then only the credential that got it gets it again, and no cache may keep it. */
+  readonly secret?: boolean;
+  /** Whether success is a change in the caller's project. Projects and keys say themselves which project they change. */
+  readonly changesProject?: boolean;
+  /** Whether `Idempotency-Key` is honoured: on every change by a key, but where the request's own token does it. */
+  readonly idempotent?: boolean;
+  /** Lists: the cursor is a value that the items show anyway, and goes out as it is. */
+  readonly openCursor?: boolean;
+  /** Bounds of the body where {@link SMALL_BODY} does not do. */
+  readonly bodyBounds?: BodyBounds;
+  /** Codes that this endpoint adds to those which every endpoint of its kind can give. */
+  readonly errors?: readonly ErrorCode[];
+  /** A body that works. */
+  readonly example?: Readonly<Record<string, unknown>>;
+  /**
+   * Public endpoints that take any bytes instead of a JSON object: says what they are. Nothing is read before the
+   * handler asks for it, and no input is refused.
+   */
+  readonly anyBody?: string;
+  /** Public endpoints: a gate that every attempt passes before its input is looked at. Throws an ApiError to refuse. */
+  readonly admit?: (clientAddress: string) => void;
+}
+
+/** An operation with everything said. */
+export type Operation = OperationSpec &
+  Required<Omit<OperationSpec, "description" | "errors" | "example" | "anyBody" | "admit">>;
+
+/** Fills in what an operation leaves to its access. */
+export function operationOf(spec: OperationSpec): Operation {
+  const { access } = spec;
+  return {
+    cost: 0,
+    limit: access === "public" ? "none" : "general",
+    accountOnly: false,
+    grantsEverything: false,
+    changesKeys: access === "keys:write",
+    monitoring: false,
+    secret: false,
+    changesProject: access.endsWith(":write"),
+    idempotent: access !== "public",
+    openCursor: false,
+    bodyBounds: SMALL_BODY,
+    ...spec,
+  };
+}
 
 /** The account behind a request, live: a change of tier or balance shows at once. */
 export interface CallerAccount {
@@ -67,15 +143,17 @@ export interface Charger {
 }
 
 /**
- * Looks again, within the unit of work, at what the gates have let pass: the body may have taken its time, and a
- * unit queued before this one may have revoked the key or deleted the project.
+ * Looks at what may change at any moment, at the gates and once more within the unit of work: the body may have taken
+ * its time, and a unit queued before this one may have revoked the key or deleted the project.
  *
  * @throws ApiError `unauthorized`, `forbidden`
  */
 export function assertStillValid(caller: Caller): void {
   if (caller.revoked) throw new ApiError("unauthorized", "This key has just been revoked.");
-  if (caller.account.suspended) throw accountSuspended();
-  if (caller.projectDeleted) throw projectGone();
+  if (caller.account.suspended) throw new ApiError("forbidden", "This account is suspended.");
+  if (caller.projectDeleted) {
+    throw new ApiError("forbidden", "The project of this key has been deleted. Use a key of another one.");
+  }
 }
 
 /**
@@ -100,30 +178,9 @@ export function assertMayChangeKeys(caller: Caller, operation: Operation): void 
   }
 }
 
-/** The refusal of a suspended account's keys. */
-export function accountSuspended(): ApiError {
-  return new ApiError("forbidden", "This account is suspended.");
-}
-
-/** The refusal of a key whose project has been deleted. */
-export function projectGone(): ApiError {
-  return new ApiError("forbidden", "The project of this key has been deleted. Use a key of another one.");
-}
-
 /** Whether the caller's key carries a scope: itself, the area's `*`, or `*`. */
 export function hasScope(caller: Caller, scope: Scope | string): boolean {
   const scopes = caller.scopes;
   if (scopes.has("*") || scopes.has(scope)) return true;
   return scopes.has(`${scope.slice(0, scope.indexOf(":"))}:*`);
-}
-
-/** Whether the caller may use the operator API (decisions: the operator's platform key, or an account-level one with `*`). */
-export function isOperator(caller: Caller): boolean {
-  return caller.account.tier === "unlimited" && !caller.projectBound && caller.scopes.has("*");
-}
-
-/** @throws ApiError `forbidden`, naming the scope, when the caller's key lacks it. */
-export function requireScope(caller: Caller, scope: Scope): void {
-  if (hasScope(caller, scope)) return;
-  throw new ApiError("forbidden", `This key lacks the scope ${scope}. Use a key that has it.`);
 }

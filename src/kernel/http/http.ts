@@ -6,7 +6,7 @@ import { RequestMetrics } from "../metrics/request-metrics.ts";
 import type { RenderedAnswer } from "./answer.ts";
 import { type Api, type ApiArea, type ApiPart, createApi, type DeclaredRoute, declaredIn } from "./api.ts";
 import { type Endpoint, type HttpDeps, type ListeningServer, OpenCall, pathOf } from "./call.ts";
-import { operationOf } from "./operation.ts";
+import { operationOf } from "./caller.ts";
 import { NO_CHECKS } from "./validate.ts";
 
 /** How often the end of the process looks whether all requests are answered. */

@@ -3,7 +3,7 @@ import { version } from "../../../package.json" with { type: "json" };
 import { type ErrorCode, errorMeaning, knownErrors } from "../errors.ts";
 import { oneOf } from "../schema.ts";
 import type { ApiPart, DeclaredRoute } from "./api.ts";
-import type { Operation } from "./operation.ts";
+import type { Operation } from "./caller.ts";
 
 const INTRODUCTION = `
 Everything is JSON over HTTP; answers are flat objects without an envelope. Every answer carries \`X-Request-Id\`.

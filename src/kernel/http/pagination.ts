@@ -1,8 +1,7 @@
 import { type TObject, Type } from "@sinclair/typebox";
 import { invalidField } from "../errors.ts";
 import type { Vault } from "../secrets/vault.ts";
-import type { Caller } from "./caller.ts";
-import type { Operation } from "./operation.ts";
+import type { Caller, Operation } from "./caller.ts";
 
 /** Largest page of every list. */
 export const PAGE_LIMIT_MAX = 100;

@@ -4,6 +4,7 @@ import type { Tx } from "../storage/tx.ts";
 import type { Writer } from "../storage/writer.ts";
 import { isUnlimited } from "../tiers.ts";
 import { type RenderedAnswer, renderError, renderResult } from "./answer.ts";
+import type { Operation } from "./caller.ts";
 import {
   assertMayChangeKeys,
   assertStillValid,
@@ -13,7 +14,6 @@ import {
 } from "./caller.ts";
 import { type IdempotencyStore, type IdempotentRequest, isStorable } from "./idempotency.ts";
 import type { OpenClaims } from "./open-claims.ts";
-import type { Operation } from "./operation.ts";
 
 /** What a unit of work needs to know of the request that it serves. */
 export interface Performer {

@@ -7,10 +7,10 @@ import { EXPOSITION_CONTENT_TYPE, renderMetrics } from "../metrics/metrics.ts";
 import { isLoopback, isLoopbackName } from "./addresses.ts";
 import { TextReply } from "./answer.ts";
 import { pathOf } from "./call.ts";
+import { operationOf } from "./caller.ts";
 import type { Guard } from "./guard.ts";
 import type { Http } from "./http.ts";
 import { openApiDocument } from "./openapi.ts";
-import { operationOf } from "./operation.ts";
 
 /** What the monitoring endpoints answer from. */
 export interface Monitoring {

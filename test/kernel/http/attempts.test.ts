@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from "bun:test";
 import { ManualClock } from "../../../src/kernel/clock.ts";
-import { ATTEMPT_KEYS_MAX, AttemptLimiter } from "../../../src/kernel/http/rate-limit.ts";
+import { ATTEMPT_KEYS_MAX, AttemptLimiter } from "../../../src/kernel/http/guard.ts";
 
 const HOUR = 60 * 60 * 1000;
 let clock: ManualClock;

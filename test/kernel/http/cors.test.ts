@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { createCors } from "../../../src/kernel/http/cors.ts";
+import { createCors } from "../../../src/kernel/http/answer.ts";
 
 const APP = "https://app.example.com";
 const OTHER = "http://localhost:5173";

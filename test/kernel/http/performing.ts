@@ -2,11 +2,10 @@ import { MIGRATIONS } from "../../../migrations/index.ts";
 import { ApiError } from "../../../src/kernel/errors.ts";
 import { type RenderedAnswer, ReplayedAnswer } from "../../../src/kernel/http/answer.ts";
 import type { Caller, CallerAccount, Charger } from "../../../src/kernel/http/caller.ts";
+import { type Operation, operationOf } from "../../../src/kernel/http/caller.ts";
 import { FreeAnswers } from "../../../src/kernel/http/free-answers.ts";
 import { fingerprintOf, IdempotencyStore } from "../../../src/kernel/http/idempotency.ts";
 import { OpenClaims } from "../../../src/kernel/http/open-claims.ts";
-
-import { type Operation, operationOf } from "../../../src/kernel/http/operation.ts";
 import { type Performer, Performing } from "../../../src/kernel/http/perform.ts";
 import { createVault, type Vault } from "../../../src/kernel/secrets/vault.ts";
 import type { Change } from "../../../src/kernel/storage/database.ts";

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { ManualClock } from "../../../src/kernel/clock.ts";
-import { RATE_BUCKETS_MAX, RateLimiter, type RateVerdict } from "../../../src/kernel/http/rate-limit.ts";
+import { RATE_BUCKETS_MAX, RateLimiter, type RateVerdict } from "../../../src/kernel/http/guard.ts";
 
 const START_SECONDS = 1_800_000_000;
 let clock: ManualClock;
