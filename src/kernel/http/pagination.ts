@@ -38,35 +38,11 @@ export function pageQuery(limitDefault: number) {
  * Seals the cursors of a list on their way out, and opens them on their way in: positions are numbers of rows, which all
  * accounts share. A cursor holds in the project and the list that it was given for, and nowhere else.
  */
-export class SealedCursors {
-  constructor(
-    private readonly vault: Vault,
-    private readonly list: string,
-  ) {}
-
+export interface SealedCursors {
   /** The query with its cursor opened, if it has one. @throws ApiError `validation_error` when it is not of this list. */
-  open<Q extends object>(query: Q, caller: Caller): Q {
-    if (!("cursor" in query) || typeof query.cursor !== "string") return query;
-    const sealed = Buffer.from(query.cursor, "base64url");
-    // Decoding passes over characters that have no place there: one spelling per cursor is ours.
-    if (sealed.toString("base64url") !== query.cursor) throw badCursor();
-    try {
-      return { ...query, cursor: this.vault.open(sealed, this.contextFor(caller)) };
-    } catch {
-      throw badCursor();
-    }
-  }
-
+  open(query: Record<string, unknown>, caller: Caller): Record<string, unknown>;
   /** The answer with its cursor sealed, if it has one. */
-  seal(answer: object, caller: Caller): object {
-    if (!("cursor" in answer) || typeof answer.cursor !== "string") return answer;
-    const sealed = this.vault.seal(answer.cursor, this.contextFor(caller));
-    return { ...answer, cursor: Buffer.from(sealed).toString("base64url") };
-  }
-
-  private contextFor({ account, project }: Caller): string {
-    return `cursor:${this.list}:${account.ref}:${project.ref}`;
-  }
+  seal(answer: object, caller: Caller): object;
 }
 
 /** What seals the cursors of an operation with this query; null when it is no list, or says that its cursors are open. */
@@ -76,50 +52,52 @@ export function cursorsOf(
   vault: Vault,
 ): SealedCursors | null {
   if (query?.properties["cursor"] === undefined || openCursor) return null;
-  return new SealedCursors(vault, name);
+  const contextFor = ({ account, project }: Caller) => `cursor:${name}:${account.ref}:${project.ref}`;
+  return {
+    open(query, caller) {
+      const { cursor } = query;
+      if (typeof cursor !== "string") return query;
+      const sealed = Buffer.from(cursor, "base64url");
+      // Decoding passes over characters that have no place there: one spelling per cursor is ours.
+      if (sealed.toString("base64url") !== cursor) throw badCursor();
+      try {
+        return { ...query, cursor: vault.open(sealed, contextFor(caller)) };
+      } catch {
+        throw badCursor();
+      }
+    },
+    seal(answer, caller) {
+      if (!("cursor" in answer) || typeof answer.cursor !== "string") return answer;
+      const sealed = vault.seal(answer.cursor, contextFor(caller));
+      return { ...answer, cursor: Buffer.from(sealed).toString("base64url") };
+    },
+  };
 }
 
-/** The cursor for a position, as it is before it is sealed: its numbers and texts, base64url. */
-export function encodeCursor(position: readonly (string | number)[]): string {
+/** Where a page ends: the number of its last row. */
+export type Position = readonly [number];
+
+/** The cursor for a position, as it is before it is sealed: base64url of its JSON. */
+export function encodeCursor(position: Position): string {
   return Buffer.from(JSON.stringify(position)).toString("base64url");
 }
 
 /**
- * The number behind a cursor of one number.
+ * The number behind a cursor.
  * @throws ApiError `validation_error` when the cursor is not one of ours.
  */
 export function decodeNumberCursor(cursor: string): number {
-  const [value, ...rest] = decodeCursor(cursor);
-  if (typeof value !== "number" || rest.length > 0 || !Number.isSafeInteger(value)) throw badCursor();
+  const value = Number(Buffer.from(cursor, "base64url").toString("utf8").slice(1, -1));
+  // One spelling per position is ours: whatever else reads as a number does not come back as it was.
+  if (!Number.isSafeInteger(value) || encodeCursor([value]) !== cursor) throw badCursor();
   return value;
-}
-
-/**
- * The position behind a cursor.
- * @throws ApiError `validation_error` when the cursor is not one of ours.
- */
-export function decodeCursor(cursor: string): (string | number)[] {
-  let value: unknown;
-  try {
-    value = JSON.parse(Buffer.from(cursor, "base64url").toString("utf8"));
-  } catch {
-    throw badCursor();
-  }
-  if (!Array.isArray(value) || !value.every(isCursorPart)) throw badCursor();
-  // Decoding passes over characters that have no place there: one spelling per position is ours.
-  if (encodeCursor(value) !== cursor) throw badCursor();
-  return value;
-}
-
-function isCursorPart(part: unknown): part is string | number {
-  return typeof part === "string" || typeof part === "number";
 }
 
 /** A page out of `limit + 1` rows: the items, and the cursor when there are more. */
 export function pageOf<Row>(
   rows: readonly Row[],
   limit: number,
-  position: (row: Row) => readonly (string | number)[],
+  position: (row: Row) => Position,
 ): { items: readonly Row[]; cursor?: string } {
   const last = rows[limit - 1];
   if (rows.length <= limit || last === undefined) return { items: rows };

@@ -50,50 +50,46 @@ function describe(error: ValueError): string {
   return said.charAt(0).toLowerCase() + said.slice(1);
 }
 
-/** Checks path parameters, query and body of an endpoint against their schemas. */
-export class InputChecks<
-  P extends TObject = TObject,
-  Q extends TObject = TObject,
-  B extends TObject = TObject,
-> {
-  readonly params: Validator<P> | null;
-  readonly body: Validator<B> | null;
-  /** Whether there is a query to read: building a request's URL is not free. */
-  readonly takesQuery: boolean;
-  private readonly query: Validator<Q> | null;
-  private readonly querySchema: Q | null;
-
-  constructor(spec: { readonly params?: P; readonly query?: Q; readonly body?: B }) {
-    this.params = spec.params === undefined ? null : compileValidator(spec.params);
-    this.body = spec.body === undefined ? null : compileValidator(spec.body);
-    this.query = spec.query === undefined ? null : compileValidator(spec.query);
-    this.querySchema = spec.query ?? null;
-    this.takesQuery = spec.query !== undefined;
-  }
-
-  /**
-   * The query of a URL, with numbers and booleans read and defaults filled in.
-   * @throws ApiError `validation_error`
-   */
-  readQuery(url: string): Record<string, unknown> {
-    if (this.query === null || this.querySchema === null) return {};
-    const mark = url.indexOf("?");
-    const given = mark < 0 ? {} : readParameters(url.slice(mark + 1), this.querySchema);
-    return this.query(withDefaults(given, this.querySchema));
-  }
+/** What a route can say of its input. */
+export interface InputSchemas {
+  readonly params?: TObject | undefined;
+  readonly query?: TObject | undefined;
+  readonly body?: TObject | undefined;
 }
 
-/** Of endpoints that take nothing. */
-export const NO_CHECKS = new InputChecks({});
+/** Checks of path parameters, query and body of an endpoint; null for what it does not take. */
+export interface InputChecks {
+  readonly params: Validator<TObject> | null;
+  /** The query of a URL, with numbers and booleans read and defaults filled in. @throws ApiError `validation_error` */
+  readonly query: ((url: string) => Record<string, unknown>) | null;
+  readonly body: Validator<TObject> | null;
+}
+
+/** Makes the checks of an endpoint. */
+export function inputChecks({ params, query, body }: InputSchemas): InputChecks {
+  return {
+    params: params === undefined ? null : compileValidator(params),
+    query: query === undefined ? null : queryReader(query),
+    body: body === undefined ? null : compileValidator(body),
+  };
+}
+
+function queryReader(schema: TObject): (url: string) => Record<string, unknown> {
+  const check = compileValidator(schema);
+  return (url) => {
+    const mark = url.indexOf("?");
+    return check(readParameters(mark < 0 ? "" : url.slice(mark + 1), schema));
+  };
+}
 
 function readParameters(text: string, schema: TObject): Record<string, unknown> {
   const values: Record<string, unknown> = {};
   const parameters = new URLSearchParams(text);
   for (const [name, property] of Object.entries(schema.properties)) {
     const [value, ...more] = parameters.getAll(name);
-    if (value === undefined) continue;
     if (more.length > 0) throw invalidField(name, "is given more than once");
-    values[name] = readValue(value, property);
+    if (value !== undefined) values[name] = readValue(value, property);
+    else if (property.default !== undefined) values[name] = property.default;
   }
   return values;
 }
@@ -103,11 +99,4 @@ function readValue(text: string, schema: TSchema): unknown {
   if (schema.type === "integer" && /^-?\d{1,16}$/.test(text)) return Number(text);
   if (schema.type === "boolean" && (text === "true" || text === "false")) return text === "true";
   return text;
-}
-
-function withDefaults(values: Record<string, unknown>, schema: TObject): Record<string, unknown> {
-  for (const [name, property] of Object.entries(schema.properties)) {
-    if (values[name] === undefined && property.default !== undefined) values[name] = property.default;
-  }
-  return values;
 }

@@ -2,7 +2,6 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { ApiError } from "../../../src/kernel/errors.ts";
 import {
-  decodeCursor,
   decodeNumberCursor,
   encodeCursor,
   PAGE_LIMIT_MAX,
@@ -19,23 +18,17 @@ function refusal(run: () => unknown): ApiError {
 }
 
 describe("cursor", () => {
-  test("property: every position comes back as it was, in characters that need no escaping in a URL", () => {
-    const part = fc.oneof(
-      fc.string(),
-      fc.constantFrom("naïve ✓ 🚀", "\u0000", "??>>//", "\u2028"),
-      fc.maxSafeInteger(),
-      fc.double({ noNaN: true, noDefaultInfinity: true }).map((value) => (value === 0 ? 0 : value)),
-    );
+  test("property: every number comes back as it was, in characters that need no escaping in a URL", () => {
     fc.assert(
-      fc.property(fc.array(part, { minLength: 1, maxLength: 4 }), (position) => {
-        const cursor = encodeCursor(position);
+      fc.property(fc.maxSafeInteger(), (value) => {
+        const cursor = encodeCursor([value]);
         expect(cursor).toMatch(/^[A-Za-z0-9_-]+$/);
-        expect(decodeCursor(cursor)).toEqual(position);
+        expect(decodeNumberCursor(cursor)).toBe(value);
       }),
     );
   });
 
-  test.each([0, 1, 42, -7, Number.MAX_SAFE_INTEGER])("of one number: %p", (value) => {
+  test.each([0, 1, 42, -7, Number.MAX_SAFE_INTEGER])("%p comes back", (value) => {
     expect(decodeNumberCursor(encodeCursor([value]))).toBe(value);
   });
 
@@ -56,21 +49,19 @@ describe("cursor", () => {
     ["with a space", `${ours.slice(0, 2)} ${ours.slice(2)}`],
     ["with a character that decoding passes over", `${ours}!`],
     ["in another spelling of the same JSON", Buffer.from("[ 42 ]").toString("base64url")],
+    ["in another spelling of the same number", Buffer.from("[4.2e1]").toString("base64url")],
+    ["in hexadecimal", Buffer.from("[0x2a]").toString("base64url")],
+    ["between other brackets", Buffer.from("(42)").toString("base64url")],
+    ["of a text", foreign(["42"])],
+    ["of two numbers", foreign([4, 2])],
+    ["of none", foreign([])],
+    ["of a fraction", foreign([4.2])],
+    ["beyond the safe integers", foreign([2 ** 53])],
     ["cut off", ours.slice(0, -1)],
   ])("%s is refused with 400, naming the field", (_, cursor) => {
-    const error = refusal(() => decodeCursor(cursor));
+    const error = refusal(() => decodeNumberCursor(cursor));
     expect(error.code).toBe("validation_error");
     expect(Object.keys(error.details.fields ?? {})).toEqual(["cursor"]);
-  });
-
-  test.each([
-    ["of a text", ["42"]],
-    ["of two numbers", [4, 2]],
-    ["of none", []],
-    ["of a fraction", [4.2]],
-    ["beyond the safe integers", [2 ** 53]],
-  ])("%s is refused where one number is wanted", (_, position) => {
-    expect(refusal(() => decodeNumberCursor(encodeCursor(position))).code).toBe("validation_error");
   });
 });
 
