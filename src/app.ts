@@ -22,7 +22,7 @@ import { Http } from "./kernel/http/http.ts";
 import { IdempotencyStore } from "./kernel/http/idempotency.ts";
 import { OpenClaims } from "./kernel/http/open-claims.ts";
 import { Performing } from "./kernel/http/perform.ts";
-import { MonitoringGate, systemRoutes } from "./kernel/http/system-routes.ts";
+import { monitoringGate, systemRoutes } from "./kernel/http/system-routes.ts";
 import type { Kernel } from "./kernel/kernel.ts";
 import type { Logger } from "./kernel/log.ts";
 import { createOutbox, createSmtpMailer } from "./kernel/mail/outbox.ts";
@@ -177,7 +177,7 @@ function createHttp(kernel: Kernel, config: Config, areas: Areas) {
     commits: writer.stats,
     shutdown: http.shutdown,
   });
-  const gate = new MonitoringGate(config.metricsAccess, guard);
+  const gate = monitoringGate(config.metricsAccess, guard);
   const system = { name: "System", description: "The server itself." };
   const list: readonly ApiArea[] = [
     areas.meter, //    /v1/meter

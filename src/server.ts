@@ -2,7 +2,6 @@ import { type App, createApp } from "./app.ts";
 import type { Config } from "./config.ts";
 import { openDataFolder } from "./data-folder.ts";
 import { type Clock, createSystemClock, ManualClock } from "./kernel/clock.ts";
-import { type Listening, listen } from "./kernel/http/http.ts";
 import type { Ids } from "./kernel/ids.ts";
 import { closeKernel, explained, type Kernel } from "./kernel/kernel.ts";
 import { createLogger, type Logger } from "./kernel/log.ts";
@@ -77,21 +76,18 @@ async function startLocked(folder: string, config: Config, parts: ServerParts): 
     const app = createApp(kernel, config, clock instanceof ManualClock ? clock : null, parts.outbound);
     // Listening comes before the first account: a taken port leaves nothing behind that a later start would miss.
     const { idleTimeoutSeconds } = parts;
-    const listening = listen(app.http, {
-      ...config,
-      ...(idleTimeoutSeconds === undefined ? {} : { idleTimeoutSeconds }),
-    });
+    const url = app.http.listen({ ...config, idleTimeoutSeconds });
     const operator = await app.operator(config.operatorKey);
     await app.start();
-    return { url: listening.url, kernel, app, operator, stop: () => stop(kernel, app, listening) };
+    return { url, kernel, app, operator, stop: () => stop(kernel, app) };
   } catch (error) {
     closeKernel(kernel);
     throw explained(kernel.db.path, error);
   }
 }
 
-async function stop(kernel: Kernel, app: App, listening: Listening): Promise<void> {
-  await listening.stop(SHUTDOWN_GRACE_MS);
+async function stop(kernel: Kernel, app: App): Promise<void> {
+  await app.http.stop(SHUTDOWN_GRACE_MS);
   try {
     await app.finish();
   } finally {

@@ -84,6 +84,17 @@ export class ApiError extends Error {
   }
 }
 
+/** What a check refuses; null when it lets pass. Whatever else it throws is thrown. */
+export function refusalBy(check: () => void): ApiError | null {
+  try {
+    check();
+    return null;
+  } catch (error) {
+    if (error instanceof ApiError) return error;
+    throw error;
+  }
+}
+
 /** Longest piece of a caller's own text that an error repeats: who sends a megabyte knows what it was. */
 export const ECHO_LENGTH_MAX = 100;
 

@@ -1,15 +1,12 @@
-import type { TObject, TSchema } from "@sinclair/typebox";
+import { Kind, type TObject, type TSchema } from "@sinclair/typebox";
 import { type AnyElysia, Elysia } from "elysia";
 import { Call, type Endpoint, type HttpDeps, type Input, OpenCall } from "./call.ts";
 import { type Operation, type OperationSpec, operationOf } from "./caller.ts";
 import { cursorsOf } from "./pagination.ts";
-import { InputChecks } from "./validate.ts";
+import { type InputSchemas, inputChecks } from "./validate.ts";
 
 /** What a route declares beside its path and its handler; the schema of each answer stands by its status. */
-export interface RouteSchemas {
-  readonly params?: TObject;
-  readonly query?: TObject;
-  readonly body?: TObject;
+export interface RouteSchemas extends InputSchemas {
   readonly answers: Readonly<Record<number, TSchema>>;
 }
 
@@ -54,7 +51,7 @@ interface RouteHooks {
   query?: TObject;
   body?: TObject;
   response?: TSchema | Record<number, TSchema>;
-  parse?: string;
+  parse?: "none";
   transform?: unknown;
   declared?: Declared;
 }
@@ -84,7 +81,7 @@ export type Api = ReturnType<typeof createApi>;
  * The hooks of a route. Elysia reads the source of each to see which parts of its context to build and whether to
  * wait for it; it cannot read bound functions, and takes them for what these are: answering at once.
  */
-function gated<C extends OpenCall>(deps: HttpDeps, spec: OperationSpec, Kind: Kind) {
+function gated<C extends OpenCall>(deps: HttpDeps, spec: OperationSpec, Called: CallClass) {
   const operation = operationOf(spec);
   return {
     seed: operation.name,
@@ -93,15 +90,16 @@ function gated<C extends OpenCall>(deps: HttpDeps, spec: OperationSpec, Kind: Ki
       const endpoint: Endpoint = {
         deps,
         operation,
-        checks: new InputChecks(schemas),
+        checks: inputChecks(schemas),
         cursors: cursorsOf(operation, schemas.query, deps.vault),
         requests: deps.requests.of(operation.name),
       };
       hooks.declared = { operation, schemas };
       const reads = operation.access.endsWith(":read") || operation.access === "public";
       const waits = !reads || schemas.body !== undefined || operation.admit !== undefined;
-      hooks.transform = (waits ? openWithBody : open).bind(null, Kind, endpoint);
-      if (waits) hooks.parse = "none";
+      hooks.transform = (waits ? openWithBody : open).bind(null, Called, endpoint);
+      // Otherwise Elysia might read the body that a handler asks for itself.
+      if (waits || operation.anyBody !== undefined) hooks.parse = "none";
     },
     mapResponse: respond.bind(null),
     error: refuse,
@@ -109,7 +107,7 @@ function gated<C extends OpenCall>(deps: HttpDeps, spec: OperationSpec, Kind: Ki
   } as unknown as { resolve: () => { call: C } };
 }
 
-type Kind = new (endpoint: Endpoint, request: Request) => OpenCall;
+type CallClass = new (endpoint: Endpoint, request: Request) => OpenCall;
 
 /** What of Elysia's context belongs to a call: it is there for whoever answers, however far the call came. */
 interface Context {
@@ -120,14 +118,14 @@ interface Context {
   body?: unknown;
 }
 
-function open(Kind: Kind, endpoint: Endpoint, context: Context): void {
-  const call = new Kind(endpoint, context.request);
+function open(Called: CallClass, endpoint: Endpoint, context: Context): void {
+  const call = new Called(endpoint, context.request);
   context.call = call;
   handOver(call.enter(context.params), context);
 }
 
-async function openWithBody(Kind: Kind, endpoint: Endpoint, context: Context): Promise<void> {
-  const call = new Kind(endpoint, context.request);
+async function openWithBody(Called: CallClass, endpoint: Endpoint, context: Context): Promise<void> {
+  const call = new Called(endpoint, context.request);
   context.call = call;
   handOver(await call.enterWithBody(context.params), context);
 }
@@ -151,23 +149,13 @@ async function refuse({ call, error, set }: { call: OpenCall; error: unknown; se
 
 /** Reads the schemas of a route, and takes them away from Elysia. */
 function takeSchemas(hooks: RouteHooks): RouteSchemas {
-  const { params, query, body, response } = hooks;
-  delete hooks.params;
-  delete hooks.query;
-  delete hooks.body;
-  delete hooks.response;
-  const answers =
-    response === undefined
-      ? {}
-      : "type" in response || "anyOf" in response
-        ? { 200: response as TSchema }
-        : (response as Record<number, TSchema>);
-  return {
-    answers,
-    ...(params === undefined ? {} : { params }),
-    ...(query === undefined ? {} : { query }),
-    ...(body === undefined ? {} : { body }),
-  };
+  const { params, query, body, response = {} } = hooks;
+  for (const name of ["params", "query", "body", "response"] as const) delete hooks[name];
+  return { params, query, body, answers: isSchema(response) ? { 200: response } : response };
+}
+
+function isSchema(response: TSchema | Record<number, TSchema>): response is TSchema {
+  return Kind in response;
 }
 
 /** The endpoints of a plugin. */

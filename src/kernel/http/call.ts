@@ -1,18 +1,23 @@
 import { type Clock, monotonicMs } from "../clock.ts";
-import { ApiError, errorText } from "../errors.ts";
+import { ApiError, errorText, refusalBy } from "../errors.ts";
 import type { Ids } from "../ids.ts";
 import type { Logger } from "../log.ts";
 import type { OperationRequests, RequestMetrics } from "../metrics/request-metrics.ts";
 import type { Vault } from "../secrets/vault.ts";
 import type { Tx } from "../storage/tx.ts";
 import type { ClientAddress } from "./addresses.ts";
-import type { Cors } from "./answer.ts";
-import { internalError, type RenderedAnswer, ReplayedAnswer, renderError, renderResult } from "./answer.ts";
+import {
+  type Cors,
+  internalError,
+  type RenderedAnswer,
+  ReplayedAnswer,
+  renderError,
+  renderResult,
+} from "./answer.ts";
 import { decodeBody, parseObject, readBody } from "./body.ts";
-import type { Operation } from "./caller.ts";
-import { assertMayChangeKeys, type Caller } from "./caller.ts";
+import { assertMayChangeKeys, type Caller, type Operation } from "./caller.ts";
 import { type Guard, rateLimitExceeded, rateLimitHeaders } from "./guard.ts";
-import { fingerprintOf, type IdempotentRequest, readIdempotencyKey } from "./idempotency.ts";
+import { assertIdempotencyKey, fingerprintOf, type IdempotentRequest } from "./idempotency.ts";
 import type { SealedCursors } from "./pagination.ts";
 import type { AcrossNetwork, Performer, Performing } from "./perform.ts";
 import type { InputChecks } from "./validate.ts";
@@ -102,6 +107,10 @@ export class OpenCall {
     return this.endpoint.deps;
   }
 
+  get operation(): Operation {
+    return this.endpoint.operation;
+  }
+
   /** Lets this request wait longer than the server's idle time-out. */
   liftIdleTimeout(): void {
     this.deps.server()?.timeout(this.request, 0);
@@ -112,7 +121,7 @@ export class OpenCall {
    * @throws ApiError `request_too_large` as soon as that is known.
    */
   readBytes(): Promise<Uint8Array> {
-    return readBody(this.request, this.endpoint.operation.bodyBounds.bytesMax);
+    return readBody(this.request, this.operation.bodyBounds.bytesMax);
   }
 
   /** Checks a request that needs no body to be read. @throws ApiError */
@@ -139,7 +148,7 @@ export class OpenCall {
 
   /** What every attempt must pass, a malformed one too, before the body is looked at. */
   protected admit(): void {
-    this.endpoint.operation.admit?.(this.clientAddress);
+    this.operation.admit?.(this.clientAddress);
   }
 
   protected input(params: Record<string, string>): Input {
@@ -147,8 +156,8 @@ export class OpenCall {
     checks.params?.(params);
     const { levelsMax } = operation.bodyBounds;
     return {
-      query: checks.takesQuery ? checks.readQuery(this.request.url) : NOTHING,
-      body: checks.body === null ? NOTHING : checks.body(parseObject(this.bodyText, levelsMax)),
+      query: checks.query?.(this.request.url) ?? NOTHING,
+      body: checks.body?.(parseObject(this.bodyText, levelsMax)) ?? NOTHING,
     };
   }
 
@@ -163,7 +172,7 @@ export class OpenCall {
       // What a user has stored, such as an inbound webhook, must not be taken for a page.
       "x-content-type-options": "nosniff",
     };
-    if (this.endpoint.operation.secret) headers["cache-control"] = "no-store";
+    if (this.operation.secret) headers["cache-control"] = "no-store";
     if (answer.headers !== null) Object.assign(headers, answer.headers);
     if (this.headers !== null) Object.assign(headers, this.headers);
     deps.cors.decorate(this.request, headers);
@@ -179,17 +188,16 @@ export class OpenCall {
       return error.answer;
     }
     const known = error instanceof ApiError;
-    if (!known || error.details.cause !== undefined) this.logFailure(known ? error.details.cause : error);
+    const defect = known ? error.details.cause : error;
+    if (!known || defect !== undefined) {
+      this.deps.log.error("a request failed", {
+        request_id: this.requestId,
+        method: this.request.method,
+        error: errorText(defect),
+        stack: defect instanceof Error ? defect.stack : undefined,
+      });
+    }
     return renderError(known ? error : internalError(), this.requestId);
-  }
-
-  private logFailure(error: unknown): void {
-    this.deps.log.error("a request failed", {
-      request_id: this.requestId,
-      method: this.request.method,
-      error: errorText(error),
-      stack: error instanceof Error ? error.stack : undefined,
-    });
   }
 }
 
@@ -207,10 +215,6 @@ export class Call extends OpenCall implements Performer {
   get caller(): Caller {
     if (this.authenticated === null) throw new Error("this call has not been authenticated");
     return this.authenticated;
-  }
-
-  get operation(): Operation {
-    return this.endpoint.operation;
   }
 
   /** Charges the operation and runs the synchronous work in one unit of work: see `Performing.perform`. */
@@ -234,7 +238,7 @@ export class Call extends OpenCall implements Performer {
     const { request, operation } = this;
     const key =
       operation.idempotent && !READS.has(request.method) ? request.headers.get("idempotency-key") : null;
-    if (key !== null) return this.enterOnce(params);
+    if (key !== null) return this.enterOnce(params, key);
     this.pass();
     if (this.endpoint.checks.body !== null) this.bodyText = decodeBody(await this.readAndLookAgain());
     return this.input(params);
@@ -265,18 +269,19 @@ export class Call extends OpenCall implements Performer {
   }
 
   /** The same under an `Idempotency-Key`: refusals are stored as well, so that a repeat reads what the first one read. */
-  private async enterOnce(params: Record<string, string>): Promise<Input> {
+  private async enterOnce(params: Record<string, string>, key: string): Promise<Input> {
     const { guard } = this.deps;
     const { request, operation } = this;
-    this.authenticated = guard.authenticate(request);
-    const forbidden = this.forbidden(this.authenticated);
+    const caller = guard.authenticate(request);
+    this.authenticated = caller;
+    const forbidden = refusalBy(() => guard.authorize(caller, operation));
     // Storing a refusal costs a commit, so it takes a token too; without one the refusal goes out unstored.
     if (forbidden === null) this.takeToken();
-    else if (guard.takeToken(this.authenticated, operation)?.allowed === false) throw forbidden;
-    const key = readIdempotencyKey(request);
+    else if (guard.takeToken(caller, operation)?.allowed === false) throw forbidden;
+    assertIdempotencyKey(key);
     const bytes = await this.readAndLookAgain(forbidden === null);
     const fingerprint = fingerprintOf(request.method, targetOf(request.url), bytes);
-    if (key !== null) this.idempotency = { key, fingerprint, secret: operation.secret };
+    this.idempotency = { key, fingerprint, secret: operation.secret };
     if (forbidden !== null) throw forbidden;
     this.bodyText = decodeBody(bytes);
     return this.input(params);
@@ -304,16 +309,6 @@ export class Call extends OpenCall implements Performer {
     const bytes = await this.readBytes();
     if (look && clock.now() !== startedAt) guard.authorize(guard.authenticate(this.request), this.operation);
     return bytes;
-  }
-
-  private forbidden(caller: Caller): ApiError | null {
-    try {
-      this.deps.guard.authorize(caller, this.operation);
-      return null;
-    } catch (error) {
-      if (error instanceof ApiError) return error;
-      throw error;
-    }
   }
 
   /** A 403 stands before what is kept under the key: of that it gives out nothing but the same 403. */

@@ -7,7 +7,24 @@ import type { RenderedAnswer } from "./answer.ts";
 import { type Api, type ApiArea, type ApiPart, createApi, type DeclaredRoute, declaredIn } from "./api.ts";
 import { type Endpoint, type HttpDeps, type ListeningServer, OpenCall, pathOf } from "./call.ts";
 import { operationOf } from "./caller.ts";
-import { NO_CHECKS } from "./validate.ts";
+import { inputChecks } from "./validate.ts";
+
+/** Where and how to listen. */
+export interface ListenOptions {
+  readonly host: string;
+  readonly port: number;
+  readonly tls: { readonly certPath: string; readonly keyPath: string } | null;
+  /** {@link IDLE_TIMEOUT_SECONDS} unless said otherwise. */
+  readonly idleTimeoutSeconds?: number | undefined;
+}
+
+/** Seconds without traffic after which a connection is closed; requests that wait longer lift it for themselves. */
+const IDLE_TIMEOUT_SECONDS = 60;
+/**
+ * Bun's own limit answers 413 without our error body, so it is the largest there is; ours (see body.ts) is checked before
+ * a byte of the body is kept.
+ */
+const BODY_BYTES_HARD_MAX = Number.MAX_SAFE_INTEGER;
 
 /** How often the end of the process looks whether all requests are answered. */
 const DRAIN_POLL_MS = 10;
@@ -39,7 +56,8 @@ export class Http {
     const deps: HttpDeps = { ...given, requests: this.requests, server: () => this.server };
     this.api = createApi(deps);
     const operation = operationOf({ name: "none", access: "public", summary: "No endpoint" });
-    this.elsewhere = { deps, operation, checks: NO_CHECKS, cursors: null, requests: this.requests.none };
+    const requests = this.requests.none;
+    this.elsewhere = { deps, operation, checks: inputChecks({}), cursors: null, requests };
   }
 
   /** Takes in the routes of an area. HEAD comes with every GET. */
@@ -88,13 +106,35 @@ export class Http {
     return this.server?.pendingRequests ?? 0;
   }
 
-  /** Tells the shell which server carries it. */
-  attach(server: ListeningServer): void {
-    this.server = server;
+  /**
+   * Starts to accept requests, and returns the base URL, with the port that it really got.
+   * @throws StartupError when the port is taken or a TLS file cannot be read.
+   */
+  listen({ host, port, tls, idleTimeoutSeconds = IDLE_TIMEOUT_SECONDS }: ListenOptions): string {
+    try {
+      this.app.listen({
+        hostname: host,
+        port,
+        reusePort: false,
+        development: false,
+        idleTimeout: idleTimeoutSeconds,
+        maxRequestBodySize: BODY_BYTES_HARD_MAX,
+        ...(tls === null
+          ? {}
+          : { tls: { cert: readFileSync(tls.certPath), key: readFileSync(tls.keyPath) } }),
+      });
+    } catch (error) {
+      throw new StartupError(`Cannot listen on ${host} port ${port} (${errorText(error)}).`);
+    }
+    this.server = this.app.server;
+    const name = host.includes(":") ? `[${host}]` : host;
+    return `${tls === null ? "http" : "https"}://${name}:${this.app.server?.port}`;
   }
 
   /** Stops accepting, waits until the answers under way have been sent (at most `graceMs`), then cuts what is left. */
-  async drain(server: ListeningServer, graceMs: number): Promise<void> {
+  async stop(graceMs: number): Promise<void> {
+    const { server } = this;
+    if (server === null) return;
     this.stopping.abort();
     const stopped = Promise.resolve(server.stop(false));
     await Promise.race([stopped, allSent(server), realDelay(graceMs)]);
@@ -122,57 +162,4 @@ export class Http {
 
 async function allSent(server: ListeningServer): Promise<void> {
   while (server.pendingRequests > 0) await realDelay(DRAIN_POLL_MS);
-}
-
-/** A server that accepts requests. */
-export interface Listening {
-  /** Its base URL, with the port that it really got. */
-  readonly url: string;
-  /** Stops accepting and waits for the requests under way, at most `graceMs`. */
-  stop(graceMs: number): Promise<void>;
-}
-
-/** Where and how to listen. */
-export interface ListenOptions {
-  readonly host: string;
-  readonly port: number;
-  readonly tls: { readonly certPath: string; readonly keyPath: string } | null;
-  /** {@link IDLE_TIMEOUT_SECONDS} unless said otherwise. */
-  readonly idleTimeoutSeconds?: number;
-}
-
-/** Seconds without traffic after which a connection is closed; requests that wait longer lift it for themselves. */
-const IDLE_TIMEOUT_SECONDS = 60;
-/**
- * Bun's own limit answers 413 without our error body, so it is the largest there is; ours (see body.ts) is checked before
- * a byte of the body is kept.
- */
-const BODY_BYTES_HARD_MAX = Number.MAX_SAFE_INTEGER;
-
-/** Starts to accept requests. @throws StartupError when the port is taken or a TLS file cannot be read. */
-export function listen(http: Http, options: ListenOptions): Listening {
-  const { host, port, tls, idleTimeoutSeconds = IDLE_TIMEOUT_SECONDS } = options;
-  const app = http.app;
-  try {
-    app.listen({
-      hostname: host,
-      port,
-      reusePort: false,
-      development: false,
-      idleTimeout: idleTimeoutSeconds,
-      maxRequestBodySize: BODY_BYTES_HARD_MAX,
-      ...(tls === null ? {} : { tls: { cert: readFileSync(tls.certPath), key: readFileSync(tls.keyPath) } }),
-    });
-  } catch (error) {
-    throw new StartupError(`Cannot listen on ${host} port ${port} (${errorText(error)}).`);
-  }
-  const server = app.server;
-  if (server === null) throw new StartupError(`Cannot listen on ${host} port ${port}.`);
-  http.attach(server);
-  const scheme = tls === null ? "http" : "https";
-  const name = host.includes(":") ? `[${host}]` : host;
-  return {
-    url: `${scheme}://${name}:${server.port}`,
-    stop: (graceMs) => http.drain(server, graceMs),
-  };
 }

@@ -170,16 +170,12 @@ export class IdempotencyStore {
   }
 }
 
-/** Reads the header. @throws ApiError `validation_error` when it is empty, too long or not printable. */
-export function readIdempotencyKey(request: Request): string | null {
-  const key = request.headers.get("idempotency-key");
-  if (key === null) return null;
-  if (!KEY.test(key)) {
-    throw new ApiError("validation_error", "Idempotency-Key must have 1 to 255 printable ASCII characters.", {
-      fields: { "Idempotency-Key": ["must have 1 to 255 printable ASCII characters"] },
-    });
-  }
-  return key;
+/** @throws ApiError `validation_error` when the header is empty, too long or not printable. */
+export function assertIdempotencyKey(key: string): void {
+  if (KEY.test(key)) return;
+  throw new ApiError("validation_error", "Idempotency-Key must have 1 to 255 printable ASCII characters.", {
+    fields: { "Idempotency-Key": ["must have 1 to 255 printable ASCII characters"] },
+  });
 }
 
 /** The fingerprint of a request. */

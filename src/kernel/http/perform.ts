@@ -4,13 +4,13 @@ import type { Tx } from "../storage/tx.ts";
 import type { Writer } from "../storage/writer.ts";
 import { isUnlimited } from "../tiers.ts";
 import { type RenderedAnswer, renderError, renderResult } from "./answer.ts";
-import type { Operation } from "./caller.ts";
 import {
   assertMayChangeKeys,
   assertStillValid,
   type Caller,
   type CallerAccount,
   type Charger,
+  type Operation,
 } from "./caller.ts";
 import { type IdempotencyStore, type IdempotentRequest, isStorable } from "./idempotency.ts";
 import type { OpenClaims } from "./open-claims.ts";

@@ -1,12 +1,12 @@
 import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import { ApiError, noSuchPath } from "../errors.ts";
+import { noSuchPath, refusalBy } from "../errors.ts";
 import type { Readiness } from "../health/readiness.ts";
 import type { Metrics } from "../metrics/metrics.ts";
 import { EXPOSITION_CONTENT_TYPE, renderMetrics } from "../metrics/metrics.ts";
 import { isLoopback, isLoopbackName } from "./addresses.ts";
 import { TextReply } from "./answer.ts";
-import { pathOf } from "./call.ts";
+import { type OpenCall, pathOf } from "./call.ts";
 import { operationOf } from "./caller.ts";
 import type { Guard } from "./guard.ts";
 import type { Http } from "./http.ts";
@@ -14,7 +14,8 @@ import { openApiDocument } from "./openapi.ts";
 
 /** What the monitoring endpoints answer from. */
 export interface Monitoring {
-  readonly gate: MonitoringGate;
+  /** Lets a call to a monitoring endpoint pass. @throws ApiError `not_found` */
+  readonly gate: (call: OpenCall) => void;
   readonly readiness: Readiness;
   readonly metrics: Metrics;
 }
@@ -49,7 +50,7 @@ export function systemRoutes(http: Http, { gate, readiness, metrics }: Monitorin
     .get(
       "/healthz",
       ({ call }) => {
-        gate.assertAdmitted("health.live", call);
+        gate(call);
         return { status: "ok" };
       },
       {
@@ -60,7 +61,7 @@ export function systemRoutes(http: Http, { gate, readiness, metrics }: Monitorin
     .get(
       "/readyz",
       async ({ call }) => {
-        gate.assertAdmitted("health.ready", call);
+        gate(call);
         await readiness.assertReady();
         return { status: "ready" };
       },
@@ -72,7 +73,7 @@ export function systemRoutes(http: Http, { gate, readiness, metrics }: Monitorin
     .get(
       "/metrics",
       ({ call }) => {
-        gate.assertAdmitted("metrics.read", call);
+        gate(call);
         return new TextReply(renderMetrics(metrics.families), EXPOSITION_CONTENT_TYPE);
       },
       { open: { name: "metrics.read", monitoring: true, summary: "Read the metrics" } },
@@ -89,13 +90,6 @@ export function systemRoutes(http: Http, { gate, readiness, metrics }: Monitorin
  */
 export type MonitoringAccess = "loopback" | "health" | "operator" | "public";
 
-/** A request to a monitoring endpoint. */
-export interface MonitoringRequest {
-  readonly request: Request;
-  /** The address at the other end of the socket. */
-  readonly socketAddress: string | null;
-}
-
 /** Headers that proxies add, and the one of a page in a browser. With any of them a request is someone else's, wherever it comes from. */
 const FOREIGN_HEADERS: ReadonlySet<string> = new Set([
   ...["forwarded", "via", "x-real-ip", "x-client-ip", "x-cluster-client-ip", "true-client-ip", "client-ip"],
@@ -111,31 +105,14 @@ const OPERATOR_ONLY = operationOf({
   summary: "Read what others may not",
 });
 
-/** Decides who may read health and metrics. Whoever may not reads what stands at any path that is not there. */
-export class MonitoringGate {
-  constructor(
-    private readonly access: MonitoringAccess,
-    private readonly guard: Guard,
-  ) {}
-
-  /** @throws ApiError `not_found` */
-  assertAdmitted(operation: string, { request, socketAddress }: MonitoringRequest): void {
-    if (this.access === "public") return;
-    if (this.access === "health" && operation !== "metrics.read") return;
-    if (this.access !== "operator" && isDirect(request, socketAddress)) return;
-    if (this.isOperator(request)) return;
-    throw noSuchPath(request.method, pathOf(request.url));
-  }
-
-  private isOperator(request: Request): boolean {
-    try {
-      this.guard.authorize(this.guard.authenticate(request), OPERATOR_ONLY);
-      return true;
-    } catch (error) {
-      if (error instanceof ApiError) return false;
-      throw error;
-    }
-  }
+/** Decides who may read health and metrics. Everybody else reads what stands at any path that is not there. */
+export function monitoringGate(access: MonitoringAccess, guard: Guard): Monitoring["gate"] {
+  return ({ operation, request, socketAddress }) => {
+    if (access === "public" || (access === "health" && operation.name !== "metrics.read")) return;
+    if (access !== "operator" && isDirect(request, socketAddress)) return;
+    const refusal = refusalBy(() => guard.authorize(guard.authenticate(request), OPERATOR_ONLY));
+    if (refusal !== null) throw noSuchPath(request.method, pathOf(request.url));
+  };
 }
 
 /**
