@@ -48,15 +48,6 @@ class KeptFailure {
   ) {}
 }
 
-/** A claim that has been committed. */
-interface Claimed<C> {
-  readonly value: C;
-  /** Its charge among those that have no outcome yet; null when it is not there. */
-  readonly openId: number | null;
-  /** Lets the `Idempotency-Key` go. */
-  readonly release: () => void;
-}
-
 /** Statuses that are paid when the work itself finds them: it was done. Others undo the charge. */
 const KEEPS_CHARGE: ReadonlySet<number> = new Set([403, 404, 408, 409]);
 /** Refusals for the tier's sake, which cost nothing. */
@@ -88,11 +79,15 @@ export class Performing {
    * @throws ApiError what the work threw, `insufficient_balance`, `conflict`, `service_unavailable`.
    */
   perform<T extends object>(performer: Performer, work: (tx: Tx) => T): Promise<T> {
-    const submitted = this.writer.submit<T | KeptFailure>(
-      // The compiler cannot see that a generic object is no promise; the writer checks it when it runs.
-      ((tx: Tx) => this.run(tx, performer, work)) as never,
-    );
-    return submitted.then(unwrap<T>);
+    const { idempotency } = performer;
+    const submitted = this.submit((tx) => {
+      this.admit(tx, performer, performer.operation.cost === 0);
+      if (idempotency === null) return this.chargeAndWork(tx, performer, work);
+      const outcome = storable(tx, () => this.chargeAndWork(tx, performer, work));
+      this.remember(tx, performer, outcome);
+      return outcome;
+    });
+    return submitted.then(unwrap);
   }
 
   /** The same for work across the network: see {@link AcrossNetwork}. In between, the `Idempotency-Key` counts as running. */
@@ -103,11 +98,11 @@ export class Performing {
     const claimed = await this.claim(performer, phases);
     try {
       const result = await outcomeOf(phases.outside(claimed.value));
-      const settled = this.writer.submit<T | KeptFailure>(((tx: Tx) =>
-        this.settle(tx, performer, claimed.openId, (refund) => {
-          if (result instanceof KeptFailure) throw result.error;
-          return phases.settle(tx, claimed.value, result, refund);
-        })) as never);
+      const settled = this.submit((tx) =>
+        this.settle(tx, performer, claimed.openId, (refund) =>
+          phases.settle(tx, claimed.value, unwrap(result), refund),
+        ),
+      );
       return unwrap(await settled.catch((error) => interimAnswer(phases, claimed.value, error)));
     } finally {
       claimed.release();
@@ -127,24 +122,19 @@ export class Performing {
   }
 
   /** The first unit. The key is checked before the charge: a repeat, or a conflict over the key, costs nothing. */
-  private async claim<C, R, T extends object>(
-    performer: Performer,
-    phases: AcrossNetwork<C, R, T>,
-  ): Promise<Claimed<C>> {
+  private async claim<C, R, T extends object>(performer: Performer, phases: AcrossNetwork<C, R, T>) {
     const { idempotency, caller } = performer;
+    // Lets the `Idempotency-Key` go.
     let release = () => {};
+    // The charge among those that have no outcome yet; null when it is not there.
     let openId: number | null = null;
     let claimed: C | KeptFailure;
     // A conflict over the key itself is not stored: the first request may yet end in something that is not kept.
     let checked = false;
     try {
-      claimed = await this.writer.submit<C | KeptFailure>(((tx: Tx) => {
-        assertStillValid(caller);
-        if (idempotency !== null) {
-          this.answers.check(tx, caller, idempotency);
-          // Some give back what they cost, when it is too late to refuse them.
-          this.answers.assertFreeRoom(tx, caller);
-        }
+      claimed = await this.submit<C>((tx) => {
+        // Some give back what they cost, when it is too late to refuse them.
+        this.admit(tx, performer, true);
         checked = true;
         const value = this.chargeAndWork(tx, performer, phases.claim);
         // A refusal that keeps the charge is stored with it: a crash in between would charge the repeat again.
@@ -156,7 +146,7 @@ export class Performing {
           tx.onRollback(release);
         }
         return value;
-      }) as never);
+      });
     } catch (error) {
       release();
       if (checked && error instanceof ApiError) await this.storeRefusal(performer, error);
@@ -186,15 +176,17 @@ export class Performing {
     });
   }
 
-  private run<T extends object>(tx: Tx, performer: Performer, work: (tx: Tx) => T): T | KeptFailure {
-    const { idempotency, caller } = performer;
+  private submit<T>(work: (tx: Tx) => T | KeptFailure): Promise<T | KeptFailure> {
+    // The compiler cannot see that a generic value is no promise; the writer checks it when it runs.
+    return this.writer.submit<T | KeptFailure>(work as never);
+  }
+
+  /** Lets a request pass that is no repeat. `mayBeFree`: it costs nothing, or may be given back what it costs. */
+  private admit(tx: Tx, { idempotency, caller }: Performer, mayBeFree: boolean): void {
     assertStillValid(caller);
-    if (idempotency === null) return this.chargeAndWork(tx, performer, work);
+    if (idempotency === null) return;
     this.answers.check(tx, caller, idempotency);
-    if (performer.operation.cost === 0) this.answers.assertFreeRoom(tx, caller);
-    const outcome = this.storable(tx, () => this.chargeAndWork(tx, performer, work));
-    this.remember(tx, performer, outcome);
-    return outcome;
+    if (mayBeFree) this.answers.assertFreeRoom(tx, caller);
   }
 
   private chargeAndWork<T>(tx: Tx, performer: Performer, work: (tx: Tx) => T): T | KeptFailure {
@@ -237,16 +229,6 @@ export class Performing {
     return outcome;
   }
 
-  /** Turns a refusal whose answer is to be stored into a kept failure, with everything else undone. */
-  private storable<T extends object>(tx: Tx, run: () => T | KeptFailure): T | KeptFailure {
-    try {
-      return tx.attempt(run);
-    } catch (error) {
-      if (error instanceof ApiError && isStorable(error.status)) return new KeptFailure(error, false);
-      throw error;
-    }
-  }
-
   /** Stores the outcome of a request under its `Idempotency-Key`. What was refused for nothing may go unstored. */
   private remember(tx: Tx, performer: Performer, outcome: object, charged = true): void {
     const { idempotency, caller, requestId, operation } = performer;
@@ -258,6 +240,16 @@ export class Performing {
     if (!isStorable(answer.status)) return;
     if (failure?.charged === false) this.answers.storeIfRoom(tx, caller, idempotency, answer);
     else this.answers.store(tx, caller, idempotency, answer, charged && operation.cost > 0);
+  }
+}
+
+/** Turns a refusal whose answer is to be stored into a kept failure, with everything else undone. */
+function storable<T extends object>(tx: Tx, run: () => T | KeptFailure): T | KeptFailure {
+  try {
+    return tx.attempt(run);
+  } catch (error) {
+    if (error instanceof ApiError && isStorable(error.status)) return new KeptFailure(error, false);
+    throw error;
   }
 }
 
