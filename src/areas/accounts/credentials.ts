@@ -19,7 +19,6 @@ class PlatformKey implements Caller, Actor {
   recent = false;
   readonly idle = true;
   readonly credential: string;
-  readonly isPlatformKey = true;
   readonly scopes = ALL_SCOPES;
   readonly projectBound = false;
   readonly projectDeleted = false;

@@ -82,7 +82,6 @@ function activeKey(row: KeyRow, scopes: Scopes) {
 /** The caller behind a managed key. */
 class ManagedCaller implements Caller {
   readonly credential: string;
-  readonly isPlatformKey = false;
   readonly superseded = false;
   readonly projectBound: boolean;
   readonly scopes: ReadonlySet<string>;

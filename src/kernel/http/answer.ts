@@ -12,7 +12,7 @@ export class Reply<const Status extends number, T> extends ElysiaCustomStatusRes
   }
 }
 
-/** Answers with a status other than 200. */
+/** Answers with a status other than 200, with headers of its own, or with a text that is no JSON. */
 export function reply<const Status extends number, T>(
   status: Status,
   body: T,
@@ -21,18 +21,10 @@ export function reply<const Status extends number, T>(
   return new Reply(status, body, headers);
 }
 
-/** An answer that is no JSON. */
-export class TextReply {
-  constructor(
-    readonly text: string,
-    readonly contentType: string,
-  ) {}
-}
-
 /** An answer as it goes out and as it is stored under an `Idempotency-Key`. */
 export interface RenderedAnswer {
   readonly status: number;
-  /** JSON text, unless `headers` name another content type; empty with 204 and 304. */
+  /** JSON text, unless `headers` name another content type; not sent with 204 and 304. */
   readonly text: string;
   /** Instead of the text, for files. Such an answer is never stored. */
   readonly bytes?: Uint8Array<ArrayBuffer>;
@@ -50,11 +42,9 @@ export class ReplayedAnswer extends Error {
 /** Renders what a handler returned. */
 export function renderResult(result: unknown): RenderedAnswer {
   if (result instanceof Reply) {
-    const status = Number(result.code);
-    return { status, text: status === 204 ? "" : JSON.stringify(result.response), headers: result.headers };
-  }
-  if (result instanceof TextReply) {
-    return { status: 200, text: result.text, headers: { "content-type": result.contentType } };
+    const { response, headers } = result;
+    const text = typeof response === "string" ? response : JSON.stringify(response);
+    return { status: Number(result.code), text, headers };
   }
   return { status: 200, text: JSON.stringify(result), headers: null };
 }

@@ -1,6 +1,6 @@
 import { Kind, type TObject, type TSchema } from "@sinclair/typebox";
 import { type AnyElysia, Elysia } from "elysia";
-import { Call, type Endpoint, type HttpDeps, type Input, OpenCall } from "./call.ts";
+import { Call, type Context, type Endpoint, type HttpDeps, OpenCall } from "./call.ts";
 import { type Operation, type OperationSpec, operationOf } from "./caller.ts";
 import { cursorsOf } from "./pagination.ts";
 import { type InputSchemas, inputChecks } from "./validate.ts";
@@ -30,19 +30,17 @@ export interface ApiArea {
 export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 
 /** An endpoint as it was declared, for the OpenAPI document and the tests that go over all of them. */
-export interface DeclaredRoute extends RouteSchemas {
+export interface DeclaredRoute extends Declared {
   readonly method: Method;
   /** With parameters in Elysia's form, `/v1/meter/:meterId/deduct`. */
   readonly path: string;
   /** The part of the API that it belongs to. */
   readonly tag: string;
-  readonly operation: Operation;
 }
 
 /** What the macro keeps of a route. */
-interface Declared {
+interface Declared extends RouteSchemas {
   readonly operation: Operation;
-  readonly schemas: RouteSchemas;
 }
 
 /** The hooks of a route, as Elysia hands them to a macro before it looks at them itself. */
@@ -94,7 +92,7 @@ function gated<C extends OpenCall>(deps: HttpDeps, spec: OperationSpec, Called: 
         cursors: cursorsOf(operation, schemas.query, deps.vault),
         requests: deps.requests.of(operation.name),
       };
-      hooks.declared = { operation, schemas };
+      hooks.declared = { operation, ...schemas };
       const reads = operation.access.endsWith(":read") || operation.access === "public";
       const waits = !reads || schemas.body !== undefined || operation.admit !== undefined;
       hooks.transform = (waits ? openWithBody : open).bind(null, Called, endpoint);
@@ -109,30 +107,14 @@ function gated<C extends OpenCall>(deps: HttpDeps, spec: OperationSpec, Called: 
 
 type CallClass = new (endpoint: Endpoint, request: Request) => OpenCall;
 
-/** What of Elysia's context belongs to a call: it is there for whoever answers, however far the call came. */
-interface Context {
-  readonly request: Request;
-  readonly params: Record<string, string>;
-  call?: OpenCall;
-  query?: unknown;
-  body?: unknown;
-}
-
 function open(Called: CallClass, endpoint: Endpoint, context: Context): void {
-  const call = new Called(endpoint, context.request);
-  context.call = call;
-  handOver(call.enter(context.params), context);
+  context.call = new Called(endpoint, context.request);
+  context.call.enter(context);
 }
 
 async function openWithBody(Called: CallClass, endpoint: Endpoint, context: Context): Promise<void> {
-  const call = new Called(endpoint, context.request);
-  context.call = call;
-  handOver(await call.enterWithBody(context.params), context);
-}
-
-function handOver({ query, body }: Input, context: Context): void {
-  context.query = query;
-  context.body = body;
+  context.call = new Called(endpoint, context.request);
+  await context.call.enterWithBody(context);
 }
 
 /** Errors pass here too, as the response that they have become. */
@@ -165,7 +147,7 @@ export function declaredIn(plugin: AnyElysia): DeclaredRoute[] {
     const { declared: found, detail } = hooks as { declared?: Declared; detail?: { tags?: string[] } };
     if (found === undefined) continue;
     const tag = detail?.tags?.[0] ?? "System";
-    declared.push({ method: method as Method, path, tag, operation: found.operation, ...found.schemas });
+    declared.push({ method: method as Method, path, tag, ...found });
   }
   return declared;
 }

@@ -57,10 +57,13 @@ export interface Endpoint {
   readonly deps: HttpDeps;
 }
 
-/** What a call hands to its handler beside itself; the path's parameters are checked where they stand. */
-export interface Input {
-  readonly query: Record<string, unknown>;
-  readonly body: Record<string, unknown>;
+/** What of Elysia's context belongs to a call: it is there for whoever answers, however far the call came. */
+export interface Context {
+  readonly request: Request;
+  readonly params: Record<string, string>;
+  call?: OpenCall;
+  query: Record<string, unknown>;
+  body: Record<string, unknown>;
 }
 
 /** Methods under which an `Idempotency-Key` means nothing. */
@@ -124,16 +127,17 @@ export class OpenCall {
     return readBody(this.request, this.operation.bodyBounds.bytesMax);
   }
 
-  /** Checks a request that needs no body to be read. @throws ApiError */
-  enter(params: Record<string, string>): Input {
-    return this.input(params);
+  /** Checks a request that needs no body to be read, and hands its input over. @throws ApiError */
+  enter(context: Context): void {
+    this.takeInput(context);
   }
 
-  /** Checks a request, with its body. @throws ApiError */
-  async enterWithBody(params: Record<string, string>): Promise<Input> {
-    this.admit();
+  /** The same for a request with a body. @throws ApiError */
+  async enterWithBody(context: Context): Promise<void> {
+    // What every attempt must pass, a malformed one too, before the body is looked at.
+    this.operation.admit?.(this.clientAddress);
     if (this.endpoint.checks.body !== null) this.bodyText = decodeBody(await this.readBytes());
-    return this.input(params);
+    this.takeInput(context);
   }
 
   /** The response to what a handler returned. */
@@ -146,19 +150,12 @@ export class OpenCall {
     return this.send(this.renderFailure(error));
   }
 
-  /** What every attempt must pass, a malformed one too, before the body is looked at. */
-  protected admit(): void {
-    this.operation.admit?.(this.clientAddress);
-  }
-
-  protected input(params: Record<string, string>): Input {
+  /** The path's parameters are checked where they stand. */
+  protected takeInput(context: Context): void {
     const { checks, operation } = this.endpoint;
-    checks.params?.(params);
-    const { levelsMax } = operation.bodyBounds;
-    return {
-      query: checks.query?.(this.request.url) ?? NOTHING,
-      body: checks.body?.(parseObject(this.bodyText, levelsMax)) ?? NOTHING,
-    };
+    checks.params?.(context.params);
+    context.query = checks.query?.(this.request.url) ?? NOTHING;
+    context.body = checks.body?.(parseObject(this.bodyText, operation.bodyBounds.levelsMax)) ?? NOTHING;
   }
 
   /** The response to an answer, with the headers that every answer has. */
@@ -229,25 +226,25 @@ export class Call extends OpenCall implements Performer {
     return this.deps.performing.performAcross(this, phases);
   }
 
-  override enter(params: Record<string, string>): Input {
+  override enter(context: Context): void {
     this.pass();
-    return this.input(params);
+    this.takeInput(context);
   }
 
-  override async enterWithBody(params: Record<string, string>): Promise<Input> {
+  override async enterWithBody(context: Context): Promise<void> {
     const { request, operation } = this;
     const key =
       operation.idempotent && !READS.has(request.method) ? request.headers.get("idempotency-key") : null;
-    if (key !== null) return this.enterOnce(params, key);
+    if (key !== null) return this.enterOnce(context, key);
     this.pass();
     if (this.endpoint.checks.body !== null) this.bodyText = decodeBody(await this.readAndLookAgain());
-    return this.input(params);
+    this.takeInput(context);
   }
 
-  protected override input(params: Record<string, string>): Input {
-    const input = super.input(params);
+  protected override takeInput(context: Context): void {
+    super.takeInput(context);
     const { cursors } = this.endpoint;
-    return cursors === null ? input : { ...input, query: cursors.open(input.query, this.caller) };
+    if (cursors !== null) context.query = cursors.open(context.query, this.caller);
   }
 
   override answer(result: unknown): Response | Promise<Response> {
@@ -269,7 +266,7 @@ export class Call extends OpenCall implements Performer {
   }
 
   /** The same under an `Idempotency-Key`: refusals are stored as well, so that a repeat reads what the first one read. */
-  private async enterOnce(params: Record<string, string>, key: string): Promise<Input> {
+  private async enterOnce(context: Context, key: string): Promise<void> {
     const { guard } = this.deps;
     const { request, operation } = this;
     const caller = guard.authenticate(request);
@@ -284,7 +281,7 @@ export class Call extends OpenCall implements Performer {
     this.idempotency = { key, fingerprint, secret: operation.secret };
     if (forbidden !== null) throw forbidden;
     this.bodyText = decodeBody(bytes);
-    return this.input(params);
+    this.takeInput(context);
   }
 
   private pass(): void {

@@ -106,8 +106,6 @@ export interface Caller {
   readonly project: CallerProject;
   /** Identifies the key, not its secret: `platform:7`, `managed:12`. */
   readonly credential: string;
-  /** The account's own key, as against a managed one. */
-  readonly isPlatformKey: boolean;
   /** Scopes of a managed key; the platform key has `*`. */
   readonly scopes: ReadonlySet<string>;
   /** Whether the key was made for one project and sees that alone. */

@@ -18,6 +18,8 @@ export interface RateVerdict {
   readonly resetAt: number;
   /** Whole seconds until one token is there; 0 when allowed. */
   readonly retryAfterSeconds: number;
+  /** Whether it was the bucket of all keys of the account that was empty. */
+  readonly overAllKeys?: true;
 }
 
 /**
@@ -224,7 +226,7 @@ export class Guard {
    * Takes a token from the caller's bucket and one from that of its account; null for accounts without limits. What one
    * of them refuses takes nothing from either.
    */
-  takeToken(caller: Caller, operation: Operation): TokenVerdict | null {
+  takeToken(caller: Caller, operation: Operation): RateVerdict | null {
     if (operation.limit === "none" || isUnlimited(caller.account.tier)) return null;
     const { ref, tier, tierSince } = caller.account;
     const figures = this.tiers[tier];
@@ -242,11 +244,6 @@ export class Guard {
   }
 }
 
-/** What a request found, and whether it was the bucket of all keys of its account that was empty. */
-export interface TokenVerdict extends RateVerdict {
-  readonly overAllKeys?: true;
-}
-
 /** The rate-limit headers of an answer. */
 export function rateLimitHeaders(verdict: RateVerdict): Record<string, string> {
   return {
@@ -257,16 +254,14 @@ export function rateLimitHeaders(verdict: RateVerdict): Record<string, string> {
 }
 
 /** The answer to a request that found its bucket empty. */
-export function rateLimitExceeded(verdict: TokenVerdict): ApiError {
-  const which = verdict.overAllKeys === true ? " over all keys of this account" : "";
-  return new ApiError(
-    "rate_limit_exceeded",
-    `Too many requests${which}. Try again in ${verdict.retryAfterSeconds} s.`,
-    {
-      retryAfterSeconds: verdict.retryAfterSeconds,
-      headers: rateLimitHeaders(verdict),
-    },
-  );
+export function rateLimitExceeded(verdict: RateVerdict): ApiError {
+  const { retryAfterSeconds, overAllKeys } = verdict;
+  const which = overAllKeys === true ? " over all keys of this account" : "";
+  const message = `Too many requests${which}. Try again in ${retryAfterSeconds} s.`;
+  return new ApiError("rate_limit_exceeded", message, {
+    retryAfterSeconds,
+    headers: rateLimitHeaders(verdict),
+  });
 }
 
 /** The digest of the key in a header. @throws ApiError `unauthorized` when there is no well-formed one. */

@@ -25,16 +25,8 @@ Any request can end in \`internal_error\` (500), which changes nothing and costs
 for all its keys. Who is refused reads in \`Retry-After\` when to come back.
 `.trim();
 
-/** The document, as far as it must be known. */
-export interface OpenApiDocument extends Json {
-  readonly openapi: string;
-}
-
 /** The OpenAPI 3.1 document of all endpoints of the API. */
-export function openApiDocument(
-  routes: readonly DeclaredRoute[],
-  parts: readonly ApiPart[],
-): OpenApiDocument {
+export function openApiDocument(routes: readonly DeclaredRoute[], parts: readonly ApiPart[]) {
   const paths: Record<string, Record<string, Json>> = {};
   const named: Components = new Map();
   publicSchema(errorSchema(), named);

@@ -5,7 +5,7 @@ import type { Readiness } from "../health/readiness.ts";
 import type { Metrics } from "../metrics/metrics.ts";
 import { EXPOSITION_CONTENT_TYPE, renderMetrics } from "../metrics/metrics.ts";
 import { isLoopback, isLoopbackName } from "./addresses.ts";
-import { TextReply } from "./answer.ts";
+import { reply } from "./answer.ts";
 import { type OpenCall, pathOf } from "./call.ts";
 import { operationOf } from "./caller.ts";
 import type { Guard } from "./guard.ts";
@@ -74,7 +74,7 @@ export function systemRoutes(http: Http, { gate, readiness, metrics }: Monitorin
       "/metrics",
       ({ call }) => {
         gate(call);
-        return new TextReply(renderMetrics(metrics.families), EXPOSITION_CONTENT_TYPE);
+        return reply(200, renderMetrics(metrics.families), { "content-type": EXPOSITION_CONTENT_TYPE });
       },
       { open: { name: "metrics.read", monitoring: true, summary: "Read the metrics" } },
     );

@@ -19,16 +19,14 @@ test.each([
   async (contentType) => {
     const { http } = server.server.app;
     const operation = { name: "test.any", summary: "Count bytes", anyBody: "Anything." };
-    const routes = new Elysia()
-      .use(http.api)
-      .post(
-        "/counted",
-        async ({ call, body }) => ({
-          bytes: (await call.readBytes()).length,
-          parsed: Object.keys(body ?? {}).length > 0,
-        }),
-        { open: operation, response: Type.Object({ bytes: Type.Integer(), parsed: Type.Boolean() }) },
-      );
+    const routes = new Elysia().use(http.api).post(
+      "/counted",
+      async ({ call, body }) => ({
+        bytes: (await call.readBytes()).length,
+        parsed: Object.keys(body ?? {}).length > 0,
+      }),
+      { open: operation, response: Type.Object({ bytes: Type.Integer(), parsed: Type.Boolean() }) },
+    );
     const [route] = routes.routes;
     if (route === undefined) throw new Error("the route was not added");
     const alone = new Elysia().route(route.method, route.path, route.handler as never, route.hooks as never);

@@ -146,7 +146,6 @@ export function callerOf(ref: number, credential = `platform:${ref}`): Caller {
     },
     project: { ref, id: `proj_${ref}` },
     credential,
-    isPlatformKey: true,
     scopes: new Set(["*"]),
     projectBound: false,
     endsAt: null,
