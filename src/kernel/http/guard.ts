@@ -64,7 +64,14 @@ export class RateLimiter<Key extends string | number = string> {
     const allowed = bucket.level >= TOKEN;
     if (allowed) bucket.level -= TOKEN;
     bucket.fullAt = now + (capacity * TOKEN - bucket.level) / perMinute;
-    return verdict(bucket, allowed, capacity, perMinute);
+    const untilOneMs = Math.max(0, TOKEN - bucket.level) / perMinute;
+    return {
+      allowed,
+      limit: capacity,
+      remaining: Math.floor(bucket.level / TOKEN),
+      resetAt: Math.ceil(bucket.fullAt / 1000),
+      retryAfterSeconds: allowed ? 0 : Math.max(1, Math.ceil(untilOneMs / 1000)),
+    };
   }
 
   /** Gives back the token that was just taken: the request was refused elsewhere. */
@@ -108,17 +115,6 @@ function fill(bucket: Bucket, now: number): void {
   bucket.filledAt = now;
 }
 
-function verdict(bucket: Bucket, allowed: boolean, capacity: number, perMinute: number): RateVerdict {
-  const untilOneMs = Math.max(0, TOKEN - bucket.level) / perMinute;
-  return {
-    allowed,
-    limit: capacity,
-    remaining: Math.floor(bucket.level / TOKEN),
-    resetAt: Math.ceil(bucket.fullAt / 1000),
-    retryAfterSeconds: allowed ? 0 : Math.max(1, Math.ceil(untilOneMs / 1000)),
-  };
-}
-
 /** Addresses remembered at once. The oldest are forgotten first: memory stays bounded under a flood of addresses. */
 export const ATTEMPT_KEYS_MAX = 50_000;
 
@@ -145,14 +141,10 @@ export class AttemptLimiter {
     recent.push(now);
     // Set anew, so that the map's order is that of the last attempt.
     this.attempts.delete(key);
-    if (this.attempts.size >= this.keysMax) this.forgetOldest();
+    const [longestQuiet] = this.attempts.keys();
+    if (longestQuiet !== undefined && this.attempts.size >= this.keysMax) this.attempts.delete(longestQuiet);
     this.attempts.set(key, recent);
     return 0;
-  }
-
-  private forgetOldest(): void {
-    const oldest = this.attempts.keys().next();
-    if (oldest.done !== true) this.attempts.delete(oldest.value);
   }
 }
 
@@ -188,15 +180,12 @@ export class Guard {
     const digest = known ?? digestOf(header);
     const caller = this.authenticator.authenticate(digest);
     if (caller === null) throw unauthorized("This key is unknown, revoked or expired.");
-    if (known === undefined) this.remember(header, digest);
+    // Only headers of real keys are remembered: strangers cannot fill the memo.
+    if (known === undefined && header.length <= HEADER_REMEMBERED_LENGTH_MAX) {
+      if (this.digests.size >= DIGESTS_REMEMBERED_MAX) this.digests.clear();
+      this.digests.set(header, digest);
+    }
     return caller;
-  }
-
-  /** Only headers of real keys are remembered: strangers cannot fill the memo. */
-  private remember(header: string, digest: string): void {
-    if (header.length > HEADER_REMEMBERED_LENGTH_MAX) return;
-    if (this.digests.size >= DIGESTS_REMEMBERED_MAX) this.digests.clear();
-    this.digests.set(header, digest);
   }
 
   /** @throws ApiError `forbidden` for a suspended account, a deleted project, a missing scope. */

@@ -78,11 +78,8 @@ export class IdempotencyStore {
    */
   check(tx: Tx, caller: Caller, request: IdempotentRequest): void {
     if (placesOf(caller).some((place) => this.running.has(runningKey(caller, request.key, place)))) {
-      throw new ApiError(
-        "conflict",
-        "The first request with this Idempotency-Key is still running. Try again shortly.",
-        { retryAfterSeconds: STILL_RUNNING_RETRY_SECONDS },
-      );
+      const message = "The first request with this Idempotency-Key is still running. Try again shortly.";
+      throw new ApiError("conflict", message, { retryAfterSeconds: STILL_RUNNING_RETRY_SECONDS });
     }
     const row = this.find(tx, caller, request.key);
     if (row === null) return;
@@ -90,10 +87,8 @@ export class IdempotencyStore {
       throw new ApiError("conflict", "This Idempotency-Key was used for another request. Use a new key.");
     }
     if (row.secret !== 0 && row.credential !== caller.credential) {
-      throw new ApiError(
-        "conflict",
-        "The answer under this Idempotency-Key holds a secret given to another key.",
-      );
+      const message = "The answer under this Idempotency-Key holds a secret given to another key.";
+      throw new ApiError("conflict", message);
     }
     throw new ReplayedAnswer(this.answerIn(row, caller, request.key));
   }

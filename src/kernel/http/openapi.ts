@@ -1,9 +1,13 @@
 import { type TObject, Type } from "@sinclair/typebox";
 import { version } from "../../../package.json" with { type: "json" };
-import { type ErrorCode, errorMeaning, knownErrors } from "../errors.ts";
+import { ApiError, type ErrorCode, errorMeaning, invalidField, knownErrors } from "../errors.ts";
 import { oneOf } from "../schema.ts";
+import { renderError } from "./answer.ts";
 import type { ApiPart, DeclaredRoute } from "./api.ts";
 import type { Operation } from "./caller.ts";
+
+/** A parameter in a path of Elysia. */
+const PATH_PARAMETER = /:([A-Za-z_]+)/g;
 
 const INTRODUCTION = `
 Everything is JSON over HTTP; answers are flat objects without an envelope. Every answer carries \`X-Request-Id\`.
@@ -32,7 +36,7 @@ export function openApiDocument(routes: readonly DeclaredRoute[], parts: readonl
   publicSchema(errorSchema(), named);
   for (const route of routes) {
     if (route.operation.monitoring) continue;
-    const path = templateOf(route);
+    const path = route.path.replace(PATH_PARAMETER, "{$1}");
     paths[path] = { ...paths[path], [route.method.toLowerCase()]: operationObject(route, named) };
   }
   return {
@@ -81,17 +85,15 @@ function errorSchema() {
         }),
       ),
       balance: Type.Optional(Type.Integer({ description: "With `insufficient_balance`: what there is." })),
-      user_id: Type.Optional(
-        Type.String({
-          description: "With `insufficient_balance`: whose balance it is, if it is the account's.",
-        }),
-      ),
-      meter_id: Type.Optional(
-        Type.String({ description: "With `insufficient_balance`: the meter, if it is one." }),
-      ),
+      user_id: ownerOfBalance("whose balance it is, if it is the account's."),
+      meter_id: ownerOfBalance("the meter, if it is one."),
     },
     { $id: "Error" },
   );
+}
+
+function ownerOfBalance(meaning: string) {
+  return Type.Optional(Type.String({ description: `With \`insufficient_balance\`: ${meaning}` }));
 }
 
 const REQUEST_ID: Json = {
@@ -108,11 +110,6 @@ const IDEMPOTENCY_KEY: Json = {
 };
 const ANSWER_HEADERS: Json = { "X-Request-Id": { $ref: "#/components/headers/RequestId" } };
 
-/** With parameters in braces. */
-function templateOf({ path }: DeclaredRoute): string {
-  return path.replace(/:([A-Za-z_]+)/g, "{$1}");
-}
-
 function operationObject(route: DeclaredRoute, named: Components): Json {
   const { operation, tag, params, query } = route;
   const isPublic = operation.access === "public";
@@ -123,9 +120,7 @@ function operationObject(route: DeclaredRoute, named: Components): Json {
   return {
     operationId: operation.name,
     summary: operation.summary,
-    description: [operation.description, termsOf(operation)]
-      .filter((text) => text !== undefined)
-      .join("\n\n"),
+    description: [operation.description ?? [], termsOf(operation)].flat().join("\n\n"),
     tags: [tag],
     security: isPublic ? [] : [{ key: [] }],
     "x-scope": isPublic ? null : operation.access,
@@ -179,7 +174,7 @@ function curlOf({ method, path, operation }: DeclaredRoute, parameters: readonly
   };
   const query = parameters.filter(({ in: place, required }) => place === "query" && required);
   const target =
-    path.replace(/:([A-Za-z_]+)/g, (_, name: string) => valueFor(name)) +
+    path.replace(PATH_PARAMETER, (_, name: string) => valueFor(name)) +
     (query.length === 0 ? "" : `?${query.map(({ name }) => `${name}=${valueFor(name)}`).join("&")}`);
   const parts = ["curl"];
   if (method !== "GET") parts.push(`-X ${method}`);
@@ -194,10 +189,8 @@ function curlOf({ method, path, operation }: DeclaredRoute, parameters: readonly
   return parts.join(" ");
 }
 
-function requestBodyOf(
-  { operation: { anyBody, example }, body }: DeclaredRoute,
-  named: Components,
-): Json | undefined {
+function requestBodyOf({ operation, body }: DeclaredRoute, named: Components): Json | undefined {
+  const { anyBody, example } = operation;
   if (anyBody !== undefined) return { description: anyBody, required: false, content: { "*/*": {} } };
   if (body === undefined) return undefined;
   const schema = publicSchema(body, named);
@@ -241,16 +234,11 @@ function errorResponse(status: number, codes: readonly ErrorCode[]): Json {
 }
 
 function errorExample(code: ErrorCode): Json {
-  const fields = { name: ["is required: it must be a text"] };
-  return {
-    error: {
-      code,
-      message: code === "validation_error" ? "name is required: it must be a text" : errorMeaning(code)[1],
-    },
-    code,
-    request_id: "0199f0a2-7c1e-7b3a-9d52-0c8f6f0f5e11",
-    ...(code === "validation_error" ? { fields } : {}),
-  };
+  const error =
+    code === "validation_error"
+      ? invalidField("name", "is required: it must be a text")
+      : new ApiError(code, errorMeaning(code)[1]);
+  return JSON.parse(renderError(error, UUID).text);
 }
 
 function failures(route: DeclaredRoute): Json {
