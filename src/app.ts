@@ -1,4 +1,4 @@
-import { createAccounts, type Operator } from "./areas/accounts/index.ts";
+import { type AccountsArea, createAccounts } from "./areas/accounts/index.ts";
 import { createCatch } from "./areas/catch/index.ts";
 import { createFlags } from "./areas/flags/index.ts";
 import { createKeys } from "./areas/keys/index.ts";
@@ -33,14 +33,9 @@ import { docsPages } from "./pages/docs.ts";
 /** The server, built and not yet listening. */
 export interface App {
   readonly http: Http;
-  /** The operator's account, made at the first start; with its key as long as nobody has been told it. */
-  readonly operator: (givenKey: string | null) => Promise<Operator>;
-  /** The operator's newest platform key, for commands that work on a stopped server's folder. */
-  readonly operatorKey: () => string;
-  /** Notes that the operator's key has been told. */
-  readonly operatorAnnounced: () => Promise<void>;
   /** When the last scheduled backup was made, epoch milliseconds; null when there is none. */
   readonly lastBackupAt: () => number | null;
+  readonly accounts: Pick<AccountsArea, "operator" | "operatorKey" | "operatorAnnounced">;
   /** Begins background work. */
   readonly start: () => Promise<void>;
   /** Ends background work and commits what is left. */
@@ -62,11 +57,9 @@ export function createApp(
   const { http, readiness, performing } = createHttp(kernel, config, areas);
   declareKernelMetrics(kernel, { requestsInFlight: () => http.inFlight, lastBackupAt });
   return {
-    lastBackupAt,
     http,
-    operator: accounts.operator,
-    operatorKey: accounts.operatorKey,
-    operatorAnnounced: accounts.operatorAnnounced,
+    accounts,
+    lastBackupAt,
     start: async () => {
       await refundAbandoned(performing, accounts, log);
       await buckets.resume();

@@ -35,8 +35,8 @@ export async function openFolderApi(given: string, line: CommandLine): Promise<A
   const { app, close } = openOfflineApp(folder, { ...config, ephemeral: false, testClock: false });
   opened.defer(close);
   // Made by the first start, which may have ended before.
-  await app.operator(config.operatorKey);
-  const key = app.operatorKey();
+  await app.accounts.operator(config.operatorKey);
+  const key = app.accounts.operatorKey();
   const held = opened.move();
   return {
     send: async (method, path, body) => {

@@ -46,7 +46,7 @@ async function announce(config: Config, folder: string, { url, operator, app }: 
     );
   }
   // Noted after it was written: a start that is cut off in between leaves the telling to the next one.
-  if (operator.key !== null) await app.operatorAnnounced();
+  if (operator.key !== null) await app.accounts.operatorAnnounced();
 }
 
 function prepareFolder(config: Config): string {

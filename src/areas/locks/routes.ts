@@ -69,7 +69,7 @@ async function acquire(
   key: string,
   { ttl = DURATION_MS_DEFAULT, timeout = DURATION_MS_DEFAULT, token }: AcquireBody,
 ): Promise<AcquiredLock> {
-  const terms = { key, ttlMs: ttl, timeoutMs: timeout, token: token ?? null, signal: call.signal };
+  const terms = { key, ttlMs: ttl, timeoutMs: timeout, token: token ?? null, signal: call.request.signal };
   // The project is read in the unit of work: one queued before it may make another project the default one.
   const outcome = await call.perform((tx) =>
     locks.acquire(tx, { ...terms, projectRef: call.caller.project.ref }),

@@ -17,13 +17,11 @@ export interface ApiPart {
   readonly description: string;
 }
 
-/** The routes of an area, built on the plugin that runs the gates. */
-export type AreaRoutes = (api: Api) => AnyElysia | readonly AnyElysia[];
-
 /** What an area says of itself to the HTTP side. */
 export interface ApiArea {
   readonly parts: readonly ApiPart[];
-  readonly routes: AreaRoutes;
+  /** Its routes, built on the plugin that runs the gates. */
+  readonly routes: (api: Api) => AnyElysia | readonly AnyElysia[];
 }
 
 /** Methods that a route can have. */
@@ -133,11 +131,7 @@ async function refuse({ call, error, set }: { call: OpenCall; error: unknown; se
 function takeSchemas(hooks: RouteHooks): RouteSchemas {
   const { params, query, body, response = {} } = hooks;
   for (const name of ["params", "query", "body", "response"] as const) delete hooks[name];
-  return { params, query, body, answers: isSchema(response) ? { 200: response } : response };
-}
-
-function isSchema(response: TSchema | Record<number, TSchema>): response is TSchema {
-  return Kind in response;
+  return { params, query, body, answers: Kind in response ? { 200: response } : response };
 }
 
 /** The endpoints of a plugin. */

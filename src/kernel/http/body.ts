@@ -25,7 +25,6 @@ export function largeBody(levelsAround = 0): BodyBounds {
 const CHUNKED_ROOM_BYTES = 16 * 1024;
 
 const UTF8 = new TextDecoder("utf-8", { fatal: true });
-const EMPTY = new Uint8Array(0);
 
 /**
  * The exact bytes of a request's body, at most `bytesMax` of them.
@@ -37,7 +36,7 @@ export async function readBody(request: Request, bytesMax: number): Promise<Uint
     if (Number(declared) > bytesMax) throw tooLarge(bytesMax);
     return new Uint8Array(await received(request.arrayBuffer()));
   }
-  if (request.body === null) return EMPTY;
+  if (request.body === null) return new Uint8Array();
   return readChunked(request.body, bytesMax);
 }
 

@@ -91,11 +91,6 @@ export class OpenCall {
     return this.deps.clock.now();
   }
 
-  /** Aborted when the client goes away. */
-  get signal(): AbortSignal {
-    return this.request.signal;
-  }
-
   /** The address at the other end of the socket. */
   get socketAddress(): string | null {
     return this.deps.server()?.requestIP(this.request)?.address ?? null;
@@ -259,10 +254,7 @@ export class Call extends OpenCall implements Performer {
   override refuse(error: unknown): Response | Promise<Response> {
     const storable = error instanceof ApiError && this.idempotency !== null && !this.performing;
     if (!storable) return super.refuse(error);
-    return this.storeRefusal(error).then(
-      () => super.refuse(error),
-      (found) => super.refuse(found),
-    );
+    return this.storedRefusal(error).then((stored) => super.refuse(stored));
   }
 
   /** The same under an `Idempotency-Key`: refusals are stored as well, so that a repeat reads what the first one read. */
@@ -308,15 +300,18 @@ export class Call extends OpenCall implements Performer {
     return bytes;
   }
 
-  /** A 403 stands before what is kept under the key: of that it gives out nothing but the same 403. */
-  private async storeRefusal(refusal: ApiError): Promise<void> {
+  /**
+   * Stores a refusal, and returns what is answered: what is kept under the key already, or why nothing can be stored,
+   * comes first. A 403 stands before both: it gives out nothing but the same 403.
+   */
+  private async storedRefusal(refusal: ApiError): Promise<unknown> {
     try {
-      await this.deps.performing.storeRefusal(this, refusal);
+      await this.deps.performing.storeAnswer(this, renderError(refusal, this.requestId));
+      return refusal;
     } catch (found) {
-      const isSame = found instanceof ReplayedAnswer && found.answer.status === refusal.status;
-      if (refusal.status === 403 && !isSame && (found instanceof ReplayedAnswer || found instanceof ApiError))
-        return;
-      throw found;
+      const isReplay = found instanceof ReplayedAnswer;
+      if (refusal.status !== 403 || (isReplay && found.answer.status === 403)) return found;
+      return isReplay || found instanceof ApiError ? refusal : found;
     }
   }
 }

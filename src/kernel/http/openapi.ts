@@ -96,10 +96,7 @@ function ownerOfBalance(meaning: string) {
   return Type.Optional(Type.String({ description: `With \`insufficient_balance\`: ${meaning}` }));
 }
 
-const REQUEST_ID: Json = {
-  description: "Unique per request.",
-  schema: { type: "string", format: "uuid" },
-};
+const REQUEST_ID: Json = { description: "Unique per request.", schema: { type: "string", format: "uuid" } };
 const RETRY_AFTER: Json = { description: "Whole seconds.", schema: { type: "integer" } };
 const IDEMPOTENCY_KEY: Json = {
   name: "Idempotency-Key",
@@ -330,10 +327,10 @@ const AT_MS = Date.UTC(2026, 2, 10, 12);
  */
 export function exampleOf(schema: Json): unknown {
   if ("const" in schema) return schema["const"];
-  const [own] = [...listOf(schema["examples"]), ...listOf(schema["enum"])];
+  const [own] = [schema["examples"] ?? [], schema["enum"] ?? []].flat();
   if (own !== undefined) return own;
-  const [member] = listOf(schema["anyOf"]);
-  if (member !== undefined) return exampleOf(member);
+  const [member] = [schema["anyOf"] ?? []].flat();
+  if (member !== undefined) return exampleOf(member as Json);
   switch ([schema["type"]].flat()[0]) {
     case "object":
       return objectOf((schema["properties"] ?? {}) as Record<string, Json>);
@@ -367,8 +364,4 @@ function textOf({ format }: Json): string {
 function numberOf({ description = "" }: Json): number {
   if (/Epoch milliseconds|Milliseconds since/.test(String(description))) return AT_MS;
   return /Unix seconds/.test(String(description)) ? AT_MS / 1_000 : 1;
-}
-
-function listOf(value: unknown): readonly Json[] {
-  return Array.isArray(value) ? value : [];
 }

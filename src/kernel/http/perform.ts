@@ -149,7 +149,9 @@ export class Performing {
       });
     } catch (error) {
       release();
-      if (checked && error instanceof ApiError) await this.storeRefusal(performer, error);
+      if (checked && error instanceof ApiError) {
+        await this.storeAnswer(performer, renderError(error, performer.requestId));
+      }
       throw error;
     }
     return { value: unwrap(claimed), openId, release };
@@ -161,12 +163,7 @@ export class Performing {
     return cost === 0 || isUnlimited(account.tier) ? null : this.open.open(tx, account, name, cost);
   }
 
-  /** Stores the answer of a request that was refused before its work, so that a repeat gets the same. */
-  storeRefusal(performer: Performer, error: ApiError): Promise<void> {
-    return this.storeAnswer(performer, renderError(error, performer.requestId));
-  }
-
-  /** Stores the answer of a request that had no unit of work. @throws ReplayedAnswer for a repeat. */
+  /** Stores the answer of a request that had no unit of work, or was refused before it. @throws ReplayedAnswer for a repeat. */
   async storeAnswer(performer: Performer, answer: RenderedAnswer): Promise<void> {
     const { idempotency, caller } = performer;
     if (idempotency === null || !isStorable(answer.status)) return;

@@ -26,14 +26,12 @@ export function compileValidator<S extends TSchema>(schema: S): Validator<S> {
 
 function validationError(errors: Iterable<ValueError>): ApiError {
   const fields: Record<string, string[]> = {};
-  let count = 0;
   for (const error of errors) {
     const name = error.path === "" ? "body" : echoed(error.path.slice(1).replaceAll("/", "."));
     // A missing field also fails its type: the first message of a field is the one that says what to do.
     if (Object.hasOwn(fields, name)) continue;
     Object.defineProperty(fields, name, { value: [describe(error)], enumerable: true });
-    count += 1;
-    if (count >= FIELD_ERRORS_MAX) break;
+    if (Object.keys(fields).length >= FIELD_ERRORS_MAX) break;
   }
   const first = Object.entries(fields)[0];
   const message = first === undefined ? "The request is not valid." : `${first[0]} ${first[1].join(", ")}`;

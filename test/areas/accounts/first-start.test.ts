@@ -43,7 +43,7 @@ describe("the first start", () => {
     const { operator } = server.server;
     await server.restart();
     expect(server.server.operator).toEqual(operator);
-    await server.server.app.operatorAnnounced();
+    await server.server.app.accounts.operatorAnnounced();
     await server.restart();
     expect(server.server.operator).toEqual({ userId: operator.userId, key: null });
   });
