@@ -17,9 +17,9 @@ const project = defaultProjectOf(kernel, email);
 const notary = new NotaryService(notaryStore(db), kernel);
 
 await writer.submit((tx) => notary.init(tx, project.userId, project));
-const pages = db.query<{ page_count: number }>("PRAGMA page_count");
+const pages = db.number("SELECT page_count AS n FROM pragma_page_count");
 const pagesWanted = Number(bytes) / 4096;
-for (let number = 0; (pages.get()?.page_count ?? 0) < pagesWanted; ) {
+for (let number = 0; pages() < pagesWanted; ) {
   await writer.submit((tx) => {
     for (const end = number + SLICE; number < end; number += 1) {
       const body = { log: { number, note: NOTE } };

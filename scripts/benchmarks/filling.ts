@@ -23,11 +23,9 @@ export function openForFilling(folder: string): Kernel {
 
 /** The default project of the account with an e-mail address. */
 export function defaultProjectOf({ db }: Kernel, email: string): DefaultProject {
-  const row = db
-    .query<DefaultProject, [string]>(
-      "SELECT user_id AS userId, accounts.ref AS accountRef, projects.ref, projects.id FROM projects JOIN accounts ON accounts.ref = account_ref WHERE email = ? AND is_default = 1",
-    )
-    .get(email);
+  const row = db.one<DefaultProject, [string]>(
+    "SELECT user_id AS userId, accounts.ref AS accountRef, projects.ref, projects.id FROM projects JOIN accounts ON accounts.ref = account_ref WHERE email = ? AND is_default = 1",
+  )(email);
   if (row === null) throw new Error(`there is no account ${email}`);
   return row;
 }

@@ -87,11 +87,9 @@ describe("what an error repeats of its caller's text", () => {
 
 test("refusals under Idempotency-Keys do not fill the disk", async () => {
   const rows = (): { n: number; bytes: number } =>
-    server.server.kernel.db
-      .query<{ n: number; bytes: number }>(
-        "SELECT count(*) AS n, sum(length(answer)) AS bytes FROM idempotency",
-      )
-      .get() ?? { n: 0, bytes: 0 };
+    server.server.kernel.db.one<{ n: number; bytes: number }>(
+      "SELECT count(*) AS n, sum(length(answer)) AS bytes FROM idempotency",
+    )() ?? { n: 0, bytes: 0 };
   const relay = { target_url: "https://127.0.0.1:9/", method: "POST", delay: "1d", payload: {} };
   const name = "x".repeat(BODY_BYTES_MAX - 1_000);
   const before = rows();

@@ -160,9 +160,9 @@ describe("a server", () => {
     const answers = await Promise.all(Array.from({ length: 20 }, () => server.client(null).get("/readyz")));
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
     expect(stats.commits).toBe(before + 1);
-    const row = server.server.kernel.db
-      .query<{ bytes: number }>("SELECT length(value) AS bytes FROM settings WHERE name = 'write_probe'")
-      .get();
+    const row = server.server.kernel.db.one<{ bytes: number }>(
+      "SELECT length(value) AS bytes FROM settings WHERE name = 'write_probe'",
+    )();
     expect(row?.bytes).toBe(PROBE_BYTES);
   });
 

@@ -129,9 +129,9 @@ describe("a repeat", () => {
     const account = await server.account({ balance: 10 });
     await account.post(REFILL, { amount: 5 }, under("removed"));
     const rows = (): number =>
-      server.server.kernel.db
-        .query<{ n: number }, [string]>("SELECT count(*) AS n FROM idempotency WHERE key = ?")
-        .get("removed")?.n ?? -1;
+      server.server.kernel.db.one<{ n: number }, [string]>(
+        "SELECT count(*) AS n FROM idempotency WHERE key = ?",
+      )("removed")?.n ?? -1;
     await server.clock.advance(IDEMPOTENCY_KEPT_MS - 1);
     expect(rows()).toBe(1);
     await server.clock.advance(HOUR_MS);

@@ -202,7 +202,7 @@ test("what an older version has made is counted", async () => {
   await server.operator.delete(`/v1/keys/${revoked.id}`);
   const counts = "SELECT account_ref, kind, count FROM account_counts WHERE count > 0 ORDER BY 1, 2";
   const { db } = server.server.kernel;
-  const kept = db.query<object>(counts).all();
+  const kept = db.all<object>(counts)();
   expect(kept.length).toBeGreaterThan(3);
   const copy = join(server.folder, "older.db");
   db.execute(`VACUUM INTO '${copy}'`);

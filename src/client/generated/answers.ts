@@ -26,7 +26,11 @@ export interface AccountCreated {
 }
 
 /** What `GET /v1/admin/accounts` answers. */
-export type AccountPage = { accounts: Account[]; cursor?: string };
+export interface AccountPage {
+  accounts: Account[];
+  /** Hand it in to get the next page. Absent on the last one. */
+  cursor?: string;
+}
 
 /** What `POST /v1/admin/clock` answers. */
 export interface ClockAdvanced {
@@ -238,11 +242,16 @@ export interface MonitorHistory {
     /** Percent; null without checks. */
     "30d": number | null;
   };
+  /** Hand it in to get the next page. Absent on the last one. */
   cursor?: string;
 }
 
 /** What `GET /v1/pulse` answers. */
-export type MonitorPage = { monitors: MonitorStatus[]; cursor?: string };
+export interface MonitorPage {
+  monitors: MonitorStatus[];
+  /** Hand it in to get the next page. Absent on the last one. */
+  cursor?: string;
+}
 
 /** What `GET /openapi.json` answers. */
 export type OpenApiDocument = { openapi: string; [name: string]: unknown };
@@ -292,7 +301,11 @@ export interface ProjectOverview {
 export type RelayCancelled = { relay_id: string; status: "cancelled" };
 
 /** What `GET /v1/relay` answers. */
-export type RelayPage = { deliveries: RelayItem[]; cursor?: string };
+export interface RelayPage {
+  deliveries: RelayItem[];
+  /** Hand it in to get the next page. Absent on the last one. */
+  cursor?: string;
+}
 
 /** What `GET /v1/relay/{relay_id}` answers. */
 export interface Relay extends RelayItem {
@@ -337,7 +350,11 @@ export type ChainExists = { success: false; chain_id: string };
 export type ChainCreated = { success: true; publicKey: PublicKey; createdAt: string; chain_id: string };
 
 /** What `GET /v1/witness/receipts` answers. */
-export type ReceiptPage = { receipts: Receipt[]; cursor?: string };
+export interface ReceiptPage {
+  receipts: Receipt[];
+  /** Hand it in to get the next page. Absent on the last one. */
+  cursor?: string;
+}
 
 /** What `POST /v1/witness/verify` answers. */
 export interface ReceiptVerdict {

@@ -106,16 +106,6 @@ export class Database {
     };
   }
 
-  /** To be replaced by `one` and `all` everywhere. */
-  query<Row, Params extends SqlParams = []>(sql: string) {
-    return { get: this.one<Row, Params>(sql), all: this.all<Row, Params>(sql) };
-  }
-
-  /** To be replaced by `change` everywhere. */
-  command<Params extends SqlParams = []>(sql: string) {
-    return { run: this.change<Params>(sql) };
-  }
-
   /** Runs statements that return nothing, outside any unit of work: start-up, migrations and the writer's own. */
   execute(sql: string): void {
     this.connection.run(sql);

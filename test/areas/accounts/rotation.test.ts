@@ -240,9 +240,9 @@ test("the grace can be configured, down to none", async () => {
 test("deliveries are signed with the newest key, from the moment that it is handed out", async () => {
   const account = await server.account();
   const { kernel } = server.server;
-  const ref = kernel.db
-    .query<{ ref: number }, [string]>("SELECT ref FROM accounts WHERE user_id = ?")
-    .get(account.userId)?.ref;
+  const ref = kernel.db.one<{ ref: number }, [string]>("SELECT ref FROM accounts WHERE user_id = ?")(
+    account.userId,
+  )?.ref;
   /** The area built once more on the same kernel: what the area in use keeps in memory plays no part. */
   const signingKey = (): string => {
     const settings = { signup: "closed", rotationGraceMs: 0, tiers: DEFAULT_TIERS, testClock: null } as const;

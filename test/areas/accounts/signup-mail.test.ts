@@ -122,7 +122,7 @@ test("neither files nor logs hold the key of a message that waits", async () => 
   await signUpForPro(server);
   await server.clock.advance(10_000);
   const { db } = server.server.kernel;
-  const jobs = db.query<{ payload: string }>("SELECT payload FROM jobs WHERE kind = 'mail.send'").all();
+  const jobs = db.all<{ payload: string }>("SELECT payload FROM jobs WHERE kind = 'mail.send'")();
   expect(jobs).toHaveLength(1);
   const { sealed } = JSON.parse(jobs[0]?.payload ?? "{}") as { sealed: string };
   const texts = [JSON.stringify([jobs, server.logs]), Buffer.from(sealed, "base64").toString("latin1")];

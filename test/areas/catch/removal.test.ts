@@ -33,7 +33,7 @@ async function sendMany(to: TestServer, bucketId: string, count: number, bytes =
 /** Rows that the file holds of events and payloads. */
 function rowsIn(of: TestServer): { events: number; payloads: number; buckets: number } {
   const count = (table: string) =>
-    of.server.kernel.db.query<{ rows: number }>(`SELECT count(*) AS rows FROM ${table}`).get()?.rows ?? -1;
+    of.server.kernel.db.one<{ rows: number }>(`SELECT count(*) AS rows FROM ${table}`)()?.rows ?? -1;
   return {
     events: count("catch_events"),
     payloads: count("catch_payloads"),

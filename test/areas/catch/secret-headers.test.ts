@@ -75,9 +75,9 @@ describe("on a server", () => {
   const rowOf = (id: string) => {
     const { db } = server.server.kernel;
     const sequence = Number.parseInt(id.slice(4), 32);
-    return db
-      .query<{ headers: string }, [number]>("SELECT headers FROM catch_payloads WHERE sequence = ?")
-      .get(sequence);
+    return db.one<{ headers: string }, [number]>("SELECT headers FROM catch_payloads WHERE sequence = ?")(
+      sequence,
+    );
   };
   const headersOf = async (id: string) =>
     (await account.get(`/v1/catch/${bucket.id}/events/${id}`)).body["headers"] as Record<string, string>;

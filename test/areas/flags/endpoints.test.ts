@@ -29,14 +29,14 @@ function leaves(...flags: readonly object[]): NonNullable<Scenario["after"]> {
   return async ({ account, server: { server } }) => {
     const { body } = await account.send("GET", "/v1/gate");
     expect(body.flags).toEqual(flags.map((flag) => (flag as { flag_key: string }).flag_key));
-    const stored = server.kernel.db.query<object, [string]>(
+    const stored = server.kernel.db.all<object, [string]>(
       "SELECT flag_key, enabled, description FROM flags WHERE project_ref = (SELECT p.ref FROM projects p JOIN accounts a ON a.ref = p.account_ref WHERE a.user_id = ?) ORDER BY ref DESC",
     );
     const expected = flags.map((flag) => {
       const { flag_key, enabled, description = null } = flag as Record<string, unknown>;
       return { flag_key, enabled: enabled === true ? 1 : 0, description };
     });
-    expect(stored.all(account.userId)).toEqual(expected);
+    expect(stored(account.userId)).toEqual(expected);
   };
 }
 

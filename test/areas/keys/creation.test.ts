@@ -22,11 +22,9 @@ beforeAll(async () => {
 afterAll(() => server.stop());
 
 async function keyCount({ account }: World): Promise<number> {
-  const answer = await server.server.kernel.db
-    .query<{ count: number }, [string]>(
-      "SELECT count(*) AS count FROM keys WHERE account_ref = (SELECT ref FROM accounts WHERE user_id = ?)",
-    )
-    .get(account.userId);
+  const answer = await server.server.kernel.db.one<{ count: number }, [string]>(
+    "SELECT count(*) AS count FROM keys WHERE account_ref = (SELECT ref FROM accounts WHERE user_id = ?)",
+  )(account.userId);
   return answer?.count ?? 0;
 }
 

@@ -18,11 +18,9 @@ afterAll(() => server.stop());
 const hoursFromStart = (hours: number): string => new Date(TEST_START_MS + hours * 3_600_000).toISOString();
 
 async function keyCount({ account }: World): Promise<number> {
-  const answer = await server.server.kernel.db
-    .query<{ count: number }, [string]>(
-      "SELECT count(*) AS count FROM keys WHERE account_ref = (SELECT ref FROM accounts WHERE user_id = ?)",
-    )
-    .get(account.userId);
+  const answer = await server.server.kernel.db.one<{ count: number }, [string]>(
+    "SELECT count(*) AS count FROM keys WHERE account_ref = (SELECT ref FROM accounts WHERE user_id = ?)",
+  )(account.userId);
   return answer?.count ?? 0;
 }
 

@@ -201,9 +201,9 @@ describe("revocation", () => {
     expectError(await account.delete(`/v1/keys/${key.id}`), "not_found");
     // The row itself goes with the next hourly round.
     const rows = () =>
-      server.server.kernel.db
-        .query<{ count: number }>("SELECT count(*) AS count FROM keys WHERE purge_at IS NOT NULL")
-        .get()?.count;
+      server.server.kernel.db.one<{ count: number }>(
+        "SELECT count(*) AS count FROM keys WHERE purge_at IS NOT NULL",
+      )()?.count;
     expect(rows()).toBeGreaterThan(0);
     await server.clock.advance(HOUR_MS);
     expect(rows()).toBe(0);

@@ -104,6 +104,6 @@ test("waiters are told when the server stops; the lock is held on", () =>
 /** The fencing tokens of the rows in the file. */
 function rows(server: TestServer): number[] {
   const { db } = server.server.kernel;
-  const query = db.query<{ fencing_token: number }>("SELECT fencing_token FROM locks ORDER BY fencing_token");
-  return query.all().map((row) => row.fencing_token);
+  const query = db.all<{ fencing_token: number }>("SELECT fencing_token FROM locks ORDER BY fencing_token");
+  return query().map((row) => row.fencing_token);
 }

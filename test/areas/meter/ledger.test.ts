@@ -76,11 +76,9 @@ describe("the ledger of a tenant meter", () => {
         account.post(`/v1/meter/chain-${index % 3}/refill`, { amount: index + 1 }),
       ),
     );
-    const rows = server.server.kernel.db
-      .query<{ sequence: number; previous: number; meter_ref: number }>(
-        "SELECT e.sequence, e.previous, e.meter_ref FROM meter_entries e JOIN meters m ON m.ref = e.meter_ref WHERE m.meter_id LIKE 'chain-%' ORDER BY e.sequence",
-      )
-      .all();
+    const rows = server.server.kernel.db.all<{ sequence: number; previous: number; meter_ref: number }>(
+      "SELECT e.sequence, e.previous, e.meter_ref FROM meter_entries e JOIN meters m ON m.ref = e.meter_ref WHERE m.meter_id LIKE 'chain-%' ORDER BY e.sequence",
+    )();
     expect(rows).toHaveLength(60);
     const last = new Map<number, number>();
     for (const { sequence, previous, meter_ref } of rows) {

@@ -35,7 +35,7 @@ function remove(rowsMax: number): Promise<number> {
 }
 
 function rows(table: "meters" | "meter_entries"): number {
-  return bench.kernel.db.query<{ count: number }>(`SELECT count(*) AS count FROM ${table}`).get()?.count ?? 0;
+  return bench.kernel.db.one<{ count: number }>(`SELECT count(*) AS count FROM ${table}`)()?.count ?? 0;
 }
 
 /** The balances after each entry of a meter, newest first. */

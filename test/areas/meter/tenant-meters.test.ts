@@ -114,7 +114,7 @@ describe("GET /v1/meter/{meterId}/balance", () => {
       status: 200,
       body: { balance: 0, meter_id: "never-heard-of" },
       after: ({ server: { server: running } }) => {
-        const found = running.kernel.db.query("SELECT 1 FROM meters WHERE meter_id = 'never-heard-of'").get();
+        const found = running.kernel.db.one("SELECT 1 FROM meters WHERE meter_id = 'never-heard-of'")();
         expect(found).toBeNull();
       },
     },
@@ -179,7 +179,7 @@ describe("POST /v1/meter/{meterId}/deduct", () => {
       code: "insufficient_balance",
       holds: { balance: 0, meter_id: "not-there" },
       after: ({ server: { server: running } }) => {
-        expect(running.kernel.db.query("SELECT 1 FROM meters WHERE meter_id = 'not-there'").get()).toBeNull();
+        expect(running.kernel.db.one("SELECT 1 FROM meters WHERE meter_id = 'not-there'")()).toBeNull();
       },
     },
     ...badIds("POST", "deduct", { amount: 1 }),
@@ -256,7 +256,7 @@ describe("POST /v1/meter/{meterId}/reset", () => {
       body: { balance: 0, meter_id: "m" },
       spent: 1,
       after: ({ server: { server: running } }) => {
-        expect(running.kernel.db.query("SELECT 1 FROM meters WHERE meter_id = 'm'").get()).not.toBeNull();
+        expect(running.kernel.db.one("SELECT 1 FROM meters WHERE meter_id = 'm'")()).not.toBeNull();
       },
     },
     ...badIds("POST", "reset", { balance: 1 }),

@@ -85,9 +85,9 @@ describe("a project that is deleted", () => {
     expect(site.take()).toEqual([]);
     const { db } = server.server.kernel;
     for (const table of ["monitors", "monitor_states", "monitor_hours", "relays", "relay_attempts"]) {
-      expect([table, db.query(`SELECT count(*) AS rows FROM ${table}`).get()]).toEqual([table, { rows: 0 }]);
+      expect([table, db.one(`SELECT count(*) AS rows FROM ${table}`)()]).toEqual([table, { rows: 0 }]);
     }
-    const jobs = db.query("SELECT kind FROM jobs WHERE kind IN ('monitors.check', 'relay.deliver')").all();
+    const jobs = db.all("SELECT kind FROM jobs WHERE kind IN ('monitors.check', 'relay.deliver')")();
     expect(jobs).toEqual([]);
   });
 });

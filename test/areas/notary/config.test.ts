@@ -139,16 +139,14 @@ describe("POST /v1/witness/config", () => {
     await account.post(CONFIG, { ...good, secretAccessKey });
     await account.post("/v1/witness/sys/init");
     const { db } = server.server.kernel;
-    const row = db
-      .query<{ secret_access_key: Uint8Array }>(
-        "SELECT secret_access_key FROM receipt_stores ORDER BY ref DESC LIMIT 1",
-      )
-      .get();
+    const row = db.one<{ secret_access_key: Uint8Array }>(
+      "SELECT secret_access_key FROM receipt_stores ORDER BY ref DESC LIMIT 1",
+    )();
     expect(Buffer.from(row?.secret_access_key ?? []).includes(secretAccessKey)).toBe(false);
     expect(row?.secret_access_key.length).toBeGreaterThan(secretAccessKey.length);
-    const chain = db
-      .query<{ private_key: Uint8Array }>("SELECT private_key FROM chains ORDER BY ref DESC LIMIT 1")
-      .get();
+    const chain = db.one<{ private_key: Uint8Array }>(
+      "SELECT private_key FROM chains ORDER BY ref DESC LIMIT 1",
+    )();
     expect(chain?.private_key.length).toBeGreaterThan(43);
   });
 });

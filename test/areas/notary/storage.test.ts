@@ -293,7 +293,7 @@ describe("the storage of a deleted project", () => {
       accountOf: () => null,
     });
     const ref = Number(
-      kernel.db.query<{ ref: number }>("SELECT max(project_ref) AS ref FROM receipt_stores").get()?.ref,
+      kernel.db.one<{ ref: number }>("SELECT max(project_ref) AS ref FROM receipt_stores")()?.ref,
     );
     expect(resources.count(ref, null)).toBe(1);
     await kernel.writer.submit((tx) => resources.projectDeleted?.(tx, ref));
@@ -309,7 +309,7 @@ describe("the storage of a deleted project", () => {
     expect(resources.count(ref, null)).toBe(0);
     const left =
       "SELECT (SELECT count(*) FROM receipt_stores WHERE project_ref = ?1) + (SELECT count(*) FROM chains WHERE project_ref = ?1) AS n";
-    expect(kernel.db.query<{ n: number }, [number]>(left).get(ref)?.n).toBe(0);
+    expect(kernel.db.one<{ n: number }, [number]>(left)(ref)?.n).toBe(0);
   });
 });
 

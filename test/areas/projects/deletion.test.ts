@@ -98,7 +98,7 @@ test("a deleted project is gone at once, its keys get 403 and verify says delete
   await verdicts("invalid_key");
   // The record itself goes with the next round of the purge.
   await server.clock.advance(3_600_000);
-  const left = server.server.kernel.db.query<{ count: number }>("SELECT count(*) AS count FROM keys").get();
+  const left = server.server.kernel.db.one<{ count: number }>("SELECT count(*) AS count FROM keys")();
   expect(left?.count).toBe(0);
 });
 

@@ -227,7 +227,7 @@ describe("jobs", () => {
     await account.post("/v1/relay", { ...relay, target_url: sink.url() });
     // Sealed headers that cannot be opened are a defect, as far as the handler is concerned.
     await server.server.kernel.writer.submit((tx) =>
-      server.server.kernel.db.command("UPDATE relays SET headers = x'00'").run(tx),
+      server.server.kernel.db.change("UPDATE relays SET headers = x'00'")(tx),
     );
     await server.clock.advance(10_000);
     expect((await look()).counts("ninefold_job_runs_total")).toMatchObject({ [`${kind} defect`]: 1 });

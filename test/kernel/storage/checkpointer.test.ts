@@ -79,7 +79,7 @@ describe("checkpointer", () => {
   test("a reader that holds the WAL stops nobody: it grows meanwhile, and shrinks afterwards", async () => {
     const reader = new Database(storage.db.path, "normal");
     reader.execute("BEGIN");
-    reader.query("SELECT count(*) FROM filler").get();
+    reader.one("SELECT count(*) FROM filler")();
     const began = Date.now();
     const largest = await write(52);
     expect(largest).toBeGreaterThan(52 * MIB);

@@ -26,7 +26,7 @@ function countingTx(): Tx & { writes: number } {
 }
 
 function pragma(db: Database, name: string): unknown {
-  return Object.values(db.query<Record<string, unknown>>(`PRAGMA ${name}`).get() ?? {})[0];
+  return Object.values(db.one<Record<string, unknown>>(`PRAGMA ${name}`)() ?? {})[0];
 }
 
 describe("database", () => {
@@ -52,13 +52,12 @@ describe("database", () => {
     const insert = db.change<[number, string | null, Uint8Array]>("INSERT INTO things VALUES (?, ?, ?)");
     expect(insert(tx, 1, "one", new Uint8Array([1, 2]))).toBe(1);
     expect(insert(tx, 2 ** 53 - 1, null, new Uint8Array())).toBe(1);
-    const byId = db.query<{ id: number; name: string | null; bytes: Uint8Array }, [number]>(
-      "SELECT id, name, bytes FROM things WHERE id = ?",
-    );
-    expect(byId.get(1)).toEqual({ id: 1, name: "one", bytes: new Uint8Array([1, 2]) });
-    expect(byId.get(2 ** 53 - 1)?.id).toBe(9007199254740991);
-    expect(byId.get(3)).toBeNull();
-    expect(byId.all(3)).toEqual([]);
+    const select = "SELECT id, name, bytes FROM things WHERE id = ?";
+    const byId = db.one<{ id: number; name: string | null; bytes: Uint8Array }, [number]>(select);
+    expect(byId(1)).toEqual({ id: 1, name: "one", bytes: new Uint8Array([1, 2]) });
+    expect(byId(2 ** 53 - 1)?.id).toBe(9007199254740991);
+    expect(byId(3)).toBeNull();
+    expect(db.all<object, [number]>(select)(3)).toEqual([]);
     expect(db.change("UPDATE things SET name = 'same'")(tx)).toBe(2);
     expect(tx.writes).toBe(3);
     db.close();
@@ -71,7 +70,7 @@ describe("database", () => {
       "INSERT INTO things VALUES ($id, $name, $done)",
     );
     insert(countingTx(), Object.assign({ more: 1 }, { id: 1, name: "one", done: true }));
-    expect(db.query("SELECT * FROM things").all()).toEqual([{ id: 1, name: "one", done: 1 }]);
+    expect(db.all("SELECT * FROM things")()).toEqual([{ id: 1, name: "one", done: 1 }]);
     expect(thrown(() => insert(countingTx(), { id: 2 } as never))).toBeInstanceOf(Error);
     db.close();
   });
@@ -81,15 +80,15 @@ describe("database", () => {
     const db = new Database(path, "normal");
     db.execute("CREATE TABLE things (id INTEGER)");
     db.execute("INSERT INTO things VALUES (1)");
-    const query = db.query("SELECT id FROM things");
-    expect(query.all()).toEqual([{ id: 1 }]);
+    const query = db.all("SELECT id FROM things");
+    expect(query()).toEqual([{ id: 1 }]);
     expect(existsSync(`${path}-wal`)).toBe(true);
     db.close();
     expect(existsSync(`${path}-wal`)).toBe(false);
     expect(existsSync(`${path}-shm`)).toBe(false);
-    expect(thrown(() => query.all())).toBeInstanceOf(Error);
+    expect(thrown(() => query())).toBeInstanceOf(Error);
     const again = new Database(path, "normal");
-    expect(again.query("SELECT id FROM things").all()).toEqual([{ id: 1 }]);
+    expect(again.all("SELECT id FROM things")()).toEqual([{ id: 1 }]);
     again.close();
   });
 
@@ -99,14 +98,14 @@ describe("database", () => {
     db.execute("CREATE TABLE things (id INTEGER)");
     const reader = new Database(path, "normal");
     reader.execute("BEGIN");
-    reader.query("SELECT id FROM things").all();
+    reader.all("SELECT id FROM things")();
     db.execute("INSERT INTO things VALUES (1)");
     db.execute("PRAGMA busy_timeout = 0");
     db.close();
     expect(existsSync(`${path}-wal`)).toBe(true);
     reader.execute("COMMIT");
     const again = new Database(path, "normal");
-    expect(again.query("SELECT id FROM things").all()).toEqual([{ id: 1 }]);
+    expect(again.all("SELECT id FROM things")()).toEqual([{ id: 1 }]);
     reader.close();
     again.close();
   });

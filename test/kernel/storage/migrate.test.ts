@@ -38,8 +38,7 @@ function withDatabase<T>(use: (db: Database) => T): T {
 function tables(): string[] {
   return withDatabase((db) =>
     db
-      .query<{ name: string }>("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")
-      .all()
+      .all<{ name: string }>("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")()
       .map(({ name }) => name),
   );
 }
@@ -56,8 +55,8 @@ describe("migrate", () => {
     expect(withDatabase((db) => migrate(db, [ONE, TWO]))).toEqual(["0001_one", "0002_two"]);
     expect(tables()).toEqual(["more", "one", "two"]);
     withDatabase((db) => {
-      expect(db.query("PRAGMA user_version").get()).toEqual({ user_version: 2 });
-      expect(db.query("PRAGMA application_id").get()).toEqual({ application_id: APPLICATION_ID });
+      expect(db.one("PRAGMA user_version")()).toEqual({ user_version: 2 });
+      expect(db.one("PRAGMA application_id")()).toEqual({ application_id: APPLICATION_ID });
     });
   });
 
@@ -74,7 +73,7 @@ describe("migrate", () => {
     withDatabase((db) => db.execute("INSERT INTO one VALUES (7)"));
     inspectDatabase(path, [ONE, TWO]);
     expect(withDatabase((db) => migrate(db, [ONE, TWO]))).toEqual(["0002_two"]);
-    expect(withDatabase((db) => db.query("SELECT id FROM one").all())).toEqual([{ id: 7 }]);
+    expect(withDatabase((db) => db.all("SELECT id FROM one")())).toEqual([{ id: 7 }]);
   });
 
   test("a step that fails is taken back whole; the steps before it stay, and it can be tried again", () => {
@@ -91,7 +90,7 @@ describe("migrate", () => {
   ] as const)("afterwards every commit is as durable as before: %s", (durability, synchronous) => {
     const db = new Database(path, durability);
     try {
-      const state = () => db.query("PRAGMA synchronous").get();
+      const state = () => db.one("PRAGMA synchronous")();
       migrate(db, [ONE]);
       expect(state()).toEqual({ synchronous });
       expect(thrown(() => migrate(db, [ONE, BROKEN]))).toBeInstanceOf(StartupError);

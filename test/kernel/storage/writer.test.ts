@@ -56,23 +56,23 @@ describe("group commit", () => {
   test("a promise settles only when its unit is durable: another connection sees it", async () => {
     const { Database } = await import("../../../src/kernel/storage/database.ts");
     const other = new Database(storage.db.path, "normal");
-    const count = other.query<{ count: number }>("SELECT count(*) AS count FROM numbers");
+    const count = other.number("SELECT count(*) AS n FROM numbers");
     const before = await storage.writer.submit((tx) => {
       insert(tx, 1);
-      return count.get()?.count;
+      return count();
     });
     expect(before).toBe(0);
-    expect(count.get()?.count).toBe(1);
+    expect(count()).toBe(1);
     other.close();
   });
 
   test("units of one batch see one time, and what the units before them wrote", async () => {
-    const count = storage.db.query<{ count: number }>("SELECT count(*) AS count FROM numbers");
+    const count = storage.db.number("SELECT count(*) AS n FROM numbers");
     const seen = await Promise.all(
       [1, 2, 3].map((value) =>
         storage.writer.submit((tx) => {
           insert(tx, value);
-          return [tx.now, count.get()?.count];
+          return [tx.now, count()];
         }),
       ),
     );
