@@ -177,8 +177,7 @@ function prepare(path: string, { steps, now }: RestoreOrder): string[] {
   {
     using db = OfflineDatabase.change(path);
     for (const step of steps) report.push(...step(db, now));
-    // The log's mode is kept in the file: a server that starts need not take it exclusively to set it.
-    db.get("PRAGMA journal_mode = WAL");
+    db.useWriteAheadLog();
   }
   syncPath(path);
   return report;

@@ -58,6 +58,11 @@ export class OfflineDatabase {
     return this.get<{ busy: number }>("PRAGMA wal_checkpoint(TRUNCATE)")?.busy !== 1;
   }
 
+  /** The log's mode is kept in the file: a server that starts need not take it exclusively to set it. */
+  useWriteAheadLog(): void {
+    this.get("PRAGMA journal_mode = WAL");
+  }
+
   /** Closes it: a connection is to be declared with `using`. */
   [Symbol.dispose](): void {
     this.connection.close();

@@ -65,7 +65,7 @@ describe("on a server", () => {
     return String(body["relay_id"]);
   }
 
-  function rowOf(id: string): number | undefined {
+  function rowOf(id: string): number {
     const { db } = server.server.kernel;
     const rows = db.number<[Uint8Array]>("SELECT ref AS n FROM relays WHERE relay_id = ?");
     return rows(uuidToBytes(id));
