@@ -40,6 +40,10 @@ struct control {
 #define FDS 65536
 /* Of an answer: its head, which has the request's id. */
 #define ANSWER_BYTES 600
+/* Writes from this size on are followed, whoever makes them: room in a log is laid out by larger ones. */
+#define LARGE_BYTES 65536
+/* Instead of an offset: where the descriptor itself stands, or the file ends. */
+#define OWN_PLACE ((off64_t)-1)
 /* How long a sync takes, so that other threads write while it is under way, and requests gather as on a disk. */
 #define SYNC_MICROSECONDS 300
 
@@ -101,8 +105,8 @@ __attribute__((constructor)) static void begin(void) {
 
 static void note(uint32_t type, uint64_t inode, int64_t a, int64_t b, const void *bytes, size_t size) {
   struct head head = {type, (uint32_t)size, inode, a, b};
-  if (REAL(write)(trace, &head, sizeof head) != (ssize_t)sizeof head) abort();
-  if (size > 0 && REAL(write)(trace, bytes, size) != (ssize_t)size) abort();
+  if (direct_syscall(SYS_write, trace, (long)&head, sizeof head, 0) != (long)sizeof head) abort();
+  if (size > 0 && direct_syscall(SYS_write, trace, (long)bytes, (long)size, 0) != (long)size) abort();
 }
 
 static void note_text(uint32_t type, uint64_t inode, const char *text) {

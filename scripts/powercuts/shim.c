@@ -1,8 +1,9 @@
 /*
  * Stands between a server and the C library (LD_PRELOAD). Of every file below one folder it notes what is written, cut,
  * synced, made, renamed and removed, in the order in which it happens, and beside it which answers leave. What does not
- * come through the C library is trapped (pwrite64) or read back when it is synced (a file that nothing else opens). It can let
- * operations fail. It never syncs for real: what is on the disk after a power cut is worked out from the notes.
+ * come through the C library is trapped (pwrite64, large writes) or read back when it is synced (a file that nothing else
+ * opens). It can let operations fail. It never syncs for real: what is on the disk after a power cut is worked out from the
+ * notes.
  *
  *   POWERCUT_ROOT     the folder, as an absolute path without links
  *   POWERCUT_TRACE    where the notes are appended to; without it nothing is noted, and syncs cost nothing
@@ -113,7 +114,16 @@ static const char *look(int fd, char path[PATH_MAX], struct file *found) {
 }
 
 static ssize_t put(int fd, const void *bytes, size_t size, off64_t at) {
+  if (at == OWN_PLACE) return direct_syscall(SYS_write, fd, (long)bytes, (long)size, 0);
   return direct_syscall(SYS_pwrite64, fd, (long)bytes, (long)size, at);
+}
+
+/* Where a descriptor writes by itself. The order is held, so nobody makes the file longer meanwhile. */
+static off64_t place_of(int fd) {
+  struct stat64 is;
+  if ((fcntl(fd, F_GETFL) & O_APPEND) == 0) return lseek64(fd, 0, SEEK_CUR);
+  if (fstat64(fd, &is) != 0) abort();
+  return is.st_size;
 }
 
 /* Returns the error below zero, as the system does. */
@@ -122,16 +132,18 @@ static ssize_t write_at(int fd, const void *bytes, size_t size, off64_t at) {
   struct file file;
   pthread_mutex_lock(&order);
   ssize_t result;
-  if (look(fd, path, &file) == NULL) {
+  int ours = look(fd, path, &file) != NULL;
+  off64_t place = ours && at == OWN_PLACE ? place_of(fd) : at;
+  if (!ours) {
     result = put(fd, bytes, size, at);
   } else if (!fails(FAIL_WRITE, file.kind, "write")) {
     result = put(fd, bytes, size, at);
-    if (result > 0) note(WRITE, file.inode, at, 0, bytes, (size_t)result);
+    if (result > 0) note(WRITE, file.inode, place, 0, bytes, (size_t)result);
   } else if (control->error == ENOSPC && size > 1) {
     /* A disk that becomes full takes what there is room for; the next attempt takes nothing. */
     control->left += 1;
     result = put(fd, bytes, size / 2 < 256 ? 1 : size / 2, at);
-    if (result > 0) note(WRITE, file.inode, at, 0, bytes, (size_t)result);
+    if (result > 0) note(WRITE, file.inode, place, 0, bytes, (size_t)result);
   } else {
     result = -control->error;
   }
@@ -146,22 +158,28 @@ ssize_t pwrite64(int fd, const void *bytes, size_t size, off64_t at) {
   return -1;
 }
 
-/* A pwrite64 that did not come through the C library, as those of node:fs. */
+/* What is written and did not come through the C library, as by node:fs. */
 static void trapped(int signal, siginfo_t *info, void *context) {
   greg_t *registers = ((ucontext_t *)context)->uc_mcontext.gregs;
+  off64_t at = info->si_syscall == SYS_write ? OWN_PLACE : registers[REG_R10];
   (void)signal;
-  (void)info;
   registers[REG_RAX] = write_at((int)registers[REG_RDI], (const void *)registers[REG_RSI],
-                                (size_t)registers[REG_RDX], registers[REG_R10]);
+                                (size_t)registers[REG_RDX], at);
 }
 
-/* Lets the system hand us every pwrite64 but our own, which is told by where it comes from. */
+/*
+ * Lets the system hand us every pwrite64, and every write that is too large for a line or an event, but our own, which are
+ * told by where they come from.
+ */
 static void trap_writes(void) {
   uint64_t ours = (uint64_t)direct_syscall_end;
   struct sigaction action = {.sa_sigaction = trapped, .sa_flags = SA_SIGINFO | SA_NODEFER};
   struct sock_filter filter[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_pwrite64, 0, 4),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_pwrite64, 3, 0),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_write, 0, 6),
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[2])),
+      BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, LARGE_BYTES, 0, 4),
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, instruction_pointer)),
       BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)ours, 0, 3),
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, instruction_pointer) + 4),

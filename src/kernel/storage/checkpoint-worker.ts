@@ -1,6 +1,6 @@
 /**
  * Moves committed pages from the WAL into the database file, on a thread and a connection of its own, so that
- * the event loop never waits for it. PASSIVE: it takes what it can and blocks nobody.
+ * the event loop never waits for it. PASSIVE: it takes what it can and blocks nobody. Lays out room in the WAL besides.
  */
 import { Database as SqliteDatabase } from "bun:sqlite";
 import { errorText } from "../errors.ts";
@@ -8,10 +8,12 @@ import {
   AT_WORK,
   type CheckpointReply,
   type CheckpointRequest,
+  CLOSING,
   runCheckpoint,
   SYNC_FAILED,
 } from "./checkpoint.ts";
 import { isSyncFailure } from "./database.ts";
+import { layOutLog } from "./log-room.ts";
 
 declare const self: {
   onmessage: ((event: MessageEvent<CheckpointRequest>) => void) | null;
@@ -19,12 +21,23 @@ declare const self: {
 };
 
 self.onmessage = ({ data }) => {
-  const reply = runOnce(data);
+  const reply = layOut(data) ?? runOnce(data);
   // Before the reply: its receiver may order the next pass at once, which must not be marked as done.
   Atomics.store(data.state, AT_WORK, 0);
   Atomics.notify(data.state, AT_WORK);
   self.postMessage(reply);
 };
+
+/** Null: all is well, and the pass may follow. */
+function layOut({ logPath, logBytes, state }: CheckpointRequest): CheckpointReply | null {
+  try {
+    layOutLog(logPath, logBytes, () => Atomics.load(state, CLOSING) === 1);
+    return null;
+  } catch (error) {
+    Atomics.store(state, SYNC_FAILED, 1);
+    return { stuck: true, failure: errorText(error) };
+  }
+}
 
 /** A connection for each pass: one that is open when the worker is ended closes at some later moment, in the way of the database's own last checkpoint. */
 function runOnce({ path, movedPages, state }: CheckpointRequest): CheckpointReply {

@@ -4,13 +4,18 @@ import type { Database as SqliteDatabase } from "bun:sqlite";
 export const AT_WORK = 0;
 /** Where stands 1 once a sync may have failed: what was written before it may be lost. */
 export const SYNC_FAILED = 1;
+/** Where stands 1 once the server closes: then no more room is laid out. */
+export const CLOSING = 2;
 
-/** Asks the worker for one PASSIVE checkpoint of the file at `path`. */
+/** Asks the worker for one PASSIVE checkpoint of the file at `path`, and for room in its log. */
 export interface CheckpointRequest {
   readonly path: string;
   /** Pages of the WAL that had been moved into the file when this was sent. */
   readonly movedPages: number;
-  /** Shared with the worker: see {@link AT_WORK} and {@link SYNC_FAILED}. */
+  readonly logPath: string;
+  /** How long the log's file should be at the least. */
+  readonly logBytes: number;
+  /** Shared with the worker: see {@link AT_WORK}, {@link SYNC_FAILED} and {@link CLOSING}. */
   readonly state: Int32Array;
 }
 

@@ -1,7 +1,7 @@
 import { type Cancel, monotonicMs, realTimeout } from "../clock.ts";
 import { errorText } from "../errors.ts";
 import type { Logger } from "../log.ts";
-import { AT_WORK, type CheckpointReply, type CheckpointRequest, SYNC_FAILED } from "./checkpoint.ts";
+import { AT_WORK, type CheckpointReply, type CheckpointRequest, CLOSING, SYNC_FAILED } from "./checkpoint.ts";
 import { type Database, isSyncFailure } from "./database.ts";
 import { FRAME_HEADER_BYTES } from "./log-scan.ts";
 import type { Writer } from "./writer.ts";
@@ -27,6 +27,15 @@ const CHECKPOINT_INTERVAL_MS = 200;
 const STUCK_INTERVAL_MS = 1_000;
 /** SQLite's default page size, which every Ninefold file has, plus the frame's header. */
 const WAL_FRAME_BYTES = 4096 + FRAME_HEADER_BYTES;
+/**
+ * Above this size there is room laid out behind what stands in the WAL. A new file's schema takes half of it, and a server
+ * with little to write never comes so far: it begins the WAL anew before, in room that it has used already.
+ */
+const ROOM_FROM_BYTES = 1024 * 1024;
+/** So much room: what is written during some passes of the worker. */
+const ROOM_BYTES = 8 * 1024 * 1024;
+/** Room ends here: behind it a WAL is seldom written, since it is begun anew. */
+const ROOM_END_BYTES = WAL_RESTART_BYTES + ROOM_BYTES;
 /** How long after a sync that failed what it may have lost is written again, and again: some ten MiB, on the event loop. */
 const REWRITE_PAUSE_MS = 5_000;
 
@@ -36,7 +45,9 @@ interface CheckpointRow {
 
 /**
  * Keeps the WAL small without holding up the event loop: a worker moves pages while requests run; only the
- * short restart, when nearly everything has been moved, happens between two batches.
+ * short restart, when nearly everything has been moved, happens between two batches. The worker also lays out room in the
+ * WAL before it is written, so that a server that has just started commits as quickly as later, when its WAL has been
+ * written once.
  */
 export class Checkpointer {
   /** Size of the WAL after the last commit, in bytes. */
@@ -44,7 +55,7 @@ export class Checkpointer {
   private readonly restart: () => CheckpointRow | null;
   private worker: Worker | null = null;
   /** Shared memory: a forced restart waits for the worker without the event loop. */
-  private readonly state = new Int32Array(new SharedArrayBuffer(8));
+  private readonly state = new Int32Array(new SharedArrayBuffer(12));
   private cancelTimer: Cancel | null = null;
   private busy = false;
   private closed = false;
@@ -71,6 +82,7 @@ export class Checkpointer {
   close(): void {
     this.closed = true;
     this.cancelTimer?.();
+    Atomics.store(this.state, CLOSING, 1);
     // SQLite refuses a checkpoint beside another one at once, whatever the busy time-out.
     Atomics.wait(this.state, AT_WORK, 1, WORKER_WAIT_MS);
     this.worker?.terminate();
@@ -118,8 +130,20 @@ export class Checkpointer {
     this.busy = true;
     this.worker ??= this.startWorker();
     Atomics.store(this.state, AT_WORK, 1);
-    const { movedPages, state } = this;
-    this.worker.postMessage({ path: this.db.path, movedPages, state } satisfies CheckpointRequest);
+    const request: CheckpointRequest = {
+      path: this.db.path,
+      movedPages: this.movedPages,
+      logPath: this.db.logPath,
+      logBytes: this.roomEnd(),
+      state: this.state,
+    };
+    this.worker.postMessage(request);
+  }
+
+  /** How long the WAL's file should be. Only where each commit is synced does it matter where its frames are written. */
+  private roomEnd(): number {
+    if (this.db.durability !== "full" || this.walBytes < ROOM_FROM_BYTES) return 0;
+    return Math.min(this.walBytes + ROOM_BYTES, ROOM_END_BYTES);
   }
 
   private startWorker(): Worker {

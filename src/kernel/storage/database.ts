@@ -46,7 +46,7 @@ export class Database {
 
   constructor(
     readonly path: string,
-    durability: Durability,
+    readonly durability: Durability,
   ) {
     this.connection = new SqliteDatabase(path, { create: true, readwrite: true, strict: true });
     // First of all: switching to WAL takes a lock, and without a time-out it fails at once when a checkpoint runs.
@@ -204,13 +204,17 @@ export class Database {
     this.logFile?.close();
   }
 
+  /** Where the log lies: beside the file itself, where a symbolic link leads. */
+  get logPath(): string {
+    return this.file().path;
+  }
+
   private file(): LogFile {
     return this.logFile ?? this.openLogFile();
   }
 
   private openLogFile(): LogFile {
     const pageBytes = this.number("SELECT page_size AS n FROM pragma_page_size")();
-    // Where a symbolic link leads: the log lies beside the file itself.
     this.logFile = new LogFile(realpathSync(this.path), pageBytes);
     return this.logFile;
   }

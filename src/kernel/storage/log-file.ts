@@ -22,7 +22,8 @@ const SLICE_BYTES = 1024 * 1024;
  * written them, and the next sync says that all is well. So whatever a failed sync was for has to be written again.
  */
 export class LogFile {
-  private readonly path: string;
+  /** Where it lies. */
+  readonly path: string;
   /** Which file SQLite has open. Should another one lie there now, it is somebody else's. */
   private readonly identity: string | null;
   /**
