@@ -5,7 +5,8 @@
 //   scripts/powercut --images N     so many images
 //   scripts/powercut --only KIND    images of one kind: dropped, kept, torn-512, torn-4096, reordered, names (folders that
 //                                   were not synced), first (cuts during the first start), second (a kill, a start that
-//                                   answers, then the cut), fault (cuts after something failed)
+//                                   answers, then the cut), fault (cuts after something failed), room (cuts while room is
+//                                   laid out in the log, or soon after)
 //   scripts/powercut --steps N      so many steps of load in each recorded life (400)
 //   scripts/powercut --seed N       repeats the choices of an earlier run (not its timing)
 //   scripts/powercut --binary       the executable dist/ninefold instead of the source

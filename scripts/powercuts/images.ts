@@ -4,6 +4,8 @@ import { type Choice, DROPPED, KEPT, PAGE_BYTES } from "./file.ts";
 import type { Recording } from "./recording.ts";
 import { NOTE } from "./trace.ts";
 
+/** Above all that SQLite writes at a time. */
+const ROOM_BYTES_MIN = 65_537;
 /** The unit in which a disk writes. */
 const SECTOR_BYTES = 512;
 
@@ -35,14 +37,14 @@ const CONTENT_KINDS = Object.keys(CONTENTS) as (keyof typeof CONTENTS)[];
 /**
  * What an image shows: a way in which content is left behind; `names`, that a name is not on the disk before its folder was
  * synced; `first`, a cut during the first start; `second`, a cut soon after the start that followed a kill; `fault`, a cut
- * after operations have failed.
+ * after operations have failed; `room`, a cut while room is laid out in the log, or soon after.
  */
-export type Kind = keyof typeof CONTENTS | "names" | "first" | "second" | "fault";
+export type Kind = keyof typeof CONTENTS | "names" | "first" | "second" | "fault" | "room";
 
 /** All kinds, in the order in which images take turns. Those that need most luck come more often. */
 export const TURNS: readonly Kind[] = [
   ...["dropped", "fault", "second", "torn-512", "names"],
-  ...["fault", "reordered", "second", "torn-4096", "fault", "kept", "first"],
+  ...["fault", "reordered", "second", "room", "torn-4096", "fault", "kept", "first"],
 ] as Kind[];
 
 /** A disk as it may stand after a power cut. */
@@ -87,6 +89,7 @@ export function momentOfKill({ trace, preparedAt }: Recording, random: Random): 
 function momentFor(kind: Kind, { trace, preparedAt }: Recording, random: Random): number {
   const { notes } = trace;
   if (kind === "first") return random.below(preparedAt);
+  if (kind === "room") return momentOfRoom(notes, random);
   const from = kind === "fault" ? firstOf(notes, NOTE.fault, preparedAt) : preparedAt;
   if (kind === "names" && random.chance(0.8)) {
     const namings = indicesOf(notes, [NOTE.create, NOTE.rename, NOTE.unlink], from);
@@ -102,6 +105,17 @@ function momentFor(kind: Kind, { trace, preparedAt }: Recording, random: Random)
 }
 
 type Notes = Recording["trace"]["notes"];
+
+/** Within the operations of some commits after a piece of room was appended, synced or not. */
+function momentOfRoom(notes: Notes, random: Random): number {
+  const pieces = indicesOf(notes, [NOTE.write], 0).filter((index) => isRoom(notes[index]?.bytes));
+  if (pieces.length === 0) throw new Error("no room was laid out in the log");
+  return Math.min(notes.length, random.pick(pieces) + 1 + random.below(20));
+}
+
+function isRoom(bytes: Buffer | undefined): boolean {
+  return bytes !== undefined && bytes.length >= ROOM_BYTES_MIN && bytes.every((byte) => byte === 0);
+}
 
 function beforeSomeSyncEnd(notes: Notes, from: number, random: Random): number {
   const ends = indicesOf(notes, [NOTE.syncEnd], from);
