@@ -4,6 +4,7 @@
 //   scripts/bench --only PATTERN    only the rows whose name matches, with what they are compared with
 //   scripts/bench --rounds N        so many rounds
 //   scripts/bench --seconds N       so many seconds (whole ones) per measurement
+//   scripts/bench --fsync-ms N      how long an fsync takes in the row of a slow disk (10)
 //   scripts/bench --wal-minutes N   afterwards deducts at 32 connections for N minutes, for the size of the WAL
 //   scripts/bench --binary          the executable dist/ninefold instead of the source
 //   scripts/bench --json            the results as one JSON object on standard output
@@ -39,6 +40,7 @@ import {
   RELAYS_DUE,
   RELAYS_WAITING,
 } from "./benchmarks/schedule.ts";
+import { measureSlowDisk, SLOW_DISK } from "./benchmarks/slow-disk.ts";
 import { Stage } from "./benchmarks/stage.ts";
 import { measureStartUp, START_UP } from "./benchmarks/start-up.ts";
 import { runWrk } from "./benchmarks/wrk.ts";
@@ -52,6 +54,7 @@ const { values } = parseArgs({
     only: { type: "string", default: "" },
     rounds: { type: "string", default: "5" },
     seconds: { type: "string", default: "3" },
+    "fsync-ms": { type: "string", default: "10" },
     "wal-minutes": { type: "string", default: "0" },
     binary: { type: "boolean", default: false },
     json: { type: "boolean", default: false },
@@ -73,6 +76,15 @@ const SPECIALS: readonly (readonly [name: string, measure: typeof measureMillion
   [RELAYS_DUE, measureDue],
   [RELAYS_WAITING, measureWaiting],
   [MONITORS_CHECKED, measureMonitors],
+  [
+    SLOW_DISK,
+    (stage, say) =>
+      measureSlowDisk(stage, say, {
+        fsyncMs: wholeNumber("fsync-ms", values["fsync-ms"], 1),
+        rounds: wholeNumber("rounds", values.rounds, 1),
+        seconds: wholeNumber("seconds", values.seconds, 1),
+      }),
+  ],
   [START_UP, measureStartUp],
 ];
 

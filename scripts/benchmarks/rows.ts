@@ -9,7 +9,7 @@ import { WEBHOOK_IN } from "./webhooks.ts";
 const LOG_BYTES = 1_024;
 
 /** A deduct of one unit from a random meter. */
-export function deductRequest(stage: Stage): WrkRequest {
+export function deductRequest(stage: Pick<Stage, "key">): WrkRequest {
   return {
     method: "POST",
     path: "/v1/meter/meter-{random}/deduct",

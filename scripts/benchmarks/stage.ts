@@ -59,12 +59,16 @@ export class Stage {
   }
 
   /** Starts another Ninefold server on a data folder. Whoever starts it stops it. */
-  startNinefold(data: string, more: readonly string[] = []): Promise<ServerProcess> {
+  startNinefold(
+    data: string,
+    more: readonly string[] = [],
+    environment: Readonly<Record<string, string>> = {},
+  ): Promise<ServerProcess> {
     const config = join(this.folder, "ninefold.toml");
     const tier = `requests_per_minute = ${REQUESTS_PER_MINUTE}\nmonthly_credits = ${CREDITS}\ncatch_per_minute = ${REQUESTS_PER_MINUTE}\n`;
     writeFileSync(config, `[tiers.scale]\n${tier}monitor_requests_per_minute = ${REQUESTS_PER_MINUTE}\n`);
     const args = ["--port", "0", "--data", data, "--config", config, "--durability", "full", ...more];
-    return ServerProcess.start({ command: this.command, args });
+    return ServerProcess.start({ command: this.command, args, environment });
   }
 
   /** Makes a data folder with an account and its meters `meter-000000`, `meter-000001`, … */

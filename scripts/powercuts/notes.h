@@ -58,6 +58,7 @@ static const char *root;
 static size_t root_size;
 static struct control *control;
 static int64_t syncs;
+static useconds_t sync_microseconds;
 
 /* A system call from a place of our own. */
 long direct_syscall(long number, long a, long b, long c, long d);
@@ -86,7 +87,9 @@ static void *real(const char *name) {
 
 __attribute__((constructor)) static void begin(void) {
   const char *path = getenv("POWERCUT_TRACE");
+  const char *delay = getenv("POWERCUT_SYNC_US");
   root = getenv("POWERCUT_ROOT");
+  sync_microseconds = delay != NULL ? (useconds_t)atol(delay) : path == NULL ? 0 : SYNC_MICROSECONDS;
   if (path == NULL || root == NULL) return;
   root_size = strlen(root);
   int fd = REAL(open64)(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);

@@ -6,7 +6,8 @@
  * notes.
  *
  *   POWERCUT_ROOT     the folder, as an absolute path without links
- *   POWERCUT_TRACE    where the notes are appended to; without it nothing is noted, and syncs cost nothing
+ *   POWERCUT_TRACE    where the notes are appended to; without it nothing is noted
+ *   POWERCUT_SYNC_US  how many microseconds each sync takes: 300 where notes are taken, else 0
  *   POWERCUT_CONTROL  a file of four int32: what fails, with what error, how often, in which files (see below)
  *
  * A note is a head of 32 bytes (uint32 type, uint32 bytes that follow, uint64 inode, int64 a, int64 b) and what follows.
@@ -219,14 +220,17 @@ int ftruncate(int fd, off_t size) { return cut(fd, size); }
 static int sync_file(int fd) {
   char path[PATH_MAX];
   struct file file;
-  if (trace < 0) return 0;
+  if (trace < 0) {
+    usleep(sync_microseconds);
+    return 0;
+  }
   pthread_mutex_lock(&order);
   const char *name = look(fd, path, &file);
   int64_t number = ++syncs;
   if (name != NULL) note(SYNC_BEGIN, file.inode, number, 0, name, strlen(name));
   pthread_mutex_unlock(&order);
   if (name == NULL) return 0;
-  usleep(SYNC_MICROSECONDS);
+  usleep(sync_microseconds);
   pthread_mutex_lock(&order);
   int failed = fails(FAIL_SYNC, file.kind, "sync");
   int error = errno;
