@@ -59,7 +59,8 @@ export async function measureSlowDisk(
 
 function findings(fsyncMs: number, results: Readonly<Record<"reads" | "writes", WrkResult[]>>): Finding[] {
   const p99Of = (what: "reads" | "writes"): number => median(results[what].map(({ p99Ms }) => p99Ms ?? 0));
-  const rateOf = (what: "reads" | "writes"): number => median(results[what].map(({ perSecond }) => perSecond));
+  const rateOf = (what: "reads" | "writes"): number =>
+    median(results[what].map(({ perSecond }) => perSecond));
   const unanswered = Object.values(results)
     .flat()
     .reduce((sum, { otherStatuses, broken }) => sum + otherStatuses + broken, 0);
