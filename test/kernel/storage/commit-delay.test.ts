@@ -1,7 +1,15 @@
 import { describe, expect, test } from "bun:test";
-import { COMMIT_DELAY_MS_MAX, CommitDelay } from "../../../src/kernel/storage/writer.ts";
+import {
+  COMMIT_DELAY_MS,
+  COMMIT_DELAY_MS_MAX,
+  COMMIT_DELAY_PART,
+  CommitDelay,
+} from "../../../src/kernel/storage/writer.ts";
 
-/** A gather on a clock of the test's own, and a batch of `units` committed `times` times. */
+/** What a commit takes on a quick disk. */
+const QUICK_MS = 0.2;
+
+/** A gather on a clock of the test's own, and a batch of `units` committed `times` times, each in `tookMs`. */
 function fixture() {
   let now = 0;
   const gather = new CommitDelay(() => now);
@@ -10,10 +18,10 @@ function fixture() {
     wait: (ms: number) => {
       now += ms;
     },
-    commit: (units: number, times = 1) => {
+    commit: (units: number, times = 1, tookMs = QUICK_MS) => {
       for (let count = 0; count < times; count += 1) {
         gather.begin();
-        gather.end(units);
+        gather.end(units, tookMs);
       }
     },
   };
@@ -36,12 +44,43 @@ describe("a batch that forms", () => {
     const { gather, wait, commit } = fixture();
     commit(8);
     const isReady = gather.begin();
-    wait(COMMIT_DELAY_MS_MAX * 0.99);
+    wait(COMMIT_DELAY_MS * 0.99);
     expect(isReady(3)).toBe(false);
-    wait(COMMIT_DELAY_MS_MAX * 0.01);
+    wait(COMMIT_DELAY_MS * 0.01);
     expect(isReady(3)).toBe(true);
-    gather.end(3);
+    gather.end(3, QUICK_MS);
     expect(gather.begin()(3)).toBe(true);
+  });
+
+  test.each([
+    ["a quick disk", COMMIT_DELAY_MS / COMMIT_DELAY_PART, COMMIT_DELAY_MS],
+    ["a slow one", 10, 10 * COMMIT_DELAY_PART],
+    ["the slowest that is reckoned with", COMMIT_DELAY_MS_MAX / COMMIT_DELAY_PART, COMMIT_DELAY_MS_MAX],
+    ["one that stalls", 10 * COMMIT_DELAY_MS_MAX, COMMIT_DELAY_MS_MAX],
+  ])("waits for its company by what commits take: %s", (_name, tookMs, longestMs) => {
+    const { gather, wait, commit } = fixture();
+    commit(8, 200, tookMs);
+    const isReady = gather.begin();
+    wait(longestMs * 0.99);
+    expect(isReady(7)).toBe(false);
+    expect(isReady(8)).toBe(true);
+    wait(longestMs * 0.0101);
+    expect(isReady(7)).toBe(true);
+  });
+
+  test("one slow commit alone makes none of the next ones wait much longer", () => {
+    const { gather, wait, commit } = fixture();
+    commit(8, 100);
+    commit(8, 1, 10);
+    const isReady = gather.begin();
+    wait(COMMIT_DELAY_MS * 1.3);
+    expect(isReady(7)).toBe(true);
+  });
+
+  test("a lone client does not wait on a slow disk either", () => {
+    const { gather, commit } = fixture();
+    commit(1, 200, 10);
+    expect(gather.begin()(1)).toBe(true);
   });
 
   test("now and then waits its whole time, to find out about new clients", () => {
@@ -51,10 +90,10 @@ describe("a batch that forms", () => {
       const isReady = gather.begin();
       if (!isReady(1)) {
         waited += 1;
-        wait(COMMIT_DELAY_MS_MAX);
+        wait(COMMIT_DELAY_MS);
         expect(isReady(1)).toBe(true);
       }
-      gather.end(1);
+      gather.end(1, QUICK_MS);
     }
     expect(waited).toBe(10);
   });
