@@ -16,9 +16,9 @@ const MIB = 1024 * 1024;
 const DISK_MIB = 8;
 
 /** A file system in memory, of a fixed size; null where mounting is not permitted. */
-export function memoryDisk(): MemoryDisk | null {
+export function memoryDisk(mebibytes = DISK_MIB): MemoryDisk | null {
   const folder = mkdtempSync(join(tmpdir(), "ninefold-disk-"));
-  const command = ["mount", "-t", "tmpfs", "-o", `size=${DISK_MIB}m`, "tmpfs", folder];
+  const command = ["mount", "-t", "tmpfs", "-o", `size=${mebibytes}m`, "tmpfs", folder];
   const remove = () => rmSync(folder, { recursive: true, force: true });
   if (Bun.which("mount") === null || !Bun.spawnSync(command, { stderr: "ignore" }).success) {
     remove();

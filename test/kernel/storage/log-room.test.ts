@@ -1,5 +1,5 @@
 import { Database as SqliteDatabase } from "bun:sqlite";
-import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { afterAll, afterEach, beforeEach, describe, expect, test } from "bun:test";
 import {
   appendFileSync,
   copyFileSync,
@@ -27,6 +27,8 @@ const FRAME_BYTES = FRAME_HEADER_BYTES + 4096;
 /** From which size on a log has room, how much, and where it ends, as the checkpointer has it. */
 const ROOM_FROM_BYTES = MIB;
 const ROOM_BYTES = 8 * MIB;
+/** What stays free on its disk. */
+const FREE_BYTES_MIN = 256 * MIB;
 /** Written at a time. */
 const SLICE_BYTES = 128 * KIB;
 const wanted = () => false;
@@ -68,16 +70,19 @@ describe("laying out a log", () => {
     layOutLog(scratch.path("folder"), MIB, wanted);
   });
 
-  const memory = memoryDisk();
+  // Nothing of it is taken before it is written.
+  const memory = memoryDisk(FREE_BYTES_MIN / MIB + 1);
+  afterAll(() => memory?.remove());
   test.skipIf(memory === null)("leaves the last of a disk to the data", () => {
-    try {
-      const path = join(memory?.folder ?? "", "log");
-      writeFileSync(path, "frames");
-      layOutLog(path, MIB, wanted);
-      expect(readFileSync(path, "utf8")).toBe("frames");
-    } finally {
-      memory?.remove();
-    }
+    const path = join(memory?.folder ?? "", "log");
+    writeFileSync(path, "frames");
+    layOutLog(path, 8 * MIB, wanted);
+    const { size } = statSync(path);
+    expect(size).toBeGreaterThan(MIB - 2 * SLICE_BYTES);
+    expect(size).toBeLessThan(MIB + 2 * SLICE_BYTES);
+    layOutLog(path, 8 * MIB, wanted);
+    expect(statSync(path).size).toBe(size);
+    expect(readFileSync(path, "utf8").startsWith("frames")).toBe(true);
   });
 });
 
