@@ -161,7 +161,7 @@ describe("500: a defect of the server", () => {
     db.execute("PRAGMA query_only = OFF");
     expectError(refused, "service_unavailable");
     expect(refused.headers.get("retry-after")).toBe("1");
-    expect(read.body).toEqual({ balance: 0, meter_id: "m" });
+    expect(read.body.balance).toBe(0);
     expect((await account.post("/v1/meter/m/refill", { amount: 3 })).body.balance).toBe(3);
     expect((await account.get("/v1/meter/balance")).body.balance).toBe(4);
   });

@@ -98,10 +98,7 @@ describe("restored", () => {
       expect(readdirSync(fresh).sort()).toEqual(["ninefold.db", "ninefold.lock"]);
       copyFileSync(join(data, "master.key"), join(fresh, "master.key"));
       const server = await stage.start("fresh/data");
-      expect((await stage.client(server).get("/v1/meter/m/balance")).body).toEqual({
-        balance: 9,
-        meter_id: "m",
-      });
+      expect((await stage.client(server).get("/v1/meter/m/balance")).body["balance"]).toBe(9);
       await server.stop();
     },
     TIMEOUT_MS,

@@ -39,7 +39,7 @@ test(
       ["deduct", -3, 7],
       ["refill", 10, 10],
     ]);
-    expect((await again.get("/v1/meter/m/balance")).body).toEqual({ balance: 7, meter_id: "m" });
+    expect((await again.get("/v1/meter/m/balance")).body["balance"]).toBe(7);
     expect((await again.get("/v1/meter/balance")).body["balance"]).toBe(9998);
     expect((await new Client(second.url, first.key).get("/v1/meter/balance")).status).toBe(200);
     expect(await second.stop("SIGINT")).toBe(0);

@@ -60,7 +60,7 @@ test("system, accounts and the operator's API", async () => {
 
 test("meters", async () => {
   const meter = nf.meter("customer-42");
-  expect(await meter.balance()).toEqual({ balance: 0, meter_id: "customer-42" });
+  expect((await meter.balance()).balance).toBe(0);
   expect((await meter.refill(10)).balance).toBe(10);
   expect((await meter.deduct(3)).balance).toBe(7);
   expect((await meter.reset(5)).balance).toBe(5);

@@ -95,7 +95,7 @@ describe("the comparison notices", () => {
     [
       [
         "a doubled change of a meter",
-        "INSERT INTO meter_entries SELECT 1 + (SELECT max(sequence) FROM meter_entries), meter_ref, sequence, kind, amount, balance_after + amount, at, request_id FROM meter_entries WHERE kind = 2 ORDER BY sequence DESC LIMIT 1",
+        "INSERT INTO meter_entries (sequence, meter_ref, previous, kind, amount, balance_after, at, request_id) SELECT 1 + (SELECT max(sequence) FROM meter_entries), meter_ref, sequence, kind, amount, balance_after + amount, at, request_id FROM meter_entries WHERE kind = 2 ORDER BY sequence DESC LIMIT 1",
         /refill \d+.* has happened 2 times/,
       ],
       [

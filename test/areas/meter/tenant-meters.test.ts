@@ -21,7 +21,7 @@ function holding(balance: number): (world: World) => Promise<unknown> {
 /** Expects the meter `m` to hold `balance`. */
 function leaves(balance: number): NonNullable<Scenario["after"]> {
   return async ({ account }) => {
-    expect((await account.get("/v1/meter/m/balance")).body).toEqual({ balance, meter_id: "m" });
+    expect((await account.get("/v1/meter/m/balance")).body.balance).toBe(balance);
   };
 }
 
