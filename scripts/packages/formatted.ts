@@ -4,17 +4,17 @@ import { join } from "node:path";
 import type { Document } from "./document.ts";
 import { generate } from "./generate.ts";
 
-/** The generated files in the house's format, by name. @throws Error when the formatter refuses them. */
-export function generatedFiles(root: string): Map<string, string> {
+/** The generated file in the house's format. @throws Error when the formatter refuses it. */
+export function generatedFile(root: string): string {
   const document: Document = JSON.parse(readFileSync(join(root, "test/golden/openapi.json"), "utf8"));
-  const files = generate(document);
   const folder = mkdtempSync(join(tmpdir(), "ninefold-types-"));
   try {
     const config = JSON.parse(readFileSync(join(root, "scripts/biome.json"), "utf8"));
     mkdirSync(join(folder, "out"));
     const { formatter, javascript } = config;
     writeFileSync(join(folder, "biome.json"), JSON.stringify({ root: true, formatter, javascript }));
-    for (const [name, text] of files) writeFileSync(join(folder, "out", name), text);
+    const file = join(folder, "out/api.ts");
+    writeFileSync(file, generate(document));
     const command = [
       process.execPath,
       join(root, "node_modules/@biomejs/biome/bin/biome"),
@@ -25,7 +25,7 @@ export function generatedFiles(root: string): Map<string, string> {
     ];
     const { success, stderr } = Bun.spawnSync(command, { cwd: folder, stdout: "ignore" });
     if (!success) throw new Error(stderr.toString());
-    return new Map([...files.keys()].map((name) => [name, readFileSync(join(folder, "out", name), "utf8")]));
+    return readFileSync(file, "utf8");
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }

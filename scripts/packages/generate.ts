@@ -1,44 +1,24 @@
 import { type ApiOperation, type Document, operationsOf, type Schema } from "./document.ts";
 import { type Direction, membersOf, referenceOf, typeOf, written } from "./types.ts";
 
-/** Where the generated files stand. */
-export const GENERATED_FOLDER = "src/client/generated";
-/** Writes the generated files anew, from the repository's root. */
+/** What is generated: one file, since nobody reads it from end to end. */
+export const GENERATED_FILE = "src/client/generated/api.ts";
+/** Writes it anew, from the repository's root. */
 export const GENERATE_COMMAND = "bun scripts/package-types.ts";
 
 const HEADER = `// Written by \`${GENERATE_COMMAND}\` from test/golden/openapi.json. Change the schemas of the areas instead.\n`;
 
-/** What is sent, what is answered, and what stands within those. */
-const FILES = { sent: "bodies.ts", answered: "answers.ts", part: "parts.ts" } as const;
-const OPERATIONS = "operations.ts";
-
-/** The client's types and its table of operations, by file name. */
-export function generate(document: Document): Map<string, string> {
+/** The client's types and its table of operations. */
+export function generate(document: Document): string {
   const operations = operationsOf(document);
   const uses = usesOf(document, operations);
-  const texts = new Map([
-    ...[...Map.groupBy(uses, ([, { file }]) => file)].map(([file, named]): [string, string] => [
-      file,
-      named.map(([name, use]) => declaration(name, use, document, uses)).join("\n"),
-    ]),
-    [OPERATIONS, table(operations)],
-  ]);
-  texts.set(FILES.part, `${texts.get(FILES.part)}\n${codes(document)}`);
-  return new Map([...texts].map(([file, text]) => [file, HEADER + importsFor(text, file, uses) + text]));
+  const types = [...uses].map(([name, use]) => declaration(name, use, document, uses));
+  return [HEADER, ...types, codes(document), extras(document), table(operations)].join("\n");
 }
 
-function importsFor(text: string, here: string, uses: Uses): string {
-  // Names in comments and texts are none of types.
-  const words = new Set(text.replaceAll(/`[^`]*`|"[^"]*"|\/\*\*.*?\*\//gs, "").match(/\w+/g));
-  const used = [...uses].filter(([name, { file }]) => file !== here && words.has(name));
-  return [...Map.groupBy(used, ([, { file }]) => file)]
-    .map(([file, names]) => `import type { ${names.map(([name]) => name).join(", ")} } from "./${file}";\n`)
-    .join("");
-}
-
-/** Where a component stands: in which file, whether in what goes out or comes in, and in words. */
+/** Where a component stands: whether by itself or in another one, whether in what goes out or comes in, and in words. */
 interface Use {
-  readonly file: string;
+  readonly isPart: boolean;
   readonly direction: Direction;
   readonly note: string;
 }
@@ -52,9 +32,11 @@ function usesOf(document: Document, operations: readonly ApiOperation[]): Uses {
     if (schema === null) return;
     const name = referenceOf(schema);
     const known = name === null ? undefined : uses.get(name);
-    const file = isPart ? FILES.part : (known?.file ?? FILES[direction]);
     const isNew = known === undefined || (known.direction === "answered" && direction === "sent");
-    if (name !== null) uses.set(name, isNew ? { file, direction, note } : { ...known, file });
+    const partSomewhere = isPart || known?.isPart === true;
+    if (name !== null) {
+      uses.set(name, { ...(isNew ? { direction, note } : known), isPart: partSomewhere });
+    }
     if (!isNew) return;
     const target = name === null ? schema : document.components.schemas[name];
     for (const [part, inner] of partsOf(target)) {
@@ -117,9 +99,9 @@ function baseOf(
   const own = memberTexts(schemas[name]);
   const bases = [...uses].flatMap(([part, use]) => {
     const members = memberTexts(schemas[part]);
-    const isPart = use.file === FILES.part && use.direction === direction;
+    const isBase = use.isPart && use.direction === direction;
     const isSmaller = members.size >= SHARED_MIN && members.size < own.size;
-    return isPart && isSmaller && members.isSubsetOf(own) ? [{ part, size: members.size }] : [];
+    return isBase && isSmaller && members.isSubsetOf(own) ? [{ part, size: members.size }] : [];
   });
   return bases.sort((a, b) => b.size - a.size)[0]?.part ?? null;
 }
@@ -202,4 +184,13 @@ function takesKeyAlone({ isPublic, method, takesIdempotencyKey }: ApiOperation):
 function codes({ components }: Document): string {
   const all = components.schemas["Error"]?.properties?.["code"]?.enum ?? [];
   return `/** Every code of the API's errors. */\nexport type ErrorCode = ${all.map((code) => JSON.stringify(code)).join(" | ")};\n`;
+}
+
+/** What some errors say beside what all of them say. */
+function extras({ components }: Document): string {
+  const error = components.schemas["Error"];
+  const always = new Set([...(error?.required ?? []), "fields"]);
+  const members = Object.entries(error?.properties ?? {}).filter(([name]) => !always.has(name));
+  const type = written({ type: "object", properties: Object.fromEntries(members) }, "answered");
+  return `/** What errors of some codes say beside their code. */\nexport interface KnownExtras ${type}\n`;
 }

@@ -1,10 +1,10 @@
-import { OPERATIONS, type Operations, PUBLIC, WITHOUT_IDEMPOTENCY_KEY } from "./generated/operations.ts";
+import { OPERATIONS, type Operations, PUBLIC, WITHOUT_IDEMPOTENCY_KEY } from "./generated/api.ts";
 import { type ChangeOptions, type RequestOptions, readIdempotencyKey } from "./options.ts";
 import { Pages } from "./pages.ts";
 import type { Answer, Transport, WireRequest } from "./transport.ts";
 import { randomUuid } from "./uuid.ts";
 
-export type { PageQuery } from "./generated/operations.ts";
+export type { PageQuery } from "./generated/api.ts";
 
 /** The name of an operation of the API. */
 export type OperationName = keyof Operations;

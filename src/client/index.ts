@@ -21,8 +21,7 @@ export {
   NinefoldConnectionError,
   NinefoldError,
 } from "./errors.ts";
-export type { Operations } from "./generated/operations.ts";
-export type { ErrorCode } from "./generated/parts.ts";
+export type { ErrorCode, Operations } from "./generated/api.ts";
 export type { HeldLock, WithLockOptions } from "./hold.ts";
 export { Ninefold } from "./ninefold.ts";
 export type { ChangeOptions, FetchLike, NinefoldOptions, RequestOptions } from "./options.ts";

@@ -9,7 +9,7 @@ import { Monitors } from "./areas/monitors.ts";
 import { Notary } from "./areas/notary.ts";
 import { Projects } from "./areas/projects.ts";
 import { Relay } from "./areas/relay.ts";
-import type { SignupBody } from "./generated/bodies.ts";
+import type { SignupBody } from "./generated/api.ts";
 import { type HeldLock, holdLock, type WithLockOptions } from "./hold.ts";
 import {
   type ChangeOptions,

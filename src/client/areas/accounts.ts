@@ -1,5 +1,5 @@
 import type { Answers, Api, ListOf, PageQuery } from "../api.ts";
-import type { AccountCreateBody, AccountUpdateBody } from "../generated/bodies.ts";
+import type { AccountCreateBody, AccountUpdateBody } from "../generated/api.ts";
 import type { ChangeOptions, RequestOptions } from "../options.ts";
 
 /** The account of the key: its credits, and its platform key. */

@@ -1,5 +1,5 @@
 import type { AnswerOf, Answers, Api, ListOf, QueryOf } from "../api.ts";
-import type { BucketCreateBody, BucketUpdateBody } from "../generated/bodies.ts";
+import type { BucketCreateBody, BucketUpdateBody } from "../generated/api.ts";
 import type { ChangeOptions, RequestOptions } from "../options.ts";
 
 /** Inboxes for webhooks. */

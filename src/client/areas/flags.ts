@@ -1,6 +1,6 @@
 import type { Answers, Api, ListOf } from "../api.ts";
 import { NinefoldError } from "../errors.ts";
-import type { FlagBody } from "../generated/bodies.ts";
+import type { FlagBody } from "../generated/api.ts";
 import type { ChangeOptions, RequestOptions } from "../options.ts";
 
 /** Options of {@link Flags.isEnabled}. */

@@ -1,5 +1,5 @@
 import type { Answers, Api, ListOf, PageQuery } from "../api.ts";
-import type { KeyCreateBody, KeyRotateBody } from "../generated/bodies.ts";
+import type { KeyCreateBody, KeyRotateBody } from "../generated/api.ts";
 import type { ChangeOptions, RequestOptions } from "../options.ts";
 
 /** Who showed a key: kept as `last_used_ip` and `last_used_ua`. */

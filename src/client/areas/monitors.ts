@@ -1,5 +1,5 @@
 import type { Answers, Api, ListOf, PageQuery, QueryOf } from "../api.ts";
-import type { MonitorCreateBody, MonitorUpdateBody } from "../generated/bodies.ts";
+import type { MonitorCreateBody, MonitorUpdateBody } from "../generated/api.ts";
 import type { ChangeOptions, RequestOptions } from "../options.ts";
 
 /** Scheduled checks of URLs. Each request costs 1 credit; scheduled checks are free. */

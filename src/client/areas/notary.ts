@@ -1,5 +1,5 @@
 import type { Answers, Api, ListOf, PageQuery } from "../api.ts";
-import type { StorageBody } from "../generated/bodies.ts";
+import type { StorageBody } from "../generated/api.ts";
 import type { ChangeOptions, RequestOptions } from "../options.ts";
 
 /** A chain of signed receipts. */

@@ -1,5 +1,5 @@
 import type { Answers, Api, ListOf, PageQuery } from "../api.ts";
-import type { KeyCreateBody, ProjectCreateBody, ProjectUpdateBody } from "../generated/bodies.ts";
+import type { KeyCreateBody, ProjectCreateBody, ProjectUpdateBody } from "../generated/api.ts";
 import type { ChangeOptions, RequestOptions } from "../options.ts";
 
 /** Projects. Which one a client works in is said by its key: make one with {@link Projects.createKey}. */

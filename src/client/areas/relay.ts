@@ -1,5 +1,5 @@
 import type { Answers, Api, ListOf, QueryOf } from "../api.ts";
-import type { RelayBody } from "../generated/bodies.ts";
+import type { RelayBody } from "../generated/api.ts";
 import type { ChangeOptions, RequestOptions } from "../options.ts";
 
 /** Signed webhooks, sent later. */

@@ -1,0 +1,916 @@
+// Written by `bun scripts/package-types.ts` from test/golden/openapi.json. Change the schemas of the areas instead.
+
+/** The body of `POST /v1/admin/accounts`. */
+export type AccountCreateBody = { email: string; tier: Tier; balance?: number | undefined };
+
+/** The body of `POST /v1/admin/accounts`, `tier`. */
+export type Tier = "free" | "starter" | "pro" | "scale" | "unlimited";
+
+/** What `POST /v1/admin/accounts` answers. */
+export interface AccountCreated {
+  user_id: string;
+  /** Shown here and never again. */
+  api_key: string;
+  email: string;
+  tier: Tier;
+  balance: number;
+}
+
+/** What `GET /v1/admin/accounts` answers. */
+export interface AccountPage {
+  accounts: Account[];
+  /** Hand it in to get the next page. Absent on the last one. */
+  cursor?: string;
+}
+
+/** What `GET /v1/admin/accounts` answers, `accounts`, `[]`. */
+export interface Account {
+  user_id: string;
+  email: string;
+  tier: Tier;
+  balance: number;
+  suspended: boolean;
+  created_at: string;
+}
+
+/** The body of `PATCH /v1/admin/accounts/{user_id}`. */
+export interface AccountUpdateBody {
+  tier?: Tier | undefined;
+  balance?: number | undefined;
+  suspended?: boolean | undefined;
+}
+
+/** The body of `POST /v1/admin/clock`. */
+export type ClockBody = { advance_ms: number };
+
+/** What `POST /v1/admin/clock` answers. */
+export interface ClockAdvanced {
+  /** Epoch milliseconds. */
+  now: number;
+}
+
+/** The body of `POST /v1/catch/buckets`. */
+export interface BucketCreateBody {
+  /** Where events are sent on to: an https URL. */
+  target_url: string;
+  /** One of stripe, github, shopify, svix. */
+  provider?: string | null | undefined;
+  /** The provider's signing secret. It is never shown again. */
+  signing_secret?: string | null | undefined;
+}
+
+/** What `POST /v1/catch/buckets` answers. */
+export interface Bucket {
+  id: string;
+  target_url: string;
+  provider: "stripe" | "github" | "shopify" | "svix" | null;
+  has_signing_secret: boolean;
+  state: "paused" | "live";
+  /** RFC 3339, UTC. */
+  created_at: string;
+  /** RFC 3339, UTC. */
+  updated_at: string;
+  /** How many events the bucket holds, by status. */
+  events: { pending: number; delivered: number; failed: number };
+}
+
+/** What `GET /v1/catch/buckets` answers. */
+export type BucketList = { buckets: Bucket[] };
+
+/** The body of `PATCH /v1/catch/buckets/{bucket_id}`. */
+export interface BucketUpdateBody {
+  state?: "paused" | "live" | undefined;
+  /** Where events are sent on to: an https URL. */
+  target_url?: string | undefined;
+  /** The provider's signing secret. It is never shown again. */
+  signing_secret?: string | null | undefined;
+}
+
+/** What `DELETE /v1/catch/{bucket_id}/events` answers. */
+export type EventsDeleted = { deleted_count: number };
+
+/** What `GET /v1/catch/{bucket_id}/events/{event_id}` answers. */
+export interface CaughtEvent extends EventItem {
+  headers: Record<string, string>;
+  /** The body: parsed where it is JSON, otherwise as text. */
+  payload: unknown;
+  /** The exact bytes of the body. */
+  payload_base64: string;
+}
+
+/** What `GET /v1/catch/{bucket_id}/events` answers. */
+export interface EventPage {
+  events: EventItem[];
+  /** Null on the last page. */
+  cursor: string | null;
+}
+
+/** What `GET /v1/catch/{bucket_id}/events` answers, `events`, `[]`. */
+export interface EventItem {
+  /** Sorts by time of receipt. */
+  id: string;
+  bucket_id: string;
+  provider: "stripe" | "github" | "shopify" | "svix" | null;
+  status: "pending" | "delivered" | "failed";
+  verification: "none" | "valid" | "invalid";
+  /** RFC 3339, UTC. */
+  received_at: string;
+  /** Tries to deliver it so far. */
+  attempts: number;
+  /** What the target answered last. */
+  response_status: number | null;
+  /** Why it is not delivered. */
+  error: string | null;
+  /** RFC 3339, UTC. */
+  delivered_at: string | null;
+}
+
+/** What `POST /v1/catch/{bucket_id}/events/{event_id}/replay` answers. */
+export interface EventReplayed {
+  status: "replayed" | "failed";
+  /** What the target answered. */
+  response_status: number;
+}
+
+/** What `POST /v1/catch/{bucket_id}` answers. */
+export interface Ingested {
+  status: "accepted" | "rate_limited" | "panic_mode" | "insufficient_balance" | "too_large" | "ignored";
+  verification: "none" | "valid" | "invalid";
+  /** Of an accepted event. */
+  event_id?: string;
+}
+
+/** What `GET /v1/gate/config` answers. */
+export type FlagConfig = { flags: Flag[] };
+
+/** What `GET /v1/gate/config` answers, `flags`, `[]`. */
+export type Flag = { flag_key: string; enabled: boolean; description?: string };
+
+/** What `DELETE /v1/gate/{flagKey}` answers. */
+export type FlagDeleted = { success: true };
+
+/** What `GET /v1/gate/{flagKey}` answers. */
+export type FlagEvaluation = { enabled: boolean; flag_key: string };
+
+/** What `GET /v1/gate` answers. */
+export type FlagKeys = { flags: string[] };
+
+/** The body of `POST /v1/gate`. */
+export interface FlagBody {
+  flag_key: string;
+  enabled: boolean;
+  /** Left out, an existing one stays; null clears it. */
+  description?: string | null | undefined;
+}
+
+/** What `POST /v1/gate` answers. */
+export type FlagSaved = { success: true; flag_key: string };
+
+/** The body of `POST /v1/keys`. */
+export interface KeyCreateBody {
+  /** What the secret begins with. With `sm` the key works as a Bearer credential of this API. */
+  prefix: string;
+  name: string;
+  scopes: readonly string[];
+  environment?: string | null | undefined;
+  /** At most 16384 characters as JSON. */
+  metadata?: Record<string, string> | null | undefined;
+  expires_at?: string | null | undefined;
+}
+
+/** What `POST /v1/keys` answers. */
+export interface KeyCreated {
+  key_id: string;
+  /** Shown here and never again. */
+  secret: string;
+  prefix: string;
+  name: string;
+  scopes: string[];
+  environment?: string;
+  metadata?: Record<string, string>;
+  /** The only project that the key works in; null for a key of the account. */
+  project_id: string | null;
+  created_at: string;
+  expires_at: string | null;
+}
+
+/** What `GET /v1/keys/{id}` answers. */
+export interface Key extends KeyItem {
+  /** As given to verify. */
+  last_used_ip?: string;
+  /** As given to verify. */
+  last_used_ua?: string;
+}
+
+/** What `GET /v1/keys` answers. */
+export interface KeyPage {
+  keys: KeyItem[];
+  has_more: boolean;
+  /** The `created_at` of the last item. Null on the last page. */
+  next_cursor: string | null;
+}
+
+/** What `GET /v1/keys` answers, `keys`, `[]`. */
+export interface KeyItem {
+  id: string;
+  masked_secret: string;
+  /** The secret's last four characters. */
+  last4: string;
+  prefix: string;
+  name: string;
+  scopes: string[];
+  environment?: string;
+  metadata?: Record<string, string>;
+  /** The only project that the key works in; null for a key of the account. */
+  project_id: string | null;
+  created_at: string;
+  expires_at: string | null;
+  revoked_at: string | null;
+  last_used_at: string | null;
+}
+
+/** What `POST /v1/admin/accounts/{user_id}/reset-key` answers. */
+export interface ResetPlatformKey {
+  user_id: string;
+  /** The new key. Shown here and never again. */
+  api_key: string;
+  /** When all earlier platform keys stopped working. */
+  reset_at: string;
+}
+
+/** The body of `POST /v1/keys/rotate`. */
+export interface PlatformKeyRotateBody {
+  /** How long older keys still work; 0 ends them at once. As the server is configured (7 days) unless given. */
+  grace_hours?: number | undefined;
+}
+
+/** What `POST /v1/keys/rotate` answers. */
+export interface RotatedPlatformKey {
+  /** The new key. Shown here and never again. */
+  key: string;
+  rotated_at: string;
+  /** When the old key stops working, and every older one at the latest. */
+  expires_at: string;
+}
+
+/** What `DELETE /v1/keys/{id}` answers. */
+export type KeyRevoked = { key_id: string; revoked_at: string; status: "revoked" };
+
+/** The body of `POST /v1/keys/{id}/rotate`. */
+export interface KeyRotateBody {
+  /** How long the old key still works. */
+  grace_hours?: number | undefined;
+}
+
+/** What `POST /v1/keys/{id}/rotate` answers. */
+export interface KeyRotated {
+  new_key_id: string;
+  /** Shown here and never again. */
+  new_secret: string;
+  old_key_id: string;
+  old_expires_at: string;
+  grace_hours: number;
+}
+
+/** The body of `POST /v1/keys/verify`. */
+export interface KeyVerifyBody {
+  secret: string;
+  /** The client that showed the key: kept as `last_used_ip` and `last_used_ua`. */
+  meta?:
+    | {
+        ip?: string | null | undefined;
+        /** What is beyond 1024 characters is cut off. */
+        user_agent?: string | null | undefined;
+      }
+    | null
+    | undefined;
+}
+
+/** What `POST /v1/keys/verify` answers. */
+export interface KeyVerdict {
+  valid: boolean;
+  key_id: string | null;
+  project_id: string | null;
+  scopes: string[] | null;
+  error: "invalid_key" | "expired" | "revoked" | "deleted" | null;
+}
+
+/** The body of `POST /v1/latch/{key}/acquire`. */
+export interface AcquireBody {
+  /** How long the lock is held unless it is released before, in milliseconds. */
+  ttl?: number | undefined;
+  /** How long to wait for it, in milliseconds. */
+  timeout?: number | undefined;
+  /** Becomes the lock's token. With the token of the holder the answer comes at once, and the TTL starts anew. */
+  token?: string | undefined;
+}
+
+/** What `POST /v1/latch/{key}/acquire` answers. */
+export interface AcquiredLock {
+  status: "acquired";
+  key: string;
+  token: string;
+  /** Rises with every grant of the lock, for ever. */
+  fencing_token: number;
+  /** Epoch milliseconds. */
+  expires_at: number;
+  /** Whether the token held the lock already. */
+  reentrant: boolean;
+}
+
+/** The body of `POST /v1/latch/{key}/release`. */
+export type ReleaseBody = { token: string };
+
+/** What `POST /v1/latch/{key}/release` answers. */
+export type ReleasedLock = { status: "released" };
+
+/** What `GET /v1/latch/{key}` answers. */
+export interface LockStatus {
+  locked: boolean;
+  /** Requests that wait for it. */
+  queue_depth: number;
+  /** Milliseconds until it expires; null when it is free. */
+  ttl_remaining: number | null;
+}
+
+/** What `GET /v1/meter/{meterId}/balance` answers. */
+export type MeterBalance = { balance: number; meter_id: string };
+
+/** The body of `POST /v1/meter/{meterId}/deduct`. */
+export interface AmountBody {
+  /** Credits; 1 or more. */
+  amount: number;
+}
+
+/** What `GET /v1/meter/{meterId}/history` answers. */
+export interface LedgerPage {
+  entries: LedgerEntry[];
+  /** Hand it in to get the next page. Absent on the last one. */
+  cursor?: string;
+}
+
+/** What `GET /v1/meter/{meterId}/history` answers, `entries`, `[]`. */
+export interface LedgerEntry {
+  /** Rises with every entry. */
+  sequence: number;
+  kind: "deduct" | "refill" | "reset" | "grant" | "charge";
+  /** What the balance changed by, signed. */
+  amount: number;
+  /** The balance after this change. */
+  balance_after: number;
+  /** RFC 3339, UTC. Of a charge: the hour it belongs to. */
+  at: string;
+  /** The request that caused it. */
+  request_id: string | null;
+  /** Of a charge: what was paid for. */
+  operation?: string;
+  /** Of a charge: how many requests it sums up. */
+  count?: number;
+}
+
+/** What `GET /v1/meter/balance` answers. */
+export type OwnBalance = { balance: number; user_id: string };
+
+/** The body of `POST /v1/meter/{meterId}/reset`. */
+export type ResetBody = { balance: number };
+
+/** What `POST /v1/pulse/{monitorId}/check` answers. */
+export interface MonitorStatus {
+  monitor_id: string;
+  url: string;
+  status: "up" | "down" | "unknown";
+  /** Milliseconds of the last check; the time-out on a time-out. */
+  latency_ms: number | null;
+  /** Unix seconds. */
+  last_checked_at: number | null;
+  consecutive_failures: number;
+}
+
+/** The body of `POST /v1/pulse`. */
+export interface MonitorCreateBody {
+  /** What is checked. */
+  url: string;
+  /** Milliseconds between checks; raised to the tier's minimum, with a `warning`. */
+  interval: number;
+  /** `GET` unless given. */
+  method?: "GET" | "HEAD" | "POST" | undefined;
+  /** Milliseconds; 10000 unless given. */
+  timeout?: number | undefined;
+  /** Failures in a row that make it down; 1 unless given. */
+  consecutive_threshold?: number | undefined;
+  /** Milliseconds before a target that stays down is told of again; 300000 unless given. */
+  cooldown_ms?: number | undefined;
+  /** Whether to write to the account's e-mail address. Tiers pro and scale. */
+  email_alert?: boolean | undefined;
+  /** Whether to tell of recovery as well. */
+  notify_recovery?: boolean | undefined;
+  /** Sent with each check. Tiers pro and scale. */
+  headers?: Record<string, string> | undefined;
+  /** Sent with `POST`. */
+  body?: string | undefined;
+  /** Where notifications go. Tier starter and higher. */
+  webhook_url?: string | undefined;
+}
+
+/** What `POST /v1/pulse` answers. */
+export interface Monitor {
+  id: string;
+  url: string;
+  method: string;
+  headers: Record<string, string> | null;
+  body: string | null;
+  timeout: number;
+  interval: number;
+  consecutive_threshold: number;
+  cooldown_ms: number;
+  webhook_url: string | null;
+  email_alert: boolean;
+  notify_recovery: boolean;
+  active: boolean;
+  status: "up" | "down" | "unknown";
+  /** Milliseconds of the last check; the time-out on a time-out. */
+  latency_ms: number | null;
+  /** Unix seconds. */
+  last_checked_at: number | null;
+  /** Unix seconds. */
+  created_at: number;
+  /** Unix seconds. */
+  updated_at: number;
+  /** The interval was raised to the tier's minimum. */
+  warning?: string;
+}
+
+/** What `DELETE /v1/pulse/{monitorId}` answers. */
+export type MonitorDeleted = { deleted: true };
+
+/** What `GET /v1/pulse/{monitorId}/history` answers. */
+export interface MonitorHistory {
+  checks: MonitorCheck[];
+  uptime: {
+    /** Percent; null without checks. */
+    "24h": number | null;
+    /** Percent; null without checks. */
+    "7d": number | null;
+    /** Percent; null without checks. */
+    "30d": number | null;
+  };
+  /** Hand it in to get the next page. Absent on the last one. */
+  cursor?: string;
+}
+
+/** What `GET /v1/pulse/{monitorId}/history` answers, `checks`, `[]`. */
+export interface MonitorCheck {
+  /** Unix seconds. */
+  checked_at: number;
+  status: "up" | "down";
+  latency_ms: number;
+  response_status: number | null;
+  error: string | null;
+  manual: boolean;
+}
+
+/** What `GET /v1/pulse` answers. */
+export interface MonitorPage {
+  monitors: MonitorStatus[];
+  /** Hand it in to get the next page. Absent on the last one. */
+  cursor?: string;
+}
+
+/** The body of `PUT /v1/pulse/{monitorId}`. */
+export interface MonitorUpdateBody {
+  /** What is checked. */
+  url?: string | undefined;
+  /** Milliseconds between checks; raised to the tier's minimum, with a `warning`. */
+  interval?: number | undefined;
+  /** `GET` unless given. */
+  method?: "GET" | "HEAD" | "POST" | undefined;
+  /** Milliseconds; 10000 unless given. */
+  timeout?: number | undefined;
+  /** Failures in a row that make it down; 1 unless given. */
+  consecutive_threshold?: number | undefined;
+  /** Milliseconds before a target that stays down is told of again; 300000 unless given. */
+  cooldown_ms?: number | undefined;
+  /** Whether to write to the account's e-mail address. Tiers pro and scale. */
+  email_alert?: boolean | undefined;
+  /** Whether to tell of recovery as well. */
+  notify_recovery?: boolean | undefined;
+  headers?: Record<string, string> | null | undefined;
+  /** Sent with `POST`. */
+  body?: string | null | undefined;
+  /** Where notifications go. Tier starter and higher. */
+  webhook_url?: string | null | undefined;
+  /** Whether it is checked. */
+  active?: boolean | undefined;
+}
+
+/** What `GET /openapi.json` answers. */
+export type OpenApiDocument = { openapi: string; [name: string]: unknown };
+
+/** What `GET /v1/ping` answers. */
+export type Pong = { pong: true };
+
+/** The body of `POST /v1/projects`. */
+export type ProjectCreateBody = { name: string; description?: string | null | undefined };
+
+/** What `POST /v1/projects` answers. */
+export interface Project extends ProjectItem {
+  updated_at: string;
+}
+
+/** What `DELETE /v1/projects/{id}` answers. */
+export type ProjectDeleted = { success: true; deleted_at: string };
+
+/** What `GET /v1/projects` answers. */
+export interface ProjectPage {
+  projects: ProjectItem[];
+  /** Hand it in to get the next page. Absent on the last one. */
+  cursor?: string;
+}
+
+/** What `GET /v1/projects` answers, `projects`, `[]`. */
+export interface ProjectItem {
+  /** `proj_` and 20 letters and digits. */
+  id: string;
+  name: string;
+  /** URL-safe, derived from the name; it never changes. */
+  slug: string;
+  description: string | null;
+  created_at: string;
+}
+
+/** What `GET /v1/projects/{id}/overview` answers. */
+export interface ProjectOverview {
+  project_id: string;
+  project_name: string;
+  /** Keys that are not revoked, relays still to be delivered, locks held, and all of the others. */
+  resources: {
+    flags: number;
+    monitors: number;
+    relays: number;
+    buckets: number;
+    keys: number;
+    locks: number;
+    chains: number;
+    meters: number;
+  };
+  usage: {
+    /** The account's credit balance. */
+    meter_balance: number;
+    /** The last change in the project. */
+    last_activity: string | null;
+  };
+}
+
+/** The body of `PATCH /v1/projects/{id}`. */
+export type ProjectUpdateBody = { name?: string | undefined; description?: string | null | undefined };
+
+/** What `DELETE /v1/relay/{relay_id}` answers. */
+export type RelayCancelled = { relay_id: string; status: "cancelled" };
+
+/** What `GET /v1/relay` answers. */
+export interface RelayPage {
+  deliveries: RelayItem[];
+  /** Hand it in to get the next page. Absent on the last one. */
+  cursor?: string;
+}
+
+/** What `GET /v1/relay` answers, `deliveries`, `[]`. */
+export interface RelayItem {
+  /** Also sent as `X-Svc-Delivery-Id`. */
+  relay_id: string;
+  kind: "scheduled" | "pulse";
+  /** Of a monitor's notification. */
+  event: string | null;
+  monitor_id: string | null;
+  target_url: string;
+  method: string;
+  status: "scheduled" | "delivering" | "delivered" | "failed" | "cancelled";
+  /** Attempts that have ended. */
+  attempts: number;
+  /** Of the last attempt. */
+  response_status: number | null;
+  /** What went wrong in the last attempt. */
+  error: string | null;
+  /** Epoch milliseconds. */
+  scheduled_for: number;
+  /** Epoch milliseconds. */
+  finished_at: number | null;
+  /** Epoch milliseconds. */
+  created_at: number;
+}
+
+/** What `GET /v1/relay/{relay_id}` answers. */
+export interface Relay extends RelayItem {
+  attempt_log: RelayAttempt[];
+}
+
+/** What `GET /v1/relay/{relay_id}` answers, `attempt_log`, `[]`. */
+export interface RelayAttempt {
+  /** From 1. */
+  attempt: number;
+  /** Epoch milliseconds. */
+  started_at: number;
+  duration_ms: number;
+  response_status: number | null;
+  error: string | null;
+}
+
+/** The body of `POST /v1/relay`. */
+export interface RelayBody {
+  target_url: string;
+  method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+  /** From 1s to 30d. */
+  delay: string;
+  /** Sent as the body, except with GET. */
+  payload: object;
+  /** `X-Svc-*`, `Host`, `Content-Length`, `Connection` and `Transfer-Encoding` are ignored: the delivery has its own. */
+  headers: Record<string, string>;
+}
+
+/** What `POST /v1/relay` answers. */
+export interface RelayScheduled {
+  relay_id: string;
+  /** Epoch milliseconds. */
+  scheduled_for: number;
+  status: "scheduled";
+}
+
+/** The body of `POST /v1/signup`. */
+export type SignupBody = { email: string; tier: "free" | "pro" };
+
+/** What `POST /v1/signup` answers. */
+export interface SignedUp {
+  user_id: string;
+  /** Tier free only; for pro it goes out by e-mail. */
+  api_key?: string;
+}
+
+/** What `GET /v1/witness/config` answers. */
+export interface ReceiptStorage {
+  endpoint: string;
+  bucket: string;
+  region: string;
+  prefix: string;
+  /** Masked. */
+  accessKeyId: string;
+  /** Receipts that wait for their delivery. */
+  buffered: number;
+  last_error: string | null;
+}
+
+/** The body of `POST /v1/witness/config`. */
+export interface StorageBody {
+  /** The S3-compatible server. Objects are addressed path style. */
+  endpoint: string;
+  bucket: string;
+  region: string;
+  accessKeyId: string;
+  secretAccessKey: string;
+  /** Folders before `witness/receipts/`, so that two chains can share a bucket. */
+  prefix?: string | undefined;
+}
+
+/** What `POST /v1/witness/config` answers. */
+export type StorageConfigured = { success: true; configured: true };
+
+/** What `POST /v1/witness/sys/init` answers. */
+export type ChainExists = { success: false; chain_id: string };
+
+/** What `POST /v1/witness/sys/init` answers. */
+export type ChainCreated = { success: true; publicKey: PublicKey; createdAt: string; chain_id: string };
+
+/** An Ed25519 public key as a JSON Web Key. */
+export type PublicKey = { kty: "OKP"; crv: "Ed25519"; x: string };
+
+/** The body of `POST /v1/witness/log`. */
+export interface LogBody {
+  /** What is to be witnessed. Numbers must be such that JSON readers carry them exactly. */
+  log: object;
+}
+
+/** What `POST /v1/witness/log` answers. */
+export interface Receipt {
+  version: 1;
+  /** The position in the chain, from 1. */
+  sequence_id: string;
+  content_hash: string;
+  prev_hash: string;
+  chain_hash: string;
+  signature: string;
+  /** Milliseconds since the epoch. */
+  timestamp: number;
+  public_key: PublicKey;
+  log: Record<string, unknown>;
+  storage_status?: "delivered" | "buffered";
+  storage_location?: string;
+}
+
+/** What `GET /v1/witness/receipts` answers. */
+export interface ReceiptPage {
+  receipts: Receipt[];
+  /** Hand it in to get the next page. Absent on the last one. */
+  cursor?: string;
+}
+
+/** The body of `POST /v1/witness/verify`. */
+export interface ReceiptVerifyBody {
+  /** A receipt as it was given. */
+  receipt: unknown;
+}
+
+/** What `POST /v1/witness/verify` answers. */
+export interface ReceiptVerdict {
+  valid: boolean;
+  checks: { signature_valid: boolean; content_hash_matches: boolean; chain_link_valid: boolean };
+  metadata: { sequence_id: string | null; timestamp: number | null; public_key: PublicKey | null };
+  errors?: string[];
+}
+
+/** Every code of the API's errors. */
+export type ErrorCode =
+  | "validation_error"
+  | "invalid_request"
+  | "unauthorized"
+  | "insufficient_balance"
+  | "forbidden"
+  | "not_found"
+  | "timeout"
+  | "conflict"
+  | "request_too_large"
+  | "rate_limit_exceeded"
+  | "internal_error"
+  | "service_unavailable"
+  | "catch.bucket_not_found"
+  | "catch.event_not_found"
+  | "catch.provider_unsupported"
+  | "catch.signature_invalid"
+  | "catch.replay_failed"
+  | "bucket_limit_exceeded"
+  | "bucket_paused"
+  | "gate.rule_invalid"
+  | "gate.feature_not_found"
+  | "flag_not_found"
+  | "gate.evaluation_failed"
+  | "key_limit_exceeded"
+  | "monitor_limit_exceeded"
+  | "project_limit_exceeded";
+
+/** What errors of some codes say beside their code. */
+export interface KnownExtras {
+  /** With `insufficient_balance`: what there is. */
+  balance?: number;
+  /** With `insufficient_balance`: whose balance it is, if it is the account's. */
+  user_id?: string;
+  /** With `insufficient_balance`: the meter, if it is one. */
+  meter_id?: string;
+}
+
+/** A body that is sent as it is. */
+export type AnyBody = string | Uint8Array;
+
+/** The method and path of an operation, and what the compiler alone knows of what goes there and comes back. */
+export type Route<Answer, Params extends string = never, Body = undefined, Query = undefined> = string & {
+  params: Record<Params, string>;
+  query: Query;
+  body: Body;
+  answer: Answer;
+};
+
+/** Which page of a list. */
+export type PageQuery = {
+  /** How many items to return at most. */
+  limit?: number | undefined;
+  /** The `cursor` of the page before. */
+  cursor?: string | undefined;
+};
+
+/** A list: its answer is one of its pages. */
+type List<Page, Params extends string = never, More = unknown> = Route<
+  Page,
+  Params,
+  undefined,
+  PageQuery & More
+>;
+
+/** Every operation, by its name. */
+export const OPERATIONS = {
+  "admin.accounts.create": "POST /v1/admin/accounts" as Route<AccountCreated, never, AccountCreateBody>,
+  "admin.accounts.list": "GET /v1/admin/accounts" as List<AccountPage>,
+  "admin.accounts.update": "PATCH /v1/admin/accounts/{user_id}" as Route<
+    Account,
+    "user_id",
+    AccountUpdateBody
+  >,
+  "admin.clock.advance": "POST /v1/admin/clock" as Route<ClockAdvanced, never, ClockBody>,
+  "catch.buckets.create": "POST /v1/catch/buckets" as Route<Bucket, never, BucketCreateBody>,
+  "catch.buckets.delete": "DELETE /v1/catch/buckets/{bucket_id}" as Route<undefined, "bucket_id">,
+  "catch.buckets.get": "GET /v1/catch/buckets/{bucket_id}" as Route<Bucket, "bucket_id">,
+  "catch.buckets.list": "GET /v1/catch/buckets" as Route<BucketList>,
+  "catch.buckets.update": "PATCH /v1/catch/buckets/{bucket_id}" as Route<
+    Bucket,
+    "bucket_id",
+    BucketUpdateBody
+  >,
+  "catch.events.delete": "DELETE /v1/catch/{bucket_id}/events" as Route<
+    EventsDeleted,
+    "bucket_id",
+    undefined,
+    {
+      /** Events received before this time are deleted. ISO 8601, with an offset or Z. */
+      before: string;
+    }
+  >,
+  "catch.events.get": "GET /v1/catch/{bucket_id}/events/{event_id}" as Route<
+    CaughtEvent,
+    "bucket_id" | "event_id"
+  >,
+  "catch.events.list": "GET /v1/catch/{bucket_id}/events" as List<
+    EventPage,
+    "bucket_id",
+    {
+      /** One of stripe, github, shopify, svix. */
+      provider?: string | undefined;
+      status?: "pending" | "delivered" | "failed" | undefined;
+    }
+  >,
+  "catch.events.replay": "POST /v1/catch/{bucket_id}/events/{event_id}/replay" as Route<
+    EventReplayed,
+    "bucket_id" | "event_id"
+  >,
+  "catch.ingest": "POST /v1/catch/{bucket_id}" as Route<Ingested, "bucket_id", AnyBody>,
+  "gate.config": "GET /v1/gate/config" as Route<FlagConfig>,
+  "gate.delete": "DELETE /v1/gate/{flagKey}" as Route<FlagDeleted, "flagKey">,
+  "gate.evaluate": "GET /v1/gate/{flagKey}" as Route<FlagEvaluation, "flagKey">,
+  "gate.list": "GET /v1/gate" as Route<FlagKeys>,
+  "gate.save": "POST /v1/gate" as Route<FlagSaved, never, FlagBody>,
+  "keys.create": "POST /v1/keys" as Route<KeyCreated, never, KeyCreateBody>,
+  "keys.get": "GET /v1/keys/{id}" as Route<Key, "id">,
+  "keys.list": "GET /v1/keys" as List<KeyPage>,
+  "keys.platform.reset": "POST /v1/admin/accounts/{user_id}/reset-key" as Route<ResetPlatformKey, "user_id">,
+  "keys.platform.rotate": "POST /v1/keys/rotate" as Route<RotatedPlatformKey, never, PlatformKeyRotateBody>,
+  "keys.revoke": "DELETE /v1/keys/{id}" as Route<KeyRevoked, "id">,
+  "keys.rotate": "POST /v1/keys/{id}/rotate" as Route<KeyRotated, "id", KeyRotateBody>,
+  "keys.verify": "POST /v1/keys/verify" as Route<KeyVerdict, never, KeyVerifyBody>,
+  "latch.acquire": "POST /v1/latch/{key}/acquire" as Route<AcquiredLock, "key", AcquireBody>,
+  "latch.release": "POST /v1/latch/{key}/release" as Route<ReleasedLock, "key", ReleaseBody>,
+  "latch.status": "GET /v1/latch/{key}" as Route<LockStatus, "key">,
+  "meter.balance": "GET /v1/meter/{meterId}/balance" as Route<MeterBalance, "meterId">,
+  "meter.deduct": "POST /v1/meter/{meterId}/deduct" as Route<MeterBalance, "meterId", AmountBody>,
+  "meter.history": "GET /v1/meter/{meterId}/history" as List<LedgerPage, "meterId">,
+  "meter.own.balance": "GET /v1/meter/balance" as Route<OwnBalance>,
+  "meter.own.deduct": "POST /v1/meter/deduct" as Route<OwnBalance, never, AmountBody>,
+  "meter.own.history": "GET /v1/meter/history" as List<LedgerPage>,
+  "meter.own.refill": "POST /v1/meter/refill" as Route<OwnBalance, never, AmountBody>,
+  "meter.refill": "POST /v1/meter/{meterId}/refill" as Route<MeterBalance, "meterId", AmountBody>,
+  "meter.reset": "POST /v1/meter/{meterId}/reset" as Route<MeterBalance, "meterId", ResetBody>,
+  "monitors.check": "POST /v1/pulse/{monitorId}/check" as Route<MonitorStatus, "monitorId">,
+  "monitors.create": "POST /v1/pulse" as Route<Monitor, never, MonitorCreateBody>,
+  "monitors.delete": "DELETE /v1/pulse/{monitorId}" as Route<MonitorDeleted, "monitorId">,
+  "monitors.history": "GET /v1/pulse/{monitorId}/history" as List<MonitorHistory, "monitorId">,
+  "monitors.list": "GET /v1/pulse" as List<
+    MonitorPage,
+    never,
+    { status?: "up" | "down" | "unknown" | undefined }
+  >,
+  "monitors.read": "GET /v1/pulse/{monitorId}" as Route<MonitorStatus, "monitorId">,
+  "monitors.update": "PUT /v1/pulse/{monitorId}" as Route<Monitor, "monitorId", MonitorUpdateBody>,
+  "openapi.read": "GET /openapi.json" as Route<OpenApiDocument>,
+  ping: "GET /v1/ping" as Route<Pong>,
+  "projects.create": "POST /v1/projects" as Route<Project, never, ProjectCreateBody>,
+  "projects.delete": "DELETE /v1/projects/{id}" as Route<ProjectDeleted, "id">,
+  "projects.get": "GET /v1/projects/{id}" as Route<Project, "id">,
+  "projects.keys.create": "POST /v1/projects/{id}/keys" as Route<KeyCreated, "id", KeyCreateBody>,
+  "projects.list": "GET /v1/projects" as List<ProjectPage>,
+  "projects.overview": "GET /v1/projects/{id}/overview" as Route<ProjectOverview, "id">,
+  "projects.update": "PATCH /v1/projects/{id}" as Route<Project, "id", ProjectUpdateBody>,
+  "relay.cancel": "DELETE /v1/relay/{relay_id}" as Route<RelayCancelled, "relay_id">,
+  "relay.list": "GET /v1/relay" as List<
+    RelayPage,
+    never,
+    {
+      /** `pulse`: only notifications of monitors. */
+      filter?: "pulse" | undefined;
+      status?: "scheduled" | "delivering" | "delivered" | "failed" | "cancelled" | undefined;
+    }
+  >,
+  "relay.read": "GET /v1/relay/{relay_id}" as Route<Relay, "relay_id">,
+  "relay.schedule": "POST /v1/relay" as Route<RelayScheduled, never, RelayBody>,
+  signup: "POST /v1/signup" as Route<SignedUp, never, SignupBody>,
+  "witness.config.read": "GET /v1/witness/config" as Route<ReceiptStorage>,
+  "witness.config.set": "POST /v1/witness/config" as Route<StorageConfigured, never, StorageBody>,
+  "witness.init": "POST /v1/witness/sys/init" as Route<ChainExists | ChainCreated>,
+  "witness.log": "POST /v1/witness/log" as Route<Receipt, never, LogBody>,
+  "witness.pubkey": "GET /v1/witness/pubkey/{chainId}" as Route<PublicKey, "chainId">,
+  "witness.receipts.list": "GET /v1/witness/receipts" as List<ReceiptPage>,
+  "witness.receipts.read": "GET /v1/witness/receipts/{sequence_id}" as Route<Receipt, "sequence_id">,
+  "witness.verify": "POST /v1/witness/verify" as Route<ReceiptVerdict, never, ReceiptVerifyBody>,
+};
+
+/** What each operation takes and answers. */
+export type Operations = typeof OPERATIONS;
+
+/** Operations that take no key. */
+export const PUBLIC: readonly string[] = ["catch.ingest", "openapi.read", "ping", "signup", "witness.pubkey"];
+
+/** Changes that take no `Idempotency-Key`, though they take a key. */
+export const WITHOUT_IDEMPOTENCY_KEY: readonly string[] = ["latch.acquire"];
