@@ -1,4 +1,4 @@
-import type { ErrorCode } from "./generated/parts.ts";
+import type { ErrorCode, KnownExtras } from "./generated/api.ts";
 
 /** Codes of what goes wrong on this side of the network, beside those of the API. */
 export type ClientErrorCode =
@@ -18,13 +18,7 @@ type NinefoldErrorDetails = Pick<NinefoldError, "code"> &
   Partial<Pick<NinefoldError, "status" | "requestId" | "fields" | "extras" | "retryAfterMs" | "cause">>;
 
 /** What the API's error body says besides code, message and fields. */
-export interface ErrorExtras {
-  /** With `insufficient_balance`: what there is. */
-  readonly balance?: number;
-  /** With `insufficient_balance`: the meter, if it is one. */
-  readonly meter_id?: string;
-  /** With `insufficient_balance`: whose balance it is, if it is the account's own. */
-  readonly user_id?: string;
+export interface ErrorExtras extends Readonly<KnownExtras> {
   readonly [name: string]: unknown;
 }
 

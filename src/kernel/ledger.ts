@@ -66,6 +66,17 @@ export const LedgerPage = Type.Object(
 );
 export type LedgerPage = Static<typeof LedgerPage>;
 
+/** What the refusal of what a balance does not cover says beside its code. */
+export const BALANCE_EXTRAS = {
+  balance: Type.Optional(Type.Integer({ description: "With `insufficient_balance`: what there is." })),
+  user_id: ownerOfBalance("whose balance it is, if it is the account's."),
+  meter_id: ownerOfBalance("the meter, if it is one."),
+};
+
+function ownerOfBalance(meaning: string) {
+  return Type.Optional(Type.String({ description: `With \`insufficient_balance\`: ${meaning}` }));
+}
+
 /** Says in a refusal whose balance it is. */
 export type BalanceOwner = { readonly user_id: string } | { readonly meter_id: string };
 

@@ -1,6 +1,7 @@
 import { type TObject, Type } from "@sinclair/typebox";
 import { version } from "../../../package.json" with { type: "json" };
 import { ApiError, type ErrorCode, errorMeaning, invalidField, knownErrors } from "../errors.ts";
+import { BALANCE_EXTRAS } from "../ledger.ts";
 import { oneOf } from "../schema.ts";
 import { renderError } from "./answer.ts";
 import type { ApiPart, DeclaredRoute } from "./api.ts";
@@ -84,16 +85,10 @@ function errorSchema() {
           description: "With `validation_error`: what is wrong with each field.",
         }),
       ),
-      balance: Type.Optional(Type.Integer({ description: "With `insufficient_balance`: what there is." })),
-      user_id: ownerOfBalance("whose balance it is, if it is the account's."),
-      meter_id: ownerOfBalance("the meter, if it is one."),
+      ...BALANCE_EXTRAS,
     },
     { $id: "Error" },
   );
-}
-
-function ownerOfBalance(meaning: string) {
-  return Type.Optional(Type.String({ description: `With \`insufficient_balance\`: ${meaning}` }));
 }
 
 const REQUEST_ID: Json = { description: "Unique per request.", schema: { type: "string", format: "uuid" } };
