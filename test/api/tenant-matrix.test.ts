@@ -5,6 +5,7 @@ import { expectError } from "../support/errors.ts";
 import {
   bodyOf,
   makeResource,
+  NOT_404,
   parametersOf,
   pathOf,
   queryOf,
@@ -13,18 +14,6 @@ import {
 } from "../support/matrix.ts";
 import { startTestServer, type TestServer } from "../support/server.ts";
 
-/** What is named by the caller lies in the caller's own project: a stranger finds nothing there, or makes its own. */
-const NOT_404: Readonly<Record<string, number>> = {
-  "meter.balance": 200,
-  "meter.history": 200,
-  "meter.deduct": 402,
-  "meter.refill": 200,
-  "meter.reset": 200,
-  "latch.status": 200,
-  "latch.acquire": 200,
-  // Its own, which it has just acquired.
-  "latch.release": 200,
-};
 /** The balance that all keys of an account pay with: strangers of the same account do change it. */
 const SHARED: ReadonlySet<string> = new Set(["meter.own.balance", "meter.own.history"]);
 

@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Answer, Client } from "../support/client.ts";
+import { makeResource } from "../support/matrix.ts";
 import type { TestServer } from "../support/server.ts";
 
 /** A JSON schema, as far as these tests look into it. */
@@ -106,7 +107,7 @@ export function documentedStatuses(
   return new Set(meant.flatMap(({ responses }) => Object.keys(responses).map(Number)));
 }
 
-/** Sends operations with parameters that exist: taken from the document's examples, or made by other operations. */
+/** Sends operations with parameters that exist: something is made for them. */
 export class Explorer {
   private readonly operations: readonly ApiOperation[];
   private readonly server: TestServer;
@@ -124,9 +125,9 @@ export class Explorer {
     return scope === "operator" ? this.server.operator : this.account;
   }
 
-  /** Sends an operation with the document's example as its body. `known`: parameters that are there already. */
-  async send(operation: ApiOperation, known: Readonly<Record<string, string>> = {}): Promise<Answer> {
-    const values = await this.pathValues(operation, known);
+  /** Sends an operation with the document's example as its body. */
+  async send(operation: ApiOperation): Promise<Answer> {
+    const values = await this.pathValues(operation);
     const path = operation.path.replace(/\{(\w+)\}/g, (_, name) => encodeURIComponent(values[name] ?? ""));
     return this.clientFor(operation).send(operation.method, path, this.bodyOf(operation));
   }
@@ -137,42 +138,11 @@ export class Explorer {
     return JSON.parse(JSON.stringify(example).replace(/@example\.com/g, `.${crypto.randomUUID()}$&`));
   }
 
-  /** A value for every parameter in the path. @throws Error when the document shows no way to one. */
-  async pathValues(
-    operation: ApiOperation,
-    known: Readonly<Record<string, string>> = {},
-  ): Promise<Record<string, string>> {
-    const values: Record<string, string> = {};
-    for (const { name, schema } of operation.parameters.filter((parameter) => parameter.in === "path")) {
-      // What stands further behind in a path is made within what stands before it.
-      const value = known[name] ?? (await this.make(operation, name, values)) ?? schema.examples?.[0];
-      if (value === undefined) throw new Error(`${operation.operationId}: nothing makes a ${name}`);
-      values[name] = String(value);
-    }
-    return values;
-  }
-
-  /** Makes the thing that a parameter names, by the POST whose answer says its name; undefined where none does. */
-  private async make(
-    { path }: ApiOperation,
-    parameter: string,
-    known: Readonly<Record<string, string>>,
-  ): Promise<unknown> {
-    const collection = path.slice(0, path.indexOf(`/{${parameter}}`));
-    const makers = this.operations.filter(({ method, responses, path: other }) => {
-      const properties = Object.keys(successOf(responses)?.properties ?? {});
-      const names = other === collection || plural(parameter) === other.split("/").at(-1);
-      // What has the parameter in its own path, or is of another area, does not make it.
-      if (method !== "POST" || other.includes(`{${parameter}}`)) return false;
-      if (other.split("/")[2] !== path.split("/")[2]) return false;
-      return properties.some((name) => isName(name, parameter, names));
-    });
-    const [maker] = makers.sort((a, b) => closeness(b.path, collection) - closeness(a.path, collection));
-    if (maker === undefined) return undefined;
-    const { body, status, text } = await this.send(maker, known);
-    const found = Object.entries(body).find(([name]) => isName(name, parameter, true));
-    if (found === undefined) throw new Error(`${maker.operationId}: ${status} ${text} has no ${parameter}`);
-    return found[1];
+  /** A value for every parameter in the path, of what was made for it. */
+  async pathValues({ path, scope }: ApiOperation): Promise<Readonly<Record<string, string>>> {
+    if (!path.includes("{")) return {};
+    const owner = scope === "operator" ? this.server.operator : this.account;
+    return makeResource(path.split("/")[2] ?? "", owner);
   }
 }
 
@@ -180,21 +150,4 @@ export class Explorer {
 export function successOf(responses: ApiOperation["responses"]): Schema | undefined {
   const status = Object.keys(responses).find((text) => text.startsWith("2"));
   return responses[status ?? ""]?.content?.["application/json"].schema;
-}
-
-function isName(property: string, parameter: string, ownCollection: boolean): boolean {
-  const [a, b] = [property, parameter].map((name) => name.replaceAll("_", "").toLowerCase());
-  return a === b || (ownCollection && (property === "id" || property === "key_id"));
-}
-
-/** `bucket_id` → `buckets`, `monitorId` → `monitors`. */
-function plural(parameter: string): string {
-  return `${parameter.replace(/_?[iI]d$/, "")}s`;
-}
-
-/** How many characters two paths share at their beginning. */
-function closeness(path: string, other: string): number {
-  let at = 0;
-  while (at < path.length && path[at] === other[at]) at += 1;
-  return path === other ? Number.POSITIVE_INFINITY : at;
 }

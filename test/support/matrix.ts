@@ -1,3 +1,4 @@
+import { EXAMPLE_TOKEN } from "../../src/areas/locks/schema.ts";
 import type { DeclaredRoute } from "../../src/kernel/http/api.ts";
 import type { Client } from "./client.ts";
 import type { TestServer } from "./server.ts";
@@ -51,13 +52,19 @@ type Made = Readonly<Record<string, string>>;
 
 /** How to make one resource in each area, by the segment after `/v1`: the parameters that name it. */
 const MAKERS: Readonly<Record<string, (owner: Client) => Promise<Made>>> = {
+  admin: async (operator) => {
+    const account = { email: `${crypto.randomUUID()}@example.com`, tier: "free" };
+    return { user_id: await made(operator, "/v1/admin/accounts", account, "user_id") };
+  },
   meter: async (owner) => {
-    await made(owner, "/v1/meter/tenant/refill", { amount: 5 }, "meter_id");
+    await made(owner, "/v1/meter/tenant/refill", { amount: 1_000 }, "meter_id");
     return { meterId: "tenant" };
   },
   projects: async (owner) => {
+    const project = await owner.post("/v1/projects", { name: "Shop" });
+    if (project.status === 201) return { id: String(project.body["id"]) };
     const { body } = await owner.get("/v1/projects");
-    // The default one, or the only one that a key of one project sees.
+    // The only one that a key of one project sees.
     return { id: (body.projects as { id: string }[]).at(-1)?.id ?? "" };
   },
   keys: async (owner) => {
@@ -68,7 +75,10 @@ const MAKERS: Readonly<Record<string, (owner: Client) => Promise<Made>>> = {
     const flagKey = await made(owner, "/v1/gate", { flag_key: "tenant", enabled: true }, "flag_key");
     return { flagKey };
   },
-  latch: async (owner) => ({ key: await made(owner, "/v1/latch/tenant/acquire", { ttl: 900_000 }, "key") }),
+  latch: async (owner) => {
+    const terms = { ttl: 900_000, token: EXAMPLE_TOKEN };
+    return { key: await made(owner, "/v1/latch/tenant/acquire", terms, "key") };
+  },
   pulse: async (owner) => {
     const monitor = { url: "https://127.0.0.1:9/", interval: 300_000 };
     return { monitorId: await made(owner, "/v1/pulse", monitor, "id") };
@@ -95,6 +105,18 @@ const MAKERS: Readonly<Record<string, (owner: Client) => Promise<Made>>> = {
   },
 };
 
+/** What is named by the caller lies in the caller's own project: a stranger finds nothing there, or makes its own. */
+export const NOT_404: Readonly<Record<string, number>> = {
+  "meter.balance": 200,
+  "meter.history": 200,
+  "meter.deduct": 402,
+  "meter.refill": 200,
+  "meter.reset": 200,
+  "latch.status": 200,
+  "latch.acquire": 200,
+  // Its own, which it has just acquired.
+  "latch.release": 200,
+};
 /** Makes one resource of an area as its owner. @throws Error for an area that the matrix does not know yet. */
 export function makeResource(segment: string, owner: Client): Promise<Made> {
   const maker = MAKERS[segment];
