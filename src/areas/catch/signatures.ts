@@ -1,4 +1,4 @@
-import { createHmac } from "node:crypto";
+import { hmacSha256 } from "../../kernel/secrets/hmac.ts";
 import { equalInConstantTime } from "../../kernel/secrets/key-format.ts";
 import { PROVIDERS, type Provider, type Verification } from "./domain.ts";
 
@@ -67,19 +67,19 @@ function isSignedByStripe(secret: string, { headers, body, receivedAt }: Receive
   const parts = listed(headers, "stripe-signature");
   const timestamp = parts.findLast((part) => part.startsWith("t="))?.slice("t=".length) ?? "";
   if (!isRecent(timestamp, receivedAt)) return false;
-  const expected = createHmac("sha256", secret).update(`${timestamp}.`).update(body).digest("hex");
+  const expected = hmacSha256(secret).update(`${timestamp}.`).update(body).digest("hex");
   return oneIs(`v1=${expected}`, parts);
 }
 
 /** `x-hub-signature-256: sha256=<hex>` over the body. */
 function isSignedByGithub(secret: string, { headers, body }: Received): boolean {
-  const expected = `sha256=${createHmac("sha256", secret).update(body).digest("hex")}`;
+  const expected = `sha256=${hmacSha256(secret).update(body).digest("hex")}`;
   return oneIs(expected, listed(headers, "x-hub-signature-256"));
 }
 
 /** `x-shopify-hmac-sha256: <base64>` over the body. */
 function isSignedByShopify(secret: string, { headers, body }: Received): boolean {
-  const expected = createHmac("sha256", secret).update(body).digest("base64");
+  const expected = hmacSha256(secret).update(body).digest("base64");
   return oneIs(expected, listed(headers, "x-shopify-hmac-sha256"));
 }
 
@@ -91,7 +91,7 @@ function isSignedBySvix(secret: string, { headers, body, receivedAt }: Received)
   const key = Buffer.from(secret.startsWith("whsec_") ? secret.slice("whsec_".length) : secret, "base64");
   // A secret without any base64 would be an empty key, with which anybody can sign.
   if (key.length === 0) return false;
-  const expected = createHmac("sha256", key).update(`${id}.${timestamp}.`).update(body).digest("base64");
+  const expected = hmacSha256(key).update(`${id}.${timestamp}.`).update(body).digest("base64");
   return oneIs(`v1,${expected}`, (headers.get("svix-signature") ?? "").split(" "));
 }
 

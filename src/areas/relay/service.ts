@@ -1,4 +1,3 @@
-import { createHmac } from "node:crypto";
 import { ApiError } from "../../kernel/errors.ts";
 import type { Caller } from "../../kernel/http/caller.ts";
 import { decodeNumberCursor, pageOf } from "../../kernel/http/pagination.ts";
@@ -6,6 +5,7 @@ import type { Kernel } from "../../kernel/kernel.ts";
 import { givenHeaders, type RequestHeaders } from "../../kernel/outbound/headers.ts";
 import type { TargetPolicy } from "../../kernel/outbound/target.ts";
 import { laneName } from "../../kernel/scheduler/dispatcher.ts";
+import { hmacSha256 } from "../../kernel/secrets/hmac.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { isUuid } from "../../kernel/uuid.ts";
 import { payloadText, readDelay } from "./domain.ts";
@@ -214,7 +214,7 @@ export class RelayIds {
 
   private maskOf(time: string): number {
     if (time !== this.time) {
-      this.mask = createHmac("sha256", this.key).update(time).digest().readUIntBE(0, REF_BYTES);
+      this.mask = hmacSha256(this.key).update(time).digest().readUIntBE(0, REF_BYTES);
       this.time = time;
     }
     return this.mask;
