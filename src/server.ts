@@ -29,6 +29,7 @@ export interface ServerParts {
   readonly ids?: Ids;
   readonly log?: Logger;
   readonly outbound?: OutboundOverrides;
+  readonly cores?: number;
   /** A shorter idle time-out of connections, for tests of what outlasts it. */
   readonly idleTimeoutSeconds?: number;
 }
@@ -64,6 +65,7 @@ async function startLocked(folder: string, config: Config, parts: ServerParts): 
   const log = parts.log ?? createLogger(clock, config.logLevel);
   const { masterKey, durability, acceptDamagedLog } = config;
   const ids = parts.ids === undefined ? {} : { ids: parts.ids };
+  const cores = parts.cores === undefined ? {} : { cores: parts.cores };
   const kernel = openDataFolder(folder, {
     masterKey,
     durability,
@@ -71,6 +73,7 @@ async function startLocked(folder: string, config: Config, parts: ServerParts): 
     clock,
     log,
     ...ids,
+    ...cores,
   });
   try {
     const app = createApp(kernel, config, clock instanceof ManualClock ? clock : null, parts.outbound);

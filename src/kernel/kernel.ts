@@ -1,4 +1,5 @@
 import { existsSync } from "node:fs";
+import { availableParallelism } from "node:os";
 import { dirname } from "node:path";
 import { type Clock, createSystemClock } from "./clock.ts";
 import { StartupError } from "./errors.ts";
@@ -40,6 +41,8 @@ export interface Kernel {
   readonly scheduler: Scheduler;
   readonly vault: Vault;
   readonly metrics: Metrics;
+  /** Processors that this process may use. */
+  readonly cores: number;
 }
 
 /** How the kernel is opened. */
@@ -55,6 +58,8 @@ export interface KernelOptions {
   readonly clock?: Clock;
   readonly ids?: Ids;
   readonly log: Logger;
+  /** In place of the number of processors that the system tells. */
+  readonly cores?: number;
 }
 
 /**
@@ -113,6 +118,7 @@ function build(options: KernelOptions, db: Database, masterKey: Uint8Array, isNe
     scheduler: new Scheduler(db, writer, clock, log),
     vault,
     metrics: new Metrics(),
+    cores: options.cores ?? availableParallelism(),
   };
 }
 

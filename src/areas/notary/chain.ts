@@ -22,6 +22,19 @@ export interface ChainActor extends Actor {
   sequence: number;
   /** The last chain hash; zeros for an empty chain. */
   hash: Uint8Array;
+  /** The last receipt that is foreseen; null: none since one had another place than foreseen. */
+  foreseen: Foreseen | null;
+}
+
+/** A receipt as it is expected to be, before its unit of work runs. */
+export interface Foreseen {
+  readonly chain: ChainActor;
+  /** What the receipt before has as its chain hash: the very same bytes, or the receipt has another place. */
+  readonly prevHash: Uint8Array;
+  readonly sequence: number;
+  readonly hash: Uint8Array;
+  /** Null while it has not been made. */
+  signature: Uint8Array | null;
 }
 
 /** The private key of a seed. It stays in memory. */

@@ -62,7 +62,7 @@ function writingRoutes(api: Api, notary: NotaryService, uploads: Uploads) {
         response: { 200: ChainExists, 201: ChainCreated },
       },
     )
-    .post("/v1/witness/log", ({ call, body }) => log(call, body, uploads), {
+    .post("/v1/witness/log", ({ call, body }) => log(call, body, notary, uploads), {
       op: {
         name: "witness.log",
         access: "witness:write",
@@ -79,10 +79,11 @@ function writingRoutes(api: Api, notary: NotaryService, uploads: Uploads) {
     });
 }
 
-function log(call: Call, body: Static<typeof LogBody>, uploads: Uploads) {
+function log(call: Call, body: Static<typeof LogBody>, notary: NotaryService, uploads: Uploads) {
   const entry = readLogEntry(body, call.bodyText);
+  const foreseen = notary.foresee(call.caller.project.ref, entry);
   // The project is read within the unit of work: one queued before it may make another the default.
-  const append = (tx: Tx) => uploads.append(tx, call.caller.project.ref, entry);
+  const append = (tx: Tx) => uploads.append(tx, call.caller.project.ref, entry, foreseen);
   if (!uploads.isConfigured(call.caller.project.ref)) return call.perform((tx) => appendedAnswer(append(tx)));
   return call.performAcross({
     claim: append,

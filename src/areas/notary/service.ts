@@ -11,6 +11,7 @@ import {
   type ChainActor,
   chainIdOf,
   contentHashOf,
+  type Foreseen,
   type LogEntry,
   privateKeyOf,
   publicXOf,
@@ -18,6 +19,7 @@ import {
   signHash,
 } from "./chain.ts";
 import type { ChainCreated, ChainExists, ReceiptPage } from "./schema.ts";
+import { ofForeseen, type SignBeside, SigningAhead } from "./signing-ahead.ts";
 import type { ChainRow, NotaryStore, ReceiptRow } from "./store.ts";
 
 /** Chains kept in memory, about 2 KB each: a chain beyond that costs two indexed reads and the opening of its key. */
@@ -36,13 +38,17 @@ const NO_RECEIPT = { sequence: 0, chain_hash: new Uint8Array(32) };
 export class NotaryService {
   private readonly crypto = createNativeCrypto();
   private readonly chains: ActorRegistry<number, ChainActor>;
+  private readonly signing: SigningAhead;
 
   constructor(
     private readonly store: NotaryStore,
-    private readonly kernel: Pick<Kernel, "vault" | "ids">,
+    private readonly kernel: Pick<Kernel, "vault" | "ids" | "writer" | "cores">,
     inMemoryMax = CHAINS_IN_MEMORY_MAX,
+    beside?: SignBeside,
   ) {
+    const { writer, cores } = kernel;
     this.chains = new ActorRegistry(inMemoryMax);
+    this.signing = new SigningAhead(this.crypto, () => writer.queued, cores, beside);
   }
 
   /** Makes a project's chain with a key pair of its own; a second time changes nothing. */
@@ -58,20 +64,33 @@ export class NotaryService {
     return { success: true, publicKey: jwkOf(public_key), createdAt: isoTime(tx.now), chain_id };
   }
 
+  /** Begins to sign a log's receipt where that pays. To be called just before the unit of work that appends it is queued. */
+  foresee(projectRef: number, entry: LogEntry): Foreseen | null {
+    const chain = this.chain(projectRef);
+    return chain === undefined ? null : this.signing.foresee(chain, entry.contentHash);
+  }
+
   /**
-   * Appends a receipt to the project's chain: position, hashes, signature and row are made in one synchronous step.
+   * Appends a receipt to the project's chain: position, hashes, signature and row are made in one synchronous step, but for
+   * what was foreseen rightly.
    *
    * @throws ApiError `conflict` before init.
    */
-  append(tx: Tx, projectRef: number, entry: LogEntry): { chain: ChainActor; receipt: Receipt } {
+  append(
+    tx: Tx,
+    projectRef: number,
+    entry: LogEntry,
+    foreseen: Foreseen | null = null,
+  ): { chain: ChainActor; receipt: Receipt } {
     const chain = this.chain(projectRef, tx);
     if (chain === undefined) {
       throw new ApiError("conflict", "This project has no chain yet. Call POST /v1/witness/sys/init first.");
     }
     const { sequence: lastSequence, hash: lastHash } = chain;
     const sequence = lastSequence + 1;
-    const chain_hash = chainHashOf(this.crypto, lastHash, BigInt(sequence), entry.contentHash);
-    const signature = signHash(chain.privateKey, chain_hash);
+    const made = ofForeseen(foreseen, chain);
+    const chain_hash = made?.hash ?? chainHashOf(this.crypto, lastHash, BigInt(sequence), entry.contentHash);
+    const signature = made?.signature ?? signHash(chain.privateKey, chain_hash);
     this.store.append(tx, chain.ref, sequence, tx.now, chain_hash, signature, entry.text);
     tx.onRollback(() => {
       chain.sequence = lastSequence;
@@ -149,7 +168,8 @@ export class NotaryService {
     const { ref, chain_id, public_key: publicX, private_key } = row;
     const seed = Buffer.from(this.kernel.vault.open(private_key, sealContext(chain_id)), "base64url");
     const { sequence, chain_hash: hash } = this.store.head(ref) ?? NO_RECEIPT;
-    return { recent: false, idle: true, ref, publicX, privateKey: privateKeyOf(seed), sequence, hash };
+    const privateKey = privateKeyOf(seed);
+    return { recent: false, idle: true, ref, publicX, privateKey, sequence, hash, foreseen: null };
   }
 }
 

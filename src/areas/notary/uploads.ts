@@ -4,7 +4,7 @@ import type { CallerProject } from "../../kernel/http/caller.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { OutboundClient } from "../../kernel/outbound/client.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
-import type { LogEntry } from "./chain.ts";
+import type { Foreseen, LogEntry } from "./chain.ts";
 import { assertStorable, masked, objectKey, retryDelayMs } from "./domain.ts";
 import { objectUrl, type PutOutcome, putOnce } from "./s3.ts";
 import type { Receipt, ReceiptStorage, StorageBody, StorageConfigured } from "./schema.ts";
@@ -117,8 +117,8 @@ export class Uploads {
    *
    * @throws ApiError `conflict` before init.
    */
-  append(tx: Tx, projectRef: number, entry: LogEntry): Appended {
-    const { chain, receipt } = this.deps.notary.append(tx, projectRef, entry);
+  append(tx: Tx, projectRef: number, entry: LogEntry, foreseen: Foreseen | null): Appended {
+    const { chain, receipt } = this.deps.notary.append(tx, projectRef, entry, foreseen);
     const destination = this.destination(projectRef, tx);
     const { store } = destination;
     if (store === null) return { receipt, upload: null };

@@ -7,10 +7,6 @@ import { anyLog } from "../../support/receipts.ts";
 import { startTestServer, type TestServer } from "../../support/server.ts";
 
 let server: TestServer;
-beforeAll(async () => {
-  server = await startTestServer({ manualClock: true });
-});
-afterAll(() => server.stop());
 
 const portable = createPortableCrypto();
 
@@ -44,7 +40,13 @@ const steps = fc.array(
   { minLength: 1, maxLength: 6 },
 );
 
-describe("a chain", () => {
+// With few processors receipts are signed in their units of work; with more, beside the event loop.
+describe.each([2, 4])("a chain, on %i processors,", (cores) => {
+  beforeAll(async () => {
+    server = await startTestServer({ manualClock: true, parts: { cores } });
+  });
+  afterAll(() => server.stop());
+
   test("has no gap and no fork, whatever clients send at once, and holds just what was acknowledged", async () => {
     await fc.assert(
       fc.asyncProperty(steps, async (sequence) => {
