@@ -1,9 +1,12 @@
-// Measures Ninefold against what it is compared with, all in one run: rounds in which everything has its turn,
-// medians over the rounds, and ratios of figures that were taken within seconds of each other.
+// Measures Ninefold against what it is compared with, all in one run: rounds in which everything has its turn, on servers
+// that have just started, medians over the rounds, and ratios of figures that were taken within seconds of each other.
+// Each row is compared with a bare server that answers the same requests with the same bodies and keeps nothing, and a
+// durable one with its ceiling, too: a server that judges a key, makes an id, and writes the same rows.
 //   scripts/bench                   5 rounds of 3 s each, from source
 //   scripts/bench --only PATTERN    only the rows whose name matches, with what they are compared with
 //   scripts/bench --rounds N        so many rounds
 //   scripts/bench --seconds N       so many seconds (whole ones) per measurement
+//   scripts/bench --warm-seconds N  load before each measurement, which does not count (0: clients meet a cold server)
 //   scripts/bench --fsync-ms N      how long an fsync takes in the row of a slow disk (10)
 //   scripts/bench --wal-minutes N   afterwards deducts at 32 connections for N minutes, for the size of the WAL
 //   scripts/bench --binary          the executable dist/ninefold instead of the source
@@ -16,7 +19,7 @@ import type { Competitor, Finding } from "./benchmarks/benchmark.ts";
 import { EtcdLock } from "./benchmarks/etcd.ts";
 import { findingsOf, findingsTable, mediansOf, seriesTable } from "./benchmarks/figures.ts";
 import { BullMqDelayed, PgBossDelayed } from "./benchmarks/job-queues.ts";
-import { KEY_LIST, measureKeyList } from "./benchmarks/keys-and-flags.ts";
+import { KEY_LIST, KEY_VERIFY, measureKeyList } from "./benchmarks/keys-and-flags.ts";
 import {
   LOCK_HAND_OVER,
   LOCK_LONG_WAIT,
@@ -41,7 +44,7 @@ import {
   RELAYS_WAITING,
 } from "./benchmarks/schedule.ts";
 import { measureSlowDisk, SLOW_DISK } from "./benchmarks/slow-disk.ts";
-import { Stage } from "./benchmarks/stage.ts";
+import { KEYS, Stage } from "./benchmarks/stage.ts";
 import { measureStartUp, START_UP } from "./benchmarks/start-up.ts";
 import { runWrk } from "./benchmarks/wrk.ts";
 import { Cleanup } from "./processes/cleanup.ts";
@@ -54,6 +57,7 @@ const { values } = parseArgs({
     only: { type: "string", default: "" },
     rounds: { type: "string", default: "5" },
     seconds: { type: "string", default: "3" },
+    "warm-seconds": { type: "string", default: "0" },
     "fsync-ms": { type: "string", default: "10" },
     "wal-minutes": { type: "string", default: "0" },
     binary: { type: "boolean", default: false },
@@ -131,17 +135,18 @@ async function prepareCompetitors(stage: Stage): Promise<Competitor[]> {
 
 async function measureRows(stage: Stage): Promise<{ rounds: RoundsResult; findings: Finding[] }> {
   const benchmarks = BENCHMARKS.filter(({ name }) => chosen(name));
-  say("starting the servers, making meters");
-  await stage.start();
-  stage.resume();
-  for (const benchmark of benchmarks) await benchmark.prepare?.(stage);
-  stage.pause("ninefold");
+  say("making meters and keys");
+  await stage.fillOwn(benchmarks.includes(KEY_VERIFY) ? KEYS : 0);
+  await stage.fresh("ninefold", async () => {
+    for (const benchmark of benchmarks) await benchmark.prepare?.(stage);
+  });
   const rounds = await runRounds({
     stage,
     benchmarks,
     competitors: await prepareCompetitors(stage),
     rounds: wholeNumber("rounds", values.rounds, 1),
     seconds: wholeNumber("seconds", values.seconds, 1),
+    warmSeconds: wholeNumber("warm-seconds", values["warm-seconds"], 0),
     say,
   });
   const findings = benchmarks.flatMap((benchmark) => findingsOf(benchmark, rounds.results));
@@ -154,16 +159,15 @@ async function measureRows(stage: Stage): Promise<{ rounds: RoundsResult; findin
       required: `≤ ${WAL_MIB_MAX} MiB`,
       ok: stage.walMiB <= WAL_MIB_MAX,
     });
-  await stage.stop();
   return { rounds, findings };
 }
 
 async function loadForWal(stage: Stage, minutes: number): Promise<void> {
   if (minutes === 0) return;
   say(`deducts for ${minutes} minutes`);
-  const run = { url: stage.url, connections: 32, seconds: minutes * 60, folder: stage.folder };
-  const { perSecond } = await stage.alone("ninefold", () =>
-    runWrk({ ...run, request: deductRequest(stage) }),
+  const run = { connections: 32, seconds: minutes * 60, folder: stage.folder };
+  const { perSecond } = await stage.fresh("ninefold", () =>
+    runWrk({ ...run, url: stage.url, request: deductRequest(stage) }),
   );
   say(`${perSecond.toFixed(0)} per second`);
 }

@@ -1,34 +1,35 @@
-// The baseline: Bun.serve with nothing around it. Reads and answers the same JSON as a tenant deduct, an own balance,
-// a notary log and a webhook do, in the quickest way there is, and keeps nothing.
+// The baseline: Bun.serve with nothing around it. It reads what the rows send and answers the same JSON as Ninefold, in
+// the quickest way there is, and keeps nothing.
+import { ANSWERS, JSON_HEADERS, partsOf } from "./answers.ts";
 
-const HEADERS = { "content-type": "application/json" };
-const ANSWER_TO_GET = { balance: 1_000_000_000, user_id: "usr_00000000000000000000" };
+function answerToGet([, area, name = ""]: readonly string[]): object {
+  if (area === "gate") return ANSWERS.flag;
+  return name === "balance" ? ANSWERS.ownBalance : ANSWERS.meter(name, 1_000_000_000);
+}
 
-const RECEIPT = {
-  version: 1,
-  sequence_id: "1000000",
-  content_hash: "0".repeat(64),
-  prev_hash: "0".repeat(64),
-  chain_hash: "0".repeat(64),
-  signature: "0".repeat(128),
-  timestamp: 1_760_000_000_000,
-  public_key: { kty: "OKP", crv: "Ed25519", x: "A".repeat(43) },
-};
+/** As far as the answers need them. */
+interface Sent {
+  readonly amount: number;
+  readonly token: string;
+  readonly log: object;
+}
 
-const RECEIVED = { status: "accepted", verification: "valid" };
+function answerToPost([, area, name = "", action]: readonly string[], sent: Sent): object {
+  if (area === "meter") return ANSWERS.meter(name, 1_000_000_000 - sent.amount);
+  if (area === "latch")
+    return action === "release" ? ANSWERS.released : ANSWERS.acquired(name, sent.token, 1, 1_760_000_000_000);
+  if (area === "keys") return ANSWERS.verified;
+  if (area === "relay") return ANSWERS.relay();
+  return area === "catch" ? ANSWERS.event() : ANSWERS.receipt(sent.log);
+}
 
 async function answer(request: Request): Promise<Response> {
-  if (request.method === "GET") return new Response(JSON.stringify(ANSWER_TO_GET), { headers: HEADERS });
-  const { amount, log, id } = JSON.parse(await request.text()) as {
-    amount: number;
-    log?: object;
-    id?: string;
-  };
-  if (id !== undefined)
-    return new Response(JSON.stringify({ ...RECEIVED, event_id: id }), { headers: HEADERS });
-  if (log !== undefined) return new Response(JSON.stringify({ ...RECEIPT, log }), { headers: HEADERS });
-  const body = { balance: 1_000_000_000 - amount, meter_id: "meter-000000" };
-  return new Response(JSON.stringify(body), { headers: HEADERS });
+  const parts = partsOf(request.url);
+  const body =
+    request.method === "GET"
+      ? answerToGet(parts)
+      : answerToPost(parts, JSON.parse(await request.text()) as Sent);
+  return new Response(JSON.stringify(body), { headers: JSON_HEADERS });
 }
 
 const server = Bun.serve({ hostname: "127.0.0.1", port: 0, development: false, fetch: answer });

@@ -30,8 +30,12 @@ export interface WrkScript {
 export type Requirement =
   | {
       readonly kind: "ratio";
-      /** `bare GET`, `bare POST`, `bare POST of 1 KB`, `bare POST of a webhook`, or the name of a competitor. */
+      /**
+       * `bare`: a server that answers the row's requests and keeps nothing. `ceiling`: one that judges the key, makes an id
+       * and writes the same rows, with one commit per batch. Or the name of a competitor.
+       */
       readonly to: string;
+      /** 0: shown, and not required. */
       readonly atLeast: number;
       readonly connections: readonly number[];
     }

@@ -1,3 +1,4 @@
+import { RIVALS } from "./answers.ts";
 import type { Benchmark, Finding, Measurement, Requirement } from "./benchmark.ts";
 
 /** Measurements of one thing, a round each. */
@@ -9,6 +10,11 @@ export interface Series {
 
 /** All series, by {@link seriesKey}. */
 export type Results = ReadonlyMap<string, Series>;
+
+/** The name of what a row is compared with: a rival is measured for each row by itself. */
+export function rivalName(to: string, row: string): string {
+  return RIVALS.some((rival) => rival === to) ? `${row}, ${to}` : to;
+}
 
 /** What a series is filed under. */
 export function seriesKey(name: string, connections: number): string {
@@ -59,7 +65,7 @@ function findingOf(name: string, requirement: Requirement, connections: number, 
     };
   }
   const { to, atLeast } = requirement;
-  const ratio = pairedRatio(own, results.get(seriesKey(to, connections)));
+  const ratio = pairedRatio(own, results.get(seriesKey(rivalName(to, name), connections)));
   return {
     what: `${what}: to ${to}`,
     measured: ratio === null ? "–" : `× ${ratio.toFixed(2)}`,

@@ -45,29 +45,28 @@ end
   };
 }
 
-/** Evaluating a flag, and verifying a key: both are paid for, so each is a durable change of the balance. */
-export const KEYS_AND_FLAGS: readonly Benchmark[] = [
-  {
-    name: "flag evaluate",
-    connections: [32],
-    prepare: makeFlags,
-    request: (stage) => ({
-      method: "GET",
-      path: "/v1/gate/flag-42",
-      headers: { Authorization: `Bearer ${stage.key}` },
-    }),
-    requires: [{ kind: "ratio", to: "bare GET", atLeast: 0.6, connections: [32] }],
-  },
-  {
-    name: "key verify",
-    connections: [32],
-    request: verifyInTurn,
-    requires: [
-      { kind: "ratio", to: "bare POST", atLeast: 0.5, connections: [32] },
-      { kind: "p99", atMostMs: 10, connections: [32] },
-    ],
-  },
-];
+/** Evaluating one of {@link FLAGS} flags. */
+export const FLAG_EVALUATE: Omit<Benchmark, "requires"> = {
+  name: "flag evaluate",
+  connections: [32],
+  prepare: makeFlags,
+  request: (stage) => ({
+    method: "GET",
+    path: "/v1/gate/flag-42",
+    headers: { Authorization: `Bearer ${stage.key}` },
+  }),
+};
+
+/** Verifying keys of all over the file. */
+export const KEY_VERIFY: Benchmark = {
+  name: "key verify",
+  connections: [32],
+  request: verifyInTurn,
+  requires: [
+    { kind: "ratio", to: "bare", atLeast: 0.7, connections: [32] },
+    { kind: "p99", atMostMs: 10, connections: [32] },
+  ],
+};
 
 /** How long a page of the list takes, from the first to the last, the HTTP request included. */
 export async function measureKeyList(stage: Stage, say: (text: string) => void): Promise<Finding[]> {

@@ -1,11 +1,10 @@
+import { RIVALS } from "./answers.ts";
 import type { Benchmark, Competitor, Measurement } from "./benchmark.ts";
-import { type Results, type Series, seriesKey } from "./figures.ts";
-import { deductRequest, logRequest, ownBalanceRequest } from "./rows.ts";
-import type { Stage } from "./stage.ts";
-import { WEBHOOK_IN } from "./webhooks.ts";
-import { runWrk, type WrkRun } from "./wrk.ts";
+import { type Results, rivalName, type Series, seriesKey } from "./figures.ts";
+import type { Player, Stage } from "./stage.ts";
+import { runWrk, type WrkResult } from "./wrk.ts";
 
-/** Seconds of load before anything counts: compilers and caches have warmed up by then. */
+/** Seconds of load before anything counts: what the disk caches is there by then. The servers are started anew each time. */
 const WARM_UP_SECONDS = 1;
 /** Connections of the competitors' own load generators; rows are compared with them at this number. */
 const COMPETITOR_CONNECTIONS = 32;
@@ -17,6 +16,8 @@ export interface RoundsPlan {
   readonly competitors: readonly Competitor[];
   readonly rounds: number;
   readonly seconds: number;
+  /** Load on each server before it is measured. */
+  readonly warmSeconds: number;
   readonly say: (text: string) => void;
 }
 
@@ -35,7 +36,6 @@ interface Runner extends Series {
 export async function runRounds(plan: RoundsPlan): Promise<RoundsResult> {
   const faults: string[] = [];
   const runners = [
-    ...bareRunners(plan, faults),
     ...plan.benchmarks.flatMap((benchmark) => rowRunners(plan, benchmark, faults)),
     ...plan.competitors.map(competitorRunner),
   ];
@@ -51,48 +51,33 @@ export async function runRounds(plan: RoundsPlan): Promise<RoundsResult> {
   return { results: new Map(runners.map((one) => [seriesKey(one.name, one.connections), one])), faults };
 }
 
-/** The baselines, at the connections at which a row is compared with them. */
-function bareRunners({ stage, benchmarks }: RoundsPlan, faults: string[]): Runner[] {
-  const requests = {
-    "bare GET": ownBalanceRequest,
-    "bare POST": deductRequest,
-    "bare POST of 1 KB": ({ key }: Stage) => logRequest(key),
-    "bare POST of a webhook": WEBHOOK_IN.request,
-  };
-  return Object.entries(requests).flatMap(([name, request]) => {
-    const wanted = benchmarks.flatMap(({ requires }) =>
-      requires.flatMap((one) => (one.kind === "ratio" && one.to === name ? one.connections : [])),
-    );
-    return [...new Set(wanted)]
-      .sort((a, b) => a - b)
-      .map((connections) => {
-        const run = (seconds: number): WrkRun => ({
-          url: stage.bareUrl,
-          connections,
-          seconds,
-          request: request(stage),
-          folder: stage.folder,
-        });
-        const measure = (seconds: number) => measureWrk(stage, "bare", run(seconds), faults, name, false);
-        return { name, connections, rounds: [], measure };
+/** A row, and the rivals that it is compared with, at the connections at which it is. */
+function rowRunners({ stage, warmSeconds }: RoundsPlan, benchmark: Benchmark, faults: string[]): Runner[] {
+  const { name, connections, requires, otherStatusesExpected = false } = benchmark;
+  const runner = (who: Player, connections: number): Runner => {
+    const called = who === "ninefold" ? name : rivalName(who, name);
+    const mayRefuse = otherStatusesExpected && who === "ninefold";
+    const measure = async (seconds: number): Promise<Measurement> => {
+      const result = await stage.fresh(who, async () => {
+        const { url, folder } = stage;
+        const run = (seconds: number): Promise<WrkResult> =>
+          runWrk({ url, connections, seconds, request: benchmark.request(stage), folder });
+        if (warmSeconds > 0) await run(warmSeconds);
+        return run(seconds);
       });
-  });
-}
-
-function rowRunners({ stage }: RoundsPlan, benchmark: Benchmark, faults: string[]): Runner[] {
-  const { name, otherStatusesExpected = false } = benchmark;
-  return benchmark.connections.map((connections) => {
-    const run = (seconds: number): WrkRun => ({
-      url: stage.url,
-      connections,
-      seconds,
-      request: benchmark.request(stage),
-      folder: stage.folder,
-    });
-    const measure = (seconds: number) =>
-      measureWrk(stage, "ninefold", run(seconds), faults, name, otherStatusesExpected);
-    return { name, connections, rounds: [], measure };
-  });
+      noteFaults(faults, `${called}, ${connections} connections`, result, mayRefuse);
+      return result;
+    };
+    return { name: called, connections, rounds: [], measure };
+  };
+  const rivals = RIVALS.flatMap((rival) =>
+    connections
+      .filter((count) =>
+        requires.some((one) => one.kind === "ratio" && one.to === rival && one.connections.includes(count)),
+      )
+      .map((count) => runner(rival, count)),
+  );
+  return [...rivals, ...connections.map((count) => runner("ninefold", count))];
 }
 
 function competitorRunner(competitor: Competitor): Runner {
@@ -100,21 +85,8 @@ function competitorRunner(competitor: Competitor): Runner {
   return { name: competitor.name, connections: COMPETITOR_CONNECTIONS, rounds: [], measure };
 }
 
-async function measureWrk(
-  stage: Stage,
-  who: "bare" | "ninefold",
-  run: WrkRun,
-  faults: string[],
-  name: string,
-  otherStatusesExpected: boolean,
-): Promise<Measurement> {
-  const result = await stage.alone(who, () => runWrk(run));
-  const bad = result.broken + (otherStatusesExpected ? 0 : result.otherStatuses);
-  if (bad > 0 || result.requests === 0) {
-    faults.push(
-      `${name}, ${run.connections} connections: of ${result.requests} requests ` +
-        `${result.otherStatuses} were refused, ${result.broken} got no answer`,
-    );
-  }
-  return result;
+function noteFaults(faults: string[], what: string, result: WrkResult, mayRefuse: boolean): void {
+  const { requests, otherStatuses, broken } = result;
+  if (requests > 0 && broken + (mayRefuse ? 0 : otherStatuses) === 0) return;
+  faults.push(`${what}: of ${requests} requests ${otherStatuses} were refused, ${broken} got no answer`);
 }

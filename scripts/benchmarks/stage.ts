@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { endsWithUs } from "../processes/children.ts";
 import type { Cleanup } from "../processes/cleanup.ts";
 import { type Command, plainEnvironment, ServerProcess } from "../processes/server-process.ts";
+import type { Rival } from "./answers.ts";
 
 /** Managed keys in the file: the verified ones are spread over them. */
 export const KEYS = 1_000_000;
@@ -14,6 +15,9 @@ const CREDITS = 1_000_000_000_000_000;
 const EMAIL = "bench@example.com";
 const WAL_POLL_MS = 100;
 
+/** What a measurement is of: Ninefold, or what it is compared with. */
+export type Player = "ninefold" | Rival;
+
 /** The keys of a data folder that was filled. */
 interface Filled {
   /** Of its account. */
@@ -23,39 +27,34 @@ interface Filled {
 
 /** The servers under measurement, and an account to measure with. */
 export class Stage {
-  /** The Ninefold server. */
+  /** The server under measurement. */
   url = "";
   /** Platform key of an account of tier scale: metered and rate-limited like a customer's. */
   key = "";
   operatorKey = "";
-  bareUrl = "";
   /** A folder for scripts and the like. */
   readonly folder: string;
   private readonly cleanup: Cleanup;
   private readonly command: Command;
   private server: ServerProcess | null = null;
-  private bare: Bun.Subprocess | null = null;
+  private rival: Bun.Subprocess | null = null;
+  private readonly data: string;
   private walBytes = 0;
 
   constructor(cleanup: Cleanup, command: Command) {
     this.cleanup = cleanup;
     this.command = command;
     this.folder = cleanup.folder("bench");
+    this.data = join(this.folder, "data");
     cleanup.add(() => this.stop());
   }
 
-  /** Starts the bare server, and Ninefold on a folder with {@link METERS} meters and {@link KEYS} managed keys. */
-  async start(): Promise<void> {
-    const data = join(this.folder, "data");
-    const { key, operatorKey } = await this.fill(data, METERS);
-    await runScript("fill-keys.ts", [data, EMAIL, `${KEYS}`]);
+  /** Makes a data folder with {@link METERS} meters and so many managed keys. */
+  async fillOwn(keys: number): Promise<void> {
+    const { key, operatorKey } = await this.fill(this.data, METERS);
+    if (keys > 0) await runScript("fill-keys.ts", [this.data, EMAIL, `${keys}`]);
     this.key = key;
     this.operatorKey = operatorKey;
-    this.server = await this.startNinefold(data);
-    this.url = this.server.url;
-    await this.startBare();
-    this.pause("bare");
-    this.pause("ninefold");
   }
 
   /** Starts another Ninefold server on a data folder. Whoever starts it stops it. */
@@ -116,19 +115,18 @@ export class Stage {
   }
 
   /**
-   * Lets one server run and the others stand still, so that what a server does in the background after its
-   * measurement (settling, checkpoints) is counted against itself.
+   * Starts a server, lets it be measured, and ends it. Each measurement meets one that has just started, as its clients
+   * do after a deployment; and what a server does in the background is counted against itself.
    */
-  async alone<T>(who: "bare" | "ninefold" | "nobody", work: () => Promise<T>): Promise<T> {
-    if (who === "nobody") return work();
-    this.signal(who, "SIGCONT");
+  async fresh<T>(who: Player, work: () => Promise<T>): Promise<T> {
+    this.url = who === "ninefold" ? await this.startOwn() : await this.startOther(who);
     const poll = setInterval(() => this.sampleWal(), WAL_POLL_MS);
     try {
       return await work();
     } finally {
       clearInterval(poll);
       this.sampleWal();
-      this.pause(who);
+      await this.stop();
     }
   }
 
@@ -137,22 +135,12 @@ export class Stage {
     return this.walBytes / 1024 / 1024;
   }
 
-  /** Lets Ninefold run on, for preparations. */
-  resume(): void {
-    this.signal("ninefold", "SIGCONT");
-  }
-
-  /** Stops a server's clock. */
-  pause(who: "bare" | "ninefold"): void {
-    this.signal(who, "SIGSTOP");
-  }
-
-  /** Ends the servers. */
+  /** Ends the server under measurement: Ninefold in order, so that the next start finds no log to read. */
   async stop(): Promise<void> {
-    this.bare?.kill("SIGKILL");
-    await this.bare?.exited;
-    await this.server?.stop("SIGKILL");
-    this.bare = null;
+    this.rival?.kill("SIGKILL");
+    await this.rival?.exited;
+    await this.server?.stop();
+    this.rival = null;
     this.server = null;
   }
 
@@ -173,29 +161,40 @@ export class Stage {
     this.cleanup.add(task);
   }
 
-  private async startBare(): Promise<void> {
-    const script = join(import.meta.dir, "bare-server.ts");
-    const child = Bun.spawn([process.execPath, "--no-env-file", script], {
-      env: plainEnvironment({ NODE_ENV: "production" }),
-      stdin: "ignore",
-      stdout: "pipe",
-      stderr: "inherit",
-    });
-    this.bare = endsWithUs(child);
-    const { value } = await child.stdout.getReader().read();
-    this.bareUrl = new TextDecoder().decode(value).trim();
+  private async startOwn(): Promise<string> {
+    this.server = await this.startNinefold(this.data);
+    return this.server.url;
   }
 
-  private signal(who: "bare" | "ninefold", name: NodeJS.Signals): void {
-    if (who === "bare") this.bare?.kill(name);
-    else this.server?.signal(name);
+  private async startOther(who: Rival): Promise<string> {
+    const { child, url } = await startRival(who, join(this.folder, "ceiling"), this.key);
+    this.rival = child;
+    return url;
   }
 
   private sampleWal(): void {
-    const path = join(this.folder, "data", "ninefold.db-wal");
+    if (this.server === null) return;
+    const path = join(this.data, "ninefold.db-wal");
     const size = statSync(path, { throwIfNoEntry: false })?.size ?? 0;
     this.walBytes = Math.max(this.walBytes, size);
   }
+}
+
+/** Starts a server to compare with. `folder`, `key`: where the ceiling writes, and whom it knows. */
+export async function startRival(
+  who: Rival,
+  folder: string,
+  key: string,
+): Promise<{ readonly child: Bun.Subprocess; readonly url: string }> {
+  const script = join(import.meta.dir, `${who}-server.ts`);
+  const child = Bun.spawn([process.execPath, "--no-env-file", script, folder, key], {
+    env: plainEnvironment({ NODE_ENV: "production" }),
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "inherit",
+  });
+  const { value } = await child.stdout.getReader().read();
+  return { child: endsWithUs(child), url: new TextDecoder().decode(value).trim() };
 }
 
 /** Runs one of our scripts to its end. @throws Error when it fails. */

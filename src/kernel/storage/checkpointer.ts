@@ -71,7 +71,7 @@ export class Checkpointer {
 
   constructor(
     private readonly db: Database,
-    writer: Writer,
+    writer: Pick<Writer, "onCommitted">,
     private readonly log: Logger,
   ) {
     this.restart = db.one<CheckpointRow>("PRAGMA wal_checkpoint(RESTART)");

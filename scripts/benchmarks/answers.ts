@@ -1,0 +1,53 @@
+// What the servers that rows are compared with answer: the same fields as Ninefold, of the same length.
+
+/** Servers of our own that a row's requests are sent to as well. */
+export const RIVALS = ["bare", "ceiling"] as const;
+/** See {@link RIVALS}. */
+export type Rival = (typeof RIVALS)[number];
+
+/** What every answer of theirs has. */
+export const JSON_HEADERS = { "content-type": "application/json" };
+
+const UUID = "01a200d9-e0b8-726c-b54a-4de8ca260c91";
+const AT = 1_760_000_000_000;
+
+/** Bodies of answers, by what was asked for. */
+export const ANSWERS = {
+  flag: { enabled: true, flag_key: "flag-42" },
+  ownBalance: { balance: 1_000_000_000, user_id: "usr_00000000000000000000" },
+  verified: { valid: true, key_id: UUID, project_id: null, scopes: ["bench:read"], error: null },
+  released: { status: "released" },
+  meter: (meter_id: string, balance: number) => ({ balance, meter_id }),
+  acquired: (key: string, token: string, fencing_token: number, expires_at: number) => ({
+    ...{ status: "acquired", key, token, fencing_token, expires_at },
+    reentrant: false,
+  }),
+  relay: (relay_id = UUID, scheduled_for = AT) => ({ relay_id, scheduled_for, status: "scheduled" }),
+  event: (event_id = "evt_1k80djo6300") => ({ status: "accepted", verification: "valid", event_id }),
+  receipt: (log: object, made: Partial<Receipt> = {}) => ({ ...RECEIPT, ...made, log }),
+} as const;
+
+interface Receipt {
+  readonly sequence_id: string;
+  readonly content_hash: string;
+  readonly prev_hash: string;
+  readonly chain_hash: string;
+  readonly signature: string;
+  readonly timestamp: number;
+}
+
+const RECEIPT = {
+  version: 1,
+  sequence_id: "1000000",
+  content_hash: "0".repeat(64),
+  prev_hash: "0".repeat(64),
+  chain_hash: "0".repeat(64),
+  signature: "0".repeat(128),
+  timestamp: AT,
+  public_key: { kty: "OKP", crv: "Ed25519", x: "A".repeat(43) },
+};
+
+/** The parts of a request's path: `/v1/meter/meter-000000/deduct` is `["v1", "meter", "meter-000000", "deduct"]`. */
+export function partsOf(url: string): string[] {
+  return url.slice(url.indexOf("/", "http://".length) + 1).split("/");
+}

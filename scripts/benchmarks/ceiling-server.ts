@@ -1,0 +1,80 @@
+// What can be reached at most: Bun.serve that judges a key, makes an id, writes the rows that Ninefold writes for the
+// request, and commits once per batch, gathered as Ninefold gathers it: bun ceiling-server.ts FOLDER KEY
+import { mkdirSync } from "node:fs";
+import { openDataFolder } from "../../src/data-folder.ts";
+import { createSystemClock } from "../../src/kernel/clock.ts";
+import { createLogger } from "../../src/kernel/log.ts";
+import { keyDigestHex } from "../../src/kernel/secrets/key-format.ts";
+import { Checkpointer } from "../../src/kernel/storage/checkpointer.ts";
+import type { Tx } from "../../src/kernel/storage/tx.ts";
+import { CommitDelay } from "../../src/kernel/storage/writer.ts";
+import { JSON_HEADERS, partsOf } from "./answers.ts";
+import { type Asked, ceilingWork } from "./ceiling-work.ts";
+
+const [folder = "", key = ""] = process.argv.slice(2);
+const clock = createSystemClock();
+const log = createLogger(clock, "warn");
+mkdirSync(folder, { recursive: true });
+const { db } = openDataFolder(folder, { masterKey: null, durability: "full", clock, log });
+const works = ceilingWork(db);
+const begin = db.control("BEGIN IMMEDIATE");
+const commit = db.control("COMMIT");
+const delay = new CommitDelay();
+const keys = new Map([[keyDigestHex(key), true]]);
+
+let committed = (): void => undefined;
+// Its log is kept small as Ninefold's is.
+new Checkpointer(db, { onCommitted: (observer) => (committed = observer) }, log);
+
+interface Waiting {
+  readonly asked: Asked;
+  readonly resolve: (answer: Response) => void;
+}
+
+let queue: Waiting[] = [];
+let isFull = delay.begin();
+
+function nextTurn(): void {
+  setImmediate(() => {
+    if (isFull(queue.length)) flush();
+    else nextTurn();
+  });
+}
+
+function flush(): void {
+  const batch = queue;
+  queue = [];
+  const startedAt = performance.now();
+  begin();
+  const tx = { now: Date.now(), willWrite: () => undefined } as unknown as Tx;
+  const answers = batch.map(({ asked }) => works[asked.parts[1] ?? ""]?.(tx, asked));
+  commit();
+  delay.end(batch.length, performance.now() - startedAt);
+  for (const [index, { asked, resolve }] of batch.entries()) {
+    const headers = { ...JSON_HEADERS, "x-request-id": asked.id };
+    resolve(new Response(JSON.stringify(answers[index]), { headers }));
+  }
+  committed();
+}
+
+function isKnown(request: Request): boolean {
+  const secret = request.headers.get("authorization")?.slice("Bearer ".length) ?? "";
+  return keys.has(keyDigestHex(secret));
+}
+
+async function answer(request: Request): Promise<Response> {
+  const parts = partsOf(request.url);
+  // Providers have no key.
+  if (parts[1] !== "catch" && !isKnown(request)) return new Response("no", { status: 401 });
+  const body = Buffer.from(await request.bytes());
+  const asked: Asked = { parts, headers: request.headers, body, id: Bun.randomUUIDv7() };
+  return new Promise((resolve) => {
+    queue.push({ asked, resolve });
+    if (queue.length > 1) return;
+    isFull = delay.begin();
+    nextTurn();
+  });
+}
+
+const server = Bun.serve({ hostname: "127.0.0.1", port: 0, development: false, fetch: answer });
+console.log(server.url.origin);

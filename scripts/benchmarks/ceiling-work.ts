@@ -1,0 +1,145 @@
+import { generateKeyPairSync, hash, sign } from "node:crypto";
+import { eventIdOf } from "../../src/areas/catch/ids.ts";
+import type { Kernel } from "../../src/kernel/kernel.ts";
+import { laneName } from "../../src/kernel/scheduler/dispatcher.ts";
+import type { Tx } from "../../src/kernel/storage/tx.ts";
+import { uuidToBytes } from "../../src/kernel/uuid.ts";
+import { createNativeCrypto } from "../../src/verify/native.ts";
+import { chainHashOf } from "../../src/verify/receipt.ts";
+import { ANSWERS } from "./answers.ts";
+
+/** A request whose key was judged. */
+export interface Asked {
+  readonly parts: readonly string[];
+  readonly headers: Headers;
+  readonly body: Buffer;
+  /** A UUID of its own. */
+  readonly id: string;
+}
+
+/** Writes what a request changes and returns its answer: one row, or as many as Ninefold writes for it. */
+export type Work = (tx: Tx, asked: Asked) => object;
+
+type Value = string | number | null | Uint8Array;
+type Db = Kernel["db"];
+
+/** One account, one project, one bucket, one chain. */
+const REF = 1;
+const METER_BALANCE = 1_000_000_000;
+const LOCK_TTL_MS = 30_000;
+const HOUR_MS = 3_600_000;
+
+/** What is done for the requests of each row, by the part of the path that names the area. */
+export function ceilingWork(db: Db): Readonly<Record<string, Work>> {
+  return { meter: deduct(db), latch: lock(db), relay: relay(db), catch: ingest(db), witness: receipt(db) };
+}
+
+function insertion(db: Db, table: string, columns: string) {
+  const marks = columns.split(",").map(() => "?");
+  return db.change<Value[]>(`INSERT INTO ${table} (${columns}) VALUES (${marks.join(",")})`);
+}
+
+function largest(db: Db, column: string, table: string): number {
+  return db.number(`SELECT max(${column}) AS n FROM ${table}`)();
+}
+
+function parsed<T>(body: Buffer): T {
+  return JSON.parse(body.toString("utf8")) as T;
+}
+
+function deduct(db: Db): Work {
+  const columns = "sequence,meter_ref,previous,kind,amount,balance_after,at,request_id";
+  const insert = insertion(db, "meter_entries", columns);
+  const meters = new Map<string, { readonly ref: number; balance: number; last: number }>();
+  let sequence = largest(db, "sequence", "meter_entries");
+  return (tx, { parts: [, , name = ""], body, id }) => {
+    const { amount } = parsed<{ amount: number }>(body);
+    let meter = meters.get(name);
+    if (meter === undefined) {
+      meter = { ref: meters.size + 1, balance: METER_BALANCE, last: 0 };
+      meters.set(name, meter);
+    }
+    meter.balance -= amount;
+    sequence += 1;
+    insert(tx, sequence, meter.ref, meter.last, 1, -amount, meter.balance, tx.now, uuidToBytes(id));
+    meter.last = sequence;
+    return ANSWERS.meter(name, meter.balance);
+  };
+}
+
+function lock(db: Db): Work {
+  const insert = insertion(db, "locks", "fencing_token,project_ref,key,token,expires_at");
+  const remove = db.change<[number]>("DELETE FROM locks WHERE fencing_token = ?");
+  const held = new Map<string, number>();
+  let fencing = largest(db, "fencing_token", "locks");
+  return (tx, { parts: [, , key = "", action], body }) => {
+    const { token } = parsed<{ token: string }>(body);
+    if (action === "release") {
+      remove(tx, held.get(key) ?? 0);
+      held.delete(key);
+      return ANSWERS.released;
+    }
+    fencing += 1;
+    held.set(key, fencing);
+    insert(tx, fencing, REF, key, token, tx.now + LOCK_TTL_MS);
+    return ANSWERS.acquired(key, token, fencing, tx.now + LOCK_TTL_MS);
+  };
+}
+
+function relay(db: Db): Work {
+  const insert = insertion(
+    db,
+    "relays",
+    "ref,relay_id,account_ref,project_ref,kind,status,target_url,method,body,attempts,scheduled_for,created_at",
+  );
+  const enqueue = insertion(db, "jobs", "id,kind,key,due_at,lane,payload,attempt");
+  let ref = largest(db, "ref", "relays");
+  let job = largest(db, "id", "jobs");
+  return (tx, { body, id }) => {
+    const sent = parsed<{ target_url: string; method: string; payload: object }>(body);
+    const at = tx.now + HOUR_MS;
+    const { target_url, method, payload } = sent;
+    ref += 1;
+    job += 1;
+    const text = JSON.stringify(payload);
+    insert(tx, ref, uuidToBytes(id), REF, REF, 1, 1, target_url, method, text, 0, at, tx.now);
+    enqueue(tx, job, "relay.deliver", null, at, laneName(REF, new URL(target_url).host), `${ref}`, 0);
+    return ANSWERS.relay(id, at);
+  };
+}
+
+function ingest(db: Db): Work {
+  const insertPayload = insertion(db, "catch_payloads", "sequence,headers,body");
+  const columns = "bucket_ref,sequence,status,provider,verification,received_at,attempts,error,payload_bytes";
+  const insert = insertion(db, "catch_events", columns);
+  let sequence = largest(db, "sequence", "catch_payloads");
+  return (tx, { headers, body }) => {
+    sequence = Math.max(sequence + 1, tx.now * 1024);
+    insertPayload(tx, sequence, JSON.stringify(headers.toJSON()), body);
+    insert(tx, REF, sequence, 0, 1, 1, tx.now, 0, null, body.length);
+    return ANSWERS.event(eventIdOf(sequence));
+  };
+}
+
+/** Hashed and signed, as a receipt must be. */
+function receipt(db: Db): Work {
+  const insert = insertion(db, "receipts", "chain_ref,sequence,at,chain_hash,signature,log");
+  const { privateKey } = generateKeyPairSync("ed25519");
+  const crypto = createNativeCrypto();
+  let sequence = largest(db, "sequence", "receipts");
+  let last: Uint8Array = new Uint8Array(32);
+  return (tx, { body }) => {
+    const { log } = parsed<{ log: object }>(body);
+    const text = JSON.stringify(log);
+    const contentHash = hash("sha256", text, "buffer");
+    const before = last;
+    sequence += 1;
+    last = chainHashOf(crypto, before, BigInt(sequence), contentHash);
+    const signature = sign(null, last, privateKey);
+    insert(tx, REF, sequence, tx.now, last, signature, text);
+    return ANSWERS.receipt(log, {
+      ...{ sequence_id: `${sequence}`, content_hash: contentHash.toHex(), prev_hash: before.toHex() },
+      ...{ chain_hash: last.toHex(), signature: signature.toHex(), timestamp: tx.now },
+    });
+  };
+}

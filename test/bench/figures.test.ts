@@ -1,0 +1,45 @@
+import { expect, test } from "bun:test";
+import { findingsOf, type Series, seriesKey } from "../../scripts/benchmarks/figures.ts";
+import { BENCHMARKS } from "../../scripts/benchmarks/rows.ts";
+
+function series(name: string, ...perSecond: readonly number[]): [string, Series] {
+  const rounds = perSecond.map((one) => ({ perSecond: one, p50Ms: null, p99Ms: null }));
+  return [seriesKey(name, 32), { name, connections: 32, rounds }];
+}
+
+test("a row is compared with its own rivals, round by round, and with competitors by their names", () => {
+  const results = new Map([
+    series("one", 80, 40, 90),
+    series("one, bare", 100, 100, 100),
+    series("one, ceiling", 100, 50, 100),
+    series("other, bare", 1, 1, 1),
+    series("elsewhere", 40, 40, 40),
+  ]);
+  const ratio = (to: string, atLeast: number) => ({ kind: "ratio", to, atLeast, connections: [32] }) as const;
+  const requires = [
+    ...[ratio("bare", 0), ratio("ceiling", 0.8), ratio("ceiling", 0.81)],
+    ...[ratio("elsewhere", 2), ratio("not installed", 2)],
+  ];
+  const row = { name: "one", connections: [32], request: () => ({ lua: "" }), requires };
+  const found = findingsOf(row, results).map(({ what, measured, ok }) => [what, measured, ok]);
+  expect(found).toEqual([
+    ["one, 32 connections: to bare", "× 0.80", null],
+    ["one, 32 connections: to ceiling", "× 0.80", true],
+    ["one, 32 connections: to ceiling", "× 0.80", false],
+    ["one, 32 connections: to elsewhere", "× 2.00", true],
+    ["one, 32 connections: to not installed", "–", null],
+  ]);
+});
+
+test("each row is compared with a bare server, at each of its connections, and where it waits for the disk with its ceiling", () => {
+  const compared = BENCHMARKS.map(({ name, connections, requires }) => {
+    const at = (to: string): number[] =>
+      requires.flatMap((one) => (one.kind === "ratio" && one.to === to ? [...one.connections] : []));
+    expect(at("bare")).toEqual([...connections]);
+    return at("ceiling").length === 0 ? null : name;
+  });
+  expect(compared.filter((name) => name !== null)).toEqual([
+    ...["tenant deduct", "lock acquire, release", "schedule a relay", "notary log of 1 KB"],
+    "webhook in, 1 KiB",
+  ]);
+});

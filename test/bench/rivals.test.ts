@@ -1,0 +1,163 @@
+import { Database } from "bun:sqlite";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Rival } from "../../scripts/benchmarks/answers.ts";
+import type { WrkRequest } from "../../scripts/benchmarks/benchmark.ts";
+import { deductRequest, logRequest } from "../../scripts/benchmarks/rows.ts";
+import { scheduleRequest } from "../../scripts/benchmarks/schedule.ts";
+import { type Stage, startRival } from "../../scripts/benchmarks/stage.ts";
+import { WEBHOOK_IN } from "../../scripts/benchmarks/webhooks.ts";
+import { ChainVerifier } from "../../src/verify/chain.ts";
+import { createPortableCrypto } from "../../src/verify/noble.ts";
+import { type AccountClient, startTestServer, type TestServer } from "../support/server.ts";
+
+// What the rows of scripts/bench are compared with must do the same: answer alike, and write the same rows.
+
+let server: TestServer;
+let account: AccountClient;
+let key: string;
+let folder: string;
+const rivals = {} as Record<Rival, Awaited<ReturnType<typeof startRival>>>;
+const requests: Record<string, WrkRequest> = {};
+
+beforeAll(async () => {
+  server = await startTestServer();
+  account = await server.account();
+  key = String(account.key);
+  folder = mkdtempSync(join(tmpdir(), "ninefold-rivals-"));
+  for (const who of ["bare", "ceiling"] as const)
+    rivals[who] = await startRival(who, join(folder, "ceiling"), key);
+  const post = async (path: string, body: object) => (await account.post(path, body)).body;
+  const stage = { key, url: server.url, post } as unknown as Stage;
+  await post("/v1/meter/meter-000000/refill", { amount: 1_000_000_000 });
+  await post("/v1/witness/sys/init", {});
+  await post("/v1/gate", { flag_key: "flag-42", enabled: true });
+  await WEBHOOK_IN.prepare?.(stage);
+  const headers = { Authorization: `Bearer ${key}` };
+  const lock = (what: string): WrkRequest => {
+    const body = '{"token":"6f1c2c1e-8a1b-4f0e-9c53-0d6a5c2f7f10"}';
+    return { method: "POST", path: `/v1/latch/bench:1/${what}`, body, headers };
+  };
+  const get = (path: string): WrkRequest => ({ method: "GET", path, headers });
+  Object.assign(requests, {
+    deduct: deductRequest({ key }),
+    acquire: lock("acquire"),
+    release: lock("release"),
+    relay: scheduleRequest(stage),
+    webhook: WEBHOOK_IN.request(stage),
+    receipt: logRequest(key),
+    "own balance": get("/v1/meter/balance"),
+    "meter balance": get("/v1/meter/meter-{random}/balance"),
+    flag: get("/v1/gate/flag-42"),
+  });
+  const made = await post("/v1/keys", { prefix: "bench", name: "Bench", scopes: ["bench:read"] });
+  const body = JSON.stringify({ secret: made["secret"], meta: { ip: "203.0.113.7" } });
+  requests["verify"] = { method: "POST", path: "/v1/keys/verify", body, headers };
+});
+afterAll(async () => {
+  for (const { child } of Object.values(rivals)) child.kill("SIGKILL");
+  await Promise.all(Object.values(rivals).map(({ child }) => child.exited));
+  await server.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+async function send(url: string, name: string, more: Record<string, string> = {}) {
+  const { method, path, body, headers } = requests[name] as WrkRequest;
+  const filled = (text: string): string => text.replace("{random}", "000000").replace("{unique}", "17");
+  const response = await fetch(url + filled(path), {
+    method,
+    headers: { ...headers, ...more, "content-type": "application/json" },
+    ...(body === undefined ? {} : { body: filled(body) }),
+  });
+  return { status: response.status, text: await response.text() };
+}
+
+/** How much longer one answer may be than the other: balances and times have other figures. */
+const LONGER_MAX = 16;
+
+function expectAlike(other: string, own: string): void {
+  const fieldsOf = (text: string): string[] =>
+    Object.entries(JSON.parse(text)).map(([name, value]) => `${name}: ${typeof value}`);
+  expect(fieldsOf(other)).toEqual(fieldsOf(own));
+  expect(Math.abs(other.length - own.length)).toBeLessThanOrEqual(LONGER_MAX);
+}
+
+const DURABLE = ["deduct", "acquire", "release", "relay", "webhook", "receipt"];
+
+describe("answers have the same form", () => {
+  test.each([...DURABLE, "own balance", "meter balance", "flag", "verify"])("bare: %s", async (name) => {
+    const own = await send(server.url, name);
+    const other = await send(rivals.bare.url, name);
+    expect(other.status).toBe(200);
+    expectAlike(other.text, own.text);
+  });
+});
+
+describe("the ceiling", () => {
+  const tables = ["meter_entries", "locks", "relays", "jobs", "catch_events", "catch_payloads", "receipts"];
+
+  /** Of what is written: which columns hold what, and how much of it. */
+  function rowsOf(file: string, table: string): unknown[] {
+    const db = new Database(file, { readonly: true });
+    try {
+      const wanted = table === "jobs" ? " WHERE kind = 'relay.deliver'" : "";
+      const rows = db.query(`SELECT * FROM ${table}${wanted}`).all() as Record<string, unknown>[];
+      return rows.map((row) =>
+        Object.entries(row).map(([name, value]) => {
+          if (value instanceof Uint8Array) return `${name}: ${value.length} bytes`;
+          return `${name}: ${value === null ? "null" : typeof value}`;
+        }),
+      );
+    } finally {
+      db.close();
+    }
+  }
+
+  /** What both write for a request, table by table. */
+  async function written(name: string): Promise<Record<"own" | "ceiling", unknown>> {
+    const files = {
+      own: join(server.folder, "ninefold.db"),
+      ceiling: join(folder, "ceiling", "ninefold.db"),
+    };
+    const counts = (file: string) => tables.map((table) => rowsOf(file, table).length);
+    const before = { own: counts(files.own), ceiling: counts(files.ceiling) };
+    const own = await send(server.url, name);
+    const ceiling = await send(rivals.ceiling.url, name);
+    expect([own.status < 300, ceiling.status]).toEqual([true, 200]);
+    expectAlike(ceiling.text, own.text);
+    const news = (who: "own" | "ceiling") =>
+      tables.map((table, index) => {
+        const rows = rowsOf(files[who], table);
+        return [table, rows.length - (before[who][index] ?? 0), rows.slice(before[who][index])];
+      });
+    return { own: news("own"), ceiling: news("ceiling") };
+  }
+
+  test.each(DURABLE)("writes the rows of a %s", async (name) => {
+    const { own, ceiling } = await written(name);
+    expect(ceiling).toEqual(own);
+    expect(JSON.stringify(own)).toMatch(name === "release" ? /"locks",-1/ : /,1,\[\[/);
+  });
+
+  test("makes receipts that anyone can follow", async () => {
+    const verifier = new ChainVerifier(createPortableCrypto());
+    const { text } = await send(rivals.ceiling.url, "receipt");
+    const { problems } = verifier.add(text);
+    // Its answer does not show its key.
+    expect(problems).toEqual(["signature is not the key's signature of chain_hash"]);
+  });
+
+  test("judges keys", async () => {
+    const refused = await send(rivals.ceiling.url, "deduct", { Authorization: "Bearer sm_other" });
+    expect(refused.status).toBe(401);
+  });
+
+  test("keeps what it answers apart when many come at once", async () => {
+    const before = rowsOf(join(folder, "ceiling", "ninefold.db"), "meter_entries").length;
+    const answers = await Promise.all(Array.from({ length: 50 }, () => send(rivals.ceiling.url, "deduct")));
+    expect(new Set(answers.map(({ text }) => text)).size).toBe(50);
+    expect(rowsOf(join(folder, "ceiling", "ninefold.db"), "meter_entries")).toHaveLength(before + 50);
+  });
+});
