@@ -19,10 +19,33 @@ const PLAIN_NAMES: ReadonlySet<string> = new Set(
   x-forwarded-host x-forwarded-port x-forwarded-proto x-real-ip x-request-id`.split(/\s+/),
 );
 
-/** Whether a header of this name (lower-case) may carry a secret. */
-export function isSecretHeader(name: string): boolean {
-  return !PLAIN_NAMES.has(name) && SECRET_ENDINGS.some((ending) => name.endsWith(ending));
+/** Names that are remembered at once. Strangers make up names: those of the providers come back after each time that all go. */
+export const NAMES_KNOWN_MAX = 1_000;
+/** Longest name that is remembered, so that all of them are some 100 KB. */
+export const KNOWN_NAME_LENGTH_MAX = 64;
+
+/** Whether a header may carry a secret, by its name; senders use the same names over and over. */
+export class SecretNames {
+  private readonly known = new Map<string, boolean>();
+
+  /** How many names are remembered. */
+  get size(): number {
+    return this.known.size;
+  }
+
+  /** Whether a header of this name (lower-case) may carry a secret. */
+  has(name: string): boolean {
+    const known = this.known.get(name);
+    if (known !== undefined) return known;
+    const isSecret = !PLAIN_NAMES.has(name) && SECRET_ENDINGS.some((ending) => name.endsWith(ending));
+    if (name.length > KNOWN_NAME_LENGTH_MAX) return isSecret;
+    if (this.known.size >= NAMES_KNOWN_MAX) this.known.clear();
+    this.known.set(name, isSecret);
+    return isSecret;
+  }
 }
+
+const SECRET_NAMES = new SecretNames();
 
 /**
  * The headers of a request as they are stored: JSON. Repeated ones are joined, as they arrive. The values of those that
@@ -33,7 +56,7 @@ export function storedHeaders(received: Headers, vault: Vault, bucketId: string)
   // Cookies alone come as a list.
   const cookies = all["set-cookie"];
   if (cookies !== undefined) all["set-cookie"] = String(cookies);
-  const names = Object.keys(all).filter(isSecretHeader);
+  const names = Object.keys(all).filter((name) => SECRET_NAMES.has(name));
   if (names.length === 0) return JSON.stringify(all);
   const secret = Object.fromEntries(names.map((name) => [name, all[name]]));
   for (const name of names) all[name] = null;

@@ -73,6 +73,7 @@ export function requestBytes(
  */
 export function givenHeaders(given: Readonly<Record<string, string>>): RequestHeaders {
   const entries = Object.entries(given);
+  if (entries.length === 0) return given;
   if (entries.length > HEADERS_MAX) throw invalidField("headers", `must be ${HEADERS_MAX} at most`);
   const byName = new Map<string, [name: string, value: string]>();
   for (const [name, value] of entries) {
