@@ -57,7 +57,7 @@ type AccountChanges = Partial<Omit<AccountActor, "balance">>;
 
 /** The accounts in memory. */
 export class Accounts {
-  /** What this batch has changed. */
+  /** What has changed since the last commit. */
   readonly touched = new Set<AccountActor>();
   private readonly actors: ActorRegistry<number, AccountActor>;
 
@@ -80,7 +80,7 @@ export class Accounts {
     });
   }
 
-  /** Keeps an account in memory until the batch ends: its changes are taken back or written there. */
+  /** Keeps an account in memory until a batch has written its changes. */
   touch(actor: AccountActor): void {
     actor.idle = false;
     this.touched.add(actor);
@@ -112,8 +112,9 @@ export class Accounts {
 type Cause = { readonly caller: Caller; readonly requestId: string };
 
 /**
- * The accounts' balances. Changes happen in memory, within units of work; at the end of each batch every touched
- * account is written once: its balance, and one row per operation that it paid for.
+ * The accounts' balances. Changes happen in memory, within units of work, and charges of what changes nothing else also
+ * between two batches; at the end of each batch every touched account is written once: its balance, and one row per
+ * operation that it paid for.
  */
 export class AccountLedger implements Charger {
   private nextSequence: number;
@@ -196,9 +197,19 @@ export class AccountLedger implements Charger {
   /** A page of an account's ledger, newest first. @throws ApiError `validation_error` for a foreign cursor. */
   history({ ref }: CallerAccount, limit: number, cursor: string | undefined): LedgerPage {
     const before = cursor === undefined ? Number.MAX_SAFE_INTEGER : decodeNumberCursor(cursor);
-    const rows = this.store.entriesBefore(ref, before, limit + 1);
+    const rows = this.entriesBefore(ref, before, limit + 1);
     const { items, ...next } = pageOf(rows, limit, (row) => [row.sequence]);
     return { entries: items.map(entryView), ...next };
+  }
+
+  /** What is written, and above it the charges that are not yet. */
+  private entriesBefore(ref: number, before: number, limit: number): AccountEntryRow[] {
+    const rows = this.store.entriesBefore(ref, before, limit);
+    const unwritten = [...this.accounts.get(ref).unwritten].filter(({ sequence }) => sequence < before);
+    if (unwritten.length === 0) return rows;
+    const entries = new Map(rows.map((row) => [row.sequence, row]));
+    for (const cell of unwritten) entries.set(cell.sequence, { ...cell, kind: "charge", request_id: null });
+    return [...entries.values()].sort((a, b) => b.sequence - a.sequence).slice(0, limit);
   }
 
   private book(tx: Tx, actor: AccountActor, operation: string, cost: number, count: number): void {
@@ -230,30 +241,38 @@ export class AccountLedger implements Charger {
     });
   }
 
-  /** The cell of this hour: a new one, unless it is in memory or has a row already. */
+  /** The cell of an hour: a new one, unless it is in memory or has a row already. */
   private cellOf(actor: AccountActor, operation: string, at: number): ChargeRow {
     const known = actor.cells.get(operation);
     if (known !== undefined && known.at === at) return known;
-    const cell = this.store.charge(actor.ref, operation, at) ?? {
-      ...{ sequence: this.nextSequence++, amount: 0, balance_after: actor.balance },
-      ...{ at, operation, count: 0 },
-    };
+    // A wall clock that was set back comes into an hour whose cell may not be written yet: its row would be an old one.
+    const unwritten = [...actor.unwritten].find((cell) => cell.operation === operation && cell.at === at);
+    const cell = unwritten ??
+      this.store.charge(actor.ref, operation, at) ?? {
+        ...{ sequence: this.nextSequence++, amount: 0, balance_after: actor.balance },
+        ...{ at, operation, count: 0 },
+      };
     actor.cells.set(operation, cell);
     return cell;
   }
 
-  /** Writes what this batch changed. When the batch is taken back, each unit undoes its own changes in memory. */
+  /** Writes what has changed. When the batch is taken back all of it is written with the next one, as memory says then. */
   private write(tx: Tx): void {
-    for (const actor of this.accounts.touched) {
-      const { ref, balance, unwritten } = actor;
+    const { touched } = this.accounts;
+    if (touched.size === 0) return;
+    for (const { ref, balance, unwritten } of touched) {
       this.store.setBalance(tx, balance, ref);
       for (const { sequence, amount, balance_after, at, operation, count } of unwritten) {
         this.store.writeEntry(tx, sequence, ref, "charge", amount, balance_after, at, null, operation, count);
       }
-      unwritten.clear();
-      actor.idle = true;
     }
-    this.accounts.touched.clear();
+    tx.afterCommit(() => {
+      for (const actor of touched) {
+        actor.unwritten.clear();
+        actor.idle = true;
+      }
+      touched.clear();
+    });
   }
 }
 

@@ -167,7 +167,7 @@ function eventReadRoutes(api: Api, events: EventService) {
     .get(
       "/v1/catch/:bucket_id/events",
       ({ call, params, query }) =>
-        call.perform(() => events.list(call.caller.project.ref, params.bucket_id, query)),
+        call.read(() => events.list(call.caller.project.ref, params.bucket_id, query)),
       {
         op: {
           name: "catch.events.list",
@@ -184,7 +184,7 @@ function eventReadRoutes(api: Api, events: EventService) {
     .get(
       "/v1/catch/:bucket_id/events/:event_id",
       ({ call, params }) =>
-        call.perform(() => events.get(call.caller.project.ref, params.bucket_id, params.event_id)),
+        call.read(() => events.get(call.caller.project.ref, params.bucket_id, params.event_id)),
       {
         op: {
           name: "catch.events.get",

@@ -69,13 +69,13 @@ function readRoutes(api: Api, flags: FlagService) {
       op: { name: "gate.list", access: "gate:read", summary: "List the keys of all flags, newest first" },
       response: FlagKeys,
     })
-    .get("/v1/gate/config", ({ call }) => call.perform(() => flags.config(call.caller.project.ref)), {
+    .get("/v1/gate/config", ({ call }) => call.read(() => flags.config(call.caller.project.ref)), {
       op: { name: "gate.config", access: "gate:read", cost: 1, summary: "Read all flags, newest first" },
       response: FlagConfig,
     })
     .get(
       "/v1/gate/:flagKey",
-      ({ call, params }) => call.perform(() => flags.evaluate(call.caller.project.ref, params.flagKey)),
+      ({ call, params }) => call.read(() => flags.evaluate(call.caller.project.ref, params.flagKey)),
       {
         op: {
           name: "gate.evaluate",

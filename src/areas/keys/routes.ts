@@ -81,7 +81,7 @@ function readRoutes(api: Api, keys: KeyService) {
         // The last `created_at` of the page before.
         const wanted = "must be the next_cursor of the page before, a date-time";
         const before = momentOrNull("cursor", cursor, wanted) ?? Number.MAX_SAFE_INTEGER;
-        return call.perform((tx) => keys.list(call.caller, tx.now, limit, before));
+        return call.read((tx) => keys.list(call.caller, tx.now, limit, before));
       },
       {
         op: {
@@ -95,15 +95,11 @@ function readRoutes(api: Api, keys: KeyService) {
         response: KeyPage,
       },
     )
-    .get(
-      "/v1/keys/:id",
-      ({ call, params }) => call.perform((tx) => keys.get(call.caller, params.id, tx.now)),
-      {
-        op: { ...READ, name: "keys.get", summary: "Read a managed key", errors: ["not_found"] },
-        params: KeyParams,
-        response: Key,
-      },
-    );
+    .get("/v1/keys/:id", ({ call, params }) => call.read((tx) => keys.get(call.caller, params.id, tx.now)), {
+      op: { ...READ, name: "keys.get", summary: "Read a managed key", errors: ["not_found"] },
+      params: KeyParams,
+      response: Key,
+    });
 }
 
 function changeRoutes(api: Api, keys: KeyService) {
@@ -152,7 +148,7 @@ function verifyRoutes(api: Api, keys: KeyService) {
     "/v1/keys/verify",
     ({ call, body }) => {
       const client = readClient(body.meta);
-      return call.perform((tx) => keys.verify(tx, call.caller, body.secret, client));
+      return call.read((tx) => keys.verify(tx, call.caller, body.secret, client));
     },
     {
       op: {

@@ -28,18 +28,14 @@ export function monitorRoutes(api: Api, monitors: MonitorService) {
 function readRoutes(api: Api, monitors: MonitorService) {
   return new Elysia({ tags: ["Monitors"] })
     .use(api)
-    .get(
-      "/v1/pulse",
-      ({ call, query }) => call.perform(() => monitors.list(call.caller.project.ref, query)),
-      {
-        op: { name: "monitors.list", ...READ, summary: "List monitors, newest first" },
-        query: MonitorQuery,
-        response: MonitorPage,
-      },
-    )
+    .get("/v1/pulse", ({ call, query }) => call.read(() => monitors.list(call.caller.project.ref, query)), {
+      op: { name: "monitors.list", ...READ, summary: "List monitors, newest first" },
+      query: MonitorQuery,
+      response: MonitorPage,
+    })
     .get(
       "/v1/pulse/:monitorId",
-      ({ call, params }) => call.perform(() => monitors.status(call.caller.project.ref, params.monitorId)),
+      ({ call, params }) => call.read(() => monitors.status(call.caller.project.ref, params.monitorId)),
       {
         op: {
           name: "monitors.read",
@@ -54,7 +50,7 @@ function readRoutes(api: Api, monitors: MonitorService) {
     .get(
       "/v1/pulse/:monitorId/history",
       ({ call, params, query }) =>
-        call.perform((tx) => monitors.history(call.caller.project.ref, params.monitorId, tx.now, query)),
+        call.read((tx) => monitors.history(call.caller.project.ref, params.monitorId, tx.now, query)),
       {
         op: {
           name: "monitors.history",

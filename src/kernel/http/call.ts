@@ -215,7 +215,13 @@ export class Call extends OpenCall implements Performer {
     return this.deps.performing.perform(this, work);
   }
 
-  /** The same with the network in between: see `Performing.performAcross`. */
+  /** Charges the operation and runs work that changes nothing, without waiting for the disk: see `Performing.read`. */
+  read<T extends object>(work: (tx: Tx) => T): T | Promise<T> {
+    this.performing = true;
+    return this.deps.performing.read(this, work);
+  }
+
+  /** The same as {@link perform} with the network in between: see `Performing.performAcross`. */
   performAcross<C, R, T extends object>(phases: AcrossNetwork<C, R, T>): Promise<T> {
     this.performing = true;
     return this.deps.performing.performAcross(this, phases);

@@ -90,6 +90,24 @@ export class Performing {
     return submitted.then(unwrap);
   }
 
+  /**
+   * The same for work that changes nothing. It does not wait for the disk: the charge is taken in memory, and written with
+   * the next batch. Under an `Idempotency-Key`, and while the disk fails, it is a unit of work like any other.
+   *
+   * @throws ApiError as {@link perform}.
+   */
+  read<T extends object>(performer: Performer, work: (tx: Tx) => T): T | Promise<T> {
+    const { writer } = this;
+    const isFree = performer.operation.cost === 0;
+    if (performer.idempotency !== null || !(isFree || writer.takesInMemory))
+      return this.perform(performer, work);
+    const done = writer.runInMemory((tx) => {
+      assertStillValid(performer.caller);
+      return this.chargeAndWork(tx, performer, work);
+    });
+    return unwrap(done);
+  }
+
   /** The same for work across the network: see {@link AcrossNetwork}. In between, the `Idempotency-Key` counts as running. */
   async performAcross<C, R, T extends object>(
     performer: Performer,

@@ -42,7 +42,7 @@ export class UnitTx implements Tx {
   needsCare = false;
   /** Why the storage failed, once it has. */
   failure: unknown = null;
-  private undos: (() => void)[] | null = null;
+  protected undos: (() => void)[] | null = null;
   private afters: (() => void)[] | null = null;
 
   constructor(
@@ -122,5 +122,22 @@ export class UnitTx implements Tx {
   private undoTo(mark: number): void {
     if (this.undos === null) return;
     while (this.undos.length > mark) this.undos.pop()?.();
+  }
+}
+
+/** Work between two batches, which changes nothing but what is in memory. */
+export class MemoryTx extends UnitTx {
+  constructor(now: number) {
+    super(now, null);
+  }
+
+  /** Whether anything was changed in memory, and be it that it was taken back. */
+  get touched(): boolean {
+    return this.undos !== null;
+  }
+
+  /** @throws Error always: outside a batch a command would be a transaction of its own. */
+  override willWrite(): never {
+    throw new Error("work that is to change nothing has written");
   }
 }

@@ -1,14 +1,22 @@
-import { type Clock, monotonicMs } from "../clock.ts";
+import { type Cancel, type Clock, monotonicMs, realTimeout } from "../clock.ts";
 import { ApiError, errorText } from "../errors.ts";
 import type { Logger } from "../log.ts";
 import { Histogram } from "../metrics/instruments.ts";
+import { CommitDelay } from "./commit-delay.ts";
 import { type Database, isStorageFailure } from "./database.ts";
-import { type Savepoints, type Tx, UnitTx } from "./tx.ts";
+import { MemoryTx, type Savepoints, type Tx, UnitTx } from "./tx.ts";
 
 /** Units of work in one commit: bounds how long the event loop is held, and how much one failure takes along. */
 export const UNITS_PER_BATCH_MAX = 1_000;
 /** Units waiting for a commit: beyond this the disk is not keeping up, and refusing is kinder than queueing. */
 export const UNITS_QUEUED_MAX = 20_000;
+/**
+ * Longest that changes in memory wait for their commit: what a crash forgives. The clock of the first one bounds it, so
+ * that a timer which is late forgives no more.
+ */
+export const IN_MEMORY_MS_MAX = 1_000;
+/** When they get a batch of their own if none has come by itself: leaves a tenth of the time for the batch. */
+const OWN_BATCH_AFTER_MS = 900;
 
 /** Upper bounds of the counted batch sizes. */
 const BATCH_BOUNDS = [1, 2, 5, 10, 20, 50, 100, 200, 500, UNITS_PER_BATCH_MAX];
@@ -62,6 +70,9 @@ export class Writer {
   private queue: Unit[] = [];
   private scheduled = false;
   private closed = false;
+  /** When the first change in memory was made that no commit has followed (monotonic); null when there is none. */
+  private inMemorySince: number | null = null;
+  private cancelLook: Cancel | null = null;
   /** Whether a COMMIT has failed, and what it may have left in the log is still there. */
   private unsettled = false;
 
@@ -106,6 +117,35 @@ export class Writer {
     return promise;
   }
 
+  /**
+   * Whether {@link runInMemory} may be used: not while the disk fails, nor when what was changed in memory has not
+   * been written for as long as it may wait. Then the same work is to be submitted.
+   */
+  get takesInMemory(): boolean {
+    if (this.closed || this.stats.failing !== null) return false;
+    return this.inMemorySince === null || monotonicMs() - this.inMemorySince < IN_MEMORY_MS_MAX;
+  }
+
+  /**
+   * Runs work that writes nothing to the database, at once, between two batches. What it changes in memory is for the
+   * hooks to write: with the next batch, which comes after {@link IN_MEMORY_MS_MAX} at the latest. When `work` throws,
+   * its changes are taken back.
+   */
+  runInMemory<T>(work: (tx: Tx) => T): T {
+    const tx = new MemoryTx(this.clock.now());
+    try {
+      const value = work(tx);
+      tx.committed((error) => this.defect("after work in memory", error));
+      return value;
+    } catch (error) {
+      tx.undo();
+      throw error;
+    } finally {
+      // Also where it was taken back: until a commit, hooks hold on to what was touched.
+      if (tx.touched) this.writeSoon();
+    }
+  }
+
   /** Runs `hook` at the end of every batch, inside its transaction: the place to write what was added up. */
   beforeCommit(hook: (tx: Tx) => void): void {
     this.hooks.push(hook);
@@ -121,10 +161,34 @@ export class Writer {
     return this.queue.length;
   }
 
-  /** Commits what is queued and refuses everything after it. */
+  /** Commits what is queued or was changed in memory, and refuses everything after it. */
   close(): void {
+    if (this.inMemorySince !== null) this.submitNothing();
     this.closed = true;
+    this.cancelLook?.();
     while (this.queue.length > 0) this.flush();
+  }
+
+  /** Arms one timer, which runs on while batches come and go: setting one for each would cost more. */
+  private writeSoon(): void {
+    this.inMemorySince ??= monotonicMs();
+    if (this.cancelLook === null) this.lookIn(OWN_BATCH_AFTER_MS);
+  }
+
+  private lookIn(delayMs: number): void {
+    if (this.closed) return;
+    this.cancelLook = realTimeout(delayMs, () => {
+      this.cancelLook = null;
+      if (this.inMemorySince === null) return;
+      const waitedMs = monotonicMs() - this.inMemorySince;
+      if (waitedMs < OWN_BATCH_AFTER_MS) this.lookIn(OWN_BATCH_AFTER_MS - waitedMs);
+      else this.submitNothing();
+    });
+  }
+
+  /** A batch for the hooks alone. Why it failed stands in the log; the disk gets its pause. */
+  private submitNothing(): void {
+    this.submit(() => undefined).catch(() => this.lookIn(OWN_BATCH_AFTER_MS));
   }
 
   private schedule(): void {
@@ -158,6 +222,7 @@ export class Writer {
       this.refuse(batch, error);
       return;
     }
+    this.inMemorySince = null;
     this.stats.commits += 1;
     this.stats.units += batch.length;
     this.batchUnits.observe(batch.length);
@@ -292,50 +357,4 @@ function unavailable(why: string): ApiError {
 
 function isThenable(value: unknown): boolean {
   return typeof value === "object" && value !== null && "then" in value && typeof value.then === "function";
-}
-
-/** Longest that a unit of work waits for company on a quick disk: about the time of the fsync that it may save. */
-export const COMMIT_DELAY_MS = 0.3;
-/** Longest on a slow one, as a part of what a commit takes there: who is late waits for a whole further commit. */
-export const COMMIT_DELAY_PART = 0.25;
-/** Longest of all: a disk that stalls is no reason to wait. */
-export const COMMIT_DELAY_MS_MAX = 5;
-/** Of the time that commits are expected to take, how much the last one is. */
-const LAST_COMMIT_PART = 0.125;
-/** Every so many batches one waits its full time, to find out whether more clients have come. */
-const PROBE_EVERY = 32;
-
-/**
- * Decides how long a batch waits for company before its commit.
- *
- * Clients that were just answered tend to come back at once. Committing as soon as anything is queued would
- * split them into two halves that take turns, and so pay twice as many fsyncs; so a batch waits for as many
- * units as the last one had, and a little while at most: longer where commits take longer. A lone client never waits
- * for anybody, but for one batch in {@link PROBE_EVERY}.
- */
-export class CommitDelay {
-  private wanted = 1;
-  private batches = 0;
-  private commitMs = 0;
-
-  /** `now`: a monotonic clock in milliseconds. */
-  constructor(private readonly now: () => number = monotonicMs) {}
-
-  /** A batch begins to form. Returns whether, with so many units queued, it is to be committed. */
-  begin(): (queued: number) => boolean {
-    const deadline = this.now() + this.longestMs();
-    const wanted = this.batches % PROBE_EVERY === PROBE_EVERY - 1 ? Number.POSITIVE_INFINITY : this.wanted;
-    return (queued) => queued >= wanted || this.now() >= deadline;
-  }
-
-  /** A batch of so many units was committed, and that took so long. */
-  end(units: number, tookMs: number): void {
-    this.batches += 1;
-    this.wanted = Math.max(1, units);
-    this.commitMs += (tookMs - this.commitMs) * LAST_COMMIT_PART;
-  }
-
-  private longestMs(): number {
-    return Math.min(COMMIT_DELAY_MS_MAX, Math.max(COMMIT_DELAY_MS, this.commitMs * COMMIT_DELAY_PART));
-  }
 }

@@ -4,7 +4,7 @@ import {
   COMMIT_DELAY_MS_MAX,
   COMMIT_DELAY_PART,
   CommitDelay,
-} from "../../../src/kernel/storage/writer.ts";
+} from "../../../src/kernel/storage/commit-delay.ts";
 
 /** What a commit takes on a quick disk. */
 const QUICK_MS = 0.2;
