@@ -12,6 +12,8 @@ export interface CrashRun {
   /** A folder of its own; the data folder is made in it. */
   readonly folder: string;
   readonly rounds: number;
+  /** Shortest time under load before a kill: {@link LOAD_SECONDS_MIN} unless said otherwise. */
+  readonly secondsMin?: number;
   /** Longest time under load before a kill. */
   readonly secondsMax: number;
   /** Requests under way at once. */
@@ -77,8 +79,9 @@ async function loadAndKill(
   target: ServerTarget,
   random: Random,
 ): Promise<number> {
-  const spanMs = Math.max(0, run.secondsMax - LOAD_SECONDS_MIN) * 1000;
-  const loadSeconds = LOAD_SECONDS_MIN + random.below(spanMs + 1) / 1000;
+  const { secondsMin = LOAD_SECONDS_MIN, secondsMax } = run;
+  const spanMs = Math.max(0, secondsMax - secondsMin) * 1000;
+  const loadSeconds = secondsMin + random.below(spanMs + 1) / 1000;
   const enough = Promise.withResolvers<void>();
   let acts = 0;
   const load = runLoad({

@@ -3,6 +3,7 @@ import { BucketWorkload } from "./buckets.ts";
 import { ChainWorkload } from "./chains.ts";
 import { MeterWorkload } from "./meters.ts";
 import { OwnBalanceWorkload } from "./own-balances.ts";
+import { ReadWorkload } from "./reads.ts";
 import { RelayWorkload } from "./relays.ts";
 import type { Workload } from "./workload.ts";
 
@@ -15,5 +16,6 @@ export function allWorkloads(): Workload[] {
     new ChainWorkload(),
     new RelayWorkload(),
     new BucketWorkload(),
+    new ReadWorkload(),
   ];
 }

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { ReadWorkload } from "../../scripts/crashes/reads.ts";
 import { describeRound, type RoundResult, runCrashRounds } from "../../scripts/crashes/rounds.ts";
 import { allWorkloads } from "../../scripts/crashes/workloads.ts";
 import { NINEFOLD_COMMAND, ServerProcess, spawnServer } from "../../scripts/processes/server-process.ts";
@@ -61,6 +62,31 @@ test(
   TIMEOUT_MS,
 );
 
+test(
+  "reads alone: a kill forgives charges of the last second and none before, and doubles none",
+  async () => {
+    const reads = new ReadWorkload(0);
+    // Each kill comes later than the charges of its first reads may wait.
+    const results = await runCrashRounds({
+      command: NINEFOLD_COMMAND,
+      folder: subfolder(),
+      rounds: 4,
+      secondsMin: 1.5,
+      secondsMax: 2.5,
+      connections: 4,
+      seed: 20_260_311,
+      workloads: [reads],
+    });
+    expect(results.flatMap(({ problems }) => problems)).toEqual([]);
+    expect(results.length).toBe(4);
+    const answered = results.reduce((sum, { acknowledged }) => sum + acknowledged, 0);
+    // Otherwise reads have waited for commits, or the kills have shown nothing.
+    expect(reads.forgiven).toBeGreaterThan(0);
+    expect(reads.forgiven).toBeLessThan(answered);
+  },
+  TIMEOUT_MS,
+);
+
 describe("the comparison notices", () => {
   type Case = readonly [name: string, sql: string, wanted: RegExp];
   // One run for each group: no change of a group shows as another one of it does.
@@ -87,6 +113,11 @@ describe("the comparison notices", () => {
         /bucket \S+: evt_\w+ was acknowledged and is not there/,
       ],
       [
+        "forgiven charges of reads that a commit has followed",
+        "UPDATE accounts SET balance = 1000000000 WHERE email LIKE 'reads-%'",
+        /reads-\d@example.com: 0 reads were paid for, [1-9]\d* to \d+ would be right/,
+      ],
+      [
         "a changed payload",
         "UPDATE catch_payloads SET body = CAST(CAST(body AS TEXT) || ' ' AS BLOB)",
         /bucket \S+: evt_\w+ is not as it was sent/,
@@ -102,6 +133,11 @@ describe("the comparison notices", () => {
         "a lost change of an own balance",
         "DELETE FROM account_entries WHERE kind IN ('deduct', 'refill')",
         /own-\d@example.com: (deduct|refill) \d+.* was acknowledged and is lost/,
+      ],
+      [
+        "charges of reads that were paid twice",
+        "UPDATE accounts SET balance = balance - (1000000000 - balance) WHERE email LIKE 'reads-%'",
+        /reads-\d@example.com: \d+ reads were paid for, \d+ to \d+ would be right/,
       ],
       [
         "a changed receipt",

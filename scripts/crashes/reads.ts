@@ -1,0 +1,119 @@
+import { IN_MEMORY_MS_MAX } from "../../src/kernel/storage/writer.ts";
+import { createAccount } from "./meters.ts";
+import type { Random } from "./random.ts";
+import {
+  bodyOf,
+  type Tally,
+  type Target,
+  type TargetRequest,
+  UNAVAILABLE,
+  type Workload,
+} from "./workload.ts";
+
+const ACCOUNTS = 3;
+const CREDITS = 1_000_000_000;
+const FLAG = "/v1/gate";
+/** How often it changes something instead of reading. The change is free, and its commit writes the charges before it. */
+const CHANGES = 0.05;
+
+interface Reader {
+  readonly email: string;
+  key: string;
+  /** What the account had paid at the last look. */
+  paid: number;
+  /** When its reads since then were answered. */
+  answered: number[];
+  inDoubt: number;
+}
+
+/**
+ * Metered reads, whose charges are in memory when they are answered. A crash may forgive those of the last second that
+ * no commit has followed; none before, and none is paid twice.
+ */
+export class ReadWorkload implements Workload {
+  readonly name = "reads";
+  readonly weight = 6;
+  /** Charges that the crashes have forgiven so far. */
+  forgiven = 0;
+  private readonly readers: readonly Reader[];
+  /** What was answered before this moment must have been paid. */
+  private writtenUntil = Number.NEGATIVE_INFINITY;
+  private counts = { acknowledged: 0, inDoubt: 0, happened: 0 };
+
+  /** `changes`: how often it changes something. */
+  constructor(private readonly changes = CHANGES) {
+    this.readers = Array.from({ length: ACCOUNTS }, (_, index) => {
+      return { email: `reads-${index}@example.com`, key: "", paid: 0, answered: [], inDoubt: 0 };
+    });
+  }
+
+  async prepare(target: Target): Promise<void> {
+    for (const reader of this.readers) {
+      reader.key = await createAccount(target, reader.email, CREDITS);
+      await target.ask(saveOf(reader));
+    }
+  }
+
+  async act(target: Target, random: Random): Promise<void> {
+    const reader = random.pick(this.readers);
+    if (random.chance(this.changes)) return this.change(target, reader);
+    const sentAt = performance.now();
+    // What is not there is paid as well.
+    const path = random.chance(0.2) ? `${FLAG}/absent` : `${FLAG}/there`;
+    const answer = await target.send({ method: "GET", path, key: reader.key });
+    if (answer === null) {
+      reader.inDoubt += 1;
+      this.counts.inDoubt += 1;
+    } else if (answer.status !== UNAVAILABLE) {
+      reader.answered.push(performance.now());
+      this.counts.acknowledged += 1;
+      // It was charged after it was sent, when no charge was older than it may be.
+      this.written(sentAt - IN_MEMORY_MS_MAX);
+    }
+  }
+
+  async verify(target: Target): Promise<string[]> {
+    const problems: string[] = [];
+    for (const reader of this.readers) problems.push(...(await this.verifyReader(target, reader)));
+    this.writtenUntil = Number.NEGATIVE_INFINITY;
+    return problems;
+  }
+
+  takeTally(): Tally {
+    const counts = this.counts;
+    this.counts = { acknowledged: 0, inDoubt: 0, happened: 0 };
+    return counts;
+  }
+
+  private async change(target: Target, reader: Reader): Promise<void> {
+    const sentAt = performance.now();
+    const answer = await target.send(saveOf(reader));
+    if (answer === null) this.counts.inDoubt += 1;
+    else if (answer.status !== UNAVAILABLE) {
+      this.counts.acknowledged += 1;
+      this.written(sentAt);
+    }
+  }
+
+  private written(until: number): void {
+    this.writtenUntil = Math.max(this.writtenUntil, until);
+  }
+
+  private async verifyReader(target: Target, reader: Reader): Promise<string[]> {
+    const { email, key, answered, inDoubt } = reader;
+    const { balance } = bodyOf(await target.ask({ method: "GET", path: "/v1/meter/balance", key }));
+    const paid = CREDITS - Number(balance);
+    const since = paid - reader.paid;
+    const least = answered.filter((at) => at < this.writtenUntil).length;
+    const most = answered.length + inDoubt;
+    this.counts.happened += Math.max(0, since - answered.length);
+    this.forgiven += Math.max(0, answered.length - since);
+    Object.assign(reader, { paid, answered: [], inDoubt: 0 });
+    if (since >= least && since <= most) return [];
+    return [`${email}: ${since} reads were paid for, ${least} to ${most} would be right`];
+  }
+}
+
+function saveOf({ key }: Reader): TargetRequest {
+  return { method: "POST", path: FLAG, key, body: { flag_key: "there", enabled: true } };
+}

@@ -1,0 +1,225 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { ownBalancesCheck } from "../../../src/areas/accounts/backup-check.ts";
+import { AccountLedger, Accounts } from "../../../src/areas/accounts/ledger.ts";
+import { accountStore } from "../../../src/areas/accounts/store.ts";
+import { openProjectDirectory } from "../../../src/areas/projects/index.ts";
+import { expectError } from "../../support/errors.ts";
+import { readLedger } from "../../support/ledger.ts";
+import { bodyOf, makeResource, pathOf, queryOf, scopedRoutes, segmentOf } from "../../support/matrix.ts";
+import { scrape } from "../../support/metrics.ts";
+import { type AccountClient, startTestServer, type TestServer } from "../../support/server.ts";
+import { makeKey } from "../keys/support.ts";
+
+const HOUR_MS = 60 * 60 * 1000;
+const READ_ONLY = "PRAGMA query_only = ON";
+const WRITABLE = "PRAGMA query_only = OFF";
+
+let server: TestServer;
+let account: AccountClient;
+beforeEach(async () => {
+  server = await startTestServer({ manualClock: true, args: ["--allow-private-targets", "all"] });
+  account = await server.account({ balance: 1_000 });
+  await account.post("/v1/gate", { flag_key: "f", enabled: true });
+});
+afterEach(() => server.stop());
+
+const kernel = () => server.server.kernel;
+const commits = () => kernel().writer.stats.commits;
+const commit = () => kernel().writer.submit(() => undefined);
+const evaluate = (key = "f") => account.get(`/v1/gate/${key}`);
+
+async function balance(): Promise<unknown> {
+  return (await account.get("/v1/meter/balance")).body.balance;
+}
+
+/** What the file says: the balance, and how often evaluations were paid. */
+function written(): { balance: number; count: number } {
+  const rows = kernel().db.all<{ balance: number; count: number }, [string]>(
+    `SELECT balance, coalesce(sum(count), 0) AS count FROM accounts
+     LEFT JOIN account_entries ON account_ref = ref AND operation = 'gate.evaluate' WHERE user_id = ?`,
+  )(account.userId);
+  return rows[0] as { balance: number; count: number };
+}
+
+/** The charges of the ledger, whose amounts sum up to the balance. */
+async function ledger(): Promise<object[]> {
+  const entries = await readLedger(account, "/v1/meter/history");
+  expect(entries.reduce((sum, { amount }) => sum + amount, 0)).toBe((await balance()) as number);
+  return entries
+    .filter(({ kind }) => kind === "charge")
+    .map(({ operation, count, amount }) => ({ operation, count, amount }));
+}
+
+test("every metered read is answered without a commit; its charge shows at once", async () => {
+  const reads = scopedRoutes(server).filter(
+    ({ operation: { access, cost } }) => access.endsWith(":read") && cost > 0,
+  );
+  expect(reads.map(({ operation }) => operation.name).toSorted()).toEqual([
+    ...["catch.events.get", "catch.events.list", "gate.config", "gate.evaluate"],
+    ...["keys.get", "keys.list", "keys.verify", "monitors.history", "monitors.list", "monitors.read"],
+  ]);
+  for (const route of reads) {
+    const path = pathOf(route, await makeResource(segmentOf(route), account)) + queryOf(route);
+    await commit();
+    const [before, committed] = [(await balance()) as number, commits()];
+    const answer = await account.send(route.method, path, bodyOf(route));
+    expect([answer.status, commits()], answer.text).toEqual([200, committed]);
+    expect(await balance()).toBe(before - 1);
+    const { operation } = route;
+    expect(await ledger()).toContainEqual(
+      expect.objectContaining({ operation: operation.name, amount: expect.any(Number) }),
+    );
+  }
+});
+
+test("the next commit writes the charge, of whatever it is", async () => {
+  const before = written();
+  for (let count = 0; count < 5; count += 1) expect((await evaluate()).status).toBe(200);
+  expect(written()).toEqual(before);
+  expect((await server.operator.post("/v1/meter/refill", { amount: 1 })).status).toBe(200);
+  expect(written()).toEqual({ balance: before.balance - 5, count: 5 });
+});
+
+test("the history shows charges that are not written yet, in their places, page by page", async () => {
+  await evaluate();
+  await commit();
+  await evaluate();
+  await account.get("/v1/gate/config");
+  const all = await readLedger(account, "/v1/meter/history");
+  expect(all.map(({ operation, count }) => [operation, count])).toEqual([
+    ["gate.config", 1],
+    ["gate.evaluate", 2],
+    [undefined, undefined],
+  ]);
+  expect(await readLedger(account, "/v1/meter/history", 1)).toEqual(all);
+  await commit();
+  expect(await readLedger(account, "/v1/meter/history", 1)).toEqual(all);
+});
+
+test("an orderly stop writes every charge", async () => {
+  for (let count = 0; count < 7; count += 1) await evaluate();
+  await server.restart();
+  const { status, body } = await server.client(account.key).get("/v1/meter/balance");
+  expect([status, body.balance]).toEqual([200, 993]);
+  expect(written()).toEqual({ balance: 993, count: 7 });
+});
+
+describe("what a refusal costs", () => {
+  test("a 404 of the work keeps the charge", async () => {
+    expectError(await evaluate("absent"), "gate.feature_not_found");
+    expect(await ledger()).toEqual([{ operation: "gate.evaluate", count: 1, amount: -1 }]);
+  });
+
+  test("a 400 before it costs nothing, and leads to no entry", async () => {
+    expectError(await account.get("/v1/keys?cursor=x"), "validation_error");
+    expectError(await account.post("/v1/keys/verify", {}), "validation_error");
+    await commit();
+    expect([await balance(), await ledger()]).toEqual([1_000, []]);
+  });
+
+  test("402 comes before what the work finds, with the balance", async () => {
+    await account.post("/v1/meter/deduct", { amount: 999 });
+    expect((await evaluate()).status).toBe(200);
+    const answer = await evaluate("absent");
+    expectError(answer, "insufficient_balance");
+    expect(answer.body).toMatchObject({ balance: 0, user_id: account.userId });
+  });
+});
+
+test("402 is exact where reads and changes meet: 100 credits are 100 requests", async () => {
+  const { secret } = await makeKey(account);
+  await account.post("/v1/meter/deduct", { amount: 899 });
+  expect(await balance()).toBe(100);
+  const requests = Array.from({ length: 400 }, (_, index) => {
+    if (index % 4 === 0) return account.post(`/v1/meter/m${index}/refill`, { amount: 1 });
+    if (index % 4 === 1) return account.post("/v1/keys/verify", { secret });
+    return evaluate(index % 4 === 2 ? "f" : "absent");
+  });
+  const statuses = (await Promise.all(requests)).map(({ status }) => status);
+  expect(statuses.filter((status) => status === 402)).toHaveLength(300);
+  expect(statuses.filter((status) => status === 200 || status === 404)).toHaveLength(100);
+  expect(await balance()).toBe(0);
+  await commit();
+  expect(written().balance).toBe(0);
+  await ledger();
+});
+
+test("under an Idempotency-Key a read waits for its commit; the repeat costs nothing", async () => {
+  const { secret } = await makeKey(account);
+  await commit();
+  const [before, committed] = [(await balance()) as number, commits()];
+  const ask = () => account.post("/v1/keys/verify", { secret }, { headers: { "idempotency-key": "once" } });
+  const first = await ask();
+  expect([first.status, first.body.valid]).toEqual([200, true]);
+  expect([commits(), written().balance]).toEqual([committed + 1, before - 1]);
+  const repeat = await ask();
+  expect(repeat.headers.get("idempotent-replayed")).toBe("true");
+  expect([repeat.body, await balance()]).toEqual([first.body, before - 1]);
+});
+
+describe("a batch that fails", () => {
+  test("keeps the charges of reads for the next one; reads wait until then, and none counts twice", async () => {
+    await commit();
+    for (let count = 0; count < 3; count += 1) expect((await evaluate()).status).toBe(200);
+    kernel().db.execute(READ_ONLY);
+    expectError(await account.post("/v1/meter/m/refill", { amount: 1 }), "service_unavailable");
+    expect(await balance()).toBe(997);
+    // No more than a second of charges may wait in memory for a disk that fails.
+    expectError(await evaluate(), "service_unavailable");
+    expect([await balance(), written().balance]).toEqual([997, 1_000]);
+    expect((await account.get("/v1/meter/m/balance")).status).toBe(200);
+    kernel().db.execute(WRITABLE);
+    expect((await evaluate()).status).toBe(200);
+    expect(written()).toEqual({ balance: 996, count: 4 });
+    const committed = commits();
+    expect((await evaluate()).status).toBe(200);
+    expect(commits()).toBe(committed);
+    expect(await ledger()).toEqual([{ operation: "gate.evaluate", count: 5, amount: -5 }]);
+    const name = "ninefold_credits_charged_total";
+    expect((await scrape(server.operator)).find(name, { operation: "gate.evaluate" })).toBe(5);
+  });
+});
+
+test("a wall clock that is set back across the hour finds its charges, written or not", async () => {
+  await evaluate();
+  server.clock.setWall(HOUR_MS);
+  await evaluate();
+  server.clock.setWall(-HOUR_MS);
+  await evaluate();
+  server.clock.setWall(HOUR_MS);
+  await evaluate();
+  const hours = [2, 2].map((count) => ({ operation: "gate.evaluate", count, amount: -count }));
+  expect(await ledger()).toEqual(hours);
+  await commit();
+  expect(await ledger()).toEqual(hours);
+  expect(written()).toEqual({ balance: 996, count: 4 });
+});
+
+test("accounts with charges that are not written stay in memory, however many there are", async () => {
+  const IN_MEMORY = 3;
+  const made = await Promise.all(Array.from({ length: 20 }, () => server.account({ balance: 10 })));
+  const store = accountStore(kernel().db);
+  const accounts = new Accounts(store, openProjectDirectory(kernel()), IN_MEMORY);
+  const small = new AccountLedger(store, accounts, kernel());
+  const refs = made.map(({ userId }) => store.refOfUser(userId));
+  for (let round = 1; round <= 3; round += 1) {
+    for (const ref of refs) {
+      kernel().writer.runInMemory((tx) => small.charge(tx, accounts.get(ref), "gate.evaluate", 1));
+    }
+    for (const ref of refs) expect(accounts.get(ref).balance).toBe(10 - round);
+  }
+  await commit();
+  for (const ref of refs) expect(store.account(ref)?.balance).toBe(7);
+  // Once written they may go, and come back as they were.
+  for (const ref of [...refs, ...refs]) expect(accounts.get(ref).balance).toBe(7);
+  expect(accounts.touched.size).toBe(0);
+  const problems: string[] = [];
+  const rows = <Row>(sql: string) => kernel().db.all<Row>(sql)();
+  const db = { rows, get: <Row>(sql: string) => rows<Row>(sql)[0] ?? null };
+  await ownBalancesCheck.run(
+    db as never,
+    { add: (problem: string) => problems.push(problem) } as never,
+    async () => {},
+  );
+  expect(problems).toEqual([]);
+});

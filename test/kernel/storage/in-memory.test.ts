@@ -1,0 +1,149 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { realDelay, realPause } from "../../../src/kernel/clock.ts";
+import type { Change } from "../../../src/kernel/storage/database.ts";
+import type { Tx } from "../../../src/kernel/storage/tx.ts";
+import { IN_MEMORY_MS_MAX } from "../../../src/kernel/storage/writer.ts";
+import { rejection, TestStorage } from "../support.ts";
+
+let storage: TestStorage;
+let setSum: Change<[number]>;
+/** What units add up in memory, and a hook writes. */
+let sum: number;
+
+beforeEach(() => {
+  storage = new TestStorage();
+  sum = 0;
+  storage.db.execute("CREATE TABLE sums (value INTEGER)");
+  storage.db.execute("INSERT INTO sums VALUES (0)");
+  setSum = storage.db.change<[number]>("UPDATE sums SET value = ?");
+  storage.writer.beforeCommit((tx) => setSum(tx, sum));
+});
+afterEach(() => storage.close());
+
+function add(amount: number): (tx: Tx) => number {
+  return (tx) => {
+    sum += amount;
+    tx.onRollback(() => {
+      sum -= amount;
+    });
+    return sum;
+  };
+}
+
+function written(): number {
+  return storage.rows<{ value: number }>("SELECT value FROM sums")[0]?.value ?? -1;
+}
+
+describe("work in memory", () => {
+  test("is done at once, and written with the next batch", async () => {
+    const { writer } = storage;
+    let after = 0;
+    const value = writer.runInMemory((tx) => {
+      tx.afterCommit(() => {
+        after += 1;
+      });
+      return add(3)(tx);
+    });
+    expect([value, sum, after, written(), writer.stats.commits]).toEqual([3, 3, 1, 0, 0]);
+    await writer.submit(() => undefined);
+    expect([written(), writer.stats.commits]).toEqual([3, 1]);
+  });
+
+  test("gets a batch of its own within the time that it may wait, one for all", async () => {
+    const { writer } = storage;
+    const begunAt = performance.now();
+    for (let count = 0; count < 100; count += 1) writer.runInMemory(add(1));
+    await realDelay(IN_MEMORY_MS_MAX / 2);
+    expect(writer.stats.commits).toBe(0);
+    while (written() === 0) await realDelay(5);
+    // The timer itself comes earlier: the rest is what a busy machine takes.
+    expect(performance.now() - begunAt).toBeLessThan(2 * IN_MEMORY_MS_MAX);
+    expect([written(), writer.stats.commits]).toEqual([100, 1]);
+  });
+
+  test("is no longer taken when it has waited for so long, until a batch has written it", async () => {
+    const { writer } = storage;
+    writer.runInMemory(add(1));
+    expect(writer.takesInMemory).toBe(true);
+    // Nothing runs meanwhile, no timer either.
+    realPause(IN_MEMORY_MS_MAX);
+    expect(writer.takesInMemory).toBe(false);
+    await writer.submit(() => undefined);
+    expect(written()).toBe(1);
+    expect(writer.takesInMemory).toBe(true);
+  });
+
+  test("that came after a batch waits its own time", async () => {
+    const { writer } = storage;
+    writer.runInMemory(add(1));
+    await realDelay(IN_MEMORY_MS_MAX / 2);
+    await writer.submit(() => undefined);
+    writer.runInMemory(add(1));
+    // The timer of the first comes now.
+    await realDelay(IN_MEMORY_MS_MAX / 2);
+    expect([written(), writer.stats.commits]).toEqual([1, 1]);
+    while (written() === 1) await realDelay(5);
+    expect([written(), writer.stats.commits]).toEqual([2, 2]);
+  });
+
+  test("that changes nothing leads to no batch", async () => {
+    expect(storage.writer.runInMemory(() => "read")).toBe("read");
+    await realDelay(IN_MEMORY_MS_MAX * 1.2);
+    expect(storage.writer.stats.commits).toBe(0);
+  });
+
+  test("that throws is taken back, what waited for it does not run", async () => {
+    const { writer } = storage;
+    let after = 0;
+    const work = (tx: Tx) => {
+      add(5)(tx);
+      tx.afterCommit(() => {
+        after += 1;
+      });
+      throw new Error("refused");
+    };
+    expect(() => writer.runInMemory(work)).toThrow("refused");
+    expect([sum, after]).toEqual([0, 0]);
+  });
+
+  test("may not write: outside a batch a command would be a transaction of its own", () => {
+    const write = (tx: Tx) => {
+      add(5)(tx);
+      setSum(tx, 7);
+    };
+    expect(() => storage.writer.runInMemory(write)).toThrow("work that is to change nothing has written");
+    expect([sum, written()]).toEqual([0, 0]);
+  });
+
+  test("is written by close", () => {
+    storage.writer.runInMemory(add(4));
+    storage.writer.close();
+    expect(written()).toBe(4);
+    expect(storage.writer.takesInMemory).toBe(false);
+  });
+
+  test.each(["stays-open", "rolled-back"] as const)(
+    "outlives a batch that fails (transaction %s), and no more is taken before one succeeds",
+    async (fault) => {
+      const { writer } = storage;
+      writer.runInMemory(add(1));
+      storage.db.fault = fault;
+      await rejection(writer.submit(add(10)));
+      expect([sum, written(), writer.takesInMemory]).toEqual([1, 0, false]);
+      storage.db.fault = "none";
+      expect(await writer.submit(add(100))).toBe(101);
+      expect([written(), writer.takesInMemory]).toEqual([101, true]);
+    },
+  );
+
+  test("is tried again when its own batch fails, with a pause", async () => {
+    const { writer } = storage;
+    writer.runInMemory(add(1));
+    storage.db.fault = "stays-open";
+    await realDelay(IN_MEMORY_MS_MAX * 1.5);
+    expect(writer.stats.failures).toBe(1);
+    storage.db.fault = "none";
+    while (written() === 0) await realDelay(20);
+    expect([written(), writer.stats.failing]).toEqual([1, null]);
+  }, 10_000);
+});
