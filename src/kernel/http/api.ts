@@ -28,7 +28,8 @@ export interface ApiArea {
 export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 
 /** An endpoint as it was declared, for the OpenAPI document and the tests that go over all of them. */
-export interface DeclaredRoute extends Declared {
+export interface DeclaredRoute extends RouteSchemas {
+  readonly operation: Operation;
   readonly method: Method;
   /** With parameters in Elysia's form, `/v1/meter/:meterId/deduct`. */
   readonly path: string;
@@ -39,7 +40,10 @@ export interface DeclaredRoute extends Declared {
 /** What the macro keeps of a route. */
 interface Declared extends RouteSchemas {
   readonly operation: Operation;
+  readonly Called: CallClass;
 }
+
+type CallClass = new (endpoint: Endpoint, request: Request) => OpenCall;
 
 /** The hooks of a route, as Elysia hands them to a macro before it looks at them itself. */
 interface RouteHooks {
@@ -47,84 +51,37 @@ interface RouteHooks {
   query?: TObject;
   body?: TObject;
   response?: TSchema | Record<number, TSchema>;
-  parse?: "none";
-  transform?: unknown;
   declared?: Declared;
 }
 
 /**
- * What every area builds its routes on: two macros, which say what an endpoint is and run its gates.
+ * What every area builds its routes on: two macros, which say what an endpoint is.
  *
  * - `op` for endpoints that require a key, whose handlers get a {@link Call};
  * - `open` for endpoints that anyone may call, whose handlers get an {@link OpenCall}.
  *
  * The schemas of a route type its handler. They are taken out of Elysia's hands before it compiles them: a key is
  * judged before the body is read, nothing is coerced or stripped, and errors have one shape. Answers are checked by
- * the compiler and by the tests, not at run time.
+ * the compiler and by the tests, not at run time. A handler runs behind its gates, where {@link mounted} puts it; a
+ * plugin that is mounted otherwise has no call to work with.
  */
-export function createApi(deps: HttpDeps) {
-  return new Elysia({ name: "ninefold.api" }).macro({
-    op: (spec: OperationSpec) => gated<Call>(deps, spec, Call),
-    open: (spec: Omit<OperationSpec, "access">) =>
-      gated<OpenCall>(deps, { ...spec, access: "public" }, OpenCall),
-  });
-}
+export const api = new Elysia({ name: "ninefold.api" }).macro({
+  op: (spec: OperationSpec) => declares<Call>(spec, Call),
+  open: (spec: Omit<OperationSpec, "access">) => declares<OpenCall>({ ...spec, access: "public" }, OpenCall),
+});
 
 /** The plugin that areas use. */
-export type Api = ReturnType<typeof createApi>;
+export type Api = typeof api;
 
-/**
- * The hooks of a route. Elysia reads the source of each to see which parts of its context to build and whether to
- * wait for it; it cannot read bound functions, and takes them for what these are: answering at once.
- */
-function gated<C extends OpenCall>(deps: HttpDeps, spec: OperationSpec, Called: CallClass) {
+function declares<C extends OpenCall>(spec: OperationSpec, Called: CallClass) {
   const operation = operationOf(spec);
   return {
     seed: operation.name,
     introspect(hooks: RouteHooks) {
-      const schemas = takeSchemas(hooks);
-      const endpoint: Endpoint = {
-        deps,
-        operation,
-        checks: inputChecks(schemas),
-        cursors: cursorsOf(operation, schemas.query, deps.vault),
-        requests: deps.requests.of(operation.name),
-      };
-      hooks.declared = { operation, ...schemas };
-      const reads = operation.access.endsWith(":read") || operation.access === "public";
-      const waits = !reads || schemas.body !== undefined || operation.admit !== undefined;
-      hooks.transform = (waits ? openWithBody : open).bind(null, Called, endpoint);
-      // Otherwise Elysia might read the body that a handler asks for itself.
-      if (waits || operation.anyBody !== undefined) hooks.parse = "none";
+      hooks.declared = { operation, Called, ...takeSchemas(hooks) };
     },
-    mapResponse: respond.bind(null),
-    error: refuse,
-    // For the types alone: at run time the hooks above are all.
+    // For the types alone: at run time what was declared is all.
   } as unknown as { resolve: () => { call: C } };
-}
-
-type CallClass = new (endpoint: Endpoint, request: Request) => OpenCall;
-
-function open(Called: CallClass, endpoint: Endpoint, context: Context): void {
-  context.call = new Called(endpoint, context.request);
-  context.call.enter(context);
-}
-
-async function openWithBody(Called: CallClass, endpoint: Endpoint, context: Context): Promise<void> {
-  context.call = new Called(endpoint, context.request);
-  await context.call.enterWithBody(context);
-}
-
-/** Errors pass here too, as the response that they have become. */
-function respond({ call, responseValue }: { call: OpenCall; responseValue: unknown }) {
-  return responseValue instanceof Response ? responseValue : call.answer(responseValue);
-}
-
-/** Elysia gives every response to an error the status that it read off the error itself: ours says which it is. */
-async function refuse({ call, error, set }: { call: OpenCall; error: unknown; set: { status?: unknown } }) {
-  const response = await call.refuse(error);
-  set.status = response.status;
-  return response;
 }
 
 /** Reads the schemas of a route, and takes them away from Elysia. */
@@ -134,14 +91,54 @@ function takeSchemas(hooks: RouteHooks): RouteSchemas {
   return { params, query, body, answers: Kind in response ? { 200: response } : response };
 }
 
-/** The endpoints of a plugin. */
-export function declaredIn(plugin: AnyElysia): DeclaredRoute[] {
-  const declared: DeclaredRoute[] = [];
-  for (const { method, path, hooks } of plugin.routes) {
-    const { declared: found, detail } = hooks as { declared?: Declared; detail?: { tags?: string[] } };
-    if (found === undefined) continue;
+/** A route of a plugin, to be mounted. */
+export interface MountedRoute extends DeclaredRoute {
+  readonly serve: (context: Context) => Response | Promise<Response>;
+}
+
+/**
+ * The routes of a plugin, each with the function that answers its requests: gates, handler, answer. Elysia reads the
+ * source of a function to see which parts of its context to build and whether to wait for it; it cannot read a bound
+ * one, and takes it for what these are.
+ */
+export function mounted(plugin: AnyElysia, deps: HttpDeps): MountedRoute[] {
+  return plugin.routes.flatMap(({ method, path, handler, hooks }) => {
+    const { declared, detail } = hooks as { declared?: Declared; detail?: { tags?: string[] } };
+    if (declared === undefined) throw new Error(`${method} ${path} does not say what operation it is`);
+    const { operation, Called, ...schemas } = declared;
+    const endpoint: Endpoint = {
+      deps,
+      operation,
+      honoursKey: operation.idempotent && method !== "GET",
+      checks: inputChecks(schemas),
+      cursors: cursorsOf(operation, schemas.query, deps.vault),
+      requests: deps.requests.of(operation.name),
+    };
     const tag = detail?.tags?.[0] ?? "System";
-    declared.push({ method: method as Method, path, tag, ...found });
+    const serve = answered.bind(null, Called, endpoint, handler as Handler);
+    return { method: method as Method, path, tag, operation, ...schemas, serve };
+  });
+}
+
+type Handler = (context: Context) => unknown;
+
+/** Answers a request. Only what must wait makes a promise. */
+function answered(Called: CallClass, endpoint: Endpoint, handler: Handler, context: Context) {
+  const call = new Called(endpoint, context.request);
+  context.call = call;
+  try {
+    const entering = call.enter(context);
+    const result = entering === undefined ? handler(context) : entering.then(() => handler(context));
+    return result instanceof Promise ? answeredLater(call, result) : call.answer(result);
+  } catch (error) {
+    return call.refuse(error);
   }
-  return declared;
+}
+
+async function answeredLater(call: OpenCall, result: Promise<unknown>): Promise<Response> {
+  try {
+    return await call.answer(await result);
+  } catch (error) {
+    return call.refuse(error);
+  }
 }

@@ -50,6 +50,8 @@ export interface ListeningServer {
 /** What all calls of one route share. */
 export interface Endpoint {
   readonly operation: Operation;
+  /** Whether an `Idempotency-Key` means something here: not under GET. */
+  readonly honoursKey: boolean;
   readonly checks: InputChecks;
   /** Seals the cursors of a list; null where there are none, or open ones. */
   readonly cursors: SealedCursors | null;
@@ -66,8 +68,6 @@ export interface Context {
   body: Record<string, unknown>;
 }
 
-/** Methods under which an `Idempotency-Key` means nothing. */
-const READS: ReadonlySet<string> = new Set(["GET", "HEAD"]);
 const NOTHING: Readonly<Record<string, never>> = {};
 
 /** A request on its way, from its id to its answer, and all that a handler needs of it. */
@@ -122,17 +122,15 @@ export class OpenCall {
     return readBody(this.request, this.operation.bodyBounds.bytesMax);
   }
 
-  /** Checks a request that needs no body to be read, and hands its input over. @throws ApiError */
-  enter(context: Context): void {
-    this.takeInput(context);
-  }
-
-  /** The same for a request with a body. @throws ApiError */
-  async enterWithBody(context: Context): Promise<void> {
+  /**
+   * Passes the gates, checks the request, and hands its input over; a promise only where a body has to come first.
+   * @throws ApiError
+   */
+  enter(context: Context): void | Promise<void> {
     // What every attempt must pass, a malformed one too, before the body is looked at.
     this.operation.admit?.(this.clientAddress);
-    if (this.endpoint.checks.body !== null) this.bodyText = decodeBody(await this.readBytes());
-    this.takeInput(context);
+    if (this.endpoint.checks.body === null) return this.takeInput(context);
+    return this.readBytes().then((bytes) => this.takeBody(context, bytes));
   }
 
   /** The response to what a handler returned. */
@@ -143,6 +141,11 @@ export class OpenCall {
   /** The response to what was thrown on the way. */
   refuse(error: unknown): Response | Promise<Response> {
     return this.send(this.renderFailure(error));
+  }
+
+  protected takeBody(context: Context, bytes: Uint8Array): void {
+    this.bodyText = decodeBody(bytes);
+    this.takeInput(context);
   }
 
   /** The path's parameters are checked where they stand. */
@@ -227,19 +230,17 @@ export class Call extends OpenCall implements Performer {
     return this.deps.performing.performAcross(this, phases);
   }
 
-  override enter(context: Context): void {
-    this.pass();
-    this.takeInput(context);
-  }
-
-  override async enterWithBody(context: Context): Promise<void> {
-    const { request, operation } = this;
-    const key =
-      operation.idempotent && !READS.has(request.method) ? request.headers.get("idempotency-key") : null;
+  override enter(context: Context): void | Promise<void> {
+    const { honoursKey, checks } = this.endpoint;
+    const key = honoursKey ? this.request.headers.get("idempotency-key") : null;
     if (key !== null) return this.enterOnce(context, key);
     this.pass();
-    if (this.endpoint.checks.body !== null) this.bodyText = decodeBody(await this.readAndLookAgain());
-    this.takeInput(context);
+    if (checks.body === null) return this.takeInput(context);
+    const startedAt = this.deps.clock.now();
+    return this.readBytes().then((bytes) => {
+      this.lookAgain(startedAt);
+      this.takeBody(context, bytes);
+    });
   }
 
   protected override takeInput(context: Context): void {
@@ -265,7 +266,7 @@ export class Call extends OpenCall implements Performer {
 
   /** The same under an `Idempotency-Key`: refusals are stored as well, so that a repeat reads what the first one read. */
   private async enterOnce(context: Context, key: string): Promise<void> {
-    const { guard } = this.deps;
+    const { guard, clock } = this.deps;
     const { request, operation } = this;
     const caller = guard.authenticate(request);
     this.authenticated = caller;
@@ -274,12 +275,13 @@ export class Call extends OpenCall implements Performer {
     if (forbidden === null) this.takeToken();
     else if (guard.takeToken(caller, operation)?.allowed === false) throw forbidden;
     assertIdempotencyKey(key);
-    const bytes = await this.readAndLookAgain(forbidden === null);
+    const startedAt = clock.now();
+    const bytes = await this.readBytes();
+    if (forbidden === null) this.lookAgain(startedAt);
     const fingerprint = fingerprintOf(request.method, targetOf(request.url), bytes);
     this.idempotency = { key, fingerprint, secret: operation.secret };
     if (forbidden !== null) throw forbidden;
-    this.bodyText = decodeBody(bytes);
-    this.takeInput(context);
+    this.takeBody(context, bytes);
   }
 
   private pass(): void {
@@ -297,13 +299,10 @@ export class Call extends OpenCall implements Performer {
     if (this.operation.limit === "monitor") this.headers = { ...this.headers, ...rateLimitHeaders(verdict) };
   }
 
-  /** A body may take a minute: the key may have ended, or its account been suspended, meanwhile. */
-  private async readAndLookAgain(look = true): Promise<Uint8Array> {
+  /** A body may take a minute: the key may have ended, or its account been suspended, since then. @throws ApiError */
+  private lookAgain(startedAt: number): void {
     const { clock, guard } = this.deps;
-    const startedAt = clock.now();
-    const bytes = await this.readBytes();
-    if (look && clock.now() !== startedAt) guard.authorize(guard.authenticate(this.request), this.operation);
-    return bytes;
+    if (clock.now() !== startedAt) guard.authorize(guard.authenticate(this.request), this.operation);
   }
 
   /**

@@ -4,7 +4,7 @@ import { realDelay } from "../clock.ts";
 import { errorText, noSuchPath, StartupError } from "../errors.ts";
 import { RequestMetrics } from "../metrics/request-metrics.ts";
 import type { RenderedAnswer } from "./answer.ts";
-import { type Api, type ApiArea, type ApiPart, createApi, type DeclaredRoute, declaredIn } from "./api.ts";
+import { type ApiArea, type ApiPart, api, type DeclaredRoute, mounted } from "./api.ts";
 import { type Endpoint, type HttpDeps, type ListeningServer, OpenCall, pathOf } from "./call.ts";
 import { operationOf } from "./caller.ts";
 import { inputChecks } from "./validate.ts";
@@ -40,36 +40,36 @@ export class Http {
   readonly parts: ApiPart[] = [];
   /** What is counted of the requests. */
   readonly requests = new RequestMetrics();
-  /** What areas build their routes on. */
-  readonly api: Api;
   readonly app = new Elysia({
     name: "ninefold",
     normalize: false,
     strictPath: true,
     handler: { standardHostname: false },
   });
+  /** What its calls work with. */
+  readonly deps: HttpDeps;
   private readonly elsewhere: Endpoint;
   private readonly stopping = new AbortController();
   private server: ListeningServer | null = null;
 
   constructor(given: Omit<HttpDeps, "requests" | "server">) {
     const deps: HttpDeps = { ...given, requests: this.requests, server: () => this.server };
-    this.api = createApi(deps);
+    this.deps = deps;
     const operation = operationOf({ name: "none", access: "public", summary: "No endpoint" });
     const requests = this.requests.none;
-    this.elsewhere = { deps, operation, checks: inputChecks({}), cursors: null, requests };
+    this.elsewhere = { deps, operation, honoursKey: false, checks: inputChecks({}), cursors: null, requests };
   }
 
   /** Takes in the routes of an area. HEAD comes with every GET. */
   use({ parts, routes }: ApiArea): void {
     this.parts.push(...parts);
-    for (const plugin of [routes(this.api)].flat() as AnyElysia[]) {
+    for (const plugin of [routes(api)].flat() as AnyElysia[]) {
       // Added one by one: merging a whole plugin takes a tenth of a millisecond a route.
-      for (const { method, path, handler, hooks } of plugin.routes) {
-        this.app.route(method, path, handler as never, hooks as never);
-        if (method === "GET") this.app.route("HEAD", path, handler as never, hooks as never);
+      for (const { serve, ...route } of mounted(plugin, this.deps)) {
+        this.app.route(route.method, route.path, serve as never);
+        if (route.method === "GET") this.app.route("HEAD", route.path, serve as never);
+        this.routes.push(route);
       }
-      this.routes.push(...declaredIn(plugin));
     }
   }
 

@@ -6,6 +6,7 @@ import type { Metrics } from "../metrics/metrics.ts";
 import { EXPOSITION_CONTENT_TYPE, renderMetrics } from "../metrics/metrics.ts";
 import { isLoopback, isLoopbackName } from "./addresses.ts";
 import { reply } from "./answer.ts";
+import { api } from "./api.ts";
 import { type OpenCall, pathOf } from "./call.ts";
 import { operationOf } from "./caller.ts";
 import type { Guard } from "./guard.ts";
@@ -31,7 +32,7 @@ const Status = Type.Object({ status: Type.String() });
 export function systemRoutes(http: Http, { gate, readiness, metrics }: Monitoring) {
   let document: ReturnType<typeof openApiDocument> | undefined;
   return new Elysia({ tags: ["System"] })
-    .use(http.api)
+    .use(api)
     .get("/v1/ping", () => ({ pong: true as const }), {
       open: { name: "ping", summary: "Check that the server answers" },
       response: Pong,

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
+import { api, mounted } from "../../../src/kernel/http/api.ts";
 import { startTestServer, type TestServer } from "../../support/server.ts";
 
 let server: TestServer;
@@ -19,7 +20,7 @@ test.each([
   async (contentType) => {
     const { http } = server.server.app;
     const operation = { name: "test.any", summary: "Count bytes", anyBody: "Anything." };
-    const routes = new Elysia().use(http.api).post(
+    const routes = new Elysia().use(api).post(
       "/counted",
       async ({ call, body }) => ({
         bytes: (await call.readBytes()).length,
@@ -27,9 +28,9 @@ test.each([
       }),
       { open: operation, response: Type.Object({ bytes: Type.Integer(), parsed: Type.Boolean() }) },
     );
-    const [route] = routes.routes;
+    const [route] = mounted(routes, http.deps);
     if (route === undefined) throw new Error("the route was not added");
-    const alone = new Elysia().route(route.method, route.path, route.handler as never, route.hooks as never);
+    const alone = new Elysia().route(route.method, route.path, route.serve as never);
     const headers = { "content-type": contentType, "content-length": "5" };
     const request = new Request("http://localhost/counted", { method: "POST", headers, body: '{"a":' });
     const response = await alone.handle(request);
