@@ -23,6 +23,12 @@ import type { AccountEntryRow, AccountRow, AccountStore, ChargeRow } from "./sto
 /** Accounts kept in memory when idle: some hundred bytes each. */
 export const ACCOUNTS_IN_MEMORY_MAX = 20_000;
 
+/**
+ * Accounts whose charges wait in memory before they get a batch at once: it writes them all, some microseconds each, and
+ * everything else waits for it.
+ */
+export const UNWRITTEN_ACCOUNTS_MAX = 500;
+
 /** The projects of an account, as far as accounts need them. */
 export interface DefaultProjects {
   /** Makes the default project of a new account. */
@@ -235,6 +241,7 @@ export class AccountLedger implements Charger {
 
   private move(tx: Tx, actor: AccountActor, amount: number): void {
     this.accounts.touch(actor);
+    if (this.accounts.touched.size === UNWRITTEN_ACCOUNTS_MAX) this.kernel.writer.writeMemory();
     actor.balance += amount;
     tx.onRollback(() => {
       actor.balance -= amount;

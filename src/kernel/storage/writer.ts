@@ -146,6 +146,11 @@ export class Writer {
     }
   }
 
+  /** Queues a batch for the hooks alone. Why it failed stands in the log; the disk gets its pause. */
+  writeMemory(): void {
+    this.submit(() => undefined).catch(() => this.lookIn(OWN_BATCH_AFTER_MS));
+  }
+
   /** Runs `hook` at the end of every batch, inside its transaction: the place to write what was added up. */
   beforeCommit(hook: (tx: Tx) => void): void {
     this.hooks.push(hook);
@@ -163,7 +168,7 @@ export class Writer {
 
   /** Commits what is queued or was changed in memory, and refuses everything after it. */
   close(): void {
-    if (this.inMemorySince !== null) this.submitNothing();
+    if (this.inMemorySince !== null) this.writeMemory();
     this.closed = true;
     this.cancelLook?.();
     while (this.queue.length > 0) this.flush();
@@ -182,13 +187,8 @@ export class Writer {
       if (this.inMemorySince === null) return;
       const waitedMs = monotonicMs() - this.inMemorySince;
       if (waitedMs < OWN_BATCH_AFTER_MS) this.lookIn(OWN_BATCH_AFTER_MS - waitedMs);
-      else this.submitNothing();
+      else this.writeMemory();
     });
-  }
-
-  /** A batch for the hooks alone. Why it failed stands in the log; the disk gets its pause. */
-  private submitNothing(): void {
-    this.submit(() => undefined).catch(() => this.lookIn(OWN_BATCH_AFTER_MS));
   }
 
   private schedule(): void {

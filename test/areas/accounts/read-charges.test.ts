@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { ownBalancesCheck } from "../../../src/areas/accounts/backup-check.ts";
-import { AccountLedger, Accounts } from "../../../src/areas/accounts/ledger.ts";
+import { AccountLedger, Accounts, UNWRITTEN_ACCOUNTS_MAX } from "../../../src/areas/accounts/ledger.ts";
 import { accountStore } from "../../../src/areas/accounts/store.ts";
 import { openProjectDirectory } from "../../../src/areas/projects/index.ts";
 import { expectError } from "../../support/errors.ts";
@@ -222,4 +222,42 @@ test("accounts with charges that are not written stay in memory, however many th
     async () => {},
   );
   expect(problems).toEqual([]);
+});
+
+test("when the charges of many accounts wait, they are written at once: no batch holds everything up", async () => {
+  await commit();
+  const store = accountStore(kernel().db);
+  const first = store.highestRef() + 1;
+  const project = { ref: 1, id: "proj_of_this_test" };
+  const projects = { createDefault: () => project, defaultOf: () => project };
+  const many = new AccountLedger(store, new Accounts(store, projects), kernel());
+  const refs = Array.from({ length: UNWRITTEN_ACCOUNTS_MAX }, (_, index) => first + index);
+  await kernel().writer.submit((tx) => {
+    for (const ref of refs) {
+      const row = {
+        ref,
+        userId: `usr_${ref}`,
+        email: `${ref}@example.com`,
+        emailFolded: `${ref}@example.com`,
+      };
+      const rest = {
+        tier: "scale",
+        balance: 5,
+        suspended: 0,
+        rotatedAt: null,
+        createdAt: 0,
+        month: 0,
+      } as const;
+      store.insert(tx, { ...row, ...rest, oldestKey: 0, newestKey: 0 });
+    }
+  });
+  const read = (ref: number) =>
+    kernel().writer.runInMemory((tx) => many.charge(tx, { ref, tier: "scale" } as never, "gate.evaluate", 1));
+  const committed = commits();
+  for (const ref of refs.slice(1)) read(ref);
+  await new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
+  expect(commits()).toBe(committed);
+  read(first);
+  while (commits() === committed) await new Promise((resolve) => setImmediate(resolve));
+  for (const ref of refs) expect(store.account(ref)?.balance).toBe(4);
 });
