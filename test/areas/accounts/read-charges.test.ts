@@ -3,6 +3,7 @@ import { ownBalancesCheck } from "../../../src/areas/accounts/backup-check.ts";
 import { AccountLedger, Accounts, UNWRITTEN_ACCOUNTS_MAX } from "../../../src/areas/accounts/ledger.ts";
 import { accountStore } from "../../../src/areas/accounts/store.ts";
 import { openProjectDirectory } from "../../../src/areas/projects/index.ts";
+import { storageFailure } from "../../kernel/support.ts";
 import { expectError } from "../../support/errors.ts";
 import { readLedger } from "../../support/ledger.ts";
 import { bodyOf, makeResource, pathOf, queryOf, scopedRoutes, segmentOf } from "../../support/matrix.ts";
@@ -158,6 +159,27 @@ test("under an Idempotency-Key a read waits for its commit; the repeat costs not
 });
 
 describe("a batch that fails", () => {
+  test("at its COMMIT, with the charges of reads and of changes in it, leaves those of the reads", async () => {
+    await commit();
+    let failing = true;
+    // Behind the hook that writes the charges.
+    kernel().writer.beforeCommit(() => {
+      if (failing) throw storageFailure();
+    });
+    for (let count = 0; count < 3; count += 1) expect((await evaluate()).status).toBe(200);
+    const refused = await Promise.all([
+      account.post("/v1/meter/m/refill", { amount: 1 }),
+      account.post("/v1/keys/verify", { secret: "x" }, { headers: { "idempotency-key": "k" } }),
+      account.post("/v1/meter/m/refill", { amount: 1 }),
+    ]);
+    for (const answer of refused) expectError(answer, "service_unavailable");
+    expect([await balance(), written()]).toEqual([997, { balance: 1_000, count: 0 }]);
+    failing = false;
+    expect((await server.operator.post("/v1/meter/refill", { amount: 1 })).status).toBe(200);
+    expect(written()).toEqual({ balance: 997, count: 3 });
+    expect(await ledger()).toEqual([{ operation: "gate.evaluate", count: 3, amount: -3 }]);
+  });
+
   test("keeps the charges of reads for the next one; reads wait until then, and none counts twice", async () => {
     await commit();
     for (let count = 0; count < 3; count += 1) expect((await evaluate()).status).toBe(200);
