@@ -145,7 +145,12 @@ function createHttp(kernel: Kernel, config: Config, areas: Areas) {
   const { accounts, keys, directory } = areas;
   const answers = new IdempotencyStore(db, vault, new FreeAnswers(db, config.tiers));
   answers.registerPurge(scheduler, writer);
-  const guard = new Guard(keys.authenticatorBeside(accounts.authenticator), config.tiers, clock);
+  const guard = new Guard(
+    keys.authenticatorBeside(accounts.authenticator),
+    config.tiers,
+    clock,
+    config.testClock,
+  );
   const performing = new Performing(
     writer,
     accounts.charger,

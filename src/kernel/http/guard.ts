@@ -1,4 +1,4 @@
-import type { Clock } from "../clock.ts";
+import { type Clock, monotonicMs } from "../clock.ts";
 import { ApiError } from "../errors.ts";
 import { isBearerKey, keyDigestHex } from "../secrets/key-format.ts";
 import { isUnlimited, type Tiers } from "../tiers.ts";
@@ -48,6 +48,8 @@ export class RateLimiter<Key extends string | number = string> {
   constructor(
     private readonly clock: Clock,
     private readonly bucketsMax: number = RATE_BUCKETS_MAX,
+    /** Whole milliseconds that fill buckets, too, besides those of the clock. */
+    private readonly besideMs: () => number = () => 0,
   ) {}
 
   /**
@@ -55,7 +57,8 @@ export class RateLimiter<Key extends string | number = string> {
    * milliseconds): what had run in before that did so at the figures of the time.
    */
   take(key: Key, capacity: number, perMinute: number, since = 0): RateVerdict {
-    const now = this.clock.now();
+    const beside = this.besideMs();
+    const now = this.clock.now() + beside;
     const bucket = this.bucketOf(key, capacity, perMinute, now);
     if (bucket.perMinute !== perMinute && since > bucket.filledAt) fill(bucket, since);
     bucket.capacity = capacity;
@@ -69,7 +72,7 @@ export class RateLimiter<Key extends string | number = string> {
       allowed,
       limit: capacity,
       remaining: Math.floor(bucket.level / TOKEN),
-      resetAt: Math.ceil(bucket.fullAt / 1000),
+      resetAt: Math.ceil((bucket.fullAt - beside) / 1000),
       retryAfterSeconds: allowed ? 0 : Math.max(1, Math.ceil(untilOneMs / 1000)),
     };
   }
@@ -167,9 +170,13 @@ export class Guard {
     private readonly authenticator: Authenticator,
     private readonly tiers: Tiers,
     clock: Clock,
+    /** For a clock that stands still until it is moved: buckets fill in real time, too, else an empty one would stay so. */
+    fillsInRealTime: boolean,
   ) {
-    this.keys = new RateLimiter(clock);
-    this.accounts = new RateLimiter<number>(clock);
+    const begun = monotonicMs();
+    const besideMs = fillsInRealTime ? () => Math.floor(monotonicMs() - begun) : undefined;
+    this.keys = new RateLimiter(clock, undefined, besideMs);
+    this.accounts = new RateLimiter<number>(clock, undefined, besideMs);
   }
 
   /** The caller behind the `Authorization` header. @throws ApiError `unauthorized` */
