@@ -23,7 +23,7 @@ export interface Delivery {
   /** `relay`: scheduled by you. `alert`: of a monitor. `event`: forwarded or replayed by a bucket. */
   readonly kind: "relay" | "alert" | "event";
   /** `X-Svc-Delivery-Id`, or of a bucket's event `X-Svc-Event-Id`: the same on every repeat. Not signed. */
-  readonly id: string | null;
+  readonly id: string;
   /** Of an alert: `monitor.down` or `monitor.up`. */
   readonly event: string | null;
   /** When it was signed (an alert: queued), in milliseconds since the epoch. */
@@ -68,7 +68,9 @@ export async function verifyDelivery(
   // Written so that what is no number does not pass.
   if (!(Math.abs(agoMs) <= (claim.kind === "alert" ? alertToleranceMs : toleranceMs)))
     throw invalid(`it was signed ${Math.abs(agoMs)} ms ${agoMs < 0 ? "ahead" : "ago"}`);
-  const id = one(headers, claim.kind === "event" ? "x-svc-event-id" : "x-svc-delivery-id");
+  const idHeader = claim.kind === "event" ? "X-Svc-Event-Id" : "X-Svc-Delivery-Id";
+  const id = one(headers, idHeader.toLowerCase());
+  if (id === null) throw invalid(`it has no ${idHeader}`);
   return { kind: claim.kind, id, event, signedAt, text, json: () => JSON.parse(text) };
 }
 

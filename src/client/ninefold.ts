@@ -41,7 +41,7 @@ export class Ninefold {
 
   /** @throws TypeError when an option cannot work. */
   constructor(options: NinefoldOptions) {
-    this.api = new Api(new Transport(settingsOf(options), readApiKey(options.apiKey ?? null)));
+    this.api = new Api(new Transport(settingsOf(options), readApiKey(options.apiKey)));
     this.account = new Account(this.api);
     this.projects = new Projects(this.api);
     this.keys = new Keys(this.api);

@@ -3,10 +3,10 @@ export type FetchLike = (url: string, init: RequestInit) => Promise<Response>;
 
 /** How to reach the server. */
 export interface NinefoldOptions {
-  /** The server's address, such as `https://ninefold.example.com`; a path before `/v1` is part of it. */
-  readonly url: string;
-  /** The key that requests are sent with; null or left out for what needs none. */
-  readonly apiKey?: string | null | undefined;
+  /** The server's address, such as `https://ninefold.example.com`; a path before `/v1` is part of it. Refused when undefined. */
+  readonly url: string | undefined;
+  /** The key that requests are sent with; null for what needs none. Refused when undefined, as an unset variable is. */
+  readonly apiKey: string | null | undefined;
   /** Milliseconds that an attempt may take; 30,000 unless given. */
   readonly timeoutMs?: number | undefined;
   /** How often a request is tried again; 3 unless given, 0 for never. */
@@ -54,14 +54,19 @@ export interface Settings {
 /** Checks options. @throws TypeError when one cannot work. */
 export function settingsOf(options: NinefoldOptions): Settings {
   return {
-    url: readUrl(options.url),
+    // Those who write JavaScript may give no options at all.
+    url: readUrl(options?.url),
     timeoutMs: readTimeout(options.timeoutMs ?? TIMEOUT_MS_DEFAULT),
     retries: readRetries(options.retries ?? RETRIES_DEFAULT),
     fetch: options.fetch ?? null,
   };
 }
 
-function readUrl(text: string): string {
+function readUrl(text: string | undefined): string {
+  if (text === undefined || text === "")
+    throw new TypeError(
+      'url is missing: pass the server\'s address, as in new Ninefold({ url: "https://ninefold.example.com", apiKey })',
+    );
   let url: URL;
   try {
     url = new URL(text);
@@ -83,7 +88,11 @@ function readUrl(text: string): string {
 const API_KEY = /^sm_[A-Za-z0-9]+_[0-9a-f]{8}$/;
 
 /** Checks a key's form. Its text stands in no message. @throws TypeError */
-export function readApiKey(key: string | null): string | null {
+export function readApiKey(key: string | null | undefined): string | null {
+  if (key === undefined || key === "")
+    throw new TypeError(
+      "apiKey is missing: pass the account's key (sm_…), as in new Ninefold({ url, apiKey: process.env.NINEFOLD_KEY }), or null for calls that need none",
+    );
   if (key === null || (typeof key === "string" && API_KEY.test(key))) return key;
   const found = typeof key === "string" ? lengthOf(key) : typeof key;
   throw new TypeError(`apiKey must be a key such as sm_<letters and digits>_<8 hex digits>; it is ${found}`);

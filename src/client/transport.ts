@@ -81,7 +81,9 @@ export class Transport {
     } catch (error) {
       if (error instanceof NinefoldError) throw error;
       if (signal?.aborted) throw signal.reason;
-      throw within.passed ? timedOut(target, within.timeoutMs) : connectionFailed(target, error);
+      throw within.passed
+        ? timedOut(target, within.timeoutMs)
+        : connectionFailed(target, error, originHint(this.settings.url));
     } finally {
       within.end();
     }
@@ -172,9 +174,16 @@ function timedOut(target: string, timeoutMs: number): NinefoldError {
   });
 }
 
-function connectionFailed(target: string, cause: unknown): NinefoldError {
-  const message = `${target} was not answered: ${reasonOf(cause)}`;
+function connectionFailed(target: string, cause: unknown, hint: string): NinefoldError {
+  const message = `${target} was not answered: ${reasonOf(cause)}${hint}`;
   return new NinefoldConnectionError(message, { code: "connection_failed", cause });
+}
+
+/** Browsers keep it from a page why they withheld an answer. Other platforms know no `location`. */
+function originHint(url: string): string {
+  const { location } = globalThis as { location?: { readonly origin: string } };
+  if (location === undefined || location.origin === new URL(url).origin) return "";
+  return `. If the server runs, it may not know this page: start it with --cors-origins ${location.origin}`;
 }
 
 /** Node says "fetch failed" and keeps the reason one level below. */

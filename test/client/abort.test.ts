@@ -25,7 +25,7 @@ function counted(): { controller: AbortController; listeners: () => number; most
 describe("a signal", () => {
   test("has one listener, whatever number of requests it is given to, and none after them", async () => {
     using stub = await startStub({});
-    const nf = new Ninefold({ url: stub.url });
+    const nf = new Ninefold({ url: stub.url, apiKey: null });
     const { controller, listeners, most } = counted();
     const { signal } = controller;
     await Promise.all(Array.from({ length: 20 }, () => nf.ping({ signal })));
@@ -51,7 +51,7 @@ describe("a signal", () => {
 
 test("what is aborted is not answered by a fallback, whatever the reason is", async () => {
   using stub = await startStub({ instead: "cut" });
-  const nf = new Ninefold({ url: stub.url, retries: 0 });
+  const nf = new Ninefold({ url: stub.url, apiKey: null, retries: 0 });
   const reason = await nf.ping().catch((error) => error);
   expect(reason.code).toBe("connection_failed");
   const asked = nf.flags.isEnabled("beta", { fallback: true, signal: AbortSignal.abort(reason) });

@@ -33,6 +33,13 @@ function now(): { now: number } {
   return { now: server.clock.now() };
 }
 
+/** The headers without the id. */
+function withoutId(headers: Headers): Headers {
+  const left = new Headers(headers);
+  for (const name of ["x-svc-delivery-id", "x-svc-event-id"]) left.delete(name);
+  return left;
+}
+
 describe("deliveries of a real server", () => {
   test("scheduled ones", async () => {
     const order = { target_url: sink.url(), delay: "5s", payload: { ü: "ö" }, headers: {} };
@@ -42,6 +49,9 @@ describe("deliveries of a real server", () => {
     expect(delivery).toMatchObject({ kind: "relay", id: relay_id, event: null, text: '{"ü":"ö"}' });
     expect(delivery.json()).toEqual({ ü: "ö" });
     expect(delivery.signedAt).toBe(server.clock.now());
+    await expect(verifyDelivery(withoutId(headers), body, key, now())).rejects.toThrow(
+      "it has no X-Svc-Delivery-Id",
+    );
     await expect(verifyDelivery(headers, body.replace("ö", "o"), key, now())).rejects.toThrow(
       "its signature does not hold",
     );
@@ -96,6 +106,9 @@ describe("deliveries of a real server", () => {
       const delivery = await verifyDelivery(headers, body, key, now());
       expect(delivery).toMatchObject({ kind: "event", id: String(event_id), event: null, text: "no json" });
       expect(() => delivery.json()).toThrow(SyntaxError);
+      await expect(verifyDelivery(withoutId(headers), body, key, now())).rejects.toThrow(
+        "it has no X-Svc-Event-Id",
+      );
     }
     expect(replayed).toBeDefined();
   });

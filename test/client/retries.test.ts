@@ -206,7 +206,7 @@ describe("waits", () => {
 
   test("without retries that is an error of its own kind", async () => {
     using stub = await startStub({ instead: "hang" });
-    const error = await new Ninefold({ url: stub.url, timeoutMs: 50 })
+    const error = await new Ninefold({ url: stub.url, apiKey: null, timeoutMs: 50 })
       .ping({ retries: 0 })
       .catch((thrown) => thrown);
     expect(error).toBeInstanceOf(NinefoldConnectionError);
@@ -252,7 +252,9 @@ describe("errors", () => {
     ],
   ])("an answer %s", async (_, answer, message) => {
     using stub = await startStub(answer);
-    const error = await new Ninefold({ url: stub.url, retries: 0 }).ping().catch((thrown) => thrown);
+    const error = await new Ninefold({ url: stub.url, apiKey: null, retries: 0 })
+      .ping()
+      .catch((thrown) => thrown);
     expect(error).toMatchObject({ code: "unexpected_answer", message: `GET ${stub.url}/v1/ping ${message}` });
   });
 
@@ -286,9 +288,48 @@ describe("options", () => {
       { url: "https://a.example", timeoutMs: 2 ** 31 },
       "timeoutMs must be from 1 to 2147483647 (milliseconds), not 2147483648",
     ],
+    [
+      { url: process.env["NINEFOLD_NOWHERE"] },
+      'url is missing: pass the server\'s address, as in new Ninefold({ url: "https://ninefold.example.com", apiKey })',
+    ],
+    [
+      { url: "" },
+      'url is missing: pass the server\'s address, as in new Ninefold({ url: "https://ninefold.example.com", apiKey })',
+    ],
+    ...[undefined, ""].map(
+      (apiKey) =>
+        [
+          { url: "https://a.example", apiKey },
+          "apiKey is missing: pass the account's key (sm_…), as in new Ninefold({ url, apiKey: process.env.NINEFOLD_KEY }), or null for calls that need none",
+        ] as const,
+    ),
     [{ url: "https://a.example", retries: -1 }, "retries must be 0 or a positive integer, not -1"],
   ])("%o is refused", (options, message) => {
-    expect(() => new Ninefold(options)).toThrow(new TypeError(message));
+    expect(() => new Ninefold({ apiKey: null, ...options })).toThrow(new TypeError(message));
+  });
+
+  test("none at all are refused, too", () => {
+    expect(() => Reflect.construct(Ninefold, [])).toThrow("url is missing: pass the server's address");
+  });
+
+  test("a page of another origin is told how the server comes to know it", async () => {
+    const nf = new Ninefold({
+      ...{ url: "https://api.example/base", apiKey: null, retries: 0 },
+      fetch: () => Promise.reject(new TypeError("Failed to fetch")),
+    });
+    const message = async (): Promise<string> => (await nf.ping().catch((error) => error)).message;
+    const plain = "GET https://api.example/base/v1/ping was not answered: Failed to fetch";
+    expect(await message()).toBe(plain);
+    try {
+      Object.assign(globalThis, { location: { origin: "https://shop.example" } });
+      expect(await message()).toBe(
+        `${plain}. If the server runs, it may not know this page: start it with --cors-origins https://shop.example`,
+      );
+      Object.assign(globalThis, { location: { origin: "https://api.example" } });
+      expect(await message()).toBe(plain);
+    } finally {
+      Reflect.deleteProperty(globalThis, "location");
+    }
   });
 
   test("a path before /v1 is kept, and parameters are encoded into theirs", async () => {
