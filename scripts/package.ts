@@ -1,8 +1,15 @@
-// Builds the npm package: scripts/package [FOLDER], dist/package unless given.
+// Builds and packs the npm packages of this machine: scripts/package [FOLDER], dist/package unless given.
 import { join, resolve } from "node:path";
+import manifest from "../package.json" with { type: "json" };
 import { buildPackage } from "./packages/build.ts";
+import { pack, packPlatform } from "./packages/platform.ts";
+import { ownPlatform } from "./releases/platforms.ts";
 
 const root = join(import.meta.dir, "..");
 const folder = resolve(process.argv[2] ?? join(root, "dist/package"));
 await buildPackage(root, folder);
-console.log(`built ${folder}`);
+const packed = [
+  pack(folder, folder),
+  packPlatform(root, manifest, ownPlatform(), join(root, "dist/ninefold"), folder),
+];
+for (const file of packed) console.log(`packed ${join(folder, file)}`);

@@ -1,10 +1,11 @@
-// Builds the executables of a release, each with its checksum; scripts/build --all [PLATFORM…] comes here.
+// Makes a release: executables, npm packages, checksums, changes; scripts/build --all [PLATFORM…] comes here.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { engines, version } from "../package.json" with { type: "json" };
+import manifest from "../package.json" with { type: "json" };
+import { packPlatform } from "./packages/platform.ts";
 import { buildArtifact } from "./releases/build.ts";
-import { describeFormat, readFormat } from "./releases/format.ts";
-import { choosePlatforms, type Platform } from "./releases/platforms.ts";
+import { finishRelease } from "./releases/finish.ts";
+import { choosePlatforms, ownPlatform } from "./releases/platforms.ts";
 import { obtainRuntime, type Run } from "./releases/runtime.ts";
 
 const root = join(import.meta.dir, "..");
@@ -23,14 +24,9 @@ const run: Run = async (command, cwd) => {
   return { code, output: out + error };
 };
 
-/** What this machine surely runs: the same kind of executable as the one that runs this. */
-const own = describeFormat(readFormat(readFileSync(process.execPath)));
-
-function runsHere(platform: Platform): boolean {
-  return describeFormat(platform.format) === own;
-}
-
 try {
+  const { engines, version } = manifest;
+  const own = ownPlatform();
   const knownHashes = readFileSync(join(root, "scripts", "bun.sha256"), "utf8");
   const store = {
     folder: join(root, ".tools"),
@@ -42,10 +38,12 @@ try {
   for (const platform of choosePlatforms(process.argv.slice(2))) {
     const runtime = await obtainRuntime(store, platform);
     const shop = { root, folder, version, run };
-    const { file, bytes, sha256, checked } = await buildArtifact(shop, platform, runtime, runsHere(platform));
+    const { file, bytes, sha256, checked } = await buildArtifact(shop, platform, runtime, platform === own);
     const how = checked === "ran" ? "ran here" : "checked by its format";
     console.log(`${file.padEnd(34)} ${(bytes / 1e6).toFixed(1).padStart(6)} MB  ${how}  sha256 ${sha256}`);
+    console.log(packPlatform(root, manifest, platform, join(folder, file), folder));
   }
+  for (const file of await finishRelease(root, folder, version)) console.log(file);
 } catch (error) {
   console.error(`scripts/build: ${error instanceof Error ? error.message : String(error)}`);
   process.exitCode = 1;

@@ -1,6 +1,8 @@
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { PLATFORMS } from "../releases/platforms.ts";
+import { platformPackage } from "./platform.ts";
 
 /** What is read of the repository's package.json. */
 interface Manifest {
@@ -27,6 +29,17 @@ const ENTRIES: Readonly<Record<string, Entry>> = {
   "./verify": { types: [], bundled: true },
 };
 
+/** npm's `ninefold`, and where it goes. */
+const LAUNCHER = { source: "./src/testing/launcher.ts", built: "testing/launcher.js" };
+
+/** What the package itself exports: nothing. CommonJS, since a missing name of an ES module fails before its code runs. */
+const BARE = [
+  ["Ninefold", "ninefold/client"],
+  ["verifyDelivery", "ninefold/client"],
+  ["startNinefold", "ninefold/testing"],
+  ["verifyReceipt", "ninefold/verify"],
+] as const;
+
 /** What code that runs in Node 20 and browsers can rely on. */
 const LIBRARIES = ["ES2022", "DOM", "DOM.Iterable", "DOM.AsyncIterable"];
 
@@ -41,10 +54,26 @@ export async function buildPackage(root: string, folder: string): Promise<void> 
     compile(root, folder, source, entry);
     if (entry.bundled) await bundle(root, folder, source);
   }
+  compile(root, folder, LAUNCHER.source, { types: ["node"] });
+  chmodSync(join(folder, LAUNCHER.built), 0o755);
+  writeBare(folder);
   await finishDeclarations(folder);
   writeFileSync(join(folder, "package.json"), `${JSON.stringify(published(manifest), null, 2)}\n`);
   writeFileSync(join(folder, "README.md"), readme(readFileSync(join(root, "docs/client.md"), "utf8")));
   cpSync(join(root, "LICENSE"), join(folder, "LICENSE"));
+}
+
+/** The entry of `import "ninefold"`, which says what to import instead, to the compiler as well as at run time. */
+function writeBare(folder: string): void {
+  const instead = BARE.map(([name, entry]) => `import { ${name} } from "${entry}"`).join(", ");
+  const message = `There is nothing in "ninefold" itself. Write one of: ${instead}.`;
+  const names = BARE.map(([name]) => `exports.${name} = undefined;\n`).join("");
+  writeFileSync(join(folder, "bare.cjs"), `${names}throw new Error(${JSON.stringify(message)});\n`);
+  const types = BARE.map(
+    ([name, entry]) =>
+      `/** @deprecated Import it from "${entry}". */\nexport declare const ${name}: { readonly 'Import it from "${entry}"': never };\n`,
+  );
+  writeFileSync(join(folder, "bare.d.cts"), types.join(""));
 }
 
 /** Checks an entry against nothing but the platform's types, and writes its JavaScript and declarations. */
@@ -94,13 +123,18 @@ async function finishDeclarations(folder: string): Promise<void> {
   }
 }
 
-/** The manifest of the package: what runs the server stays out of it. */
+/** The manifest of the package: the executable comes with the package of the platform, of which npm installs the one that fits. */
 function published({ name, version, description, license, files, exports }: Manifest): object {
   const built = (source: string): string => source.replace(/^\.\/src\//, "./").replace(/\.ts$/, "");
   return {
     ...{ name, version, description, license },
-    ...{ type: "module", sideEffects: false, engines: { node: ">=20" } },
+    ...{ type: "module", sideEffects: ["./bare.cjs"], engines: { node: ">=20" } },
+    bin: { ninefold: LAUNCHER.built },
+    optionalDependencies: Object.fromEntries(
+      PLATFORMS.map((platform) => [platformPackage(platform), version]),
+    ),
     exports: {
+      ".": { types: "./bare.d.cts", default: "./bare.cjs" },
       ...Object.fromEntries(
         Object.entries(exports).map(([entry, source]) => [
           entry,
@@ -109,7 +143,7 @@ function published({ name, version, description, license, files, exports }: Mani
       ),
       "./package.json": "./package.json",
     },
-    files,
+    files: [...files, "bare.*"],
   };
 }
 

@@ -1,4 +1,5 @@
-import type { ExecutableFormat } from "./format.ts";
+import { readFileSync } from "node:fs";
+import { describeFormat, type ExecutableFormat, readFormat } from "./format.ts";
 
 /** A kind of machine that an executable is built for. */
 export interface Platform {
@@ -49,6 +50,14 @@ export function choosePlatforms(names: readonly string[]): readonly Platform[] {
     }
     return platform;
   });
+}
+
+/** The platform whose executables this machine surely runs: of the same kind as the one that runs this. @throws Error */
+export function ownPlatform(): Platform {
+  const own = describeFormat(readFormat(readFileSync(process.execPath)));
+  const found = PLATFORMS.find(({ format }) => describeFormat(format) === own);
+  if (found === undefined) throw new Error(`there is no platform for a machine that runs ${own}`);
+  return found;
 }
 
 /** The file that a platform's executable is published as. */

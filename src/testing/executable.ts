@@ -1,5 +1,7 @@
 import { accessSync, constants, existsSync, readFileSync, statSync } from "node:fs";
+import { createRequire } from "node:module";
 import { delimiter, dirname, join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
 
 /** How to run Ninefold: a program and its first arguments. */
 export type Command = readonly [program: string, ...args: string[]];
@@ -12,12 +14,32 @@ export interface Surroundings {
   /** The running runtime's own executable. */
   readonly runtime: string;
   readonly isBun: boolean;
-  readonly isWindows: boolean;
+  /** `process.platform` and `process.arch`. */
+  readonly os: string;
+  readonly cpu: string;
+  /** Whether a program that is linked against glibc finds its loader. */
+  readonly hasGlibc: boolean;
+}
+
+/** Where glibc has its loader: a system with musl has another one. */
+const GLIBC_LOADERS = ["/lib64/ld-linux-x86-64.so.2", "/lib/ld-linux-aarch64.so.1"];
+
+/** This process, and where its module of this URL lies. */
+export function surroundingsOf(moduleUrl: string): Surroundings {
+  return {
+    environment: process.env,
+    moduleFolder: dirname(fileURLToPath(moduleUrl)),
+    runtime: process.execPath,
+    isBun: process.versions["bun"] !== undefined,
+    os: process.platform,
+    cpu: process.arch,
+    hasGlibc: GLIBC_LOADERS.some(existsSync),
+  };
 }
 
 /**
  * The Ninefold to run: what `NINEFOLD_BINARY` names, else what the package's folder holds (the sources in a checkout
- * under Bun, `dist/ninefold`), else `ninefold` on the PATH.
+ * under Bun, `dist/ninefold`), else what the package for this platform brings, else `ninefold` on the PATH.
  *
  * @throws Error that says how to get one.
  */
@@ -28,13 +50,35 @@ export function findCommand(from: Surroundings): Command {
     // A name without a folder would be looked for on the PATH.
     return [resolve(named)];
   }
-  const found = inPackage(from) ?? onPath(from);
+  const found = inPackage(from) ?? inPlatformPackage(from) ?? onPath(from);
   if (found === undefined) {
     throw new Error(
-      "No Ninefold to start: put the executable ninefold on the PATH, or name it in NINEFOLD_BINARY. In a checkout, scripts/build makes it.",
+      `No Ninefold to start: ${platformPackages(from)[0]}, which brings the executable for this machine, is not installed. ` +
+        "Install again here, with optional dependencies and without a node_modules of another machine; " +
+        "or put the executable ninefold on the PATH, or name it in NINEFOLD_BINARY. In a checkout, scripts/build makes it.",
     );
   }
   return found;
+}
+
+/** The packages that may bring an executable for this machine, the likeliest first. */
+function platformPackages({ os, cpu, hasGlibc }: Surroundings): readonly string[] {
+  const name = `@ninefold/${os === "win32" ? "windows" : os}-${cpu}`;
+  if (os !== "linux") return [name];
+  // Installers that know no C libraries install both. And a system with musl may have glibc's loader beside it.
+  return hasGlibc ? [name, `${name}-musl`] : [`${name}-musl`];
+}
+
+function inPlatformPackage(from: Surroundings): Command | undefined {
+  const require = createRequire(join(from.moduleFolder, "index.js"));
+  for (const name of platformPackages(from)) {
+    try {
+      return [require.resolve(`${name}/bin/${executableName(from)}`)];
+    } catch {
+      // Not installed.
+    }
+  }
+  return undefined;
 }
 
 function inPackage(from: Surroundings): Command | undefined {
@@ -74,8 +118,8 @@ function onPath(from: Surroundings): Command | undefined {
   return found === undefined ? undefined : [found];
 }
 
-function executableName({ isWindows }: Surroundings): string {
-  return isWindows ? "ninefold.exe" : "ninefold";
+function executableName({ os }: Surroundings): string {
+  return os === "win32" ? "ninefold.exe" : "ninefold";
 }
 
 function isExecutable(path: string): boolean {

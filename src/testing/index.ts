@@ -1,14 +1,12 @@
-import { Agent, request as send } from "node:http";
-
 /**
  * `ninefold/testing`: a throw-away Ninefold for test suites, with time in the test's own hands. Works in every
  * test runner on Bun and on Node.js 20 and newer, and needs no other package.
  */
-import { dirname } from "node:path";
+import { Agent, request as send } from "node:http";
 import { text } from "node:stream/consumers";
-import { fileURLToPath } from "node:url";
+import { Ninefold } from "../client/index.ts";
 import { type Duration, durationMs } from "./duration.ts";
-import { type Command, findCommand } from "./executable.ts";
+import { type Command, findCommand, surroundingsOf } from "./executable.ts";
 import { ServerProcess } from "./server-process.ts";
 import { type OpenSink, openSink, type ReceivedWebhook, type WebhookSink } from "./webhook-sink.ts";
 
@@ -54,6 +52,8 @@ export interface NinefoldInstance {
   readonly url: string;
   /** The operator's platform key: every scope, no rate limit, no credit costs. */
   readonly apiKey: string;
+  /** A client with that key; `client.withKey(apiKey)` is one of another account. */
+  readonly client: Ninefold;
   /** The operator's account. */
   readonly userId: string;
   /** The process id of the server. */
@@ -123,6 +123,7 @@ export async function startNinefold(options: StartOptions = {}): Promise<Ninefol
   }
   return {
     ...{ url, apiKey, userId, pid, advance, stop },
+    client: new Ninefold({ url, apiKey: apiKey === "" ? null : apiKey }),
     // On the real clock both processes read the same one.
     now: () => (isReal ? Promise.resolve(Date.now()) : advance(0)),
     account: async ({ email = `user-${crypto.randomUUID()}@example.com`, tier = "scale", balance } = {}) => {
@@ -162,13 +163,7 @@ async function askOperator(
 
 function commandOf({ command }: StartOptions): Command {
   if (command !== undefined) return typeof command === "string" ? [command] : command;
-  return findCommand({
-    environment: process.env,
-    moduleFolder: dirname(fileURLToPath(import.meta.url)),
-    runtime: process.execPath,
-    isBun: process.versions["bun"] !== undefined,
-    isWindows: process.platform === "win32",
-  });
+  return findCommand(surroundingsOf(import.meta.url));
 }
 
 function environmentOf(options: StartOptions): Record<string, string> {

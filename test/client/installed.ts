@@ -2,6 +2,7 @@ import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } fr
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { buildPackage } from "../../scripts/packages/build.ts";
+import { pack } from "../../scripts/packages/platform.ts";
 
 const root = join(import.meta.dir, "../..");
 
@@ -49,12 +50,7 @@ export async function installInto(folder: string): Promise<void> {
   try {
     const built = join(scratch, "built");
     await buildPackage(root, built);
-    const pack =
-      NPM === null
-        ? [process.execPath, "pm", "pack", "--destination", scratch]
-        : [NPM, "pack", "--offline", "--ignore-scripts", "--pack-destination", scratch];
-    await must(pack, built);
-    const tarball = join(scratch, "ninefold-0.1.0.tgz");
+    const tarball = join(scratch, pack(built, scratch));
     writeFileSync(
       join(folder, "package.json"),
       JSON.stringify({ name: "stranger", private: true, type: "module" }),

@@ -62,7 +62,11 @@ describe("installed from its tarball", () => {
     const manifest = JSON.parse(
       readFileSync(join(stranger.folder, "node_modules/ninefold/package.json"), "utf8"),
     );
-    expect(Object.keys(manifest).filter((name) => /dependencies|scripts|bin/i.test(name))).toEqual([]);
+    // What runs the server comes as an optional package of the platform, and no script runs at its installation.
+    expect(Object.keys(manifest).filter((name) => /dependencies|scripts|bin/i.test(name))).toEqual([
+      "bin",
+      "optionalDependencies",
+    ]);
     const files = [...new Bun.Glob("**/*").scanSync(join(stranger.folder, "node_modules"))];
     expect(files.filter((path) => !/^(ninefold\/|@types|undici-types|\.)/.test(path))).toEqual([]);
     expect(files).toContain("ninefold/LICENSE");
@@ -106,6 +110,35 @@ describe("installed from its tarball", () => {
     CHECK_TIMEOUT_MS,
   );
 
+  test.each(RUNTIMES)("in %s the bare name says what to import", async (_, command) => {
+    const ways = [
+      'import "ninefold";',
+      'import Ninefold from "ninefold"; console.log(Ninefold);',
+      'import { Ninefold } from "ninefold"; console.log(Ninefold);',
+      'import { startNinefold } from "ninefold"; console.log(startNinefold);',
+      'import { createRequire } from "node:module"; createRequire(import.meta.url)("ninefold");',
+    ];
+    for (const way of ways) {
+      stranger.write("bare.js", way);
+      const { error, code } = await stranger.run([command, "bare.js"]);
+      expect(code).toBe(1);
+      expect(error).toContain(
+        'There is nothing in "ninefold" itself. Write one of: import { Ninefold } from "ninefold/client"',
+      );
+    }
+  });
+
+  test.each(["bundler", "nodenext"] as const)(
+    "and the compiler says it under %s",
+    async (resolution) => {
+      stranger.write("bare.ts", 'import { Ninefold } from "ninefold";\nnew Ninefold({ url: "" });\n');
+      expect(await stranger.check(resolution, ["bare.ts"])).toContain(
+        `Type '{ readonly 'Import it from "ninefold/client"': never; }' has no construct signatures`,
+      );
+    },
+    CHECK_TIMEOUT_MS,
+  );
+
   test("bundled for browsers it asks for nothing of Node", async () => {
     stranger.write("page.js", SCRIPT);
     const entrypoints = [join(stranger.folder, "page.js")];
@@ -140,7 +173,7 @@ console.log(first + ", then " + (await patient).status);
 
 const HEAD = `
 import { Ninefold } from "ninefold/client";
-const nf = new Ninefold({ url: "http://127.0.0.1:1" });
+const nf = new Ninefold({ url: "http://127.0.0.1:1", apiKey: null });
 `;
 
 const TYPED = `
@@ -183,6 +216,7 @@ export async function all(signal: AbortSignal, headers: IncomingHttpHeaders, bod
 
 /** One mistake each. */
 const WRONG = [
+  'new Ninefold({ url: "https://a.example" });',
   'await nf.meter("m").deduct("3");',
   'await nf.keys.create({ prefix: "a", name: "b" });',
   'await nf.monitors.create({ url: "https://a.example", interval: 60_000, method: "PUT" });',

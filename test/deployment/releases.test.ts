@@ -4,8 +4,15 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { ROOT } from "../../scripts/processes/server-process.ts";
 import { buildArtifact } from "../../scripts/releases/build.ts";
+import { changesOf, writeSums } from "../../scripts/releases/finish.ts";
 import { describeFormat, readFormat } from "../../scripts/releases/format.ts";
-import { choosePlatforms, PLATFORMS, type Platform, releaseName } from "../../scripts/releases/platforms.ts";
+import {
+  choosePlatforms,
+  ownPlatform,
+  PLATFORMS,
+  type Platform,
+  releaseName,
+} from "../../scripts/releases/platforms.ts";
 import { obtainRuntime, type Run } from "../../scripts/releases/runtime.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "ninefold-test-"));
@@ -80,6 +87,35 @@ describe("the platforms", () => {
       ["@oven/bun-darwin-aarch64", "bun-darwin-arm64", "ninefold-1.2.3-darwin-arm64"],
       ["@oven/bun-windows-x64", "bun-windows-x64", "ninefold-1.2.3-windows-x64.exe"],
     ]);
+  });
+});
+
+describe("what goes with the executables", () => {
+  const CHANGELOG =
+    "# Changelog\n\n## Unreleased\n\n- c\n\n## 1.2.3 (2026-11-22)\n\n### Added\n- b\n\n## 1.2\n\n- a\n";
+
+  test("is the part of the changelog that is the version's", () => {
+    expect(changesOf(CHANGELOG, "1.2.3")).toBe("## 1.2.3 (2026-11-22)\n\n### Added\n- b\n");
+    expect(changesOf(CHANGELOG, "1.2")).toBe("## 1.2\n\n- a\n");
+    expect(() => changesOf(CHANGELOG, "1.2.4")).toThrow("CHANGELOG.md has no part of 1.2.4");
+    const { version } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as { version: string };
+    expect(changesOf(readFileSync(join(ROOT, "CHANGELOG.md"), "utf8"), version)).toStartWith(`## ${version}`);
+  });
+
+  test("are checksums of the version's files", () => {
+    for (const name of ["ninefold-1.2.3-linux-x64", "ninefold-1.2.3.tgz", "CHANGES-1.2.3.md"])
+      writeFileSync(join(folder, name), name);
+    for (const name of ["ninefold-1.2.2.tgz", "ninefold-1.2.3-linux-x64.sha256"])
+      writeFileSync(join(folder, name), name);
+    writeSums(folder, "1.2.3");
+    const sums = ["CHANGES-1.2.3.md", "ninefold-1.2.3-linux-x64", "ninefold-1.2.3.tgz"].map(
+      (name) => `${new Bun.CryptoHasher("sha256").update(name).digest("hex")}  ${name}\n`,
+    );
+    expect(readFileSync(join(folder, "SHA256SUMS"), "utf8")).toBe(sums.join(""));
+  });
+
+  test("the platform of this machine is known by what it runs", () => {
+    expect(ownPlatform()).toMatchObject({ os: process.platform, cpu: process.arch });
   });
 });
 

@@ -1,10 +1,14 @@
-import { afterEach, describe, expect, test } from "bun:test";
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { findCommand, type Surroundings } from "../../src/testing/executable.ts";
 
-const folder = mkdtempSync(join(tmpdir(), "ninefold-test-"));
+let folder = "";
+beforeEach(() => {
+  // A new one each time: Bun remembers which folders there are.
+  folder = mkdtempSync(join(tmpdir(), "ninefold-test-"));
+});
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 /** Makes empty files, given by their paths in the scratch folder. */
@@ -26,7 +30,7 @@ function surroundings(differing: Partial<Surroundings> = {}): Surroundings {
     moduleFolder: join(folder, "package", "dist"),
     runtime: "/usr/bin/runtime",
     isBun: false,
-    isWindows: false,
+    ...{ os: "linux", cpu: "x64", hasGlibc: true },
     ...differing,
   };
 }
@@ -79,7 +83,29 @@ describe("the Ninefold that is started", () => {
   test("has its ending on Windows", () => {
     manifest("package/package.json", { name: "ninefold" });
     files("package/dist/ninefold.exe");
-    expect(findCommand(surroundings({ isWindows: true }))).toEqual([at("package/dist/ninefold.exe")]);
+    expect(findCommand(surroundings({ os: "win32" }))).toEqual([at("package/dist/ninefold.exe")]);
+  });
+
+  test("is what the package for this machine brings, before one on the PATH", () => {
+    manifest("node_modules/ninefold/package.json", { name: "ninefold" });
+    for (const name of ["linux-x64", "linux-x64-musl", "linux-arm64-musl", "darwin-arm64", "windows-x64"]) {
+      manifest(`node_modules/@ninefold/${name}/package.json`, { name: `@ninefold/${name}` });
+      files(`node_modules/@ninefold/${name}/bin/ninefold${name.startsWith("windows") ? ".exe" : ""}`);
+    }
+    files("path/ninefold");
+    chmodSync(at("path/ninefold"), 0o755);
+    const here = { moduleFolder: at("node_modules/ninefold/testing"), environment: { PATH: at("path") } };
+    const found = (differing: Partial<Surroundings>) => findCommand(surroundings({ ...here, ...differing }));
+    const bin = (name: string): [string] => [at(`node_modules/@ninefold/${name}`)];
+    expect(found({})).toEqual(bin("linux-x64/bin/ninefold"));
+    expect(found({ hasGlibc: false })).toEqual(bin("linux-x64-musl/bin/ninefold"));
+    expect(found({ os: "darwin", cpu: "arm64" })).toEqual(bin("darwin-arm64/bin/ninefold"));
+    expect(found({ os: "win32" })).toEqual(bin("windows-x64/bin/ninefold.exe"));
+    // An installer that knows C libraries has left the other one out, whatever loaders there are.
+    expect(found({ cpu: "arm64" })).toEqual(bin("linux-arm64-musl/bin/ninefold"));
+    expect(found({ cpu: "riscv64" })).toEqual([at("path/ninefold")]);
+    const environment = { NINEFOLD_BINARY: at("path/ninefold") };
+    expect(found({ environment })).toEqual([at("path/ninefold")]);
   });
 
   test("is found whatever the files above are", () => {
@@ -99,7 +125,7 @@ describe("the Ninefold that is started", () => {
   test("is asked for when there is none", () => {
     manifest("package/package.json", { name: "ninefold" });
     expect(() => findCommand(surroundings({ environment: { PATH: at("none") } }))).toThrow(
-      "No Ninefold to start: put the executable ninefold on the PATH, or name it in NINEFOLD_BINARY. In a checkout, scripts/build makes it.",
+      "No Ninefold to start: @ninefold/linux-x64, which brings the executable for this machine, is not installed. Install again here, with optional dependencies and without a node_modules of another machine; or put the executable ninefold on the PATH, or name it in NINEFOLD_BINARY. In a checkout, scripts/build makes it.",
     );
   });
 

@@ -3,6 +3,7 @@ import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "nod
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { verifyDelivery } from "../../src/client/index.ts";
 import { type NinefoldInstance, startNinefold } from "../../src/testing/index.ts";
 import { Client } from "../support/client.ts";
 import { isRunning, TIMEOUT_MS, until } from "./support.ts";
@@ -40,6 +41,9 @@ describe("an instance", () => {
     const answer = await new Client(nf.url, nf.apiKey).get("/v1/meter/balance");
     expect([answer.status, answer.body["user_id"]]).toEqual([200, nf.userId]);
     expect(isRunning(nf.pid)).toBe(true);
+    expect((await nf.client.account.balance()).user_id).toBe(nf.userId);
+    const { userId, apiKey } = await nf.account();
+    expect((await nf.client.withKey(apiKey).account.balance()).user_id).toBe(userId);
   });
 
   test("moves time by numbers and texts, and by nothing else", async () => {
@@ -49,6 +53,45 @@ describe("an instance", () => {
     expect(await nf.advance("2h30m")).toBe(start + 1_500 + 2.5 * HOUR_MS);
     expect(await refusal(nf.advance("soon"))).toStartWith('"soon" is no duration: ');
     expect(await nf.now()).toBe(start + 1_500 + 2.5 * HOUR_MS);
+  });
+
+  test("fills rate limits while time stands still, and when it is moved", async () => {
+    const { apiKey } = await nf.account({ tier: "free", balance: 1_000 });
+    const client = new Client(nf.url, apiKey);
+    const start = await nf.now();
+    const empty = async () => {
+      for (;;) {
+        const answer = await client.get("/v1/meter/balance");
+        if (answer.status !== 200) return answer;
+      }
+    };
+    const { status, headers } = await empty();
+    expect([status, headers.get("retry-after")]).toEqual([429, "1"]);
+    // A minute of the server's time, to its second.
+    const resetMs = Number(headers.get("x-ratelimit-reset")) * 1_000 - start;
+    expect(resetMs).toBeGreaterThan(58_000);
+    expect(resetMs).toBeLessThanOrEqual(61_000);
+    // The client waits as it was told, in real time, which fills one a second in.
+    const { balance } = await nf.client.withKey(apiKey).account.balance({ retries: 2 });
+    expect([balance > 0, await nf.now()]).toEqual([true, start]);
+    await empty();
+    await nf.advance("30 s");
+    const statuses: number[] = [];
+    for (let asked = 0; asked < 30; asked += 1) statuses.push((await client.get("/v1/meter/balance")).status);
+    expect(new Set(statuses)).toEqual(new Set([200]));
+  });
+
+  test("signs by its own time, which a receiver gives to the verifier", async () => {
+    const sink = await nf.webhookSink();
+    await nf.client.relay.schedule({
+      ...{ target_url: sink.url, method: "POST", delay: "3d" },
+      ...{ payload: { a: 1 }, headers: {} },
+    });
+    await nf.advance("3 days");
+    const [{ headers, body } = { headers: {}, body: "" }] = sink.received;
+    const verified = verifyDelivery(headers, body, nf.apiKey, { now: await nf.now() });
+    expect((await verified).json()).toEqual({ a: 1 });
+    expect(await refusal(verifyDelivery(headers, body, nf.apiKey))).toContain("it was signed");
   });
 
   test("starts at the real time", async () => {

@@ -1,0 +1,53 @@
+import { chmodSync, cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Platform } from "../releases/platforms.ts";
+
+/** What is read of the repository's package.json. */
+interface Manifest {
+  readonly version: string;
+  readonly license: string;
+}
+
+/** The npm package that brings the executable for a platform; `src/testing/executable.ts` looks for it by this name. */
+export function platformPackage({ name }: Pick<Platform, "name">): string {
+  return `@ninefold/${name}`;
+}
+
+/** Packs an executable into the npm package of its platform, in a folder. Returns the name of the file. */
+export function packPlatform(
+  root: string,
+  { version, license }: Manifest,
+  platform: Platform,
+  executable: string,
+  folder: string,
+): string {
+  const { os, cpu, libc } = platform;
+  const scratch = mkdtempSync(join(tmpdir(), "ninefold-platform-"));
+  try {
+    const manifest = {
+      ...{ name: platformPackage(platform), version, license },
+      description: `The executable of Ninefold for ${platform.name}; the package ninefold brings it`,
+      ...{ os: [os], cpu: [cpu], ...(libc === undefined ? {} : { libc: [libc] }) },
+      // It is run, so it has to lie in a folder.
+      ...{ files: ["bin"], preferUnplugged: true },
+    };
+    writeFileSync(join(scratch, "package.json"), `${JSON.stringify(manifest, null, 2)}\n`);
+    cpSync(join(root, "LICENSE"), join(scratch, "LICENSE"));
+    mkdirSync(join(scratch, "bin"));
+    const program = join(scratch, "bin", os === "win32" ? "ninefold.exe" : "ninefold");
+    cpSync(executable, program);
+    chmodSync(program, 0o755);
+    return pack(scratch, folder);
+  } finally {
+    rmSync(scratch, { recursive: true, force: true });
+  }
+}
+
+/** Packs the package in a folder as the registry has it, into another one. Returns the name of the file. @throws Error */
+export function pack(from: string, folder: string): string {
+  const command = [process.execPath, "pm", "pack", "--quiet", "--ignore-scripts", "--destination", folder];
+  const { success, stdout, stderr } = Bun.spawnSync(command, { cwd: from });
+  if (!success) throw new Error(`${from} could not be packed:\n${stdout}${stderr}`);
+  return stdout.toString().trim().replace(/^.*\//, "");
+}

@@ -1,0 +1,44 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { buildPackage } from "../packages/build.ts";
+import { pack } from "../packages/platform.ts";
+
+/**
+ * Adds to the executables in a folder what else a release has: the package `ninefold`, the changes of the version, and the
+ * checksums of all of it. Returns the names of the files.
+ *
+ * @throws Error when the changelog has no part of the version.
+ */
+export async function finishRelease(root: string, folder: string, version: string): Promise<string[]> {
+  const changes = `CHANGES-${version}.md`;
+  writeFileSync(join(folder, changes), changesOf(readFileSync(join(root, "CHANGELOG.md"), "utf8"), version));
+  const built = mkdtempSync(join(tmpdir(), "ninefold-package-"));
+  try {
+    await buildPackage(root, built);
+    const packed = pack(built, folder);
+    writeSums(folder, version);
+    return [packed, changes, "SHA256SUMS"];
+  } finally {
+    rmSync(built, { recursive: true, force: true });
+  }
+}
+
+/** The part of a changelog that is a version's. @throws Error when there is none. */
+export function changesOf(changelog: string, version: string): string {
+  const part = changelog.split(/^(?=## )/m).find((one) => one.split(/\s/, 2)[1] === version);
+  if (part === undefined) throw new Error(`CHANGELOG.md has no part of ${version}`);
+  return `${part.trimEnd()}\n`;
+}
+
+/** One file for `sha256sum -c`, of everything that a folder has of a version. */
+export function writeSums(folder: string, version: string): void {
+  const files = readdirSync(folder).filter(
+    (file) => file.includes(`-${version}`) && !file.endsWith(".sha256"),
+  );
+  const lines = files.sort().map((file) => {
+    const sum = new Bun.CryptoHasher("sha256").update(readFileSync(join(folder, file))).digest("hex");
+    return `${sum}  ${file}\n`;
+  });
+  writeFileSync(join(folder, "SHA256SUMS"), lines.join(""));
+}
