@@ -1,8 +1,9 @@
 import { UsageError } from "../config/command-line.ts";
 import { readClientSettings } from "../config/sources.ts";
 import { resolveConfig } from "../config.ts";
+import { urlOf } from "../kernel/http/addresses.ts";
 import type { Given } from "./arguments.ts";
-import { ask, urlOf } from "./http-api.ts";
+import { ask } from "./http-api.ts";
 import { print, printError } from "./output.ts";
 
 /** A server that is well answers in milliseconds; Docker gives up after 30 s. */

@@ -1,6 +1,4 @@
-import { isIPv6 } from "node:net";
 import { DEFAULT_URL } from "../config/sources.ts";
-import type { Config } from "../config.ts";
 import { StartupError } from "../kernel/errors.ts";
 import { withoutTrailing } from "../kernel/log.ts";
 import { OutboundClient } from "../kernel/outbound/client.ts";
@@ -135,13 +133,4 @@ function objectIn(bytes: Uint8Array): JsonObject | null {
   } catch {
     return null;
   }
-}
-
-/** Addresses that stand for all of a machine's, and one of them that can be called. */
-const CALLED: Readonly<Record<string, string>> = { "0.0.0.0": "127.0.0.1", "::": "::1" };
-
-/** The URL of the server with this configuration, as it is called from the same machine. */
-export function urlOf({ host, port, tls }: Pick<Config, "host" | "port" | "tls">): string {
-  const called = CALLED[host] ?? host;
-  return `${tls === null ? "http" : "https"}://${isIPv6(called) ? `[${called}]` : called}:${port}`;
 }

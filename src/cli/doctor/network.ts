@@ -3,9 +3,10 @@ import { readFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { createSystemClock, realTimeout } from "../../kernel/clock.ts";
 import { errorText } from "../../kernel/errors.ts";
+import { urlOf } from "../../kernel/http/addresses.ts";
 import { verifySmtp } from "../../kernel/mail/outbox.ts";
 import { createSystemResolver } from "../../kernel/outbound/lookups.ts";
-import { ask, urlOf } from "../http-api.ts";
+import { ask } from "../http-api.ts";
 import { type Check, type Finding, failed, ok, skipped, warning } from "./finding.ts";
 
 const DNS_TIMEOUT_MS = 5_000;
@@ -83,7 +84,7 @@ export const tlsCheck: Check = {
   },
 };
 
-/** Whether names can be looked up: monitors and webhooks need it. */
+/** Whether names can be looked up: monitors and webhooks to names need it, and nothing else does. */
 export const dnsCheck: Check = {
   name: "DNS",
   cure: "Look at the machine's name servers (/etc/resolv.conf).",
@@ -95,10 +96,11 @@ export const dnsCheck: Check = {
     });
     try {
       const found = await Promise.race([createSystemResolver().resolve(dnsName), late]);
-      if (found === null) return failed(`no answer about ${dnsName} within ${DNS_TIMEOUT_MS / 1000} s`, cure);
+      if (found === null)
+        return warning(`no answer about ${dnsName} within ${DNS_TIMEOUT_MS / 1000} s`, cure);
       return ok(`${dnsName} is ${found.slice(0, 2).join(", ")}`);
     } catch {
-      return failed(`${dnsName} cannot be looked up`, cure);
+      return warning(`${dnsName} cannot be looked up`, cure);
     }
   },
 };

@@ -13,11 +13,11 @@ type Range = ReturnType<typeof ipaddr.parseCIDR>;
  * @throws StartupError when an entry of `trusted` is neither an address nor a CIDR.
  */
 export function createClientAddress(trusted: readonly string[]): ClientAddress {
-  const ranges = trusted.map(parseRange);
+  const ranges = trusted.map((range) => parseRange(range));
   return (request, socketAddress) => {
     const socket = normalize(socketAddress ?? "");
     if (socket === null) return socketAddress ?? "unknown";
-    if (!isWithin(socket, ranges)) return socket;
+    if (!isWithin(ipaddr.parse(socket), ranges)) return socket;
     const forwarded = (request.headers.get("x-forwarded-for") ?? "").split(",");
     let client = socket;
     for (let index = forwarded.length - 1; index >= 0; index -= 1) {
@@ -25,7 +25,7 @@ export function createClientAddress(trusted: readonly string[]): ClientAddress {
       // What is not an address was not written by a proxy that we trust: the one before it is the last known.
       if (address === null) return client;
       client = address;
-      if (!isWithin(address, ranges)) return address;
+      if (!isWithin(ipaddr.parse(address), ranges)) return address;
     }
     return client;
   };
@@ -33,13 +33,13 @@ export function createClientAddress(trusted: readonly string[]): ClientAddress {
 
 /**
  * Parses `10.0.0.0/8`, `::1/128` or a single address. A range of IPv4-mapped addresses is the range of IPv4
- * addresses that it stands for.
+ * addresses that it stands for. `wanted`: what its error says would be right.
  *
  * @throws StartupError
  */
-export function parseRange(text: string): Range {
+export function parseRange(text: string, wanted = "an address or a range such as 10.0.0.0/8"): Range {
   const [address = "", prefix, ...rest] = text.split("/");
-  const wrong = new StartupError(`"${text}" is not an address or a range such as 10.0.0.0/8.`);
+  const wrong = new StartupError(`"${text}" is not ${wanted}.`);
   if (!isAddress(address) || rest.length > 0) throw wrong;
   const base = ipaddr.parse(address);
   const width = base.kind() === "ipv4" ? 32 : 128;
@@ -54,9 +54,9 @@ export function parseRange(text: string): Range {
 /** The length of `::ffff:0:0/96`, behind which the IPv4 address stands. */
 const MAPPED_PREFIX_BITS = 96;
 
-function isWithin(address: string, ranges: readonly Range[]): boolean {
-  const parsed = ipaddr.process(address);
-  return ranges.some(([base, bits]) => parsed.kind() === base.kind() && parsed.match(base, bits));
+/** Whether an address lies in one of these ranges. */
+export function isWithin(address: ipaddr.IPv4 | ipaddr.IPv6, ranges: readonly Range[]): boolean {
+  return ranges.some(([base, bits]) => address.kind() === base.kind() && address.match(base, bits));
 }
 
 const LOOPBACK: readonly Range[] = [ipaddr.parseCIDR("127.0.0.0/8"), ipaddr.parseCIDR("::1/128")];
@@ -64,7 +64,7 @@ const LOOPBACK: readonly Range[] = [ipaddr.parseCIDR("127.0.0.0/8"), ipaddr.pars
 /** Whether an address is this machine's own, that nobody else can send from. */
 export function isLoopback(address: string): boolean {
   const normal = normalize(address);
-  return normal !== null && isWithin(normal, LOOPBACK);
+  return normal !== null && isWithin(ipaddr.parse(normal), LOOPBACK);
 }
 
 /** Names of this machine besides its addresses; the last two are those that a server listens on for all others. */
@@ -77,6 +77,15 @@ export function isLoopbackName(host: string): boolean {
     .replace(/^\[(.*)\]$/, "$1")
     .toLowerCase();
   return OWN_NAMES.has(name) || isLoopback(name);
+}
+
+/** Addresses that stand for all of a machine's, and one of them that can be called. */
+const CALLED: Readonly<Record<string, string>> = { "0.0.0.0": "127.0.0.1", "::": "::1" };
+
+/** The URL of a server that listens so, as it is called from the same machine. */
+export function urlOf({ host, port, tls }: { host: string; port: number; tls: object | null }): string {
+  const called = CALLED[host] ?? host;
+  return `${tls === null ? "http" : "https"}://${called.includes(":") ? `[${called}]` : called}:${port}`;
 }
 
 /** Groups of 16 bits in the network part of an IPv6 address: a /64 is the least that a customer of any provider has. */

@@ -3,6 +3,7 @@ import { type AnyElysia, Elysia } from "elysia";
 import { realDelay } from "../clock.ts";
 import { errorText, noSuchPath, StartupError } from "../errors.ts";
 import { RequestMetrics } from "../metrics/request-metrics.ts";
+import { urlOf } from "./addresses.ts";
 import type { RenderedAnswer } from "./answer.ts";
 import { type ApiArea, type ApiPart, api, type DeclaredRoute, mounted } from "./api.ts";
 import { type Endpoint, type HttpDeps, type ListeningServer, OpenCall, pathOf } from "./call.ts";
@@ -107,7 +108,7 @@ export class Http {
   }
 
   /**
-   * Starts to accept requests, and returns the base URL, with the port that it really got.
+   * Starts to accept requests, and returns the base URL for this machine, with the port that it really got.
    * @throws StartupError when the port is taken or a TLS file cannot be read.
    */
   listen({ host, port, tls, idleTimeoutSeconds = IDLE_TIMEOUT_SECONDS }: ListenOptions): string {
@@ -127,8 +128,7 @@ export class Http {
       throw new StartupError(`Cannot listen on ${host} port ${port} (${errorText(error)}).`);
     }
     this.server = this.app.server;
-    const name = host.includes(":") ? `[${host}]` : host;
-    return `${tls === null ? "http" : "https"}://${name}:${this.app.server?.port}`;
+    return urlOf({ host, port: this.app.server?.port ?? port, tls });
   }
 
   /** Stops accepting, waits until the answers under way have been sent (at most `graceMs`), then cuts what is left. */
