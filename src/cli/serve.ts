@@ -37,7 +37,7 @@ export async function serve(given: Given): Promise<number> {
 async function announce(config: Config, folder: string, { url, operator, app }: Server): Promise<void> {
   const line = config.json
     ? readyLine(url, operator.userId, operator.key)
-    : banner(url, config.ephemeral ? null : folder, operator.key);
+    : banner(config, url, config.ephemeral ? null : folder, operator.key);
   try {
     writeSync(STDOUT, line);
   } catch (error) {
@@ -73,26 +73,39 @@ function stopSignal(withStdin: boolean): Promise<void> {
 
 /**
  * The lines that a person reads when the server is ready. `folder` is null for an ephemeral server, `key` for all starts but
- * the one that made it; the command beside it works as it stands.
+ * the one that made it; the commands beside it work as they stand.
  */
-function banner(url: string, folder: string | null, key: string | null): string {
+function banner(config: Config, url: string, folder: string | null, key: string | null): string {
   const lines = [
     `Ninefold ${version} is ready.`,
     "",
     `  URL    ${url}`,
     `  Data   ${folder ?? "temporary, deleted at exit"}`,
+    `  Key    ${key ?? earlierKey(folder)}`,
   ];
+  if (config.allowPrivateTargets.length === 0) {
+    lines.push(
+      "  Sends  to public addresses only (--allow-private-targets loopback or private permits others)",
+    );
+  }
   if (key === null) return `${lines.join("\n")}\n`;
-  const auth = `-H 'Authorization: Bearer ${key}'`;
+  // Answers end without a newline: with -w each stands on a line of its own.
+  const curl = `curl -w '\\n' -H 'Authorization: Bearer ${key}'`;
   lines.push(
-    `  Key    ${key}`,
     "",
     "This is the operator's API key. It is shown this once: keep it. Try it:",
     "",
-    `  curl ${auth} -d '{"amount": 100}' ${url}/v1/meter/my-first-meter/refill && curl ${auth} -d '{"amount": 1}' ${url}/v1/meter/my-first-meter/deduct`,
+    `  ${curl} -d '{"amount": 100}' ${url}/v1/meter/my-first-meter/refill`,
+    `  ${curl} -d '{"amount": 1}' ${url}/v1/meter/my-first-meter/deduct`,
     "",
   );
   return `${lines.join("\n")}\n`;
+}
+
+/** Where the key is that this start does not show. */
+function earlierKey(folder: string | null): string {
+  if (folder === null) return "the one that was given";
+  return `the first start's; when it is lost, stop the server: ninefold key create --data ${folder}`;
 }
 
 /** The one line for programs: the operator's user id, and its key when this start tells it. */

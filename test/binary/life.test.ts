@@ -50,17 +50,17 @@ test(
 );
 
 test(
-  "the banner of a first run shows a command that works when pasted; later runs show neither command nor key",
+  "the banner of a first run shows commands that work when pasted; a later run says how to get a key",
   async () => {
     const data = binaries.data();
     const first = await bannerOf(data, async (text) => {
-      const command = text.split("\n").find((line) => line.trimStart().startsWith("curl "));
-      const shell = Bun.spawn(["sh", "-c", command ?? "echo no command in the banner"], {
+      const commands = text.split("\n").filter((line) => line.trimStart().startsWith("curl "));
+      const shell = Bun.spawn(["sh", "-c", commands.join("\n")], {
         env: plainEnvironment(),
         stderr: "ignore",
       });
       expect(await shell.stdout.text()).toBe(
-        '{"balance":100,"meter_id":"my-first-meter"}{"balance":99,"meter_id":"my-first-meter"}',
+        '{"balance":100,"meter_id":"my-first-meter"}\n{"balance":99,"meter_id":"my-first-meter"}\n',
       );
     });
     expect(first).toMatch(/^Ninefold \d+\.\d+\.\d+ is ready\.\n/);
@@ -71,13 +71,22 @@ test(
     expect(second).toContain(data);
     expect(second).not.toContain("sm_");
     expect(second).not.toContain("curl");
+    expect(second).toContain(`ninefold key create --data ${data}\n`);
+    for (const banner of [first, second])
+      expect(banner).toMatch(/^ {2}Sends {2}to public addresses only .*$/m);
+    const permitting = await bannerOf(data, () => Promise.resolve(), "--allow-private-targets", "loopback");
+    expect(permitting).not.toContain("public addresses");
   },
   TIMEOUT_MS,
 );
 
 /** Starts the executable without `--json`, lets `use` work with its banner, and stops it. Returns the banner. */
-async function bannerOf(data: string, use: (text: string) => Promise<void>): Promise<string> {
-  const child = Bun.spawn([executable(), "serve", "--port", "0", "--data", data], {
+async function bannerOf(
+  data: string,
+  use: (text: string) => Promise<void>,
+  ...flags: readonly string[]
+): Promise<string> {
+  const child = Bun.spawn([executable(), "serve", "--port", "0", "--data", data, ...flags], {
     env: plainEnvironment(),
     stdin: "ignore",
     stdout: "pipe",
