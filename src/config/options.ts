@@ -54,9 +54,8 @@ const DECLARED = {
     flagOnly: true,
   },
   allow_private_targets: {
-    ...list("CIDR,…|all", "Addresses that outbound requests may reach besides public ones"),
-    // Loopback, in both families.
-    ephemeral: ["127.0.0.0/8", "::1/128"],
+    ...list("WORD|CIDR,…", "Where requests go besides public addresses: loopback, private, all, ranges"),
+    ephemeral: ["loopback"],
   },
   tls_cert: optional("FILE", "Certificate chain (PEM); serves HTTPS"),
   tls_key: optional("FILE", "Private key of the certificate (PEM)"),

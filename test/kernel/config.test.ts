@@ -159,7 +159,7 @@ describe("defaults", () => {
       port: 0,
       signup: "open",
       durability: "normal",
-      allowPrivateTargets: ["127.0.0.0/8", "::1/128"],
+      allowPrivateTargets: ["loopback"],
     });
     const flags = ["--port", "8080", "--signup", "closed", "--durability", "full"];
     const given = loadConfig(["--ephemeral", ...flags, "--allow-private-targets", "10.0.0.0/8"], {});

@@ -33,7 +33,7 @@ export function assertSettings(parts: MonitorParts, given: MonitorUpdateBody, ti
   const { policy } = parts.outbound;
   const hasWebhook = typeof webhookUrl === "string";
   if (url !== undefined) policy.assertUrl("url", url);
-  if (hasWebhook) policy.assertUrl("webhook_url", webhookUrl);
+  if (hasWebhook) policy.assertUrl("webhook_url", webhookUrl, { requireHttps: true });
   if (Object.keys(givenHeaders(headers ?? {})).length > 0) assertFeature("headers", tier);
   if (emailAlert === true) assertFeature("email_alert", tier);
   if (hasWebhook) assertFeature("webhook_url", tier);

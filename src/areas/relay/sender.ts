@@ -127,6 +127,8 @@ export class WebhookSender {
       account: relay.accountRef,
       method,
       url,
+      // What users schedule may go over plain HTTP; an alert says what is down, and where.
+      requireHttps: kind === "pulse",
       headers: this.headersOf(relay, startedAt),
       body: relay.body === null ? null : Buffer.from(relay.body),
       timeoutMs: ATTEMPT_TIMEOUT_MS,

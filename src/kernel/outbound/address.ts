@@ -1,6 +1,6 @@
 import { isIP } from "node:net";
 import ipaddr from "ipaddr.js";
-import { parseRange } from "../http/addresses.ts";
+import { isWithin, parseRange } from "../http/addresses.ts";
 
 /** Addresses that the operator permits besides public ones. */
 export interface AllowedAddresses {
@@ -10,24 +10,54 @@ export interface AllowedAddresses {
   includes(address: string): boolean;
 }
 
+/** What the words of the operator's list permit: ranges by the names that ipaddr.js has for them. The narrowest stands first. */
+const WORDS = {
+  loopback: ["loopback"],
+  private: ["loopback", "private", "uniqueLocal"],
+} as const;
+type Word = keyof typeof WORDS;
+const WORD_NAMES = Object.keys(WORDS) as Word[];
+
 /**
- * Reads the operator's list: ranges, single addresses, or `all`.
- * @throws StartupError when an entry is neither.
+ * Where clouds hand their machines credentials, at addresses that look private (Amazon, Google, Oracle). No word
+ * permits them: to reach them they have to be listed.
+ */
+const METADATA = ["fd00:ec2::/32", "fd20:ce::254", "fd00:c1::a9fe:a9fe"].map((range) => parseRange(range));
+
+const WANTED = "loopback, private, all, an address, or a range such as 10.0.0.0/8";
+
+/**
+ * Reads the operator's list: ranges, single addresses, `loopback`, `private` (with loopback), or `all`.
+ * @throws StartupError when an entry is none of these.
  */
 export function allowedAddresses(entries: readonly string[]): AllowedAddresses {
-  const ranges = entries.filter((entry) => entry !== "all").map(parseRange);
-  const all = ranges.length < entries.length;
+  const words = WORD_NAMES.filter((word) => entries.includes(word));
+  const all = entries.includes("all");
+  const ranges = entries
+    .filter((entry) => entry !== "all" && !WORD_NAMES.some((word) => word === entry))
+    .map((entry) => parseRange(entry, WANTED));
   return {
     any: entries.length > 0,
     includes(address) {
       if (all) return true;
       const parsed = parseAddress(address);
-      return (
-        parsed !== null &&
-        ranges.some(([base, bits]) => parsed.kind() === base.kind() && parsed.match(base, bits))
-      );
+      if (parsed === null) return false;
+      return words.some((word) => isMeant(parsed, word)) || isWithin(parsed, ranges);
     },
   };
+}
+
+/** The narrowest word of the operator's list that permits all of these addresses; null when none does. */
+export function wordFor(addresses: readonly string[]): Word | null {
+  const parsed = addresses.map(parseAddress);
+  const permits = (word: Word): boolean =>
+    parsed.every((address) => address !== null && isMeant(address, word));
+  return WORD_NAMES.find(permits) ?? null;
+}
+
+function isMeant(address: ipaddr.IPv4 | ipaddr.IPv6, word: Word): boolean {
+  const ranges: readonly string[] = WORDS[word];
+  return ranges.includes(address.range()) && !isWithin(address, METADATA);
 }
 
 /** Global unicast, RFC 4291: everything else in IPv6 is local, reserved, or IPv4 in disguise. */

@@ -62,7 +62,7 @@ export class OutboundClient {
   /**
    * `allowPrivateTargets`: the addresses that the operator permits besides public ones; `onTick`: see
    * {@link watchEventLoop}.
-   * @throws StartupError for an entry that is not an address, a range or `all`.
+   * @throws StartupError for an entry that is not an address, a range, `loopback`, `private` or `all`.
    */
   constructor(
     allowPrivateTargets: readonly string[],

@@ -1,5 +1,5 @@
 import { invalidField } from "../errors.ts";
-import { type AllowedAddresses, isPublicAddress } from "./address.ts";
+import { type AllowedAddresses, isPublicAddress, wordFor } from "./address.ts";
 
 /** Longest URL that is taken: what servers and proxies accept everywhere. */
 export const URL_LENGTH_MAX = 2_048;
@@ -8,6 +8,9 @@ export const URL_LENGTH_MAX = 2_048;
 export const TARGETS_REMEMBERED_MAX = 4_096;
 /** Longer URLs are parsed each time, so that those in memory take a few mebibytes at most. */
 export const REMEMBERED_URL_LENGTH_MAX = 512;
+
+/** The option that permits other addresses than public ones. */
+const PERMITTING_OPTION = "--allow-private-targets";
 
 /** Where a request goes, by a URL that has been checked. */
 export interface Target {
@@ -72,8 +75,10 @@ export class TargetPolicy {
   refusalOf(target: Target, addresses: readonly string[], rules: TargetRules): Refusal | null {
     const others = addresses.filter((address) => !this.allowed.includes(address));
     if (others.length === 0) return null;
-    if (!target.secure && rules.requireHttps === true) return HTTPS_ONLY;
-    return others.every(isPublicAddress) ? null : BLOCKED;
+    // First what stands in the way of HTTPS, too.
+    const inner = others.filter((address) => !isPublicAddress(address));
+    if (inner.length > 0) return blocked(inner);
+    return !target.secure && rules.requireHttps === true ? HTTPS_ONLY : null;
   }
 
   /**
@@ -115,5 +120,14 @@ function malformed(refused: string): Refusal {
   return { refused, isBlocked: false };
 }
 
-const HTTPS_ONLY = malformed("must be an https URL");
-const BLOCKED: Refusal = { refused: "must lead to a public address", isBlocked: true };
+const HTTPS_ONLY = malformed(
+  `must be an https URL: plain HTTP goes only to addresses that ${PERMITTING_OPTION} permits`,
+);
+
+/** Says how the operator permits such addresses. Which they are it does not say: a name need not tell everybody. */
+function blocked(addresses: readonly string[]): Refusal {
+  const word = wordFor(addresses);
+  const [which, value] = word === null ? ["such", "and their range"] : [word, word];
+  const refused = `must lead to a public address: to permit ${which} ones, start the server with ${PERMITTING_OPTION} ${value}`;
+  return { refused, isBlocked: true };
+}

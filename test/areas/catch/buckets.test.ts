@@ -108,7 +108,12 @@ describe("POST /v1/catch/buckets", () => {
       "target_url",
       /must be an http or https URL/,
     ),
-    invalid("plain HTTP", { target_url: "http://example.com/" }, "target_url", /^must be an https URL$/),
+    invalid(
+      "plain HTTP",
+      { target_url: "http://example.com/" },
+      "target_url",
+      /^must be an https URL: .*--allow-private-targets/,
+    ),
     invalid("another scheme", { target_url: "ftp://example.com/" }, "target_url", /must be an http or https/),
     invalid("credentials in the URL", { target_url: "https://a:b@example.com/" }, "target_url", /user name/),
     invalid("a loopback address", { target_url: "https://127.0.0.1/" }, "target_url", /public address/),
@@ -276,7 +281,7 @@ describe("PATCH /v1/catch/buckets/{bucket_id}", () => {
       "a target without TLS",
       { target_url: "http://example.com/" },
       "target_url",
-      /^must be an https URL$/,
+      /^must be an https URL: .*--allow-private-targets/,
     ),
     refused("an empty secret", { signing_secret: "" }, "signing_secret", /1 to 512/),
     {

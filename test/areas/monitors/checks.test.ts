@@ -167,7 +167,8 @@ describe("a monitor", () => {
     expect((history.body["checks"] as object[])[0]).toMatchObject({
       status: "down",
       response_status: null,
-      error: "blocked: the URL must lead to a public address",
+      error:
+        "blocked: the URL must lead to a public address: to permit private ones, start the server with --allow-private-targets private",
     });
   });
 

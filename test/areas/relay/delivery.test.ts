@@ -309,7 +309,8 @@ describe("retries", () => {
         status: "failed",
         attempts: 1,
         response_status: null,
-        error: "blocked: the URL must lead to a public address",
+        error:
+          "blocked: the URL must lead to a public address: to permit private ones, start the server with --allow-private-targets private",
       });
     } finally {
       await guarded.stop();

@@ -329,7 +329,10 @@ describe("addresses that the operator permits", () => {
   });
 
   test("an entry that is no address stops the start", () => {
-    expect(thrown(() => allowedAddresses(["example.com"]))).toBeInstanceOf(StartupError);
+    const error = thrown(() => allowedAddresses(["example.com"]));
+    expect(error).toBeInstanceOf(StartupError);
+    expect(String(error)).toContain('"example.com" is not loopback, private, all, an address');
+    expect(thrown(() => allowedAddresses(["Loopback"]))).toBeInstanceOf(StartupError);
     expect(thrown(() => allowedAddresses(["10.0.0.0/33"]))).toBeInstanceOf(StartupError);
   });
 });

@@ -122,7 +122,7 @@ describe("bounds", () => {
     const policy = new TargetPolicy(allowedAddresses([]));
     expect(policy.examine("http://example.com/")).toMatchObject({ host: "example.com" });
     expect(policy.examine("http://example.com/", { requireHttps: true })).toMatchObject({
-      refused: "must be an https URL",
+      refused: expect.stringMatching(/^must be an https URL: .*--allow-private-targets/),
     });
     for (let time = 0; time < 2; time += 1)
       expect(policy.examine("http://127.0.0.1/")).toMatchObject({ isBlocked: true });
