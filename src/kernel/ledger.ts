@@ -106,7 +106,8 @@ export function insufficientBalance(message: string, balance: number, owner: Bal
   return new ApiError("insufficient_balance", message, { extras: { balance, ...owner } });
 }
 
-function assertPositive(amount: number): void {
+/** Comes before any charge: who has nothing left must read what is wrong, too. @throws ApiError `invalid_request` */
+export function assertPositive(amount: number): void {
   if (amount > 0) return;
   throw new ApiError("invalid_request", `amount must be a positive integer; ${amount} is not.`);
 }

@@ -86,6 +86,19 @@ test("a 400 that the work finds undoes the charge", async () => {
   expect(await own(account)).toBe(9);
 });
 
+test("an amount that is none is a 400 also where nothing is left to pay with", async () => {
+  const account = await server.account({ tier: "free", balance: 0 });
+  for (const change of ["deduct", "refill"]) {
+    const path = `/v1/meter/m/${change}`;
+    expectError(await account.post(path, { amount: 0 }), "invalid_request");
+    const headers = { "idempotency-key": change };
+    for (let time = 0; time < 2; time += 1) {
+      expectError(await account.post(path, { amount: -1 }, { headers }), "invalid_request");
+    }
+    expectError(await account.post(path, { amount: 1 }), "insufficient_balance");
+  }
+});
+
 test("a 429 that the work finds undoes the charge", async () => {
   const account = await server.account({ balance: 10 });
   const { body } = await account.post("/v1/keys/rotate");

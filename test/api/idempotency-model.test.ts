@@ -71,9 +71,9 @@ class Model {
   }
 
   private work(meter: string, verb: Send["verb"], amount: number): Outcome {
+    if (amount === 0) return { status: 400, says: "invalid_request" };
     const balance = this.meters[meter] ?? 0;
     if (this.own < 1) return { status: 402, says: "insufficient_balance" };
-    if (amount === 0) return { status: 400, says: "invalid_request" };
     if (verb === "deduct" && balance < amount) return { status: 402, says: "insufficient_balance" };
     this.own -= 1;
     this.meters[meter] = verb === "deduct" ? balance - amount : balance + amount;

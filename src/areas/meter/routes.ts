@@ -2,7 +2,7 @@ import { Elysia } from "elysia";
 import type { Api } from "../../kernel/http/api.ts";
 import type { Call } from "../../kernel/http/call.ts";
 import { pageQuery } from "../../kernel/http/pagination.ts";
-import { AmountBody, HISTORY_LIMIT, LedgerPage } from "../../kernel/ledger.ts";
+import { AmountBody, assertPositive, HISTORY_LIMIT, LedgerPage } from "../../kernel/ledger.ts";
 import { MeterBalance, MeterParams, ResetBody } from "./schema.ts";
 import type { MeterChange, MeterService } from "./service.ts";
 
@@ -46,8 +46,10 @@ function changingRoutes(api: Api, meters: MeterService) {
     .use(api)
     .post(
       "/deduct",
-      ({ call, params, body }) =>
-        call.perform((tx) => meters.deduct(tx, changeOf(call, params.meterId), body.amount)),
+      ({ call, params, body: { amount } }) => {
+        assertPositive(amount);
+        return call.perform((tx) => meters.deduct(tx, changeOf(call, params.meterId), amount));
+      },
       {
         op: {
           name: "meter.deduct",
@@ -66,8 +68,10 @@ function changingRoutes(api: Api, meters: MeterService) {
     )
     .post(
       "/refill",
-      ({ call, params, body }) =>
-        call.perform((tx) => meters.refill(tx, changeOf(call, params.meterId), body.amount)),
+      ({ call, params, body: { amount } }) => {
+        assertPositive(amount);
+        return call.perform((tx) => meters.refill(tx, changeOf(call, params.meterId), amount));
+      },
       {
         op: {
           name: "meter.refill",
