@@ -121,7 +121,7 @@ function malformed(refused: string): Refusal {
 }
 
 const HTTPS_ONLY = malformed(
-  `must be an https URL: plain HTTP goes only to addresses that ${PERMITTING_OPTION} permits`,
+  `must be an https URL: for plain HTTP within your own network, start the server with ${PERMITTING_OPTION} private`,
 );
 
 /** Says how the operator permits such addresses. Which they are it does not say: a name need not tell everybody. */

@@ -70,7 +70,7 @@ const NAMES: Readonly<Record<string, readonly string[]>> = {
 };
 const resolver = { resolve: async (name: string) => NAMES[name] ?? [] };
 const HTTPS_ONLY =
-  "must be an https URL: plain HTTP goes only to addresses that --allow-private-targets permits";
+  "must be an https URL: for plain HTTP within your own network, start the server with --allow-private-targets private";
 
 const NOTARY = {
   ...{ bucket: "receipts", region: "eu" },
