@@ -11,6 +11,7 @@ export const BODY_LENGTH_MAX = 10_000;
 /** Monitors and checks on a page unless asked otherwise. */
 export const LIST_LIMIT = 50;
 
+const MINUTE_MS = 60_000;
 const integer = (minimum: number, maximum: number, description: string) =>
   Type.Integer({
     minimum,
@@ -18,6 +19,10 @@ const integer = (minimum: number, maximum: number, description: string) =>
     errorMessage: `must be an integer from ${minimum} to ${maximum}`,
     description,
   });
+const milliseconds = (minimum: number, maximum: number, description: string) => ({
+  ...integer(minimum, maximum, description),
+  errorMessage: `must be an integer from ${minimum} to ${maximum}, in milliseconds: ${MINUTE_MS} is a minute`,
+});
 const flag = (description: string) => Type.Boolean({ errorMessage: "must be true or false", description });
 const url = (description: string) =>
   Type.String({
@@ -30,7 +35,7 @@ const clearable = <T extends TSchema>(schema: T) =>
   Type.Optional(orNull(schema, { errorMessage: `${String(schema["errorMessage"])}, or null` }));
 
 const Url = url("What is checked.");
-const Interval = integer(
+const Interval = milliseconds(
   INTERVAL_MS_MIN,
   INTERVAL_MS_MAX,
   "Milliseconds between checks; raised to the tier's minimum, with a `warning`.",
@@ -53,13 +58,13 @@ const OPTIONAL = {
       description: "`GET` unless given.",
     }),
   ),
-  timeout: Type.Optional(integer(1_000, 30_000, "Milliseconds; 10000 unless given.")),
+  timeout: Type.Optional(milliseconds(1_000, 30_000, "Milliseconds; 10000 unless given.")),
   consecutive_threshold: Type.Optional(
     integer(1, 10, "Failures in a row that make it down; 1 unless given."),
   ),
   cooldown_ms: Type.Optional(
-    integer(
-      60_000,
+    milliseconds(
+      MINUTE_MS,
       3_600_000,
       "Milliseconds before a target that stays down is told of again; 300000 unless given.",
     ),
