@@ -139,6 +139,17 @@ describe("401: keys that are none", () => {
     expect(answer.text).not.toContain("aaaaaaaa");
   });
 
+  test("a managed key of another prefix reads which keys open the API", async () => {
+    const made = await server.operator.post("/v1/keys", { prefix: "acme", name: "Acme", scopes: ["a:read"] });
+    const { error } = expectError(
+      await server.client(String(made.body["secret"])).get("/v1/meter/balance"),
+      "unauthorized",
+    );
+    expect(error.message).toBe(
+      "This key begins with acme_, and keys that begin with sm_ open this API: the platform key, and managed keys made with the prefix sm.",
+    );
+  });
+
   test("the scheme is read without case, and spaces around the key do not matter", async () => {
     for (const scheme of ["Bearer", "bearer", "BEARER", "Bearer "]) {
       const headers = { authorization: `${scheme} ${server.key}` };

@@ -1,6 +1,6 @@
 import { type Clock, monotonicMs } from "../clock.ts";
 import { ApiError } from "../errors.ts";
-import { isBearerKey, keyDigestHex } from "../secrets/key-format.ts";
+import { isBearerKey, keyDigestHex, keyPrefix, PLATFORM_PREFIX } from "../secrets/key-format.ts";
 import { isUnlimited, type Tiers } from "../tiers.ts";
 import { type Authenticator, assertStillValid, type Caller, hasScope, type Operation } from "./caller.ts";
 
@@ -264,12 +264,13 @@ export function rateLimitExceeded(verdict: RateVerdict): ApiError {
 function digestOf(header: string): string {
   const key = BEARER.exec(header)?.[1];
   if (key === undefined) throw unauthorized("The Authorization header must be: Bearer sm_….");
-  if (!isBearerKey(key)) {
-    throw unauthorized(
-      "This is not a platform key: check that it was copied whole (its checksum does not hold).",
-    );
-  }
-  return keyDigestHex(key);
+  if (isBearerKey(key)) return keyDigestHex(key);
+  const prefix = keyPrefix(key);
+  throw unauthorized(
+    prefix === null
+      ? "This is not a platform key: check that it was copied whole (its checksum does not hold)."
+      : `This key begins with ${prefix}_, and keys that begin with ${PLATFORM_PREFIX}_ open this API: the platform key, and managed keys made with the prefix ${PLATFORM_PREFIX}.`,
+  );
 }
 
 function unauthorized(message: string): ApiError {

@@ -10,6 +10,9 @@ export const KEY_LENGTH_MAX = 128;
 /** The prefix of keys that work as Bearer credentials. */
 export const PLATFORM_PREFIX = "sm";
 const PLATFORM_KEY = /^sm_[A-Za-z0-9]{43}_[0-9a-f]{8}$/;
+/** What stands behind the prefix. */
+const KEY_TAIL = /^_[A-Za-z0-9]{43}_[0-9a-f]{8}$/;
+const KEY_TAIL_LENGTH = 1 + ENTROPY_LENGTH + 1 + 8;
 
 /** CRC-32 (IEEE) of `text` as 8 lower-case hex digits. */
 export function checksum(text: string): string {
@@ -34,6 +37,12 @@ export function hasValidChecksum(key: string): boolean {
 /** Whether a text has the form of a Bearer credential (prefix `sm`) and its checksum holds. */
 export function isBearerKey(key: string): boolean {
   return PLATFORM_KEY.test(key) && hasValidChecksum(key);
+}
+
+/** The prefix of a key of any kind whose checksum holds; null for every other text. */
+export function keyPrefix(key: string): string | null {
+  const cut = key.length - KEY_TAIL_LENGTH;
+  return cut > 0 && hasValidChecksum(key) && KEY_TAIL.test(key.slice(cut)) ? key.slice(0, cut) : null;
 }
 
 /** SHA-256 of a key, 32 bytes: what is stored and looked up in its stead. */

@@ -9,6 +9,7 @@ import {
   KEY_LENGTH_MAX,
   keyDigest,
   keyDigestHex,
+  keyPrefix,
   mintKey,
 } from "../../../src/kernel/secrets/key-format.ts";
 import vectors from "../../vectors/keys-and-signatures.json" with { type: "json" };
@@ -42,6 +43,10 @@ describe("a minted key", () => {
         expect(key.slice(text.length + 1)).toMatch(/^[0-9A-Za-z]{43}_[0-9a-f]{8}$/);
         expect(hasValidChecksum(key)).toBe(true);
         expect(isBearerKey(key)).toBe(text === "sm");
+        expect(keyPrefix(key)).toBe(text);
+        for (const other of [`_${key.slice(text.length + 1)}`, key.slice(0, -1), `${key}0`, `${key}_`]) {
+          expect(keyPrefix(other)).toBeNull();
+        }
         expect(key.length).toBeLessThanOrEqual(KEY_LENGTH_MAX);
       }),
     );
