@@ -175,7 +175,7 @@ function createHttp(kernel: Kernel, config: Config, areas: Areas) {
     commits: writer.stats,
     shutdown: http.shutdown,
   });
-  const gate = monitoringGate(config.metricsAccess, guard);
+  const gate = monitoringGate(config.metricsAccess, guard, http.paths);
   const system = { name: "System", description: "The server itself." };
   const list: readonly ApiArea[] = [
     areas.meter, //    /v1/meter

@@ -132,8 +132,3 @@ export function errorCode(error: unknown): string {
 export function errorText(error: unknown): string {
   return error instanceof Error ? `${error.name}: ${error.message}` : String(error);
 }
-
-/** The refusal of a request to a path that is not there, or that does not exist for its caller. */
-export function noSuchPath(method: string, path: string): ApiError {
-  return new ApiError("not_found", `There is no ${method} ${echoed(path)}.`);
-}

@@ -53,6 +53,7 @@ export function createAccounts(
         description: "Accounts and the test clock. For keys of the operator's account only.",
       },
     ],
+    alsoCalled: { accounts: ["users"], signup: ["register", "sign-up"] },
     routes: (api) => accountRoutes(api, service, ledger, { ...settings, clock: kernel.clock }),
     signingKey: (accountRef) => credentials.signingKey(accounts.get(accountRef)),
     account: (accountRef) => accounts.get(accountRef),

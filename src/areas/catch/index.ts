@@ -41,6 +41,7 @@ export function createCatch(kernel: Kernel, ports: CatchPorts): CatchArea {
           "Buckets that receive webhooks of others, keep them, verify their signatures, forward and replay them.",
       },
     ],
+    alsoCalled: { catch: ["inbox", "hooks"] },
     routes: (api) => catchRoutes(api, services),
     resources: removal.resources(),
     resume: () => forwarder.resume(),

@@ -21,6 +21,7 @@ export function createFlags({ db }: Kernel): FlagsArea {
       removeRows: (tx, projectRef, rowsMax) => flags.removeRows(tx, projectRef, rowsMax),
     },
     parts: [{ name: "Flags", description: "Boolean feature flags of a project, evaluated from memory." }],
+    alsoCalled: { gate: ["flags", "features", "feature-flags", "toggles"] },
     routes: (api) => flagRoutes(api, flags),
   };
 }

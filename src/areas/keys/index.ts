@@ -73,6 +73,7 @@ export function createKeys(
           "Rotation of the platform key, and managed keys with scopes, for this API or for your own: created, rotated, revoked at once, verified.",
       },
     ],
+    alsoCalled: { keys: ["api-keys", "apikeys"], verify: ["validate"] },
     routes: (api: Api) => keyRoutes(api, service),
     /** Writes down what is only in memory. For the end of the process. */
     finish: () => uses.finish(),

@@ -24,6 +24,7 @@ export function createMeter(kernel: Kernel): MeterArea {
           "The account's own credit balance, and a meter for each of your end users or tenants: atomic deduct, refill and reset, with a ledger of every change.",
       },
     ],
+    alsoCalled: { meter: ["usage", "credits"], deduct: ["consume"], refill: ["add", "top-up"] },
     routes: (api) => meterRoutes(api, service),
     resources: {
       name: "meters",

@@ -45,6 +45,7 @@ export function createMonitors(kernel: Kernel, outbound: OutboundClient, ports: 
         description: "Scheduled checks of URLs, with alerts by webhook and e-mail, history and uptime.",
       },
     ],
+    alsoCalled: { pulse: ["monitors", "monitoring", "uptime", "checks"] },
     routes: (api) => monitorRoutes(api, service),
     resources: {
       name: "monitors",

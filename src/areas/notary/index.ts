@@ -27,6 +27,7 @@ export function createNotary(kernel: Kernel, outbound: OutboundClient, owners: P
           "A chain of Ed25519-signed receipts for JSON log entries, which anyone can verify with the public key.",
       },
     ],
+    alsoCalled: { witness: ["notary", "audit"], log: ["logs"], pubkey: ["public-key"] },
     routes: (api) => notaryRoutes(api, notary, uploads),
     resources: {
       name: "chains",

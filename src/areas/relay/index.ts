@@ -41,6 +41,7 @@ export function createRelay(kernel: Kernel, outbound: OutboundClient, ports: { k
         description: "Webhooks that are sent later: signed, at least once, with every attempt on record.",
       },
     ],
+    alsoCalled: { relay: ["webhooks", "deliveries", "schedule"] },
     routes: (api: Api) => relayRoutes(api, service),
     /** Queues a monitor's notification in the unit of work that causes it. */
     notify: (tx: Tx, notification: Notification) => service.notify(tx, notification),

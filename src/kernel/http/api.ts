@@ -20,6 +20,8 @@ export interface ApiPart {
 /** What an area says of itself to the HTTP side. */
 export interface ApiArea {
   readonly parts: readonly ApiPart[];
+  /** What people call segments of its paths, by the segment: a path with one of these words leads them there. */
+  readonly alsoCalled?: Readonly<Record<string, readonly string[]>>;
   /** Its routes, built on the plugin that runs the gates. */
   readonly routes: (api: Api) => AnyElysia | readonly AnyElysia[];
 }

@@ -1,13 +1,14 @@
 import { readFileSync } from "node:fs";
 import { type AnyElysia, Elysia } from "elysia";
 import { realDelay } from "../clock.ts";
-import { errorText, noSuchPath, StartupError } from "../errors.ts";
+import { ApiError, errorText, refusalBy, StartupError } from "../errors.ts";
 import { RequestMetrics } from "../metrics/request-metrics.ts";
 import { urlOf } from "./addresses.ts";
 import type { RenderedAnswer } from "./answer.ts";
 import { type ApiArea, type ApiPart, api, type DeclaredRoute, mounted } from "./api.ts";
 import { type Endpoint, type HttpDeps, type ListeningServer, OpenCall, pathOf } from "./call.ts";
 import { operationOf } from "./caller.ts";
+import { Paths } from "./paths.ts";
 import { inputChecks } from "./validate.ts";
 
 /** Where and how to listen. */
@@ -39,6 +40,8 @@ export class Http {
   readonly routes: DeclaredRoute[] = [];
   /** The parts of the API, in the order of declaration. */
   readonly parts: ApiPart[] = [];
+  /** Every path that may be named to whoever asks for one that is not there. */
+  readonly paths = new Paths();
   /** What is counted of the requests. */
   readonly requests = new RequestMetrics();
   readonly app = new Elysia({
@@ -62,20 +65,24 @@ export class Http {
   }
 
   /** Takes in the routes of an area. HEAD comes with every GET. */
-  use({ parts, routes }: ApiArea): void {
+  use({ parts, routes, alsoCalled = {} }: ApiArea): void {
     this.parts.push(...parts);
+    this.paths.addNames(alsoCalled);
     for (const plugin of [routes(api)].flat() as AnyElysia[]) {
       // Added one by one: merging a whole plugin takes a tenth of a millisecond a route.
       for (const { serve, ...route } of mounted(plugin, this.deps)) {
         this.app.route(route.method, route.path, serve as never);
         if (route.method === "GET") this.app.route("HEAD", route.path, serve as never);
         this.routes.push(route);
+        // Whom the monitoring endpoints do not answer reads what stands at any unknown path.
+        if (!route.operation.monitoring) this.paths.add(route.method, route.path);
       }
     }
   }
 
   /** Answers GET and HEAD of a path that is no part of the API, such as a page for people. */
   page(path: string, handler: PageHandler): void {
+    this.paths.add("GET", path);
     for (const method of ["GET", "HEAD"]) {
       this.app.route(method, path, ({ request }) => this.serve(request, handler), { parse: "none" });
     }
@@ -150,13 +157,16 @@ export class Http {
     }
   }
 
-  /** No key and an unknown path under /v1: 401, so that paths cannot be probed without one; outside /v1: 404. */
+  /** Outside /v1 the answer is 404. Under it 401 comes first, and says that there is no such path: the description of the API is no secret. */
   private unknownRoute({ request, deps }: OpenCall): RenderedAnswer {
     const preflight = deps.cors.preflight(request);
     if (preflight !== null) return preflight;
     const path = pathOf(request.url);
-    if (path === "/v1" || path.startsWith("/v1/")) deps.guard.authenticate(request);
-    throw noSuchPath(request.method, path);
+    const missing = this.paths.refusal(request.method, path);
+    if (path !== "/v1" && !path.startsWith("/v1/")) throw missing;
+    const refusal = refusalBy(() => deps.guard.authenticate(request));
+    if (refusal === null) throw missing;
+    throw new ApiError(refusal.code, `${missing.message} ${refusal.message}`, refusal.details);
   }
 }
 

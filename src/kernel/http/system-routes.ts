@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import { noSuchPath, refusalBy } from "../errors.ts";
+import { refusalBy } from "../errors.ts";
 import type { Readiness } from "../health/readiness.ts";
 import type { Metrics } from "../metrics/metrics.ts";
 import { EXPOSITION_CONTENT_TYPE, renderMetrics } from "../metrics/metrics.ts";
@@ -12,6 +12,7 @@ import { operationOf } from "./caller.ts";
 import type { Guard } from "./guard.ts";
 import type { Http } from "./http.ts";
 import { openApiDocument } from "./openapi.ts";
+import type { Paths } from "./paths.ts";
 
 /** What the monitoring endpoints answer from. */
 export interface Monitoring {
@@ -107,12 +108,12 @@ const OPERATOR_ONLY = operationOf({
 });
 
 /** Decides who may read health and metrics. Everybody else reads what stands at any path that is not there. */
-export function monitoringGate(access: MonitoringAccess, guard: Guard): Monitoring["gate"] {
+export function monitoringGate(access: MonitoringAccess, guard: Guard, paths: Paths): Monitoring["gate"] {
   return ({ operation, request, socketAddress }) => {
     if (access === "public" || (access === "health" && operation.name !== "metrics.read")) return;
     if (access !== "operator" && isDirect(request, socketAddress)) return;
     const refusal = refusalBy(() => guard.authorize(guard.authenticate(request), OPERATOR_ONLY));
-    if (refusal !== null) throw noSuchPath(request.method, pathOf(request.url));
+    if (refusal !== null) throw paths.refusal(request.method, pathOf(request.url));
   };
 }
 
