@@ -9,10 +9,18 @@ beforeAll(async () => {
   rendered = await renderGoldens();
 });
 
-test.each(["routes.txt", "openapi.json"] as const)("%s is up to date", (name) => {
+test.each(["routes.txt", "openapi.json", "mistakes.txt"] as const)("%s is up to date", (name) => {
   const path = join(import.meta.dir, name);
   const hint = `test/golden/${name} differs; if the change is meant, run: ${UPDATE_COMMAND}`;
   expect(rendered[name], hint).toBe(readFileSync(path, "utf8"));
+});
+
+test("every mistake is told what to do", () => {
+  const mistakes = rendered["mistakes.txt"].trimEnd().split("\n\n");
+  expect(mistakes.length).toBeGreaterThanOrEqual(20);
+  for (const mistake of mistakes) {
+    expect(mistake).toMatch(/^\S.*\n {2}[A-Z]+ \/.*\n {2}(4\d\d|failed) .{20,}$/);
+  }
 });
 
 test("no two routes share the name of an operation", () => {

@@ -1,5 +1,6 @@
 import type { DeclaredRoute } from "../../src/kernel/http/api.ts";
 import { startTestServer } from "../support/server.ts";
+import { renderMistakes } from "./mistakes.ts";
 
 /** Writes the golden files anew, from the repository's root. */
 export const UPDATE_COMMAND = "bun test/golden/update.ts";
@@ -10,16 +11,20 @@ export interface Goldens {
   readonly "routes.txt": string;
   /** The OpenAPI document. */
   readonly "openapi.json": string;
+  /** Typical mistakes, each with what it is answered. */
+  readonly "mistakes.txt": string;
 }
 
 /** Renders the golden files from a running server; on a test clock, so that every route is there. */
 export async function renderGoldens(): Promise<Goldens> {
-  const server = await startTestServer({ manualClock: true });
+  const resolver = { resolve: async (name: string) => (name === "app" ? ["172.18.0.2"] : []) };
+  const server = await startTestServer({ manualClock: true, parts: { outbound: { resolver } } });
   try {
     const { body } = await server.client(null).get("/openapi.json");
     return {
       "routes.txt": renderRoutes(server.server.app.http.routes),
       "openapi.json": `${printed(body)}\n`,
+      "mistakes.txt": await renderMistakes(server),
     };
   } finally {
     await server.stop();
