@@ -12,8 +12,6 @@ export const RETRY_AFTER_MS_MAX = 60 * 60 * 1000;
 
 const DELAY = /^([0-9]{1,9})([smhd])$/;
 const UNIT_MS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
-/** Shortest delay. */
-export const DELAY_MS_MIN = 1_000;
 /** Longest delay: 30 days. */
 export const DELAY_MS_MAX = 30 * 86_400_000;
 
@@ -40,15 +38,15 @@ export type NextStep =
 
 /**
  * The milliseconds of a delay such as `90s`, `15m`, `12h` or `30d`.
- * @throws ApiError `validation_error` outside 1 second to 30 days.
+ * @throws ApiError `validation_error` beyond 30 days.
  */
 export function readDelay(text: string): number {
   const match = DELAY.exec(text);
   const ms = match === null ? Number.NaN : Number(match[1]) * (UNIT_MS[match[2] ?? ""] ?? Number.NaN);
-  if (ms >= DELAY_MS_MIN && ms <= DELAY_MS_MAX) return ms;
+  if (ms <= DELAY_MS_MAX) return ms;
   throw invalidField(
     "delay",
-    "must be a number of seconds, minutes, hours or days such as 90s, 15m, 12h or 3d: at least 1s, at most 30d",
+    "must be a number of seconds, minutes, hours or days such as 0s, 90s, 15m, 12h or 3d: at most 30d",
   );
 }
 
@@ -100,10 +98,11 @@ interface RawJson {
 }
 
 /**
- * The JSON text of the member `payload` of a request, compact. Numbers keep the digits that they were sent with:
+ * The JSON text of the member `payload` of a request, compact; of an empty object where it is left out. Numbers keep the digits that they were sent with:
  * 12345678901234567890 must not become 12345678901234567000 on its way.
  */
-export function payloadText(bodyText: string, payload: object): string {
+export function payloadText(bodyText: string, payload: object | undefined): string {
+  if (payload === undefined) return "{}";
   if (!RISKY_NUMBER.test(bodyText)) return JSON.stringify(payload);
   const json = JSON as unknown as RawJson;
   const exact = json.parse(bodyText, (_key, value, { source }) =>

@@ -15,23 +15,27 @@ export const RelayBody = named("RelayBody", {
   method: oneOf(["GET", "POST", "PUT", "PATCH", "DELETE"]),
   delay: Type.String({
     pattern: "^[0-9]+[smhd]$",
-    errorMessage: "must be a number of seconds, minutes, hours or days such as 90s, 15m, 12h or 3d",
-    description: "From 1s to 30d.",
+    errorMessage: "must be a number of seconds, minutes, hours or days such as 0s, 90s, 15m, 12h or 3d",
+    description: "From 0s, which is at once, to 30d.",
     examples: ["15m"],
   }),
-  payload: Type.Object(
-    {},
-    {
-      additionalProperties: true,
-      errorMessage: "must be a JSON object",
-      description: "Sent as the body, except with GET.",
-    },
+  payload: Type.Optional(
+    Type.Object(
+      {},
+      {
+        additionalProperties: true,
+        errorMessage: "must be a JSON object",
+        description: "Sent as the body, except with GET; `{}` unless given.",
+      },
+    ),
   ),
-  headers: Type.Record(Type.String(), Type.String({ errorMessage: "must be a text" }), {
-    errorMessage: "must be an object of header names to texts",
-    description:
-      "`X-Svc-*`, `Host`, `Content-Length`, `Connection` and `Transfer-Encoding` are ignored: the delivery has its own.",
-  }),
+  headers: Type.Optional(
+    Type.Record(Type.String(), Type.String({ errorMessage: "must be a text" }), {
+      errorMessage: "must be an object of header names to texts",
+      description:
+        "`X-Svc-*`, `Host`, `Content-Length`, `Connection` and `Transfer-Encoding` are ignored: the delivery has its own.",
+    }),
+  ),
 });
 export type RelayBody = Static<typeof RelayBody>;
 

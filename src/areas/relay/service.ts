@@ -64,7 +64,7 @@ export class RelayService {
     return {
       host: url.host,
       delayMs: readDelay(given.delay),
-      custom: withoutOwn(givenHeaders(given.headers)),
+      custom: withoutOwn(givenHeaders(given.headers ?? {})),
       relay: { target_url, method, body: method === "GET" ? null : payloadText(bodyText, given.payload) },
     };
   }

@@ -93,6 +93,17 @@ describe("a delivery", () => {
     ).toEqual(['{"n":1}', '{"n":2}', '{"n":3}']);
   });
 
+  test("without payload and headers has an empty object, and goes out at once without a delay", async () => {
+    const given = { target_url: sink.url("/bare"), method: "POST", delay: "0s" };
+    expect((await account.post("/v1/relay", given)).status).toBe(201);
+    await server.clock.advance(0);
+    const [received, ...more] = sink.take();
+    if (received === undefined) throw new Error("nothing was sent");
+    expect(more).toEqual([]);
+    expect([received.path, received.body]).toEqual(["/bare", "{}"]);
+    expect(isSigned(received, String(account.key))).toBe(true);
+  });
+
   test("by GET has no body, and its signature covers the timestamp alone", async () => {
     await schedule({ method: "GET", delay: "1s" });
     await server.clock.advance(SECOND);
