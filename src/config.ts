@@ -10,6 +10,7 @@ import {
 } from "./config/sources.ts";
 import { FIGURE_NAMES, type ReadValue, readTiers, readValue } from "./config/values.ts";
 import { errorText, StartupError } from "./kernel/errors.ts";
+import { isEmail } from "./kernel/mail/address.ts";
 import { nextOccurrence } from "./kernel/scheduler/calendar.ts";
 import { isBearerKey } from "./kernel/secrets/key-format.ts";
 import { TIER_NAMES, type Tiers } from "./kernel/tiers.ts";
@@ -116,6 +117,7 @@ function assemble(values: Values, tiers: Tiers) {
     logLevel: values.log_level,
     masterKey: values.master_key,
     operatorKey: values.operator_key,
+    operatorEmail: values.operator_email,
     rotationGraceMs: values.rotation_grace_hours * HOUR_MS,
     /** Scheduled backups: where to, when (a cron expression, UTC), and how many are kept. */
     backups:
@@ -163,6 +165,9 @@ function checked(config: Config, options: Resolved): Config {
     throw new StartupError(
       "NINEFOLD_OPERATOR_KEY is not a well-formed platform key (sm_…, 43 characters, checksum).",
     );
+  }
+  if (config.operatorEmail !== null && !isEmail(config.operatorEmail)) {
+    throw new StartupError(`operator_email: "${config.operatorEmail}" is not an e-mail address.`);
   }
   for (const origin of config.corsOrigins) {
     if (!/^https?:\/\/[^/?#\s]+$/.test(origin)) {

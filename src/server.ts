@@ -80,7 +80,7 @@ async function startLocked(folder: string, config: Config, parts: ServerParts): 
     // Listening comes before the first account: a taken port leaves nothing behind that a later start would miss.
     const { idleTimeoutSeconds } = parts;
     const url = app.http.listen({ ...config, idleTimeoutSeconds });
-    const operator = await app.accounts.operator(config.operatorKey);
+    const operator = await app.accounts.operator(config.operatorKey, config.operatorEmail);
     await app.start();
     return { url, kernel, app, operator, stop: () => stop(kernel, app) };
   } catch (error) {

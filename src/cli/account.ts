@@ -18,9 +18,9 @@ export const accountList = listing(ACCOUNTS, COLUMNS);
 
 /** `ninefold account set USER`. */
 export const accountSet = answering(COLUMNS, (given) => {
-  const change = termsOf(given);
+  const change = { email: given.text("--email") ?? undefined, ...termsOf(given) };
   if (Object.values(change).every((value) => value === undefined)) {
-    throw new UsageError("account set needs --tier, --balance or --suspended: what is to change.");
+    throw new UsageError("account set needs --email, --tier, --balance or --suspended: what is to change.");
   }
   return async (api) => api.send("PATCH", await pathOf(api, given), change);
 });

@@ -35,7 +35,7 @@ export async function openFolderApi(given: string, line: CommandLine): Promise<A
   const { app, close } = openOfflineApp(folder, { ...config, ephemeral: false, testClock: false });
   opened.defer(close);
   // Made by the first start, which may have ended before.
-  await app.accounts.operator(config.operatorKey);
+  await app.accounts.operator(config.operatorKey, config.operatorEmail);
   const key = app.accounts.operatorKey();
   const held = opened.move();
   return {

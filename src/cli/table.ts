@@ -122,10 +122,11 @@ const DECLARED = [
   },
   {
     name: "account set",
-    summary: "Change tier, balance or suspension of an account",
+    summary: "Change e-mail address, tier, balance or suspension of an account",
     arguments: [USER],
     ...API_CALL,
     options: [
+      option("--email", "ADDRESS", "Its new e-mail address"),
       choice("--tier", TIER_NAMES, "Its new tier"),
       option("--balance", "CREDITS", "Its new balance"),
       choice("--suspended", ["true", "false"], "Whether its keys are refused"),
@@ -138,7 +139,7 @@ const DECLARED = [
     summary: "End all platform keys of an account at once and print a new one",
     details:
       "For a key that has leaked or is lost; managed keys stay. With --data no key is needed, so the operator's\n" +
-      "own can be reset, too: its e-mail address is operator@localhost.",
+      "own can be reset, too: its e-mail address is operator@localhost, unless --operator-email has set another.",
     arguments: [USER],
     ...API_CALL,
     example: "ninefold account reset-key ada@example.com",

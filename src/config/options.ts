@@ -61,6 +61,7 @@ const DECLARED = {
   tls_key: optional("FILE", "Private key of the certificate (PEM)"),
   smtp_url: { ...optional("URL", "Mail server, such as smtp://user:password@host:587"), secret: true },
   mail_from: optional("ADDRESS", "Sender of e-mails"),
+  operator_email: optional("ADDRESS", "The operator's e-mail address, from this start on"),
   cors_origins: list("ORIGIN,…", "Origins whose pages may call the API"),
   trust_proxy: list("CIDR,…", "Proxies whose X-Forwarded-For is believed"),
   metrics_access: choice(

@@ -81,6 +81,8 @@ describe("account", () => {
     });
     expect((await server.client(String(made["api_key"])).get("/v1/meter/balance")).status).toBe(403);
     await call("account set carol@example.com --suspended false");
+    const moved = await json("account set carol@example.com --email Carol@example.org");
+    expect(moved).toMatchObject({ user_id: made["user_id"], email: "Carol@example.org", tier: "scale" });
     expect((await server.client(String(made["api_key"])).get("/v1/meter/balance")).status).toBe(200);
   });
 

@@ -68,6 +68,21 @@ test("keys that have leaked are ended, the operator's own as well, without one t
   await server.stop();
 });
 
+test("the operator gets another e-mail address", async () => {
+  const set = await json([
+    "account",
+    "set",
+    "operator@localhost",
+    "--email",
+    "ops@example.com",
+    "--data",
+    data,
+  ]);
+  expect(set).toMatchObject({ email: "ops@example.com", tier: "unlimited" });
+  const back = ["account", "set", "ops@example.com", "--email", "operator@localhost", "--data", data];
+  expect(await json(back)).toMatchObject({ email: "operator@localhost" });
+});
+
 test("accounts are made, listed and changed; what was made works in the next start", async () => {
   const config = join(scratch, "n.toml");
   writeFileSync(config, "[tiers.starter]\nmonthly_credits = 77\n");

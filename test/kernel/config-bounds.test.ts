@@ -45,6 +45,8 @@ describe("what is refused, in one line that says what is wrong", () => {
     [["--tls-key", "a.pem"], "tls_cert and tls_key go together: one of them is missing."],
     [["--smtp-url", "smtp://mail"], "smtp_url and mail_from go together: one of them is missing."],
     [["--mail-from", "a@example.com"], "smtp_url and mail_from go together: one of them is missing."],
+    [["--operator-email", "ops@"], 'operator_email: "ops@" is not an e-mail address.'],
+    [["--operator-email", `${"a".repeat(250)}@b.de`], "is not an e-mail address."],
     [["--cors-origins", "*"], 'cors_origins: "*" is not an origin such as https://app.example.com.'],
     [["--cors-origins", "https://a.example.com/"], "is not an origin"],
     [["--cors-origins", "a.example.com"], "is not an origin"],

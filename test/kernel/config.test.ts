@@ -81,6 +81,7 @@ const SAMPLES: Record<PlacedOption, Sample> = {
     ...textSample("b@example.com", { smtp: { url: "smtp://mail", from: "b@example.com" } }),
     beside: { NINEFOLD_SMTP_URL: "smtp://mail" },
   },
+  operator_email: textSample("ops@example.com", { operatorEmail: "ops@example.com" }),
   cors_origins: {
     text: "https://a.example.com,http://localhost:5173",
     toml: '["https://a.example.com", "http://localhost:5173"]',
@@ -142,6 +143,7 @@ describe("defaults", () => {
       allowPrivateTargets: [],
       tls: null,
       smtp: null,
+      operatorEmail: null,
       corsOrigins: [],
       trustProxy: [],
       metricsAccess: "loopback",

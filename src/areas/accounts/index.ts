@@ -1,3 +1,4 @@
+import { ApiError, StartupError } from "../../kernel/errors.ts";
 import type { ApiArea } from "../../kernel/http/api.ts";
 import type { Authenticator, CallerAccount, CallerProject, Charger } from "../../kernel/http/caller.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
@@ -70,7 +71,7 @@ export interface Operator {
   readonly key: string | null;
 }
 
-/** The e-mail address on the operator's account. */
+/** The e-mail address on the operator's account where none is configured. */
 const OPERATOR_EMAIL = "operator@localhost";
 
 type OperatorAccess = ReturnType<typeof operatorAccess>;
@@ -82,18 +83,22 @@ function operatorAccess(service: AccountService, deps: AccountServiceDeps) {
   return {
     /**
      * The operator's account. The first start makes it, with the given key or a new one. The key comes along as long
-     * as it has not been shown: it is new, or an earlier start ended before `operatorAnnounced`.
+     * as it has not been shown: it is new, or an earlier start ended before `operatorAnnounced`. Every start gives it
+     * the e-mail address that is configured.
+     *
+     * @throws StartupError when another account has that address.
      */
-    operator: async (givenKey: string | null): Promise<Operator> => {
+    operator: async (givenKey: string | null, email: string | null): Promise<Operator> => {
       if (store.firstRef() === 0) {
         await writer.submit((tx) => {
-          const terms = { email: OPERATOR_EMAIL, tier: "unlimited" } as const;
+          const terms = { email: email ?? OPERATOR_EMAIL, tier: "unlimited" } as const;
           const { account } = service.create(tx, terms, givenKey ?? undefined);
           // A key that was handed in is known already.
           if (givenKey === null) store.setUnannouncedOperator(tx, account.ref);
         });
       }
       const account = first();
+      if (email !== null && email !== account.email) await setOperatorEmail(service, deps, account, email);
       const unannounced = store.unannouncedOperator() === account.ref;
       return { userId: account.userId, key: unannounced ? credentials.signingKey(account) : null };
     },
@@ -104,6 +109,20 @@ function operatorAccess(service: AccountService, deps: AccountServiceDeps) {
       await writer.submit(store.clearUnannouncedOperator);
     },
   };
+}
+
+async function setOperatorEmail(
+  service: AccountService,
+  { writer }: AccountServiceDeps,
+  account: AccountActor,
+  email: string,
+): Promise<void> {
+  try {
+    await writer.submit((tx) => service.setEmail(tx, account, email));
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.code !== "conflict") throw error;
+    throw new StartupError(`operator_email: another account has the address ${email}.`);
+  }
 }
 
 /** The first of each month, 00:00 UTC. */

@@ -182,9 +182,9 @@ function adminRoutes(api: Api, service: AccountService) {
         op: {
           name: "admin.accounts.update",
           access: "operator",
-          summary: "Change tier, balance or suspension of an account",
+          summary: "Change e-mail address, tier, balance or suspension of an account",
           description: "What is left out stays. Every change works for the very next request.",
-          errors: ["not_found", "invalid_request"],
+          errors: ["not_found", "conflict", "invalid_request"],
           example: { tier: "pro" },
         },
         params: AccountParams,

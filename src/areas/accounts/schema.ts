@@ -1,17 +1,13 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { NextCursor } from "../../kernel/http/pagination.ts";
 import { BalanceValue } from "../../kernel/ledger.ts";
+import { EMAIL_LENGTH_MAX, EMAIL_PATTERN } from "../../kernel/mail/address.ts";
 import { named, oneOf } from "../../kernel/schema.ts";
 import { TIER_NAMES } from "../../kernel/tiers.ts";
 import { GRACE_HOURS_MAX } from "./domain.ts";
 
-/** RFC 5321's limit for an address. */
-const EMAIL_LENGTH_MAX = 254;
-
 const Email = Type.String({
-  // What browsers accept in an e-mail field (HTML standard), with a dot in the domain not required.
-  pattern:
-    "^[a-zA-Z0-9.!#$%&'*+/=?^_`{|}~-]+@[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?(?:\\.[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?)*$",
+  pattern: EMAIL_PATTERN,
   maxLength: EMAIL_LENGTH_MAX,
   errorMessage: "must be an e-mail address",
 });
@@ -51,6 +47,7 @@ export type AccountCreateBody = Static<typeof AccountCreateBody>;
 
 /** Body of an account's change by the operator. */
 export const AccountUpdateBody = named("AccountUpdateBody", {
+  email: Type.Optional(Email),
   tier: Type.Optional(Tier),
   balance: Type.Optional(BalanceValue),
   suspended: Type.Optional(Type.Boolean({ errorMessage: "must be true or false" })),

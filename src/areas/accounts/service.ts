@@ -57,10 +57,7 @@ export class AccountService {
    */
   create(tx: Tx, terms: AccountCreateBody, givenKey?: string): { account: AccountActor; key: string } {
     const { store, accounts, ledger, credentials, ids, tiers } = this.deps;
-    const emailFolded = foldEmail(terms.email);
-    if (store.refOfEmail(emailFolded) !== 0) {
-      throw new ApiError("conflict", "There is an account with this e-mail address already.");
-    }
+    const emailFolded = this.freeEmail(terms.email, 0);
     const { email, tier, balance = tiers[tier].monthlyCredits } = terms;
     const userId = `usr_${ids.base62(USER_ID_LENGTH)}`;
     const row: AccountRow = { ref: this.nextRef++, userId, email, tier, createdAt: tx.now, ...NOTHING_YET };
@@ -93,7 +90,7 @@ export class AccountService {
 
   /**
    * Changes an account's terms, from the very next request on.
-   * @throws ApiError `not_found`; `invalid_request` when the calling operator would lock itself out; `forbidden` when a
+   * @throws ApiError `not_found`; `conflict` when another account has the e-mail address; `invalid_request` when the calling operator would lock itself out; `forbidden` when a
    *   key that ends would make an operator.
    */
   change(tx: Tx, userId: string, change: AccountUpdateBody, caller: Caller, requestId: string): Account {
@@ -101,6 +98,7 @@ export class AccountService {
     const account = this.known(userId);
     if (account.ref === caller.account.ref) assertKeepsOperating(change);
     if (change.tier === "unlimited") assertMayMakeOperator(caller);
+    if (change.email !== undefined) this.setEmail(tx, account, change.email);
     const { tier = account.tier, suspended = account.suspended } = change;
     const tierSince = tier === account.tier ? account.tierSince : tx.now;
     accounts.change(tx, account, { tier, tierSince, suspended });
@@ -132,6 +130,22 @@ export class AccountService {
     const account = this.known(userId);
     const key = this.deps.credentials.reset(tx, account);
     return { user_id: account.userId, api_key: key, reset_at: isoTime(tx.now) };
+  }
+
+  /** Gives an account another e-mail address. @throws ApiError `conflict` when another account has it. */
+  setEmail(tx: Tx, account: AccountActor, email: string): void {
+    const { accounts, store } = this.deps;
+    const folded = this.freeEmail(email, account.ref);
+    accounts.change(tx, account, { email });
+    store.setEmail(tx, email, folded, account.ref);
+  }
+
+  /** An e-mail address, folded, that no account has but `ownRef`. @throws ApiError `conflict` */
+  private freeEmail(email: string, ownRef: number): string {
+    const folded = foldEmail(email);
+    const holder = this.deps.store.refOfEmail(folded);
+    if (holder === 0 || holder === ownRef) return folded;
+    throw new ApiError("conflict", "There is an account with this e-mail address already.");
   }
 
   private known(userId: string): AccountActor {

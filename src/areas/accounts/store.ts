@@ -6,7 +6,7 @@ import type { TierName } from "../../kernel/tiers.ts";
 export type AccountRow = {
   readonly ref: number;
   readonly userId: string;
-  readonly email: string;
+  email: string;
   tier: TierName;
   balance: number;
   readonly suspended: number;
@@ -80,6 +80,9 @@ function accountStatements(db: Database) {
     setBalance: db.change<[balance: number, ref: number]>("UPDATE accounts SET balance = ? WHERE ref = ?"),
     setTerms: db.change<[tier: TierName, suspended: number, ref: number]>(
       "UPDATE accounts SET tier = ?, suspended = ? WHERE ref = ?",
+    ),
+    setEmail: db.change<[email: string, folded: string, ref: number]>(
+      "UPDATE accounts SET email = ?, email_folded = ? WHERE ref = ?",
     ),
     setRotated: db.change<[at: number | null, ref: number]>(
       "UPDATE accounts SET rotated_at = ? WHERE ref = ?",

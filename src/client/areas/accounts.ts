@@ -70,7 +70,7 @@ export class AdminAccounts {
     return this.api.list("admin.accounts.list", "accounts", { query }, options);
   }
 
-  /** Changes tier, balance or suspension; what is left out stays. */
+  /** Changes e-mail address, tier, balance or suspension; what is left out stays. */
   update(userId: string, body: AccountUpdateBody, options?: ChangeOptions): Answers<"admin.accounts.update"> {
     return this.api.call("admin.accounts.update", { params: { user_id: userId }, body }, options);
   }

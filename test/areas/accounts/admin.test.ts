@@ -228,6 +228,24 @@ describe("PATCH /v1/admin/accounts/{user_id}", () => {
       holds: { tier: "free", balance: 100, suspended: false },
     },
     {
+      name: "the e-mail address alone",
+      as: "operator",
+      request: ["PATCH", ITSELF, { email: "Moved@Example.com" }],
+      status: 200,
+      holds: { email: "Moved@Example.com", tier: "scale", balance: 100 },
+    },
+    {
+      name: "an e-mail address that another account has, in another case",
+      as: "operator",
+      before: async ({ server: of }) => {
+        await of.account({ email: "taken@example.com" });
+      },
+      request: ["PATCH", ITSELF, { email: "TAKEN@example.com", tier: "free" }],
+      status: 409,
+      code: "conflict",
+    },
+    invalid("an e-mail address that is none", { email: "nobody" }, { email: ["must be an e-mail address"] }),
+    {
       name: "the balance: a reset in the account's ledger",
       as: "operator",
       request: ["PATCH", ITSELF, { balance: 70 }],
@@ -312,6 +330,19 @@ describe("PATCH /v1/admin/accounts/{user_id}", () => {
     expectError(await server.client(account.key).get("/v1/meter/balance"), "forbidden");
     await server.operator.patch(path, { suspended: false });
     expect((await server.client(account.key).get("/v1/meter/balance")).status).toBe(200);
+  });
+
+  test("an e-mail address that was given up is free again, and one's own may change its case", async () => {
+    const { userId } = await server.account({ email: "first@example.com" });
+    const change = (email: string) => server.operator.patch(`/v1/admin/accounts/${userId}`, { email });
+    expect((await change("FIRST@example.com")).body["email"]).toBe("FIRST@example.com");
+    expect((await change("second@example.com")).status).toBe(200);
+    const { email } = await server.account({ email: "first@example.com" });
+    expectError(await change(email), "conflict");
+    expectError(
+      await server.operator.post("/v1/admin/accounts", { email: "Second@example.com", tier: "free" }),
+      "conflict",
+    );
   });
 
   test("a change of terms survives a restart", async () => {

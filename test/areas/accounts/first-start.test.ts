@@ -38,6 +38,34 @@ describe("the first start", () => {
     expect((await server.operator.get("/v1/admin/accounts")).body.accounts).toHaveLength(1);
   });
 
+  test("gives the operator the e-mail address that is configured, and so does every later one", async () => {
+    server = await startTestServer({ manualClock: true, args: ["--operator-email", "ops@example.com"] });
+    const addresses = async (of: TestServer) => {
+      const { body } = await of.operator.get("/v1/admin/accounts");
+      return (body["accounts"] as { email: string }[]).map(({ email }) => email);
+    };
+    expect(await addresses(server)).toEqual(["ops@example.com"]);
+    const { userId } = server.server.operator;
+    await server.operator.patch(`/v1/admin/accounts/${userId}`, { email: "other@example.com" });
+    expect(await addresses(server)).toEqual(["other@example.com"]);
+    await server.restart();
+    expect(await addresses(server)).toEqual(["ops@example.com"]);
+  });
+
+  test("refuses an operator's e-mail address that another account has", async () => {
+    server = await startTestServer({ manualClock: true });
+    await server.account({ email: "ada@example.com" });
+    await server.server.stop();
+    const config = loadConfig(
+      ["--port", "0", "--data", server.folder, "--operator-email", "ADA@example.com"],
+      {},
+    );
+    await expect(startServer(server.folder, config)).rejects.toThrow(
+      "operator_email: another account has the address ADA@example.com.",
+    );
+    await server.start();
+  });
+
   test("that ends before its key was told leaves the telling to the next one", async () => {
     server = await startTestServer({ manualClock: true, untold: true });
     const { operator } = server.server;
