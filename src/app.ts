@@ -13,7 +13,7 @@ import type { Config } from "./config.ts";
 import type { ManualClock } from "./kernel/clock.ts";
 import { errorText, isUnavailable } from "./kernel/errors.ts";
 import { Readiness, WriteProbe } from "./kernel/health/readiness.ts";
-import { createClientAddress } from "./kernel/http/addresses.ts";
+import { createClientAddress, createClientScheme } from "./kernel/http/addresses.ts";
 import { createCors } from "./kernel/http/answer.ts";
 import type { ApiArea } from "./kernel/http/api.ts";
 import { FreeAnswers } from "./kernel/http/free-answers.ts";
@@ -166,6 +166,7 @@ function createHttp(kernel: Kernel, config: Config, areas: Areas) {
     performing,
     cors: createCors(config.corsOrigins),
     clientAddress: createClientAddress(config.trustProxy),
+    clientScheme: createClientScheme(config.trustProxy),
     vault,
   });
   http.requests.declareIn(metrics);

@@ -41,14 +41,23 @@ export function orNull<Schema extends TSchema>(
 
 const KIND = "Characters";
 
+/** What {@link name} takes, for whoever reads the schema: no control character, and none that ends a line. */
+const ONE_LINE = "^[^\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029]*$";
+const BREAKS_LINE = /[\p{Cc}\u2028\u2029]/u;
+
+/** Longest name. */
+export const NAME_LENGTH_MAX = 100;
+
 /** A text's schema, with its bounds as JSON Schema means them. */
 interface CharactersSchema extends TSchema {
   readonly minLength: number;
   readonly maxLength: number;
+  readonly pattern?: string;
 }
 
-TypeRegistry.Set<CharactersSchema>(KIND, ({ minLength, maxLength }, value) => {
+TypeRegistry.Set<CharactersSchema>(KIND, ({ minLength, maxLength, pattern }, value) => {
   if (typeof value !== "string" || value.length < minLength) return false;
+  if (pattern === ONE_LINE && BREAKS_LINE.test(value)) return false;
   // A lone surrogate is no character: it would come back from the file as another one.
   if (!value.isWellFormed()) return false;
   if (value.length <= maxLength) return true;
@@ -76,5 +85,14 @@ export function text({ min, max, ...more }: TextOptions) {
     maxLength: max,
     errorMessage: `must be a text of ${least} characters`,
     ...more,
+  });
+}
+
+/** A name that users give to what they make: one line, since it stands in subjects of e-mails and in lists. */
+export function name(description: string) {
+  return Type.Unsafe<string>({
+    ...text({ min: 1, max: NAME_LENGTH_MAX, description, examples: ["shop"] }),
+    pattern: ONE_LINE,
+    errorMessage: `must be a text of 1 to ${NAME_LENGTH_MAX} characters on one line`,
   });
 }

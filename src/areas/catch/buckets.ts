@@ -101,21 +101,26 @@ export class Buckets {
     return bucket;
   }
 
-  /** A project's buckets, newest first. */
-  listOfProject(projectRef: number): BucketActor[] {
-    return this.deps.store.ofProject(projectRef).flatMap(({ id }) => this.find(id) ?? []);
+  /** A project's buckets, newest first, or the one that was given a name. */
+  listOfProject(projectRef: number, name?: string): BucketActor[] {
+    const { store } = this.deps;
+    const rows =
+      name === undefined ? store.ofProject(projectRef) : [store.named(projectRef, name) ?? []].flat();
+    return rows.flatMap(({ id }) => this.find(id) ?? []);
   }
 
-  /** @throws ApiError `validation_error`, `catch.provider_unsupported`, `bucket_limit_exceeded` */
+  /** @throws ApiError `validation_error`, `catch.provider_unsupported`, `bucket_name_taken`, `bucket_limit_exceeded` */
   create(tx: Tx, { account, project }: Caller, { target_url, ...body }: BucketCreateBody): BucketActor {
     const { store, tiers } = this.deps;
     this.assertTarget(target_url);
     const provider = encodeProvider(knownProvider(body.provider));
+    const { name = null } = body;
+    this.assertNameFree(project.ref, name, null);
     assertRoomForBucket(store.countOfAccount(account.ref), tiers[account.tier].buckets);
     const id = this.freeId();
     store.insert(tx, {
       ...{ ref: this.nextRef++, id, account_ref: account.ref, project_ref: project.ref },
-      ...{ target_url, provider, signing_secret: this.seal(id, body.signing_secret ?? null) },
+      ...{ name, target_url, provider, signing_secret: this.seal(id, body.signing_secret ?? null) },
       created_at: tx.now,
     });
     tx.onRollback(() => this.actors.drop(id));
@@ -124,15 +129,19 @@ export class Buckets {
 
   /**
    * Changes what the caller names; what is left out stays.
-   * @throws ApiError `catch.bucket_not_found`, `validation_error`
+   * @throws ApiError `catch.bucket_not_found`, `bucket_name_taken`, `validation_error`
    */
   change(tx: Tx, projectRef: number, id: string, changes: BucketUpdateBody): BucketActor {
     const bucket = this.ofProject(projectRef, id);
-    const { target_url, signing_secret, live, updated_at } = bucket;
+    const { name, target_url, signing_secret, live, updated_at } = bucket;
     const { target_url: url = target_url, signing_secret: secret = signing_secret, state } = changes;
+    const { name: called = name } = changes;
+    const given = [changes.name, changes.target_url, changes.signing_secret, state];
+    if (given.every((value) => value === undefined)) return bucket;
     if (changes.target_url !== undefined) this.assertTarget(url);
-    else if (changes.signing_secret === undefined && state === undefined) return bucket;
-    tx.onRollback(() => Object.assign(bucket, { target_url, signing_secret, live, updated_at }));
+    this.assertNameFree(projectRef, called, bucket);
+    tx.onRollback(() => Object.assign(bucket, { name, target_url, signing_secret, live, updated_at }));
+    bucket.name = called;
     bucket.target_url = url;
     bucket.signing_secret = secret;
     bucket.live = state === undefined ? live : state === "live";
@@ -191,6 +200,14 @@ export class Buckets {
     };
   }
 
+  /** A name is unique in its project. `own`: the bucket that may have it already. @throws ApiError `bucket_name_taken` */
+  private assertNameFree(projectRef: number, name: string | null, own: BucketActor | null): void {
+    const holder = name === null ? null : this.deps.store.named(projectRef, name);
+    if (holder === null || holder.id === own?.id) return;
+    const message = `The bucket ${holder.id} of this project has this name: change that one, or choose another name.`;
+    throw new ApiError("bucket_name_taken", message, { extras: { bucket_id: holder.id } });
+  }
+
   private assertTarget(url: string): void {
     this.deps.outbound.policy.assertUrl("target_url", url, { requireHttps: true });
   }
@@ -213,16 +230,17 @@ function move(bucket: BucketActor, from: EventStatus | null, to: EventStatus | n
   if (to !== null) bucket[to] += 1;
 }
 
-/** A bucket as its owner sees it. */
-export function bucketView(bucket: BucketActor): Bucket {
-  const { id, target_url, provider, signing_secret, live, pending, delivered, failed } = bucket;
+/** A bucket as its owner sees it, who reaches this server at `origin`. */
+export function bucketView(bucket: BucketActor, origin: string): Bucket {
+  const { id, name, target_url, provider, signing_secret, live, pending, delivered, failed } = bucket;
   return {
-    ...{ id, target_url, provider },
+    ...{ id, name, ingest_url: `${origin}/v1/catch/${id}`, target_url, provider },
     has_signing_secret: signing_secret !== null,
     state: live ? "live" : "paused",
     created_at: isoTime(bucket.created_at),
     updated_at: isoTime(bucket.updated_at),
     events: { pending, delivered, failed },
+    ...(live ? {} : { hint: `It sends nothing on yet: PATCH /v1/catch/buckets/${id} {"state": "live"}` }),
   };
 }
 

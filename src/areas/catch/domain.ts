@@ -7,6 +7,7 @@ const codes = registerErrors({
   "catch.signature_invalid": [400, "The event's signature did not hold, so it is not sent on."],
   "catch.replay_failed": [500, "The target gave no answer. Nothing was charged."],
   bucket_limit_exceeded: [403, "The account has as many buckets as its tier allows."],
+  bucket_name_taken: [409, "Another bucket of the project has this name; `bucket_id` says which."],
   bucket_paused: [400, "The bucket is paused; set its state to `live` first."],
 });
 

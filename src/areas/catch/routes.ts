@@ -11,6 +11,7 @@ import {
   BucketCreateBody,
   BucketList,
   BucketParams,
+  BucketQuery,
   BucketUpdateBody,
   CaughtEvent,
   EventPage,
@@ -48,7 +49,8 @@ function bucketRoutes(api: Api, buckets: Buckets) {
     .use(api)
     .post(
       "/v1/catch/buckets",
-      ({ call, body }) => call.perform((tx) => reply(201, bucketView(buckets.create(tx, call.caller, body)))),
+      ({ call, body }) =>
+        call.perform((tx) => reply(201, bucketView(buckets.create(tx, call.caller, body), call.origin))),
       {
         op: {
           name: "catch.buckets.create",
@@ -56,7 +58,7 @@ function bucketRoutes(api: Api, buckets: Buckets) {
           summary: "Create a bucket",
           description:
             "It begins paused: it stores what it is sent, and sends nothing on until it is set live.",
-          errors: ["catch.provider_unsupported", "bucket_limit_exceeded"],
+          errors: ["catch.provider_unsupported", "bucket_limit_exceeded", "bucket_name_taken"],
           example: {
             target_url: "https://example.com/webhooks",
             provider: "stripe",
@@ -70,15 +72,21 @@ function bucketRoutes(api: Api, buckets: Buckets) {
     )
     .get(
       "/v1/catch/buckets",
-      ({ call }) => ({ buckets: buckets.listOfProject(call.caller.project.ref).map(bucketView) }),
+      ({ call, query }) => ({
+        buckets: buckets
+          .listOfProject(call.caller.project.ref, query.name)
+          .map((bucket) => bucketView(bucket, call.origin)),
+      }),
       {
         op: { name: "catch.buckets.list", access: "catch:read", summary: "List buckets, newest first" },
+        query: BucketQuery,
         response: BucketList,
       },
     )
     .get(
       "/v1/catch/buckets/:bucket_id",
-      ({ call, params }) => bucketView(buckets.ofProject(call.caller.project.ref, params.bucket_id)),
+      ({ call, params }) =>
+        bucketView(buckets.ofProject(call.caller.project.ref, params.bucket_id), call.origin),
       {
         op: {
           name: "catch.buckets.get",
@@ -98,7 +106,9 @@ function bucketChangeRoutes(api: Api, { buckets, removal }: CatchServices) {
     .patch(
       "/v1/catch/buckets/:bucket_id",
       ({ call, params, body }) =>
-        call.perform((tx) => bucketView(buckets.change(tx, call.caller.project.ref, params.bucket_id, body))),
+        call.perform((tx) =>
+          bucketView(buckets.change(tx, call.caller.project.ref, params.bucket_id, body), call.origin),
+        ),
       {
         op: {
           name: "catch.buckets.update",
@@ -106,7 +116,7 @@ function bucketChangeRoutes(api: Api, { buckets, removal }: CatchServices) {
           summary: "Change a bucket",
           description:
             "What is left out stays. Once it is `live`, pending events are sent on in the order in which they came.",
-          errors: ["catch.bucket_not_found"],
+          errors: ["catch.bucket_not_found", "bucket_name_taken"],
           example: { state: "live" },
           bodyBounds: largeBody(),
         },

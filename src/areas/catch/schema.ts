@@ -1,7 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { pageQuery } from "../../kernel/http/pagination.ts";
 import { URL_LENGTH_MAX } from "../../kernel/outbound/target.ts";
-import { oneOf, orNull } from "../../kernel/schema.ts";
+import { name, oneOf, orNull } from "../../kernel/schema.ts";
 import {
   BUCKET_STATES,
   EVENT_STATUSES,
@@ -44,6 +44,12 @@ const SigningSecret = orNull(Type.String({ minLength: 1, maxLength: SIGNING_SECR
   description: "The provider's signing secret. It is never shown again.",
 });
 
+const GivenName = name("Unique in the project.");
+const Name = orNull(GivenName, {
+  errorMessage: `${GivenName["errorMessage"]}, or null for none`,
+  description: "Unique in the project.",
+});
+
 /** Path of a bucket. */
 export const BucketParams = Type.Object({
   bucket_id: Type.String({ ...BucketId, maxLength: ID_LENGTH_MAX }),
@@ -66,6 +72,7 @@ export const BucketCreateBody = Type.Object(
     target_url: TargetUrl,
     provider: Type.Optional(orNull(ProviderName, { errorMessage: "must be a string" })),
     signing_secret: Type.Optional(SigningSecret),
+    name: Type.Optional(Name),
   },
   { $id: "BucketCreateBody" },
 );
@@ -77,6 +84,7 @@ export const BucketUpdateBody = Type.Object(
     state: Type.Optional(State),
     target_url: Type.Optional(TargetUrl),
     signing_secret: Type.Optional(SigningSecret),
+    name: Type.Optional(Name),
   },
   { $id: "BucketUpdateBody" },
 );
@@ -86,6 +94,11 @@ export type BucketUpdateBody = Static<typeof BucketUpdateBody>;
 export const Bucket = Type.Object(
   {
     id: BucketId,
+    name: orNull(Type.String({ examples: ["shop"] })),
+    ingest_url: Type.String({
+      description: "The public URL to hand to a provider, as this server is reached by the request.",
+      examples: ["https://ninefold.example.com/v1/catch/brave-otter-314159"],
+    }),
     target_url: Type.String({ examples: ["https://example.com/webhooks"] }),
     provider: ProviderOrNull,
     has_signing_secret: Type.Boolean(),
@@ -96,10 +109,19 @@ export const Bucket = Type.Object(
       { pending: Type.Integer(), delivered: Type.Integer(), failed: Type.Integer() },
       { description: "How many events the bucket holds, by status." },
     ),
+    hint: Type.Optional(
+      Type.String({ description: "Only while it is paused: how to set it live.", examples: [] }),
+    ),
   },
   { $id: "Bucket" },
 );
 export type Bucket = Static<typeof Bucket>;
+
+/** Query of a list of buckets. */
+export const BucketQuery = Type.Object(
+  { name: Type.Optional(name("Only the bucket that was given this name.")) },
+  { $id: "BucketQuery" },
+);
 
 /** The buckets of a project. */
 export const BucketList = Type.Object({ buckets: Type.Array(Bucket) }, { $id: "BucketList" });

@@ -9,6 +9,7 @@ export interface BucketRow {
   readonly id: string;
   readonly account_ref: number;
   readonly project_ref: number;
+  name: string | null;
   target_url: string;
   /** See {@link encodeProvider}. */
   provider: number;
@@ -24,7 +25,9 @@ export interface BucketRow {
 }
 
 /** What a change of a bucket writes. */
-type Terms = Pick<BucketRow, "ref" | "target_url" | "signing_secret" | "updated_at"> & { live: boolean };
+type Terms = Pick<BucketRow, "ref" | "name" | "target_url" | "signing_secret" | "updated_at"> & {
+  live: boolean;
+};
 
 /** A new bucket: paused and empty. */
 type NewBucket = Omit<BucketRow, "live" | EventStatus | "updated_at" | "deleted_at">;
@@ -42,9 +45,13 @@ export function bucketStore(db: Database) {
   return {
     highestRef: db.number("SELECT max(ref) AS n FROM catch_buckets"),
     find: db.one<BucketRow, [id: string]>(
-      "SELECT ref, id, account_ref, project_ref, target_url, provider, signing_secret, live, pending, delivered, failed, created_at, updated_at, deleted_at FROM catch_buckets WHERE id = ?",
+      "SELECT ref, id, account_ref, project_ref, name, target_url, provider, signing_secret, live, pending, delivered, failed, created_at, updated_at, deleted_at FROM catch_buckets WHERE id = ?",
     ),
     idOf: db.one<Pick<BucketRow, "id">, [ref: number]>("SELECT id FROM catch_buckets WHERE ref = ?"),
+    /** The bucket that was given a name in a project. */
+    named: db.one<Pick<BucketRow, "id">, [projectRef: number, name: string]>(
+      "SELECT id FROM catch_buckets WHERE project_ref = ? AND name = ? AND deleted_at IS NULL",
+    ),
     /** Newest first. */
     ofProject: db.all<Pick<BucketRow, "id">, [projectRef: number]>(
       "SELECT id FROM catch_buckets WHERE project_ref = ? AND deleted_at IS NULL ORDER BY ref DESC",
@@ -66,14 +73,14 @@ export function bucketStore(db: Database) {
        FROM catch_buckets WHERE ref > ? AND deleted_at IS NULL ORDER BY ref LIMIT ?`,
     ),
     insert: db.change<[NewBucket]>(
-      `INSERT INTO catch_buckets (ref, id, account_ref, project_ref, target_url, provider, signing_secret, live, pending,
+      `INSERT INTO catch_buckets (ref, id, account_ref, project_ref, name, target_url, provider, signing_secret, live, pending,
          delivered, failed, created_at, updated_at)
-       VALUES ($ref, $id, $account_ref, $project_ref, $target_url, $provider, $signing_secret, 0, 0, 0, 0, $created_at,
+       VALUES ($ref, $id, $account_ref, $project_ref, $name, $target_url, $provider, $signing_secret, 0, 0, 0, 0, $created_at,
          $created_at)`,
     ),
     setTerms: db.change<[Terms]>(
-      `UPDATE catch_buckets SET target_url = $target_url, signing_secret = $signing_secret, live = $live,
-         updated_at = $updated_at WHERE ref = $ref`,
+      `UPDATE catch_buckets SET name = $name, target_url = $target_url, signing_secret = $signing_secret,
+         live = $live, updated_at = $updated_at WHERE ref = $ref`,
     ),
     setCounts: db.change<[pending: number, delivered: number, failed: number, ref: number]>(
       "UPDATE catch_buckets SET pending = ?, delivered = ?, failed = ? WHERE ref = ?",

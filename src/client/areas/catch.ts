@@ -36,9 +36,12 @@ export class Buckets {
     return this.api.call("catch.buckets.create", { body }, options);
   }
 
-  /** Buckets, newest first. */
-  list(options: RequestOptions = {}): ListOf<"catch.buckets.list", "buckets"> {
-    return this.api.list("catch.buckets.list", "buckets", {}, options);
+  /** Buckets, newest first, or the one of a `name`. */
+  list({
+    name,
+    ...options
+  }: RequestOptions & QueryOf<"catch.buckets.list"> = {}): ListOf<"catch.buckets.list", "buckets"> {
+    return this.api.list("catch.buckets.list", "buckets", { query: { name } }, options);
   }
 
   /** One bucket. */
@@ -46,7 +49,7 @@ export class Buckets {
     return this.api.call("catch.buckets.get", { params: { bucket_id: bucketId } }, options);
   }
 
-  /** Changes state, target or secret; what is left out stays. */
+  /** Changes state, name, target or secret; what is left out stays. */
   update(bucketId: string, body: BucketUpdateBody, options?: ChangeOptions): Answers<"catch.buckets.update"> {
     return this.api.call("catch.buckets.update", { params: { bucket_id: bucketId }, body }, options);
   }

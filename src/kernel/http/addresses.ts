@@ -31,6 +31,25 @@ export function createClientAddress(trusted: readonly string[]): ClientAddress {
   };
 }
 
+/** The scheme, `http` or `https`, that a client spoke; null where nobody who is believed says so. */
+export type ClientScheme = (request: Request, socketAddress: string | null) => "http" | "https" | null;
+
+/**
+ * The scheme that `X-Forwarded-Proto` names, where the socket is a trusted proxy's: a proxy that ends TLS speaks plain
+ * HTTP here.
+ *
+ * @throws StartupError when an entry of `trusted` is neither an address nor a CIDR.
+ */
+export function createClientScheme(trusted: readonly string[]): ClientScheme {
+  const ranges = trusted.map(parseRange);
+  return (request, socketAddress) => {
+    const socket = normalize(socketAddress ?? "");
+    if (socket === null || !isWithin(socket, ranges)) return null;
+    const named = request.headers.get("x-forwarded-proto")?.toLowerCase();
+    return named === "http" || named === "https" ? named : null;
+  };
+}
+
 /**
  * Parses `10.0.0.0/8`, `::1/128` or a single address. A range of IPv4-mapped addresses is the range of IPv4
  * addresses that it stands for. `wanted`: what its error says would be right.

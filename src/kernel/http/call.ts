@@ -5,7 +5,7 @@ import type { Logger } from "../log.ts";
 import type { OperationRequests, RequestMetrics } from "../metrics/request-metrics.ts";
 import type { Vault } from "../secrets/vault.ts";
 import type { Tx } from "../storage/tx.ts";
-import type { ClientAddress } from "./addresses.ts";
+import type { ClientAddress, ClientScheme } from "./addresses.ts";
 import {
   type Cors,
   internalError,
@@ -31,6 +31,7 @@ export interface HttpDeps {
   readonly performing: Performing;
   readonly cors: Cors;
   readonly clientAddress: ClientAddress;
+  readonly clientScheme: ClientScheme;
   /** Seals cursors. */
   readonly vault: Vault;
   readonly requests: RequestMetrics;
@@ -42,6 +43,8 @@ export interface HttpDeps {
 export interface ListeningServer {
   /** Requests whose answer has not been sent to its last byte. */
   readonly pendingRequests: number;
+  /** Where it listens. */
+  readonly url: URL;
   stop(closeActiveConnections?: boolean): Promise<void> | void;
   requestIP(request: Request): { address: string } | null;
   timeout(request: Request, seconds: number): void;
@@ -99,6 +102,16 @@ export class OpenCall {
   /** The client's address, behind trusted proxies the one that they saw. */
   get clientAddress(): string {
     return this.deps.clientAddress(this.request, this.socketAddress);
+  }
+
+  /** Where the client reaches this server, such as `https://hooks.example.com`, for URLs in answers to it. */
+  get origin(): string {
+    const { request } = this;
+    // With a Host that makes no URL, the server hands out the target alone.
+    const { protocol, host } =
+      URL.parse(request.url) ?? this.deps.server()?.url ?? new URL("http://localhost");
+    const scheme = this.deps.clientScheme(request, this.socketAddress);
+    return `${scheme === null ? protocol : `${scheme}:`}//${host}`;
   }
 
   get deps(): HttpDeps {

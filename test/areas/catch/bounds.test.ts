@@ -48,7 +48,7 @@ describe("one try to deliver", () => {
       vault: createVault(new Uint8Array(32)),
     };
     const bucket = {
-      ...{ ref: 1, id: "a-b-100000", account_ref: 1, project_ref: 1 },
+      ...{ ref: 1, id: "a-b-100000", account_ref: 1, project_ref: 1, name: null },
       ...{ target_url: "https://example.com/", provider: null, signing_secret: null, live: true },
       ...{ pending: 0, delivered: 0, failed: 0, created_at: 0, updated_at: 0 },
       ...{ deleted: false, traffic: NO_TRAFFIC, idle: true, recent: false },

@@ -17,7 +17,10 @@ const TARGET = "https://hooks.example.com/in";
 const START = new Date(TEST_START_MS).toISOString();
 const ID = /^[a-z]+-[a-z]+-[1-9]\d{5}$/;
 const NOBODYS = "brave-otter-314159";
-const MEMBERS = "created_at events has_signing_secret id provider state target_url updated_at".split(" ");
+const MEMBERS =
+  "created_at events has_signing_secret hint id ingest_url name provider state target_url updated_at".split(
+    " ",
+  );
 
 /** The only field that an answer complains about, and what it says. */
 function expectField({ body }: Answer, field: string, message: RegExp): void {
@@ -175,6 +178,12 @@ describe("POST /v1/catch/buckets", () => {
 describe("GET /v1/catch/buckets", () => {
   endpoint(() => server, "GET /v1/catch/buckets", [
     { name: "none", request: ["GET", BUCKETS], status: 200, body: { buckets: [] } },
+    {
+      name: "a name that can be none",
+      request: ["GET", `${BUCKETS}?name=a%0Ab`],
+      status: 400,
+      code: "validation_error",
+    },
     { name: "no key", as: "nobody", request: ["GET", BUCKETS], status: 401, code: "unauthorized" },
   ]);
 
@@ -320,7 +329,9 @@ describe("PATCH /v1/catch/buckets/{bucket_id}", () => {
     const after = new Date(Date.parse(created_at) + 1_000).toISOString();
     expect(body).toMatchObject({ created_at, updated_at: after, state: "live" });
     await server.restart();
-    expect((await server.client(account.key).get(`${BUCKETS}/${id}`)).body).toEqual(body);
+    // The port is another one.
+    const ingest_url = `${server.url}/v1/catch/${id}`;
+    expect((await server.client(account.key).get(`${BUCKETS}/${id}`)).body).toEqual({ ...body, ingest_url });
   });
 });
 
