@@ -3,7 +3,7 @@ import { isoTime } from "../../kernel/date-time.ts";
 import { type RequestHeaders, withDefaults } from "../../kernel/outbound/headers.ts";
 import type { OutboundOutcome } from "../../kernel/outbound/outcome.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
-import { afterCheck, hourOf, type MonitorEvent, type MonitorState } from "./domain.ts";
+import { afterCheck, hourOf, type MonitorEvent, type MonitorState, shownName } from "./domain.ts";
 import type { MonitorParts } from "./ports.ts";
 import type { CheckMade, MonitorRow } from "./store.ts";
 
@@ -146,16 +146,17 @@ function sendAlert(
   monitor: MonitorRow,
   event: MonitorEvent,
   { status, consecutiveFailures: consecutive_failures }: MonitorState,
-  { at, latencyMs: latency_ms }: CheckMade,
+  { at, latencyMs: latency_ms, responseStatus: response_status, error }: CheckMade,
 ): void {
   const { accountRef, projectRef, monitorId: monitor_id, settings } = monitor;
   const { url, webhook_url: target_url } = settings;
+  const name = shownName(settings);
   if (target_url !== null) {
     const checked_at = Math.floor(at / 1_000);
     const timestamp = Math.floor(tx.now / 1_000);
     const body = JSON.stringify({
-      ...{ event, monitor_id, url, status, previous_status: monitor.status },
-      ...{ latency_ms, consecutive_failures, checked_at, timestamp },
+      ...{ event, monitor_id, name, url, status, previous_status: monitor.status },
+      ...{ error, response_status, latency_ms, consecutive_failures, checked_at, timestamp },
     });
     notifier.notify(tx, { accountRef, projectRef, event, body, monitor_id, target_url });
   }
@@ -166,10 +167,12 @@ function sendAlert(
   const text = [
     isDown ? `${url} is down: ${failures} in a row failed.` : `${url} is up again.`,
     "",
+    ...(error === null ? [] : [`Error: ${error}`]),
+    `Response status: ${response_status ?? "none"}`,
     `Checked: ${isoTime(at)}`,
     `Latency: ${latency_ms} ms`,
-    `Monitor: ${monitor_id}`,
+    `Monitor: ${name} (${monitor_id})`,
   ].join("\n");
-  const subject = `${isDown ? "Down" : "Up"}: ${new URL(url).host}`;
+  const subject = `${isDown ? "Down" : "Up"}: ${name}`;
   outbox.enqueue(tx, { to: owners.account(accountRef).email, subject, text });
 }

@@ -31,6 +31,11 @@ export interface AlertRules {
   readonly hasListeners: boolean;
 }
 
+/** What people read of a monitor: the name that it was given, else the host that it checks. */
+export function shownName({ name, url }: { readonly name: string | null; readonly url: string }): string {
+  return name ?? new URL(url).host;
+}
+
 /** What an alert says. */
 export type MonitorEvent = "monitor.down" | "monitor.up";
 

@@ -12,6 +12,7 @@ import { MonitorService } from "./service.ts";
 import { checkStore, monitorStore } from "./store.ts";
 
 const codes = registerErrors({
+  monitor_name_taken: [409, "Another monitor of the project has this name; `monitor_id` says which."],
   monitor_limit_exceeded: [403, "The account has as many monitors as its tier allows."],
 });
 

@@ -28,11 +28,19 @@ export function monitorRoutes(api: Api, monitors: MonitorService) {
 function readRoutes(api: Api, monitors: MonitorService) {
   return new Elysia({ tags: ["Monitors"] })
     .use(api)
-    .get("/v1/pulse", ({ call, query }) => call.read(() => monitors.list(call.caller.project.ref, query)), {
-      op: { name: "monitors.list", ...READ, summary: "List monitors, newest first" },
-      query: MonitorQuery,
-      response: MonitorPage,
-    })
+    .get(
+      "/v1/pulse",
+      ({ call, query }) => call.read(() => monitors.list(call.caller.project.ref, query)),
+      {
+        op: {
+          name: "monitors.list",
+          ...READ,
+          summary: "List monitors and what they say of their targets, newest first",
+        },
+        query: MonitorQuery,
+        response: MonitorPage,
+      },
+    )
     .get(
       "/v1/pulse/:monitorId",
       ({ call, params }) => call.read(() => monitors.status(call.caller.project.ref, params.monitorId)),
@@ -40,7 +48,7 @@ function readRoutes(api: Api, monitors: MonitorService) {
         op: {
           name: "monitors.read",
           ...READ,
-          summary: "Read what a monitor says of its target",
+          summary: "Read a monitor and what it says of its target",
           errors: ["not_found"],
         },
         params: MonitorParams,
@@ -81,7 +89,7 @@ function changeRoutes(api: Api, monitors: MonitorService) {
           ...WRITE,
           summary: "Create a monitor",
           description: "The first check comes within 5 seconds.",
-          errors: ["monitor_limit_exceeded"],
+          errors: ["monitor_limit_exceeded", "monitor_name_taken"],
           example: { url: "https://example.com/health", interval: 60_000 },
         },
         body: MonitorCreateBody,
@@ -101,7 +109,7 @@ function changeRoutes(api: Api, monitors: MonitorService) {
           summary: "Change a monitor",
           description:
             "What is left out stays as it is. `active: false` stops the checks and keeps the status.",
-          errors: ["not_found"],
+          errors: ["not_found", "monitor_name_taken"],
           example: { interval: 30_000 },
         },
         params: MonitorParams,

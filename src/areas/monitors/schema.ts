@@ -1,6 +1,6 @@
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import { NextCursor, pageQuery } from "../../kernel/http/pagination.ts";
-import { named, oneOf, orNull } from "../../kernel/schema.ts";
+import { name, named, oneOf, orNull } from "../../kernel/schema.ts";
 
 /** Shortest and longest interval that can be asked for; the tier may raise it. */
 export const INTERVAL_MS_MIN = 15_000;
@@ -34,6 +34,7 @@ const url = (description: string) =>
 const clearable = <T extends TSchema>(schema: T) =>
   Type.Optional(orNull(schema, { errorMessage: `${String(schema["errorMessage"])}, or null` }));
 
+const Name = name("Unique in the project. The host of `url` stands in its place where none is given.");
 const Url = url("What is checked.");
 const Interval = milliseconds(
   INTERVAL_MS_MIN,
@@ -78,6 +79,7 @@ export const MonitorCreateBody = named("MonitorCreateBody", {
   url: Url,
   interval: Interval,
   ...OPTIONAL,
+  name: Type.Optional(Name),
   headers: Type.Optional(Headers),
   body: Type.Optional(Body),
   webhook_url: Type.Optional(WebhookUrl),
@@ -88,6 +90,7 @@ export const MonitorUpdateBody = named("MonitorUpdateBody", {
   url: Type.Optional(Url),
   interval: Type.Optional(Interval),
   ...OPTIONAL,
+  name: clearable(Name),
   headers: clearable(Headers),
   body: clearable(Body),
   webhook_url: clearable(WebhookUrl),
@@ -104,7 +107,13 @@ export type TargetStatus = Static<typeof TargetStatus>;
 
 /** Query of a list of monitors. */
 export const MonitorQuery = Type.Composite(
-  [Type.Object({ status: Type.Optional(TargetStatus) }), pageQuery(LIST_LIMIT)],
+  [
+    Type.Object({
+      status: Type.Optional(TargetStatus),
+      name: Type.Optional(name("Only the monitor that was given this name.")),
+    }),
+    pageQuery(LIST_LIMIT),
+  ],
   { $id: "MonitorQuery" },
 );
 export type MonitorQuery = Static<typeof MonitorQuery>;
@@ -117,12 +126,14 @@ const LAST_CHECK = {
   last_checked_at: Type.Union([Type.Integer(), Type.Null()], { description: "Unix seconds." }),
 };
 
-/** A monitor, whole. */
-export const Monitor = named("Monitor", {
-  id: Type.String({ format: "uuid" }),
+/** What was set about a monitor, as every answer shows it. */
+const CONFIGURED = {
   url: Type.String({ examples: ["https://example.com/health"] }),
+  name: Type.String({
+    description: "The given name, else the host of `url`.",
+    examples: ["example.com"],
+  }),
   method: Type.String({ examples: ["GET"] }),
-  headers: orNull(Type.Record(Type.String(), Type.String())),
   body: orNull(Type.String(), { examples: [null] }),
   timeout: Type.Integer({ examples: [10_000] }),
   interval: Type.Integer({ examples: [60_000] }),
@@ -132,19 +143,29 @@ export const Monitor = named("Monitor", {
   email_alert: Type.Boolean({ examples: [false] }),
   notify_recovery: Type.Boolean(),
   active: Type.Boolean(),
-  ...LAST_CHECK,
   created_at: Type.Integer({ description: "Unix seconds." }),
   updated_at: Type.Integer({ description: "Unix seconds." }),
+};
+
+/** A monitor, whole. */
+export const Monitor = named("Monitor", {
+  id: Type.String({ format: "uuid" }),
+  ...CONFIGURED,
+  headers: orNull(Type.Record(Type.String(), Type.String())),
+  ...LAST_CHECK,
   warning: Type.Optional(
     Type.String({ description: "The interval was raised to the tier's minimum.", examples: [] }),
   ),
 });
 export type Monitor = Static<typeof Monitor>;
 
-/** What a monitor says of its target. */
+/** What a monitor says of its target, and what was set about it. */
 export const MonitorStatus = named("MonitorStatus", {
   monitor_id: Type.String({ format: "uuid" }),
-  url: Type.String({ examples: ["https://example.com/health"] }),
+  ...CONFIGURED,
+  header_names: Type.Array(Type.String({ examples: ["X-Probe-Token"] }), {
+    description: "The names of `headers`, whose values may be secret.",
+  }),
   ...LAST_CHECK,
   consecutive_failures: Type.Integer({ examples: [0] }),
 });

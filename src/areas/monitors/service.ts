@@ -6,7 +6,7 @@ import type { Tx } from "../../kernel/storage/tx.ts";
 import { TierBound } from "../../kernel/tier-bounds.ts";
 import { isUuid, uuidToBytes } from "../../kernel/uuid.ts";
 import { CHECKS_KEPT_MS, Checks, sealContext } from "./checks.ts";
-import { type MonitorState, uptimePercent } from "./domain.ts";
+import { type MonitorState, shownName, uptimePercent } from "./domain.ts";
 import { CheckSchedule } from "./jobs.ts";
 import type { MonitorParts } from "./ports.ts";
 import {
@@ -44,9 +44,10 @@ export class MonitorService {
     assertSettings(this.parts, given, caller.account.tier);
   }
 
-  /** Creates a monitor and begins to check it. @throws ApiError `monitor_limit_exceeded` */
+  /** Creates a monitor and begins to check it. @throws ApiError `monitor_limit_exceeded`, `monitor_name_taken` */
   create(tx: Tx, { account, project }: Caller, given: MonitorUpdateBody): Monitor {
     const { monitors, ids } = this.parts;
+    this.assertNameFree(project.ref, given.name, null);
     this.bound.assertRoom(account);
     const monitorId = ids.uuidV7();
     const { settings, ...warning } = mergedSettings(this.parts, given, monitorId, account.tier, null);
@@ -61,10 +62,11 @@ export class MonitorService {
     return { ...this.monitorOf(this.find(project.ref, monitorId)), ...warning };
   }
 
-  /** Changes a monitor. @throws ApiError `not_found` */
+  /** Changes a monitor. @throws ApiError `not_found`, `monitor_name_taken` */
   update(tx: Tx, { account, project }: Caller, monitorId: string, given: MonitorUpdateBody): Monitor {
     const before = this.find(project.ref, monitorId);
     const { ref, monitorId: id, settings: old } = before;
+    this.assertNameFree(project.ref, given.name, ref);
     const { settings, ...warning } = mergedSettings(this.parts, given, id, account.tier, old);
     if (Object.keys(given).length > 0) {
       this.parts.monitors.update(tx, { ...settings, ref, now: tx.now });
@@ -92,15 +94,21 @@ export class MonitorService {
 
   /** @throws ApiError `not_found` */
   status(projectRef: number, monitorId: string): MonitorStatus {
-    return statusOf(this.find(projectRef, monitorId));
+    return this.statusOf(this.find(projectRef, monitorId));
   }
 
   /** A page of a project's monitors, newest first. @throws ApiError `validation_error` for a foreign cursor. */
-  list(projectRef: number, { status, limit = LIST_LIMIT, cursor }: MonitorQuery): MonitorPage {
+  list(projectRef: number, { status, name, limit = LIST_LIMIT, cursor }: MonitorQuery): MonitorPage {
+    const { monitors } = this.parts;
     const before = cursor === undefined ? Number.MAX_SAFE_INTEGER : decodeNumberCursor(cursor);
-    const rows = this.parts.monitors.page({ projectRef, before, rowsMax: limit + 1 }, status);
+    const rows =
+      name === undefined
+        ? monitors.page({ projectRef, before, rowsMax: limit + 1 }, status)
+        : [monitors.named(projectRef, name) ?? []]
+            .flat()
+            .filter((row) => row.status === (status ?? row.status));
     const { items, ...next } = pageOf(rows, limit, ({ ref }) => [ref]);
-    return { monitors: items.map(statusOf), ...next };
+    return { monitors: items.map((row) => this.statusOf(row)), ...next };
   }
 
   /** A page of a monitor's checks, newest first, and its uptime. @throws ApiError `not_found`, `validation_error` */
@@ -198,23 +206,48 @@ export class MonitorService {
     return sequence;
   }
 
+  /** A name is unique in its project. `ownRef`: the monitor that may have it already. @throws ApiError `monitor_name_taken` */
+  private assertNameFree(projectRef: number, name: string | null | undefined, ownRef: number | null): void {
+    const holder = name === null || name === undefined ? null : this.parts.monitors.named(projectRef, name);
+    if (holder === null || holder.ref === ownRef) return;
+    const { monitorId: monitor_id } = holder;
+    const message = `The monitor ${monitor_id} of this project has this name: change that one, or choose another name.`;
+    throw new ApiError("monitor_name_taken", message, { extras: { monitor_id } });
+  }
+
   private monitorOf(monitor: MonitorRow): Monitor {
-    const { monitorId, settings } = monitor;
-    const { headers } = settings;
     return {
-      id: monitorId,
-      ...settings,
-      headers: headers && JSON.parse(this.parts.vault.open(headers, sealContext(monitorId))),
+      id: monitor.monitorId,
+      ...configuredOf(monitor),
+      headers: this.headersOf(monitor),
       ...lastCheckOf(monitor),
-      created_at: secondsOf(monitor.createdAt),
-      updated_at: secondsOf(monitor.updatedAt),
     };
+  }
+
+  private statusOf(monitor: MonitorRow): MonitorStatus {
+    return {
+      monitor_id: monitor.monitorId,
+      ...configuredOf(monitor),
+      header_names: Object.keys(this.headersOf(monitor) ?? {}),
+      ...lastCheckOf(monitor),
+      consecutive_failures: monitor.consecutiveFailures,
+    };
+  }
+
+  private headersOf({ monitorId, settings: { headers } }: MonitorRow): Record<string, string> | null {
+    return headers && JSON.parse(this.parts.vault.open(headers, sealContext(monitorId)));
   }
 }
 
-function statusOf(monitor: MonitorRow): MonitorStatus {
-  const { monitorId: monitor_id, settings, consecutiveFailures: consecutive_failures } = monitor;
-  return { monitor_id, url: settings.url, ...lastCheckOf(monitor), consecutive_failures };
+/** What was set, but for the headers. */
+function configuredOf({ settings, createdAt, updatedAt }: MonitorRow) {
+  const { headers, ...others } = settings;
+  return {
+    ...others,
+    name: shownName(settings),
+    created_at: secondsOf(createdAt),
+    updated_at: secondsOf(updatedAt),
+  };
 }
 
 function lastCheckOf({ status, latencyMs, lastCheckedAt }: MonitorState) {

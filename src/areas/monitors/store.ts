@@ -6,8 +6,11 @@ import type { Monitor, TargetStatus } from "./schema.ts";
 /** What users set about a monitor, by the names of the API. */
 export type MonitorSettings = Omit<
   Monitor,
-  "id" | "headers" | "status" | "latency_ms" | "last_checked_at" | "created_at" | "updated_at" | "warning"
+  | ("id" | "name" | "headers" | "status" | "latency_ms" | "last_checked_at")
+  | ("created_at" | "updated_at" | "warning")
 > & {
+  /** As it was given; null without one. */
+  readonly name: string | null;
   /** Sealed. */
   readonly headers: Uint8Array | null;
 };
@@ -37,7 +40,7 @@ const STATUS = "CASE status WHEN 1 THEN 'up' WHEN 2 THEN 'down' ELSE 'unknown' E
 const STATUS_NUMBER = "CASE $status WHEN 'up' THEN 1 WHEN 'down' THEN 2 ELSE 3 END";
 
 const SELECT = `SELECT ref, monitor_id AS monitorId, account_ref AS accountRef, monitors.project_ref AS projectRef, version,
-  created_at AS createdAt, updated_at AS updatedAt, url, method, headers, body, timeout_ms AS timeout,
+  created_at AS createdAt, updated_at AS updatedAt, url, name, method, headers, body, timeout_ms AS timeout,
   interval_ms AS interval, consecutive_threshold, cooldown_ms, webhook_url, email_alert, notify_recovery, active,
   ${STATUS} AS status, latency_ms AS latencyMs, last_checked_at AS lastCheckedAt,
   consecutive_failures AS consecutiveFailures, told_at AS alertedAt, last_check AS lastCheck,
@@ -53,11 +56,14 @@ export type MonitorStore = ReturnType<typeof monitorStore>;
 /** All SQL of monitors and of where their targets stand. */
 export function monitorStore(db: Database) {
   const columns =
-    "url, method, headers, body, timeout_ms, interval_ms, consecutive_threshold, cooldown_ms, webhook_url, email_alert, notify_recovery, active";
+    "url, name, method, headers, body, timeout_ms, interval_ms, consecutive_threshold, cooldown_ms, webhook_url, email_alert, notify_recovery, active";
   const values =
-    "$url, $method, $headers, $body, $timeout, $interval, $consecutive_threshold, $cooldown_ms, $webhook_url, $email_alert, $notify_recovery, $active";
+    "$url, $name, $method, $headers, $body, $timeout, $interval, $consecutive_threshold, $cooldown_ms, $webhook_url, $email_alert, $notify_recovery, $active";
   const withId = db.one<StoredMonitor, [monitorId: Uint8Array]>(`${SELECT} WHERE monitor_id = ?`);
   const withRef = db.one<StoredMonitor, [ref: number]>(`${SELECT} WHERE ref = ?`);
+  const withName = db.one<StoredMonitor, [projectRef: number, name: string]>(
+    `${SELECT} WHERE monitors.project_ref = ? AND name = ?`,
+  );
   const page = db.all<StoredMonitor, [PageParams]>(
     `${SELECT} WHERE monitors.project_ref = $projectRef AND ref < $before ORDER BY ref DESC LIMIT $rowsMax`,
   );
@@ -90,6 +96,11 @@ export function monitorStore(db: Database) {
       const stored = withRef(ref);
       return stored && rowOf(stored);
     },
+    /** The monitor that was given a name in a project. */
+    named(projectRef: number, name: string): MonitorRow | null {
+      const stored = withName(projectRef, name);
+      return stored && rowOf(stored);
+    },
     /** A project's monitors, newest first, below a reference; of one status if asked. */
     page: (params: PageParams, status?: TargetStatus) =>
       (status === undefined ? page(params) : pageOfStatus({ ...params, status })).map(rowOf),
@@ -101,13 +112,14 @@ export function monitorStore(db: Database) {
 }
 
 function rowOf(stored: StoredMonitor): MonitorRow {
-  const { url, method, headers, body, timeout, interval, consecutive_threshold, ...more } = stored;
+  const { url, name, method, headers, body, timeout, interval, consecutive_threshold, ...more } = stored;
   const { cooldown_ms, webhook_url, email_alert, notify_recovery, active, monitorId, ...row } = more;
   return {
     ...row,
     monitorId: bytesToUuid(monitorId),
     settings: {
-      ...{ url, method, headers, body, timeout, interval, consecutive_threshold, cooldown_ms, webhook_url },
+      ...{ url, name, method, headers, body, timeout, interval, consecutive_threshold },
+      ...{ cooldown_ms, webhook_url },
       email_alert: email_alert !== 0,
       notify_recovery: notify_recovery !== 0,
       active: active !== 0,

@@ -11,7 +11,7 @@ export class Monitors {
     return this.api.call("monitors.create", { body }, options);
   }
 
-  /** What the monitors say of their targets, newest first. */
+  /** The monitors and what they say of their targets, newest first. */
   list(
     query: QueryOf<"monitors.list"> = {},
     options: RequestOptions = {},
@@ -19,7 +19,7 @@ export class Monitors {
     return this.api.list("monitors.list", "monitors", { query }, options);
   }
 
-  /** What a monitor says of its target. */
+  /** A monitor and what it says of its target. */
   get(monitorId: string, options?: RequestOptions): Answers<"monitors.read"> {
     return this.api.call("monitors.read", { params: { monitorId } }, options);
   }

@@ -24,6 +24,14 @@ afterEach(async () => {
   site.stop();
 });
 
+/** A port of this machine that nobody listens on. */
+async function closedPort(): Promise<number> {
+  const sink = new WebhookSink();
+  const { port } = sink;
+  sink.stop();
+  return port;
+}
+
 describe("e-mail alerts", () => {
   test("go to the address on the account: once when it goes down, once when it is up again", async () => {
     const account = await server.account({ tier: "pro", email: "owner@example.com" });
@@ -38,12 +46,26 @@ describe("e-mail alerts", () => {
     expect(mail.received[0]?.raw).toContain(`Subject: Down: 127.0.0.1:${site.port}`);
     expect(mail.received[0]?.raw).toContain(`${site.url("/health")} is down: 1 check in a row failed.`);
     expect(mail.received[0]?.raw).toContain(String(created.body["id"]));
+    expect(mail.received[0]?.raw).toContain("Error: the target answered 500\r\nResponse status: 500\r\n");
     site.answers(200);
     await server.clock.advance(30 * SECOND);
     expect(mail.received.length).toBe(2);
     expect(mail.received[1]?.raw).toContain(`Subject: Up: 127.0.0.1:${site.port}`);
+    expect(mail.received[1]?.raw).toContain("Response status: 200");
+    expect(mail.received[1]?.raw).not.toContain("Error:");
     // Without a webhook there is nothing to deliver.
     expect((await account.get("/v1/relay?filter=pulse")).body["deliveries"]).toEqual([]);
+  });
+
+  test("say why there was no answer, and call the monitor by its name", async () => {
+    const account = await server.account({ tier: "pro" });
+    const nobody = `http://127.0.0.1:${await closedPort()}/`;
+    await account.post("/v1/pulse", { url: nobody, interval: 300_000, email_alert: true, name: "Shop" });
+    await server.clock.advance(5 * SECOND);
+    const { raw } = mail.received[0] ?? { raw: "" };
+    expect(raw).toContain("Subject: Down: Shop\r\n");
+    expect(raw).toMatch(/Error: connect: .+\r\nResponse status: none\r\n/);
+    expect(raw).toMatch(/Monitor: Shop \([0-9a-f-]{36}\)/);
   });
 
   test("wait for the mail server, also across a restart", async () => {

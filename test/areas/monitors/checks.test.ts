@@ -46,7 +46,7 @@ function told(): string[] {
 describe("a monitor", () => {
   test("is checked within 5 seconds of its creation, and then once an interval", async () => {
     const id = await create();
-    expect(await statusOf(id)).toEqual({
+    expect(await statusOf(id)).toMatchObject({
       monitor_id: id,
       url: site.url("/health"),
       status: "unknown",
@@ -227,9 +227,12 @@ describe("notifications", () => {
     expect(Object.keys(body)).toEqual([
       "event",
       "monitor_id",
+      "name",
       "url",
       "status",
       "previous_status",
+      "error",
+      "response_status",
       "latency_ms",
       "consecutive_failures",
       "checked_at",
@@ -238,9 +241,12 @@ describe("notifications", () => {
     expect(body).toMatchObject({
       event: "monitor.down",
       monitor_id: id,
+      name: `127.0.0.1:${site.port}`,
       url: site.url("/health"),
       status: "down",
       previous_status: "up",
+      error: "the target answered 500",
+      response_status: 500,
       consecutive_failures: 2,
     });
     expect(seconds - body.checked_at).toBeLessThanOrEqual(15);
@@ -256,7 +262,10 @@ describe("notifications", () => {
     await server.clock.advance(15 * SECOND);
     const recovery = hooks.take();
     expect(recovery.map((one) => JSON.parse(one.body))).toMatchObject([
-      { event: "monitor.up", status: "up", previous_status: "down", consecutive_failures: 0 },
+      {
+        ...{ event: "monitor.up", status: "up", previous_status: "down", consecutive_failures: 0 },
+        ...{ error: null, response_status: 200 },
+      },
     ]);
     expect(recovery[0]?.headers.get("x-svc-delivery-id")).not.toBe(received.headers.get("x-svc-delivery-id"));
   });

@@ -1,0 +1,118 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { NAME_LENGTH_MAX } from "../../../src/kernel/schema.ts";
+import type { Answer } from "../../support/client.ts";
+import { expectError } from "../../support/errors.ts";
+import { type AccountClient, startTestServer, TEST_START_MS, type TestServer } from "../../support/server.ts";
+
+let server: TestServer;
+let account: AccountClient;
+beforeAll(async () => {
+  server = await startTestServer({ manualClock: true });
+  account = await server.account();
+});
+afterAll(() => server.stop());
+
+const BODY = { url: "https://site.example.com:8443/health", interval: 300_000 };
+
+const create = (change: object, by = account): Promise<Answer> =>
+  by.post("/v1/pulse", { ...BODY, ...change });
+const created = async (change: object, by = account): Promise<string> => {
+  const { status, body, text } = await create(change, by);
+  expect([status, text]).toEqual([201, expect.any(String)]);
+  return String(body["id"]);
+};
+const found = async (query: string, by = account): Promise<unknown[]> => {
+  const { body } = await by.get(`/v1/pulse?${query}`);
+  expect(body["cursor"]).toBeUndefined();
+  return (body["monitors"] as { monitor_id: string }[]).map(({ monitor_id }) => monitor_id);
+};
+
+describe("a monitor's name", () => {
+  test("is the host with its port where none is given, and cannot be looked for then", async () => {
+    const id = await created({});
+    expect((await account.get(`/v1/pulse/${id}`)).body["name"]).toBe("site.example.com:8443");
+    expect(await found("name=site.example.com:8443")).toEqual([]);
+  });
+
+  test("finds the monitor, with other filters as well, in its own project alone", async () => {
+    const id = await created({ name: "Shop ü" });
+    expect(await found(`name=${encodeURIComponent("Shop ü")}`)).toEqual([id]);
+    expect(await found(`name=${encodeURIComponent("Shop ü")}&status=unknown&limit=1`)).toEqual([id]);
+    expect(await found(`name=${encodeURIComponent("Shop ü")}&status=down`)).toEqual([]);
+    expect(await found("name=shop")).toEqual([]);
+    const other = await server.account();
+    expect(await found(`name=${encodeURIComponent("Shop ü")}`, other)).toEqual([]);
+    expect(await created({ name: "Shop ü" }, other)).not.toBe(id);
+  });
+
+  test("is given once in a project: 409 says who has it, in every way to give it", async () => {
+    const id = await created({ name: "taken" });
+    const error = expectError(await create({ name: "taken" }), "monitor_name_taken");
+    expect(error).toMatchObject({ monitor_id: id });
+    expect(error.error.message).toContain(id);
+    const other = await created({ name: "free" });
+    const put = (change: object) => account.put(`/v1/pulse/${other}`, change);
+    expectError(await put({ name: "taken" }), "monitor_name_taken");
+    expect((await put({ name: "free", timeout: 2_000 })).body).toMatchObject({
+      name: "free",
+      timeout: 2_000,
+    });
+    // Given up, changed or deleted, it is free again.
+    expect((await account.put(`/v1/pulse/${id}`, { name: null })).body["name"]).toBe("site.example.com:8443");
+    expect((await put({ name: "taken" })).body["name"]).toBe("taken");
+    await account.delete(`/v1/pulse/${other}`);
+    await created({ name: "taken" });
+  });
+
+  test("of a full tier is named as taken, not as one too many", async () => {
+    const full = await server.account({ tier: "free" });
+    for (let number = 0; number < 10; number += 1) await created({ name: `${number}` }, full);
+    expectError(await create({ name: "3" }, full), "monitor_name_taken");
+    expectError(await create({ name: "10" }, full), "monitor_limit_exceeded");
+  });
+
+  test("has 1 to 100 characters on one line", async () => {
+    await created({ name: "🔔".repeat(NAME_LENGTH_MAX) });
+    const wrong = [
+      "",
+      "x".repeat(NAME_LENGTH_MAX + 1),
+      "a\nb",
+      "a\rb",
+      "a\u0000b",
+      "a\u2028b",
+      "a\u0085b",
+      7,
+    ];
+    for (const name of wrong) {
+      expectError(await create({ name }), "validation_error");
+      expectError(
+        await account.get(`/v1/pulse?name=${encodeURIComponent(String(name))}`.replace("=7", "=")),
+        "validation_error",
+      );
+    }
+  });
+});
+
+test("what was configured is read back, one by one and in the list: headers by name only", async () => {
+  const reader = await server.account();
+  const given = {
+    ...{ url: "https://a.example.com/", name: "all", method: "POST", body: "{}", timeout: 2_000 },
+    ...{ interval: 60_000, consecutive_threshold: 3, cooldown_ms: 60_000, notify_recovery: true },
+    ...{ webhook_url: "https://hooks.example.com/in", email_alert: false },
+  };
+  const id = await created({ ...given, headers: { Authorization: "Bearer secret", "X-Probe": "1" } }, reader);
+  const expected = {
+    monitor_id: id,
+    ...given,
+    header_names: ["Authorization", "X-Probe"],
+    ...{ active: true, status: "unknown", latency_ms: null, last_checked_at: null, consecutive_failures: 0 },
+    ...{ created_at: TEST_START_MS / 1_000, updated_at: TEST_START_MS / 1_000 },
+  };
+  const one = await reader.get(`/v1/pulse/${id}`);
+  expect(one.body).toEqual(expected);
+  const list = await reader.get("/v1/pulse");
+  expect(list.body["monitors"]).toEqual([expected]);
+  expect(one.text + list.text).not.toContain("secret");
+  await reader.put(`/v1/pulse/${id}`, { active: false, headers: null });
+  expect((await reader.get(`/v1/pulse/${id}`)).body).toMatchObject({ active: false, header_names: [] });
+});
