@@ -19,6 +19,11 @@ export interface Clock {
   after(delayMs: number, run: () => void): Cancel;
   /** Tells the clock of work that a timer started: the manual clock does not move on before it settles. */
   track(work: Promise<unknown>): void;
+  /**
+   * On the way of a manual clock: the milliseconds that are left of it, during which nobody outside looks. Null on a
+   * clock that runs by itself, and on one that stands.
+   */
+  advancing(): number | null;
   /** Milliseconds by which the wall clock has been set since the start: forward counts up, back counts down. Looks now. */
   wallMoved(): number;
   /**
@@ -186,6 +191,7 @@ export function createSystemClock(): Clock {
     at: (epochMs, run) => wall.add(epochMs, run),
     after: (delayMs, run) => monotonic.add(performance.now() + delayMs, run),
     track: () => {},
+    advancing: () => null,
     wallMoved: () => watch.look(),
     onWallSet: (listener) => watch.listen(listener),
   };
@@ -204,6 +210,8 @@ export class ManualClock implements Clock {
   /** What the wall clock shows beyond it. */
   private moved = 0;
   private moving: Promise<unknown> = Promise.resolve();
+  /** Where the advance under way leads, by monotonic time; null while the clock stands. */
+  private target: number | null = null;
 
   constructor(startMs: number = Date.now()) {
     this.current = startMs;
@@ -225,6 +233,10 @@ export class ManualClock implements Clock {
   after(delayMs: number, run: () => void): Cancel {
     const entry = this.delays.push(this.current + delayMs, run);
     return () => this.delays.cancel(entry);
+  }
+
+  advancing(): number | null {
+    return this.target === null ? null : this.target - this.current;
   }
 
   wallMoved(): number {
@@ -262,6 +274,7 @@ export class ManualClock implements Clock {
   }
 
   private async moveTo(target: number): Promise<number> {
+    this.target = target;
     for (;;) {
       const run = this.nextDue(target);
       if (run === undefined) break;
@@ -270,6 +283,7 @@ export class ManualClock implements Clock {
     }
     this.current = Math.max(this.current, target);
     await this.settle();
+    this.target = null;
     return this.now();
   }
 

@@ -3,9 +3,16 @@ import { isoTime } from "../../kernel/date-time.ts";
 import { type RequestHeaders, withDefaults } from "../../kernel/outbound/headers.ts";
 import type { OutboundOutcome } from "../../kernel/outbound/outcome.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
-import { afterCheck, hourOf, type MonitorEvent, type MonitorState, shownName } from "./domain.ts";
+import {
+  type AlertRules,
+  afterCheck,
+  hourOf,
+  type MonitorEvent,
+  type MonitorState,
+  shownName,
+} from "./domain.ts";
 import type { MonitorParts } from "./ports.ts";
-import type { CheckMade, MonitorRow } from "./store.ts";
+import type { CheckMade, MonitorRow, MonitorSettings } from "./store.ts";
 
 /** Redirects that a check follows. */
 const REDIRECTS_MAX = 5;
@@ -51,18 +58,26 @@ export class Checks {
     return null;
   }
 
-  /** Records a check and queues its alerts; nothing when the monitor was deleted or changed since it was made. */
-  record(tx: Tx, checked: MonitorRow, made: CheckMade): void {
-    const { monitors, checks } = this.parts;
-    const monitor = monitors.monitor(checked.ref);
+  /** Records checks and queues their alerts; nothing when the monitor was deleted or changed since they were made. */
+  record(tx: Tx, checked: MonitorRow, made: readonly CheckMade[]): void {
+    const { monitors } = this.parts;
+    let monitor = monitors.monitor(checked.ref);
     if (monitor === null || monitor.version !== checked.version) return;
-    const { ref, settings } = monitor;
-    const { state, event } = afterCheck(monitor, made, {
-      threshold: settings.consecutive_threshold,
-      cooldownMs: settings.cooldown_ms,
-      notifyRecovery: settings.notify_recovery,
-      hasListeners: settings.webhook_url !== null || settings.email_alert,
+    const up = made.filter((check) => check.up).length;
+    for (const check of made) monitor = this.recordOne(tx, monitor, check);
+    monitors.updateState(tx, monitor);
+    const counts = this.counts[made.some(({ manual }) => manual) ? "manual" : "scheduled"];
+    tx.afterCommit(() => {
+      counts.up.add(up);
+      counts.down.add(made.length - up);
     });
+  }
+
+  /** Returns the monitor after a check, whose row is still to be written. */
+  private recordOne(tx: Tx, monitor: MonitorRow, made: CheckMade): MonitorRow {
+    const { checks } = this.parts;
+    const { ref, settings } = monitor;
+    const { state, event } = afterCheck(monitor, made, alertRulesOf(settings));
     // A slow check may end after one of the next hour. It counts there: an hour that is closed stays as it is.
     const hour = Math.max(hourOf(made.at), monitor.hour);
     const isSameHour = monitor.hour === hour;
@@ -74,10 +89,8 @@ export class Checks {
     const current = { hour, checks: start.checks + 1, up: start.up + (made.up ? 1 : 0) };
     const sequence = this.nextSequence++;
     checks.insert(tx, { ...made, sequence, ref, previous: monitor.lastCheck });
-    monitors.updateState(tx, { ...state, ...current, ref, lastCheck: sequence });
-    const counts = this.counts[made.manual ? "manual" : "scheduled"];
-    tx.afterCommit(() => (made.up ? counts.up : counts.down).add());
     if (event !== null) sendAlert(tx, this.parts, monitor, event, state, made);
+    return { ...monitor, ...state, ...current, lastCheck: sequence };
   }
 
   private ask(monitor: MonitorRow): Promise<OutboundOutcome> {
@@ -103,6 +116,16 @@ export class Checks {
     const type: RequestHeaders = body === null ? {} : { "Content-Type": typeOf(body) };
     return withDefaults(own, { "User-Agent": USER_AGENT, Accept: "*/*", ...type });
   }
+}
+
+/** When a monitor with these settings alerts. */
+export function alertRulesOf(settings: MonitorSettings): AlertRules {
+  return {
+    threshold: settings.consecutive_threshold,
+    cooldownMs: settings.cooldown_ms,
+    notifyRecovery: settings.notify_recovery,
+    hasListeners: settings.webhook_url !== null || settings.email_alert,
+  };
 }
 
 /** Whether the outcome says anything about the target. */

@@ -2,8 +2,9 @@ import { monotonicMs, realTimeout } from "../../kernel/clock.ts";
 import { laneName } from "../../kernel/scheduler/dispatcher.ts";
 import type { Job, JobOutcome } from "../../kernel/scheduler/scheduler.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
-import type { Checks } from "./checks.ts";
-import { firstCheckAt, nextCheckAt } from "./domain.ts";
+import { AdvancePace } from "./advance-pace.ts";
+import { alertRulesOf, type Checks } from "./checks.ts";
+import { afterCheck, firstCheckAt, nextCheckAt } from "./domain.ts";
 import type { MonitorParts } from "./ports.ts";
 import type { MonitorRow } from "./store.ts";
 
@@ -22,11 +23,13 @@ const ACCOUNT_SHARE = 1 / 2;
 /** The scheduled checks. */
 export class CheckSchedule {
   private readonly window = new CommitWindow();
+  private readonly pace: AdvancePace;
 
   constructor(
     private readonly parts: MonitorParts,
     private readonly checks: Checks,
   ) {
+    this.pace = new AdvancePace(parts.clock);
     parts.scheduler.register(CHECK, {
       concurrency: CONCURRENCY,
       lanes: { perLane: PER_HOST, perSlowLane: PER_HOST, slowTotal: SLOW_TOTAL, ownerShare: ACCOUNT_SHARE },
@@ -36,33 +39,41 @@ export class CheckSchedule {
 
   /** Begins to check a monitor, within 5 seconds, or begins anew. */
   begin(tx: Tx, accountRef: number, ref: number, url: string): void {
+    this.pace.forget(ref);
     const lane = laneName(accountRef, new URL(url).host);
     this.parts.scheduler.enqueue(tx, CHECK, String(ref), firstCheckAt(ref, tx.now), null, lane);
   }
 
   /** Ends the checks of a monitor. */
   end(tx: Tx, ref: number): void {
+    this.pace.forget(ref);
     this.parts.scheduler.cancel(tx, CHECK, String(ref));
   }
 
   private async check(job: Job): Promise<JobOutcome> {
-    const { monitors, stopped } = this.parts;
+    const { monitors, stopped, clock } = this.parts;
     const monitor = monitors.monitor(Number(job.key));
     if (monitor === null || !monitor.settings.active || stopped.has(monitor.projectRef)) return {};
     const made = await this.checks.make(monitor, false);
-    const retryAt = this.nextAt(monitor, job.dueAt);
+    const { ref } = monitor;
+    const { dueAt } = job;
+    const intervalMs = this.intervalOf(monitor);
+    const next = nextCheckAt(ref, intervalMs, dueAt, clock.now());
     // The attempt counter is of no use to a job that never ends.
-    const again = { retryAt, attempt: 0 };
-    if (made === null || stopped.has(monitor.projectRef)) return again;
-    await this.window.join();
-    return { ...again, record: (tx) => this.checks.record(tx, monitor, made) };
+    if (made === null || stopped.has(monitor.projectRef)) return { retryAt: next, attempt: 0 };
+    const checks = [...this.pace.leftOut(ref, intervalMs, dueAt), made];
+    const rules = alertRulesOf(monitor.settings);
+    const after = afterCheck(monitor, made, rules).state;
+    const retryAt = this.pace.nextAt({ ref, intervalMs, dueAt, made, before: monitor, after, rules }, next);
+    if (clock.advancing() === null) await this.window.join();
+    return { retryAt, attempt: 0, record: (tx) => this.checks.record(tx, monitor, checks) };
   }
 
   /** A tier change works at once: an interval below the tier's minimum counts as that. */
-  private nextAt(monitor: MonitorRow, dueAt: number): number {
-    const { owners, tiers, clock } = this.parts;
+  private intervalOf(monitor: MonitorRow): number {
+    const { owners, tiers } = this.parts;
     const minimum = tiers[owners.account(monitor.accountRef).tier].monitorIntervalMinMs;
-    return nextCheckAt(monitor.ref, Math.max(monitor.settings.interval, minimum), dueAt, clock.now());
+    return Math.max(monitor.settings.interval, minimum);
   }
 }
 

@@ -170,7 +170,7 @@ export class MonitorService {
             },
           );
         }
-        this.checks.record(tx, monitor, made);
+        this.checks.record(tx, monitor, [made]);
         return this.status(monitor.projectRef, monitorId);
       },
     });
