@@ -63,7 +63,7 @@ const DECLARED = {
   mail_from: optional("ADDRESS", "Sender of e-mails"),
   operator_email: optional("ADDRESS", "The operator's e-mail address, from this start on"),
   cors_origins: list("ORIGIN,…", "Origins whose pages may call the API"),
-  trust_proxy: list("CIDR,…", "Proxies whose X-Forwarded-For is believed"),
+  trust_proxy: list("CIDR,…", "Proxies whose X-Forwarded-For and -Proto are believed"),
   metrics_access: choice(
     ["loopback", "health", "operator", "public"],
     "loopback",
