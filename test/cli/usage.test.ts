@@ -70,7 +70,10 @@ const USAGE: readonly Case[] = [
   ],
   [["account", "list", "all"], "Unexpected argument 'all'. Try ninefold account list --help."],
   [["account", "set"], "account set needs USER. Try ninefold account set --help."],
-  [["account", "set", "a@b.c"], "account set needs --tier, --balance or --suspended: what is to change."],
+  [
+    ["account", "set", "a@b.c"],
+    "account set needs --email, --tier, --balance or --suspended: what is to change.",
+  ],
   [["account", "set", "a@b.c", "--suspended", "maybe"], "--suspended must be one of true, false."],
   [
     ["key", "create", "--nme", "x"],
