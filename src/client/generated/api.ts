@@ -35,6 +35,7 @@ export interface Account {
 
 /** The body of `PATCH /v1/admin/accounts/{user_id}`. */
 export interface AccountUpdateBody {
+  email?: string | undefined;
   tier?: Tier | undefined;
   balance?: number | undefined;
   suspended?: boolean | undefined;
@@ -57,11 +58,16 @@ export interface BucketCreateBody {
   provider?: string | null | undefined;
   /** The provider's signing secret. It is never shown again. */
   signing_secret?: string | null | undefined;
+  /** Unique in the project. */
+  name?: string | null | undefined;
 }
 
 /** What `POST /v1/catch/buckets` answers. */
 export interface Bucket {
   id: string;
+  name: string | null;
+  /** The public URL to hand to a provider, as this server is reached by the request. */
+  ingest_url: string;
   target_url: string;
   provider: "stripe" | "github" | "shopify" | "svix" | null;
   has_signing_secret: boolean;
@@ -72,6 +78,8 @@ export interface Bucket {
   updated_at: string;
   /** How many events the bucket holds, by status. */
   events: { pending: number; delivered: number; failed: number };
+  /** Only while it is paused: how to set it live. */
+  hint?: string;
 }
 
 /** What `GET /v1/catch/buckets` answers. */
@@ -84,6 +92,8 @@ export interface BucketUpdateBody {
   target_url?: string | undefined;
   /** The provider's signing secret. It is never shown again. */
   signing_secret?: string | null | undefined;
+  /** Unique in the project. */
+  name?: string | null | undefined;
 }
 
 /** What `DELETE /v1/catch/{bucket_id}/events` answers. */
@@ -378,6 +388,24 @@ export type ResetBody = { balance: number };
 export interface MonitorStatus {
   monitor_id: string;
   url: string;
+  /** The given name, else the host of `url`. */
+  name: string;
+  method: string;
+  body: string | null;
+  timeout: number;
+  interval: number;
+  consecutive_threshold: number;
+  cooldown_ms: number;
+  webhook_url: string | null;
+  email_alert: boolean;
+  notify_recovery: boolean;
+  active: boolean;
+  /** Unix seconds. */
+  created_at: number;
+  /** Unix seconds. */
+  updated_at: number;
+  /** The names of `headers`, whose values may be secret. */
+  header_names: string[];
   status: "up" | "down" | "unknown";
   /** Milliseconds of the last check; the time-out on a time-out. */
   latency_ms: number | null;
@@ -404,6 +432,8 @@ export interface MonitorCreateBody {
   email_alert?: boolean | undefined;
   /** Whether to tell of recovery as well. */
   notify_recovery?: boolean | undefined;
+  /** Unique in the project. The host of `url` stands in its place where none is given. */
+  name?: string | undefined;
   /** Sent with each check. Tiers pro and scale. */
   headers?: Record<string, string> | undefined;
   /** Sent with `POST`. */
@@ -416,8 +446,9 @@ export interface MonitorCreateBody {
 export interface Monitor {
   id: string;
   url: string;
+  /** The given name, else the host of `url`. */
+  name: string;
   method: string;
-  headers: Record<string, string> | null;
   body: string | null;
   timeout: number;
   interval: number;
@@ -427,15 +458,16 @@ export interface Monitor {
   email_alert: boolean;
   notify_recovery: boolean;
   active: boolean;
+  /** Unix seconds. */
+  created_at: number;
+  /** Unix seconds. */
+  updated_at: number;
+  headers: Record<string, string> | null;
   status: "up" | "down" | "unknown";
   /** Milliseconds of the last check; the time-out on a time-out. */
   latency_ms: number | null;
   /** Unix seconds. */
   last_checked_at: number | null;
-  /** Unix seconds. */
-  created_at: number;
-  /** Unix seconds. */
-  updated_at: number;
   /** The interval was raised to the tier's minimum. */
   warning?: string;
 }
@@ -494,6 +526,8 @@ export interface MonitorUpdateBody {
   email_alert?: boolean | undefined;
   /** Whether to tell of recovery as well. */
   notify_recovery?: boolean | undefined;
+  /** Unique in the project. The host of `url` stands in its place where none is given. */
+  name?: string | null | undefined;
   headers?: Record<string, string> | null | undefined;
   /** Sent with `POST`. */
   body?: string | null | undefined;
@@ -619,12 +653,12 @@ export interface RelayAttempt {
 export interface RelayBody {
   target_url: string;
   method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
-  /** From 1s to 30d. */
+  /** From 0s, which is at once, to 30d. */
   delay: string;
-  /** Sent as the body, except with GET. */
-  payload: object;
+  /** Sent as the body, except with GET; `{}` unless given. */
+  payload?: object | undefined;
   /** `X-Svc-*`, `Host`, `Content-Length`, `Connection` and `Transfer-Encoding` are ignored: the delivery has its own. */
-  headers: Record<string, string>;
+  headers?: Record<string, string> | undefined;
 }
 
 /** What `POST /v1/relay` answers. */
@@ -746,12 +780,14 @@ export type ErrorCode =
   | "catch.signature_invalid"
   | "catch.replay_failed"
   | "bucket_limit_exceeded"
+  | "bucket_name_taken"
   | "bucket_paused"
   | "gate.rule_invalid"
   | "gate.feature_not_found"
   | "flag_not_found"
   | "gate.evaluation_failed"
   | "key_limit_exceeded"
+  | "monitor_name_taken"
   | "monitor_limit_exceeded"
   | "project_limit_exceeded";
 
@@ -805,7 +841,15 @@ export const OPERATIONS = {
   "catch.buckets.create": "POST /v1/catch/buckets" as Route<Bucket, never, BucketCreateBody>,
   "catch.buckets.delete": "DELETE /v1/catch/buckets/{bucket_id}" as Route<undefined, "bucket_id">,
   "catch.buckets.get": "GET /v1/catch/buckets/{bucket_id}" as Route<Bucket, "bucket_id">,
-  "catch.buckets.list": "GET /v1/catch/buckets" as Route<BucketList>,
+  "catch.buckets.list": "GET /v1/catch/buckets" as Route<
+    BucketList,
+    never,
+    undefined,
+    {
+      /** Only the bucket that was given this name. */
+      name?: string | undefined;
+    }
+  >,
   "catch.buckets.update": "PATCH /v1/catch/buckets/{bucket_id}" as Route<
     Bucket,
     "bucket_id",
@@ -870,7 +914,11 @@ export const OPERATIONS = {
   "monitors.list": "GET /v1/pulse" as List<
     MonitorPage,
     never,
-    { status?: "up" | "down" | "unknown" | undefined }
+    {
+      status?: "up" | "down" | "unknown" | undefined;
+      /** Only the monitor that was given this name. */
+      name?: string | undefined;
+    }
   >,
   "monitors.read": "GET /v1/pulse/{monitorId}" as Route<MonitorStatus, "monitorId">,
   "monitors.update": "PUT /v1/pulse/{monitorId}" as Route<Monitor, "monitorId", MonitorUpdateBody>,
