@@ -12,7 +12,7 @@ import catchBuckets from "./0010_catch.sql" with { type: "text" };
 import notary from "./0011_notary.sql" with { type: "text" };
 import idempotencyPerProject from "./0012_idempotency_per_project.sql" with { type: "text" };
 import accountCounts from "./0013_account_counts.sql" with { type: "text" };
-import names from "./0015_names.sql" with { type: "text" };
+import names from "./0014_names.sql" with { type: "text" };
 
 /** Every step of the schema, in order. A step that has been released is never changed. */
 export const MIGRATIONS: readonly Migration[] = [
@@ -29,5 +29,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: "0011_notary", sql: notary },
   { name: "0012_idempotency_per_project", sql: idempotencyPerProject },
   { name: "0013_account_counts", sql: accountCounts },
-  { name: "0015_names", sql: names },
+  { name: "0014_names", sql: names },
 ];

@@ -6,8 +6,8 @@ import { createSystemClock } from "../../src/kernel/clock.ts";
 import { createLogger } from "../../src/kernel/log.ts";
 import { keyDigestHex } from "../../src/kernel/secrets/key-format.ts";
 import { Checkpointer } from "../../src/kernel/storage/checkpointer.ts";
-import type { Tx } from "../../src/kernel/storage/tx.ts";
 import { CommitDelay } from "../../src/kernel/storage/commit-delay.ts";
+import type { Tx } from "../../src/kernel/storage/tx.ts";
 import { JSON_HEADERS, partsOf } from "./answers.ts";
 import { type Asked, ceilingWork } from "./ceiling-work.ts";
 

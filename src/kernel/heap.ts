@@ -27,8 +27,13 @@ export class TimerHeap<T = () => void> {
     this.cancelled += 1;
     // Cancelled entries stay until they surface; rebuilt when they are the majority, so memory follows the live ones.
     if (this.cancelled <= 64 || this.cancelled * 2 <= this.queue.length) return;
-    const live = this.queue.data.filter(({ run }) => run !== null);
-    this.queue = new TinyQueue(live, compare);
+    const { data } = this.queue;
+    this.queue = new TinyQueue(
+      data.filter(({ run }) => run !== null),
+      compare,
+    );
+    // What was cancelled is let go of even while something still refers to the list itself.
+    data.length = 0;
     this.cancelled = 0;
   }
 

@@ -28,19 +28,15 @@ export function monitorRoutes(api: Api, monitors: MonitorService) {
 function readRoutes(api: Api, monitors: MonitorService) {
   return new Elysia({ tags: ["Monitors"] })
     .use(api)
-    .get(
-      "/v1/pulse",
-      ({ call, query }) => call.read(() => monitors.list(call.caller.project.ref, query)),
-      {
-        op: {
-          name: "monitors.list",
-          ...READ,
-          summary: "List monitors and what they say of their targets, newest first",
-        },
-        query: MonitorQuery,
-        response: MonitorPage,
+    .get("/v1/pulse", ({ call, query }) => call.read(() => monitors.list(call.caller.project.ref, query)), {
+      op: {
+        name: "monitors.list",
+        ...READ,
+        summary: "List monitors and what they say of their targets, newest first",
       },
-    )
+      query: MonitorQuery,
+      response: MonitorPage,
+    })
     .get(
       "/v1/pulse/:monitorId",
       ({ call, params }) => call.read(() => monitors.status(call.caller.project.ref, params.monitorId)),

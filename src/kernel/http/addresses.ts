@@ -41,10 +41,10 @@ export type ClientScheme = (request: Request, socketAddress: string | null) => "
  * @throws StartupError when an entry of `trusted` is neither an address nor a CIDR.
  */
 export function createClientScheme(trusted: readonly string[]): ClientScheme {
-  const ranges = trusted.map(parseRange);
+  const ranges = trusted.map((range) => parseRange(range));
   return (request, socketAddress) => {
     const socket = normalize(socketAddress ?? "");
-    if (socket === null || !isWithin(socket, ranges)) return null;
+    if (socket === null || !isWithin(ipaddr.parse(socket), ranges)) return null;
     const named = request.headers.get("x-forwarded-proto")?.toLowerCase();
     return named === "http" || named === "https" ? named : null;
   };
