@@ -91,7 +91,7 @@ const API_KEY = /^sm_[A-Za-z0-9]+_[0-9a-f]{8}$/;
 export function readApiKey(key: string | null | undefined): string | null {
   if (key === undefined || key === "")
     throw new TypeError(
-      "apiKey is missing: pass the account's key (sm_…), as in new Ninefold({ url, apiKey: process.env.NINEFOLD_KEY }), or null for calls that need none",
+      "apiKey is missing: pass the account's key (sm_…), as in new Ninefold({ url, apiKey: process.env.NINEFOLD_API_KEY }), or null for calls that need none",
     );
   if (key === null || (typeof key === "string" && API_KEY.test(key))) return key;
   const found = typeof key === "string" ? lengthOf(key) : typeof key;

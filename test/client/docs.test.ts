@@ -8,7 +8,7 @@ const PAGE = readFileSync(join(import.meta.dir, "../../docs/client.md"), "utf8")
 const BLOCKS = [...PAGE.matchAll(/^```ts\n(.*?)^```$/gms)].map(([, text = ""]) => text);
 const PRELUDE = [
   'import { Ninefold } from "ninefold/client";',
-  "const nf = new Ninefold({ url: process.env.NINEFOLD_URL!, apiKey: process.env.NINEFOLD_KEY! });",
+  "const nf = new Ninefold({ url: process.env.NINEFOLD_URL!, apiKey: process.env.NINEFOLD_API_KEY! });",
 ].join("\n");
 /** Building, packing and installing take a while on a busy machine. */
 const INSTALL_TIMEOUT_MS = 60_000;
@@ -22,7 +22,7 @@ function programOf(block: string): string {
 function run(at: number, key: string | null) {
   const program = new Bun.Transpiler({ loader: "ts" }).transformSync(programOf(BLOCKS[at] ?? ""));
   stranger.write(`block-${at}.js`, program);
-  const environment = { NINEFOLD_URL: server.url, NINEFOLD_KEY: String(key) };
+  const environment = { NINEFOLD_URL: server.url, NINEFOLD_API_KEY: String(key) };
   return stranger.run([NODE ?? process.execPath, `block-${at}.js`], environment);
 }
 

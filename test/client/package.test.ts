@@ -38,7 +38,7 @@ afterAll(async () => {
 const SCRIPT = `
 import { Ninefold, NinefoldError, verifyDelivery } from "ninefold/client";
 import { verifyReceipt } from "ninefold/verify";
-const nf = new Ninefold({ url: process.env.NINEFOLD_URL, apiKey: process.env.NINEFOLD_KEY });
+const nf = new Ninefold({ url: process.env.NINEFOLD_URL, apiKey: process.env.NINEFOLD_API_KEY });
 const meter = nf.meter("m-" + process.argv[2]);
 await meter.refill(10);
 const { balance } = await meter.deduct(3);
@@ -77,7 +77,7 @@ describe("installed from its tarball", () => {
     stranger.write("script.js", SCRIPT);
     const { out, error, code } = await stranger.run([command, "script.js", name], {
       NINEFOLD_URL: server.url,
-      NINEFOLD_KEY: key,
+      NINEFOLD_API_KEY: key,
     });
     expect({ error, code }).toEqual({ error: "", code: 0 });
     expect(JSON.parse(out)).toEqual({
@@ -88,7 +88,7 @@ describe("installed from its tarball", () => {
 
   test.each(RUNTIMES)("in %s a wait may take longer than the platform's fetch", async (name, command) => {
     stranger.write("wait.js", WAIT);
-    const environment = { NINEFOLD_URL: realTime.url, NINEFOLD_KEY: realTime.key };
+    const environment = { NINEFOLD_URL: realTime.url, NINEFOLD_API_KEY: realTime.key };
     const { out, error } = await stranger.run([command, "wait.js", name], environment);
     expect(error).toBe("");
     // Bun's fetch has no such limit to be set; there the wait of the other one ends by itself.
@@ -157,12 +157,12 @@ await fetch(process.env.NINEFOLD_URL + "/v1/ping");
 const dispatcher = Symbol.for("undici.globalDispatcher.1");
 const Agent = globalThis[dispatcher]?.constructor;
 if (Agent !== undefined) globalThis[dispatcher] = new Agent({ headersTimeout: 300 });
-const nf = new Ninefold({ url: process.env.NINEFOLD_URL, apiKey: process.env.NINEFOLD_KEY });
+const nf = new Ninefold({ url: process.env.NINEFOLD_URL, apiKey: process.env.NINEFOLD_API_KEY });
 const name = "wait-" + process.argv[2];
 const { token } = await nf.locks.acquire(name, { ttlMs: 60_000 });
 const impatient = fetch(process.env.NINEFOLD_URL + "/v1/latch/" + name + "/acquire", {
   method: "POST",
-  headers: { authorization: "Bearer " + process.env.NINEFOLD_KEY },
+  headers: { authorization: "Bearer " + process.env.NINEFOLD_API_KEY },
   body: JSON.stringify({ timeout: 3_000 }),
 }).then(({ status }) => "answered " + status, (error) => error.cause.name);
 const patient = nf.locks.acquire(name, { waitMs: 900_000 });

@@ -300,7 +300,7 @@ describe("options", () => {
       (apiKey) =>
         [
           { url: "https://a.example", apiKey },
-          "apiKey is missing: pass the account's key (sm_…), as in new Ninefold({ url, apiKey: process.env.NINEFOLD_KEY }), or null for calls that need none",
+          "apiKey is missing: pass the account's key (sm_…), as in new Ninefold({ url, apiKey: process.env.NINEFOLD_API_KEY }), or null for calls that need none",
         ] as const,
     ),
     [{ url: "https://a.example", retries: -1 }, "retries must be 0 or a positive integer, not -1"],
