@@ -98,7 +98,7 @@ test("the example of every successful answer is one that the operation could giv
 describe("the example request of an operation works in a shell", () => {
   const run = async (operationId: string, key: string) => {
     const source = operations.find((one) => one.operationId === operationId)?.["x-codeSamples"][0]?.source;
-    const env = { PATH: process.env["PATH"] ?? "", NINEFOLD_URL: server.url, NINEFOLD_KEY: key };
+    const env = { PATH: process.env["PATH"] ?? "", URL: server.url, AUTH: `Authorization: Bearer ${key}` };
     const child = Bun.spawn(["sh", "-c", `${source} -s -w ' %{http_code}'`], { env, stderr: "inherit" });
     return child.stdout.text();
   };
@@ -115,7 +115,7 @@ describe("the example request of an operation works in a shell", () => {
 
   test("every operation has one, with nothing left to fill in but address and key", () => {
     for (const { operationId, "x-codeSamples": samples } of operations) {
-      expect(samples[0]?.source, operationId).toMatch(/^curl (-X [A-Z]+ )?"\$NINEFOLD_URL\/[^":{}$]*"/);
+      expect(samples[0]?.source, operationId).toMatch(/^curl (-X [A-Z]+ )?"\$URL\/[^":{}$]*"/);
     }
   });
 });

@@ -14,7 +14,8 @@ const INTRODUCTION = `
 Everything is JSON over HTTP; answers are flat objects without an envelope. Every answer carries \`X-Request-Id\`.
 
 **Keys.** Send one with every request: \`Authorization: Bearer sm_…\`. Each operation names the scope that its key needs;
-the account's platform key has all of them. Operations marked *public* need no key.
+the account's platform key has all of them. Operations marked *public* need no key. The example requests find the server's
+address in \`$URL\` and the key's header in \`$AUTH\`: \`AUTH='Authorization: Bearer sm_…'\`.
 
 **Errors.** Every error has the same body, with a \`code\` for programs and a \`message\` that says what would be right.
 A request is refused at the first gate that it does not pass (401, 404, 403, 429, 400 or 413, 402), and then costs nothing.
@@ -158,7 +159,7 @@ function parametersOf(place: Parameter["in"], schema: TObject | undefined): Para
   });
 }
 
-/** The request as one line for a shell: `$NINEFOLD_URL` and `$NINEFOLD_KEY` stand for what every caller has. */
+/** The request as one line for a shell: `$URL` and `$AUTH` stand for what every caller has, as in all guides. */
 function curlOf({ method, path, operation }: DeclaredRoute, parameters: readonly Parameter[]): string {
   const valueFor = (name: string): string => {
     const found = parameters.find((parameter) => parameter.name === name);
@@ -170,8 +171,8 @@ function curlOf({ method, path, operation }: DeclaredRoute, parameters: readonly
     (query.length === 0 ? "" : `?${query.map(({ name }) => `${name}=${valueFor(name)}`).join("&")}`);
   const parts = ["curl"];
   if (method !== "GET") parts.push(`-X ${method}`);
-  parts.push(`"$NINEFOLD_URL${target}"`);
-  if (operation.access !== "public") parts.push('-H "Authorization: Bearer $NINEFOLD_KEY"');
+  parts.push(`"$URL${target}"`);
+  if (operation.access !== "public") parts.push('-H "$AUTH"');
   const body = operation.anyBody === undefined ? operation.example : { order: 1042 };
   if (body !== undefined) {
     // The way to write an apostrophe within apostrophes of a shell.
