@@ -108,15 +108,19 @@ export class TestServer {
 
   /** Stops in order and starts anew on the same folder. */
   async restart(): Promise<void> {
-    await this.server.stop();
-    this.running = false;
+    await this.halt();
     await this.start();
+  }
+
+  /** Stops in order, unless it is stopped. The folder stays. */
+  async halt(): Promise<void> {
+    if (this.running) await this.server.stop();
+    this.running = false;
   }
 
   /** Stops and removes the folder. */
   async stop(): Promise<void> {
-    if (this.running) await this.server.stop();
-    this.running = false;
+    await this.halt();
     rmSync(this.folder, { recursive: true, force: true });
   }
 

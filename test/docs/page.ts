@@ -1,0 +1,52 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { ROOT } from "../../scripts/processes/server-process.ts";
+
+/** A command that a page has its reader paste, and what the page says of its outcome. */
+export interface Step {
+  readonly command: string;
+  /** The lines of the comment behind the command. */
+  readonly says: readonly string[];
+}
+
+/** The text of a page. */
+export function readPage(page: string): string {
+  return readFileSync(join(ROOT, page), "utf8");
+}
+
+/** The blocks of a page that are for a shell, in their order. */
+export function shellBlocks(text: string): string[] {
+  return [...text.matchAll(/^```sh\n(.*?)^```$/gms)].map(([, block = ""]) => block);
+}
+
+/** What a reader pastes, from top to bottom: each command with all of its lines. */
+export function stepsOf(text: string): Step[] {
+  const steps: { command: string; says: string[] }[] = [];
+  for (const block of shellBlocks(text)) {
+    let begun: string[] = [];
+    for (const line of block.split("\n")) {
+      if (begun.length === 0 && line.trim() === "") continue;
+      if (begun.length === 0 && line.startsWith("# ")) {
+        steps.at(-1)?.says.push(line.slice(2));
+        continue;
+      }
+      begun.push(line);
+      if (!isWhole(begun.join("\n"))) continue;
+      steps.push({ command: begun.join("\n"), says: [] });
+      begun = [];
+    }
+    if (begun.length > 0) throw new Error(`a command without its end: ${begun.join("\n")}`);
+  }
+  return steps;
+}
+
+/** Whether a shell would wait for no further line. */
+function isWhole(command: string): boolean {
+  return Bun.spawnSync(["sh", "-n", "-c", command], { stderr: "ignore" }).success;
+}
+
+/** A pattern for a text in which `…` stands for anything. */
+export function patternOf(text: string): RegExp {
+  const parts = text.split("…").map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
+  return new RegExp(`^${parts.join(".*")}$`);
+}

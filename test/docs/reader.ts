@@ -1,0 +1,173 @@
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { NINEFOLD_COMMAND } from "../../scripts/processes/server-process.ts";
+import { startTestServer, type TestServer } from "../support/server.ts";
+import { WebhookSink } from "../support/webhook-sink.ts";
+import type { Step } from "./page.ts";
+
+/** What came of a step. */
+export interface Outcome {
+  /** The exit code of its last command; null when the shell ended before. */
+  readonly code: number | null;
+  readonly out: string;
+  readonly error: string;
+  /** The statuses of its requests, and the body of the last one. */
+  readonly statuses: readonly number[];
+  readonly body: string;
+}
+
+/** Begins a server, and stays in the foreground of a shell of its own. */
+const SERVE = /^(?:ninefold |scripts\/)serve\b(.*)$/;
+
+/** Notes the status and the body of each request, and hands the body on as it would be. */
+const CURL = `
+curl() {
+  : >"$OUT/$STEP.body"
+  command curl --silent --show-error --output "$OUT/$STEP.body" --write-out '%{http_code}\n' "$@" >>"$OUT/$STEP.status" || return
+  cat "$OUT/$STEP.body"
+}`;
+
+/**
+ * `ninefold` from source. What works on the folder of a stopped server has it stopped before and started after, as pages say.
+ * The name that `doctor` looks up is one that needs nobody else.
+ */
+const NINEFOLD = `#!/bin/sh
+ninefold() { ${NINEFOLD_COMMAND.map((word) => `'${word}'`).join(" ")} "$@"; }
+case "$*" in
+  restore* | account*--data* | key*--data*)
+    curl --silent --fail "$CONTROL/stop"
+    ninefold "$@"
+    code=$?
+    curl --silent --fail "$CONTROL/start"
+    exit $code ;;
+  doctor*) ninefold "$@" --dns-name localhost ;;
+  *) ninefold "$@" ;;
+esac
+`;
+
+/** What pages have a reader make or install, which tests of their own do: test/binary and test/client. */
+const DONE_ELSEWHERE = ["work/scripts/build", "work/scripts/package", "bin/npm"];
+
+/**
+ * A reader who pastes a page into one shell, with a fresh server for each `serve`, or one when there is none. What is filled in is
+ * what a page leaves to its reader: the address, the key that the server printed, endpoints and folders of one's own.
+ */
+export class Reader implements AsyncDisposable {
+  private readonly folder = mkdtempSync(join(tmpdir(), "ninefold-reader-"));
+  private readonly out = join(this.folder, "out");
+  private readonly endpoint = new WebhookSink();
+  private readonly servers: TestServer[] = [];
+  private readonly control = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    fetch: async ({ url }) => {
+      const server = this.servers.at(-1);
+      await (url.endsWith("/stop") ? server?.halt() : server?.start());
+      return new Response();
+    },
+  });
+
+  /** Does all steps of a page in their order. Resolves to each with what came of it. */
+  async paste(steps: readonly Step[]): Promise<[step: Step, outcome: Outcome][]> {
+    if (!steps.some(({ command }) => SERVE.test(command))) await this.serve("");
+    const lines = ["set -u", CURL];
+    const filled: Step[] = [];
+    for (const [at, { command, says }] of steps.entries()) {
+      const [, args] = SERVE.exec(command) ?? [];
+      if (args !== undefined) await this.serve(args);
+      const step = { command: this.filledIn(command), says: says.map((line) => this.filledIn(line)) };
+      filled.push(step);
+      lines.push(
+        `STEP=${at}`,
+        `{ ${args === undefined ? step.command : ":"}\n} >"$OUT/$STEP.out" 2>"$OUT/$STEP.error"`,
+        `echo $? >"$OUT/$STEP.code"`,
+      );
+    }
+    await this.run(lines.join("\n"));
+    return filled.map((step, at) => [step, this.outcome(at)]);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.control.stop(true);
+    for (const server of this.servers) await server.stop();
+    this.endpoint.stop();
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+
+  /** Begins a server as a page says, on a port and a folder of its own. */
+  private async serve(args: string): Promise<void> {
+    const own = args.replaceAll(/ --(port|data) \S+/g, "").split(" ");
+    const permitted = ["--allow-private-targets", "127.0.0.1"];
+    const options = {
+      args: [...own.filter((arg) => arg !== ""), ...permitted],
+      config: { port: freePort() },
+    };
+    this.servers.push(await startTestServer(options));
+  }
+
+  private filledIn(text: string): string {
+    const server = this.servers.at(-1);
+    if (server === undefined) return text;
+    return text
+      .replaceAll(/http:\/\/127\.0\.0\.1:\d+/g, server.url)
+      .replaceAll(/--port \d+/g, `--port ${new URL(server.url).port}`)
+      .replaceAll(/(Authorization: Bearer |NINEFOLD_API_KEY=)sm_…/g, `$1${server.key}`)
+      .replaceAll("https://example.com", this.endpoint.url(""))
+      .replaceAll("/var/lib/ninefold", server.folder)
+      .replaceAll("/mnt/backups", join(this.folder, "backups"));
+  }
+
+  private async run(script: string): Promise<void> {
+    const [bin, work] = [join(this.folder, "bin"), join(this.folder, "work")];
+    for (const folder of [this.out, work, join(this.folder, "backups")]) mkdirSync(folder);
+    this.program("bin/ninefold", NINEFOLD);
+    for (const name of DONE_ELSEWHERE) this.program(name, "#!/bin/sh\n");
+    const child = Bun.spawn(["sh", "-c", script], {
+      cwd: work,
+      env: {
+        PATH: `${bin}:${process.env["PATH"]}`,
+        HOME: work,
+        OUT: this.out,
+        CONTROL: this.control.url.origin,
+      },
+      stdin: "ignore",
+      stdout: "inherit",
+      stderr: "inherit",
+    });
+    await child.exited;
+  }
+
+  private program(name: string, text: string): void {
+    const path = join(this.folder, name);
+    mkdirSync(dirname(path), { recursive: true });
+    writeFileSync(path, text);
+    chmodSync(path, 0o755);
+  }
+
+  private outcome(at: number): Outcome {
+    const read = (kind: string): string => {
+      const path = join(this.out, `${at}.${kind}`);
+      return existsSync(path) ? readFileSync(path, "utf8") : "";
+    };
+    const code = read("code");
+    return {
+      code: code === "" ? null : Number(code),
+      out: read("out"),
+      error: read("error"),
+      statuses: read("status")
+        .split("\n")
+        .filter((line) => line !== "")
+        .map(Number),
+      body: read("body"),
+    };
+  }
+}
+
+/** A port that is free now: a server that is started again has the same one. */
+function freePort(): number {
+  const server = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response() });
+  const { port = 0 } = server;
+  server.stop(true);
+  return port;
+}
