@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type { Browser, BrowserContext, Locator, Page } from "playwright-core";
+import type { Browser, BrowserContext, BrowserContextOptions, Locator, Page } from "playwright-core";
 import { startTestServer, type TestServer } from "../support/server.ts";
 import { startBrowser } from "./browser.ts";
 
@@ -7,6 +7,20 @@ import { startBrowser } from "./browser.ts";
 const TIMEOUT_MS = 120_000;
 
 const AREAS_FOR_ONE_UNFOLDED = 4;
+
+const PHONE = { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true };
+
+/** Of each button that copies or saves, whether it lies over the text of its request or answer at the end of that. */
+const COVERED = `[...document.querySelectorAll(".opblock.is-open :is(.curl-command, .highlight-code) :is(.copy-to-clipboard, .download-contents)")]
+  .map((button) => {
+    const text = button.parentElement.querySelector(".microlight");
+    text.scrollTop = text.scrollHeight;
+    const range = document.createRange();
+    range.selectNodeContents(text);
+    const own = button.getBoundingClientRect();
+    return [...range.getClientRects()].some((line) =>
+      line.width > 0 && line.bottom > own.top && line.top < own.bottom && line.right > own.left && line.left < own.right);
+  })`;
 
 let server: TestServer;
 let browser: Browser;
@@ -41,8 +55,8 @@ class Visit {
   }
 
   /** Opens the server's root, as a person would, and waits until the API is drawn. */
-  static async begin(colorScheme: "light" | "dark" = "light"): Promise<Visit> {
-    const context = await browser.newContext({ colorScheme });
+  static async begin(options: BrowserContextOptions = {}): Promise<Visit> {
+    const context = await browser.newContext(options);
     const page = await context.newPage();
     const visit = new Visit(context, page);
     await page.goto(server.url);
@@ -129,7 +143,7 @@ describe("the page in a browser", () => {
     "tries a request with the reader's key, shows the server's answer, and forgets the key with the page",
     async () => {
       const account = await server.account({ balance: 50 });
-      const visit = await Visit.begin("dark");
+      const visit = await Visit.begin({ colorScheme: "dark" });
       expect(await visit.page.locator("html").getAttribute("class")).toBe("dark-mode");
       await visit.authorize(account.key ?? "");
       const refill = await visit.operation("Add to a tenant meter");
@@ -145,6 +159,22 @@ describe("the page in a browser", () => {
       expect(after.status).toBe("401");
       // The browser itself notes in its console that a request was answered with an error.
       expect(visit.faults.splice(0)).toEqual([expect.stringContaining("401")]);
+      await visit.expectClean();
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
+    "shows an answer on a phone in the width of the screen, with no button over it",
+    async () => {
+      const visit = await Visit.begin(PHONE);
+      const box = await visit.operation("Add to a tenant meter");
+      expect((await visit.tryOut(box)).status).toBe("401");
+      expect(visit.faults.splice(0)).toEqual([expect.stringContaining("401")]);
+      expect(await visit.page.evaluate(COVERED)).toEqual([false, false, false]);
+      const answer = await box.locator(".live-responses-table .highlight-code").first().boundingBox();
+      expect(answer?.width).toBeGreaterThan((PHONE.viewport.width * 2) / 3);
+      expect(await visit.page.evaluate("document.documentElement.scrollWidth")).toBe(PHONE.viewport.width);
       await visit.expectClean();
     },
     TIMEOUT_MS,
