@@ -17,8 +17,10 @@ export interface Outcome {
   readonly body: string;
 }
 
-/** Begins a server, and stays in the foreground of a shell of its own. */
-const SERVE = /^(?:ninefold |scripts\/)serve\b(.*)$/;
+/** Begins a server, and stays in the foreground of a shell of its own: its variables, and its arguments. */
+const SERVE = /^((?:\w+=\S+ )*)(?:ninefold |scripts\/)serve\b(.*)$/;
+/** The option by which the reader's own endpoint may be reached, and its variable. */
+const PERMIT = ["--allow-private-targets", "NINEFOLD_ALLOW_PRIVATE_TARGETS"] as const;
 
 /** Notes the status and the body of each request, and hands the body on as it would be. */
 const CURL = `
@@ -41,6 +43,7 @@ case "$*" in
     code=$?
     curl --silent --fail "$CONTROL/start"
     exit $code ;;
+  serve*) echo "a server is begun by a command of its own" >&2; exit 1 ;;
   doctor*) ninefold "$@" --dns-name localhost ;;
   *) ninefold "$@" ;;
 esac
@@ -70,12 +73,12 @@ export class Reader implements AsyncDisposable {
 
   /** Does all steps of a page in their order. Resolves to each with what came of it. */
   async paste(steps: readonly Step[]): Promise<[step: Step, outcome: Outcome][]> {
-    if (!steps.some(({ command }) => SERVE.test(command))) await this.serve("");
+    if (!steps.some(({ command }) => SERVE.test(command))) await this.serve("", "");
     const lines = ["set -u", CURL];
     const filled: Step[] = [];
     for (const [at, { command, says }] of steps.entries()) {
-      const [, args] = SERVE.exec(command) ?? [];
-      if (args !== undefined) await this.serve(args);
+      const [, variables, args] = SERVE.exec(command) ?? [];
+      if (variables !== undefined && args !== undefined) await this.serve(variables, args);
       const step = { command: this.filledIn(command), says: says.map((line) => this.filledIn(line)) };
       filled.push(step);
       lines.push(
@@ -96,14 +99,12 @@ export class Reader implements AsyncDisposable {
   }
 
   /** Begins a server as a page says, on a port and a folder of its own. */
-  private async serve(args: string): Promise<void> {
-    const own = args.replaceAll(/ --(port|data) \S+/g, "").split(" ");
-    const permitted = ["--allow-private-targets", "127.0.0.1"];
-    const options = {
-      args: [...own.filter((arg) => arg !== ""), ...permitted],
-      config: { port: freePort() },
-    };
-    this.servers.push(await startTestServer(options));
+  private async serve(variables: string, given: string): Promise<void> {
+    const [flag, variable] = PERMIT;
+    const environment = Object.fromEntries(wordsOf(variables).map((word) => word.split("=")));
+    const own = wordsOf(given.replaceAll(/ --(port|data) \S+/g, ""));
+    const args = own.includes(flag) || variable in environment ? own : [...own, flag, "127.0.0.1"];
+    this.servers.push(await startTestServer({ args, environment, config: { port: freePort() } }));
   }
 
   private filledIn(text: string): string {
@@ -162,6 +163,10 @@ export class Reader implements AsyncDisposable {
       body: read("body"),
     };
   }
+}
+
+function wordsOf(text: string): string[] {
+  return text.split(" ").filter((word) => word !== "");
 }
 
 /** A port that is free now: a server that is started again has the same one. */
