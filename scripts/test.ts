@@ -8,10 +8,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { runTests, type TestRun } from "./steps/bun-test.ts";
-import { findChromium, installChromium } from "./steps/chromium.ts";
+import { installMissing } from "./steps/debian.ts";
 import { reportStep, runCheck, type StepResult } from "./steps/step.ts";
 
-const PAGE_TESTS = "test/pages/";
 const INSTALL_PACKAGE = "test/client/install.ts";
 const EXECUTABLE = "dist/ninefold";
 
@@ -91,11 +90,11 @@ async function runFiles(
     const wanted = preparations(folder).filter(
       ({ tests, forSome }) => (forSome || whole) && files.some((file) => file.startsWith(tests)),
     );
-    const browser = files.some((file) => file.startsWith(PAGE_TESTS)) && findChromium() === undefined;
-    const installed = browser ? installChromium() : undefined;
+    const installing = installMissing(files);
     const made = await Promise.all(wanted.map(async (one) => ({ ...one, step: await one.make() })));
     for (const { step } of made) record(step);
-    if (installed !== undefined) record(await installed);
+    const installed = await installing;
+    if (installed !== null) record(installed);
     const failed = made.filter(({ step }) => step.failed > 0);
     // Tests of what could not be made would only repeat its failure.
     const left = files.filter((file) => !failed.some(({ tests }) => file.startsWith(tests)));

@@ -1,5 +1,5 @@
 import { type Browser, chromium } from "playwright-core";
-import { findChromium } from "../../scripts/steps/chromium.ts";
+import { findChromium } from "../../scripts/steps/debian.ts";
 
 /** Chromium without whatever would go out to its maker. */
 const ARGUMENTS = [
