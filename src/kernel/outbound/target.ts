@@ -55,7 +55,7 @@ export class TargetPolicy {
     if ("refused" in target) return target;
     const known = knownAddresses(target);
     if (known !== null) return this.refusalOf(target, known, rules) ?? target;
-    if (!target.secure && rules.requireHttps === true && !this.allowed.any) return HTTPS_ONLY;
+    if (!target.secure && rules.requireHttps === true && !this.allowed.any) return malformed(HTTPS_ONLY);
     return target;
   }
 
@@ -78,7 +78,7 @@ export class TargetPolicy {
     // First what stands in the way of HTTPS, too.
     const inner = others.filter((address) => !isPublicAddress(address));
     if (inner.length > 0) return blocked(inner);
-    return !target.secure && rules.requireHttps === true ? HTTPS_ONLY : null;
+    return !target.secure && rules.requireHttps === true ? malformed(HTTPS_ONLY) : null;
   }
 
   /**
@@ -120,9 +120,7 @@ function malformed(refused: string): Refusal {
   return { refused, isBlocked: false };
 }
 
-const HTTPS_ONLY = malformed(
-  `must be an https URL: for plain HTTP within your own network, start the server with ${PERMITTING_OPTION} private`,
-);
+const HTTPS_ONLY = `must be an https URL: for plain HTTP within your own network, start the server with ${PERMITTING_OPTION} private`;
 
 /** Says how the operator permits such addresses. Which they are it does not say: a name need not tell everybody. */
 function blocked(addresses: readonly string[]): Refusal {
