@@ -70,7 +70,7 @@ import { expect, test } from "vitest";
 test("a customer pays", async () => {
   const nf = await startNinefold();
   await nf.client.meter("customer-42").refill(100);
-  await nf.advance("30 days");
+  await nf.advance("1 day");
   expect((await nf.client.meter("customer-42").deduct(3)).balance).toBe(97);
   await nf.stop();
 });
