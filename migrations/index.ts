@@ -13,6 +13,7 @@ import notary from "./0011_notary.sql" with { type: "text" };
 import idempotencyPerProject from "./0012_idempotency_per_project.sql" with { type: "text" };
 import accountCounts from "./0013_account_counts.sql" with { type: "text" };
 import names from "./0014_names.sql" with { type: "text" };
+import audit from "./0015_audit.sql" with { type: "text" };
 
 /** Every step of the schema, in order. A step that has been released is never changed. */
 export const MIGRATIONS: readonly Migration[] = [
@@ -30,4 +31,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: "0012_idempotency_per_project", sql: idempotencyPerProject },
   { name: "0013_account_counts", sql: accountCounts },
   { name: "0014_names", sql: names },
+  { name: "0015_audit", sql: audit },
 ];

@@ -1,4 +1,6 @@
+import { version } from "../package.json" with { type: "json" };
 import { type AccountsArea, createAccounts } from "./areas/accounts/index.ts";
+import { createAudit } from "./areas/audit/index.ts";
 import { createCatch } from "./areas/catch/index.ts";
 import { createFlags } from "./areas/flags/index.ts";
 import { createKeys } from "./areas/keys/index.ts";
@@ -64,6 +66,7 @@ export function createApp(
       await refundAbandoned(performing, accounts, log);
       await buckets.resume();
       await scheduler.start();
+      noteStart(kernel, areas.audit, config);
       readiness.begin();
     },
     finish: async () => {
@@ -96,6 +99,17 @@ async function refundAbandoned(
   }
 }
 
+/** Nobody waits for it: on a full disk the server starts without it. */
+function noteStart({ writer, log }: Kernel, { trail }: Areas["audit"], { optionsSet }: Config): void {
+  const change = {
+    summary: `Server started, version ${version}`,
+    target: { type: "server", id: "ninefold" },
+    ...{ before: null, after: { version, options: optionsSet } },
+  };
+  const noted = writer.submit((tx) => trail.recordSystem(tx, "server.start", null, change));
+  noted.catch((error) => log.warn("the start stands in no audit log", { error: errorText(error) }));
+}
+
 type Areas = ReturnType<typeof createAreas>;
 
 /** Every area, each with the ports that it asks for. */
@@ -111,8 +125,13 @@ function createAreas(
   const outbound = new OutboundClient(config.allowPrivateTargets, overrides, declareEventLoopLag(kernel));
 
   const directory = openProjectDirectory(kernel);
+  const audit = createAudit(kernel, config.audit, {
+    keyOf: (credential) => keys.auditedKey(credential),
+    accounts: { refOfUser: (userId) => accounts.refOfUser(userId) },
+  });
+  const { trail } = audit;
   const settings = { signup, rotationGraceMs, tiers, testClock };
-  const accounts = createAccounts(kernel, settings, { projects: directory, outbox });
+  const accounts = createAccounts(kernel, settings, { projects: directory, outbox, trail });
   const keys = createKeys(kernel, { accounts, projects: directory, tiers });
   const meter = createMeter(kernel);
   const flags = createFlags(kernel);
@@ -130,11 +149,12 @@ function createAreas(
       setDefaultProject: accounts.setDefaultProject,
     },
     tiers,
+    trail,
     // What a project's overview counts, in its order, and what is removed with the project.
     resources: [flags, monitors, relay, buckets, keys, locks, notary, meter].map((area) => area.resources),
   });
   return {
-    ...{ directory, outbound, accounts, projects, keys, meter },
+    ...{ directory, outbound, audit, accounts, projects, keys, meter },
     ...{ flags, locks, relay, monitors, buckets, notary },
   };
 }
@@ -157,6 +177,7 @@ function createHttp(kernel: Kernel, config: Config, areas: Areas) {
     answers,
     new OpenClaims(db),
     directory.activity,
+    areas.audit.trail,
   );
   const http = new Http({
     clock,
@@ -188,17 +209,14 @@ function createHttp(kernel: Kernel, config: Config, areas: Areas) {
     areas.relay, //    /v1/relay
     areas.buckets, //  /v1/catch
     areas.notary, //   /v1/witness
+    areas.audit, //    /v1/audit, /v1/admin/audit
     accounts, //       /v1/signup, /v1/admin, /v1/keys/rotate, /v1/meter of the own balance
     { parts: [system], routes: () => systemRoutes(http, { gate, readiness, metrics }) },
   ];
   for (const area of list) http.use(area);
   const operations = http.routes.map(({ operation }) => operation);
   accounts.countCredits(operations.filter(({ cost }) => cost > 0));
-  keys.knowScopes([
-    ...new Set(
-      operations.flatMap(({ access }) => (access.includes(":") ? (access.split(":")[0] ?? []) : [])),
-    ),
-  ]);
+  keys.knowScopes(operations.flatMap(({ access }) => (access.includes(":") ? access : [])));
   http.shutdown.addEventListener("abort", areas.locks.refuseWaiters, { once: true });
   docsPages(http); //                    /, /docs
   http.seal();

@@ -18,7 +18,10 @@ import { TIER_NAMES, type Tiers } from "./kernel/tiers.ts";
 const HOUR_MS = 60 * 60 * 1000;
 
 /** Everything that can be settled from outside, resolved: flags before environment before file before default. */
-export type Config = Readonly<ReturnType<typeof assemble>>;
+export type Config = Readonly<ReturnType<typeof assemble>> & {
+  /** Names of the options that are not left at their defaults. */
+  readonly optionsSet: readonly string[];
+};
 
 /** A value of the configuration, and where it comes from. */
 export interface Setting {
@@ -72,7 +75,9 @@ export function resolveConfig(flags: Given, environment: Environment = process.e
   const { options, values, tierTable } = resolveOptions(flags, environment, OPTIONS);
   const path = values.config ?? "";
   const tiers = readTiers(tierTable, path);
-  const config = checked(assemble(values, tiers), options);
+  const optionsSet = OPTIONS.filter(({ name }) => options.get(name)?.source !== "default");
+  const names = optionsSet.map(({ fileName }) => fileName);
+  const config = checked({ ...assemble(values, tiers), optionsSet: names }, options);
   return { config, settings: settingsOf(options, tiers, tierTable, path) };
 }
 
@@ -114,6 +119,7 @@ function assemble(values: Values, tiers: Tiers) {
     corsOrigins: values.cors_origins,
     trustProxy: values.trust_proxy,
     metricsAccess: values.metrics_access,
+    audit: { retentionDays: values.audit_retention_days, keepsAddresses: values.audit_ip === "on" },
     logLevel: values.log_level,
     masterKey: values.master_key,
     operatorKey: values.operator_key,

@@ -69,6 +69,12 @@ const DECLARED = {
     "loopback",
     "Who reads /metrics and health: loopback, health, operator, public",
   ),
+  audit_retention_days: {
+    // At most a hundred years, which is to say that more was typed wrongly.
+    ...integer("a number of days", 0, 36_500, 365, "How long the audit log is kept; 0 for ever"),
+    placeholder: "DAYS",
+  },
+  audit_ip: choice(["on", "off"], "on", "Whether the audit log keeps client addresses"),
   log_level: choice(["debug", "info", "warn", "error"], "info", "Least severe message that is logged"),
   backup_dir: optional("FOLDER", "Folder for scheduled backups; without it there are none"),
   backup_cron: text("0 3 * * *", "CRON", "When they are made, in UTC"),

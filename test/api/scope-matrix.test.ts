@@ -12,7 +12,10 @@ const CHANGES_KEYS: ReadonlySet<string> = new Set([
   ...["keys.platform.rotate", "keys.create", "keys.rotate", "keys.revoke", "projects.keys.create"],
 ]);
 const SCOPE_AREAS = ["meter", "projects", "keys", "gate", "latch", "pulse", "relay", "catch", "witness"];
-const EVERY_SCOPE = SCOPE_AREAS.flatMap((area): Scope[] => [`${area}:read`, `${area}:write`]);
+const EVERY_SCOPE: readonly Scope[] = [
+  ...SCOPE_AREAS.flatMap((area): Scope[] => [`${area}:read`, `${area}:write`]),
+  "audit:read",
+];
 
 let server: TestServer;
 let routes: readonly DeclaredRoute[];

@@ -89,6 +89,12 @@ const SAMPLES: Record<PlacedOption, Sample> = {
   },
   trust_proxy: { text: "10.0.0.1", toml: '["10.0.0.1"]', shown: { trustProxy: ["10.0.0.1"] } },
   metrics_access: textSample("operator", { metricsAccess: "operator" }),
+  audit_retention_days: {
+    text: "30",
+    toml: "30",
+    shown: { audit: { retentionDays: 30, keepsAddresses: true } },
+  },
+  audit_ip: textSample("off", { audit: { retentionDays: 365, keepsAddresses: false } }),
   log_level: textSample("debug", { logLevel: "debug" }),
   backup_dir: textSample("/backups", { backups: { folder: "/backups", cron: "0 3 * * *", keep: 7 } }),
   backup_cron: {
@@ -147,6 +153,8 @@ describe("defaults", () => {
       corsOrigins: [],
       trustProxy: [],
       metricsAccess: "loopback",
+      audit: { retentionDays: 365, keepsAddresses: true },
+      optionsSet: [],
       logLevel: "info",
       masterKey: null,
       operatorKey: null,

@@ -98,6 +98,11 @@ const MAKERS: Readonly<Record<string, (owner: Client) => Promise<Made>>> = {
     const event_id = await made(owner, `/v1/catch/${bucket_id}`, { hello: "world" }, "event_id");
     return { bucket_id, event_id };
   },
+  audit: async (owner) => {
+    await made(owner, "/v1/gate", { flag_key: "audited", enabled: true }, "flag_key");
+    const { body } = await owner.get("/v1/audit?limit=1");
+    return { sequence: (body.entries as { sequence: string }[])[0]?.sequence ?? "" };
+  },
   witness: async (owner) => {
     const chainId = await made(owner, "/v1/witness/sys/init", undefined, "chain_id");
     const sequence_id = await made(owner, "/v1/witness/log", { log: { event: "signed in" } }, "sequence_id");

@@ -1,3 +1,4 @@
+import type { AuditTrail } from "../../kernel/audit/trail.ts";
 import { ApiError, StartupError } from "../../kernel/errors.ts";
 import type { ApiArea } from "../../kernel/http/api.ts";
 import type { Authenticator, CallerAccount, CallerProject, Charger } from "../../kernel/http/caller.ts";
@@ -23,6 +24,8 @@ export interface AccountsArea extends ApiArea, OperatorAccess {
   readonly signingKey: (accountRef: number) => string;
   /** An account, live. Ask again once it is `passivated`. */
   readonly account: (accountRef: number) => LiveAccount;
+  /** The reference of the account with this user id; 0 when there is none. */
+  readonly refOfUser: (userId: string) => number;
   /** Gives an account another default project. */
   readonly setDefaultProject: (tx: Tx, accountRef: number, project: CallerProject) => void;
 }
@@ -34,7 +37,7 @@ export type LiveAccount = CallerAccount & Readonly<Pick<AccountActor, "email" | 
 export function createAccounts(
   kernel: Kernel,
   settings: AccountSettings,
-  ports: { projects: DefaultProjects; outbox: Outbox },
+  ports: { projects: DefaultProjects; outbox: Outbox; trail: AuditTrail },
 ): AccountsArea {
   const store = accountStore(kernel.db);
   const accounts = new Accounts(store, ports.projects);
@@ -58,6 +61,7 @@ export function createAccounts(
     routes: (api) => accountRoutes(api, service, ledger, { ...settings, clock: kernel.clock }),
     signingKey: (accountRef) => credentials.signingKey(accounts.get(accountRef)),
     account: (accountRef) => accounts.get(accountRef),
+    refOfUser: store.refOfUser,
     setDefaultProject: (tx, accountRef, defaultProject) =>
       accounts.change(tx, accounts.get(accountRef), { defaultProject }),
     ...operatorAccess(service, deps),

@@ -1,4 +1,5 @@
 import { ActorRegistry } from "../../kernel/actors/registry.ts";
+import type { AuditChange } from "../../kernel/audit/change.ts";
 import { isoTime } from "../../kernel/date-time.ts";
 import type { Caller, CallerAccount, CallerProject, Charger } from "../../kernel/http/caller.ts";
 import { decodeNumberCursor, pageOf } from "../../kernel/http/pagination.ts";
@@ -175,6 +176,7 @@ export class AccountLedger implements Charger {
   deduct(tx: Tx, { caller, requestId }: Cause, amount: number): OwnBalance {
     const actor = this.accounts.get(caller.account.ref);
     const balance = deducted(actor.balance, amount, { user_id: actor.userId });
+    tx.audit(ownChange(actor, `${amount} credits deducted`, balance));
     this.set(tx, actor, "deduct", balance, requestId);
     return this.balance(actor);
   }
@@ -182,7 +184,9 @@ export class AccountLedger implements Charger {
   /** Raises a balance. @throws ApiError `invalid_request`; nothing changes. */
   refill(tx: Tx, { caller, requestId }: Cause, amount: number): OwnBalance {
     const actor = this.accounts.get(caller.account.ref);
-    this.set(tx, actor, "refill", refilled(actor.balance, amount), requestId);
+    const balance = refilled(actor.balance, amount);
+    tx.audit(ownChange(actor, `${amount} credits added`, balance));
+    this.set(tx, actor, "refill", balance, requestId);
     return this.balance(actor);
   }
 
@@ -281,6 +285,11 @@ export class AccountLedger implements Charger {
       touched.clear();
     });
   }
+}
+
+function ownChange({ userId, balance }: AccountActor, summary: string, after: number): AuditChange {
+  const target = { type: "account", id: userId };
+  return { summary: `Own balance: ${summary}`, target, before: { balance }, after: { balance: after } };
 }
 
 function entryView({ operation, count, ...row }: AccountEntryRow): LedgerEntry {

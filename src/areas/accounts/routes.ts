@@ -48,6 +48,7 @@ export function accountRoutes(
         {
           op: {
             name: "keys.platform.rotate",
+            audit: "yes",
             access: "keys:write",
             cost: 1,
             accountOnly: true,
@@ -71,9 +72,10 @@ function signupRoute(api: Api, service: AccountService, mode: SignupMode, clock:
   const attempts = new AttemptLimiter(clock, SIGNUPS_PER_WINDOW, SIGNUP_WINDOW_MS);
   return new Elysia({ tags: ["Signup"] })
     .use(api)
-    .post("/v1/signup", async ({ body }) => reply(201, await service.signUp(body)), {
+    .post("/v1/signup", async ({ call, body }) => reply(201, await service.signUp(body, call)), {
       open: {
         name: "signup",
+        audit: "yes",
         secret: true,
         summary: "Sign up",
         description:
@@ -118,6 +120,7 @@ function balanceRoutes(api: Api, ledger: AccountLedger) {
     .post("/deduct", ({ call, body }) => call.perform((tx) => ledger.deduct(tx, call, body.amount)), {
       op: {
         name: "meter.own.deduct",
+        audit: "yes",
         access: "meter:write",
         accountOnly: true,
         changesProject: false,
@@ -131,6 +134,7 @@ function balanceRoutes(api: Api, ledger: AccountLedger) {
     .post("/refill", ({ call, body }) => call.perform((tx) => ledger.refill(tx, call, body.amount)), {
       op: {
         name: "meter.own.refill",
+        audit: "yes",
         access: "meter:write",
         accountOnly: true,
         changesProject: false,
@@ -157,6 +161,7 @@ function adminRoutes(api: Api, service: AccountService) {
       {
         op: {
           name: "admin.accounts.create",
+          audit: "yes",
           access: "operator",
           grantsEverything: true,
           changesKeys: true,
@@ -181,6 +186,7 @@ function adminRoutes(api: Api, service: AccountService) {
       {
         op: {
           name: "admin.accounts.update",
+          audit: "yes",
           access: "operator",
           summary: "Change e-mail address, tier, balance or suspension of an account",
           description: "What is left out stays. Every change works for the very next request.",
@@ -198,6 +204,7 @@ function adminRoutes(api: Api, service: AccountService) {
       {
         op: {
           name: "keys.platform.reset",
+          audit: "yes",
           access: "operator",
           grantsEverything: true,
           changesKeys: true,
@@ -219,13 +226,20 @@ function clockRoute(api: Api, clock: ManualClock) {
     // Across two units of work, as what it waits for has units of its own; a repeat under one key moves nothing.
     ({ call, body }) =>
       call.performAcross({
-        claim: () => null,
+        claim: (tx) => {
+          const { advance_ms } = body;
+          const target = { type: "clock", id: "test" };
+          const summary = `Test clock advanced by ${advance_ms} ms`;
+          tx.audit({ summary, target, before: null, after: { advance_ms } });
+          return null;
+        },
         outside: () => clock.advance(body.advance_ms),
         settle: (_tx, _claim, now) => ({ now }),
       }),
     {
       op: {
         name: "admin.clock.advance",
+        audit: "yes",
         access: "operator",
         summary: "Advance the test clock",
         description: "Answers once everything that fell due has been run, in the order of its due times.",

@@ -1,3 +1,5 @@
+import { type AuditChange, changed } from "../../kernel/audit/change.ts";
+import type { AuditedRequest, AuditTrail } from "../../kernel/audit/trail.ts";
 import type { ManualClock } from "../../kernel/clock.ts";
 import { isoTime } from "../../kernel/date-time.ts";
 import { ApiError } from "../../kernel/errors.ts";
@@ -38,6 +40,7 @@ export interface AccountServiceDeps extends Pick<Kernel, "writer" | "ids">, Acco
   readonly ledger: AccountLedger;
   readonly credentials: PlatformCredentials;
   readonly outbox: Outbox;
+  readonly trail: AuditTrail;
 }
 
 /** What an account has before its first credits and its key. */
@@ -64,6 +67,7 @@ export class AccountService {
     store.insert(tx, { ...row, emailFolded, month: monthOf(tx.now) });
     const account = accounts.add(tx, row);
     ledger.grantUpTo(tx, account, balance);
+    tx.audit(creationOf(account));
     return { account, key: credentials.issue(tx, account, givenKey) };
   }
 
@@ -71,8 +75,11 @@ export class AccountService {
    * Signs someone up. The key of a free account is in the answer; that of a pro account goes out by e-mail.
    * @throws ApiError `forbidden`, `conflict`, `service_unavailable` (no mail server for the tier pro).
    */
-  signUp({ email, tier }: SignupBody): Promise<SignedUp> {
-    const { outbox, signup, writer } = this.deps;
+  signUp(
+    { email, tier }: SignupBody,
+    request: Pick<AuditedRequest, "requestId" | "requestOrigin">,
+  ): Promise<SignedUp> {
+    const { outbox, signup, writer, trail } = this.deps;
     assertTierOpen(signup, tier);
     if (tier === "pro" && !outbox.available) {
       throw new ApiError(
@@ -82,6 +89,7 @@ export class AccountService {
     }
     return writer.submit((tx): SignedUp => {
       const { account, key } = this.create(tx, { email, tier });
+      trail.recordPublic(tx, "signup", request, account, creationOf(account));
       if (tier === "free") return { user_id: account.userId, api_key: key };
       outbox.enqueue(tx, welcomeMail(email, account.userId, key));
       return { user_id: account.userId };
@@ -101,9 +109,11 @@ export class AccountService {
     if (change.email !== undefined) this.setEmail(tx, account, change.email);
     const { tier = account.tier, suspended = account.suspended } = change;
     const tierSince = tier === account.tier ? account.tierSince : tx.now;
+    const before = termsOf(account);
     accounts.change(tx, account, { tier, tierSince, suspended });
     store.setTerms(tx, tier, suspended ? 1 : 0, account.ref);
     if (change.balance !== undefined) ledger.set(tx, account, "reset", change.balance, requestId);
+    tx.audit(changed({ ...aboutAccount(account, "changed"), before, after: termsOf(account) }));
     return viewOf(account);
   }
 
@@ -122,13 +132,20 @@ export class AccountService {
   rotateKey(tx: Tx, accountRef: number, graceHours: number | undefined): RotatedPlatformKey {
     const { accounts, credentials, rotationGraceMs } = this.deps;
     const graceMs = graceHours === undefined ? rotationGraceMs : Math.round(graceHours * HOUR_MS);
-    return credentials.rotate(tx, accounts.get(accountRef), graceMs);
+    const account = accounts.get(accountRef);
+    const rotated = credentials.rotate(tx, account, graceMs);
+    const after = { older_keys_end: rotated.expires_at };
+    tx.audit({ ...aboutAccount(account, "got a new platform key"), before: null, after });
+    return rotated;
   }
 
   /** Ends all platform keys of an account and makes a new one. @throws ApiError `not_found` */
   resetKey(tx: Tx, userId: string): ResetPlatformKey {
     const account = this.known(userId);
     const key = this.deps.credentials.reset(tx, account);
+    const reset = "had its platform keys ended, and got a new one";
+    const after = { older_keys_end: isoTime(tx.now) };
+    tx.audit({ ...aboutAccount(account, reset), before: null, after });
     return { user_id: account.userId, api_key: key, reset_at: isoTime(tx.now) };
   }
 
@@ -171,6 +188,24 @@ function assertKeepsOperating(change: AccountUpdateBody): void {
     "invalid_request",
     "This is the account that calls: suspending it, or taking its tier, would lock the operator out.",
   );
+}
+
+/** What the audit log says of an account. */
+function aboutAccount({ ref, userId, email }: AccountActor, what: string) {
+  return {
+    summary: `Account ${email} ${what}`,
+    target: { type: "account", id: userId },
+    subjectRef: ref,
+  };
+}
+
+function creationOf(account: AccountActor): AuditChange {
+  const { email } = account;
+  return { ...aboutAccount(account, "created"), before: null, after: { email, ...termsOf(account) } };
+}
+
+function termsOf({ tier, balance, suspended }: AccountActor) {
+  return { tier, balance, suspended };
 }
 
 function viewOf({ userId, email, tier, balance, suspended, createdAt }: AccountActor): Account {

@@ -1,4 +1,5 @@
 import { type Actor, ActorRegistry } from "../../kernel/actors/registry.ts";
+import { changed, type Fields } from "../../kernel/audit/change.ts";
 import { isoTime } from "../../kernel/date-time.ts";
 import { ApiError } from "../../kernel/errors.ts";
 import type { Caller, CallerAccount, Charger } from "../../kernel/http/caller.ts";
@@ -124,7 +125,9 @@ export class Buckets {
       created_at: tx.now,
     });
     tx.onRollback(() => this.actors.drop(id));
-    return this.ofProject(project.ref, id);
+    const bucket = this.ofProject(project.ref, id);
+    tx.audit({ ...aboutBucket(bucket, "created"), before: null, after: termsOf(bucket) });
+    return bucket;
   }
 
   /**
@@ -136,8 +139,12 @@ export class Buckets {
     const { name, target_url, signing_secret, live, updated_at } = bucket;
     const { target_url: url = target_url, signing_secret: secret = signing_secret, state } = changes;
     const { name: called = name } = changes;
+    const before = termsOf(bucket);
     const given = [changes.name, changes.target_url, changes.signing_secret, state];
-    if (given.every((value) => value === undefined)) return bucket;
+    if (given.every((value) => value === undefined)) {
+      tx.audit(null);
+      return bucket;
+    }
     if (changes.target_url !== undefined) this.assertTarget(url);
     this.assertNameFree(projectRef, called, bucket);
     tx.onRollback(() => Object.assign(bucket, { name, target_url, signing_secret, live, updated_at }));
@@ -146,6 +153,7 @@ export class Buckets {
     bucket.signing_secret = secret;
     bucket.live = state === undefined ? live : state === "live";
     bucket.updated_at = tx.now;
+    tx.audit(changed({ ...aboutBucket(bucket, "changed"), before, after: termsOf(bucket) }));
     this.keep(bucket);
     this.deps.store.setTerms(tx, { ...bucket, signing_secret: this.seal(bucket.id, secret) });
     if (bucket.live && !live) this.onLive(tx, bucket);
@@ -228,6 +236,16 @@ export class Buckets {
 function move(bucket: BucketActor, from: EventStatus | null, to: EventStatus | null): void {
   if (from !== null) bucket[from] -= 1;
   if (to !== null) bucket[to] += 1;
+}
+
+/** What the audit log says of a bucket. */
+export function aboutBucket({ id }: BucketActor, what: string) {
+  return { summary: `Bucket ${id} ${what}`, target: { type: "bucket", id } };
+}
+
+/** What users set of a bucket, for the audit log, which takes out the secret. */
+export function termsOf({ name, target_url, provider, signing_secret, live }: BucketActor): Fields {
+  return { name, target_url, provider, signing_secret, state: live ? "live" : "paused" };
 }
 
 /** A bucket as its owner sees it, who reaches this server at `origin`. */

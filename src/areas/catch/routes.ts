@@ -3,7 +3,7 @@ import { Elysia } from "elysia";
 import { reply } from "../../kernel/http/answer.ts";
 import type { Api } from "../../kernel/http/api.ts";
 import { largeBody } from "../../kernel/http/body.ts";
-import { type Buckets, bucketView } from "./buckets.ts";
+import { aboutBucket, type Buckets, bucketView, termsOf } from "./buckets.ts";
 import type { Ingestion } from "./ingestion.ts";
 import type { Removal } from "./removal.ts";
 import {
@@ -54,6 +54,7 @@ function bucketRoutes(api: Api, buckets: Buckets) {
       {
         op: {
           name: "catch.buckets.create",
+          audit: "yes",
           access: "catch:write",
           summary: "Create a bucket",
           description:
@@ -112,6 +113,7 @@ function bucketChangeRoutes(api: Api, { buckets, removal }: CatchServices) {
       {
         op: {
           name: "catch.buckets.update",
+          audit: "yes",
           access: "catch:write",
           summary: "Change a bucket",
           description:
@@ -129,12 +131,15 @@ function bucketChangeRoutes(api: Api, { buckets, removal }: CatchServices) {
       "/v1/catch/buckets/:bucket_id",
       ({ call, params }) =>
         call.perform((tx) => {
-          removal.deleteBucket(tx, buckets.ofProject(call.caller.project.ref, params.bucket_id));
+          const bucket = buckets.ofProject(call.caller.project.ref, params.bucket_id);
+          tx.audit({ ...aboutBucket(bucket, "deleted"), before: termsOf(bucket), after: null });
+          removal.deleteBucket(tx, bucket);
           return reply(204, {});
         }),
       {
         op: {
           name: "catch.buckets.delete",
+          audit: "yes",
           access: "catch:write",
           summary: "Delete a bucket and all its events",
           errors: ["catch.bucket_not_found"],
@@ -219,6 +224,7 @@ function eventChangeRoutes(api: Api, events: EventService) {
       {
         op: {
           name: "catch.events.replay",
+          audit: "yes",
           access: "catch:write",
           cost: 1,
           summary: "Send an event to the target once more",
@@ -242,6 +248,7 @@ function eventChangeRoutes(api: Api, events: EventService) {
       {
         op: {
           name: "catch.events.delete",
+          audit: "yes",
           access: "catch:write",
           summary: "Delete the events received before a time",
           errors: ["catch.bucket_not_found"],

@@ -5,7 +5,7 @@ import { decodeNumberCursor, pageOf } from "../../kernel/http/pagination.ts";
 import type { AcrossNetwork } from "../../kernel/http/perform.ts";
 import type { OutboundOutcome } from "../../kernel/outbound/outcome.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
-import type { BucketActor, Buckets, CatchDeps } from "./buckets.ts";
+import { aboutBucket, type BucketActor, type Buckets, type CatchDeps } from "./buckets.ts";
 import { assertReplayable, isDelivered, knownProvider } from "./domain.ts";
 import { readHeaders } from "./event-headers.ts";
 import { forward } from "./forwarder.ts";
@@ -88,6 +88,13 @@ export class EventService {
           throw new ApiError("catch.replay_failed", `The target could not be reached: ${message}.`);
         }
         const taken = isDelivered(outcome.status);
+        const { bucket, row } = replay;
+        const after = { bucket_id: bucket.id, response_status: outcome.status };
+        tx.audit({
+          summary: `Event replayed from bucket ${bucket.id}`,
+          target: { type: "event", id: eventIdOf(row.sequence) },
+          ...{ before: null, after },
+        });
         if (taken) this.recordReplay(tx, replay, outcome.status);
         else refund();
         return { status: taken ? "replayed" : "failed", response_status: outcome.status };
@@ -107,7 +114,13 @@ export class EventService {
     time: string,
   ): AcrossNetwork<readonly [before: number, BucketActor], number, EventsDeleted> {
     return {
-      claim: () => [readTime(time), this.buckets.ofProject(projectRef, bucketId)],
+      claim: (tx) => {
+        const before = readTime(time);
+        const bucket = this.buckets.ofProject(projectRef, bucketId);
+        const after = { deleted_before: isoTime(before) };
+        tx.audit({ ...aboutBucket(bucket, "emptied of old events"), before: null, after });
+        return [before, bucket];
+      },
       outside: ([before, bucket]) => this.removal.removeBefore(bucket, before),
       settle: (_tx, _claim, deleted_count) => ({ deleted_count }),
     };

@@ -35,6 +35,7 @@ function changeRoutes(api: Api, flags: FlagService) {
       {
         op: {
           name: "gate.save",
+          audit: "yes",
           access: "gate:write",
           summary: "Create or change a flag",
           description: "The next request sees it.",
@@ -52,6 +53,7 @@ function changeRoutes(api: Api, flags: FlagService) {
       {
         op: {
           name: "gate.delete",
+          audit: "yes",
           access: "gate:write",
           summary: "Delete a flag",
           errors: ["flag_not_found"],

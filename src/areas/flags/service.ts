@@ -1,4 +1,5 @@
 import { type Actor, ActorRegistry } from "../../kernel/actors/registry.ts";
+import { type AuditChange, changed } from "../../kernel/audit/change.ts";
 import { ApiError } from "../../kernel/errors.ts";
 import { isStorageFailure } from "../../kernel/storage/database.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
@@ -50,8 +51,9 @@ export class FlagService {
     description?: string | null,
   ): FlagSaved {
     const flag = this.find(projectRef, flagKey);
+    if (flag === undefined) this.assertRoom(projectRef);
+    tx.audit(savedFlag(flagKey, flag, enabled, description));
     if (flag === undefined) {
-      this.assertRoom(projectRef);
       this.store.insert(tx, this.nextRef++, projectRef, flagKey, Number(enabled), description ?? null);
       this.countBy(tx, projectRef, 1);
     } else {
@@ -98,6 +100,13 @@ export class FlagService {
   delete(tx: Tx, projectRef: number, flagKey: string): FlagDeleted {
     const flag = this.find(projectRef, flagKey);
     if (flag === undefined) throw noSuchFlag("flag_not_found", flagKey);
+    const { enabled, description } = flag;
+    tx.audit({
+      summary: `Flag ${flagKey} deleted`,
+      target: targetOf(flagKey),
+      before: { enabled, description },
+      after: null,
+    });
     this.remove(tx, projectRef, flagKey, flag.ref);
     return { success: true };
   }
@@ -139,6 +148,29 @@ export class FlagService {
     // Counted again after a rollback: another unit of the batch may have counted what is taken back.
     tx.onRollback(() => this.counts.drop(projectRef));
   }
+}
+
+function targetOf(id: string) {
+  return { type: "flag", id };
+}
+
+/** What a save is to the audit log. */
+function savedFlag(
+  flagKey: string,
+  flag: ActiveFlag | undefined,
+  enabled: boolean,
+  description: string | null | undefined,
+): AuditChange | null {
+  const target = targetOf(flagKey);
+  const state = enabled ? "on" : "off";
+  if (flag === undefined) {
+    const after = { enabled, description: description ?? null };
+    return { summary: `Flag ${flagKey} created, ${state}`, target, before: null, after };
+  }
+  const before = { enabled: flag.enabled, description: flag.description };
+  const after = { enabled, description: description === undefined ? flag.description : description };
+  const what = flag.enabled === enabled ? "described anew" : `switched ${state}`;
+  return changed({ summary: `Flag ${flagKey} ${what}`, target, before, after });
 }
 
 function nameOf(projectRef: number, flagKey: string): string {

@@ -74,9 +74,13 @@ export function hasCome(moment: number | null, now: number): boolean {
  * Keys that are Bearer credentials carry scopes that this server knows; others may carry anything.
  * @throws ApiError `validation_error`
  */
-export function assertScopesKnown(prefix: string, scopes: readonly string[], areas: readonly string[]): void {
+export function assertScopesKnown(
+  prefix: string,
+  scopes: readonly string[],
+  known: ReadonlySet<string>,
+): void {
   if (prefix !== BEARER_PREFIX) return;
-  const unknown = scopes.find((scope) => !isKnownScope(scope, areas));
+  const unknown = scopes.find((scope) => !known.has(scope));
   if (unknown === undefined) return;
   throw invalidField(
     "scopes",
@@ -84,10 +88,9 @@ export function assertScopesKnown(prefix: string, scopes: readonly string[], are
   );
 }
 
-function isKnownScope(scope: string, areas: readonly string[]): boolean {
-  if (scope === "*") return true;
-  const [area = "", right = "", ...rest] = scope.split(":");
-  return rest.length === 0 && areas.includes(area) && ["read", "write", "*"].includes(right);
+/** What a key can carry where operations ask for these scopes: each of them, `*` of its area, and `*`. */
+export function grantableScopes(asked: Iterable<string>): ReadonlySet<string> {
+  return new Set([...asked].flatMap((scope) => [scope, `${scope.split(":")[0]}:*`, "*"]));
 }
 
 /** The key that another one is to make, rotate or revoke. */

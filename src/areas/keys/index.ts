@@ -1,3 +1,4 @@
+import type { AuditedKey } from "../../kernel/audit/trail.ts";
 import type { Api } from "../../kernel/http/api.ts";
 import type { Authenticator } from "../../kernel/http/caller.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
@@ -6,8 +7,9 @@ import { registerPurge } from "../../kernel/removal.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { TierBound } from "../../kernel/tier-bounds.ts";
 import type { Tiers } from "../../kernel/tiers.ts";
-import { RETENTION_MS } from "./domain.ts";
-import { type KeyAccounts, type KeyProjects, KeyRegistry, KeyUses } from "./registry.ts";
+import { bytesToUuid } from "../../kernel/uuid.ts";
+import { grantableScopes, RETENTION_MS } from "./domain.ts";
+import { type KeyAccounts, type KeyProjects, KeyRegistry, KeyUses, managedRef } from "./registry.ts";
 import { keyRoutes } from "./routes.ts";
 import { KeyService } from "./service.ts";
 import { keyStore, type LeavingKey } from "./store.ts";
@@ -62,9 +64,15 @@ export function createKeys(
         registry.authenticate(digest),
     }),
     resources,
-    /** Says which areas a scope can name. */
-    knowScopes: (areas: readonly string[]) => {
-      service.scopeAreas = areas;
+    /** The key behind a credential, for the audit log; null when that is no managed key. */
+    auditedKey: (credential: string): AuditedKey | null => {
+      const ref = managedRef(credential);
+      const key = ref === null ? null : store.withRef(ref);
+      return key && { id: bytesToUuid(key.id), name: key.name };
+    },
+    /** Says which scopes operations ask for. */
+    knowScopes: (asked: Iterable<string>) => {
+      service.knownScopes = grantableScopes(asked);
     },
     parts: [
       {

@@ -79,6 +79,14 @@ function activeKey(row: KeyRow, scopes: Scopes) {
   };
 }
 
+/** How the credentials of managed keys begin. */
+const MANAGED = "managed:";
+
+/** The reference of the managed key that a credential names; null when it names none. */
+export function managedRef(credential: string): number | null {
+  return credential.startsWith(MANAGED) ? Number(credential.slice(MANAGED.length)) : null;
+}
+
 /** The caller behind a managed key. */
 class ManagedCaller implements Caller {
   readonly credential: string;
@@ -91,7 +99,7 @@ class ManagedCaller implements Caller {
     readonly account: KeyAccount,
     private readonly keys: KeyRegistry,
   ) {
-    this.credential = `managed:${key.ref}`;
+    this.credential = MANAGED + key.ref;
     this.projectBound = key.project !== null;
     this.scopes = key.scopes.set;
   }

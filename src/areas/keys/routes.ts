@@ -51,6 +51,7 @@ function createRoutes(api: Api, keys: KeyService) {
       op: {
         ...CREATE,
         name: "keys.create",
+        audit: "yes",
         summary: "Create a managed key",
         description: `${CREATE_DESCRIPTION} A key of one project makes keys of that project.`,
         errors: ["key_limit_exceeded"],
@@ -62,6 +63,7 @@ function createRoutes(api: Api, keys: KeyService) {
       op: {
         ...CREATE,
         name: "projects.keys.create",
+        audit: "yes",
         summary: "Create a managed key for one project",
         description: `${CREATE_DESCRIPTION} It works in that project only. A project other than the caller's own takes the scope \`*\`.`,
         errors: ["not_found", "key_limit_exceeded"],
@@ -113,6 +115,7 @@ function changeRoutes(api: Api, keys: KeyService) {
         op: {
           ...CHANGE,
           name: "keys.rotate",
+          audit: "yes",
           secret: true,
           summary: "Rotate a managed key",
           description:
@@ -132,6 +135,7 @@ function changeRoutes(api: Api, keys: KeyService) {
         op: {
           ...CHANGE,
           name: "keys.revoke",
+          audit: "yes",
           summary: "Revoke a managed key",
           description:
             "Works for the very next request. The record is kept for 30 days. The caller's key needs the scopes of the revoked one.",

@@ -1,3 +1,4 @@
+import { changed } from "../../kernel/audit/change.ts";
 import { isoTime, isoTimeOrNull, parseDateTime } from "../../kernel/date-time.ts";
 import { ApiError, invalidField } from "../../kernel/errors.ts";
 import { type Caller, type CallerAccount, hasScope } from "../../kernel/http/caller.ts";
@@ -53,8 +54,8 @@ type NewKey = KeyTerms & Pick<NewKeyRow, "account_ref" | "project_ref" | "projec
 
 /** The use cases of managed keys. */
 export class KeyService {
-  /** The areas that a scope can name: known once all areas have declared their endpoints. */
-  scopeAreas: readonly string[] = [];
+  /** The scopes that a credential can carry: known once all areas have declared their endpoints. */
+  knownScopes: ReadonlySet<string> = new Set();
   private nextRef: number;
 
   constructor(
@@ -73,7 +74,7 @@ export class KeyService {
     const wanted = "must be an RFC 3339 date-time, such as 2030-01-31T12:00:00Z";
     const expires_at = momentOrNull("expires_at", body.expires_at, wanted);
     if (hasCome(expires_at, now)) throw invalidField("expires_at", "must be in the future");
-    assertScopesKnown(prefix, scopes, this.scopeAreas);
+    assertScopesKnown(prefix, scopes, this.knownScopes);
     return { prefix, name, scopes: JSON.stringify(scopes), environment, metadata, expires_at };
   }
 
@@ -91,7 +92,10 @@ export class KeyService {
     const key = { ...terms, ...owner, account_ref: account.ref };
     assertMayGrant(key, granterOf(caller));
     this.assertRoom(tx, account);
-    return this.insert(tx, caller, key);
+    const created = this.insert(tx, caller, key);
+    const { key_id: id, secret: _, created_at: __, ...after } = created;
+    tx.audit({ ...aboutKey(id, key, "created"), before: null, after });
+    return created;
   }
 
   /**
@@ -141,6 +145,8 @@ export class KeyService {
     this.deps.store.setRotated(tx, tx.now, expires_at, row.ref);
     this.deps.registry.change(tx, row.digest, { expires_at });
     const made = this.insert(tx, caller, row);
+    const after = { new_key_id: made.key_id, expires_at: isoTime(expires_at) };
+    tx.audit({ ...aboutKey(bytesToUuid(row.id), row, "rotated"), before: lastsUntil(row), after });
     return {
       new_key_id: made.key_id,
       new_secret: made.secret,
@@ -155,6 +161,9 @@ export class KeyService {
     const row = this.visible(caller, id, tx.now);
     assertMayRevoke(row, granterOf(caller));
     const revoked_at = row.revoked_at ?? tx.now;
+    const about = aboutKey(bytesToUuid(row.id), row, "revoked");
+    const before = { revoked_at: isoTimeOrNull(row.revoked_at) };
+    tx.audit(changed({ ...about, before, after: { revoked_at: isoTime(revoked_at) } }));
     if (row.revoked_at === null) {
       const purge_at = tx.now + RETENTION_MS;
       this.deps.store.setRevoked(tx, revoked_at, purge_at, row.ref);
@@ -242,6 +251,15 @@ export function momentOrNull(field: string, text: string | null | undefined, wan
   const moment = parseDateTime(text);
   if (moment === null) throw invalidField(field, wanted);
   return moment;
+}
+
+/** What the audit log says of a key. */
+function aboutKey(id: string, { name, project_id }: Pick<KeyRow, "name" | "project_id">, what: string) {
+  return { summary: `Key ${name} ${what}`, target: { type: "key", id }, projectId: project_id };
+}
+
+function lastsUntil({ expires_at }: KeyRow) {
+  return { expires_at: isoTimeOrNull(expires_at) };
 }
 
 function granterOf(caller: Caller): Granter {

@@ -53,6 +53,7 @@ export function keyStore(db: Database) {
     /** The key of a secret, also one of a deleted project. */
     withDigest: db.one<KeyRow, [digest: Uint8Array]>(`${SELECT} WHERE digest = ?`),
     withId: db.one<KeyRow, [id: Uint8Array]>(`${SELECT} WHERE id = ? AND deleted = 0`),
+    withRef: db.one<Pick<KeyRow, "id" | "name">, [ref: number]>("SELECT id, name FROM keys WHERE ref = ?"),
     /** Newest first. */
     ofAccount: db.all<KeyRow, [accountRef: number, before: number, limit: number]>(`${SELECT} WHERE ${PAGE}`),
     ofProject: db.all<KeyRow, [projectRef: number, accountRef: number, before: number, limit: number]>(

@@ -94,6 +94,7 @@ function changingRoutes(api: Api, meters: MeterService) {
       {
         op: {
           name: "meter.reset",
+          audit: "yes",
           access: "meter:write",
           cost: 1,
           summary: "Set a tenant meter's balance",

@@ -108,6 +108,12 @@ export class MeterService {
 
   /** Sets a balance. */
   reset(tx: Tx, change: MeterChange, balance: number): MeterBalance {
+    const before = this.find(change.projectRef, change.meterId)?.balance ?? 0;
+    tx.audit({
+      summary: `Meter ${change.meterId} set to ${balance}`,
+      target: { type: "meter", id: change.meterId },
+      ...{ before: { balance: before }, after: { balance } },
+    });
     return this.apply(tx, change, "reset", () => balance);
   }
 

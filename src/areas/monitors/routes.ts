@@ -82,6 +82,7 @@ function changeRoutes(api: Api, monitors: MonitorService) {
       {
         op: {
           name: "monitors.create",
+          audit: "yes",
           ...WRITE,
           summary: "Create a monitor",
           description: "The first check comes within 5 seconds.",
@@ -101,6 +102,7 @@ function changeRoutes(api: Api, monitors: MonitorService) {
       {
         op: {
           name: "monitors.update",
+          audit: "yes",
           ...WRITE,
           summary: "Change a monitor",
           description:
@@ -120,6 +122,7 @@ function changeRoutes(api: Api, monitors: MonitorService) {
       {
         op: {
           name: "monitors.delete",
+          audit: "yes",
           ...WRITE,
           summary: "Delete a monitor and its history",
           errors: ["not_found"],

@@ -1,3 +1,4 @@
+import { changed, type Fields } from "../../kernel/audit/change.ts";
 import { ApiError, invalidField } from "../../kernel/errors.ts";
 import type { Call } from "../../kernel/http/call.ts";
 import type { Caller } from "../../kernel/http/caller.ts";
@@ -59,7 +60,9 @@ export class MonitorService {
     });
     monitors.insertState(tx, ref, project.ref);
     this.schedule.begin(tx, account.ref, ref, settings.url);
-    return { ...this.monitorOf(this.find(project.ref, monitorId)), ...warning };
+    const made = this.monitorOf(this.find(project.ref, monitorId));
+    tx.audit({ ...aboutMonitor(made, "created"), before: null, after: settingsOf(made) });
+    return { ...made, ...warning };
   }
 
   /** Changes a monitor. @throws ApiError `not_found`, `monitor_name_taken` */
@@ -72,12 +75,17 @@ export class MonitorService {
       this.parts.monitors.update(tx, { ...settings, ref, now: tx.now });
       this.reschedule(tx, before, settings);
     }
-    return { ...this.monitorOf(this.find(project.ref, monitorId)), ...warning };
+    const [was, is] = [this.monitorOf(before), this.monitorOf(this.find(project.ref, monitorId))];
+    tx.audit(changed({ ...aboutMonitor(is, "changed"), before: settingsOf(was), after: settingsOf(is) }));
+    return { ...is, ...warning };
   }
 
   /** Deletes a monitor and what its checks found. @throws ApiError `not_found` */
   delete(tx: Tx, projectRef: number, monitorId: string): MonitorDeleted {
-    this.remove(tx, this.find(projectRef, monitorId).ref, Number.MAX_SAFE_INTEGER);
+    const monitor = this.find(projectRef, monitorId);
+    const last = this.monitorOf(monitor);
+    tx.audit({ ...aboutMonitor(last, "deleted"), before: settingsOf(last), after: null });
+    this.remove(tx, monitor.ref, Number.MAX_SAFE_INTEGER);
     return { deleted: true };
   }
 
@@ -237,6 +245,20 @@ export class MonitorService {
   private headersOf({ monitorId, settings: { headers } }: MonitorRow): Record<string, string> | null {
     return headers && JSON.parse(this.parts.vault.open(headers, sealContext(monitorId)));
   }
+}
+
+/** What the audit log says of a monitor. */
+function aboutMonitor({ id, url }: Monitor, what: string) {
+  return {
+    summary: `Monitor of ${URL.parse(url)?.host ?? "nothing"} ${what}`,
+    target: { type: "monitor", id },
+  };
+}
+
+/** What users set, and nothing that checks find out. */
+function settingsOf(monitor: Monitor): Fields {
+  const { id, status, latency_ms, last_checked_at, created_at, updated_at, warning, ...settings } = monitor;
+  return settings;
 }
 
 /** What was set, but for the headers. */

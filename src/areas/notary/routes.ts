@@ -53,6 +53,7 @@ function writingRoutes(api: Api, notary: NotaryService, uploads: Uploads) {
       {
         op: {
           name: "witness.init",
+          audit: "yes",
           access: "witness:write",
           cost: 1,
           summary: "Make the project's chain and its key pair",
@@ -197,6 +198,7 @@ function storageRoutes(api: Api, uploads: Uploads) {
       {
         op: {
           name: "witness.config.set",
+          audit: "yes",
           access: "witness:write",
           summary: "Configure where receipts are copied to",
           description:

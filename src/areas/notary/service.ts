@@ -54,13 +54,18 @@ export class NotaryService {
   /** Makes a project's chain with a key pair of its own; a second time changes nothing. */
   init(tx: Tx, userId: string, project: CallerProject): ChainCreated | ChainExists {
     const existing = this.store.chainOf(project.ref);
-    if (existing !== null) return { success: false, chain_id: existing.chain_id };
+    if (existing !== null) {
+      tx.audit(null);
+      return { success: false, chain_id: existing.chain_id };
+    }
     const { vault, ids } = this.kernel;
     const seed = ids.bytes(SEED_BYTES);
     const chain_id = chainIdOf(userId, project.id);
     const public_key = publicXOf(privateKeyOf(seed));
     const private_key = vault.seal(Buffer.from(seed).toString("base64url"), sealContext(chain_id));
     this.store.addChain(tx, { project_ref: project.ref, chain_id, public_key, private_key, now: tx.now });
+    const target = { type: "chain", id: chain_id };
+    tx.audit({ summary: "Chain of receipts created", target, before: null, after: { public_key } });
     return { success: true, publicKey: jwkOf(public_key), createdAt: isoTime(tx.now), chain_id };
   }
 

@@ -1,4 +1,5 @@
 import { type Actor, ActorRegistry } from "../../kernel/actors/registry.ts";
+import type { Fields } from "../../kernel/audit/change.ts";
 import { ApiError } from "../../kernel/errors.ts";
 import type { CallerProject } from "../../kernel/http/caller.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
@@ -85,6 +86,12 @@ export class Uploads {
       access_key_id: config.accessKeyId,
       secret_access_key: this.deps.vault.seal(config.secretAccessKey, sealContext(project.ref)),
     };
+    tx.audit({
+      summary: `Receipts are copied to the storage bucket ${bucket}`,
+      target: { type: "receipt_storage", id: project.id },
+      before: before && auditedPlace(before),
+      after: auditedPlace(given),
+    });
     // With other keys the place is still the same: what is there stays where it is.
     if (before !== null && isSamePlace(before, given))
       this.deps.store.changeKeys(tx, { ...given, ref: before.ref });
@@ -251,6 +258,12 @@ function locationOf(store: Place, sequence: number): string {
 
 function isSamePlace(one: Place, other: Place): boolean {
   return one.endpoint === other.endpoint && one.bucket === other.bucket && one.prefix === other.prefix;
+}
+
+/** A storage as the audit log is told of it, which takes out the secret. */
+function auditedPlace({ endpoint, bucket, region, prefix, ...keys }: NewReceiptStore): Fields {
+  const { access_key_id, secret_access_key: secretAccessKey } = keys;
+  return { endpoint, bucket, region, prefix, accessKeyId: masked(access_key_id), secretAccessKey };
 }
 
 function uploadKey({ chainRef, sequence }: Upload): string {

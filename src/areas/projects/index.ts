@@ -21,7 +21,7 @@ export interface ProjectsArea extends ApiArea {
 export function createProjects(
   kernel: Kernel,
   directory: ProjectDirectory,
-  ports: Pick<ProjectDeps, "accounts" | "resources"> & { readonly tiers: Tiers },
+  ports: Pick<ProjectDeps, "accounts" | "resources" | "trail"> & { readonly tiers: Tiers },
 ): ProjectsArea {
   const bound = new TierBound(kernel.db, ports.tiers, "projects", "project_limit_exceeded");
   const deps = { ...kernel, ...ports, directory };

@@ -27,6 +27,7 @@ function collectionAndReads(api: Api, projects: ProjectService, kinds: readonly 
     .post("", ({ call, body }) => call.perform((tx) => reply(201, projects.create(tx, call.caller, body))), {
       op: {
         name: "projects.create",
+        audit: "yes",
         access: "projects:write",
         accountOnly: true,
         changesProject: false,
@@ -76,6 +77,7 @@ function projectChangeRoutes(api: Api, projects: ProjectService) {
       {
         op: {
           name: "projects.update",
+          audit: "yes",
           access: "projects:write",
           changesProject: false,
           summary: "Change a project's name or description",
@@ -91,6 +93,7 @@ function projectChangeRoutes(api: Api, projects: ProjectService) {
     .delete("/:id", ({ call, params }) => call.perform((tx) => projects.delete(tx, call.caller, params.id)), {
       op: {
         name: "projects.delete",
+        audit: "yes",
         access: "projects:write",
         changesProject: false,
         summary: "Delete a project and everything in it",

@@ -1,4 +1,6 @@
 import { type Actor, ActorRegistry } from "../../kernel/actors/registry.ts";
+import { changed } from "../../kernel/audit/change.ts";
+import type { AuditTrail } from "../../kernel/audit/trail.ts";
 import { isoTime, isoTimeOrNull } from "../../kernel/date-time.ts";
 import { ApiError } from "../../kernel/errors.ts";
 import type { Caller, CallerProject } from "../../kernel/http/caller.ts";
@@ -37,6 +39,7 @@ export interface ProjectDeps extends Pick<Kernel, "clock" | "scheduler" | "write
   /** What the other areas keep in projects. */
   readonly resources: readonly ProjectResources[];
   readonly accounts: ProjectAccounts;
+  readonly trail: AuditTrail;
 }
 
 /** The accounts, as far as projects need them. */
@@ -114,8 +117,17 @@ export class ProjectRemoval {
     this.stopping = true;
   }
 
+  private removed(tx: Tx, projectRef: number): void {
+    const { directory, trail } = this.deps;
+    const row = directory.store.withRef(projectRef);
+    directory.remove(tx, projectRef);
+    if (row === null) return;
+    const change = { ...aboutProject(row, "removed with everything in it"), before: null, after: null };
+    trail.recordSystem(tx, "projects.purge", row.account_ref, change);
+  }
+
   private async run(projectRef: number, dueAt: number): Promise<JobOutcome> {
-    const { writer, directory, resources } = this.deps;
+    const { writer, resources } = this.deps;
     for (const kind of resources) {
       const slice = (tx: Tx) => kind.removeRows(tx, projectRef, REMOVAL_SLICE_ROWS) === REMOVAL_SLICE_ROWS;
       const done = await removeInSlices(
@@ -124,8 +136,13 @@ export class ProjectRemoval {
       );
       if (!done) return { retryAt: dueAt, attempt: 0 };
     }
-    return { record: (tx) => directory.remove(tx, projectRef) };
+    return { record: (tx) => this.removed(tx, projectRef) };
   }
+}
+
+/** What the audit log says of a project. */
+function aboutProject({ id, name }: Pick<ProjectRow, "id" | "name">, what: string) {
+  return { summary: `Project ${name} ${what}`, target: { type: "project", id }, projectId: id };
 }
 
 /** The use cases of projects. */
@@ -143,7 +160,9 @@ export class ProjectService {
     this.bound.assertRoom(account);
     const slug = freeSlug(name, (candidate) => directory.store.refOfSlug(account.ref, candidate) !== 0);
     const project = { account_ref: account.ref, name, slug, description, is_default: 0 };
-    return projectView(directory.create(tx, project));
+    const row = directory.create(tx, project);
+    tx.audit({ ...aboutProject(row, "created"), before: null, after: { name, slug, description } });
+    return projectView(row);
   }
 
   /** A page of the projects that the caller sees, newest first. @throws ApiError `validation_error` for a cursor of another list. */
@@ -161,8 +180,10 @@ export class ProjectService {
   /** Changes what is given; with nothing given, nothing changes. @throws ApiError `not_found` */
   update(tx: Tx, caller: Caller, id: string, change: ProjectUpdateBody): Project {
     const row = this.visible(caller, id);
-    if (change.name === undefined && change.description === undefined) return projectView(row);
     const { name = row.name, description = row.description } = change;
+    const before = { name: row.name, description: row.description };
+    tx.audit(changed({ ...aboutProject(row, "changed"), before, after: { name, description } }));
+    if (change.name === undefined && change.description === undefined) return projectView(row);
     const { directory } = this.deps;
     directory.store.update(tx, name, description, tx.now, row.ref);
     directory.activity.changed(tx, row.ref);
@@ -187,6 +208,8 @@ export class ProjectService {
       );
     }
     const successor = row.is_default === 0 ? null : this.successorOf(row);
+    const { name, slug, description } = row;
+    tx.audit({ ...aboutProject(row, "deleted"), before: { name, slug, description }, after: null });
     directory.markDeleted(tx, row.ref);
     if (successor !== null) {
       directory.store.makeDefault(tx, successor.ref);

@@ -35,6 +35,8 @@ export function projectStore(db: Database) {
     find: db.one<ProjectRow, [accountRef: number, id: string]>(
       `SELECT ${COLUMNS} FROM projects WHERE account_ref = ? AND id = ? AND deleted_at IS NULL`,
     ),
+    /** Also one that is deleted and not yet removed. */
+    withRef: db.one<ProjectRow, [ref: number]>(`SELECT ${COLUMNS} FROM projects WHERE ref = ?`),
     /** Newest first. */
     listBefore: db.all<ProjectRow, [accountRef: number, ref: number, limit: number]>(
       `SELECT ${COLUMNS} FROM projects WHERE account_ref = ? AND ref < ? AND deleted_at IS NULL ORDER BY ref DESC LIMIT ?`,

@@ -65,6 +65,7 @@ export function relayRoutes(api: Api, relays: RelayService) {
       {
         op: {
           name: "relay.cancel",
+          audit: "yes",
           access: "relay:write",
           summary: "Cancel a delivery whose first attempt has not begun",
           errors: ["not_found", "conflict"],

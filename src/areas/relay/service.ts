@@ -131,12 +131,20 @@ export class RelayService {
       const end = { status: "cancelled", attempts: 0, response_status: null, error: null } as const;
       this.deps.store.update(tx, row.ref, end);
       tx.afterCommit(() => this.deps.counts.ended[kind].cancelled.add());
+      const target = { type: "delivery", id: relay_id };
+      tx.audit({
+        summary: "Delivery cancelled",
+        target,
+        before: { status },
+        after: { status: "cancelled" },
+      });
     } else if (status !== "cancelled") {
       throw new ApiError(
         "conflict",
         `This delivery is ${status}: only one whose first attempt has not begun can be cancelled.`,
       );
     }
+    if (status === "cancelled") tx.audit(null);
     return { relay_id, status: "cancelled" };
   }
 

@@ -26,8 +26,8 @@ export interface RenderedAnswer {
   readonly status: number;
   /** JSON text, unless `headers` name another content type; not sent with 204 and 304. */
   readonly text: string;
-  /** Instead of the text, for files. Such an answer is never stored. */
-  readonly bytes?: Uint8Array<ArrayBuffer>;
+  /** Instead of the text, for files and streams. Such an answer is never stored. */
+  readonly bytes?: Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array>;
   /** Headers beyond the usual ones. */
   readonly headers: Readonly<Record<string, string>> | null;
 }
@@ -43,6 +43,8 @@ export class ReplayedAnswer extends Error {
 export function renderResult(result: unknown): RenderedAnswer {
   if (result instanceof Reply) {
     const { response, headers } = result;
+    if (response instanceof ReadableStream)
+      return { status: Number(result.code), text: "", bytes: response, headers };
     const text = typeof response === "string" ? response : JSON.stringify(response);
     return { status: Number(result.code), text, headers };
   }

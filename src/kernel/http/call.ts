@@ -1,3 +1,4 @@
+import type { RequestOrigin } from "../audit/trail.ts";
 import { type Clock, monotonicMs } from "../clock.ts";
 import { ApiError, errorText, refusalBy } from "../errors.ts";
 import type { Ids } from "../ids.ts";
@@ -112,6 +113,13 @@ export class OpenCall {
       URL.parse(request.url) ?? this.deps.server()?.url ?? new URL("http://localhost");
     const scheme = this.deps.clientScheme(request, this.socketAddress);
     return `${scheme === null ? protocol : `${scheme}:`}//${host}`;
+  }
+
+  /** Where the request came from, for what is noted of it. */
+  get requestOrigin(): RequestOrigin {
+    const isOffline = this.deps.server() === null;
+    const ip = isOffline || this.socketAddress === null ? null : this.clientAddress;
+    return { ip, userAgent: this.request.headers.get("user-agent"), isOffline };
   }
 
   get deps(): HttpDeps {

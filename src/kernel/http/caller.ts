@@ -6,8 +6,11 @@ import { type BodyBounds, SMALL_BODY } from "./body.ts";
 /** A scope that an operation can require: the area's word, and whether it is changed. */
 export type Scope = `${string}:${"read" | "write"}`;
 
-/** Who may call: anyone, the operator, or a key with this scope. */
-export type Access = "public" | "operator" | Scope;
+/** Who may call: anyone, the operator, a key with whatever scopes, one with all of them, or one with this scope. */
+export type Access = "public" | "operator" | "any" | "*" | Scope;
+
+/** Whether an operation writes entries of the audit log: none, one when it changes something, or also when it refuses. */
+export type AuditColumn = "no" | "yes" | "failure";
 
 /** What a route says of its operation beside its schemas. What is left out follows from `access`. */
 export interface OperationSpec {
@@ -37,12 +40,16 @@ export interface OperationSpec {
   readonly secret?: boolean;
   /** Whether success is a change in the caller's project. Projects and keys say themselves which project they change. */
   readonly changesProject?: boolean;
+  /** Whether the audit log has it: who changed what. */
+  readonly audit?: AuditColumn;
   /** Whether `Idempotency-Key` is honoured: on every change by a key, but where the request's own token does it. */
   readonly idempotent?: boolean;
   /** Lists: the cursor is a value that the items show anyway, and goes out as it is. */
   readonly openCursor?: boolean;
   /** Bounds of the body where {@link SMALL_BODY} does not do. */
   readonly bodyBounds?: BodyBounds;
+  /** Media types of an answer that is no JSON, but a text made while it is sent. */
+  readonly answerTypes?: readonly string[];
   /** Codes that this endpoint adds to those which every endpoint of its kind can give. */
   readonly errors?: readonly ErrorCode[];
   /** A body that works. */
@@ -58,7 +65,7 @@ export interface OperationSpec {
 
 /** An operation with everything said. */
 export type Operation = OperationSpec &
-  Required<Omit<OperationSpec, "description" | "errors" | "example" | "anyBody" | "admit">>;
+  Required<Omit<OperationSpec, "description" | "errors" | "example" | "anyBody" | "admit" | "answerTypes">>;
 
 /** Fills in what an operation leaves to its access. */
 export function operationOf(spec: OperationSpec): Operation {
@@ -72,6 +79,7 @@ export function operationOf(spec: OperationSpec): Operation {
     monitoring: false,
     secret: false,
     changesProject: access.endsWith(":write"),
+    audit: "no",
     idempotent: access !== "public",
     openCursor: false,
     bodyBounds: SMALL_BODY,
@@ -118,6 +126,20 @@ export interface Caller {
   readonly endsAt: number | null;
   /** Whether it is a platform key in its grace: a rotation has put a newer one in its place. Live. */
   readonly superseded: boolean;
+  /** The browser session that stands for the key, if one does. */
+  readonly session?: CallerSession;
+}
+
+/** A browser session, which stands for the key that it was opened with. */
+export interface CallerSession {
+  /** Tells it from others; no secret. */
+  readonly id: number;
+  /** The key's, as {@link Caller.credential} has it. */
+  readonly credential: string;
+  /** SHA-256 of the key, hex. */
+  readonly digest: string;
+  /** Epoch milliseconds; the key may end before. */
+  readonly endsAt: number;
 }
 
 /** Finds the caller of a key. Supplied by the areas that keep keys. */

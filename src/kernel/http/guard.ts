@@ -204,7 +204,7 @@ export class Guard {
       const isOperator =
         caller.account.tier === "unlimited" && !caller.projectBound && caller.scopes.has("*");
       if (!isOperator) throw new ApiError("forbidden", "Only the operator's key may call this.");
-    } else if (!hasScope(caller, access)) {
+    } else if (access !== "any" && !hasScope(caller, access)) {
       throw new ApiError("forbidden", `This key lacks the scope ${access}. Use a key that has it.`);
     }
     if (operation.accountOnly && caller.projectBound) {

@@ -136,6 +136,7 @@ function termsOf({ access, cost, limit, accountOnly, grantsEverything }: Operati
   const terms = [`**Cost** ${price}`];
   if (access === "public") terms.push("**Public**");
   else if (access === "operator") terms.push("**Key** of the operator's account");
+  else if (access === "any") terms.push("**Key** any");
   else terms.push(`**Scope** \`${grantsEverything ? "*" : access}\``);
   if (limit === "monitor") terms.push("**Rate limit** the monitors' own");
   if (accountOnly) terms.push("**Not** for keys of one project");
@@ -197,7 +198,11 @@ const MEANING_OF_SUCCESS: Readonly<Record<string, string>> = {
   "204": "Done; there is nothing to say.",
 };
 
-function successes({ answers }: DeclaredRoute, named: Components): Json {
+function successes({ answers, operation: { answerTypes } }: DeclaredRoute, named: Components): Json {
+  if (answerTypes !== undefined) {
+    const content = Object.fromEntries(answerTypes.map((type) => [type, { schema: { type: "string" } }]));
+    return { "200": { description: MEANING_OF_SUCCESS["200"], headers: ANSWER_HEADERS, content } };
+  }
   return Object.fromEntries(
     Object.entries(answers).map(([status, answer]) => {
       const example = exampleOf(publicSchema(answer));

@@ -1,25 +1,16 @@
+import type { AuditedRequest, AuditTrail, OperationAudit } from "../audit/trail.ts";
 import { ApiError, type ErrorCode } from "../errors.ts";
 import type { ProjectActivity } from "../project-activity.ts";
 import type { Tx } from "../storage/tx.ts";
 import type { Writer } from "../storage/writer.ts";
 import { isUnlimited } from "../tiers.ts";
 import { type RenderedAnswer, renderError, renderResult } from "./answer.ts";
-import {
-  assertMayChangeKeys,
-  assertStillValid,
-  type Caller,
-  type CallerAccount,
-  type Charger,
-  type Operation,
-} from "./caller.ts";
+import { assertMayChangeKeys, assertStillValid, type CallerAccount, type Charger } from "./caller.ts";
 import { type IdempotencyStore, type IdempotentRequest, isStorable } from "./idempotency.ts";
 import type { OpenClaims } from "./open-claims.ts";
 
 /** What a unit of work needs to know of the request that it serves. */
-export interface Performer {
-  readonly operation: Operation;
-  readonly caller: Caller;
-  readonly requestId: string;
+export interface Performer extends AuditedRequest {
   readonly idempotency: IdempotentRequest | null;
 }
 
@@ -66,6 +57,7 @@ export class Performing {
     private readonly answers: IdempotencyStore,
     private readonly open: OpenClaims,
     private readonly activity: ProjectActivity | null = null,
+    private readonly trail: AuditTrail | null = null,
   ) {}
 
   /**
@@ -80,10 +72,12 @@ export class Performing {
    */
   perform<T extends object>(performer: Performer, work: (tx: Tx) => T): Promise<T> {
     const { idempotency } = performer;
+    const audit = this.auditOf(performer);
     const submitted = this.submit((tx) => {
+      tx.auditor = audit;
       this.admit(tx, performer, performer.operation.cost === 0);
-      if (idempotency === null) return this.chargeAndWork(tx, performer, work);
-      const outcome = storable(tx, () => this.chargeAndWork(tx, performer, work));
+      if (idempotency === null) return this.chargeAndWork(tx, performer, work, audit);
+      const outcome = storable(tx, () => this.chargeAndWork(tx, performer, work, audit));
       this.remember(tx, performer, outcome);
       return outcome;
     });
@@ -113,14 +107,18 @@ export class Performing {
     performer: Performer,
     phases: AcrossNetwork<C, R, T>,
   ): Promise<T> {
-    const claimed = await this.claim(performer, phases);
+    const audit = this.auditOf(performer);
+    const claimed = await this.claim(performer, phases, audit);
     try {
       const result = await outcomeOf(phases.outside(claimed.value));
-      const settled = this.submit((tx) =>
-        this.settle(tx, performer, claimed.openId, (refund) =>
-          phases.settle(tx, claimed.value, unwrap(result), refund),
-        ),
-      );
+      const settled = this.submit((tx) => {
+        tx.auditor = audit;
+        return this.settle(tx, performer, claimed.openId, (refund) => {
+          const value = phases.settle(tx, claimed.value, unwrap(result), refund);
+          audit?.assertSaid();
+          return value;
+        });
+      });
       return unwrap(await settled.catch((error) => interimAnswer(phases, claimed.value, error)));
     } finally {
       claimed.release();
@@ -140,7 +138,11 @@ export class Performing {
   }
 
   /** The first unit. The key is checked before the charge: a repeat, or a conflict over the key, costs nothing. */
-  private async claim<C, R, T extends object>(performer: Performer, phases: AcrossNetwork<C, R, T>) {
+  private async claim<C, R, T extends object>(
+    performer: Performer,
+    phases: AcrossNetwork<C, R, T>,
+    audit: OperationAudit | null,
+  ) {
     const { idempotency, caller } = performer;
     // Lets the `Idempotency-Key` go.
     let release = () => {};
@@ -151,6 +153,7 @@ export class Performing {
     let checked = false;
     try {
       claimed = await this.submit<C>((tx) => {
+        tx.auditor = audit;
         // Some give back what they cost, when it is too late to refuse them.
         this.admit(tx, performer, true);
         checked = true;
@@ -204,13 +207,24 @@ export class Performing {
     if (mayBeFree) this.answers.assertFreeRoom(tx, caller);
   }
 
-  private chargeAndWork<T>(tx: Tx, performer: Performer, work: (tx: Tx) => T): T | KeptFailure {
+  private auditOf(performer: Performer): OperationAudit | null {
+    return performer.operation.audit === "no" ? null : (this.trail?.of(performer) ?? null);
+  }
+
+  /** `audit`: null where the operation is not audited, or has a second unit to say what it changes. */
+  private chargeAndWork<T>(
+    tx: Tx,
+    performer: Performer,
+    work: (tx: Tx) => T,
+    audit: OperationAudit | null = null,
+  ): T | KeptFailure {
     const { name, cost, changesProject } = performer.operation;
     // Behind what is stored: who has lost the answer to a rotation gets it with the key that was rotated.
     assertMayChangeKeys(performer.caller, performer.operation);
     if (cost > 0) this.charger.charge(tx, performer.caller.account, name, cost);
     try {
       const result = cost > 0 ? tx.attempt(() => work(tx)) : work(tx);
+      audit?.assertSaid();
       if (changesProject) this.activity?.changed(tx, performer.caller.project.ref);
       return result;
     } catch (error) {

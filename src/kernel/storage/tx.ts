@@ -1,3 +1,10 @@
+import type { AuditChange } from "../audit/change.ts";
+
+/** Takes down what a unit of work has changed for a request. */
+export interface Auditor {
+  note(tx: Tx, change: AuditChange | null): void;
+}
+
 /**
  * A unit of work, as the work itself sees it. It is synchronous from its first line to its last: an `await`
  * inside would let the batch commit without it.
@@ -14,6 +21,10 @@ export interface Tx {
    * throws, while what the unit did before it stays.
    */
   attempt<T>(work: () => T): T;
+  /** Says what the unit has changed, for the audit log; null when it changed nothing. Heard where the operation is audited. */
+  audit(change: AuditChange | null): void;
+  /** Who hears that; null: nobody. */
+  auditor: Auditor | null;
   /** Called by every command before it writes. */
   willWrite(): void;
   /**
@@ -42,6 +53,7 @@ export class UnitTx implements Tx {
   needsCare = false;
   /** Why the storage failed, once it has. */
   failure: unknown = null;
+  auditor: Auditor | null = null;
   protected undos: (() => void)[] | null = null;
   private afters: (() => void)[] | null = null;
 
@@ -58,6 +70,10 @@ export class UnitTx implements Tx {
   afterCommit(run: () => void): void {
     this.afters ??= [];
     this.afters.push(run);
+  }
+
+  audit(change: AuditChange | null): void {
+    this.auditor?.note(this, change);
   }
 
   willWrite(): void {

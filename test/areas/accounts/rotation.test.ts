@@ -7,6 +7,7 @@ import { openProjectDirectory } from "../../../src/areas/projects/index.ts";
 import { Metrics } from "../../../src/kernel/metrics/metrics.ts";
 import { isBearerKey } from "../../../src/kernel/secrets/key-format.ts";
 import { DEFAULT_TIERS } from "../../../src/kernel/tiers.ts";
+import { UNHEARD } from "../../support/audit.ts";
 import type { Client } from "../../support/client.ts";
 import { expectError } from "../../support/errors.ts";
 import { endpoint } from "../../support/scenario.ts";
@@ -247,7 +248,8 @@ test("deliveries are signed with the newest key, from the moment that it is hand
   const signingKey = (): string => {
     const settings = { signup: "closed", rotationGraceMs: 0, tiers: DEFAULT_TIERS, testClock: null } as const;
     const scheduler = { recurring: () => {} } as unknown as typeof kernel.scheduler;
-    const ports = { projects: openProjectDirectory(kernel), outbox: { available: false, enqueue: () => {} } };
+    const outbox = { available: false, enqueue: () => {} };
+    const ports = { projects: openProjectDirectory(kernel), outbox, trail: UNHEARD };
     return createAccounts({ ...kernel, scheduler, metrics: new Metrics() }, settings, ports).signingKey(
       ref ?? 0,
     );

@@ -17,6 +17,7 @@ import {
 import type { ProjectRow } from "../../../src/areas/projects/store.ts";
 import { ApiError } from "../../../src/kernel/errors.ts";
 import type { ProjectResources } from "../../../src/kernel/project-resources.ts";
+import { UNHEARD } from "../../support/audit.ts";
 import { TEST_START_MS } from "../../support/server.ts";
 import { KernelBench } from "./kernel-bench.ts";
 
@@ -50,7 +51,10 @@ describe("overviews in memory", () => {
         removeRows: () => 0,
       },
     ];
-    overviews = new Overviews({ ...bench.kernel, resources, accounts: NO_ACCOUNTS, directory });
+    overviews = new Overviews({
+      ...bench.kernel,
+      ...{ resources, accounts: NO_ACCOUNTS, directory, trail: UNHEARD },
+    });
   });
 
   function rowOf(ref: number): ProjectRow {
@@ -218,7 +222,7 @@ describe("deleted projects", () => {
     const removal = new ProjectRemoval({
       ...bench.kernel,
       accounts: NO_ACCOUNTS,
-      directory,
+      ...{ directory, trail: UNHEARD },
       resources: [resources],
     });
     await scheduler.start();

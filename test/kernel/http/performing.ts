@@ -118,6 +118,7 @@ export class PerformingBench {
       operation,
       caller,
       requestId: `request-${this.requests}`,
+      requestOrigin: { ip: null, userAgent: null, isOffline: false },
       idempotency: key === undefined ? null : { key, fingerprint, secret: operation === SECRET },
     };
   }

@@ -19,6 +19,8 @@ function countingTx(): Tx & { writes: number } {
     afterCommit: () => {},
     attempt: (work) => work(),
     storageFailed: () => {},
+    audit: () => {},
+    auditor: null,
     willWrite() {
       this.writes += 1;
     },

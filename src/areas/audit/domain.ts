@@ -1,0 +1,44 @@
+import type { AuditEntry } from "./schema.ts";
+
+/** Rows that are looked at for one page: then it ends early, with a cursor. Some milliseconds. */
+export const WALKED_ROWS_MAX = 5_000;
+/** Entries in one export. */
+export const EXPORT_ROWS_MAX = 1_000_000;
+/** Rows read at a time for an export: a millisecond or two, after which other requests have their turn. */
+export const EXPORT_SLICE_ROWS = 500;
+
+const COLUMNS = [
+  ...["sequence", "at", "action", "summary", "actor_type", "key_id", "key_name", "user_id", "project_id"],
+  ...["target_type", "target_id", "before", "after", "truncated", "ip", "user_agent", "request_id"],
+];
+
+/** The format of an export. */
+export type ExportFormat = "jsonl" | "csv";
+
+/** What stands before the entries. */
+export function exportHead(format: ExportFormat): string {
+  return format === "csv" ? csvLine(COLUMNS) : "";
+}
+
+/** An entry as a line of an export. */
+export function exportLine(format: ExportFormat, entry: AuditEntry): string {
+  if (format === "jsonl") return `${JSON.stringify(entry)}\n`;
+  const { actor, target, before, after, truncated = false } = entry;
+  return csvLine([
+    ...[entry.sequence, entry.at, entry.action, entry.summary],
+    ...[actor.type, actor.key_id, actor.key_name, actor.user_id, entry.project_id],
+    ...[target.type, target.id, before && JSON.stringify(before), after && JSON.stringify(after)],
+    ...[String(truncated), entry.ip, entry.user_agent, entry.request_id],
+  ]);
+}
+
+/** RFC 4180. */
+function csvLine(cells: readonly (string | null)[]): string {
+  return `${cells.map((cell) => csvCell(cell ?? "")).join(",")}\r\n`;
+}
+
+/** What a spreadsheet would take for a formula becomes text. */
+function csvCell(text: string): string {
+  const shown = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
+  return /[",\r\n]/.test(shown) ? `"${shown.replaceAll('"', '""')}"` : shown;
+}

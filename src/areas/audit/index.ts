@@ -1,0 +1,46 @@
+import { AuditTrail, type AuditTrailDeps } from "../../kernel/audit/trail.ts";
+import type { ApiArea } from "../../kernel/http/api.ts";
+import type { Kernel } from "../../kernel/kernel.ts";
+import { registerPurge } from "../../kernel/removal.ts";
+import { auditRoutes } from "./routes.ts";
+import { type AuditAccounts, AuditService } from "./service.ts";
+import { auditStore } from "./store.ts";
+
+/** How the log is kept. */
+export interface AuditSettings extends Pick<AuditTrailDeps, "keepsAddresses"> {
+  /** Days that entries are kept; 0: for ever. */
+  readonly retentionDays: number;
+}
+
+/** What the log offers to the rest of the house. */
+export interface AuditArea extends ApiArea {
+  /** Where changes are noted. */
+  readonly trail: AuditTrail;
+}
+
+const DAY_MS = 24 * 60 * 60 * 1000;
+/** Entries removed in one unit of work: a few milliseconds of the writer's time. */
+const PURGE_SLICE_ROWS = 200;
+
+/** Builds the area: who changed what. */
+export function createAudit(
+  kernel: Kernel,
+  settings: AuditSettings,
+  ports: Pick<AuditTrailDeps, "keyOf"> & { readonly accounts: AuditAccounts },
+): AuditArea {
+  const store = auditStore(kernel.db);
+  const service = new AuditService(store, ports.accounts);
+  if (settings.retentionDays > 0) {
+    registerPurge(kernel, {
+      name: "audit.purge",
+      schedule: "47 2 * * *",
+      rowsMax: PURGE_SLICE_ROWS,
+      remove: (tx, rowsMax) => store.removeOld(tx, rowsMax, tx.now - settings.retentionDays * DAY_MS),
+    });
+  }
+  return {
+    trail: new AuditTrail({ ...settings, ...ports, write: store.insert }),
+    parts: [{ name: "Audit", description: "Who changed what: one entry per change, written with it." }],
+    routes: (api) => auditRoutes(api, service),
+  };
+}

@@ -1,0 +1,107 @@
+import { type Static, Type } from "@sinclair/typebox";
+import { ACTOR_TYPES } from "../../kernel/audit/trail.ts";
+import { NextCursor, pageQuery } from "../../kernel/http/pagination.ts";
+import { named, oneOf, orNull } from "../../kernel/schema.ts";
+
+/** Entries on a page unless asked otherwise. */
+export const ENTRIES_LIMIT = 50;
+/** Longest text of a filter: longer than any id. */
+const FILTER_LENGTH_MAX = 255;
+
+const Time = Type.String({ format: "date-time" });
+
+function filter(description: string) {
+  return Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: FILTER_LENGTH_MAX,
+      errorMessage: `must be a text of 1 to ${FILTER_LENGTH_MAX} characters`,
+      description,
+    }),
+  );
+}
+
+const BETWEEN = {
+  from: filter("RFC 3339: entries of this moment and later."),
+  to: filter("RFC 3339: entries before this moment."),
+};
+
+const UserFilter = { user_id: filter("Entries of this account, and of what was done to it.") };
+
+/** The query of the list. */
+export const EntryQuery = Type.Object({
+  action: filter("An operation such as `gate.save`, or all of an area: `gate.*`."),
+  actor: filter("A key's id, a `user_id`, or `key`, `session`, `cli`, `system`, `public`."),
+  target_type: filter("Such as `flag`."),
+  target_id: filter("Such as `new-checkout`."),
+  project_id: filter("What was changed in this project."),
+  ...BETWEEN,
+  ...pageQuery(ENTRIES_LIMIT).properties,
+});
+export type EntryQuery = Static<typeof EntryQuery>;
+
+/** The same for the operator. */
+export const AdminEntryQuery = Type.Object({ ...UserFilter, ...EntryQuery.properties });
+export type AdminEntryQuery = Static<typeof AdminEntryQuery>;
+
+/** The query of the export. */
+export const ExportQuery = Type.Object({
+  format: Type.Optional(
+    oneOf(["jsonl", "csv"], { errorMessage: 'must be "jsonl" or "csv"', default: "jsonl" }),
+  ),
+  ...BETWEEN,
+});
+export type ExportQuery = Static<typeof ExportQuery>;
+
+/** The same for the operator. */
+export const AdminExportQuery = Type.Object({ ...UserFilter, ...ExportQuery.properties });
+export type AdminExportQuery = Static<typeof AdminExportQuery>;
+
+/** Path of an entry. */
+export const EntryParams = Type.Object({
+  sequence: Type.String({
+    pattern: "^[1-9][0-9]{0,15}$",
+    errorMessage: "must be the sequence of an entry, a whole number",
+    examples: ["1042"],
+  }),
+});
+
+const Fields = Type.Object(
+  {},
+  { additionalProperties: true, examples: [{ enabled: true }], description: "The changed fields alone." },
+);
+
+/** Who did it. */
+const Actor = named("AuditActor", {
+  type: oneOf(ACTOR_TYPES),
+  key_id: orNull(Type.String({ format: "uuid" }), { description: "Null for a platform key." }),
+  key_name: orNull(Type.String({ examples: ["CI"] })),
+  user_id: orNull(Type.String({ examples: ["usr_3vQ8Zk2mX7cB4nL9pS1t"] })),
+});
+
+/** An entry. */
+export const AuditEntry = named("AuditEntry", {
+  sequence: Type.String({ examples: ["1042"] }),
+  at: Time,
+  action: Type.String({ description: "The operation's name.", examples: ["gate.save"] }),
+  summary: Type.String({ examples: ["Flag new-checkout switched on"] }),
+  actor: Actor,
+  project_id: orNull(Type.String({ examples: ["proj_8sK2mX7cB4nL9pS1t3vQ"] })),
+  target: named("AuditTarget", {
+    type: Type.String({ examples: ["flag"] }),
+    id: Type.String({ examples: ["new-checkout"] }),
+  }),
+  before: orNull(Fields, { examples: [{ enabled: false }], description: "Null for what was made." }),
+  after: orNull(Fields, { examples: [{ enabled: true }], description: "Null for what is gone." }),
+  truncated: Type.Optional(
+    Type.Literal(true, { description: "`before` or `after` is not whole: more than 8 KiB.", examples: [] }),
+  ),
+  ip: orNull(Type.String({ examples: ["203.0.113.7"] })),
+  user_agent: orNull(Type.String({ examples: ["curl/8.5"] })),
+  request_id: orNull(Type.String({ format: "uuid" })),
+});
+export type AuditEntry = Static<typeof AuditEntry>;
+
+/** A page of entries, newest first. */
+export const AuditPage = named("AuditPage", { entries: Type.Array(AuditEntry), cursor: NextCursor });
+export type AuditPage = Static<typeof AuditPage>;

@@ -1,0 +1,171 @@
+import { isoTime, parseDateTime } from "../../kernel/date-time.ts";
+import { ApiError, invalidField } from "../../kernel/errors.ts";
+import type { Caller } from "../../kernel/http/caller.ts";
+import { decodeNumberCursor, encodeCursor } from "../../kernel/http/pagination.ts";
+import type { TextSource } from "../../kernel/http/text-stream.ts";
+import { isUuid, uuidToBytes } from "../../kernel/uuid.ts";
+import {
+  EXPORT_ROWS_MAX,
+  EXPORT_SLICE_ROWS,
+  type ExportFormat,
+  exportHead,
+  exportLine,
+  WALKED_ROWS_MAX,
+} from "./domain.ts";
+import {
+  type AdminEntryQuery,
+  type AdminExportQuery,
+  type AuditEntry,
+  type AuditPage,
+  ENTRIES_LIMIT,
+} from "./schema.ts";
+import type { AuditStore, Filters, StoredEntry, Walk } from "./store.ts";
+
+/** The accounts, as far as the log needs them. */
+export interface AuditAccounts {
+  /** The reference of the account with this user id; 0 when there is none. */
+  refOfUser(userId: string): number;
+}
+
+/** Whose entries are read: a caller's own, or for the operator everybody's. */
+export type Reader = Caller | "operator";
+
+/** A walk that knows whose entries it goes through. */
+type Bound = Walk<Record<never, never>>;
+
+/** The use cases of the log. */
+export class AuditService {
+  private readonly exporting = new Set<number>();
+
+  constructor(
+    private readonly store: AuditStore,
+    private readonly accounts: AuditAccounts,
+  ) {}
+
+  /** A page of entries, newest first. @throws ApiError `validation_error` */
+  list(reader: Reader, query: AdminEntryQuery): AuditPage {
+    const { limit = ENTRIES_LIMIT, cursor } = query;
+    const filters = filtersOf(query);
+    const walk = this.walkOf(reader, query);
+    const last = cursor === undefined ? Number.MAX_SAFE_INTEGER : decodeNumberCursor(cursor) - 1;
+    const first = walk.downFrom({ last, rows: WALKED_ROWS_MAX });
+    const found = walk.newest({ ...filters, first, last, limit: limit + 1 });
+    const entries = found.slice(0, limit).map(entryView);
+    const lastShown = found[limit - 1];
+    if (found.length > limit && lastShown !== undefined)
+      return { entries, cursor: encodeCursor([lastShown.sequence]) };
+    // The walk ended early: there may be more.
+    return first > 1 ? { entries, cursor: encodeCursor([first]) } : { entries };
+  }
+
+  /** @throws ApiError `not_found` */
+  get(reader: Reader, sequence: string): AuditEntry {
+    const entry = this.store.find(Number(sequence));
+    if (entry === null || !isVisible(reader, entry)) {
+      throw new ApiError("not_found", "There is no entry with this sequence.");
+    }
+    return entryView(entry);
+  }
+
+  /**
+   * The entries of a time as text, oldest first, a slice at a time.
+   * @throws ApiError `validation_error`, `conflict` while another export of the account runs.
+   */
+  export(caller: Caller, reader: Reader, query: AdminExportQuery): TextSource {
+    const filters = filtersOf(query);
+    const walk = this.walkOf(reader, query);
+    const { ref } = caller.account;
+    if (this.exporting.has(ref)) {
+      throw new ApiError("conflict", "Another export of this account is running. Wait for its end.");
+    }
+    this.exporting.add(ref);
+    const texts = exported(walk, filters, query.format ?? "jsonl", this.store.highest());
+    return { next: () => texts.next().value ?? null, end: () => this.exporting.delete(ref) };
+  }
+
+  private walkOf(reader: Reader, query: AdminEntryQuery): Bound {
+    const { store } = this;
+    if (reader === "operator") {
+      if (query.user_id === undefined) return store.everything;
+      return bound(store.aboutAccount, { accountRef: this.accounts.refOfUser(query.user_id) });
+    }
+    const accountRef = reader.account.ref;
+    const { target_type: targetType, target_id: targetId, project_id } = query;
+    if (reader.projectBound) return bound(store.ofProject, { accountRef, project: reader.project.id });
+    if (targetType !== undefined && targetId !== undefined) {
+      return bound(store.ofTarget, { accountRef, targetType, targetId });
+    }
+    if (project_id !== undefined) return bound(store.ofProject, { accountRef, project: project_id });
+    return bound(store.ofAccount, { accountRef });
+  }
+}
+
+/** The walk goes through committed rows, up to the last one at its beginning. */
+function* exported(walk: Bound, filters: Filters, format: ExportFormat, through: number): Generator<string> {
+  yield exportHead(format);
+  let left = EXPORT_ROWS_MAX;
+  for (let first = 1; first <= through && left > 0; ) {
+    const last = walk.upFrom({ first, rows: EXPORT_SLICE_ROWS }) || through;
+    const entries = walk.oldest({ ...filters, first, last: Math.min(last, through) }).slice(0, left);
+    left -= entries.length;
+    first = last + 1;
+    yield entries.map((entry) => exportLine(format, entryView(entry))).join("");
+  }
+}
+
+function bound<Whose extends object>(walk: Walk<Whose>, whose: Whose): Bound {
+  return {
+    downFrom: (query) => walk.downFrom({ ...whose, ...query }),
+    upFrom: (query) => walk.upFrom({ ...whose, ...query }),
+    newest: (query) => walk.newest({ ...whose, ...query }),
+    oldest: (query) => walk.oldest({ ...whose, ...query }),
+  };
+}
+
+function filtersOf(query: AdminEntryQuery): Filters {
+  const { action = null, actor = null, target_type, target_id, project_id } = query;
+  const isArea = action?.endsWith(".*") === true;
+  const actorId = actor?.toLowerCase() ?? "";
+  return {
+    action: isArea ? null : action,
+    actionPrefix: isArea ? (action?.slice(0, -1) ?? null) : null,
+    actor,
+    actorKey: isUuid(actorId) ? uuidToBytes(actorId) : null,
+    ...{ targetType: target_type ?? null, targetId: target_id ?? null, projectId: project_id ?? null },
+    ...{ from: momentOf("from", query.from), to: momentOf("to", query.to) },
+  };
+}
+
+/** A `+` that was not encoded arrives as a space. */
+function momentOf(field: string, text: string | undefined): number | null {
+  if (text === undefined) return null;
+  const moment = parseDateTime(text.replace(/ (\d\d:\d\d)$/, "+$1"));
+  if (moment === null)
+    throw invalidField(field, "must be an RFC 3339 date-time, such as 2030-01-31T12:00:00Z");
+  return moment;
+}
+
+function isVisible(reader: Reader, entry: StoredEntry & { readonly accountRef: number | null }): boolean {
+  if (reader === "operator") return true;
+  if (entry.accountRef !== reader.account.ref) return false;
+  return !reader.projectBound || entry.projectId === reader.project.id;
+}
+
+function entryView(entry: StoredEntry): AuditEntry {
+  const { sequence, action, summary, before, after } = entry;
+  return {
+    ...{ sequence: String(sequence), at: isoTime(entry.at), action, summary },
+    actor: {
+      type: entry.actorType,
+      key_id: entry.keyId,
+      key_name: entry.keyName,
+      user_id: entry.userId,
+    },
+    project_id: entry.projectId,
+    target: { type: entry.targetType, id: entry.targetId },
+    before: before && JSON.parse(before),
+    after: after && JSON.parse(after),
+    ...(entry.truncated ? { truncated: true } : {}),
+    ...{ ip: entry.ip, user_agent: entry.userAgent, request_id: entry.requestId },
+  };
+}

@@ -1,0 +1,168 @@
+import type { Caller, Operation } from "../http/caller.ts";
+import type { Auditor, Tx } from "../storage/tx.ts";
+import { type AuditChange, difference } from "./change.ts";
+import { keptSide } from "./redaction.ts";
+
+/** Who can have caused an entry. `cli`: a command on the folder of a stopped server; `public`: nobody known. */
+export const ACTOR_TYPES = ["key", "session", "cli", "system", "public"] as const;
+/** One of {@link ACTOR_TYPES}. */
+export type ActorType = (typeof ACTOR_TYPES)[number];
+
+/** Longest user agent that is kept, in UTF-16 units; the rest is cut off. */
+export const USER_AGENT_KEPT = 512;
+
+/** Where a request came from. */
+export interface RequestOrigin {
+  /** Null for a request that came over no socket. */
+  readonly ip: string | null;
+  readonly userAgent: string | null;
+  /** Whether it is a command's, on the folder of a stopped server. */
+  readonly isOffline: boolean;
+}
+
+/** A managed key, by what it is called. */
+export interface AuditedKey {
+  readonly id: string;
+  readonly name: string;
+}
+
+/** An entry as it is stored. Names are copied: they outlive what they name. */
+export interface AuditRow {
+  readonly at: number;
+  readonly action: string;
+  readonly summary: string;
+  /** The account whose log it stands in; null: the server's own. */
+  readonly accountRef: number | null;
+  /** The account that was acted on, where that is another one. */
+  readonly subjectRef: number | null;
+  readonly projectId: string | null;
+  readonly actorType: ActorType;
+  readonly keyId: string | null;
+  readonly keyName: string | null;
+  readonly userId: string | null;
+  readonly targetType: string;
+  readonly targetId: string;
+  /** JSON. */
+  readonly before: string | null;
+  readonly after: string | null;
+  readonly truncated: boolean;
+  readonly ip: string | null;
+  readonly userAgent: string | null;
+  readonly requestId: string | null;
+}
+
+/** What the trail is built on. */
+export interface AuditTrailDeps {
+  /** Writes an entry within the unit of work that it tells of. */
+  readonly write: (tx: Tx, row: AuditRow) => void;
+  /** The managed key behind a credential; null for a platform key. */
+  readonly keyOf: (credential: string) => AuditedKey | null;
+  /** Whether client addresses are kept. */
+  readonly keepsAddresses: boolean;
+}
+
+/** A request as the trail sees it. */
+export interface AuditedRequest {
+  readonly operation: Operation;
+  readonly caller: Caller;
+  readonly requestId: string;
+  readonly requestOrigin: RequestOrigin;
+}
+
+/** An actor and where it acted from. */
+type Acting = Pick<
+  AuditRow,
+  "accountRef" | "actorType" | "keyId" | "keyName" | "userId" | "ip" | "userAgent" | "requestId"
+>;
+
+const NOBODY = { keyId: null, keyName: null, userId: null } as const;
+const NOWHERE = { ip: null, userAgent: null, requestId: null } as const;
+
+/** Writes who changed what, each entry in the transaction of its change. */
+export class AuditTrail {
+  constructor(private readonly deps: AuditTrailDeps) {}
+
+  /** What takes down the changes of a request. */
+  of(request: AuditedRequest): OperationAudit {
+    return new OperationAudit(this, request);
+  }
+
+  /** Something that a known caller did. */
+  record(tx: Tx, request: AuditedRequest, change: AuditChange): void {
+    const { operation, caller, requestId, requestOrigin: origin } = request;
+    const { projectId = operation.changesProject ? caller.project.id : null } = change;
+    const key = this.deps.keyOf(caller.session?.credential ?? caller.credential);
+    const actorType = origin.isOffline ? "cli" : caller.session === undefined ? "key" : "session";
+    this.write(
+      tx,
+      operation.name,
+      { ...change, projectId },
+      {
+        accountRef: caller.account.ref,
+        ...{ actorType, keyId: key?.id ?? null, keyName: key?.name ?? null, userId: caller.account.userId },
+        ...this.from(origin, requestId),
+      },
+    );
+  }
+
+  /** Something that somebody did who had no key. `account`: whose log it stands in. */
+  recordPublic(
+    tx: Tx,
+    action: string,
+    request: Pick<AuditedRequest, "requestId" | "requestOrigin">,
+    account: { readonly ref: number; readonly userId: string } | null,
+    change: AuditChange,
+  ): void {
+    const from = this.from(request.requestOrigin, request.requestId);
+    const whose = { accountRef: account?.ref ?? null, userId: account?.userId ?? null };
+    this.write(tx, action, change, { ...NOBODY, actorType: "public", ...whose, ...from });
+  }
+
+  /** Something that the server did by itself. `accountRef`: whose log it stands in; null: the operator's alone. */
+  recordSystem(tx: Tx, action: string, accountRef: number | null, change: AuditChange): void {
+    this.write(tx, action, change, { ...NOBODY, ...NOWHERE, actorType: "system", accountRef });
+  }
+
+  private from({ ip, userAgent }: RequestOrigin, requestId: string) {
+    return {
+      ip: this.deps.keepsAddresses ? ip : null,
+      userAgent: userAgent?.slice(0, USER_AGENT_KEPT).toWellFormed() ?? null,
+      requestId,
+    };
+  }
+
+  private write(tx: Tx, action: string, change: AuditChange, acting: Acting): void {
+    const { summary, target, before, after, projectId = null, subjectRef = null } = change;
+    const isUpdate = before !== null && after !== null;
+    const was = before && keptSide(isUpdate ? difference(before, after) : before);
+    const is = after && keptSide(isUpdate ? difference(after, before) : after);
+    this.deps.write(tx, {
+      ...acting,
+      ...{ at: tx.now, action, summary, projectId },
+      subjectRef: subjectRef === acting.accountRef ? null : subjectRef,
+      ...{ targetType: target.type, targetId: target.id },
+      ...{ before: was?.text ?? null, after: is?.text ?? null },
+      truncated: was?.truncated === true || is?.truncated === true,
+    });
+  }
+}
+
+/** Takes down what one request changes, over all of its units of work. */
+export class OperationAudit implements Auditor {
+  private hasSaid = false;
+
+  constructor(
+    private readonly trail: AuditTrail,
+    private readonly request: AuditedRequest,
+  ) {}
+
+  note(tx: Tx, change: AuditChange | null): void {
+    this.hasSaid = true;
+    if (change !== null) this.trail.record(tx, this.request, change);
+  }
+
+  /** No change goes without an entry. @throws Error when the operation has not said what it changed. */
+  assertSaid(): void {
+    if (!this.hasSaid) throw new Error(`${this.request.operation.name} did not say what it changed`);
+  }
+}

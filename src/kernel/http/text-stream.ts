@@ -1,0 +1,45 @@
+import type { OpenCall } from "./call.ts";
+
+/** Text that is made while it is sent. */
+export interface TextSource {
+  /** The next piece; null at the end. */
+  next(): string | null;
+  /** Called once, however the sending ends. */
+  end(): void;
+}
+
+const UTF8 = new TextEncoder();
+
+/** The body of an answer whose text is made a piece at a time, as quickly as its reader takes it. */
+export function textStream(call: OpenCall, source: TextSource): ReadableStream<Uint8Array> | string {
+  // Nobody would ever read it.
+  if (call.request.method === "HEAD") {
+    source.end();
+    return "";
+  }
+  call.liftIdleTimeout();
+  let hasEnded = false;
+  const end = (): void => {
+    if (!hasEnded) source.end();
+    hasEnded = true;
+  };
+  // A client that goes away does not always cancel.
+  call.request.signal.addEventListener("abort", end, { once: true });
+  return new ReadableStream<Uint8Array>(
+    {
+      pull(controller) {
+        try {
+          const text = hasEnded ? null : source.next();
+          if (text !== null) return controller.enqueue(UTF8.encode(text));
+          controller.close();
+        } catch (error) {
+          controller.error(error);
+        }
+        end();
+      },
+      cancel: end,
+    },
+    // Nothing is made before it is asked for.
+    { highWaterMark: 0 },
+  );
+}

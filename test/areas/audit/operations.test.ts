@@ -1,0 +1,127 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import type { DeclaredRoute } from "../../../src/kernel/http/api.ts";
+import type { Client } from "../../support/client.ts";
+import { bodyOf, makeResource, pathOf, queryOf, segmentOf } from "../../support/matrix.ts";
+import { type AccountClient, startTestServer, type TestServer } from "../../support/server.ts";
+import { WebhookSink } from "../../support/webhook-sink.ts";
+
+/**
+ * Changes that have a record of their own, or change nothing that lasts: ledgers, the locks' fencing tokens, deliveries,
+ * receipts, the history of checks.
+ */
+const NOT_AUDITED: ReadonlySet<string> = new Set([
+  ...["meter.deduct", "meter.refill", "latch.acquire", "latch.release", "relay.schedule", "witness.log"],
+  ...["monitors.check", "keys.verify", "witness.verify", "catch.ingest"],
+]);
+
+let server: TestServer;
+let sink: WebhookSink;
+let routes: readonly DeclaredRoute[];
+beforeAll(async () => {
+  const args = ["--allow-private-targets", "127.0.0.0/8", "--signup", "open"];
+  server = await startTestServer({ manualClock: true, args });
+  sink = new WebhookSink();
+  routes = server.server.app.http.routes;
+});
+afterAll(async () => {
+  await server.stop();
+  sink.stop();
+});
+
+const audited = () => routes.filter(({ operation }) => operation.audit !== "no");
+
+test("every change is audited, but for those that have a record of their own", () => {
+  const changes = routes.filter(({ method }) => method !== "GET");
+  const without = changes
+    .filter(({ operation }) => operation.audit === "no")
+    .map(({ operation }) => operation.name);
+  expect(without.sort()).toEqual([...NOT_AUDITED].sort());
+  expect(routes.filter(({ method, operation }) => method === "GET" && operation.audit !== "no")).toEqual([]);
+});
+
+interface Entry {
+  readonly sequence: string;
+  readonly action: string;
+  readonly actor: { readonly type: string };
+  readonly before: object | null;
+  readonly after: object | null;
+  readonly request_id: string;
+}
+
+async function entries(): Promise<readonly Entry[]> {
+  const { body } = await server.operator.get("/v1/admin/audit?limit=100");
+  // The server's own work goes on beside.
+  return (body.entries as Entry[]).filter(({ actor }) => actor.type !== "system");
+}
+
+function newestOf([newest]: readonly Entry[]): number {
+  return Number(newest?.sequence ?? 0);
+}
+
+/** What a route needs to be carried out, beyond a resource of its area and its example. */
+const PREPARED: Readonly<Record<string, (client: AccountClient, params: Record<string, string>) => unknown>> =
+  {
+    // An event is replayed from a bucket that is live, to a target that answers.
+    "catch.events.replay": (client, { bucket_id }) =>
+      client.patch(`/v1/catch/buckets/${bucket_id}`, { state: "live", target_url: sink.url() }),
+    "projects.delete": (client) => client.post("/v1/projects", { name: "Another" }),
+  };
+
+/** Sends a route that is audited, as whom it lets in. */
+async function carryOut(route: DeclaredRoute, headers: Record<string, string>) {
+  const { name, access } = route.operation;
+  const account = await server.account({ tier: "unlimited", balance: 100 });
+  const client: Client = access === "operator" ? server.operator : account;
+  const segment = segmentOf(route);
+  const params: Record<string, string> =
+    segment === "admin"
+      ? { user_id: account.userId }
+      : route.path.includes(":")
+        ? { ...(await makeResource(segment, account)) }
+        : {};
+  await PREPARED[name]?.(account, params);
+  const before = await entries();
+  const path = pathOf(route, params) + queryOf(route);
+  const send = () => client.send(route.method, path, bodyOf(route), { headers });
+  return { before, send, account };
+}
+
+describe("exactly one entry", () => {
+  test("per operation that is audited, none for its repeat under an Idempotency-Key", async () => {
+    expect(audited().length).toBeGreaterThan(20);
+    for (const [index, route] of audited().entries()) {
+      const { name } = route.operation;
+      if (route.path.startsWith("/v1/session")) continue;
+      const headers = { "idempotency-key": `audit-${index}`, "user-agent": "audit-test/1.0" };
+      const { before, send } = await carryOut(route, route.operation.idempotent ? headers : {});
+      const answer = await send();
+      expect(answer.status, `${name}: ${answer.text}`).toBeLessThan(300);
+      const added = (await entries()).filter(({ sequence }) => Number(sequence) > newestOf(before));
+      expect(
+        added.map(({ action }) => action),
+        name,
+      ).toEqual([name]);
+      expect(added[0]?.request_id, name).toBe(answer.headers.get("x-request-id") ?? "");
+      expect(added[0]?.before !== null || added[0]?.after !== null, name).toBe(true);
+      if (!route.operation.idempotent) continue;
+      const repeat = await send();
+      expect(repeat.headers.get("idempotent-replayed"), name).toBe("true");
+      expect((await entries())[0]?.sequence, name).toBe(added[0]?.sequence as string);
+    }
+  });
+
+  test("and none for one that is refused", async () => {
+    const poor = await server.account({ balance: 0 });
+    const [newest] = await entries();
+    for (const route of audited()) {
+      if (route.operation.access === "public" || route.operation.cost === 0) continue;
+      const answer = await poor.send(
+        route.method,
+        pathOf(route, new Proxy({}, { get: () => "none" })),
+        bodyOf(route),
+      );
+      expect(answer.status, route.operation.name).toBeGreaterThanOrEqual(400);
+    }
+    expect((await entries())[0]?.sequence).toBe(newest?.sequence as string);
+  });
+});

@@ -1,0 +1,4 @@
+import { AuditTrail } from "../../src/kernel/audit/trail.ts";
+
+/** A trail that nobody reads, for parts that are built without a server. */
+export const UNHEARD = new AuditTrail({ write: () => {}, keyOf: () => null, keepsAddresses: true });
