@@ -14,6 +14,7 @@ import idempotencyPerProject from "./0012_idempotency_per_project.sql" with { ty
 import accountCounts from "./0013_account_counts.sql" with { type: "text" };
 import names from "./0014_names.sql" with { type: "text" };
 import audit from "./0015_audit.sql" with { type: "text" };
+import sessions from "./0016_sessions.sql" with { type: "text" };
 
 /** Every step of the schema, in order. A step that has been released is never changed. */
 export const MIGRATIONS: readonly Migration[] = [
@@ -32,4 +33,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: "0013_account_counts", sql: accountCounts },
   { name: "0014_names", sql: names },
   { name: "0015_audit", sql: audit },
+  { name: "0016_sessions", sql: sessions },
 ];

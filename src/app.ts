@@ -10,6 +10,7 @@ import { createMonitors } from "./areas/monitors/index.ts";
 import { createNotary } from "./areas/notary/index.ts";
 import { createProjects, openProjectDirectory } from "./areas/projects/index.ts";
 import { createRelay } from "./areas/relay/index.ts";
+import { createSessions } from "./areas/session/index.ts";
 import { ScheduledBackups } from "./backup/scheduled.ts";
 import type { Config } from "./config.ts";
 import type { ManualClock } from "./kernel/clock.ts";
@@ -23,6 +24,7 @@ import { Guard } from "./kernel/http/guard.ts";
 import { Http } from "./kernel/http/http.ts";
 import { IdempotencyStore } from "./kernel/http/idempotency.ts";
 import { OpenClaims } from "./kernel/http/open-claims.ts";
+import { OwnOrigin } from "./kernel/http/own-origin.ts";
 import { Performing } from "./kernel/http/perform.ts";
 import { monitoringGate, systemRoutes } from "./kernel/http/system-routes.ts";
 import type { Kernel } from "./kernel/kernel.ts";
@@ -38,6 +40,8 @@ export interface App {
   /** When the last scheduled backup was made, epoch milliseconds; null when there is none. */
   readonly lastBackupAt: () => number | null;
   readonly accounts: Pick<AccountsArea, "operator" | "operatorKey" | "operatorAnnounced">;
+  /** Makes a link that logs a browser in with a key, for a server at this address. */
+  readonly setUpLink: (key: string, url: string) => Promise<string>;
   /** Begins background work. */
   readonly start: () => Promise<void>;
   /** Ends background work and commits what is left. */
@@ -52,7 +56,7 @@ export function createApp(
   overrides: OutboundOverrides = {},
 ): App {
   const areas = createAreas(kernel, config, testClock, overrides);
-  const { accounts, projects, keys, meter, locks, buckets, outbound } = areas;
+  const { accounts, projects, keys, meter, locks, buckets, outbound, sessions } = areas;
   const { scheduler, log } = kernel;
   const backups = config.backups === null ? null : new ScheduledBackups(kernel, config.backups);
   const lastBackupAt = (): number | null => backups?.lastBackupAt ?? null;
@@ -62,6 +66,7 @@ export function createApp(
     http,
     accounts,
     lastBackupAt,
+    setUpLink: (key, url) => sessions.setUpLink(key, config.publicUrl ?? url),
     start: async () => {
       await refundAbandoned(performing, accounts, log);
       await buckets.resume();
@@ -76,6 +81,7 @@ export function createApp(
       await scheduler.stop();
       outbound.close();
       locks.finish();
+      await sessions.finish();
       await meter.finish();
       await keys.finish();
       await projects.finish();
@@ -143,6 +149,13 @@ function createAreas(
   const { activity } = directory;
   const buckets = createCatch(kernel, { accounts, charger, activity, outbound, tiers });
   const notary = createNotary(kernel, outbound, directory);
+  const origin = new OwnOrigin(config);
+  const authenticator = keys.authenticatorBeside(accounts.authenticator);
+  const sessions = createSessions(kernel, {
+    ...{ keys: authenticator, findProject: directory.find, trail, keyOf: keys.auditedKey },
+    emailOf: (accountRef) => accounts.account(accountRef).email,
+    ownOrigin: (request) => origin.of(request),
+  });
   const projects = createProjects(kernel, directory, {
     accounts: {
       balance: (accountRef) => accounts.account(accountRef).balance,
@@ -154,7 +167,7 @@ function createAreas(
     resources: [flags, monitors, relay, buckets, keys, locks, notary, meter].map((area) => area.resources),
   });
   return {
-    ...{ directory, outbound, audit, accounts, projects, keys, meter },
+    ...{ directory, outbound, audit, accounts, projects, keys, meter, sessions, authenticator, origin },
     ...{ flags, locks, relay, monitors, buckets, notary },
   };
 }
@@ -165,12 +178,8 @@ function createHttp(kernel: Kernel, config: Config, areas: Areas) {
   const { accounts, keys, directory } = areas;
   const answers = new IdempotencyStore(db, vault, new FreeAnswers(db, config.tiers));
   answers.registerPurge(scheduler, writer);
-  const guard = new Guard(
-    keys.authenticatorBeside(accounts.authenticator),
-    config.tiers,
-    clock,
-    config.testClock,
-  );
+  const { authenticator, sessions } = areas;
+  const guard = new Guard(authenticator, config.tiers, clock, config.testClock, sessions.authenticator);
   const performing = new Performing(
     writer,
     accounts.charger,
@@ -190,6 +199,7 @@ function createHttp(kernel: Kernel, config: Config, areas: Areas) {
     clientScheme: createClientScheme(config.trustProxy),
     vault,
   });
+  areas.origin.socketAddress = (request) => http.socketAddress(request);
   http.requests.declareIn(metrics);
   const probe = new WriteProbe(db, writer);
   const readiness = new Readiness({
@@ -209,6 +219,7 @@ function createHttp(kernel: Kernel, config: Config, areas: Areas) {
     areas.relay, //    /v1/relay
     areas.buckets, //  /v1/catch
     areas.notary, //   /v1/witness
+    areas.sessions, // /v1/session, /v1/sessions, /v1/admin/login-links
     areas.audit, //    /v1/audit, /v1/admin/audit
     accounts, //       /v1/signup, /v1/admin, /v1/keys/rotate, /v1/meter of the own balance
     { parts: [system], routes: () => systemRoutes(http, { gate, readiness, metrics }) },

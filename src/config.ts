@@ -116,6 +116,7 @@ function assemble(values: Values, tiers: Tiers) {
     allowPrivateTargets: values.allow_private_targets,
     tls: pair(values, "tls_cert", "tls_key", (certPath, keyPath) => ({ certPath, keyPath })),
     smtp: pair(values, "smtp_url", "mail_from", (url, from) => ({ url, from })),
+    publicUrl: values.public_url,
     corsOrigins: values.cors_origins,
     trustProxy: values.trust_proxy,
     metricsAccess: values.metrics_access,
@@ -144,6 +145,8 @@ function pair<T>(values: Values, a: Pair, b: Pair, build: (a: string, b: string)
   }
   return build(first, second);
 }
+
+const ORIGIN = /^https?:\/\/[^/?#\s]+$/;
 
 function assertCron(expression: string): void {
   try {
@@ -175,8 +178,13 @@ function checked(config: Config, options: Resolved): Config {
   if (config.operatorEmail !== null && !isEmail(config.operatorEmail)) {
     throw new StartupError(`operator_email: "${config.operatorEmail}" is not an e-mail address.`);
   }
+  if (config.publicUrl !== null && !ORIGIN.test(config.publicUrl)) {
+    throw new StartupError(
+      `public_url: "${config.publicUrl}" is not an origin such as https://ninefold.example.com.`,
+    );
+  }
   for (const origin of config.corsOrigins) {
-    if (!/^https?:\/\/[^/?#\s]+$/.test(origin)) {
+    if (!ORIGIN.test(origin)) {
       throw new StartupError(`cors_origins: "${origin}" is not an origin such as https://app.example.com.`);
     }
   }

@@ -35,9 +35,11 @@ export async function serve(given: Given): Promise<number> {
 }
 
 async function announce(config: Config, folder: string, { url, operator, app }: Server): Promise<void> {
+  const { key } = operator;
+  const first = key === null || config.json ? null : { key, link: await app.setUpLink(key, url) };
   const line = config.json
-    ? readyLine(url, operator.userId, operator.key)
-    : banner(config, url, config.ephemeral ? null : folder, operator.key);
+    ? readyLine(url, operator.userId, key)
+    : banner(config, url, config.ephemeral ? null : folder, first);
   try {
     writeSync(STDOUT, line);
   } catch (error) {
@@ -46,7 +48,7 @@ async function announce(config: Config, folder: string, { url, operator, app }: 
     );
   }
   // Noted after it was written: a start that is cut off in between leaves the telling to the next one.
-  if (operator.key !== null) await app.accounts.operatorAnnounced();
+  if (key !== null) await app.accounts.operatorAnnounced();
 }
 
 function prepareFolder(config: Config): string {
@@ -72,25 +74,34 @@ function stopSignal(withStdin: boolean): Promise<void> {
 }
 
 /**
- * The lines that a person reads when the server is ready. `folder` is null for an ephemeral server, `key` for all starts but
- * the one that made it; the commands beside it work as they stand.
+/** What the start that made the key shows. */
+interface FirstStart {
+  readonly key: string;
+  /** Logs a browser in with it. */
+  readonly link: string;
+}
+
+/**
+ * The lines that a person reads when the server is ready. `folder` is null for an ephemeral server, `first` for all starts but
+ * the one that made the key; the link and the commands beside it work as they stand.
  */
-function banner(config: Config, url: string, folder: string | null, key: string | null): string {
+function banner(config: Config, url: string, folder: string | null, first: FirstStart | null): string {
   const lines = [
     `Ninefold ${version} is ready.`,
     "",
     `  URL    ${url}`,
     `  Data   ${folder ?? "temporary, deleted at exit"}`,
-    `  Key    ${key ?? earlierKey(folder)}`,
+    `  Key    ${first?.key ?? earlierKey(folder)}`,
+    ...(first === null ? [] : [`  Open   ${first.link}`]),
   ];
   if (config.allowPrivateTargets.length === 0) {
     lines.push(
       "  Sends  to public addresses only (--allow-private-targets loopback or private permits others)",
     );
   }
-  if (key === null) return `${lines.join("\n")}\n`;
+  if (first === null) return `${lines.join("\n")}\n`;
   // Answers end without a newline: with -w each stands on a line of its own.
-  const curl = `curl -w '\\n' -H 'Authorization: Bearer ${key}'`;
+  const curl = `curl -w '\\n' -H 'Authorization: Bearer ${first.key}'`;
   lines.push(
     "",
     "This is the operator's API key. It is shown this once: keep it. Try it:",

@@ -87,6 +87,7 @@ const SAMPLES: Record<PlacedOption, Sample> = {
     toml: '["https://a.example.com", "http://localhost:5173"]',
     shown: { corsOrigins: ["https://a.example.com", "http://localhost:5173"] },
   },
+  public_url: textSample("https://n.example.com", { publicUrl: "https://n.example.com" }),
   trust_proxy: { text: "10.0.0.1", toml: '["10.0.0.1"]', shown: { trustProxy: ["10.0.0.1"] } },
   metrics_access: textSample("operator", { metricsAccess: "operator" }),
   audit_retention_days: {
@@ -150,6 +151,7 @@ describe("defaults", () => {
       tls: null,
       smtp: null,
       operatorEmail: null,
+      publicUrl: null,
       corsOrigins: [],
       trustProxy: [],
       metricsAccess: "loopback",

@@ -1,7 +1,7 @@
 import type { Fields } from "./change.ts";
 
 /** What stands in the place of a secret, whether there was one or not. */
-export const SECRET = "[secret]";
+const SECRET = "[secret]";
 /** Longest JSON that is kept of each side of a change, in bytes. */
 export const SIDE_BYTES_MAX = 8 * 1024;
 /** What is kept of a text in a side that is too long, in UTF-16 units: enough to know it again. */

@@ -89,20 +89,30 @@ export class AuditTrail {
 
   /** Something that a known caller did. */
   record(tx: Tx, request: AuditedRequest, change: AuditChange): void {
-    const { operation, caller, requestId, requestOrigin: origin } = request;
+    const { operation, caller, requestOrigin } = request;
     const { projectId = operation.changesProject ? caller.project.id : null } = change;
+    const actorType = requestOrigin.isOffline ? "cli" : caller.session === undefined ? "key" : "session";
+    this.recordAs(tx, operation.name, actorType, request, { ...change, projectId });
+  }
+
+  /** The log-in of a browser. */
+  recordLogin(tx: Tx, action: string, request: Omit<AuditedRequest, "operation">, change: AuditChange): void {
+    this.recordAs(tx, action, "session", request, change);
+  }
+
+  private recordAs(
+    tx: Tx,
+    action: string,
+    actorType: ActorType,
+    { caller, requestId, requestOrigin }: Omit<AuditedRequest, "operation">,
+    change: AuditChange,
+  ): void {
     const key = this.deps.keyOf(caller.session?.credential ?? caller.credential);
-    const actorType = origin.isOffline ? "cli" : caller.session === undefined ? "key" : "session";
-    this.write(
-      tx,
-      operation.name,
-      { ...change, projectId },
-      {
-        accountRef: caller.account.ref,
-        ...{ actorType, keyId: key?.id ?? null, keyName: key?.name ?? null, userId: caller.account.userId },
-        ...this.from(origin, requestId),
-      },
-    );
+    this.write(tx, action, change, {
+      accountRef: caller.account.ref,
+      ...{ actorType, keyId: key?.id ?? null, keyName: key?.name ?? null, userId: caller.account.userId },
+      ...this.from(requestOrigin, requestId),
+    });
   }
 
   /** Something that somebody did who had no key. `account`: whose log it stands in. */

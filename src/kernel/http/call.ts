@@ -17,7 +17,7 @@ import {
 } from "./answer.ts";
 import { decodeBody, parseObject, readBody } from "./body.ts";
 import { assertMayChangeKeys, type Caller, type Operation } from "./caller.ts";
-import { type Guard, rateLimitExceeded, rateLimitHeaders } from "./guard.ts";
+import { type Guard, keyDigestOf, rateLimitExceeded, rateLimitHeaders } from "./guard.ts";
 import { assertIdempotencyKey, fingerprintOf, type IdempotentRequest } from "./idempotency.ts";
 import type { SealedCursors } from "./pagination.ts";
 import type { AcrossNetwork, Performer, Performing } from "./perform.ts";
@@ -72,6 +72,8 @@ export interface Context {
   body: Record<string, unknown>;
 }
 
+/** Methods that change nothing. */
+const READS: ReadonlySet<string> = new Set(["GET", "HEAD"]);
 const NOTHING: Readonly<Record<string, never>> = {};
 
 /** A request on its way, from its id to its answer, and all that a handler needs of it. */
@@ -224,6 +226,8 @@ export class OpenCall {
 export class Call extends OpenCall implements Performer {
   idempotency: IdempotentRequest | null = null;
   private authenticated: Caller | null = null;
+  /** The operation on the terms of this caller, where they are not everybody's. */
+  private ownTerms: Operation | null = null;
   /** Whether the unit of work has been handed in: from there on that unit stores the answer. */
   private performing = false;
 
@@ -231,6 +235,15 @@ export class Call extends OpenCall implements Performer {
   get caller(): Caller {
     if (this.authenticated === null) throw new Error("this call has not been authenticated");
     return this.authenticated;
+  }
+
+  override get operation(): Operation {
+    return this.ownTerms ?? this.endpoint.operation;
+  }
+
+  /** SHA-256 (hex) of the key that the caller has, or that its session stands for. */
+  get keyDigest(): string {
+    return this.caller.session?.digest ?? keyDigestOf(this.request);
   }
 
   /** Charges the operation and runs the synchronous work in one unit of work: see `Performing.perform`. */
@@ -289,8 +302,7 @@ export class Call extends OpenCall implements Performer {
   private async enterOnce(context: Context, key: string): Promise<void> {
     const { guard, clock } = this.deps;
     const { request, operation } = this;
-    const caller = guard.authenticate(request);
-    this.authenticated = caller;
+    const caller = this.identify();
     const forbidden = refusalBy(() => guard.authorize(caller, operation));
     // Storing a refusal costs a commit, so it takes a token too; without one the refusal goes out unstored.
     if (forbidden === null) this.takeToken();
@@ -307,10 +319,19 @@ export class Call extends OpenCall implements Performer {
 
   private pass(): void {
     const { guard } = this.deps;
-    this.authenticated = guard.authenticate(this.request);
-    guard.authorize(this.authenticated, this.operation);
-    assertMayChangeKeys(this.authenticated, this.operation);
+    const caller = this.identify();
+    guard.authorize(caller, this.operation);
+    assertMayChangeKeys(caller, this.operation);
     this.takeToken();
+  }
+
+  private identify(): Caller {
+    const caller = this.deps.guard.authenticate(this.request);
+    this.authenticated = caller;
+    // A page looks at everything again and again: what a session reads is free.
+    if (caller.session !== undefined && READS.has(this.request.method) && this.operation.cost > 0)
+      this.ownTerms = { ...this.operation, cost: 0 };
+    return caller;
   }
 
   private takeToken(): void {

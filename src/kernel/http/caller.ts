@@ -151,6 +151,16 @@ export interface Authenticator {
   authenticate(digest: string): Caller | null;
 }
 
+/** Finds the caller behind a browser session's cookie. Supplied by the area that keeps sessions. */
+export interface SessionAuthenticator {
+  /**
+   * Null where a request carries no cookie of this server, or one of a session that has ended.
+   * @throws ApiError `forbidden` when the cookie came from another page than this server's own, `not_found` for a project
+   *   that the request names and the caller does not see.
+   */
+  authenticateSession(request: Request): Caller | null;
+}
+
 /** Takes credits. Supplied by the area that keeps accounts. */
 export interface Charger {
   /**

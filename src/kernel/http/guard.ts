@@ -2,7 +2,14 @@ import { type Clock, monotonicMs } from "../clock.ts";
 import { ApiError } from "../errors.ts";
 import { isBearerKey, keyDigestHex, keyPrefix, PLATFORM_PREFIX } from "../secrets/key-format.ts";
 import { isUnlimited, type Tiers } from "../tiers.ts";
-import { type Authenticator, assertStillValid, type Caller, hasScope, type Operation } from "./caller.ts";
+import {
+  type Authenticator,
+  assertStillValid,
+  type Caller,
+  hasScope,
+  type Operation,
+  type SessionAuthenticator,
+} from "./caller.ts";
 
 /** Buckets kept in memory. A full bucket is the same as none, so only keys used lately need one. */
 export const RATE_BUCKETS_MAX = 100_000;
@@ -132,15 +139,22 @@ export class AttemptLimiter {
     private readonly keysMax: number = ATTEMPT_KEYS_MAX,
   ) {}
 
+  /** The whole seconds until an attempt is within the limit; 0 when one is now. Counts none. */
+  wait(key: string): number {
+    const now = this.clock.monotonic();
+    const recent = this.recent(key, now);
+    const oldest = recent[0];
+    if (oldest === undefined || recent.length < this.limit) return 0;
+    return Math.max(1, Math.ceil((oldest + this.windowMs - now) / 1000));
+  }
+
   /** Counts an attempt. Returns 0 when it is within the limit, else the whole seconds until one is again. */
   take(key: string): number {
+    const waitSeconds = this.wait(key);
+    if (waitSeconds > 0) return waitSeconds;
     // Monotonic: a wall clock that is set back would shut everybody out for as long.
     const now = this.clock.monotonic();
-    const recent = (this.attempts.get(key) ?? []).filter((at) => at > now - this.windowMs);
-    const oldest = recent[0];
-    if (oldest !== undefined && recent.length >= this.limit) {
-      return Math.max(1, Math.ceil((oldest + this.windowMs - now) / 1000));
-    }
+    const recent = this.recent(key, now);
     recent.push(now);
     // Set anew, so that the map's order is that of the last attempt.
     this.attempts.delete(key);
@@ -148,6 +162,10 @@ export class AttemptLimiter {
     if (longestQuiet !== undefined && this.attempts.size >= this.keysMax) this.attempts.delete(longestQuiet);
     this.attempts.set(key, recent);
     return 0;
+  }
+
+  private recent(key: string, now: number): number[] {
+    return (this.attempts.get(key) ?? []).filter((at) => at > now - this.windowMs);
   }
 }
 
@@ -157,6 +175,12 @@ const BEARER = /^Bearer +(\S+) *$/i;
 const DIGESTS_REMEMBERED_MAX = 10_000;
 /** Longest header that is remembered: a padded one must not make the memo large. */
 const HEADER_REMEMBERED_LENGTH_MAX = 64;
+
+/**
+ * Requests per minute of a browser session, on all paths together, in a bucket of its own: a page reads much at once, and
+ * must not take from what the account's programs have.
+ */
+export const SESSION_REQUESTS_PER_MINUTE = 600;
 
 /** The gates between a request and its work, in their order: 401, 403, 429. */
 export class Guard {
@@ -172,6 +196,7 @@ export class Guard {
     clock: Clock,
     /** For a clock that stands still until it is moved: buckets fill in real time, too, else an empty one would stay so. */
     fillsInRealTime: boolean,
+    private readonly sessions: SessionAuthenticator | null = null,
   ) {
     const begun = monotonicMs();
     const besideMs = fillsInRealTime ? () => Math.floor(monotonicMs() - begun) : undefined;
@@ -179,10 +204,14 @@ export class Guard {
     this.accounts = new RateLimiter<number>(clock, undefined, besideMs);
   }
 
-  /** The caller behind the `Authorization` header. @throws ApiError `unauthorized` */
+  /** The caller behind the `Authorization` header, or without one behind a session's cookie. @throws ApiError `unauthorized` */
   authenticate(request: Request): Caller {
     const header = request.headers.get("authorization");
-    if (header === null) throw unauthorized("No key was sent. Send it as Authorization: Bearer sm_….");
+    if (header === null) {
+      const caller = this.sessions?.authenticateSession(request) ?? null;
+      if (caller !== null) return caller;
+      throw unauthorized("No key was sent. Send it as Authorization: Bearer sm_….");
+    }
     const known = this.digests.get(header);
     const digest = known ?? digestOf(header);
     const caller = this.authenticator.authenticate(digest);
@@ -224,6 +253,9 @@ export class Guard {
    */
   takeToken(caller: Caller, operation: Operation): RateVerdict | null {
     if (operation.limit === "none" || isUnlimited(caller.account.tier)) return null;
+    if (caller.session !== undefined) {
+      return this.keys.take(caller.credential, SESSION_REQUESTS_PER_MINUTE, SESSION_REQUESTS_PER_MINUTE);
+    }
     const { ref, tier, tierSince } = caller.account;
     const figures = this.tiers[tier];
     const isMonitor = operation.limit === "monitor";
@@ -258,6 +290,11 @@ export function rateLimitExceeded(verdict: RateVerdict): ApiError {
     retryAfterSeconds,
     headers: rateLimitHeaders(verdict),
   });
+}
+
+/** The digest of the key that a request carries. @throws ApiError `unauthorized` when it carries none. */
+export function keyDigestOf(request: Request): string {
+  return digestOf(request.headers.get("authorization") ?? "");
 }
 
 /** The digest of the key in a header. @throws ApiError `unauthorized` when there is no well-formed one. */

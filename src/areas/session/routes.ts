@@ -1,0 +1,126 @@
+import { Type } from "@sinclair/typebox";
+import { Elysia } from "elysia";
+import { reply } from "../../kernel/http/answer.ts";
+import type { Api } from "../../kernel/http/api.ts";
+import { LINK_MINUTES } from "./domain.ts";
+import { CurrentSession, LoginLink, LoginLinkBody, Session, SessionBody, SessionsEnded } from "./schema.ts";
+import type { SessionService } from "./service.ts";
+import type { Sessions } from "./sessions.ts";
+
+const TAGS = { tags: ["Sessions"] };
+
+/** Declares the browser sessions and the links that open them. */
+export function sessionRoutes(
+  api: Api,
+  service: SessionService,
+  sessions: Sessions,
+  ownOrigin: (request: Request) => string,
+) {
+  return [
+    openRoutes(api, service, sessions),
+    endRoutes(api, service, sessions),
+    linkRoute(api, service, ownOrigin),
+  ];
+}
+
+function openRoutes(api: Api, service: SessionService, sessions: Sessions) {
+  return new Elysia(TAGS)
+    .use(api)
+    .post(
+      "/v1/session",
+      async ({ call, body }) => {
+        const { request, requestId, requestOrigin, clientAddress } = call;
+        sessions.assertOwnPage(request);
+        const opened = await service.open(body, { request, requestId, requestOrigin, clientAddress });
+        return reply(201, opened.session, { "set-cookie": opened.cookie });
+      },
+      {
+        open: {
+          name: "session.create",
+          audit: "failure",
+          secret: true,
+          summary: "Log a browser in",
+          description:
+            "Exchanges a key, or a log-in link, for a cookie that no script can read. The session can do what the key can, and ends with it. Only for pages of this server, with the header `X-Ninefold-Session: 1`. At most 10 refused attempts in 10 minutes per client address.",
+          errors: ["unauthorized", "forbidden", "rate_limit_exceeded", "service_unavailable"],
+          example: { key: "sm_4fJ9…_1c2d3e4f" },
+          admit: (clientAddress: string) => service.refusals.assertMayTry(clientAddress),
+        },
+        body: SessionBody,
+        response: { 201: Session },
+      },
+    )
+    .get("/v1/session", ({ call }) => ({ session: service.current(call.request) }), {
+      open: {
+        name: "session.read",
+        summary: "Read a browser's session",
+        description: "Null where it has none. Only for pages of this server.",
+        errors: ["forbidden", "not_found"],
+      },
+      response: CurrentSession,
+    });
+}
+
+function endRoutes(api: Api, service: SessionService, sessions: Sessions) {
+  return new Elysia(TAGS)
+    .use(api)
+    .delete(
+      "/v1/session",
+      ({ call }) => {
+        sessions.assertOwnPage(call.request);
+        return call.perform((tx) => {
+          const cookie = service.end(tx, call.caller, call.request);
+          return reply(204, {}, { "set-cookie": cookie, "clear-site-data": '"cache"' });
+        });
+      },
+      {
+        op: {
+          name: "session.delete",
+          access: "any",
+          audit: "yes",
+          idempotent: false,
+          summary: "Log a browser out",
+          description: "Takes the cookie away, and what the browser keeps of answers.",
+        },
+        response: { 204: Type.Object({}) },
+      },
+    )
+    .delete(
+      "/v1/sessions",
+      ({ call }) => call.perform((tx) => ({ ended: service.endAll(tx, call.caller) })),
+      {
+        op: {
+          name: "sessions.delete",
+          access: "*",
+          accountOnly: true,
+          audit: "yes",
+          summary: "End all browser sessions of the account",
+        },
+        response: SessionsEnded,
+      },
+    );
+}
+
+function linkRoute(api: Api, service: SessionService, ownOrigin: (request: Request) => string) {
+  return new Elysia({ tags: ["Operator"] }).use(api).post(
+    "/v1/admin/login-links",
+    ({ call, body: { minutes = LINK_MINUTES } }) => {
+      const digest = Buffer.from(call.keyDigest, "hex");
+      const origin = ownOrigin(call.request);
+      return call.perform((tx) => reply(201, service.createLink(tx, digest, minutes, origin)));
+    },
+    {
+      op: {
+        name: "admin.login_links.create",
+        access: "operator",
+        audit: "yes",
+        secret: true,
+        summary: "Make a link that logs a browser in",
+        description: "It opens one session of the calling key, once.",
+        example: { minutes: 10 },
+      },
+      body: LoginLinkBody,
+      response: { 201: LoginLink },
+    },
+  );
+}

@@ -1,0 +1,200 @@
+import { version } from "../../../package.json" with { type: "json" };
+import type { AuditedKey, AuditTrail, RequestOrigin } from "../../kernel/audit/trail.ts";
+import { isoTime } from "../../kernel/date-time.ts";
+import { ApiError } from "../../kernel/errors.ts";
+import { assertStillValid, type Caller } from "../../kernel/http/caller.ts";
+import type { Kernel } from "../../kernel/kernel.ts";
+import { isBearerKey, keyDigest } from "../../kernel/secrets/key-format.ts";
+import type { Tx } from "../../kernel/storage/tx.ts";
+import { isUnlimited } from "../../kernel/tiers.ts";
+import { SESSION_MS, SESSIONS_PER_ACCOUNT_MAX, setCookie, TOKEN_BYTES } from "./domain.ts";
+import { Refusals, type RefusedRequest } from "./refusals.ts";
+import type { LoginLink, Session, SessionBody } from "./schema.ts";
+import { type SessionPorts, type Sessions, tokenHash } from "./sessions.ts";
+import type { SessionStore } from "./store.ts";
+
+/** What the service is built on. */
+export interface SessionDeps extends Pick<Kernel, "clock" | "ids" | "writer" | "log"> {
+  readonly store: SessionStore;
+  readonly sessions: Sessions;
+  readonly ports: SessionPorts & {
+    readonly trail: AuditTrail;
+    readonly emailOf: (accountRef: number) => string;
+    readonly keyOf: (credential: string) => AuditedKey | null;
+  };
+}
+
+/** A request to log in. */
+export type LoginRequest = RefusedRequest & { readonly request: Request; readonly requestOrigin: RequestOrigin };
+
+/** A session that was opened, with the header that hands it to the browser. */
+export interface OpenedSession {
+  readonly session: Session;
+  readonly cookie: string;
+}
+
+const MINUTE_MS = 60_000;
+
+/** The use cases of browser sessions. */
+export class SessionService {
+  readonly refusals: Refusals;
+
+  constructor(private readonly deps: SessionDeps) {
+    this.refusals = new Refusals(deps, deps.ports.trail);
+  }
+
+  /**
+   * Opens a session for a key, or for the one that a link stands for.
+   * @throws ApiError `validation_error`, `unauthorized`, `forbidden`
+   */
+  async open(body: SessionBody, login: LoginRequest): Promise<OpenedSession> {
+    const { key, link } = body;
+    if ((key === undefined) === (link === undefined)) {
+      throw new ApiError("validation_error", "Give either key or link.", {
+        fields: { key: ["or link must be given, and not both"] },
+      });
+    }
+    const token = this.newToken();
+    try {
+      const caller = await this.deps.writer.submit((tx) => {
+        const digest = link === undefined ? digestOfKey(key ?? "") : this.takeLink(tx, link);
+        return this.insert(tx, this.callerOf(digest), digest, token, login);
+      });
+      const name = this.deps.sessions.cookieName(login.request);
+      const cookie = setCookie(name, token, SESSION_MS / 1000);
+      return { session: this.viewOf(caller, this.deps.clock.now() + SESSION_MS), cookie };
+    } catch (error) {
+      if (error instanceof ApiError && (error.status === 401 || error.status === 403))
+        this.refusals.note(login);
+      throw error;
+    }
+  }
+
+  /** The session of a browser; null when it has none that works. @throws ApiError `forbidden`, `not_found` */
+  current(request: Request): Session | null {
+    this.deps.sessions.assertOwnPage(request);
+    const caller = this.deps.sessions.authenticateSession(request);
+    if (caller === null || caller.session === undefined || caller.account.suspended) return null;
+    return this.viewOf(caller, caller.session.endsAt);
+  }
+
+  /** Ends the caller's own session. Returns the header that takes the cookie away. @throws ApiError `forbidden` */
+  end(tx: Tx, caller: Caller, request: Request): string {
+    const { sessions } = this.deps;
+    const token = sessions.tokenOf(request);
+    if (caller.session === undefined || token === null) {
+      throw new ApiError("forbidden", "A key has no session that could be ended.");
+    }
+    sessions.end(tx, caller.session.id, tokenHash(token));
+    tx.audit({ ...aboutSession(caller.session.id, "ended"), before: {}, after: null });
+    return setCookie(sessions.cookieName(request), "", 0);
+  }
+
+  /** Ends all sessions of the caller's account. Returns how many there were. */
+  endAll(tx: Tx, { account }: Caller): number {
+    const leaving = this.deps.store.olderOf(account.ref, 0);
+    for (const { id, token_hash } of leaving) this.deps.sessions.end(tx, id, token_hash);
+    const target = { type: "account", id: account.userId };
+    const summary = `All sessions of the account ended: ${leaving.length}`;
+    tx.audit({ summary, target, before: { sessions: leaving.length }, after: { sessions: 0 } });
+    return leaving.length;
+  }
+
+  /** Makes a link that opens one session of a key. */
+  createLink(tx: Tx, digest: Uint8Array, minutes: number, origin: string): LoginLink {
+    const token = this.newToken();
+    const expiresAt = tx.now + minutes * MINUTE_MS;
+    const hashed = tokenHash(token);
+    this.deps.store.insertLink(tx, hashed, digest, expiresAt);
+    tx.audit({
+      summary: `Log-in link made, for ${minutes} minutes`,
+      target: { type: "login_link", id: shortName(hashed) },
+      ...{ before: null, after: { expires_at: isoTime(expiresAt) } },
+    });
+    return { url: `${origin}/dashboard/#/setup/${token}`, expires_at: isoTime(expiresAt) };
+  }
+
+  private newToken(): string {
+    return Buffer.from(this.deps.ids.bytes(TOKEN_BYTES)).toString("base64url");
+  }
+
+  /** @throws ApiError `unauthorized`, one message for whatever is wrong with it. */
+  private takeLink(tx: Tx, link: string): Uint8Array {
+    const hashed = tokenHash(link);
+    const row = this.deps.store.link(hashed);
+    if (row === null || row.expires_at <= tx.now) {
+      throw new ApiError("unauthorized", "This link has been used, or its time is over. Ask for a new one.");
+    }
+    this.deps.store.removeLink(tx, hashed);
+    return row.key_digest;
+  }
+
+  /** @throws ApiError `unauthorized`, `forbidden` */
+  private callerOf(digest: Uint8Array): Caller {
+    const caller = this.deps.ports.keys.authenticate(Buffer.from(digest).toString("hex"));
+    if (caller === null) throw new ApiError("unauthorized", UNKNOWN_KEY);
+    assertStillValid(caller);
+    return caller;
+  }
+
+  private insert(
+    tx: Tx,
+    caller: Caller,
+    key_digest: Uint8Array,
+    token: string,
+    { requestOrigin, requestId }: LoginRequest,
+  ): Caller {
+    const { store, sessions, ports } = this.deps;
+    const { ref: account_ref, userId } = caller.account;
+    const token_hash = tokenHash(token);
+    const { ip, userAgent: user_agent } = requestOrigin;
+    const expires_at = tx.now + SESSION_MS;
+    store.insert(tx, { token_hash, account_ref, key_digest, now: tx.now, expires_at, ip, user_agent });
+    for (const old of store.olderOf(account_ref, SESSIONS_PER_ACCOUNT_MAX)) {
+      sessions.end(tx, old.id, old.token_hash);
+    }
+    const id = store.withToken(token_hash)?.id ?? 0;
+    const after = { expires_at: isoTime(expires_at) };
+    ports.trail.recordLogin(
+      tx,
+      "session.create",
+      { caller, requestId, requestOrigin },
+      {
+        ...aboutSession(id, `of ${userId} opened`),
+        ...{ before: null, after },
+      },
+    );
+    return caller;
+  }
+
+  private viewOf(caller: Caller, endsAt: number): Session {
+    const { account, scopes, project, projectBound } = caller;
+    const { emailOf, keyOf } = this.deps.ports;
+    const key = keyOf(caller.session?.credential ?? caller.credential);
+    return {
+      ...{ user_id: account.userId, email: emailOf(account.ref), tier: account.tier },
+      operator: isUnlimited(account.tier) && !projectBound && scopes.has("*"),
+      ...{ key_id: key?.id ?? null, key_name: key?.name ?? null, scopes: [...scopes] },
+      project_id: projectBound ? project.id : null,
+      expires_at: isoTime(Math.min(endsAt, caller.endsAt ?? endsAt)),
+      version,
+    };
+  }
+}
+
+const UNKNOWN_KEY = "This key is unknown, revoked or expired, or it is no key of this API.";
+
+/** @throws ApiError `unauthorized` for what is no key of this API. */
+function digestOfKey(key: string): Uint8Array {
+  if (!isBearerKey(key)) throw new ApiError("unauthorized", UNKNOWN_KEY);
+  return keyDigest(key);
+}
+
+function aboutSession(id: number, what: string) {
+  return { summary: `Session ${what}`, target: { type: "session", id: String(id) } };
+}
+
+/** Enough of a hash to tell links apart. */
+function shortName(hashed: Uint8Array): string {
+  return Buffer.from(hashed.subarray(0, 6)).toString("hex");
+}

@@ -1,0 +1,191 @@
+import { hash } from "node:crypto";
+import { type Actor, ActorRegistry } from "../../kernel/actors/registry.ts";
+import { ApiError, errorText } from "../../kernel/errors.ts";
+import type {
+  Authenticator,
+  Caller,
+  CallerProject,
+  CallerSession,
+  SessionAuthenticator,
+} from "../../kernel/http/caller.ts";
+import type { Kernel } from "../../kernel/kernel.ts";
+import type { Tx } from "../../kernel/storage/tx.ts";
+import {
+  assertOwnPage,
+  cookieIn,
+  cookieNames,
+  IDLE_MS,
+  PROJECT_HEADER,
+  SEEN_WRITE_MS,
+  SESSIONS_IN_MEMORY_MAX,
+  TOKEN_LENGTH,
+} from "./domain.ts";
+import type { SessionRow, SessionStore } from "./store.ts";
+
+/** What sessions need to know of the world. */
+export interface SessionPorts {
+  /** Finds the caller of a key by its digest. */
+  readonly keys: Authenticator;
+  /** The account's project with this id; null when there is none. */
+  readonly findProject: (accountRef: number, id: string) => CallerProject | null;
+  /** The origin of this server's pages, as a request sees it. */
+  readonly ownOrigin: (request: Request) => string;
+}
+
+/** SHA-256 of a cookie or a link. */
+export function tokenHash(token: string): Uint8Array {
+  return hash("sha256", token, "buffer");
+}
+
+/** A session in memory. */
+interface ActiveSession extends Actor, CallerSession {
+  readonly accountRef: number;
+  readonly digest: string;
+  usedAt: number;
+  seenWrittenAt: number;
+  ended: boolean;
+}
+
+/** The caller behind a session: the one of its key, in the project that the request names. */
+class SessionCaller implements Caller {
+  readonly credential: string;
+  readonly session: CallerSession;
+
+  constructor(
+    private readonly active: ActiveSession,
+    private readonly key: Caller,
+    private readonly named: CallerProject | null,
+  ) {
+    this.credential = `session:${active.id}`;
+    const { id, digest, endsAt } = active;
+    this.session = { id, digest, endsAt, credential: key.credential };
+  }
+
+  get account() {
+    return this.key.account;
+  }
+
+  get project(): CallerProject {
+    return this.named ?? this.key.project;
+  }
+
+  get scopes() {
+    return this.key.scopes;
+  }
+
+  get projectBound() {
+    return this.key.projectBound;
+  }
+
+  get projectDeleted() {
+    return this.key.projectDeleted;
+  }
+
+  get revoked() {
+    return this.active.ended || this.key.revoked;
+  }
+
+  get endsAt() {
+    return this.key.endsAt;
+  }
+
+  get superseded() {
+    return this.key.superseded;
+  }
+}
+
+/** The sessions in use. */
+export class Sessions implements SessionAuthenticator {
+  private readonly active = new ActorRegistry<string, ActiveSession>(SESSIONS_IN_MEMORY_MAX);
+  private readonly names: { readonly plain: string; readonly secure: string };
+
+  constructor(
+    private readonly kernel: Pick<Kernel, "clock" | "writer" | "log">,
+    private readonly store: SessionStore,
+    private readonly ports: SessionPorts,
+  ) {
+    this.names = cookieNames(store.instanceId()?.value ?? "");
+  }
+
+  /** The name of the cookie that a request's connection gets. */
+  cookieName(request: Request): string {
+    return this.ports.ownOrigin(request).startsWith("https:") ? this.names.secure : this.names.plain;
+  }
+
+  authenticateSession(request: Request): Caller | null {
+    const token = cookieIn(request.headers.get("cookie"), [this.names.secure, this.names.plain]);
+    if (token === null) return null;
+    this.assertOwnPage(request);
+    const session = token.length === TOKEN_LENGTH ? this.find(token) : undefined;
+    if (session === undefined) return null;
+    const key = this.ports.keys.authenticate(session.digest);
+    if (key === null) return null;
+    this.note(session);
+    return new SessionCaller(session, key, this.projectOf(request, key));
+  }
+
+  /** @throws ApiError `forbidden` for a request that no page of this server has made. */
+  assertOwnPage(request: Request): void {
+    assertOwnPage(request.headers, this.ports.ownOrigin(request));
+  }
+
+  /** Ends a session in the unit of work that removes its row. */
+  end(tx: Tx, id: number, hashOfToken: Uint8Array): void {
+    this.store.remove(tx, id);
+    const name = Buffer.from(hashOfToken).toString("hex");
+    const session = this.active.peek(name);
+    if (session !== undefined) {
+      session.ended = true;
+      tx.onRollback(() => {
+        session.ended = false;
+      });
+    }
+    tx.afterCommit(() => this.active.drop(name));
+  }
+
+  /** The token that a request's cookie has; null without one. */
+  tokenOf(request: Request): string | null {
+    return cookieIn(request.headers.get("cookie"), [this.names.secure, this.names.plain]);
+  }
+
+  private find(token: string): ActiveSession | undefined {
+    const hashed = tokenHash(token);
+    const session = this.active.get(Buffer.from(hashed).toString("hex"), () => {
+      const row = this.store.withToken(hashed);
+      return row === null ? undefined : activeSession(row);
+    });
+    const now = this.kernel.clock.now();
+    const isOver = session === undefined || session.ended;
+    return isOver || now >= session.endsAt || now >= session.usedAt + IDLE_MS ? undefined : session;
+  }
+
+  private projectOf(request: Request, key: Caller): CallerProject | null {
+    const id = request.headers.get(PROJECT_HEADER);
+    if (id === null || id === key.project.id) return null;
+    if (key.projectBound) {
+      throw new ApiError("forbidden", "The key of this session works in its own project alone.");
+    }
+    const project = this.ports.findProject(key.account.ref, id);
+    if (project === null) throw new ApiError("not_found", "There is no project with this id.");
+    return project;
+  }
+
+  private note(session: ActiveSession): void {
+    const { clock, writer, log } = this.kernel;
+    const now = clock.now();
+    session.usedAt = now;
+    if (Math.abs(now - session.seenWrittenAt) < SEEN_WRITE_MS) return;
+    session.seenWrittenAt = now;
+    const written = writer.submit((tx) => void this.store.setSeen(tx, now, session.id));
+    // Nobody waits for it: at worst the session ends earlier after a restart.
+    written.catch((error) => log.warn("the use of a session was not written", { error: errorText(error) }));
+  }
+}
+
+function activeSession({ id, account_ref, key_digest, seen_at, expires_at }: SessionRow): ActiveSession {
+  return {
+    ...{ recent: false, idle: true, id, accountRef: account_ref, credential: "" },
+    ...{ digest: Buffer.from(key_digest).toString("hex"), endsAt: expires_at },
+    ...{ usedAt: seen_at, seenWrittenAt: seen_at, ended: false },
+  };
+}

@@ -1,0 +1,195 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { LINK_MINUTES, LINK_MINUTES_MAX } from "../../../src/areas/session/domain.ts";
+import { SESSION_REQUESTS_PER_MINUTE } from "../../../src/kernel/http/guard.ts";
+import { expectError } from "../../support/errors.ts";
+import { endpoint } from "../../support/scenario.ts";
+import { startTestServer, type TestServer } from "../../support/server.ts";
+import { newestOf } from "../audit/support.ts";
+import { Browser, loggedIn } from "./support.ts";
+
+const LISTED = "https://app.example.com";
+
+let server: TestServer;
+beforeAll(async () => {
+  server = await startTestServer({ manualClock: true, args: ["--cors-origins", LISTED] });
+});
+afterAll(() => server.stop());
+
+describe("a cookie counts in requests of this server's own pages alone", () => {
+  const FOREIGN: Readonly<Record<string, Record<string, string>>> = {
+    "without the header": { "x-ninefold-session": "" },
+    "with another value of it": { "x-ninefold-session": "true" },
+    "of another site": { "sec-fetch-site": "cross-site" },
+    "of another port of this host": { "sec-fetch-site": "same-site" },
+    "that a person typed": { "sec-fetch-site": "none" },
+    "of another origin": { origin: "http://127.0.0.1:1" },
+    "of an origin that may call the API": { origin: LISTED },
+    "of no origin": { origin: "null" },
+  };
+
+  test.each(Object.entries(FOREIGN))("403 for one %s", async (_name, headers) => {
+    const mine = await loggedIn(server, server.key);
+    const before = (await mine.get("/v1/gate")).body;
+    expectError(await mine.get("/v1/gate", { headers }), "forbidden");
+    expectError(await mine.post("/v1/gate", { flag_key: "csrf", enabled: true }, { headers }), "forbidden");
+    expectError(await mine.post("/v1/session", { key: server.key }, { headers }), "forbidden");
+    expectError(await mine.delete("/v1/session", { headers }), "forbidden");
+    expect((await mine.get("/v1/gate")).body).toEqual(before);
+    // A key counts from everywhere.
+    const answer = await mine.get("/v1/gate", {
+      headers: { ...headers, authorization: `Bearer ${server.key}` },
+    });
+    expect(answer.status).toBe(200);
+    expect(answer.headers.get("access-control-allow-credentials")).toBeNull();
+  });
+
+  test("the own origin is let in, and a cookie of another server is nobody's", async () => {
+    const mine = await loggedIn(server, server.key);
+    const headers = { "sec-fetch-site": "same-origin", origin: server.url };
+    expect((await mine.post("/v1/gate", { flag_key: "own", enabled: true }, { headers })).status).toBe(201);
+    const foreign = new Browser(server);
+    foreign.cookie = `ninefold_00000000=${mine.cookie.split("=")[1]}`;
+    expectError(await foreign.get("/v1/gate"), "unauthorized");
+    foreign.headers["x-ninefold-session"] = "";
+    expectError(await foreign.get("/v1/gate"), "unauthorized");
+    // One of this server that is dead is none either, but where another page sent it.
+    const dead = new Browser(server);
+    dead.cookie = `${mine.cookie.split("=")[0]}=${"a".repeat(43)}`;
+    expectError(await dead.get("/v1/gate"), "unauthorized");
+    dead.headers["x-ninefold-session"] = "";
+    expectError(await dead.get("/v1/gate"), "forbidden");
+  });
+
+  test("--public-url is the own origin, whatever the request says", async () => {
+    const own = await startTestServer({ args: ["--public-url", "https://n.example.com"] });
+    try {
+      const mine = await loggedIn(own, own.key);
+      expect(mine.cookie).toStartWith("__Host-");
+      expectError(await mine.get("/v1/gate", { headers: { origin: own.url } }), "forbidden");
+      const headers = { origin: "https://n.example.com" };
+      expect((await mine.get("/v1/gate", { headers })).status).toBe(200);
+      const link = await own.operator.post("/v1/admin/login-links");
+      expect(link.body.url).toStartWith("https://n.example.com/dashboard/#/setup/");
+    } finally {
+      await own.stop();
+    }
+  });
+});
+
+describe("X-Ninefold-Project", () => {
+  test("names the project that a session of the account works in; keys take no notice of it", async () => {
+    const account = await server.account();
+    const project = await account.post("/v1/projects", { name: "Shop" });
+    const headers = { "x-ninefold-project": String(project.body.id) };
+    const mine = await loggedIn(server, account.key);
+    await mine.post("/v1/gate", { flag_key: "shop", enabled: true }, { headers });
+    expect((await mine.get("/v1/gate", { headers })).body).toEqual({ flags: ["shop"] });
+    expect((await mine.get("/v1/gate")).body).toEqual({ flags: [] });
+    expect((await account.get("/v1/gate", { headers })).body).toEqual({ flags: [] });
+    expect((await newestOf(account)).project_id).toBe(String(project.body.id));
+    const stranger = await server.account();
+    const others = await loggedIn(server, stranger.key);
+    expectError(await others.get("/v1/gate", { headers }), "not_found");
+    const terms = { prefix: "sm", name: "k", scopes: ["*"] };
+    const key = await account.post(`/v1/projects/${project.body.id}/keys`, terms);
+    const bound = await loggedIn(server, String(key.body.secret));
+    expect((await bound.get("/v1/gate", { headers })).body).toEqual({ flags: ["shop"] });
+    const own = (await account.get("/v1/projects")).body.projects as { id: string }[];
+    const other = { "x-ninefold-project": own.at(-1)?.id ?? "" };
+    expectError(await bound.get("/v1/gate", { headers: other }), "forbidden");
+  });
+});
+
+describe("what a session pays", () => {
+  test("nothing to read, for a change what a key pays", async () => {
+    const account = await server.account({ balance: 10 });
+    const mine = await loggedIn(server, account.key);
+    expect((await mine.get("/v1/keys")).status).toBe(200);
+    expect((await mine.get("/v1/pulse")).status).toBe(200);
+    expect((await mine.get("/v1/meter/balance")).body.balance).toBe(10);
+    await mine.post("/v1/meter/customer/refill", { amount: 5 });
+    expect((await mine.get("/v1/meter/balance")).body.balance).toBe(9);
+  });
+
+  test(`${SESSION_REQUESTS_PER_MINUTE} requests a minute from a bucket of its own, monitors included`, async () => {
+    const account = await server.account({ tier: "free" });
+    const mine = await loggedIn(server, account.key);
+    const path = (index: number) => (index % 2 === 0 ? "/v1/pulse" : "/v1/gate");
+    const all = Array.from({ length: SESSION_REQUESTS_PER_MINUTE }, (_, index) => mine.get(path(index)));
+    for (const { status } of await Promise.all(all)) expect(status).toBe(200);
+    for (const one of ["/v1/pulse", "/v1/gate"]) expectError(await mine.get(one), "rate_limit_exceeded");
+    expect((await account.get("/v1/gate")).status).toBe(200);
+    await server.clock.advance(60_000);
+    expect((await mine.get("/v1/gate")).status).toBe(200);
+  });
+});
+
+describe("POST /v1/admin/login-links", () => {
+  endpoint(() => server, "POST /v1/admin/login-links", [
+    {
+      name: "a link",
+      status: 201,
+      request: ["POST", "/v1/admin/login-links", { minutes: LINK_MINUTES_MAX }],
+      as: "operator",
+    },
+    {
+      name: "too long",
+      status: 400,
+      code: "validation_error",
+      request: ["POST", "/v1/admin/login-links", { minutes: LINK_MINUTES_MAX + 1 }],
+      as: "operator",
+    },
+    {
+      name: "no key",
+      status: 401,
+      code: "unauthorized",
+      request: ["POST", "/v1/admin/login-links"],
+      as: "nobody",
+    },
+    {
+      name: "another request under its key",
+      status: 409,
+      code: "conflict",
+      request: ["POST", "/v1/admin/login-links", { minutes: 1 }],
+      as: "operator",
+      headers: { "idempotency-key": "link" },
+      before: ({ server: own }) =>
+        own.operator.post(
+          "/v1/admin/login-links",
+          { minutes: 2 },
+          { headers: { "idempotency-key": "link" } },
+        ),
+    },
+  ]);
+
+  async function linkOf(body?: object): Promise<string> {
+    const { body: made } = await server.operator.post("/v1/admin/login-links", body);
+    return String(made.url).split("#/setup/")[1] ?? "";
+  }
+
+  test("opens one session of the key that made it", async () => {
+    const link = await linkOf();
+    expect((await server.operator.post("/v1/admin/login-links")).body.url).toStartWith(
+      `${server.url}/dashboard/#/setup/`,
+    );
+    const mine = new Browser(server);
+    const answer = await mine.post("/v1/session", { link });
+    expect(answer.status).toBe(201);
+    expect(answer.body).toMatchObject({ operator: true, tier: "unlimited" });
+    expect((await mine.get("/v1/admin/accounts")).status).toBe(200);
+    expectError(await new Browser(server).post("/v1/session", { link }), "unauthorized");
+  });
+
+  test(`works for ${LINK_MINUTES} minutes unless asked otherwise, also one that a session made`, async () => {
+    const mine = await loggedIn(server, server.key);
+    const { body } = await mine.post("/v1/admin/login-links", { minutes: 1 });
+    const short = String(body.url).split("#/setup/")[1];
+    const [last, late] = [await linkOf(), await linkOf()];
+    await server.clock.advance(60_000 - 1);
+    expect((await new Browser(server).post("/v1/session", { link: short })).status).toBe(201);
+    await server.clock.advance((LINK_MINUTES - 1) * 60_000);
+    expect((await new Browser(server).post("/v1/session", { link: last })).status).toBe(201);
+    await server.clock.advance(1);
+    expectError(await new Browser(server).post("/v1/session", { link: late }), "unauthorized");
+  });
+});

@@ -1,0 +1,38 @@
+import { Client } from "../../support/client.ts";
+import type { TestServer } from "../../support/server.ts";
+
+/** What a page of the server sends with every request. */
+export const OWN_PAGE = { "x-ninefold-session": "1" };
+
+/** A browser: it has no key, and sends back the cookie that it was given. */
+export class Browser extends Client {
+  cookie = "";
+  readonly headers: Record<string, string> = { ...OWN_PAGE };
+
+  constructor(server: TestServer) {
+    super(server.url, null);
+  }
+
+  override async send(...[method, path, body, options]: Parameters<Client["send"]>) {
+    const own = this.cookie === "" ? this.headers : { ...this.headers, cookie: this.cookie };
+    const answer = await super.send(method, path, body, {
+      ...options,
+      headers: { ...own, ...options?.headers },
+    });
+    const [set] = answer.headers.getSetCookie();
+    if (set !== undefined) this.cookie = set.includes("Max-Age=0") ? "" : (set.split(";")[0] ?? "");
+    return answer;
+  }
+
+  /** Logs in with a key. */
+  async logIn(key: string | null): Promise<this> {
+    const answer = await this.post("/v1/session", { key });
+    if (answer.status !== 201) throw new Error(`no session: ${answer.text}`);
+    return this;
+  }
+}
+
+/** A browser with a session of a key. */
+export function loggedIn(server: TestServer, key: string | null): Promise<Browser> {
+  return new Browser(server).logIn(key);
+}
