@@ -2,6 +2,7 @@ import { version } from "../package.json" with { type: "json" };
 import { type AccountsArea, createAccounts } from "./areas/accounts/index.ts";
 import { createAudit } from "./areas/audit/index.ts";
 import { createCatch } from "./areas/catch/index.ts";
+import { createChanges } from "./areas/changes/index.ts";
 import { createFlags } from "./areas/flags/index.ts";
 import { createKeys } from "./areas/keys/index.ts";
 import { createLocks } from "./areas/locks/index.ts";
@@ -187,6 +188,7 @@ function createHttp(kernel: Kernel, config: Config, areas: Areas) {
     new OpenClaims(db),
     directory.activity,
     areas.audit.trail,
+    kernel.changes,
   );
   const http = new Http({
     clock,
@@ -209,6 +211,7 @@ function createHttp(kernel: Kernel, config: Config, areas: Areas) {
   });
   const gate = monitoringGate(config.metricsAccess, guard, http.paths);
   const system = { name: "System", description: "The server itself." };
+  const changes = createChanges(kernel);
   const list: readonly ApiArea[] = [
     areas.meter, //    /v1/meter
     areas.projects, // /v1/projects
@@ -220,6 +223,7 @@ function createHttp(kernel: Kernel, config: Config, areas: Areas) {
     areas.buckets, //  /v1/catch
     areas.notary, //   /v1/witness
     areas.sessions, // /v1/session, /v1/sessions, /v1/admin/login-links
+    changes, //         /v1/changes
     areas.audit, //    /v1/audit, /v1/admin/audit
     accounts, //       /v1/signup, /v1/admin, /v1/keys/rotate, /v1/meter of the own balance
     { parts: [system], routes: () => systemRoutes(http, { gate, readiness, metrics }) },
@@ -228,6 +232,7 @@ function createHttp(kernel: Kernel, config: Config, areas: Areas) {
   const operations = http.routes.map(({ operation }) => operation);
   accounts.countCredits(operations.filter(({ cost }) => cost > 0));
   keys.knowScopes(operations.flatMap(({ access }) => (access.includes(":") ? access : [])));
+  http.shutdown.addEventListener("abort", changes.stop, { once: true });
   http.shutdown.addEventListener("abort", areas.locks.refuseWaiters, { once: true });
   docsPages(http); //                    /, /docs
   http.seal();

@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { dirname } from "node:path";
+import { Changes } from "./changes.ts";
 import { type Clock, createSystemClock } from "./clock.ts";
 import { StartupError } from "./errors.ts";
 import { createIds, type Ids } from "./ids.ts";
@@ -43,6 +44,8 @@ export interface Kernel {
   readonly metrics: Metrics;
   /** Processors that this process may use. */
   readonly cores: number;
+  /** Where changes are noted, for those who listen. */
+  readonly changes: Changes;
 }
 
 /** How the kernel is opened. */
@@ -119,6 +122,7 @@ function build(options: KernelOptions, db: Database, masterKey: Uint8Array, isNe
     vault,
     metrics: new Metrics(),
     cores: options.cores ?? availableParallelism(),
+    changes: new Changes(),
   };
 }
 

@@ -39,7 +39,7 @@ export function createAudit(
     });
   }
   return {
-    trail: new AuditTrail({ ...settings, ...ports, write: store.insert }),
+    trail: new AuditTrail({ ...settings, ...ports, write: store.insert, changes: kernel.changes }),
     parts: [{ name: "Audit", description: "Who changed what: one entry per change, written with it." }],
     routes: (api) => auditRoutes(api, service),
   };

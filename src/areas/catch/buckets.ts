@@ -73,7 +73,7 @@ export class Buckets {
   onLive: (tx: Tx, bucket: BucketActor) => void = () => undefined;
 
   constructor(
-    private readonly deps: Pick<CatchDeps, "store" | "vault" | "ids" | "writer" | "outbound" | "tiers">,
+    private readonly deps: Pick<CatchDeps, "store" | "vault" | "ids" | "writer" | "outbound" | "tiers" | "changes">,
     inMemoryMax = BUCKETS_IN_MEMORY_MAX,
   ) {
     this.actors = new ActorRegistry(inMemoryMax);
@@ -175,6 +175,7 @@ export class Buckets {
   count(tx: Tx, bucket: BucketActor, from: EventStatus | null, to: EventStatus | null): void {
     this.keep(bucket);
     move(bucket, from, to);
+    this.deps.changes.inProject(tx, bucket.project_ref, "catch", bucket.id);
     tx.onRollback(() => move(bucket, to, from));
   }
 

@@ -20,7 +20,7 @@ export class LockService {
   private isStopping = false;
 
   constructor(
-    private readonly deps: Pick<Kernel, "writer" | "clock" | "ids" | "log"> & { readonly store: LockStore },
+    private readonly deps: Pick<Kernel, "writer" | "clock" | "ids" | "log" | "changes"> & { readonly store: LockStore },
   ) {
     this.fencing = new FencingSequence(deps.store);
     this.expiry = new Expiry({ ...deps, end: (tx, lock) => this.handOver(tx, lock) });
@@ -218,6 +218,7 @@ export class LockService {
   private lend(tx: Tx, lock: Lock, lease: Lease | null): void {
     const before = lock.lease;
     lock.lease = lease;
+    this.deps.changes.inProject(tx, lock.projectRef, "latch", lock.key);
     tx.onRollback(() => {
       lock.lease = before;
     });

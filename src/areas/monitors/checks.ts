@@ -63,6 +63,7 @@ export class Checks {
     const { monitors } = this.parts;
     let monitor = monitors.monitor(checked.ref);
     if (monitor === null || monitor.version !== checked.version) return;
+    this.parts.changes.inProject(tx, monitor.projectRef, "pulse", monitor.monitorId);
     const up = made.filter((check) => check.up).length;
     for (const check of made) monitor = this.recordOne(tx, monitor, check);
     monitors.updateState(tx, monitor);

@@ -39,7 +39,7 @@ export interface MonitorPorts {
 /** All that the parts of this area are built on. */
 export interface MonitorParts
   extends MonitorPorts,
-    Pick<Kernel, "db" | "clock" | "ids" | "vault" | "scheduler" | "metrics"> {
+    Pick<Kernel, "db" | "clock" | "ids" | "vault" | "scheduler" | "metrics" | "changes"> {
   readonly outbound: OutboundClient;
   readonly monitors: MonitorStore;
   readonly checks: CheckStore;

@@ -55,7 +55,7 @@ interface Destination extends Actor {
 }
 
 /** What uploads are built on. */
-interface UploadDeps extends Pick<Kernel, "vault" | "scheduler" | "ids"> {
+interface UploadDeps extends Pick<Kernel, "vault" | "scheduler" | "ids" | "changes"> {
   readonly notary: NotaryService;
   readonly store: CopyStore;
   readonly outbound: OutboundClient;
@@ -169,6 +169,7 @@ export class Uploads {
   record(tx: Tx, upload: Upload, outcome: PutOutcome): CopyStatus {
     const { projectRef, chainRef, sequence, store } = upload;
     const destination = this.destination(projectRef, tx);
+    this.deps.changes.inProject(tx, projectRef, "witness", String(sequence));
     if (outcome.kind !== "stored") {
       // The error of a store that has been replaced meanwhile no longer matters.
       if (destination.store?.ref === store.ref) this.setError(tx, destination, outcome.problem);

@@ -76,7 +76,7 @@ export class WebhookSender {
   private readonly firstAttempts = new Map<number, number>();
 
   constructor(
-    private readonly deps: Pick<Kernel, "scheduler" | "clock" | "ids" | "vault"> & {
+    private readonly deps: Pick<Kernel, "scheduler" | "clock" | "ids" | "vault" | "changes"> & {
       readonly store: RelayStore;
       readonly stopped: StoppedProjects;
       readonly outbound: OutboundClient;
@@ -175,8 +175,9 @@ export class WebhookSender {
     };
   }
 
-  private record(tx: Tx, { ref, item }: RelayRequest, made: RelayAttempt, next: NextStep["kind"]): void {
-    const { store, counts } = this.deps;
+  private record(tx: Tx, { ref, item, projectRef }: RelayRequest, made: RelayAttempt, next: NextStep["kind"]): void {
+    const { store, counts, changes } = this.deps;
+    changes.inProject(tx, projectRef, "relay", item.relay_id);
     tx.afterCommit(() => this.firstAttempts.delete(ref));
     const { attempt: attempts, response_status, error } = made;
     const status = next === "retry" ? "delivering" : next;

@@ -1,4 +1,5 @@
-import type { Caller, Operation } from "../http/caller.ts";
+import type { Changes } from "../changes.ts";
+import { areaOf, type Caller, type Operation } from "../http/caller.ts";
 import type { Auditor, Tx } from "../storage/tx.ts";
 import { type AuditChange, difference } from "./change.ts";
 import { keptSide } from "./redaction.ts";
@@ -59,6 +60,8 @@ export interface AuditTrailDeps {
   readonly keyOf: (credential: string) => AuditedKey | null;
   /** Whether client addresses are kept. */
   readonly keepsAddresses: boolean;
+  /** Who is told of changes. */
+  readonly changes: Changes;
 }
 
 /** A request as the trail sees it. */
@@ -93,6 +96,11 @@ export class AuditTrail {
     const { projectId = operation.changesProject ? caller.project.id : null } = change;
     const actorType = requestOrigin.isOffline ? "cli" : caller.session === undefined ? "key" : "session";
     this.recordAs(tx, operation.name, actorType, request, { ...change, projectId });
+    const area = areaOf(operation);
+    const { id } = change.target;
+    if (area === null) return;
+    if (operation.changesProject) this.deps.changes.inProject(tx, caller.project.ref, area, id);
+    else this.deps.changes.inAccount(tx, caller.account.ref, area, id);
   }
 
   /** The log-in of a browser. */
@@ -143,6 +151,7 @@ export class AuditTrail {
 
   private write(tx: Tx, action: string, change: AuditChange, acting: Acting): void {
     const { summary, target, before, after, projectId = null, subjectRef = null } = change;
+    if (acting.accountRef !== null) this.deps.changes.inAccount(tx, acting.accountRef, "audit");
     const isUpdate = before !== null && after !== null;
     const was = before && keptSide(isUpdate ? difference(before, after) : before);
     const is = after && keptSide(isUpdate ? difference(after, before) : after);

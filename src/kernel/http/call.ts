@@ -341,10 +341,15 @@ export class Call extends OpenCall implements Performer {
     if (this.operation.limit === "monitor") this.headers = { ...this.headers, ...rateLimitHeaders(verdict) };
   }
 
-  /** A body may take a minute: the key may have ended, or its account been suspended, since then. @throws ApiError */
-  private lookAgain(startedAt: number): void {
+  /**
+   * Looks once more whether the caller may do this: a body may take a minute, a stream hours, and the key may have ended,
+   * or its account been suspended, since then. `since`: when that was last known.
+   *
+   * @throws ApiError `unauthorized`, `forbidden`
+   */
+  lookAgain(since: number | null = null): void {
     const { clock, guard } = this.deps;
-    if (clock.now() !== startedAt) guard.authorize(guard.authenticate(this.request), this.operation);
+    if (clock.now() !== since) guard.authorize(guard.authenticate(this.request), this.operation);
   }
 
   /**

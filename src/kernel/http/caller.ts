@@ -87,6 +87,12 @@ export function operationOf(spec: OperationSpec): Operation {
   };
 }
 
+/** The area whose scope an operation asks for; null where it asks for none. */
+export function areaOf({ access }: Operation): string | null {
+  const colon = access.indexOf(":");
+  return colon < 0 ? null : access.slice(0, colon);
+}
+
 /** The account behind a request, live: a change of tier or balance shows at once. */
 export interface CallerAccount {
   /** The row's number; never shown. */

@@ -1,11 +1,12 @@
 import type { AuditedRequest, AuditTrail, OperationAudit } from "../audit/trail.ts";
+import type { Changes } from "../changes.ts";
 import { ApiError, type ErrorCode } from "../errors.ts";
 import type { ProjectActivity } from "../project-activity.ts";
 import type { Tx } from "../storage/tx.ts";
 import type { Writer } from "../storage/writer.ts";
 import { isUnlimited } from "../tiers.ts";
 import { type RenderedAnswer, renderError, renderResult } from "./answer.ts";
-import { assertMayChangeKeys, assertStillValid, type CallerAccount, type Charger } from "./caller.ts";
+import { areaOf, assertMayChangeKeys, assertStillValid, type CallerAccount, type Charger } from "./caller.ts";
 import { type IdempotencyStore, type IdempotentRequest, isStorable } from "./idempotency.ts";
 import type { OpenClaims } from "./open-claims.ts";
 
@@ -58,6 +59,7 @@ export class Performing {
     private readonly open: OpenClaims,
     private readonly activity: ProjectActivity | null = null,
     private readonly trail: AuditTrail | null = null,
+    private readonly changes: Changes | null = null,
   ) {}
 
   /**
@@ -225,12 +227,18 @@ export class Performing {
     try {
       const result = cost > 0 ? tx.attempt(() => work(tx)) : work(tx);
       audit?.assertSaid();
-      if (changesProject) this.activity?.changed(tx, performer.caller.project.ref);
+      if (changesProject) this.noteChange(tx, performer);
       return result;
     } catch (error) {
       if (cost > 0 && error instanceof ApiError && keepsCharge(error)) return new KeptFailure(error, true);
       throw error;
     }
+  }
+
+  private noteChange(tx: Tx, { operation, caller: { project } }: Performer): void {
+    this.activity?.changed(tx, project.ref);
+    // What is audited has been told of with its id.
+    if (operation.audit === "no") this.changes?.inProject(tx, project.ref, areaOf(operation) ?? "");
   }
 
   private settle<T extends object>(

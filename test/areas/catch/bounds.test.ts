@@ -13,6 +13,7 @@ import {
 import { bucketStore, eventStore } from "../../../src/areas/catch/store.ts";
 import { ManualClock, monotonicMs } from "../../../src/kernel/clock.ts";
 import type { Caller } from "../../../src/kernel/http/caller.ts";
+import { Changes } from "../../../src/kernel/changes.ts";
 import { createIds } from "../../../src/kernel/ids.ts";
 import { OutboundClient, type OutboundRequest } from "../../../src/kernel/outbound/client.ts";
 import { createVault } from "../../../src/kernel/secrets/vault.ts";
@@ -147,7 +148,7 @@ describe("buckets in memory", () => {
       };
       const deps = {
         ...{ store: { ...store, find }, vault, ids, writer },
-        ...{ outbound, tiers: DEFAULT_TIERS },
+        ...{ outbound, tiers: DEFAULT_TIERS, changes: new Changes() },
       };
       const buckets = new Buckets(deps, 3);
       const made: string[] = [];

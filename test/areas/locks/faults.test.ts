@@ -38,11 +38,11 @@ class Bench {
       clock: this.clock,
       log: QUIET,
     });
-    const { db, writer, clock, ids, log } = this.kernel;
+    const { db, writer, clock, ids, log, changes } = this.kernel;
     writer.beforeCommit(() => {
       if (this.failing) throw new ApiError("service_unavailable", "The disk is full, says this test.");
     });
-    this.locks = new LockService({ store: lockStore(db), writer, clock, ids, log });
+    this.locks = new LockService({ store: lockStore(db), writer, clock, ids, log, changes });
     return this;
   }
 

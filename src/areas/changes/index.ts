@@ -1,0 +1,20 @@
+import type { ApiArea } from "../../kernel/http/api.ts";
+import type { Kernel } from "../../kernel/kernel.ts";
+import { changeRoutes } from "./routes.ts";
+import { Streams } from "./streams.ts";
+
+/** What the streams of changes offer to the rest of the house. */
+export interface ChangesArea extends ApiArea {
+  /** Ends all streams: the server stops. */
+  readonly stop: () => void;
+}
+
+/** Builds the area: pages that show what others change. */
+export function createChanges(kernel: Pick<Kernel, "clock" | "changes">): ChangesArea {
+  const streams = new Streams(kernel);
+  return {
+    stop: () => streams.stop(),
+    parts: [{ name: "Changes", description: "A stream that tells what has changed, for pages that show it." }],
+    routes: (api) => changeRoutes(api, streams),
+  };
+}

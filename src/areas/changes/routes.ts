@@ -1,0 +1,28 @@
+import { Elysia } from "elysia";
+import { reply } from "../../kernel/http/answer.ts";
+import type { Api } from "../../kernel/http/api.ts";
+import type { Streams } from "./streams.ts";
+
+const HEADERS = {
+  "content-type": "text/event-stream",
+  "cache-control": "no-store",
+  // Proxies of nginx's kind would keep messages back until there are many.
+  "x-accel-buffering": "no",
+};
+
+/** Declares the stream of changes. */
+export function changeRoutes(api: Api, streams: Streams) {
+  return new Elysia({ tags: ["Changes"] })
+    .use(api)
+    .get("/v1/changes", ({ call }) => reply(200, streams.begin(call), HEADERS), {
+      op: {
+        name: "changes.stream",
+        access: "any",
+        summary: "Listen to what changes",
+        description:
+          'Server-Sent Events: `event: changes` with `{"at", "areas"}`, where an area has the ids that have changed, or `true`. Never the data itself, and nothing of what came before: read anew after a reconnect. Changes of half a second come together. Areas that the key may not read are left out. At most 5 streams per key or session.',
+        answerTypes: ["text/event-stream"],
+        errors: ["service_unavailable"],
+      },
+    });
+}
