@@ -9,6 +9,7 @@ import { createLocks } from "./areas/locks/index.ts";
 import { createMeter } from "./areas/meter/index.ts";
 import { createMonitors } from "./areas/monitors/index.ts";
 import { createNotary } from "./areas/notary/index.ts";
+import { createOverview } from "./areas/overview/index.ts";
 import { createProjects, openProjectDirectory } from "./areas/projects/index.ts";
 import { createRelay } from "./areas/relay/index.ts";
 import { createSessions } from "./areas/session/index.ts";
@@ -212,6 +213,13 @@ function createHttp(kernel: Kernel, config: Config, areas: Areas) {
   const gate = monitoringGate(config.metricsAccess, guard, http.paths);
   const system = { name: "System", description: "The server itself." };
   const changes = createChanges(kernel);
+  const { meter, projects, flags, locks, monitors, relay, buckets, notary } = areas;
+  const shown = [meter, projects, keys, flags, locks, monitors, relay, buckets, notary];
+  const overview = createOverview(kernel, {
+    cards: shown.map(({ card }) => card),
+    recent: areas.audit.recent,
+    incidents: { area: "pulse", open: monitors.down },
+  });
   const list: readonly ApiArea[] = [
     areas.meter, //    /v1/meter
     areas.projects, // /v1/projects
@@ -224,6 +232,7 @@ function createHttp(kernel: Kernel, config: Config, areas: Areas) {
     areas.notary, //   /v1/witness
     areas.sessions, // /v1/session, /v1/sessions, /v1/admin/login-links
     changes, //         /v1/changes
+    overview, //        /v1/overview
     areas.audit, //    /v1/audit, /v1/admin/audit
     accounts, //       /v1/signup, /v1/admin, /v1/keys/rotate, /v1/meter of the own balance
     { parts: [system], routes: () => systemRoutes(http, { gate, readiness, metrics }) },

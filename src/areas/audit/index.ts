@@ -1,8 +1,10 @@
 import { AuditTrail, type AuditTrailDeps } from "../../kernel/audit/trail.ts";
 import type { ApiArea } from "../../kernel/http/api.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
+import type { RecentList } from "../../kernel/overview-card.ts";
 import { registerPurge } from "../../kernel/removal.ts";
 import { auditRoutes } from "./routes.ts";
+import { AuditEntry } from "./schema.ts";
 import { type AuditAccounts, AuditService } from "./service.ts";
 import { auditStore } from "./store.ts";
 
@@ -16,6 +18,8 @@ export interface AuditSettings extends Pick<AuditTrailDeps, "keepsAddresses"> {
 export interface AuditArea extends ApiArea {
   /** Where changes are noted. */
   readonly trail: AuditTrail;
+  /** The latest entries. */
+  readonly recent: RecentList;
 }
 
 const DAY_MS = 24 * 60 * 60 * 1000;
@@ -40,6 +44,11 @@ export function createAudit(
   }
   return {
     trail: new AuditTrail({ ...settings, ...ports, write: store.insert, changes: kernel.changes }),
+    recent: {
+      area: "audit",
+      item: AuditEntry,
+      read: (caller, limit) => service.list(caller, { limit }).entries,
+    },
     parts: [{ name: "Audit", description: "Who changed what: one entry per change, written with it." }],
     routes: (api) => auditRoutes(api, service),
   };

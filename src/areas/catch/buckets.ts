@@ -73,7 +73,10 @@ export class Buckets {
   onLive: (tx: Tx, bucket: BucketActor) => void = () => undefined;
 
   constructor(
-    private readonly deps: Pick<CatchDeps, "store" | "vault" | "ids" | "writer" | "outbound" | "tiers" | "changes">,
+    private readonly deps: Pick<
+      CatchDeps,
+      "store" | "vault" | "ids" | "writer" | "outbound" | "tiers" | "changes"
+    >,
     inMemoryMax = BUCKETS_IN_MEMORY_MAX,
   ) {
     this.actors = new ActorRegistry(inMemoryMax);
@@ -108,6 +111,17 @@ export class Buckets {
     const rows =
       name === undefined ? store.ofProject(projectRef) : [store.named(projectRef, name) ?? []].flat();
     return rows.flatMap(({ id }) => this.find(id) ?? []);
+  }
+
+  /** The events of a project's buckets, by their status. */
+  figures(projectRef: number): Record<"pending" | "failed" | "delivered", number> {
+    const sum = { pending: 0, failed: 0, delivered: 0 };
+    for (const { pending, failed, delivered } of this.listOfProject(projectRef)) {
+      sum.pending += pending;
+      sum.failed += failed;
+      sum.delivered += delivered;
+    }
+    return sum;
   }
 
   /** @throws ApiError `validation_error`, `catch.provider_unsupported`, `bucket_name_taken`, `bucket_limit_exceeded` */

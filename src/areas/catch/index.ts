@@ -1,5 +1,6 @@
 import type { ApiArea } from "../../kernel/http/api.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
+import { figures, type OverviewCard } from "../../kernel/overview-card.ts";
 import type { ProjectResources } from "../../kernel/project-resources.ts";
 import { Buckets, type CatchPorts } from "./buckets.ts";
 import { Forwarder } from "./forwarder.ts";
@@ -12,6 +13,7 @@ import { bucketStore, eventStore } from "./store.ts";
 
 /** What buckets offer to the rest of the server. */
 export interface CatchArea extends ApiArea {
+  readonly card: OverviewCard;
   /** The buckets of a project. */
   readonly resources: ProjectResources;
   /** Takes up what was to be forwarded when the last process ended. To be called before the scheduler starts. */
@@ -44,6 +46,11 @@ export function createCatch(kernel: Kernel, ports: CatchPorts): CatchArea {
     alsoCalled: { catch: ["inbox", "hooks"] },
     routes: (api) => catchRoutes(api, services),
     resources: removal.resources(),
+    card: {
+      area: "catch",
+      schema: figures(["pending", "failed", "delivered"]),
+      read: ({ project }) => buckets.figures(project.ref),
+    },
     resume: () => forwarder.resume(),
     stop: () => removal.stop(),
   };

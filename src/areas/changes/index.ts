@@ -14,7 +14,9 @@ export function createChanges(kernel: Pick<Kernel, "clock" | "changes">): Change
   const streams = new Streams(kernel);
   return {
     stop: () => streams.stop(),
-    parts: [{ name: "Changes", description: "A stream that tells what has changed, for pages that show it." }],
+    parts: [
+      { name: "Changes", description: "A stream that tells what has changed, for pages that show it." },
+    ],
     routes: (api) => changeRoutes(api, streams),
   };
 }

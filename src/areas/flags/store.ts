@@ -25,6 +25,9 @@ export function flagStore(db: Database) {
       "SELECT flag_key FROM flags WHERE project_ref = ? ORDER BY ref DESC",
     ),
     count: db.number<[projectRef: number]>("SELECT count(*) AS n FROM flags WHERE project_ref = ?"),
+    figures: db.one<{ readonly total: number; readonly on: number }, [projectRef: number]>(
+      'SELECT count(*) AS total, coalesce(sum(enabled), 0) AS "on" FROM flags WHERE project_ref = ?',
+    ),
     insert: db.change<
       [ref: number, projectRef: number, flagKey: string, enabled: number, description: string | null]
     >("INSERT INTO flags (ref, project_ref, flag_key, enabled, description) VALUES (?, ?, ?, ?, ?)"),

@@ -8,6 +8,7 @@ import type { Tx } from "../../kernel/storage/tx.ts";
 import { TierBound } from "../../kernel/tier-bounds.ts";
 import type { Tiers } from "../../kernel/tiers.ts";
 import { bytesToUuid } from "../../kernel/uuid.ts";
+import { keyCard } from "./card.ts";
 import { grantableScopes, RETENTION_MS } from "./domain.ts";
 import { type KeyAccounts, type KeyProjects, KeyRegistry, KeyUses, managedRef } from "./registry.ts";
 import { keyRoutes } from "./routes.ts";
@@ -64,6 +65,7 @@ export function createKeys(
         registry.authenticate(digest),
     }),
     resources,
+    card: keyCard(store),
     /** The key behind a credential, for the audit log; null when that is no managed key. */
     auditedKey: (credential: string): AuditedKey | null => {
       const ref = managedRef(credential);

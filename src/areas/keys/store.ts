@@ -72,6 +72,16 @@ export function keyStore(db: Database) {
     ended: db.all<LeavingKey, [accountRef: number, now: number, limit: number]>(
       "SELECT ref, digest FROM keys WHERE account_ref = ? AND purge_at IS NULL AND expires_at IS NOT NULL AND expires_at <= ? ORDER BY expires_at LIMIT ?",
     ),
+    /** Keys of an account that are kept: not revoked, not of a deleted project, not let go. */
+    kept: db.number<[accountRef: number]>(
+      "SELECT count AS n FROM account_counts WHERE account_ref = ? AND kind = 'keys'",
+    ),
+    endingBetween: db.number<[accountRef: number, from: number, to: number, countedMax: number]>(
+      "SELECT count(*) AS n FROM (SELECT 1 FROM keys WHERE account_ref = ? AND purge_at IS NULL AND expires_at IS NOT NULL AND expires_at > ? AND expires_at <= ? LIMIT ?)",
+    ),
+    endingInProject: db.number<[projectRef: number, from: number, to: number]>(
+      "SELECT count(*) AS n FROM keys WHERE project_ref = ? AND purge_at IS NULL AND expires_at > ? AND expires_at <= ?",
+    ),
     setPurgeAt: db.change<[purgeAt: number, ref: number]>("UPDATE keys SET purge_at = ? WHERE ref = ?"),
     countOfProject: db.number<[projectRef: number]>(
       `SELECT count(*) AS n FROM keys WHERE project_ref = ? AND ${IN_USE}`,

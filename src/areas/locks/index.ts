@@ -1,5 +1,7 @@
 import type { Api } from "../../kernel/http/api.ts";
+import type { Caller } from "../../kernel/http/caller.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
+import { figures } from "../../kernel/overview-card.ts";
 import type { ProjectResources } from "../../kernel/project-resources.ts";
 import { lockRoutes } from "./routes.ts";
 import { LockService } from "./service.ts";
@@ -27,6 +29,11 @@ export function createLocks(kernel: Kernel) {
     /** Answers all waiters with 503. For the end of the process. */
     refuseWaiters: () => service.refuseWaiters(),
     resources,
+    card: {
+      area: "latch",
+      schema: figures(["held", "waiting"]),
+      read: ({ project }: Caller) => service.figures(project.ref),
+    },
     /** Stops the timers. For the end of the process: what is held stays held. */
     finish: () => service.finish(),
   };

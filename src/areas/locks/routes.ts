@@ -2,12 +2,15 @@ import { Elysia } from "elysia";
 import type { Api } from "../../kernel/http/api.ts";
 import type { Call } from "../../kernel/http/call.ts";
 import { assertStillValid } from "../../kernel/http/caller.ts";
+import { pageQuery } from "../../kernel/http/pagination.ts";
 import { DURATION_MS_DEFAULT } from "./domain.ts";
 import { type Granted, Waiter } from "./lock.ts";
 import {
   AcquireBody,
   AcquiredLock,
   EXAMPLE_TOKEN,
+  ForceReleaseBody,
+  LockPage,
   LockParams,
   LockStatus,
   ReleaseBody,
@@ -15,8 +18,53 @@ import {
 } from "./schema.ts";
 import type { LockService } from "./service.ts";
 
+/** Locks on a page unless asked otherwise. */
+const LOCKS_LIMIT = 50;
+
 /** Declares the locks. */
 export function lockRoutes(api: Api, locks: LockService) {
+  return [holderRoutes(api, locks), lookingRoutes(api, locks)];
+}
+
+function lookingRoutes(api: Api, locks: LockService) {
+  return new Elysia({ tags: ["Locks"] })
+    .use(api)
+    .get(
+      "/v1/latch",
+      ({ call, query: { limit = LOCKS_LIMIT, cursor } }) =>
+        locks.list(call.caller.project.ref, limit, cursor),
+      {
+        op: { name: "latch.list", access: "latch:read", summary: "List the locks that are held, by key" },
+        query: pageQuery(LOCKS_LIMIT),
+        response: LockPage,
+      },
+    )
+    .post(
+      "/v1/latch/:key/force-release",
+      ({ call, params, body }) =>
+        call.perform((tx) => {
+          locks.forceRelease(tx, call.caller.project.ref, params.key, body.fencing_token);
+          return { status: "released" as const };
+        }),
+      {
+        op: {
+          name: "latch.force",
+          access: "latch:write",
+          audit: "yes",
+          summary: "Take a lock away from its holder",
+          description:
+            "For a holder that hangs. It is not told: what it guards with the fencing token is safe. The next waiter gets the lock. 409 when another holds it by now.",
+          errors: ["not_found", "conflict"],
+          example: { fencing_token: 7 },
+        },
+        params: LockParams,
+        body: ForceReleaseBody,
+        response: ReleasedLock,
+      },
+    );
+}
+
+function holderRoutes(api: Api, locks: LockService) {
   return new Elysia({ tags: ["Locks"] })
     .use(api)
     .post("/v1/latch/:key/acquire", ({ call, params, body }) => acquire(locks, call, params.key, body), {

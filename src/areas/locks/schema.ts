@@ -1,4 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
+import { NextCursor } from "../../kernel/http/pagination.ts";
 import { named, orNull } from "../../kernel/schema.ts";
 import { DURATION_MS_DEFAULT, DURATION_MS_MAX, DURATION_MS_MIN } from "./domain.ts";
 
@@ -76,3 +77,29 @@ export const LockStatus = named("LockStatus", {
   }),
 });
 export type LockStatus = Static<typeof LockStatus>;
+
+/** Body of a forced release. */
+export const ForceReleaseBody = named("ForceReleaseBody", {
+  fencing_token: Type.Integer({
+    minimum: 1,
+    errorMessage: "must be the fencing token of the lock's holder, an integer",
+    examples: [7],
+  }),
+});
+
+/** A lock that is held. */
+const HeldLock = named("HeldLock", {
+  key: Type.String({ examples: ["invoice:42"] }),
+  fencing_token: Type.Integer({ examples: [7] }),
+  acquired_at: Type.Integer({
+    description:
+      "Epoch milliseconds: its grant or last refresh; the server's start for one held longer than that.",
+  }),
+  expires_at: Type.Integer({ description: "Epoch milliseconds." }),
+  queue_depth: Type.Integer({ description: "Requests that wait for it.", examples: [0] }),
+});
+export type HeldLock = Static<typeof HeldLock>;
+
+/** A page of locks that are held, by key. */
+export const LockPage = named("LockPage", { locks: Type.Array(HeldLock), cursor: NextCursor });
+export type LockPage = Static<typeof LockPage>;

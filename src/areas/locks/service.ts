@@ -5,7 +5,7 @@ import { equalInConstantTime } from "../../kernel/secrets/key-format.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { clientGone, DURATION_MS_MAX, type Lease, stopping } from "./domain.ts";
 import { type AcquireRequest, Expiry, type Granted, type Handover, Lock, LockTable, Waiter } from "./lock.ts";
-import type { LockStatus } from "./schema.ts";
+import type { HeldLock, LockPage, LockStatus } from "./schema.ts";
 import { FencingSequence, type LockStore } from "./store.ts";
 
 /**
@@ -20,7 +20,9 @@ export class LockService {
   private isStopping = false;
 
   constructor(
-    private readonly deps: Pick<Kernel, "writer" | "clock" | "ids" | "log" | "changes"> & { readonly store: LockStore },
+    private readonly deps: Pick<Kernel, "writer" | "clock" | "ids" | "log" | "changes"> & {
+      readonly store: LockStore;
+    },
   ) {
     this.fencing = new FencingSequence(deps.store);
     this.expiry = new Expiry({ ...deps, end: (tx, lock) => this.handOver(tx, lock) });
@@ -91,6 +93,46 @@ export class LockService {
     const lock = this.table.ofProject(projectRef).get(key);
     if (lock === undefined) return { locked: false, queue_depth: 0, ttl_remaining: null };
     return { locked: true, queue_depth: lock.queueDepth, ttl_remaining: this.expiry.remainingMs(lock) };
+  }
+
+  /** A page of a project's locks that are held, by key. */
+  list(projectRef: number, limit: number, cursor = ""): LockPage {
+    const held = [...this.table.ofProject(projectRef).values()].filter(({ key }) => key > cursor);
+    const page = held.sort((a, b) => (a.key < b.key ? -1 : 1)).slice(0, limit + 1);
+    const locks = page.slice(0, limit).flatMap((lock) => heldView(lock));
+    const last = locks.at(-1);
+    return page.length > limit && last !== undefined ? { locks, cursor: last.key } : { locks };
+  }
+
+  /** How many are held in a project, and how many requests wait for them. */
+  figures(projectRef: number): { held: number; waiting: number } {
+    const locks = this.table.ofProject(projectRef);
+    let waiting = 0;
+    for (const { queueDepth } of locks.values()) waiting += queueDepth;
+    return { held: locks.size, waiting };
+  }
+
+  /**
+   * Takes a lock away from the holder that has this fencing token.
+   * @throws ApiError `not_found` when it is free, `conflict` when another holds it by now.
+   */
+  forceRelease(tx: Tx, projectRef: number, key: string, fencingToken: number): void {
+    const lock = this.table.ofProject(projectRef).get(key);
+    const name = `The lock ${echoed(key)}`;
+    if (lock === undefined || lock.lease === null) throw new ApiError("not_found", `${name} is not held.`);
+    const { fencing_token } = lock.lease;
+    if (fencing_token !== fencingToken) {
+      throw new ApiError(
+        "conflict",
+        `${name} has another holder by now: its fencing token is ${fencing_token}.`,
+      );
+    }
+    tx.audit({
+      summary: `Lock ${key} taken from its holder`,
+      target: { type: "lock", id: key },
+      ...{ before: { fencing_token }, after: null },
+    });
+    this.handOver(tx, lock);
   }
 
   /** Locks now held in a project. */
@@ -234,6 +276,12 @@ export class LockService {
       if (lock.lease === handover.lease) this.handOver(tx, lock);
     });
   }
+}
+
+function heldView({ key, lease, queueDepth: queue_depth }: Lock): HeldLock[] {
+  if (lease === null) return [];
+  const { fencing_token, expires_at, lastsMs } = lease;
+  return [{ key, fencing_token, acquired_at: expires_at - lastsMs, expires_at, queue_depth }];
 }
 
 /** Whether a token is the lease's, in a time that does not tell how much of it was right. */

@@ -1,5 +1,6 @@
 import type { ApiArea } from "../../kernel/http/api.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
+import { COUNTED_MAX, figures, type OverviewCard } from "../../kernel/overview-card.ts";
 import type { ProjectResources } from "../../kernel/project-resources.ts";
 import { meterRoutes } from "./routes.ts";
 import { MeterService } from "./service.ts";
@@ -9,6 +10,7 @@ import { meterStore } from "./store.ts";
 export interface MeterArea extends ApiArea {
   /** The tenant meters in projects. */
   readonly resources: ProjectResources;
+  readonly card: OverviewCard;
   /** Writes every balance down. For the end of the process. */
   readonly finish: () => Promise<void>;
 }
@@ -30,6 +32,14 @@ export function createMeter(kernel: Kernel): MeterArea {
       name: "meters",
       count: (projectRef) => service.count(projectRef),
       removeRows: (tx, projectRef, rowsMax) => service.removeRows(tx, projectRef, rowsMax),
+    },
+    card: {
+      area: "meter",
+      schema: figures(["balance", "meters"]),
+      read: ({ account, project }) => ({
+        balance: account.balance,
+        meters: service.countTo(project.ref, COUNTED_MAX),
+      }),
     },
     finish: () => service.finish(),
   };

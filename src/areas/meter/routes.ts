@@ -3,12 +3,27 @@ import type { Api } from "../../kernel/http/api.ts";
 import type { Call } from "../../kernel/http/call.ts";
 import { pageQuery } from "../../kernel/http/pagination.ts";
 import { AmountBody, assertPositive, HISTORY_LIMIT, LedgerPage } from "../../kernel/ledger.ts";
-import { MeterBalance, MeterParams, ResetBody } from "./schema.ts";
+import { METERS_LIMIT, MeterBalance, MeterPage, MeterParams, MeterQuery, ResetBody } from "./schema.ts";
 import type { MeterChange, MeterService } from "./service.ts";
 
 /** The tenant meters. */
 export function meterRoutes(api: Api, meters: MeterService) {
-  return [readingRoutes(api, meters), changingRoutes(api, meters)];
+  return [listRoute(api, meters), readingRoutes(api, meters), changingRoutes(api, meters)];
+}
+
+function listRoute(api: Api, meters: MeterService) {
+  return new Elysia({ tags: ["Meter"] })
+    .use(api)
+    .get(
+      "/v1/meter",
+      ({ call, query: { prefix = "", limit = METERS_LIMIT, cursor } }) =>
+        meters.list(call.caller.project.ref, prefix, limit, cursor),
+      {
+        op: { name: "meter.list", access: "meter:read", summary: "List tenant meters by id" },
+        query: MeterQuery,
+        response: MeterPage,
+      },
+    );
 }
 
 function readingRoutes(api: Api, meters: MeterService) {

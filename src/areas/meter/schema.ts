@@ -1,6 +1,10 @@
 import { type Static, Type } from "@sinclair/typebox";
+import { NextCursor, pageQuery } from "../../kernel/http/pagination.ts";
 import { BalanceValue } from "../../kernel/ledger.ts";
 import { named } from "../../kernel/schema.ts";
+
+/** Meters on a page unless asked otherwise. */
+export const METERS_LIMIT = 50;
 
 /** Path of a tenant meter. */
 export const MeterParams = Type.Object({
@@ -22,3 +26,28 @@ export const MeterBalance = named("MeterBalance", {
   meter_id: Type.String({ examples: ["customer-42"] }),
 });
 export type MeterBalance = Static<typeof MeterBalance>;
+
+/** The query of the list. */
+export const MeterQuery = Type.Object({
+  prefix: Type.Optional(
+    Type.String({
+      pattern: "^[a-zA-Z0-9_-]{0,64}$",
+      errorMessage: "must be at most 64 letters, digits, dashes or underscores",
+      description: "How their ids begin.",
+    }),
+  ),
+  ...pageQuery(METERS_LIMIT).properties,
+});
+
+/** A tenant meter in the list. */
+const MeterItem = named("MeterItem", {
+  meter_id: Type.String({ examples: ["customer-42"] }),
+  balance: Type.Integer({ examples: [999] }),
+  available: Type.Integer({ description: "What can be deducted.", examples: [999] }),
+  updated_at: Type.String({ format: "date-time", description: "The last change of its balance." }),
+});
+export type MeterItem = Static<typeof MeterItem>;
+
+/** A page of meters, by id. */
+export const MeterPage = named("MeterPage", { meters: Type.Array(MeterItem), cursor: NextCursor });
+export type MeterPage = Static<typeof MeterPage>;

@@ -13,7 +13,7 @@ import {
 import { Rounds, type WrittenLater } from "../../kernel/rounds.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { bytesToUuid, uuidToBytes } from "../../kernel/uuid.ts";
-import type { MeterBalance } from "./schema.ts";
+import type { MeterBalance, MeterItem, MeterPage } from "./schema.ts";
 import type { MeterEntryRow, MeterRow, MeterStore } from "./store.ts";
 
 /**
@@ -27,6 +27,10 @@ export const FLUSH_AFTER_ENTRIES = 50_000;
 const FLUSH_AFTER_MS = 2_000;
 /** Rows written in one unit of work: about a millisecond. */
 const ROWS_PER_UNIT = 250;
+
+/** Sorts before, and behind, whatever an id can go on with. */
+const BEFORE_IDS = "!";
+const BEHIND_IDS = "~";
 
 /** How kinds are stored: the ledger has many rows, and a number takes one byte. */
 const KIND_CODES = { deduct: 1, refill: 2, reset: 3 } as const;
@@ -133,6 +137,20 @@ export class MeterService {
     return sequence === 0 ? { entries } : { entries, cursor: encodeCursor([sequence]) };
   }
 
+  /** A page of a project's meters, by id. */
+  list(projectRef: number, prefix: string, limit: number, cursor: string | undefined): MeterPage {
+    const from = cursor === undefined ? prefix : cursor + BEFORE_IDS;
+    const ids = this.store.idsBetween(projectRef, from, prefix + BEHIND_IDS, limit + 1);
+    const meters = ids.slice(0, limit).map(({ meter_id }) => this.itemOf(projectRef, meter_id));
+    const last = meters.at(-1);
+    return ids.length > limit && last !== undefined ? { meters, cursor: last.meter_id } : { meters };
+  }
+
+  /** Meters of a project, counted to a figure. */
+  countTo(projectRef: number, countedMax: number): number {
+    return this.store.countTo(projectRef, countedMax);
+  }
+
   /** Meters of a project. */
   count(projectRef: number): number {
     return this.store.count(projectRef);
@@ -188,6 +206,12 @@ export class MeterService {
     // Where entries are left, the row leads to the newest of them; otherwise it is the next to go.
     if (removed === rowsMax) this.store.saveBalance(tx, actor.balance, actor.lastSequence, actor.ref);
     return removed;
+  }
+
+  private itemOf(projectRef: number, meter_id: string): MeterItem {
+    const { balance = 0, lastSequence = 0 } = this.find(projectRef, meter_id) ?? {};
+    const at = this.store.entry(lastSequence)?.at ?? 0;
+    return { meter_id, balance, available: balance, updated_at: isoTime(at) };
   }
 
   private find(projectRef: number, meterId: string): MeterActor | undefined {

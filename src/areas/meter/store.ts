@@ -34,6 +34,16 @@ export function meterStore(db: Database) {
       "SELECT ref, balance, last_sequence, meter_id FROM meters WHERE project_ref = ? LIMIT ?",
     ),
     count: db.number<[projectRef: number]>("SELECT count(*) AS n FROM meters WHERE project_ref = ?"),
+    countTo: db.number<[projectRef: number, countedMax: number]>(
+      "SELECT count(*) AS n FROM (SELECT 1 FROM meters WHERE project_ref = ? LIMIT ?)",
+    ),
+    /** A project's meters by id, from one on to before another. */
+    idsBetween: db.all<
+      { readonly meter_id: string },
+      [projectRef: number, from: string, before: string, limit: number]
+    >(
+      "SELECT meter_id FROM meters WHERE project_ref = ? AND meter_id >= ? AND meter_id < ? ORDER BY meter_id LIMIT ?",
+    ),
     highestRef: db.number("SELECT max(ref) AS n FROM meters"),
     insert: db.change<[ref: number, projectRef: number, meterId: string]>(
       "INSERT INTO meters (ref, project_ref, meter_id, balance, last_sequence) VALUES (?, ?, ?, 0, 0)",

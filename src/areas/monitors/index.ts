@@ -1,7 +1,9 @@
 import { type ErrorMeaning, registerErrors } from "../../kernel/errors.ts";
 import type { ApiArea } from "../../kernel/http/api.ts";
+import type { Caller } from "../../kernel/http/caller.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { OutboundClient } from "../../kernel/outbound/client.ts";
+import { COUNTED_MAX, figures, type OverviewCard } from "../../kernel/overview-card.ts";
 import type { ProjectResources } from "../../kernel/project-resources.ts";
 import { registerPurge } from "../../kernel/removal.ts";
 import { StoppedProjects } from "../../kernel/stopped-projects.ts";
@@ -26,6 +28,9 @@ const CHECKS_KEPT_MAX = 100_000_000;
 /** What monitors offer to the rest of the server. */
 export interface MonitorsArea extends ApiArea {
   readonly resources: ProjectResources;
+  readonly card: OverviewCard;
+  /** Monitors of the caller's project that are down. */
+  readonly down: (caller: Caller) => number;
 }
 
 /** Builds the area: scheduled checks of URLs, and their alerts. */
@@ -39,7 +44,19 @@ export function createMonitors(kernel: Kernel, outbound: OutboundClient, ports: 
     rowsMax: 2_000,
     remove: (tx, rowsMax) => checks.removeOld(tx, rowsMax, tx.now - CHECKS_KEPT_MS, CHECKS_KEPT_MAX),
   });
+  const counted = (status: number) => (projectRef: number) =>
+    monitors.countOf(projectRef, status, COUNTED_MAX);
+  const [up, down, unknown] = [counted(1), counted(2), counted(3)];
   return {
+    card: {
+      area: "pulse",
+      schema: figures(["total", "up", "down"]),
+      read: ({ project: { ref } }) => {
+        const is = { up: up(ref), down: down(ref) };
+        return { total: is.up + is.down + unknown(ref), ...is };
+      },
+    },
+    down: ({ project }) => down(project.ref),
     parts: [
       {
         name: "Monitors",

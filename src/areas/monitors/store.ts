@@ -107,6 +107,10 @@ export function monitorStore(db: Database) {
     ofProject: db.all<{ ref: number }, [projectRef: number, rowsMax: number]>(
       "SELECT ref FROM monitors WHERE project_ref = ? ORDER BY ref LIMIT ?",
     ),
+    /** How many of a project are in a state, counted to a figure. */
+    countOf: db.number<[projectRef: number, status: number, countedMax: number]>(
+      "SELECT count(*) AS n FROM (SELECT 1 FROM monitor_states WHERE project_ref = ? AND status = ? LIMIT ?)",
+    ),
     count: db.number<[projectRef: number]>("SELECT count(*) AS n FROM monitors WHERE project_ref = ?"),
   };
 }

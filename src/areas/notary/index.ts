@@ -1,6 +1,7 @@
 import type { ApiArea } from "../../kernel/http/api.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { OutboundClient } from "../../kernel/outbound/client.ts";
+import { figures, type OverviewCard } from "../../kernel/overview-card.ts";
 import type { ProjectResources } from "../../kernel/project-resources.ts";
 import { notaryRoutes } from "./routes.ts";
 import { NotaryService } from "./service.ts";
@@ -10,6 +11,7 @@ import { type ProjectOwners, Uploads } from "./uploads.ts";
 
 /** What the notary offers to the rest of the server. */
 export interface NotaryArea extends ApiArea {
+  readonly card: OverviewCard;
   readonly resources: ProjectResources;
 }
 
@@ -29,6 +31,14 @@ export function createNotary(kernel: Kernel, outbound: OutboundClient, owners: P
     ],
     alsoCalled: { witness: ["notary", "audit"], log: ["logs"], pubkey: ["public-key"] },
     routes: (api) => notaryRoutes(api, notary, uploads),
+    card: {
+      area: "witness",
+      schema: figures(["receipts", "buffered"]),
+      read: ({ project: { ref } }) => ({
+        receipts: notary.chain(ref)?.sequence ?? 0,
+        buffered: uploads.buffered(ref),
+      }),
+    },
     resources: {
       name: "chains",
       count: (projectRef) => (store.chainOf(projectRef) === null ? 0 : 1),

@@ -114,6 +114,11 @@ export class Uploads {
     return { endpoint, bucket, region, prefix, accessKeyId: masked(access_key_id), buffered, last_error };
   }
 
+  /** Receipts whose copies have not been delivered. */
+  buffered(projectRef: number): number {
+    return this.destination(projectRef).buffered;
+  }
+
   isConfigured(projectRef: number): boolean {
     return this.destination(projectRef).store !== null;
   }

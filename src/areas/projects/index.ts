@@ -1,6 +1,7 @@
 import { errorText } from "../../kernel/errors.ts";
 import type { ApiArea } from "../../kernel/http/api.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
+import { figures, type OverviewCard } from "../../kernel/overview-card.ts";
 import { TierBound } from "../../kernel/tier-bounds.ts";
 import type { Tiers } from "../../kernel/tiers.ts";
 import type { ProjectDirectory } from "./directory.ts";
@@ -11,6 +12,7 @@ export { openProjectDirectory } from "./directory.ts";
 
 /** What projects offer to the rest of the house. */
 export interface ProjectsArea extends ApiArea {
+  readonly card: OverviewCard;
   /** Interrupts the removal of deleted projects. For the end of the process, before the scheduler stops. */
   readonly stop: () => void;
   /** Writes down what is only in memory, as far as the disk lets it. For the end of the process. */
@@ -37,6 +39,13 @@ export function createProjects(
       },
     ],
     routes: (api) => projectRoutes(api, service, kinds),
+    card: {
+      area: "projects",
+      schema: figures(["total"]),
+      read: ({ account, projectBound }) => ({
+        total: projectBound ? 1 : directory.store.countOfAccount(account.ref),
+      }),
+    },
     stop: () => removal.stop(),
     finish: () =>
       directory.activity.finish().catch((error) => {

@@ -48,6 +48,9 @@ export function projectStore(db: Database) {
     oldestBeside: db.one<CallerProject, [accountRef: number, ref: number]>(
       "SELECT ref, id FROM projects WHERE account_ref = ? AND ref <> ? AND deleted_at IS NULL ORDER BY ref LIMIT 1",
     ),
+    countOfAccount: db.number<[accountRef: number]>(
+      "SELECT count AS n FROM account_counts WHERE account_ref = ? AND kind = 'projects'",
+    ),
     update: db.change<[name: string, description: string | null, now: number, ref: number]>(
       "UPDATE projects SET name = ?, description = ?, updated_at = ? WHERE ref = ?",
     ),

@@ -1,6 +1,8 @@
 import type { Api } from "../../kernel/http/api.ts";
+import type { Caller } from "../../kernel/http/caller.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { OutboundClient } from "../../kernel/outbound/client.ts";
+import { COUNTED_MAX, figures } from "../../kernel/overview-card.ts";
 import type { ProjectResources } from "../../kernel/project-resources.ts";
 import { registerPurge } from "../../kernel/removal.ts";
 import { StoppedProjects } from "../../kernel/stopped-projects.ts";
@@ -10,6 +12,8 @@ import { relayRoutes } from "./routes.ts";
 import { declareDeliveryCounts, type SigningKeys, WebhookSender } from "./sender.ts";
 import { type Notification, RelayService } from "./service.ts";
 import { relayStore } from "./store.ts";
+
+const DAY_MS = 24 * 60 * 60 * 1000;
 
 /** Builds the area: scheduled deliveries, and the notifications of monitors. */
 export function createRelay(kernel: Kernel, outbound: OutboundClient, ports: { keys: SigningKeys }) {
@@ -46,5 +50,13 @@ export function createRelay(kernel: Kernel, outbound: OutboundClient, ports: { k
     /** Queues a monitor's notification in the unit of work that causes it. */
     notify: (tx: Tx, notification: Notification) => service.notify(tx, notification),
     resources,
+    card: {
+      area: "relay",
+      schema: figures(["scheduled", "failed"]),
+      read: ({ project: { ref } }: Caller, now: number) => ({
+        scheduled: store.scheduledTo(ref, COUNTED_MAX),
+        failed: store.failedSince(ref, COUNTED_MAX, now - DAY_MS),
+      }),
+    },
   };
 }

@@ -175,7 +175,12 @@ export class WebhookSender {
     };
   }
 
-  private record(tx: Tx, { ref, item, projectRef }: RelayRequest, made: RelayAttempt, next: NextStep["kind"]): void {
+  private record(
+    tx: Tx,
+    { ref, item, projectRef }: RelayRequest,
+    made: RelayAttempt,
+    next: NextStep["kind"],
+  ): void {
     const { store, counts, changes } = this.deps;
     changes.inProject(tx, projectRef, "relay", item.relay_id);
     tx.afterCommit(() => this.firstAttempts.delete(ref));

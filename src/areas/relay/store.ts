@@ -90,6 +90,14 @@ export function relayStore(db: Database) {
       const rows = onlyPulse ? pulsePage : page;
       return rows(projectRef, statusNumber(status), before, limit).map(rowOf);
     },
+    /** How many of a project have not begun, counted to a figure. */
+    scheduledTo: db.number<[projectRef: number, countedMax: number]>(
+      "SELECT count(*) AS n FROM (SELECT 1 FROM relays WHERE project_ref = ? AND status = 1 LIMIT ?)",
+    ),
+    /** How many of the newest that failed did so since a moment. */
+    failedSince: db.number<[projectRef: number, countedMax: number, since: number]>(
+      "SELECT count(*) AS n FROM (SELECT finished_at FROM relays WHERE project_ref = ? AND status = 4 ORDER BY ref DESC LIMIT ?) WHERE finished_at >= ?",
+    ),
     /** The oldest first. */
     endedBefore: db.all<Referenced, [moment: number, limit: number]>(
       "SELECT ref FROM relays WHERE finished_at < ? ORDER BY finished_at LIMIT ?",

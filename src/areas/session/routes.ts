@@ -75,7 +75,7 @@ function endRoutes(api: Api, service: SessionService, sessions: Sessions) {
       },
       {
         op: {
-          name: "session.delete",
+          name: "session.end",
           access: "any",
           audit: "yes",
           idempotent: false,
@@ -90,7 +90,7 @@ function endRoutes(api: Api, service: SessionService, sessions: Sessions) {
       ({ call }) => call.perform((tx) => ({ ended: service.endAll(tx, call.caller) })),
       {
         op: {
-          name: "sessions.delete",
+          name: "sessions.end",
           access: "*",
           accountOnly: true,
           audit: "yes",

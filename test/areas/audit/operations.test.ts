@@ -67,6 +67,14 @@ const PREPARED: Readonly<Record<string, (client: AccountClient, params: Record<s
     "projects.delete": (client) => client.post("/v1/projects", { name: "Another" }),
   };
 
+/** Bodies that must fit what is there. */
+const BODIES: Readonly<Record<string, (client: AccountClient) => Promise<object>>> = {
+  "latch.force": async (client) => {
+    const [held] = (await client.get("/v1/latch")).body.locks as { fencing_token: number }[];
+    return { fencing_token: held?.fencing_token };
+  },
+};
+
 /** Sends a route that is audited, as whom it lets in. */
 async function carryOut(route: DeclaredRoute, headers: Record<string, string>) {
   const { name, access } = route.operation;
@@ -80,9 +88,10 @@ async function carryOut(route: DeclaredRoute, headers: Record<string, string>) {
         ? { ...(await makeResource(segment, account)) }
         : {};
   await PREPARED[name]?.(account, params);
+  const body = (await BODIES[name]?.(account)) ?? bodyOf(route);
   const before = await entries();
   const path = pathOf(route, params) + queryOf(route);
-  const send = () => client.send(route.method, path, bodyOf(route), { headers });
+  const send = () => client.send(route.method, path, body, { headers });
   return { before, send, account };
 }
 

@@ -11,9 +11,9 @@ import {
   RETRIES_AT_ONCE_MAX,
 } from "../../../src/areas/catch/forwarder.ts";
 import { bucketStore, eventStore } from "../../../src/areas/catch/store.ts";
+import { Changes } from "../../../src/kernel/changes.ts";
 import { ManualClock, monotonicMs } from "../../../src/kernel/clock.ts";
 import type { Caller } from "../../../src/kernel/http/caller.ts";
-import { Changes } from "../../../src/kernel/changes.ts";
 import { createIds } from "../../../src/kernel/ids.ts";
 import { OutboundClient, type OutboundRequest } from "../../../src/kernel/outbound/client.ts";
 import { createVault } from "../../../src/kernel/secrets/vault.ts";

@@ -51,7 +51,9 @@ class Listener {
 
   /** What came as messages so far. */
   get messages(): { at: number; areas: Record<string, true | string[]> }[] {
-    return [...this.text.matchAll(/^event: changes\ndata: (.*)\n\n/gm)].map(([, data = ""]) => JSON.parse(data));
+    return [...this.text.matchAll(/^event: changes\ndata: (.*)\n\n/gm)].map(([, data = ""]) =>
+      JSON.parse(data),
+    );
   }
 
   private async read(body: ReadableStream<Uint8Array> | null): Promise<void> {
@@ -193,7 +195,11 @@ test(`the server has ${STREAMS_MAX} streams at most, and ends them all when it s
   const listeners: Listener[] = [];
   try {
     for (let made = 0; made < STREAMS_MAX; made += STREAMS_PER_CREDENTIAL_MAX) {
-      const { body } = await own.operator.post("/v1/keys", { prefix: "sm", name: "k", scopes: ["gate:read"] });
+      const { body } = await own.operator.post("/v1/keys", {
+        prefix: "sm",
+        name: "k",
+        scopes: ["gate:read"],
+      });
       const client = own.client(String(body.secret));
       const some = Array.from({ length: STREAMS_PER_CREDENTIAL_MAX }, () => new Listener().open(client));
       listeners.push(...(await Promise.all(some)));

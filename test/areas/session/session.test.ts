@@ -173,7 +173,7 @@ describe("the end of a session", () => {
     expectError(await mine.delete("/v1/session"), "unauthorized");
     expectError(await account.delete("/v1/session", { headers: OWN_PAGE }), "forbidden");
     const actions = (await entriesOf(account, "?action=session.*")).map(({ action }) => action);
-    expect(actions).toEqual(["session.delete", "session.create"]);
+    expect(actions).toEqual(["session.end", "session.create"]);
     expect((await newestOf(account)).actor.type).toBe("session");
   });
 
@@ -186,7 +186,7 @@ describe("the end of a session", () => {
     expect((await account.delete("/v1/sessions")).body).toEqual({ ended: 2 });
     for (const one of two) expectError(await one.get("/v1/gate"), "unauthorized");
     expect((await others.get("/v1/gate")).status).toBe(200);
-    expect(await newestOf(account)).toMatchObject({ action: "sessions.delete", before: { sessions: 2 } });
+    expect(await newestOf(account)).toMatchObject({ action: "sessions.end", before: { sessions: 2 } });
   });
 
   test("after a day without a request, and after seven days of them; restarts change nothing", async () => {

@@ -1,0 +1,53 @@
+import { type TObject, Type } from "@sinclair/typebox";
+import { Elysia } from "elysia";
+import type { Clock } from "../../kernel/clock.ts";
+import type { Api } from "../../kernel/http/api.ts";
+import { type Caller, hasScope } from "../../kernel/http/caller.ts";
+import { COUNTED_MAX, type OverviewCard, type RecentList } from "../../kernel/overview-card.ts";
+import { named } from "../../kernel/schema.ts";
+
+/** Latest entries that are shown. */
+const RECENT_MAX = 10;
+
+/** What an overview is made of. */
+export interface OverviewParts {
+  readonly cards: readonly OverviewCard[];
+  readonly recent: RecentList;
+  /** The incidents that are open in the caller's project, by the area that knows. */
+  readonly incidents: { readonly area: string; readonly open: (caller: Caller) => number };
+}
+
+/** Declares the overview. */
+export function overviewRoutes(api: Api, parts: OverviewParts, clock: Clock) {
+  return new Elysia({ tags: ["Overview"] })
+    .use(api)
+    .get("/v1/overview", ({ call }) => overviewOf(parts, call.caller, clock.now()), {
+      op: {
+        name: "overview.read",
+        access: "any",
+        summary: "Read every area at a glance",
+        description: `One object per area that the key may read. What is counted is counted to ${COUNTED_MAX}.`,
+      },
+      response: overviewSchema(parts),
+    });
+}
+
+function overviewOf({ cards, recent, incidents }: OverviewParts, caller: Caller, now: number) {
+  const mayRead = (area: string) => hasScope(caller, `${area}:read`);
+  return {
+    ...Object.fromEntries(
+      cards.filter(({ area }) => mayRead(area)).map((card) => [card.area, card.read(caller, now)]),
+    ),
+    incidents_open: mayRead(incidents.area) ? incidents.open(caller) : 0,
+    recent: mayRead(recent.area) ? [...recent.read(caller, RECENT_MAX)] : [],
+  };
+}
+
+function overviewSchema({ cards, recent }: OverviewParts): TObject {
+  const areas = Object.fromEntries(cards.map(({ area, schema }) => [area, Type.Optional(schema)]));
+  return named("Overview", {
+    ...areas,
+    incidents_open: Type.Integer({ description: "Monitors that are down.", examples: [0] }),
+    recent: Type.Array(recent.item, { description: "The latest entries of the audit log." }),
+  });
+}

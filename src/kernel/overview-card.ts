@@ -1,0 +1,26 @@
+import { type TObject, type TSchema, Type } from "@sinclair/typebox";
+import type { Caller } from "./http/caller.ts";
+
+/** Rows that are counted at most for an overview: more are as good as that many, and nobody waits for their counting. */
+export const COUNTED_MAX = 10_000;
+
+/** What an area shows of itself at a glance. */
+export interface OverviewCard {
+  /** As its scopes call it. */
+  readonly area: string;
+  readonly schema: TObject;
+  /** The figures of the caller's project, or account; a few milliseconds at most. */
+  read(caller: Caller, now: number): object;
+}
+
+/** The latest entries of a list, for whom may read them. */
+export interface RecentList {
+  readonly area: string;
+  readonly item: TSchema;
+  read(caller: Caller, itemsMax: number): readonly object[];
+}
+
+/** The schema of a card whose fields are whole numbers. */
+export function figures(names: readonly string[]): TObject {
+  return Type.Object(Object.fromEntries(names.map((name) => [name, Type.Integer({ examples: [3] })])));
+}
