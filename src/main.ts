@@ -18,6 +18,8 @@ const LOADERS: Readonly<Record<CommandName, () => Promise<Run>>> = {
   "key create": async () => (await import("./cli/key.ts")).keyCreate,
   "key list": async () => (await import("./cli/key.ts")).keyList,
   "key revoke": async () => (await import("./cli/key.ts")).keyRevoke,
+  audit: async () => (await import("./cli/audit.ts")).audit,
+  dashboard: async () => (await import("./cli/dashboard.ts")).dashboard,
   verify: async () => (await import("./cli/verify.ts")).verify,
   backup: async () => (await import("./cli/backup.ts")).backup,
   restore: async () => (await import("./cli/restore.ts")).restore,

@@ -96,7 +96,7 @@ function readOperation(method: string, path: string, one: OperationObject): ApiO
     body: content["application/json"]?.schema ?? null,
     takesAnyBody: content["*/*"] !== undefined,
     answers: Object.fromEntries(
-      successes.map(([status, answer]) => [status, answer.content?.["application/json"]?.schema ?? null]),
+      successes.map(([status, { content = {} }]) => [status, Object.values(content)[0]?.schema ?? null]),
     ),
   };
 }

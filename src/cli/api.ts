@@ -77,7 +77,7 @@ function cell(value: unknown): string {
 }
 
 /** Opens what the options and the environment name, runs `work`, and closes it again. @throws UsageError, StartupError */
-async function withApi<T>(given: Given, work: (api: Api) => Promise<T>): Promise<T> {
+export async function withApi<T>(given: Given, work: (api: Api) => Promise<T>): Promise<T> {
   const api = await openApi(given);
   try {
     return await work(api);

@@ -176,6 +176,27 @@ const DECLARED = [
     example: "ninefold key revoke 0197a3b2-5c1e-7f00-8a9b-0c1d2e3f4a5b",
   },
   {
+    name: "audit",
+    summary: "Print who changed what, the newest last",
+    details:
+      "The last 100 entries of the calling account's log; with --all of all accounts, and what the server did by\n" +
+      "itself, for the operator. With --json one entry a line.",
+    ...API_CALL,
+    options: [
+      { flag: "--all", help: "Of all accounts, for the operator" },
+      { flag: "--follow", help: "Go on with what comes, until it is interrupted" },
+      ...API_OPTIONS,
+    ],
+    example: "ninefold audit --follow",
+  },
+  {
+    name: "dashboard",
+    summary: "Print a link that logs a browser in, once",
+    details: "It works for 30 minutes, with the scopes of the calling key: the operator's.",
+    ...API_CALL,
+    example: "ninefold dashboard",
+  },
+  {
     name: "verify",
     summary: "Check a receipt, or a chain of them, without a server",
     details:

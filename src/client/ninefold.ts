@@ -1,5 +1,6 @@
-import { type Answers, Api } from "./api.ts";
+import { type Answers, Api, type ListOf, type QueryOf } from "./api.ts";
 import { Account, Admin } from "./areas/accounts.ts";
+import { Audit } from "./areas/audit.ts";
 import { Catch } from "./areas/catch.ts";
 import { Flags } from "./areas/flags.ts";
 import { Keys } from "./areas/keys.ts";
@@ -35,6 +36,7 @@ export class Ninefold {
   readonly relay: Relay;
   readonly catch: Catch;
   readonly notary: Notary;
+  readonly audit: Audit;
   /** For the operator's key. */
   readonly admin: Admin;
   private readonly api: Api;
@@ -51,6 +53,7 @@ export class Ninefold {
     this.relay = new Relay(this.api);
     this.catch = new Catch(this.api);
     this.notary = new Notary(this.api);
+    this.audit = new Audit(this.api);
     this.admin = new Admin(this.api);
   }
 
@@ -73,6 +76,16 @@ export class Ninefold {
   /** The description of the API. Needs no key. */
   openApi(options?: RequestOptions): Answers<"openapi.read"> {
     return this.api.call("openapi.read", {}, options);
+  }
+
+  /** Every area that the key may read, at a glance. */
+  overview(options?: RequestOptions): Answers<"overview.read"> {
+    return this.api.call("overview.read", {}, options);
+  }
+
+  /** The meters of your customers, by id. */
+  meters(query: QueryOf<"meter.list"> = {}, options: RequestOptions = {}): ListOf<"meter.list", "meters"> {
+    return this.api.list("meter.list", "meters", { query }, options);
   }
 
   /** The meter of one of your customers. Nothing is sent. */

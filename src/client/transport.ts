@@ -127,11 +127,16 @@ class Deadline {
   }
 }
 
+/** Answers that are files of text, and no JSON. */
+const TEXT_TYPES = ["application/x-ndjson", "text/csv"];
+
 function readAnswer(response: Response, text: string, target: string, isHead: boolean): Answer {
   const { status, headers } = response;
   if (!response.ok) throw errorOf(status, headers, text, target);
   const requestId = headers.get("x-request-id") ?? "";
   if (status === 204 || isHead) return { status, headers, requestId, body: undefined };
+  if (TEXT_TYPES.some((type) => headers.get("content-type")?.startsWith(type)))
+    return { status, headers, requestId, body: text };
   try {
     return { status, headers, requestId, body: JSON.parse(text) };
   } catch (cause) {

@@ -58,6 +58,24 @@ test("system, accounts and the operator's API", async () => {
   expect(last.expires_at).toBe(last.rotated_at);
 });
 
+test("the audit log, log-ins and the overview", async () => {
+  await nf.flags.save({ flag_key: "audited", enabled: true });
+  const [entry] = await nf.audit
+    .list({ action: "gate.*" })
+    .page()
+    .then(({ entries }) => entries);
+  expect(entry?.summary).toBe("Flag audited created, on");
+  expect(await nf.audit.get(entry?.sequence ?? "")).toEqual(entry as never);
+  expect((await nf.audit.export()).trimEnd().split("\n").at(-1)).toBe(JSON.stringify(entry));
+  const [start] = await operator.admin.audit.list({ action: "server.start" }).toArray();
+  expect((await operator.admin.audit.get(start?.sequence ?? "")).actor.type).toBe("system");
+  expect(await operator.admin.audit.export({ format: "csv" })).toContain(",server.start,");
+  expect((await operator.admin.createLoginLink()).url).toContain("/dashboard/#/setup/");
+  expect(await nf.account.endSessions()).toEqual({ ended: 0 });
+  expect((await nf.overview()).gate?.on).toBe(1);
+  await nf.flags.delete("audited");
+});
+
 test("meters", async () => {
   const meter = nf.meter("customer-42");
   expect((await meter.balance()).balance).toBe(0);
@@ -66,6 +84,7 @@ test("meters", async () => {
   expect((await meter.reset(5)).balance).toBe(5);
   const amounts = (await meter.history().toArray()).map(({ amount }) => amount);
   expect(amounts).toEqual([-2, -3, 10]);
+  expect((await nf.meters({ prefix: "cust" }).toArray()).map(({ balance }) => balance)).toEqual([5]);
 });
 
 test("projects and keys", async () => {
@@ -122,6 +141,9 @@ test("locks", async () => {
   expect(lock).toMatchObject({ status: "acquired", key: "invoice:42", reentrant: false });
   expect(await nf.locks.status("invoice:42")).toMatchObject({ locked: true, ttl_remaining: 30_000 });
   expect(await nf.locks.release("invoice:42", lock.token)).toEqual({ status: "released" });
+  const hung = await nf.locks.acquire("invoice:43");
+  expect((await nf.locks.list().toArray()).map(({ key }) => key)).toEqual(["invoice:43"]);
+  expect(await nf.locks.forceRelease("invoice:43", hung.fencing_token)).toEqual({ status: "released" });
 });
 
 test("monitors", async () => {
@@ -202,6 +224,8 @@ test("what has no method goes by request, with the whole answer", async () => {
 
 /** For probes and scrapers, which bring their own clients: they are not in the API's document. */
 const MONITORING = ["health.live", "health.ready", "metrics.read"];
+/** For pages of the server, in a browser: a client has a key, and no cookie; and a stream is nothing that it reads. */
+const BROWSER = ["session.create", "session.read", "session.end", "changes.stream"];
 
 test("no operation of the API is missing, and none was called by another's name", () => {
   const text = readFileSync(join(import.meta.dir, "../golden/routes.txt"), "utf8");
@@ -209,5 +233,5 @@ test("no operation of the API is missing, and none was called by another's name"
   const operations = rows.map((row) => row.split(/ {2,}/)[2] ?? "");
   const called = recorder.requests.map(({ method, path }) => operationAt(method, path));
   const names: string[] = [...new Set(called)].filter((name) => name !== null);
-  expect([...names, ...MONITORING].sort()).toEqual(operations.sort());
+  expect([...names, ...MONITORING, ...BROWSER].sort()).toEqual(operations.sort());
 });

@@ -27,7 +27,7 @@ interface Parameter {
 }
 
 interface Content {
-  readonly content?: { readonly "application/json": { readonly schema: Schema; readonly example?: object } };
+  readonly content?: Readonly<Record<string, { readonly schema: Schema; readonly example?: object }>>;
 }
 
 /** An operation of the OpenAPI document. */
@@ -107,6 +107,14 @@ export function documentedStatuses(
   return new Set(meant.flatMap(({ responses }) => Object.keys(responses).map(Number)));
 }
 
+/** What the endpoints of sessions ask of every request, and all others take no notice of. */
+const OWN_PAGE = { "x-ninefold-session": "1" };
+
+/** Whether an answer does not end by itself. */
+export function isEndless({ responses }: ApiOperation): boolean {
+  return responses["200"]?.content?.["text/event-stream"] !== undefined;
+}
+
 /** Sends operations with parameters that exist: something is made for them. */
 export class Explorer {
   private readonly operations: readonly ApiOperation[];
@@ -129,12 +137,21 @@ export class Explorer {
   async send(operation: ApiOperation): Promise<Answer> {
     const values = await this.pathValues(operation);
     const path = operation.path.replace(/\{(\w+)\}/g, (_, name) => encodeURIComponent(values[name] ?? ""));
-    return this.clientFor(operation).send(operation.method, path, this.bodyOf(operation));
+    const client = this.clientFor(operation);
+    return client.send(operation.method, path, await this.bodyOf(operation), { headers: OWN_PAGE });
   }
 
   /** The example, with e-mail addresses that nobody has yet: some things can be made with one once only. */
-  private bodyOf({ example }: ApiOperation): unknown {
+  private async bodyOf(operation: ApiOperation): Promise<unknown> {
+    const { example } = operation;
     if (example === null) return undefined;
+    if ("fencing_token" in example) {
+      // Nobody can know it before.
+      const path = operation.path.slice(0, operation.path.indexOf("/{"));
+      const { body } = await this.clientFor(operation).get(path);
+      const [held] = Object.values(body).flat() as { fencing_token?: number }[];
+      return { ...example, fencing_token: held?.fencing_token ?? 1 };
+    }
     return JSON.parse(JSON.stringify(example).replace(/@example\.com/g, `.${crypto.randomUUID()}$&`));
   }
 
@@ -149,5 +166,5 @@ export class Explorer {
 /** The schema of the first successful answer. */
 export function successOf(responses: ApiOperation["responses"]): Schema | undefined {
   const status = Object.keys(responses).find((text) => text.startsWith("2"));
-  return responses[status ?? ""]?.content?.["application/json"].schema;
+  return responses[status ?? ""]?.content?.["application/json"]?.schema;
 }

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import fc from "fast-check";
 import { DEFAULT_TIERS } from "../../src/kernel/tiers.ts";
-import { type ApiOperation, documentedStatuses, Explorer, readOperations } from "./api-document.ts";
+import { type ApiOperation, documentedStatuses, Explorer, isEndless, readOperations } from "./api-document.ts";
 import { type FuzzedRequest, requestsFor } from "./fuzzed-requests.ts";
 import { expectErrorShape, UUID_V7 } from "../support/errors.ts";
 import { sendRaw } from "../support/raw-http.ts";
@@ -53,7 +53,7 @@ function written(request: FuzzedRequest, key: string | null): (string | Uint8Arr
 
 async function fire(operation: ApiOperation, explorer: Explorer, request: FuzzedRequest): Promise<void> {
   const key = request.authorized ? explorer.clientFor(operation).key : null;
-  const waits = "408" in operation.responses;
+  const waits = "408" in operation.responses || isEndless(operation);
   const answer = await sendRaw(server.url, written(request, key), waits ? WAIT_MS : ANSWER_MS);
   if (answer === null && waits) return;
   if (answer === null) throw new Error("there was no answer");

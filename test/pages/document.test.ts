@@ -41,7 +41,7 @@ describe("the description of the API", () => {
     const names = document.tags.map(({ name }) => name);
     expect(names).toEqual([
       ...["Meter", "Projects", "Keys", "Flags", "Locks", "Monitors", "Relay", "Catch", "Notary"],
-      ...["Signup", "Operator", "System"],
+      ...["Sessions", "Changes", "Overview", "Audit", "Signup", "Operator", "System"],
     ]);
     for (const { name, description } of document.tags) expect(description.length, name).toBeGreaterThan(10);
     expect(new Set(operations.flatMap(({ tags }) => tags))).toEqual(new Set(names));

@@ -54,7 +54,8 @@ type Made = Readonly<Record<string, string>>;
 const MAKERS: Readonly<Record<string, (owner: Client) => Promise<Made>>> = {
   admin: async (operator) => {
     const account = { email: `${crypto.randomUUID()}@example.com`, tier: "free" };
-    return { user_id: await made(operator, "/v1/admin/accounts", account, "user_id") };
+    // The first entry of the audit log is the server's start.
+    return { user_id: await made(operator, "/v1/admin/accounts", account, "user_id"), sequence: "1" };
   },
   meter: async (owner) => {
     await made(owner, "/v1/meter/tenant/refill", { amount: 1_000 }, "meter_id");

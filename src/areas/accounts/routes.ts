@@ -147,6 +147,9 @@ function balanceRoutes(api: Api, ledger: AccountLedger) {
     });
 }
 
+/** The operator's changes. */
+const OPERATOR = { access: "operator", audit: "yes" } as const;
+
 function adminRoutes(api: Api, service: AccountService) {
   return new Elysia({ prefix: "/v1/admin/accounts", tags: ["Operator"] })
     .use(api)
@@ -161,8 +164,7 @@ function adminRoutes(api: Api, service: AccountService) {
       {
         op: {
           name: "admin.accounts.create",
-          audit: "yes",
-          access: "operator",
+          ...OPERATOR,
           grantsEverything: true,
           changesKeys: true,
           secret: true,
@@ -186,8 +188,7 @@ function adminRoutes(api: Api, service: AccountService) {
       {
         op: {
           name: "admin.accounts.update",
-          audit: "yes",
-          access: "operator",
+          ...OPERATOR,
           summary: "Change e-mail address, tier, balance or suspension of an account",
           description: "What is left out stays. Every change works for the very next request.",
           errors: ["not_found", "conflict", "invalid_request"],
@@ -204,8 +205,7 @@ function adminRoutes(api: Api, service: AccountService) {
       {
         op: {
           name: "keys.platform.reset",
-          audit: "yes",
-          access: "operator",
+          ...OPERATOR,
           grantsEverything: true,
           changesKeys: true,
           secret: true,

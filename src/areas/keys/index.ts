@@ -13,7 +13,7 @@ import { grantableScopes, RETENTION_MS } from "./domain.ts";
 import { type KeyAccounts, type KeyProjects, KeyRegistry, KeyUses, managedRef } from "./registry.ts";
 import { keyRoutes } from "./routes.ts";
 import { KeyService } from "./service.ts";
-import { keyStore, type LeavingKey } from "./store.ts";
+import { type KeyStore, keyStore, type LeavingKey } from "./store.ts";
 
 /** Builds the area: keys that accounts make, for this API or for their own. */
 export function createKeys(
@@ -67,11 +67,7 @@ export function createKeys(
     resources,
     card: keyCard(store),
     /** The key behind a credential, for the audit log; null when that is no managed key. */
-    auditedKey: (credential: string): AuditedKey | null => {
-      const ref = managedRef(credential);
-      const key = ref === null ? null : store.withRef(ref);
-      return key && { id: bytesToUuid(key.id), name: key.name };
-    },
+    auditedKey: (credential: string) => auditedKey(store, credential),
     /** Says which scopes operations ask for. */
     knowScopes: (asked: Iterable<string>) => {
       service.knownScopes = grantableScopes(asked);
@@ -88,4 +84,10 @@ export function createKeys(
     /** Writes down what is only in memory. For the end of the process. */
     finish: () => uses.finish(),
   };
+}
+
+function auditedKey(store: KeyStore, credential: string): AuditedKey | null {
+  const ref = managedRef(credential);
+  const key = ref === null ? null : store.withRef(ref);
+  return key && { id: bytesToUuid(key.id), name: key.name };
 }

@@ -19,6 +19,7 @@ import type { MonitorService } from "./service.ts";
 /** Every request costs a credit, and counts against the rate limit of monitors. */
 const READ = { access: "pulse:read", cost: 1, limit: "monitor" } as const;
 const WRITE = { ...READ, access: "pulse:write" } as const;
+const CHANGE = { ...WRITE, audit: "yes" } as const;
 
 /** Declares monitors and what can be seen of them. */
 export function monitorRoutes(api: Api, monitors: MonitorService) {
@@ -82,8 +83,7 @@ function changeRoutes(api: Api, monitors: MonitorService) {
       {
         op: {
           name: "monitors.create",
-          audit: "yes",
-          ...WRITE,
+          ...CHANGE,
           summary: "Create a monitor",
           description: "The first check comes within 5 seconds.",
           errors: ["monitor_limit_exceeded", "monitor_name_taken"],
@@ -102,8 +102,7 @@ function changeRoutes(api: Api, monitors: MonitorService) {
       {
         op: {
           name: "monitors.update",
-          audit: "yes",
-          ...WRITE,
+          ...CHANGE,
           summary: "Change a monitor",
           description:
             "What is left out stays as it is. `active: false` stops the checks and keeps the status.",
@@ -122,8 +121,7 @@ function changeRoutes(api: Api, monitors: MonitorService) {
       {
         op: {
           name: "monitors.delete",
-          audit: "yes",
-          ...WRITE,
+          ...CHANGE,
           summary: "Delete a monitor and its history",
           errors: ["not_found"],
         },

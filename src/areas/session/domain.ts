@@ -31,7 +31,7 @@ export const TOKEN_BYTES = 32;
 export const TOKEN_LENGTH = 43;
 
 /** What pages of this server send with every request. */
-export const SESSION_HEADER = "x-ninefold-session";
+const SESSION_HEADER = "x-ninefold-session";
 /** Names the project that a session works in. */
 export const PROJECT_HEADER = "x-ninefold-project";
 

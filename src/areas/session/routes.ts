@@ -43,7 +43,6 @@ function openRoutes(api: Api, service: SessionService, sessions: Sessions) {
           description:
             "Exchanges a key, or a log-in link, for a cookie that no script can read. The session can do what the key can, and ends with it. Only for pages of this server, with the header `X-Ninefold-Session: 1`. At most 10 refused attempts in 10 minutes per client address.",
           errors: ["unauthorized", "forbidden", "rate_limit_exceeded", "service_unavailable"],
-          example: { key: "sm_4fJ9…_1c2d3e4f" },
           admit: (clientAddress: string) => service.refusals.assertMayTry(clientAddress),
         },
         body: SessionBody,

@@ -1,6 +1,7 @@
 import type { Answers, Api, ListOf, PageQuery } from "../api.ts";
-import type { AccountCreateBody, AccountUpdateBody } from "../generated/api.ts";
+import type { AccountCreateBody, AccountUpdateBody, LoginLinkBody } from "../generated/api.ts";
 import type { ChangeOptions, RequestOptions } from "../options.ts";
+import { AdminAudit } from "./audit.ts";
 
 /** The account of the key: its credits, and its platform key. */
 export class Account {
@@ -37,14 +38,26 @@ export class Account {
     const body = graceHours === undefined ? {} : { grace_hours: graceHours };
     return this.api.call("keys.platform.rotate", { body }, rest);
   }
+
+  /** Logs all browsers of the account out. */
+  endSessions(options?: ChangeOptions): Answers<"sessions.end"> {
+    return this.api.call("sessions.end", {}, options);
+  }
 }
 
 /** The operator's API, and the test clock. */
 export class Admin {
   readonly accounts: AdminAccounts;
+  readonly audit: AdminAudit;
 
   constructor(private readonly api: Api) {
     this.accounts = new AdminAccounts(api);
+    this.audit = new AdminAudit(api);
+  }
+
+  /** Makes a link that logs a browser in with this client's key, once. */
+  createLoginLink(body: LoginLinkBody = {}, options?: ChangeOptions): Answers<"admin.login_links.create"> {
+    return this.api.call("admin.login_links.create", { body }, options);
   }
 
   /**

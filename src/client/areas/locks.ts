@@ -1,5 +1,5 @@
 import { delay } from "../abort.ts";
-import type { AnswerOf, Answers, Api } from "../api.ts";
+import type { AnswerOf, Answers, Api, ListOf, PageQuery } from "../api.ts";
 import { NinefoldConnectionError, NinefoldError } from "../errors.ts";
 import {
   type ChangeOptions,
@@ -63,6 +63,20 @@ export class Locks {
   /** Whether a lock is held, and how many wait for it. */
   status(key: string, options?: RequestOptions): Answers<"latch.status"> {
     return this.api.call("latch.status", { params: { key } }, options);
+  }
+
+  /** The locks that are held, by key. */
+  list(query: PageQuery = {}, options: RequestOptions = {}): ListOf<"latch.list", "locks"> {
+    return this.api.list("latch.list", "locks", { query }, options);
+  }
+
+  /**
+   * Takes a lock away from the holder that has this fencing token, and does not tell it.
+   *
+   * @throws NinefoldError `not_found` when it is free, `conflict` when another holds it by now.
+   */
+  forceRelease(key: string, fencingToken: number, options?: ChangeOptions): Answers<"latch.force"> {
+    return this.api.call("latch.force", { params: { key }, body: { fencing_token: fencingToken } }, options);
   }
 
   private async acquireWith(key: string, token: string, options: AcquireOptions): Answers<"latch.acquire"> {

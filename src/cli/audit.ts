@@ -1,0 +1,55 @@
+import { UsageError } from "../config/command-line.ts";
+import { realDelay } from "../kernel/clock.ts";
+import { withApi } from "./api.ts";
+import type { Given } from "./arguments.ts";
+import type { Api, JsonObject } from "./http-api.ts";
+import { interruption, oneLine, print } from "./output.ts";
+
+/** Entries that are printed at first, and asked for at once: as many as a page can have. */
+const LAST_ENTRIES = 100;
+/** How often it is looked for new ones. */
+const LOOK_MS = 1_000;
+
+/** `ninefold audit`: the last entries, the newest last, and with `--follow` what comes. */
+export function audit(given: Given): Promise<number> {
+  const follows = given.has("--follow");
+  if (follows && given.text("--data") !== null) {
+    throw new UsageError("--follow is for a running server: on the folder of a stopped one nothing comes.");
+  }
+  const path = given.has("--all") ? "/v1/admin/audit" : "/v1/audit";
+  const write = given.has("--json")
+    ? (entry: JsonObject) => print(`${JSON.stringify(entry)}\n`)
+    : (entry: JsonObject) => print(`${oneLine(lineOf(entry))}\n`);
+  return withApi(given, async (api) => {
+    const { signal } = { signal: follows ? interruption() : AbortSignal.abort() };
+    let last = 0;
+    do {
+      for (const entry of await entriesAfter(api, path, last)) {
+        write(entry);
+        last = Number(entry["sequence"]);
+      }
+      if (!signal.aborted) await realDelay(LOOK_MS);
+    } while (!signal.aborted);
+    return 0;
+  });
+}
+
+/** Entries behind a sequence, the oldest first; for 0 the last of all. */
+async function entriesAfter(api: Api, path: string, after: number): Promise<readonly JsonObject[]> {
+  const found: JsonObject[] = [];
+  let cursor = "";
+  for (;;) {
+    const page = await api.send("GET", `${path}?limit=${LAST_ENTRIES}${cursor}`);
+    const entries = (page["entries"] ?? []) as readonly JsonObject[];
+    const fresh = entries.filter(({ sequence }) => Number(sequence) > after);
+    found.push(...fresh);
+    const isAll = after === 0 || fresh.length < entries.length || typeof page["cursor"] !== "string";
+    if (isAll) return found.reverse();
+    cursor = `&cursor=${encodeURIComponent(String(page["cursor"]))}`;
+  }
+}
+
+function lineOf({ at, action, summary, actor }: JsonObject): string {
+  const { type, key_name, user_id } = actor as Record<string, string | null>;
+  return `${at}  ${action}  ${summary}  (${[type, key_name, user_id].filter((part) => part).join(" ")})`;
+}

@@ -1,0 +1,7 @@
+import { answering } from "./api.ts";
+
+/** `ninefold dashboard`: a link that logs a browser in. */
+export const dashboard = answering(
+  ["url", "expires_at"],
+  () => (api) => api.send("POST", "/v1/admin/login-links", {}),
+);
