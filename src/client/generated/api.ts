@@ -41,6 +41,46 @@ export interface AccountUpdateBody {
   suspended?: boolean | undefined;
 }
 
+/** What `GET /v1/admin/audit` answers. */
+export interface AuditPage {
+  entries: AuditEntry[];
+  /** Hand it in to get the next page. Absent on the last one. */
+  cursor?: string;
+}
+
+/** What `GET /v1/admin/audit` answers, `entries`, `[]`. */
+export interface AuditEntry {
+  sequence: string;
+  at: string;
+  /** The operation's name. */
+  action: string;
+  summary: string;
+  actor: AuditActor;
+  project_id: string | null;
+  target: AuditTarget;
+  /** Null for what was made. */
+  before: Record<string, unknown> | null;
+  /** Null for what is gone. */
+  after: Record<string, unknown> | null;
+  /** `before` or `after` is not whole: more than 8 KiB. */
+  truncated?: true;
+  ip: string | null;
+  user_agent: string | null;
+  request_id: string | null;
+}
+
+/** What `GET /v1/admin/audit` answers, `entries`, `[]`, `actor`. */
+export interface AuditActor {
+  type: "key" | "session" | "cli" | "system" | "public";
+  /** Null for a platform key. */
+  key_id: string | null;
+  key_name: string | null;
+  user_id: string | null;
+}
+
+/** What `GET /v1/admin/audit` answers, `entries`, `[]`, `target`. */
+export type AuditTarget = { type: string; id: string };
+
 /** The body of `POST /v1/admin/clock`. */
 export type ClockBody = { advance_ms: number };
 
@@ -48,6 +88,19 @@ export type ClockBody = { advance_ms: number };
 export interface ClockAdvanced {
   /** Epoch milliseconds. */
   now: number;
+}
+
+/** The body of `POST /v1/admin/login-links`. */
+export interface LoginLinkBody {
+  /** How long it works: 30 unless given. */
+  minutes?: number | undefined;
+}
+
+/** What `POST /v1/admin/login-links` answers. */
+export interface LoginLink {
+  /** Opens a session of the calling key, once. */
+  url: string;
+  expires_at: string;
 }
 
 /** The body of `POST /v1/catch/buckets`. */
@@ -328,11 +381,33 @@ export interface AcquiredLock {
   reentrant: boolean;
 }
 
+/** The body of `POST /v1/latch/{key}/force-release`. */
+export type ForceReleaseBody = { fencing_token: number };
+
+/** What `POST /v1/latch/{key}/force-release` answers. */
+export type ReleasedLock = { status: "released" };
+
+/** What `GET /v1/latch` answers. */
+export interface LockPage {
+  locks: HeldLock[];
+  /** Hand it in to get the next page. Absent on the last one. */
+  cursor?: string;
+}
+
+/** What `GET /v1/latch` answers, `locks`, `[]`. */
+export interface HeldLock {
+  key: string;
+  fencing_token: number;
+  /** Epoch milliseconds: its grant or last refresh; the server's start for one held longer than that. */
+  acquired_at: number;
+  /** Epoch milliseconds. */
+  expires_at: number;
+  /** Requests that wait for it. */
+  queue_depth: number;
+}
+
 /** The body of `POST /v1/latch/{key}/release`. */
 export type ReleaseBody = { token: string };
-
-/** What `POST /v1/latch/{key}/release` answers. */
-export type ReleasedLock = { status: "released" };
 
 /** What `GET /v1/latch/{key}` answers. */
 export interface LockStatus {
@@ -376,6 +451,23 @@ export interface LedgerEntry {
   operation?: string;
   /** Of a charge: how many requests it sums up. */
   count?: number;
+}
+
+/** What `GET /v1/meter` answers. */
+export interface MeterPage {
+  meters: MeterItem[];
+  /** Hand it in to get the next page. Absent on the last one. */
+  cursor?: string;
+}
+
+/** What `GET /v1/meter` answers, `meters`, `[]`. */
+export interface MeterItem {
+  meter_id: string;
+  balance: number;
+  /** What can be deducted. */
+  available: number;
+  /** The last change of its balance. */
+  updated_at: string;
 }
 
 /** What `GET /v1/meter/balance` answers. */
@@ -540,6 +632,23 @@ export interface MonitorUpdateBody {
 /** What `GET /openapi.json` answers. */
 export type OpenApiDocument = { openapi: string; [name: string]: unknown };
 
+/** What `GET /v1/overview` answers. */
+export interface Overview {
+  meter?: { balance: number; meters: number };
+  projects?: { total: number };
+  keys?: { total: number; ending_soon: number };
+  gate?: { total: number; on: number };
+  latch?: { held: number; waiting: number };
+  pulse?: { total: number; up: number; down: number };
+  relay?: { scheduled: number; failed: number };
+  catch?: { pending: number; failed: number; delivered: number };
+  witness?: { receipts: number; buffered: number };
+  /** Monitors that are down. */
+  incidents_open: number;
+  /** The latest entries of the audit log. */
+  recent: AuditEntry[];
+}
+
 /** What `GET /v1/ping` answers. */
 export type Pong = { pong: true };
 
@@ -667,6 +776,42 @@ export interface RelayScheduled {
   /** Epoch milliseconds. */
   scheduled_for: number;
   status: "scheduled";
+}
+
+/** The body of `POST /v1/session`. */
+export interface SessionBody {
+  /** A key of this API. */
+  key?: string | undefined;
+  /** Or what stands in a log-in link behind `#/setup/`. */
+  link?: string | undefined;
+}
+
+/** What `POST /v1/session` answers. */
+export interface Session {
+  user_id: string;
+  email: string;
+  tier: "free" | "starter" | "pro" | "scale" | "unlimited";
+  /** Whether the operator's endpoints are open to it. */
+  operator: boolean;
+  /** Null for a platform key. */
+  key_id: string | null;
+  key_name: string | null;
+  scopes: string[];
+  /** The only project of its key; null for a key of the account. */
+  project_id: string | null;
+  /** Or after 24 hours without a request. */
+  expires_at: string;
+  /** Of the server. */
+  version: string;
+}
+
+/** What `GET /v1/session` answers. */
+export type CurrentSession = { session: Session | null };
+
+/** What `DELETE /v1/sessions` answers. */
+export interface SessionsEnded {
+  /** How many there were. */
+  ended: number;
 }
 
 /** The body of `POST /v1/signup`. */
@@ -837,7 +982,78 @@ export const OPERATIONS = {
     "user_id",
     AccountUpdateBody
   >,
+  "admin.audit.export": "GET /v1/admin/audit/export" as Route<
+    string,
+    never,
+    undefined,
+    {
+      /** Entries of this account, and of what was done to it. */
+      user_id?: string | undefined;
+      format?: "jsonl" | "csv" | undefined;
+      /** RFC 3339: entries of this moment and later. */
+      from?: string | undefined;
+      /** RFC 3339: entries before this moment. */
+      to?: string | undefined;
+    }
+  >,
+  "admin.audit.list": "GET /v1/admin/audit" as List<
+    AuditPage,
+    never,
+    {
+      /** Entries of this account, and of what was done to it. */
+      user_id?: string | undefined;
+      /** An operation such as `gate.save`, or all of an area: `gate.*`. */
+      action?: string | undefined;
+      /** A key's id, a `user_id`, or `key`, `session`, `cli`, `system`, `public`. */
+      actor?: string | undefined;
+      /** Such as `flag`. */
+      target_type?: string | undefined;
+      /** Such as `new-checkout`. */
+      target_id?: string | undefined;
+      /** What was changed in this project. */
+      project_id?: string | undefined;
+      /** RFC 3339: entries of this moment and later. */
+      from?: string | undefined;
+      /** RFC 3339: entries before this moment. */
+      to?: string | undefined;
+    }
+  >,
+  "admin.audit.read": "GET /v1/admin/audit/{sequence}" as Route<AuditEntry, "sequence">,
   "admin.clock.advance": "POST /v1/admin/clock" as Route<ClockAdvanced, never, ClockBody>,
+  "admin.login_links.create": "POST /v1/admin/login-links" as Route<LoginLink, never, LoginLinkBody>,
+  "audit.export": "GET /v1/audit/export" as Route<
+    string,
+    never,
+    undefined,
+    {
+      format?: "jsonl" | "csv" | undefined;
+      /** RFC 3339: entries of this moment and later. */
+      from?: string | undefined;
+      /** RFC 3339: entries before this moment. */
+      to?: string | undefined;
+    }
+  >,
+  "audit.list": "GET /v1/audit" as List<
+    AuditPage,
+    never,
+    {
+      /** An operation such as `gate.save`, or all of an area: `gate.*`. */
+      action?: string | undefined;
+      /** A key's id, a `user_id`, or `key`, `session`, `cli`, `system`, `public`. */
+      actor?: string | undefined;
+      /** Such as `flag`. */
+      target_type?: string | undefined;
+      /** Such as `new-checkout`. */
+      target_id?: string | undefined;
+      /** What was changed in this project. */
+      project_id?: string | undefined;
+      /** RFC 3339: entries of this moment and later. */
+      from?: string | undefined;
+      /** RFC 3339: entries before this moment. */
+      to?: string | undefined;
+    }
+  >,
+  "audit.read": "GET /v1/audit/{sequence}" as Route<AuditEntry, "sequence">,
   "catch.buckets.create": "POST /v1/catch/buckets" as Route<Bucket, never, BucketCreateBody>,
   "catch.buckets.delete": "DELETE /v1/catch/buckets/{bucket_id}" as Route<undefined, "bucket_id">,
   "catch.buckets.get": "GET /v1/catch/buckets/{bucket_id}" as Route<Bucket, "bucket_id">,
@@ -882,6 +1098,7 @@ export const OPERATIONS = {
     "bucket_id" | "event_id"
   >,
   "catch.ingest": "POST /v1/catch/{bucket_id}" as Route<Ingested, "bucket_id", AnyBody>,
+  "changes.stream": "GET /v1/changes" as Route<string>,
   "gate.config": "GET /v1/gate/config" as Route<FlagConfig>,
   "gate.delete": "DELETE /v1/gate/{flagKey}" as Route<FlagDeleted, "flagKey">,
   "gate.evaluate": "GET /v1/gate/{flagKey}" as Route<FlagEvaluation, "flagKey">,
@@ -896,11 +1113,21 @@ export const OPERATIONS = {
   "keys.rotate": "POST /v1/keys/{id}/rotate" as Route<KeyRotated, "id", KeyRotateBody>,
   "keys.verify": "POST /v1/keys/verify" as Route<KeyVerdict, never, KeyVerifyBody>,
   "latch.acquire": "POST /v1/latch/{key}/acquire" as Route<AcquiredLock, "key", AcquireBody>,
+  "latch.force": "POST /v1/latch/{key}/force-release" as Route<ReleasedLock, "key", ForceReleaseBody>,
+  "latch.list": "GET /v1/latch" as List<LockPage>,
   "latch.release": "POST /v1/latch/{key}/release" as Route<ReleasedLock, "key", ReleaseBody>,
   "latch.status": "GET /v1/latch/{key}" as Route<LockStatus, "key">,
   "meter.balance": "GET /v1/meter/{meterId}/balance" as Route<MeterBalance, "meterId">,
   "meter.deduct": "POST /v1/meter/{meterId}/deduct" as Route<MeterBalance, "meterId", AmountBody>,
   "meter.history": "GET /v1/meter/{meterId}/history" as List<LedgerPage, "meterId">,
+  "meter.list": "GET /v1/meter" as List<
+    MeterPage,
+    never,
+    {
+      /** How their ids begin. */
+      prefix?: string | undefined;
+    }
+  >,
   "meter.own.balance": "GET /v1/meter/balance" as Route<OwnBalance>,
   "meter.own.deduct": "POST /v1/meter/deduct" as Route<OwnBalance, never, AmountBody>,
   "meter.own.history": "GET /v1/meter/history" as List<LedgerPage>,
@@ -923,6 +1150,7 @@ export const OPERATIONS = {
   "monitors.read": "GET /v1/pulse/{monitorId}" as Route<MonitorStatus, "monitorId">,
   "monitors.update": "PUT /v1/pulse/{monitorId}" as Route<Monitor, "monitorId", MonitorUpdateBody>,
   "openapi.read": "GET /openapi.json" as Route<OpenApiDocument>,
+  "overview.read": "GET /v1/overview" as Route<Overview>,
   ping: "GET /v1/ping" as Route<Pong>,
   "projects.create": "POST /v1/projects" as Route<Project, never, ProjectCreateBody>,
   "projects.delete": "DELETE /v1/projects/{id}" as Route<ProjectDeleted, "id">,
@@ -943,6 +1171,10 @@ export const OPERATIONS = {
   >,
   "relay.read": "GET /v1/relay/{relay_id}" as Route<Relay, "relay_id">,
   "relay.schedule": "POST /v1/relay" as Route<RelayScheduled, never, RelayBody>,
+  "session.create": "POST /v1/session" as Route<Session, never, SessionBody>,
+  "session.end": "DELETE /v1/session" as Route<undefined>,
+  "session.read": "GET /v1/session" as Route<CurrentSession>,
+  "sessions.end": "DELETE /v1/sessions" as Route<SessionsEnded>,
   signup: "POST /v1/signup" as Route<SignedUp, never, SignupBody>,
   "witness.config.read": "GET /v1/witness/config" as Route<ReceiptStorage>,
   "witness.config.set": "POST /v1/witness/config" as Route<StorageConfigured, never, StorageBody>,
@@ -958,7 +1190,15 @@ export const OPERATIONS = {
 export type Operations = typeof OPERATIONS;
 
 /** Operations that take no key. */
-export const PUBLIC: readonly string[] = ["catch.ingest", "openapi.read", "ping", "signup", "witness.pubkey"];
+export const PUBLIC: readonly string[] = [
+  "catch.ingest",
+  "openapi.read",
+  "ping",
+  "session.create",
+  "session.read",
+  "signup",
+  "witness.pubkey",
+];
 
 /** Changes that take no `Idempotency-Key`, though they take a key. */
-export const WITHOUT_IDEMPOTENCY_KEY: readonly string[] = ["latch.acquire"];
+export const WITHOUT_IDEMPOTENCY_KEY: readonly string[] = ["latch.acquire", "session.end"];
