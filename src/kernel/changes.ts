@@ -43,11 +43,7 @@ function tell(listeners: ReadonlySet<ChangeListener> | undefined, area: string, 
   for (const listener of listeners ?? []) listener(area, id);
 }
 
-function join(
-  all: Map<number, Set<ChangeListener>>,
-  ref: number,
-  listener: ChangeListener,
-): () => void {
+function join(all: Map<number, Set<ChangeListener>>, ref: number, listener: ChangeListener): () => void {
   const listeners = all.get(ref) ?? new Set();
   all.set(ref, listeners.add(listener));
   return () => {

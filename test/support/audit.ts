@@ -2,4 +2,9 @@ import { AuditTrail } from "../../src/kernel/audit/trail.ts";
 import { Changes } from "../../src/kernel/changes.ts";
 
 /** A trail that nobody reads, for parts that are built without a server. */
-export const UNHEARD = new AuditTrail({ write: () => {}, keyOf: () => null, keepsAddresses: true, changes: new Changes() });
+export const UNHEARD = new AuditTrail({
+  write: () => {},
+  keyOf: () => null,
+  keepsAddresses: true,
+  changes: new Changes(),
+});
