@@ -174,6 +174,17 @@ function createAreas(
   };
 }
 
+/** What a page shows first, of all areas. */
+function overviewOf(kernel: Kernel, areas: Areas): ApiArea {
+  const { meter, projects, keys, flags, locks, monitors, relay, buckets, notary } = areas;
+  const shown = [meter, projects, keys, flags, locks, monitors, relay, buckets, notary];
+  return createOverview(kernel, {
+    cards: shown.map(({ card }) => card),
+    recent: areas.audit.recent,
+    incidents: { area: "pulse", open: monitors.down },
+  });
+}
+
 /** The HTTP side, with every endpoint declared. */
 function createHttp(kernel: Kernel, config: Config, areas: Areas) {
   const { db, writer, clock, ids, log, vault, scheduler, metrics } = kernel;
@@ -213,13 +224,6 @@ function createHttp(kernel: Kernel, config: Config, areas: Areas) {
   const gate = monitoringGate(config.metricsAccess, guard, http.paths);
   const system = { name: "System", description: "The server itself." };
   const changes = createChanges(kernel);
-  const { meter, projects, flags, locks, monitors, relay, buckets, notary } = areas;
-  const shown = [meter, projects, keys, flags, locks, monitors, relay, buckets, notary];
-  const overview = createOverview(kernel, {
-    cards: shown.map(({ card }) => card),
-    recent: areas.audit.recent,
-    incidents: { area: "pulse", open: monitors.down },
-  });
   const list: readonly ApiArea[] = [
     areas.meter, //    /v1/meter
     areas.projects, // /v1/projects
@@ -232,7 +236,7 @@ function createHttp(kernel: Kernel, config: Config, areas: Areas) {
     areas.notary, //   /v1/witness
     areas.sessions, // /v1/session, /v1/sessions, /v1/admin/login-links
     changes, //         /v1/changes
-    overview, //        /v1/overview
+    overviewOf(kernel, areas), // /v1/overview
     areas.audit, //    /v1/audit, /v1/admin/audit
     accounts, //       /v1/signup, /v1/admin, /v1/keys/rotate, /v1/meter of the own balance
     { parts: [system], routes: () => systemRoutes(http, { gate, readiness, metrics }) },

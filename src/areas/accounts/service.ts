@@ -106,10 +106,10 @@ export class AccountService {
     const account = this.known(userId);
     if (account.ref === caller.account.ref) assertKeepsOperating(change);
     if (change.tier === "unlimited") assertMayMakeOperator(caller);
-    if (change.email !== undefined) this.setEmail(tx, account, change.email);
     const { tier = account.tier, suspended = account.suspended } = change;
     const tierSince = tier === account.tier ? account.tierSince : tx.now;
     const before = termsOf(account);
+    if (change.email !== undefined) this.setEmail(tx, account, change.email);
     accounts.change(tx, account, { tier, tierSince, suspended });
     store.setTerms(tx, tier, suspended ? 1 : 0, account.ref);
     if (change.balance !== undefined) ledger.set(tx, account, "reset", change.balance, requestId);
@@ -200,12 +200,11 @@ function aboutAccount({ ref, userId, email }: AccountActor, what: string) {
 }
 
 function creationOf(account: AccountActor): AuditChange {
-  const { email } = account;
-  return { ...aboutAccount(account, "created"), before: null, after: { email, ...termsOf(account) } };
+  return { ...aboutAccount(account, "created"), before: null, after: termsOf(account) };
 }
 
-function termsOf({ tier, balance, suspended }: AccountActor) {
-  return { tier, balance, suspended };
+function termsOf({ email, tier, balance, suspended }: AccountActor) {
+  return { email, tier, balance, suspended };
 }
 
 function viewOf({ userId, email, tier, balance, suspended, createdAt }: AccountActor): Account {

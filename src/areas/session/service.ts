@@ -25,7 +25,10 @@ export interface SessionDeps extends Pick<Kernel, "clock" | "ids" | "writer" | "
 }
 
 /** A request to log in. */
-export type LoginRequest = RefusedRequest & { readonly request: Request; readonly requestOrigin: RequestOrigin };
+export type LoginRequest = RefusedRequest & {
+  readonly request: Request;
+  readonly requestOrigin: RequestOrigin;
+};
 
 /** A session that was opened, with the header that hands it to the browser. */
 export interface OpenedSession {
