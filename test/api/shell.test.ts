@@ -38,7 +38,7 @@ describe("unknown routes", () => {
     ["GET", "/v1"],
     ["GET", "/v1/"],
     ["GET", "/v1/nothing"],
-    ["GET", "/v1/meter"],
+    ["GET", "/v1/meters"],
     ["GET", "/v1/meter/a/b/balance"],
     ["GET", "/v1/meter//balance"],
     ["GET", "/v1/ping/"],
