@@ -36,7 +36,7 @@ const SAID: readonly (readonly [string, string, string])[] = [
   ["", "POST /signup", "Did you mean POST /v1/signup?"],
   ["a part too many", "GET /v1/v1/ping", "Did you mean GET /v1/ping?"],
   ["", "GET /api/v1/projects", "Did you mean GET /v1/projects?"],
-  ["a value too few", "GET /v1/latch/", "Did you mean GET /v1/latch/{key}?"],
+  ["a value too few", "GET /v1/witness/pubkey/", "Did you mean GET /v1/witness/pubkey/{chainId}?"],
   [
     "",
     "POST /v1/meter//deduct",
