@@ -73,7 +73,7 @@ export function createApp(
       await refundAbandoned(performing, accounts, log);
       await buckets.resume();
       await scheduler.start();
-      noteStart(kernel, areas.audit, config);
+      await noteStart(kernel, areas.audit, config);
       readiness.begin();
     },
     finish: async () => {
@@ -107,15 +107,19 @@ async function refundAbandoned(
   }
 }
 
-/** Nobody waits for it: on a full disk the server starts without it. */
-function noteStart({ writer, log }: Kernel, { trail }: Areas["audit"], { optionsSet }: Config): void {
+/** Before anything is answered, so that requests find no commit under way. On a full disk the server starts without it. */
+async function noteStart(
+  { writer, log }: Kernel,
+  { trail }: Areas["audit"],
+  { optionsSet }: Config,
+): Promise<void> {
   const change = {
     summary: `Server started, version ${version}`,
     target: { type: "server", id: "ninefold" },
     ...{ before: null, after: { version, options: optionsSet } },
   };
   const noted = writer.submit((tx) => trail.recordSystem(tx, "server.start", null, change));
-  noted.catch((error) => log.warn("the start stands in no audit log", { error: errorText(error) }));
+  await noted.catch((error) => log.warn("the start stands in no audit log", { error: errorText(error) }));
 }
 
 type Areas = ReturnType<typeof createAreas>;
