@@ -14,9 +14,11 @@ import { reportStep, runCheck, type StepResult } from "./steps/step.ts";
 const INSTALL_PACKAGE = "test/client/install.ts";
 const EXECUTABLE = "dist/ninefold";
 
+const TSC = "node_modules/typescript/bin/tsc";
 const CHECKS: readonly (readonly [name: string, command: readonly string[]])[] = [
   ["format, lint", ["sh", "scripts/lint"]],
-  ["types", [process.execPath, "node_modules/typescript/bin/tsc", "--noEmit"]],
+  ["types", [process.execPath, TSC, "--noEmit"]],
+  ["types, console", [process.execPath, TSC, "--noEmit", "-p", "src/pages/dashboard"]],
   ["tidy", ["sh", "scripts/tidy"]],
 ];
 

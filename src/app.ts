@@ -34,7 +34,9 @@ import type { Logger } from "./kernel/log.ts";
 import { createOutbox, createSmtpMailer } from "./kernel/mail/outbox.ts";
 import { declareEventLoopLag, declareKernelMetrics } from "./kernel/metrics/kernel-metrics.ts";
 import { OutboundClient, type OutboundOverrides } from "./kernel/outbound/client.ts";
+import { dashboardPages } from "./pages/dashboard.ts";
 import { docsPages } from "./pages/docs.ts";
+import { rootPage } from "./pages/root.ts";
 
 /** The server, built and not yet listening. */
 export interface App {
@@ -251,7 +253,9 @@ function createHttp(kernel: Kernel, config: Config, areas: Areas) {
   keys.knowScopes(operations.flatMap(({ access }) => (access.includes(":") ? access : [])));
   http.shutdown.addEventListener("abort", changes.stop, { once: true });
   http.shutdown.addEventListener("abort", areas.locks.refuseWaiters, { once: true });
-  docsPages(http); //                    /, /docs
+  rootPage(http, config.dashboard ? "dashboard/" : "docs");
+  docsPages(http); //                    /docs
+  if (config.dashboard) dashboardPages(http);
   http.seal();
   return { http, readiness, performing };
 }

@@ -121,6 +121,7 @@ function assemble(values: Values, tiers: Tiers) {
     trustProxy: values.trust_proxy,
     metricsAccess: values.metrics_access,
     audit: { retentionDays: values.audit_retention_days, keepsAddresses: values.audit_ip === "on" },
+    dashboard: values.dashboard === "on",
     logLevel: values.log_level,
     masterKey: values.master_key,
     operatorKey: values.operator_key,

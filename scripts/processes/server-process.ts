@@ -1,3 +1,5 @@
+// Servers from source carry the console too.
+import "../dashboard.ts";
 import { join } from "node:path";
 import { endsWithUs } from "./children.ts";
 

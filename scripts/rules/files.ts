@@ -21,6 +21,7 @@ const BUILT: ReadonlySet<string> = new Set([
   ".git",
   ".tools",
   "node_modules",
+  "build",
   "dist",
   "coverage",
   "ninefold-data",

@@ -3,6 +3,9 @@ import { type Module, type Violation, violationAt } from "./model.ts";
 import {
   ABOVE,
   AREA_INDEX,
+  BROWSER,
+  BROWSER_IMPORTS,
+  BROWSER_PACKAGES,
   COMPOSITION_ROOT,
   DOMAIN,
   inZone,
@@ -26,7 +29,13 @@ export function checkLayers(module: Module, imports: readonly Import[]): Violati
 type Finding = readonly [rule: string, message: string];
 
 function broken(from: string, one: Import): Finding[] {
-  const findings = [packageZone(from, one), domain(from, one), standsAlone(from, one), portable(from, one)];
+  const findings = [
+    packageZone(from, one),
+    domain(from, one),
+    standsAlone(from, one),
+    portable(from, one),
+    browser(from, one),
+  ];
   const target = one.target;
   if (target) findings.push(kernelToArea(from, target), areaToArea(from, target), areaIndex(from, target));
   return findings.filter((finding) => finding !== undefined);
@@ -88,6 +97,22 @@ function portable(from: string, { target }: Import): Finding | undefined {
   return [
     "verifier-is-portable",
     `${from} imports ${target}; the verifier runs in browsers too, so it takes nothing from the server`,
+  ];
+}
+
+/** Inside the console nothing of the server, and of packages only those that run in browsers; outside nothing of it. */
+function browser(from: string, { specifier, target }: Import): Finding | undefined {
+  if (!inZone(from, BROWSER)) {
+    if (!target || !inZone(target, BROWSER)) return undefined;
+    return ["browser-zone", `${from} imports ${target}; the console is built apart, and served as files`];
+  }
+  const known = target
+    ? inZone(target, BROWSER_IMPORTS)
+    : BROWSER_PACKAGES.some((name) => specifier === name || specifier.startsWith(`${name}/`));
+  if (known || specifier.endsWith(".css")) return undefined;
+  return [
+    "browser-zone",
+    `the console imports "${specifier}"; it runs in a browser, which has nothing of that`,
   ];
 }
 

@@ -24,8 +24,15 @@ const TESTING = "src/testing/**";
  */
 const CLIENT = "src/client/**";
 
+/** The console: it runs in browsers, in real time, and asks the server that it came from. */
+export const BROWSER = ["src/pages/dashboard/**"];
+/** What else of this tree runs there. */
+export const BROWSER_IMPORTS = [...BROWSER, "src/verify/**", "src/client/generated/**"];
+/** The packages that run there; no other part of `src/` needs those of the console's drawing. */
+export const BROWSER_PACKAGES = ["preact", "@preact/signals", "lucide"];
+
 /** Files that measure a real network and so read real time. */
-const REAL_TIME_ALLOW_LIST: readonly string[] = ["src/kernel/outbound/**", CLIENT];
+const REAL_TIME_ALLOW_LIST: readonly string[] = ["src/kernel/outbound/**", CLIENT, ...BROWSER];
 
 export const AREA_INDEX = "src/areas/*/index.ts";
 export const COMPOSITION_ROOT = "src/app.ts";
@@ -58,6 +65,12 @@ export interface PackageRule {
 }
 
 export const PACKAGE_RULES: readonly PackageRule[] = [
+  {
+    rule: "browser-zone",
+    packages: BROWSER_PACKAGES,
+    zone: BROWSER,
+    fix: "draw it in pages/dashboard",
+  },
   {
     rule: "elysia-zone",
     packages: ["elysia", "@elysiajs"],
@@ -114,7 +127,7 @@ export const GLOBAL_RULES: readonly GlobalRule[] = [
   {
     rule: "outbound-zone",
     names: ["fetch", "Bun.fetch", "Bun.dns", "XMLHttpRequest"],
-    zone: ["src/kernel/outbound/**", CLIENT, TESTING],
+    zone: ["src/kernel/outbound/**", CLIENT, TESTING, ...BROWSER],
     fix: "send through the guarded client of kernel/outbound",
   },
   {

@@ -76,6 +76,7 @@ const DECLARED = {
     placeholder: "DAYS",
   },
   audit_ip: choice(["on", "off"], "on", "Whether the audit log keeps client addresses"),
+  dashboard: choice(["on", "off"], "on", "Whether the console is served at /dashboard/"),
   log_level: choice(["debug", "info", "warn", "error"], "info", "Least severe message that is logged"),
   backup_dir: optional("FOLDER", "Folder for scheduled backups; without it there are none"),
   backup_cron: text("0 3 * * *", "CRON", "When they are made, in UTC"),

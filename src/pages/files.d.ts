@@ -15,3 +15,7 @@ declare module "*/page.html" {
   const path: string;
   export default path;
 }
+/** What `scripts/dashboard.ts` has built. */
+declare module "*/build/dashboard/files.js" {
+  export const FILES: readonly { readonly name: string; readonly path: string }[];
+}

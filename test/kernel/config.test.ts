@@ -96,6 +96,7 @@ const SAMPLES: Record<PlacedOption, Sample> = {
     shown: { audit: { retentionDays: 30, keepsAddresses: true } },
   },
   audit_ip: textSample("off", { audit: { retentionDays: 365, keepsAddresses: false } }),
+  dashboard: textSample("off", { dashboard: false }),
   log_level: textSample("debug", { logLevel: "debug" }),
   backup_dir: textSample("/backups", { backups: { folder: "/backups", cron: "0 3 * * *", keep: 7 } }),
   backup_cron: {
@@ -157,6 +158,7 @@ describe("defaults", () => {
       metricsAccess: "loopback",
       audit: { retentionDays: 365, keepsAddresses: true },
       optionsSet: [],
+      dashboard: true,
       logLevel: "info",
       masterKey: null,
       operatorKey: null,

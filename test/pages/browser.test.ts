@@ -54,12 +54,12 @@ class Visit {
     });
   }
 
-  /** Opens the server's root, as a person would, and waits until the API is drawn. */
+  /** Opens the page and waits until the API is drawn. */
   static async begin(options: BrowserContextOptions = {}): Promise<Visit> {
     const context = await browser.newContext(options);
     const page = await context.newPage();
     const visit = new Visit(context, page);
-    await page.goto(server.url);
+    await page.goto(`${server.url}/docs`);
     await page.locator("#areas li").first().waitFor();
     return visit;
   }
@@ -153,7 +153,7 @@ describe("the page in a browser", () => {
       });
       expect(visit.requests.at(-1)).toBe(`POST ${server.url}/v1/meter/customer-42/refill`);
       expect((await account.get("/v1/meter/customer-42/balance")).body["balance"]).toBe(1000);
-      await visit.page.goto(server.url);
+      await visit.page.goto(`${server.url}/docs`);
       await visit.page.locator("#areas li").first().waitFor();
       const after = await visit.tryOut(await visit.operation("Add to a tenant meter"));
       expect(after.status).toBe("401");

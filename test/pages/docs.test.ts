@@ -29,7 +29,7 @@ describe("the way to the page", () => {
   test("a browser at the root is led there", async () => {
     const answer = await raw("/", HTML);
     expect(answer.status).toBe(302);
-    expect(answer.headers.get("location")).toBe("docs");
+    expect(answer.headers.get("location")).toBe("dashboard/");
     expect(answer.headers.get("vary")).toBe("Accept, Origin");
   });
 

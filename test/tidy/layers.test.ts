@@ -112,3 +112,33 @@ test("the receipt verifier imports nothing of the server", () => {
     "verifier-is-portable src/verify/chain.ts:3",
   ]);
 });
+
+describe("the console", () => {
+  test.each([
+    ['import { render } from "preact";', true],
+    ['import { signal } from "@preact/signals";', true],
+    ['import "./styles.css";', true],
+    ['import { verifyReceipt } from "../../verify/index.ts";', true],
+    ['import { go } from "./route.ts";', true],
+    ['import { app } from "../../app.ts";', false],
+    ['import { readFileSync } from "node:fs";', false],
+    ['import { Elysia } from "preactish";', false],
+  ])("takes only what runs in browsers: %s", (text, clean) => {
+    const path = "src/pages/dashboard/main.tsx";
+    const others = {
+      "src/app.ts": "",
+      "src/verify/index.ts": "",
+      "src/pages/dashboard/route.ts": "",
+    };
+    expect(violationsIn({ ...others, [path]: `${text}\n` })).toEqual(clean ? [] : [`browser-zone ${path}:1`]);
+  });
+
+  test("nothing of the server takes from the console, nor what draws it", () => {
+    const found = violationsIn({
+      "src/pages/dashboard/route.ts": "export const go = 1;\n",
+      "src/pages/docs.ts": 'import { go } from "./dashboard/route.ts";\ngo;\n',
+      "src/pages/x.ts": 'import { h } from "preact/hooks";\nh;\n',
+    });
+    expect(found).toEqual(["browser-zone src/pages/docs.ts:1", "browser-zone src/pages/x.ts:1"]);
+  });
+});

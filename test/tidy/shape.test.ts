@@ -15,6 +15,12 @@ describe("sizes", () => {
     expect(violationsIn({ "src/client/generated/a.ts": lines(401) })).toEqual([]);
   });
 
+  test("a file of the console has 250", () => {
+    const file = "src/pages/dashboard/pages/keys.tsx";
+    expect(violationsIn({ [file]: lines(250) })).toEqual([]);
+    expect(violationsIn({ [file]: lines(251) })).toEqual([`file-length ${file}:251`]);
+  });
+
   test.each([
     ["function f() {", "}"],
     ["const f = () => {", "};"],

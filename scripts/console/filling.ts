@@ -1,0 +1,94 @@
+/** Calls the API. @throws Error for anything but a success. */
+type Call = (method: string, path: string, body?: unknown) => Promise<Record<string, unknown>>;
+
+/** Puts something onto every page of the console: what pictures show, and what its tests look at. */
+export async function fillConsole(url: string, key: string): Promise<void> {
+  const call: Call = async (method, path, body) => {
+    const response = await fetch(url + path, {
+      method,
+      headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    const text = await response.text();
+    if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${text}`);
+    return text === "" ? {} : JSON.parse(text);
+  };
+  await fillAccount(call);
+  await fillMeters(call);
+  await fillTraffic(call, url);
+  await fillNotary(call);
+}
+
+const KEYS = [
+  ["Warehouse", ["*"]],
+  ["CI", ["gate:read", "relay:write"]],
+  ["Mobile app", ["gate:read", "meter:read", "catch:read", "pulse:read"]],
+] as const;
+
+const FLAGS = [
+  ["new-checkout", true, "The checkout in one step"],
+  ["dark-mode", true, "Colours for the night"],
+  ["beta-search", false, "Search with typing mistakes forgiven"],
+] as const;
+
+async function fillAccount(call: Call): Promise<void> {
+  await call("POST", "/v1/projects", { name: "Shop", description: "What customers see" });
+  for (const [name, scopes] of KEYS) await call("POST", "/v1/keys", { name, prefix: "sm", scopes });
+  const ends = new Date(Date.now() + 3 * 86_400_000).toISOString();
+  await call("POST", "/v1/keys", {
+    name: "Contractor",
+    prefix: "sm",
+    scopes: ["pulse:read"],
+    expires_at: ends,
+  });
+  for (const [flag_key, enabled, description] of FLAGS)
+    await call("POST", "/v1/gate", { flag_key, enabled, description });
+  await call("POST", "/v1/admin/accounts", { email: "shop@example.com", tier: "pro", balance: 50_000 });
+  await call("POST", "/v1/latch/invoice:42/acquire", { ttl: 300_000, timeout: 1_000 });
+  await call("POST", "/v1/latch/nightly-report/acquire", { ttl: 60_000, timeout: 1_000 });
+}
+
+const METERS = ["customer-42", "customer-43", "team-blue"];
+const DEDUCTIONS = 40;
+
+async function fillMeters(call: Call): Promise<void> {
+  for (const meter of METERS) {
+    await call("POST", `/v1/meter/${meter}/refill`, { amount: 5_000 });
+    for (let at = 0; at < DEDUCTIONS; at += 1)
+      await call("POST", `/v1/meter/${meter}/deduct`, { amount: 1 + ((at * 37) % 190) });
+  }
+}
+
+const CHECKS = 12;
+
+async function fillTraffic(call: Call, url: string): Promise<void> {
+  for (const [path, checks] of [
+    ["/v1/ping", CHECKS],
+    ["/missing", 4],
+  ] as const) {
+    const { id } = await call("POST", "/v1/pulse", { url: url + path, interval: 60_000 });
+    for (let at = 0; at < checks; at += 1) await call("POST", `/v1/pulse/${id}/check`);
+  }
+  for (const delay of ["1s", "2h", "3d"]) {
+    const headers = { "X-Shop": "42" };
+    const payload = { order: 1017, total: "42.00" };
+    await call("POST", "/v1/relay", {
+      target_url: `${url}/v1/ping`,
+      method: "POST",
+      delay,
+      payload,
+      headers,
+    });
+  }
+  const { id: bucket } = await call("POST", "/v1/catch/buckets", { target_url: `${url}/v1/ping` });
+  for (let at = 0; at < 6; at += 1) {
+    const object = { id: `in_${at}`, amount_paid: 4_200 + at, note: "Pro plan <script>alert(1)</script>" };
+    await call("POST", `/v1/catch/${bucket}`, { id: `evt_${at}`, type: "invoice.paid", data: { object } });
+  }
+}
+
+async function fillNotary(call: Call): Promise<void> {
+  await call("POST", "/v1/witness/sys/init");
+  for (const event of ["invoice.paid", "invoice.refunded", "account.closed"])
+    await call("POST", "/v1/witness/log", { log: { event, invoice: 42, by: "ada@example.com" } });
+}

@@ -1,0 +1,35 @@
+import { FILES } from "../../build/dashboard/files.js";
+import type { Http } from "../kernel/http/http.ts";
+import { type AssetSource, asset } from "./asset.ts";
+import { pageHeaders } from "./headers.ts";
+
+const PAGE = "index.html";
+
+/** Forms are sent by script; nothing may make markup of a text, which webhooks and logs bring from strangers. */
+const HEADERS = pageHeaders(
+  "form-action 'self'",
+  "require-trusted-types-for 'script'",
+  "trusted-types 'none'",
+);
+
+const CONTENT_TYPES: Readonly<Record<string, string>> = {
+  html: "text/html; charset=utf-8",
+  js: "text/javascript; charset=utf-8",
+  css: "text/css; charset=utf-8",
+};
+
+/** The console: its page at `/dashboard/`, and its files, whose names change with their content. */
+export function dashboardPages(http: Http): void {
+  // Relative, so that it also holds behind a proxy that adds a prefix.
+  http.page("/dashboard", () => ({ status: 302, text: "", headers: { location: "dashboard/" } }));
+  for (const file of FILES) {
+    http.page(file.name === PAGE ? "/dashboard/" : `/dashboard/${file.name}`, asset(sourceOf(file)));
+  }
+}
+
+function sourceOf({ name, path }: (typeof FILES)[number]): AssetSource {
+  const isPage = name === PAGE;
+  const contentType = CONTENT_TYPES[name.slice(name.lastIndexOf(".") + 1)] ?? "application/octet-stream";
+  const headers = isPage ? { headers: HEADERS } : {};
+  return { contentType, immutable: !isPage, ...headers, read: () => Bun.file(path).bytes() };
+}

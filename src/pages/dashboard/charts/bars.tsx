@@ -1,0 +1,39 @@
+/** One bar: how high, of 1, and how good. */
+export interface Bar {
+  readonly height: number;
+  readonly tone: "good" | "warn" | "bad" | "idle";
+  readonly title: string;
+}
+
+const WIDTH = 4;
+const GAP = 2;
+const HEIGHT = 24;
+/** What is there is seen, however small. */
+const LEAST = 0.08;
+
+/** A row of bars. Height tells the state too: colour is not the only sign. `label` says the whole in words. */
+export function Bars({ bars, places, label }: { bars: readonly Bar[]; places: number; label: string }) {
+  const shown = bars.slice(-places);
+  const offset = places - shown.length;
+  return (
+    <svg class="bars" viewBox={`0 0 ${places * (WIDTH + GAP) - GAP} ${HEIGHT}`} role="img" aria-label={label}>
+      {Array.from({ length: places }, (_, at) => {
+        const bar = shown[at - offset];
+        const height = bar === undefined ? HEIGHT : Math.max(LEAST, Math.min(1, bar.height)) * HEIGHT;
+        return (
+          <rect
+            key={at}
+            class={bar?.tone ?? "none"}
+            x={at * (WIDTH + GAP)}
+            y={HEIGHT - height}
+            width={WIDTH}
+            height={height}
+            rx="1.5"
+          >
+            {bar === undefined ? null : <title>{bar.title}</title>}
+          </rect>
+        );
+      })}
+    </svg>
+  );
+}

@@ -1,0 +1,53 @@
+const SECOND = 1_000;
+const MINUTE = 60 * SECOND;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+
+/** Milliseconds since the epoch of what the API gives: RFC 3339, or a number of seconds or milliseconds. */
+export function instant(at: string | number): number {
+  if (typeof at === "string") return Date.parse(at);
+  // Seconds reach this figure in the year 5138, milliseconds had it in 1973.
+  return at < 100_000_000_000 ? at * SECOND : at;
+}
+
+/** A length of time in one unit: `3 min`. */
+export function span(ms: number): string {
+  const length = Math.abs(ms);
+  if (length < SECOND) return `${Math.round(length)} ms`;
+  if (length < MINUTE) return `${Math.floor(length / SECOND)} s`;
+  if (length < HOUR) return `${Math.floor(length / MINUTE)} min`;
+  if (length < 2 * DAY) return `${Math.floor(length / HOUR)} h`;
+  return `${Math.floor(length / DAY)} d`;
+}
+
+/** How long ago, or in how long: `3 min ago`, `in 2 h`. */
+export function ago(at: number, now: number): string {
+  const past = now - at;
+  if (Math.abs(past) < 2 * SECOND) return "just now";
+  return past > 0 ? `${span(past)} ago` : `in ${span(past)}`;
+}
+
+const numbers = new Intl.NumberFormat("en");
+/** A number with its thousands apart. */
+export function figure(value: number): string {
+  return numbers.format(value);
+}
+
+/** A number of things: `1 key`, `3 keys`. */
+export function count(value: number, one: string, many = `${one}s`): string {
+  return `${figure(value)} ${value === 1 ? one : many}`;
+}
+
+const UNITS = ["B", "kB", "MB", "GB", "TB"];
+/** A size in bytes. */
+export function bytes(value: number): string {
+  const power = value < 1 ? 0 : Math.min(Math.floor(Math.log10(value) / 3), UNITS.length - 1);
+  const scaled = value / 1000 ** power;
+  return `${scaled >= 100 || power === 0 ? Math.round(scaled) : scaled.toFixed(1)} ${UNITS[power]}`;
+}
+
+/** A share in percent, exact near 100. */
+export function percent(value: number | null): string {
+  if (value === null) return "–";
+  return `${value === 100 || value === 0 ? value : value.toFixed(2)} %`;
+}

@@ -1,0 +1,25 @@
+import { effect, signal } from "@preact/signals";
+
+/** How the console is drawn: as the system says, or always one way. */
+export type Theme = "system" | "light" | "dark";
+export const THEMES: readonly Theme[] = ["system", "light", "dark"];
+
+const KEPT_THEME = "ninefold.theme";
+const KEPT_SHORTCUTS = "ninefold.shortcuts";
+
+/** Kept in this browser. */
+export const theme = signal<Theme>(
+  THEMES.find((one) => one === localStorage.getItem(KEPT_THEME)) ?? "system",
+);
+/** Whether single keys do something outside of fields. */
+export const shortcutsOn = signal(localStorage.getItem(KEPT_SHORTCUTS) !== "off");
+
+effect(() => {
+  document.documentElement.dataset["theme"] = theme.value;
+  if (theme.value === "system") localStorage.removeItem(KEPT_THEME);
+  else localStorage.setItem(KEPT_THEME, theme.value);
+});
+effect(() => {
+  if (shortcutsOn.value) localStorage.removeItem(KEPT_SHORTCUTS);
+  else localStorage.setItem(KEPT_SHORTCUTS, "off");
+});

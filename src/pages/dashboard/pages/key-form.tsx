@@ -1,0 +1,100 @@
+import { useState } from "preact/hooks";
+import { call } from "../core/api.ts";
+import { may, projects, session } from "../core/session.ts";
+import { Dialog, Form } from "../ui/dialog.tsx";
+import { CheckField, Choice, SelectField, TextField, textOf } from "../ui/field.tsx";
+
+const AREAS = ["meter", "projects", "keys", "gate", "latch", "pulse", "relay", "catch", "witness"];
+const READ_ONLY = [...AREAS, "audit"].map((area) => `${area}:read`);
+const ALL = [...AREAS.flatMap((area) => [`${area}:read`, `${area}:write`]), "audit:read"];
+
+type Access = "all" | "read" | "some";
+
+const ACCESS: readonly (readonly [Access, string])[] = [
+  ["all", "Everything"],
+  ["read", "Read only"],
+  ["some", "Chosen scopes"],
+];
+
+/** Makes a key. `onCreated` gets the secret, which nobody can show again. */
+export function KeyForm({
+  onCreated,
+  onClose,
+}: {
+  onCreated: (secret: string) => void;
+  onClose: () => void;
+}) {
+  const [access, setAccess] = useState<Access>(may("*") ? "all" : "read");
+  const [chosen, setChosen] = useState<readonly string[]>([]);
+  const scopes = { all: ["*"], read: READ_ONLY.filter(may), some: chosen }[access];
+  const submit = async (data: FormData): Promise<void> => {
+    const until = textOf(data, "expires_at");
+    const body = {
+      name: textOf(data, "name") ?? "",
+      prefix: textOf(data, "prefix") ?? "sm",
+      scopes,
+      ...(until === undefined ? {} : { expires_at: new Date(until).toISOString() }),
+    };
+    const project = textOf(data, "project");
+    const made =
+      project === undefined
+        ? await call("keys.create", { body })
+        : await call("projects.keys.create", { params: { id: project }, body });
+    onCreated(made.secret);
+  };
+  return (
+    <Dialog title="New key" onClose={onClose}>
+      <Form submit="Create key" disabled={scopes.length === 0} onSubmit={submit} onCancel={onClose}>
+        <TextField name="name" label="Name" placeholder="Warehouse" required />
+        <div class="field">
+          <span class="small">
+            <strong>Access</strong>
+          </span>
+          <Choice
+            label="Access"
+            options={ACCESS.filter(([one]) => one !== "all" || may("*"))}
+            value={access}
+            onChange={setAccess}
+          />
+        </div>
+        {access === "some" ? <ScopeBoxes chosen={chosen} onChange={setChosen} /> : null}
+        <div class="two">
+          <SelectField
+            name="project"
+            label="Works in"
+            options={[
+              ...(session.value?.project_id === null ? [["", "All projects"] as const] : []),
+              ...projects.value.map(({ id, name }) => [id, name] as const),
+            ]}
+          />
+          <TextField name="expires_at" label="Ends" type="datetime-local" />
+        </div>
+        <TextField
+          name="prefix"
+          label="Prefix"
+          value="sm"
+          mono
+          required
+          hint="sm opens this API. Anything else marks the keys that you give to your own customers."
+        />
+      </Form>
+    </Dialog>
+  );
+}
+
+function ScopeBoxes(props: { chosen: readonly string[]; onChange: (chosen: readonly string[]) => void }) {
+  const { chosen, onChange } = props;
+  return (
+    <fieldset class="scopes">
+      <legend class="unseen">Scopes</legend>
+      {ALL.filter(may).map((scope) => (
+        <CheckField
+          key={scope}
+          label={<code>{scope}</code>}
+          checked={chosen.includes(scope)}
+          onChange={(on) => onChange(on ? [...chosen, scope] : chosen.filter((one) => one !== scope))}
+        />
+      ))}
+    </fieldset>
+  );
+}

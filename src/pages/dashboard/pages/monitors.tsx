@@ -1,0 +1,128 @@
+import type { MonitorCheck, MonitorStatus } from "../../../client/generated/parts.ts";
+import { Bars } from "../charts/bars.tsx";
+import { call, requestOf } from "../core/api.ts";
+import { percent } from "../core/format.ts";
+import { useList, useResource } from "../core/resource.ts";
+import { href, place, setQuery } from "../core/route.ts";
+import { Button } from "../ui/button.tsx";
+import { Empty, Loaded, More } from "../ui/feedback.tsx";
+import { Choice } from "../ui/field.tsx";
+import { Page, Panel } from "../ui/page.tsx";
+import { Status } from "../ui/status.tsx";
+import { Table } from "../ui/table.tsx";
+import { Ago } from "../ui/time.tsx";
+import { barsLabel, barsOf } from "./check-bars.ts";
+import { MonitorPage } from "./monitor.tsx";
+import { MonitorForm } from "./monitor-form.tsx";
+
+const STATES = [
+  ["", "All"],
+  ["up", "Up"],
+  ["down", "Down"],
+  ["unknown", "Not checked yet"],
+] as const;
+
+const EXAMPLE = { url: "https://example.com/health", interval: 60_000 };
+
+/** The monitors, or one of them. */
+export function MonitorsPage() {
+  const [id] = place.value.rest;
+  return id === undefined ? <MonitorList /> : <MonitorPage key={id} id={id} />;
+}
+
+function MonitorList() {
+  const { query } = place.value;
+  const status = STATES.find(([state]) => state === query.get("status"))?.[0] ?? "";
+  const list = useList(`monitors ${status}`, ["pulse"], async (page, signal) => {
+    const found = await call(
+      "monitors.list",
+      { query: { ...page, ...(status === "" ? {} : { status }) } },
+      signal,
+    );
+    return { items: found.monitors, cursor: found.cursor ?? null };
+  });
+  return (
+    <Page
+      title="Monitors"
+      request={requestOf("monitors.list", {})}
+      actions={
+        <Button kind="primary" icon="new" scope="pulse:write" onClick={() => setQuery({ new: "1" })}>
+          New monitor
+        </Button>
+      }
+    >
+      <div class="toolbar">
+        <Choice label="State" options={STATES} value={status} onChange={(one) => setQuery({ status: one })} />
+      </div>
+      <Loaded of={list}>
+        {(monitors) =>
+          monitors.length === 0 ? (
+            <Empty
+              icon="monitors"
+              title="No monitors here"
+              request={requestOf("monitors.create", { body: EXAMPLE })}
+            >
+              A monitor asks an address at an interval, and tells you when it stops answering.
+            </Empty>
+          ) : (
+            <Panel flush>
+              <MonitorTable of={monitors} />
+              <More of={list} />
+            </Panel>
+          )
+        }
+      </Loaded>
+      {query.has("new") ? <MonitorForm onClose={() => setQuery({ new: undefined })} /> : null}
+    </Page>
+  );
+}
+
+/** A row reads its own checks; beyond this many rows nobody looks at the bars. */
+const ROWS_WITH_BARS = 30;
+
+function MonitorTable({ of: monitors }: { of: readonly MonitorStatus[] }) {
+  const withBars = new Set(monitors.slice(0, ROWS_WITH_BARS).map(({ monitor_id }) => monitor_id));
+  return (
+    <Table
+      label="Monitors"
+      rows={monitors}
+      keyOf={({ monitor_id }) => monitor_id}
+      href={({ monitor_id }) => href(["monitors", monitor_id])}
+      columns={[
+        { head: "Monitor", cell: ({ url }) => nameOf(url) },
+        {
+          head: "Last checks",
+          look: "wide",
+          cell: ({ monitor_id }) => (withBars.has(monitor_id) ? <RecentChecks id={monitor_id} /> : null),
+        },
+        {
+          head: "Latency",
+          look: "end wide",
+          cell: ({ latency_ms }) => (latency_ms === null ? "–" : `${latency_ms} ms`),
+        },
+        { head: "Checked", look: "wide", cell: ({ last_checked_at }) => <Ago at={last_checked_at} /> },
+        { head: "State", look: "fit", cell: ({ status }) => <Status state={status} /> },
+      ]}
+    />
+  );
+}
+
+/** An address without what all addresses begin with. */
+function nameOf(url: string): string {
+  return url.replace(/^https:\/\//, "");
+}
+
+const PLACES = 40;
+
+function RecentChecks({ id }: { id: string }) {
+  const history = useResource(`checks ${id}`, ["pulse"], (signal) =>
+    call("monitors.history", { params: { monitorId: id }, query: { limit: PLACES } }, signal),
+  );
+  const checks: readonly MonitorCheck[] = history.data?.checks ?? [];
+  return (
+    <>
+      <Bars bars={barsOf(checks)} places={PLACES} label={barsLabel(checks)} />
+      <span class="sub">{percent(history.data?.uptime["24h"] ?? null)} in 24 h</span>
+    </>
+  );
+}

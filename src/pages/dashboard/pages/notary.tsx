@@ -1,0 +1,135 @@
+import type { Receipt } from "../../../client/generated/parts.ts";
+import { call, requestOf } from "../core/api.ts";
+import { useList } from "../core/resource.ts";
+import { href, place, setQuery } from "../core/route.ts";
+import { Button } from "../ui/button.tsx";
+import { Code, pretty } from "../ui/code.tsx";
+import { Empty, Loaded, More } from "../ui/feedback.tsx";
+import { Choice } from "../ui/field.tsx";
+import { Facts, Page, Panel } from "../ui/page.tsx";
+import { Status } from "../ui/status.tsx";
+import { Table } from "../ui/table.tsx";
+import { Ago, Moment } from "../ui/time.tsx";
+import { VerifyPanel } from "./verify.tsx";
+
+const VIEWS = [
+  ["receipts", "Receipts"],
+  ["verify", "Verify"],
+] as const;
+
+/** The chain of receipts, and how to check some. */
+export function NotaryPage() {
+  const { query } = place.value;
+  const view = VIEWS.find(([name]) => name === query.get("view"))?.[0] ?? "receipts";
+  return (
+    <Page
+      title="Notary"
+      request={requestOf("witness.receipts.list", {})}
+      actions={
+        <Button scope="witness:write" onClick={() => call("witness.init", {})}>
+          Begin a chain
+        </Button>
+      }
+    >
+      <div class="toolbar">
+        <Choice label="View" options={VIEWS} value={view} onChange={(name) => setQuery({ view: name })} />
+      </div>
+      {view === "verify" ? <VerifyPanel /> : <Receipts />}
+    </Page>
+  );
+}
+
+const EXAMPLE = { log: { event: "invoice.paid", invoice: 42 } };
+
+function NoReceipts() {
+  return (
+    <Empty icon="notary" title="No receipts yet" request={requestOf("witness.log", { body: EXAMPLE })}>
+      The notary signs what you log and chains it to what came before: nobody can change it later unseen.
+      Begin a chain, then log:
+    </Empty>
+  );
+}
+
+function Receipts() {
+  const [sequence] = place.value.rest;
+  const list = useList("receipts", ["witness"], async (query, signal) => {
+    const page = await call("witness.receipts.list", { query }, signal);
+    return { items: page.receipts, cursor: page.cursor ?? null };
+  });
+  return (
+    <Loaded of={list} missing={<NoReceipts />}>
+      {(receipts) => {
+        const shown = receipts.find(({ sequence_id }) => sequence_id === sequence);
+        const [head] = receipts;
+        if (head === undefined) return <NoReceipts />;
+        return (
+          <div class="stack">
+            <Panel>
+              <Facts
+                of={[
+                  ["Head", `receipt ${head.sequence_id}`],
+                  ["Chain hash", <code key="h">{head.chain_hash}</code>],
+                  ["Public key", <code key="k">{head.public_key.x}</code>],
+                ]}
+              />
+            </Panel>
+            <div class={shown === undefined ? "" : "panes"}>
+              <Panel flush>
+                <ReceiptTable of={receipts} selected={sequence} />
+                <More of={list} />
+              </Panel>
+              {shown === undefined ? null : <ReceiptView of={shown} />}
+            </div>
+          </div>
+        );
+      }}
+    </Loaded>
+  );
+}
+
+function ReceiptTable({ of: receipts, selected }: { of: readonly Receipt[]; selected: string | undefined }) {
+  return (
+    <Table
+      label="Receipts"
+      rows={receipts}
+      keyOf={({ sequence_id }) => sequence_id}
+      href={({ sequence_id }) => href(["notary", sequence_id])}
+      selected={selected}
+      columns={[
+        {
+          head: "Receipt",
+          cell: ({ sequence_id, log }) => (
+            <>
+              {sequence_id}
+              <span class="sub">
+                <code>{shortened(JSON.stringify(log))}</code>
+              </span>
+            </>
+          ),
+        },
+        { head: "Signed", cell: ({ timestamp }) => <Ago at={timestamp} />, look: "fit wide" },
+        {
+          head: "Storage",
+          cell: ({ storage_status }) => <Status state={storage_status ?? "here"} />,
+          look: "fit",
+        },
+      ]}
+    />
+  );
+}
+
+const SHOWN_LOG = 120;
+
+function shortened(text: string): string {
+  return text.length > SHOWN_LOG ? `${text.slice(0, SHOWN_LOG)}…` : text;
+}
+
+function ReceiptView({ of: receipt }: { of: Receipt }) {
+  return (
+    <div class="inspector stack">
+      <Panel title={`Receipt ${receipt.sequence_id}`} actions={<Moment at={receipt.timestamp} />}>
+        <Code what="Receipt" text={pretty(receipt)} />
+      </Panel>
+    </div>
+  );
+}

@@ -1,0 +1,150 @@
+import type { ComponentChildren } from "preact";
+import { call, requestOf } from "../core/api.ts";
+import { count, figure } from "../core/format.ts";
+import type { Overview } from "../core/pending.ts";
+import { useResource } from "../core/resource.ts";
+import { session } from "../core/session.ts";
+import { Empty, Loaded } from "../ui/feedback.tsx";
+import { Icon, type IconName } from "../ui/icon.tsx";
+import { Page, Panel } from "../ui/page.tsx";
+import { Status, type Tone } from "../ui/status.tsx";
+import { AuditList } from "./audit-list.tsx";
+
+const AREAS = ["meter", "projects", "keys", "gate", "latch", "pulse", "relay", "catch", "witness", "audit"];
+
+/** Everything at a glance. */
+export function OverviewPage() {
+  const overview = useResource("overview", AREAS, (signal) => call("overview.read", {}, signal));
+  return (
+    <Page title="Overview" request={requestOf("overview.read", {})}>
+      <Loaded of={overview} missing={<NoOverview />}>
+        {(data) => (
+          <div class="stack">
+            <div class="cards">
+              {cardsOf(data).map((card) => (
+                <CardView key={card.path} {...card} />
+              ))}
+            </div>
+            {data.recent.length === 0 ? null : (
+              <Panel title="Latest changes" actions={<a href="#/audit">All of them</a>}>
+                <AuditList entries={data.recent} />
+              </Panel>
+            )}
+          </div>
+        )}
+      </Loaded>
+    </Page>
+  );
+}
+
+function NoOverview() {
+  return (
+    <Empty icon="overview" title={`Welcome${session.value?.email ? `, ${session.value.email}` : ""}`}>
+      Choose a service at the side.
+    </Empty>
+  );
+}
+
+interface Card {
+  readonly path: string;
+  readonly title: string;
+  readonly icon: IconName;
+  readonly figure: ComponentChildren;
+  readonly line: string;
+  /** The worst that there is. */
+  readonly state: readonly [word: string, tone: Tone];
+}
+
+function CardView({ path, title, icon, figure: value, line, state: [word, tone] }: Card) {
+  return (
+    <a class="card" href={`#/${path}`}>
+      <Icon name={icon} />
+      <h2>{title}</h2>
+      <Status state={word} tone={tone} />
+      <span class="figure">{value}</span>
+      <span class="line">{line}</span>
+    </a>
+  );
+}
+
+const FINE = ["fine", "good"] as const;
+const LONG_QUEUE = 10;
+
+/** The cards of the areas that the session may read. */
+function cardsOf(all: Overview): Card[] {
+  return [...accountCards(all), ...stateCards(all), ...trafficCards(all)];
+}
+
+function accountCards({ meter, projects, keys, gate }: Overview): Card[] {
+  const cards: Card[] = [];
+  if (meter)
+    cards.push({
+      ...{ path: "meters", title: "Meters", icon: "meters", figure: figure(meter.balance) },
+      line: `credits · ${count(meter.meters, "meter")}`,
+      state: FINE,
+    });
+  if (projects)
+    cards.push({
+      ...{ path: "projects", title: "Projects", icon: "projects", figure: figure(projects.total) },
+      line: projects.total === 1 ? "project" : "projects",
+      state: FINE,
+    });
+  if (keys)
+    cards.push({
+      ...{ path: "keys", title: "Keys", icon: "keys", figure: figure(keys.total) },
+      line: keys.ending_soon > 0 ? `active · ${figure(keys.ending_soon)} end within 7 days` : "active",
+      state: keys.ending_soon > 0 ? ["ending", "warn"] : FINE,
+    });
+  if (gate)
+    cards.push({
+      ...{ path: "flags", title: "Flags", icon: "flags", figure: figure(gate.on) },
+      line: `on · ${figure(gate.total)} in all`,
+      state: FINE,
+    });
+  return cards;
+}
+
+function stateCards({ latch, pulse, incidents_open }: Overview): Card[] {
+  const cards: Card[] = [];
+  if (latch)
+    cards.push({
+      ...{ path: "locks", title: "Locks", icon: "locks", figure: figure(latch.held) },
+      line: `held · ${figure(latch.waiting)} waiting`,
+      state: latch.waiting > LONG_QUEUE ? ["queueing", "warn"] : FINE,
+    });
+  if (pulse)
+    cards.push({
+      ...{ path: "monitors", title: "Monitors", icon: "monitors" },
+      figure: (
+        <>
+          {figure(pulse.up)} <small>/ {figure(pulse.total)}</small>
+        </>
+      ),
+      line: incidents_open > 0 ? `up · ${count(incidents_open, "open incident")}` : "up",
+      state: pulse.down > 0 ? ["down", "bad"] : FINE,
+    });
+  return cards;
+}
+
+function trafficCards({ relay, catch: inbox, witness }: Overview): Card[] {
+  const cards: Card[] = [];
+  if (relay)
+    cards.push({
+      ...{ path: "relay", title: "Relay", icon: "relay", figure: figure(relay.scheduled) },
+      line: `scheduled · ${figure(relay.failed)} failed today`,
+      state: relay.failed > 0 ? ["failed", "bad"] : FINE,
+    });
+  if (inbox)
+    cards.push({
+      ...{ path: "catch", title: "Catch", icon: "catch", figure: figure(inbox.pending) },
+      line: `pending · ${figure(inbox.delivered)} delivered, ${figure(inbox.failed)} failed`,
+      state: inbox.failed > 0 ? ["failed", "bad"] : FINE,
+    });
+  if (witness)
+    cards.push({
+      ...{ path: "notary", title: "Notary", icon: "notary", figure: figure(witness.receipts) },
+      line: witness.buffered > 0 ? `receipts · ${figure(witness.buffered)} waiting for storage` : "receipts",
+      state: witness.buffered > 0 ? ["buffered", "warn"] : FINE,
+    });
+  return cards;
+}

@@ -1,0 +1,124 @@
+import type { RelayItem } from "../../../client/generated/parts.ts";
+import { call, requestOf } from "../core/api.ts";
+import { useList } from "../core/resource.ts";
+import { href, place, setQuery } from "../core/route.ts";
+import { Button } from "../ui/button.tsx";
+import { Empty, Loaded, More } from "../ui/feedback.tsx";
+import { Choice } from "../ui/field.tsx";
+import { Page, Panel } from "../ui/page.tsx";
+import { Status } from "../ui/status.tsx";
+import { type Column, Table } from "../ui/table.tsx";
+import { Ago } from "../ui/time.tsx";
+import { Delivery } from "./delivery.tsx";
+import { RelayForm } from "./relay-form.tsx";
+
+const STATES = [
+  ["", "All"],
+  ["scheduled", "Scheduled"],
+  ["delivering", "Delivering"],
+  ["delivered", "Delivered"],
+  ["failed", "Failed"],
+  ["cancelled", "Cancelled"],
+] as const;
+
+type State = (typeof STATES)[number][0];
+
+const EXAMPLE = {
+  target_url: "https://example.com/hook",
+  method: "POST",
+  delay: "10s",
+  payload: { hello: "world" },
+  headers: {},
+} as const;
+
+/** Deliveries, and beside them one of them. */
+export function RelayPage() {
+  const { query, rest } = place.value;
+  const [id] = rest;
+  const status = STATES.find(([state]) => state === query.get("status"))?.[0] ?? "";
+  const list = useList(`relay ${status}`, ["relay"], async (page, signal) => {
+    const found = await call(
+      "relay.list",
+      { query: { ...page, ...(status === "" ? {} : { status }) } },
+      signal,
+    );
+    return { items: found.deliveries, cursor: found.cursor ?? null };
+  });
+  return (
+    <Page
+      title="Relay"
+      request={requestOf("relay.list", {})}
+      actions={
+        <Button kind="primary" icon="new" scope="relay:write" onClick={() => setQuery({ new: "1" })}>
+          Schedule
+        </Button>
+      }
+    >
+      <div class="toolbar">
+        <Choice<State>
+          label="State"
+          options={STATES}
+          value={status}
+          onChange={(one) => setQuery({ status: one })}
+        />
+      </div>
+      <div class={id === undefined ? "" : "panes"}>
+        <Panel flush>
+          <Loaded of={list}>
+            {(deliveries) =>
+              deliveries.length === 0 ? (
+                <Empty
+                  icon="relay"
+                  title="No deliveries here"
+                  request={requestOf("relay.schedule", { body: EXAMPLE })}
+                >
+                  A delivery is a request that this server sends for you, later, signed, and again until it
+                  arrives.
+                </Empty>
+              ) : (
+                <>
+                  <Table
+                    label="Deliveries"
+                    rows={deliveries}
+                    keyOf={({ relay_id }) => relay_id}
+                    href={({ relay_id }) => href(["relay", relay_id], Object.fromEntries(query))}
+                    selected={id}
+                    columns={id === undefined ? COLUMNS : COLUMNS.filter(({ head }) => NARROW.includes(head))}
+                  />
+                  <More of={list} />
+                </>
+              )
+            }
+          </Loaded>
+        </Panel>
+        {id === undefined ? null : <Delivery key={id} id={id} />}
+      </div>
+      {query.has("new") ? (
+        <RelayForm onClose={() => setQuery({ new: undefined })} onDone={list.reload} />
+      ) : null}
+    </Page>
+  );
+}
+
+/** The columns that are left beside one delivery. */
+const NARROW = ["Target", "State"];
+
+const COLUMNS: readonly Column<RelayItem>[] = [
+  {
+    head: "Target",
+    cell: ({ method, target_url, kind, event }) => (
+      <>
+        <code>{method}</code> {target_url}
+        <span class="sub">{kind === "pulse" ? `alert of a monitor: ${event}` : "scheduled"}</span>
+      </>
+    ),
+  },
+  { head: "Due", cell: ({ scheduled_for }) => <Ago at={scheduled_for} />, look: "wide" },
+  { head: "Tries", cell: ({ attempts }) => attempts, look: "wide end" },
+  {
+    head: "Answer",
+    cell: ({ response_status, error }) => response_status ?? (error === null ? "–" : "none"),
+    look: "wide end",
+  },
+  { head: "State", cell: ({ status }) => <Status state={status} />, look: "fit" },
+];

@@ -1,0 +1,81 @@
+import { signal } from "@preact/signals";
+import { go } from "../core/route.ts";
+import { chooseProject, logOut, may, projects, session } from "../core/session.ts";
+import { THEMES, theme } from "../core/theme.ts";
+import type { IconName } from "../ui/icon.tsx";
+import { visiblePages } from "./pages.ts";
+
+/** Whether the list of commands is open. */
+export const paletteOpen = signal(false);
+/** Whether the list of keys is open. */
+export const helpOpen = signal(false);
+
+/** Something that can be done from anywhere. */
+export interface Command {
+  readonly title: string;
+  readonly icon: IconName;
+  /** The keys that do the same. */
+  readonly keys?: string;
+  readonly run: () => unknown;
+}
+
+const CREATE: readonly (readonly [path: string, title: string, scope: string])[] = [
+  ["keys", "New key", "keys:write"],
+  ["flags", "New flag", "gate:write"],
+  ["monitors", "New monitor", "pulse:write"],
+  ["relay", "Schedule a delivery", "relay:write"],
+  ["catch", "New bucket", "catch:write"],
+  ["projects", "New project", "projects:write"],
+];
+
+/** Every command that the session may give. */
+export function commands(): readonly Command[] {
+  return [
+    ...visiblePages().map(
+      ({ path, title, icon, letter }): Command => ({
+        title: `Go to ${title}`,
+        icon,
+        keys: `g ${letter}`,
+        run: () => go([path]),
+      }),
+    ),
+    ...CREATE.filter(([, , scope]) => may(scope)).map(
+      ([path, title]): Command => ({ title, icon: "new", run: () => go([path], { new: "1" }) }),
+    ),
+    ...(session.value?.project_id === null ? projects.value : []).map(
+      ({ id, name }): Command => ({
+        title: `Work in project ${name}`,
+        icon: "projects",
+        run: () => chooseProject(id),
+      }),
+    ),
+    ...THEMES.map(
+      (one): Command => ({
+        title: one === "system" ? "Theme: as the system" : `Theme: ${one}`,
+        icon: one,
+        run: () => {
+          theme.value = one;
+        },
+      }),
+    ),
+    {
+      title: "Keyboard shortcuts",
+      icon: "command",
+      keys: "?",
+      run: () => {
+        helpOpen.value = true;
+      },
+    },
+    { title: "API description", icon: "link", run: () => location.assign("../docs") },
+    { title: "Log out", icon: "logout", run: logOut },
+  ];
+}
+
+/** Those whose title holds every word. */
+export function matching(all: readonly Command[], text: string): readonly Command[] {
+  const words = text
+    .toLowerCase()
+    .split(" ")
+    .filter((word) => word !== "");
+  return all.filter(({ title }) => words.every((word) => title.toLowerCase().includes(word)));
+}

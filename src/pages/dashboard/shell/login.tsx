@@ -1,0 +1,30 @@
+import { logIn, logInNote } from "../core/session.ts";
+import { Form } from "../ui/dialog.tsx";
+import { TextField, textOf } from "../ui/field.tsx";
+import { Mark } from "./nav.tsx";
+
+/** What is shown to somebody who is not logged in. */
+export function LogIn() {
+  return (
+    <main class="log-in">
+      <div class="panel">
+        <Mark />
+        <h1>Ninefold</h1>
+        <p class="quiet">
+          Log in with an API key. The browser gets a cookie instead of it and keeps the key nowhere.
+        </p>
+        {logInNote.value === null ? null : (
+          <p class="note" role="status">
+            {logInNote.value}
+          </p>
+        )}
+        <Form submit="Log in" onSubmit={async (data) => logIn(textOf(data, "key") ?? "")}>
+          <TextField name="key" label="API key" type="password" placeholder="sm_…" required mono />
+        </Form>
+        <p class="quiet small">
+          No key at hand? <code>ninefold dashboard</code> on the server prints a link that logs you in once.
+        </p>
+      </div>
+    </main>
+  );
+}

@@ -1,0 +1,117 @@
+import { isLive } from "../core/changes.ts";
+import { place } from "../core/route.ts";
+import { chooseProject, logOut, projectId, projects, session } from "../core/session.ts";
+import { Button } from "../ui/button.tsx";
+import { Icon } from "../ui/icon.tsx";
+import { paletteOpen } from "./commands.ts";
+import { type PageEntry, visiblePages } from "./pages.ts";
+
+const GROUPS = ["", "Services", "Server"] as const;
+
+/** The side of the page: which project, where to go, who is logged in. On narrow screens a bar of pictures. */
+export function Nav() {
+  const pages = visiblePages();
+  return (
+    <div class="side">
+      <div class="brand">
+        <a href="#/overview">
+          <Mark />
+          <span>Ninefold</span>
+        </a>
+        <span
+          class={`live ${isLive.value ? "on" : ""}`}
+          title={isLive.value ? "Changes show at once" : "Changes show every few seconds"}
+        >
+          {isLive.value ? "live" : "polling"}
+        </span>
+      </div>
+      <ProjectSwitch />
+      <button
+        type="button"
+        class="jump"
+        onClick={() => {
+          paletteOpen.value = true;
+        }}
+      >
+        <Icon name="search" />
+        <span>Go to…</span>
+        <kbd>{navigator.platform.startsWith("Mac") ? "⌘K" : "Ctrl K"}</kbd>
+      </button>
+      <nav aria-label="Pages">
+        {GROUPS.map((group) => (
+          <Group key={group} name={group} pages={pages.filter((page) => page.group === group)} />
+        ))}
+      </nav>
+      <Person />
+    </div>
+  );
+}
+
+function Group({ name, pages }: { name: string; pages: readonly PageEntry[] }) {
+  return (
+    <>
+      {name === "" ? null : <p class="group">{name}</p>}
+      <ul>
+        {pages.map(({ path, title, icon }) => (
+          <li key={path}>
+            <a href={`#/${path}`} aria-current={place.value.page === path ? "page" : undefined} title={title}>
+              <Icon name={icon} />
+              <span>{title}</span>
+            </a>
+          </li>
+        ))}
+      </ul>
+    </>
+  );
+}
+
+function ProjectSwitch() {
+  if (projects.value.length === 0) return null;
+  const own = session.value?.project_id ?? null;
+  return (
+    <select
+      class="project"
+      aria-label="Project"
+      value={own ?? projectId.value ?? ""}
+      disabled={own !== null}
+      onChange={(event) => chooseProject(event.currentTarget.value === "" ? null : event.currentTarget.value)}
+    >
+      {own === null ? <option value="">Default project</option> : null}
+      {projects.value.map(({ id, name }) => (
+        <option key={id} value={id}>
+          {name}
+        </option>
+      ))}
+    </select>
+  );
+}
+
+function Person() {
+  const who = session.value;
+  if (!who) return null;
+  return (
+    <footer class="person">
+      <div>
+        <strong>{who.key_name ?? who.email}</strong>
+        <span class="quiet">{who.operator ? "operator" : `${who.tier} tier`}</span>
+      </div>
+      <a class="button quiet" href="../docs" title="API description" aria-label="API description">
+        <Icon name="link" />
+      </a>
+      <Button icon="logout" kind="quiet" label="Log out" onClick={logOut}>
+        {null}
+      </Button>
+    </footer>
+  );
+}
+
+/** Nine squares. */
+export function Mark() {
+  return (
+    <svg class="mark" viewBox="0 0 30 30" aria-hidden="true">
+      {[0, 11, 22].flatMap((y) =>
+        [0, 11, 22].map((x) => <rect key={`${x} ${y}`} x={x} y={y} width="8" height="8" rx="1.5" />),
+      )}
+    </svg>
+  );
+}

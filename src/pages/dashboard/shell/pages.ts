@@ -1,0 +1,166 @@
+import type { ComponentType } from "preact";
+import { may, session } from "../core/session.ts";
+import { AuditPage } from "../pages/audit.tsx";
+import { BackupsPage } from "../pages/backups.tsx";
+import { CatchPage } from "../pages/catch.tsx";
+import { FlagsPage } from "../pages/flags.tsx";
+import { KeysPage } from "../pages/keys.tsx";
+import { LocksPage } from "../pages/locks.tsx";
+import { MetersPage } from "../pages/meters.tsx";
+import { MetricsPage } from "../pages/metrics.tsx";
+import { MonitorsPage } from "../pages/monitors.tsx";
+import { NotaryPage } from "../pages/notary.tsx";
+import { OverviewPage } from "../pages/overview.tsx";
+import { ProjectsPage } from "../pages/projects.tsx";
+import { RelayPage } from "../pages/relay.tsx";
+import { SettingsPage } from "../pages/settings.tsx";
+import type { IconName } from "../ui/icon.tsx";
+
+/** A page of the console. */
+export interface PageEntry {
+  /** The first part of its address. */
+  readonly path: string;
+  readonly title: string;
+  readonly icon: IconName;
+  /** After `g` it leads there. */
+  readonly letter: string;
+  readonly group: "" | "Services" | "Server";
+  /** What the session needs to see it. */
+  readonly needs: string | null;
+  readonly View: ComponentType;
+}
+
+const ALL: readonly PageEntry[] = [
+  {
+    path: "overview",
+    title: "Overview",
+    icon: "overview",
+    letter: "o",
+    group: "",
+    needs: null,
+    View: OverviewPage,
+  },
+  {
+    path: "projects",
+    title: "Projects",
+    icon: "projects",
+    letter: "p",
+    group: "",
+    needs: "projects:read",
+    View: ProjectsPage,
+  },
+  {
+    path: "keys",
+    title: "Keys",
+    icon: "keys",
+    letter: "k",
+    group: "Services",
+    needs: "keys:read",
+    View: KeysPage,
+  },
+  {
+    path: "meters",
+    title: "Meters",
+    icon: "meters",
+    letter: "m",
+    group: "Services",
+    needs: "meter:read",
+    View: MetersPage,
+  },
+  {
+    path: "flags",
+    title: "Flags",
+    icon: "flags",
+    letter: "f",
+    group: "Services",
+    needs: "gate:read",
+    View: FlagsPage,
+  },
+  {
+    path: "locks",
+    title: "Locks",
+    icon: "locks",
+    letter: "l",
+    group: "Services",
+    needs: "latch:read",
+    View: LocksPage,
+  },
+  {
+    path: "monitors",
+    title: "Monitors",
+    icon: "monitors",
+    letter: "u",
+    group: "Services",
+    needs: "pulse:read",
+    View: MonitorsPage,
+  },
+  {
+    path: "relay",
+    title: "Relay",
+    icon: "relay",
+    letter: "r",
+    group: "Services",
+    needs: "relay:read",
+    View: RelayPage,
+  },
+  {
+    path: "catch",
+    title: "Catch",
+    icon: "catch",
+    letter: "c",
+    group: "Services",
+    needs: "catch:read",
+    View: CatchPage,
+  },
+  {
+    path: "notary",
+    title: "Notary",
+    icon: "notary",
+    letter: "n",
+    group: "Services",
+    needs: "witness:read",
+    View: NotaryPage,
+  },
+  {
+    path: "audit",
+    title: "Audit log",
+    icon: "audit",
+    letter: "a",
+    group: "Server",
+    needs: "audit:read",
+    View: AuditPage,
+  },
+  {
+    path: "backups",
+    title: "Backups",
+    icon: "backups",
+    letter: "b",
+    group: "Server",
+    needs: "operator",
+    View: BackupsPage,
+  },
+  {
+    path: "metrics",
+    title: "Metrics",
+    icon: "metrics",
+    letter: "x",
+    group: "Server",
+    needs: "operator",
+    View: MetricsPage,
+  },
+  {
+    path: "settings",
+    title: "Settings",
+    icon: "settings",
+    letter: "s",
+    group: "Server",
+    needs: null,
+    View: SettingsPage,
+  },
+];
+
+/** The pages that the session may see. */
+export function visiblePages(): readonly PageEntry[] {
+  const isOperator = session.value?.operator === true;
+  return ALL.filter(({ needs }) => needs === null || (needs === "operator" ? isOperator : may(needs)));
+}

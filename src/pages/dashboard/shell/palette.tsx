@@ -1,0 +1,100 @@
+import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { Dialog } from "../ui/dialog.tsx";
+import { Icon } from "../ui/icon.tsx";
+import { type Command, commands, helpOpen, matching, paletteOpen } from "./commands.ts";
+import { shortcuts } from "./shortcuts.ts";
+
+/** The list of commands, which Ctrl K opens. */
+export function Palette() {
+  const [text, setText] = useState("");
+  const [at, setAt] = useState(0);
+  const id = useId();
+  const list = useRef<HTMLDivElement>(null);
+  const found = matching(commands(), text);
+  const close = (): void => {
+    paletteOpen.value = false;
+  };
+  const run = (command: Command | undefined): void => {
+    if (command === undefined) return;
+    close();
+    command.run();
+  };
+  const onKeyDown = (event: KeyboardEvent): void => {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (step !== undefined) {
+      event.preventDefault();
+      setAt((at + step + found.length) % Math.max(1, found.length));
+    } else if (event.key === "Enter") {
+      event.preventDefault();
+      run(found[at]);
+    }
+  };
+  useEffect(() => {
+    list.current?.children[at]?.scrollIntoView({ block: "nearest" });
+  }, [at]);
+  return (
+    <Dialog title="Commands" onClose={close}>
+      <input
+        class="command"
+        role="combobox"
+        aria-expanded="true"
+        aria-controls={id}
+        aria-activedescendant={found.length === 0 ? undefined : `${id}-${at}`}
+        aria-label="Command"
+        placeholder="What do you want to do?"
+        value={text}
+        onKeyDown={onKeyDown}
+        onInput={(event) => {
+          setText(event.currentTarget.value);
+          setAt(0);
+        }}
+      />
+      <div class="commands" role="listbox" aria-label="Commands" id={id} ref={list}>
+        {found.map((command, index) => (
+          // The field above has the keys: the choice is made from there.
+          // biome-ignore lint/a11y/useKeyWithClickEvents: see above
+          // biome-ignore lint/a11y/useFocusableInteractive: see above
+          <div
+            key={command.title}
+            id={`${id}-${index}`}
+            role="option"
+            aria-selected={index === at}
+            onClick={() => run(command)}
+            onPointerMove={() => setAt(index)}
+          >
+            <Icon name={command.icon} />
+            <span>{command.title}</span>
+            {command.keys === undefined ? null : <kbd>{command.keys}</kbd>}
+          </div>
+        ))}
+      </div>
+      {found.length === 0 ? <p class="quiet nothing">Nothing of that name.</p> : null}
+    </Dialog>
+  );
+}
+
+/** The list of keys, which `?` opens. */
+export function Help() {
+  return (
+    <Dialog
+      title="Keyboard shortcuts"
+      onClose={() => {
+        helpOpen.value = false;
+      }}
+    >
+      <dl class="keys">
+        {shortcuts().map(([keys, what]) => (
+          <div key={keys}>
+            <dt>
+              {keys.split(" ").map((key) => (
+                <kbd key={key}>{key}</kbd>
+              ))}
+            </dt>
+            <dd>{what}</dd>
+          </div>
+        ))}
+      </dl>
+      <p class="quiet small">Single keys do nothing while you type; Settings switches them off.</p>
+    </Dialog>
+  );
+}

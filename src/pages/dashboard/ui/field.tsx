@@ -1,0 +1,156 @@
+import type { ComponentChildren } from "preact";
+import { useId } from "preact/hooks";
+
+interface FieldProps {
+  readonly name: string;
+  readonly label: string;
+  readonly hint?: ComponentChildren;
+  readonly value?: string | undefined;
+  readonly required?: boolean;
+}
+
+interface TextProps extends FieldProps {
+  readonly type?: "text" | "url" | "number" | "datetime-local" | "password" | "search";
+  readonly placeholder?: string;
+  readonly min?: number;
+  readonly max?: number;
+  readonly pattern?: string;
+  /** More than one line. */
+  readonly rows?: number;
+  readonly mono?: boolean;
+  readonly onInput?: (text: string) => void;
+}
+
+/** A field for a text. */
+export function TextField(props: TextProps) {
+  const {
+    name,
+    label,
+    hint,
+    value,
+    required = false,
+    type = "text",
+    rows,
+    mono = false,
+    onInput,
+    ...more
+  } = props;
+  const id = useId();
+  const shared: object = {
+    ...(rows === undefined ? { type } : { rows }),
+    id,
+    name,
+    required,
+    class: mono ? "mono" : "",
+    autocomplete: "off" as const,
+    spellcheck: false,
+    defaultValue: value ?? "",
+    "aria-describedby": hint === undefined ? undefined : `${id}-hint`,
+    ...more,
+  };
+  const typed = (event: { currentTarget: { value: string } }): void => onInput?.(event.currentTarget.value);
+  return (
+    <p class="field">
+      <label for={id}>{label}</label>
+      {rows === undefined ? <input onInput={typed} {...shared} /> : <textarea onInput={typed} {...shared} />}
+      {hint === undefined ? null : (
+        <small id={`${id}-hint`} class="quiet">
+          {hint}
+        </small>
+      )}
+    </p>
+  );
+}
+
+interface SelectProps extends FieldProps {
+  readonly options: readonly (readonly [value: string, label: string])[];
+  readonly onChange?: (value: string) => void;
+}
+
+/** A field with the values that there are. */
+export function SelectField({ name, label, hint, value, options, onChange }: SelectProps) {
+  const id = useId();
+  return (
+    <p class="field">
+      <label for={id}>{label}</label>
+      <select
+        id={id}
+        name={name}
+        defaultValue={value}
+        onChange={(event) => onChange?.(event.currentTarget.value)}
+      >
+        {options.map(([option, text]) => (
+          <option key={option} value={option} selected={option === value}>
+            {text}
+          </option>
+        ))}
+      </select>
+      {hint === undefined ? null : <small class="quiet">{hint}</small>}
+    </p>
+  );
+}
+
+interface CheckProps {
+  readonly name?: string;
+  readonly label: ComponentChildren;
+  readonly checked?: boolean;
+  readonly value?: string;
+  readonly onChange?: (checked: boolean) => void;
+}
+
+/** A box to tick. */
+export function CheckField({ name, label, checked = false, value, onChange }: CheckProps) {
+  return (
+    <label class="check">
+      <input
+        type="checkbox"
+        name={name}
+        value={value}
+        checked={checked}
+        onChange={(event) => onChange?.(event.currentTarget.checked)}
+      />
+      <span>{label}</span>
+    </label>
+  );
+}
+
+/** The text of a field; undefined when it is empty. */
+export function textOf(data: FormData, name: string): string | undefined {
+  const value = data.get(name);
+  return typeof value === "string" && value.trim() !== "" ? value.trim() : undefined;
+}
+
+/** The search above a list; `/` leads to it. */
+export function SearchField(props: { label: string; value: string; onInput: (text: string) => void }) {
+  const { label, value, onInput } = props;
+  return (
+    <input
+      type="search"
+      class="search"
+      data-search
+      aria-label={label}
+      placeholder={label}
+      value={value}
+      onInput={(event) => onInput(event.currentTarget.value)}
+    />
+  );
+}
+
+/** One of a few: which part of a list is shown. */
+export function Choice<T extends string>(props: {
+  label: string;
+  options: readonly (readonly [value: T, label: string])[];
+  value: T;
+  onChange: (value: T) => void;
+}) {
+  const { label, options, value, onChange } = props;
+  return (
+    <fieldset class="choice" aria-label={label}>
+      {options.map(([option, text]) => (
+        <button key={option} type="button" aria-pressed={option === value} onClick={() => onChange(option)}>
+          {text}
+        </button>
+      ))}
+    </fieldset>
+  );
+}

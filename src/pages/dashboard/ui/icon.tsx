@@ -1,0 +1,81 @@
+import {
+  Activity,
+  Archive,
+  BadgeCheck,
+  ChartNoAxesColumn,
+  Check,
+  ChevronLeft,
+  Command,
+  Copy,
+  ExternalLink,
+  Flag,
+  FolderTree,
+  Gauge,
+  type IconNode,
+  Inbox,
+  KeyRound,
+  LayoutDashboard,
+  Lock,
+  LogOut,
+  Monitor,
+  Moon,
+  Plus,
+  RefreshCw,
+  RotateCcw,
+  ScrollText,
+  Search,
+  Send,
+  Settings,
+  Sun,
+  Terminal,
+  Trash2,
+  TriangleAlert,
+  X,
+} from "lucide";
+import { h } from "preact";
+
+const ICONS = {
+  alert: TriangleAlert,
+  audit: ScrollText,
+  back: ChevronLeft,
+  backups: Archive,
+  catch: Inbox,
+  check: Check,
+  close: X,
+  command: Command,
+  copy: Copy,
+  curl: Terminal,
+  dark: Moon,
+  delete: Trash2,
+  flags: Flag,
+  keys: KeyRound,
+  light: Sun,
+  link: ExternalLink,
+  locks: Lock,
+  logout: LogOut,
+  meters: Gauge,
+  metrics: ChartNoAxesColumn,
+  monitors: Activity,
+  new: Plus,
+  notary: BadgeCheck,
+  overview: LayoutDashboard,
+  projects: FolderTree,
+  relay: Send,
+  reload: RefreshCw,
+  search: Search,
+  settings: Settings,
+  system: Monitor,
+  undo: RotateCcw,
+} satisfies Record<string, IconNode>;
+
+/** The name of a picture. */
+export type IconName = keyof typeof ICONS;
+
+/** A picture that says nothing to a screen reader: the words beside it do. */
+export function Icon({ name }: { name: IconName }) {
+  return (
+    <svg class="icon" viewBox="0 0 24 24" aria-hidden="true">
+      {ICONS[name].map(([tag, attributes]) => h(tag, attributes))}
+    </svg>
+  );
+}

@@ -1,0 +1,83 @@
+import type { ComponentChildren } from "preact";
+import { useEffect } from "preact/hooks";
+import type { Request } from "../core/api.ts";
+import { CurlButton } from "./button.tsx";
+import { Icon } from "./icon.tsx";
+
+interface PageProps {
+  readonly title: string;
+  /** Beside the title. */
+  readonly status?: ComponentChildren;
+  /** Below it, one line. */
+  readonly lead?: ComponentChildren;
+  /** The page above: its address and name. */
+  readonly up?: readonly [href: string, name: string];
+  /** The request that gives what the page shows. */
+  readonly request?: Request;
+  readonly actions?: ComponentChildren;
+  readonly children: ComponentChildren;
+}
+
+/** A page: its title with state and actions, and what it shows. */
+export function Page({ title, status, lead, up, request, actions, children }: PageProps) {
+  useEffect(() => {
+    document.title = `${title} · Ninefold`;
+  }, [title]);
+  return (
+    <>
+      {up === undefined ? null : (
+        <a class="up" href={up[0]}>
+          <Icon name="back" />
+          {up[1]}
+        </a>
+      )}
+      <header class="title">
+        <div>
+          <h1>{title}</h1>
+          {status}
+        </div>
+        <div class="actions">
+          {request === undefined ? null : <CurlButton request={request} />}
+          {actions}
+        </div>
+      </header>
+      {lead === undefined ? null : <p class="lead quiet">{lead}</p>}
+      {children}
+    </>
+  );
+}
+
+/** A framed part of a page. */
+export function Panel(props: {
+  title?: string;
+  actions?: ComponentChildren;
+  flush?: boolean;
+  children: ComponentChildren;
+}) {
+  const { title, actions, flush = false, children } = props;
+  return (
+    <section class={`panel ${flush ? "flush" : ""}`}>
+      {title === undefined ? null : (
+        <header>
+          <h2>{title}</h2>
+          {actions}
+        </header>
+      )}
+      {children}
+    </section>
+  );
+}
+
+/** Names with what they stand for. */
+export function Facts({ of }: { of: readonly (readonly [name: string, value: ComponentChildren])[] }) {
+  return (
+    <dl class="facts">
+      {of.map(([name, value]) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd>{value}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}

@@ -1,0 +1,28 @@
+/** How good it is. */
+export type Tone = "good" | "warn" | "bad" | "idle" | "busy";
+
+const TONES: Readonly<Record<string, Tone>> = {
+  up: "good",
+  on: "good",
+  live: "good",
+  delivered: "good",
+  valid: "good",
+  active: "good",
+  held: "busy",
+  scheduled: "busy",
+  delivering: "busy",
+  pending: "warn",
+  buffered: "warn",
+  degraded: "warn",
+  ending: "warn",
+  slow: "warn",
+  down: "bad",
+  failed: "bad",
+  invalid: "bad",
+  suspended: "bad",
+};
+
+/** A state: a dot, whose shape differs too, and the word. */
+export function Status({ state, tone }: { state: string; tone?: Tone }) {
+  return <span class={`status ${tone ?? TONES[state] ?? "idle"}`}>{state}</span>;
+}
