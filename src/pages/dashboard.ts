@@ -1,5 +1,6 @@
 import { FILES } from "../../build/dashboard/files.js";
-import type { Http } from "../kernel/http/http.ts";
+import { pathOf } from "../kernel/http/call.ts";
+import type { Http, PageHandler } from "../kernel/http/http.ts";
 import { type AssetSource, asset } from "./asset.ts";
 import { pageHeaders } from "./headers.ts";
 
@@ -20,11 +21,23 @@ const CONTENT_TYPES: Readonly<Record<string, string>> = {
 
 /** The console: its page at `/dashboard/`, and its files, whose names change with their content. */
 export function dashboardPages(http: Http): void {
-  // Relative, so that it also holds behind a proxy that adds a prefix.
-  http.page("/dashboard", () => ({ status: 302, text: "", headers: { location: "dashboard/" } }));
   for (const file of FILES) {
-    http.page(file.name === PAGE ? "/dashboard/" : `/dashboard/${file.name}`, asset(sourceOf(file)));
+    if (file.name !== PAGE) http.page(`/dashboard/${file.name}`, asset(sourceOf(file)));
+    else
+      for (const path of ["/dashboard", "/dashboard/"]) http.page(path, behindSlash(asset(sourceOf(file))));
   }
+}
+
+/**
+ * Leads to the address with the slash, by which the page's own addresses go. The runtime takes one address for the other,
+ * so that the request itself has to say which it was.
+ */
+function behindSlash(page: PageHandler): PageHandler {
+  return (call) => {
+    if (pathOf(call.request.url).endsWith("/")) return page(call);
+    // Relative, so that it also holds behind a proxy that adds a prefix.
+    return { status: 302, text: "", headers: { location: "dashboard/" } };
+  };
 }
 
 function sourceOf({ name, path }: (typeof FILES)[number]): AssetSource {

@@ -102,7 +102,7 @@ function Entries(props: {
               </>
             ),
           },
-          { head: "By", cell: actorOf, look: "wide" },
+          ...(selected === undefined ? [{ head: "By", cell: actorOf, look: "wide" }] : []),
           { head: "When", cell: ({ at }) => <Ago at={at} />, look: "fit" },
         ]}
       />

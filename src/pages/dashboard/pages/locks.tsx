@@ -67,7 +67,7 @@ function LockTable({ locks, onForce }: { locks: readonly HeldLock[]; onForce: (l
         { head: "Fencing token", cell: ({ fencing_token }) => fencing_token, look: "end wide" },
         { head: "Held since", cell: ({ acquired_at }) => <Ago at={acquired_at} />, look: "wide" },
         { head: "Ends", cell: (lock) => <TimeLeft of={lock} />, look: "fit" },
-        { head: "Waiting", cell: ({ queue_depth }) => queue_depth, look: "end" },
+        { head: "Waiting", cell: ({ queue_depth }) => queue_depth, look: "end wide" },
         {
           head: "Action",
           look: "fit",

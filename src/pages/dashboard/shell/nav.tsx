@@ -12,7 +12,7 @@ const GROUPS = ["", "Services", "Server"] as const;
 export function Nav() {
   const pages = visiblePages();
   return (
-    <div class="side">
+    <header class="side">
       <div class="brand">
         <a href="#/overview">
           <Mark />
@@ -43,7 +43,7 @@ export function Nav() {
         ))}
       </nav>
       <Person />
-    </div>
+    </header>
   );
 }
 
@@ -90,8 +90,8 @@ function Person() {
   const who = session.value;
   if (!who) return null;
   return (
-    <footer class="person">
-      <div>
+    <div class="person">
+      <div class="who">
         <strong>{who.key_name ?? who.email}</strong>
         <span class="quiet">{who.operator ? "operator" : `${who.tier} tier`}</span>
       </div>
@@ -101,7 +101,7 @@ function Person() {
       <Button icon="logout" kind="quiet" label="Log out" onClick={logOut}>
         {null}
       </Button>
-    </footer>
+    </div>
   );
 }
 

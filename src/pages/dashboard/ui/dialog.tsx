@@ -1,5 +1,5 @@
 import type { ComponentChildren } from "preact";
-import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Failure } from "../core/api.ts";
 import { messageOf } from "../core/session.ts";
 import { Button } from "./button.tsx";
@@ -16,9 +16,12 @@ interface DialogProps {
 export function Dialog({ title, onClose, children }: DialogProps) {
   const box = useRef<HTMLDialogElement>(null);
   const id = useId();
-  useEffect(() => {
+  // Before it is painted: what is typed next belongs into it.
+  useLayoutEffect(() => {
     const before = document.activeElement;
     box.current?.showModal();
+    // Not the cross, which comes first; without a field it is the right one.
+    box.current?.querySelector<HTMLElement>("input, select, textarea")?.focus();
     return () => {
       if (before instanceof HTMLElement) before.focus();
     };

@@ -1,0 +1,93 @@
+import { expect } from "bun:test";
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import type { Browser, BrowserContext, Page } from "playwright-core";
+import type { TestServer } from "../support/server.ts";
+import { standInForSession } from "./session-shim.ts";
+
+/** What axe looks for: WCAG 2.1 AA and its own best practice. */
+const RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"];
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+/** How a browser is set. */
+export interface Look {
+  readonly colorScheme?: "light" | "dark";
+  readonly width?: number;
+}
+
+/** The console in a browser, and everything about it that must not be. */
+export class Console {
+  /** Errors in the console, violations of the page's policy among them, and thrown ones. */
+  readonly faults: string[] = [];
+  /** Requests, as method and address. */
+  readonly requests: string[] = [];
+
+  private constructor(
+    readonly server: TestServer,
+    readonly context: BrowserContext,
+    readonly page: Page,
+  ) {
+    page.on("console", (message) => {
+      if (message.type() === "error" || message.type() === "warning") this.faults.push(message.text());
+    });
+    page.on("pageerror", (error) => this.faults.push(String(error)));
+    page.on("request", (request) => {
+      if (!request.url().startsWith("data:")) this.requests.push(`${request.method()} ${request.url()}`);
+    });
+  }
+
+  /** Opens the console, where nobody is logged in. */
+  static async open(browser: Browser, server: TestServer, look: Look = {}): Promise<Console> {
+    const { colorScheme = "light", width = 1280 } = look;
+    const context = await browser.newContext({ colorScheme, viewport: { width, height: 860 } });
+    await standInForSession(context, server.url);
+    const page = await context.newPage();
+    const opened = new Console(server, context, page);
+    await page.goto(`${server.url}/dashboard/`);
+    await page.getByLabel("API key").waitFor();
+    return opened;
+  }
+
+  /** Logs in with a key. */
+  async logIn(key: string): Promise<this> {
+    await this.page.getByLabel("API key").fill(key);
+    await this.page.getByRole("button", { name: "Log in" }).click();
+    await this.page.getByRole("navigation", { name: "Pages" }).waitFor();
+    return this;
+  }
+
+  /** Goes to a page by its address, and waits until it is drawn. */
+  async go(place: string): Promise<void> {
+    await this.page.evaluate(`location.hash = "#/${place}"`);
+    await this.page.locator("main h1").waitFor();
+    await this.settle();
+  }
+
+  /** Waits until everything on the page has been read. */
+  async settle(): Promise<void> {
+    const loading = this.page.locator(".loading");
+    while ((await loading.count()) > 0) await loading.first().waitFor({ state: "detached" });
+  }
+
+  /** What axe finds on the page as it stands. */
+  async violations(): Promise<string[]> {
+    if (!(await this.page.evaluate<boolean>("'axe' in window"))) await this.page.evaluate(AXE);
+    const found = await this.page.evaluate(`axe.run({ runOnly: ${JSON.stringify(RULES)} })`);
+    const { violations } = found as { violations: { id: string; nodes: { html: string }[] }[] };
+    return violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html.slice(0, 160)}`));
+  }
+
+  /** How much wider the page is than the window. */
+  async overflow(): Promise<number> {
+    return this.page.evaluate<number>("document.documentElement.scrollWidth - innerWidth");
+  }
+
+  /** What must hold however the console was used. */
+  async expectClean(): Promise<void> {
+    expect(this.faults).toEqual([]);
+    const elsewhere = this.requests.filter((request) => !request.includes(` ${this.server.url}/`));
+    expect(elsewhere).toEqual([]);
+    await this.context.close();
+  }
+}

@@ -1,0 +1,97 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import type { Browser } from "playwright-core";
+import { fillConsole } from "../../scripts/console/filling.ts";
+import { startTestServer, type TestServer } from "../support/server.ts";
+import { startBrowser } from "./browser.ts";
+import { Console, type Look } from "./console.ts";
+
+/** Starting a browser takes seconds on a machine that is busy with other things. */
+const TIMEOUT_MS = 240_000;
+
+const VIEWS = [
+  "overview",
+  "projects",
+  "projects?new=1",
+  "keys",
+  "keys?new=1",
+  "meters",
+  "meters/customer-42",
+  "flags",
+  "flags/new-checkout",
+  "locks",
+  "monitors",
+  "monitors?new=1",
+  "relay",
+  "relay?new=1",
+  "catch",
+  "catch?new=1",
+  "notary",
+  "notary?view=verify",
+  "audit",
+  "audit/1",
+  "backups",
+  "metrics",
+  "settings",
+  "nowhere",
+];
+/** Whose rows lead further. */
+const WITH_ROWS = ["keys", "monitors", "relay", "catch", "notary"];
+
+/** Where nothing is there yet, the form of the page is the same: one look of each size and colour does. */
+const LOOKS: readonly (readonly [name: string, at: number, look: Look])[] = [
+  ["empty, wide, light", 0, { colorScheme: "light" }],
+  ["empty, 390 px, dark", 0, { colorScheme: "dark", width: 390 }],
+  ["full, wide, light", 1, { colorScheme: "light" }],
+  ["full, wide, dark", 1, { colorScheme: "dark" }],
+  ["full, 390 px, light", 1, { colorScheme: "light", width: 390 }],
+  ["full, 390 px, dark", 1, { colorScheme: "dark", width: 390 }],
+];
+
+let browser: Browser;
+const servers: TestServer[] = [];
+beforeAll(async () => {
+  browser = await startBrowser();
+  for (const isFull of [false, true]) {
+    const server = await startTestServer({ args: ["--allow-private-targets", "127.0.0.0/8"] });
+    if (isFull) await fillConsole(server.url, server.key);
+    servers.push(server);
+  }
+}, TIMEOUT_MS);
+afterAll(async () => {
+  await browser.close();
+  for (const server of servers) await server.stop();
+}, TIMEOUT_MS);
+
+/** What is wrong with the view that is drawn. */
+async function troubles(visit: Console, view: string): Promise<string[]> {
+  const found = (await visit.violations()).map((violation) => `${view}: ${violation}`);
+  const overflow = await visit.overflow();
+  return overflow > 0 ? [...found, `${view}: ${overflow} px too wide`] : found;
+}
+
+async function walk(visit: Console): Promise<string[]> {
+  const found: string[] = [];
+  for (const view of VIEWS) {
+    await visit.go(view);
+    found.push(...(await troubles(visit, view)));
+    const row = visit.page.locator("main a.row").first();
+    if (!WITH_ROWS.includes(view) || (await row.count()) === 0) continue;
+    await row.click();
+    await visit.settle();
+    found.push(...(await troubles(visit, `${view}, one`)));
+  }
+  return found;
+}
+
+test.each(LOOKS)(
+  "every page, %s: nothing that axe finds, nothing to scroll sideways, no error in the console",
+  async (_, at, look) => {
+    const server = servers[at] as TestServer;
+    const visit = await Console.open(browser, server, look);
+    expect(await troubles(visit, "log-in")).toEqual([]);
+    await visit.logIn(server.key);
+    expect(await walk(visit)).toEqual([]);
+    await visit.expectClean();
+  },
+  TIMEOUT_MS,
+);
