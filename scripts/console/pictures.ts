@@ -1,7 +1,7 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { type Browser, chromium, type Page } from "playwright-core";
-import { findChromium } from "../steps/chromium.ts";
+import { findChromium } from "../steps/debian.ts";
 
 /** What to take pictures of, and where to put them. */
 export interface Pictures {
@@ -31,8 +31,6 @@ const PAGES = [
   "notary",
   "notary?view=verify",
   "audit",
-  "backups",
-  "metrics",
   "settings",
 ];
 /** Pages whose first row is opened for one more picture. */

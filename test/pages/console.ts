@@ -3,7 +3,6 @@ import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import type { Browser, BrowserContext, Page } from "playwright-core";
 import type { TestServer } from "../support/server.ts";
-import { standInForSession } from "./session-shim.ts";
 
 /** What axe looks for: WCAG 2.1 AA and its own best practice. */
 const RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"];
@@ -41,7 +40,6 @@ export class Console {
   static async open(browser: Browser, server: TestServer, look: Look = {}): Promise<Console> {
     const { colorScheme = "light", width = 1280 } = look;
     const context = await browser.newContext({ colorScheme, viewport: { width, height: 860 } });
-    await standInForSession(context, server.url);
     const page = await context.newPage();
     const opened = new Console(server, context, page);
     await page.goto(`${server.url}/dashboard/`);

@@ -37,7 +37,9 @@ describe("logging in", () => {
       const visit = await Console.open(browser, server);
       await visit.page.getByLabel("API key").fill("sm_wrong");
       await visit.page.getByRole("button", { name: "Log in" }).click();
-      expect(await visit.page.getByRole("alert").innerText()).toContain("This key opens nothing here.");
+      expect(await visit.page.getByRole("alert").innerText()).toContain(
+        "This key is unknown, revoked or expired",
+      );
       // The browser itself notes in its console that a request was answered with an error.
       expect(visit.faults.splice(0)).toEqual([expect.stringContaining("401")]);
       await visit.logIn(server.key);

@@ -29,8 +29,6 @@ const VIEWS = [
   "notary?view=verify",
   "audit",
   "audit/1",
-  "backups",
-  "metrics",
   "settings",
   "nowhere",
 ];

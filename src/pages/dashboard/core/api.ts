@@ -1,8 +1,4 @@
-import { OPERATIONS } from "../../../client/generated/operations.ts";
-import { PENDING } from "./pending.ts";
-
-type Generated = typeof OPERATIONS;
-type Operations = Generated & Omit<typeof PENDING, keyof Generated>;
+import { OPERATIONS, type Operations } from "../../../client/generated/api.ts";
 
 /** The name of an operation of the API. */
 export type OperationName = keyof Operations;
@@ -34,7 +30,7 @@ export interface Request {
   readonly body: unknown;
 }
 
-const ROUTES: Readonly<Record<string, string>> = { ...PENDING, ...OPERATIONS };
+const ROUTES: Readonly<Record<string, string>> = OPERATIONS;
 
 /** An answer that is no success, or none at all. */
 export class Failure extends Error {

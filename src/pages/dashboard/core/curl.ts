@@ -1,11 +1,11 @@
 import { BASE_URL, type Request } from "./api.ts";
 
-/** A request as a line for a terminal. `$KEY` stands for the key, which the console does not know. */
+/** A request as a line for a terminal. The key is the variable that the command line reads: the console does not know it. */
 export function curlOf({ method, path, body }: Request): string {
   const parts = ["curl"];
   const implied = body === undefined ? "GET" : "POST";
   if (method !== implied) parts.push(`-X ${method}`);
-  parts.push('-H "Authorization: Bearer $KEY"');
+  parts.push('-H "Authorization: Bearer $NINEFOLD_API_KEY"');
   if (body !== undefined) parts.push(`-d ${quoted(JSON.stringify(body))}`);
   parts.push(quotedIfNeeded(BASE_URL + path));
   return parts.join(" ");

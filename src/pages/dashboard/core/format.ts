@@ -38,14 +38,6 @@ export function count(value: number, one: string, many = `${one}s`): string {
   return `${figure(value)} ${value === 1 ? one : many}`;
 }
 
-const UNITS = ["B", "kB", "MB", "GB", "TB"];
-/** A size in bytes. */
-export function bytes(value: number): string {
-  const power = value < 1 ? 0 : Math.min(Math.floor(Math.log10(value) / 3), UNITS.length - 1);
-  const scaled = value / 1000 ** power;
-  return `${scaled >= 100 || power === 0 ? Math.round(scaled) : scaled.toFixed(1)} ${UNITS[power]}`;
-}
-
 /** A share in percent, exact near 100. */
 export function percent(value: number | null): string {
   if (value === null) return "–";

@@ -1,7 +1,6 @@
 import { effect, signal } from "@preact/signals";
-import type { ProjectItem } from "../../../client/generated/parts.ts";
+import type { ProjectItem, Session } from "../../../client/generated/api.ts";
 import { call, Failure, surroundings } from "./api.ts";
-import type { Session } from "./pending.ts";
 import { place, replacePlace } from "./route.ts";
 
 /** Who is logged in; null for nobody, undefined until the server has said. */

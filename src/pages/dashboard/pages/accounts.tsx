@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import type { Account, Tier } from "../../../client/generated/parts.ts";
+import type { Account, Tier } from "../../../client/generated/api.ts";
 import { call } from "../core/api.ts";
 import { figure } from "../core/format.ts";
 import { useList } from "../core/resource.ts";

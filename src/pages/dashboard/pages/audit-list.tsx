@@ -1,5 +1,5 @@
+import type { AuditEntry } from "../../../client/generated/api.ts";
 import { call } from "../core/api.ts";
-import type { AuditEntry } from "../core/pending.ts";
 import { useList } from "../core/resource.ts";
 import { href } from "../core/route.ts";
 import { may } from "../core/session.ts";

@@ -1,5 +1,5 @@
+import type { AuditEntry } from "../../../client/generated/api.ts";
 import { BASE_URL, call, requestOf } from "../core/api.ts";
-import type { AuditEntry } from "../core/pending.ts";
 import { useList } from "../core/resource.ts";
 import { href, place, setQuery } from "../core/route.ts";
 import { Empty, Loaded, More } from "../ui/feedback.tsx";

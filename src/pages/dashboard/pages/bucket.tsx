@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import type { Bucket, EventItem } from "../../../client/generated/parts.ts";
+import type { Bucket, EventItem } from "../../../client/generated/api.ts";
 import { BASE_URL, call, requestOf } from "../core/api.ts";
 import { useList, useResource } from "../core/resource.ts";
 import { go, href, place, setQuery } from "../core/route.ts";

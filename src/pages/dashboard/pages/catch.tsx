@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import type { Bucket } from "../../../client/generated/parts.ts";
+import type { Bucket } from "../../../client/generated/api.ts";
 import { call, requestOf } from "../core/api.ts";
 import { figure } from "../core/format.ts";
 import { useResource } from "../core/resource.ts";

@@ -1,4 +1,4 @@
-import type { MonitorCheck } from "../../../client/generated/parts.ts";
+import type { MonitorCheck } from "../../../client/generated/api.ts";
 import type { Bar } from "../charts/bars.tsx";
 
 /** Slower than this many times the usual is drawn as slow. */

@@ -1,5 +1,4 @@
-import type { Relay } from "../../../client/generated/answers.ts";
-import type { RelayAttempt } from "../../../client/generated/parts.ts";
+import type { Relay, RelayAttempt } from "../../../client/generated/api.ts";
 import { call, requestOf } from "../core/api.ts";
 import { span } from "../core/format.ts";
 import { useResource } from "../core/resource.ts";

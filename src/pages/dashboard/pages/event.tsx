@@ -1,4 +1,4 @@
-import type { CaughtEvent } from "../../../client/generated/answers.ts";
+import type { CaughtEvent } from "../../../client/generated/api.ts";
 import { BASE_URL, call } from "../core/api.ts";
 import { copyText } from "../core/copy.ts";
 import { curlTo } from "../core/curl.ts";

@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import type { Flag } from "../../../client/generated/parts.ts";
+import type { Flag } from "../../../client/generated/api.ts";
 import { call } from "../core/api.ts";
 import { may, messageOf } from "../core/session.ts";
 import { toast } from "../core/toasts.ts";

@@ -1,7 +1,6 @@
 import { useState } from "preact/hooks";
-import type { Flag } from "../../../client/generated/parts.ts";
+import type { AuditEntry, Flag } from "../../../client/generated/api.ts";
 import { call, requestOf } from "../core/api.ts";
-import type { AuditEntry } from "../core/pending.ts";
 import { useResource } from "../core/resource.ts";
 import { href, place, setQuery } from "../core/route.ts";
 import { may } from "../core/session.ts";

@@ -1,4 +1,4 @@
-import type { KeyItem } from "../../../client/generated/parts.ts";
+import type { KeyItem } from "../../../client/generated/api.ts";
 import { now } from "../core/now.ts";
 import { Status } from "../ui/status.tsx";
 import { Ago } from "../ui/time.tsx";

@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import type { KeyItem } from "../../../client/generated/parts.ts";
+import type { KeyItem } from "../../../client/generated/api.ts";
 import { call, requestOf } from "../core/api.ts";
 import { useResource } from "../core/resource.ts";
 import { go } from "../core/route.ts";

@@ -1,8 +1,8 @@
 import { useState } from "preact/hooks";
+import type { HeldLock } from "../../../client/generated/api.ts";
 import { call, requestOf } from "../core/api.ts";
 import { span } from "../core/format.ts";
 import { now } from "../core/now.ts";
-import type { HeldLock } from "../core/pending.ts";
 import { useList } from "../core/resource.ts";
 import { toast } from "../core/toasts.ts";
 import { Button } from "../ui/button.tsx";

@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import type { LedgerEntry } from "../../../client/generated/parts.ts";
+import type { LedgerEntry } from "../../../client/generated/api.ts";
 import { LineChart } from "../charts/line.tsx";
 import { call, requestOf } from "../core/api.ts";
 import { figure } from "../core/format.ts";

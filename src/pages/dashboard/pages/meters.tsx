@@ -1,6 +1,6 @@
+import type { MeterItem } from "../../../client/generated/api.ts";
 import { call, requestOf } from "../core/api.ts";
 import { figure } from "../core/format.ts";
-import type { MeterItem } from "../core/pending.ts";
 import { useList } from "../core/resource.ts";
 import { href, place, setQuery } from "../core/route.ts";
 import { Button } from "../ui/button.tsx";

@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import type { MonitorCheck } from "../../../client/generated/parts.ts";
+import type { MonitorCheck } from "../../../client/generated/api.ts";
 import { Bars } from "../charts/bars.tsx";
 import { LineChart } from "../charts/line.tsx";
 import { call, requestOf } from "../core/api.ts";

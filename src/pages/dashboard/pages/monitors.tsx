@@ -1,4 +1,4 @@
-import type { MonitorCheck, MonitorStatus } from "../../../client/generated/parts.ts";
+import type { MonitorCheck, MonitorStatus } from "../../../client/generated/api.ts";
 import { Bars } from "../charts/bars.tsx";
 import { call, requestOf } from "../core/api.ts";
 import { percent } from "../core/format.ts";

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from "preact";
+import type { Overview } from "../../../client/generated/api.ts";
 import { call, requestOf } from "../core/api.ts";
 import { count, figure } from "../core/format.ts";
-import type { Overview } from "../core/pending.ts";
 import { useResource } from "../core/resource.ts";
 import { session } from "../core/session.ts";
 import { Empty, Loaded } from "../ui/feedback.tsx";

@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import type { ProjectItem } from "../../../client/generated/parts.ts";
+import type { ProjectItem } from "../../../client/generated/api.ts";
 import { call, requestOf } from "../core/api.ts";
 import { count } from "../core/format.ts";
 import { useList, useResource } from "../core/resource.ts";

@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import type { RelayBody } from "../../../client/generated/bodies.ts";
+import type { RelayBody } from "../../../client/generated/api.ts";
 import { call, requestOf } from "../core/api.ts";
 import { curlOf } from "../core/curl.ts";
 import { go } from "../core/route.ts";

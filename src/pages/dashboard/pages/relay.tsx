@@ -1,4 +1,4 @@
-import type { RelayItem } from "../../../client/generated/parts.ts";
+import type { RelayItem } from "../../../client/generated/api.ts";
 import { call, requestOf } from "../core/api.ts";
 import { useList } from "../core/resource.ts";
 import { href, place, setQuery } from "../core/route.ts";

@@ -1,0 +1,99 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import type { Browser } from "playwright-core";
+import { startTestServer, type TestServer } from "../support/server.ts";
+import { startBrowser } from "./browser.ts";
+import { Console } from "./console.ts";
+
+/** Starting a browser takes seconds on a machine that is busy with other things. */
+const TIMEOUT_MS = 120_000;
+/** What "at once" may take: the server gathers for half a second, and the machine may be busy. */
+const SEEN_MS = 5_000;
+
+let browser: Browser;
+let server: TestServer;
+beforeAll(async () => {
+  browser = await startBrowser();
+  server = await startTestServer();
+}, TIMEOUT_MS);
+afterAll(async () => {
+  await browser.close();
+  await server.stop();
+}, TIMEOUT_MS);
+
+/** Makes the browser say that nobody sees the page, or that somebody does. */
+function hide(visit: Console, hidden: boolean): Promise<unknown> {
+  return visit.page.evaluate(
+    `Object.defineProperty(document, "hidden", { value: ${hidden}, configurable: true });
+     document.dispatchEvent(new Event("visibilitychange"))`,
+  );
+}
+
+test(
+  "a log-in link opens one session, leaves the address, and opens no second one",
+  async () => {
+    const { body } = await server.operator.post("/v1/admin/login-links", {});
+    const visit = await Console.open(browser, server);
+    const url = String(body["url"]);
+    // The part behind # alone would not load the page anew.
+    const follow = async (): Promise<void> => {
+      await visit.page.goto("about:blank");
+      await visit.page.goto(url);
+    };
+    await follow();
+    await visit.page.getByRole("navigation", { name: "Pages" }).waitFor();
+    expect(visit.page.url()).not.toContain("setup");
+    await visit.page.getByRole("button", { name: "Log out" }).click();
+    await visit.page.getByLabel("API key").waitFor();
+    await follow();
+    await visit.page.getByLabel("API key").waitFor();
+    expect(await visit.page.getByRole("status").first().innerText()).not.toBe("");
+    expect(await visit.page.getByRole("navigation", { name: "Pages" }).count()).toBe(0);
+    expect(visit.faults.splice(0)).toEqual([expect.stringContaining("401")]);
+    await visit.expectClean();
+  },
+  TIMEOUT_MS,
+);
+
+describe("an open page", () => {
+  test(
+    "shows what another key changes, and holds no connection while nobody sees it",
+    async () => {
+      const visit = await (await Console.open(browser, server)).logIn(server.key);
+      const { page } = visit;
+      await visit.go("flags");
+      await page.getByText("live", { exact: true }).waitFor();
+      await server.operator.post("/v1/gate", { flag_key: "by-another", enabled: true });
+      await page.getByRole("switch", { name: "by-another" }).waitFor({ timeout: SEEN_MS });
+
+      const ended = page.waitForEvent("requestfailed", (request) => request.url().endsWith("/v1/changes"));
+      await hide(visit, true);
+      await ended;
+      await page.getByText("polling", { exact: true }).waitFor();
+      const before = visit.requests.length;
+      await server.operator.post("/v1/gate", { flag_key: "unseen", enabled: true });
+      await page.waitForTimeout(1_500);
+      expect(visit.requests).toHaveLength(before);
+
+      await hide(visit, false);
+      await page.getByRole("switch", { name: "unseen" }).waitFor({ timeout: SEEN_MS });
+      await visit.expectClean();
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
+    "asks for a key again when its own is revoked",
+    async () => {
+      const key = { name: "Short", prefix: "sm", scopes: ["gate:read"] };
+      const { body } = await server.operator.post("/v1/keys", key);
+      const visit = await (await Console.open(browser, server)).logIn(String(body["secret"]));
+      const { page } = visit;
+      expect((await server.operator.delete(`/v1/keys/${body["key_id"]}`)).status).toBe(200);
+      await page.getByRole("link", { name: "Flags", exact: true }).click();
+      await page.getByText("Your session has ended.").waitFor();
+      expect(visit.faults.splice(0).every((fault) => fault.includes("401"))).toBe(true);
+      await visit.expectClean();
+    },
+    TIMEOUT_MS,
+  );
+});
