@@ -36,10 +36,10 @@ export async function serve(given: Given): Promise<number> {
 
 async function announce(config: Config, folder: string, { url, operator, app }: Server): Promise<void> {
   const { key } = operator;
-  const first = key === null || config.json ? null : { key, link: await app.setUpLink(key, url) };
+  const link = key === null || config.json || !config.dashboard ? null : await app.setUpLink(key, url);
   const line = config.json
     ? readyLine(url, operator.userId, key)
-    : banner(config, url, config.ephemeral ? null : folder, first);
+    : banner(config, url, config.ephemeral ? null : folder, key === null ? null : { key, link });
   try {
     writeSync(STDOUT, line);
   } catch (error) {
@@ -77,8 +77,8 @@ function stopSignal(withStdin: boolean): Promise<void> {
 /** What the start that made the key shows. */
 interface FirstStart {
   readonly key: string;
-  /** Logs a browser in with it. */
-  readonly link: string;
+  /** Logs a browser in with it; null without the console. */
+  readonly link: string | null;
 }
 
 /**
@@ -92,7 +92,7 @@ function banner(config: Config, url: string, folder: string | null, first: First
     `  URL    ${url}`,
     `  Data   ${folder ?? "temporary, deleted at exit"}`,
     `  Key    ${first?.key ?? earlierKey(folder)}`,
-    ...(first === null ? [] : [`  Open   ${first.link}`]),
+    ...(first === null || first.link === null ? [] : [`  Open   ${first.link}`]),
   ];
   if (config.allowPrivateTargets.length === 0) {
     lines.push(

@@ -80,6 +80,9 @@ test(
       expect(banner).toMatch(/^ {2}Sends {2}to public addresses only .*$/m);
     const permitting = await bannerOf(data, () => Promise.resolve(), "--allow-private-targets", "loopback");
     expect(permitting).not.toContain("public addresses");
+    const plain = await bannerOf(binaries.data(), () => Promise.resolve(), "--dashboard", "off");
+    expect(plain).toContain("curl");
+    expect(plain).not.toContain("Open");
   },
   TIMEOUT_MS,
 );
