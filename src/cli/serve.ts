@@ -73,7 +73,6 @@ function stopSignal(withStdin: boolean): Promise<void> {
   });
 }
 
-/**
 /** What the start that made the key shows. */
 interface FirstStart {
   readonly key: string;

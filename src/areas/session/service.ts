@@ -2,11 +2,10 @@ import { version } from "../../../package.json" with { type: "json" };
 import type { AuditedKey, AuditTrail, RequestOrigin } from "../../kernel/audit/trail.ts";
 import { isoTime } from "../../kernel/date-time.ts";
 import { ApiError } from "../../kernel/errors.ts";
-import { assertStillValid, type Caller } from "../../kernel/http/caller.ts";
+import { assertStillValid, type Caller, isOperator } from "../../kernel/http/caller.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import { isBearerKey, keyDigest } from "../../kernel/secrets/key-format.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
-import { isUnlimited } from "../../kernel/tiers.ts";
 import { SESSION_MS, SESSIONS_PER_ACCOUNT_MAX, setCookie, TOKEN_BYTES } from "./domain.ts";
 import { Refusals, type RefusedRequest } from "./refusals.ts";
 import type { LoginLink, Session, SessionBody } from "./schema.ts";
@@ -176,7 +175,7 @@ export class SessionService {
     const key = keyOf(caller.session?.credential ?? caller.credential);
     return {
       ...{ user_id: account.userId, email: emailOf(account.ref), tier: account.tier },
-      operator: isUnlimited(account.tier) && !projectBound && scopes.has("*"),
+      operator: isOperator(caller),
       ...{ key_id: key?.id ?? null, key_name: key?.name ?? null, scopes: [...scopes] },
       project_id: projectBound ? project.id : null,
       expires_at: isoTime(Math.min(endsAt, caller.endsAt ?? endsAt)),

@@ -38,9 +38,7 @@ export function tokenHash(token: string): Uint8Array {
 }
 
 /** A session in memory. */
-interface ActiveSession extends Actor, CallerSession {
-  readonly accountRef: number;
-  readonly digest: string;
+interface ActiveSession extends Actor, Omit<CallerSession, "credential"> {
   usedAt: number;
   seenWrittenAt: number;
   ended: boolean;
@@ -113,7 +111,7 @@ export class Sessions implements SessionAuthenticator {
   }
 
   authenticateSession(request: Request): Caller | null {
-    const token = cookieIn(request.headers.get("cookie"), [this.names.secure, this.names.plain]);
+    const token = this.tokenOf(request);
     if (token === null) return null;
     this.assertOwnPage(request);
     const session = token.length === TOKEN_LENGTH ? this.find(token) : undefined;
@@ -182,9 +180,9 @@ export class Sessions implements SessionAuthenticator {
   }
 }
 
-function activeSession({ id, account_ref, key_digest, seen_at, expires_at }: SessionRow): ActiveSession {
+function activeSession({ id, key_digest, seen_at, expires_at }: SessionRow): ActiveSession {
   return {
-    ...{ recent: false, idle: true, id, accountRef: account_ref, credential: "" },
+    ...{ recent: false, idle: true, id },
     ...{ digest: Buffer.from(key_digest).toString("hex"), endsAt: expires_at },
     ...{ usedAt: seen_at, seenWrittenAt: seen_at, ended: false },
   };

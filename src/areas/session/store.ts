@@ -3,7 +3,6 @@ import type { Database } from "../../kernel/storage/database.ts";
 /** A row of `sessions`. */
 export type SessionRow = {
   readonly id: number;
-  readonly account_ref: number;
   readonly key_digest: Uint8Array;
   readonly seen_at: number;
   readonly expires_at: number;
@@ -11,6 +10,7 @@ export type SessionRow = {
 
 type NewSession = Omit<SessionRow, "id" | "seen_at"> & {
   readonly token_hash: Uint8Array;
+  readonly account_ref: number;
   readonly now: number;
   readonly ip: string | null;
   readonly user_agent: string | null;
@@ -26,7 +26,7 @@ export function sessionStore(db: Database) {
   return {
     instanceId: db.one<{ readonly value: string }>("SELECT value FROM settings WHERE name = 'instance_id'"),
     withToken: db.one<SessionRow, [tokenHash: Uint8Array]>(
-      "SELECT id, account_ref, key_digest, seen_at, expires_at FROM sessions WHERE token_hash = ?",
+      "SELECT id, key_digest, seen_at, expires_at FROM sessions WHERE token_hash = ?",
     ),
     insert: db.change<[NewSession]>(
       "INSERT INTO sessions (token_hash, account_ref, key_digest, created_at, seen_at, expires_at, ip, user_agent) VALUES ($token_hash, $account_ref, $key_digest, $now, $now, $expires_at, $ip, $user_agent)",

@@ -1,5 +1,5 @@
 import type { Changes } from "../changes.ts";
-import { areaOf, type Caller, type Operation } from "../http/caller.ts";
+import type { Caller, Operation } from "../http/caller.ts";
 import type { Auditor, Tx } from "../storage/tx.ts";
 import { type AuditChange, difference } from "./change.ts";
 import { keptSide } from "./redaction.ts";
@@ -96,7 +96,7 @@ export class AuditTrail {
     const { projectId = operation.changesProject ? caller.project.id : null } = change;
     const actorType = requestOrigin.isOffline ? "cli" : caller.session === undefined ? "key" : "session";
     this.recordAs(tx, operation.name, actorType, request, { ...change, projectId });
-    const area = areaOf(operation);
+    const { area } = operation;
     const { id } = change.target;
     if (area === null) return;
     if (operation.changesProject) this.deps.changes.inProject(tx, caller.project.ref, area, id);

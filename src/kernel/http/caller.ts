@@ -1,6 +1,6 @@
 import { ApiError, type ErrorCode } from "../errors.ts";
 import type { Tx } from "../storage/tx.ts";
-import type { TierName } from "../tiers.ts";
+import { isUnlimited, type TierName } from "../tiers.ts";
 import { type BodyBounds, SMALL_BODY } from "./body.ts";
 
 /** A scope that an operation can require: the area's word, and whether it is changed. */
@@ -65,12 +65,19 @@ export interface OperationSpec {
 
 /** An operation with everything said. */
 export type Operation = OperationSpec &
-  Required<Omit<OperationSpec, "description" | "errors" | "example" | "anyBody" | "admit" | "answerTypes">>;
+  Required<
+    Omit<OperationSpec, "description" | "errors" | "example" | "anyBody" | "admit" | "answerTypes">
+  > & {
+    /** The area whose scope it asks for; null where it asks for none. */
+    readonly area: string | null;
+  };
 
 /** Fills in what an operation leaves to its access. */
 export function operationOf(spec: OperationSpec): Operation {
   const { access } = spec;
+  const colon = access.indexOf(":");
   return {
+    area: colon < 0 ? null : access.slice(0, colon),
     cost: 0,
     limit: access === "public" ? "none" : "general",
     accountOnly: false,
@@ -85,12 +92,6 @@ export function operationOf(spec: OperationSpec): Operation {
     bodyBounds: SMALL_BODY,
     ...spec,
   };
-}
-
-/** The area whose scope an operation asks for; null where it asks for none. */
-export function areaOf({ access }: Operation): string | null {
-  const colon = access.indexOf(":");
-  return colon < 0 ? null : access.slice(0, colon);
 }
 
 /** The account behind a request, live: a change of tier or balance shows at once. */
@@ -212,6 +213,11 @@ export function assertMayChangeKeys(caller: Caller, operation: Operation): void 
       "This key ends, and the new one would not: no key gives what it lacks. Use a key without an end.",
     );
   }
+}
+
+/** Whether it is the operator: by its platform key, or by one of the whole account that has every scope. */
+export function isOperator({ account, projectBound, scopes }: Caller): boolean {
+  return isUnlimited(account.tier) && !projectBound && scopes.has("*");
 }
 
 /** Whether the caller's key carries a scope: itself, the area's `*`, or `*`. */

@@ -7,6 +7,7 @@ import {
   assertStillValid,
   type Caller,
   hasScope,
+  isOperator,
   type Operation,
   type SessionAuthenticator,
 } from "./caller.ts";
@@ -229,10 +230,7 @@ export class Guard {
     assertStillValid(caller);
     const { access } = operation;
     if (access === "operator") {
-      // The operator's platform key, or one of the whole account that has every scope.
-      const isOperator =
-        caller.account.tier === "unlimited" && !caller.projectBound && caller.scopes.has("*");
-      if (!isOperator) throw new ApiError("forbidden", "Only the operator's key may call this.");
+      if (!isOperator(caller)) throw new ApiError("forbidden", "Only the operator's key may call this.");
     } else if (access !== "any" && !hasScope(caller, access)) {
       throw new ApiError("forbidden", `This key lacks the scope ${access}. Use a key that has it.`);
     }

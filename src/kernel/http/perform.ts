@@ -6,7 +6,7 @@ import type { Tx } from "../storage/tx.ts";
 import type { Writer } from "../storage/writer.ts";
 import { isUnlimited } from "../tiers.ts";
 import { type RenderedAnswer, renderError, renderResult } from "./answer.ts";
-import { areaOf, assertMayChangeKeys, assertStillValid, type CallerAccount, type Charger } from "./caller.ts";
+import { assertMayChangeKeys, assertStillValid, type CallerAccount, type Charger } from "./caller.ts";
 import { type IdempotencyStore, type IdempotentRequest, isStorable } from "./idempotency.ts";
 import type { OpenClaims } from "./open-claims.ts";
 
@@ -238,7 +238,7 @@ export class Performing {
   private noteChange(tx: Tx, { operation, caller: { project } }: Performer): void {
     this.activity?.changed(tx, project.ref);
     // What is audited has been told of with its id.
-    if (operation.audit === "no") this.changes?.inProject(tx, project.ref, areaOf(operation) ?? "");
+    if (operation.audit === "no") this.changes?.inProject(tx, project.ref, operation.area ?? "");
   }
 
   private settle<T extends object>(
