@@ -1,3 +1,8 @@
+import { invalidField } from "./errors.ts";
+
+/** What a field that takes a moment says when it gets none. */
+export const MOMENT_WANTED = "must be an RFC 3339 date-time, such as 2030-01-31T12:00:00Z";
+
 /** Largest moment that RFC 3339 can write: 9999-12-31T23:59:59.999Z. */
 const LATEST_MS = 253_402_300_799_999;
 
@@ -25,6 +30,18 @@ export function parseDateTime(text: string): number | null {
   const offset = (offsetHours * 60 + offsetMinutes) * 60_000 * (parts[8] === "-" ? -1 : 1);
   const moment = date.getTime() - offset;
   return moment > LATEST_MS ? null : moment;
+}
+
+/** The moment that a field of the input names. @throws ApiError `validation_error`, saying what is wanted. */
+export function momentOf(field: string, text: string, wanted = MOMENT_WANTED): number {
+  const moment = parseDateTime(text);
+  if (moment === null) throw invalidField(field, wanted);
+  return moment;
+}
+
+/** The same for a field of the query, where a `+` that was not encoded arrives as a space. */
+export function momentOfQuery(field: string, text: string, wanted = MOMENT_WANTED): number {
+  return momentOf(field, text.replace(/ (\d\d:\d\d)$/, "+$1"), wanted);
 }
 
 /** RFC 3339, UTC, with milliseconds. */

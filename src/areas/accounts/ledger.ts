@@ -2,7 +2,7 @@ import { ActorRegistry } from "../../kernel/actors/registry.ts";
 import type { AuditChange } from "../../kernel/audit/change.ts";
 import { isoTime } from "../../kernel/date-time.ts";
 import type { Caller, CallerAccount, CallerProject, Charger } from "../../kernel/http/caller.ts";
-import { decodeNumberCursor, pageOf } from "../../kernel/http/pagination.ts";
+import { pageOf, pageStart } from "../../kernel/http/pagination.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import {
   BALANCE_MAX,
@@ -206,7 +206,7 @@ export class AccountLedger implements Charger {
 
   /** A page of an account's ledger, newest first. @throws ApiError `validation_error` for a foreign cursor. */
   history({ ref }: CallerAccount, limit: number, cursor: string | undefined): LedgerPage {
-    const before = cursor === undefined ? Number.MAX_SAFE_INTEGER : decodeNumberCursor(cursor);
+    const before = pageStart(cursor);
     const rows = this.entriesBefore(ref, before, limit + 1);
     const { items, ...next } = pageOf(rows, limit, (row) => [row.sequence]);
     return { entries: items.map(entryView), ...next };

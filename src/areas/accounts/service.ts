@@ -4,7 +4,7 @@ import type { ManualClock } from "../../kernel/clock.ts";
 import { isoTime } from "../../kernel/date-time.ts";
 import { ApiError } from "../../kernel/errors.ts";
 import type { Caller } from "../../kernel/http/caller.ts";
-import { decodeNumberCursor, pageOf } from "../../kernel/http/pagination.ts";
+import { pageOf, pageStart } from "../../kernel/http/pagination.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { MailMessage, Outbox } from "../../kernel/mail/outbox.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
@@ -120,7 +120,7 @@ export class AccountService {
   /** A page of accounts, newest first. @throws ApiError `validation_error` for a foreign cursor. */
   list(limit: number, cursor: string | undefined): AccountPage {
     const { store, accounts } = this.deps;
-    const before = cursor === undefined ? Number.MAX_SAFE_INTEGER : decodeNumberCursor(cursor);
+    const before = pageStart(cursor);
     const { items, ...next } = pageOf(store.refsBefore(before, limit + 1), limit, ({ ref }) => [ref]);
     return { accounts: items.map(({ ref }) => viewOf(accounts.get(ref))), ...next };
   }

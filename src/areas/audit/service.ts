@@ -1,7 +1,7 @@
-import { isoTime, parseDateTime } from "../../kernel/date-time.ts";
-import { ApiError, invalidField } from "../../kernel/errors.ts";
+import { isoTime, momentOfQuery } from "../../kernel/date-time.ts";
+import { ApiError } from "../../kernel/errors.ts";
 import type { Caller } from "../../kernel/http/caller.ts";
-import { decodeNumberCursor, encodeCursor } from "../../kernel/http/pagination.ts";
+import { encodeCursor, pageStart } from "../../kernel/http/pagination.ts";
 import type { TextSource } from "../../kernel/http/text-stream.ts";
 import { isUuid, uuidToBytes } from "../../kernel/uuid.ts";
 import {
@@ -47,7 +47,7 @@ export class AuditService {
     const { limit = ENTRIES_LIMIT, cursor } = query;
     const filters = filtersOf(query);
     const walk = this.walkOf(reader, query);
-    const last = cursor === undefined ? Number.MAX_SAFE_INTEGER : decodeNumberCursor(cursor) - 1;
+    const last = pageStart(cursor) - 1;
     const first = walk.downFrom({ last, rows: WALKED_ROWS_MAX });
     const found = walk.newest({ ...filters, first, last, limit: limit + 1 });
     const entries = found.slice(0, limit).map(entryView);
@@ -132,17 +132,12 @@ function filtersOf(query: AdminEntryQuery): Filters {
     actor,
     actorKey: isUuid(actorId) ? uuidToBytes(actorId) : null,
     ...{ targetType: target_type ?? null, targetId: target_id ?? null, projectId: project_id ?? null },
-    ...{ from: momentOf("from", query.from), to: momentOf("to", query.to) },
+    ...{ from: momentOrNull("from", query.from), to: momentOrNull("to", query.to) },
   };
 }
 
-/** A `+` that was not encoded arrives as a space. */
-function momentOf(field: string, text: string | undefined): number | null {
-  if (text === undefined) return null;
-  const moment = parseDateTime(text.replace(/ (\d\d:\d\d)$/, "+$1"));
-  if (moment === null)
-    throw invalidField(field, "must be an RFC 3339 date-time, such as 2030-01-31T12:00:00Z");
-  return moment;
+function momentOrNull(field: string, text: string | undefined): number | null {
+  return text === undefined ? null : momentOfQuery(field, text);
 }
 
 function isVisible(reader: Reader, entry: StoredEntry & { readonly accountRef: number | null }): boolean {

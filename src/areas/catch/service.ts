@@ -1,7 +1,7 @@
 import { isNestedDeeper, JSON_LEVELS_MAX } from "../../json-text.ts";
-import { isoTime, isoTimeOrNull, parseDateTime } from "../../kernel/date-time.ts";
-import { ApiError, invalidField } from "../../kernel/errors.ts";
-import { decodeNumberCursor, pageOf } from "../../kernel/http/pagination.ts";
+import { isoTime, isoTimeOrNull, momentOfQuery } from "../../kernel/date-time.ts";
+import { ApiError } from "../../kernel/errors.ts";
+import { pageOf, pageStart } from "../../kernel/http/pagination.ts";
 import type { AcrossNetwork } from "../../kernel/http/perform.ts";
 import type { OutboundOutcome } from "../../kernel/outbound/outcome.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
@@ -43,7 +43,7 @@ export class EventService {
    */
   list(projectRef: number, bucketId: string, query: EventQuery): EventPage {
     const { limit = EVENTS_LIMIT, cursor, status = null } = query;
-    const before = cursor === undefined ? Number.MAX_SAFE_INTEGER : decodeNumberCursor(cursor);
+    const before = pageStart(cursor);
     const provider = knownProvider(query.provider);
     const bucket = this.buckets.ofProject(projectRef, bucketId);
     const rows = this.deps.events.page(bucket.ref, { provider, status }, before, limit + 1);
@@ -115,7 +115,7 @@ export class EventService {
   ): AcrossNetwork<readonly [before: number, BucketActor], number, EventsDeleted> {
     return {
       claim: (tx) => {
-        const before = readTime(time);
+        const before = momentOfQuery("before", time, BEFORE_WANTED);
         const bucket = this.buckets.ofProject(projectRef, bucketId);
         const after = { deleted_before: isoTime(before) };
         tx.audit({ ...aboutBucket(bucket, "emptied of old events"), before: null, after });
@@ -163,12 +163,7 @@ function eventView(bucket: BucketActor, { bucket_ref, sequence, retry_at, ...row
   };
 }
 
-/** A `+` that was not encoded arrives as a space. @throws ApiError `validation_error` */
-function readTime(text: string): number {
-  const moment = parseDateTime(text.replace(/ (\d\d:\d\d)$/, "+$1"));
-  if (moment !== null) return moment;
-  throw invalidField("before", "must be an ISO 8601 time such as 2026-03-10T12:00:00Z");
-}
+const BEFORE_WANTED = "must be an ISO 8601 time such as 2026-03-10T12:00:00Z";
 
 /** The parsed body where it is JSON that can be written again, otherwise its text. */
 function readPayload(body: Buffer): unknown {

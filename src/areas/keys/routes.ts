@@ -1,5 +1,6 @@
 import type { Static } from "@sinclair/typebox";
 import { Elysia } from "elysia";
+import { momentOf } from "../../kernel/date-time.ts";
 import { reply } from "../../kernel/http/answer.ts";
 import type { Api } from "../../kernel/http/api.ts";
 import type { Call } from "../../kernel/http/call.ts";
@@ -19,7 +20,7 @@ import {
   KeyVerdict,
   KeyVerifyBody,
 } from "./schema.ts";
-import { type KeyService, momentOrNull } from "./service.ts";
+import type { KeyService } from "./service.ts";
 
 /** Keys on a page unless asked otherwise. */
 const KEYS_LIMIT = 20;
@@ -82,7 +83,7 @@ function readRoutes(api: Api, keys: KeyService) {
       ({ call, query: { limit = KEYS_LIMIT, cursor } }) => {
         // The last `created_at` of the page before.
         const wanted = "must be the next_cursor of the page before, a date-time";
-        const before = momentOrNull("cursor", cursor, wanted) ?? Number.MAX_SAFE_INTEGER;
+        const before = cursor === undefined ? Number.MAX_SAFE_INTEGER : momentOf("cursor", cursor, wanted);
         return call.read((tx) => keys.list(call.caller, tx.now, limit, before));
       },
       {

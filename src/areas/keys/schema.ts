@@ -1,4 +1,5 @@
 import { type SchemaOptions, type Static, type TSchema, Type } from "@sinclair/typebox";
+import { MOMENT_WANTED } from "../../kernel/date-time.ts";
 import { named, oneOf, orNull, text } from "../../kernel/schema.ts";
 import {
   CLIENT_IP_LENGTH_MAX,
@@ -67,7 +68,7 @@ export const KeyCreateBody = named("KeyCreateBody", {
     examples: [{ customer: "42" }],
   }),
   expires_at: optional(Type.String({ maxLength: DATE_TIME_LENGTH_MAX, format: "date-time" }), {
-    errorMessage: "must be an RFC 3339 date-time, such as 2030-01-31T12:00:00Z",
+    errorMessage: MOMENT_WANTED,
   }),
 });
 export type KeyCreateBody = Static<typeof KeyCreateBody>;

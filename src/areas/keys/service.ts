@@ -1,5 +1,5 @@
 import { changed } from "../../kernel/audit/change.ts";
-import { isoTime, isoTimeOrNull, parseDateTime } from "../../kernel/date-time.ts";
+import { isoTime, isoTimeOrNull, momentOf } from "../../kernel/date-time.ts";
 import { ApiError, invalidField } from "../../kernel/errors.ts";
 import { type Caller, type CallerAccount, hasScope } from "../../kernel/http/caller.ts";
 import { hasValidChecksum, keyDigest, keyDigestHex, mintKey } from "../../kernel/secrets/key-format.ts";
@@ -71,8 +71,7 @@ export class KeyService {
     if (metadata !== null && metadata.length > METADATA_LENGTH_MAX) {
       throw invalidField("metadata", `must have at most ${METADATA_LENGTH_MAX} characters as JSON`);
     }
-    const wanted = "must be an RFC 3339 date-time, such as 2030-01-31T12:00:00Z";
-    const expires_at = momentOrNull("expires_at", body.expires_at, wanted);
+    const expires_at = body.expires_at == null ? null : momentOf("expires_at", body.expires_at);
     if (hasCome(expires_at, now)) throw invalidField("expires_at", "must be in the future");
     assertScopesKnown(prefix, scopes, this.knownScopes);
     return { prefix, name, scopes: JSON.stringify(scopes), environment, metadata, expires_at };
@@ -243,14 +242,6 @@ export class KeyService {
       ? store.ofProject(project.ref, account.ref, before, limit)
       : store.ofAccount(account.ref, before, limit);
   }
-}
-
-/** The moment that a field names; null when it is left out. @throws ApiError `validation_error`, saying what is wanted. */
-export function momentOrNull(field: string, text: string | null | undefined, wanted: string): number | null {
-  if (text === null || text === undefined) return null;
-  const moment = parseDateTime(text);
-  if (moment === null) throw invalidField(field, wanted);
-  return moment;
 }
 
 /** What the audit log says of a key. */

@@ -2,7 +2,7 @@ import { changed, type Fields } from "../../kernel/audit/change.ts";
 import { ApiError, invalidField } from "../../kernel/errors.ts";
 import type { Call } from "../../kernel/http/call.ts";
 import type { Caller } from "../../kernel/http/caller.ts";
-import { decodeNumberCursor, encodeCursor, pageOf } from "../../kernel/http/pagination.ts";
+import { decodeNumberCursor, encodeCursor, pageOf, pageStart } from "../../kernel/http/pagination.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { TierBound } from "../../kernel/tier-bounds.ts";
 import { isUuid, uuidToBytes } from "../../kernel/uuid.ts";
@@ -108,7 +108,7 @@ export class MonitorService {
   /** A page of a project's monitors, newest first. @throws ApiError `validation_error` for a foreign cursor. */
   list(projectRef: number, { status, name, limit = LIST_LIMIT, cursor }: MonitorQuery): MonitorPage {
     const { monitors } = this.parts;
-    const before = cursor === undefined ? Number.MAX_SAFE_INTEGER : decodeNumberCursor(cursor);
+    const before = pageStart(cursor);
     const rows =
       name === undefined
         ? monitors.page({ projectRef, before, rowsMax: limit + 1 }, status)

@@ -4,7 +4,7 @@ import type { AuditTrail } from "../../kernel/audit/trail.ts";
 import { isoTime, isoTimeOrNull } from "../../kernel/date-time.ts";
 import { ApiError } from "../../kernel/errors.ts";
 import type { Caller, CallerProject } from "../../kernel/http/caller.ts";
-import { decodeNumberCursor, pageOf } from "../../kernel/http/pagination.ts";
+import { pageOf, pageStart } from "../../kernel/http/pagination.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { ProjectResources } from "../../kernel/project-resources.ts";
 import { removeInSlices } from "../../kernel/removal.ts";
@@ -167,7 +167,7 @@ export class ProjectService {
 
   /** A page of the projects that the caller sees, newest first. @throws ApiError `validation_error` for a cursor of another list. */
   list(caller: Caller, limit: number, cursor: string | undefined): ProjectPage {
-    const before = cursor === undefined ? Number.MAX_SAFE_INTEGER : decodeNumberCursor(cursor);
+    const before = pageStart(cursor);
     const { items, ...next } = pageOf(this.rowsBefore(caller, before, limit + 1), limit, ({ ref }) => [ref]);
     return { projects: items.map(itemView), ...next };
   }

@@ -1,6 +1,6 @@
 import { ApiError } from "../../kernel/errors.ts";
 import type { Caller } from "../../kernel/http/caller.ts";
-import { decodeNumberCursor, pageOf } from "../../kernel/http/pagination.ts";
+import { pageOf, pageStart } from "../../kernel/http/pagination.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import { givenHeaders, type RequestHeaders } from "../../kernel/outbound/headers.ts";
 import type { TargetPolicy } from "../../kernel/outbound/target.ts";
@@ -96,7 +96,7 @@ export class RelayService {
   /** A page of a project's deliveries, newest first. @throws ApiError `validation_error` for a foreign cursor. */
   list(projectRef: number, { filter, status, limit = LIST_LIMIT, cursor }: RelayQuery): RelayPage {
     const { store, sender } = this.deps;
-    const before = cursor === undefined ? Number.MAX_SAFE_INTEGER : decodeNumberCursor(cursor);
+    const before = pageStart(cursor);
     // Those whose first attempt is under way are stored as scheduled: a page must be full without them, too.
     const underWay = status === undefined ? [] : sender.underWay(projectRef);
     const limitStored = limit + 1 + underWay.length;

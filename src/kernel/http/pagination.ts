@@ -93,6 +93,14 @@ export function decodeNumberCursor(cursor: string): number {
   return value;
 }
 
+/**
+ * The number below which a page of a list of falling numbers begins: the cursor's, or above all for the first page.
+ * @throws ApiError `validation_error` when the cursor is not one of ours.
+ */
+export function pageStart(cursor: string | undefined): number {
+  return cursor === undefined ? Number.MAX_SAFE_INTEGER : decodeNumberCursor(cursor);
+}
+
 /** A page out of `limit + 1` rows: the items, and the cursor when there are more. */
 export function pageOf<Row>(
   rows: readonly Row[],
