@@ -1,5 +1,7 @@
 // What the servers that rows are compared with answer: the same fields as Ninefold, of the same length.
 
+import type { Receipt } from "../../src/verify/receipt.ts";
+
 /** Servers of our own that a row's requests are sent to as well. */
 export const RIVALS = ["bare", "ceiling"] as const;
 /** See {@link RIVALS}. */
@@ -26,15 +28,6 @@ export const ANSWERS = {
   event: (event_id = "evt_1k80djo6300") => ({ status: "accepted", verification: "valid", event_id }),
   receipt: (log: object, made: Partial<Receipt> = {}) => ({ ...RECEIPT, ...made, log }),
 } as const;
-
-interface Receipt {
-  readonly sequence_id: string;
-  readonly content_hash: string;
-  readonly prev_hash: string;
-  readonly chain_hash: string;
-  readonly signature: string;
-  readonly timestamp: number;
-}
 
 const RECEIPT = {
   version: 1,

@@ -2,6 +2,7 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { type Browser, chromium, type Page } from "playwright-core";
 import { findChromium } from "../steps/debian.ts";
+import { VIEWS, WITH_ROWS } from "./views.ts";
 
 /** What to take pictures of, and where to put them. */
 export interface Pictures {
@@ -13,28 +14,6 @@ export interface Pictures {
   /** Pages by their addresses; all of them when it is empty. */
   readonly pages: readonly string[];
 }
-
-const PAGES = [
-  "overview",
-  "projects",
-  "keys",
-  "keys?new=1",
-  "meters",
-  "meters/customer-42",
-  "flags",
-  "flags/new-checkout",
-  "locks",
-  "monitors",
-  "relay",
-  "relay?new=1",
-  "catch",
-  "notary",
-  "notary?view=verify",
-  "audit",
-  "settings",
-];
-/** Pages whose first row is opened for one more picture. */
-const WITH_ROWS = ["keys", "monitors", "relay", "catch", "notary", "audit"];
 
 const LOOKS = [
   ["wide-light", 1280, 860, "light"],
@@ -77,7 +56,7 @@ async function takeLook(browser: Browser, pictures: Pictures, look: (typeof LOOK
   await page.getByLabel("API key").fill(pictures.key);
   await page.getByRole("button", { name: "Log in" }).click();
   await page.locator("nav").waitFor();
-  const pages = pictures.pages.length === 0 ? PAGES : pictures.pages;
+  const pages = pictures.pages.length === 0 ? VIEWS : pictures.pages;
   let taken = 1;
   for (const one of pages) {
     await page.evaluate(`location.hash = "#/${one}"`);

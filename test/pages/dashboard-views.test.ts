@@ -1,39 +1,13 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { Browser } from "playwright-core";
 import { fillConsole } from "../../scripts/console/filling.ts";
+import { VIEWS, WITH_ROWS } from "../../scripts/console/views.ts";
 import { startTestServer, type TestServer } from "../support/server.ts";
 import { startBrowser } from "./browser.ts";
 import { Console, type Look } from "./console.ts";
 
 /** Starting a browser takes seconds on a machine that is busy with other things. */
 const TIMEOUT_MS = 240_000;
-
-const VIEWS = [
-  "overview",
-  "projects",
-  "projects?new=1",
-  "keys",
-  "keys?new=1",
-  "meters",
-  "meters/customer-42",
-  "flags",
-  "flags/new-checkout",
-  "locks",
-  "monitors",
-  "monitors?new=1",
-  "relay",
-  "relay?new=1",
-  "catch",
-  "catch?new=1",
-  "notary",
-  "notary?view=verify",
-  "audit",
-  "audit/1",
-  "settings",
-  "nowhere",
-];
-/** Whose rows lead further. */
-const WITH_ROWS = ["keys", "monitors", "relay", "catch", "notary"];
 
 /** Where nothing is there yet, the form of the page is the same: one look of each size and colour does. */
 const LOOKS: readonly (readonly [name: string, at: number, look: Look])[] = [

@@ -1,20 +1,10 @@
-import { OPERATIONS, type Operations } from "../../../client/generated/api.ts";
+import type { AnswerOf, InputOf as InputOfClient, OperationName, QueryOf } from "../../../client/api.ts";
+import { OPERATIONS } from "../../../client/generated/api.ts";
 
-/** The name of an operation of the API. */
-export type OperationName = keyof Operations;
-/** What an operation answers. */
-export type AnswerOf<N extends OperationName> = Operations[N]["answer"];
 /** What an operation takes: whichever of path, query and body it has. */
-export type InputOf<N extends OperationName> = Part<"params", Operations[N]["params"]> &
-  Part<"query", Operations[N]["query"]> &
-  Part<"body", Operations[N]["body"]>;
-type Part<Name extends string, T> = [T] extends [undefined]
-  ? unknown
-  : [keyof T] extends [never]
-    ? unknown
-    : Name extends "query"
-      ? Partial<Record<Name, T>>
-      : Record<Name, T>;
+export type InputOf<N extends OperationName> = Omit<InputOfClient<N>, "query"> & {
+  readonly query?: QueryOf<N>;
+};
 
 interface AnyInput {
   readonly params?: Readonly<Record<string, string>>;
