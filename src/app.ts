@@ -12,10 +12,11 @@ import { createNotary } from "./areas/notary/index.ts";
 import { createOverview } from "./areas/overview/index.ts";
 import { createProjects, openProjectDirectory } from "./areas/projects/index.ts";
 import { createRelay } from "./areas/relay/index.ts";
+import { backupsCard, createServerArea } from "./areas/server/index.ts";
 import { createSessions } from "./areas/session/index.ts";
 import { ScheduledBackups } from "./backup/scheduled.ts";
 import type { Config } from "./config.ts";
-import type { ManualClock } from "./kernel/clock.ts";
+import { type ManualClock, monotonicMs } from "./kernel/clock.ts";
 import { errorText, isUnavailable } from "./kernel/errors.ts";
 import { Readiness, WriteProbe } from "./kernel/health/readiness.ts";
 import { createClientAddress, createClientScheme } from "./kernel/http/addresses.ts";
@@ -33,7 +34,9 @@ import type { Kernel } from "./kernel/kernel.ts";
 import type { Logger } from "./kernel/log.ts";
 import { createOutbox, createSmtpMailer } from "./kernel/mail/outbox.ts";
 import { declareEventLoopLag, declareKernelMetrics } from "./kernel/metrics/kernel-metrics.ts";
+import { RecentLoad } from "./kernel/metrics/recent-load.ts";
 import { OutboundClient, type OutboundOverrides } from "./kernel/outbound/client.ts";
+import { takeRestoreMark } from "./kernel/storage/restored.ts";
 import { dashboardPages } from "./pages/dashboard.ts";
 import { docsPages } from "./pages/docs.ts";
 import { rootPage } from "./pages/root.ts";
@@ -60,9 +63,8 @@ export function createApp(
   overrides: OutboundOverrides = {},
 ): App {
   const areas = createAreas(kernel, config, testClock, overrides);
-  const { accounts, projects, keys, meter, locks, buckets, outbound, sessions } = areas;
+  const { accounts, projects, keys, meter, locks, buckets, outbound, sessions, backups } = areas;
   const { scheduler, log } = kernel;
-  const backups = config.backups === null ? null : new ScheduledBackups(kernel, config.backups);
   const lastBackupAt = (): number | null => backups?.lastBackupAt ?? null;
   const { http, readiness, performing } = createHttp(kernel, config, areas);
   declareKernelMetrics(kernel, { requestsInFlight: () => http.inFlight, lastBackupAt });
@@ -111,16 +113,19 @@ async function refundAbandoned(
 
 /** Before anything is answered, so that requests find no commit under way. On a full disk the server starts without it. */
 async function noteStart(
-  { writer, log }: Kernel,
+  { db, writer, log }: Kernel,
   { trail }: Areas["audit"],
   { optionsSet }: Config,
 ): Promise<void> {
-  const change = {
-    summary: `Server started, version ${version}`,
-    target: { type: "server", id: "ninefold" },
-    ...{ before: null, after: { version, options: optionsSet } },
-  };
-  const noted = writer.submit((tx) => trail.recordSystem(tx, "server.start", null, change));
+  const target = { type: "server", id: "ninefold" };
+  const started = `Server started, version ${version}`;
+  const noted = writer.submit((tx) => {
+    const note = (action: string, summary: string, after: object) =>
+      trail.recordSystem(tx, action, null, { summary, target, before: null, after: { ...after } });
+    const mark = takeRestoreMark(db, tx);
+    if (mark !== null) note("server.restore", `Server restored from ${mark.file}`, mark);
+    note("server.start", started, { version, options: optionsSet });
+  });
   await noted.catch((error) => log.warn("the start stands in no audit log", { error: errorText(error) }));
 }
 
@@ -136,7 +141,12 @@ function createAreas(
   const { tiers, signup, rotationGraceMs } = config;
   const mailer = config.smtp === null ? null : createSmtpMailer(config.smtp.url, config.smtp.from);
   const outbox = createOutbox({ ...kernel, mailer });
-  const outbound = new OutboundClient(config.allowPrivateTargets, overrides, declareEventLoopLag(kernel));
+  const load = new RecentLoad(monotonicMs);
+  const observeLag = declareEventLoopLag(kernel);
+  const outbound = new OutboundClient(config.allowPrivateTargets, overrides, (lateMs) => {
+    observeLag(lateMs);
+    load.tick(lateMs);
+  });
 
   const directory = openProjectDirectory(kernel);
   const audit = createAudit(kernel, config.audit, {
@@ -174,9 +184,10 @@ function createAreas(
     // What a project's overview counts, in its order, and what is removed with the project.
     resources: [flags, monitors, relay, buckets, keys, locks, notary, meter].map((area) => area.resources),
   });
+  const backups = config.backups === null ? null : new ScheduledBackups(kernel, config.backups);
   return {
     ...{ directory, outbound, audit, accounts, projects, keys, meter, sessions, authenticator, origin },
-    ...{ flags, locks, relay, monitors, buckets, notary },
+    ...{ flags, locks, relay, monitors, buckets, notary, backups, load },
   };
 }
 
@@ -185,10 +196,16 @@ function overviewOf(kernel: Kernel, areas: Areas): ApiArea {
   const { meter, projects, keys, flags, locks, monitors, relay, buckets, notary } = areas;
   const shown = [meter, projects, keys, flags, locks, monitors, relay, buckets, notary];
   return createOverview(kernel, {
-    cards: shown.map(({ card }) => card),
+    cards: [...shown.map(({ card }) => card), backupsCard(areas.backups)],
     recent: areas.audit.recent,
     incidents: { area: "pulse", open: monitors.down },
   });
+}
+
+/** The server itself, for its operator. */
+function serverOf(kernel: Kernel, { settings }: Config, { load, backups }: Areas, http: Http): ApiArea {
+  const requestsInFlight = () => http.inFlight;
+  return createServerArea({ kernel, load, backups, options: settings, requestsInFlight });
 }
 
 /** The HTTP side, with every endpoint declared. */
@@ -221,6 +238,7 @@ function createHttp(kernel: Kernel, config: Config, areas: Areas) {
   });
   areas.origin.socketAddress = (request) => http.socketAddress(request);
   http.requests.declareIn(metrics);
+  areas.load.requests = () => http.requests.answered;
   const probe = new WriteProbe(db, writer);
   const readiness = new Readiness({
     probe: () => probe.run(),
@@ -244,6 +262,7 @@ function createHttp(kernel: Kernel, config: Config, areas: Areas) {
     changes, //         /v1/changes
     overviewOf(kernel, areas), // /v1/overview
     areas.audit, //    /v1/audit, /v1/admin/audit
+    serverOf(kernel, config, areas, http), // /v1/admin/backups, /v1/admin/status, /v1/admin/options
     accounts, //       /v1/signup, /v1/admin, /v1/keys/rotate, /v1/meter of the own balance
     { parts: [system], routes: () => systemRoutes(http, { gate, readiness, metrics }) },
   ];

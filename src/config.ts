@@ -21,24 +21,20 @@ const HOUR_MS = 60 * 60 * 1000;
 export type Config = Readonly<ReturnType<typeof assemble>> & {
   /** Names of the options that are not left at their defaults. */
   readonly optionsSet: readonly string[];
+  /** Every option and every figure of every tier, as they may be shown. */
+  readonly settings: readonly Setting[];
 };
 
 /** A value of the configuration, and where it comes from. */
 export interface Setting {
   /** As the configuration file names it: `port`, `keys.rotation_grace_hours`, `tiers.free.buckets`. */
   readonly name: string;
+  /** Secrets are masked. */
   readonly value: Value;
   readonly source: Source;
   /** The flag, the variable, or the path of the file; null for a default. */
   readonly origin: string | null;
   readonly secret: boolean;
-}
-
-/** The configuration, and where each of its values comes from. */
-export interface ResolvedConfig {
-  readonly config: Config;
-  /** Every option and every figure of every tier. Secrets are as they are: whoever prints masks them. */
-  readonly settings: readonly Setting[];
 }
 
 /**
@@ -48,7 +44,7 @@ export interface ResolvedConfig {
  */
 export function loadConfig(args: readonly string[], environment: Environment = process.env): Config {
   const flags = OPTIONS.flatMap(({ flag, placeholder }) => (flag === null ? [] : [{ flag, placeholder }]));
-  return resolveConfig(flagsGiven(readCommandLine(args, flags, "ninefold serve")), environment).config;
+  return resolveConfig(flagsGiven(readCommandLine(args, flags, "ninefold serve")), environment);
 }
 
 /** What a command needs to know that works on the files of a data folder alone. */
@@ -71,14 +67,14 @@ export function resolveFolderConfig(flags: Given, environment: Environment = pro
 }
 
 /** As {@link loadConfig}, for commands that have read their flags by themselves. @throws StartupError, UsageError */
-export function resolveConfig(flags: Given, environment: Environment = process.env): ResolvedConfig {
+export function resolveConfig(flags: Given, environment: Environment = process.env): Config {
   const { options, values, tierTable } = resolveOptions(flags, environment, OPTIONS);
   const path = values.config ?? "";
   const tiers = readTiers(tierTable, path);
   const optionsSet = OPTIONS.filter(({ name }) => options.get(name)?.source !== "default");
   const names = optionsSet.map(({ fileName }) => fileName);
-  const config = checked({ ...assemble(values, tiers), optionsSet: names }, options);
-  return { config, settings: settingsOf(options, tiers, tierTable, path) };
+  const settings = settingsOf(options, tiers, tierTable, path);
+  return checked({ ...assemble(values, tiers), optionsSet: names, settings }, options);
 }
 
 type Resolved = ReadonlyMap<OptionName, ReadValue>;
@@ -201,7 +197,7 @@ function settingsOf(
 ): Setting[] {
   const setting = (name: string, { value, source, origin }: ReadValue, secret = false): Setting => {
     const from = { default: null, file: path, flag: origin, variable: origin }[source];
-    return { name, value, source, origin: from, secret };
+    return { name, value: secret ? masked(name, value) : value, source, origin: from, secret };
   };
   const given = new Map(Object.entries((table ?? {}) as Record<string, object>));
   return [
@@ -216,4 +212,15 @@ function settingsOf(
       }),
     ),
   ];
+}
+
+const MASK = "********";
+
+/** A secret without what must not be seen. Of a mail server's URL the host helps, and its user and query do not. */
+function masked(name: string, value: Value): Value {
+  if (value === null) return value;
+  const url = name === "smtp_url" ? URL.parse(String(value)) : null;
+  if (url === null) return MASK;
+  const user = `${url.username}${url.password}` === "" ? "" : `${MASK}@`;
+  return `${url.protocol}//${user}${url.host}${url.search === "" ? "" : `?${MASK}`}`;
 }

@@ -3,6 +3,7 @@ import { basename, dirname } from "node:path";
 import { MIGRATIONS } from "../../migrations/index.ts";
 import type { RestoreStep } from "../kernel/backup-check.ts";
 import { realDelay } from "../kernel/clock.ts";
+import { isoTime } from "../kernel/date-time.ts";
 import { StartupError } from "../kernel/errors.ts";
 import { obtainMasterKey, opensMark } from "../kernel/secrets/master-key.ts";
 import { examineDatabase, inspectDatabase } from "../kernel/storage/examine.ts";
@@ -10,6 +11,7 @@ import { lockFolder } from "../kernel/storage/folder-lock.ts";
 import { dataFilesOf, makeFolder, syncPath } from "../kernel/storage/folders.ts";
 import { writeAll } from "../kernel/storage/log-file.ts";
 import { OfflineDatabase } from "../kernel/storage/offline.ts";
+import { leaveRestoreMark } from "../kernel/storage/restored.ts";
 import {
   type CopyOrder,
   openFile,
@@ -87,7 +89,7 @@ async function restoreLocked(order: RestoreOrder, seal: Seal | null): Promise<Re
   try {
     await removeLeftovers(dirname(path), (name) => name === basename(path));
     const mark = await copyChecked(order, seal, temporary);
-    const facts = { keyProblem: keyProblem(mark, order), report: prepare(temporary, order) };
+    const facts = { keyProblem: keyProblem(mark, order), report: prepare(temporary, order, seal) };
     if (isThere) aside = keepAside(path, now);
     await replaceFile(path, temporary);
     return { seal, aside, ...facts };
@@ -171,12 +173,17 @@ async function copyDigested(
   });
 }
 
-/** Runs the steps on the copy, and syncs it. Returns their lines. */
-function prepare(path: string, { steps, now }: RestoreOrder): string[] {
+/** Runs the steps on the copy, marks it as restored, and syncs it. Returns their lines. */
+function prepare(path: string, { file, steps, now }: RestoreOrder, seal: Seal | null): string[] {
   const report: string[] = [];
   {
     using db = OfflineDatabase.change(path);
     for (const step of steps) report.push(...step(db, now));
+    leaveRestoreMark(db, {
+      file: basename(file),
+      backup_created_at: seal && isoTime(seal.createdAt),
+      restored_at: isoTime(now),
+    });
     db.useWriteAheadLog();
   }
   syncPath(path);

@@ -1,20 +1,24 @@
 import { accessSync, constants, mkdirSync, readdirSync } from "node:fs";
+import { readdir, stat } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
-import { monotonicMs, realDelay } from "../kernel/clock.ts";
-import { errorText, StartupError } from "../kernel/errors.ts";
+import { monotonicMs } from "../kernel/clock.ts";
+import { isoTime } from "../kernel/date-time.ts";
+import { ApiError, errorText, StartupError } from "../kernel/errors.ts";
 import type { Kernel } from "../kernel/kernel.ts";
-import {
-  plainText,
-  removeGently,
-  removeLeftovers,
-  removeTemporary,
-  scheduledName,
-  temporaryNameOf,
-  timeOfScheduled,
-} from "./files.ts";
+import { nextOccurrence } from "../kernel/scheduler/calendar.ts";
+import type { JobOutcome } from "../kernel/scheduler/scheduler.ts";
+import type { Tx } from "../kernel/storage/tx.ts";
+import { plainText, removeGently, removeLeftovers, scheduledName, timeOfScheduled } from "./files.ts";
+import { type BackupProcess, startBackupProcess } from "./process.ts";
 
 /** The job that recurs. One that fell due while the server was down is run soon after the start. */
 const JOB = "backup.make";
+/** The job of a backup that somebody asked for: one that a crash has cut off is made after the next start. */
+const ASKED_JOB = "backup.asked";
+
+/** What the log calls a backup, by why it is made. */
+const SCHEDULED = { subject: "a scheduled backup", next: "; it is tried again at the next time" };
+const ASKED = { subject: "a backup that was asked for", next: "" };
 
 /** Where backups go, when they are made, and how many are kept. */
 export interface BackupPlan {
@@ -24,16 +28,35 @@ export interface BackupPlan {
   readonly keep: number;
 }
 
+/** A backup that is there. */
+export interface BackupFile {
+  readonly name: string;
+  readonly bytes: number;
+  /** When it was begun, epoch milliseconds. */
+  readonly at: number;
+}
+
+/** A backup that is being made or did not succeed. */
+export interface BackupTry {
+  readonly name: string;
+  /** Epoch milliseconds. */
+  readonly at: number;
+}
+
 /**
- * Makes backups by the calendar, each in a process of its own, verified. Never two at once: the next time is looked
- * for when one has ended. Old ones are deleted only after a new one is there, and only files of exactly the names that
- * are given here.
+ * Makes backups by the calendar and when asked to, each in a process of its own, verified. Never two at once. Old ones
+ * are deleted only after a new one is there, and only files of exactly the names that are given here.
  */
 export class ScheduledBackups {
-  private readonly plan: BackupPlan;
-  private running: BackupProcess | null = null;
+  readonly plan: BackupPlan;
+  /** The last one that failed, unless one has succeeded since; of this process alone. */
+  failure: (BackupTry & { readonly message: string }) | null = null;
+  private asked: BackupTry | null = null;
+  private making: (BackupTry & { readonly done: Promise<unknown> }) | null = null;
+  private process: BackupProcess | null = null;
   private stopped = false;
   private last: number | null;
+  private readonly startedAt: number;
 
   /** @throws StartupError when the folder cannot be made, read or written. */
   constructor(
@@ -41,14 +64,19 @@ export class ScheduledBackups {
     plan: BackupPlan,
   ) {
     this.plan = { ...plan, folder: resolve(plan.folder) };
+    this.startedAt = kernel.clock.now();
     try {
       mkdirSync(this.plan.folder, { recursive: true, mode: 0o700 });
       accessSync(this.plan.folder, constants.W_OK);
-      this.last = this.made(kernel.clock.now()).at(-1)?.at ?? null;
+      this.last = madeUntil(this.files(), this.startedAt).at(-1)?.at ?? null;
     } catch (error) {
       throw new StartupError(`backup_dir: ${this.plan.folder} cannot be written (${plainText(error)}).`);
     }
-    kernel.scheduler.recurring(JOB, plan.cron, () => this.make());
+    kernel.scheduler.recurring(JOB, plan.cron, () => this.makeScheduled());
+    kernel.scheduler.register(ASKED_JOB, {
+      concurrency: 1,
+      run: ({ payload }) => this.makeAsked((payload as { readonly at: number }).at),
+    });
   }
 
   /** When the last backup that is there was made, epoch milliseconds; null when there is none. */
@@ -56,120 +84,151 @@ export class ScheduledBackups {
     return this.last;
   }
 
+  /** The one under way, or about to begin. */
+  get running(): BackupTry | null {
+    return this.making ?? this.asked;
+  }
+
+  /** When the next scheduled one is due, epoch milliseconds. */
+  get nextAt(): number {
+    return nextOccurrence(this.plan.cron, this.kernel.clock.now());
+  }
+
+  /** Whether two times of the calendar have passed since the last one, or where there is none since the start. */
+  get isOverdue(): boolean {
+    const { cron } = this.plan;
+    return this.kernel.clock.now() > nextOccurrence(cron, nextOccurrence(cron, this.last ?? this.startedAt));
+  }
+
+  /** The newest backups that were begun before a moment, those of a clock that was ahead included. */
+  async list(before: number, filesMax: number): Promise<BackupFile[]> {
+    const found = madeUntil(await readdir(this.plan.folder), before - 1).toReversed();
+    const files: BackupFile[] = [];
+    for (const one of found) {
+      if (files.length === filesMax) break;
+      // One may be deleted meanwhile.
+      const status = await stat(join(this.plan.folder, one.name)).catch(() => null);
+      if (status?.isFile() === true) files.push({ ...one, bytes: status.size });
+    }
+    return files;
+  }
+
+  /**
+   * Asks for a backup now, as a job: once this is committed it is made, whatever happens.
+   * @throws ApiError `conflict` while one is being made, or when the last one was begun in this very second.
+   */
+  ask(tx: Tx): BackupTry {
+    const { running } = this;
+    if (running !== null) {
+      throw new ApiError("conflict", `A backup is being made already, since ${isoTime(running.at)}.`);
+    }
+    const asked = tryOf(tx.now);
+    // Names are of whole seconds.
+    if (asked.at === this.last) {
+      throw new ApiError("conflict", "A backup was begun in this very second. Ask again in the next one.");
+    }
+    this.asked = asked;
+    tx.onRollback(() => {
+      this.asked = null;
+    });
+    this.kernel.scheduler.enqueue(tx, ASKED_JOB, "", tx.now, { at: asked.at });
+    return asked;
+  }
+
   /** Ends the one that is under way. The next start begins it anew. */
   async stop(): Promise<void> {
     this.stopped = true;
-    await this.running?.end();
+    await this.process?.end();
   }
 
-  private async make(): Promise<"cut-off" | undefined> {
+  private async makeScheduled(): Promise<"cut-off" | undefined> {
+    await this.making?.done;
+    const one = tryOf(this.kernel.clock.now());
+    // Somebody asked for it in this very second.
+    if (one.at === this.last) return undefined;
+    return this.makeAlone(one, SCHEDULED);
+  }
+
+  private async makeAsked(at: number): Promise<JobOutcome> {
+    const one = tryOf(at);
+    this.asked = one;
+    try {
+      await this.making?.done;
+      // Made already, by a process that was killed before it could say so.
+      const isThere = (await this.list(at + 1, 1))[0]?.at === at;
+      const outcome = isThere ? undefined : await this.makeAlone(one, ASKED);
+      return outcome === "cut-off" ? { retryAt: this.kernel.clock.now(), attempt: 0 } : {};
+    } finally {
+      this.asked = null;
+    }
+  }
+
+  private async makeAlone(one: BackupTry, why: typeof ASKED): Promise<"cut-off" | undefined> {
+    const done = this.make(one, why);
+    this.making = { ...one, done };
+    try {
+      return await done;
+    } finally {
+      this.making = null;
+    }
+  }
+
+  private async make({ name, at }: BackupTry, { subject, next }: typeof ASKED) {
     if (this.stopped) return "cut-off";
-    const { clock, db, log } = this.kernel;
-    const now = clock.now();
-    const file = join(this.plan.folder, scheduledName(now));
+    const { db, log } = this.kernel;
+    const file = join(this.plan.folder, name);
     const begun = monotonicMs();
     try {
-      await removeLeftovers(this.plan.folder, (name) => timeOfScheduled(name) !== null);
+      await removeLeftovers(this.plan.folder, (other) => timeOfScheduled(other) !== null);
       // Stopped meanwhile: nobody would end a process that began now.
       if (this.stopped) return "cut-off";
-      this.running = startBackupProcess(file, dirname(db.path));
-      const failure = await this.running.done;
+      this.process = startBackupProcess(file, dirname(db.path));
+      const failure = await this.process.done;
       if (failure !== null && this.stopped) return "cut-off";
       if (failure !== null) throw new Error(failure);
     } catch (error) {
       const message = error instanceof Error ? error.message : errorText(error);
-      log.error("a scheduled backup failed; it is tried again at the next time", { file, error: message });
+      this.failure = { name, at, message };
+      log.error(`${subject} failed${next}`, { file, error: message });
       return undefined;
     } finally {
-      this.running = null;
+      this.process = null;
     }
-    this.last = timeOfScheduled(scheduledName(now));
-    log.info("a scheduled backup was made", { file, duration_ms: Math.round(monotonicMs() - begun) });
-    await this.removeOld(now);
+    this.failure = null;
+    this.last = Math.max(at, this.last ?? at);
+    log.info(`${subject} was made`, { file, duration_ms: Math.round(monotonicMs() - begun) });
+    await this.removeOld(at);
     return undefined;
   }
 
+  private files(): string[] {
+    const entries = readdirSync(this.plan.folder, { withFileTypes: true });
+    return entries.filter((entry) => entry.isFile()).map(({ name }) => name);
+  }
+
+  /** Those of a clock that was ahead are left out: they would pass for the newest, and the one just made would go. */
   private async removeOld(now: number): Promise<void> {
+    const { folder, keep } = this.plan;
     try {
-      for (const { name } of this.made(now).slice(0, -this.plan.keep)) {
-        await removeGently(join(this.plan.folder, name));
-        this.kernel.log.info("an old backup was deleted", { file: join(this.plan.folder, name) });
+      for (const { name } of madeUntil(this.files(), now).slice(0, -keep)) {
+        await removeGently(join(folder, name));
+        this.kernel.log.info("an old backup was deleted", { file: join(folder, name) });
       }
     } catch (error) {
       this.kernel.log.error("old backups could not be deleted", { error: errorText(error) });
     }
   }
-
-  /**
-   * The backups that are there, the oldest first. Those of a clock that was ahead are left out: they would pass for the
-   * newest, and the one just made would be deleted for them.
-   */
-  private made(now: number): { name: string; at: number }[] {
-    return readdirSync(this.plan.folder, { withFileTypes: true })
-      .filter((entry) => entry.isFile())
-      .map(({ name }) => ({ name, at: timeOfScheduled(name) }))
-      .filter((one): one is { name: string; at: number } => one.at !== null && one.at <= now)
-      .toSorted((a, b) => a.at - b.at);
-  }
 }
 
-/** How long a backup that is told to end may take to remove what it has begun. */
-const END_GRACE_MS = 2_000;
-/** Of what the process writes to standard error, so much of the end is kept: its last line says what went wrong. */
-const ERROR_CHARACTERS_MAX = 4_000;
-
-/** A backup under way, in a process of its own. */
-interface BackupProcess {
-  /** Resolves to what went wrong; null when the file is there. */
-  readonly done: Promise<string | null>;
-  /** Ends it, and takes away what it has begun. */
-  end(): Promise<void>;
+function tryOf(now: number): BackupTry {
+  const name = scheduledName(now);
+  return { name, at: timeOfScheduled(name) ?? now };
 }
 
-/** Starts `ninefold backup` in a process of its own: the event loop of the server has no part in it. */
-function startBackupProcess(file: string, dataFolder: string): BackupProcess {
-  const child = Bun.spawn([...ownCommand(), "backup", file, `--data=${dataFolder}`, "--verify"], {
-    stdin: "ignore",
-    stdout: "pipe",
-    stderr: "pipe",
-  });
-  const outcome = async (): Promise<string | null> => {
-    const [out, error, code] = await Promise.all([endOf(child.stdout), endOf(child.stderr), child.exited]);
-    if (code === 0) return null;
-    const failed = out.split("\n").filter((line) => line !== "" && !line.startsWith("ok "));
-    const last = error.trimEnd().split("\n").at(-1) ?? "";
-    return [
-      ...failed.map((line) => line.trim()),
-      last.replace(/^ninefold: /, "") || `exit code ${code}`,
-    ].join(" | ");
-  };
-  return {
-    done: outcome(),
-    end: async () => {
-      child.kill("SIGTERM");
-      await Promise.race([child.exited, realDelay(END_GRACE_MS)]);
-      if (child.exitCode !== null) return;
-      child.kill("SIGKILL");
-      await child.exited;
-      await removeTemporary(temporaryNameOf(file, child.pid));
-    },
-  };
-}
-
-/** How this program is called: the executable by itself, or Bun with the source tree's main file. */
-function ownCommand(): string[] {
-  const isExecutable = import.meta.dir.startsWith("/$bunfs/") || import.meta.dir.includes("~BUN");
-  if (isExecutable) return [process.execPath];
-  const root = join(import.meta.dir, "..", "..");
-  const options = ["--no-env-file", "--no-install", `--config=${join(root, "bunfig.toml")}`];
-  return [process.execPath, ...options, join(root, "src", "main.ts")];
-}
-
-async function endOf(stream: ReadableStream<Uint8Array>): Promise<string> {
-  const decoder = new TextDecoder();
-  let text = "";
-  for await (const chunk of stream) {
-    text = (text + decoder.decode(chunk, { stream: true })).slice(-ERROR_CHARACTERS_MAX);
-  }
-  return text;
+/** The backups among the names in a folder that were begun at a moment at the latest, the oldest first. */
+function madeUntil(names: readonly string[], moment: number): { name: string; at: number }[] {
+  return names
+    .map((name) => ({ name, at: timeOfScheduled(name) }))
+    .filter((one): one is { name: string; at: number } => one.at !== null && one.at <= moment)
+    .toSorted((a, b) => a.at - b.at);
 }

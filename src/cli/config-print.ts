@@ -3,14 +3,9 @@ import { resolveConfig, type Setting } from "../config.ts";
 import type { Given } from "./arguments.ts";
 import { printJson, printTable } from "./output.ts";
 
-const MASK = "********";
-
 /** `ninefold config print`. Resolves to the exit code. */
 export function configPrint(given: Given): number {
-  const settings = resolveConfig(serveFlags(given)).settings.map((setting) => ({
-    ...setting,
-    value: shown(setting),
-  }));
+  const { settings } = resolveConfig(serveFlags(given));
   if (given.has("--json")) printJson({ settings });
   else {
     const rows = settings.map(({ name, value, source, origin }) => [
@@ -28,15 +23,6 @@ export function serveFlags({ line }: Given): ReturnType<typeof flagsGiven> {
   const values = new Map(line.values);
   values.delete("--json");
   return flagsGiven({ values });
-}
-
-/** A value without what must not be seen. Of a mail server's URL the host helps, and its user and query do not. */
-function shown({ name, value, secret }: Setting): Setting["value"] {
-  if (!secret || value === null) return value;
-  const url = name === "smtp_url" ? URL.parse(String(value)) : null;
-  if (url === null) return MASK;
-  const user = `${url.username}${url.password}` === "" ? "" : `${MASK}@`;
-  return `${url.protocol}//${user}${url.host}${url.search === "" ? "" : `?${MASK}`}`;
 }
 
 function textOf(value: Setting["value"]): string {

@@ -32,7 +32,7 @@ const NAME_WIDTH = 13;
 
 /** `ninefold doctor`. Resolves to the exit code: 1 when anything has failed. Changes nothing. */
 export async function doctor(given: Given): Promise<number> {
-  const { config } = resolveConfig(serveFlags(given));
+  const config = resolveConfig(serveFlags(given));
   const folder = config.ephemeral ? tmpdir() : resolve(config.dataFolder);
   const target: Target = {
     config,

@@ -22,7 +22,7 @@ const ORIGIN = "http://offline";
  */
 export async function openFolderApi(given: string, line: CommandLine): Promise<Api> {
   const folder = resolve(given);
-  const { config } = resolveConfig(flagsGiven(line));
+  const config = resolveConfig(flagsGiven(line));
   if (!isDatabaseThere(dataFilesOf(folder).database)) {
     throw new StartupError(
       `There is no Ninefold database in ${folder}. --data names the data folder of a server.`,

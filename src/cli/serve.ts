@@ -14,7 +14,7 @@ const STDOUT = 1;
 
 /** `ninefold serve`: runs until it is told to stop. Resolves to the exit code. */
 export async function serve(given: Given): Promise<number> {
-  const { config } = resolveConfig(flagsGiven(given.line));
+  const config = resolveConfig(flagsGiven(given.line));
   // Whatever the server creates is its user's alone: database, WAL and key.
   process.umask(0o077);
   const folder = prepareFolder(config);

@@ -9,6 +9,8 @@ export interface OverviewCard {
   /** As its scopes call it. */
   readonly area: string;
   readonly schema: TObject;
+  /** Who sees it, where that is not who may read the area. */
+  readonly mayRead?: (caller: Caller) => boolean;
   /** The figures of the caller's project, or account; a few milliseconds at most. */
   read(caller: Caller, now: number): object;
 }

@@ -138,6 +138,7 @@ test("consent to a damaged log is a flag alone: the environment and the file can
 describe("defaults", () => {
   test("of a plain start", () => {
     expect(loadConfig([], {})).toEqual({
+      settings: expect.any(Array),
       host: "127.0.0.1",
       port: 9909,
       dataFolder: "./ninefold-data",

@@ -54,7 +54,8 @@ export function createAccounts(
       { name: "Signup", description: "An account of your own, where the operator has opened signup." },
       {
         name: "Operator",
-        description: "Accounts and the test clock. For keys of the operator's account only.",
+        description:
+          "Accounts, the server itself and the test clock. For keys of the operator's account only.",
       },
     ],
     alsoCalled: { accounts: ["users"], signup: ["register", "sign-up"] },

@@ -36,7 +36,9 @@ function overviewOf({ cards, recent, incidents }: OverviewParts, caller: Caller,
   const mayRead = (area: string) => hasScope(caller, `${area}:read`);
   return {
     ...Object.fromEntries(
-      cards.filter(({ area }) => mayRead(area)).map((card) => [card.area, card.read(caller, now)]),
+      cards
+        .filter((card) => card.mayRead?.(caller) ?? mayRead(card.area))
+        .map((card) => [card.area, card.read(caller, now)]),
     ),
     incidents_open: mayRead(incidents.area) ? incidents.open(caller) : 0,
     recent: mayRead(recent.area) ? [...recent.read(caller, RECENT_MAX)] : [],

@@ -65,6 +65,11 @@ export class RequestMetrics {
     return requests;
   }
 
+  /** Requests answered, of all operations. */
+  get answered(): number {
+    return this.operations.reduce((sum, { duration }) => sum + duration.count, 0);
+  }
+
   /** Makes them part of `GET /metrics`. */
   declareIn(metrics: Metrics): void {
     metrics.declare({

@@ -1,0 +1,36 @@
+import { Type } from "@sinclair/typebox";
+import { isoTimeOrNull } from "../../kernel/date-time.ts";
+import type { ApiArea } from "../../kernel/http/api.ts";
+import { isOperator } from "../../kernel/http/caller.ts";
+import type { OverviewCard } from "../../kernel/overview-card.ts";
+import { orNull } from "../../kernel/schema.ts";
+import type { Backups } from "./ports.ts";
+import { serverRoutes } from "./routes.ts";
+import { type ServerDeps, ServerService } from "./service.ts";
+
+/** Builds the area: the server itself, for its operator. */
+export function createServerArea(deps: ServerDeps): ApiArea {
+  const service = new ServerService(deps);
+  return { parts: [], routes: (api) => serverRoutes(api, service) };
+}
+
+/** The backups at a glance, for the operator alone. */
+export function backupsCard(backups: Backups | null): OverviewCard {
+  return {
+    area: "backups",
+    mayRead: isOperator,
+    schema: Type.Object(
+      {
+        scheduled: Type.Boolean(),
+        last_at: orNull(Type.String({ format: "date-time" })),
+        overdue: Type.Boolean({ description: "Whether two scheduled times have passed since the last one." }),
+      },
+      { description: "For the operator." },
+    ),
+    read: () => ({
+      scheduled: backups !== null,
+      last_at: isoTimeOrNull(backups?.lastBackupAt ?? null),
+      overdue: backups?.isOverdue === true,
+    }),
+  };
+}

@@ -1,0 +1,141 @@
+import { statSync } from "node:fs";
+import { statfs } from "node:fs/promises";
+import { dirname } from "node:path";
+import { version } from "../../../package.json" with { type: "json" };
+import { isoTime } from "../../kernel/date-time.ts";
+import { ApiError } from "../../kernel/errors.ts";
+import { pageOf, pageStart } from "../../kernel/http/pagination.ts";
+import type { Kernel } from "../../kernel/kernel.ts";
+import { Histogram } from "../../kernel/metrics/instruments.ts";
+import type { Family } from "../../kernel/metrics/metrics.ts";
+import type { RecentLoad } from "../../kernel/metrics/recent-load.ts";
+import type { Tx } from "../../kernel/storage/tx.ts";
+import type { Backups, BackupTry, OptionValue } from "./ports.ts";
+import type { BackupBegun, BackupPage, ServerOptions, ServerStatus } from "./schema.ts";
+
+/** What the area is built on. */
+export interface ServerDeps {
+  readonly kernel: Kernel;
+  readonly load: RecentLoad;
+  /** Null for a server without a folder for backups. */
+  readonly backups: Backups | null;
+  readonly options: readonly OptionValue[];
+  /** Requests that are being answered. */
+  readonly requestsInFlight: () => number;
+}
+
+/** The use cases of the operator's view of the server itself. */
+export class ServerService {
+  private readonly startedAt: number;
+
+  constructor(private readonly deps: ServerDeps) {
+    this.startedAt = deps.kernel.clock.now();
+  }
+
+  /** A page of the backups that are there, newest first. @throws ApiError `validation_error` */
+  async listBackups(limit: number, cursor: string | undefined): Promise<BackupPage> {
+    const { backups } = this.deps;
+    const before = pageStart(cursor);
+    const found = (await backups?.list(before, limit + 1)) ?? [];
+    const { items, ...next } = pageOf(found, limit, ({ at }) => [at]);
+    const failure = backups?.failure ?? null;
+    return {
+      plan: backups && {
+        ...backups.plan,
+        next_at: isoTime(backups.nextAt),
+        overdue: backups.isOverdue,
+      },
+      running: backups?.running ? begunView(backups.running) : null,
+      failure: failure && { ...begunView(failure), message: failure.message },
+      backups: items.map(({ name, bytes, at }) => ({ name, size: bytes, created_at: isoTime(at) })),
+      ...next,
+    };
+  }
+
+  /** Has a backup made. @throws ApiError `invalid_request` without a folder, `conflict` while one is being made. */
+  makeBackup(tx: Tx): BackupBegun {
+    const { backups } = this.deps;
+    if (backups === null) {
+      throw new ApiError(
+        "invalid_request",
+        "This server has no folder for backups: start it with --backup-dir FOLDER.",
+      );
+    }
+    const begun = begunView(backups.ask(tx));
+    tx.audit({
+      summary: "Backup asked for",
+      target: { type: "backup", id: begun.name },
+      ...{ before: null, after: { folder: backups.plan.folder } },
+    });
+    return begun;
+  }
+
+  /** How the server is. */
+  async status(): Promise<ServerStatus> {
+    const { kernel, load, requestsInFlight } = this.deps;
+    const { db, checkpointer, metrics } = kernel;
+    const folder = dirname(db.path);
+    return {
+      version,
+      started_at: isoTime(this.startedAt),
+      data_folder: folder,
+      database_bytes: statSync(db.path, { throwIfNoEntry: false })?.size ?? 0,
+      wal_bytes: checkpointer.walBytes,
+      disk_free_bytes: await freeBytes(folder),
+      rss_bytes: process.memoryUsage.rss(),
+      event_loop_lag_p99_ms: rounded(load.lagP99Ms),
+      requests_per_second: rounded(load.requestsPerSecond),
+      requests_in_flight: requestsInFlight(),
+      jobs: jobsOf(kernel),
+      gauges: totalsOf(
+        metrics.families.filter(({ type, labels }) => type === "gauge" && labels.length === 0),
+      ),
+      counters: totalsOf(metrics.families.filter(({ type }) => type === "counter")),
+    };
+  }
+
+  /** Every option and every figure of the tiers, secrets masked. */
+  options(): ServerOptions {
+    return { options: this.deps.options.map(optionView) };
+  }
+}
+
+function begunView({ name, at }: BackupTry): BackupBegun {
+  return { name, begun_at: isoTime(at) };
+}
+
+function optionView({ name, value, source }: OptionValue): ServerOptions["options"][number] {
+  return { name, value: Array.isArray(value) ? [...value] : (value as string), source };
+}
+
+/** A disk that hangs holds up nobody but who asks. */
+async function freeBytes(folder: string): Promise<number | null> {
+  const disk = await statfs(folder).catch(() => null);
+  return disk === null ? null : disk.bavail * disk.bsize;
+}
+
+function jobsOf({ scheduler }: Kernel): ServerStatus["jobs"] {
+  const sum = { waiting: 0, due: 0, running: 0, overdue_seconds: 0 };
+  for (const jobs of scheduler.jobs()) {
+    sum.waiting += jobs.waiting;
+    sum.due += jobs.due();
+    sum.running += jobs.running;
+    sum.overdue_seconds = Math.max(sum.overdue_seconds, jobs.overdueSeconds());
+  }
+  return sum;
+}
+
+/** The sums of families of numbers; of those that have no value now, none. */
+function totalsOf(families: readonly Family[]): Record<string, number> {
+  const totals: Record<string, number> = {};
+  for (const { name, samples } of families) {
+    for (const { value } of samples()) {
+      if (!(value instanceof Histogram)) totals[name] = (totals[name] ?? 0) + value;
+    }
+  }
+  return totals;
+}
+
+function rounded(value: number): number {
+  return Math.round(value * 1_000) / 1_000;
+}

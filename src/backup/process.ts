@@ -1,0 +1,64 @@
+import { join } from "node:path";
+import { realDelay } from "../kernel/clock.ts";
+import { removeTemporary, temporaryNameOf } from "./files.ts";
+
+/** How long a backup that is told to end may take to remove what it has begun. */
+const END_GRACE_MS = 2_000;
+/** Of what the process writes to standard error, so much of the end is kept: its last line says what went wrong. */
+const ERROR_CHARACTERS_MAX = 4_000;
+
+/** A backup under way, in a process of its own. */
+export interface BackupProcess {
+  /** Resolves to what went wrong; null when the file is there. */
+  readonly done: Promise<string | null>;
+  /** Ends it, and takes away what it has begun. */
+  end(): Promise<void>;
+}
+
+/** Starts `ninefold backup` in a process of its own: the event loop of the server has no part in it. */
+export function startBackupProcess(file: string, dataFolder: string): BackupProcess {
+  const child = Bun.spawn([...ownCommand(), "backup", file, `--data=${dataFolder}`, "--verify"], {
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  const outcome = async (): Promise<string | null> => {
+    const [out, error, code] = await Promise.all([endOf(child.stdout), endOf(child.stderr), child.exited]);
+    if (code === 0) return null;
+    const failed = out.split("\n").filter((line) => line !== "" && !line.startsWith("ok "));
+    const last = error.trimEnd().split("\n").at(-1) ?? "";
+    return [
+      ...failed.map((line) => line.trim()),
+      last.replace(/^ninefold: /, "") || `exit code ${code}`,
+    ].join(" | ");
+  };
+  return {
+    done: outcome(),
+    end: async () => {
+      child.kill("SIGTERM");
+      await Promise.race([child.exited, realDelay(END_GRACE_MS)]);
+      if (child.exitCode !== null) return;
+      child.kill("SIGKILL");
+      await child.exited;
+      await removeTemporary(temporaryNameOf(file, child.pid));
+    },
+  };
+}
+
+/** How this program is called: the executable by itself, or Bun with the source tree's main file. */
+function ownCommand(): string[] {
+  const isExecutable = import.meta.dir.startsWith("/$bunfs/") || import.meta.dir.includes("~BUN");
+  if (isExecutable) return [process.execPath];
+  const root = join(import.meta.dir, "..", "..");
+  const options = ["--no-env-file", "--no-install", `--config=${join(root, "bunfig.toml")}`];
+  return [process.execPath, ...options, join(root, "src", "main.ts")];
+}
+
+async function endOf(stream: ReadableStream<Uint8Array>): Promise<string> {
+  const decoder = new TextDecoder();
+  let text = "";
+  for await (const chunk of stream) {
+    text = (text + decoder.decode(chunk, { stream: true })).slice(-ERROR_CHARACTERS_MAX);
+  }
+  return text;
+}

@@ -1,0 +1,50 @@
+/** Ticks of the event loop's timer that are remembered: a minute of them. */
+const LAGS_KEPT = 600;
+/** So often is the number of requests looked at. */
+const TICKS_PER_SAMPLE = 10;
+/** Looks that are remembered: rates are of the last five seconds. */
+const SAMPLES_KEPT = 5;
+const P99 = 0.99;
+
+interface Sample {
+  /** Monotonic milliseconds. */
+  readonly at: number;
+  readonly requests: number;
+}
+
+/** What the last moments were like, where metrics count from the start: for people who look now. */
+export class RecentLoad {
+  /** Requests answered since the start; the HTTP side says so once it is there. */
+  requests: () => number = () => 0;
+  private readonly lags = new Float64Array(LAGS_KEPT);
+  private ticks = 0;
+  private samples: readonly Sample[];
+
+  /** `monotonicNow` in milliseconds. */
+  constructor(private readonly monotonicNow: () => number) {
+    this.samples = [{ at: monotonicNow(), requests: 0 }];
+  }
+
+  /** Is to be called ten times a second, with how late the call comes. */
+  tick(lateMs: number): void {
+    this.lags[this.ticks % LAGS_KEPT] = lateMs;
+    this.ticks += 1;
+    if (this.ticks % TICKS_PER_SAMPLE !== 0) return;
+    const sample = { at: this.monotonicNow(), requests: this.requests() };
+    this.samples = [...this.samples, sample].slice(-SAMPLES_KEPT);
+  }
+
+  /** The 99th percentile of the last minute's lags, in milliseconds; 0 before the first. */
+  get lagP99Ms(): number {
+    const known = this.lags.slice(0, Math.min(this.ticks, LAGS_KEPT)).sort();
+    return known[Math.ceil(known.length * P99) - 1] ?? 0;
+  }
+
+  /** Requests answered per second, of the last five seconds. */
+  get requestsPerSecond(): number {
+    const [oldest] = this.samples;
+    if (oldest === undefined) return 0;
+    const seconds = (this.monotonicNow() - oldest.at) / 1000;
+    return seconds > 0 ? (this.requests() - oldest.requests) / seconds : 0;
+  }
+}
