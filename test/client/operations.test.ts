@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { readFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { operationAt } from "../../src/client/api.ts";
 import { Ninefold } from "../../src/client/index.ts";
@@ -9,21 +10,26 @@ import { createRecorder, type Recorder } from "./support.ts";
 /** Nothing listens there, and nothing is ever sent. */
 const NOBODY_URL = "https://127.0.0.1:9/";
 
+let folder: string;
 let server: TestServer;
 let recorder: Recorder;
 let nf: Ninefold;
 let operator: Ninefold;
 beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), "ninefold-operations-"));
   server = await startTestServer({
     manualClock: true,
-    args: ["--signup", "open", "--allow-private-targets", "127.0.0.0/8"],
+    args: ["--signup", "open", "--allow-private-targets", "127.0.0.0/8", "--backup-dir", folder],
   });
   recorder = createRecorder();
   const { key } = await server.account({ balance: 1_000 });
   nf = new Ninefold({ url: server.url, apiKey: key, fetch: recorder.fetch, retries: 0 });
   operator = nf.withKey(server.key);
 });
-afterAll(() => server.stop());
+afterAll(async () => {
+  await server.stop();
+  rmSync(folder, { recursive: true });
+});
 
 test("system, accounts and the operator's API", async () => {
   expect(await nf.ping()).toEqual({ pong: true });
@@ -74,6 +80,16 @@ test("the audit log, log-ins and the overview", async () => {
   expect(await nf.account.endSessions()).toEqual({ ended: 0 });
   expect((await nf.overview()).gate?.on).toBe(1);
   await nf.flags.delete("audited");
+});
+
+test("the server itself", async () => {
+  const { name } = await operator.admin.backups.create();
+  await server.clock.advance(0);
+  expect((await operator.admin.backups.list().toArray()).map((backup) => backup.name)).toEqual([name]);
+  expect((await operator.admin.backups.list().page()).plan?.folder).toBe(folder);
+  expect((await operator.admin.status()).data_folder).toBe(server.folder);
+  const { options } = await operator.admin.options();
+  expect(options.find((option) => option.name === "backup_dir")?.value).toBe(folder);
 });
 
 test("meters", async () => {

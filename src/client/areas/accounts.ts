@@ -2,6 +2,7 @@ import type { Answers, Api, ListOf, PageQuery } from "../api.ts";
 import type { AccountCreateBody, AccountUpdateBody, LoginLinkBody } from "../generated/api.ts";
 import type { ChangeOptions, RequestOptions } from "../options.ts";
 import { AdminAudit } from "./audit.ts";
+import { AdminBackups } from "./backups.ts";
 
 /** The account of the key: its credits, and its platform key. */
 export class Account {
@@ -49,10 +50,22 @@ export class Account {
 export class Admin {
   readonly accounts: AdminAccounts;
   readonly audit: AdminAudit;
+  readonly backups: AdminBackups;
 
   constructor(private readonly api: Api) {
     this.accounts = new AdminAccounts(api);
     this.audit = new AdminAudit(api);
+    this.backups = new AdminBackups(api);
+  }
+
+  /** How the server is. */
+  status(options?: RequestOptions): Answers<"admin.status.read"> {
+    return this.api.call("admin.status.read", {}, options);
+  }
+
+  /** Every option of the server, with its value and where that comes from. Secrets are masked. */
+  options(options?: RequestOptions): Answers<"admin.options.list"> {
+    return this.api.call("admin.options.list", {}, options);
   }
 
   /** Makes a link that logs a browser in with this client's key, once. */

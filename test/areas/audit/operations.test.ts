@@ -1,4 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import type { DeclaredRoute } from "../../../src/kernel/http/api.ts";
 import type { Client } from "../../support/client.ts";
 import { bodyOf, makeResource, pathOf, queryOf, segmentOf } from "../../support/matrix.ts";
@@ -16,9 +19,11 @@ const NOT_AUDITED: ReadonlySet<string> = new Set([
 
 let server: TestServer;
 let sink: WebhookSink;
+let backups: string;
 let routes: readonly DeclaredRoute[];
 beforeAll(async () => {
-  const args = ["--allow-private-targets", "127.0.0.0/8", "--signup", "open"];
+  backups = mkdtempSync(join(tmpdir(), "ninefold-audit-"));
+  const args = ["--allow-private-targets", "127.0.0.0/8", "--signup", "open", "--backup-dir", backups];
   server = await startTestServer({ manualClock: true, args });
   sink = new WebhookSink();
   routes = server.server.app.http.routes;
@@ -26,6 +31,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await server.stop();
   sink.stop();
+  rmSync(backups, { recursive: true });
 });
 
 const audited = () => routes.filter(({ operation }) => operation.audit !== "no");
