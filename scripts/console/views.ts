@@ -20,6 +20,8 @@ export const VIEWS = [
   "notary?view=verify",
   "audit",
   "audit/1",
+  "backups",
+  "metrics",
   "settings",
   "nowhere",
 ];

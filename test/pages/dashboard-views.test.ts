@@ -1,4 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import type { Browser } from "playwright-core";
 import { fillConsole } from "../../scripts/console/filling.ts";
 import { VIEWS, WITH_ROWS } from "../../scripts/console/views.ts";
@@ -20,11 +23,15 @@ const LOOKS: readonly (readonly [name: string, at: number, look: Look])[] = [
 ];
 
 let browser: Browser;
+let folder: string;
 const servers: TestServer[] = [];
 beforeAll(async () => {
   browser = await startBrowser();
+  folder = mkdtempSync(join(tmpdir(), "ninefold-views-"));
   for (const isFull of [false, true]) {
-    const server = await startTestServer({ args: ["--allow-private-targets", "127.0.0.0/8"] });
+    const server = await startTestServer({
+      args: [...["--allow-private-targets", "127.0.0.0/8"], ...(isFull ? ["--backup-dir", folder] : [])],
+    });
     if (isFull) await fillConsole(server.url, server.key);
     servers.push(server);
   }
@@ -32,6 +39,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await browser.close();
   for (const server of servers) await server.stop();
+  rmSync(folder, { recursive: true });
 }, TIMEOUT_MS);
 
 /** What is wrong with the view that is drawn. */

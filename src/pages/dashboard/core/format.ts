@@ -33,6 +33,14 @@ export function figure(value: number): string {
   return numbers.format(value);
 }
 
+const UNITS = ["bytes", "KiB", "MiB", "GiB", "TiB"];
+/** A size, in the largest unit that it fills: `1.9 MiB`. */
+export function bytes(size: number): string {
+  const at = Math.min(UNITS.length - 1, size < 1 ? 0 : Math.floor(Math.log2(size) / 10));
+  const value = size / 1024 ** at;
+  return `${figure(at === 0 || value >= 100 ? Math.round(value) : Math.round(value * 10) / 10)} ${UNITS[at]}`;
+}
+
 /** A number of things: `1 key`, `3 keys`. */
 export function count(value: number, one: string, many = `${one}s`): string {
   return `${figure(value)} ${value === 1 ? one : many}`;

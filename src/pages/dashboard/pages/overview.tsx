@@ -8,6 +8,7 @@ import { Empty, Loaded } from "../ui/feedback.tsx";
 import { Icon, type IconName } from "../ui/icon.tsx";
 import { Page, Panel } from "../ui/page.tsx";
 import { Status, type Tone } from "../ui/status.tsx";
+import { Ago } from "../ui/time.tsx";
 import { AuditList } from "./audit-list.tsx";
 
 const AREAS = ["meter", "projects", "keys", "gate", "latch", "pulse", "relay", "catch", "witness", "audit"];
@@ -72,7 +73,7 @@ const LONG_QUEUE = 10;
 
 /** The cards of the areas that the session may read. */
 function cardsOf(all: Overview): Card[] {
-  return [...accountCards(all), ...stateCards(all), ...trafficCards(all)];
+  return [...accountCards(all), ...stateCards(all), ...trafficCards(all), ...serverCards(all)];
 }
 
 function accountCards({ meter, projects, keys, gate }: Overview): Card[] {
@@ -147,4 +148,17 @@ function trafficCards({ relay, catch: inbox, witness }: Overview): Card[] {
       state: witness.buffered > 0 ? ["buffered", "warn"] : FINE,
     });
   return cards;
+}
+
+function serverCards({ backups }: Overview): Card[] {
+  if (!backups) return [];
+  const { scheduled, last_at, overdue } = backups;
+  return [
+    {
+      ...{ path: "backups", title: "Backups", icon: "backups" },
+      figure: <Ago at={last_at} never="none" />,
+      line: scheduled ? "the last one" : "no folder for them",
+      state: overdue ? ["overdue", "warn"] : scheduled ? FINE : ["off", "idle"],
+    },
+  ];
 }

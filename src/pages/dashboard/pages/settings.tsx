@@ -10,6 +10,7 @@ import { CheckField, Choice, TextField, textOf } from "../ui/field.tsx";
 import { Facts, Page, Panel } from "../ui/page.tsx";
 import { Moment } from "../ui/time.tsx";
 import { Accounts } from "./accounts.tsx";
+import { Options } from "./options.tsx";
 import { Secret } from "./secret.tsx";
 
 /** The account, how the console looks, and for the operator all accounts. */
@@ -39,6 +40,7 @@ export function SettingsPage() {
         </Panel>
         <KeyPanel />
         {session.value?.operator ? <Accounts /> : null}
+        {session.value?.operator ? <Options /> : null}
       </div>
     </Page>
   );

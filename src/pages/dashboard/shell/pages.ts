@@ -1,11 +1,13 @@
 import type { ComponentType } from "preact";
 import { may, session } from "../core/session.ts";
 import { AuditPage } from "../pages/audit.tsx";
+import { BackupsPage } from "../pages/backups.tsx";
 import { CatchPage } from "../pages/catch.tsx";
 import { FlagsPage } from "../pages/flags.tsx";
 import { KeysPage } from "../pages/keys.tsx";
 import { LocksPage } from "../pages/locks.tsx";
 import { MetersPage } from "../pages/meters.tsx";
+import { MetricsPage } from "../pages/metrics.tsx";
 import { MonitorsPage } from "../pages/monitors.tsx";
 import { NotaryPage } from "../pages/notary.tsx";
 import { OverviewPage } from "../pages/overview.tsx";
@@ -127,6 +129,24 @@ const ALL: readonly PageEntry[] = [
     group: "Server",
     needs: "audit:read",
     View: AuditPage,
+  },
+  {
+    path: "backups",
+    title: "Backups",
+    icon: "backups",
+    letter: "b",
+    group: "Server",
+    needs: "operator",
+    View: BackupsPage,
+  },
+  {
+    path: "metrics",
+    title: "Metrics",
+    icon: "metrics",
+    letter: "t",
+    group: "Server",
+    needs: "operator",
+    View: MetricsPage,
   },
   {
     path: "settings",

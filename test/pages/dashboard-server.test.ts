@@ -1,0 +1,103 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Browser } from "playwright-core";
+import { startTestServer, type TestServer } from "../support/server.ts";
+import { startBrowser } from "./browser.ts";
+import { Console } from "./console.ts";
+
+/** Starting a browser takes seconds on a machine that is busy with other things. */
+const TIMEOUT_MS = 120_000;
+
+let browser: Browser;
+let folder: string;
+let server: TestServer;
+beforeAll(async () => {
+  browser = await startBrowser();
+  folder = mkdtempSync(join(tmpdir(), "ninefold-console-"));
+  server = await startTestServer({ args: ["--backup-dir", folder] });
+}, TIMEOUT_MS);
+afterAll(async () => {
+  await browser.close();
+  await server.stop();
+  rmSync(folder, { recursive: true });
+}, TIMEOUT_MS);
+
+test(
+  "a backup is made at a press, appears by itself, and the page says how to restore it",
+  async () => {
+    const visit = await (await Console.open(browser, server)).logIn(server.key);
+    const { page } = visit;
+    await visit.go("overview");
+    const card = page.locator("a.card", { hasText: "Backups" });
+    expect(await card.innerText()).toContain("none");
+    await visit.go("backups");
+    await page.getByRole("button", { name: "Back up now" }).click();
+    await page.getByText("A backup is being made").waitFor();
+    const row = page.getByRole("table", { name: "Backups" }).locator("tbody tr");
+    await row.waitFor();
+    const [name = ""] = readdirSync(folder).filter((file) => file.endsWith(".db"));
+    expect(await row.innerText()).toContain(name);
+    const line = `ninefold restore ${folder}/${name} --data ${server.folder} --force`;
+    await page.getByText(line, { exact: true }).waitFor();
+    await page.getByText("fine", { exact: true }).waitFor();
+    await visit.go("overview");
+    expect(await card.innerText()).toContain("fine");
+    await visit.expectClean();
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "the metrics are looked at again and again, and drawn as lines; settings show the options",
+  async () => {
+    const visit = await (await Console.open(browser, server)).logIn(server.key);
+    const { page } = visit;
+    await page.clock.install();
+    const looks = () => visit.requests.filter((request) => request.endsWith("/v1/admin/status")).length;
+    await visit.go("metrics");
+    const before = looks();
+    for (let look = 1; look <= 2; look += 1) {
+      const answered = page.waitForResponse((response) => response.url().endsWith("/v1/admin/status"));
+      await page.clock.runFor(5_000);
+      await answered;
+    }
+    expect(looks()).toBe(before + 2);
+    await page.getByRole("img", { name: "Requests per second" }).waitFor();
+    expect(await page.locator(".line-chart svg").count()).toBe(4);
+    expect(await page.locator("main").innerText()).toContain("ninefold_http_requests_total");
+    expect(await page.getByRole("link", { name: "All of them" }).getAttribute("href")).toBe(
+      `${server.url}/metrics`,
+    );
+    await visit.go("overview");
+    await page.clock.runFor(20_000);
+    expect(looks()).toBe(before + 2);
+    await visit.go("settings");
+    const options = page.getByRole("table", { name: "Server options" });
+    expect(await options.innerText()).toContain(folder);
+    expect(await options.innerText()).not.toContain("signup");
+    await page.getByLabel("Those at their defaults, too").check();
+    await options.getByText("signup", { exact: true }).waitFor();
+    await visit.expectClean();
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "who is not the operator has no such pages",
+  async () => {
+    const { key } = await server.account({ tier: "pro" });
+    const visit = await (await Console.open(browser, server)).logIn(key);
+    const pages = await visit.page
+      .getByRole("navigation", { name: "Pages" })
+      .getByRole("link")
+      .allInnerTexts();
+    expect(pages).toContain("Settings");
+    for (const name of ["Backups", "Metrics"]) expect(pages).not.toContain(name);
+    await visit.go("settings");
+    expect(await visit.page.locator("main").innerText()).not.toContain("Server options");
+    await visit.expectClean();
+  },
+  TIMEOUT_MS,
+);
