@@ -8,7 +8,9 @@ export const UNAVAILABLE = 503;
 export interface TargetRequest {
   readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
   readonly path: string;
-  readonly key: string;
+  /** Null: none is sent. */
+  readonly key: string | null;
+  readonly headers?: Readonly<Record<string, string>>;
   readonly body?: object;
   readonly idempotencyKey?: string;
 }
@@ -53,7 +55,8 @@ export interface Workload {
 /** The request as it goes over the wire. */
 export function toWire(request: TargetRequest): WireRequest {
   const { method, path, key, body, idempotencyKey } = request;
-  const headers: Record<string, string> = { Authorization: `Bearer ${key}` };
+  const headers: Record<string, string> = { ...request.headers };
+  if (key !== null) headers["Authorization"] = `Bearer ${key}`;
   if (idempotencyKey !== undefined) headers["Idempotency-Key"] = idempotencyKey;
   if (body === undefined) return { method, path, headers };
   headers["Content-Type"] = "application/json";

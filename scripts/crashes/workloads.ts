@@ -1,10 +1,12 @@
 import { AccountWorkload } from "./accounts.ts";
+import { AuditWorkload } from "./audit.ts";
 import { BucketWorkload } from "./buckets.ts";
 import { ChainWorkload } from "./chains.ts";
 import { MeterWorkload } from "./meters.ts";
 import { OwnBalanceWorkload } from "./own-balances.ts";
 import { ReadWorkload } from "./reads.ts";
 import { RelayWorkload } from "./relays.ts";
+import { SessionWorkload } from "./sessions.ts";
 import type { Workload } from "./workload.ts";
 
 /** Every workload, fresh. A new area adds its own here. */
@@ -17,5 +19,7 @@ export function allWorkloads(): Workload[] {
     new RelayWorkload(),
     new BucketWorkload(),
     new ReadWorkload(),
+    new AuditWorkload(),
+    new SessionWorkload(),
   ];
 }

@@ -1,6 +1,7 @@
 import { mkdirSync, readFileSync, realpathSync } from "node:fs";
 import { join } from "node:path";
 import { AccountWorkload } from "../crashes/accounts.ts";
+import { AuditWorkload } from "../crashes/audit.ts";
 import { BucketWorkload } from "../crashes/buckets.ts";
 import { ChainWorkload } from "../crashes/chains.ts";
 import { launchUnderLoad, runLoad } from "../crashes/load.ts";
@@ -62,6 +63,7 @@ function createWorkloads(): Workload[] {
     new MeterWorkload(METERS),
     new OwnBalanceWorkload(),
     new AccountWorkload(),
+    new AuditWorkload(),
     new ChainWorkload(),
     new BucketWorkload(false),
   ];

@@ -87,6 +87,9 @@ test(
   TIMEOUT_MS,
 );
 
+const AUDIT_COLUMNS =
+  "at, account_ref, project_id, action, summary, actor_type, user_id, target_type, target_id, was, became, truncated, request_id";
+
 describe("the comparison notices", () => {
   type Case = readonly [name: string, sql: string, wanted: RegExp];
   // One run for each group: no change of a group shows as another one of it does.
@@ -113,6 +116,12 @@ describe("the comparison notices", () => {
         /bucket \S+: evt_\w+ was acknowledged and is not there/,
       ],
       [
+        "a lost entry of the audit log",
+        "DELETE FROM audit_log WHERE action = 'gate.save' AND sequence > (SELECT max(sequence) - 60 FROM audit_log)",
+        /audit: change-\d+: has no entry/,
+      ],
+      ["lost sessions", "DELETE FROM sessions", /sessions: one that was opened is not there/],
+      [
         "forgiven charges of reads that a commit has followed",
         "UPDATE accounts SET balance = 1000000000 WHERE email LIKE 'reads-%'",
         /reads-\d@example.com: 0 reads were paid for, [1-9]\d* to \d+ would be right/,
@@ -128,6 +137,16 @@ describe("the comparison notices", () => {
         "a doubled change of a meter",
         "INSERT INTO meter_entries (sequence, meter_ref, previous, kind, amount, balance_after, at, request_id) SELECT 1 + (SELECT max(sequence) FROM meter_entries), meter_ref, sequence, kind, amount, balance_after + amount, at, request_id FROM meter_entries WHERE kind = 2 ORDER BY sequence DESC LIMIT 1",
         /refill \d+.* has happened 2 times/,
+      ],
+      [
+        "a doubled entry of the audit log",
+        `INSERT INTO audit_log (${AUDIT_COLUMNS}) SELECT ${AUDIT_COLUMNS} FROM audit_log WHERE action = 'projects.create'`,
+        /audit: change-\d+: has 2 entries/,
+      ],
+      [
+        "sessions that do not end",
+        "CREATE TRIGGER kept_sessions BEFORE DELETE ON sessions BEGIN SELECT RAISE(IGNORE); END",
+        /sessions: one works after all were ended/,
       ],
       [
         "a lost change of an own balance",
@@ -160,6 +179,16 @@ describe("the comparison notices", () => {
         "a lost account",
         "DELETE FROM accounts WHERE email LIKE 'account-%'",
         /account-\d+@example.com: .*lost/,
+      ],
+      [
+        "a change that its entry does not bear out",
+        "UPDATE flags SET description = 'another' WHERE flag_key LIKE 'audit-%'",
+        /audit: audit-\w is at another, its newest entry says change-\d+/,
+      ],
+      [
+        "links that work twice",
+        "CREATE TRIGGER kept_links BEFORE DELETE ON login_links BEGIN SELECT RAISE(IGNORE); END",
+        /sessions: a link has opened a second session/,
       ],
       [
         "a gap in a chain",

@@ -87,8 +87,8 @@ test(
 test(
   "who is not the operator has no such pages",
   async () => {
-    const { key } = await server.account({ tier: "pro" });
-    const visit = await (await Console.open(browser, server)).logIn(key);
+    const account = await server.account({ tier: "pro" });
+    const visit = await (await Console.open(browser, server)).logIn(String(account.key));
     const pages = await visit.page
       .getByRole("navigation", { name: "Pages" })
       .getByRole("link")

@@ -1,0 +1,206 @@
+import type { Answer } from "../processes/connection.ts";
+import type { Random } from "./random.ts";
+import {
+  bodyOf,
+  type Tally,
+  type Target,
+  type TargetRequest,
+  UNAVAILABLE,
+  type Workload,
+} from "./workload.ts";
+
+const EMAIL = "audit@example.com";
+/** Few flags, so that their changes come one upon the other. */
+const PROJECTS = "/v1/projects";
+const DEFAULT_PROJECT = "Default";
+const FLAGS = ["audit-a", "audit-b", "audit-c"];
+/** Acknowledged changes under an Idempotency-Key that are sent again after a restart: they may write no second entry. */
+const REPLAYS_PER_VERIFICATION = 3;
+
+/** An administrative change. Its number stands in the change itself, so that entry and change tell which it is. */
+interface Change {
+  readonly number: string;
+  readonly request: TargetRequest;
+  state: "in doubt" | "acknowledged" | "unavailable";
+  /** Of the answer that was no replay. */
+  requestId: string | null;
+  entries: number;
+}
+
+/** An entry of the audit log, as far as it is compared. */
+interface Entry {
+  readonly sequence: string;
+  readonly action: string;
+  readonly target: { readonly id: string };
+  readonly before: Record<string, unknown> | null;
+  readonly after: Record<string, unknown> | null;
+  readonly request_id: string | null;
+}
+
+/**
+ * Changes that the audit log has: flags are saved, projects made. Every acknowledged one has exactly one entry, every entry
+ * its change, and the entries of a flag lead from one state to the next.
+ */
+export class AuditWorkload implements Workload {
+  readonly name = "audit";
+  readonly weight = 2;
+  private key = "";
+  private made = 0;
+  private changes = new Map<string, Change>();
+  private readonly flags = new Map<string, unknown>();
+  private seen = 0;
+  private seenProject: string | null = null;
+  private problems: string[] = [];
+  private counts = { acknowledged: 0, inDoubt: 0, happened: 0 };
+
+  async prepare(target: Target): Promise<void> {
+    // Of a tier without a bound of projects.
+    const body = { email: EMAIL, tier: "unlimited" };
+    const creation = { method: "POST", path: "/v1/admin/accounts", key: target.operatorKey, body } as const;
+    this.key = String(bodyOf(await target.ask(creation))["api_key"]);
+  }
+
+  async act(target: Target, random: Random): Promise<void> {
+    this.made += 1;
+    const number = `change-${this.made}`;
+    const keyed = random.chance(0.3) ? { idempotencyKey: number } : {};
+    const flag = { flag_key: random.pick(FLAGS), enabled: random.chance(0.5), description: number };
+    const [path, body] = random.chance(0.8) ? ["/v1/gate", flag] : [PROJECTS, { name: number }];
+    const request: TargetRequest = { method: "POST", path, key: this.key, body, ...keyed };
+    const change: Change = { number, request, state: "in doubt", requestId: null, entries: 0 };
+    this.changes.set(number, change);
+    this.take(change, await target.send(request));
+    if (change.state === "in doubt") this.counts.inDoubt += 1;
+    else if (change.state === "acknowledged") this.counts.acknowledged += 1;
+  }
+
+  async verify(target: Target): Promise<string[]> {
+    await this.retry(target);
+    const entries = await this.entriesSince(target);
+    for (const entry of entries) this.match(entry);
+    await this.compareFlags(target);
+    await this.compareProjects(target);
+    for (const change of this.changes.values()) this.judge(change);
+    this.seen = Number(entries.at(-1)?.sequence ?? this.seen);
+    // From here on an entry with one of these numbers would be one too many.
+    this.changes = new Map();
+    const found = this.problems;
+    this.problems = [];
+    return found.map((problem) => `audit: ${problem}`);
+  }
+
+  takeTally(): Tally {
+    const { counts } = this;
+    this.counts = { acknowledged: 0, inDoubt: 0, happened: 0 };
+    return counts;
+  }
+
+  private take(change: Change, answer: Answer | null): void {
+    if (answer === null) return;
+    if (answer.status === UNAVAILABLE) change.state = "unavailable";
+    else if (answer.status >= 300) this.problems.push(`${change.number}: ${answer.status} ${answer.text}`);
+    else {
+      change.state = "acknowledged";
+      const isReplay = answer.headers.get("idempotent-replayed") === "true";
+      if (!isReplay) change.requestId = answer.headers.get("x-request-id") ?? "none";
+    }
+  }
+
+  /** Sends again what is in doubt under an Idempotency-Key, and some of what was answered. */
+  private async retry(target: Target): Promise<void> {
+    const keyed = [...this.changes.values()].filter(({ request }) => request.idempotencyKey !== undefined);
+    for (const change of keyed.filter(({ state }) => state === "in doubt")) {
+      this.take(change, await target.ask(change.request));
+    }
+    const answered = keyed.filter(({ state }) => state === "acknowledged");
+    for (const { number, request } of answered.slice(-REPLAYS_PER_VERIFICATION)) {
+      const answer = await target.ask(request);
+      if (answer.headers.get("idempotent-replayed") !== "true")
+        this.problems.push(`${number}: was carried out again instead of being replayed`);
+    }
+  }
+
+  private match({ action, target, before, after, request_id }: Entry): void {
+    const isFlag = action === "gate.save";
+    const number = String(after?.[isFlag ? "description" : "name"]);
+    const change = this.changes.get(number);
+    if (change === undefined) {
+      this.problems.push(`an entry ${action} of ${number} has no change of its own`);
+      return;
+    }
+    change.entries += 1;
+    if (change.requestId !== null && change.requestId !== request_id)
+      this.problems.push(`${number}: was request ${change.requestId}, its entry says ${request_id}`);
+    if (!isFlag) return;
+    const was = before?.["description"];
+    if (was !== this.flags.get(target.id))
+      this.problems.push(`${number}: changed ${target.id} from ${was}, it was ${this.flags.get(target.id)}`);
+    this.flags.set(target.id, number);
+  }
+
+  private judge({ number, state, entries }: Change): void {
+    if (state === "acknowledged" && entries === 0) this.problems.push(`${number}: has no entry`);
+    if (state === "unavailable" && entries > 0)
+      this.problems.push(`${number}: was answered 503, and has an entry`);
+    if (state === "in doubt" && entries > 0) this.counts.happened += 1;
+    if (entries > 1) this.problems.push(`${number}: has ${entries} entries`);
+  }
+
+  /** Each flag is as its newest entry says. */
+  private async compareFlags(target: Target): Promise<void> {
+    const answer = await target.ask({ method: "GET", path: "/v1/gate/config", key: this.key });
+    const { flags } = bodyOf(answer) as { flags: { flag_key: string; description: string | null }[] };
+    for (const flag of FLAGS) {
+      const is = flags.find(({ flag_key }) => flag_key === flag)?.description;
+      if (is !== this.flags.get(flag))
+        this.problems.push(`${flag} is at ${is}, its newest entry says ${this.flags.get(flag)}`);
+    }
+  }
+
+  /** The projects that are new are those that entries tell of. */
+  private async compareProjects(target: Target): Promise<void> {
+    const fresh = await this.projectsSince(target);
+    for (const { number, request, entries } of this.changes.values()) {
+      if (request.path !== PROJECTS || fresh.delete(number) === entries > 0) continue;
+      this.problems.push(`${number}: has ${entries} entries, and ${entries > 0 ? "no" : "a"} project`);
+    }
+    for (const name of fresh) this.problems.push(`a project ${name} is there that nobody asked for`);
+  }
+
+  private async projectsSince(target: Target): Promise<Set<string>> {
+    const names: string[] = [];
+    for (let cursor = ""; ; ) {
+      const path = `${PROJECTS}?limit=100${cursor}`;
+      const answer = await target.ask({ method: "GET", path, key: this.key });
+      const page = bodyOf(answer) as { projects: { name: string }[]; cursor?: string };
+      for (const { name } of page.projects) {
+        // Every account has its first one from the start.
+        if (name === this.seenProject || name === DEFAULT_PROJECT) return this.newest(names);
+        names.push(name);
+      }
+      if (page.cursor === undefined) return this.newest(names);
+      cursor = `&cursor=${encodeURIComponent(page.cursor)}`;
+    }
+  }
+
+  private newest(names: readonly string[]): Set<string> {
+    this.seenProject = names[0] ?? this.seenProject;
+    return new Set(names);
+  }
+
+  /** The entries since the last verification, oldest first. */
+  private async entriesSince(target: Target): Promise<Entry[]> {
+    const found: Entry[] = [];
+    for (let cursor = ""; ; ) {
+      const path = `/v1/audit?limit=100${cursor}`;
+      const page = bodyOf(await target.ask({ method: "GET", path, key: this.key })) as {
+        entries: Entry[];
+        cursor?: string;
+      };
+      const fresh = page.entries.filter(({ sequence }) => Number(sequence) > this.seen);
+      found.push(...fresh);
+      if (fresh.length < page.entries.length || page.cursor === undefined) return found.reverse();
+      cursor = `&cursor=${encodeURIComponent(page.cursor)}`;
+    }
+  }
+}

@@ -1,0 +1,225 @@
+import type { Answer } from "../processes/connection.ts";
+import type { Random } from "./random.ts";
+import {
+  bodyOf,
+  type Tally,
+  type Target,
+  type TargetRequest,
+  UNAVAILABLE,
+  type Workload,
+} from "./workload.ts";
+
+const ACCOUNTS = 6;
+/** Below the bound of an account, from which on the oldest session goes for the next one. */
+const SESSIONS_MAX = 12;
+/** Refused log-ins that a verification may cause: after ten the server looks at none of this machine's. */
+const REFUSALS_MAX = 8;
+/** Ended sessions that are looked at again after later kills. */
+const ENDED_KEPT = 10;
+/** What pages of the server send. */
+const PAGE = { "X-Ninefold-Session": "1" };
+
+/** A session, by its cookie. */
+interface Opened {
+  readonly cookie: string;
+  state: "open" | "ended" | "in doubt";
+}
+
+interface Link {
+  readonly token: string;
+  state: "fresh" | "used" | "in doubt";
+}
+
+/** One thing at a time is done with an account, so that it is known which session is which. */
+interface User {
+  readonly key: string;
+  busy: boolean;
+  sessions: Opened[];
+  links: Link[];
+  /** Log-ins that were not answered: their cookies are known to nobody. */
+  unknown: number;
+  endedBefore: Opened[];
+}
+
+/**
+ * Browsers that log in, by keys and by links, and out. A session that was answered is there, one that was ended stays
+ * ended, and a link opens one session, whenever the server is killed.
+ */
+export class SessionWorkload implements Workload {
+  readonly name = "sessions";
+  readonly weight = 1;
+  private users: User[] = [];
+  private problems: string[] = [];
+  private counts = { acknowledged: 0, inDoubt: 0, happened: 0 };
+
+  async prepare(target: Target): Promise<void> {
+    for (let index = 0; index < ACCOUNTS; index += 1) {
+      // Of this tier, since links are for operators alone.
+      const body = { email: `sessions-${index}@example.com`, tier: "unlimited" };
+      const creation = { method: "POST", path: "/v1/admin/accounts", key: target.operatorKey, body } as const;
+      const key = String(bodyOf(await target.ask(creation))["api_key"]);
+      this.users.push({ key, busy: false, sessions: [], links: [], unknown: 0, endedBefore: [] });
+    }
+  }
+
+  async act(target: Target, random: Random): Promise<void> {
+    const user = random.pick(this.users);
+    if (user.busy) return;
+    user.busy = true;
+    try {
+      await this.actAs(user, target, random);
+    } finally {
+      user.busy = false;
+    }
+  }
+
+  async verify(target: Target): Promise<string[]> {
+    let refusals = 0;
+    for (const user of this.users) {
+      await this.compareSessions(user, target);
+      // Those in doubt first: that they were used is no fault.
+      for (const link of user.links.toSorted((a) => (a.state === "in doubt" ? -1 : 1))) {
+        if (refusals < REFUSALS_MAX) refusals += await this.compareLink(user, link, target);
+      }
+      await this.endAll(user, target);
+    }
+    const found = this.problems;
+    this.problems = [];
+    return found.map((problem) => `sessions: ${problem}`);
+  }
+
+  takeTally(): Tally {
+    const { counts } = this;
+    this.counts = { acknowledged: 0, inDoubt: 0, happened: 0 };
+    return counts;
+  }
+
+  private async actAs(user: User, target: Target, random: Random): Promise<void> {
+    const open = user.sessions.filter(({ state }) => state === "open");
+    const isFull = user.sessions.length + user.unknown >= SESSIONS_MAX;
+    const choice = random.below(10);
+    const link = user.links.find(({ state }) => state === "fresh");
+    if (open.length > 0 && (choice < 4 || isFull)) await this.end(random.pick(open), target);
+    else if (isFull) return;
+    else if (choice < 6) await this.logIn(user, { key: user.key }, target);
+    else if (link !== undefined && choice < 9) await this.follow(user, link, target);
+    else await this.makeLink(user, target);
+  }
+
+  private async end(session: Opened, target: Target): Promise<void> {
+    session.state = "in doubt";
+    const answer = await target.send({
+      ...asPage({ cookie: session.cookie }),
+      ...{ method: "DELETE", path: "/v1/session" },
+    });
+    if (this.counted(answer)) session.state = answer?.status === 204 ? "ended" : this.odd(answer, "open");
+    else if (answer !== null) session.state = "open";
+  }
+
+  /** Returns the answer's status; null without one. */
+  private async logIn(user: User, body: object, target: Target): Promise<number | null> {
+    const answer = await target.send(logInWith(body));
+    if (this.counted(answer)) this.keep(user, answer);
+    else if (answer === null) user.unknown += 1;
+    return answer?.status ?? null;
+  }
+
+  private keep(user: User, answer: Answer | null): void {
+    const [cookie = ""] = answer?.headers.get("set-cookie")?.split(";") ?? [];
+    if (answer?.status === 201) user.sessions.push({ cookie, state: "open" });
+    else this.odd(answer, null);
+  }
+
+  private async follow(user: User, link: Link, target: Target): Promise<void> {
+    link.state = "in doubt";
+    const status = await this.logIn(user, { link: link.token }, target);
+    if (status !== null) link.state = status === UNAVAILABLE ? "fresh" : "used";
+  }
+
+  private async makeLink(user: User, target: Target): Promise<void> {
+    const answer = await target.send({ method: "POST", path: "/v1/admin/login-links", key: user.key });
+    if (!this.counted(answer)) return;
+    const token = String(bodyOf(answer as Answer)["url"]).split("/setup/")[1];
+    if (token === undefined) this.odd(answer, null);
+    else user.links.push({ token, state: "fresh" });
+  }
+
+  private async compareSessions({ sessions, endedBefore }: User, target: Target): Promise<void> {
+    for (const session of [...sessions, ...endedBefore]) {
+      const isOpen = await this.isOpen(session, target);
+      if (session.state === "in doubt" && !isOpen) this.counts.happened += 1;
+      if (session.state === "open" && !isOpen) this.problems.push("one that was opened is not there");
+      if (session.state === "ended" && isOpen) this.problems.push("one that was ended works again");
+      session.state = isOpen ? "open" : "ended";
+    }
+  }
+
+  /** Returns the number of log-ins that were refused. */
+  private async compareLink(user: User, link: Link, target: Target): Promise<number> {
+    const answer = await target.ask(logInWith({ link: link.token }));
+    if (answer.status === 201) {
+      this.keep(user, answer);
+      if (link.state === "used") {
+        this.problems.push("a link has opened a second session");
+        return 0;
+      }
+      // It had not been followed, then.
+      if (link.state === "in doubt") user.unknown -= 1;
+      link.state = "used";
+      return this.compareLink(user, link, target);
+    }
+    if (answer.status !== 401) this.odd(answer, null);
+    if (link.state === "fresh") this.problems.push("a link that was made and not used opens nothing");
+    if (link.state === "in doubt") this.counts.happened += 1;
+    link.state = "used";
+    return 1;
+  }
+
+  /** Ends what is left, and looks at whether it has: the next load begins with none. */
+  private async endAll(user: User, target: Target): Promise<void> {
+    const answer = await target.ask({ method: "DELETE", path: "/v1/sessions", key: user.key });
+    const ended = Number(bodyOf(answer)["ended"]);
+    const open = user.sessions.filter(({ state }) => state === "open");
+    if (!(ended >= open.length && ended <= open.length + user.unknown)) {
+      this.problems.push(
+        `${ended} were there, ${open.length} to ${open.length + user.unknown} would be right`,
+      );
+    }
+    for (const session of open) {
+      session.state = "ended";
+      if (await this.isOpen(session, target)) this.problems.push("one works after all were ended");
+    }
+    user.endedBefore = [...user.endedBefore, ...user.sessions].slice(-ENDED_KEPT);
+    Object.assign(user, { sessions: [], unknown: 0 });
+    // Those that nobody has followed are followed after the next kill.
+    user.links = user.links.filter(({ state }) => state === "fresh");
+  }
+
+  private async isOpen({ cookie }: Opened, target: Target): Promise<boolean> {
+    const request = { ...asPage({ cookie }), method: "GET", path: "/v1/session" } as const;
+    const answer = await target.ask(request);
+    if (answer.status !== 200) this.odd(answer, null);
+    return bodyOf(answer)["session"] !== null;
+  }
+
+  /** Whether an answer says that something was done or refused. */
+  private counted(answer: Answer | null): boolean {
+    if (answer === null) this.counts.inDoubt += 1;
+    if (answer === null || answer.status === UNAVAILABLE) return false;
+    this.counts.acknowledged += 1;
+    return true;
+  }
+
+  private odd<T>(answer: Answer | null, value: T): T {
+    this.problems.push(`unexpected answer ${answer?.status} ${answer?.text}`);
+    return value;
+  }
+}
+
+function asPage({ cookie }: { cookie?: string }): Pick<TargetRequest, "key" | "headers"> {
+  return { key: null, headers: { ...PAGE, ...(cookie === undefined ? {} : { Cookie: cookie }) } };
+}
+
+function logInWith(body: object): TargetRequest {
+  return { ...asPage({}), method: "POST", path: "/v1/session", body };
+}
