@@ -16,9 +16,14 @@ const JOB = "backup.make";
 /** The job of a backup that somebody asked for: one that a crash has cut off is made after the next start. */
 const ASKED_JOB = "backup.asked";
 
-/** What the log calls a backup, by why it is made. */
-const SCHEDULED = { subject: "a scheduled backup", next: "; it is tried again at the next time" };
-const ASKED = { subject: "a backup that was asked for", next: "" };
+/** Why a backup is made, and what the log calls it. */
+const SCHEDULED = {
+  subject: "a scheduled backup",
+  next: "; it is tried again at the next time",
+  mayBeThere: false,
+};
+/** One may be there already: a killed server's process goes on, and makes it. */
+const ASKED = { subject: "a backup that was asked for", next: "", mayBeThere: true };
 
 /** Where backups go, when they are made, and how many are kept. */
 export interface BackupPlan {
@@ -154,9 +159,7 @@ export class ScheduledBackups {
     this.asked = one;
     try {
       await this.making?.done;
-      // Made already, by a process that was killed before it could say so.
-      const isThere = (await this.list(at + 1, 1))[0]?.at === at;
-      const outcome = isThere ? undefined : await this.makeAlone(one, ASKED);
+      const outcome = await this.makeAlone(one, ASKED);
       return outcome === "cut-off" ? { retryAt: this.kernel.clock.now(), attempt: 0 } : {};
     } finally {
       this.asked = null;
@@ -173,19 +176,25 @@ export class ScheduledBackups {
     }
   }
 
-  private async make({ name, at }: BackupTry, { subject, next }: typeof ASKED) {
+  private async make(
+    { name, at }: BackupTry,
+    { subject, next, mayBeThere }: typeof ASKED,
+  ): Promise<"cut-off" | undefined> {
     if (this.stopped) return "cut-off";
     const { db, log } = this.kernel;
     const file = join(this.plan.folder, name);
     const begun = monotonicMs();
     try {
+      const isThere = () => mayBeThere && this.files().includes(name);
       await removeLeftovers(this.plan.folder, (other) => timeOfScheduled(other) !== null);
       // Stopped meanwhile: nobody would end a process that began now.
       if (this.stopped) return "cut-off";
-      this.process = startBackupProcess(file, dirname(db.path));
-      const failure = await this.process.done;
-      if (failure !== null && this.stopped) return "cut-off";
-      if (failure !== null) throw new Error(failure);
+      if (!isThere()) {
+        this.process = startBackupProcess(file, dirname(db.path));
+        const failure = await this.process.done;
+        if (failure !== null && this.stopped) return "cut-off";
+        if (failure !== null && !isThere()) throw new Error(failure);
+      }
     } catch (error) {
       const message = error instanceof Error ? error.message : errorText(error);
       this.failure = { name, at, message };

@@ -208,6 +208,23 @@ describe("a backup that is asked for", () => {
     },
     TIMEOUT_MS,
   );
+
+  test(
+    "that the process of a killed server makes meanwhile is that one's",
+    async () => {
+      const running = await start();
+      await running.operator.post(PATH);
+      const advanced = running.clock.advance(0);
+      while (!readdirSync(folder).some((name) => name.endsWith(".partial"))) await Bun.sleep(1);
+      writeFileSync(join(folder, FIRST), "the other's");
+      await advanced;
+      expect(await Bun.file(join(folder, FIRST)).text()).toBe("the other's");
+      expect(readdirSync(folder)).toEqual([FIRST]);
+      expect(await list(running)).toMatchObject({ running: null, failure: null });
+      expect(errors(running)).toEqual([]);
+    },
+    TIMEOUT_MS,
+  );
 });
 
 describe("an overdue backup", () => {
