@@ -81,6 +81,42 @@ export interface AuditActor {
 /** What `GET /v1/admin/audit` answers, `entries`, `[]`, `target`. */
 export type AuditTarget = { type: string; id: string };
 
+/** What `POST /v1/admin/backups` answers. */
+export type BackupBegun = { name: string; begun_at: string };
+
+/** What `GET /v1/admin/backups` answers. */
+export interface BackupPage {
+  /** Null for a server without a folder for backups. */
+  plan: BackupPlan | null;
+  running: BackupBegun | null;
+  /** The last one, if it failed since the server was started. */
+  failure: { name: string; begun_at: string; message: string } | null;
+  backups: Backup[];
+  /** Hand it in to get the next page. Absent on the last one. */
+  cursor?: string;
+}
+
+/** What `GET /v1/admin/backups` answers, `plan`, `one of`. */
+export interface BackupPlan {
+  folder: string;
+  /** In UTC. */
+  cron: string;
+  /** How many are kept. */
+  keep: number;
+  next_at: string;
+  /** Whether two times have passed since the last backup, or where there is none since the start. */
+  overdue: boolean;
+}
+
+/** What `GET /v1/admin/backups` answers, `backups`, `[]`. */
+export interface Backup {
+  name: string;
+  /** Bytes. */
+  size: number;
+  /** When it was begun. */
+  created_at: string;
+}
+
 /** The body of `POST /v1/admin/clock`. */
 export type ClockBody = { advance_ms: number };
 
@@ -101,6 +137,51 @@ export interface LoginLink {
   /** Opens a session of the calling key, once. */
   url: string;
   expires_at: string;
+}
+
+/** What `GET /v1/admin/options` answers. */
+export type ServerOptions = { options: ServerOption[] };
+
+/** What `GET /v1/admin/options` answers, `options`, `[]`. */
+export interface ServerOption {
+  /** As in the configuration file. */
+  name: string;
+  /** Secrets are masked. */
+  value: string | number | boolean | string[] | null;
+  source: "default" | "flag" | "variable" | "file";
+}
+
+/** What `GET /v1/admin/status` answers. */
+export interface ServerStatus {
+  version: string;
+  started_at: string;
+  data_folder: string;
+  database_bytes: number;
+  /** Of the write-ahead log. */
+  wal_bytes: number;
+  /** On the disk of the data folder; null where the system does not say. */
+  disk_free_bytes: number | null;
+  /** Memory of the process. */
+  rss_bytes: number;
+  /** Of the last minute. */
+  event_loop_lag_p99_ms: number;
+  /** Of the last five seconds. */
+  requests_per_second: number;
+  /** This one included. */
+  requests_in_flight: number;
+  jobs: {
+    /** Due now or later. */
+    waiting: number;
+    /** Of these, due; of each kind counted to 10,000. */
+    due: number;
+    running: number;
+    /** How long the one has waited that is overdue for longest. */
+    overdue_seconds: number;
+  };
+  /** Of `GET /metrics`, those without labels. */
+  gauges: Record<string, number>;
+  /** Of `GET /metrics`, summed over their labels, since the start. */
+  counters: Record<string, number>;
 }
 
 /** The body of `POST /v1/catch/buckets`. */
@@ -643,6 +724,13 @@ export interface Overview {
   relay?: { scheduled: number; failed: number };
   catch?: { pending: number; failed: number; delivered: number };
   witness?: { receipts: number; buffered: number };
+  /** For the operator. */
+  backups?: {
+    scheduled: boolean;
+    last_at: string | null;
+    /** Whether two scheduled times have passed since the last one. */
+    overdue: boolean;
+  };
   /** Monitors that are down. */
   incidents_open: number;
   /** The latest entries of the audit log. */
@@ -1019,8 +1107,12 @@ export const OPERATIONS = {
     }
   >,
   "admin.audit.read": "GET /v1/admin/audit/{sequence}" as Route<AuditEntry, "sequence">,
+  "admin.backups.create": "POST /v1/admin/backups" as Route<BackupBegun>,
+  "admin.backups.list": "GET /v1/admin/backups" as List<BackupPage>,
   "admin.clock.advance": "POST /v1/admin/clock" as Route<ClockAdvanced, never, ClockBody>,
   "admin.login_links.create": "POST /v1/admin/login-links" as Route<LoginLink, never, LoginLinkBody>,
+  "admin.options.list": "GET /v1/admin/options" as Route<ServerOptions>,
+  "admin.status.read": "GET /v1/admin/status" as Route<ServerStatus>,
   "audit.export": "GET /v1/audit/export" as Route<
     string,
     never,
