@@ -24,6 +24,10 @@ const READ_BACK = 0.05;
 /** The target of buckets that send nothing on. */
 const NOWHERE = "http://127.0.0.1:9/";
 
+function isReadBack(id: string): boolean {
+  return Bun.hash.crc32(id) % 1000 < READ_BACK * 1000;
+}
+
 interface Counts {
   readonly pending: number;
   readonly delivered: number;
@@ -118,7 +122,7 @@ export class BucketWorkload implements Workload {
       const text = inbox.acknowledged.get(id);
       inbox.acknowledged.delete(id);
       if (text === undefined) await this.explain(target, inbox, id);
-      else if (index === 0 || Bun.hash.crc32(id) % 1000 < READ_BACK * 1000) {
+      else if (index === 0 || isReadBack(id)) {
         if ((await this.readBack(target, inbox, id)) !== text)
           this.problem(inbox, `${id} is not as it was sent`);
       }
@@ -144,6 +148,16 @@ export class BucketWorkload implements Workload {
         );
       }
     }
+    for (const id of fresh.filter(isReadBack)) await this.verifyAttempts(target, inbox, id);
+  }
+
+  /** A try and what it made of the event are one transaction: the log has as many as the event counts. */
+  private async verifyAttempts(target: Target, inbox: Inbox, id: string): Promise<void> {
+    const event = await this.ask(target, "GET", `/v1/catch/${inbox.id}/events/${id}`);
+    const log = event["attempt_log"] as { response_status: number | null }[];
+    const isDelivered = log.at(-1)?.response_status === 200;
+    if (log.length !== event["attempts"] || isDelivered !== inbox.live)
+      this.problem(inbox, `${id} counts ${event["attempts"]} tries, its log has ${JSON.stringify(log)}`);
   }
 
   /** A bucket's counts once it has nothing left to send on. */

@@ -200,7 +200,12 @@ test("buckets and their events", async () => {
   expect((await nf.catch.buckets.list().toArray()).map(({ id }) => id)).toEqual([bucket.id]);
   expect((await nf.catch.buckets.get(bucket.id)).events).toEqual({ pending: 1, delivered: 0, failed: 0 });
   expect((await nf.catch.events.list(bucket.id).toArray()).map(({ id }) => id)).toEqual([eventId]);
+  expect((await nf.catch.events.list(bucket.id, { q: "THERE" }).toArray()).map(({ id }) => id)).toEqual([
+    eventId,
+  ]);
+  expect(await nf.catch.events.list(bucket.id, { q: "elsewhere" }).toArray()).toEqual([]);
   const event = await nf.catch.events.get(bucket.id, eventId);
+  expect(event.attempt_log).toEqual([]);
   expect(event.payload).toEqual({ hello: "there" });
   expect(event.headers["x-own"]).toBe("1");
   await expect(nf.catch.events.replay(bucket.id, eventId)).rejects.toMatchObject({ code: "bucket_paused" });

@@ -40,6 +40,14 @@ export const INGEST_STATUSES = [
   "ignored",
 ] as const;
 
+/** How an event comes to its target: in its turn, or because somebody asked for it once more. */
+export const ATTEMPT_KINDS = ["forward", "replay"] as const;
+
+/** Tries of an event that are kept: five rounds of forwards, whatever is replayed by hand. */
+export const ATTEMPTS_KEPT = 20;
+/** What is kept of a target's answer: enough for an error's text, little beside the events themselves. */
+export const ANSWER_BYTES_KEPT = 2 * 1024;
+
 /** Whether a bucket sends its events on. */
 export const BUCKET_STATES = ["paused", "live"] as const;
 

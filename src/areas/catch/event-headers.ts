@@ -72,6 +72,14 @@ export function readHeaders(stored: string, vault: Vault, bucketId: string): Eve
   return { ...all, ...secret };
 }
 
+/** The headers that were stored as lines of `name: value`; of what is sealed only the names. */
+export function plainHeaders(stored: string): string {
+  const { [SEALED]: _, ...all } = JSON.parse(stored) as Record<string, string | null>;
+  return Object.entries(all)
+    .map(([name, value]) => `${name}: ${value ?? ""}`)
+    .join("\n");
+}
+
 function contextOf(bucketId: string): string {
   return `catch-headers:${bucketId}`;
 }

@@ -1,8 +1,8 @@
 import { headerFault, replaySignature } from "../../kernel/outbound/headers.ts";
-import type { OutboundOutcome } from "../../kernel/outbound/outcome.ts";
 import { type LaneLimits, laneName } from "../../kernel/scheduler/dispatcher.ts";
 import type { Job, JobOutcome } from "../../kernel/scheduler/scheduler.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
+import { attemptOf, problemOf, type Tried } from "./attempts.ts";
 import type { BucketActor, Buckets, CatchDeps } from "./buckets.ts";
 import { afterTry, isDelivered, type Provider } from "./domain.ts";
 import { type EventHeaders, readHeaders } from "./event-headers.ts";
@@ -12,7 +12,7 @@ import type { EventRow, PayloadRow } from "./store.ts";
 
 /** Longest wait for a target's answer. */
 export const FORWARD_TIMEOUT_MS = 15_000;
-/** Bytes of the answer's body that are read: its status is what counts. */
+/** Bytes of the answer's body that are read, so that its connection can be used again; far fewer are kept. */
 export const ANSWER_BYTES_MAX = 64 * 1024;
 /** Buckets that forward at once; with the events of each, and their bodies of a mebibyte, what memory has to hold. */
 export const FORWARDING_BUCKETS_MAX = 32;
@@ -40,14 +40,15 @@ const RETRY = "catch.retry";
 const OUTCOMES = ["delivered", "retry", "failed"] as const;
 
 /** Sends the exact bytes of an event, signed, to the target that its bucket has now. One try. */
-export function forward(
+export async function forward(
   { outbound, accounts, clock, vault }: Pick<CatchDeps, "outbound" | "accounts" | "clock" | "vault">,
   bucket: BucketActor,
   { sequence, provider, received_at }: Pick<EventRow, "sequence" | "provider" | "received_at">,
   { headers, body }: PayloadRow,
-): Promise<OutboundOutcome> {
-  const seconds = String(Math.floor(clock.now() / 1000));
-  return outbound.send({
+): Promise<Tried> {
+  const at = clock.now();
+  const seconds = String(Math.floor(at / 1000));
+  const outcome = await outbound.send({
     account: bucket.account_ref,
     method: "POST",
     url: bucket.target_url,
@@ -62,11 +63,12 @@ export function forward(
     body,
     timeoutMs: FORWARD_TIMEOUT_MS,
     bodyBytesMax: ANSWER_BYTES_MAX,
-    keepsBody: false,
+    keepsBody: true,
     longerBody: "truncate",
     redirectsMax: 0,
     reuseConnection: true,
   });
+  return { at, outcome };
 }
 
 /** The content type and the provider's headers, as far as they can be sent: anybody may have written them. */
@@ -172,10 +174,10 @@ export class Forwarder {
     const progress = this.progress.get(ref);
     if (bucket?.live !== true || progress === undefined) return { record: (tx) => this.goOn(tx, ref) };
     const { rows, through } = this.nextTurn(bucket, progress);
-    const outcomes = await Promise.all(rows.map((row) => this.send(bucket, row)));
+    const tries = await Promise.all(rows.map((row) => this.send(bucket, row)));
     return {
       record: (tx) => {
-        for (const [index, row] of rows.entries()) this.record(tx, row, outcomes[index]);
+        for (const [index, row] of rows.entries()) this.record(tx, row, tries[index]);
         const before = { through: progress.through };
         progress.through = through;
         tx.onRollback(() => Object.assign(progress, before));
@@ -219,8 +221,8 @@ export class Forwarder {
     const row = this.pending(ref, sequence);
     if (bucket === undefined || row === null) return {};
     if (!bucket.live) return { record: (tx) => this.leaveToBacklog(tx, row) };
-    const outcome = await this.send(bucket, row);
-    return { record: (tx) => this.record(tx, row, outcome) };
+    const tried = await this.send(bucket, row);
+    return { record: (tx) => this.record(tx, row, tried) };
   }
 
   /** In a paused bucket an event waits with the others, until that goes live. */
@@ -240,17 +242,21 @@ export class Forwarder {
   }
 
   /** Undefined when the event has been deleted since the look at it. */
-  private async send(bucket: BucketActor, row: EventRow): Promise<OutboundOutcome | undefined> {
+  private async send(bucket: BucketActor, row: EventRow): Promise<Tried | undefined> {
     const payload = this.deps.events.payload(row.sequence);
     return payload === null ? undefined : forward(this.deps, bucket, row, payload);
   }
 
   /** Records a try. */
-  private record(tx: Tx, { bucket_ref, sequence }: EventRow, outcome: OutboundOutcome | undefined): void {
+  private record(tx: Tx, { bucket_ref, sequence }: EventRow, tried: Tried | undefined): void {
     const { events, scheduler } = this.deps;
     const bucket = this.buckets.withRef(bucket_ref);
-    const row = this.pending(bucket_ref, sequence);
-    if (bucket === undefined || row === null || outcome === undefined) return;
+    const row = events.find(bucket_ref, sequence);
+    if (bucket === undefined || row === null || tried === undefined) return;
+    events.addAttempt(tx, sequence, attemptOf("forward", tried));
+    // A replay or another try may have settled it.
+    if (row.status !== "pending") return;
+    const { outcome } = tried;
     const attempts = row.attempts + 1;
     const response_status = outcome.answered ? outcome.status : null;
     const { status, retryInMs } = afterTry(attempts, isDelivered(response_status));
@@ -259,7 +265,7 @@ export class Forwarder {
     events.setTried(tx, {
       ...row,
       ...{ status, attempts, response_status, retry_at },
-      error: delivered ? null : problemOf(outcome),
+      error: problemOf(outcome),
       delivered_at: delivered ? tx.now : null,
     });
     tx.afterCommit(() => this.outcomes[status === "pending" ? "retry" : status].add());
@@ -267,6 +273,7 @@ export class Forwarder {
       this.buckets.count(tx, bucket, "pending", status);
       return;
     }
+    this.deps.changes.inProject(tx, bucket.project_ref, "catch", bucket.id);
     // Takes the place of the retry that has just been made: its own outcome then removes nothing.
     const payload = { bucket: bucket_ref, sequence };
     scheduler.enqueue(tx, RETRY, eventIdOf(sequence), retry_at, payload, laneOf(bucket));
@@ -276,8 +283,4 @@ export class Forwarder {
 /** The lane of a bucket's jobs: its account's, to its target's host. */
 function laneOf({ account_ref, target_url }: BucketActor): string {
   return laneName(account_ref, new URL(target_url).host);
-}
-
-function problemOf(outcome: OutboundOutcome): string {
-  return outcome.answered ? `the target answered with status ${outcome.status}` : outcome.failure.message;
 }

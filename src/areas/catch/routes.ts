@@ -3,6 +3,7 @@ import { Elysia } from "elysia";
 import { reply } from "../../kernel/http/answer.ts";
 import type { Api } from "../../kernel/http/api.ts";
 import { largeBody } from "../../kernel/http/body.ts";
+import type { Call } from "../../kernel/http/call.ts";
 import { aboutBucket, type Buckets, bucketView, termsOf } from "./buckets.ts";
 import type { Ingestion } from "./ingestion.ts";
 import type { Removal } from "./removal.ts";
@@ -23,6 +24,7 @@ import {
   Ingested,
   PublicBucketParams,
 } from "./schema.ts";
+import { SEARCH_MS_MAX, SEARCHED_EVENTS_MAX } from "./search.ts";
 import type { EventService } from "./service.ts";
 
 /** What the endpoints are made of. */
@@ -181,14 +183,17 @@ function eventReadRoutes(api: Api, events: EventService) {
     .use(api)
     .get(
       "/v1/catch/:bucket_id/events",
-      ({ call, params, query }) =>
-        call.read(() => events.list(call.caller.project.ref, params.bucket_id, query)),
+      ({ call, params: { bucket_id }, query: { q, ...query } }) =>
+        q === undefined
+          ? call.read(() => events.list(call.caller.project.ref, bucket_id, query))
+          : searched(call, events, bucket_id, { ...query, q }),
       {
         op: {
           name: "catch.events.list",
           access: "catch:read",
           cost: 1,
           summary: "List a bucket's events, newest first",
+          description: `With \`q\` a page ends after ${SEARCHED_EVENTS_MAX} events or ${SEARCH_MS_MAX} ms, however few are on it, and says \`partial\`: go on with its \`cursor\`.`,
           errors: ["catch.bucket_not_found", "catch.provider_unsupported"],
         },
         params: BucketParams,
@@ -212,6 +217,17 @@ function eventReadRoutes(api: Api, events: EventService) {
         response: CaughtEvent,
       },
     );
+}
+
+/** The search is paid before it begins, and ends when nobody waits for it. */
+async function searched(
+  call: Call,
+  events: EventService,
+  bucketId: string,
+  query: EventQuery & { readonly q: string },
+): Promise<EventPage> {
+  const search = await call.read(() => events.search(call.caller.project.ref, bucketId, query));
+  return search.run(call.request.signal);
 }
 
 function eventChangeRoutes(api: Api, events: EventService) {

@@ -1,8 +1,11 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { pageQuery } from "../../kernel/http/pagination.ts";
 import { URL_LENGTH_MAX } from "../../kernel/outbound/target.ts";
-import { name, oneOf, orNull } from "../../kernel/schema.ts";
+import { name, named, oneOf, orNull, text } from "../../kernel/schema.ts";
 import {
+  ANSWER_BYTES_KEPT,
+  ATTEMPT_KINDS,
+  ATTEMPTS_KEPT,
   BUCKET_STATES,
   EVENT_STATUSES,
   INGEST_STATUSES,
@@ -13,6 +16,8 @@ import {
 
 /** Events on a page unless asked otherwise. */
 export const EVENTS_LIMIT = 20;
+/** Longest text that is searched for: longer than any id. */
+const SEARCH_LENGTH_MAX = 100;
 /** Longest id that is looked up: ours are far shorter. */
 const ID_LENGTH_MAX = 64;
 const BucketId = Type.String({ examples: ["brave-otter-314159"] });
@@ -157,7 +162,20 @@ export const EventItem = Type.Object(
 );
 export type EventItem = Static<typeof EventItem>;
 
-/** An event with everything that was received. */
+/** A try to deliver an event. */
+export const EventAttempt = named("EventAttempt", {
+  at: Time,
+  kind: oneOf(ATTEMPT_KINDS, {}),
+  duration_ms: Type.Integer({ examples: [84] }),
+  response_status: orNull(Type.Integer({ examples: [503] })),
+  error: orNull(Type.String({ examples: ["the target answered with status 503"] })),
+  response_body: orNull(Type.String({ examples: ["upstream is down"] }), {
+    description: `The first ${ANSWER_BYTES_KEPT} bytes of the answer, as text. Null without an answer.`,
+  }),
+});
+export type EventAttempt = Static<typeof EventAttempt>;
+
+/** An event with everything that was received, and what became of it. */
 export const CaughtEvent = Type.Object(
   {
     ...EventItem.properties,
@@ -170,6 +188,9 @@ export const CaughtEvent = Type.Object(
       description: "The exact bytes of the body.",
       examples: ["eyJvcmRlciI6MTA0Mn0="],
     }),
+    attempt_log: Type.Array(EventAttempt, {
+      description: `The last ${ATTEMPTS_KEPT} tries to deliver it, replays among them, in their order.`,
+    }),
   },
   { $id: "CaughtEvent" },
 );
@@ -181,6 +202,12 @@ export const EventQuery = Type.Object(
     ...pageQuery(EVENTS_LIMIT).properties,
     provider: Type.Optional(ProviderName),
     status: Type.Optional(EventStatusName),
+    q: Type.Optional(
+      text({
+        ...{ min: 1, max: SEARCH_LENGTH_MAX, examples: ["in_1042"] },
+        description: "Only events that have this text in a header or in the body, in upper or lower case.",
+      }),
+    ),
   },
   { $id: "EventQuery" },
 );
@@ -191,6 +218,12 @@ export const EventPage = Type.Object(
   {
     events: Type.Array(EventItem),
     cursor: orNull(Type.String(), { description: "Null on the last page.", examples: [null] }),
+    partial: Type.Optional(
+      Type.Literal(true, {
+        description: "With `q`: older events have not been looked at yet. Go on with `cursor`.",
+        examples: [],
+      }),
+    ),
   },
   { $id: "EventPage" },
 );

@@ -1,10 +1,10 @@
 import { isNestedDeeper, JSON_LEVELS_MAX } from "../../json-text.ts";
 import { isoTime, isoTimeOrNull, momentOfQuery } from "../../kernel/date-time.ts";
 import { ApiError } from "../../kernel/errors.ts";
-import { pageOf, pageStart } from "../../kernel/http/pagination.ts";
+import { encodeCursor, pageOf, pageStart } from "../../kernel/http/pagination.ts";
 import type { AcrossNetwork } from "../../kernel/http/perform.ts";
-import type { OutboundOutcome } from "../../kernel/outbound/outcome.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
+import { attemptOf, type Tried } from "./attempts.ts";
 import { aboutBucket, type BucketActor, type Buckets, type CatchDeps } from "./buckets.ts";
 import { assertReplayable, isDelivered, knownProvider } from "./domain.ts";
 import { readHeaders } from "./event-headers.ts";
@@ -20,6 +20,7 @@ import {
   type EventReplayed,
   type EventsDeleted,
 } from "./schema.ts";
+import { EventSearch } from "./search.ts";
 import type { EventRow, PayloadRow } from "./store.ts";
 
 /** An event of a bucket, whole. */
@@ -29,13 +30,22 @@ interface Found {
   readonly payload: PayloadRow;
 }
 
+/** A search that can be begun once it is paid. */
+interface PendingSearch {
+  readonly run: (signal: AbortSignal) => Promise<EventPage>;
+}
+
 /** The use cases of events, but for their coming in and going out. */
 export class EventService {
+  private readonly searching: EventSearch;
+
   constructor(
-    private readonly deps: Pick<CatchDeps, "events" | "outbound" | "accounts" | "clock" | "vault">,
+    private readonly deps: Pick<CatchDeps, "events" | "outbound" | "accounts" | "clock" | "vault" | "writer">,
     private readonly buckets: Buckets,
     private readonly removal: Removal,
-  ) {}
+  ) {
+    this.searching = new EventSearch(deps.events);
+  }
 
   /**
    * A page of a bucket's events, newest first.
@@ -51,6 +61,28 @@ export class EventService {
     return { events: page.items.map((row) => eventView(bucket, row)), cursor: page.cursor ?? null };
   }
 
+  /**
+   * The search for a text in a bucket's events, not yet begun: it takes its time, between other requests.
+   * @throws ApiError as {@link list}.
+   */
+  search(projectRef: number, bucketId: string, query: EventQuery & { readonly q: string }): PendingSearch {
+    const { limit = EVENTS_LIMIT, cursor, status = null, q } = query;
+    const before = pageStart(cursor);
+    const filter = { provider: knownProvider(query.provider), status };
+    const bucket = this.buckets.ofProject(projectRef, bucketId);
+    return {
+      run: async (signal) => {
+        const terms = { bucketRef: bucket.ref, filter, text: q, before, limit };
+        const { rows, through, isPartial } = await this.searching.find(terms, signal);
+        return {
+          events: rows.map((row) => eventView(bucket, row)),
+          cursor: through === null ? null : encodeCursor([through]),
+          ...(isPartial ? { partial: true } : {}),
+        };
+      },
+    };
+  }
+
   /** One event, whole. @throws ApiError `catch.bucket_not_found`, `catch.event_not_found` */
   get(projectRef: number, bucketId: string, eventId: string): CaughtEvent {
     const { bucket, row, payload } = this.find(projectRef, bucketId, eventId);
@@ -60,6 +92,7 @@ export class EventService {
       headers: readHeaders(payload.headers, this.deps.vault, bucket.id),
       payload: readPayload(body),
       payload_base64: body.toString("base64"),
+      attempt_log: this.deps.events.attempts(row.sequence).map((one) => ({ ...one, at: isoTime(one.at) })),
     };
   }
 
@@ -70,19 +103,21 @@ export class EventService {
    * @throws ApiError, from its parts: `catch.bucket_not_found`, `catch.event_not_found`, `bucket_paused`,
    * `catch.signature_invalid`, and `catch.replay_failed` when the target gave no answer.
    */
-  replay(
-    projectRef: number,
-    bucketId: string,
-    eventId: string,
-  ): AcrossNetwork<Found, OutboundOutcome, EventReplayed> {
+  replay(projectRef: number, bucketId: string, eventId: string): AcrossNetwork<Found, Tried, EventReplayed> {
     return {
       claim: () => {
         const found = this.find(projectRef, bucketId, eventId);
         assertReplayable(found.bucket, found.row.verification);
         return found;
       },
-      outside: ({ bucket, row, payload }) => forward(this.deps, bucket, row, payload),
-      settle: (tx, replay, outcome, refund) => {
+      outside: async (replay) => {
+        const tried = await forward(this.deps, replay.bucket, replay.row, replay.payload);
+        // What is refused below leaves nothing behind: what is to be kept of it has a unit of work of its own.
+        if (!tried.outcome.answered) await this.deps.writer.submit((tx) => this.keepTry(tx, replay, tried));
+        return tried;
+      },
+      settle: (tx, replay, tried, refund) => {
+        const { outcome } = tried;
         if (!outcome.answered) {
           const { message } = outcome.failure;
           throw new ApiError("catch.replay_failed", `The target could not be reached: ${message}.`);
@@ -95,6 +130,7 @@ export class EventService {
           target: { type: "event", id: eventIdOf(row.sequence) },
           ...{ before: null, after },
         });
+        this.keepTry(tx, replay, tried);
         if (taken) this.recordReplay(tx, replay, outcome.status);
         else refund();
         return { status: taken ? "replayed" : "failed", response_status: outcome.status };
@@ -126,10 +162,20 @@ export class EventService {
     };
   }
 
+  private keepTry(tx: Tx, replay: Found, tried: Tried): void {
+    const { row } = this.again(replay);
+    if (row !== null) this.deps.events.addAttempt(tx, row.sequence, attemptOf("replay", tried));
+  }
+
+  /** Bucket and event may have been deleted while the target was answering. */
+  private again({ bucket: { id }, row }: Found): { bucket?: BucketActor; row: EventRow | null } {
+    const bucket = this.buckets.find(id);
+    if (bucket === undefined) return { row: null };
+    return { bucket, row: this.deps.events.find(bucket.ref, row.sequence) };
+  }
+
   private recordReplay(tx: Tx, replay: Found, response_status: number): void {
-    // Bucket and event may have been deleted while the target was answering.
-    const bucket = this.buckets.find(replay.bucket.id);
-    const row = bucket === undefined ? null : this.deps.events.find(bucket.ref, replay.row.sequence);
+    const { bucket, row } = this.again(replay);
     if (bucket === undefined || row === null) return;
     this.deps.events.setTried(tx, {
       ...row,

@@ -1,7 +1,15 @@
 import type { Database } from "../../kernel/storage/database.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
-import { EVENT_STATUSES, type EventStatus, PROVIDERS, type Provider, VERIFICATIONS } from "./domain.ts";
-import type { EventItem } from "./schema.ts";
+import {
+  ATTEMPT_KINDS,
+  ATTEMPTS_KEPT,
+  EVENT_STATUSES,
+  type EventStatus,
+  PROVIDERS,
+  type Provider,
+  VERIFICATIONS,
+} from "./domain.ts";
+import type { EventAttempt, EventItem } from "./schema.ts";
 
 /** A row of `catch_buckets`. */
 export interface BucketRow {
@@ -114,6 +122,11 @@ export interface PayloadRow {
 export type NewEvent = PayloadRow &
   Pick<EventRow, "sequence" | "status" | "provider" | "verification" | "error">;
 
+/** A try to deliver an event. */
+export type AttemptRow = Omit<EventAttempt, "at"> & { readonly at: number };
+
+type StoredAttempt = Omit<AttemptRow, "kind"> & Record<"sequence" | "number" | "kind", number>;
+
 /** An event that may be removed; its status is a number. */
 export type RemovableRow = Pick<StoredEvent, "sequence" | "status" | "received_at"> & {
   readonly payload_bytes: number;
@@ -162,8 +175,10 @@ export function eventStore(db: Database) {
     "DELETE FROM catch_events WHERE bucket_ref = ? AND sequence = ?",
   );
   const deletePayload = db.change<[sequence: number]>("DELETE FROM catch_payloads WHERE sequence = ?");
+  const deleteAttempts = db.change<[sequence: number]>("DELETE FROM catch_attempts WHERE sequence = ?");
   return {
     ...eventReads(db),
+    ...attemptStore(db),
     insert(tx: Tx, bucketRef: number, event: NewEvent): void {
       const { sequence, status, provider, verification, error, headers, body } = event;
       const kind = [statusCode(status), encodeProvider(provider)] as const;
@@ -178,6 +193,37 @@ export function eventStore(db: Database) {
     delete(tx: Tx, bucketRef: number, sequence: number): void {
       deleteEvent(tx, bucketRef, sequence);
       deletePayload(tx, sequence);
+      deleteAttempts(tx, sequence);
+    },
+  };
+}
+
+function attemptStore(db: Database) {
+  const last = db.number<[sequence: number]>(
+    "SELECT max(number) AS n FROM catch_attempts WHERE sequence = ?",
+  );
+  const insert = db.change<[StoredAttempt]>(
+    `INSERT INTO catch_attempts (sequence, number, kind, at, duration_ms, response_status, error, response_body)
+     VALUES ($sequence, $number, $kind, $at, $duration_ms, $response_status, $error, $response_body)`,
+  );
+  const forget = db.change<[sequence: number, number: number]>(
+    "DELETE FROM catch_attempts WHERE sequence = ? AND number = ?",
+  );
+  const all = db.all<StoredAttempt, [sequence: number]>(
+    "SELECT sequence, number, kind, at, duration_ms, response_status, error, response_body FROM catch_attempts WHERE sequence = ? ORDER BY number",
+  );
+  return {
+    /** The tries of an event that are kept, in their order. */
+    attempts: (sequence: number): AttemptRow[] =>
+      all(sequence).map(({ sequence: _, number, kind, ...row }) => ({
+        ...row,
+        kind: ATTEMPT_KINDS[kind] ?? "forward",
+      })),
+    /** Adds a try of an event that is there; the oldest makes room. */
+    addAttempt(tx: Tx, sequence: number, attempt: AttemptRow): void {
+      const number = last(sequence) + 1;
+      insert(tx, { ...attempt, sequence, number, kind: ATTEMPT_KINDS.indexOf(attempt.kind) });
+      if (number > ATTEMPTS_KEPT) forget(tx, sequence, number - ATTEMPTS_KEPT);
     },
   };
 }

@@ -187,7 +187,8 @@ describe("a replay", () => {
     const failed = await eventOf(account, made.bucketId, made.eventId);
     expect(failed).toMatchObject({ status: "failed", attempts: 4 });
     await account.post(path(made));
-    expect(await eventOf(account, made.bucketId, made.eventId)).toEqual(failed);
+    const { attempt_log: _, ...after } = await eventOf(account, made.bucketId, made.eventId);
+    expect(failed).toMatchObject(after);
     receiver.respond = () => 204;
     expect((await account.post(path(made))).body).toEqual({ status: "replayed", response_status: 204 });
     expect(await eventOf(account, made.bucketId, made.eventId)).toMatchObject({

@@ -1,6 +1,7 @@
 import { createHmac } from "node:crypto";
 import type {
   Bucket as BucketBody,
+  CaughtEvent,
   EventItem as EventBody,
   Ingested as IngestBody,
 } from "../../../src/areas/catch/schema.ts";
@@ -66,9 +67,9 @@ export async function eventsOf(client: Client, bucketId: string): Promise<EventB
 }
 
 /** One event of a bucket. */
-export async function eventOf(client: Client, bucketId: string, eventId: string): Promise<EventBody> {
+export async function eventOf(client: Client, bucketId: string, eventId: string): Promise<CaughtEvent> {
   const { body } = await client.get(`/v1/catch/${bucketId}/events/${eventId}`);
-  return body as unknown as EventBody;
+  return body as unknown as CaughtEvent;
 }
 
 /** A bucket as it is now. */
