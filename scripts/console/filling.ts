@@ -64,11 +64,11 @@ async function fillMeters(call: Call): Promise<void> {
 const CHECKS = 12;
 
 async function fillTraffic(call: Call, url: string): Promise<void> {
-  for (const [path, checks] of [
-    ["/v1/ping", CHECKS],
-    ["/missing", 4],
+  for (const [name, path, checks] of [
+    ["Shop", "/v1/ping", CHECKS],
+    ["Nightly report", "/missing", 4],
   ] as const) {
-    const { id } = await call("POST", "/v1/pulse", { url: url + path, interval: 60_000 });
+    const { id } = await call("POST", "/v1/pulse", { url: url + path, interval: 60_000, name });
     for (let at = 0; at < checks; at += 1) await call("POST", `/v1/pulse/${id}/check`);
   }
   for (const delay of ["1s", "2h", "3d"]) {
@@ -82,11 +82,33 @@ async function fillTraffic(call: Call, url: string): Promise<void> {
       headers,
     });
   }
-  const { id: bucket } = await call("POST", "/v1/catch/buckets", { target_url: `${url}/v1/ping` });
-  for (let at = 0; at < 6; at += 1) {
+  await fillBuckets(call, url);
+}
+
+/** A bucket that sends on to another one: each has a public path here that takes whatever comes. */
+async function fillBuckets(call: Call, url: string): Promise<void> {
+  const nowhere = "https://example.com/webhooks";
+  const archive = await call("POST", "/v1/catch/buckets", { target_url: nowhere, name: "Archive" });
+  const target_url = `${url}/v1/catch/${archive["id"]}`;
+  const { id } = await call("POST", "/v1/catch/buckets", { target_url, name: "Shop payments" });
+  const change = (body: object) => call("PATCH", `/v1/catch/buckets/${id}`, body);
+  const send = async (at: number) => {
     const object = { id: `in_${at}`, amount_paid: 4_200 + at, note: "Pro plan <script>alert(1)</script>" };
-    await call("POST", `/v1/catch/${bucket}`, { id: `evt_${at}`, type: "invoice.paid", data: { object } });
-  }
+    const event = { id: `evt_${at}`, type: "invoice.paid", data: { object } };
+    const { event_id } = await call("POST", `/v1/catch/${id}`, event);
+    return () => call("POST", `/v1/catch/${id}/events/${event_id}/replay`);
+  };
+  await change({ state: "live" });
+  for (const at of [0, 1, 2, 3]) await (await send(at))();
+  // One that its target refuses before it takes it...
+  await change({ target_url: `${url}/missing` });
+  const replay = await send(4);
+  await replay();
+  await change({ target_url });
+  await replay();
+  // ...and one that waits.
+  await change({ state: "paused" });
+  await send(5);
 }
 
 async function fillNotary(call: Call): Promise<void> {

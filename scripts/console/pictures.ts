@@ -66,9 +66,11 @@ async function takeLook(browser: Browser, pictures: Pictures, look: (typeof LOOK
       await picture(`${one}-one`);
       taken += 1;
     }
-    if (one === "catch" && (await openRow(page))) {
+    if (one === "catch" && (await openRow(page, 1))) {
       await picture("catch-event");
-      taken += 1;
+      await page.getByRole("button", { name: "Attempts" }).click();
+      await picture("catch-event-attempts");
+      taken += 2;
     }
   }
   await page.keyboard.press("Control+K");
@@ -77,8 +79,8 @@ async function takeLook(browser: Browser, pictures: Pictures, look: (typeof LOOK
   return taken + 1;
 }
 
-async function openRow(page: Page): Promise<boolean> {
-  const row = page.locator("main a.row").first();
+async function openRow(page: Page, at = 0): Promise<boolean> {
+  const row = page.locator("main a.row").nth(at);
   if ((await row.count()) === 0) return false;
   await row.click();
   await page.waitForTimeout(SETTLED_MS);

@@ -12,10 +12,10 @@ const ARGUMENTS = [
   "--disable-sync",
 ];
 
-/** Starts a headless Chromium with a new profile. @throws Error that says how to get one. */
-export async function startBrowser(): Promise<Browser> {
+/** Starts a headless Chromium with a new profile, and perhaps more arguments. @throws Error that says how to get one. */
+export async function startBrowser(more: readonly string[] = []): Promise<Browser> {
   const executablePath = findChromium();
   if (executablePath === undefined)
     throw new Error("There is no Chromium. Run: scripts/test test/pages, which installs it.");
-  return chromium.launch({ executablePath, headless: true, args: ARGUMENTS });
+  return chromium.launch({ executablePath, headless: true, args: [...ARGUMENTS, ...more] });
 }

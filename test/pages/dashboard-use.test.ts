@@ -157,7 +157,7 @@ describe("a webhook's body", () => {
       const visit = await enter();
       const { page } = visit;
       await visit.go("catch");
-      await page.locator("main a.row").click();
+      await page.getByRole("link", { name: "Shop payments" }).click();
       await page.locator("main a.row").first().click();
       expect(await page.locator(".inspector pre").innerText()).toContain("<script>alert(1)</script>");
       expect(await page.locator(".inspector script").count()).toBe(0);

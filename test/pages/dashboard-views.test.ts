@@ -49,6 +49,18 @@ async function troubles(visit: Console, view: string): Promise<string[]> {
   return overflow > 0 ? [...found, `${view}: ${overflow} px too wide`] : found;
 }
 
+/** Goes through all that is shown of an event with a few tries behind it. */
+async function walkEvent(visit: Console): Promise<string[]> {
+  const found: string[] = [];
+  await visit.page.locator("main a.row").nth(1).click();
+  for (const tab of ["Body", "Raw", "Headers", "Attempts"]) {
+    await visit.page.getByRole("button", { name: tab, exact: true }).click();
+    found.push(...(await troubles(visit, `an event, ${tab}`)));
+  }
+  await visit.page.getByText("What it answered").first().click();
+  return [...found, ...(await troubles(visit, "an event, an answer"))];
+}
+
 async function walk(visit: Console): Promise<string[]> {
   const found: string[] = [];
   for (const view of VIEWS) {
@@ -59,6 +71,7 @@ async function walk(visit: Console): Promise<string[]> {
     await row.click();
     await visit.settle();
     found.push(...(await troubles(visit, `${view}, one`)));
+    if (view === "catch") found.push(...(await walkEvent(visit)));
   }
   return found;
 }

@@ -1,7 +1,7 @@
 /** One bar: how high, of 1, and how good. */
 export interface Bar {
   readonly height: number;
-  readonly tone: "good" | "warn" | "bad" | "idle";
+  readonly tone: "good" | "warn" | "bad" | "idle" | "none";
   readonly title: string;
 }
 
@@ -16,7 +16,13 @@ export function Bars({ bars, places, label }: { bars: readonly Bar[]; places: nu
   const shown = bars.slice(-places);
   const offset = places - shown.length;
   return (
-    <svg class="bars" viewBox={`0 0 ${places * (WIDTH + GAP) - GAP} ${HEIGHT}`} role="img" aria-label={label}>
+    <svg
+      class="bars"
+      viewBox={`0 0 ${places * (WIDTH + GAP) - GAP} ${HEIGHT}`}
+      preserveAspectRatio="none"
+      role="img"
+      aria-label={label}
+    >
       {Array.from({ length: places }, (_, at) => {
         const bar = shown[at - offset];
         const height = bar === undefined ? HEIGHT : Math.max(LEAST, Math.min(1, bar.height)) * HEIGHT;

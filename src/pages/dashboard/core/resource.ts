@@ -27,13 +27,14 @@ function keep(key: string, value: unknown): void {
 }
 
 /**
- * Reads something, and again whenever one of the areas changes. `key` says what is read: with another key it is read
- * anew, and null reads nothing.
+ * Reads something, and again whenever one of the areas changes, or `version` does. `key` says what is read: with another
+ * key it is read anew, and null reads nothing.
  */
 export function useResource<T>(
   key: string | null,
   areas: readonly string[],
   read: (signal: AbortSignal) => Promise<T>,
+  version?: unknown,
 ): Resource<T> {
   const full = key === null ? null : `${projectId.value ?? ""} ${key}`;
   const [, redraw] = useState(0);
@@ -79,7 +80,7 @@ export function useResource<T>(
       stop();
       running.current?.abort();
     };
-  }, [reload]);
+  }, [reload, version]);
   return { data: state.current.data, failure: state.current.failure, reload };
 }
 
@@ -87,12 +88,16 @@ export function useResource<T>(
 export interface Part<T> {
   readonly items: readonly T[];
   readonly cursor: string | null;
+  /** What comes after it has not been looked at: a search ended early. */
+  readonly isPartial?: boolean;
 }
 
 /** A list that is read page by page. */
 export interface List<T> extends Resource<readonly T[]> {
   /** Reads the next page; null when there is none. */
   readonly more: (() => void) | null;
+  /** Whether more may be found by looking further. */
+  readonly isPartial: boolean;
 }
 
 const PAGE = 50;
@@ -117,7 +122,7 @@ export function useList<T>(
       (part) => {
         const items = [...(next?.items ?? []), ...part.items];
         shown.current = (first.data?.items.length ?? 0) + items.length;
-        setAdded({ after: first.data, part: { items, cursor: part.cursor } });
+        setAdded({ after: first.data, part: { ...part, items } });
       },
       (error: unknown) => setFailure(asFailure(error)),
     );
@@ -127,6 +132,7 @@ export function useList<T>(
     failure: first.failure ?? failure,
     reload: first.reload,
     more: cursor === null ? null : more,
+    isPartial: (next ?? first.data)?.isPartial === true,
   };
 }
 

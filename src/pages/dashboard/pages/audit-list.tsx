@@ -2,14 +2,16 @@ import type { AuditEntry } from "../../../client/generated/api.ts";
 import { call } from "../core/api.ts";
 import { useList } from "../core/resource.ts";
 import { href } from "../core/route.ts";
-import { may } from "../core/session.ts";
+import { may, session } from "../core/session.ts";
 import { More } from "../ui/feedback.tsx";
 import { Panel } from "../ui/page.tsx";
 import { Ago } from "../ui/time.tsx";
 
 /** Who did it, in words. */
 export function actorOf({ actor }: AuditEntry): string {
-  return actor.key_name ?? actor.user_id ?? actor.type;
+  const who = session.value;
+  const isOwn = actor.user_id !== null && actor.user_id === who?.user_id;
+  return actor.key_name ?? (isOwn ? who?.email : actor.user_id) ?? actor.type;
 }
 
 /** Changes, newest first, each leading to its row of the audit log. */

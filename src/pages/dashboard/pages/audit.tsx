@@ -1,7 +1,10 @@
 import type { AuditEntry } from "../../../client/generated/api.ts";
-import { BASE_URL, call, requestOf } from "../core/api.ts";
+import { call, requestOf } from "../core/api.ts";
+import { download } from "../core/download.ts";
 import { useList } from "../core/resource.ts";
 import { href, place, setQuery } from "../core/route.ts";
+import { useSettled } from "../core/settled.ts";
+import { Button } from "../ui/button.tsx";
 import { Empty, Loaded, More } from "../ui/feedback.tsx";
 import { SearchField } from "../ui/field.tsx";
 import { Facts, Page, Panel } from "../ui/page.tsx";
@@ -15,12 +18,18 @@ const FILTERS = [
   ["target_type", "Kind of thing"],
   ["target_id", "Its id"],
 ] as const;
+const TIMES = [
+  ["from", "From"],
+  ["to", "To"],
+] as const;
+const NAMES = [...FILTERS, ...TIMES].map(([name]) => name);
 
 /** Who changed what. */
 export function AuditPage() {
   const { query, rest } = place.value;
-  const filters = Object.fromEntries(FILTERS.map(([name]) => [name, query.get(name) ?? undefined]));
-  const list = useList(`audit ${query}`, ["audit"], async (page, signal) => {
+  const settled = new URLSearchParams(useSettled(String(query)));
+  const filters = Object.fromEntries(NAMES.map((name) => [name, settled.get(name) ?? undefined]));
+  const list = useList(`audit ${JSON.stringify(filters)}`, ["audit"], async (page, signal) => {
     const found = await call("audit.list", { query: { ...filters, ...page } }, signal);
     return { items: found.entries, cursor: found.cursor ?? null };
   });
@@ -33,17 +42,13 @@ export function AuditPage() {
       request={requestOf("audit.list", { query: filters })}
       actions={
         <>
-          <a class="button" href={`${BASE_URL}/v1/audit/export?format=csv`} download="audit.csv">
-            CSV
-          </a>
-          <a class="button" href={`${BASE_URL}/v1/audit/export?format=jsonl`} download="audit.jsonl">
-            JSON lines
-          </a>
+          <Button onClick={() => exported("csv", filters)}>CSV</Button>
+          <Button onClick={() => exported("jsonl", filters)}>JSON lines</Button>
         </>
       }
     >
       <div class="toolbar">
-        <div class="actions">
+        <div class="actions filters">
           {FILTERS.map(([name, label]) => (
             <SearchField
               key={name}
@@ -51,6 +56,16 @@ export function AuditPage() {
               value={query.get(name) ?? ""}
               onInput={(text) => setQuery({ [name]: text })}
             />
+          ))}
+          {TIMES.map(([name, label]) => (
+            <label key={name}>
+              {label}
+              <input
+                type="datetime-local"
+                value={localTime(query.get(name))}
+                onChange={(event) => setQuery({ [name]: rfcTime(event.currentTarget.value) })}
+              />
+            </label>
           ))}
         </div>
       </div>
@@ -68,6 +83,27 @@ export function AuditPage() {
       </Loaded>
     </Page>
   );
+}
+
+/** The entries of the time that is chosen: the export knows no other filter. */
+function exported(format: "csv" | "jsonl", { from, to }: { from?: string; to?: string }): Promise<void> {
+  const { path } = requestOf("audit.export", { query: { format, from, to } });
+  return download(path, `audit.${format}`);
+}
+
+const MINUTE_MS = 60_000;
+
+/** A moment as the field for it wants it: in the reader's time, without a zone. */
+function localTime(text: string | null): string {
+  const at = Date.parse(text ?? "");
+  if (Number.isNaN(at)) return "";
+  const zone = new Date(at).getTimezoneOffset() * MINUTE_MS;
+  return new Date(at - zone).toISOString().slice(0, "2026-03-10T12:00".length);
+}
+
+function rfcTime(local: string): string {
+  const at = Date.parse(local);
+  return Number.isNaN(at) ? "" : new Date(at).toISOString();
 }
 
 function NoEntries() {

@@ -1,17 +1,15 @@
-import { useState } from "preact/hooks";
 import type { Bucket } from "../../../client/generated/api.ts";
 import { call, requestOf } from "../core/api.ts";
 import { figure } from "../core/format.ts";
 import { useResource } from "../core/resource.ts";
-import { go, href, place, setQuery } from "../core/route.ts";
+import { href, place, setQuery } from "../core/route.ts";
 import { Button } from "../ui/button.tsx";
-import { Dialog, Form } from "../ui/dialog.tsx";
 import { Empty, Loaded } from "../ui/feedback.tsx";
-import { SelectField, TextField, textOf } from "../ui/field.tsx";
 import { Page, Panel } from "../ui/page.tsx";
 import { Status } from "../ui/status.tsx";
 import { Table } from "../ui/table.tsx";
 import { BucketPage } from "./bucket.tsx";
+import { BucketForm } from "./bucket-form.tsx";
 
 /** The buckets, or one of them with its events. */
 export function CatchPage() {
@@ -51,7 +49,7 @@ function BucketList() {
           }
         </Loaded>
       </Panel>
-      {place.value.query.has("new") ? <NewBucket /> : null}
+      {place.value.query.has("new") ? <BucketForm onClose={() => setQuery({ new: undefined })} /> : null}
     </Page>
   );
 }
@@ -66,10 +64,12 @@ function Buckets({ of: buckets }: { of: readonly Bucket[] }) {
       columns={[
         {
           head: "Bucket",
-          cell: ({ id, target_url }) => (
+          cell: ({ id, name, target_url }) => (
             <>
-              {id}
-              <span class="sub">to {target_url}</span>
+              {name ?? id}
+              <span class="sub">
+                {name === null ? "" : `${id} `}to {target_url}
+              </span>
             </>
           ),
         },
@@ -80,52 +80,5 @@ function Buckets({ of: buckets }: { of: readonly Bucket[] }) {
         { head: "State", cell: ({ state }) => <Status state={state} />, look: "fit" },
       ]}
     />
-  );
-}
-
-const PROVIDERS = [
-  ["", "whatever the headers show"],
-  ["stripe", "Stripe"],
-  ["github", "GitHub"],
-  ["shopify", "Shopify"],
-  ["svix", "Svix"],
-] as const;
-
-function NewBucket() {
-  const [provider, setProvider] = useState("");
-  return (
-    <Dialog title="New bucket" onClose={() => setQuery({ new: undefined })}>
-      <Form
-        submit="Create bucket"
-        onCancel={() => setQuery({ new: undefined })}
-        onSubmit={async (data) => {
-          const secret = textOf(data, "signing_secret");
-          const body = {
-            target_url: textOf(data, "target_url") ?? "",
-            ...(provider === "" ? {} : { provider }),
-            ...(secret === undefined ? {} : { signing_secret: secret }),
-          };
-          go(["catch", (await call("catch.buckets.create", { body })).id]);
-        }}
-      >
-        <TextField
-          name="target_url"
-          label="Send events on to"
-          type="url"
-          placeholder="https://example.com/webhooks"
-          required
-        />
-        <div class="two">
-          <SelectField
-            name="provider"
-            label="Provider"
-            value={provider}
-            options={PROVIDERS}
-            onChange={setProvider}
-          />
-          <TextField name="signing_secret" label="Signing secret" type="password" mono />
-        </div>
-      </Form>
-    </Dialog>
   );
 }

@@ -11,13 +11,13 @@ import { Loaded } from "../ui/feedback.tsx";
 import { Choice } from "../ui/field.tsx";
 import { Facts, Panel } from "../ui/page.tsx";
 import { Status } from "../ui/status.tsx";
-import { Moment } from "../ui/time.tsx";
+import { EventAttempts } from "./event-attempts.tsx";
 
 const TABS = [
   ["body", "Body"],
   ["raw", "Raw"],
   ["headers", "Headers"],
-  ["delivery", "Delivery"],
+  ["attempts", "Attempts"],
 ] as const;
 
 /** One event: its body as JSON, its exact bytes, its headers, and what became of it. */
@@ -36,14 +36,17 @@ export function EventView({
   );
   const tab = TABS.find(([name]) => name === place.value.query.get("tab"))?.[0] ?? "body";
   const replay = async (): Promise<void> => {
-    const { status, response_status } = await call("catch.events.replay", { params });
-    toast(
-      status === "replayed"
-        ? `Replayed: the target answered ${response_status}`
-        : `The target answered ${response_status}`,
-    );
-    event.reload();
-    onReplayed();
+    try {
+      const { status, response_status } = await call("catch.events.replay", { params });
+      toast(
+        status === "replayed"
+          ? `Replayed: the target answered ${response_status}`
+          : `The target answered ${response_status}`,
+      );
+    } finally {
+      event.reload();
+      onReplayed();
+    }
   };
   return (
     <div class="inspector">
@@ -106,18 +109,7 @@ function Tab({ name, of: event }: { name: (typeof TABS)[number][0]; of: CaughtEv
         />
       );
     default:
-      return (
-        <Facts
-          of={[
-            ["State", <Status key="s" state={event.status} />],
-            ["Received", <Moment key="r" at={event.received_at} />],
-            ["Delivered", <Moment key="d" at={event.delivered_at} />],
-            ["Tries", event.attempts],
-            ["Last answer", event.response_status ?? "–"],
-            ["Error", event.error ?? "–"],
-          ]}
-        />
-      );
+      return <EventAttempts of={event} />;
   }
 }
 

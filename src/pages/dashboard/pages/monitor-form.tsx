@@ -1,67 +1,150 @@
+import { useState } from "preact/hooks";
+import type { MonitorCreateBody, MonitorStatus, MonitorUpdateBody } from "../../../client/generated/api.ts";
 import { call } from "../core/api.ts";
+import { span } from "../core/format.ts";
 import { go } from "../core/route.ts";
 import { toast } from "../core/toasts.ts";
 import { Dialog, Form } from "../ui/dialog.tsx";
-import { SelectField, TextField, textOf } from "../ui/field.tsx";
+import { CheckField, SelectField, TextField, textOf } from "../ui/field.tsx";
 
-const INTERVALS = [
-  ["15000", "15 seconds"],
-  ["30000", "30 seconds"],
-  ["60000", "a minute"],
-  ["300000", "5 minutes"],
-] as const;
+const INTERVALS = [15_000, 30_000, 60_000, 300_000];
 const METHODS = ["GET", "HEAD", "POST"] as const;
+type Method = (typeof METHODS)[number];
 
-/** Makes a monitor. */
-export function MonitorForm({ onClose }: { onClose: () => void }) {
+interface MonitorFormProps {
+  /** Undefined for a new one. */
+  readonly of?: MonitorStatus;
+  readonly onDone?: () => void;
+  readonly onClose: () => void;
+}
+
+/** Makes a monitor, or changes one. */
+export function MonitorForm({ of: monitor, onDone, onClose }: MonitorFormProps) {
+  const [method, setMethod] = useState<Method>(METHODS.find((one) => one === monitor?.method) ?? "GET");
+  const [email_alert, setEmailAlert] = useState(monitor?.email_alert ?? false);
+  const [notify_recovery, setNotifyRecovery] = useState(monitor?.notify_recovery ?? false);
+  const submit = async (data: FormData): Promise<void> => {
+    const settings = { ...settingsOf(data), method, email_alert, notify_recovery };
+    if (monitor === undefined) {
+      const made = await call("monitors.create", { body: withoutNulls(settings) });
+      if (made.warning !== undefined) toast(made.warning);
+      go(["monitors", made.id]);
+      return;
+    }
+    const params = { monitorId: monitor.monitor_id };
+    const { warning } = await call("monitors.update", { params, body: settings });
+    toast(warning ?? "The monitor is changed");
+    onDone?.();
+    onClose();
+  };
   return (
-    <Dialog title="New monitor" onClose={onClose}>
-      <Form
-        submit="Create monitor"
-        onCancel={onClose}
-        onSubmit={async (data) => {
-          const webhook = textOf(data, "webhook_url");
-          const made = await call("monitors.create", {
-            body: {
-              url: textOf(data, "url") ?? "",
-              interval: Number(textOf(data, "interval")),
-              method: METHODS.find((one) => one === data.get("method")) ?? "GET",
-              consecutive_threshold: Number(textOf(data, "threshold") ?? "1"),
-              ...(webhook === undefined ? {} : { webhook_url: webhook }),
-            },
-          });
-          if (made.warning !== undefined) toast(made.warning);
-          go(["monitors", made.id]);
-        }}
-      >
-        <TextField
-          name="url"
-          label="Address"
-          type="url"
-          placeholder="https://example.com/health"
-          required
-          hint="Up is what answers with a status below 400."
-        />
-        <div class="two">
-          <SelectField name="interval" label="Every" value="60000" options={INTERVALS} />
-          <SelectField name="method" label="Method" value="GET" options={METHODS.map((one) => [one, one])} />
-          <TextField
-            name="threshold"
-            label="Failures until it is down"
-            type="number"
-            min={1}
-            max={10}
-            value="1"
-            required
-          />
-        </div>
+    <Dialog title={monitor === undefined ? "New monitor" : `Change ${monitor.name}`} onClose={onClose}>
+      <Form submit={monitor === undefined ? "Create monitor" : "Save"} onCancel={onClose} onSubmit={submit}>
+        <CheckFields of={monitor} method={method} onMethod={setMethod} />
         <TextField
           name="webhook_url"
           label="Send alerts to"
           type="url"
+          value={monitor?.webhook_url ?? undefined}
           placeholder="https://example.com/alerts"
         />
+        <CheckField label="Write an e-mail too" checked={email_alert} onChange={setEmailAlert} />
+        <CheckField label="Tell of recovery too" checked={notify_recovery} onChange={setNotifyRecovery} />
       </Form>
     </Dialog>
   );
+}
+
+interface CheckFieldsProps {
+  readonly of: MonitorStatus | undefined;
+  readonly method: Method;
+  readonly onMethod: (method: Method) => void;
+}
+
+/** What is asked, how often, and what counts as down. */
+function CheckFields({ of: monitor, method, onMethod }: CheckFieldsProps) {
+  const interval = monitor?.interval ?? 60_000;
+  const intervals = [...new Set([...INTERVALS, interval])].sort((a, b) => a - b);
+  const seconds = (monitor?.timeout ?? 10_000) / 1000;
+  return (
+    <>
+      <TextField
+        name="url"
+        label="Address"
+        type="url"
+        value={monitor?.url}
+        placeholder="https://example.com/health"
+        required
+        hint="Up is what answers with a status below 400."
+      />
+      <TextField name="name" label="Name" value={givenName(monitor)} hint="Its host, unless entered." />
+      <div class="two">
+        <SelectField
+          name="interval"
+          label="Every"
+          value={String(interval)}
+          options={intervals.map((ms) => [String(ms), span(ms)])}
+        />
+        <SelectField
+          name="method"
+          label="Method"
+          value={method}
+          options={METHODS.map((one) => [one, one])}
+          onChange={(value) => onMethod(METHODS.find((one) => one === value) ?? "GET")}
+        />
+        <TextField
+          name="timeout"
+          label="Seconds to answer in"
+          type="number"
+          min={1}
+          max={30}
+          step="any"
+          value={String(seconds)}
+          required
+        />
+        <TextField
+          name="threshold"
+          label="Failures until it is down"
+          type="number"
+          min={1}
+          max={10}
+          value={String(monitor?.consecutive_threshold ?? 1)}
+          required
+        />
+      </div>
+      {method === "POST" ? (
+        <TextField name="body" label="Body" rows={3} mono value={monitor?.body ?? undefined} />
+      ) : null}
+    </>
+  );
+}
+
+/** The name that somebody gave it: without one it is called by its host. */
+function givenName(monitor: MonitorStatus | undefined): string | undefined {
+  if (monitor === undefined || new URL(monitor.url).host === monitor.name) return undefined;
+  return monitor.name;
+}
+
+function settingsOf(data: FormData) {
+  return {
+    url: textOf(data, "url") ?? "",
+    name: textOf(data, "name") ?? null,
+    interval: Number(textOf(data, "interval")),
+    timeout: Math.round(Number(textOf(data, "timeout")) * 1000),
+    consecutive_threshold: Number(textOf(data, "threshold")),
+    webhook_url: textOf(data, "webhook_url") ?? null,
+    body: textOf(data, "body") ?? null,
+  } satisfies MonitorUpdateBody;
+}
+
+type NewSettings = ReturnType<typeof settingsOf> &
+  Omit<MonitorCreateBody, keyof ReturnType<typeof settingsOf>>;
+
+function withoutNulls({ name, webhook_url, body, ...others }: NewSettings): MonitorCreateBody {
+  return {
+    ...others,
+    ...(name === null ? {} : { name }),
+    ...(webhook_url === null ? {} : { webhook_url }),
+    ...(body === null ? {} : { body }),
+  };
 }

@@ -1,9 +1,9 @@
 import { useState } from "preact/hooks";
-import type { MonitorCheck } from "../../../client/generated/api.ts";
+import type { MonitorCheck, MonitorStatus } from "../../../client/generated/api.ts";
 import { Bars } from "../charts/bars.tsx";
 import { LineChart } from "../charts/line.tsx";
 import { call, requestOf } from "../core/api.ts";
-import { count, percent } from "../core/format.ts";
+import { count, percent, span } from "../core/format.ts";
 import { useResource } from "../core/resource.ts";
 import { go } from "../core/route.ts";
 import { toast } from "../core/toasts.ts";
@@ -16,6 +16,7 @@ import { Table } from "../ui/table.tsx";
 import { Ago, Moment } from "../ui/time.tsx";
 import { History } from "./audit-list.tsx";
 import { barsLabel, barsOf } from "./check-bars.ts";
+import { MonitorForm } from "./monitor-form.tsx";
 
 const CHECKS = 100;
 const PLACES = 50;
@@ -23,7 +24,8 @@ const PLACES = 50;
 /** One monitor: its checks as bars and as a line, its uptime. */
 export function MonitorPage({ id }: { id: string }) {
   const params = { monitorId: id };
-  const [deleting, setDeleting] = useState(false);
+  const [open, setOpen] = useState<"change" | "delete" | null>(null);
+  const close = (): void => setOpen(null);
   const monitor = useResource(`monitor ${id}`, ["pulse"], (signal) =>
     call("monitors.read", { params }, signal),
   );
@@ -32,18 +34,20 @@ export function MonitorPage({ id }: { id: string }) {
   );
   return (
     <Page
-      title={monitor.data === null ? "Monitor" : monitor.data.url}
+      title={monitor.data?.name ?? "Monitor"}
       up={["#/monitors", "Monitors"]}
-      status={monitor.data === null ? null : <Status state={monitor.data.status} />}
+      status={monitor.data === null ? null : <Status state={stateOf(monitor.data)} />}
+      lead={monitor.data === null ? undefined : monitor.data.url}
       request={requestOf("monitors.history", { params })}
       actions={
         <Actions
           id={id}
+          active={monitor.data?.active ?? null}
           onChanged={() => {
             monitor.reload();
             history.reload();
           }}
-          onDelete={() => setDeleting(true)}
+          onOpen={setOpen}
         />
       }
     >
@@ -65,20 +69,24 @@ export function MonitorPage({ id }: { id: string }) {
           )}
         </Loaded>
         <Loaded of={history}>{({ checks }) => <Checks of={checks} />}</Loaded>
+        {monitor.data === null ? null : <Settings of={monitor.data} />}
         <History type="monitor" id={id} />
       </div>
-      {deleting ? (
+      {open === "change" && monitor.data !== null ? (
+        <MonitorForm of={monitor.data} onDone={monitor.reload} onClose={close} />
+      ) : null}
+      {open === "delete" ? (
         <Confirm
           title="Delete this monitor?"
           deed="Delete monitor"
-          onClose={() => setDeleting(false)}
+          onClose={close}
           onConfirm={async () => {
             await call("monitors.delete", { params });
             go(["monitors"]);
           }}
         >
           <p>
-            <strong>{monitor.data?.url}</strong> is no longer checked, and its history goes with it.
+            <strong>{monitor.data?.name}</strong> is no longer checked, and its history goes with it.
           </p>
         </Confirm>
       ) : null}
@@ -86,17 +94,29 @@ export function MonitorPage({ id }: { id: string }) {
   );
 }
 
-function Actions(props: { id: string; onChanged: () => void; onDelete: () => void }) {
-  const { id, onChanged, onDelete } = props;
+/** What it says of its target; a monitor that is paused says nothing. */
+export function stateOf({ active, status }: MonitorStatus): string {
+  return active ? status : "paused";
+}
+
+interface ActionsProps {
+  readonly id: string;
+  /** Null until that is known. */
+  readonly active: boolean | null;
+  readonly onChanged: () => void;
+  readonly onOpen: (what: "change" | "delete") => void;
+}
+
+function Actions({ id, active, onChanged, onOpen }: ActionsProps) {
   const params = { monitorId: id };
   const check = async (): Promise<void> => {
     const { status, latency_ms } = await call("monitors.check", { params });
     toast(`${status}, ${latency_ms} ms`);
     onChanged();
   };
-  const setActive = async (active: boolean): Promise<void> => {
-    await call("monitors.update", { params, body: { active } });
-    toast(active ? "Checks go on" : "Checks are paused");
+  const pause = async (): Promise<void> => {
+    await call("monitors.update", { params, body: { active: active === false } });
+    toast(active ? "Checks are paused" : "Checks go on");
     onChanged();
   };
   return (
@@ -104,13 +124,19 @@ function Actions(props: { id: string; onChanged: () => void; onDelete: () => voi
       <Button icon="reload" scope="pulse:write" onClick={check}>
         Check now
       </Button>
-      <Button scope="pulse:write" onClick={() => setActive(false)}>
-        Pause
+      <Button scope="pulse:write" disabled={active === null} onClick={pause}>
+        {active === false ? "Go on" : "Pause"}
       </Button>
-      <Button scope="pulse:write" onClick={() => setActive(true)}>
-        Go on
+      <Button scope="pulse:write" disabled={active === null} onClick={() => onOpen("change")}>
+        Change…
       </Button>
-      <Button kind="danger" icon="delete" scope="pulse:write" label="Delete the monitor" onClick={onDelete}>
+      <Button
+        kind="danger"
+        icon="delete"
+        scope="pulse:write"
+        label="Delete the monitor"
+        onClick={() => onOpen("delete")}
+      >
         {null}
       </Button>
     </>
@@ -118,6 +144,29 @@ function Actions(props: { id: string; onChanged: () => void; onDelete: () => voi
 }
 
 const UPTIMES = ["24h", "7d", "30d"] as const;
+
+function Settings({ of: monitor }: { of: MonitorStatus }) {
+  const { webhook_url, email_alert, header_names, consecutive_threshold: failures } = monitor;
+  const alerts = [webhook_url, email_alert ? "e-mail" : null].filter((one) => one !== null);
+  return (
+    <Panel title="Settings">
+      <Facts
+        of={[
+          ["Method", monitor.method],
+          ["Every", span(monitor.interval)],
+          ["Answers within", span(monitor.timeout)],
+          ["Down after", count(failures, "failed check")],
+          ["Alerts to", alerts.length === 0 ? "nobody" : alerts.join(" and ")],
+          ["Told of recovery", monitor.notify_recovery ? "yes" : "no"],
+          ["Told again after", span(monitor.cooldown_ms)],
+          ["Headers", header_names.length === 0 ? "–" : header_names.join(", ")],
+          ["Created", <Ago key="c" at={monitor.created_at} />],
+          ["Id", <code key="i">{monitor.monitor_id}</code>],
+        ]}
+      />
+    </Panel>
+  );
+}
 
 function Checks({ of: checks }: { of: readonly MonitorCheck[] }) {
   const failures = checks.filter(({ status }) => status === "down");

@@ -1,7 +1,7 @@
 import type { MonitorCheck, MonitorStatus } from "../../../client/generated/api.ts";
 import { Bars } from "../charts/bars.tsx";
 import { call, requestOf } from "../core/api.ts";
-import { percent } from "../core/format.ts";
+import { percent, span } from "../core/format.ts";
 import { useList, useResource } from "../core/resource.ts";
 import { href, place, setQuery } from "../core/route.ts";
 import { Button } from "../ui/button.tsx";
@@ -12,7 +12,7 @@ import { Status } from "../ui/status.tsx";
 import { Table } from "../ui/table.tsx";
 import { Ago } from "../ui/time.tsx";
 import { barsLabel, barsOf } from "./check-bars.ts";
-import { MonitorPage } from "./monitor.tsx";
+import { MonitorPage, stateOf } from "./monitor.tsx";
 import { MonitorForm } from "./monitor-form.tsx";
 
 const STATES = [
@@ -89,11 +89,22 @@ function MonitorTable({ of: monitors }: { of: readonly MonitorStatus[] }) {
       keyOf={({ monitor_id }) => monitor_id}
       href={({ monitor_id }) => href(["monitors", monitor_id])}
       columns={[
-        { head: "Monitor", cell: ({ url }) => nameOf(url) },
+        {
+          head: "Monitor",
+          cell: ({ name, url, method, interval }) => (
+            <>
+              {name}
+              <span class="sub">
+                {method} {url}, every {span(interval)}
+              </span>
+            </>
+          ),
+        },
         {
           head: "Last checks",
           look: "wide",
-          cell: ({ monitor_id }) => (withBars.has(monitor_id) ? <RecentChecks id={monitor_id} /> : null),
+          cell: ({ monitor_id, last_checked_at }) =>
+            withBars.has(monitor_id) ? <RecentChecks id={monitor_id} checkedAt={last_checked_at} /> : null,
         },
         {
           head: "Latency",
@@ -101,22 +112,21 @@ function MonitorTable({ of: monitors }: { of: readonly MonitorStatus[] }) {
           cell: ({ latency_ms }) => (latency_ms === null ? "–" : `${latency_ms} ms`),
         },
         { head: "Checked", look: "wide", cell: ({ last_checked_at }) => <Ago at={last_checked_at} /> },
-        { head: "State", look: "fit", cell: ({ status }) => <Status state={status} /> },
+        { head: "State", look: "fit", cell: (monitor) => <Status state={stateOf(monitor)} /> },
       ]}
     />
   );
 }
 
-/** An address without what all addresses begin with. */
-function nameOf(url: string): string {
-  return url.replace(/^https:\/\//, "");
-}
-
 const PLACES = 40;
 
-function RecentChecks({ id }: { id: string }) {
-  const history = useResource(`checks ${id}`, ["pulse"], (signal) =>
-    call("monitors.history", { params: { monitorId: id }, query: { limit: PLACES } }, signal),
+/** Read again when this monitor has been checked, and not whenever any has. */
+function RecentChecks({ id, checkedAt }: { id: string; checkedAt: number | null }) {
+  const history = useResource(
+    `checks ${id}`,
+    [],
+    (signal) => call("monitors.history", { params: { monitorId: id }, query: { limit: PLACES } }, signal),
+    checkedAt,
   );
   const checks: readonly MonitorCheck[] = history.data?.checks ?? [];
   return (

@@ -1,8 +1,10 @@
 import type { Receipt } from "../../../client/generated/api.ts";
 import { call, requestOf } from "../core/api.ts";
-import { useList } from "../core/resource.ts";
+import { count } from "../core/format.ts";
+import { useList, useResource } from "../core/resource.ts";
 import { href, place, setQuery } from "../core/route.ts";
-import { Button } from "../ui/button.tsx";
+import { toast } from "../core/toasts.ts";
+import { Button, CopyButton } from "../ui/button.tsx";
 import { Code, pretty } from "../ui/code.tsx";
 import { Empty, Loaded, More } from "../ui/feedback.tsx";
 import { Choice } from "../ui/field.tsx";
@@ -22,15 +24,7 @@ export function NotaryPage() {
   const { query } = place.value;
   const view = VIEWS.find(([name]) => name === query.get("view"))?.[0] ?? "receipts";
   return (
-    <Page
-      title="Notary"
-      request={requestOf("witness.receipts.list", {})}
-      actions={
-        <Button scope="witness:write" onClick={() => call("witness.init", {})}>
-          Begin a chain
-        </Button>
-      }
-    >
+    <Page title="Notary" request={requestOf("witness.receipts.list", {})}>
       <div class="toolbar">
         <Choice label="View" options={VIEWS} value={view} onChange={(name) => setQuery({ view: name })} />
       </div>
@@ -41,11 +35,21 @@ export function NotaryPage() {
 
 const EXAMPLE = { log: { event: "invoice.paid", invoice: 42 } };
 
+async function beginChain(): Promise<void> {
+  const { chain_id } = await call("witness.init", {});
+  toast(`The chain ${chain_id} is there`);
+}
+
 function NoReceipts() {
   return (
     <Empty icon="notary" title="No receipts yet" request={requestOf("witness.log", { body: EXAMPLE })}>
       The notary signs what you log and chains it to what came before: nobody can change it later unseen.
       Begin a chain, then log:
+      <p class="more">
+        <Button scope="witness:write" onClick={beginChain}>
+          Begin a chain
+        </Button>
+      </p>
     </Empty>
   );
 }
@@ -69,10 +73,18 @@ function Receipts() {
                 of={[
                   ["Head", `receipt ${head.sequence_id}`],
                   ["Chain hash", <code key="h">{head.chain_hash}</code>],
-                  ["Public key", <code key="k">{head.public_key.x}</code>],
+                  [
+                    "Public key",
+                    <>
+                      <code>{head.public_key.x}</code>{" "}
+                      <CopyButton text={JSON.stringify(head.public_key)} what="Public key" />
+                    </>,
+                  ],
                 ]}
               />
             </Panel>
+            {/* Where there is no storage receipts say nothing of it, and there is nothing to ask for. */}
+            {head.storage_status === undefined ? null : <Storage />}
             <div class={shown === undefined ? "" : "panes"}>
               <Panel flush>
                 <ReceiptTable of={receipts} selected={sequence} />
@@ -115,6 +127,27 @@ function ReceiptTable({ of: receipts, selected }: { of: readonly Receipt[]; sele
         },
       ]}
     />
+  );
+}
+
+/** Where copies of the receipts go, and how far they have come. */
+function Storage() {
+  const { data } = useResource("witness storage", ["witness"], (signal) =>
+    call("witness.config.read", {}, signal),
+  );
+  if (data === null) return null;
+  return (
+    <Panel title="Storage">
+      <Facts
+        of={[
+          ["State", <Status key="s" state={data.buffered > 0 ? "buffered" : "delivered"} />],
+          ["Waiting", count(data.buffered, "receipt")],
+          ["Last error", data.last_error ?? "–"],
+          ["Server", data.endpoint],
+          ["Bucket", `${data.bucket}/${data.prefix}`],
+        ]}
+      />
+    </Panel>
   );
 }
 

@@ -10,6 +10,7 @@ import { Page, Panel } from "../ui/page.tsx";
 import { Status, type Tone } from "../ui/status.tsx";
 import { Ago } from "../ui/time.tsx";
 import { AuditList } from "./audit-list.tsx";
+import { LastHour, OpenIncidents } from "./overview-monitors.tsx";
 
 const AREAS = ["meter", "projects", "keys", "gate", "latch", "pulse", "relay", "catch", "witness", "audit"];
 
@@ -26,6 +27,12 @@ export function OverviewPage() {
                 <CardView key={card.path} {...card} />
               ))}
             </div>
+            {data.pulse === undefined || data.pulse.total === 0 ? null : (
+              <div class="halves">
+                <LastHour />
+                <OpenIncidents open={data.incidents_open} />
+              </div>
+            )}
             {data.recent.length === 0 ? null : (
               <Panel title="Latest changes" actions={<a href="#/audit">All of them</a>}>
                 <AuditList entries={data.recent} />
@@ -78,10 +85,12 @@ function cardsOf(all: Overview): Card[] {
 
 function accountCards({ meter, projects, keys, gate }: Overview): Card[] {
   const cards: Card[] = [];
+  const hasNoEnd = session.value?.tier === "unlimited";
   if (meter)
     cards.push({
-      ...{ path: "meters", title: "Meters", icon: "meters", figure: figure(meter.balance) },
-      line: `credits · ${count(meter.meters, "meter")}`,
+      ...{ path: "meters", title: "Meters", icon: "meters" },
+      figure: figure(hasNoEnd ? meter.meters : meter.balance),
+      line: hasNoEnd ? "meters · credits unlimited" : `credits · ${count(meter.meters, "meter")}`,
       state: FINE,
     });
   if (projects)
@@ -93,7 +102,8 @@ function accountCards({ meter, projects, keys, gate }: Overview): Card[] {
   if (keys)
     cards.push({
       ...{ path: "keys", title: "Keys", icon: "keys", figure: figure(keys.total) },
-      line: keys.ending_soon > 0 ? `active · ${figure(keys.ending_soon)} end within 7 days` : "active",
+      line:
+        keys.ending_soon > 0 ? `active · ${count(keys.ending_soon, "ends", "end")} within 7 days` : "active",
       state: keys.ending_soon > 0 ? ["ending", "warn"] : FINE,
     });
   if (gate)
@@ -138,7 +148,7 @@ function trafficCards({ relay, catch: inbox, witness }: Overview): Card[] {
   if (inbox)
     cards.push({
       ...{ path: "catch", title: "Catch", icon: "catch", figure: figure(inbox.pending) },
-      line: `pending · ${figure(inbox.delivered)} delivered, ${figure(inbox.failed)} failed`,
+      line: `pending · ${figure(inbox.failed)} failed`,
       state: inbox.failed > 0 ? ["failed", "bad"] : FINE,
     });
   if (witness)

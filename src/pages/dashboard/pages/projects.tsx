@@ -83,7 +83,7 @@ function ProjectTable({
           cell: ({ name, slug, description }) => (
             <>
               <strong>{name}</strong>
-              <span class="sub">{description ?? slug}</span>
+              <span class="sub">{description === null ? slug : `${slug} · ${description}`}</span>
             </>
           ),
         },

@@ -66,7 +66,7 @@ function AccountPanel() {
         of={[
           ["E-mail", who.email],
           ["Tier", who.tier],
-          ["Credits", balance.data === null ? "–" : figure(balance.data.balance)],
+          ["Credits", who.tier === "unlimited" ? "unlimited" : figure(balance.data?.balance ?? 0)],
           ["Logged in with", who.key_name ?? "the platform key"],
           ["Session ends", <Moment key="e" at={who.expires_at} />],
           ["Account id", <code key="i">{who.user_id}</code>],

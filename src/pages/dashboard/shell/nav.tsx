@@ -1,3 +1,4 @@
+import { useEffect } from "preact/hooks";
 import { isLive } from "../core/changes.ts";
 import { place } from "../core/route.ts";
 import { chooseProject, logOut, projectId, projects, session } from "../core/session.ts";
@@ -11,6 +12,11 @@ const GROUPS = ["", "Services", "Server"] as const;
 /** The side of the page: which project, where to go, who is logged in. On narrow screens a bar of pictures. */
 export function Nav() {
   const pages = visiblePages();
+  const { page } = place.value;
+  useEffect(() => {
+    // On narrow screens the bar is wider than the screen.
+    document.querySelector("nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
+  }, [page]);
   return (
     <header class="side">
       <div class="brand">

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
-import type { Request } from "../core/api.ts";
+import { Failure, type Request } from "../core/api.ts";
 import { copyText } from "../core/copy.ts";
 import { curlOf } from "../core/curl.ts";
 import { may, messageOf } from "../core/session.ts";
@@ -33,7 +33,9 @@ export function Button(props: ButtonProps) {
     try {
       await outcome;
     } catch (error) {
-      toast(messageOf(error));
+      const request =
+        error instanceof Failure && error.requestId !== null ? ` (request ${error.requestId})` : "";
+      toast(messageOf(error) + request);
     } finally {
       setBusy(false);
     }

@@ -91,7 +91,7 @@ export function More<T>({ of }: { of: List<T> }) {
   if (more === null) return null;
   return (
     <div class="more">
-      <Button onClick={more}>Show more</Button>
+      <Button onClick={more}>{of.isPartial ? "Search older ones" : "Show more"}</Button>
     </div>
   );
 }

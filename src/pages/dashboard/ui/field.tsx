@@ -14,6 +14,8 @@ interface TextProps extends FieldProps {
   readonly placeholder?: string;
   readonly min?: number;
   readonly max?: number;
+  /** `any`: a number need not be whole. */
+  readonly step?: "any";
   readonly pattern?: string;
   /** More than one line. */
   readonly rows?: number;

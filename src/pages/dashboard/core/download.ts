@@ -1,0 +1,12 @@
+import { send, sessionHeaders } from "./api.ts";
+
+/** Gives the reader a file of the server: a plain link would not say who asks. @throws Failure */
+export async function download(path: string, name: string): Promise<void> {
+  const response = await send(path, { headers: sessionHeaders() });
+  const url = URL.createObjectURL(await response.blob());
+  const link = document.createElement("a");
+  link.href = url;
+  link.download = name;
+  link.click();
+  URL.revokeObjectURL(url);
+}

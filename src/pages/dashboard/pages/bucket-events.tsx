@@ -1,0 +1,188 @@
+import type { ComponentChildren } from "preact";
+import { useState } from "preact/hooks";
+import type { EventItem } from "../../../client/generated/api.ts";
+import { call } from "../core/api.ts";
+import { useList } from "../core/resource.ts";
+import { href, place, setQuery } from "../core/route.ts";
+import { messageOf } from "../core/session.ts";
+import { useSettled } from "../core/settled.ts";
+import { toast } from "../core/toasts.ts";
+import { Button } from "../ui/button.tsx";
+import { Empty, Loaded, More } from "../ui/feedback.tsx";
+import { Choice, SearchField } from "../ui/field.tsx";
+import { Panel } from "../ui/page.tsx";
+import { Status } from "../ui/status.tsx";
+import { Table } from "../ui/table.tsx";
+import { Ago } from "../ui/time.tsx";
+import { EventView } from "./event.tsx";
+
+const STATES = [
+  ["", "All"],
+  ["pending", "Pending"],
+  ["delivered", "Delivered"],
+  ["failed", "Failed"],
+] as const;
+
+/** The events of a bucket; beside them one of them. */
+export function BucketEvents({ id }: { id: string }) {
+  const { query, rest } = place.value;
+  const [, event] = rest;
+  const status = STATES.find(([state]) => state === query.get("status"))?.[0] ?? "";
+  const q = useSettled(query.get("q") ?? "");
+  const [ticked, setTicked] = useState<ReadonlySet<string>>(new Set());
+  // A search is work for the server: it is not made again with each event that comes in.
+  const list = useList(`events ${id} ${status} ${q}`, q === "" ? ["catch"] : [], async (page, signal) => {
+    const wanted = { ...page, ...(status === "" ? {} : { status }), ...(q === "" ? {} : { q }) };
+    const found = await call("catch.events.list", { params: { bucket_id: id }, query: wanted }, signal);
+    return { items: found.events, cursor: found.cursor, isPartial: found.partial === true };
+  });
+  const replay = async (): Promise<void> => {
+    await replayAll(id, [...ticked]);
+    setTicked(new Set());
+    list.reload();
+  };
+  return (
+    <div>
+      <div class="toolbar">
+        <div class="actions">
+          <Choice
+            label="State"
+            options={STATES}
+            value={status}
+            onChange={(one) => setQuery({ status: one })}
+          />
+          <SearchField
+            label="Search headers and bodies"
+            value={query.get("q") ?? ""}
+            onInput={(text) => setQuery({ q: text })}
+          />
+        </div>
+        <Button scope="catch:write" icon="reload" disabled={ticked.size === 0} onClick={replay}>
+          Replay {ticked.size === 0 ? "ticked" : ticked.size}
+        </Button>
+      </div>
+      <div class={event === undefined ? "stack" : "panes"}>
+        <Panel flush>
+          <Loaded of={list}>
+            {(events) =>
+              events.length === 0 ? (
+                <NoEvents id={id} isSearch={q !== ""} more={<More of={list} />} />
+              ) : (
+                <>
+                  <EventTable
+                    bucket={id}
+                    events={events}
+                    selected={event}
+                    ticked={ticked}
+                    onTick={setTicked}
+                  />
+                  <More of={list} />
+                </>
+              )
+            }
+          </Loaded>
+        </Panel>
+        {event === undefined ? null : (
+          <EventView key={event} bucket={id} id={event} onReplayed={list.reload} />
+        )}
+      </div>
+    </div>
+  );
+}
+
+function NoEvents({ id, isSearch, more }: { id: string; isSearch: boolean; more: ComponentChildren }) {
+  if (isSearch)
+    return (
+      <Empty icon="search" title="No event has this text">
+        Bodies are searched as they came, and headers as <code>name: value</code>.{more}
+      </Empty>
+    );
+  const request = { method: "POST", path: `/v1/catch/${id}`, body: { hello: "world" } };
+  return (
+    <Empty icon="catch" title="No events here" request={request}>
+      Events appear the moment that they arrive. Send one:
+    </Empty>
+  );
+}
+
+interface EventTableProps {
+  readonly bucket: string;
+  readonly events: readonly EventItem[];
+  readonly selected: string | undefined;
+  readonly ticked: ReadonlySet<string>;
+  readonly onTick: (ticked: ReadonlySet<string>) => void;
+}
+
+function EventTable({ bucket, events, selected, ticked, onTick }: EventTableProps) {
+  const tick = (id: string, on: boolean): void => {
+    const next = new Set(ticked);
+    if (on) next.add(id);
+    else next.delete(id);
+    onTick(next);
+  };
+  return (
+    <Table
+      label="Events"
+      rows={events}
+      keyOf={({ id }) => id}
+      href={({ id }) => href(["catch", bucket, id], Object.fromEntries(place.value.query))}
+      selected={selected}
+      columns={[
+        {
+          head: "Pick",
+          look: "tick",
+          cell: ({ id }) => (
+            <input
+              type="checkbox"
+              aria-label={`Pick ${id}`}
+              checked={ticked.has(id)}
+              onChange={(event) => tick(id, event.currentTarget.checked)}
+            />
+          ),
+        },
+        {
+          head: "Event",
+          cell: ({ id, provider, received_at }) => (
+            <>
+              <code>{id}</code>
+              <span class="sub">
+                {provider === null ? "" : `${provider} · `}
+                <Ago at={received_at} />
+              </span>
+            </>
+          ),
+        },
+        ...(selected === undefined
+          ? [
+              {
+                head: "Signature",
+                cell: ({ verification }: EventItem) => <Status state={verification} />,
+                look: "wide",
+              },
+              {
+                head: "Answer",
+                cell: ({ response_status, error }: EventItem) => response_status ?? error ?? "–",
+                look: "wide",
+              },
+            ]
+          : []),
+        { head: "State", cell: ({ status }) => <Status state={status} />, look: "fit" },
+      ]}
+    />
+  );
+}
+
+/** One after another: what each came to is told at the end. */
+async function replayAll(bucket: string, ids: readonly string[]): Promise<void> {
+  let arrived = 0;
+  let trouble = "";
+  for (const event_id of ids) {
+    try {
+      const { status } = await call("catch.events.replay", { params: { bucket_id: bucket, event_id } });
+      if (status === "replayed") arrived += 1;
+    } catch (error) {
+      trouble = `: ${messageOf(error)}`;
+    }
+  }
+  toast(`${arrived} of ${ids.length} replayed${trouble}`);
+}

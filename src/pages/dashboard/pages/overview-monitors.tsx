@@ -1,0 +1,110 @@
+import type { MonitorCheck, MonitorStatus } from "../../../client/generated/api.ts";
+import { type Bar, Bars } from "../charts/bars.tsx";
+import { call } from "../core/api.ts";
+import { count } from "../core/format.ts";
+import { now } from "../core/now.ts";
+import { useResource } from "../core/resource.ts";
+import { href } from "../core/route.ts";
+import { Panel } from "../ui/page.tsx";
+import { Status } from "../ui/status.tsx";
+import { Ago } from "../ui/time.tsx";
+
+const INCIDENTS_SHOWN = 10;
+
+/** The monitors that are down. */
+export function OpenIncidents({ open }: { open: number }) {
+  const { data } = useResource(
+    "incidents",
+    [],
+    (signal) => call("monitors.list", { query: { status: "down", limit: INCIDENTS_SHOWN } }, signal),
+    open,
+  );
+  return (
+    <Panel title={`Open incidents (${open})`}>
+      {open === 0 ? <p class="quiet">None: nothing that is watched is down.</p> : null}
+      <ul class="log">
+        {(data?.monitors ?? []).map(({ monitor_id, name, consecutive_failures, last_checked_at }) => (
+          <li key={monitor_id}>
+            <span>
+              <Status state="down" /> <a href={href(["monitors", monitor_id])}>{name}</a>
+            </span>
+            <span class="quiet small">
+              {count(consecutive_failures, "failed check")}, the last <Ago at={last_checked_at} />
+            </span>
+          </li>
+        ))}
+      </ul>
+    </Panel>
+  );
+}
+
+const MINUTE_MS = 60_000;
+const PLACES = 30;
+const PLACE_MS = 2 * MINUTE_MS;
+/** Monitors whose checks are read for it: more requests than these would be much for one picture. */
+const MONITORS_MAX = 10;
+const CHECKS_MAX = 100;
+const LEAST_HEIGHT = 0.3;
+
+/** The checks of the last hour, of all monitors together. Read once a minute. */
+export function LastHour() {
+  const minute = Math.floor(now.value / MINUTE_MS);
+  const { data } = useResource("last hour", [], lastChecks, minute);
+  if (data === null) return null;
+  const { checks, monitors } = data;
+  const bars = hourOf(checks, (minute + 1) * MINUTE_MS);
+  const made = bars.filter(({ tone }) => tone !== "none").length;
+  const down = checks.filter(({ status }) => status === "down").length;
+  return (
+    <Panel title="Last hour of checks">
+      <Bars
+        bars={bars}
+        places={PLACES}
+        label={
+          made === 0 ? "No checks in the last hour" : `${count(down, "check")} of ${checks.length} failed`
+        }
+      />
+      <p class="quiet small">
+        {checks.length === 0
+          ? "None yet."
+          : `${count(checks.length, "check")} of ${count(monitors, "monitor")}, ${down} failed`}
+      </p>
+    </Panel>
+  );
+}
+
+async function lastChecks(signal: AbortSignal) {
+  const { monitors } = await call("monitors.list", { query: { limit: MONITORS_MAX } }, signal);
+  const read = async ({ monitor_id }: MonitorStatus): Promise<readonly MonitorCheck[]> =>
+    (
+      await call(
+        "monitors.history",
+        { params: { monitorId: monitor_id }, query: { limit: CHECKS_MAX } },
+        signal,
+      )
+    ).checks;
+  const since = Date.now() / 1000 - (PLACES * PLACE_MS) / 1000;
+  const checks = (await Promise.all(monitors.map(read)))
+    .flat()
+    .filter(({ checked_at }) => checked_at >= since);
+  return { checks, monitors: monitors.length };
+}
+
+/** One bar for every two minutes: the more of its checks failed, the shorter. */
+function hourOf(checks: readonly MonitorCheck[], end: number): Bar[] {
+  return Array.from({ length: PLACES }, (_, at) => {
+    const from = end - (PLACES - at) * PLACE_MS;
+    const within = checks.filter(({ checked_at }) => {
+      const moment = checked_at * 1000;
+      return moment >= from && moment < from + PLACE_MS;
+    });
+    const up = within.filter(({ status }) => status === "up").length;
+    const when = new Date(from).toLocaleTimeString("en-GB", { timeStyle: "short" });
+    if (within.length === 0) return { height: 1, tone: "none", title: `${when}: no checks` };
+    return {
+      height: Math.max(LEAST_HEIGHT, up / within.length),
+      tone: up === within.length ? "good" : up === 0 ? "bad" : "warn",
+      title: `${when}: ${up} of ${within.length} up`,
+    };
+  });
+}

@@ -1,0 +1,156 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import type { Browser } from "playwright-core";
+import { fillConsole } from "../../scripts/console/filling.ts";
+import { startTestServer, type TestServer } from "../support/server.ts";
+import { startBrowser } from "./browser.ts";
+import { Console } from "./console.ts";
+
+/** Starting a browser takes seconds on a machine that is busy with other things. */
+const TIMEOUT_MS = 120_000;
+
+let browser: Browser;
+let server: TestServer;
+beforeAll(async () => {
+  browser = await startBrowser();
+  server = await startTestServer({ args: ["--allow-private-targets", "127.0.0.0/8"] });
+  await fillConsole(server.url, server.key);
+}, TIMEOUT_MS);
+afterAll(async () => {
+  await browser.close();
+  await server.stop();
+}, TIMEOUT_MS);
+
+async function enter(): Promise<Console> {
+  return (await Console.open(browser, server)).logIn(server.key);
+}
+
+describe("a bucket's events", () => {
+  test(
+    "are searched as one types, and the text stands in the address",
+    async () => {
+      const visit = await enter();
+      const { page } = visit;
+      await visit.go("catch");
+      await page.getByRole("link", { name: "Shop payments" }).click();
+      const rows = page.locator("main a.row");
+      await rows.nth(5).waitFor();
+      await page.getByLabel("Search headers and bodies").pressSequentially("IN_3");
+      await rows.nth(1).waitFor({ state: "detached" });
+      expect(page.url()).toEndWith("?q=IN_3");
+      const searches = visit.requests.filter((request) => request.includes("q=")).length;
+      expect(searches).toBeLessThan("IN_3".length);
+      await rows.click();
+      expect(await page.locator(".inspector pre").innerText()).toContain('"in_3"');
+      await page.getByLabel("Search headers and bodies").fill("nowhere");
+      await page.getByText("No event has this text").waitFor();
+      await visit.expectClean();
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
+    "show each try with what the target answered, and a new one at once",
+    async () => {
+      const visit = await enter();
+      const { page } = visit;
+      await visit.go("catch");
+      await page.getByRole("link", { name: "Shop payments" }).click();
+      await page.locator("main a.row").nth(1).click();
+      await page.getByRole("button", { name: "Attempts" }).click();
+      const tries = page.locator(".tries > li");
+      expect(await tries.first().innerText()).toContain("200");
+      const refused = tries.filter({ hasText: "404" }).first();
+      await refused.getByText("What it answered").click();
+      expect(await refused.locator("pre").innerText()).toContain("not_found");
+      const before = await tries.count();
+      await page.getByRole("button", { name: "Go live" }).click();
+      await page.getByRole("button", { name: "Replay", exact: true }).click();
+      await page.getByText("Replayed: the target answered 200").waitFor();
+      await tries.nth(before).waitFor();
+      await page.getByRole("button", { name: "Pause" }).click();
+      await visit.expectClean();
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
+    "a bucket gets a name, and is called by it",
+    async () => {
+      const { body } = await server.operator.post("/v1/catch/buckets", { target_url: server.url });
+      const visit = await enter();
+      const { page } = visit;
+      await visit.go(`catch/${body["id"]}`);
+      await page.getByRole("button", { name: "Change…" }).click();
+      await page.getByLabel("Name", { exact: true }).fill("Returns");
+      await page.getByRole("button", { name: "Save" }).click();
+      await page.getByRole("heading", { name: "Returns", level: 1 }).waitFor();
+      expect((await server.operator.get("/v1/catch/buckets?name=Returns")).body).toMatchObject({
+        buckets: [{ id: body["id"], target_url: server.url, has_signing_secret: false }],
+      });
+      await server.operator.delete(`/v1/catch/buckets/${body["id"]}`);
+      await visit.expectClean();
+    },
+    TIMEOUT_MS,
+  );
+});
+
+describe("monitors", () => {
+  test(
+    "are made with their settings, changed, paused, and go on",
+    async () => {
+      const visit = await enter();
+      const { page } = visit;
+      await visit.go("monitors?new=1");
+      await page.getByLabel("Address").fill(`${server.url}/v1/ping`);
+      await page.getByLabel("Name", { exact: true }).fill("Till");
+      await page.getByLabel("Seconds to answer in").fill("2.5");
+      await page.getByRole("button", { name: "Create monitor" }).click();
+      await page.getByRole("heading", { name: "Till", level: 1 }).waitFor();
+      await page.getByRole("button", { name: "Change…" }).click();
+      await page.getByLabel("Method").selectOption("POST");
+      await page.getByLabel("Body").fill('{"a":1}');
+      await page.getByLabel("Failures until it is down").fill("3");
+      await page.getByLabel("Tell of recovery too").check();
+      await page.getByRole("button", { name: "Save" }).click();
+      await page.getByText("3 failed checks").waitFor();
+      await page.getByRole("button", { name: "Pause" }).click();
+      await page.locator("header.title").getByText("paused").waitFor();
+      const found = async () => (await server.operator.get("/v1/pulse?name=Till")).body["monitors"];
+      expect(await found()).toMatchObject([
+        {
+          ...{ url: `${server.url}/v1/ping`, interval: 60_000, timeout: 2_500, method: "POST" },
+          ...{ body: '{"a":1}', consecutive_threshold: 3, notify_recovery: true, active: false },
+        },
+      ]);
+      await page.getByRole("button", { name: "Go on" }).click();
+      await page.getByRole("button", { name: "Pause" }).waitFor();
+      expect(await found()).toMatchObject([{ active: true }]);
+      await visit.expectClean();
+    },
+    TIMEOUT_MS,
+  );
+});
+
+describe("the audit log", () => {
+  test(
+    "is shown and downloaded for the time that is chosen",
+    async () => {
+      const visit = await enter();
+      const { page } = visit;
+      await visit.go("audit");
+      await page.locator("main a.row").first().waitFor();
+      const saved = async (): Promise<string> => {
+        const download = page.waitForEvent("download");
+        await page.getByRole("button", { name: "JSON lines" }).click();
+        return Bun.file(await (await download).path()).text();
+      };
+      expect(await saved()).toContain('"gate.save"');
+      await page.getByLabel("From").fill("2999-01-01T00:00");
+      await page.getByText("No such change").waitFor();
+      expect(new URL(page.url()).hash).toContain("from=2");
+      expect(await saved()).toBe("");
+      await visit.expectClean();
+    },
+    TIMEOUT_MS,
+  );
+});
