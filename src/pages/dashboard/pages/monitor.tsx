@@ -75,22 +75,26 @@ export function MonitorPage({ id }: { id: string }) {
       {open === "change" && monitor.data !== null ? (
         <MonitorForm of={monitor.data} onDone={monitor.reload} onClose={close} />
       ) : null}
-      {open === "delete" ? (
-        <Confirm
-          title="Delete this monitor?"
-          deed="Delete monitor"
-          onClose={close}
-          onConfirm={async () => {
-            await call("monitors.delete", { params });
-            go(["monitors"]);
-          }}
-        >
-          <p>
-            <strong>{monitor.data?.name}</strong> is no longer checked, and its history goes with it.
-          </p>
-        </Confirm>
-      ) : null}
+      {open === "delete" ? <DeleteMonitor id={id} name={monitor.data?.name ?? id} onClose={close} /> : null}
     </Page>
+  );
+}
+
+function DeleteMonitor({ id, name, onClose }: { id: string; name: string; onClose: () => void }) {
+  return (
+    <Confirm
+      title={`Delete ${name}?`}
+      deed="Delete monitor"
+      onClose={onClose}
+      onConfirm={async () => {
+        await call("monitors.delete", { params: { monitorId: id } });
+        go(["monitors"]);
+      }}
+    >
+      <p>
+        <strong>{name}</strong> is no longer checked, and its history goes with it.
+      </p>
+    </Confirm>
   );
 }
 
