@@ -240,6 +240,20 @@ export interface CaughtEvent extends EventItem {
   payload: unknown;
   /** The exact bytes of the body. */
   payload_base64: string;
+  /** The last 20 tries to deliver it, replays among them, in their order. */
+  attempt_log: EventAttempt[];
+}
+
+/** What `GET /v1/catch/{bucket_id}/events/{event_id}` answers, `attempt_log`, `[]`. */
+export interface EventAttempt {
+  /** RFC 3339, UTC. */
+  at: string;
+  kind: "forward" | "replay";
+  duration_ms: number;
+  response_status: number | null;
+  error: string | null;
+  /** The first 2048 bytes of the answer, as text. Null without an answer. */
+  response_body: string | null;
 }
 
 /** What `GET /v1/catch/{bucket_id}/events` answers. */
@@ -247,6 +261,8 @@ export interface EventPage {
   events: EventItem[];
   /** Null on the last page. */
   cursor: string | null;
+  /** With `q`: older events have not been looked at yet. Go on with `cursor`. */
+  partial?: true;
 }
 
 /** What `GET /v1/catch/{bucket_id}/events` answers, `events`, `[]`. */
@@ -1183,6 +1199,8 @@ export const OPERATIONS = {
       /** One of stripe, github, shopify, svix. */
       provider?: string | undefined;
       status?: "pending" | "delivered" | "failed" | undefined;
+      /** Only events that have this text in a header or in the body, in upper or lower case. */
+      q?: string | undefined;
     }
   >,
   "catch.events.replay": "POST /v1/catch/{bucket_id}/events/{event_id}/replay" as Route<
