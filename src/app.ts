@@ -77,6 +77,7 @@ export function createApp(
       await refundAbandoned(performing, accounts, log);
       await buckets.resume();
       await scheduler.start();
+      meter.start();
       await noteStart(kernel, areas.audit, config);
       readiness.begin();
     },
@@ -157,10 +158,10 @@ function createAreas(
   const settings = { signup, rotationGraceMs, tiers, testClock };
   const accounts = createAccounts(kernel, settings, { projects: directory, outbox, trail });
   const keys = createKeys(kernel, { accounts, projects: directory, tiers });
-  const meter = createMeter(kernel);
   const flags = createFlags(kernel);
   const locks = createLocks(kernel);
   const relay = createRelay(kernel, outbound, { keys: accounts });
+  const meter = createMeter(kernel, { notifier: relay, policy: outbound.policy });
   const owners = { account: accounts.account };
   const monitors = createMonitors(kernel, outbound, { owners, notifier: relay, outbox, tiers });
   const { charger } = accounts;

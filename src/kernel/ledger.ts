@@ -8,8 +8,8 @@ export const BALANCE_MAX = Number.MAX_SAFE_INTEGER;
 /** Entries on a page of a ledger unless asked otherwise. */
 export const HISTORY_LIMIT = 50;
 
-/** What moved a balance. `charge` and `grant` occur on an account's balance only. */
-const ENTRY_KINDS = ["deduct", "refill", "reset", "grant", "charge"] as const;
+/** What moved a balance. `charge` occurs on an account's balance only, `capture` on a meter's. */
+const ENTRY_KINDS = ["deduct", "refill", "reset", "grant", "charge", "capture"] as const;
 
 /** One of {@link ENTRY_KINDS}. */
 export type EntryKind = (typeof ENTRY_KINDS)[number];
@@ -51,6 +51,7 @@ export const LedgerEntry = Type.Object(
       Type.String({ description: "Of a charge: what was paid for.", examples: ["meter.deduct"] }),
     ),
     count: Type.Optional(Type.Integer({ description: "Of a charge: how many requests it sums up." })),
+    hold_id: Type.Optional(Type.String({ description: "Of a capture: the hold that it is of." })),
   },
   { $id: "LedgerEntry" },
 );
@@ -69,6 +70,9 @@ export type LedgerPage = Static<typeof LedgerPage>;
 /** What the refusal of what a balance does not cover says beside its code. */
 export const BALANCE_EXTRAS = {
   balance: Type.Optional(Type.Integer({ description: "With `insufficient_balance`: what there is." })),
+  available: Type.Optional(
+    Type.Integer({ description: "With `insufficient_balance` of a meter: what of it is not held." }),
+  ),
   user_id: ownerOfBalance("whose balance it is, if it is the account's."),
   meter_id: ownerOfBalance("the meter, if it is one."),
 };
@@ -78,7 +82,9 @@ function ownerOfBalance(meaning: string) {
 }
 
 /** Says in a refusal whose balance it is. */
-export type BalanceOwner = { readonly user_id: string } | { readonly meter_id: string };
+export type BalanceOwner =
+  | { readonly user_id: string }
+  | { readonly meter_id: string; readonly available: number };
 
 /**
  * A balance without `amount`.
@@ -86,8 +92,10 @@ export type BalanceOwner = { readonly user_id: string } | { readonly meter_id: s
  */
 export function deducted(balance: number, amount: number, owner: BalanceOwner): number {
   assertPositive(amount);
-  if (balance < amount) {
-    throw insufficientBalance(`The deduction is ${amount}, but the balance is ${balance}.`, balance, owner);
+  const available = "available" in owner ? owner.available : balance;
+  if (available < amount) {
+    const what = available === balance ? "the balance" : "what is available";
+    throw insufficientBalance(`The deduction is ${amount}, but ${what} is ${available}.`, balance, owner);
   }
   return balance - amount;
 }

@@ -59,7 +59,12 @@ const MAKERS: Readonly<Record<string, (owner: Client) => Promise<Made>>> = {
   },
   meter: async (owner) => {
     await made(owner, "/v1/meter/tenant/refill", { amount: 1_000 }, "meter_id");
-    return { meterId: "tenant" };
+    const hold_id = await made(owner, "/v1/meter/tenant/holds", { amount: 60 }, "hold_id");
+    const alert = { threshold: 1, webhook_url: "https://127.0.0.1:9/" };
+    await owner.put("/v1/meter/alert", alert);
+    await owner.put("/v1/meter/tenant/alert", alert);
+    await owner.put("/v1/meter/tenant/plan", { amount: 5, every: "week" });
+    return { meterId: "tenant", hold_id };
   },
   projects: async (owner) => {
     const project = await owner.post("/v1/projects", { name: "Shop" });
@@ -118,6 +123,14 @@ export const NOT_404: Readonly<Record<string, number>> = {
   "meter.deduct": 402,
   "meter.refill": 200,
   "meter.reset": 200,
+  "meter.usage": 200,
+  // Out of nothing.
+  "meter.holds.create": 402,
+  "meter.holds.list": 200,
+  "meter.plan.set": 200,
+  "meter.plan.delete": 200,
+  "meter.alert.own.set": 200,
+  "meter.alert.own.delete": 200,
   "latch.status": 200,
   "latch.acquire": 200,
   // Its own, which it has just acquired.

@@ -30,11 +30,15 @@ const ENTRIES = `SELECT sequence, meter_ref, previous, amount, balance_after, re
 const ROWS = `SELECT meters.ref, balance, last_sequence, CASE last_sequence WHEN 0 THEN 0 ELSE balance_after END AS said
   FROM meters LEFT JOIN meter_entries ON sequence = last_sequence AND meter_ref = meters.ref
   LEFT JOIN projects ON projects.ref = project_ref WHERE deleted_at IS NULL`;
+/** A data folder of an earlier version has no holds yet. */
+const HAS_HOLDS = "SELECT count(*) AS n FROM sqlite_master WHERE name = 'meter_holds'";
+const HELD =
+  "SELECT meter_ref, total(amount) AS held FROM meter_holds WHERE status = 1 GROUP BY meter_ref ORDER BY meter_ref";
 
 /**
  * Tenant meters against their ledger: every entry names its meter's previous one; every balance is the sum of the
- * amounts so far, and not negative; every row says what the entry says that it names; and no row is so far behind that
- * the next start would not make up for it.
+ * amounts so far, and not negative; every row says what the entry says that it names; no row is so far behind that the
+ * next start would not make up for it; and no more is held than there is.
  */
 export const metersCheck: BackupCheck = {
   name: "meters",
@@ -55,6 +59,12 @@ export const metersCheck: BackupCheck = {
     for (const row of db.rows<MeterRow>(ROWS)) {
       checkRow(row, ledger.flushed[row.ref] ?? 0, problems);
       rows += 1;
+    }
+    if (number(HAS_HOLDS) > 0) {
+      for (const { meter_ref: ref, held } of db.rows<{ meter_ref: number; held: number }>(HELD)) {
+        const balance = ledger.balance[ref] ?? 0;
+        if (held > balance) problems.add(`meter ${ref}: ${held} is held of ${balance}`);
+      }
     }
     return `${counted(rows, "balance")}, ${counted(entries, "ledger entry", "ledger entries")}`;
   },

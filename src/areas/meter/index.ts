@@ -2,37 +2,89 @@ import type { ApiArea } from "../../kernel/http/api.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import { COUNTED_MAX, figures, type OverviewCard } from "../../kernel/overview-card.ts";
 import type { ProjectResources } from "../../kernel/project-resources.ts";
+import { registerPurge } from "../../kernel/removal.ts";
+import { StoppedProjects } from "../../kernel/stopped-projects.ts";
+import type { Tx } from "../../kernel/storage/tx.ts";
+import { DueWork } from "./due.ts";
+import { HOLDS_KEPT_MS, type HoldMade, HoldService } from "./holds.ts";
+import type { MeterPorts } from "./ports.ts";
 import { meterRoutes } from "./routes.ts";
+import type { HoldBody, MeterHold } from "./schema-holds.ts";
 import { MeterService } from "./service.ts";
 import { meterStore } from "./store.ts";
+import { TermsService } from "./terms.ts";
+import { UsageService } from "./usage.ts";
+
+/** What is available of a meter. */
+export interface MeterFigures {
+  readonly balance: number;
+  /** The balance without what is held. */
+  readonly available: number;
+}
+
+/** A hold that is asked for. */
+export type HoldTerms = Pick<HoldBody, "amount" | "ttl_seconds" | "hold_id"> & { readonly meter_id: string };
+
+/** Meters within a unit of work of somebody else: what it takes is taken with all else that the unit does, or not at all. */
+export interface MetersInUnit {
+  /** Null for a meter that does not exist. What is over has ended then, and what is due was refilled. */
+  available(tx: Tx, projectRef: number, meterId: string): MeterFigures | null;
+  /** @throws ApiError `insufficient_balance`, `invalid_request`. */
+  deduct(tx: Tx, projectRef: number, meterId: string, amount: number, requestId: string): MeterFigures;
+  /**
+   * The open hold that was made with the same terms: asked for again, {@link hold} would take nothing.
+   * @throws ApiError `conflict` where it was made with other terms, or has ended.
+   */
+  knownHold(tx: Tx, projectRef: number, terms: HoldTerms): MeterHold | null;
+  /** @throws ApiError `insufficient_balance`; `conflict`; `forbidden` past the bound of open holds. */
+  hold(tx: Tx, projectRef: number, terms: HoldTerms, requestId: string): HoldMade;
+}
 
 /** What meters offer to the rest of the house. */
 export interface MeterArea extends ApiArea {
   /** The tenant meters in projects. */
   readonly resources: ProjectResources;
   readonly card: OverviewCard;
+  readonly inUnit: MetersInUnit;
+  /** Begins the work in the background. */
+  readonly start: () => void;
   /** Writes every balance down. For the end of the process. */
   readonly finish: () => Promise<void>;
 }
 
 /** Builds the area: a meter for each end user or tenant of a project. */
-export function createMeter(kernel: Kernel): MeterArea {
-  const service = new MeterService(meterStore(kernel.db), kernel);
+export function createMeter(kernel: Kernel, ports: MeterPorts): MeterArea {
+  const store = meterStore(kernel.db);
+  const service = new MeterService(store, kernel);
+  const stopped = new StoppedProjects(kernel.db, "meter_stopped_projects");
+  const due = new DueWork(store, service.book, stopped, kernel);
+  const holds = new HoldService(store.holds, service, due, kernel);
+  const terms = new TermsService(store.terms, service.book, due, ports);
+  const usage = new UsageService(store.usage, service, kernel);
+  service.book.listeners = { low: (tx, meter) => terms.low(tx, meter), flushed: () => usage.wake() };
+  registerPurge(kernel, {
+    name: "meter.holds.purge",
+    schedule: "41 * * * *",
+    rowsMax: 250,
+    remove: (tx, rowsMax) => store.holds.removeEnded(tx, tx.now - HOLDS_KEPT_MS, rowsMax),
+  });
   return {
     parts: [
       {
         name: "Meter",
         description:
-          "The account's own credit balance, and a meter for each of your end users or tenants: atomic deduct, refill and reset, with a ledger of every change.",
+          "The account's own credit balance, and a meter for each of your end users or tenants: atomic deduct, refill and reset, holds, recurring refills, alerts, with a ledger of every change.",
       },
     ],
-    alsoCalled: { meter: ["usage", "credits"], deduct: ["consume"], refill: ["add", "top-up"] },
-    routes: (api) => meterRoutes(api, service),
-    resources: {
-      name: "meters",
-      count: (projectRef) => service.count(projectRef),
-      removeRows: (tx, projectRef, rowsMax) => service.removeRows(tx, projectRef, rowsMax),
+    alsoCalled: {
+      meter: ["usage", "credits"],
+      deduct: ["consume"],
+      refill: ["add", "top-up"],
+      holds: ["reserve", "reservations"],
+      plan: ["grants", "recurring"],
     },
+    routes: (api) => meterRoutes(api, { meters: service, holds, terms, usage }),
+    resources: resourcesOf(service, terms, stopped),
     card: {
       area: "meter",
       schema: figures(["balance", "meters"]),
@@ -41,6 +93,48 @@ export function createMeter(kernel: Kernel): MeterArea {
         meters: service.countTo(project.ref, COUNTED_MAX),
       }),
     },
-    finish: () => service.finish(),
+    inUnit: inUnit(service, holds),
+    start: () => usage.wake(),
+    finish: async () => {
+      await usage.stop();
+      await service.finish();
+    },
+  };
+}
+
+function resourcesOf(service: MeterService, terms: TermsService, stopped: StoppedProjects): ProjectResources {
+  return {
+    name: "meters",
+    count: (projectRef) => service.count(projectRef),
+    projectDeleted(tx, projectRef) {
+      stopped.stop(tx, projectRef);
+      terms.forget(tx, projectRef);
+    },
+    removeRows(tx, projectRef, rowsMax) {
+      const removed = service.removeRows(tx, projectRef, rowsMax);
+      if (removed < rowsMax) stopped.forget(tx, projectRef);
+      return removed;
+    },
+  };
+}
+
+function inUnit(service: MeterService, holds: HoldService): MetersInUnit {
+  const figuresOf = (tx: Tx, projectRef: number, meterId: string): MeterFigures | null => {
+    const meter = service.book.current(tx, { projectRef, meterId });
+    if (meter === undefined) return null;
+    const { balance, available } = service.stateOf(meter, meterId, tx.now);
+    return { balance, available };
+  };
+  const bodyOf = ({ meter_id, ...body }: HoldTerms): HoldBody => body;
+  return {
+    available: figuresOf,
+    deduct(tx, projectRef, meterId, amount, requestId) {
+      const { balance } = service.deduct(tx, { projectRef, meterId, requestId }, amount);
+      return figuresOf(tx, projectRef, meterId) ?? { balance, available: balance };
+    },
+    knownHold: (tx, projectRef, terms) =>
+      holds.knownOpen(tx, { projectRef, meterId: terms.meter_id, requestId: "" }, bodyOf(terms)),
+    hold: (tx, projectRef, terms, requestId) =>
+      holds.create(tx, { projectRef, meterId: terms.meter_id, requestId }, bodyOf(terms)),
   };
 }

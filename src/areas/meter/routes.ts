@@ -3,15 +3,44 @@ import type { Api } from "../../kernel/http/api.ts";
 import type { Call } from "../../kernel/http/call.ts";
 import { pageQuery } from "../../kernel/http/pagination.ts";
 import { AmountBody, assertPositive, HISTORY_LIMIT, LedgerPage } from "../../kernel/ledger.ts";
-import { METERS_LIMIT, MeterBalance, MeterPage, MeterParams, MeterQuery, ResetBody } from "./schema.ts";
-import type { MeterChange, MeterService } from "./service.ts";
+import type { MeterChange } from "./book.ts";
+import { holdRoutes } from "./hold-routes.ts";
+import type { HoldService } from "./holds.ts";
+import {
+  METERS_LIMIT,
+  MeterBalance,
+  MeterPage,
+  MeterParams,
+  MeterQuery,
+  MeterState,
+  ResetBody,
+} from "./schema.ts";
+import { MeterUsage, ProjectUsage, UsageQuery } from "./schema-usage.ts";
+import type { MeterService } from "./service.ts";
+import type { TermsService } from "./terms.ts";
+import { termsRoutes } from "./terms-routes.ts";
+import type { UsageService } from "./usage.ts";
 
-/** The tenant meters. */
-export function meterRoutes(api: Api, meters: MeterService) {
-  return [listRoute(api, meters), readingRoutes(api, meters), changingRoutes(api, meters)];
+/** What the routes call. */
+export interface MeterServices {
+  readonly meters: MeterService;
+  readonly holds: HoldService;
+  readonly terms: TermsService;
+  readonly usage: UsageService;
 }
 
-function listRoute(api: Api, meters: MeterService) {
+/** The tenant meters. */
+export function meterRoutes(api: Api, { meters, holds, terms, usage }: MeterServices) {
+  return [
+    projectRoutes(api, meters, usage),
+    readingRoutes(api, meters, usage),
+    changingRoutes(api, meters),
+    ...holdRoutes(api, meters, holds),
+    ...termsRoutes(api, meters, terms),
+  ];
+}
+
+function projectRoutes(api: Api, meters: MeterService, usage: UsageService) {
   return new Elysia({ tags: ["Meter"] })
     .use(api)
     .get(
@@ -23,26 +52,44 @@ function listRoute(api: Api, meters: MeterService) {
         query: MeterQuery,
         response: MeterPage,
       },
-    );
+    )
+    .get("/v1/meter/usage", ({ call, query }) => usage.ofProject(call.caller.project.ref, query), {
+      op: {
+        name: "meter.usage.project",
+        access: "meter:read",
+        summary: "Read what all tenant meters used, by hour, day or month",
+      },
+      query: UsageQuery,
+      response: ProjectUsage,
+    });
 }
 
-function readingRoutes(api: Api, meters: MeterService) {
+function readingRoutes(api: Api, meters: MeterService, usage: UsageService) {
   return new Elysia({ prefix: "/v1/meter/:meterId", tags: ["Meter"] })
     .use(api)
-    .get("/balance", ({ call, params }) => meters.balance(call.caller.project.ref, params.meterId), {
-      op: {
-        name: "meter.balance",
-        access: "meter:read",
-        summary: "Read a tenant meter",
-        description: "A meter that does not exist has the balance 0; reading creates nothing.",
+    .get(
+      "/balance",
+      ({ call, params: { meterId } }) => {
+        const { ref } = call.caller.project;
+        return meters.reading(ref, [meterId], () => meters.balance(ref, meterId));
       },
-      params: MeterParams,
-      response: MeterBalance,
-    })
+      {
+        op: {
+          name: "meter.balance",
+          access: "meter:read",
+          summary: "Read a tenant meter",
+          description: "A meter that does not exist has the balance 0; reading creates nothing.",
+        },
+        params: MeterParams,
+        response: MeterState,
+      },
+    )
     .get(
       "/history",
-      ({ call, params, query: { limit = HISTORY_LIMIT, cursor } }) =>
-        meters.history(call.caller.project.ref, params.meterId, limit, cursor),
+      ({ call, params: { meterId }, query: { limit = HISTORY_LIMIT, cursor } }) => {
+        const { ref } = call.caller.project;
+        return meters.reading(ref, [meterId], () => meters.history(ref, meterId, limit, cursor));
+      },
       {
         op: {
           name: "meter.history",
@@ -52,6 +99,25 @@ function readingRoutes(api: Api, meters: MeterService) {
         params: MeterParams,
         query: pageQuery(HISTORY_LIMIT),
         response: LedgerPage,
+      },
+    )
+    .get(
+      "/usage",
+      ({ call, params: { meterId }, query }) => {
+        const { ref } = call.caller.project;
+        return meters.reading(ref, [meterId], () => usage.ofMeter(ref, meterId, query));
+      },
+      {
+        op: {
+          name: "meter.usage",
+          access: "meter:read",
+          summary: "Read what a tenant meter used, by hour, day or month",
+          description:
+            "UTC. Buckets without an entry are left out; at most 1,000. Unless said otherwise the last 30 days, by day.",
+        },
+        params: MeterParams,
+        query: UsageQuery,
+        response: MeterUsage,
       },
     );
 }
@@ -113,6 +179,8 @@ function changingRoutes(api: Api, meters: MeterService) {
           access: "meter:write",
           cost: 1,
           summary: "Set a tenant meter's balance",
+          description: "Not below what is held.",
+          errors: ["conflict"],
           example: { balance: 500 },
         },
         params: MeterParams,

@@ -27,6 +27,14 @@ export const MeterBalance = named("MeterBalance", {
 });
 export type MeterBalance = Static<typeof MeterBalance>;
 
+/** A tenant meter's balance, and how much of it is not held. */
+export const MeterState = named("MeterState", {
+  ...MeterBalance.properties,
+  available: Type.Integer({ description: "The balance without what is held.", examples: [939] }),
+  held: Type.Integer({ description: "The sum of the open holds.", examples: [60] }),
+});
+export type MeterState = Static<typeof MeterState>;
+
 /** The query of the list. */
 export const MeterQuery = Type.Object({
   prefix: Type.Optional(
@@ -43,7 +51,7 @@ export const MeterQuery = Type.Object({
 const MeterItem = named("MeterItem", {
   meter_id: Type.String({ examples: ["customer-42"] }),
   balance: Type.Integer({ examples: [999] }),
-  available: Type.Integer({ description: "What can be deducted.", examples: [999] }),
+  available: MeterState.properties.available,
   updated_at: Type.String({ format: "date-time", description: "The last change of its balance." }),
 });
 export type MeterItem = Static<typeof MeterItem>;

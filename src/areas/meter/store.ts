@@ -1,10 +1,21 @@
 import type { Database } from "../../kernel/storage/database.ts";
+import { holdStore } from "./hold-store.ts";
+import { termsStore } from "./terms-store.ts";
+import { usageStore } from "./usage-store.ts";
 
 /** A row of `meters`. */
 export interface MeterRow {
   ref: number;
   balance: number;
   last_sequence: number;
+  /** 1: there may be holds, a plan or an alert of its own. */
+  has_extras: number;
+}
+
+/** Where a meter belongs. */
+export interface MeterPlace {
+  readonly project_ref: number;
+  readonly meter_id: string;
 }
 
 /** A row of `meter_entries`. */
@@ -16,7 +27,9 @@ export interface MeterEntryRow {
   amount: number;
   balance_after: number;
   at: number;
+  /** Empty: no request caused it. */
   request_id: Uint8Array;
+  hold_id: string | null;
 }
 
 /** The name that files have for the last entry that every row holds. */
@@ -24,14 +37,17 @@ const FLUSHED_THROUGH = "meter_settled_through";
 
 export type MeterStore = ReturnType<typeof meterStore>;
 
-/** All SQL of tenant meters and their ledger. */
+/** All SQL of tenant meters and their ledger, and of what belongs to them. */
 export function meterStore(db: Database) {
   return {
+    holds: holdStore(db),
+    terms: termsStore(db),
+    usage: usageStore(db),
     find: db.one<MeterRow, [projectRef: number, meterId: string]>(
-      "SELECT ref, balance, last_sequence FROM meters WHERE project_ref = ? AND meter_id = ?",
+      "SELECT ref, balance, last_sequence, has_extras FROM meters WHERE project_ref = ? AND meter_id = ?",
     ),
     someOfProject: db.all<MeterRow & { meter_id: string }, [projectRef: number, limit: number]>(
-      "SELECT ref, balance, last_sequence, meter_id FROM meters WHERE project_ref = ? LIMIT ?",
+      "SELECT ref, balance, last_sequence, has_extras, meter_id FROM meters WHERE project_ref = ? LIMIT ?",
     ),
     count: db.number<[projectRef: number]>("SELECT count(*) AS n FROM meters WHERE project_ref = ?"),
     countTo: db.number<[projectRef: number, countedMax: number]>(
@@ -44,6 +60,9 @@ export function meterStore(db: Database) {
     >(
       "SELECT meter_id FROM meters WHERE project_ref = ? AND meter_id >= ? AND meter_id < ? ORDER BY meter_id LIMIT ?",
     ),
+    place: db.one<MeterPlace, [ref: number]>("SELECT project_ref, meter_id FROM meters WHERE ref = ?"),
+    hasExtras: db.number<[ref: number]>("SELECT has_extras AS n FROM meters WHERE ref = ?"),
+    setExtras: db.change<[ref: number]>("UPDATE meters SET has_extras = 1 WHERE ref = ?"),
     highestRef: db.number("SELECT max(ref) AS n FROM meters"),
     insert: db.change<[ref: number, projectRef: number, meterId: string]>(
       "INSERT INTO meters (ref, project_ref, meter_id, balance, last_sequence) VALUES (?, ?, ?, 0, 0)",
@@ -53,7 +72,7 @@ export function meterStore(db: Database) {
     ),
     remove: db.change<[ref: number]>("DELETE FROM meters WHERE ref = ?"),
     entry: db.one<MeterEntryRow, [sequence: number]>(
-      "SELECT meter_ref, previous, sequence, kind, amount, balance_after, at, request_id FROM meter_entries WHERE sequence = ?",
+      "SELECT meter_ref, previous, sequence, kind, amount, balance_after, at, request_id, hold_id FROM meter_entries WHERE sequence = ?",
     ),
     /** Oldest first. */
     entriesAfter: db.all<Pick<MeterEntryRow, "sequence" | "meter_ref" | "balance_after">, [sequence: number]>(
@@ -74,6 +93,9 @@ export function meterStore(db: Database) {
       ]
     >(
       "INSERT INTO meter_entries (sequence, meter_ref, previous, kind, amount, balance_after, at, request_id) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+    ),
+    appendCapture: db.change<[row: Readonly<Omit<MeterEntryRow, "kind">>]>(
+      "INSERT INTO meter_entries (sequence, meter_ref, previous, kind, amount, balance_after, at, request_id, hold_id) VALUES ($sequence, $meter_ref, $previous, 4, $amount, $balance_after, $at, $request_id, $hold_id)",
     ),
     removeEntry: db.change<[sequence: number]>("DELETE FROM meter_entries WHERE sequence = ?"),
     /** Every meter's row holds at least its entries up to this sequence. */

@@ -3,7 +3,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { MIGRATIONS } from "../../../migrations/index.ts";
-import { FLUSH_AFTER_ENTRIES, METERS_IN_MEMORY_MAX, MeterService } from "../../../src/areas/meter/service.ts";
+import { FLUSH_AFTER_ENTRIES, METERS_IN_MEMORY_MAX } from "../../../src/areas/meter/book.ts";
+import { MeterService } from "../../../src/areas/meter/service.ts";
 import { meterStore } from "../../../src/areas/meter/store.ts";
 import { ManualClock } from "../../../src/kernel/clock.ts";
 import { type Kernel, openKernel } from "../../../src/kernel/kernel.ts";
@@ -99,6 +100,7 @@ describe("meters in memory", () => {
       ref: Number(meterId),
       balance: 0,
       last_sequence: 0,
+      has_extras: 0,
     }));
     const service = new MeterService(store, kernel);
     for (let ref = 1; ref <= METERS_IN_MEMORY_MAX; ref += 1) service.balance(PROJECT, String(ref));

@@ -106,13 +106,13 @@ describe("GET /v1/meter/{meterId}/balance", () => {
       before: holding(50),
       request: ["GET", path],
       status: 200,
-      body: { balance: 50, meter_id: "m" },
+      body: { balance: 50, meter_id: "m", available: 50, held: 0 },
     },
     {
       name: "of a meter that does not exist: 0, and none is made",
       request: ["GET", "/v1/meter/never-heard-of/balance"],
       status: 200,
-      body: { balance: 0, meter_id: "never-heard-of" },
+      body: { balance: 0, meter_id: "never-heard-of", available: 0, held: 0 },
       after: ({ server: { server: running } }) => {
         const found = running.kernel.db.one("SELECT 1 FROM meters WHERE meter_id = 'never-heard-of'")();
         expect(found).toBeNull();
@@ -123,7 +123,7 @@ describe("GET /v1/meter/{meterId}/balance", () => {
         name: `the meter id ${id.slice(0, 12)}`,
         request: ["GET", `/v1/meter/${id}/balance`],
         status: 200,
-        body: { balance: 0, meter_id: id },
+        body: { balance: 0, meter_id: id, available: 0, held: 0 },
       }),
     ),
     ...badIds("GET", "balance"),

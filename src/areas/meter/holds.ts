@@ -1,0 +1,249 @@
+import { isoTime, isoTimeOrNull } from "../../kernel/date-time.ts";
+import { ApiError, invalidField } from "../../kernel/errors.ts";
+import { pageOf, pageStart } from "../../kernel/http/pagination.ts";
+import type { Kernel } from "../../kernel/kernel.ts";
+import { insufficientBalance } from "../../kernel/ledger.ts";
+import type { Tx } from "../../kernel/storage/tx.ts";
+import { uuidToBytes } from "../../kernel/uuid.ts";
+import type { MeterActor } from "./actor.ts";
+import type { MeterChange } from "./book.ts";
+import type { DueWork } from "./due.ts";
+import { type HoldRow, type HoldStore, holdStatus } from "./hold-store.ts";
+import {
+  type CaptureBody,
+  HOLD_METADATA_BYTES_MAX,
+  HOLD_SECONDS_DEFAULT,
+  HOLD_STATUSES,
+  HOLDS_LIMIT,
+  type HoldBody,
+  type HoldQuery,
+  type HoldStatus,
+  type HoldsPage,
+  type MeterHold,
+} from "./schema-holds.ts";
+import type { MeterService } from "./service.ts";
+
+/** Open holds of a meter: they are in memory while the meter is. */
+export const HOLDS_OPEN_MAX = 1_000;
+/** How long ended holds can be read: as long as ended deliveries. */
+export const HOLDS_KEPT_MS = 7 * 86_400_000;
+
+/** Where a hold is changed. */
+export interface HoldChange extends MeterChange {
+  readonly holdId: string;
+}
+
+/** What becomes of a request for a hold. */
+export interface HoldMade {
+  /** False: an earlier request has made it, and nothing was taken now. */
+  readonly isNew: boolean;
+  readonly hold: MeterHold;
+}
+
+interface Found {
+  readonly meter: MeterActor;
+  readonly row: HoldRow;
+}
+
+/** The use cases of holds: credits that are kept for what is under way, and captured or released when it is over. */
+export class HoldService {
+  private nextRef: number;
+
+  constructor(
+    private readonly store: HoldStore,
+    private readonly meters: MeterService,
+    private readonly due: DueWork,
+    private readonly kernel: Pick<Kernel, "clock" | "ids">,
+  ) {
+    this.nextRef = store.highestRef() + 1;
+  }
+
+  /**
+   * Holds an amount, or finds the hold that the same request has made.
+   * @throws ApiError `insufficient_balance`; `conflict` for another request's id; `forbidden` past the bound.
+   */
+  create(tx: Tx, change: MeterChange, body: HoldBody): HoldMade {
+    const meter = this.meters.book.current(tx, change);
+    const known = this.known(change, meter, body);
+    if (known !== null) return { isNew: false, hold: this.view(known, meter, change.meterId, tx.now) };
+    const { meterId } = change;
+    const { amount: requested, at_most = false, ttl_seconds = HOLD_SECONDS_DEFAULT } = body;
+    const { balance, available } = this.meters.stateOf(meter, meterId, tx.now);
+    const amount = at_most ? Math.min(requested, available) : requested;
+    if (meter === undefined || amount < 1 || amount > available) {
+      const message = `The hold is ${requested}, but ${available} is available.`;
+      throw insufficientBalance(message, balance, { meter_id: meterId, available });
+    }
+    if ((meter.extras?.holds.size ?? 0) >= HOLDS_OPEN_MAX) {
+      throw new ApiError("forbidden", `A meter has at most ${HOLDS_OPEN_MAX} open holds.`);
+    }
+    const row: HoldRow = {
+      ...{ ref: this.nextRef++, project_ref: change.projectRef, meter_ref: meter.ref },
+      ...{ hold_id: body.hold_id ?? this.kernel.ids.uuidV7(), status: holdStatus("open"), requested },
+      ...{ at_most: Number(at_most), amount, captured: 0, asked: null, shortfall: 0, created_at: tx.now },
+      ...{ expires_at: tx.now + ttl_seconds * 1_000, ended_at: null, metadata: metadataText(body) },
+    };
+    this.store.insert(tx, row);
+    this.keep(tx, meter, row);
+    this.meters.book.tellIfLow(tx, change, meter, available);
+    return { isNew: true, hold: this.view(row, meter, meterId, tx.now) };
+  }
+
+  /**
+   * The open hold that a request with these terms has made; null where there is none.
+   * @throws ApiError `conflict` for another request's id, or for a hold that has ended.
+   */
+  knownOpen(tx: Tx, change: MeterChange, body: HoldBody): MeterHold | null {
+    const meter = this.meters.book.current(tx, change);
+    const row = this.known(change, meter, body);
+    if (row === null) return null;
+    assertOpen(row);
+    return this.view(row, meter, change.meterId, tx.now);
+  }
+
+  /** @throws ApiError `not_found`. */
+  read(projectRef: number, meterId: string, holdId: string): MeterHold {
+    const { meter, row } = this.find(projectRef, this.meters.book.find(projectRef, meterId), holdId);
+    return this.view(row, meter, meterId, this.kernel.clock.now());
+  }
+
+  /** A page of a meter's holds, newest first. @throws ApiError `validation_error` for a foreign cursor. */
+  list(projectRef: number, meterId: string, { status, limit = HOLDS_LIMIT, cursor }: HoldQuery): HoldsPage {
+    const meter = this.meters.book.find(projectRef, meterId);
+    const before = pageStart(cursor);
+    const now = this.kernel.clock.now();
+    const statuses = status === undefined ? HOLD_STATUSES : [status];
+    const rows = statuses
+      .flatMap((one) => this.store.page(meter?.ref ?? 0, holdStatus(one), before, limit + 1))
+      .sort((a, b) => b.ref - a.ref);
+    const { items, ...next } = pageOf(rows.slice(0, limit + 1), limit, ({ ref }) => [ref]);
+    return { holds: items.map((row) => this.view(row, meter, meterId, now)), ...next };
+  }
+
+  /**
+   * Deducts what was used, and frees the rest unless it is to stay held.
+   * @throws ApiError `not_found`; `conflict` when it has ended; `invalid_request` for more than is held.
+   */
+  capture(tx: Tx, change: HoldChange, { amount, final = true, over = "reject" }: CaptureBody): MeterHold {
+    const { meter, row } = this.current(tx, change);
+    const asked = amount ?? row.amount;
+    // A final capture that is sent again.
+    if (final && row.asked === asked) return this.view(row, meter, change.meterId, tx.now);
+    assertOpen(row);
+    if (over === "reject" && asked > row.amount) {
+      const message = `${row.amount} is held; ${asked} cannot be captured of it. With \`"over": "cap"\` it takes what is available.`;
+      throw new ApiError("invalid_request", message);
+    }
+    const { available } = this.meters.stateOf(meter, change.meterId, tx.now);
+    const taken = Math.min(asked, row.amount + available);
+    const captured = row.captured + taken;
+    const left: HoldRow =
+      !final && taken < row.amount
+        ? { ...row, amount: row.amount - taken, captured }
+        : { ...row, ...ended(tx, captured), asked: final ? asked : null, shortfall: asked - taken };
+    this.keep(tx, meter, left);
+    this.store.update(tx, left);
+    if (taken > 0) {
+      const request = uuidToBytes(change.requestId);
+      this.meters.book.enter(tx, meter, "capture", meter.balance - taken, request, row.hold_id);
+    }
+    this.meters.book.tellIfLow(tx, change, meter, available);
+    return this.view(left, meter, change.meterId, tx.now);
+  }
+
+  /** Frees a hold; of one that was released or has expired nothing changes. @throws ApiError `not_found`, `conflict`. */
+  release(tx: Tx, change: HoldChange): MeterHold {
+    const { meter, row } = this.current(tx, change);
+    const status = statusOf(row);
+    if (status === "released" || status === "expired") return this.view(row, meter, change.meterId, tx.now);
+    assertOpen(row);
+    const left = { ...row, ...ended(tx, row.captured) };
+    this.keep(tx, meter, left);
+    this.store.update(tx, left);
+    return this.view(left, meter, change.meterId, tx.now);
+  }
+
+  /** Lets a hold last from now on. @throws ApiError `not_found`, `conflict`. */
+  extend(tx: Tx, change: HoldChange, seconds: number): MeterHold {
+    const { meter, row } = this.current(tx, change);
+    assertOpen(row);
+    const left = { ...row, expires_at: tx.now + seconds * 1_000 };
+    this.keep(tx, meter, left);
+    this.store.update(tx, left);
+    return this.view(left, meter, change.meterId, tx.now);
+  }
+
+  private current(tx: Tx, change: HoldChange): Found {
+    return this.find(change.projectRef, this.meters.book.current(tx, change), change.holdId);
+  }
+
+  private find(projectRef: number, meter: MeterActor | undefined, holdId: string): Found {
+    const row = this.store.find(projectRef, holdId);
+    if (meter !== undefined && row?.meter_ref === meter.ref) return { meter, row };
+    throw new ApiError("not_found", `There is no hold ${holdId} of this meter.`);
+  }
+
+  /** The hold of an id that is asked for again; null where there is none. @throws ApiError `conflict` with other terms. */
+  private known(change: MeterChange, meter: MeterActor | undefined, body: HoldBody): HoldRow | null {
+    if (body.hold_id === undefined) return null;
+    const known = this.store.find(change.projectRef, body.hold_id);
+    if (known === null) return null;
+    const isSame = known.requested === body.amount && known.at_most === Number(body.at_most ?? false);
+    if (isSame && known.meter_ref === meter?.ref) return known;
+    throw new ApiError("conflict", `The hold ${body.hold_id} was made by another request.`);
+  }
+
+  /** Changes what the meter has in memory of a hold. */
+  private keep(tx: Tx, meter: MeterActor, { ref, amount, expires_at, ended_at }: HoldRow): void {
+    const isOpen = ended_at === null;
+    this.meters.book.extrasFor(tx, meter).change(tx, ref, isOpen ? { ref, amount, expires_at } : null);
+    if (isOpen) this.due.plan(tx, expires_at);
+  }
+
+  private view(row: HoldRow, meter: MeterActor | undefined, meterId: string, now: number): MeterHold {
+    const { ref, project_ref, meter_ref, at_most, asked, shortfall, metadata, ...shown } = row;
+    const { balance, available } = this.meters.stateOf(meter, meterId, now);
+    // Where the disk takes no change, the row does not say yet that it is over.
+    const isOver = row.ended_at === null && row.expires_at <= now;
+    return {
+      ...shown,
+      ...{ meter_id: meterId, balance, available, status: isOver ? "expired" : statusOf(row) },
+      ...(shortfall > 0 ? { shortfall } : {}),
+      created_at: isoTime(row.created_at),
+      expires_at: isoTime(row.expires_at),
+      ended_at: isoTimeOrNull(isOver ? row.expires_at : row.ended_at),
+      metadata: metadata === null ? null : (JSON.parse(metadata) as Record<string, string>),
+    };
+  }
+}
+
+/** How a hold ends of which so much was captured. */
+function ended(tx: Tx, captured: number): Pick<HoldRow, "status" | "captured" | "ended_at"> {
+  return { status: holdStatus(captured > 0 ? "captured" : "released"), captured, ended_at: tx.now };
+}
+
+function statusOf({ status }: HoldRow): HoldStatus {
+  return HOLD_STATUSES[status - 1] ?? "expired";
+}
+
+function assertOpen(row: HoldRow): void {
+  if (row.ended_at === null) return;
+  const status = statusOf(row);
+  throw new ApiError("conflict", `The hold ${row.hold_id} is ${status}.`, { extras: { status } });
+}
+
+/** Comes before any charge. @throws ApiError `validation_error` for metadata that is too long. */
+export function assertMetadata(body: HoldBody): void {
+  const text = metadataText(body) ?? "";
+  const isText = Object.values(body.metadata ?? {}).every((value) => typeof value === "string");
+  if (!isText || Buffer.byteLength(text) > HOLD_METADATA_BYTES_MAX) {
+    throw invalidField(
+      "metadata",
+      `must be texts of at most ${HOLD_METADATA_BYTES_MAX} bytes in all, as JSON`,
+    );
+  }
+}
+
+function metadataText({ metadata }: HoldBody): string | null {
+  return metadata === undefined ? null : JSON.stringify(metadata);
+}

@@ -1,0 +1,26 @@
+import type { Tx } from "../../kernel/storage/tx.ts";
+
+/** A notice that is to be delivered. */
+export interface MeterNotice {
+  readonly accountRef: number;
+  readonly projectRef: number;
+  readonly event: "meter.low";
+  /** Null: it is about no monitor. */
+  readonly monitor_id: null;
+  readonly target_url: string;
+  readonly body: string;
+}
+
+/** What meters need from others. */
+export interface MeterPorts {
+  /** Delivers notices, signed and retried. */
+  readonly notifier: {
+    /** Queues a notice in the unit of work that causes it. */
+    notify(tx: Tx, notice: MeterNotice): void;
+  };
+  /** Where notices may go. */
+  readonly policy: {
+    /** @throws ApiError `validation_error` naming the field. */
+    assertUrl(field: string, text: string, rules: { readonly requireHttps: boolean }): unknown;
+  };
+}

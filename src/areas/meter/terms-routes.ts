@@ -1,0 +1,158 @@
+import { Elysia } from "elysia";
+import type { Api } from "../../kernel/http/api.ts";
+import type { Call } from "../../kernel/http/call.ts";
+import { MeterParams } from "./schema.ts";
+import { AlertBody, MeterAlert, MeterPlan, PlanBody, TermRemoved } from "./schema-terms.ts";
+import type { MeterService } from "./service.ts";
+import type { AlertPlace, TermsService } from "./terms.ts";
+
+const REMOVED = { success: true } as const;
+
+/** Refill plans and alerts of tenant meters. */
+export function termsRoutes(api: Api, meters: MeterService, terms: TermsService) {
+  return [
+    planRoutes(api, meters, terms),
+    alertRoutes(api, terms, {
+      path: "/v1/meter/alert",
+      name: "meter.alert",
+      what: "the alert of all meters that have none of their own",
+      params: undefined,
+    }),
+    alertRoutes(api, terms, {
+      path: "/v1/meter/:meterId/alert",
+      name: "meter.alert.own",
+      what: "a meter's own alert",
+      params: MeterParams,
+    }),
+  ];
+}
+
+function planRoutes(api: Api, meters: MeterService, terms: TermsService) {
+  return new Elysia({ prefix: "/v1/meter/:meterId", tags: ["Meter"] })
+    .use(api)
+    .put(
+      "/plan",
+      ({ call, params, body }) =>
+        call.perform((tx) => terms.setPlan(tx, { ...placeOf(call), ...params }, body)),
+      {
+        op: {
+          name: "meter.plan.set",
+          audit: "yes",
+          access: "meter:write",
+          summary: "Refill a meter again and again",
+          description:
+            "At 00:00 UTC. What was missed while the server was down is made up for: once where it raises, each time where it adds. A meter that does not exist begins with 0.",
+          example: { amount: 1000, every: "month" },
+        },
+        params: MeterParams,
+        body: PlanBody,
+        response: MeterPlan,
+      },
+    )
+    .get(
+      "/plan",
+      ({ call, params: { meterId } }) => {
+        const { ref } = call.caller.project;
+        return meters.reading(ref, [meterId], () => terms.plan(ref, meterId));
+      },
+      {
+        op: {
+          name: "meter.plan.read",
+          access: "meter:read",
+          summary: "Read a meter's refill plan",
+          errors: ["not_found"],
+        },
+        params: MeterParams,
+        response: MeterPlan,
+      },
+    )
+    .delete(
+      "/plan",
+      ({ call, params }) =>
+        call.perform((tx) => {
+          terms.removePlan(tx, { ...placeOf(call), ...params });
+          return REMOVED;
+        }),
+      {
+        op: {
+          name: "meter.plan.delete",
+          audit: "yes",
+          access: "meter:write",
+          summary: "Take a meter's refill plan away",
+        },
+        params: MeterParams,
+        response: TermRemoved,
+      },
+    );
+}
+
+interface AlertRoute<Params> {
+  readonly path: string;
+  readonly name: string;
+  readonly what: string;
+  readonly params: Params;
+}
+
+function alertRoutes(
+  api: Api,
+  terms: TermsService,
+  { path, name, what, params }: AlertRoute<typeof MeterParams | undefined>,
+) {
+  const input = params === undefined ? {} : { params };
+  return new Elysia({ tags: ["Meter"] })
+    .use(api)
+    .put(
+      path,
+      ({ call, params, body }) => {
+        terms.assertAlert(body);
+        return call.perform((tx) => terms.setAlert(tx, alertOf(call, params), call.caller.account.ref, body));
+      },
+      {
+        op: {
+          name: `${name}.set`,
+          audit: "yes",
+          access: "meter:write",
+          summary: `Set ${what}`,
+          description:
+            "A webhook when what is available falls below the threshold, signed and retried like a monitor's.",
+          example: { threshold: 100, webhook_url: "https://example.com/low" },
+        },
+        ...input,
+        body: AlertBody,
+        response: MeterAlert,
+      },
+    )
+    .get(
+      path,
+      ({ call, params }) => {
+        const { projectRef, meterId } = alertOf(call, params);
+        return terms.alert(projectRef, meterId);
+      },
+      {
+        op: { name: `${name}.read`, access: "meter:read", summary: `Read ${what}`, errors: ["not_found"] },
+        ...input,
+        response: MeterAlert,
+      },
+    )
+    .delete(
+      path,
+      ({ call, params }) =>
+        call.perform((tx) => {
+          terms.removeAlert(tx, alertOf(call, params));
+          return REMOVED;
+        }),
+      {
+        op: { name: `${name}.delete`, audit: "yes", access: "meter:write", summary: `Take ${what} away` },
+        ...input,
+        response: TermRemoved,
+      },
+    );
+}
+
+function placeOf({ caller, requestId }: Call) {
+  return { projectRef: caller.project.ref, requestId };
+}
+
+function alertOf(call: Call, params: { readonly meterId?: string } | undefined): AlertPlace {
+  return { ...placeOf(call), meterId: params?.meterId ?? null };
+}
