@@ -124,13 +124,13 @@ export const NOT_404: Readonly<Record<string, number>> = {
   "meter.refill": 200,
   "meter.reset": 200,
   "meter.usage": 200,
-  // Out of nothing.
-  "meter.holds.create": 402,
+  // Of its own, which it has just filled.
+  "meter.holds.create": 201,
   "meter.holds.list": 200,
   "meter.plan.set": 200,
   "meter.plan.delete": 200,
-  "meter.alert.own.set": 200,
-  "meter.alert.own.delete": 200,
+  "meter.alert.set": 200,
+  "meter.alert.delete": 200,
   "latch.status": 200,
   "latch.acquire": 200,
   // Its own, which it has just acquired.

@@ -14,13 +14,13 @@ export function termsRoutes(api: Api, meters: MeterService, terms: TermsService)
     planRoutes(api, meters, terms),
     alertRoutes(api, terms, {
       path: "/v1/meter/alert",
-      name: "meter.alert",
+      name: "meter.alert.project",
       what: "the alert of all meters that have none of their own",
       params: undefined,
     }),
     alertRoutes(api, terms, {
       path: "/v1/meter/:meterId/alert",
-      name: "meter.alert.own",
+      name: "meter.alert",
       what: "a meter's own alert",
       params: MeterParams,
     }),
@@ -30,6 +30,23 @@ export function termsRoutes(api: Api, meters: MeterService, terms: TermsService)
 function planRoutes(api: Api, meters: MeterService, terms: TermsService) {
   return new Elysia({ prefix: "/v1/meter/:meterId", tags: ["Meter"] })
     .use(api)
+    .get(
+      "/plan",
+      ({ call, params: { meterId } }) => {
+        const { ref } = call.caller.project;
+        return meters.reading(ref, [meterId], () => terms.plan(ref, meterId));
+      },
+      {
+        op: {
+          name: "meter.plan.read",
+          access: "meter:read",
+          summary: "Read a meter's refill plan",
+          errors: ["not_found"],
+        },
+        params: MeterParams,
+        response: MeterPlan,
+      },
+    )
     .put(
       "/plan",
       ({ call, params, body }) =>
@@ -46,23 +63,6 @@ function planRoutes(api: Api, meters: MeterService, terms: TermsService) {
         },
         params: MeterParams,
         body: PlanBody,
-        response: MeterPlan,
-      },
-    )
-    .get(
-      "/plan",
-      ({ call, params: { meterId } }) => {
-        const { ref } = call.caller.project;
-        return meters.reading(ref, [meterId], () => terms.plan(ref, meterId));
-      },
-      {
-        op: {
-          name: "meter.plan.read",
-          access: "meter:read",
-          summary: "Read a meter's refill plan",
-          errors: ["not_found"],
-        },
-        params: MeterParams,
         response: MeterPlan,
       },
     )
@@ -101,6 +101,18 @@ function alertRoutes(
   const input = params === undefined ? {} : { params };
   return new Elysia({ tags: ["Meter"] })
     .use(api)
+    .get(
+      path,
+      ({ call, params }) => {
+        const { projectRef, meterId } = alertOf(call, params);
+        return terms.alert(projectRef, meterId);
+      },
+      {
+        op: { name: `${name}.read`, access: "meter:read", summary: `Read ${what}`, errors: ["not_found"] },
+        ...input,
+        response: MeterAlert,
+      },
+    )
     .put(
       path,
       ({ call, params, body }) => {
@@ -119,18 +131,6 @@ function alertRoutes(
         },
         ...input,
         body: AlertBody,
-        response: MeterAlert,
-      },
-    )
-    .get(
-      path,
-      ({ call, params }) => {
-        const { projectRef, meterId } = alertOf(call, params);
-        return terms.alert(projectRef, meterId);
-      },
-      {
-        op: { name: `${name}.read`, access: "meter:read", summary: `Read ${what}`, errors: ["not_found"] },
-        ...input,
         response: MeterAlert,
       },
     )

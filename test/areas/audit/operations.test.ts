@@ -71,6 +71,8 @@ const PREPARED: Readonly<Record<string, (client: AccountClient, params: Record<s
     // An event is replayed from a bucket that is live, to a target that answers.
     "catch.events.replay": (client, { bucket_id }) =>
       client.patch(`/v1/catch/buckets/${bucket_id}`, { state: "live", target_url: sink.url() }),
+    "meter.alert.project.delete": (client) =>
+      client.put("/v1/meter/alert", { threshold: 1, webhook_url: "https://127.0.0.1:9/" }),
     "projects.delete": (client) => client.post("/v1/projects", { name: "Another" }),
   };
 
