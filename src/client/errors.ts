@@ -54,6 +54,12 @@ export class NinefoldConnectionError extends NinefoldError {
   override readonly name: string = "NinefoldConnectionError";
 }
 
+/** Whether the server itself has not said what became of a request. */
+export function isWithoutAnswer(error: unknown): boolean {
+  if (error instanceof NinefoldConnectionError) return true;
+  return error instanceof NinefoldError && error.code === "unexpected_answer";
+}
+
 /** The error that an answer means. `body` is its text. */
 export function errorOf(status: number, headers: Headers, body: string, target: string): NinefoldError {
   const requestId = headers.get("x-request-id");

@@ -5,12 +5,12 @@ import { Catch } from "./areas/catch.ts";
 import { Flags } from "./areas/flags.ts";
 import { Keys } from "./areas/keys.ts";
 import { Locks } from "./areas/locks.ts";
-import { Meter } from "./areas/meter.ts";
+import { AllMeters, Meter } from "./areas/meter.ts";
 import { Monitors } from "./areas/monitors.ts";
 import { Notary } from "./areas/notary.ts";
 import { Projects } from "./areas/projects.ts";
 import { Relay } from "./areas/relay.ts";
-import type { SignupBody } from "./generated/api.ts";
+import type { HoldBody, SignupBody } from "./generated/api.ts";
 import { type HeldLock, holdLock, type WithLockOptions } from "./hold.ts";
 import {
   type ChangeOptions,
@@ -19,6 +19,7 @@ import {
   readApiKey,
   settingsOf,
 } from "./options.ts";
+import { type ReservedWork, reserve } from "./reserve.ts";
 import { type Answer, Transport } from "./transport.ts";
 
 /**
@@ -28,6 +29,8 @@ import { type Answer, Transport } from "./transport.ts";
 export class Ninefold {
   /** The account of the key: credits and platform key. */
   readonly account: Account;
+  /** What concerns all meters of the project: their usage together, an alert. */
+  readonly allMeters: AllMeters;
   readonly projects: Projects;
   readonly keys: Keys;
   readonly flags: Flags;
@@ -45,6 +48,7 @@ export class Ninefold {
   constructor(options: NinefoldOptions) {
     this.api = new Api(new Transport(settingsOf(options), readApiKey(options.apiKey)));
     this.account = new Account(this.api);
+    this.allMeters = new AllMeters(this.api);
     this.projects = new Projects(this.api);
     this.keys = new Keys(this.api);
     this.flags = new Flags(this.api);
@@ -91,6 +95,21 @@ export class Ninefold {
   /** The meter of one of your customers. Nothing is sent. */
   meter(meterId: string): Meter {
     return new Meter(this.api, meterId);
+  }
+
+  /**
+   * Holds an amount of a meter, runs a function, and captures what it says was used. What the function throws releases the
+   * hold; should this process die, the hold expires.
+   *
+   * @throws NinefoldError `insufficient_balance` before the function has begun; `conflict` where a hold of that `hold_id`
+   *   has ended already; what the function throws.
+   */
+  reserve<T>(
+    meterId: string,
+    body: HoldBody,
+    work: ReservedWork<T>,
+  ): Promise<T> {
+    return reserve(this.meter(meterId), body, work);
   }
 
   /**

@@ -98,9 +98,31 @@ test("meters", async () => {
   expect((await meter.refill(10)).balance).toBe(10);
   expect((await meter.deduct(3)).balance).toBe(7);
   expect((await meter.reset(5)).balance).toBe(5);
+  const used = await meter.deduct(1).then(() => meter.refill(1));
+  expect(used.balance).toBe(5);
+  const { hold_id } = await meter.hold({ amount: 2 });
+  expect((await meter.extend(hold_id, 60)).status).toBe("open");
+  expect((await meter.holds({ status: "open" }).toArray()).map((hold) => hold.hold_id)).toEqual([hold_id]);
+  expect((await meter.release(hold_id)).status).toBe("released");
+  expect((await meter.getHold(hold_id)).available).toBe(5);
+  const captured = await meter.capture((await meter.hold({ amount: 2 })).hold_id, { amount: 1 });
+  expect(captured).toMatchObject({ status: "captured", balance: 4 });
   const amounts = (await meter.history().toArray()).map(({ amount }) => amount);
-  expect(amounts).toEqual([-2, -3, 10]);
-  expect((await nf.meters({ prefix: "cust" }).toArray()).map(({ balance }) => balance)).toEqual([5]);
+  expect(amounts).toEqual([-1, 1, -1, -2, -3, 10]);
+  expect((await meter.usage({ granularity: "month" })).data).toMatchObject([{ deducted: 5, balance: 4 }]);
+  expect((await nf.allMeters.usage()).data).toMatchObject([{ refilled: 11, reset: -2, entries: 6 }]);
+
+  const plan = await meter.setPlan({ amount: 10, every: "week", day: 7 });
+  expect(await meter.plan()).toEqual(plan);
+  expect(await meter.deletePlan()).toEqual({ success: true });
+  const alert = { threshold: 3, webhook_url: NOBODY_URL };
+  expect(await meter.setAlert(alert)).toEqual({ meter_id: "customer-42", ...alert });
+  expect(await nf.allMeters.setAlert(alert)).toEqual({ meter_id: null, ...alert });
+  expect([await meter.alert(), await nf.allMeters.alert()]).toMatchObject([alert, alert]);
+  expect([await meter.deleteAlert(), await nf.allMeters.deleteAlert()]).toEqual(
+    Array.from({ length: 2 }, () => ({ success: true })),
+  );
+  expect((await nf.meters({ prefix: "cust" }).toArray()).map(({ balance }) => balance)).toEqual([4]);
 });
 
 test("projects and keys", async () => {

@@ -77,7 +77,8 @@ export function stretchOf(
   given: { readonly from: number | null; readonly to: number | null },
   now: number,
 ): Stretch {
-  const until = given.to ?? now;
+  // What has just happened belongs to it.
+  const until = given.to ?? now + 1;
   // Up to a moment in a bucket means all of that bucket.
   const to = bucketAfter(granularity, until - 1);
   const from = bucketOf(granularity, given.from ?? Math.max(EARLIEST_MS, until - STRETCH_MS));

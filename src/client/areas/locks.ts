@@ -1,6 +1,6 @@
 import { delay } from "../abort.ts";
 import type { AnswerOf, Answers, Api, ListOf, PageQuery } from "../api.ts";
-import { NinefoldConnectionError, NinefoldError } from "../errors.ts";
+import { isWithoutAnswer } from "../errors.ts";
 import {
   type ChangeOptions,
   type RequestOptions,
@@ -110,10 +110,4 @@ export class Locks {
   private giveUp(key: string, token: string): void {
     this.release(key, token, { timeoutMs: CLEAN_UP_MS, retries: 0, idempotencyKey: null }).catch(() => {});
   }
-}
-
-/** Whether the server itself has not said what became of a request. */
-function isWithoutAnswer(error: unknown): boolean {
-  if (error instanceof NinefoldConnectionError) return true;
-  return error instanceof NinefoldError && error.code === "unexpected_answer";
 }

@@ -515,14 +515,38 @@ export interface LockStatus {
   ttl_remaining: number | null;
 }
 
+/** What `DELETE /v1/meter/{meterId}/alert` answers. */
+export type TermRemoved = { success: true };
+
+/** What `GET /v1/meter/alert` answers. */
+export interface MeterAlert {
+  /** Null: of the project. */
+  meter_id: string | null;
+  threshold: number;
+  webhook_url: string;
+}
+
+/** The body of `PUT /v1/meter/alert`. */
+export type AlertBody = { threshold: number; webhook_url: string };
+
 /** What `GET /v1/meter/{meterId}/balance` answers. */
-export type MeterBalance = { balance: number; meter_id: string };
+export interface MeterState {
+  balance: number;
+  meter_id: string;
+  /** The balance without what is held. */
+  available: number;
+  /** The sum of the open holds. */
+  held: number;
+}
 
 /** The body of `POST /v1/meter/{meterId}/deduct`. */
 export interface AmountBody {
   /** Credits; 1 or more. */
   amount: number;
 }
+
+/** What `POST /v1/meter/{meterId}/deduct` answers. */
+export type MeterBalance = { balance: number; meter_id: string };
 
 /** What `GET /v1/meter/{meterId}/history` answers. */
 export interface LedgerPage {
@@ -535,7 +559,7 @@ export interface LedgerPage {
 export interface LedgerEntry {
   /** Rises with every entry. */
   sequence: number;
-  kind: "deduct" | "refill" | "reset" | "grant" | "charge";
+  kind: "deduct" | "refill" | "reset" | "grant" | "charge" | "capture";
   /** What the balance changed by, signed. */
   amount: number;
   /** The balance after this change. */
@@ -548,6 +572,61 @@ export interface LedgerEntry {
   operation?: string;
   /** Of a charge: how many requests it sums up. */
   count?: number;
+  /** Of a capture: the hold that it is of. */
+  hold_id?: string;
+}
+
+/** The body of `POST /v1/meter/{meterId}/holds/{hold_id}/capture`. */
+export interface CaptureBody {
+  /** What is held, unless given. */
+  amount?: number | undefined;
+  /** Frees what is left; false keeps that held. */
+  final?: boolean | undefined;
+  /** More than is held is refused, or taken from what is available as far as that goes. */
+  over?: "reject" | "cap" | undefined;
+}
+
+/** What `POST /v1/meter/{meterId}/holds/{hold_id}/capture` answers. */
+export interface MeterHold {
+  hold_id: string;
+  balance: number;
+  meter_id: string;
+  /** The balance without what is held. */
+  available: number;
+  status: "open" | "captured" | "released" | "expired";
+  /** What was asked for. */
+  requested: number;
+  /** What is held, or was at the end. */
+  amount: number;
+  /** What was deducted so far. */
+  captured: number;
+  /** What a capped capture did not get. */
+  shortfall?: number;
+  created_at: string;
+  expires_at: string;
+  ended_at: string | null;
+  metadata: Record<string, string> | null;
+}
+
+/** The body of `POST /v1/meter/{meterId}/holds`. */
+export interface HoldBody {
+  amount: number;
+  ttl_seconds?: number | undefined;
+  /** Yours, unique in the project; a UUID unless given. */
+  hold_id?: string | undefined;
+  /** Holds what there is when that is less than the amount. */
+  at_most?: boolean | undefined;
+  metadata?: Record<string, string> | undefined;
+}
+
+/** The body of `POST /v1/meter/{meterId}/holds/{hold_id}/extend`. */
+export type ExtendBody = { ttl_seconds: number };
+
+/** What `GET /v1/meter/{meterId}/holds` answers. */
+export interface HoldsPage {
+  holds: MeterHold[];
+  /** Hand it in to get the next page. Absent on the last one. */
+  cursor?: string;
 }
 
 /** What `GET /v1/meter` answers. */
@@ -561,7 +640,7 @@ export interface MeterPage {
 export interface MeterItem {
   meter_id: string;
   balance: number;
-  /** What can be deducted. */
+  /** The balance without what is held. */
   available: number;
   /** The last change of its balance. */
   updated_at: string;
@@ -570,8 +649,75 @@ export interface MeterItem {
 /** What `GET /v1/meter/balance` answers. */
 export type OwnBalance = { balance: number; user_id: string };
 
+/** What `GET /v1/meter/{meterId}/plan` answers. */
+export interface MeterPlan {
+  meter_id: string;
+  amount: number;
+  /** At 00:00 UTC. */
+  every: "day" | "week" | "month";
+  /** Raises a balance below the amount to it, or adds the amount. */
+  mode: "raise" | "add";
+  day: number | null;
+  /** With `add`: what is left of before is cut to this first, though never below what is held. */
+  carry_max: number | null;
+  /** The next refill. */
+  next_at: string;
+}
+
+/** The body of `PUT /v1/meter/{meterId}/plan`. */
+export interface PlanBody {
+  amount: number;
+  /** At 00:00 UTC. */
+  every: "day" | "week" | "month";
+  /** Raises a balance below the amount to it, or adds the amount. */
+  mode?: "raise" | "add" | undefined;
+  /** Of the month, whose last day stands for those that it does not have; or of the week. */
+  day?: number | undefined;
+  /** With `add`: what is left of before is cut to this first, though never below what is held. */
+  carry_max?: number | undefined;
+  /** Makes the first refill at once. */
+  start_now?: boolean | undefined;
+}
+
 /** The body of `POST /v1/meter/{meterId}/reset`. */
 export type ResetBody = { balance: number };
+
+/** What `GET /v1/meter/{meterId}/usage` answers. */
+export interface MeterUsage {
+  meter_id: string;
+  from: string;
+  to: string;
+  granularity: "hour" | "day" | "month";
+  data: UsageBucket[];
+}
+
+/** What `GET /v1/meter/{meterId}/usage` answers, `data`, `[]`. */
+export interface UsageBucket extends ProjectUsageBucket {
+  /** After the last entry of the bucket. */
+  balance: number;
+}
+
+/** What `GET /v1/meter/usage` answers. */
+export interface ProjectUsage {
+  from: string;
+  to: string;
+  granularity: "hour" | "day" | "month";
+  data: ProjectUsageBucket[];
+}
+
+/** What `GET /v1/meter/usage` answers, `data`, `[]`. */
+export interface ProjectUsageBucket {
+  from: string;
+  to: string;
+  /** What was taken, captures included. */
+  deducted: number;
+  /** What was added, refills of plans included. */
+  refilled: number;
+  /** What resets changed, signed. */
+  reset: number;
+  /** Entries of the ledger. */
+  entries: number;
+}
 
 /** What `POST /v1/pulse/{monitorId}/check` answers. */
 export interface MonitorStatus {
@@ -1044,6 +1190,8 @@ export type ErrorCode =
 export interface KnownExtras {
   /** With `insufficient_balance`: what there is. */
   balance?: number;
+  /** With `insufficient_balance` of a meter: what of it is not held. */
+  available?: number;
   /** With `insufficient_balance`: whose balance it is, if it is the account's. */
   user_id?: string;
   /** With `insufficient_balance`: the meter, if it is one. */
@@ -1227,9 +1375,36 @@ export const OPERATIONS = {
   "latch.list": "GET /v1/latch" as List<LockPage>,
   "latch.release": "POST /v1/latch/{key}/release" as Route<ReleasedLock, "key", ReleaseBody>,
   "latch.status": "GET /v1/latch/{key}" as Route<LockStatus, "key">,
-  "meter.balance": "GET /v1/meter/{meterId}/balance" as Route<MeterBalance, "meterId">,
+  "meter.alert.delete": "DELETE /v1/meter/{meterId}/alert" as Route<TermRemoved, "meterId">,
+  "meter.alert.project.delete": "DELETE /v1/meter/alert" as Route<TermRemoved>,
+  "meter.alert.project.read": "GET /v1/meter/alert" as Route<MeterAlert>,
+  "meter.alert.project.set": "PUT /v1/meter/alert" as Route<MeterAlert, never, AlertBody>,
+  "meter.alert.read": "GET /v1/meter/{meterId}/alert" as Route<MeterAlert, "meterId">,
+  "meter.alert.set": "PUT /v1/meter/{meterId}/alert" as Route<MeterAlert, "meterId", AlertBody>,
+  "meter.balance": "GET /v1/meter/{meterId}/balance" as Route<MeterState, "meterId">,
   "meter.deduct": "POST /v1/meter/{meterId}/deduct" as Route<MeterBalance, "meterId", AmountBody>,
   "meter.history": "GET /v1/meter/{meterId}/history" as List<LedgerPage, "meterId">,
+  "meter.holds.capture": "POST /v1/meter/{meterId}/holds/{hold_id}/capture" as Route<
+    MeterHold,
+    "meterId" | "hold_id",
+    CaptureBody
+  >,
+  "meter.holds.create": "POST /v1/meter/{meterId}/holds" as Route<MeterHold, "meterId", HoldBody>,
+  "meter.holds.extend": "POST /v1/meter/{meterId}/holds/{hold_id}/extend" as Route<
+    MeterHold,
+    "meterId" | "hold_id",
+    ExtendBody
+  >,
+  "meter.holds.list": "GET /v1/meter/{meterId}/holds" as List<
+    HoldsPage,
+    "meterId",
+    { status?: "open" | "captured" | "released" | "expired" | undefined }
+  >,
+  "meter.holds.read": "GET /v1/meter/{meterId}/holds/{hold_id}" as Route<MeterHold, "meterId" | "hold_id">,
+  "meter.holds.release": "POST /v1/meter/{meterId}/holds/{hold_id}/release" as Route<
+    MeterHold,
+    "meterId" | "hold_id"
+  >,
   "meter.list": "GET /v1/meter" as List<
     MeterPage,
     never,
@@ -1242,8 +1417,35 @@ export const OPERATIONS = {
   "meter.own.deduct": "POST /v1/meter/deduct" as Route<OwnBalance, never, AmountBody>,
   "meter.own.history": "GET /v1/meter/history" as List<LedgerPage>,
   "meter.own.refill": "POST /v1/meter/refill" as Route<OwnBalance, never, AmountBody>,
+  "meter.plan.delete": "DELETE /v1/meter/{meterId}/plan" as Route<TermRemoved, "meterId">,
+  "meter.plan.read": "GET /v1/meter/{meterId}/plan" as Route<MeterPlan, "meterId">,
+  "meter.plan.set": "PUT /v1/meter/{meterId}/plan" as Route<MeterPlan, "meterId", PlanBody>,
   "meter.refill": "POST /v1/meter/{meterId}/refill" as Route<MeterBalance, "meterId", AmountBody>,
   "meter.reset": "POST /v1/meter/{meterId}/reset" as Route<MeterBalance, "meterId", ResetBody>,
+  "meter.usage": "GET /v1/meter/{meterId}/usage" as Route<
+    MeterUsage,
+    "meterId",
+    undefined,
+    {
+      /** RFC 3339, rounded down; 30 days before `to` unless given. */
+      from?: string | undefined;
+      /** RFC 3339, exclusive, rounded up; now unless given. */
+      to?: string | undefined;
+      granularity?: "hour" | "day" | "month" | undefined;
+    }
+  >,
+  "meter.usage.project": "GET /v1/meter/usage" as Route<
+    ProjectUsage,
+    never,
+    undefined,
+    {
+      /** RFC 3339, rounded down; 30 days before `to` unless given. */
+      from?: string | undefined;
+      /** RFC 3339, exclusive, rounded up; now unless given. */
+      to?: string | undefined;
+      granularity?: "hour" | "day" | "month" | undefined;
+    }
+  >,
   "monitors.check": "POST /v1/pulse/{monitorId}/check" as Route<MonitorStatus, "monitorId">,
   "monitors.create": "POST /v1/pulse" as Route<Monitor, never, MonitorCreateBody>,
   "monitors.delete": "DELETE /v1/pulse/{monitorId}" as Route<MonitorDeleted, "monitorId">,
