@@ -12,6 +12,7 @@ export const JSON_HEADERS = { "content-type": "application/json" };
 
 const UUID = "01a200d9-e0b8-726c-b54a-4de8ca260c91";
 const AT = 1_760_000_000_000;
+const MOMENT = new Date(AT).toISOString();
 
 /** Bodies of answers, by what was asked for. */
 export const ANSWERS = {
@@ -20,6 +21,12 @@ export const ANSWERS = {
   verified: { valid: true, key_id: UUID, project_id: null, scopes: ["bench:read"], error: null },
   released: { status: "released" },
   meter: (meter_id: string, balance: number) => ({ balance, meter_id }),
+  meterState: (meter_id: string, balance: number) => ({ balance, meter_id, available: balance, held: 0 }),
+  hold: (meter_id: string, hold_id: string, balance: number, captured = 0) => ({
+    ...{ hold_id, status: captured === 0 ? "open" : "captured", requested: 2, amount: 2, captured },
+    ...{ created_at: MOMENT, expires_at: MOMENT, ended_at: captured === 0 ? null : MOMENT },
+    ...{ meter_id, balance, available: balance, metadata: null },
+  }),
   acquired: (key: string, token: string, fencing_token: number, expires_at: number) => ({
     ...{ status: "acquired", key, token, fencing_token, expires_at },
     reentrant: false,

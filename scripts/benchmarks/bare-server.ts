@@ -4,17 +4,22 @@ import { ANSWERS, JSON_HEADERS, partsOf } from "./answers.ts";
 
 function answerToGet([, area, name = ""]: readonly string[]): object {
   if (area === "gate") return ANSWERS.flag;
-  return name === "balance" ? ANSWERS.ownBalance : ANSWERS.meter(name, 1_000_000_000);
+  return name === "balance" ? ANSWERS.ownBalance : ANSWERS.meterState(name, 1_000_000_000);
 }
 
 /** As far as the answers need them. */
 interface Sent {
   readonly amount: number;
+  readonly hold_id: string;
   readonly token: string;
   readonly log: object;
 }
 
-function answerToPost([, area, name = "", action]: readonly string[], sent: Sent): object {
+function answerToPost([, area, name = "", action, id]: readonly string[], sent: Sent): object {
+  if (action === "holds") {
+    const captured = id === undefined ? 0 : sent.amount;
+    return ANSWERS.hold(name, id ?? sent.hold_id, 1_000_000_000 - captured, captured);
+  }
   if (area === "meter") return ANSWERS.meter(name, 1_000_000_000 - sent.amount);
   if (area === "latch")
     return action === "release" ? ANSWERS.released : ANSWERS.acquired(name, sent.token, 1, 1_760_000_000_000);

@@ -31,7 +31,7 @@ const HOUR_MS = 3_600_000;
 
 /** What is done for the requests of each row, by the part of the path that names the area. */
 export function ceilingWork(db: Db): Readonly<Record<string, Work>> {
-  return { meter: deduct(db), latch: lock(db), relay: relay(db), catch: ingest(db), witness: receipt(db) };
+  return { meter: meter(db), latch: lock(db), relay: relay(db), catch: ingest(db), witness: receipt(db) };
 }
 
 function insertion(db: Db, table: string, columns: string) {
@@ -47,23 +47,74 @@ function parsed<T>(body: Buffer): T {
   return JSON.parse(body.toString("utf8")) as T;
 }
 
-function deduct(db: Db): Work {
-  const columns = "sequence,meter_ref,previous,kind,amount,balance_after,at,request_id";
-  const insert = insertion(db, "meter_entries", columns);
-  const meters = new Map<string, { readonly ref: number; balance: number; last: number }>();
+const ENTRY = "sequence,meter_ref,previous,kind,amount,balance_after,at,request_id";
+
+/** Deductions, and holds with their captures. */
+function meter(db: Db): Work {
+  const insert = insertion(db, "meter_entries", ENTRY);
+  const hold = holding(db);
+  const meters = new Map<string, Meter>();
   let sequence = largest(db, "sequence", "meter_entries");
-  return (tx, { parts: [, , name = ""], body, id }) => {
-    const { amount } = parsed<{ amount: number }>(body);
+  return (tx, asked) => {
+    const { parts, body, id } = asked;
+    const [, , name = "", action] = parts;
     let meter = meters.get(name);
     if (meter === undefined) {
-      meter = { ref: meters.size + 1, balance: METER_BALANCE, last: 0 };
+      meter = { name, ref: meters.size + 1, balance: METER_BALANCE, last: 0 };
       meters.set(name, meter);
     }
+    if (action === "holds" && parts[4] === undefined) return hold.create(tx, meter, asked);
+    const { amount } = parsed<{ amount: number }>(body);
     meter.balance -= amount;
     sequence += 1;
-    insert(tx, sequence, meter.ref, meter.last, 1, -amount, meter.balance, tx.now, uuidToBytes(id));
+    const previous = meter.last;
     meter.last = sequence;
+    const request = uuidToBytes(id);
+    if (action === "holds") return hold.capture(tx, meter, asked, { sequence, previous, amount, request });
+    insert(tx, sequence, meter.ref, previous, 1, -amount, meter.balance, tx.now, request);
     return ANSWERS.meter(name, meter.balance);
+  };
+}
+
+interface Meter {
+  readonly name: string;
+  readonly ref: number;
+  balance: number;
+  last: number;
+}
+
+interface Taken {
+  readonly sequence: number;
+  readonly previous: number;
+  readonly amount: number;
+  readonly request: Uint8Array;
+}
+
+function holding(db: Db) {
+  const insert = insertion(
+    db,
+    "meter_holds",
+    "ref,project_ref,meter_ref,hold_id,status,requested,at_most,amount,captured,shortfall,created_at,expires_at",
+  );
+  const end = db.change<[number, number, number, string]>(
+    "UPDATE meter_holds SET status = 2, captured = ?, asked = ?, ended_at = ? WHERE project_ref = 1 AND hold_id = ?",
+  );
+  const capture = insertion(db, "meter_entries", `${ENTRY},hold_id`);
+  let ref = largest(db, "ref", "meter_holds");
+  return {
+    create(tx: Tx, { ref: meter, name, balance }: Meter, { body }: Asked): object {
+      const { amount, hold_id } = parsed<{ amount: number; hold_id: string }>(body);
+      ref += 1;
+      insert(tx, ref, REF, meter, hold_id, 1, amount, 0, amount, 0, 0, tx.now, tx.now + HOUR_MS);
+      return ANSWERS.hold(name, hold_id, balance);
+    },
+    capture(tx: Tx, meter: Meter, { parts }: Asked, { sequence, previous, amount, request }: Taken): object {
+      const { name, ref: of, balance } = meter;
+      const id = parts[4] ?? "";
+      end(tx, amount, amount, tx.now, id);
+      capture(tx, sequence, of, previous, 4, -amount, balance, tx.now, request, id);
+      return ANSWERS.hold(name, id, balance, amount);
+    },
   };
 }
 

@@ -1,4 +1,5 @@
 import type { Benchmark, WrkRequest } from "./benchmark.ts";
+import { holdCycle } from "./holds.ts";
 import { FLAG_EVALUATE, KEY_VERIFY } from "./keys-and-flags.ts";
 import { lockCycle } from "./locks.ts";
 import { scheduleRequest } from "./schedule.ts";
@@ -86,6 +87,7 @@ export const BENCHMARKS: readonly Benchmark[] = [
       { kind: "ratio", to: "Redis deduct", atLeast: 0, connections: [32] },
     ],
   },
+  { name: "meter hold, capture", connections: [32], request: holdCycle, requires: CHANGE_REQUIRES },
   { name: "own balance read", connections: [32], request: ownBalanceRequest, requires: READ_REQUIRES },
   { name: "meter balance read", connections: [32], request: meterBalanceRequest, requires: READ_REQUIRES },
   {

@@ -104,11 +104,7 @@ export class Ninefold {
    * @throws NinefoldError `insufficient_balance` before the function has begun; `conflict` where a hold of that `hold_id`
    *   has ended already; what the function throws.
    */
-  reserve<T>(
-    meterId: string,
-    body: HoldBody,
-    work: ReservedWork<T>,
-  ): Promise<T> {
+  reserve<T>(meterId: string, body: HoldBody, work: ReservedWork<T>): Promise<T> {
     return reserve(this.meter(meterId), body, work);
   }
 

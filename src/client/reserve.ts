@@ -18,11 +18,7 @@ export type Reservation = AnswerOf<"meter.holds.create">;
 export type ReservedWork<T> = (hold: Reservation) => Used<T> | Promise<Used<T>>;
 
 /** Runs a function on a hold: see {@link Ninefold.reserve}. */
-export async function reserve<T>(
-  meter: Meter,
-  body: HoldBody,
-  work: ReservedWork<T>,
-): Promise<T> {
+export async function reserve<T>(meter: Meter, body: HoldBody, work: ReservedWork<T>): Promise<T> {
   const hold_id = body.hold_id ?? randomUuid();
   const hold = await meter.hold({ ...body, hold_id }).catch((error) => {
     // The answer may have been lost, and the hold stand. One whose id was given may be somebody else's, too.

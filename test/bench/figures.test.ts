@@ -39,7 +39,13 @@ test("each row is compared with a bare server, at each of its connections, and w
     return at("ceiling").length === 0 ? null : name;
   });
   expect(compared.filter((name) => name !== null)).toEqual([
-    ...["tenant deduct", "lock acquire, release", "schedule a relay", "notary log of 1 KB"],
+    ...[
+      "tenant deduct",
+      "meter hold, capture",
+      "lock acquire, release",
+      "schedule a relay",
+      "notary log of 1 KB",
+    ],
     "webhook in, 1 KiB",
   ]);
 });

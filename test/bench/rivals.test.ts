@@ -21,6 +21,8 @@ let key: string;
 let folder: string;
 const rivals = {} as Record<Rival, Awaited<ReturnType<typeof startRival>>>;
 const requests: Record<string, WrkRequest> = {};
+/** Ours has one file for all tests: each rival's holds have another id. */
+let unique = 17;
 
 beforeAll(async () => {
   server = await startTestServer();
@@ -40,9 +42,15 @@ beforeAll(async () => {
     const body = '{"token":"6f1c2c1e-8a1b-4f0e-9c53-0d6a5c2f7f10"}';
     return { method: "POST", path: `/v1/latch/bench:1/${what}`, body, headers };
   };
+  const hold = (which: string, body: object): WrkRequest => {
+    const path = `/v1/meter/meter-000000/holds${which}`;
+    return { method: "POST", path, body: JSON.stringify(body), headers };
+  };
   const get = (path: string): WrkRequest => ({ method: "GET", path, headers });
   Object.assign(requests, {
     deduct: deductRequest({ key }),
+    hold: hold("", { amount: 2, hold_id: "bench-{unique}" }),
+    capture: hold("/bench-{unique}/capture", { amount: 1 }),
     acquire: lock("acquire"),
     release: lock("release"),
     relay: scheduleRequest(stage),
@@ -65,7 +73,8 @@ afterAll(async () => {
 
 async function send(url: string, name: string, more: Record<string, string> = {}) {
   const { method, path, body, headers } = requests[name] as WrkRequest;
-  const filled = (text: string): string => text.replace("{random}", "000000").replace("{unique}", "17");
+  const filled = (text: string): string =>
+    text.replace("{random}", "000000").replace("{unique}", `${unique}`);
   const response = await fetch(url + filled(path), {
     method,
     headers: { ...headers, ...more, "content-type": "application/json" },
@@ -84,7 +93,7 @@ function expectAlike(other: string, own: string): void {
   expect(Math.abs(other.length - own.length)).toBeLessThanOrEqual(LONGER_MAX);
 }
 
-const DURABLE = ["deduct", "acquire", "release", "relay", "webhook", "receipt"];
+const DURABLE = ["deduct", "hold", "capture", "acquire", "release", "relay", "webhook", "receipt"];
 
 describe("answers have the same form", () => {
   test.each([...DURABLE, "own balance", "meter balance", "flag", "verify"])("bare: %s", async (name) => {
@@ -96,7 +105,19 @@ describe("answers have the same form", () => {
 });
 
 describe("the ceiling", () => {
-  const tables = ["meter_entries", "locks", "relays", "jobs", "catch_events", "catch_payloads", "receipts"];
+  beforeAll(() => {
+    unique += 1;
+  });
+  const tables = [
+    "meter_entries",
+    "meter_holds",
+    "locks",
+    "relays",
+    "jobs",
+    "catch_events",
+    "catch_payloads",
+    "receipts",
+  ];
 
   /** Of what is written: which columns hold what, and how much of it. */
   function rowsOf(file: string, table: string): unknown[] {

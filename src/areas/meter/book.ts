@@ -84,8 +84,9 @@ export class MeterBook {
   ) {
     this.actors = new ActorRegistry(inMemoryMax);
     this.nextRef = store.highestRef() + 1;
-    // Entries that were removed with their project leave their numbers unused: a flush may have passed them.
-    this.nextSequence = Math.max(store.highestSequence(), store.flushedThrough(), store.usage.through()) + 1;
+    // Entries that were removed with their project leave their numbers unused: a flush or the sums may have passed them.
+    const { through, begun } = store.usage;
+    this.nextSequence = Math.max(store.highestSequence(), store.flushedThrough(), through(), begun()) + 1;
     const projects = store.terms.projectAlerts();
     this.thresholds = new Map(projects.map(({ project_ref, threshold }) => [project_ref, threshold]));
     this.flusher = new Rounds({

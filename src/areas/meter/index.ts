@@ -14,6 +14,7 @@ import { MeterService } from "./service.ts";
 import { meterStore } from "./store.ts";
 import { TermsService } from "./terms.ts";
 import { UsageService } from "./usage.ts";
+import { UsageReader } from "./usage-reader.ts";
 
 /** What is available of a meter. */
 export interface MeterFigures {
@@ -60,8 +61,9 @@ export function createMeter(kernel: Kernel, ports: MeterPorts): MeterArea {
   const due = new DueWork(store, service.book, stopped, kernel);
   const holds = new HoldService(store.holds, service, due, kernel);
   const terms = new TermsService(store.terms, service.book, due, ports);
-  const usage = new UsageService(store.usage, service, kernel);
-  service.book.listeners = { low: (tx, meter) => terms.low(tx, meter), flushed: () => usage.wake() };
+  const reader = new UsageReader(store.usage, kernel);
+  const usage = new UsageService(store.usage, reader, service.book, kernel);
+  service.book.listeners = { low: (tx, meter) => terms.low(tx, meter), flushed: () => reader.changed() };
   registerPurge(kernel, {
     name: "meter.holds.purge",
     schedule: "41 * * * *",
@@ -94,9 +96,9 @@ export function createMeter(kernel: Kernel, ports: MeterPorts): MeterArea {
       }),
     },
     inUnit: inUnit(service, holds),
-    start: () => usage.wake(),
+    start: () => reader.changed(),
     finish: async () => {
-      await usage.stop();
+      await reader.stop();
       await service.finish();
     },
   };

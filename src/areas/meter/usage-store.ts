@@ -2,67 +2,86 @@ import type { Database } from "../../kernel/storage/database.ts";
 
 /** Sums of an hour. */
 export interface HourRow {
+  /** Since 1970. */
   readonly hour: number;
-  readonly deducted: number;
-  readonly refilled: number;
-  readonly reset: number;
-  readonly entries: number;
-  readonly last_sequence: number;
-  readonly balance: number;
+  deducted: number;
+  refilled: number;
+  /** Signed. */
+  reset: number;
+  entries: number;
+  /** The last entry that is in them. */
+  last_sequence: number;
+  /** After that entry. */
+  balance: number;
 }
 
-/** What JSON carries exactly: sums end there. A thousand entries of that size add up within 64 bits, more may not. */
+/** Sums of an hour of a meter; `meter_ref` 0: of all meters of the project. */
+export interface UsageRow extends HourRow {
+  readonly project_ref: number;
+  readonly meter_ref: number;
+}
+
+/** What sums are made of. */
+export interface UsageEntry {
+  readonly sequence: number;
+  readonly project_ref: number;
+  readonly meter_ref: number;
+  readonly kind: number;
+  readonly amount: number;
+  readonly balance_after: number;
+  readonly at: number;
+}
+
+/** Sums end at what JSON carries exactly. */
 const MAX = Number.MAX_SAFE_INTEGER;
-/** Kinds as they are stored: 1 deduct, 2 refill, 3 reset, 4 capture, 5 grant. Of a row, `balance_after` is that of max(sequence). */
-const SUMS = `at / 3600000 AS hour,
-  min(${MAX}, sum(CASE WHEN kind IN (1, 4) THEN -amount ELSE 0 END)) AS deducted,
-  min(${MAX}, sum(CASE WHEN kind IN (2, 5) THEN amount ELSE 0 END)) AS refilled,
-  max(-${MAX}, min(${MAX}, sum(CASE WHEN kind = 3 THEN amount ELSE 0 END))) AS reset,
-  count(*) AS entries, max(sequence) AS last_sequence, balance_after AS balance`;
-const COLUMNS = "deducted, refilled, reset, entries, last_sequence, balance";
-const MERGE = `ON CONFLICT DO UPDATE SET
-  deducted = min(${MAX}, deducted + excluded.deducted),
-  refilled = min(${MAX}, refilled + excluded.refilled),
-  reset = max(-${MAX}, min(${MAX}, reset + excluded.reset)),
-  entries = entries + excluded.entries, last_sequence = excluded.last_sequence, balance = excluded.balance`;
-const SLICE = "FROM meter_entries JOIN meters ON meters.ref = meter_ref WHERE sequence > ? AND sequence <= ?";
-/** The name that files have for the last entry that the sums hold. */
+const SUMS = "deducted, refilled, reset, entries, last_sequence, balance";
+const ENTRIES =
+  "SELECT sequence, project_ref, meter_ref, kind, amount, balance_after, at FROM meter_entries JOIN meters ON meters.ref = meter_ref";
+/** The names that files have for the last entry of the last round, and of the one that was begun. */
 const THROUGH = "meter_usage_through";
+const BEGUN = "meter_usage_begun";
 
 export type UsageStore = ReturnType<typeof usageStore>;
 
 /** All SQL of the sums by hour. */
 export function usageStore(db: Database) {
+  const setting = (name: string) => db.number(`SELECT value AS n FROM settings WHERE name = '${name}'`);
+  const setSetting = (name: string) =>
+    db.change<[sequence: number]>(`INSERT OR REPLACE INTO settings (name, value) VALUES ('${name}', ?)`);
   return {
-    through: db.number(`SELECT value AS n FROM settings WHERE name = '${THROUGH}'`),
-    setThrough: db.change<[sequence: number]>(
-      `INSERT OR REPLACE INTO settings (name, value) VALUES ('${THROUGH}', ?)`,
+    /** The sums hold every entry up to this one. */
+    through: setting(THROUGH),
+    setThrough: setSetting(THROUGH),
+    /** Some of the sums hold the entries up to this one. */
+    begun: setting(BEGUN),
+    setBegun: setSetting(BEGUN),
+    highestSequence: db.number("SELECT max(sequence) AS n FROM meter_entries"),
+    between: db.all<UsageEntry, [after: number, through: number]>(
+      `${ENTRIES} WHERE sequence > ? AND sequence <= ? ORDER BY sequence`,
     ),
-    /** The last of the next entries after one. */
-    endOfSlice: db.number<[after: number, limit: number]>(
-      "SELECT max(sequence) AS n FROM (SELECT sequence FROM meter_entries WHERE sequence > ? ORDER BY sequence LIMIT ?)",
+    ofMeterAfter: db.all<UsageEntry, [sequence: number, meterRef: number]>(
+      `${ENTRIES} WHERE sequence > ? AND meter_ref = ? ORDER BY sequence`,
     ),
-    /** Whether there are more entries than so many after one. */
-    isBehind: db.one<{ readonly found: number }, [after: number, entries: number]>(
-      "SELECT 1 AS found FROM meter_entries WHERE sequence > ? ORDER BY sequence LIMIT 1 OFFSET ?",
+    ofProjectAfter: db.all<UsageEntry, [sequence: number, projectRef: number]>(
+      `${ENTRIES} WHERE sequence > ? AND project_ref = ? ORDER BY sequence`,
     ),
-    addMeters: db.change<[after: number, through: number]>(
-      `INSERT INTO meter_usage (project_ref, meter_ref, hour, ${COLUMNS})
-        SELECT * FROM (SELECT project_ref, meter_ref, ${SUMS} ${SLICE} GROUP BY project_ref, meter_ref, hour) WHERE true ${MERGE}`,
+    /**
+     * Adds sums, unless they are in the row already: a round that was cut off is made again just as it was. Not of a
+     * project whose meters are gone.
+     */
+    add: db.change<[row: Readonly<Record<keyof UsageRow, number>>]>(
+      `INSERT INTO meter_usage (project_ref, meter_ref, hour, ${SUMS})
+        SELECT $project_ref, $meter_ref, $hour, $deducted, $refilled, $reset, $entries, $last_sequence, $balance
+        WHERE EXISTS (SELECT 1 FROM meters WHERE project_ref = $project_ref)
+        ON CONFLICT DO UPDATE SET
+          deducted = min(${MAX}, deducted + excluded.deducted),
+          refilled = min(${MAX}, refilled + excluded.refilled),
+          reset = max(-${MAX}, min(${MAX}, reset + excluded.reset)),
+          entries = entries + excluded.entries, last_sequence = excluded.last_sequence, balance = excluded.balance
+        WHERE excluded.last_sequence > last_sequence`,
     ),
-    addProjects: db.change<[after: number, through: number]>(
-      `INSERT INTO meter_usage (project_ref, meter_ref, hour, ${COLUMNS})
-        SELECT * FROM (SELECT project_ref, 0, ${SUMS} ${SLICE} GROUP BY project_ref, hour) WHERE true ${MERGE}`,
-    ),
-    /** `meterRef` 0: of the project. */
     hours: db.all<HourRow, [projectRef: number, meterRef: number, fromHour: number, toHour: number]>(
-      `SELECT hour, ${COLUMNS} FROM meter_usage WHERE project_ref = ? AND meter_ref = ? AND hour >= ? AND hour < ? ORDER BY hour`,
-    ),
-    meterTail: db.all<HourRow, [after: number, meterRef: number]>(
-      `SELECT ${SUMS} FROM meter_entries WHERE sequence > ? AND meter_ref = ? GROUP BY hour`,
-    ),
-    projectTail: db.all<HourRow, [after: number, projectRef: number]>(
-      `SELECT ${SUMS} FROM meter_entries JOIN meters ON meters.ref = meter_ref WHERE sequence > ? AND project_ref = ? GROUP BY hour`,
+      `SELECT hour, ${SUMS} FROM meter_usage WHERE project_ref = ? AND meter_ref = ? AND hour >= ? AND hour < ? ORDER BY hour`,
     ),
     removeOfProject: db.change<[projectRef: number, limit: number]>(
       "DELETE FROM meter_usage WHERE (project_ref, meter_ref, hour) IN (SELECT project_ref, meter_ref, hour FROM meter_usage WHERE project_ref = ? LIMIT ?)",

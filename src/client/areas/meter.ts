@@ -117,7 +117,10 @@ export class AllMeters {
   constructor(private readonly api: Api) {}
 
   /** What became of all of them together, by hour, day or month. */
-  usage(query: QueryOf<"meter.usage.project"> = {}, options?: RequestOptions): Answers<"meter.usage.project"> {
+  usage(
+    query: QueryOf<"meter.usage.project"> = {},
+    options?: RequestOptions,
+  ): Answers<"meter.usage.project"> {
     return this.api.call("meter.usage.project", { query }, options);
   }
 

@@ -179,7 +179,13 @@ describe("POST …/extend", () => {
 
 const URL = "https://example.com/low";
 const TERMS: readonly (readonly [path: string, route: string, body: object, other: object, bad: object])[] = [
-  ["/v1/meter/m/plan", "/v1/meter/{meterId}/plan", { amount: 5, every: "week" }, { amount: 6, every: "day" }, {}],
+  [
+    "/v1/meter/m/plan",
+    "/v1/meter/{meterId}/plan",
+    { amount: 5, every: "week" },
+    { amount: 6, every: "day" },
+    {},
+  ],
   [
     ...["/v1/meter/m/alert", "/v1/meter/{meterId}/alert"],
     ...[{ threshold: 1, webhook_url: URL }, { threshold: 2, webhook_url: URL }, { threshold: 1 }],
@@ -194,7 +200,9 @@ describe.each(TERMS)("%s", (path, route, body, other, bad) => {
   const set = async ({ account }: World) => {
     expect((await account.put(path, body)).status).toBe(200);
   };
-  const isWrong = route.includes("{") ? [wrong("a meter id that is none", ["GET", path.replace("/m/", "/a.b/")])] : [];
+  const isWrong = route.includes("{")
+    ? [wrong("a meter id that is none", ["GET", path.replace("/m/", "/a.b/")])]
+    : [];
   const put: Request = ["PUT", path, body];
   endpoint(() => server, `PUT ${route}`, [
     { name: "sets it", request: put, status: 200, holds: body },

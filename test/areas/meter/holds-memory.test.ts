@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { createMeter, type MeterArea } from "../../../src/areas/meter/index.ts";
 import { DueWork } from "../../../src/areas/meter/due.ts";
 import { HoldService } from "../../../src/areas/meter/holds.ts";
+import { createMeter, type MeterArea } from "../../../src/areas/meter/index.ts";
 import { MeterService } from "../../../src/areas/meter/service.ts";
 import { meterStore } from "../../../src/areas/meter/store.ts";
 import type { StoppedProjects } from "../../../src/kernel/stopped-projects.ts";
@@ -39,7 +39,9 @@ test("a meter whose hold is taken back with its batch is not dropped meanwhile",
   const batch = [
     submit((tx) => holds.create(tx, change("m"), { amount: 60, hold_id: "h" })),
     ...others.map((id) => submit((tx) => meters.refill(tx, change(id), 1))),
-    submit((tx) => void expect(meters.stateOf(meters.book.current(tx, change("m")), "m", tx.now).held).toBe(60)),
+    submit(
+      (tx) => void expect(meters.stateOf(meters.book.current(tx, change("m")), "m", tx.now).held).toBe(60),
+    ),
     submit((tx) => {
       tx.storageFailed(new Error("the disk"));
       throw new Error("the disk");
@@ -76,7 +78,10 @@ test("what is held is the sum of the open holds, whatever comes and goes", async
       if (!failing && (step % 2 === 0 || amount === 1)) open.delete(id);
       else if (!failing) open.set(id, amount - 1);
     }
-    const held = [...open.entries()].reduce((sum, [key, value]) => sum + (key.startsWith("id") ? 0 : value), 0);
+    const held = [...open.entries()].reduce(
+      (sum, [key, value]) => sum + (key.startsWith("id") ? 0 : value),
+      0,
+    );
     expect(meters.balance(PROJECT, "m").held).toBe(held);
   }
   const before = meters.balance(PROJECT, "m");
@@ -98,7 +103,8 @@ test("a project that goes takes its holds, plans, alerts and sums along", async 
     for (const meterId of ["a", "b"]) {
       const at = { projectRef, meterId, requestId: REQUEST_ID };
       await submit((tx) => void meters.refill(tx, at, 100));
-      for (let count = 0; count < 5; count += 1) await submit((tx) => void holds.create(tx, at, { amount: 1 }));
+      for (let count = 0; count < 5; count += 1)
+        await submit((tx) => void holds.create(tx, at, { amount: 1 }));
       const ref = meters.book.find(projectRef, meterId)?.ref ?? 0;
       const { terms } = meterStore(bench.kernel.db);
       const plan = { meter_ref: ref, amount: 1, every: 1, mode: 1, day: null, carry_max: null, next_at: 1 };
@@ -110,6 +116,8 @@ test("a project that goes takes its holds, plans, alerts and sums along", async 
   }
   await meters.finish();
   area.start();
+  const { usage } = meterStore(bench.kernel.db);
+  for (let turn = 0; turn < 200 && usage.through() === 0; turn += 1) await Bun.sleep(5);
   await area.finish();
   expect(rows()).toEqual([20, 4, 4, 6, 4, 4]);
   await submit((tx) => area.resources.projectDeleted?.(tx, PROJECT));
@@ -153,8 +161,13 @@ test("within somebody else's unit of work: what it takes goes with all else that
   await expect(refused((tx) => area.deduct(tx, PROJECT, "m", 1, REQUEST_ID))).rejects.toMatchObject({
     code: "insufficient_balance",
   });
-  for (const other of [{ ...terms, amount: 61 }, { ...terms, meter_id: "other" }]) {
-    await expect(refused((tx) => area.knownHold(tx, PROJECT, other))).rejects.toMatchObject({ code: "conflict" });
+  for (const other of [
+    { ...terms, amount: 61 },
+    { ...terms, meter_id: "other" },
+  ]) {
+    await expect(refused((tx) => area.knownHold(tx, PROJECT, other))).rejects.toMatchObject({
+      code: "conflict",
+    });
   }
   const none = { meter_id: "none", amount: 1 };
   await expect(refused((tx) => area.hold(tx, PROJECT, none, REQUEST_ID))).rejects.toMatchObject({

@@ -84,7 +84,9 @@ describe("plans", () => {
     const rows = server.server.kernel.db.all<{ balance_after: number; request_id: Uint8Array }>(
       "SELECT balance_after, request_id FROM meter_entries WHERE kind = 5 ORDER BY sequence DESC LIMIT 1",
     )();
-    expect(rows.map(({ balance_after, request_id }) => [balance_after, request_id.length])).toEqual([[100, 0]]);
+    expect(rows.map(({ balance_after, request_id }) => [balance_after, request_id.length])).toEqual([
+      [100, 0],
+    ]);
     expect(await entries()).toEqual([
       ["reset", 0],
       ["grant", 100],

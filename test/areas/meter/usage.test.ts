@@ -4,6 +4,7 @@ import { BUCKETS_MAX, stretchOf } from "../../../src/areas/meter/domain.ts";
 import { MeterService } from "../../../src/areas/meter/service.ts";
 import { meterStore } from "../../../src/areas/meter/store.ts";
 import { TAIL_MAX, UsageService } from "../../../src/areas/meter/usage.ts";
+import { ROUND_ENTRIES_MAX, UsageReader } from "../../../src/areas/meter/usage-reader.ts";
 import { expectError } from "../../support/errors.ts";
 import { endpoint } from "../../support/scenario.ts";
 import { startTestServer, TEST_START_MS, type TestServer } from "../../support/server.ts";
@@ -115,9 +116,12 @@ describe("the series is the history", () => {
   let bench: KernelBench;
   let meters: MeterService;
   let usage: UsageService;
-  const begin = () => {
-    meters = new MeterService(meterStore(bench.kernel.db), bench.kernel);
-    usage = new UsageService(meterStore(bench.kernel.db).usage, meters, bench.kernel);
+  let reader: UsageReader;
+  const begin = (writer = bench.kernel.writer) => {
+    const store = meterStore(bench.kernel.db);
+    meters = new MeterService(store, bench.kernel);
+    reader = new UsageReader(store.usage, { ...bench.kernel, writer });
+    usage = new UsageService(store.usage, reader, meters.book, bench.kernel);
   };
   beforeEach(() => {
     bench = new KernelBench();
@@ -130,7 +134,8 @@ describe("the series is the history", () => {
     readonly deed: "deduct" | "refill" | "reset";
     readonly amount: number;
     readonly hours: number;
-    readonly reads: boolean;
+    /** After how many commits a round is cut off; null: there is none. */
+    readonly reads: number | null;
   }
   const steps = fc.array(
     fc.record<Step>({
@@ -139,22 +144,35 @@ describe("the series is the history", () => {
       amount: fc.integer({ min: 1, max: 100 }),
       // Also a clock that is set back.
       hours: fc.integer({ min: -30, max: 60 }),
-      reads: fc.boolean(),
+      reads: fc.constantFrom(null, null, 9, 0, 1, 2),
     }),
     { maxLength: 60 },
   );
 
-  async function read(): Promise<void> {
-    usage.wake();
-    await usage.stop();
-    usage = new UsageService(meterStore(bench.kernel.db).usage, meters, bench.kernel);
+  const read = () => reader.catchUp();
+
+  /** A round that a kill cuts off after so many of its commits. */
+  async function cutOff(commits: number): Promise<void> {
+    let left = commits;
+    const writer = {
+      submit: (work: never) => {
+        left -= 1;
+        return left < 0 ? Promise.reject(new Error("killed")) : bench.kernel.writer.submit(work);
+      },
+    };
+    begin(writer as never);
+    await reader.catchUp();
+    begin();
   }
 
   async function carryOut({ meter, deed, amount, hours, reads }: Step): Promise<void> {
     bench.clock.setWall(hours * HOUR_MS);
     const change = { projectRef: 1, meterId: `m${meter}`, requestId: REQUEST_ID };
     await bench.kernel.writer.submit((tx) => meters[deed](tx, change, amount)).catch(() => {});
-    if (reads) await read();
+    if (reads === null) return;
+    // Flushed: the next start knows the meters.
+    await meters.finish();
+    await cutOff(reads);
   }
 
   /** What the ledger of a meter adds up to, bucket by bucket. */
@@ -193,7 +211,10 @@ describe("the series is the history", () => {
         begin();
         for (const step of all) await carryOut(step);
         for (const meterId of ["m0", "m1", "m2"]) {
-          const byHour = await usage.ofMeter(1, meterId, { granularity: "hour", ...around(TEST_START_MS, 20) });
+          const byHour = await usage.ofMeter(1, meterId, {
+            granularity: "hour",
+            ...around(TEST_START_MS, 20),
+          });
           const shown = byHour.data.filter(({ from }) => from !== "");
           const wanted = expected(meterId, HOUR_MS).filter(
             ({ from }) => from >= byHour.from && from < byHour.to,
@@ -236,28 +257,43 @@ describe("the series is the history", () => {
     expect((await usage.ofProject(1, {})).data).toMatchObject([sums]);
   });
 
-  test("an old ledger is read on first: a question waits for it", async () => {
-    await bench.kernel.writer.submit((tx) => {
+  const fill = (entries: number) =>
+    bench.kernel.writer.submit((tx) => {
       const change = { projectRef: 1, meterId: "m", requestId: REQUEST_ID };
-      for (let count = 0; count < 5 * TAIL_MAX; count += 1) meters.refill(tx, change, 1);
+      for (let count = 0; count < entries; count += 1) meters.refill(tx, change, 1);
     });
-    begin();
+
+  test("a question looks through so many entries itself; with one more it waits for the reader", async () => {
+    await fill(TAIL_MAX);
+    expect((await usage.ofMeter(1, "m", {})).data).toMatchObject([{ entries: TAIL_MAX }]);
     expect(meterStore(bench.kernel.db).usage.through()).toBe(0);
-    expect((await usage.ofMeter(1, "m", {})).data).toMatchObject([{ entries: 5 * TAIL_MAX }]);
-    expect(meterStore(bench.kernel.db).usage.through()).toBe(5 * TAIL_MAX);
+    await fill(1);
+    expect((await usage.ofMeter(1, "m", {})).data).toMatchObject([{ entries: TAIL_MAX + 1 }]);
+    expect(meterStore(bench.kernel.db).usage.through()).toBe(TAIL_MAX + 1);
+  });
+
+  test("an old ledger is added up round by round, while questions are asked", async () => {
+    const entries = ROUND_ENTRIES_MAX + 3 * TAIL_MAX;
+    await fill(entries);
+    begin();
+    const reading = reader.catchUp();
+    let done = false;
+    void reading.then(() => {
+      done = true;
+    });
+    while (!done) {
+      const { data } = await usage.ofMeter(1, "m", {});
+      expect(data).toMatchObject([{ entries, refilled: entries, balance: entries }]);
+      await Bun.sleep(1);
+    }
+    expect(meterStore(bench.kernel.db).usage.through()).toBe(entries);
   });
 
   test("a reader that cannot write says so, and the question is asked again later", async () => {
-    await bench.kernel.writer.submit((tx) => {
-      const change = { projectRef: 1, meterId: "m", requestId: REQUEST_ID };
-      for (let count = 0; count <= TAIL_MAX; count += 1) meters.refill(tx, change, 1);
-    });
-    const failing = {
-      ...bench.kernel,
-      writer: { submit: () => Promise.reject(new Error("no disk")) } as never,
-    };
-    const stuck = new UsageService(meterStore(bench.kernel.db).usage, meters, failing);
-    await expect(stuck.ofMeter(1, "m", {})).rejects.toMatchObject({ code: "service_unavailable" });
+    await fill(TAIL_MAX + 1);
+    begin({ submit: () => Promise.reject(new Error("no disk")) } as never);
+    await expect(usage.ofMeter(1, "m", {})).rejects.toMatchObject({ code: "service_unavailable" });
+    begin();
     expect((await usage.ofMeter(1, "m", {})).data).toMatchObject([{ entries: TAIL_MAX + 1 }]);
   });
 });
