@@ -2,6 +2,7 @@ import { AccountWorkload } from "./accounts.ts";
 import { AuditWorkload } from "./audit.ts";
 import { BucketWorkload } from "./buckets.ts";
 import { ChainWorkload } from "./chains.ts";
+import { HoldWorkload } from "./holds.ts";
 import { MeterWorkload } from "./meters.ts";
 import { OwnBalanceWorkload } from "./own-balances.ts";
 import { ReadWorkload } from "./reads.ts";
@@ -13,6 +14,7 @@ import type { Workload } from "./workload.ts";
 export function allWorkloads(): Workload[] {
   return [
     new MeterWorkload(),
+    new HoldWorkload(),
     new OwnBalanceWorkload(),
     new AccountWorkload(),
     new ChainWorkload(),

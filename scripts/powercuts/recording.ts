@@ -5,6 +5,7 @@ import { AuditWorkload } from "../crashes/audit.ts";
 import { BucketWorkload } from "../crashes/buckets.ts";
 import { ChainWorkload } from "../crashes/chains.ts";
 import { launchUnderLoad, runLoad } from "../crashes/load.ts";
+import { HoldWorkload } from "../crashes/holds.ts";
 import { MeterWorkload } from "../crashes/meters.ts";
 import { OwnBalanceWorkload } from "../crashes/own-balances.ts";
 import { createRandom } from "../crashes/random.ts";
@@ -61,6 +62,7 @@ export interface Recording {
 function createWorkloads(): Workload[] {
   return [
     new MeterWorkload(METERS),
+    new HoldWorkload(),
     new OwnBalanceWorkload(),
     new AccountWorkload(),
     new AuditWorkload(),

@@ -1,0 +1,187 @@
+import { createAccount } from "./meters.ts";
+import type { Random } from "./random.ts";
+import { inParallel } from "./target.ts";
+import { bodyOf, type Tally, type Target, UNAVAILABLE, type Workload } from "./workload.ts";
+
+const METERS = 10;
+const CREDITS = 1_000_000_000_000;
+/** More than all holds of a run take. */
+const BALANCE = 1_000_000_000_000;
+const READERS = 8;
+/** What every hold holds, and what a capture takes of it. */
+const HELD = 3;
+const CAPTURED = 2;
+/** Every fifth hold is left to expire. */
+const SHORT = 0.2;
+const SHORT_SECONDS = 1;
+const LONG_SECONDS = 86_400;
+/** Longest wait for the short ones: their time is the wall clock's. */
+const OVER_WITHIN_MS = 3_000;
+
+type Ending = "capture" | "release";
+
+/** A hold that was asked for, and what is known of it. */
+interface Hold {
+  readonly meter: number;
+  readonly id: string;
+  readonly isShort: boolean;
+  /** Whether an answer said that it is there; null: in doubt. */
+  isMade: boolean | null;
+  /** How it was to be ended, once that was asked for. */
+  ending: Ending | null;
+  isEndingKnown: boolean;
+}
+
+/**
+ * Holds that are made, captured, released, or left to expire. After every crash each is as the answers said, what was
+ * captured was deducted once, and what a meter has, has held and has given adds up to what it was filled with.
+ */
+export class HoldWorkload implements Workload {
+  readonly name = "holds";
+  readonly weight = 8;
+  private holds: Hold[] = [];
+  /** Captures of earlier rounds, by meter. */
+  private readonly captures = Array.from({ length: METERS }, () => 0);
+  private key = "";
+  private made = 0;
+  private counts = { acknowledged: 0, inDoubt: 0, happened: 0 };
+
+  async prepare(target: Target): Promise<void> {
+    this.key = await createAccount(target, "holds@example.com", CREDITS);
+    for (let meter = 0; meter < METERS; meter += 1) {
+      const path = `${pathOf(meter)}/refill`;
+      await target.ask({ method: "POST", path, key: this.key, body: { amount: BALANCE } });
+    }
+  }
+
+  act(target: Target, random: Random): Promise<void> {
+    const open = this.holds.filter((one) => one.isMade === true && one.ending === null && !one.isShort);
+    if (open.length > 0 && random.chance(0.45)) {
+      return this.end(target, random.pick(open), random.chance(0.7) ? "capture" : "release");
+    }
+    return this.hold(target, random);
+  }
+
+  async verify(target: Target): Promise<string[]> {
+    const found = await inParallel(this.holds, READERS, (one) =>
+      this.verifyHold(target, one).catch((error: unknown) => [`${one.id}: ${String(error)}`]),
+    );
+    const meters = Array.from({ length: METERS }, (_, meter) => meter);
+    const sums = await inParallel(meters, READERS, (meter) =>
+      this.verifyMeter(target, meter).catch((error: unknown) => [`${pathOf(meter)}: ${String(error)}`]),
+    );
+    this.settle();
+    return [...found.flat(), ...sums.flat()];
+  }
+
+  takeTally(): Tally {
+    const counts = this.counts;
+    this.counts = { acknowledged: 0, inDoubt: 0, happened: 0 };
+    return counts;
+  }
+
+  private async hold(target: Target, random: Random): Promise<void> {
+    this.made += 1;
+    const isShort = random.chance(SHORT);
+    const one: Hold = {
+      ...{ meter: random.below(METERS), id: `hold-${this.made}`, isShort },
+      ...{ isMade: null, ending: null, isEndingKnown: true },
+    };
+    this.holds.push(one);
+    const ttl_seconds = isShort ? SHORT_SECONDS : LONG_SECONDS;
+    const body = { hold_id: one.id, amount: HELD, ttl_seconds };
+    const path = `${pathOf(one.meter)}/holds`;
+    const answer = await target.send({ method: "POST", path, key: this.key, body });
+    this.count(answer !== null);
+    if (answer !== null) one.isMade = answer.status !== UNAVAILABLE;
+  }
+
+  private async end(target: Target, one: Hold, ending: Ending): Promise<void> {
+    one.ending = ending;
+    one.isEndingKnown = false;
+    const path = `${pathOf(one.meter)}/holds/${one.id}/${ending}`;
+    const body = ending === "capture" ? { amount: CAPTURED } : {};
+    const answer = await target.send({ method: "POST", path, key: this.key, body });
+    this.count(answer !== null);
+    if (answer?.status === UNAVAILABLE) one.ending = null;
+    one.isEndingKnown = answer !== null;
+  }
+
+  private count(isAnswered: boolean): void {
+    if (isAnswered) this.counts.acknowledged += 1;
+    else this.counts.inDoubt += 1;
+  }
+
+  private async verifyHold(target: Target, one: Hold): Promise<string[]> {
+    const answer = await this.read(target, one);
+    const isThere = answer.status === 200;
+    const status = isThere ? bodyOf(answer)["status"] : null;
+    const problems: string[] = [];
+    if (one.isMade !== null && one.isMade !== isThere) problems.push("it was answered otherwise");
+    if (one.isMade === null && isThere) this.counts.happened += 1;
+    one.isMade = isThere;
+    if (!isThere) one.ending = null;
+    else if (one.isShort && status !== "expired") problems.push("its time is over");
+    const ended = status === "captured" ? "capture" : status === "released" ? "release" : null;
+    if (one.isEndingKnown && ended !== one.ending) problems.push(`the answers said ${one.ending ?? "open"}`);
+    if (!one.isEndingKnown) {
+      if (ended !== null) this.counts.happened += 1;
+      if (ended !== null && ended !== one.ending) problems.push(`${one.ending} was asked for`);
+    }
+    one.ending = ended;
+    one.isEndingKnown = true;
+    return problems.map((problem) => `${one.id}: ${problem}, it says ${answer.status} ${answer.text}`);
+  }
+
+  /** A short one may have to be waited for. */
+  private async read(target: Target, one: Hold) {
+    const request = { method: "GET", path: `${pathOf(one.meter)}/holds/${one.id}`, key: this.key } as const;
+    let answer = await target.ask(request);
+    for (let waited = 0; waited < OVER_WITHIN_MS && one.isShort; waited += 100) {
+      if (bodyOf(answer)["status"] !== "open") break;
+      await Bun.sleep(100);
+      answer = await target.ask(request);
+    }
+    return answer;
+  }
+
+  private async verifyMeter(target: Target, meter: number): Promise<string[]> {
+    const mine = this.holds.filter((one) => one.meter === meter && one.isMade === true);
+    const captures = this.capturesOf(meter);
+    const taken = captures * CAPTURED;
+    const held = mine.filter((one) => one.ending === null && !one.isShort).length * HELD;
+    const ask = (what: string) =>
+      target.ask({ method: "GET", path: `${pathOf(meter)}/${what}`, key: this.key });
+    const balance = await ask("balance");
+    const state = bodyOf(balance);
+    const problems: string[] = [];
+    const isRight = state["balance"] === BALANCE - taken && state["held"] === held;
+    if (!isRight || state["available"] !== BALANCE - taken - held) {
+      problems.push(`${pathOf(meter)}: ${taken} captured, ${held} held, it says ${balance.text}`);
+    }
+    const usage = await ask("usage?granularity=month");
+    const data = (bodyOf(usage)["data"] ?? []) as { deducted: number; entries: number }[];
+    const deducted = data.reduce((sum, bucket) => sum + bucket.deducted, 0);
+    const entries = data.reduce((sum, bucket) => sum + bucket.entries, 0);
+    // One more for the refill.
+    if (deducted !== taken || entries !== captures + 1) {
+      problems.push(`${pathOf(meter)}: ${captures} captures, its usage says ${usage.text}`);
+    }
+    return problems;
+  }
+
+  private capturesOf(meter: number): number {
+    const now = this.holds.filter((one) => one.meter === meter && one.ending === "capture").length;
+    return (this.captures[meter] ?? 0) + now;
+  }
+
+  /** What has ended is looked at no more, but for what it took. */
+  private settle(): void {
+    for (let meter = 0; meter < METERS; meter += 1) this.captures[meter] = this.capturesOf(meter);
+    this.holds = this.holds.filter((one) => one.isMade === true && one.ending === null && !one.isShort);
+  }
+}
+
+function pathOf(meter: number): string {
+  return `/v1/meter/held-${meter}`;
+}
