@@ -16,6 +16,7 @@ import names from "./0014_names.sql" with { type: "text" };
 import audit from "./0015_audit.sql" with { type: "text" };
 import sessions from "./0016_sessions.sql" with { type: "text" };
 import meterHolds from "./0018_meter_holds.sql" with { type: "text" };
+import flagDefinitions from "./0019_flag_definitions.sql" with { type: "text" };
 import eventAttempts from "./0020_event_attempts.sql" with { type: "text" };
 
 /** Every step of the schema, in order. A step that has been released is never changed. */
@@ -37,5 +38,6 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: "0015_audit", sql: audit },
   { name: "0016_sessions", sql: sessions },
   { name: "0018_meter_holds", sql: meterHolds },
+  { name: "0019_flag_definitions", sql: flagDefinitions },
   { name: "0020_event_attempts", sql: eventAttempts },
 ];

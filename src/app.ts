@@ -63,7 +63,7 @@ export function createApp(
   overrides: OutboundOverrides = {},
 ): App {
   const areas = createAreas(kernel, config, testClock, overrides);
-  const { accounts, projects, keys, meter, locks, buckets, outbound, sessions, backups } = areas;
+  const { accounts, projects, keys, meter, flags, locks, buckets, outbound, sessions, backups } = areas;
   const { scheduler, log } = kernel;
   const lastBackupAt = (): number | null => backups?.lastBackupAt ?? null;
   const { http, readiness, performing } = createHttp(kernel, config, areas);
@@ -91,6 +91,7 @@ export function createApp(
       await sessions.finish();
       await meter.finish();
       await keys.finish();
+      await flags.finish();
       await projects.finish();
     },
   };

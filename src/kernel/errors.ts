@@ -59,7 +59,7 @@ export type FieldMessages = Readonly<Record<string, readonly string[]>>;
 export interface ErrorDetails {
   /** Top-level members beside `error` and `code`, such as `balance`. */
   readonly extras?: Readonly<Record<string, string | number | boolean | null>>;
-  /** Only with `validation_error`. */
+  /** With `validation_error`, and where an area's own code refuses fields. */
   readonly fields?: FieldMessages;
   /** Whole seconds; sent as the `Retry-After` header. */
   readonly retryAfterSeconds?: number;

@@ -5,18 +5,26 @@ import type { ProjectResources } from "../../kernel/project-resources.ts";
 import { flagRoutes } from "./routes.ts";
 import { FlagService } from "./service.ts";
 import { flagStore } from "./store.ts";
+import { FlagUses } from "./uses.ts";
 
 /** What flags offer to the rest of the house. */
 export interface FlagsArea extends ApiArea {
   readonly resources: ProjectResources;
   readonly card: OverviewCard;
+  /** Evaluations, for those who do it together with other things. */
+  readonly flags: Pick<FlagService, "outcomeOf">;
+  /** Writes what is noted in memory. */
+  readonly finish: () => Promise<void>;
 }
 
-/** Builds the area: boolean feature flags, per project. */
-export function createFlags({ db }: Kernel): FlagsArea {
-  const store = flagStore(db);
-  const flags = new FlagService(store);
+/** Builds the area: feature flags, per project. */
+export function createFlags(kernel: Pick<Kernel, "db" | "writer" | "log">): FlagsArea {
+  const store = flagStore(kernel.db);
+  const uses = new FlagUses(store, kernel);
+  const flags = new FlagService(store, uses);
   return {
+    flags,
+    finish: () => uses.finish(),
     resources: {
       name: "flags",
       count: (projectRef) => store.count(projectRef),
@@ -27,7 +35,7 @@ export function createFlags({ db }: Kernel): FlagsArea {
       schema: figures(["total", "on"]),
       read: ({ project }) => store.figures(project.ref) ?? { total: 0, on: 0 },
     },
-    parts: [{ name: "Flags", description: "Boolean feature flags of a project, evaluated from memory." }],
+    parts: [{ name: "Flags", description: "Feature flags of a project, evaluated from memory." }],
     alsoCalled: { gate: ["flags", "features", "feature-flags", "toggles"] },
     routes: (api) => flagRoutes(api, flags),
   };

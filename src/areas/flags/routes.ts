@@ -6,6 +6,8 @@ import { assertBoolean, assertKeyAllowed } from "./domain.ts";
 import {
   FlagBody,
   FlagConfig,
+  FlagConfigQuery,
+  FlagDefinition,
   FlagDeleted,
   FlagEvaluation,
   FlagKeys,
@@ -25,12 +27,9 @@ function changeRoutes(api: Api, flags: FlagService) {
     .post(
       "/v1/gate",
       ({ call, body }) => {
-        const { flag_key, enabled, description } = body;
-        assertKeyAllowed(flag_key);
-        assertBoolean(enabled);
-        return call.perform((tx) =>
-          reply(201, flags.save(tx, call.caller.project.ref, flag_key, enabled, description)),
-        );
+        assertKeyAllowed(body.flag_key);
+        assertBoolean(body.enabled);
+        return call.perform((tx) => reply(201, flags.save(tx, call.caller.project.ref, body)));
       },
       {
         op: {
@@ -38,7 +37,8 @@ function changeRoutes(api: Api, flags: FlagService) {
           audit: "yes",
           access: "gate:write",
           summary: "Create or change a flag",
-          description: "The next request sees it.",
+          description:
+            "The next request sees it. What is left out stays as it is; null is the default. What changes nothing writes nothing.",
           errors: ["gate.rule_invalid"],
           example: { flag_key: "new-checkout", enabled: true, description: "The checkout of 2030" },
           bodyBounds: largeBody(),
@@ -71,24 +71,50 @@ function readRoutes(api: Api, flags: FlagService) {
       op: { name: "gate.list", access: "gate:read", summary: "List the keys of all flags, newest first" },
       response: FlagKeys,
     })
-    .get("/v1/gate/config", ({ call }) => call.read(() => flags.config(call.caller.project.ref)), {
-      op: { name: "gate.config", access: "gate:read", cost: 1, summary: "Read all flags, newest first" },
-      response: FlagConfig,
-    })
+    .get(
+      "/v1/gate/config",
+      ({ call, query }) => call.read((tx) => flags.config(call.caller.project.ref, query, tx.now)),
+      {
+        op: {
+          name: "gate.config",
+          access: "gate:read",
+          cost: 1,
+          summary: "Read all flags, newest first",
+          description: "Archived ones are left out unless they are asked for.",
+        },
+        query: FlagConfigQuery,
+        response: FlagConfig,
+      },
+    )
     .get(
       "/v1/gate/:flagKey",
-      ({ call, params }) => call.read(() => flags.evaluate(call.caller.project.ref, params.flagKey)),
+      ({ call, params }) =>
+        call.read((tx) => flags.evaluate(call.caller.project.ref, params.flagKey, tx.now)),
       {
         op: {
           name: "gate.evaluate",
           access: "gate:read",
           cost: 1,
-          summary: "Evaluate a flag",
-          description: "Served from memory.",
+          summary: "Read a flag's switch",
+          description: "Served from memory. Its rules are evaluated by OFREP.",
           errors: ["gate.feature_not_found", "gate.evaluation_failed"],
         },
         params: FlagParams,
         response: FlagEvaluation,
+      },
+    )
+    .get(
+      "/v1/gate/:flagKey/definition",
+      ({ call, params }) => flags.definition(call.caller.project.ref, params.flagKey, call.receivedAt),
+      {
+        op: {
+          name: "gate.definition",
+          access: "gate:read",
+          summary: "Read all that is known of a flag",
+          errors: ["gate.feature_not_found"],
+        },
+        params: FlagParams,
+        response: FlagDefinition,
       },
     );
 }

@@ -1,178 +1,307 @@
-import { type Actor, ActorRegistry } from "../../kernel/actors/registry.ts";
-import { type AuditChange, changed } from "../../kernel/audit/change.ts";
+import { isoTime, isoTimeOrNull } from "../../kernel/date-time.ts";
 import { ApiError } from "../../kernel/errors.ts";
 import { isStorageFailure } from "../../kernel/storage/database.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
-import { FLAGS_PER_PROJECT_MAX, noSuchFlag } from "./domain.ts";
-import type { FlagConfig, FlagDeleted, FlagEvaluation, FlagKeys, FlagSaved } from "./schema.ts";
-import type { FlagStore } from "./store.ts";
+import { deletedFlag, type FlagSetting, savedFlag } from "./audit.ts";
+import { Effort, type EvaluationContext } from "./context.ts";
+import { changedDefinition, resolved, ruleInvalid } from "./definition.ts";
+import {
+  DEFINITIONS_BYTES_MAX,
+  FLAGS_PER_PROJECT_MAX,
+  noSuchFlag,
+  STALE_AFTER_MS,
+  USE_RESOLUTION_MS,
+} from "./domain.ts";
+import { evaluate, type Outcome } from "./evaluation.ts";
+import { type ActiveFlag, FLAGS_IN_MEMORY_MAX, FlagRegistry, storedDefinition } from "./registry.ts";
+import type {
+  FlagBody,
+  FlagConfig,
+  FlagConfigQuery,
+  FlagDefinition,
+  FlagDeleted,
+  FlagEvaluation,
+  FlagKeys,
+  FlagSaved,
+} from "./schema.ts";
+import type { FlagRow, FlagStore } from "./store.ts";
+import type { FlagUses } from "./uses.ts";
 
-/** Flags kept in memory, about 200 bytes each: the ones in use. Beyond them a flag costs one indexed read. */
-export const FLAGS_IN_MEMORY_MAX = 131_072;
-/** Projects whose number of flags is kept in memory. */
-const COUNTS_IN_MEMORY_MAX = 10_000;
-
-/** A flag in memory. */
-interface ActiveFlag extends Actor {
-  readonly ref: number;
-  enabled: boolean;
-  description: string | null;
+/** How an evaluation goes. */
+export interface EvaluationOptions {
+  /** Epoch milliseconds. */
+  readonly now: number;
+  /** Whether flags that are for servers alone are found. */
+  readonly seesServerOnly: boolean;
 }
 
-/** How many flags a project has. */
-interface FlagCount extends Actor {
-  value: number;
+/** The outcome of one flag among all. */
+export interface KeyedOutcome extends Outcome {
+  readonly key: string;
 }
 
 /** The use cases of flags. Changes run in units of work; the next request sees them. */
 export class FlagService {
-  private readonly flags: ActorRegistry<string, ActiveFlag>;
-  private readonly counts = new ActorRegistry<number, FlagCount>(COUNTS_IN_MEMORY_MAX);
+  private readonly active: FlagRegistry;
   private nextRef: number;
 
   constructor(
     private readonly store: FlagStore,
+    private readonly uses: FlagUses,
     inMemoryMax = FLAGS_IN_MEMORY_MAX,
   ) {
-    this.flags = new ActorRegistry(inMemoryMax);
+    this.active = new FlagRegistry(store, uses, inMemoryMax);
     this.nextRef = store.highestRef() + 1;
   }
 
   /**
-   * Creates a flag, or changes the one with this key. Without a description it keeps its own; `null` clears it.
+   * Creates a flag, or changes the one with this key. What is left out stays; null is the default. What changes nothing
+   * writes nothing.
    *
-   * @throws ApiError `forbidden` for one flag too many.
+   * @throws ApiError `gate.rule_invalid`; `conflict` when the flag has another version than was expected; `forbidden` for one
+   *   flag too many, or too much in their definitions.
    */
-  save(
-    tx: Tx,
-    projectRef: number,
-    flagKey: string,
-    enabled: boolean,
-    description?: string | null,
-  ): FlagSaved {
-    const flag = this.find(projectRef, flagKey);
-    if (flag === undefined) this.assertRoom(projectRef);
-    tx.audit(savedFlag(flagKey, flag, enabled, description));
-    if (flag === undefined) {
-      this.store.insert(tx, this.nextRef++, projectRef, flagKey, Number(enabled), description ?? null);
-      this.countBy(tx, projectRef, 1);
-    } else {
-      const kept = description === undefined ? flag.description : description;
-      this.store.update(tx, Number(enabled), kept, flag.ref);
-      Object.assign(flag, { enabled, description: kept });
-    }
-    // Read again after a rollback: another unit of the batch may have read what is taken back.
-    tx.onRollback(() => this.flags.drop(nameOf(projectRef, flagKey)));
-    return { success: true, flag_key: flagKey };
+  save(tx: Tx, projectRef: number, body: FlagBody): FlagSaved {
+    const { flag_key } = body;
+    const row = this.store.find(projectRef, flag_key);
+    const before = row && settingOf(row);
+    const after = changedSetting(before, body);
+    assertVersion(body.if_version, row);
+    const change = savedFlag(flag_key, before, after);
+    tx.audit(change);
+    if (change === null && row !== null) return { success: true, flag_key, version: row.version };
+    const state = this.active.stateOf(projectRef);
+    const definition = after.definition && JSON.stringify(after.definition);
+    const bytes = byteLength(definition) - byteLength(row?.definition ?? null);
+    if (row === null) assertRoom(state.count);
+    if (bytes > 0) assertBytes(state.bytes + bytes);
+    const version = state.version + 1;
+    const isHidden = isServerOnly(after) && (before === null || isServerOnly(before));
+    this.active.change(tx, projectRef, {
+      version,
+      ...(isHidden ? {} : { public_version: version }),
+      ...{ bytes: state.bytes + bytes, count: state.count + (row === null ? 1 : 0) },
+    });
+    const stored = {
+      ...{ enabled: Number(after.enabled), description: after.description, archived: Number(after.archived) },
+      ...{ version, updated_at: tx.now, definition },
+    };
+    const { ref = this.nextRef, created_at = tx.now, evaluated_at = null } = row ?? {};
+    if (row === null) this.store.insert(tx, { ref, project_ref: projectRef, flag_key, ...stored });
+    else this.store.update(tx, { ref, ...stored });
+    this.nextRef = Math.max(this.nextRef, ref + 1);
+    this.active.refresh(tx, projectRef, flag_key, row, {
+      ref,
+      flag_key,
+      created_at,
+      evaluated_at,
+      ...stored,
+    });
+    return { success: true, flag_key, version };
   }
 
   /** Whether a flag is on. @throws ApiError `gate.feature_not_found`, `gate.evaluation_failed` */
-  evaluate(projectRef: number, flagKey: string): FlagEvaluation {
-    let flag: ActiveFlag | undefined;
-    try {
-      flag = this.find(projectRef, flagKey);
-    } catch (cause) {
-      // The writer answers for a failing disk; anything else is a defect of ours.
-      if (isStorageFailure(cause)) throw cause;
-      const message = "The flag could not be evaluated. Nothing was charged.";
-      throw new ApiError("gate.evaluation_failed", message, { cause });
-    }
+  evaluate(projectRef: number, flagKey: string, now: number): FlagEvaluation {
+    const flag = evaluating(() => this.active.find(projectRef, flagKey));
     if (flag === undefined) throw noSuchFlag("gate.feature_not_found", flagKey);
-    return { enabled: flag.enabled, flag_key: flagKey };
+    this.noteUse(flag, now);
+    return { enabled: flag.compiled.enabled, flag_key: flagKey };
   }
 
-  /** The keys of a project's flags, newest first. */
+  /**
+   * What a flag is for a context; undefined for one that is absent, archived or hidden.
+   * @throws ApiError `validation_error` for a context that takes too long, `gate.evaluation_failed`
+   */
+  outcomeOf(
+    projectRef: number,
+    flagKey: string,
+    context: EvaluationContext,
+    { now, seesServerOnly }: EvaluationOptions,
+  ): Outcome | undefined {
+    return evaluating(() => {
+      const flag = this.active.find(projectRef, flagKey);
+      if (flag === undefined || flag.archived) return undefined;
+      if (flag.compiled.serverOnly && !seesServerOnly) return undefined;
+      this.noteUse(flag, now);
+      return evaluate(flag.compiled, context, now);
+    });
+  }
+
+  /** The same for all flags of a project that can be evaluated, sorted by key. What is in use among them it cannot tell. */
+  outcomes(
+    projectRef: number,
+    context: EvaluationContext,
+    { now, seesServerOnly }: EvaluationOptions,
+  ): KeyedOutcome[] {
+    return evaluating(() => {
+      const effort = new Effort();
+      const outcomes: KeyedOutcome[] = [];
+      for (const flag of this.active.ofProject(projectRef)) {
+        if (flag.serverOnly && !seesServerOnly) continue;
+        outcomes.push({ key: flag.key, ...evaluate(flag, context, now, effort) });
+      }
+      return outcomes;
+    });
+  }
+
+  /**
+   * A number that is higher after every change of the project's flags, deletions included. Who does not see flags that are for
+   * servers alone gets one that only changes of the others raise.
+   */
+  version(projectRef: number, { seesServerOnly }: Pick<EvaluationOptions, "seesServerOnly">): number {
+    const { version, public_version } = this.active.stateOf(projectRef);
+    return seesServerOnly ? version : public_version;
+  }
+
+  /** The keys of a project's flags, newest first, without archived ones. */
   keys(projectRef: number): FlagKeys {
     return { flags: this.store.keysOfProject(projectRef).map(({ flag_key }) => flag_key) };
   }
 
-  /** All flags of a project, newest first. */
-  config(projectRef: number): FlagConfig {
-    const flags = this.store.ofProject(projectRef).map(({ flag_key, enabled, description }) => ({
-      flag_key,
-      enabled: enabled !== 0,
-      ...(description === null ? {} : { description }),
-    }));
-    return { flags };
+  /** The flags of a project, newest first. */
+  config(projectRef: number, { full, tag, archived }: FlagConfigQuery, now: number): FlagConfig {
+    const rows = this.store
+      .ofProject(projectRef)
+      .filter((row) => (archived || row.archived === 0) && (tag === undefined || hasTag(row, tag)));
+    return { flags: rows.map((row) => (full ? this.definitionOf(row, now) : briefly(row))) };
+  }
+
+  /** All that is known of a flag. @throws ApiError `gate.feature_not_found` */
+  definition(projectRef: number, flagKey: string, now: number): FlagDefinition {
+    const row = this.store.find(projectRef, flagKey);
+    if (row === null) throw noSuchFlag("gate.feature_not_found", flagKey);
+    return this.definitionOf(row, now);
   }
 
   /** @throws ApiError `flag_not_found` */
   delete(tx: Tx, projectRef: number, flagKey: string): FlagDeleted {
-    const flag = this.find(projectRef, flagKey);
-    if (flag === undefined) throw noSuchFlag("flag_not_found", flagKey);
-    const { enabled, description } = flag;
-    tx.audit({
-      summary: `Flag ${flagKey} deleted`,
-      target: targetOf(flagKey),
-      before: { enabled, description },
-      after: null,
+    const row = this.store.find(projectRef, flagKey);
+    if (row === null) throw noSuchFlag("flag_not_found", flagKey);
+    const before = settingOf(row);
+    tx.audit(deletedFlag(flagKey, before));
+    const state = this.active.stateOf(projectRef);
+    const version = state.version + 1;
+    this.active.change(tx, projectRef, {
+      version,
+      ...(isServerOnly(before) ? {} : { public_version: version }),
+      ...{ bytes: state.bytes - byteLength(row.definition), count: state.count - 1 },
     });
-    this.remove(tx, projectRef, flagKey, flag.ref);
+    this.store.remove(tx, row.ref);
+    this.uses.forget(tx, row.ref);
+    this.active.refresh(tx, projectRef, flagKey, row, null);
     return { success: true };
   }
 
   /** Removes at most `rowsMax` flags of a deleted project. Returns how many it removed. */
   removeRows(tx: Tx, projectRef: number, rowsMax: number): number {
     const leaving = this.store.someOfProject(projectRef, rowsMax);
-    for (const { ref, flag_key } of leaving) this.remove(tx, projectRef, flag_key, ref);
+    for (const { ref } of leaving) {
+      this.store.remove(tx, ref);
+      this.uses.forget(tx, ref);
+    }
+    if (leaving.length < rowsMax) this.store.removeProject(tx, projectRef);
+    const keys = leaving.map(({ flag_key }) => flag_key);
+    this.active.forget(tx, projectRef, keys);
     return leaving.length;
   }
 
-  private find(projectRef: number, flagKey: string): ActiveFlag | undefined {
-    return this.flags.get(nameOf(projectRef, flagKey), () => {
-      const row = this.store.find(projectRef, flagKey);
-      if (row === null) return undefined;
-      const { ref, enabled, description } = row;
-      return { idle: true, recent: false, ref, enabled: enabled !== 0, description };
-    });
+  private noteUse(flag: ActiveFlag, now: number): void {
+    if (now - flag.evaluatedAt >= USE_RESOLUTION_MS) flag.evaluatedAt = this.uses.note(flag.ref, now);
   }
 
-  private assertRoom(projectRef: number): void {
-    const count = (): FlagCount => ({ idle: true, recent: false, value: this.store.count(projectRef) });
-    if (this.counts.get(projectRef, count).value < FLAGS_PER_PROJECT_MAX) return;
-    throw new ApiError(
-      "forbidden",
-      `A project can have ${FLAGS_PER_PROJECT_MAX} flags, and this one has. Delete some first.`,
-    );
-  }
-
-  private remove(tx: Tx, projectRef: number, flagKey: string, ref: number): void {
-    this.store.remove(tx, ref);
-    this.flags.drop(nameOf(projectRef, flagKey));
-    this.countBy(tx, projectRef, -1);
-  }
-
-  private countBy(tx: Tx, projectRef: number, change: number): void {
-    const count = this.counts.peek(projectRef);
-    if (count !== undefined) count.value += change;
-    // Counted again after a rollback: another unit of the batch may have counted what is taken back.
-    tx.onRollback(() => this.counts.drop(projectRef));
+  private definitionOf(row: FlagRow, now: number): FlagDefinition {
+    const evaluatedAt = this.uses.lastOf(row.ref, row.evaluated_at);
+    const definition = resolved(storedDefinition(row) ?? {});
+    const hasOneOutcome = definition.rules.length === 0 && definition.default.split === undefined;
+    const isUnused = evaluatedAt === null || now - evaluatedAt >= STALE_AFTER_MS;
+    return {
+      ...{ flag_key: row.flag_key, enabled: row.enabled !== 0, description: row.description },
+      ...definition,
+      ...{ archived: row.archived !== 0, version: row.version },
+      ...{ created_at: isoTimeOrNull(row.created_at), updated_at: isoTime(row.updated_at) },
+      last_evaluated_at: isoTimeOrNull(evaluatedAt),
+      stale: row.archived === 0 && now - row.updated_at >= STALE_AFTER_MS && (isUnused || hasOneOutcome),
+    };
   }
 }
 
-function targetOf(id: string) {
-  return { type: "flag", id };
-}
-
-/** What a save is to the audit log. */
-function savedFlag(
-  flagKey: string,
-  flag: ActiveFlag | undefined,
-  enabled: boolean,
-  description: string | null | undefined,
-): AuditChange | null {
-  const target = targetOf(flagKey);
-  const state = enabled ? "on" : "off";
-  if (flag === undefined) {
-    const after = { enabled, description: description ?? null };
-    return { summary: `Flag ${flagKey} created, ${state}`, target, before: null, after };
+/** A failing disk is the writer's to answer for, a refusal the caller's; anything else is a defect of ours. */
+function evaluating<T>(work: () => T): T {
+  try {
+    return work();
+  } catch (cause) {
+    if (cause instanceof ApiError || isStorageFailure(cause)) throw cause;
+    const message = "The flag could not be evaluated. Nothing was charged.";
+    throw new ApiError("gate.evaluation_failed", message, { cause });
   }
-  const before = { enabled: flag.enabled, description: flag.description };
-  const after = { enabled, description: description === undefined ? flag.description : description };
-  const what = flag.enabled === enabled ? "described anew" : `switched ${state}`;
-  return changed({ summary: `Flag ${flagKey} ${what}`, target, before, after });
 }
 
-function nameOf(projectRef: number, flagKey: string): string {
-  return `${projectRef}/${flagKey}`;
+function settingOf(row: FlagRow): FlagSetting {
+  const { enabled, description, archived } = row;
+  return {
+    enabled: enabled !== 0,
+    description,
+    archived: archived !== 0,
+    definition: storedDefinition(row),
+  };
+}
+
+/** @throws ApiError `gate.rule_invalid` */
+function changedSetting(before: FlagSetting | null, body: FlagBody): FlagSetting {
+  const { enabled, description, archived } = body;
+  if (typeof (archived ?? false) !== "boolean") throw ruleInvalid({ archived: ["must be true or false"] });
+  return {
+    enabled,
+    description: description === undefined ? (before?.description ?? null) : description,
+    archived: archived === undefined ? (before?.archived ?? false) : archived === true,
+    definition: changedDefinition(before?.definition ?? null, body),
+  };
+}
+
+/** @throws ApiError `gate.rule_invalid`, `conflict` with the `version` that the flag has; null where there is none. */
+function assertVersion(wanted: unknown, row: FlagRow | null): void {
+  if (wanted === undefined || wanted === null) return;
+  if (!Number.isSafeInteger(wanted) || (wanted as number) < 0)
+    throw ruleInvalid({ if_version: ["must be the version of the flag, a whole number"] });
+  const version = row?.version ?? null;
+  if (version === wanted) return;
+  const message =
+    version === null
+      ? "There is no flag with this key any more."
+      : `The flag has version ${version} by now. Read it again.`;
+  throw new ApiError("conflict", message, { extras: { version } });
+}
+
+/** @throws ApiError `forbidden` */
+function assertRoom(count: number): void {
+  if (count < FLAGS_PER_PROJECT_MAX) return;
+  throw new ApiError(
+    "forbidden",
+    `A project can have ${FLAGS_PER_PROJECT_MAX} flags, and this one has. Delete some first.`,
+  );
+}
+
+/** @throws ApiError `forbidden` */
+function assertBytes(bytes: number): void {
+  if (bytes <= DEFINITIONS_BYTES_MAX) return;
+  throw new ApiError(
+    "forbidden",
+    `The definitions of a project's flags can have ${DEFINITIONS_BYTES_MAX} bytes of JSON together, and with this one they would have ${bytes}. Delete flags that are no longer needed.`,
+  );
+}
+
+function isServerOnly({ definition }: FlagSetting): boolean {
+  return definition?.server_only === true;
+}
+
+function hasTag(row: FlagRow, tag: string): boolean {
+  return storedDefinition(row)?.tags?.includes(tag) === true;
+}
+
+function briefly({ flag_key, enabled, description }: FlagRow) {
+  return { flag_key, enabled: enabled !== 0, ...(description === null ? {} : { description }) };
+}
+
+function byteLength(text: string | null): number {
+  return text === null ? 0 : Buffer.byteLength(text);
 }

@@ -1,14 +1,38 @@
 import type { Database } from "../../kernel/storage/database.ts";
 
-/** A row of `flags`. */
-export interface FlagRow {
-  readonly ref: number;
-  readonly flag_key: string;
+/** A row of `flags`, as it changes. */
+export type FlagState = {
   readonly enabled: number;
   readonly description: string | null;
-}
+  readonly archived: number;
+  readonly version: number;
+  readonly updated_at: number;
+  /** JSON; null for a flag that is a switch and nothing else. */
+  readonly definition: string | null;
+};
 
-const SELECT = "SELECT ref, flag_key, enabled, description FROM flags WHERE project_ref = ?";
+/** A row of `flags` with its last evaluation, as far as that is written. */
+export type FlagRow = FlagState & {
+  readonly ref: number;
+  readonly flag_key: string;
+  /** Null for a flag that is older than this column. */
+  readonly created_at: number | null;
+  readonly evaluated_at: number | null;
+};
+
+/** A flag that is about to go. */
+export type LeavingFlag = Pick<FlagRow, "ref" | "flag_key">;
+
+/** A row of `flag_projects`. */
+export type FlagProjectRow = {
+  readonly version: number;
+  readonly public_version: number;
+  readonly bytes: number;
+};
+
+const COLUMNS =
+  "f.ref, f.flag_key, f.enabled, f.description, f.archived, f.version, f.created_at, f.updated_at, f.definition, u.at AS evaluated_at";
+const SELECT = `SELECT ${COLUMNS} FROM flags f LEFT JOIN flag_uses u ON u.flag_ref = f.ref WHERE f.project_ref = ?`;
 
 export type FlagStore = ReturnType<typeof flagStore>;
 
@@ -16,24 +40,39 @@ export type FlagStore = ReturnType<typeof flagStore>;
 export function flagStore(db: Database) {
   return {
     highestRef: db.number("SELECT max(ref) AS n FROM flags"),
-    find: db.one<FlagRow, [projectRef: number, flagKey: string]>(`${SELECT} AND flag_key = ?`),
-    /** Newest first. */
-    ofProject: db.all<FlagRow, [projectRef: number]>(`${SELECT} ORDER BY ref DESC`),
-    someOfProject: db.all<FlagRow, [projectRef: number, limit: number]>(`${SELECT} LIMIT ?`),
+    find: db.one<FlagRow, [projectRef: number, flagKey: string]>(`${SELECT} AND f.flag_key = ?`),
+    /** Newest first, archived ones included. */
+    ofProject: db.all<FlagRow, [projectRef: number]>(`${SELECT} ORDER BY f.ref DESC`),
+    someOfProject: db.all<LeavingFlag, [projectRef: number, limit: number]>(
+      "SELECT ref, flag_key FROM flags WHERE project_ref = ? LIMIT ?",
+    ),
     /** Newest first, too: what a list shows needs no more of a row. */
     keysOfProject: db.all<Pick<FlagRow, "flag_key">, [projectRef: number]>(
-      "SELECT flag_key FROM flags WHERE project_ref = ? ORDER BY ref DESC",
+      "SELECT flag_key FROM flags WHERE project_ref = ? AND archived = 0 ORDER BY ref DESC",
     ),
     count: db.number<[projectRef: number]>("SELECT count(*) AS n FROM flags WHERE project_ref = ?"),
     figures: db.one<{ readonly total: number; readonly on: number }, [projectRef: number]>(
-      'SELECT count(*) AS total, coalesce(sum(enabled), 0) AS "on" FROM flags WHERE project_ref = ?',
+      'SELECT count(*) AS total, coalesce(sum(enabled), 0) AS "on" FROM flags WHERE project_ref = ? AND archived = 0',
     ),
     insert: db.change<
-      [ref: number, projectRef: number, flagKey: string, enabled: number, description: string | null]
-    >("INSERT INTO flags (ref, project_ref, flag_key, enabled, description) VALUES (?, ?, ?, ?, ?)"),
-    update: db.change<[enabled: number, description: string | null, ref: number]>(
-      "UPDATE flags SET enabled = ?, description = ? WHERE ref = ?",
+      [row: FlagState & { readonly ref: number; readonly project_ref: number; readonly flag_key: string }]
+    >(
+      "INSERT INTO flags (ref, project_ref, flag_key, enabled, description, archived, version, created_at, updated_at, definition) VALUES ($ref, $project_ref, $flag_key, $enabled, $description, $archived, $version, $updated_at, $updated_at, $definition)",
+    ),
+    update: db.change<[row: FlagState & { readonly ref: number }]>(
+      "UPDATE flags SET enabled = $enabled, description = $description, archived = $archived, version = $version, updated_at = $updated_at, definition = $definition WHERE ref = $ref",
     ),
     remove: db.change<[ref: number]>("DELETE FROM flags WHERE ref = ?"),
+    project: db.one<FlagProjectRow, [projectRef: number]>(
+      "SELECT version, public_version, bytes FROM flag_projects WHERE project_ref = ?",
+    ),
+    saveProject: db.change<[projectRef: number, version: number, publicVersion: number, bytes: number]>(
+      "INSERT OR REPLACE INTO flag_projects (project_ref, version, public_version, bytes) VALUES (?, ?, ?, ?)",
+    ),
+    removeProject: db.change<[projectRef: number]>("DELETE FROM flag_projects WHERE project_ref = ?"),
+    saveUse: db.change<[ref: number, at: number]>(
+      "INSERT OR REPLACE INTO flag_uses (flag_ref, at) VALUES (?, ?)",
+    ),
+    removeUse: db.change<[ref: number]>("DELETE FROM flag_uses WHERE flag_ref = ?"),
   };
 }

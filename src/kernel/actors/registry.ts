@@ -10,6 +10,8 @@ export interface Actor {
   readonly idle: boolean;
   /** Whether it was used since the registry last looked for one to drop. Set by the registry alone. */
   recent: boolean;
+  /** How much of the room it takes, 1 when left out. It does not change while the actor is active. */
+  readonly weight?: number;
 }
 
 /** Actors looked at for one insertion: bounds its cost while many are busy. Later insertions catch up. */
@@ -22,10 +24,11 @@ const SCAN_STEPS_MAX = 256;
 export class ActorRegistry<Key extends string | number, A extends Actor> {
   private readonly actors = new Map<Key, A>();
   private hand = this.actors.entries();
+  private weight = 0;
 
-  /** `actorsMax` bounds the actors kept, as far as they are idle. */
+  /** `weightMax` bounds the actors kept, as far as they are idle: their number where they weigh the same. */
   constructor(
-    private readonly actorsMax: number,
+    private readonly weightMax: number,
     private readonly onPassivate: (actor: A) => void = () => {},
   ) {}
 
@@ -48,13 +51,18 @@ export class ActorRegistry<Key extends string | number, A extends Actor> {
 
   /** Adds an actor that was just created. */
   insert(key: Key, actor: A): void {
-    if (this.actors.size >= this.actorsMax) this.makeRoom();
+    if (this.weight >= this.weightMax) this.makeRoom();
+    this.drop(key);
     this.actors.set(key, actor);
+    this.weight += weightOf(actor);
   }
 
   /** Drops an actor: its creation was rolled back, or its rows are gone. */
   drop(key: Key): void {
+    const actor = this.actors.get(key);
+    if (actor === undefined) return;
     this.actors.delete(key);
+    this.weight -= weightOf(actor);
   }
 
   /** Active actors. */
@@ -71,7 +79,7 @@ export class ActorRegistry<Key extends string | number, A extends Actor> {
   private makeRoom(): void {
     // Two rounds, each with the step that begins it: the first may only find that all have been used.
     const stepsMax = Math.min(SCAN_STEPS_MAX, 2 * (this.actors.size + 1));
-    for (let step = 0; step < stepsMax && this.actors.size >= this.actorsMax; step += 1) {
+    for (let step = 0; step < stepsMax && this.weight >= this.weightMax; step += 1) {
       const { done, value } = this.hand.next();
       if (done === true) {
         this.hand = this.actors.entries();
@@ -79,11 +87,15 @@ export class ActorRegistry<Key extends string | number, A extends Actor> {
       }
       const [key, actor] = value;
       if (actor.idle && !actor.recent) {
-        this.actors.delete(key);
+        this.drop(key);
         this.onPassivate(actor);
       } else {
         actor.recent = false;
       }
     }
   }
+}
+
+function weightOf({ weight = 1 }: Actor): number {
+  return weight;
 }

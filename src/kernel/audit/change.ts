@@ -9,6 +9,8 @@ export interface AuditChange {
   readonly after: Fields | null;
   /** The id of the project that it belongs to: the caller's where the operation changes that, unless said otherwise. */
   readonly projectId?: string | null;
+  /** Whether both sides are kept whole, and not what differs alone: a definition that can be put back as it was. */
+  readonly isWhole?: boolean;
   /** The account that was acted on, where that is not the caller's. */
   readonly subjectRef?: number;
 }

@@ -4,6 +4,8 @@ import type { Fields } from "./change.ts";
 const SECRET = "[secret]";
 /** Longest JSON that is kept of each side of a change, in bytes. */
 export const SIDE_BYTES_MAX = 8 * 1024;
+/** The same of a side that is kept whole: the largest definition, and what stands beside it. */
+export const WHOLE_SIDE_BYTES_MAX = 72 * 1024;
 /** What is kept of a text in a side that is too long, in UTF-16 units: enough to know it again. */
 export const TEXT_KEPT = 256;
 
@@ -22,10 +24,10 @@ export interface KeptSide {
 }
 
 /** Takes the secrets out of fields, and bounds what is left of them. */
-export function keptSide(fields: Fields): KeptSide {
+export function keptSide(fields: Fields, bytesMax = SIDE_BYTES_MAX): KeptSide {
   const plain = plainFields(fields);
   const whole = JSON.stringify(plain);
-  if (Buffer.byteLength(whole) <= SIDE_BYTES_MAX) return { text: whole, truncated: false };
+  if (Buffer.byteLength(whole) <= bytesMax) return { text: whole, truncated: false };
   const kept: Record<string, unknown> = {};
   // The braces.
   let bytes = 2;
@@ -33,7 +35,7 @@ export function keptSide(fields: Fields): KeptSide {
     const short = shortened(value);
     // Name, colon and comma included.
     const size = Buffer.byteLength(JSON.stringify({ [name]: short }));
-    if (bytes + size > SIDE_BYTES_MAX) continue;
+    if (bytes + size > bytesMax) continue;
     bytes += size;
     kept[name] = short;
   }

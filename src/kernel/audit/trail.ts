@@ -2,7 +2,7 @@ import type { Changes } from "../changes.ts";
 import type { Caller, Operation } from "../http/caller.ts";
 import type { Auditor, Tx } from "../storage/tx.ts";
 import { type AuditChange, difference } from "./change.ts";
-import { keptSide } from "./redaction.ts";
+import { keptSide, SIDE_BYTES_MAX, WHOLE_SIDE_BYTES_MAX } from "./redaction.ts";
 
 /** Who can have caused an entry. `cli`: a command on the folder of a stopped server; `public`: nobody known. */
 export const ACTOR_TYPES = ["key", "session", "cli", "system", "public"] as const;
@@ -150,11 +150,12 @@ export class AuditTrail {
   }
 
   private write(tx: Tx, action: string, change: AuditChange, acting: Acting): void {
-    const { summary, target, before, after, projectId = null, subjectRef = null } = change;
+    const { summary, target, before, after, projectId = null, subjectRef = null, isWhole = false } = change;
     if (acting.accountRef !== null) this.deps.changes.inAccount(tx, acting.accountRef, "audit");
-    const isUpdate = before !== null && after !== null;
-    const was = before && keptSide(isUpdate ? difference(before, after) : before);
-    const is = after && keptSide(isUpdate ? difference(after, before) : after);
+    const showsAll = isWhole || before === null || after === null;
+    const bytesMax = isWhole ? WHOLE_SIDE_BYTES_MAX : SIDE_BYTES_MAX;
+    const was = before && keptSide(showsAll ? before : difference(before, after), bytesMax);
+    const is = after && keptSide(showsAll ? after : difference(after, before), bytesMax);
     this.deps.write(tx, {
       ...acting,
       ...{ at: tx.now, action, summary, projectId },

@@ -25,17 +25,26 @@ export function compileValidator<S extends TSchema>(schema: S): Validator<S> {
 }
 
 function validationError(errors: Iterable<ValueError>): ApiError {
+  const fields = fieldMessages(errors, (path) => path.replaceAll("/", "."));
+  const first = Object.entries(fields)[0];
+  const message = first === undefined ? "The request is not valid." : `${first[0]} ${first[1].join(", ")}`;
+  return new ApiError("validation_error", message, { fields });
+}
+
+/** What a schema finds wrong, at most {@link FIELD_ERRORS_MAX} fields of it. `nameOf`: what a path such as `a/0/b` is called. */
+export function fieldMessages(
+  errors: Iterable<ValueError>,
+  nameOf: (path: string) => string,
+): Record<string, string[]> {
   const fields: Record<string, string[]> = {};
   for (const error of errors) {
-    const name = error.path === "" ? "body" : echoed(error.path.slice(1).replaceAll("/", "."));
+    const name = error.path === "" ? "body" : echoed(nameOf(error.path.slice(1)));
     // A missing field also fails its type: the first message of a field is the one that says what to do.
     if (Object.hasOwn(fields, name)) continue;
     Object.defineProperty(fields, name, { value: [describe(error)], enumerable: true });
     if (Object.keys(fields).length >= FIELD_ERRORS_MAX) break;
   }
-  const first = Object.entries(fields)[0];
-  const message = first === undefined ? "The request is not valid." : `${first[0]} ${first[1].join(", ")}`;
-  return new ApiError("validation_error", message, { fields });
+  return fields;
 }
 
 function describe(error: ValueError): string {

@@ -100,14 +100,17 @@ function saved(name: string, body: object, more: Partial<Scenario>): Scenario {
     name,
     request: ["POST", "/v1/gate", body],
     status: 201,
-    body: { success: true, flag_key: (body as { flag_key: string }).flag_key },
+    holds: { success: true, flag_key: (body as { flag_key: string }).flag_key },
     ...more,
   };
 }
 
 describe("POST /v1/gate", () => {
   endpoint(() => server, "POST /v1/gate", [
-    saved("a new flag that is on", ON, { after: leaves(ON) }),
+    saved("a new flag that is on", ON, {
+      body: { success: true, flag_key: "f", version: 1 },
+      after: leaves(ON),
+    }),
     saved("a new flag that is off", OFF, { after: leaves(OFF) }),
     saved("with a description", DESCRIBED, { after: leaves(DESCRIBED) }),
     saved("costs nothing, with nothing to pay with", ON, { account: { balance: 0 }, after: leaves(ON) }),
@@ -240,6 +243,15 @@ describe("GET /v1/gate/config", () => {
       body: { flags: [{ flag_key: "a", enabled: false }, DESCRIBED] },
       spent: 1,
     },
+    ...["full", "archived"].map(
+      (name): Scenario => ({
+        name: `${name} is no boolean`,
+        request: ["GET", `/v1/gate/config?${name}=yes`],
+        status: 400,
+        code: "validation_error",
+        holds: { fields: { [name]: ["must be true or false"] } },
+      }),
+    ),
     withoutCredit("/v1/gate/config"),
     withoutKey("GET", "/v1/gate/config"),
   ]);

@@ -1,12 +1,14 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { FLAGS_PER_PROJECT_MAX } from "../../../src/areas/flags/domain.ts";
-import { FLAGS_IN_MEMORY_MAX, FlagService } from "../../../src/areas/flags/service.ts";
+import { FLAGS_IN_MEMORY_MAX } from "../../../src/areas/flags/registry.ts";
+import { FlagService } from "../../../src/areas/flags/service.ts";
 import { flagStore } from "../../../src/areas/flags/store.ts";
+import { FlagUses } from "../../../src/areas/flags/uses.ts";
 import { ApiError } from "../../../src/kernel/errors.ts";
 import type { Client } from "../../support/client.ts";
 import { expectError } from "../../support/errors.ts";
-import { startTestServer, type TestServer } from "../../support/server.ts";
+import { startTestServer, TEST_START_MS, type TestServer } from "../../support/server.ts";
 import { KernelBench } from "../projects/kernel-bench.ts";
 
 describe("on a server", () => {
@@ -78,16 +80,23 @@ describe("on a server", () => {
   });
 });
 
+/** A flag that is on, as its row changes. */
+function rowOf(flag_key: string) {
+  const nothing = { description: null, archived: 0, version: 0, updated_at: 0, definition: null };
+  return { flag_key, enabled: 1, ...nothing };
+}
+
 describe("without a server", () => {
   const PROJECT = 1;
+  const NOW = TEST_START_MS;
   let bench: KernelBench;
   beforeEach(() => {
     bench = new KernelBench();
   });
   afterEach(() => bench.close());
 
-  function newService(): FlagService {
-    return new FlagService(flagStore(bench.kernel.db));
+  function newService(store = flagStore(bench.kernel.db), inMemoryMax?: number): FlagService {
+    return new FlagService(store, new FlagUses(store, bench.kernel), inMemoryMax);
   }
 
   /** A service that counts how often it reads a flag's row. */
@@ -98,11 +107,11 @@ describe("without a server", () => {
       reads += 1;
       return store.find(...key);
     };
-    return { service: new FlagService({ ...store, find }, inMemoryMax), reads: () => reads };
+    return { service: newService({ ...store, find }, inMemoryMax), reads: () => reads };
   }
 
   function save(service: FlagService, key: string, enabled = true) {
-    return bench.kernel.writer.submit((tx) => service.save(tx, PROJECT, key, enabled, undefined));
+    return bench.kernel.writer.submit((tx) => service.save(tx, PROJECT, { flag_key: key, enabled }));
   }
 
   function fill(count: number): Promise<void> {
@@ -110,7 +119,7 @@ describe("without a server", () => {
     const first = store.highestRef() + 1;
     return bench.kernel.writer.submit((tx) => {
       for (let index = 0; index < count; index += 1) {
-        store.insert(tx, first + index, PROJECT, `filled-${index}`, 1, null);
+        store.insert(tx, { ...rowOf(`filled-${index}`), ref: first + index, project_ref: PROJECT });
       }
     });
   }
@@ -121,7 +130,7 @@ describe("without a server", () => {
     const evaluateAll = () => {
       const before = reads();
       for (let index = 0; index < 40; index += 1) {
-        expect(service.evaluate(PROJECT, `f${index}`).enabled).toBe(index % 2 === 0);
+        expect(service.evaluate(PROJECT, `f${index}`, NOW).enabled).toBe(index % 2 === 0);
       }
       return reads() - before;
     };
@@ -129,7 +138,7 @@ describe("without a server", () => {
     expect(evaluateAll()).toBeGreaterThanOrEqual(30);
     const before = reads();
     for (let round = 0; round < 3; round += 1) {
-      for (let index = 0; index < 10; index += 1) service.evaluate(PROJECT, `f${index}`);
+      for (let index = 0; index < 10; index += 1) service.evaluate(PROJECT, `f${index}`, NOW);
     }
     // The ten of these rounds are soon all in memory.
     expect(reads() - before).toBeLessThan(30);
@@ -139,12 +148,12 @@ describe("without a server", () => {
     let reads = 0;
     const find = (_: number, flag_key: string) => {
       reads += 1;
-      return { ref: 1, flag_key, enabled: 1, description: null };
+      return { ...rowOf(flag_key), ref: 1, created_at: null, evaluated_at: NOW };
     };
-    const service = new FlagService({ ...flagStore(bench.kernel.db), find });
+    const service = newService({ ...flagStore(bench.kernel.db), find });
     const readsOf = (count: number): number => {
       const before = reads;
-      for (let index = 0; index < count; index += 1) service.evaluate(PROJECT, `f${index}`);
+      for (let index = 0; index < count; index += 1) service.evaluate(PROJECT, `f${index}`, NOW);
       return reads - before;
     };
     expect(readsOf(FLAGS_IN_MEMORY_MAX)).toBe(FLAGS_IN_MEMORY_MAX);
@@ -163,7 +172,7 @@ describe("without a server", () => {
     const refused = await save(service, "one-more").catch((error: unknown) => error);
     expect(refused).toBeInstanceOf(ApiError);
     expect((refused as ApiError).code).toBe("forbidden");
-    expect(() => service.evaluate(PROJECT, "one-more")).toThrow("There is no flag");
+    expect(() => service.evaluate(PROJECT, "one-more", NOW)).toThrow("There is no flag");
     // What is there can still be changed.
     await save(service, "last", false);
     await bench.kernel.writer.submit((tx) => service.delete(tx, PROJECT, "filled-0"));
@@ -175,19 +184,19 @@ describe("without a server", () => {
     const service = newService();
     await save(service, "kept", true);
     const failing = bench.kernel.writer.submit((tx) => {
-      service.save(tx, PROJECT, "kept", false, "another");
-      service.save(tx, PROJECT, "new", true, undefined);
+      service.save(tx, PROJECT, { flag_key: "kept", enabled: false, description: "another" });
+      service.save(tx, PROJECT, { flag_key: "new", enabled: true });
       throw new ApiError("conflict", "Refused by this test, after the changes.");
     });
     expect(await failing.catch((error: ApiError) => error.code)).toBe("conflict");
-    expect(service.evaluate(PROJECT, "kept").enabled).toBe(true);
-    expect(() => service.evaluate(PROJECT, "new")).toThrow("There is no flag");
-    expect(service.config(PROJECT).flags).toEqual([{ flag_key: "kept", enabled: true }]);
+    expect(service.evaluate(PROJECT, "kept", NOW).enabled).toBe(true);
+    expect(() => service.evaluate(PROJECT, "new", NOW)).toThrow("There is no flag");
+    expect(service.config(PROJECT, {}, NOW).flags).toEqual([{ flag_key: "kept", enabled: true }]);
     const deleting = bench.kernel.writer.submit((tx) => {
       service.delete(tx, PROJECT, "kept");
       throw new ApiError("conflict", "Refused by this test, after the deletion.");
     });
     expect(await deleting.catch((error: ApiError) => error.code)).toBe("conflict");
-    expect(service.evaluate(PROJECT, "kept").enabled).toBe(true);
+    expect(service.evaluate(PROJECT, "kept", NOW).enabled).toBe(true);
   });
 });

@@ -1,0 +1,64 @@
+/** Longest version that is read, in characters. */
+export const SEMVER_LENGTH_MAX = 256;
+
+/** Major, minor and patch as digits, and what stands before a release. */
+export interface Version {
+  readonly numbers: readonly string[];
+  /** Empty for a release. */
+  readonly prerelease: readonly string[];
+}
+
+const FORM =
+  /^v?(0|[1-9]\d*)(?:\.(0|[1-9]\d*))?(?:\.(0|[1-9]\d*))?(?:-([0-9A-Za-z.-]+))?(?:\+([0-9A-Za-z.-]+))?$/;
+const DIGITS = /^\d+$/;
+
+/** A version by SemVer 2, also with a `v` before it or with one or two parts (`2.3` is 2.3.0); null for anything else. */
+export function parseVersion(text: string): Version | null {
+  if (text.length > SEMVER_LENGTH_MAX) return null;
+  const parts = FORM.exec(text);
+  if (parts === null) return null;
+  const [, major = "0", minor = "0", patch = "0", before, build] = parts;
+  const prerelease = before?.split(".") ?? [];
+  if (prerelease.some((name) => name === "" || (DIGITS.test(name) && isPadded(name)))) return null;
+  if (build?.split(".").includes("")) return null;
+  return { numbers: [major, minor, patch], prerelease };
+}
+
+/** Which of two versions comes first, by SemVer 2: negative, 0 or positive. What they were built from does not count. */
+export function compareVersions(one: Version, other: Version): number {
+  for (let part = 0; part < 3; part += 1) {
+    const order = compareDigits(one.numbers[part] as string, other.numbers[part] as string);
+    if (order !== 0) return order;
+  }
+  const [ones, others] = [one.prerelease, other.prerelease];
+  // A release comes after all that stands before it.
+  if (ones.length === 0 || others.length === 0) return others.length - ones.length;
+  const shared = Math.min(ones.length, others.length);
+  for (let at = 0; at < shared; at += 1) {
+    const order = compareNames(ones[at] as string, others[at] as string);
+    if (order !== 0) return order;
+  }
+  return ones.length - others.length;
+}
+
+function isPadded(digits: string): boolean {
+  return digits.length > 1 && digits.startsWith("0");
+}
+
+/** Numbers of any length, without leading zeros. */
+function compareDigits(one: string, other: string): number {
+  return one.length - other.length || compareTexts(one, other);
+}
+
+/** Numbers come before names. */
+function compareNames(one: string, other: string): number {
+  const isNumber = DIGITS.test(one);
+  if (isNumber !== DIGITS.test(other)) return isNumber ? -1 : 1;
+  return isNumber ? compareDigits(one, other) : compareTexts(one, other);
+}
+
+/** By code unit, which for ASCII is by byte. */
+function compareTexts(one: string, other: string): number {
+  if (one === other) return 0;
+  return one < other ? -1 : 1;
+}
