@@ -4,43 +4,64 @@
  */
 
 const UTF8 = new TextEncoder();
-/** Room for what is usually hashed. A UTF-16 unit takes three bytes at most. */
-const SCRATCH = new Uint8Array(3 * 1024);
 
-/** MurmurHash3 x86 32 of the UTF-8 bytes of a text, with seed 0. */
-export function murmur3(text: string): number {
-  if (3 * text.length > SCRATCH.length) return hash(UTF8.encode(text));
-  return hash(SCRATCH, UTF8.encodeInto(text, SCRATCH).written);
+/** A text as bytes. The last one is kept: all flags of a project are evaluated for the same subject, one after another. */
+let encoded = { text: "", bytes: UTF8.encode("") };
+
+function bytesOf(text: string): Uint8Array {
+  if (encoded.text !== text) encoded = { text, bytes: UTF8.encode(text) };
+  return encoded.bytes;
 }
 
-function hash(bytes: Uint8Array, length = bytes.length): number {
-  let state = 0;
-  const whole = length & ~3;
-  for (let at = 0; at < whole; at += 4) {
-    state ^= mixed(
-      byte(bytes, at) |
-        (byte(bytes, at + 1) << 8) |
-        (byte(bytes, at + 2) << 16) |
-        (byte(bytes, at + 3) << 24),
-    );
-    state = (Math.imul((state << 13) | (state >>> 19), 5) + 0xe6546b64) | 0;
+/** MurmurHash3 x86 32 of texts that begin alike: what they begin with is hashed once. */
+export class PrefixedHash {
+  private readonly state: number;
+  /** The bytes behind the last whole block of four, and how many. */
+  private readonly rest: number;
+  private readonly length: number;
+
+  constructor(prefix: string) {
+    const bytes = UTF8.encode(prefix);
+    let state = 0;
+    let block = 0;
+    for (let at = 0; at < bytes.length; at += 1) {
+      block |= (bytes[at] as number) << (8 * (at & 3));
+      if ((at & 3) !== 3) continue;
+      state = taken(state, block);
+      block = 0;
+    }
+    this.state = state;
+    this.rest = block;
+    this.length = bytes.length;
   }
-  let rest = 0;
-  for (let at = length - 1; at >= whole; at -= 1) rest = (rest << 8) | byte(bytes, at);
-  if (length > whole) state ^= mixed(rest);
-  state ^= length;
-  state = Math.imul(state ^ (state >>> 16), 0x85ebca6b);
-  state = Math.imul(state ^ (state >>> 13), 0xc2b2ae35);
-  return (state ^ (state >>> 16)) >>> 0;
+
+  /** The hash of the prefix with a text behind it, from 0 to 2^32 - 1. */
+  of(text: string): number {
+    const bytes = bytesOf(text);
+    let { state, rest: block, length } = this;
+    for (let at = 0; at < bytes.length; at += 1) {
+      block |= (bytes[at] as number) << (8 * (length & 3));
+      length += 1;
+      if ((length & 3) !== 0) continue;
+      state = taken(state, block);
+      block = 0;
+    }
+    if ((length & 3) !== 0) state ^= mixed(block);
+    state ^= length;
+    state = Math.imul(state ^ (state >>> 16), 0x85ebca6b);
+    state = Math.imul(state ^ (state >>> 13), 0xc2b2ae35);
+    return (state ^ (state >>> 16)) >>> 0;
+  }
+}
+
+function taken(state: number, block: number): number {
+  const next = state ^ mixed(block);
+  return (Math.imul((next << 13) | (next >>> 19), 5) + 0xe6546b64) | 0;
 }
 
 function mixed(block: number): number {
   const product = Math.imul(block, 0xcc9e2d51);
   return Math.imul((product << 15) | (product >>> 17), 0x1b873593);
-}
-
-function byte(bytes: Uint8Array, at: number): number {
-  return bytes[at] as number;
 }
 
 /**

@@ -1,121 +1,131 @@
 import { parseDateTime } from "../../kernel/date-time.ts";
-import { attributeReader, type Effort, type EvaluationContext, textOf } from "./context.ts";
+import {
+  type Attribute,
+  attributeNamed,
+  type Effort,
+  type EvaluationContext,
+  textOf,
+  valueOf,
+} from "./context.ts";
 import type { Condition, ConditionOp } from "./definition-schema.ts";
-import { compareVersions, parseVersion, SEMVER_LENGTH_MAX } from "./semver.ts";
+import { compareVersions, parseVersion, SEMVER_LENGTH_MAX, type Version } from "./semver.ts";
 
-/** Whether a condition holds at a moment. */
-export type CompiledCondition = (context: EvaluationContext, now: number, effort: Effort) => boolean;
-
-/** Whether one value, no list, is as wanted. */
-type Match = (value: unknown, effort: Effort) => boolean;
+/** A condition made ready, once, for any number of evaluations. All are of one shape, which is what makes them quick. */
+export interface CompiledCondition {
+  readonly op: ConditionOp;
+  readonly attribute: Attribute;
+  readonly isNow: boolean;
+  readonly not: boolean;
+  readonly ignoresCase: boolean;
+  /** What a text is compared with. */
+  readonly texts: readonly string[];
+  /** The same, where there are many to be equal to; null otherwise. */
+  readonly set: ReadonlySet<string> | null;
+  /** What a number or a moment is compared with. */
+  readonly number: number;
+  readonly version: Version | null;
+}
 
 /** The attribute that is the server's time. */
 const NOW = "$now";
 /** Longest text that is read as a moment: RFC 3339 with nanoseconds has 35 characters. */
 const MOMENT_LENGTH_MAX = 64;
+/** Texts that are compared one by one sooner than looked up. */
+const LISTED_MAX = 8;
 
-/** A condition made ready, once, for any number of evaluations. What it compares with has been checked. */
+/** Makes a condition ready. Its values have been checked. */
 export function compileCondition(condition: Condition): CompiledCondition {
-  const { attribute, op, not = false } = condition;
-  const read = attributeReader(attribute);
-  const matches = op === "exists" ? isPresent : anyOf(MATCHERS[op](condition));
-  if (attribute === NOW) return (_, now, effort) => matches(now, effort) !== not;
-  return (context, _, effort) => matches(read(context), effort) !== not;
+  const { op, attribute, values = [], not = false, ignore_case: ignoresCase = false } = condition;
+  const texts = values.map((value) => (ignoresCase ? String(value).toLowerCase() : String(value)));
+  const [first] = values;
+  return {
+    ...{ op, not, ignoresCase, texts },
+    attribute: attributeNamed(attribute),
+    isNow: attribute === NOW,
+    set: op === "in" && texts.length > LISTED_MAX ? new Set(texts) : null,
+    number: (op === "before" || op === "after" ? momentOf(first) : numberOf(first)) ?? Number.NaN,
+    version: op.startsWith("semver_") ? versionOf(first) : null,
+  };
 }
 
-const isPresent: Match = (value) => value !== undefined && value !== null;
+/** Whether a condition holds for a context at a moment. @throws ApiError `validation_error` for too much effort. */
+export function holds(
+  condition: CompiledCondition,
+  context: EvaluationContext,
+  now: number,
+  effort: Effort,
+): boolean {
+  const value = condition.isNow ? now : valueOf(context, condition.attribute);
+  return matches(condition, value, effort) !== condition.not;
+}
 
 /** A list matches when any of its elements does. */
-function anyOf(match: Match): Match {
-  return (value, effort) => {
-    if (!Array.isArray(value)) return match(value, effort);
-    effort.spend(value.length);
-    return value.some((element) => match(element, effort));
-  };
+function matches(condition: CompiledCondition, value: unknown, effort: Effort): boolean {
+  if (value === undefined || value === null) return false;
+  if (condition.op === "exists") return true;
+  if (!Array.isArray(value)) return matchesOne(condition, value, effort);
+  effort.spend(value.length);
+  return value.some((element) => matchesOne(condition, element, effort));
 }
 
-const MATCHERS: Readonly<Record<Exclude<ConditionOp, "exists">, (condition: Condition) => Match>> = {
-  in: (condition) => {
-    const values = new Set(wantedTexts(condition));
-    return onText(condition, (text, effort) => {
-      effort.spendText(text);
-      return values.has(text);
-    });
-  },
-  starts_with: (condition) => anyText(condition, (text, wanted) => text.startsWith(wanted)),
-  ends_with: (condition) => anyText(condition, (text, wanted) => text.endsWith(wanted)),
-  contains: (condition) => {
-    const values = wantedTexts(condition);
-    return onText(condition, (text, effort) => {
-      effort.spendText(text, values.length);
-      return values.some((wanted) => text.includes(wanted));
-    });
-  },
-  gt: onNumber((value, wanted) => value > wanted),
-  gte: onNumber((value, wanted) => value >= wanted),
-  lt: onNumber((value, wanted) => value < wanted),
-  lte: onNumber((value, wanted) => value <= wanted),
-  before: onMoment((value, wanted) => value < wanted),
-  after: onMoment((value, wanted) => value >= wanted),
-  semver_eq: onVersion((order) => order === 0),
-  semver_gt: onVersion((order) => order > 0),
-  semver_gte: onVersion((order) => order >= 0),
-  semver_lt: onVersion((order) => order < 0),
-  semver_lte: onVersion((order) => order <= 0),
-};
-
-function wantedTexts({ values = [], ignore_case = false }: Condition): string[] {
-  return values.map((value) => (ignore_case ? String(value).toLowerCase() : String(value)));
+function matchesOne(condition: CompiledCondition, value: unknown, effort: Effort): boolean {
+  const { op, number } = condition;
+  switch (op) {
+    case "gt":
+      return typeof value === "number" && value > number;
+    case "gte":
+      return typeof value === "number" && value >= number;
+    case "lt":
+      return typeof value === "number" && value < number;
+    case "lte":
+      return typeof value === "number" && value <= number;
+    case "before":
+      // What is no moment compares with nothing.
+      return (momentOf(value) ?? Number.NaN) < number;
+    case "after":
+      return (momentOf(value) ?? Number.NaN) >= number;
+    case "in":
+    case "starts_with":
+    case "ends_with":
+    case "contains":
+      return matchesText(condition, value, effort);
+    default:
+      return matchesVersion(condition, value, effort);
+  }
 }
 
-function onText(
-  { ignore_case = false }: Condition,
-  matches: (text: string, effort: Effort) => boolean,
-): Match {
-  return (value, effort) => {
-    const text = textOf(value);
-    if (text === null) return false;
-    if (!ignore_case) return matches(text, effort);
-    effort.spendText(text);
-    return matches(text.toLowerCase(), effort);
-  };
+function matchesText(condition: CompiledCondition, value: unknown, effort: Effort): boolean {
+  const { op, texts, set, ignoresCase } = condition;
+  const given = textOf(value);
+  if (given === null) return false;
+  effort.spendText(given, ignoresCase ? 2 : 1);
+  const text = ignoresCase ? given.toLowerCase() : given;
+  if (set !== null) return set.has(text);
+  if (op === "contains") effort.spendText(text, texts.length);
+  else effort.spend(texts.length);
+  for (const wanted of texts) if (isSo(op, text, wanted)) return true;
+  return false;
 }
 
-function anyText(condition: Condition, matches: (text: string, wanted: string) => boolean): Match {
-  const values = wantedTexts(condition);
-  return onText(condition, (text, effort) => {
-    effort.spend(values.length);
-    return values.some((wanted) => matches(text, wanted));
-  });
+function isSo(op: ConditionOp, text: string, wanted: string): boolean {
+  if (op === "in") return text === wanted;
+  if (op === "starts_with") return text.startsWith(wanted);
+  return op === "ends_with" ? text.endsWith(wanted) : text.includes(wanted);
 }
 
-function onNumber(matches: (value: number, wanted: number) => boolean) {
-  return ({ values }: Condition): Match => {
-    const wanted = values?.[0] as number;
-    return (value) => typeof value === "number" && matches(value, wanted);
-  };
+function matchesVersion({ op, version }: CompiledCondition, value: unknown, effort: Effort): boolean {
+  const given = versionOf(value);
+  if (given === null || version === null) return false;
+  effort.spend(SEMVER_LENGTH_MAX >>> 4);
+  const order = compareVersions(given, version);
+  if (op === "semver_eq") return order === 0;
+  if (op === "semver_gt") return order > 0;
+  if (op === "semver_gte") return order >= 0;
+  return op === "semver_lt" ? order < 0 : order <= 0;
 }
 
-function onMoment(matches: (value: number, wanted: number) => boolean) {
-  return ({ values }: Condition): Match => {
-    const wanted = momentOf(values?.[0]) as number;
-    return (value) => {
-      const moment = momentOf(value);
-      return moment !== null && matches(moment, wanted);
-    };
-  };
-}
-
-function onVersion(matches: (order: number) => boolean) {
-  return ({ values }: Condition): Match => {
-    const wanted = versionOf(values?.[0]);
-    return (value, effort) => {
-      const version = versionOf(value);
-      if (version === null || wanted === null) return false;
-      effort.spend(SEMVER_LENGTH_MAX >>> 4);
-      return matches(compareVersions(version, wanted));
-    };
-  };
+function numberOf(value: unknown): number | null {
+  return typeof value === "number" ? value : null;
 }
 
 /** A moment, epoch milliseconds: RFC 3339 as text, or a number as it is; null for anything else. */
@@ -125,6 +135,6 @@ export function momentOf(value: unknown): number | null {
 }
 
 /** A version, which is a text; null for anything else. */
-export function versionOf(value: unknown): ReturnType<typeof parseVersion> {
+export function versionOf(value: unknown): Version | null {
   return typeof value === "string" ? parseVersion(value) : null;
 }

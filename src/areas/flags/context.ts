@@ -31,24 +31,36 @@ export class Effort {
   }
 }
 
-/** Reads an attribute: the member of this very name, else by dots into objects. Undefined where there is none. */
-export function attributeReader(attribute: string): (context: EvaluationContext) => unknown {
-  const path = attribute.split(".");
-  if (path.length === 1) return (context) => ownMember(context, attribute);
-  return (context) => {
-    if (Object.hasOwn(context, attribute)) return context[attribute];
-    let value: unknown = context;
-    for (const name of path) {
-      value = ownMember(value, name);
-      if (value === undefined) return undefined;
-    }
-    return value;
-  };
+/** Where a value lies in a context. */
+export interface Attribute {
+  readonly name: string;
+  /** The names to follow where there is no member of that very name; null for a name without dots. */
+  readonly path: readonly string[] | null;
+  /** Whether objects inherit something by one of these names, such as `constructor`. Asking what is own takes its time. */
+  readonly isInherited: boolean;
 }
 
-function ownMember(value: unknown, name: string): unknown {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) return undefined;
-  return Object.hasOwn(value, name) ? (value as EvaluationContext)[name] : undefined;
+/** An attribute by its name, with dots for what lies within objects. */
+export function attributeNamed(name: string): Attribute {
+  const parts = name.split(".");
+  const isInherited = [name, ...parts].some((one) => one in Object.prototype);
+  return { name, path: parts.length === 1 ? null : parts, isInherited };
+}
+
+/** The value of an attribute: the member of that very name, else by dots into objects. Undefined where there is none. */
+export function valueOf(context: EvaluationContext, { name, path, isInherited }: Attribute): unknown {
+  const own = memberOf(context, name, isInherited);
+  if (own !== undefined || path === null) return own;
+  let value: unknown = context;
+  for (const part of path) {
+    if (typeof value !== "object" || value === null || Array.isArray(value)) return undefined;
+    value = memberOf(value as EvaluationContext, part, isInherited);
+  }
+  return value;
+}
+
+function memberOf(object: EvaluationContext, name: string, isInherited: boolean): unknown {
+  return isInherited && !Object.hasOwn(object, name) ? undefined : object[name];
 }
 
 /** The text of a value: texts as they are, numbers and booleans as JSON has them; null for all others. */

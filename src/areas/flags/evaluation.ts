@@ -1,8 +1,15 @@
-import { murmur3, positionOf } from "./bucketing.ts";
-import { type CompiledCondition, compileCondition } from "./conditions.ts";
-import { attributeReader, Effort, type EvaluationContext, textOf } from "./context.ts";
+import { PrefixedHash, positionOf } from "./bucketing.ts";
+import { type CompiledCondition, compileCondition, holds } from "./conditions.ts";
+import {
+  type Attribute,
+  attributeNamed,
+  Effort,
+  type EvaluationContext,
+  textOf,
+  valueOf,
+} from "./context.ts";
 import { resolved } from "./definition.ts";
-import type { Serve, StoredDefinition, WholeDefinition } from "./definition-schema.ts";
+import type { Serve, StoredDefinition } from "./definition-schema.ts";
 
 export type { EvaluationContext } from "./context.ts";
 
@@ -20,13 +27,15 @@ export type Reason = "STATIC" | "DEFAULT" | "TARGETING_MATCH" | "SPLIT" | "DISAB
 
 /** What a flag is for a context. Without `value` and `variant` it is the caller's own default. */
 export interface Outcome {
+  /** The flag's. */
+  readonly key: string;
   readonly value?: JsonValue;
   readonly variant?: string;
   readonly reason: Reason;
   readonly metadata: Readonly<Record<string, string | number | boolean>>;
 }
 
-/** A flag made ready for any number of evaluations. */
+/** A flag made ready for any number of evaluations: each of its outcomes stands there already. */
 export interface CompiledFlag {
   readonly key: string;
   readonly enabled: boolean;
@@ -35,8 +44,9 @@ export interface CompiledFlag {
   /** While it is switched off. */
   readonly off: Outcome;
   readonly rules: readonly CompiledRule[];
+  /** For those whom no rule decides about. */
   readonly fallback: CompiledServe;
-  /** Where the split for all others decides nothing. */
+  /** Where not even that decides. */
   readonly missed: Outcome;
 }
 
@@ -45,30 +55,69 @@ interface CompiledRule {
   readonly serve: CompiledServe;
 }
 
-/** Null: it decides nothing for this context. */
-type CompiledServe = (context: EvaluationContext, effort: Effort) => Outcome | null;
+/** Either an outcome or a split. */
+type CompiledServe = Outcome | Split;
+
+/** Several outcomes, and who gets which. */
+class Split {
+  constructor(
+    private readonly by: Attribute,
+    private readonly hash: PrefixedHash,
+    /** The first position that is no longer an entry's own. */
+    private readonly ends: readonly number[],
+    private readonly outcomes: readonly (Outcome | null)[],
+  ) {}
+
+  /** Null where it decides nothing for this context. */
+  outcomeOf(context: EvaluationContext, effort: Effort): Outcome | null {
+    const text = textOf(valueOf(context, this.by));
+    if (text === null || text === "") return null;
+    effort.spendText(text);
+    const position = positionOf(this.hash.of(text), this.ends.at(-1) ?? 0);
+    return this.outcomes[this.ends.findIndex((end) => end > position)] ?? null;
+  }
+}
 
 /** What decides who falls where, unless a split says otherwise: what OpenFeature calls the subject. */
 const TARGETING_KEY = "targetingKey";
+const NOTHING = {};
 
 /** Makes a flag ready. What is stored of it has been checked. */
 export function compileFlag(key: string, enabled: boolean, stored: StoredDefinition | null): CompiledFlag {
-  if (stored === null) return { ...PLAIN, key, enabled };
-  const definition = resolved(stored);
-  const outcomes = outcomesOf(definition);
-  const { rules } = definition;
+  const {
+    variants,
+    metadata,
+    off_variant,
+    rules,
+    default: fallback,
+    server_only,
+  } = resolved(stored ?? NOTHING);
+  const outcome = (variant: string | null, reason: Reason): Outcome =>
+    variant === null
+      ? { key, reason, metadata }
+      : { key, value: variants[variant] as JsonValue, variant, reason, metadata };
+  const compiled = ({ variant, split, by = TARGETING_KEY, seed = key }: Serve, reason: Reason) => {
+    if (split === undefined) return outcome(variant ?? null, reason);
+    const outcomes = split.map((entry) => (entry.variant === null ? null : outcome(entry.variant, "SPLIT")));
+    return new Split(attributeNamed(by), new PrefixedHash(seed), endsOf(split), outcomes);
+  };
   return {
-    key,
-    enabled,
-    serverOnly: definition.server_only,
-    off: outcomes(definition.off_variant, "DISABLED"),
+    ...{ key, enabled, serverOnly: server_only },
+    off: outcome(off_variant, "DISABLED"),
     rules: rules.map(({ when, serve }) => ({
       when: when.map(compileCondition),
-      serve: compileServe(key, serve, "TARGETING_MATCH", outcomes),
+      serve: compiled(serve, "TARGETING_MATCH"),
     })),
-    fallback: compileServe(key, definition.default, rules.length === 0 ? "STATIC" : "DEFAULT", outcomes),
-    missed: outcomes(definition.off_variant, "DEFAULT"),
+    fallback: compiled(fallback, rules.length === 0 ? "STATIC" : "DEFAULT"),
+    missed: outcome(off_variant, "DEFAULT"),
   };
+}
+
+/** Where each entry ends: the weights, added up. */
+function endsOf(split: readonly { readonly weight: number }[]): number[] {
+  const ends: number[] = [];
+  for (const { weight } of split) ends.push((ends.at(-1) ?? 0) + weight);
+  return ends;
 }
 
 /** What a flag is for a context at a moment. @throws ApiError `validation_error` when it takes too long to find out. */
@@ -80,43 +129,23 @@ export function evaluate(
 ): Outcome {
   if (!flag.enabled) return flag.off;
   for (const { when, serve } of flag.rules) {
-    if (!when.every((holds) => holds(context, now, effort))) continue;
-    const outcome = serve(context, effort);
+    if (!allHold(when, context, now, effort)) continue;
+    const outcome = served(serve, context, effort);
     if (outcome !== null) return outcome;
   }
-  return flag.fallback(context, effort) ?? flag.missed;
+  return served(flag.fallback, context, effort) ?? flag.missed;
 }
 
-type Outcomes = (variant: string | null, reason: Reason) => Outcome;
-
-function outcomesOf({ variants, metadata }: WholeDefinition): Outcomes {
-  return (variant, reason) =>
-    variant === null
-      ? { reason, metadata }
-      : { value: variants[variant] as JsonValue, variant, reason, metadata };
+function allHold(
+  when: readonly CompiledCondition[],
+  context: EvaluationContext,
+  now: number,
+  effort: Effort,
+): boolean {
+  for (const condition of when) if (!holds(condition, context, now, effort)) return false;
+  return true;
 }
 
-function compileServe(flagKey: string, serve: Serve, reason: Reason, outcomes: Outcomes): CompiledServe {
-  const { variant = null, split, by = TARGETING_KEY, seed = flagKey } = serve;
-  if (split === undefined) {
-    const outcome = outcomes(variant, reason);
-    return () => outcome;
-  }
-  let weight = 0;
-  const entries = split.map((entry) => {
-    weight += entry.weight;
-    // Its end is the first position that is no longer its own.
-    return { end: weight, outcome: entry.variant === null ? null : outcomes(entry.variant, "SPLIT") };
-  });
-  const read = attributeReader(by);
-  return (context, effort) => {
-    const text = textOf(read(context));
-    if (text === null || text === "") return null;
-    effort.spendText(text);
-    const position = positionOf(murmur3(seed + text), weight);
-    return entries.find(({ end }) => end > position)?.outcome ?? null;
-  };
+function served(serve: CompiledServe, context: EvaluationContext, effort: Effort): Outcome | null {
+  return serve instanceof Split ? serve.outcomeOf(context, effort) : serve;
 }
-
-/** Of flags that are a switch and nothing else. */
-const PLAIN = compileFlag("", true, {});

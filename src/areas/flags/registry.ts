@@ -20,6 +20,7 @@ const PROJECTS_IN_MEMORY_MAX = 10_000;
 /** A flag in memory. */
 export interface ActiveFlag extends Actor {
   readonly ref: number;
+  readonly enabled: boolean;
   readonly archived: boolean;
   readonly compiled: CompiledFlag;
   /** The hour of its last evaluation that is noted, epoch milliseconds; 0 for none. */
@@ -60,10 +61,11 @@ export class FlagRegistry {
       const row = this.store.find(projectRef, flagKey);
       if (row === null) return undefined;
       const evaluatedAt = this.uses.lastOf(row.ref, row.evaluated_at) ?? 0;
-      const { ref, archived, definition } = row;
-      const weight = weightOf(definition);
+      const { ref, definition } = row;
+      const [enabled, archived] = [row.enabled !== 0, row.archived !== 0];
       const compiled = compiledRow(row);
-      return { idle: true, recent: false, weight, ref, archived: archived !== 0, compiled, evaluatedAt };
+      const weight = weightOf(definition);
+      return { idle: true, recent: false, weight, ref, enabled, archived, compiled, evaluatedAt };
     });
   }
 

@@ -35,11 +35,6 @@ export interface EvaluationOptions {
   readonly seesServerOnly: boolean;
 }
 
-/** The outcome of one flag among all. */
-export interface KeyedOutcome extends Outcome {
-  readonly key: string;
-}
-
 /** The use cases of flags. Changes run in units of work; the next request sees them. */
 export class FlagService {
   private readonly active: FlagRegistry;
@@ -102,10 +97,15 @@ export class FlagService {
 
   /** Whether a flag is on. @throws ApiError `gate.feature_not_found`, `gate.evaluation_failed` */
   evaluate(projectRef: number, flagKey: string, now: number): FlagEvaluation {
-    const flag = evaluating(() => this.active.find(projectRef, flagKey));
+    let flag: ActiveFlag | undefined;
+    try {
+      flag = this.active.find(projectRef, flagKey);
+    } catch (cause) {
+      throw failedEvaluation(cause);
+    }
     if (flag === undefined) throw noSuchFlag("gate.feature_not_found", flagKey);
-    this.noteUse(flag, now);
-    return { enabled: flag.compiled.enabled, flag_key: flagKey };
+    if (now - flag.evaluatedAt >= USE_RESOLUTION_MS) this.noteUse(flag, now);
+    return { enabled: flag.enabled, flag_key: flagKey };
   }
 
   /**
@@ -122,7 +122,7 @@ export class FlagService {
       const flag = this.active.find(projectRef, flagKey);
       if (flag === undefined || flag.archived) return undefined;
       if (flag.compiled.serverOnly && !seesServerOnly) return undefined;
-      this.noteUse(flag, now);
+      if (now - flag.evaluatedAt >= USE_RESOLUTION_MS) this.noteUse(flag, now);
       return evaluate(flag.compiled, context, now);
     });
   }
@@ -132,13 +132,13 @@ export class FlagService {
     projectRef: number,
     context: EvaluationContext,
     { now, seesServerOnly }: EvaluationOptions,
-  ): KeyedOutcome[] {
+  ): Outcome[] {
     return evaluating(() => {
       const effort = new Effort();
-      const outcomes: KeyedOutcome[] = [];
+      const outcomes: Outcome[] = [];
       for (const flag of this.active.ofProject(projectRef)) {
         if (flag.serverOnly && !seesServerOnly) continue;
-        outcomes.push({ key: flag.key, ...evaluate(flag, context, now, effort) });
+        outcomes.push(evaluate(flag, context, now, effort));
       }
       return outcomes;
     });
@@ -206,7 +206,7 @@ export class FlagService {
   }
 
   private noteUse(flag: ActiveFlag, now: number): void {
-    if (now - flag.evaluatedAt >= USE_RESOLUTION_MS) flag.evaluatedAt = this.uses.note(flag.ref, now);
+    flag.evaluatedAt = this.uses.note(flag.ref, now);
   }
 
   private definitionOf(row: FlagRow, now: number): FlagDefinition {
@@ -225,15 +225,19 @@ export class FlagService {
   }
 }
 
-/** A failing disk is the writer's to answer for, a refusal the caller's; anything else is a defect of ours. */
 function evaluating<T>(work: () => T): T {
   try {
     return work();
   } catch (cause) {
-    if (cause instanceof ApiError || isStorageFailure(cause)) throw cause;
-    const message = "The flag could not be evaluated. Nothing was charged.";
-    throw new ApiError("gate.evaluation_failed", message, { cause });
+    throw failedEvaluation(cause);
   }
+}
+
+/** A failing disk is the writer's to answer for, a refusal the caller's; anything else is a defect of ours. */
+function failedEvaluation(cause: unknown): unknown {
+  if (cause instanceof ApiError || isStorageFailure(cause)) return cause;
+  const message = "The flag could not be evaluated. Nothing was charged.";
+  return new ApiError("gate.evaluation_failed", message, { cause });
 }
 
 function settingOf(row: FlagRow): FlagSetting {

@@ -1,9 +1,12 @@
 import { describe, expect, test } from "bun:test";
 import { FlagdCore } from "@openfeature/flagd-core";
 import fc from "fast-check";
-import { murmur3, positionOf } from "../../../src/areas/flags/bucketing.ts";
+import { PrefixedHash, positionOf } from "../../../src/areas/flags/bucketing.ts";
 import type { Serve } from "../../../src/areas/flags/definition-schema.ts";
 import { compileFlag, evaluate } from "../../../src/areas/flags/evaluation.ts";
+
+/** The hash of a text as a whole. */
+const murmur3 = (text: string): number => new PrefixedHash("").of(text);
 
 describe("murmur3 and positions", () => {
   test.each([
@@ -35,6 +38,12 @@ describe("murmur3 and positions", () => {
     fc.assert(
       fc.property(fc.string({ unit: "binary", maxLength: 3_000 }), (text) => {
         expect(murmur3(text)).toBe(plainMurmur3(new TextEncoder().encode(text)));
+      }),
+    );
+    fc.assert(
+      fc.property(fc.string({ unit: "grapheme" }), fc.string({ unit: "binary" }), (prefix, text) => {
+        const hash = new PrefixedHash(prefix);
+        for (const one of [text, "", text, prefix]) expect(hash.of(one)).toBe(murmur3(prefix + one));
       }),
     );
     const long = "用户é".repeat(20_000);
