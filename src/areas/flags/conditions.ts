@@ -2,10 +2,10 @@ import { parseDateTime } from "../../kernel/date-time.ts";
 import {
   type Attribute,
   attributeNamed,
+  attributeValue,
   type Effort,
   type EvaluationContext,
   textOf,
-  valueOf,
 } from "./context.ts";
 import type { Condition, ConditionOp } from "./definition-schema.ts";
 import { compareVersions, parseVersion, SEMVER_LENGTH_MAX, type Version } from "./semver.ts";
@@ -55,7 +55,7 @@ export function holds(
   now: number,
   effort: Effort,
 ): boolean {
-  const value = condition.isNow ? now : valueOf(context, condition.attribute);
+  const value = condition.isNow ? now : attributeValue(context, condition.attribute);
   return matches(condition, value, effort) !== condition.not;
 }
 

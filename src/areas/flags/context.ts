@@ -48,7 +48,7 @@ export function attributeNamed(name: string): Attribute {
 }
 
 /** The value of an attribute: the member of that very name, else by dots into objects. Undefined where there is none. */
-export function valueOf(context: EvaluationContext, { name, path, isInherited }: Attribute): unknown {
+export function attributeValue(context: EvaluationContext, { name, path, isInherited }: Attribute): unknown {
   const own = memberOf(context, name, isInherited);
   if (own !== undefined || path === null) return own;
   let value: unknown = context;

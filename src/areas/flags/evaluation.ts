@@ -3,10 +3,10 @@ import { type CompiledCondition, compileCondition, holds } from "./conditions.ts
 import {
   type Attribute,
   attributeNamed,
+  attributeValue,
   Effort,
   type EvaluationContext,
   textOf,
-  valueOf,
 } from "./context.ts";
 import { resolved } from "./definition.ts";
 import type { Serve, StoredDefinition } from "./definition-schema.ts";
@@ -70,7 +70,7 @@ class Split {
 
   /** Null where it decides nothing for this context. */
   outcomeOf(context: EvaluationContext, effort: Effort): Outcome | null {
-    const text = textOf(valueOf(context, this.by));
+    const text = textOf(attributeValue(context, this.by));
     if (text === null || text === "") return null;
     effort.spendText(text);
     const position = positionOf(this.hash.of(text), this.ends.at(-1) ?? 0);
