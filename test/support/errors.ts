@@ -6,6 +6,8 @@ import type { Answer } from "./client.ts";
 export const UUID_V7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
 /** What no answer may tell: where the code lies, what called what, how the data is kept. */
+/** Codes whose answers say which fields are wrong. */
+const NAMES_FIELDS: ReadonlySet<string> = new Set(["validation_error", "gate.rule_invalid"]);
 const INNER_WORKINGS = /\bat \S+ \(|\.ts:\d+|node_modules|\/src\/|SQLite|SQLITE|TypeError|undefined/;
 
 /** The body of an error, in both documented shapes at once. */
@@ -40,7 +42,7 @@ export function expectErrorShape(answer: Answer): void {
   if (answer.headers.get("idempotent-replayed") === null) {
     expect(body.request_id).toBe(answer.headers.get("x-request-id") ?? "");
   }
-  expect(body.fields !== undefined).toBe(body.code === "validation_error");
+  expect(body.fields !== undefined).toBe(NAMES_FIELDS.has(String(body.code)));
   for (const messages of Object.values(body.fields ?? {})) {
     expect(messages.length).toBeGreaterThan(0);
     for (const message of messages) expect(message).toMatch(/^\S.*\S$/);

@@ -1,5 +1,5 @@
 import { TypeCompiler } from "@sinclair/typebox/compiler";
-import { ApiError, echoed, type FieldMessages } from "../../kernel/errors.ts";
+import { echoed, type FieldMessages } from "../../kernel/errors.ts";
 import { fieldMessages } from "../../kernel/http/validate.ts";
 import { momentOf, versionOf } from "./conditions.ts";
 import {
@@ -10,6 +10,7 @@ import {
   StoredDefinition,
   type WholeDefinition,
 } from "./definition-schema.ts";
+import { ruleInvalid } from "./domain.ts";
 
 /** Largest definition, in bytes of its JSON. */
 export const DEFINITION_BYTES_MAX = 64 * 1024;
@@ -69,12 +70,6 @@ function checked(fields: unknown): StoredDefinition {
 
 /** Compiled at its first use, as the checks of endpoints are. */
 let check: ReturnType<typeof TypeCompiler.Compile<typeof StoredDefinition>> | undefined;
-
-/** @returns ApiError `gate.rule_invalid` */
-export function ruleInvalid(fields: FieldMessages): ApiError {
-  const [[name, messages] = ["the definition", ["is not valid"]]] = Object.entries(fields);
-  return new ApiError("gate.rule_invalid", `${name} ${messages.join(", ")}`, { fields });
-}
 
 /** Bytes of a value's JSON in UTF-8. */
 function jsonBytes(value: unknown): number {

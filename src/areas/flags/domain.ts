@@ -1,4 +1,10 @@
-import { ApiError, type ErrorMeaning, invalidField, registerErrors } from "../../kernel/errors.ts";
+import {
+  ApiError,
+  type ErrorMeaning,
+  type FieldMessages,
+  invalidField,
+  registerErrors,
+} from "../../kernel/errors.ts";
 
 /** Longest key of a flag. */
 export const FLAG_KEY_LENGTH_MAX = 64;
@@ -38,10 +44,16 @@ export function assertKeyAllowed(flagKey: string): void {
   );
 }
 
+/** What is wrong with the fields of a flag. */
+export function ruleInvalid(fields: FieldMessages): ApiError {
+  const [[name, messages] = ["the definition", ["is not valid"]]] = Object.entries(fields);
+  return new ApiError("gate.rule_invalid", `${name} ${messages.join(", ")}`, { fields });
+}
+
 /** @throws ApiError `gate.rule_invalid` */
 export function assertBoolean(enabled: unknown): asserts enabled is boolean {
   if (typeof enabled === "boolean") return;
-  throw new ApiError("gate.rule_invalid", "enabled must be true or false: it is the flag's switch.");
+  throw ruleInvalid({ enabled: ["must be true or false: it is the flag's switch"] });
 }
 
 /** No flag with this key: to an evaluation, or to a deletion. */

@@ -4,11 +4,12 @@ import { isStorageFailure } from "../../kernel/storage/database.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { deletedFlag, type FlagSetting, savedFlag } from "./audit.ts";
 import { Effort, type EvaluationContext } from "./context.ts";
-import { changedDefinition, resolved, ruleInvalid } from "./definition.ts";
+import { changedDefinition, resolved } from "./definition.ts";
 import {
   DEFINITIONS_BYTES_MAX,
   FLAGS_PER_PROJECT_MAX,
   noSuchFlag,
+  ruleInvalid,
   STALE_AFTER_MS,
   USE_RESOLUTION_MS,
 } from "./domain.ts";
