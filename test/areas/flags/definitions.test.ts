@@ -134,7 +134,7 @@ const REFUSED: readonly [name: string, fields: object, path: string][] = [
     { rules: [rule({ name: "n".repeat(RULE_NAME_LENGTH_MAX + 1) })] },
     "rules[0].name",
   ],
-  ["a rule's field that nobody knows", { rules: [rule({ then: "on" })] }, "rules[0].then"],
+  ["a rule's field that nobody knows", { rules: [rule({ served: "on" })] }, "rules[0].served"],
   ["an unknown op", ruled({ op: "matches" }), "rules[0].when[0].op"],
   ["no attribute", ruled({ attribute: "" }), "rules[0].when[0].attribute"],
   [

@@ -1,0 +1,260 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { DEFINITIONS_BYTES_MAX } from "../../../src/areas/flags/domain.ts";
+import type { FlagBody } from "../../../src/areas/flags/schema.ts";
+import { FlagService } from "../../../src/areas/flags/service.ts";
+import { flagStore } from "../../../src/areas/flags/store.ts";
+import { FlagUses } from "../../../src/areas/flags/uses.ts";
+import { ApiError } from "../../../src/kernel/errors.ts";
+import type { Tx } from "../../../src/kernel/storage/tx.ts";
+import { TEST_START_MS } from "../../support/server.ts";
+import { KernelBench } from "../projects/kernel-bench.ts";
+
+const PROJECT = 1;
+const SERVER = { now: TEST_START_MS, seesServerOnly: true };
+const BROWSER = { now: TEST_START_MS, seesServerOnly: false };
+
+let bench: KernelBench;
+let service: FlagService;
+beforeEach(() => {
+  bench = new KernelBench();
+  service = newService();
+});
+afterEach(() => bench.close());
+
+function newService(inMemoryMax?: number): FlagService {
+  const store = flagStore(bench.kernel.db);
+  return new FlagService(store, new FlagUses(store, bench.kernel), inMemoryMax);
+}
+
+function inUnit<T extends object>(work: (tx: Tx) => T): Promise<T> {
+  return bench.kernel.writer.submit(work as never);
+}
+
+function save(flag_key: string, fields: Partial<FlagBody> = {}) {
+  return inUnit((tx) => service.save(tx, PROJECT, { flag_key, enabled: true, ...fields }));
+}
+
+const keysSeen = (options = SERVER): string[] => service.outcomes(PROJECT, {}, options).map(({ key }) => key);
+
+describe("outcomes", () => {
+  test("all flags of the project, sorted by key, none that is archived or for servers alone", async () => {
+    for (const key of ["b", "a", "a-b", "z", "_9".slice(1)]) await save(key);
+    await save("hidden", { server_only: true });
+    await save("old", { archived: true });
+    await save("off", { enabled: false, metadata: { owner: "me" } });
+    await inUnit((tx) => service.save(tx, 2, { flag_key: "another-project", enabled: true }));
+    expect(keysSeen()).toEqual(["9", "a", "a-b", "b", "hidden", "off", "z"]);
+    expect(keysSeen(BROWSER)).toEqual(["9", "a", "a-b", "b", "off", "z"]);
+    expect(service.outcomes(PROJECT, {}, BROWSER)[4]).toEqual({
+      ...{ key: "off", value: false, variant: "off", reason: "DISABLED", metadata: { owner: "me" } },
+    });
+  });
+
+  test("of one flag: undefined where it is absent, archived or hidden", async () => {
+    await save("f");
+    await save("hidden", { server_only: true });
+    await save("old", { archived: true });
+    const outcome = { key: "f", value: true, variant: "on", reason: "STATIC", metadata: {} } as const;
+    expect(service.outcomeOf(PROJECT, "f", {}, BROWSER)).toEqual(outcome);
+    expect(service.outcomeOf(PROJECT, "hidden", {}, SERVER)).toMatchObject({ value: true });
+    for (const key of ["hidden", "old", "absent", "Not A Key", ""])
+      expect(service.outcomeOf(PROJECT, key, {}, BROWSER)).toBeUndefined();
+    expect(service.outcomeOf(2, "f", {}, SERVER)).toBeUndefined();
+    await save("old", { archived: false });
+    expect(service.outcomeOf(PROJECT, "old", {}, BROWSER)).toMatchObject({ value: true });
+  });
+
+  test("an evaluation by itself is noted, one of all together is not, nor one of what is hidden", async () => {
+    for (const key of ["single", "together"]) await save(key);
+    await save("hidden", { server_only: true });
+    service.outcomes(PROJECT, {}, SERVER);
+    service.outcomeOf(PROJECT, "single", {}, BROWSER);
+    service.outcomeOf(PROJECT, "hidden", {}, BROWSER);
+    const noted = (key: string) => service.definition(PROJECT, key, SERVER.now).last_evaluated_at;
+    expect(noted("single")).toBe("2026-03-10T12:00:00.000Z");
+    expect([noted("together"), noted("hidden")]).toEqual([null, null]);
+  });
+
+  test("a context that takes too long is the caller's mistake, a definition that cannot be read is ours", async () => {
+    const values = Array.from({ length: 1_000 }, (_, index) => `v${index}`);
+    const when = [{ attribute: "a", op: "starts_with" as const, values }];
+    await save("f", { rules: [{ when, serve: { variant: "on" } }] });
+    const long = { a: Array.from({ length: 20_000 }, () => "x") };
+    for (const evaluate of [
+      () => service.outcomeOf(PROJECT, "f", long, SERVER),
+      () => service.outcomes(PROJECT, long, SERVER),
+    ])
+      expect(codeOf(evaluate)).toBe("validation_error");
+    bench.kernel.db.execute("UPDATE flags SET definition = '{'");
+    service = newService();
+    expect(codeOf(() => service.outcomeOf(PROJECT, "f", {}, SERVER))).toBe("gate.evaluation_failed");
+    expect(codeOf(() => service.outcomes(PROJECT, {}, SERVER))).toBe("gate.evaluation_failed");
+    expect(codeOf(() => service.evaluate(PROJECT, "f", SERVER.now))).toBe("gate.evaluation_failed");
+  });
+});
+
+function codeOf(work: () => unknown): string {
+  try {
+    work();
+    return "nothing was thrown";
+  } catch (error) {
+    return error instanceof ApiError ? error.code : String(error);
+  }
+}
+
+test("the version that browsers see rises with what they see alone", async () => {
+  const versions = () => [service.version(PROJECT, SERVER), service.version(PROJECT, BROWSER)];
+  expect(versions()).toEqual([0, 0]);
+  await save("shown");
+  expect(versions()).toEqual([1, 1]);
+  await save("hidden", { server_only: true });
+  await save("hidden", { server_only: true, tags: ["a"] });
+  expect(versions()).toEqual([3, 1]);
+  await save("hidden", { server_only: false });
+  expect(versions()).toEqual([4, 4]);
+  await save("hidden", { server_only: true });
+  expect(versions()).toEqual([5, 5]);
+  await inUnit((tx) => service.delete(tx, PROJECT, "hidden"));
+  expect(versions()).toEqual([6, 5]);
+  service = newService();
+  expect(versions()).toEqual([6, 5]);
+  await inUnit((tx) => service.delete(tx, PROJECT, "shown"));
+  expect(versions()).toEqual([7, 7]);
+  expect(service.version(2, SERVER)).toBe(0);
+});
+
+type Step =
+  | { readonly kind: "save"; readonly key: string; readonly fields: Partial<FlagBody> }
+  | { readonly kind: "delete"; readonly key: string }
+  | { readonly kind: "look" };
+
+const key = fc.constantFrom("a", "b", "c", "d");
+const fields = fc.record(
+  {
+    enabled: fc.boolean(),
+    archived: fc.boolean(),
+    server_only: fc.boolean(),
+    tags: fc.constantFrom<string[] | null>(["x"], ["x", "y"], null),
+    metadata: fc.constantFrom<Record<string, number> | null>({ n: 1 }, null),
+  },
+  { requiredKeys: ["enabled"] },
+);
+const step: fc.Arbitrary<Step> = fc.oneof(
+  { weight: 6, arbitrary: fc.record({ kind: fc.constant("save" as const), key, fields }) },
+  { weight: 3, arbitrary: fc.record({ kind: fc.constant("delete" as const), key }) },
+  { weight: 3, arbitrary: fc.record({ kind: fc.constant("look" as const) }) },
+);
+
+test("random units of work, of which some are taken back, leave in memory what stands in the file", async () => {
+  const unit = fc.record({ steps: fc.array(step, { minLength: 1, maxLength: 4 }), fails: fc.boolean() });
+  await fc.assert(
+    fc.asyncProperty(fc.array(unit, { minLength: 1, maxLength: 8 }), async (units) => {
+      bench.kernel.db.execute("DELETE FROM flags; DELETE FROM flag_projects; DELETE FROM flag_uses");
+      service = newService();
+      let highest = 0;
+      // All of them in one batch: one that fails has it run again, each with a savepoint.
+      await Promise.allSettled(
+        units.map(({ steps, fails }) =>
+          inUnit((tx) => {
+            for (const one of steps) take(tx, one);
+            if (fails) throw new ApiError("conflict", "Refused by this test, after the changes.");
+            return {};
+          }),
+        ),
+      );
+      const fresh = newService();
+      for (const options of [SERVER, BROWSER]) {
+        expect(service.outcomes(PROJECT, {}, options)).toEqual(fresh.outcomes(PROJECT, {}, options));
+        expect(service.version(PROJECT, options)).toBe(fresh.version(PROJECT, options));
+      }
+      const config = service.config(PROJECT, { full: true, archived: true }, SERVER.now).flags;
+      for (const flag of config) {
+        highest = Math.max(highest, "version" in flag ? flag.version : 0);
+        const found = service.outcomeOf(PROJECT, flag.flag_key, {}, SERVER);
+        expect(found).toEqual(fresh.outcomeOf(PROJECT, flag.flag_key, {}, SERVER) as typeof found & object);
+      }
+      expect(service.version(PROJECT, SERVER)).toBeGreaterThanOrEqual(highest);
+      const bytes = bench.kernel.db.number("SELECT coalesce(sum(length(definition)), 0) AS n FROM flags");
+      expect(flagStore(bench.kernel.db).project(PROJECT)?.bytes ?? 0).toBe(bytes());
+    }),
+    { numRuns: 60 },
+  );
+});
+
+function take(tx: Tx, one: Step): void {
+  if (one.kind === "look") service.outcomes(PROJECT, {}, SERVER);
+  else if (one.kind === "save")
+    service.save(tx, PROJECT, { flag_key: one.key, enabled: true, ...one.fields });
+  else if (service.keys(PROJECT).flags.includes(one.key)) service.delete(tx, PROJECT, one.key);
+}
+
+test("a change is seen by the next evaluation, also of all flags, and by one in another order", async () => {
+  for (const key of ["b", "d"]) await save(key);
+  expect(keysSeen()).toEqual(["b", "d"]);
+  for (const key of ["c", "a", "e"]) await save(key);
+  expect(keysSeen()).toEqual(["a", "b", "c", "d", "e"]);
+  await save("c", { default: { variant: "off" }, variants: { on: true, off: false } });
+  expect(service.outcomes(PROJECT, {}, SERVER)[2]).toMatchObject({ key: "c", value: false });
+  await inUnit((tx) => service.delete(tx, PROJECT, "a"));
+  await save("e", { archived: true });
+  expect(keysSeen()).toEqual(["b", "c", "d"]);
+});
+
+test(`the definitions of a project have ${DEFINITIONS_BYTES_MAX} bytes at most; one goes, another may come`, async () => {
+  const value = "x".repeat(16_000);
+  const large = {
+    type: "string",
+    variants: { a: value, b: value, c: value, d: value },
+    default: { variant: "a" },
+  };
+  const body = large as Partial<FlagBody>;
+  await save("f0", body);
+  const { bytes } = flagStore(bench.kernel.db).project(PROJECT) ?? { bytes: 0 };
+  expect(bytes).toBe(Buffer.byteLength(JSON.stringify(large)));
+  const fitting = Math.floor(DEFINITIONS_BYTES_MAX / bytes);
+  await inUnit((tx) => {
+    for (let index = 1; index < fitting; index += 1)
+      service.save(tx, PROJECT, { flag_key: `f${index}`, enabled: true, ...body });
+    return {};
+  });
+  const refused = await save("one-more", body).catch((error: unknown) => error);
+  expect(refused).toBeInstanceOf(ApiError);
+  expect((refused as ApiError).code).toBe("forbidden");
+  // A switch has no definition, and what is there may become smaller.
+  await save("switch");
+  await save("f1", { variants: { a: "small" } as never });
+  await save("one-more", body);
+  await inUnit((tx) => service.delete(tx, PROJECT, "f2"));
+  expect(flagStore(bench.kernel.db).project(PROJECT)?.bytes).toBeLessThanOrEqual(DEFINITIONS_BYTES_MAX);
+});
+
+test("flags with large definitions count as several in memory", async () => {
+  const value = "x".repeat(16_000);
+  const body = { type: "string", variants: { a: value }, default: { variant: "a" } } as Partial<FlagBody>;
+  for (let index = 0; index < 20; index += 1) await save(`f${index}`, body);
+  const store = flagStore(bench.kernel.db);
+  let reads = 0;
+  const find: typeof store.find = (...wanted) => {
+    reads += 1;
+    return store.find(...wanted);
+  };
+  // Each weighs 63.
+  const small = new FlagService({ ...store, find }, new FlagUses(store, bench.kernel), 200);
+  for (let round = 0; round < 3; round += 1)
+    for (let index = 0; index < 20; index += 1) small.outcomeOf(PROJECT, `f${index}`, {}, SERVER);
+  expect(reads).toBeGreaterThanOrEqual(50);
+});
+
+test("with the project go its flags, their versions and what was noted of them", async () => {
+  for (const key of ["a", "b", "c"]) await save(key, { tags: ["x"] });
+  await inUnit((tx) => service.save(tx, 2, { flag_key: "kept", enabled: true }));
+  expect(keysSeen()).toEqual(["a", "b", "c"]);
+  const removed = await inUnit((tx) => ({ count: service.removeRows(tx, PROJECT, 2) }));
+  expect(removed.count).toBe(2);
+  await inUnit((tx) => ({ count: service.removeRows(tx, PROJECT, 2) }));
+  expect(keysSeen()).toEqual([]);
+  expect(service.version(PROJECT, SERVER)).toBe(0);
+  const rows = (table: string) => bench.kernel.db.number(`SELECT count(*) AS n FROM ${table}`)();
+  expect([rows("flags"), rows("flag_projects"), rows("flag_uses")]).toEqual([1, 1, 0]);
+});
