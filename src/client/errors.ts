@@ -31,7 +31,7 @@ export class NinefoldError extends Error {
   readonly status: number;
   /** The request's id in the server's log, if there was an answer. */
   readonly requestId: string | null;
-  /** With `validation_error`: what is wrong with each field. */
+  /** Where fields are refused, as with `validation_error`: what is wrong with each of them. */
   readonly fields: Readonly<Record<string, readonly string[]>>;
   /** What else the error says, such as `balance`. */
   readonly extras: ErrorExtras;

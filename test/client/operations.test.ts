@@ -164,11 +164,25 @@ test("flags", async () => {
   expect(await nf.flags.save({ flag_key: "beta", enabled: true })).toEqual({
     success: true,
     flag_key: "beta",
+    version: expect.any(Number),
   });
   expect(await nf.flags.evaluate("beta")).toEqual({ enabled: true, flag_key: "beta" });
   expect(await nf.flags.isEnabled("beta")).toBe(true);
   expect(await nf.flags.list().toArray()).toEqual(["beta"]);
   expect((await nf.flags.config()).flags).toEqual([{ flag_key: "beta", enabled: true }]);
+  const rules = [{ when: [{ attribute: "plan", op: "in" as const, values: ["pro"] }], serve: { variant: "on" } }];
+  const { version } = await nf.flags.save({ flag_key: "beta", enabled: true, rules, tags: ["team:a"] });
+  const definition = await nf.flags.definition("beta");
+  expect(definition).toMatchObject({ rules, tags: ["team:a"], version, stale: false });
+  // Whoever has read an older one changes nothing.
+  const late = nf.flags.save({ flag_key: "beta", enabled: false, if_version: version - 1 });
+  await expect(late).rejects.toMatchObject({ code: "conflict", extras: { version } });
+  const [whole] = (await nf.flags.config({ full: true, tag: "team:a" })).flags;
+  expect(whole?.rules[0]?.when[0]?.attribute).toBe("plan");
+  expect(whole?.last_evaluated_at).not.toBeNull();
+  await nf.flags.save({ flag_key: "beta", enabled: true, archived: true });
+  expect((await nf.flags.config()).flags).toEqual([]);
+  expect((await nf.flags.config({ archived: true })).flags.map(({ flag_key }) => flag_key)).toEqual(["beta"]);
   expect(await nf.flags.delete("beta")).toEqual({ success: true });
   expect(await nf.flags.isEnabled("beta", { fallback: true })).toBe(true);
   await expect(nf.flags.isEnabled("beta")).rejects.toMatchObject({ code: "gate.feature_not_found" });

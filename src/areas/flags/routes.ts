@@ -16,6 +16,27 @@ import {
 } from "./schema.ts";
 import type { FlagService } from "./service.ts";
 
+/** On for a quarter of those who pay, and for nobody else. */
+const EXAMPLE = {
+  flag_key: "new-checkout",
+  enabled: true,
+  description: "The checkout of 2030",
+  rules: [
+    {
+      name: "Paying customers",
+      when: [{ attribute: "plan", op: "in", values: ["pro", "scale"] }],
+      serve: {
+        split: [
+          { variant: "on", weight: 25 },
+          { variant: "off", weight: 75 },
+        ],
+      },
+    },
+  ],
+  default: { variant: "off" },
+  tags: ["team:checkout"],
+};
+
 /** Declares the endpoints of feature flags. */
 export function flagRoutes(api: Api, flags: FlagService) {
   return [changeRoutes(api, flags), readRoutes(api, flags)];
@@ -40,7 +61,7 @@ function changeRoutes(api: Api, flags: FlagService) {
           description:
             "The next request sees it. What is left out stays as it is; null is the default. What changes nothing writes nothing.",
           errors: ["gate.rule_invalid"],
-          example: { flag_key: "new-checkout", enabled: true, description: "The checkout of 2030" },
+          example: EXAMPLE,
           bodyBounds: largeBody(),
         },
         body: FlagBody,

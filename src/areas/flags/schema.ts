@@ -23,9 +23,13 @@ export const FlagParams = Type.Object({ flagKey: FlagKey });
  * A field that the route lets pass whatever it is, and the service refuses with `gate.rule_invalid`: it has to be looked at
  * together with what is stored.
  */
-function looseField<Schema extends TSchema>(schema: Schema) {
-  const { $id: _, ...loose } = orNull(schema);
-  return Type.Optional(Type.Unsafe<Static<Schema> | null>({ ...loose, [Kind]: "Any" }));
+function loose<Schema extends TSchema>(schema: Schema) {
+  return Type.Optional(Type.Unsafe<Static<Schema>>({ ...schema, [Kind]: "Any" }));
+}
+
+/** The same, where null is the default. */
+function looseOrNull<Schema extends TSchema>(schema: Schema) {
+  return loose(orNull(schema));
 }
 
 /**
@@ -41,16 +45,16 @@ export const FlagBody = named("FlagBody", {
       description: "Left out, an existing one stays; null clears it. So it is with all fields.",
     }),
   ),
-  type: looseField(DEFINITION.type),
-  variants: looseField(DEFINITION.variants),
-  default: looseField(DEFINITION.default),
-  off_variant: looseField(DEFINITION.off_variant),
-  rules: looseField(DEFINITION.rules),
-  tags: looseField(DEFINITION.tags),
-  metadata: looseField(DEFINITION.metadata),
-  server_only: looseField(DEFINITION.server_only),
-  archived: looseField(Type.Boolean()),
-  if_version: looseField(
+  type: looseOrNull(DEFINITION.type),
+  variants: looseOrNull(DEFINITION.variants),
+  default: looseOrNull(DEFINITION.default),
+  off_variant: loose(DEFINITION.off_variant),
+  rules: looseOrNull(DEFINITION.rules),
+  tags: looseOrNull(DEFINITION.tags),
+  metadata: looseOrNull(DEFINITION.metadata),
+  server_only: looseOrNull(DEFINITION.server_only),
+  archived: looseOrNull(Type.Boolean()),
+  if_version: looseOrNull(
     Type.Integer({
       minimum: 0,
       description:

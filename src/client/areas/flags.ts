@@ -1,6 +1,6 @@
 import type { Answers, Api, ListOf } from "../api.ts";
 import { NinefoldError } from "../errors.ts";
-import type { FlagBody } from "../generated/api.ts";
+import type { Flag, FlagBody, FlagConfig, FlagDefinition } from "../generated/api.ts";
 import type { ChangeOptions, RequestOptions } from "../options.ts";
 
 /** Options of {@link Flags.isEnabled}. */
@@ -12,20 +12,33 @@ export interface IsEnabledOptions extends RequestOptions {
   readonly fallback?: boolean | undefined;
 }
 
+/** Options of {@link Flags.config}. */
+export interface FlagConfigOptions extends RequestOptions {
+  /** Whole definitions. */
+  readonly full?: boolean | undefined;
+  /** Flags with this tag alone. */
+  readonly tag?: string | undefined;
+  /** Archived flags too. */
+  readonly archived?: boolean | undefined;
+}
+
 /** How long an answer is waited for where there is a fallback. */
 const FALLBACK_AFTER_MS = 2_000;
 
-/** Boolean feature flags. */
+/** Feature flags. */
 export class Flags {
   constructor(private readonly api: Api) {}
 
-  /** Makes or changes a flag. A `description` that is left out stays; null clears it. */
+  /**
+   * Makes or changes a flag. What is left out stays, null is the default. With `if_version` it is refused (`conflict`) when
+   * somebody else has changed the flag meanwhile.
+   */
   save(body: FlagBody, options?: ChangeOptions): Answers<"gate.save"> {
     return this.api.call("gate.save", { body }, options);
   }
 
   /**
-   * Whether a flag is on. Costs 1 credit.
+   * Whether a flag is switched on, whatever its rules say. Costs 1 credit.
    *
    * @throws NinefoldError `gate.feature_not_found` and everything else, but nothing with a `fallback`.
    */
@@ -51,9 +64,17 @@ export class Flags {
     return this.api.list("gate.list", "flags", {}, options);
   }
 
+  /** All that is known of a flag: its variants, its rules, when it was changed and evaluated. */
+  definition(flagKey: string, options?: RequestOptions): Answers<"gate.definition"> {
+    return this.api.call("gate.definition", { params: { flagKey } }, options);
+  }
+
   /** All flags, newest first. Costs 1 credit. */
-  config(options?: RequestOptions): Answers<"gate.config"> {
-    return this.api.call("gate.config", {}, options);
+  config(options: FlagConfigOptions & { readonly full: true }): Promise<{ flags: FlagDefinition[] }>;
+  config(options?: FlagConfigOptions & { readonly full?: false | undefined }): Promise<{ flags: Flag[] }>;
+  config(options?: FlagConfigOptions): Answers<"gate.config">;
+  config({ full, tag, archived, ...options }: FlagConfigOptions = {}): Promise<FlagConfig> {
+    return this.api.call("gate.config", { query: { full, tag, archived } }, options);
   }
 
   /** Deletes a flag. */

@@ -301,10 +301,83 @@ export interface Ingested {
 }
 
 /** What `GET /v1/gate/config` answers. */
-export type FlagConfig = { flags: Flag[] };
+export type FlagConfig = { flags: (Flag | FlagDefinition)[] };
 
-/** What `GET /v1/gate/config` answers, `flags`, `[]`. */
+/** What `GET /v1/gate/config` answers, `flags`, `[]`, `one of`. */
 export type Flag = { flag_key: string; enabled: boolean; description?: string };
+
+/** What `GET /v1/gate/config` answers, `flags`, `[]`, `one of`. */
+export interface FlagDefinition {
+  flag_key: string;
+  enabled: boolean;
+  description: string | null;
+  type: "boolean" | "string" | "number" | "object";
+  variants: Record<string, unknown>;
+  default: FlagServe;
+  /** Served while the flag is off; null: no value, the caller's own default. */
+  off_variant: string | null;
+  rules: FlagRule[];
+  tags: string[];
+  metadata: Record<string, string | number | boolean>;
+  server_only: boolean;
+  archived: boolean;
+  /** One counter per project: its value at the flag's last change. */
+  version: number;
+  /** Null for a flag that is older than this field. */
+  created_at: string | null;
+  updated_at: string;
+  /** The hour of its last evaluation by itself; evaluations of all flags together do not count. */
+  last_evaluated_at: string | null;
+  /** Unchanged for 30 days, and in that time either not evaluated by itself, or with one possible outcome. */
+  stale: boolean;
+}
+
+/** The body of `POST /v1/gate`, `default`, `one of`. */
+export interface FlagServe {
+  variant?: string | undefined;
+  split?:
+    | readonly {
+        /** Null: on with the next rule; in `default`, `off_variant`. */
+        variant: string | null;
+        weight: number;
+      }[]
+    | undefined;
+  /** The attribute that decides who falls where; `targetingKey` when left out. */
+  by?: string | undefined;
+  /** Splits with the same seed cut alike; the flag's key when left out. */
+  seed?: string | undefined;
+  /** MurmurHash3 x86 32 over UTF-8. */
+  hash?: "m3" | undefined;
+}
+
+/** The body of `POST /v1/gate`, `rules`, `one of`, `[]`. */
+export type FlagRule = { name?: string | undefined; when: readonly FlagCondition[]; serve: FlagServe };
+
+/** The body of `POST /v1/gate`, `rules`, `one of`, `[]`, `when`, `[]`. */
+export interface FlagCondition {
+  /** A member of the context, by dots also within objects; `$now` is the server's time. */
+  attribute: string;
+  op:
+    | "in"
+    | "starts_with"
+    | "ends_with"
+    | "contains"
+    | "gt"
+    | "gte"
+    | "lt"
+    | "lte"
+    | "before"
+    | "after"
+    | "semver_eq"
+    | "semver_gt"
+    | "semver_gte"
+    | "semver_lt"
+    | "semver_lte"
+    | "exists";
+  values?: readonly (string | number | boolean)[] | undefined;
+  not?: boolean | undefined;
+  ignore_case?: boolean | undefined;
+}
 
 /** What `DELETE /v1/gate/{flagKey}` answers. */
 export type FlagDeleted = { success: true };
@@ -319,12 +392,28 @@ export type FlagKeys = { flags: string[] };
 export interface FlagBody {
   flag_key: string;
   enabled: boolean;
-  /** Left out, an existing one stays; null clears it. */
+  /** Left out, an existing one stays; null clears it. So it is with all fields. */
   description?: string | null | undefined;
+  type?: "boolean" | "string" | "number" | "object" | null | undefined;
+  variants?: Record<string, unknown> | null | undefined;
+  default?: FlagServe | null | undefined;
+  off_variant?: string | null | null | undefined;
+  rules?: readonly FlagRule[] | null | undefined;
+  tags?: readonly string[] | null | undefined;
+  metadata?: Record<string, string | number | boolean> | null | undefined;
+  server_only?: boolean | null | undefined;
+  archived?: boolean | null | undefined;
+  /** Refuses the change (409 `conflict` with `version`) when the flag has another version by now. */
+  if_version?: number | null | undefined;
 }
 
 /** What `POST /v1/gate` answers. */
-export type FlagSaved = { success: true; flag_key: string };
+export interface FlagSaved {
+  success: true;
+  flag_key: string;
+  /** One counter per project: its value at the flag's last change. */
+  version: number;
+}
 
 /** The body of `POST /v1/keys`. */
 export interface KeyCreateBody {
@@ -1357,7 +1446,20 @@ export const OPERATIONS = {
   >,
   "catch.ingest": "POST /v1/catch/{bucket_id}" as Route<Ingested, "bucket_id", AnyBody>,
   "changes.stream": "GET /v1/changes" as Route<string>,
-  "gate.config": "GET /v1/gate/config" as Route<FlagConfig>,
+  "gate.config": "GET /v1/gate/config" as Route<
+    FlagConfig,
+    never,
+    undefined,
+    {
+      /** Whole definitions. */
+      full?: boolean | undefined;
+      /** Flags with this tag alone. */
+      tag?: string | undefined;
+      /** Archived flags too. */
+      archived?: boolean | undefined;
+    }
+  >,
+  "gate.definition": "GET /v1/gate/{flagKey}/definition" as Route<FlagDefinition, "flagKey">,
   "gate.delete": "DELETE /v1/gate/{flagKey}" as Route<FlagDeleted, "flagKey">,
   "gate.evaluate": "GET /v1/gate/{flagKey}" as Route<FlagEvaluation, "flagKey">,
   "gate.list": "GET /v1/gate" as Route<FlagKeys>,

@@ -83,7 +83,7 @@ function errorSchema() {
       request_id: Type.String({ format: "uuid", description: "As in `X-Request-Id`." }),
       fields: Type.Optional(
         Type.Record(Type.String(), Type.Array(Type.String()), {
-          description: "With `validation_error`: what is wrong with each field.",
+          description: "Where fields are refused: what is wrong with each of them.",
         }),
       ),
       ...BALANCE_EXTRAS,
