@@ -28,10 +28,37 @@ const KEYS = [
 ] as const;
 
 const FLAGS = [
-  ["new-checkout", true, "The checkout in one step"],
-  ["dark-mode", true, "Colours for the night"],
-  ["beta-search", false, "Search with typing mistakes forgiven"],
-] as const;
+  {
+    flag_key: "new-checkout",
+    enabled: true,
+    description: "The checkout in one step",
+    tags: ["team:checkout"],
+    rules: [
+      {
+        name: "Our own people",
+        when: [{ attribute: "email", op: "ends_with", values: ["@acme.com"], ignore_case: true }],
+        serve: { variant: "on" },
+      },
+      {
+        name: "Paying customers",
+        when: [
+          { attribute: "plan", op: "in", values: ["pro", "scale"] },
+          { attribute: "app.version", op: "semver_gte", values: ["2.3.0"] },
+        ],
+        serve: {
+          split: [
+            { variant: "on", weight: 25 },
+            { variant: "off", weight: 75 },
+          ],
+        },
+      },
+    ],
+    default: { variant: "off" },
+  },
+  { flag_key: "dark-mode", enabled: true, description: "Colours for the night" },
+  { flag_key: "beta-search", enabled: false, description: "Search with typing mistakes forgiven" },
+  { flag_key: "old-basket", enabled: true, archived: true },
+];
 
 async function fillAccount(call: Call): Promise<void> {
   await call("POST", "/v1/projects", { name: "Shop", description: "What customers see" });
@@ -43,8 +70,7 @@ async function fillAccount(call: Call): Promise<void> {
     scopes: ["pulse:read"],
     expires_at: ends,
   });
-  for (const [flag_key, enabled, description] of FLAGS)
-    await call("POST", "/v1/gate", { flag_key, enabled, description });
+  for (const flag of FLAGS) await call("POST", "/v1/gate", flag);
   await call("POST", "/v1/admin/accounts", { email: "shop@example.com", tier: "pro", balance: 50_000 });
   await call("POST", "/v1/latch/invoice:42/acquire", { ttl: 300_000, timeout: 1_000 });
   await call("POST", "/v1/latch/nightly-report/acquire", { ttl: 60_000, timeout: 1_000 });

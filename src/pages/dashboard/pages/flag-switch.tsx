@@ -1,16 +1,18 @@
 import { useState } from "preact/hooks";
-import type { Flag } from "../../../client/generated/api.ts";
+import type { FlagDefinition } from "../../../client/generated/api.ts";
 import { call } from "../core/api.ts";
 import { may, messageOf } from "../core/session.ts";
 import { toast } from "../core/toasts.ts";
 
-async function save(flag: Flag, enabled: boolean, onChanged: () => void): Promise<void> {
+type Switched = Pick<FlagDefinition, "flag_key" | "enabled">;
+
+async function save(flag: Switched, enabled: boolean, onChanged: () => void): Promise<void> {
   await call("gate.save", { body: { flag_key: flag.flag_key, enabled } });
   onChanged();
 }
 
 /** Switches a flag at once; the message that says so can take it back. */
-export function FlagSwitch({ flag, onChanged }: { flag: Flag; onChanged: () => void }) {
+export function FlagSwitch({ flag, onChanged }: { flag: Switched; onChanged: () => void }) {
   const [wanted, setWanted] = useState<boolean | null>(null);
   const isOn = wanted ?? flag.enabled;
   const back = (): void => {

@@ -1,88 +1,116 @@
 import { useState } from "preact/hooks";
-import type { Flag } from "../../../client/generated/api.ts";
+import type { FlagDefinition } from "../../../client/generated/api.ts";
 import { call, requestOf } from "../core/api.ts";
 import { useResource } from "../core/resource.ts";
 import { go } from "../core/route.ts";
 import { toast } from "../core/toasts.ts";
 import { Button } from "../ui/button.tsx";
-import { Confirm, Form } from "../ui/dialog.tsx";
+import { Confirm } from "../ui/dialog.tsx";
 import { Empty, Loaded } from "../ui/feedback.tsx";
-import { TextField, textOf } from "../ui/field.tsx";
-import { Page, Panel } from "../ui/page.tsx";
+import { Facts, Page, Panel } from "../ui/page.tsx";
+import { Ago } from "../ui/time.tsx";
 import { History } from "./audit-list.tsx";
+import { FlagEditor } from "./flag-editor.tsx";
 import { FlagSwitch } from "./flag-switch.tsx";
 
 /** One flag. */
 export function FlagPage({ id }: { id: string }) {
-  const flags = useResource("flags", ["gate"], (signal) => call("gate.config", {}, signal));
+  const params = { flagKey: id };
+  const definition = useResource(`flag ${id}`, ["gate"], (signal) =>
+    call("gate.definition", { params }, signal),
+  );
   const [deleting, setDeleting] = useState(false);
-  const flag = flags.data?.flags.find(({ flag_key }) => flag_key === id);
+  const { data: flag, reload } = definition;
   return (
     <Page
       title={id}
       up={["#/flags", "Flags"]}
-      status={flag === undefined ? null : <FlagSwitch flag={flag} onChanged={flags.reload} />}
-      request={requestOf("gate.evaluate", { params: { flagKey: id } })}
+      status={flag === null ? null : <FlagSwitch flag={flag} onChanged={reload} />}
+      request={requestOf("gate.definition", { params })}
       actions={
-        <Button
-          kind="danger"
-          scope="gate:write"
-          disabled={flag === undefined}
-          onClick={() => setDeleting(true)}
-        >
-          Delete…
-        </Button>
+        <>
+          {flag === null ? null : <ArchiveButton flag={flag} onChanged={reload} />}
+          <Button kind="danger" scope="gate:write" disabled={flag === null} onClick={() => setDeleting(true)}>
+            Delete…
+          </Button>
+        </>
       }
     >
-      <Loaded of={flags}>
-        {() => (
-          <div class="stack">
-            {flag === undefined ? (
-              <Empty icon="flags" title="There is no such flag">
-                It may have been deleted.
-              </Empty>
-            ) : (
-              <Description of={flag} onChanged={flags.reload} />
-            )}
-            <History type="flag" id={id} />
-          </div>
-        )}
-      </Loaded>
-      {deleting ? (
-        <Confirm
-          title={`Delete ${id}?`}
-          deed="Delete flag"
-          onClose={() => setDeleting(false)}
-          onConfirm={async () => {
-            await call("gate.delete", { params: { flagKey: id } });
-            toast(`${id} is deleted`);
-            go(["flags"]);
-          }}
+      <div class="stack">
+        <Loaded
+          of={definition}
+          missing={
+            <Empty icon="flags" title="There is no such flag">
+              It may have been deleted.
+            </Empty>
+          }
         >
-          <p>
-            Programs that ask for <strong>{id}</strong> are told from now on that there is no such flag.
-          </p>
-        </Confirm>
-      ) : null}
+          {(known) => (
+            <>
+              <State of={known} />
+              <FlagEditor flag={known} onChanged={reload} />
+            </>
+          )}
+        </Loaded>
+        <History type="flag" id={id} />
+      </div>
+      {deleting ? <Deletion id={id} onClose={() => setDeleting(false)} /> : null}
     </Page>
   );
 }
 
-function Description({ of: flag, onChanged }: { of: Flag; onChanged: () => void }) {
+function State({ of: flag }: { of: FlagDefinition }) {
+  const { version, created_at, updated_at, last_evaluated_at, stale, archived } = flag;
+  const state = archived
+    ? "archived: no evaluation finds it"
+    : stale
+      ? "stale: it may be time to remove it"
+      : "in use";
   return (
     <Panel>
-      <Form
-        submit="Save"
-        scope="gate:write"
-        onSubmit={async (data) => {
-          const description = textOf(data, "description") ?? null;
-          await call("gate.save", { body: { flag_key: flag.flag_key, enabled: flag.enabled, description } });
-          toast("Saved");
-          onChanged();
-        }}
-      >
-        <TextField name="description" label="Description" value={flag.description} />
-      </Form>
+      <Facts
+        of={[
+          ["State", state],
+          ["Version", version],
+          ["Created", created_at === null ? "–" : <Ago at={created_at} />],
+          ["Changed", <Ago key="changed" at={updated_at} />],
+          ["Last evaluated", last_evaluated_at === null ? "never by itself" : <Ago at={last_evaluated_at} />],
+        ]}
+      />
     </Panel>
+  );
+}
+
+function ArchiveButton({ flag, onChanged }: { flag: FlagDefinition; onChanged: () => void }) {
+  const { flag_key, enabled, archived } = flag;
+  const change = async (): Promise<void> => {
+    await call("gate.save", { body: { flag_key, enabled, archived: !archived } });
+    toast(archived ? `${flag_key} is back` : `${flag_key} is archived`);
+    onChanged();
+  };
+  return (
+    <Button scope="gate:write" onClick={change}>
+      {archived ? "Take out of the archive" : "Archive"}
+    </Button>
+  );
+}
+
+function Deletion({ id, onClose }: { id: string; onClose: () => void }) {
+  return (
+    <Confirm
+      title={`Delete ${id}?`}
+      deed="Delete flag"
+      onClose={onClose}
+      onConfirm={async () => {
+        await call("gate.delete", { params: { flagKey: id } });
+        toast(`${id} is deleted`);
+        go(["flags"]);
+      }}
+    >
+      <p>
+        Programs that ask for <strong>{id}</strong> are told from now on that there is no such flag. To keep
+        what is set of it, archive it.
+      </p>
+    </Confirm>
   );
 }

@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import type { AuditEntry, Flag } from "../../../client/generated/api.ts";
+import type { AuditEntry, FlagDefinition } from "../../../client/generated/api.ts";
 import { call, requestOf } from "../core/api.ts";
 import { useResource } from "../core/resource.ts";
 import { href, place, setQuery } from "../core/route.ts";
@@ -7,7 +7,7 @@ import { may } from "../core/session.ts";
 import { Button } from "../ui/button.tsx";
 import { Dialog, Form } from "../ui/dialog.tsx";
 import { Empty, Loaded } from "../ui/feedback.tsx";
-import { CheckField, SearchField, TextField, textOf } from "../ui/field.tsx";
+import { CheckField, Choice, SearchField, TextField, textOf } from "../ui/field.tsx";
 import { Page, Panel } from "../ui/page.tsx";
 import { Table } from "../ui/table.tsx";
 import { Ago } from "../ui/time.tsx";
@@ -21,17 +21,38 @@ export function FlagsPage() {
   return key === undefined ? <FlagList /> : <FlagPage key={key} id={key} />;
 }
 
+type Part = "live" | "stale" | "archived";
+
+const PARTS: readonly (readonly [Part, string])[] = [
+  ["live", "Live"],
+  ["stale", "Stale"],
+  ["archived", "Archived"],
+];
+
+/** Whether a flag stands in a part of the list. */
+const IS_IN: Readonly<Record<Part, (flag: FlagDefinition) => boolean>> = {
+  live: ({ archived }) => !archived,
+  stale: ({ stale }) => stale,
+  archived: ({ archived }) => archived,
+};
+
+const ALL = { query: { full: true, archived: true } };
+
 function FlagList() {
   const { query } = place.value;
   const text = (query.get("q") ?? "").toLowerCase();
-  const flags = useResource("flags", ["gate"], (signal) => call("gate.config", {}, signal));
+  const part = PARTS.find(([one]) => one === query.get("part"))?.[0] ?? "live";
+  const flags = useResource("all flags", ["gate"], (signal) => call("gate.config", ALL, signal));
   const changes = useResource(may("audit:read") ? "flag changes" : null, ["audit", "gate"], (signal) =>
     call("audit.list", { query: { target_type: "flag", limit: 100 } }, signal),
   );
+  const isShown = (flag: FlagDefinition): boolean =>
+    IS_IN[part](flag) &&
+    [flag.flag_key, flag.description ?? "", ...flag.tags].join(" ").toLowerCase().includes(text);
   return (
     <Page
       title="Flags"
-      request={requestOf("gate.config", {})}
+      request={requestOf("gate.config", ALL)}
       actions={
         <Button kind="primary" icon="new" scope="gate:write" onClick={() => setQuery({ new: "1" })}>
           New flag
@@ -40,13 +61,18 @@ function FlagList() {
     >
       <div class="toolbar">
         <SearchField label="Search flags" value={query.get("q") ?? ""} onInput={(q) => setQuery({ q })} />
+        <Choice
+          label="Which flags"
+          options={PARTS}
+          value={part}
+          onChange={(one) => setQuery({ part: one })}
+        />
       </div>
       <Loaded of={flags}>
         {(data) => (
           <Flags
-            flags={data.flags.filter((flag) =>
-              `${flag.flag_key} ${flag.description ?? ""}`.toLowerCase().includes(text),
-            )}
+            part={part}
+            flags={data.flags.filter((flag) => "version" in flag).filter(isShown)}
             entries={changes.data?.entries ?? []}
             onChanged={flags.reload}
           />
@@ -61,12 +87,18 @@ function FlagList() {
 
 const EXAMPLE = { flag_key: "new-checkout", enabled: true, description: "The checkout in one step" };
 
-function Flags(props: { flags: readonly Flag[]; entries: readonly AuditEntry[]; onChanged: () => void }) {
-  const { flags, entries, onChanged } = props;
+function Flags(props: {
+  part: Part;
+  flags: readonly FlagDefinition[];
+  entries: readonly AuditEntry[];
+  onChanged: () => void;
+}) {
+  const { part, flags, entries, onChanged } = props;
+  if (flags.length === 0 && part !== "live") return <Empty icon="flags" title={`No ${part} flags`} />;
   if (flags.length === 0)
     return (
       <Empty icon="flags" title="No flags here" request={requestOf("gate.save", { body: EXAMPLE })}>
-        A flag switches something on and off in programs that are running.
+        A flag switches something on and off in programs that are running, for all or for some.
       </Empty>
     );
   return (
@@ -82,10 +114,11 @@ function Flags(props: { flags: readonly Flag[]; entries: readonly AuditEntry[]; 
             cell: (flag) => (
               <>
                 {flag.flag_key}
-                <span class="sub">{flag.description}</span>
+                <span class="sub">{[flag.description ?? [], ...flag.tags].flat().join(" · ")}</span>
               </>
             ),
           },
+          { head: "Who gets it", look: "wide", cell: (flag) => <span class="quiet">{whoGets(flag)}</span> },
           {
             head: "Last change",
             look: "wide",
@@ -96,6 +129,13 @@ function Flags(props: { flags: readonly Flag[]; entries: readonly AuditEntry[]; 
       />
     </Panel>
   );
+}
+
+function whoGets({ enabled, rules, default: fallback }: FlagDefinition): string {
+  if (!enabled) return "nobody";
+  const others = fallback.split === undefined ? (fallback.variant ?? "") : "a split";
+  if (rules.length === 0) return `all: ${others}`;
+  return `${rules.length} ${rules.length === 1 ? "rule" : "rules"}, others: ${others}`;
 }
 
 function LastChange({ of: entry }: { of: AuditEntry | undefined }) {

@@ -1,0 +1,172 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import type { Browser } from "playwright-core";
+import { fillConsole } from "../../scripts/console/filling.ts";
+import { startTestServer, type TestServer } from "../support/server.ts";
+import { startBrowser } from "./browser.ts";
+import { Console } from "./console.ts";
+
+/** Starting a browser takes seconds on a machine that is busy with other things. */
+const TIMEOUT_MS = 120_000;
+
+let browser: Browser;
+let server: TestServer;
+beforeAll(async () => {
+  browser = await startBrowser();
+  server = await startTestServer({ args: ["--allow-private-targets", "127.0.0.0/8"] });
+  await fillConsole(server.url, server.key);
+}, TIMEOUT_MS);
+afterAll(async () => {
+  await browser.close();
+  await server.stop();
+}, TIMEOUT_MS);
+
+async function enter(place: string): Promise<Console> {
+  const visit = await (await Console.open(browser, server)).logIn(server.key);
+  await visit.go(place);
+  return visit;
+}
+
+async function definition(key: string): Promise<Record<string, unknown>> {
+  return (await server.operator.get(`/v1/gate/${key}/definition`)).body;
+}
+
+test(
+  "a rule is added, conditions and shares in it, and saved as it was typed",
+  async () => {
+    const visit = await enter("flags/dark-mode");
+    const { page } = visit;
+    await page.getByRole("button", { name: "Add a rule" }).click();
+    const rule = page.getByRole("region", { name: "Rule 1" });
+    await rule.getByLabel("Name of rule 1").fill("Some countries");
+    await rule.getByLabel("Attribute", { exact: true }).fill("country");
+    await rule.getByLabel("Values, one a line").fill("DE\nAT");
+    await rule.getByLabel("in any case").check();
+    await rule.getByRole("button", { name: "Add a condition" }).click();
+    await rule.getByLabel("Attribute", { exact: true }).nth(1).fill("age");
+    await rule.getByLabel("Comparison").nth(1).selectOption("gte");
+    await rule.getByLabel("Value", { exact: true }).fill("18");
+    await rule.getByLabel("not", { exact: true }).nth(1).check();
+    await rule.getByLabel("Serve").selectOption("a split by shares");
+    await rule.getByLabel("Weight").first().fill("25");
+    await rule.getByLabel("Weight").nth(1).fill("75");
+    await rule.getByText("25 %").waitFor();
+    await rule.getByLabel("Attribute to split by").fill("account.id");
+    await page.getByLabel("Tags").fill("team:web, beta");
+    await page.getByLabel("Serve", { exact: true }).last().selectOption("off");
+    await page.getByRole("button", { name: "Save", exact: true }).click();
+    await page.getByText("Saved").waitFor();
+    expect(await definition("dark-mode")).toMatchObject({
+      description: "Colours for the night",
+      variants: { on: true, off: false },
+      off_variant: "off",
+      tags: ["team:web", "beta"],
+      default: { variant: "off" },
+      rules: [
+        {
+          name: "Some countries",
+          when: [
+            { attribute: "country", op: "in", values: ["DE", "AT"], ignore_case: true },
+            { attribute: "age", op: "gte", values: [18], not: true },
+          ],
+          serve: {
+            split: [
+              { variant: "on", weight: 25 },
+              { variant: "off", weight: 75 },
+            ],
+            by: "account.id",
+            hash: "m3",
+          },
+        },
+      ],
+    });
+    expect(await visit.violations()).toEqual([]);
+    await visit.expectClean();
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "variants of another type, and a new name that whatever serves it takes on",
+  async () => {
+    await server.operator.post("/v1/gate", { flag_key: "theme", enabled: true });
+    const visit = await enter("flags/theme");
+    const { page } = visit;
+    await page.getByLabel("Type of the values").selectOption("texts");
+    await page.getByLabel("Name of the variant").first().fill("light");
+    await page.getByLabel("Value of light").fill("#ffffff");
+    await page.getByLabel("Name of the variant").nth(1).fill("dark");
+    await page.getByLabel("Value of dark").fill("#000000");
+    await page.getByLabel("While the flag is off").selectOption("dark");
+    await page.getByLabel("Metadata as JSON").fill('{"owner": "web"}');
+    await page.getByLabel("For servers alone").check();
+    await page.getByRole("button", { name: "Save", exact: true }).click();
+    await page.getByText("Saved").waitFor();
+    expect(await definition("theme")).toMatchObject({
+      type: "string",
+      variants: { light: "#ffffff", dark: "#000000" },
+      default: { variant: "light" },
+      off_variant: "dark",
+      metadata: { owner: "web" },
+      server_only: true,
+    });
+    // What the server refuses is said where it was sent, and nothing is lost.
+    await page.getByLabel("Tags").fill("Not A Tag!");
+    await page.getByRole("button", { name: "Save", exact: true }).click();
+    expect(await page.getByRole("alert").innerText()).toContain("tags[0] must be");
+    expect(await page.getByLabel("Tags").inputValue()).toBe("Not A Tag!");
+    expect(visit.faults.splice(0)).toEqual([expect.stringContaining("400")]);
+    await visit.expectClean();
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "rules are moved; a change from elsewhere does not cost what was typed",
+  async () => {
+    const visit = await enter("flags/new-checkout");
+    const { page } = visit;
+    await page.getByRole("button", { name: "Move rule 2 up" }).click();
+    expect(await page.getByLabel("Name of rule 1").inputValue()).toBe("Paying customers");
+    // Its switch is another matter: what is typed goes on.
+    await server.operator.post("/v1/gate", { flag_key: "new-checkout", enabled: false });
+    await page.locator("[role=switch][aria-label=new-checkout][aria-checked=false]").waitFor();
+    await page.getByRole("button", { name: "Save", exact: true }).click();
+    await page.getByText("Saved").waitFor();
+    const names = async () =>
+      ((await definition("new-checkout")).rules as { name: string }[]).map(({ name }) => name);
+    expect(await names()).toEqual(["Paying customers", "Our own people"]);
+    expect((await definition("new-checkout")).enabled).toBe(false);
+    // Untouched, the page shows what somebody else has set.
+    await server.operator.post("/v1/gate", { flag_key: "new-checkout", enabled: true, tags: ["theirs"] });
+    while ((await page.getByLabel("Tags").inputValue()) !== "theirs") await Bun.sleep(50);
+    await page.getByLabel("Tags").fill("mine");
+    await server.operator.post("/v1/gate", { flag_key: "new-checkout", enabled: true, tags: ["again"] });
+    await page.getByText("Somebody else has changed this flag meanwhile").waitFor();
+    await page.getByRole("button", { name: "Save", exact: true }).click();
+    expect(await page.getByRole("alert").innerText()).toContain("The flag has version");
+    expect((await definition("new-checkout")).tags).toEqual(["again"]);
+    await page.getByRole("button", { name: "Drop what I typed" }).click();
+    expect(await page.getByLabel("Tags").inputValue()).toBe("again");
+    expect(visit.faults.splice(0)).toEqual([expect.stringContaining("409")]);
+    await visit.expectClean();
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "a flag goes to the archive and comes back",
+  async () => {
+    const visit = await enter("flags");
+    const { page } = visit;
+    expect(await page.locator("main").innerText()).not.toContain("old-basket");
+    await page.getByRole("button", { name: "Archived" }).click();
+    await page.getByRole("link", { name: "old-basket" }).click();
+    await page.getByText("archived: no evaluation finds it").waitFor();
+    await page.getByRole("button", { name: "Take out of the archive" }).click();
+    await page.getByText("old-basket is back").waitFor();
+    await page.getByRole("button", { name: "Archive", exact: true }).waitFor();
+    expect((await definition("old-basket")).archived).toBe(false);
+    await visit.expectClean();
+  },
+  TIMEOUT_MS,
+);
