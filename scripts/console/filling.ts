@@ -28,6 +28,9 @@ const KEYS = [
 ] as const;
 
 const FLAGS = [
+  { flag_key: "dark-mode", enabled: true, description: "Colours for the night" },
+  { flag_key: "beta-search", enabled: false, description: "Search with typing mistakes forgiven" },
+  { flag_key: "old-basket", enabled: true, archived: true },
   {
     flag_key: "new-checkout",
     enabled: true,
@@ -55,9 +58,6 @@ const FLAGS = [
     ],
     default: { variant: "off" },
   },
-  { flag_key: "dark-mode", enabled: true, description: "Colours for the night" },
-  { flag_key: "beta-search", enabled: false, description: "Search with typing mistakes forgiven" },
-  { flag_key: "old-basket", enabled: true, archived: true },
 ];
 
 async function fillAccount(call: Call): Promise<void> {

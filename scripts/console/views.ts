@@ -8,7 +8,6 @@ export const VIEWS = [
   "meters",
   "meters/customer-42",
   "flags",
-  "flags/new-checkout",
   "locks",
   "monitors",
   "monitors?new=1",
@@ -26,4 +25,4 @@ export const VIEWS = [
   "nowhere",
 ];
 /** Those whose first row leads further. */
-export const WITH_ROWS = ["keys", "monitors", "relay", "catch", "notary", "audit"];
+export const WITH_ROWS = ["keys", "flags", "monitors", "relay", "catch", "notary", "audit"];

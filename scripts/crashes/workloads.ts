@@ -3,6 +3,7 @@ import { AuditWorkload } from "./audit.ts";
 import { BucketWorkload } from "./buckets.ts";
 import { ChainWorkload } from "./chains.ts";
 import { HoldWorkload } from "./holds.ts";
+import { FlagWorkload } from "./flags.ts";
 import { MeterWorkload } from "./meters.ts";
 import { OwnBalanceWorkload } from "./own-balances.ts";
 import { ReadWorkload } from "./reads.ts";
@@ -23,5 +24,6 @@ export function allWorkloads(): Workload[] {
     new ReadWorkload(),
     new AuditWorkload(),
     new SessionWorkload(),
+    new FlagWorkload(),
   ];
 }

@@ -195,12 +195,27 @@ describe("the comparison notices", () => {
         "DELETE FROM receipts WHERE sequence = 2",
         /chain-\d: (sequence_id 3 follows 1|prev_hash)/,
       ],
+      [
+        "a lost flag",
+        "DELETE FROM flags WHERE flag_key LIKE 'flag-%' AND length(definition) > 2000",
+        /flag-\d+: is null, and was answered as \{"number"/,
+      ],
     ],
     [
       [
         "a charge without its work",
         "UPDATE account_entries SET count = count + 1, amount = amount - 1 WHERE operation = 'meter.refill'",
         /charges: \d+ × refill happened, \d+ were paid for/,
+      ],
+      [
+        "a definition that is an older one",
+        "UPDATE flags SET definition = replace(definition, '\"number\":', '\"number\":-') WHERE flag_key LIKE 'flag-%'",
+        /flag-\d+: is \{"number":-\d+/,
+      ],
+      [
+        "versions that come back",
+        "UPDATE flag_projects SET version = 1",
+        /version \d+ (was given twice|came after \d+)/,
       ],
       ["forgotten answers of Idempotency-Keys", "DELETE FROM idempotency", /instead of being replayed/],
     ],

@@ -1,0 +1,142 @@
+import type { Answer } from "../processes/connection.ts";
+import type { Random } from "./random.ts";
+import { bodyOf, type Tally, type Target, UNAVAILABLE, type Workload } from "./workload.ts";
+
+const FLAGS = 24;
+const PATH = "/v1/gate";
+/** How often a flag is deleted instead of changed. */
+const DELETE_CHANCE = 0.1;
+/** A definition has about so many bytes more at random, so that some rows spill over to pages of their own. */
+const PADDING_MAX = 6_000;
+
+/** What a flag is after a change: the number that was written into it, and its version; null: it is not there. */
+type State = { readonly number: number; readonly version: number | null } | null;
+
+/** One flag, as it was answered. */
+class Flag {
+  readonly key: string;
+  state: State = null;
+  /** A change without an answer: it may have happened. */
+  doubt: { readonly state: State } | null = null;
+  /** Whether a change is under way: the next one waits, so that their order is known. */
+  isBusy = false;
+
+  constructor(key: string) {
+    this.key = key;
+  }
+}
+
+/** Changes definitions of flags: after every crash each is as it was answered, and no version comes back. */
+export class FlagWorkload implements Workload {
+  readonly name = "flags";
+  readonly weight = 4;
+  private readonly flags = Array.from({ length: FLAGS }, (_, index) => new Flag(`flag-${index}`));
+  /** Versions that were answered. */
+  private readonly versions = new Set<number>();
+  private highest = 0;
+  private counts = { acknowledged: 0, inDoubt: 0, happened: 0 };
+  private problems: string[] = [];
+  private sent = 0;
+  private key = "";
+
+  async prepare(target: Target): Promise<void> {
+    const body = { email: "flags@example.com", tier: "unlimited" };
+    const request = { method: "POST", path: "/v1/admin/accounts", key: target.operatorKey, body } as const;
+    this.key = String(bodyOf(await target.ask(request))["api_key"]);
+  }
+
+  async act(target: Target, random: Random): Promise<void> {
+    const flag = random.pick(this.flags);
+    if (flag.isBusy || flag.doubt !== null) return;
+    flag.isBusy = true;
+    const isRemoval = flag.state !== null && random.chance(DELETE_CHANCE);
+    this.sent += 1;
+    const number = this.sent;
+    const answer = isRemoval
+      ? await target.send({ method: "DELETE", path: `${PATH}/${flag.key}`, key: this.key })
+      : await target.send({
+          ...{ method: "POST", path: PATH, key: this.key },
+          body: definition(flag.key, number, random.below(PADDING_MAX)),
+        });
+    flag.isBusy = false;
+    if (answer?.status === UNAVAILABLE) return;
+    if (answer === null) {
+      this.counts.inDoubt += 1;
+      flag.doubt = { state: isRemoval ? null : { number, version: null } };
+      return;
+    }
+    this.counts.acknowledged += 1;
+    if (isRemoval) this.takeRemoval(flag, answer);
+    else flag.state = { number, version: this.takeVersion(answer) };
+  }
+
+  async verify(target: Target): Promise<string[]> {
+    for (const flag of this.flags) await this.verifyFlag(target, flag);
+    // What comes next has a version that nobody was told.
+    const body = definition("probe", this.sent, 0);
+    this.sent += 1;
+    this.takeVersion(await target.ask({ method: "POST", path: PATH, key: this.key, body }), true);
+    return this.problems.splice(0);
+  }
+
+  takeTally(): Tally {
+    const counts = this.counts;
+    this.counts = { acknowledged: 0, inDoubt: 0, happened: 0 };
+    return counts;
+  }
+
+  private async verifyFlag(target: Target, flag: Flag): Promise<void> {
+    const path = `${PATH}/${flag.key}/definition`;
+    const answer = await target.ask({ method: "GET", path, key: this.key });
+    const found = stateIn(answer);
+    const { doubt, state } = flag;
+    flag.doubt = null;
+    if (doubt !== null && found?.number === doubt.state?.number) {
+      this.counts.happened += 1;
+      flag.state = found;
+    } else if (found?.number !== state?.number || (state?.version ?? found?.version) !== found?.version) {
+      this.problems.push(
+        `${flag.key}: is ${JSON.stringify(found)}, and was answered as ${JSON.stringify(state)}, in doubt ${JSON.stringify(doubt)}`,
+      );
+      flag.state = found;
+    }
+    if (found?.version != null) this.highest = Math.max(this.highest, found.version);
+  }
+
+  private takeRemoval(flag: Flag, answer: Answer): void {
+    if (answer.status !== 200)
+      this.problems.push(`${flag.key}: its deletion was answered ${answer.status} ${answer.text}`);
+    flag.state = null;
+  }
+
+  /** The version of an answered save. `isAlone`: it must be above all that were seen. */
+  private takeVersion(answer: Answer, isAlone = false): number | null {
+    if (answer.status !== 201) {
+      this.problems.push(`a save was answered ${answer.status} ${answer.text}`);
+      return null;
+    }
+    const version = Number(bodyOf(answer)["version"]);
+    if (this.versions.has(version)) this.problems.push(`version ${version} was given twice`);
+    if (isAlone && version <= this.highest)
+      this.problems.push(`version ${version} came after ${this.highest}`);
+    this.versions.add(version);
+    this.highest = Math.max(this.highest, version);
+    return version;
+  }
+}
+
+function definition(flag_key: string, number: number, padding: number): object {
+  const values = ["pro", "x".repeat(padding % 256)];
+  const condition = { attribute: "plan", op: "in", values };
+  const rules = Array.from({ length: 1 + Math.floor(padding / 256) }, () => ({
+    when: [condition],
+    serve: { variant: "on" },
+  }));
+  return { flag_key, enabled: number % 2 === 0, metadata: { number }, rules };
+}
+
+function stateIn(answer: Answer): State {
+  if (answer.status === 404) return null;
+  const { metadata, version } = bodyOf(answer) as { metadata?: { number?: number }; version?: number };
+  return { number: metadata?.number ?? -1, version: version ?? null };
+}
