@@ -8,8 +8,6 @@ export const IDS_PER_AREA_MAX = 20;
 export const STREAMS_PER_CREDENTIAL_MAX = 5;
 /** Streams of the server: each holds a connection, and some kilobytes. */
 export const STREAMS_MAX = 200;
-/** Messages that a reader may be behind. One that takes none is cut off, and reads anew when it comes back. */
-export const MESSAGES_BEHIND_MAX = 50;
 
 /** What has changed in each area: ids, or true where there is none or too many. */
 export type Changed = Map<string, Set<string> | true>;

@@ -1,20 +1,14 @@
 import { Elysia } from "elysia";
 import { reply } from "../../kernel/http/answer.ts";
 import type { Api } from "../../kernel/http/api.ts";
-import type { Streams } from "./streams.ts";
-
-const HEADERS = {
-  "content-type": "text/event-stream",
-  "cache-control": "no-store",
-  // Proxies of nginx's kind would keep messages back until there are many.
-  "x-accel-buffering": "no",
-};
+import { EVENT_STREAM_HEADERS } from "../../kernel/http/event-stream.ts";
+import type { ChangeStreams } from "./streams.ts";
 
 /** Declares the stream of changes. */
-export function changeRoutes(api: Api, streams: Streams) {
+export function changeRoutes(api: Api, streams: ChangeStreams) {
   return new Elysia({ tags: ["Changes"] })
     .use(api)
-    .get("/v1/changes", ({ call }) => reply(200, streams.begin(call), HEADERS), {
+    .get("/v1/changes", ({ call }) => reply(200, streams.begin(call), EVENT_STREAM_HEADERS), {
       op: {
         name: "changes.stream",
         access: "any",

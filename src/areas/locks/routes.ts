@@ -123,7 +123,7 @@ async function acquire(
     locks.acquire(tx, { ...terms, projectRef: call.caller.project.ref }),
   );
   if (!(outcome instanceof Waiter)) return acquired(outcome);
-  call.liftIdleTimeout();
+  call.setIdleTimeout(0);
   // The wait can be long: the key may be revoked meanwhile, or its account suspended.
   return acquired(await locks.wait(outcome, () => assertStillValid(call.caller)));
 }

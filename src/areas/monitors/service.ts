@@ -164,7 +164,7 @@ export class MonitorService {
    */
   checkNow(call: Call, monitorId: string) {
     // A check may take 30 s, and more when it must be made again.
-    call.liftIdleTimeout();
+    call.setIdleTimeout(0);
     return call.performAcross({
       claim: () => this.find(call.caller.project.ref, monitorId),
       outside: (monitor) => this.checks.make(monitor, true),

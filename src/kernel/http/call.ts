@@ -132,9 +132,9 @@ export class OpenCall {
     return this.endpoint.operation;
   }
 
-  /** Lets this request wait longer than the server's idle time-out. */
-  liftIdleTimeout(): void {
-    this.deps.server()?.timeout(this.request, 0);
+  /** Lets this request wait so many seconds without traffic instead of the server's own time-out; 0: for ever. */
+  setIdleTimeout(seconds: number): void {
+    this.deps.server()?.timeout(this.request, seconds);
   }
 
   /**

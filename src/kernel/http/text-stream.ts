@@ -17,7 +17,7 @@ export function textStream(call: OpenCall, source: TextSource): ReadableStream<U
     source.end();
     return "";
   }
-  call.liftIdleTimeout();
+  call.setIdleTimeout(0);
   let hasEnded = false;
   const end = (): void => {
     if (!hasEnded) source.end();
