@@ -51,8 +51,12 @@ export function renderResult(result: unknown): RenderedAnswer {
   return { status: 200, text: JSON.stringify(result), headers: null };
 }
 
-/** Renders an error: one body for both documented shapes, nested and flat. */
-export function renderError(error: ApiError, requestId: string): RenderedAnswer {
+/** Renders an error: one body for both documented shapes, nested and flat. `more`: what its operation adds. */
+export function renderError(
+  error: ApiError,
+  requestId: string,
+  more?: Readonly<Record<string, string>>,
+): RenderedAnswer {
   const { extras, fields, retryAfterSeconds, headers } = error.details;
   const text = JSON.stringify({
     error: { code: error.code, message: error.message },
@@ -60,6 +64,7 @@ export function renderError(error: ApiError, requestId: string): RenderedAnswer 
     request_id: requestId,
     ...extras,
     ...(fields === undefined ? {} : { fields }),
+    ...more,
   });
   const retry = retryAfterSeconds === undefined ? {} : { "retry-after": String(retryAfterSeconds) };
   return { status: error.status, text, headers: { ...headers, ...retry } };
@@ -80,7 +85,17 @@ export interface Cors {
 
 /** How long a browser may remember a preflight answer, in seconds. */
 const PREFLIGHT_KEPT_SECONDS = "600";
+const ALLOWED = [
+  "authorization",
+  "content-type",
+  "idempotency-key",
+  "if-none-match",
+  "x-api-key",
+  "last-event-id",
+  "cache-control",
+].join(", ");
 const EXPOSED = [
+  "etag",
   "x-request-id",
   "retry-after",
   "x-ratelimit-limit",
@@ -115,7 +130,7 @@ export function createCors(origins: readonly string[]): Cors {
         text: "",
         headers: {
           "access-control-allow-methods": "GET, HEAD, POST, PUT, PATCH, DELETE",
-          "access-control-allow-headers": "authorization, content-type, idempotency-key",
+          "access-control-allow-headers": ALLOWED,
           "access-control-max-age": PREFLIGHT_KEPT_SECONDS,
         },
       };

@@ -17,6 +17,7 @@ import {
 } from "./answer.ts";
 import { decodeBody, parseObject, readBody } from "./body.ts";
 import { assertMayChangeKeys, type Caller, type Operation } from "./caller.ts";
+import { taggedAnswer } from "./etag.ts";
 import { type Guard, keyDigestOf, rateLimitExceeded, rateLimitHeaders } from "./guard.ts";
 import { assertIdempotencyKey, fingerprintOf, type IdempotentRequest } from "./idempotency.ts";
 import type { SealedCursors } from "./pagination.ts";
@@ -215,7 +216,8 @@ export class OpenCall {
         stack: defect instanceof Error ? defect.stack : undefined,
       });
     }
-    return renderError(known ? error : internalError(), this.requestId);
+    const shown = known ? error : internalError();
+    return renderError(shown, this.requestId, this.operation.refusalExtras?.(shown, this));
   }
 }
 
@@ -285,7 +287,8 @@ export class Call extends OpenCall implements Performer {
 
   override answer(result: unknown): Response | Promise<Response> {
     const { cursors } = this.endpoint;
-    const answer = renderResult(cursors === null ? result : cursors.seal(result as object, this.caller));
+    const rendered = renderResult(cursors === null ? result : cursors.seal(result as object, this.caller));
+    const answer = this.operation.tagged ? taggedAnswer(rendered, this.request) : rendered;
     if (this.idempotency === null || this.performing) return this.send(answer);
     // An endpoint that changes nothing has no unit of work of its own to store its answer in.
     const stored = this.deps.performing.storeAnswer(this, answer).then(() => answer);
@@ -326,12 +329,16 @@ export class Call extends OpenCall implements Performer {
   }
 
   private identify(): Caller {
-    const caller = this.deps.guard.authenticate(this.request);
+    const caller = this.authenticate();
     this.authenticated = caller;
     // A page looks at everything again and again: what a session reads is free.
     if (caller.session !== undefined && READS.has(this.request.method) && this.operation.cost > 0)
       this.ownTerms = { ...this.operation, cost: 0 };
     return caller;
+  }
+
+  private authenticate(): Caller {
+    return this.deps.guard.authenticate(this.request, this.operation.takesApiKeyHeader);
   }
 
   private takeToken(): void {
@@ -349,7 +356,7 @@ export class Call extends OpenCall implements Performer {
    */
   lookAgain(since: number | null = null): void {
     const { clock, guard } = this.deps;
-    if (clock.now() !== since) guard.authorize(guard.authenticate(this.request), this.operation);
+    if (clock.now() !== since) guard.authorize(this.authenticate(), this.operation);
   }
 
   /**

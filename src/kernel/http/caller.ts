@@ -46,6 +46,12 @@ export interface OperationSpec {
   readonly idempotent?: boolean;
   /** Lists: the cursor is a value that the items show anyway, and goes out as it is. */
   readonly openCursor?: boolean;
+  /** Whether a key may also come as `X-API-Key`, where a protocol that others have made has it so. */
+  readonly takesApiKeyHeader?: boolean;
+  /** Whether its answers carry an `ETag` made of their bytes, and one that the caller names in `If-None-Match` is a 304. */
+  readonly tagged?: boolean;
+  /** What a refusal's body says besides, where a protocol that others have made wants it. */
+  readonly refusalExtras?: (refusal: ApiError, call: RefusedCall) => Readonly<Record<string, string>>;
   /** Bounds of the body where {@link SMALL_BODY} does not do. */
   readonly bodyBounds?: BodyBounds;
   /** Media types of an answer that is no JSON, but a text made while it is sent. */
@@ -63,11 +69,19 @@ export interface OperationSpec {
   readonly admit?: (clientAddress: string) => void;
 }
 
+/** What a refusal's body can tell of its request. */
+export interface RefusedCall {
+  readonly request: Request;
+  /** The exact text of the body; empty where it has not been read. */
+  readonly bodyText: string;
+}
+
+/** What no operation has to say. */
+type Unsaid = "description" | "errors" | "example" | "anyBody" | "admit" | "answerTypes" | "refusalExtras";
+
 /** An operation with everything said. */
 export type Operation = OperationSpec &
-  Required<
-    Omit<OperationSpec, "description" | "errors" | "example" | "anyBody" | "admit" | "answerTypes">
-  > & {
+  Required<Omit<OperationSpec, Unsaid>> & {
     /** The area whose scope it asks for; null where it asks for none. */
     readonly area: string | null;
   };
@@ -89,6 +103,8 @@ export function operationOf(spec: OperationSpec): Operation {
     audit: "no",
     idempotent: access !== "public",
     openCursor: false,
+    takesApiKeyHeader: false,
+    tagged: false,
     bodyBounds: SMALL_BODY,
     ...spec,
   };

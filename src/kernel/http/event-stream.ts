@@ -141,7 +141,10 @@ export class EventStream {
     this.call.request.signal.addEventListener("abort", () => this.end(), { once: true });
     this.heartbeatLater();
     this.send(this.reader.begin);
-    this.leave = this.reader.attach(this);
+    const leave = this.reader.attach(this);
+    // What it was told at once may have ended it.
+    if (this.isOver) leave();
+    else this.leave = leave;
   }
 
   /** Sends a piece of text. A reader that is too far behind is cut off instead. */

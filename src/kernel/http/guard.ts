@@ -205,9 +205,15 @@ export class Guard {
     this.accounts = new RateLimiter<number>(clock, undefined, besideMs);
   }
 
-  /** The caller behind the `Authorization` header, or without one behind a session's cookie. @throws ApiError `unauthorized` */
-  authenticate(request: Request): Caller {
-    const header = request.headers.get("authorization");
+  /**
+   * The caller behind the `Authorization` header, or without one behind a session's cookie. `takesApiKeyHeader`: without
+   * one, `X-API-Key` is looked for first.
+   *
+   * @throws ApiError `unauthorized`
+   */
+  authenticate(request: Request, takesApiKeyHeader = false): Caller {
+    const { headers } = request;
+    const header = headers.get("authorization") ?? (takesApiKeyHeader ? apiKeyHeader(headers) : null);
     if (header === null) {
       const caller = this.sessions?.authenticateSession(request) ?? null;
       if (caller !== null) return caller;
@@ -268,6 +274,12 @@ export class Guard {
     this.keys.giveBack(key);
     return { ...shared, overAllKeys: true };
   }
+}
+
+/** A key from `X-API-Key`, as `Authorization` would have it. */
+function apiKeyHeader(headers: Headers): string | null {
+  const key = headers.get("x-api-key");
+  return key === null ? null : `Bearer ${key}`;
 }
 
 /** The rate-limit headers of an answer. */
