@@ -13,6 +13,10 @@ import type { AccountStore } from "./store.ts";
 export const CREDENTIALS_IN_MEMORY_MAX = 20_000;
 
 const ALL_SCOPES: ReadonlySet<string> = new Set(["*"]);
+/** How the credentials of platform keys begin. */
+const PLATFORM = "platform:";
+/** Bytes of a key's name. The first half is zero: no UUID, as managed keys have them, begins so. */
+const NAME_BYTES = 16;
 
 /** A platform key in memory, and the caller behind it: the whole account, in its default project. */
 class PlatformKey implements Caller, Actor {
@@ -28,7 +32,7 @@ class PlatformKey implements Caller, Actor {
     public endsAt: number | null,
     public account: AccountActor,
   ) {
-    this.credential = `platform:${id}`;
+    this.credential = PLATFORM + id;
   }
 
   get revoked(): boolean {
@@ -65,6 +69,22 @@ export class PlatformCredentials implements Authenticator {
     if (key.account.passivated) key.account = this.accounts.get(key.account.ref);
     // Its time alone would let it in again, when the wall clock is set back to before it was ended.
     return key.revoked ? null : key;
+  }
+
+  /** What names the key behind a credential for ever; null where that is no platform key. */
+  nameOf(credential: string): Uint8Array | null {
+    if (!credential.startsWith(PLATFORM)) return null;
+    const name = Buffer.alloc(NAME_BYTES);
+    name.writeBigUInt64BE(BigInt(credential.slice(PLATFORM.length)), NAME_BYTES / 2);
+    return name;
+  }
+
+  /** The digest (hex) of the key with this name; null when there is none. */
+  digestOf(name: Uint8Array): string | null {
+    const id = Buffer.from(name).readBigUInt64BE(NAME_BYTES / 2);
+    if (id >= this.nextId || name.subarray(0, NAME_BYTES / 2).some((byte) => byte !== 0)) return null;
+    const row = this.store.digestOfKey(Number(id));
+    return row && Buffer.from(row.digest).toString("hex");
   }
 
   /** Makes the newest key of an account, or stores the given one. Returns the key. */

@@ -17,6 +17,8 @@ import { accountStore } from "./store.ts";
 /** What accounts offer to the rest of the house. */
 export interface AccountsArea extends ApiArea, OperatorAccess {
   readonly authenticator: Authenticator;
+  /** Names of platform keys: no secret, and never another key's. */
+  readonly keyNames: Pick<PlatformCredentials, "nameOf" | "digestOf">;
   readonly charger: Charger;
   /** Says which operations cost credits: these are counted from then on, zeros included. */
   readonly countCredits: (operations: readonly { readonly name: string }[]) => void;
@@ -48,6 +50,7 @@ export function createAccounts(
   registerMonthlyGrant(kernel.scheduler, deps);
   return {
     authenticator: credentials,
+    keyNames: credentials,
     charger: ledger,
     countCredits: (operations) => ledger.countCredits(operations),
     parts: [

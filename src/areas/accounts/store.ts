@@ -106,6 +106,9 @@ function keyStatements(db: Database) {
       { id: number; account_ref: number; expires_at: number | null },
       [digest: Uint8Array]
     >("SELECT id, account_ref, expires_at FROM platform_keys WHERE digest = ?"),
+    digestOfKey: db.one<{ readonly digest: Uint8Array }, [id: number]>(
+      "SELECT digest FROM platform_keys WHERE id = ?",
+    ),
     newestKeyOf: db.one<{ readonly sealed: Uint8Array }, [accountRef: number]>(
       "SELECT sealed FROM platform_keys WHERE account_ref = ? ORDER BY id DESC LIMIT 1",
     ),

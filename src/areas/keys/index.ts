@@ -68,6 +68,18 @@ export function createKeys(
     card: keyCard(store),
     /** The key behind a credential, for the audit log; null when that is no managed key. */
     auditedKey: (credential: string) => auditedKey(store, credential),
+    /** Names of managed keys: their ids. */
+    keyNames: {
+      nameOf: (credential: string): Uint8Array | null => {
+        const ref = managedRef(credential);
+        return ref === null ? null : (store.withRef(ref)?.id ?? null);
+      },
+      /** The digest (hex) of the key with this name; null when there is none, or its project has been deleted. */
+      digestOf: (name: Uint8Array): string | null => {
+        const key = store.withId(name);
+        return key && Buffer.from(key.digest).toString("hex");
+      },
+    },
     /** Says which scopes operations ask for. */
     knowScopes: (asked: Iterable<string>) => {
       service.knownScopes = grantableScopes(asked);
