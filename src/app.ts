@@ -159,7 +159,16 @@ function createAreas(
   const settings = { signup, rotationGraceMs, tiers, testClock };
   const accounts = createAccounts(kernel, settings, { projects: directory, outbox, trail });
   const keys = createKeys(kernel, { accounts, projects: directory, tiers });
-  const flags = createFlags(kernel);
+  const flags = createFlags(kernel, {
+    keys: {
+      nameOf: (credential) => keys.keyNames.nameOf(credential) ?? accounts.keyNames.nameOf(credential),
+      callerOf: (name) => {
+        const digest = keys.keyNames.digestOf(name) ?? accounts.keyNames.digestOf(name);
+        return digest === null ? null : authenticator.authenticate(digest);
+      },
+    },
+    publicUrl: config.publicUrl,
+  });
   const locks = createLocks(kernel);
   const relay = createRelay(kernel, outbound, { keys: accounts });
   const meter = createMeter(kernel, { notifier: relay, policy: outbound.policy });
@@ -254,7 +263,7 @@ function createHttp(kernel: Kernel, config: Config, areas: Areas) {
     areas.meter, //    /v1/meter
     areas.projects, // /v1/projects
     keys, //           /v1/keys, /v1/projects/{id}/keys
-    areas.flags, //    /v1/gate
+    areas.flags, //    /v1/gate, /ofrep/v1
     areas.locks, //    /v1/latch
     areas.monitors, // /v1/pulse
     areas.relay, //    /v1/relay
@@ -272,7 +281,8 @@ function createHttp(kernel: Kernel, config: Config, areas: Areas) {
   const operations = http.routes.map(({ operation }) => operation);
   accounts.countCredits(operations.filter(({ cost }) => cost > 0));
   keys.knowScopes(operations.flatMap(({ access }) => (access.includes(":") ? access : [])));
-  http.shutdown.addEventListener("abort", changes.stop, { once: true });
+  for (const stop of [changes.stop, areas.flags.stopStreams])
+    http.shutdown.addEventListener("abort", stop, { once: true });
   http.shutdown.addEventListener("abort", areas.locks.refuseWaiters, { once: true });
   rootPage(http, config.dashboard ? "dashboard/" : "docs");
   docsPages(http); //                    /docs

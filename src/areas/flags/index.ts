@@ -2,6 +2,10 @@ import type { ApiArea } from "../../kernel/http/api.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import { figures, type OverviewCard } from "../../kernel/overview-card.ts";
 import type { ProjectResources } from "../../kernel/project-resources.ts";
+import { Ofrep } from "./ofrep.ts";
+import { ofrepRoutes } from "./ofrep-routes.ts";
+import { OfrepStreams } from "./ofrep-streams.ts";
+import type { NamedKeys } from "./ofrep-tokens.ts";
 import { flagRoutes } from "./routes.ts";
 import { FlagService } from "./service.ts";
 import { flagStore } from "./store.ts";
@@ -15,16 +19,28 @@ export interface FlagsArea extends ApiArea {
   readonly flags: Pick<FlagService, "outcomeOf">;
   /** Writes what is noted in memory. */
   readonly finish: () => Promise<void>;
+  /** Ends all streams: the server stops. */
+  readonly stopStreams: () => void;
+}
+
+/** What flags need of other areas and of the configuration. */
+export interface FlagPorts {
+  readonly keys: NamedKeys;
+  /** Where browsers reach this server; null: where they have asked. */
+  readonly publicUrl: string | null;
 }
 
 /** Builds the area: feature flags, per project. */
-export function createFlags(kernel: Pick<Kernel, "db" | "writer" | "log">): FlagsArea {
+export function createFlags(kernel: Kernel, { keys, publicUrl }: FlagPorts): FlagsArea {
   const store = flagStore(kernel.db);
   const uses = new FlagUses(store, kernel);
   const flags = new FlagService(store, uses);
+  const streams = new OfrepStreams({ ...kernel, flags, keys });
+  const ofrep = new Ofrep({ ...kernel, flags, tokens: streams.tokens, publicUrl });
   return {
     flags,
     finish: () => uses.finish(),
+    stopStreams: () => streams.stop(),
     resources: {
       name: "flags",
       count: (projectRef) => store.count(projectRef),
@@ -35,8 +51,15 @@ export function createFlags(kernel: Pick<Kernel, "db" | "writer" | "log">): Flag
       schema: figures(["total", "on"]),
       read: ({ project }) => store.figures(project.ref) ?? { total: 0, on: 0 },
     },
-    parts: [{ name: "Flags", description: "Feature flags of a project, evaluated from memory." }],
+    parts: [
+      { name: "Flags", description: "Feature flags of a project, evaluated from memory." },
+      {
+        name: "OpenFeature",
+        description:
+          "Flags for OpenFeature's SDKs, by its remote evaluation protocol (OFREP), and told of as they change.",
+      },
+    ],
     alsoCalled: { gate: ["flags", "features", "feature-flags", "toggles"] },
-    routes: (api) => flagRoutes(api, flags),
+    routes: (api) => [...flagRoutes(api, flags), ...ofrepRoutes(api, ofrep, streams)],
   };
 }

@@ -1,0 +1,95 @@
+import { isNestedDeeper } from "../../json-text.ts";
+import { type ApiError, echoed } from "../../kernel/errors.ts";
+import { type BodyBounds, SMALL_BODY_BYTES_MAX } from "../../kernel/http/body.ts";
+import type { RefusedCall } from "../../kernel/http/caller.ts";
+
+/** Levels of objects and arrays in a context, itself included: what is deeper, no condition of a flag looks for. */
+export const CONTEXT_LEVELS_MAX = 8;
+/** The bounds of a body: the context, and what stands around it. */
+export const CONTEXT_BODY: BodyBounds = { bytesMax: SMALL_BODY_BYTES_MAX, levelsMax: CONTEXT_LEVELS_MAX + 1 };
+
+/** Streams of one key: every tab of every visitor who has it. */
+export const STREAMS_PER_KEY_MAX = 1_000;
+/** Streams of the server: 200 MB. */
+export const STREAMS_MAX = 10_000;
+/** When somebody who found no room may come back. */
+export const ROOM_AFTER_SECONDS = 30;
+/** How often a comment goes out: proxies close what has been silent for 30 s or more. */
+export const PING_MS = 25_000;
+/** Changes of this time make one event. */
+export const EVENT_AFTER_MS = 100;
+/** What a client waits before it comes back, at random, so that not all come at once. */
+export const RETRY_MS_MIN = 2_000;
+/** The longest such wait. */
+export const RETRY_MS_MAX = 6_000;
+/** Seconds without a look at the page after which its stream may be closed. */
+export const INACTIVITY_SECONDS = 120;
+
+/** Listeners who may hear of a change at the same moment: each of them asks for all flags then. */
+export const AT_ONCE_MAX = 500;
+/** More listeners hear of it over so much time for each thousand of them. */
+const SPREAD_MS_PER_THOUSAND = 1_000;
+/** The longest such time: with what an event waits for and what it takes, all have heard within 5 s. */
+const SPREAD_MS_MAX = 4_500;
+
+/** How many of so many listeners hear of a change in one step of {@link EVENT_AFTER_MS}. */
+export function toldPerStep(listeners: number): number {
+  if (listeners <= AT_ONCE_MAX) return AT_ONCE_MAX;
+  const spreadMs = Math.min(SPREAD_MS_MAX, (listeners * SPREAD_MS_PER_THOUSAND) / 1_000);
+  return Math.ceil((listeners * EVENT_AFTER_MS) / spreadMs);
+}
+
+/** The event that tells a client to evaluate its flags anew. */
+export function refetchEvent(version: number, now: number): string {
+  const data = JSON.stringify({ type: "refetchEvaluation", lastModified: Math.floor(now / 1000) });
+  return `id: ${version}\nevent: message\ndata: ${data}\n\n`;
+}
+
+/** What a stream begins with. `fraction`: at random, of the time that its client waits before it comes back. */
+export function beginning(fraction: number): string {
+  return `retry: ${RETRY_MS_MIN + Math.floor(fraction * (RETRY_MS_MAX - RETRY_MS_MIN + 1))}\n: ok\n\n`;
+}
+
+const EVENT_ID = /^\d{1,15}$/;
+
+/** The version in a `Last-Event-ID`; null where there is none. */
+export function eventVersion(text: string | null | undefined): number | null {
+  return typeof text === "string" && EVENT_ID.test(text) ? Number(text) : null;
+}
+
+/** Refusals that are the same in every protocol. */
+const PLAIN_STATUSES: ReadonlySet<number> = new Set([401, 403, 429]);
+
+/**
+ * What OFREP's clients look for in a refusal: without `errorCode`, and the flag's `key` where it is about one, they take the
+ * answer for one of somebody else.
+ */
+export function ofrepExtras(error: ApiError, call: RefusedCall): Readonly<Record<string, string>> {
+  if (PLAIN_STATUSES.has(error.status)) return {};
+  return {
+    ...keyIn(call.request.url),
+    errorCode: errorCodeOf(error, call.bodyText),
+    errorDetails: error.message,
+  };
+}
+
+function errorCodeOf({ code, details }: ApiError, bodyText: string): string {
+  if (code === "gate.feature_not_found") return "FLAG_NOT_FOUND";
+  if (code !== "validation_error") return "GENERAL";
+  const isUnread = Object.hasOwn(details.fields ?? {}, "body");
+  return isUnread && !isNestedDeeper(bodyText, CONTEXT_BODY.levelsMax) ? "PARSE_ERROR" : "INVALID_CONTEXT";
+}
+
+/** What stands before the key in the path of a single evaluation. */
+const BEFORE_KEY = "/evaluate/flags/";
+
+function keyIn(url: string): { key?: string } {
+  const begin = url.indexOf(BEFORE_KEY);
+  if (begin < 0) return {};
+  const [key = ""] = url.slice(begin + BEFORE_KEY.length).split("?", 1);
+  try {
+    return { key: echoed(decodeURIComponent(key)) };
+  } catch {
+    return { key: echoed(key) };
+  }
+}

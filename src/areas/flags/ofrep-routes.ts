@@ -1,0 +1,89 @@
+import { Elysia } from "elysia";
+import { reply } from "../../kernel/http/answer.ts";
+import type { Api } from "../../kernel/http/api.ts";
+import { EVENT_STREAM_HEADERS } from "../../kernel/http/event-stream.ts";
+import type { Ofrep } from "./ofrep.ts";
+import { CONTEXT_BODY, ofrepExtras } from "./ofrep-domain.ts";
+import { Evaluation, Evaluations, OfrepBody, OfrepEventsQuery, OfrepParams } from "./ofrep-schema.ts";
+import type { OfrepStreams } from "./ofrep-streams.ts";
+
+const TAGS = { tags: ["OpenFeature"] };
+const EXAMPLE = { context: { targetingKey: "user-1", plan: "pro" } };
+
+/** What both evaluations are. */
+const TERMS = {
+  access: "ofrep:read",
+  cost: 1,
+  idempotent: false,
+  takesApiKeyHeader: true,
+  bodyBounds: CONTEXT_BODY,
+  refusalExtras: ofrepExtras,
+  example: EXAMPLE,
+} as const;
+
+/** Declares the OpenFeature Remote Evaluation Protocol. */
+export function ofrepRoutes(api: Api, ofrep: Ofrep, streams: OfrepStreams) {
+  return [evaluationRoutes(api, ofrep), eventsRoute(api, streams)];
+}
+
+function evaluationRoutes(api: Api, ofrep: Ofrep) {
+  return new Elysia(TAGS)
+    .use(api)
+    .post(
+      "/ofrep/v1/evaluate/flags/:key",
+      ({ call, params, body }) => call.read(() => ofrep.evaluate(call.caller, params.key, body.context)),
+      {
+        op: {
+          ...TERMS,
+          name: "ofrep.evaluate",
+          summary: "Evaluate a flag for a context",
+          description:
+            "As OpenFeature's providers ask. The key may also come as `X-API-Key`. Without `value`, the caller's own default counts.",
+          errors: ["gate.feature_not_found", "gate.evaluation_failed"],
+        },
+        params: OfrepParams,
+        body: OfrepBody,
+        response: Evaluation,
+      },
+    )
+    .post(
+      "/ofrep/v1/evaluate/flags",
+      ({ call, body }) =>
+        call.read(() =>
+          reply(200, ofrep.evaluateAll(call.caller, body.context), { "cache-control": "no-store" }),
+        ),
+      {
+        op: {
+          ...TERMS,
+          name: "ofrep.bulk",
+          tagged: true,
+          summary: "Evaluate all flags for a context",
+          description:
+            "As OpenFeature's providers for browsers ask. `If-None-Match` with the `ETag` of an earlier answer is answered 304 while nothing is different, which costs the same.",
+          errors: ["gate.evaluation_failed"],
+        },
+        body: OfrepBody,
+        response: { 200: Evaluations },
+      },
+    );
+}
+
+function eventsRoute(api: Api, streams: OfrepStreams) {
+  return new Elysia(TAGS)
+    .use(api)
+    .get(
+      "/ofrep/v1/events",
+      ({ call, query }) => reply(200, streams.begin(call, query), EVENT_STREAM_HEADERS),
+      {
+        open: {
+          name: "ofrep.events",
+          summary: "Listen to changes of flags",
+          description:
+            "Server-Sent Events: `refetchEvaluation` when flags have changed, never a value. The token comes from `eventStreams` of a bulk evaluation, and ends with its key. At most 1,000 streams per key.",
+          answerTypes: ["text/event-stream"],
+          errors: ["unauthorized", "forbidden", "rate_limit_exceeded", "service_unavailable"],
+        },
+        query: OfrepEventsQuery,
+      },
+    );
+}

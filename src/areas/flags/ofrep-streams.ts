@@ -1,0 +1,122 @@
+import { realTimeout } from "../../kernel/clock.ts";
+import { ApiError } from "../../kernel/errors.ts";
+import type { OpenCall } from "../../kernel/http/call.ts";
+import { assertStillValid, type Caller, hasScope } from "../../kernel/http/caller.ts";
+import { EventStreams } from "../../kernel/http/event-stream.ts";
+import type { Kernel } from "../../kernel/kernel.ts";
+import { bytesToUuid } from "../../kernel/uuid.ts";
+import {
+  beginning,
+  eventVersion,
+  PING_MS,
+  ROOM_AFTER_SECONDS,
+  STREAMS_MAX,
+  STREAMS_PER_KEY_MAX,
+} from "./ofrep-domain.ts";
+import { type Listener, Listeners } from "./ofrep-listeners.ts";
+import { type NamedKeys, StreamTokens } from "./ofrep-tokens.ts";
+import type { FlagService } from "./service.ts";
+
+/** What the streams are built on. */
+export interface OfrepStreamDeps extends Pick<Kernel, "clock" | "ids" | "vault" | "changes"> {
+  readonly flags: Pick<FlagService, "version">;
+  readonly keys: NamedKeys;
+}
+
+/** The streams that tell OFREP's clients to evaluate anew: one hub per project, as long as somebody listens. */
+export class OfrepStreams {
+  readonly tokens: StreamTokens;
+  private readonly streams: EventStreams;
+  private readonly projects = new Map<
+    number,
+    { readonly listeners: Listeners; readonly leave: () => void }
+  >();
+
+  constructor(private readonly deps: OfrepStreamDeps) {
+    this.tokens = new StreamTokens(deps.vault, deps.keys);
+    this.streams = new EventStreams({
+      streamsMax: STREAMS_MAX,
+      perCredentialMax: STREAMS_PER_KEY_MAX,
+      heartbeatMs: PING_MS,
+      heartbeat: ": ping\n\n",
+      after: realTimeout,
+      retryAfterSeconds: ROOM_AFTER_SECONDS,
+    });
+  }
+
+  /**
+   * The body of a stream.
+   * @throws ApiError `unauthorized`, `forbidden`, `rate_limit_exceeded`, `service_unavailable`
+   */
+  begin(
+    call: OpenCall,
+    query: { token?: string; lastEventId?: string },
+  ): ReadableStream<Uint8Array> | string {
+    const { ids, flags } = this.deps;
+    const name = this.tokens.nameIn(query.token ?? "");
+    const caller = name && this.callerOf(name);
+    if (name === null || caller === null) {
+      throw new ApiError(
+        "unauthorized",
+        "This token is of no key that is in use. Take the newest one of a bulk evaluation.",
+      );
+    }
+    const { ref } = caller.project;
+    const listener = { keyId: bytesToUuid(name), seesServerOnly: hasScope(caller, "gate:read") };
+    const told =
+      eventVersion(call.request.headers.get("last-event-id")) ??
+      eventVersion(query.lastEventId) ??
+      flags.version(ref, listener);
+    return this.streams.begin(call, {
+      credential: caller.credential,
+      begin: beginning(ids.fraction()),
+      lookAgain: () => this.assertMayListen(name, ref),
+      attach: (stream) => this.listen(caller, { ...listener, stream, told }),
+    });
+  }
+
+  /** Ends all streams, and begins no others: the server stops. */
+  stop(): void {
+    this.streams.stop();
+  }
+
+  private callerOf(name: Uint8Array): Caller | null {
+    const caller = this.deps.keys.callerOf(name);
+    if (caller !== null) assertStillValid(caller);
+    return caller;
+  }
+
+  /** The account's default project may have become another one. */
+  private assertMayListen(name: Uint8Array, projectRef: number): void {
+    if (this.callerOf(name)?.project.ref === projectRef) return;
+    throw new ApiError("unauthorized", "This key has ended.");
+  }
+
+  private listen(caller: Caller, listener: Listener): () => void {
+    const { ref } = caller.project;
+    const project = this.projects.get(ref) ?? this.open(caller);
+    project.listeners.add(listener);
+    return () => {
+      project.listeners.remove(listener);
+      if (project.listeners.size > 0) return;
+      project.leave();
+      this.projects.delete(ref);
+    };
+  }
+
+  private open({ account, project }: Caller) {
+    const { changes, clock, flags } = this.deps;
+    const listeners = new Listeners(
+      (listener) => flags.version(project.ref, listener),
+      () => clock.now(),
+    );
+    const leave = changes.listen({ accountRef: account.ref, projectRef: project.ref }, (area, id) => {
+      if (area === "gate") listeners.flagsChanged();
+      else if (area === "keys" && id !== null) listeners.keyChanged(id);
+      else listeners.ownerChanged();
+    });
+    const opened = { listeners, leave };
+    this.projects.set(project.ref, opened);
+    return opened;
+  }
+}

@@ -1,0 +1,53 @@
+import type { Clock } from "../../kernel/clock.ts";
+import { echoed } from "../../kernel/errors.ts";
+import { type Caller, hasScope } from "../../kernel/http/caller.ts";
+import { noSuchFlag } from "./domain.ts";
+import type { EvaluationContext } from "./evaluation.ts";
+import { INACTIVITY_SECONDS } from "./ofrep-domain.ts";
+import type { Evaluation, Evaluations } from "./ofrep-schema.ts";
+import type { StreamTokens } from "./ofrep-tokens.ts";
+import type { FlagService } from "./service.ts";
+
+/** What evaluations by OFREP are built on. */
+export interface OfrepDeps {
+  readonly clock: Clock;
+  readonly flags: Pick<FlagService, "outcomeOf" | "outcomes">;
+  readonly tokens: StreamTokens;
+  /** Where browsers reach this server; null: where they have asked. */
+  readonly publicUrl: string | null;
+}
+
+/** Where the stream is. */
+const EVENTS_PATH = "/ofrep/v1/events";
+
+/** Flags as OpenFeature's providers ask for them. */
+export class Ofrep {
+  constructor(private readonly deps: OfrepDeps) {}
+
+  /** @throws ApiError `gate.feature_not_found`, `gate.evaluation_failed` */
+  evaluate(caller: Caller, key: string, context: EvaluationContext | null = null): Evaluation {
+    const { flags } = this.deps;
+    const outcome = flags.outcomeOf(caller.project.ref, key, context ?? {}, this.termsOf(caller));
+    if (outcome === undefined) throw noSuchFlag("gate.feature_not_found", echoed(key));
+    return { key, ...outcome };
+  }
+
+  /** @throws ApiError `gate.evaluation_failed` */
+  evaluateAll(caller: Caller, context: EvaluationContext | null = null): Evaluations {
+    const { flags } = this.deps;
+    const all = flags.outcomes(caller.project.ref, context ?? {}, this.termsOf(caller));
+    const token = this.deps.tokens.of(caller);
+    return token === null ? { flags: all } : { flags: all, eventStreams: [this.streamOf(token)] };
+  }
+
+  private termsOf(caller: Caller) {
+    return { now: this.deps.clock.now(), seesServerOnly: hasScope(caller, "gate:read") };
+  }
+
+  private streamOf(token: string) {
+    const { publicUrl } = this.deps;
+    const path = `${EVENTS_PATH}?token=${token}`;
+    const place = publicUrl === null ? { endpoint: { requestUri: path } } : { url: publicUrl + path };
+    return { type: "sse" as const, ...place, inactivityDelaySec: INACTIVITY_SECONDS };
+  }
+}
