@@ -151,7 +151,9 @@ export class AuditTrail {
 
   private write(tx: Tx, action: string, change: AuditChange, acting: Acting): void {
     const { summary, target, before, after, projectId = null, subjectRef = null, isWhole = false } = change;
-    if (acting.accountRef !== null) this.deps.changes.inAccount(tx, acting.accountRef, "audit");
+    // Whoever was acted on reads of it in its own log, too.
+    for (const ref of new Set([acting.accountRef, subjectRef]))
+      if (ref !== null) this.deps.changes.inAccount(tx, ref, "audit");
     const showsAll = isWhole || before === null || after === null;
     const bytesMax = isWhole ? WHOLE_SIDE_BYTES_MAX : SIDE_BYTES_MAX;
     const was = before && keptSide(showsAll ? before : difference(before, after), bytesMax);

@@ -11,6 +11,7 @@ import {
 } from "../../../src/areas/changes/domain.ts";
 import type { Client } from "../../support/client.ts";
 import { expectError } from "../../support/errors.ts";
+import { EventReader } from "../../support/event-reader.ts";
 import { startTestServer, TEST_START_MS, type TestServer } from "../../support/server.ts";
 import { switchFlag } from "../audit/support.ts";
 import { loggedIn, OWN_PAGE } from "../session/support.ts";
@@ -21,32 +22,14 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-/** A stream that is read as it comes. */
-class Listener {
-  text = "";
-  hasEnded = false;
-  private readonly controller = new AbortController();
-  private woken = Promise.withResolvers<void>();
-
+/** The stream of changes, read as it comes. */
+class Listener extends EventReader {
+  /** Opens it with a client's key. */
   async open(client: Client, headers: Record<string, string> = {}): Promise<this> {
     const key: Record<string, string> = client.key === null ? {} : { authorization: `Bearer ${client.key}` };
-    const { signal } = this.controller;
-    const response = await fetch(`${client.url}/v1/changes`, { headers: { ...key, ...headers }, signal });
-    expect(response.status).toBe(200);
-    expect(response.headers.get("content-type")).toBe("text/event-stream");
-    expect(response.headers.get("cache-control")).toBe("no-store");
-    expect(response.headers.get("x-accel-buffering")).toBe("no");
-    this.read(response.body).catch(() => {});
+    await this.read(`${client.url}/v1/changes`, { ...key, ...headers });
     await this.until((text) => text.includes("retry: 2000\n\n"));
     return this;
-  }
-
-  close(): void {
-    this.controller.abort();
-  }
-
-  async until(isThere: (text: string, hasEnded: boolean) => boolean): Promise<void> {
-    while (!isThere(this.text, this.hasEnded)) await this.woken.promise;
   }
 
   /** What came as messages so far. */
@@ -54,25 +37,6 @@ class Listener {
     return [...this.text.matchAll(/^event: changes\ndata: (.*)\n\n/gm)].map(([, data = ""]) =>
       JSON.parse(data),
     );
-  }
-
-  private async read(body: ReadableStream<Uint8Array> | null): Promise<void> {
-    const decoder = new TextDecoder();
-    try {
-      for await (const chunk of body ?? []) {
-        this.text += decoder.decode(chunk, { stream: true });
-        this.wake();
-      }
-    } finally {
-      this.hasEnded = true;
-      this.wake();
-    }
-  }
-
-  private wake(): void {
-    const { resolve } = this.woken;
-    this.woken = Promise.withResolvers();
-    resolve();
   }
 }
 
