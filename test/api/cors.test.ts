@@ -46,6 +46,7 @@ describe("a listed origin", () => {
     expect(answer.headers.get("vary")).toBe("Origin");
     const exposed = answer.headers.get("access-control-expose-headers") ?? "";
     expect(exposed.split(", ").sort()).toEqual([
+      "etag",
       "idempotent-replayed",
       "retry-after",
       "x-ratelimit-limit",
@@ -75,7 +76,7 @@ describe("a listed origin", () => {
     expect(answer.headers.get("access-control-allow-origin")).toBe(LISTED);
     expect(answer.headers.get("access-control-allow-methods")).toBe("GET, HEAD, POST, PUT, PATCH, DELETE");
     expect(answer.headers.get("access-control-allow-headers")).toBe(
-      "authorization, content-type, idempotency-key",
+      "authorization, content-type, idempotency-key, if-none-match, x-api-key, last-event-id, cache-control",
     );
     expect(answer.headers.get("access-control-max-age")).toBe("600");
     expect(answer.headers.get("vary")).toBe("Origin");

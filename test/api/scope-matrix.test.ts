@@ -7,7 +7,9 @@ import { parametersOf, pathOf, scopedRoutes } from "../support/matrix.ts";
 import { startTestServer, type TestServer } from "../support/server.ts";
 
 /** Reads that are sent as POST. */
-const READS_BY_POST: ReadonlySet<string> = new Set(["keys.verify", "witness.verify"]);
+const READS_BY_POST: ReadonlySet<string> = new Set([
+  ...["keys.verify", "witness.verify", "ofrep.evaluate", "ofrep.bulk"],
+]);
 const CHANGES_KEYS: ReadonlySet<string> = new Set([
   ...["keys.platform.rotate", "keys.create", "keys.rotate", "keys.revoke", "projects.keys.create"],
 ]);
@@ -15,6 +17,7 @@ const SCOPE_AREAS = ["meter", "projects", "keys", "gate", "latch", "pulse", "rel
 const EVERY_SCOPE: readonly Scope[] = [
   ...SCOPE_AREAS.flatMap((area): Scope[] => [`${area}:read`, `${area}:write`]),
   "audit:read",
+  "ofrep:read",
 ];
 
 let server: TestServer;

@@ -23,9 +23,10 @@ export function parametersOf({ path }: DeclaredRoute): string[] {
   return [...path.matchAll(/:([A-Za-z_]+)/g)].map(([, name = ""]) => name);
 }
 
-/** The segment after `/v1`, which names the area. */
+/** The segment that names the area: the one after `/v1`, and elsewhere the first. */
 export function segmentOf({ path }: DeclaredRoute): string {
-  return path.split("/")[2] ?? "";
+  const [, first = "", second = ""] = path.split("/");
+  return first === "v1" ? second : first;
 }
 
 /** The example of a route as the body to send; its URLs lead to where nobody listens. */
@@ -50,7 +51,7 @@ async function made(client: Client, path: string, body: unknown, name: string): 
 
 type Made = Readonly<Record<string, string>>;
 
-/** How to make one resource in each area, by the segment after `/v1`: the parameters that name it. */
+/** How to make one resource in each area, by the segment that names it: the parameters that name it. */
 const MAKERS: Readonly<Record<string, (owner: Client) => Promise<Made>>> = {
   admin: async (operator) => {
     const account = { email: `${crypto.randomUUID()}@example.com`, tier: "free" };
@@ -80,6 +81,9 @@ const MAKERS: Readonly<Record<string, (owner: Client) => Promise<Made>>> = {
   gate: async (owner) => {
     const flagKey = await made(owner, "/v1/gate", { flag_key: "tenant", enabled: true }, "flag_key");
     return { flagKey };
+  },
+  ofrep: async (owner) => {
+    return { key: await made(owner, "/v1/gate", { flag_key: "evaluated", enabled: true }, "flag_key") };
   },
   latch: async (owner) => {
     const terms = { ttl: 900_000, token: EXAMPLE_TOKEN };
@@ -141,7 +145,7 @@ export function makeResource(segment: string, owner: Client): Promise<Made> {
   const maker = MAKERS[segment];
   if (maker === undefined) {
     throw new Error(
-      `nothing is known that lies under /v1/${segment}: add how to make one to test/support/matrix.ts`,
+      `nothing is known that lies under ${segment}: add how to make one to test/support/matrix.ts`,
     );
   }
   return maker(owner);

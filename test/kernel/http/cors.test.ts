@@ -30,7 +30,7 @@ describe("with listed origins", () => {
       vary: "Origin",
       "access-control-allow-origin": origin,
       "access-control-expose-headers":
-        "x-request-id, retry-after, x-ratelimit-limit, x-ratelimit-remaining, x-ratelimit-reset, idempotent-replayed, x-witness-status",
+        "etag, x-request-id, retry-after, x-ratelimit-limit, x-ratelimit-remaining, x-ratelimit-reset, idempotent-replayed, x-witness-status",
     });
   });
 
@@ -54,7 +54,7 @@ describe("with listed origins", () => {
       text: "",
       headers: {
         "access-control-allow-methods": "GET, HEAD, POST, PUT, PATCH, DELETE",
-        "access-control-allow-headers": "authorization, content-type, idempotency-key",
+        "access-control-allow-headers": "authorization, content-type, idempotency-key, if-none-match, x-api-key, last-event-id, cache-control",
         "access-control-max-age": "600",
       },
     });
