@@ -36,7 +36,7 @@ export function createFlags(kernel: Kernel, { keys, publicUrl }: FlagPorts): Fla
   const uses = new FlagUses(store, kernel);
   const flags = new FlagService(store, uses);
   const streams = new OfrepStreams({ ...kernel, flags, keys });
-  const ofrep = new Ofrep({ ...kernel, flags, tokens: streams.tokens, publicUrl });
+  const ofrep = new Ofrep({ ...kernel, flags, streams, publicUrl });
   return {
     flags,
     finish: () => uses.finish(),

@@ -45,9 +45,13 @@ export function refetchEvent(version: number, now: number): string {
   return `id: ${version}\nevent: message\ndata: ${data}\n\n`;
 }
 
-/** What a stream begins with. `fraction`: at random, of the time that its client waits before it comes back. */
-export function beginning(fraction: number): string {
-  return `retry: ${RETRY_MS_MIN + Math.floor(fraction * (RETRY_MS_MAX - RETRY_MS_MIN + 1))}\n: ok\n\n`;
+/**
+ * What a stream begins with. The id makes no event; a client that has had none yet comes back with it. `fraction`: at
+ * random, of the time that a client waits before it does.
+ */
+export function beginning(version: number, fraction: number): string {
+  const retryMs = RETRY_MS_MIN + Math.floor(fraction * (RETRY_MS_MAX - RETRY_MS_MIN + 1));
+  return `retry: ${retryMs}\nid: ${version}\n: ok\n\n`;
 }
 
 const EVENT_ID = /^\d{1,15}$/;

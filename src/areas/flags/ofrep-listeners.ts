@@ -49,7 +49,7 @@ export class Listeners {
 
   /** Tells of a change soon, whom it concerns. */
   flagsChanged(): void {
-    this.cancelStep ??= realTimeout(EVENT_AFTER_MS, () => this.step());
+    this.cancelStep ??= this.stepLater();
   }
 
   /** Ends the streams of a key that has ended. */
@@ -64,8 +64,21 @@ export class Listeners {
     for (const { stream } of this.waiting) stream.lookAgain();
   }
 
-  private step(): void {
-    this.cancelStep = null;
+  private stepLater(): Cancel {
+    return realTimeout(EVENT_AFTER_MS, () => {
+      this.cancelStep = null;
+      let isDone = false;
+      try {
+        isDone = this.step();
+      } catch {
+        // A failing disk may keep the version back: it is told of when it can be read.
+      }
+      if (!isDone) this.cancelStep = this.stepLater();
+    });
+  }
+
+  /** Whether all have been told. */
+  private step(): boolean {
     let left = toldPerStep(this.waiting.size);
     let unseen = this.waiting.size;
     for (const listener of this.waiting) {
@@ -79,7 +92,7 @@ export class Listeners {
       this.tell(listener, version);
       left -= 1;
     }
-    if (unseen > 0) this.cancelStep = realTimeout(EVENT_AFTER_MS, () => this.step());
+    return unseen === 0;
   }
 
   private tell(listener: Listener, version: number): void {

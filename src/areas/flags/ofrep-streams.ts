@@ -1,4 +1,4 @@
-import { realTimeout } from "../../kernel/clock.ts";
+import { monotonicMs, realTimeout } from "../../kernel/clock.ts";
 import { ApiError } from "../../kernel/errors.ts";
 import type { OpenCall } from "../../kernel/http/call.ts";
 import { assertStillValid, type Caller, hasScope } from "../../kernel/http/caller.ts";
@@ -15,6 +15,7 @@ import {
 } from "./ofrep-domain.ts";
 import { type Listener, Listeners } from "./ofrep-listeners.ts";
 import { type NamedKeys, StreamTokens } from "./ofrep-tokens.ts";
+import { HandedOutVersions } from "./ofrep-versions.ts";
 import type { FlagService } from "./service.ts";
 
 /** What the streams are built on. */
@@ -25,7 +26,8 @@ export interface OfrepStreamDeps extends Pick<Kernel, "clock" | "ids" | "vault" 
 
 /** The streams that tell OFREP's clients to evaluate anew: one hub per project, as long as somebody listens. */
 export class OfrepStreams {
-  readonly tokens: StreamTokens;
+  private readonly tokens: StreamTokens;
+  private readonly handedOut = new HandedOutVersions(monotonicMs);
   private readonly streams: EventStreams;
   private readonly projects = new Map<
     number,
@@ -62,17 +64,26 @@ export class OfrepStreams {
       );
     }
     const { ref } = caller.project;
-    const listener = { keyId: bytesToUuid(name), seesServerOnly: hasScope(caller, "gate:read") };
+    const listener = { keyId: bytesToUuid(name), seesServerOnly: seesServerOnly(caller) };
     const told =
       eventVersion(call.request.headers.get("last-event-id")) ??
       eventVersion(query.lastEventId) ??
-      flags.version(ref, listener);
+      this.handedOut.known(nameOf(caller), flags.version(ref, listener));
     return this.streams.begin(call, {
       credential: caller.credential,
-      begin: beginning(ids.fraction()),
+      begin: beginning(told, ids.fraction()),
       lookAgain: () => this.assertMayListen(name, ref),
       attach: (stream) => this.listen(caller, { ...listener, stream, told }),
     });
+  }
+
+  /** Where a caller hears of changes; null for a browser session, whose page has a stream of its own. */
+  tokenFor(caller: Caller): string | null {
+    const token = this.tokens.of(caller);
+    if (token === null) return null;
+    const version = this.deps.flags.version(caller.project.ref, { seesServerOnly: seesServerOnly(caller) });
+    this.handedOut.note(nameOf(caller), version);
+    return token;
   }
 
   /** Ends all streams, and begins no others: the server stops. */
@@ -119,4 +130,14 @@ export class OfrepStreams {
     this.projects.set(project.ref, opened);
     return opened;
   }
+}
+
+/** Whether a caller sees flags that are for servers alone. */
+export function seesServerOnly(caller: Caller): boolean {
+  return hasScope(caller, "gate:read");
+}
+
+/** The project of a caller, and what of it is seen. */
+function nameOf(caller: Caller): string {
+  return `${caller.project.ref}/${seesServerOnly(caller)}`;
 }

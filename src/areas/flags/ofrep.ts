@@ -1,18 +1,18 @@
 import type { Clock } from "../../kernel/clock.ts";
 import { echoed } from "../../kernel/errors.ts";
-import { type Caller, hasScope } from "../../kernel/http/caller.ts";
+import type { Caller } from "../../kernel/http/caller.ts";
 import { noSuchFlag } from "./domain.ts";
 import type { EvaluationContext } from "./evaluation.ts";
 import { INACTIVITY_SECONDS } from "./ofrep-domain.ts";
 import type { Evaluation, Evaluations } from "./ofrep-schema.ts";
-import type { StreamTokens } from "./ofrep-tokens.ts";
+import { type OfrepStreams, seesServerOnly } from "./ofrep-streams.ts";
 import type { FlagService } from "./service.ts";
 
 /** What evaluations by OFREP are built on. */
 export interface OfrepDeps {
   readonly clock: Clock;
   readonly flags: Pick<FlagService, "outcomeOf" | "outcomes">;
-  readonly tokens: StreamTokens;
+  readonly streams: Pick<OfrepStreams, "tokenFor">;
   /** Where browsers reach this server; null: where they have asked. */
   readonly publicUrl: string | null;
 }
@@ -36,12 +36,12 @@ export class Ofrep {
   evaluateAll(caller: Caller, context: EvaluationContext | null = null): Evaluations {
     const { flags } = this.deps;
     const all = flags.outcomes(caller.project.ref, context ?? {}, this.termsOf(caller));
-    const token = this.deps.tokens.of(caller);
+    const token = this.deps.streams.tokenFor(caller);
     return token === null ? { flags: all } : { flags: all, eventStreams: [this.streamOf(token)] };
   }
 
   private termsOf(caller: Caller) {
-    return { now: this.deps.clock.now(), seesServerOnly: hasScope(caller, "gate:read") };
+    return { now: this.deps.clock.now(), seesServerOnly: seesServerOnly(caller) };
   }
 
   private streamOf(token: string) {

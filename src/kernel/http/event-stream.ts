@@ -1,5 +1,5 @@
 import type { Cancel } from "../clock.ts";
-import { ApiError, refusalBy } from "../errors.ts";
+import { ApiError } from "../errors.ts";
 import type { OpenCall } from "./call.ts";
 
 /** Headers of every stream of events. */
@@ -97,7 +97,12 @@ export class EventStreams {
     });
     this.open.add(stream);
     this.counts.set(credential, this.countOf(credential) + 1);
-    stream.begin();
+    try {
+      stream.begin();
+    } catch (error) {
+      stream.end();
+      throw error;
+    }
   }
 
   private assertRoom(credential: string): void {
@@ -157,8 +162,15 @@ export class EventStream {
 
   /** Ends it when its credential has: revoked, say, or its account suspended. Returns whether it goes on. */
   lookAgain(): boolean {
-    if (!this.isOver && refusalBy(this.reader.lookAgain) !== null) this.end();
-    return !this.isOver;
+    if (this.isOver) return false;
+    try {
+      this.reader.lookAgain();
+      return true;
+    } catch {
+      // Also when a failing disk keeps the answer back: the client comes back, and reads why.
+      this.end();
+      return false;
+    }
   }
 
   /** Ends it. What has been sent still goes out. */

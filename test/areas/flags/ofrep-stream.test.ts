@@ -5,6 +5,7 @@ import type { Client } from "../../support/client.ts";
 import { expectError } from "../../support/errors.ts";
 import { EventReader } from "../../support/event-reader.ts";
 import { startTestServer, TEST_START_MS, type TestServer } from "../../support/server.ts";
+import { loggedIn, OWN_PAGE } from "../session/support.ts";
 
 let server: TestServer;
 beforeAll(async () => {
@@ -65,7 +66,7 @@ describe("GET /ofrep/v1/events", () => {
     const account = await server.account();
     const { client } = await newKey(account);
     const listener = await new Listener().open(client);
-    expect(listener.text).toMatch(/^retry: \d{4}\n: ok\n\n$/);
+    expect(listener.text).toMatch(/^retry: \d{4}\nid: 0\n: ok\n\n$/);
     await saveFlag(account, "one");
     await saveFlag(account, "two");
     await account.delete("/v1/gate/one");
@@ -112,7 +113,12 @@ describe("GET /ofrep/v1/events", () => {
     // Of a backup that was put back: the version is lower than it was.
     const ahead = await new Listener().open(client, { "last-event-id": "9" });
     await ahead.eventCount(1);
-    const others = [{ "last-event-id": "2" }, {}, { "last-event-id": "x" }, { "last-event-id": "9".repeat(99) }];
+    const others = [
+      { "last-event-id": "2" },
+      {},
+      { "last-event-id": "x" },
+      { "last-event-id": "9".repeat(99) },
+    ];
     const quiet = await Promise.all(
       others.map((headers) => new Listener().open(client, headers as Record<string, string>)),
     );
@@ -123,12 +129,29 @@ describe("GET /ofrep/v1/events", () => {
     for (const one of [missed, byQuery, ahead, both, ...quiet]) one.close();
   });
 
+  test("a change between an evaluation and the stream that it leads to is told of", async () => {
+    const account = await server.account();
+    const { client } = await newKey(account);
+    const path = await streamOf(client);
+    await saveFlag(account, "one");
+    // Of somebody else, who knows of it.
+    const other = await new Listener().open((await newKey(account)).client);
+    const late = new Listener();
+    await late.read(server.url + path);
+    await late.eventCount(1);
+    expect(late.events[0]?.id).toBe(1);
+    for (const one of [late, other]) one.close();
+  });
+
   test("a platform key has a stream as well; a browser session has the console's", async () => {
     const account = await server.account();
     const listener = await new Listener().open(account);
     await saveFlag(account, "one");
     await listener.eventCount(1);
     listener.close();
+    const headers = { ...OWN_PAGE, cookie: (await loggedIn(server, account.key)).cookie };
+    const answer = await server.client(null).post("/ofrep/v1/evaluate/flags", {}, { headers });
+    expect(answer.body).toEqual({ flags: [expect.objectContaining({ key: "one" })] });
   });
 
   test("HEAD takes no place", async () => {

@@ -247,7 +247,11 @@ describe("refusals, as OFREP's clients read them", () => {
     ["a context that is a list", { context: [] }, "INVALID_CONTEXT"],
     ["a targetingKey that is no text", { context: { targetingKey: 7 } }, "INVALID_CONTEXT"],
     ["a context one level too deep", { context: nested(CONTEXT_LEVELS_MAX + 2) }, "INVALID_CONTEXT"],
-    ["a context of 10,000 levels", `{"context":${'{"a":'.repeat(9_999)}1${"}".repeat(10_000)}`, "INVALID_CONTEXT"],
+    [
+      "a context of 10,000 levels",
+      `{"context":${'{"a":'.repeat(9_999)}1${"}".repeat(10_000)}`,
+      "INVALID_CONTEXT",
+    ],
   ];
   test.each(bodies)("400 for %s", async (_name, body, errorCode) => {
     expectOfrep(await browser.post(`${PATH}/plain`, body), "validation_error", errorCode, "plain");

@@ -54,7 +54,8 @@ describe("with listed origins", () => {
       text: "",
       headers: {
         "access-control-allow-methods": "GET, HEAD, POST, PUT, PATCH, DELETE",
-        "access-control-allow-headers": "authorization, content-type, idempotency-key, if-none-match, x-api-key, last-event-id, cache-control",
+        "access-control-allow-headers":
+          "authorization, content-type, idempotency-key, if-none-match, x-api-key, last-event-id, cache-control",
         "access-control-max-age": "600",
       },
     });
