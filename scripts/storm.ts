@@ -7,11 +7,13 @@
 //   scripts/storm --keys N        so many locks
 //   scripts/storm --kills N       so many ends of the server (every fourth in order, the others by kill -9)
 //   scripts/storm --seed N        repeats the choices of an earlier run (not its timing)
+//   scripts/storm --streams N     instead: N streams of flags (10,000 at most), one change, and what that takes
 //   scripts/storm --binary        the executable dist/ninefold instead of the source
 import { parseArgs } from "node:util";
 import { Cleanup } from "./processes/cleanup.ts";
 import { BINARY_COMMAND, SOURCE_COMMAND } from "./processes/server-process.ts";
 import { describeStorm, runStorm } from "./storms/storm.ts";
+import { describeStreamLoad, runStreamLoad } from "./storms/streams.ts";
 
 const { values } = parseArgs({
   options: {
@@ -20,6 +22,7 @@ const { values } = parseArgs({
     keys: { type: "string", default: "10" },
     kills: { type: "string", default: "6" },
     seed: { type: "string", default: String(Date.now() % 1_000_000) },
+    streams: { type: "string" },
     binary: { type: "boolean", default: false },
   },
 });
@@ -32,11 +35,17 @@ function positive(name: string, text: string): number {
 
 const PROBLEMS_SHOWN = 20;
 
-const cleanup = new Cleanup();
-try {
+/** Runs what was asked for. Resolves to whether all was well. */
+async function run(folder: string): Promise<boolean> {
+  const command = values.binary ? BINARY_COMMAND : SOURCE_COMMAND;
+  if (values.streams !== undefined) {
+    const load = await runStreamLoad({ command, folder, streams: positive("streams", values.streams) });
+    console.log(describeStreamLoad(load));
+    return load.problems.length === 0;
+  }
   const result = await runStorm({
-    command: values.binary ? BINARY_COMMAND : SOURCE_COMMAND,
-    folder: cleanup.folder("storm"),
+    command,
+    folder,
     seconds: positive("seconds", values.seconds),
     clients: positive("clients", values.clients),
     keys: positive("keys", values.keys),
@@ -45,7 +54,12 @@ try {
   });
   console.log(describeStorm(result));
   for (const problem of result.problems.slice(0, PROBLEMS_SHOWN)) console.log(`  ${problem}`);
-  process.exitCode = result.problems.length > 0 ? 1 : 0;
+  return result.problems.length === 0;
+}
+
+const cleanup = new Cleanup();
+try {
+  process.exitCode = (await run(cleanup.folder("storm"))) ? 0 : 1;
 } catch (error) {
   console.error(`scripts/storm: ${error instanceof Error ? error.message : String(error)}`);
   process.exitCode = 1;
