@@ -40,8 +40,7 @@ export async function runStreamLoad({ command, folder, streams }: StreamLoad): P
   const server = await ServerProcess.start({ command, args });
   const open: EventSocket[] = [];
   try {
-    const change = (enabled: boolean) =>
-      ask(server, server.key, "/v1/gate", { flag_key: "loaded", enabled });
+    const change = (enabled: boolean) => ask(server, server.key, "/v1/gate", { flag_key: "loaded", enabled });
     await change(true);
     const before = residentMiB(server.pid);
     while (open.length < streams) {
@@ -116,7 +115,9 @@ class Pings {
 function problemsOf(found: Pick<StreamLoadResult, "mib" | "allHeardMs" | "pingMs">): string[] {
   const { mib, allHeardMs, pingMs } = found;
   return [
-    ...(mib !== null && mib > MIB_MAX ? [`the streams take ${mib.toFixed(0)} MiB, more than ${MIB_MAX}`] : []),
+    ...(mib !== null && mib > MIB_MAX
+      ? [`the streams take ${mib.toFixed(0)} MiB, more than ${MIB_MAX}`]
+      : []),
     ...(allHeardMs > ALL_HEARD_MS_MAX ? [`the last one heard after ${allHeardMs.toFixed(0)} ms`] : []),
     ...(pingMs > PING_MS_MAX ? [`pings took ${pingMs.toFixed(1)} ms meanwhile`] : []),
   ];

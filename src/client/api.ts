@@ -51,7 +51,7 @@ export type Repeat =
   | "never";
 
 /** They change nothing, although they are POSTs: a key would only make the server write. */
-const READS_BY_POST: readonly string[] = ["keys.verify", "witness.verify"];
+const READS_BY_POST: readonly string[] = ["keys.verify", "witness.verify", "ofrep.evaluate", "ofrep.bulk"];
 
 /** Milliseconds for what may take the server longer than the default, because it asks somebody else or does much. */
 const TIMEOUT_MS: Readonly<Partial<Record<OperationName, number>>> = {

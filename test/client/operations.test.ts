@@ -188,6 +188,16 @@ test("flags", async () => {
   await expect(nf.flags.isEnabled("beta")).rejects.toMatchObject({ code: "gate.feature_not_found" });
 });
 
+test("flags for a context", async () => {
+  await nf.flags.save({ flag_key: "resolved", enabled: true });
+  const on = { key: "resolved", value: true, variant: "on", reason: "STATIC", metadata: {} };
+  expect(await nf.flags.resolve("resolved", { targetingKey: "user-1" })).toEqual(on as never);
+  const { flags, eventStreams } = await nf.flags.resolveAll({});
+  expect({ flags, streams: eventStreams?.length }).toEqual({ flags: [on as never], streams: 1 });
+  await nf.flags.delete("resolved");
+  await expect(nf.flags.resolve("resolved", {})).rejects.toMatchObject({ code: "gate.feature_not_found" });
+});
+
 test("locks", async () => {
   const lock = await nf.locks.acquire("invoice:42", { ttlMs: 30_000 });
   expect(lock).toMatchObject({ status: "acquired", key: "invoice:42", reentrant: false });
@@ -282,7 +292,7 @@ test("what has no method goes by request, with the whole answer", async () => {
 /** For probes and scrapers, which bring their own clients: they are not in the API's document. */
 const MONITORING = ["health.live", "health.ready", "metrics.read"];
 /** For pages of the server, in a browser: a client has a key, and no cookie; and a stream is nothing that it reads. */
-const BROWSER = ["session.create", "session.read", "session.end", "changes.stream"];
+const BROWSER = ["session.create", "session.read", "session.end", "changes.stream", "ofrep.events"];
 
 test("no operation of the API is missing, and none was called by another's name", () => {
   const text = readFileSync(join(import.meta.dir, "../golden/routes.txt"), "utf8");

@@ -54,9 +54,7 @@ async function save(enabled: boolean): Promise<void> {
     { variant: "on", weight: 25 },
     { variant: "off", weight: 75 },
   ];
-  const rules = [
-    { when: [{ attribute: "plan", op: "in", values: ["pro", "scale"] }], serve: { split } },
-  ];
+  const rules = [{ when: [{ attribute: "plan", op: "in", values: ["pro", "scale"] }], serve: { split } }];
   const flag = { flag_key: "new-checkout", enabled, rules, default: { variant: "off" } };
   const { status, text } = await server.operator.post("/v1/gate", flag);
   expect(status, text).toBe(201);
@@ -70,32 +68,40 @@ function writeProgram(name: string, block: string): string {
   return path;
 }
 
-test("the server's example prints what the page says", async () => {
-  const child = Bun.spawn([process.execPath, "--no-install", writeProgram("server.mjs", SERVER)], {
-    cwd: folder,
-    stderr: "pipe",
-  });
-  const [out, error] = await Promise.all([child.stdout.text(), child.stderr.text()]);
-  expect({ code: await child.exited, out: out.split("\n").slice(0, 2), error }).toMatchObject({
-    code: 0,
-    out: ["true", "my default"],
-  });
-}, TIMEOUT_MS);
+test(
+  "the server's example prints what the page says",
+  async () => {
+    const child = Bun.spawn([process.execPath, "--no-install", writeProgram("server.mjs", SERVER)], {
+      cwd: folder,
+      stderr: "pipe",
+    });
+    const [out, error] = await Promise.all([child.stdout.text(), child.stderr.text()]);
+    expect({ code: await child.exited, out: out.split("\n").slice(0, 2), error }).toMatchObject({
+      code: 0,
+      out: ["true", "my default"],
+    });
+  },
+  TIMEOUT_MS,
+);
 
-test("the browser's example shows a change within a second, from another origin", async () => {
-  const entry = writeProgram("browser.js", BROWSER);
-  const built = await Bun.build({ entrypoints: [entry], outdir: join(folder, "out"), target: "browser" });
-  expect(built.success).toBe(true);
-  const context = await browser.newContext();
-  const page = await context.newPage();
-  const faults: string[] = [];
-  page.on("pageerror", (error) => faults.push(String(error)));
-  const streamed = page.waitForRequest((request) => request.url().includes("/ofrep/v1/events?token="));
-  await page.goto(site.url.href);
-  await page.waitForFunction("document.title === 'new'");
-  await streamed;
-  await save(false);
-  await page.waitForFunction("document.title === 'old'", undefined, { timeout: CHANGE_MS_MAX });
-  expect(faults).toEqual([]);
-  await context.close();
-}, TIMEOUT_MS);
+test(
+  "the browser's example shows a change within a second, from another origin",
+  async () => {
+    const entry = writeProgram("browser.js", BROWSER);
+    const built = await Bun.build({ entrypoints: [entry], outdir: join(folder, "out"), target: "browser" });
+    expect(built.success).toBe(true);
+    const context = await browser.newContext();
+    const page = await context.newPage();
+    const faults: string[] = [];
+    page.on("pageerror", (error) => faults.push(String(error)));
+    const streamed = page.waitForRequest((request) => request.url().includes("/ofrep/v1/events?token="));
+    await page.goto(site.url.href);
+    await page.waitForFunction("document.title === 'new'");
+    await streamed;
+    await save(false);
+    await page.waitForFunction("document.title === 'old'", undefined, { timeout: CHANGE_MS_MAX });
+    expect(faults).toEqual([]);
+    await context.close();
+  },
+  TIMEOUT_MS,
+);

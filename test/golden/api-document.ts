@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Answer, Client } from "../support/client.ts";
-import { makeResource } from "../support/matrix.ts";
+import { makeResource, segmentOf } from "../support/matrix.ts";
 import type { TestServer } from "../support/server.ts";
 
 /** A JSON schema, as far as these tests look into it. */
@@ -159,7 +159,7 @@ export class Explorer {
   async pathValues({ path, scope }: ApiOperation): Promise<Readonly<Record<string, string>>> {
     if (!path.includes("{")) return {};
     const owner = scope === "operator" ? this.server.operator : this.account;
-    return makeResource(path.split("/")[2] ?? "", owner);
+    return makeResource(segmentOf({ path }), owner);
   }
 }
 

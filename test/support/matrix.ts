@@ -24,7 +24,7 @@ export function parametersOf({ path }: DeclaredRoute): string[] {
 }
 
 /** The segment that names the area: the one after `/v1`, and elsewhere the first. */
-export function segmentOf({ path }: DeclaredRoute): string {
+export function segmentOf({ path }: Pick<DeclaredRoute, "path">): string {
   const [, first = "", second = ""] = path.split("/");
   return first === "v1" ? second : first;
 }

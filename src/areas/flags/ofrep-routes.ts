@@ -3,7 +3,7 @@ import { reply } from "../../kernel/http/answer.ts";
 import type { Api } from "../../kernel/http/api.ts";
 import { EVENT_STREAM_HEADERS } from "../../kernel/http/event-stream.ts";
 import type { Ofrep } from "./ofrep.ts";
-import { CONTEXT_BODY, ofrepExtras } from "./ofrep-domain.ts";
+import { CONTEXT_BODY, ofrepExtras } from "./ofrep-refusals.ts";
 import { Evaluation, Evaluations, OfrepBody, OfrepEventsQuery, OfrepParams } from "./ofrep-schema.ts";
 import type { OfrepStreams } from "./ofrep-streams.ts";
 
@@ -38,7 +38,7 @@ function evaluationRoutes(api: Api, ofrep: Ofrep) {
           name: "ofrep.evaluate",
           summary: "Evaluate a flag for a context",
           description:
-            "As OpenFeature's providers ask. The key may also come as `X-API-Key`. Without `value`, the caller's own default counts.",
+            "As OpenFeature's providers ask. The key may also come as `X-API-Key`. Without `value`, the caller's own default counts. Refusals have `key`, `errorCode` and `errorDetails` besides.",
           errors: ["gate.feature_not_found", "gate.evaluation_failed"],
         },
         params: OfrepParams,
@@ -59,7 +59,7 @@ function evaluationRoutes(api: Api, ofrep: Ofrep) {
           tagged: true,
           summary: "Evaluate all flags for a context",
           description:
-            "As OpenFeature's providers for browsers ask. `If-None-Match` with the `ETag` of an earlier answer is answered 304 while nothing is different, which costs the same.",
+            "As OpenFeature's providers for browsers ask. `If-None-Match` with the `ETag` of an earlier answer is answered 304 while nothing is different, which costs the same. Refusals have `errorCode` and `errorDetails` besides.",
           errors: ["gate.evaluation_failed"],
         },
         body: OfrepBody,

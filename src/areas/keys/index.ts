@@ -69,17 +69,7 @@ export function createKeys(
     /** The key behind a credential, for the audit log; null when that is no managed key. */
     auditedKey: (credential: string) => auditedKey(store, credential),
     /** Names of managed keys: their ids. */
-    keyNames: {
-      nameOf: (credential: string): Uint8Array | null => {
-        const ref = managedRef(credential);
-        return ref === null ? null : (store.withRef(ref)?.id ?? null);
-      },
-      /** The digest (hex) of the key with this name; null when there is none, or its project has been deleted. */
-      digestOf: (name: Uint8Array): string | null => {
-        const key = store.withId(name);
-        return key && Buffer.from(key.digest).toString("hex");
-      },
-    },
+    keyNames: keyNames(store),
     /** Says which scopes operations ask for. */
     knowScopes: (asked: Iterable<string>) => {
       service.knownScopes = grantableScopes(asked);
@@ -95,6 +85,21 @@ export function createKeys(
     routes: (api: Api) => keyRoutes(api, service),
     /** Writes down what is only in memory. For the end of the process. */
     finish: () => uses.finish(),
+  };
+}
+
+function keyNames(store: KeyStore) {
+  return {
+    /** What names the key behind a credential for ever; null where that is no managed key. */
+    nameOf: (credential: string): Uint8Array | null => {
+      const ref = managedRef(credential);
+      return ref === null ? null : (store.withRef(ref)?.id ?? null);
+    },
+    /** The digest (hex) of the key with this name; null when there is none, or its project has been deleted. */
+    digestOf: (name: Uint8Array): string | null => {
+      const key = store.withId(name);
+      return key && Buffer.from(key.digest).toString("hex");
+    },
   };
 }
 

@@ -66,6 +66,12 @@ export function openApiDocument(routes: readonly DeclaredRoute[], parts: readonl
           scheme: "bearer",
           description: "A platform key, or a managed key with the prefix `sm`.",
         },
+        apiKey: {
+          type: "apiKey",
+          in: "header",
+          name: "X-API-Key",
+          description: "The same key, where a protocol that others have made has it so.",
+        },
       },
     },
   };
@@ -102,20 +108,33 @@ const IDEMPOTENCY_KEY: Json = {
   schema: { type: "string", minLength: 1, maxLength: 255 },
 };
 const ANSWER_HEADERS: Json = { "X-Request-Id": { $ref: "#/components/headers/RequestId" } };
+const TAGGED_HEADERS: Json = {
+  ...ANSWER_HEADERS,
+  ETag: { description: "What `If-None-Match` may name the next time.", schema: { type: "string" } },
+};
+const IF_NONE_MATCH: Json = {
+  name: "If-None-Match",
+  in: "header",
+  required: false,
+  description: "The `ETag` of an earlier answer: while nothing is different, the answer is 304.",
+  schema: { type: "string" },
+};
 
 function operationObject(route: DeclaredRoute, named: Components): Json {
   const { operation, tag, params, query } = route;
   const isPublic = operation.access === "public";
   const parameters = [...parametersOf("path", params), ...parametersOf("query", query)];
-  const all = takesKey(route)
-    ? [...parameters, { $ref: "#/components/parameters/IdempotencyKey" }]
-    : parameters;
+  const all = [
+    ...parameters,
+    ...(takesKey(route) ? [{ $ref: "#/components/parameters/IdempotencyKey" }] : []),
+    ...(operation.tagged ? [IF_NONE_MATCH] : []),
+  ];
   return {
     operationId: operation.name,
     summary: operation.summary,
     description: [operation.description ?? [], termsOf(operation)].flat().join("\n\n"),
     tags: [tag],
-    security: isPublic ? [] : [{ key: [] }],
+    security: isPublic ? [] : [{ key: [] }, ...(operation.takesApiKeyHeader ? [{ apiKey: [] }] : [])],
     "x-scope": isPublic ? null : operation.access,
     "x-cost": operation.cost,
     "x-codeSamples": [{ lang: "Shell", label: "curl", source: curlOf(route, parameters) }],
@@ -198,22 +217,29 @@ const MEANING_OF_SUCCESS: Readonly<Record<string, string>> = {
   "204": "Done; there is nothing to say.",
 };
 
-function successes({ answers, operation: { answerTypes } }: DeclaredRoute, named: Components): Json {
+function successes({ answers, operation }: DeclaredRoute, named: Components): Json {
+  const { answerTypes, tagged } = operation;
   if (answerTypes !== undefined) {
     const content = Object.fromEntries(answerTypes.map((type) => [type, { schema: { type: "string" } }]));
     return { "200": { description: MEANING_OF_SUCCESS["200"], headers: ANSWER_HEADERS, content } };
   }
-  return Object.fromEntries(
+  const known = tagged ? { "304": { description: "Nothing is different.", headers: TAGGED_HEADERS } } : {};
+  const described = Object.fromEntries(
     Object.entries(answers).map(([status, answer]) => {
       const example = exampleOf(publicSchema(answer));
       const content = { "application/json": { schema: publicSchema(answer, named), example } };
       const description = MEANING_OF_SUCCESS[status] ?? "Done.";
       return [
         status,
-        { description, headers: ANSWER_HEADERS, content: status === "204" ? undefined : content },
+        {
+          description,
+          headers: tagged ? TAGGED_HEADERS : ANSWER_HEADERS,
+          content: status === "204" ? undefined : content,
+        },
       ];
     }),
   );
+  return { ...described, ...known };
 }
 
 function errorResponse(status: number, codes: readonly ErrorCode[]): Json {

@@ -5,14 +5,22 @@ import { Dialog, Form } from "../ui/dialog.tsx";
 import { CheckField, Choice, SelectField, TextField, textOf } from "../ui/field.tsx";
 
 const AREAS = ["meter", "projects", "keys", "gate", "latch", "pulse", "relay", "catch", "witness"];
-const READ_ONLY = [...AREAS, "audit"].map((area) => `${area}:read`);
-const ALL = [...AREAS.flatMap((area) => [`${area}:read`, `${area}:write`]), "audit:read"];
+/** What there is nothing to write of. */
+const READ_AREAS = ["ofrep", "audit"];
+const READ_ONLY = [...AREAS, ...READ_AREAS].map((area) => `${area}:read`);
+const ALL = [
+  ...AREAS.flatMap((area) => [`${area}:read`, `${area}:write`]),
+  ...READ_AREAS.map((area) => `${area}:read`),
+];
+/** What everybody may see who looks into a page. */
+const BROWSER = ["ofrep:read"];
 
-type Access = "all" | "read" | "some";
+type Access = "all" | "read" | "browser" | "some";
 
 const ACCESS: readonly (readonly [Access, string])[] = [
   ["all", "Everything"],
   ["read", "Read only"],
+  ["browser", "Browser key"],
   ["some", "Chosen scopes"],
 ];
 
@@ -26,7 +34,9 @@ export function KeyForm({
 }) {
   const [access, setAccess] = useState<Access>(may("*") ? "all" : "read");
   const [chosen, setChosen] = useState<readonly string[]>([]);
-  const scopes = { all: ["*"], read: READ_ONLY.filter(may), some: chosen }[access];
+  const scopes = { all: ["*"], read: READ_ONLY.filter(may), browser: BROWSER.filter(may), some: chosen }[
+    access
+  ];
   const submit = async (data: FormData): Promise<void> => {
     const until = textOf(data, "expires_at");
     const body = {
@@ -46,17 +56,7 @@ export function KeyForm({
     <Dialog title="New key" onClose={onClose}>
       <Form submit="Create key" disabled={scopes.length === 0} onSubmit={submit} onCancel={onClose}>
         <TextField name="name" label="Name" placeholder="Warehouse" required />
-        <div class="field">
-          <span class="small">
-            <strong>Access</strong>
-          </span>
-          <Choice
-            label="Access"
-            options={ACCESS.filter(([one]) => one !== "all" || may("*"))}
-            value={access}
-            onChange={setAccess}
-          />
-        </div>
+        <AccessField value={access} onChange={setAccess} />
         {access === "some" ? <ScopeBoxes chosen={chosen} onChange={setChosen} /> : null}
         <div class="two">
           <SelectField
@@ -79,6 +79,28 @@ export function KeyForm({
         />
       </Form>
     </Dialog>
+  );
+}
+
+function AccessField(props: { value: Access; onChange: (access: Access) => void }) {
+  return (
+    <div class="field">
+      <span class="small">
+        <strong>Access</strong>
+      </span>
+      <Choice
+        label="Access"
+        options={ACCESS.filter(([one]) => one !== "all" || may("*"))}
+        value={props.value}
+        onChange={props.onChange}
+      />
+      {props.value === "browser" ? (
+        <small class="quiet">
+          For pages and apps in other people's hands: it evaluates flags by OpenFeature, and reads nothing
+          else.
+        </small>
+      ) : null}
+    </div>
   );
 }
 
