@@ -170,7 +170,9 @@ test("flags", async () => {
   expect(await nf.flags.isEnabled("beta")).toBe(true);
   expect(await nf.flags.list().toArray()).toEqual(["beta"]);
   expect((await nf.flags.config()).flags).toEqual([{ flag_key: "beta", enabled: true }]);
-  const rules = [{ when: [{ attribute: "plan", op: "in" as const, values: ["pro"] }], serve: { variant: "on" } }];
+  const rules = [
+    { when: [{ attribute: "plan", op: "in" as const, values: ["pro"] }], serve: { variant: "on" } },
+  ];
   const { version } = await nf.flags.save({ flag_key: "beta", enabled: true, rules, tags: ["team:a"] });
   const definition = await nf.flags.definition("beta");
   expect(definition).toMatchObject({ rules, tags: ["team:a"], version, stale: false });

@@ -29,7 +29,7 @@ export class Ofrep {
     const { flags } = this.deps;
     const outcome = flags.outcomeOf(caller.project.ref, key, context ?? {}, this.termsOf(caller));
     if (outcome === undefined) throw noSuchFlag("gate.feature_not_found", echoed(key));
-    return { key, ...outcome };
+    return outcome;
   }
 
   /** @throws ApiError `gate.evaluation_failed` */

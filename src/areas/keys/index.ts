@@ -68,7 +68,6 @@ export function createKeys(
     card: keyCard(store),
     /** The key behind a credential, for the audit log; null when that is no managed key. */
     auditedKey: (credential: string) => auditedKey(store, credential),
-    /** Names of managed keys: their ids. */
     keyNames: keyNames(store),
     /** Says which scopes operations ask for. */
     knowScopes: (asked: Iterable<string>) => {
