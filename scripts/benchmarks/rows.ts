@@ -2,6 +2,7 @@ import type { Benchmark, WrkRequest } from "./benchmark.ts";
 import { holdCycle } from "./holds.ts";
 import { FLAG_EVALUATE, KEY_VERIFY } from "./keys-and-flags.ts";
 import { lockCycle } from "./locks.ts";
+import { OFREP } from "./ofrep.ts";
 import { scheduleRequest } from "./schedule.ts";
 import { METERS, type Stage } from "./stage.ts";
 import { WEBHOOK_IN } from "./webhooks.ts";
@@ -117,5 +118,6 @@ export const BENCHMARKS: readonly Benchmark[] = [
   },
   { ...WEBHOOK_IN, requires: CHANGE_REQUIRES },
   { ...FLAG_EVALUATE, requires: READ_REQUIRES },
+  ...OFREP,
   KEY_VERIFY,
 ];

@@ -1,0 +1,76 @@
+import type { Benchmark, WrkRequest } from "./benchmark.ts";
+import type { Stage } from "./stage.ts";
+
+/** Requests under way while the flags are made. */
+const MAKERS = 32;
+/** Of ten flags, how many are a switch and nothing else: the others have a rule and a split. */
+const PLAIN_OF_TEN = 5;
+const BODY = JSON.stringify({
+  context: { targetingKey: "user-2", email: "ada@acme.com", plan: "pro", app: { version: "2.10.1" } },
+});
+
+/** A flag as teams have it. */
+function flagOf(number: number): object {
+  const flag = { flag_key: `flag-${number}`, enabled: true };
+  if (number % 10 < PLAIN_OF_TEN) return flag;
+  const split = [
+    { variant: "on", weight: 25 },
+    { variant: "off", weight: 75 },
+  ];
+  const when = [
+    { attribute: "plan", op: "in", values: ["pro", "scale"] },
+    { attribute: "app.version", op: "semver_gte", values: ["2.3.0"] },
+  ];
+  return { ...flag, rules: [{ when, serve: { split } }], default: { variant: "off" } };
+}
+
+/** Keys of projects by the number of their flags. */
+const keys = new Map<number, string>();
+
+/** Makes a project of so many flags. */
+async function prepare(stage: Stage, flags: number): Promise<void> {
+  const { id } = await stage.post("/v1/projects", { name: `${flags} flags` });
+  const terms = { prefix: "sm", name: "flags", scopes: ["*"] };
+  const key = String((await stage.post(`/v1/projects/${id}/keys`, terms)).secret);
+  keys.set(flags, key);
+  let next = 0;
+  const maker = async (): Promise<void> => {
+    for (let number = next++; number < flags; number = next++) {
+      const answer = await fetch(`${stage.url}/v1/gate`, {
+        method: "POST",
+        headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+        body: JSON.stringify(flagOf(number)),
+      });
+      if (!answer.ok) throw new Error(`flag ${number}: ${answer.status} ${await answer.text()}`);
+    }
+  };
+  await Promise.all(Array.from({ length: MAKERS }, maker));
+}
+
+function ask(flags: number, path: string): WrkRequest {
+  const headers = { Authorization: `Bearer ${keys.get(flags)}`, "Content-Type": "application/json" };
+  return { method: "POST", path: `/ofrep/v1/evaluate/flags${path}`, headers, body: BODY };
+}
+
+function bulkOf(flags: number, connections: number, atMostMs: number): Benchmark {
+  return {
+    name: `OFREP bulk of ${flags.toLocaleString("en")}`,
+    connections: [connections],
+    prepare: (stage) => prepare(stage, flags),
+    request: () => ask(flags, ""),
+    requires: [{ kind: "p99", atMostMs, connections: [connections] }],
+  };
+}
+
+/** Evaluations as OpenFeature's providers ask for them: of one flag with a rule and a split, and of all. */
+export const OFREP: readonly Benchmark[] = [
+  {
+    name: "OFREP evaluate",
+    connections: [32],
+    prepare: (stage) => prepare(stage, 10),
+    request: () => ask(10, "/flag-7"),
+    requires: [{ kind: "p99", atMostMs: 3, connections: [32] }],
+  },
+  bulkOf(200, 8, 25),
+  bulkOf(20_000, 1, 200),
+];
