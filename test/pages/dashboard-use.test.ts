@@ -83,6 +83,26 @@ describe("keys", () => {
   );
 
   test(
+    "a browser key evaluates flags, and reads nothing else",
+    async () => {
+      const visit = await enter();
+      const { page } = visit;
+      await visit.go("keys");
+      await page.getByRole("button", { name: "New key" }).click();
+      await page.getByLabel("Name", { exact: true }).fill("Shop");
+      await page.getByRole("button", { name: "Browser key" }).click();
+      await page.getByText("reads nothing else").waitFor();
+      await page.getByRole("button", { name: "Create key" }).click();
+      const client = server.client(await page.locator("[data-secret]").innerText());
+      expect((await client.post("/ofrep/v1/evaluate/flags", {})).status).toBe(200);
+      expect((await client.get("/v1/gate/config")).status).toBe(403);
+      await page.getByRole("button", { name: "I have kept it" }).click();
+      await visit.expectClean();
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
     "revoking asks, and then the key is revoked",
     async () => {
       const visit = await enter();
