@@ -11,7 +11,7 @@ export interface Listened {
 
 /**
  * Tells listeners what has been changed, never how. Units of work note it; it is told after their commit. While nobody
- * listens a note is the test of one integer.
+ * listens a note is the test of one integer; while somebody does, elsewhere, it is a look into a map.
  */
 export class Changes {
   private listening = 0;
@@ -20,12 +20,14 @@ export class Changes {
 
   /** Notes a change in a project. */
   inProject(tx: Tx, projectRef: number, area: string, id: string | null = null): void {
-    if (this.listening > 0) tx.afterCommit(() => tell(this.projects.get(projectRef), area, id));
+    if (this.listening > 0 && this.projects.has(projectRef))
+      tx.afterCommit(() => tell(this.projects.get(projectRef), area, id));
   }
 
   /** Notes a change in what all projects of an account share. */
   inAccount(tx: Tx, accountRef: number, area: string, id: string | null = null): void {
-    if (this.listening > 0) tx.afterCommit(() => tell(this.accounts.get(accountRef), area, id));
+    if (this.listening > 0 && this.accounts.has(accountRef))
+      tx.afterCommit(() => tell(this.accounts.get(accountRef), area, id));
   }
 
   /** Tells a listener from now on. Returns how to end that. */

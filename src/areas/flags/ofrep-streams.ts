@@ -124,7 +124,8 @@ export class OfrepStreams {
     const leave = changes.listen({ accountRef: account.ref, projectRef: project.ref }, (area, id) => {
       if (area === "gate") listeners.flagsChanged();
       else if (area === "keys" && id !== null) listeners.keyChanged(id);
-      else listeners.ownerChanged();
+      // Where an account or a project ends, there is an entry of it.
+      else if (area === "audit") listeners.ownerChanged();
     });
     const opened = { listeners, leave };
     this.projects.set(project.ref, opened);
