@@ -1,7 +1,7 @@
 import type { Fields } from "./change.ts";
 
 /** What stands in the place of a secret, whether there was one or not. */
-const SECRET = "[secret]";
+export const SECRET = "[secret]";
 /** Longest JSON that is kept of each side of a change, in bytes. */
 export const SIDE_BYTES_MAX = 8 * 1024;
 /** The same of a side that is kept whole: the largest definition, and what stands beside it. */

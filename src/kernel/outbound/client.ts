@@ -201,8 +201,8 @@ function answered(answer: ResponseReader, request: OutboundRequest): Unmeasured 
   if (answer.truncated && request.longerBody === "fail") {
     throw new OutboundFailure("too-large", `the answer's body is larger than ${request.bodyBytesMax} bytes`);
   }
-  const { status, headers, truncated } = answer;
-  return { answered: true, status, headers, body: answer.bodyKept, truncated };
+  const { status, headers, truncated, address } = answer;
+  return { answered: true, status, headers, body: answer.bodyKept, truncated, address };
 }
 
 const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);

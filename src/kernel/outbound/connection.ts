@@ -34,6 +34,8 @@ export class Connection {
     /** Says which requests it may carry: scheme, address, port and name. */
     readonly key: string,
     private readonly socket: Socket,
+    /** Where it leads. */
+    readonly address: string,
   ) {
     socket.on("data", (bytes: Buffer) => {
       if (this.listener !== null) this.listener.onBytes(bytes);
@@ -95,7 +97,7 @@ export class Connector {
       const finish = (): void => {
         socket.off("error", onError);
         socket.off("close", onClose);
-        settle.resolve(new Connection(connectionKey(target, address), socket));
+        settle.resolve(new Connection(connectionKey(target, address), socket, address));
       };
       socket.on("error", onError);
       socket.on("close", onClose);
@@ -279,6 +281,7 @@ export async function exchange(
     connection.listener = null;
   }
   connection.uses += 1;
+  reader.address = connection.address;
   if (!reader.reusable) connection.destroy();
   return reader;
 }

@@ -1,5 +1,5 @@
+import { SECRET } from "../audit/redaction.ts";
 import { echoed, invalidField } from "../errors.ts";
-import { hmacSha256 } from "../secrets/hmac.ts";
 import type { Target } from "./target.ts";
 
 /** Most headers that a caller may give to a request. */
@@ -40,6 +40,16 @@ export function headerFault(name: string, value: string): "name" | "value" | nul
 export function withoutSecrets(headers: RequestHeaders): RequestHeaders {
   return Object.fromEntries(
     Object.entries(headers).filter(([name]) => HARMLESS_HEADERS.has(name.toLowerCase())),
+  );
+}
+
+/** Headers that a user gave as they may be kept and shown: values that may be a secret are covered. */
+export function withSecretsCovered(headers: RequestHeaders): RequestHeaders {
+  return Object.fromEntries(
+    Object.entries(headers).map(([name, value]) => [
+      name,
+      HARMLESS_HEADERS.has(name.toLowerCase()) ? value : SECRET,
+    ]),
   );
 }
 
@@ -96,23 +106,4 @@ export function withDefaults(headers: RequestHeaders, defaults: RequestHeaders):
   const names = new Set(Object.keys(headers).map((name) => name.toLowerCase()));
   const missing = Object.entries(defaults).filter(([name]) => !names.has(name.toLowerCase()));
   return { ...Object.fromEntries(missing), ...headers };
-}
-
-/** A body as it is sent, byte for byte. */
-export type SignedBody = Uint8Array | string;
-
-/** `X-Svc-Signature` of a scheduled delivery: over the timestamp's digits and the body. */
-export function relaySignature(key: string, timestampMs: number, body: SignedBody): string {
-  return `sha256=${hmacSha256(key).update(String(timestampMs)).update(body).digest("hex")}`;
-}
-
-/** `X-Svc-Signature` of a monitor's notification: over the body alone. */
-export function notificationSignature(key: string, body: SignedBody): string {
-  return `sha256=${hmacSha256(key).update(body).digest("hex")}`;
-}
-
-/** `X-Svc-Signature` of a forwarded or replayed event: `t=<timestamp>,v1=<hex>` over `<timestamp>.<body>`. */
-export function replaySignature(key: string, timestamp: string, body: SignedBody): string {
-  const hex = hmacSha256(key).update(`${timestamp}.`).update(body).digest("hex");
-  return `t=${timestamp},v1=${hex}`;
 }

@@ -49,6 +49,8 @@ export interface Answered extends Measured {
   /** The body as it came, not decoded, up to the limit of the request; empty when the request keeps none. */
   readonly body: Uint8Array;
   readonly truncated: boolean;
+  /** The address that it came from. */
+  readonly address: string;
 }
 
 /** The target did not answer, or was not asked. */

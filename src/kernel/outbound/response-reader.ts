@@ -34,6 +34,8 @@ export interface WantedBody {
   readonly bodyBytesMax: number;
   /** Whether they are kept; else they are only counted. */
   readonly keepsBody: boolean;
+  /** How many of them are kept, where not all are. */
+  readonly keptBytesMax?: number;
 }
 
 type Phase = "head" | "sized" | "chunk-size" | "chunk" | "chunk-end" | "trailers" | "until-close" | "done";
@@ -45,7 +47,9 @@ type Phase = "head" | "sized" | "chunk-size" | "chunk" | "chunk-end" | "trailers
 export class ResponseReader {
   status = 0;
   headers: ResponseHeaders = {};
-  /** Whether the body was longer than what was kept. */
+  /** The address that it came from. */
+  address = "";
+  /** Whether the body was longer than what was read. */
   truncated = false;
   /** Whether the connection may carry another request. */
   reusable = false;
@@ -195,7 +199,8 @@ export class ResponseReader {
   /** Keeps bytes of the body. False: there is no room for more, and the answer is done. */
   private keep(bytes: Buffer): boolean {
     const room = this.wanted.bodyBytesMax - this.bodyBytes;
-    if (this.wanted.keepsBody) this.body.append(bytes.subarray(0, room));
+    const { keepsBody, keptBytesMax = room + this.body.length } = this.wanted;
+    if (keepsBody) this.body.append(bytes.subarray(0, Math.min(room, keptBytesMax - this.body.length)));
     this.bodyBytes += Math.min(room, bytes.length);
     if (bytes.length <= room) return true;
     this.truncated = true;

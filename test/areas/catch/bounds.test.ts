@@ -33,7 +33,7 @@ describe("one try to deliver", () => {
         requests.push(request);
         const body = new Uint8Array(0);
         return Promise.resolve({
-          ...{ answered: true, status: 200, headers: {}, body, truncated: false },
+          ...{ answered: true, status: 200, headers: {}, body, truncated: false, address: "" },
           ...{ latencyMs: 1, stalledMs: 0 },
         });
       },
@@ -47,6 +47,7 @@ describe("one try to deliver", () => {
     const deps = {
       ...{ outbound, accounts, clock: new ManualClock(TEST_START_MS) },
       vault: createVault(new Uint8Array(32)),
+      secrets: { headers: async () => ({ "webhook-id": "evt" }) },
     };
     const bucket = {
       ...{ ref: 1, id: "a-b-100000", account_ref: 1, project_ref: 1, name: null },

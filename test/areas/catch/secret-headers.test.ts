@@ -1,12 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import fc from "fast-check";
+import { readHeaders, storedHeaders } from "../../../src/areas/catch/event-headers.ts";
 import {
   KNOWN_NAME_LENGTH_MAX,
   NAMES_KNOWN_MAX,
-  readHeaders,
   SecretNames,
-  storedHeaders,
-} from "../../../src/areas/catch/event-headers.ts";
+} from "../../../src/kernel/secrets/secret-names.ts";
 import { createVault } from "../../../src/kernel/secrets/vault.ts";
 import { type AccountClient, startTestServer, type TestServer } from "../../support/server.ts";
 import { accepted, type BucketBody, LOOPBACK_ALLOWED, newBucket, Receiver, setState } from "./support.ts";

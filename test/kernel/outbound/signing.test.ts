@@ -3,7 +3,7 @@ import {
   notificationSignature,
   relaySignature,
   replaySignature,
-} from "../../../src/kernel/outbound/headers.ts";
+} from "../../../src/kernel/outbound/signing.ts";
 import vectors from "../../vectors/keys-and-signatures.json" with { type: "json" };
 
 describe("signatures", () => {

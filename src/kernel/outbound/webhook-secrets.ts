@@ -1,0 +1,166 @@
+import { invalidField } from "../errors.ts";
+import type { Ids } from "../ids.ts";
+import type { Vault } from "../secrets/vault.ts";
+import type { Database } from "../storage/database.ts";
+import type { Tx } from "../storage/tx.ts";
+import type { Writer } from "../storage/writer.ts";
+import type { RequestHeaders } from "./headers.ts";
+import { type SignedBody, signingKeyIn, signingSecret, standardHeaders } from "./signing.ts";
+
+/** Bytes of a signing key that is made here: as many as its hash has. */
+const KEY_BYTES = 32;
+/** Secrets that are valid at once, the newest included: each is a signature more in every header. */
+export const VALID_SECRETS_MAX = 3;
+/** Owners whose secrets are kept opened: some hundred bytes each. */
+export const OWNERS_IN_MEMORY_MAX = 10_000;
+
+/** A table with the secrets of owners of one kind. */
+type SecretsTable = `${string}_secrets`;
+
+interface Row {
+  readonly number: number;
+  readonly sealed: Uint8Array;
+  readonly created_at: number;
+  readonly expires_at: number | null;
+}
+
+/** A secret, opened. */
+export interface WebhookSecret {
+  readonly number: number;
+  readonly text: string;
+  readonly key: Uint8Array;
+  /** Epoch milliseconds. */
+  readonly createdAt: number;
+  /** Epoch milliseconds; null for the newest, which has no end. */
+  readonly expiresAt: number | null;
+}
+
+/** The secrets that are valid at a moment, the newest first. */
+export type ValidSecrets = readonly [newest: WebhookSecret, ...previous: WebhookSecret[]];
+
+/**
+ * What outgoing webhooks are signed with, by owner: made on first use, opened once and kept in memory. After a rotation
+ * the older ones go on signing beside the newest for their grace.
+ */
+export class WebhookSecrets {
+  /** Opened, the newest first; those of which the time may be over included. */
+  private readonly opened = new Map<number, ValidSecrets>();
+  private readonly select;
+  private readonly insert;
+  private readonly end;
+  private readonly removeOne;
+  private readonly removeAll;
+
+  constructor(
+    private readonly deps: {
+      readonly db: Database;
+      readonly writer: Writer;
+      readonly vault: Vault;
+      readonly ids: Ids;
+    },
+    private readonly table: SecretsTable,
+  ) {
+    const { db } = deps;
+    this.select = db.all<Row, [ownerRef: number]>(
+      `SELECT number, sealed, created_at, expires_at FROM ${table} WHERE owner_ref = ? ORDER BY number DESC`,
+    );
+    this.insert = db.change<[ownerRef: number, number: number, sealed: Uint8Array, createdAt: number]>(
+      `INSERT INTO ${table} (owner_ref, number, sealed, created_at) VALUES (?, ?, ?, ?)`,
+    );
+    this.end = db.change<[expiresAt: number, ownerRef: number]>(
+      `UPDATE ${table} SET expires_at = min(coalesce(expires_at, ?1), ?1) WHERE owner_ref = ?2`,
+    );
+    this.removeOne = db.change<[ownerRef: number, number: number]>(
+      `DELETE FROM ${table} WHERE owner_ref = ? AND number = ?`,
+    );
+    this.removeAll = db.change<[ownerRef: number]>(`DELETE FROM ${table} WHERE owner_ref = ?`);
+  }
+
+  /** The headers of Standard Webhooks for a request that begins now. The first of an owner waits for its secret to be durable. */
+  async headers(ownerRef: number, id: string, nowMs: number, body: SignedBody): Promise<RequestHeaders> {
+    const secrets =
+      this.find(ownerRef) ?? (await this.deps.writer.submit((tx) => this.current(tx, ownerRef)));
+    const keys = validAt(secrets, nowMs).map(({ key }) => key);
+    return standardHeaders(keys, id, nowMs, body);
+  }
+
+  /** The valid secrets of an owner, made now where there are none. */
+  current(tx: Tx, ownerRef: number): ValidSecrets {
+    const found = this.find(ownerRef);
+    return found === null
+      ? this.add(tx, ownerRef, signingSecret(this.deps.ids.bytes(KEY_BYTES)))
+      : validAt(found, tx.now);
+  }
+
+  /**
+   * Puts a new secret, or the given one, in the place of the newest; the older ones are valid until `graceMs` from now, or
+   * their own end if that comes first.
+   *
+   * @throws ApiError `validation_error` for a given one that is none.
+   */
+  rotate(tx: Tx, ownerRef: number, graceMs: number, given?: string): ValidSecrets {
+    const text = given ?? signingSecret(this.deps.ids.bytes(KEY_BYTES));
+    if (signingKeyIn(text) === null)
+      throw invalidField("secret", "must be whsec_ and the base64 of 24 to 64 bytes");
+    this.current(tx, ownerRef);
+    this.end(tx, tx.now + graceMs, ownerRef);
+    return this.add(tx, ownerRef, text);
+  }
+
+  /** The owner is gone. */
+  forget(tx: Tx, ownerRef: number): void {
+    this.removeAll(tx, ownerRef);
+    this.opened.delete(ownerRef);
+  }
+
+  private add(tx: Tx, ownerRef: number, text: string): ValidSecrets {
+    const older = this.select(ownerRef);
+    const number = (older[0]?.number ?? 0) + 1;
+    this.insert(tx, ownerRef, number, this.deps.vault.seal(text, this.contextOf(ownerRef, number)), tx.now);
+    const rest = older.map((row) => this.open(ownerRef, row));
+    // The ends of older ones come first, so that those dropped are the oldest.
+    const kept = rest
+      .filter((one) => (one.expiresAt ?? 0) > tx.now && one.text !== text)
+      .slice(0, VALID_SECRETS_MAX - 1);
+    for (const one of rest) if (!kept.includes(one)) this.removeOne(tx, ownerRef, one.number);
+    // Read again, should the unit not be committed.
+    tx.onRollback(() => this.opened.delete(ownerRef));
+    return this.remember(ownerRef, [
+      { number, text, key: keyIn(text), createdAt: tx.now, expiresAt: null },
+      ...kept,
+    ]);
+  }
+
+  private find(ownerRef: number): ValidSecrets | null {
+    const known = this.opened.get(ownerRef);
+    if (known !== undefined) return known;
+    const [newest, ...older] = this.select(ownerRef).map((row) => this.open(ownerRef, row));
+    return newest === undefined ? null : this.remember(ownerRef, [newest, ...older]);
+  }
+
+  private remember(ownerRef: number, secrets: ValidSecrets): ValidSecrets {
+    // The oldest goes.
+    if (this.opened.size >= OWNERS_IN_MEMORY_MAX) this.opened.delete(this.opened.keys().next().value ?? 0);
+    this.opened.set(ownerRef, secrets);
+    return secrets;
+  }
+
+  private open(ownerRef: number, { number, sealed, created_at, expires_at }: Row): WebhookSecret {
+    const text = this.deps.vault.open(sealed, this.contextOf(ownerRef, number));
+    return { number, text, key: keyIn(text), createdAt: created_at, expiresAt: expires_at };
+  }
+
+  private contextOf(ownerRef: number, number: number): string {
+    return `${this.table}:${ownerRef}:${number}`;
+  }
+}
+
+function keyIn(text: string): Uint8Array {
+  const key = signingKeyIn(text);
+  if (key === null) throw new Error("what was kept as a signing secret is none");
+  return key;
+}
+
+function validAt([newest, ...previous]: ValidSecrets, now: number): ValidSecrets {
+  return [newest, ...previous.filter(({ expiresAt }) => (expiresAt ?? 0) > now)];
+}
