@@ -170,13 +170,15 @@ function createAreas(
     publicUrl: config.publicUrl,
   });
   const locks = createLocks(kernel);
-  const relay = createRelay(kernel, outbound, { keys: accounts });
+  const relay = createRelay(kernel, outbound, { accounts, charger: accounts.charger });
   const meter = createMeter(kernel, { notifier: relay, policy: outbound.policy });
   const owners = { account: accounts.account };
   const monitors = createMonitors(kernel, outbound, { owners, notifier: relay, outbox, tiers });
   const { charger } = accounts;
   const { activity } = directory;
-  const buckets = createCatch(kernel, { accounts, charger, activity, outbound, tiers });
+  const buckets = createCatch(kernel, {
+    ...{ accounts, charger, activity, outbound, tiers, secrets: relay.secrets },
+  });
   const notary = createNotary(kernel, outbound, directory);
   const origin = new OwnOrigin(config);
   const authenticator = keys.authenticatorBeside(accounts.authenticator);

@@ -5,6 +5,7 @@ import { ApiError } from "../../kernel/errors.ts";
 import type { Caller, CallerAccount, Charger } from "../../kernel/http/caller.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { OutboundClient } from "../../kernel/outbound/client.ts";
+import type { WebhookSecrets } from "../../kernel/outbound/webhook-secrets.ts";
 import type { ProjectActivity } from "../../kernel/project-activity.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import type { Tiers } from "../../kernel/tiers.ts";
@@ -40,6 +41,8 @@ export interface CatchPorts {
   readonly charger: Charger;
   readonly activity: ProjectActivity;
   readonly outbound: OutboundClient;
+  /** The projects' secrets: what is sent on is signed with them as well. */
+  readonly secrets: Pick<WebhookSecrets, "headers">;
   readonly tiers: Tiers;
 }
 

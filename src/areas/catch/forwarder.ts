@@ -1,4 +1,5 @@
-import { headerFault, replaySignature } from "../../kernel/outbound/headers.ts";
+import { headerFault } from "../../kernel/outbound/headers.ts";
+import { replaySignature } from "../../kernel/outbound/signing.ts";
 import { type LaneLimits, laneName } from "../../kernel/scheduler/dispatcher.ts";
 import type { Job, JobOutcome } from "../../kernel/scheduler/scheduler.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
@@ -41,13 +42,16 @@ const OUTCOMES = ["delivered", "retry", "failed"] as const;
 
 /** Sends the exact bytes of an event, signed, to the target that its bucket has now. One try. */
 export async function forward(
-  { outbound, accounts, clock, vault }: Pick<CatchDeps, "outbound" | "accounts" | "clock" | "vault">,
+  deps: Pick<CatchDeps, "outbound" | "accounts" | "clock" | "vault" | "secrets">,
   bucket: BucketActor,
   { sequence, provider, received_at }: Pick<EventRow, "sequence" | "provider" | "received_at">,
   { headers, body }: PayloadRow,
 ): Promise<Tried> {
+  const { outbound, accounts, clock, vault, secrets } = deps;
   const at = clock.now();
   const seconds = String(Math.floor(at / 1000));
+  const eventId = eventIdOf(sequence);
+  const signed = await secrets.headers(bucket.project_ref, eventId, at, body);
   const outcome = await outbound.send({
     account: bucket.account_ref,
     method: "POST",
@@ -56,9 +60,10 @@ export async function forward(
     headers: {
       ...originalHeaders(provider, readHeaders(headers, vault, bucket.id)),
       "X-Svc-Signature": replaySignature(accounts.signingKey(bucket.account_ref), seconds, body),
-      "X-Svc-Event-Id": eventIdOf(sequence),
+      "X-Svc-Event-Id": eventId,
       "X-Svc-Timestamp": String(received_at),
       "User-Agent": "Svc-Relay/1.0",
+      ...signed,
     },
     body,
     timeoutMs: FORWARD_TIMEOUT_MS,

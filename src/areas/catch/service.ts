@@ -40,7 +40,10 @@ export class EventService {
   private readonly searching: EventSearch;
 
   constructor(
-    private readonly deps: Pick<CatchDeps, "events" | "outbound" | "accounts" | "clock" | "vault" | "writer">,
+    private readonly deps: Pick<
+      CatchDeps,
+      "events" | "outbound" | "accounts" | "clock" | "vault" | "writer" | "secrets"
+    >,
     private readonly buckets: Buckets,
     private readonly removal: Removal,
   ) {

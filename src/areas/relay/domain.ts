@@ -1,5 +1,5 @@
 import { invalidField } from "../../kernel/errors.ts";
-import type { RelayKind } from "./schema.ts";
+import type { RelayBody, RelayFailure, RelayKind } from "./schema.ts";
 
 /** Waits before the retries of a scheduled delivery; each is varied by {@link RETRY_JITTER}. */
 const SCHEDULED_RETRIES_MS: readonly number[] = [1_000, 5_000, 25_000];
@@ -14,6 +14,16 @@ const DELAY = /^([0-9]{1,9})([smhd])$/;
 const UNIT_MS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 /** Longest delay: 30 days. */
 export const DELAY_MS_MAX = 30 * 86_400_000;
+
+/** Longest wait of a retry schedule, and all of them together. */
+export const RETRY_WAIT_MS_MAX = 86_400_000;
+export const RETRY_WAITS_MS_MAX = 7 * 86_400_000;
+
+/** How long a second request under a `deduplication_id` makes no second delivery. */
+export const DEDUPLICATED_MS = 86_400_000;
+
+/** Failed deliveries that are sent again at once, at most. */
+export const RESENT_MAX = 10_000;
 
 /** How long a delivery is kept after its end. */
 export const RELAYS_KEPT_MS = 7 * 86_400_000;
@@ -41,8 +51,7 @@ export type NextStep =
  * @throws ApiError `validation_error` beyond 30 days.
  */
 export function readDelay(text: string): number {
-  const match = DELAY.exec(text);
-  const ms = match === null ? Number.NaN : Number(match[1]) * (UNIT_MS[match[2] ?? ""] ?? Number.NaN);
+  const ms = durationMs(text);
   if (ms <= DELAY_MS_MAX) return ms;
   throw invalidField(
     "delay",
@@ -50,25 +59,69 @@ export function readDelay(text: string): number {
   );
 }
 
+/** The milliseconds of a duration such as `90s`; NaN where it is none. */
+function durationMs(text: string): number {
+  const match = DELAY.exec(text);
+  return match === null ? Number.NaN : Number(match[1]) * (UNIT_MS[match[2] ?? ""] ?? Number.NaN);
+}
+
 /**
- * What follows from attempt number `attempt` (from 1). `fraction` in [0, 1) varies the wait before a retry of a
- * scheduled delivery.
+ * When a delivery is due that is asked for now: after its `delay`, or `at` a moment, one of which has to be given.
+ * @throws ApiError `validation_error` beyond 30 days.
+ */
+export function dueAt({ delay, at }: Pick<RelayBody, "delay" | "at">): (now: number) => number {
+  if (at === undefined) {
+    const ms = readDelay(delay ?? "");
+    return (now) => now + ms;
+  }
+  if (delay !== undefined) throw invalidField("at", "is given instead of delay: leave one of them out");
+  return (now) => {
+    if (at > now + DELAY_MS_MAX) throw invalidField("at", "must be at most 30 days ahead");
+    return Math.max(now, at);
+  };
+}
+
+/**
+ * The waits before retries as a user gives them, in milliseconds.
+ * @throws ApiError `validation_error` for one that is none, or too long, or for all of them together.
+ */
+export function readWaits(given: readonly string[]): readonly number[] {
+  const waits = given.map(durationMs);
+  const total = waits.reduce((sum, wait) => sum + wait, 0);
+  if (waits.every((wait) => wait <= RETRY_WAIT_MS_MAX) && total <= RETRY_WAITS_MS_MAX) return waits;
+  throw invalidField(
+    "retry_schedule",
+    "must be waits such as 5s, 5m or 2h: at most 24h each, 7d all together",
+  );
+}
+
+/**
+ * What follows from attempt number `attempt` (from 1, counted since the delivery was last sent again). `fraction` in
+ * [0, 1) varies the wait before a retry, but of a monitor's notification. `own`: waits of the delivery's own.
  */
 export function afterAttempt(
   kind: RelayKind,
   attempt: number,
   result: AttemptResult,
   fraction: number,
+  own: readonly number[] | null = null,
 ): NextStep {
   const { status, failure } = result;
   if (status !== null && status < 400) return { kind: "delivered" };
   const error = failure === null ? `the target answered ${status}` : `${failure.kind}: ${failure.message}`;
-  const waits = kind === "pulse" ? PULSE_RETRIES_MS : SCHEDULED_RETRIES_MS;
+  const waits = own ?? (kind === "pulse" ? PULSE_RETRIES_MS : SCHEDULED_RETRIES_MS);
   const wait = waits[attempt - 1];
   if (wait === undefined || !isWorthRetrying(result)) return { kind: "failed", error };
   const varied = kind === "pulse" ? wait : wait * (1 - RETRY_JITTER + 2 * RETRY_JITTER * fraction);
   const asked = retryAfterMs(result.retryAfter, result.endedAt);
   return { kind: "retry", error, at: result.endedAt + Math.round(Math.max(varied, asked)) };
+}
+
+/** Which kind of failure an attempt is that was no success. */
+export function failureOf({ status, failure }: AttemptResult): RelayFailure {
+  if (status !== null) return "http";
+  if (failure?.kind === "timeout") return "timeout";
+  return failure?.kind === "blocked" || failure?.kind === "invalid" ? "blocked" : "network";
 }
 
 /** A server that failed, was busy or took too long may do better later, and so may a network; a refusal is final. */

@@ -1,40 +1,62 @@
 import type { Api } from "../../kernel/http/api.ts";
-import type { Caller } from "../../kernel/http/caller.ts";
+import type { Caller, CallerAccount, Charger } from "../../kernel/http/caller.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { OutboundClient } from "../../kernel/outbound/client.ts";
+import { WebhookSecrets } from "../../kernel/outbound/webhook-secrets.ts";
 import { COUNTED_MAX, figures } from "../../kernel/overview-card.ts";
 import type { ProjectResources } from "../../kernel/project-resources.ts";
 import { registerPurge } from "../../kernel/removal.ts";
 import { StoppedProjects } from "../../kernel/stopped-projects.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
-import { RELAYS_KEPT_MS } from "./domain.ts";
-import { relayRoutes } from "./routes.ts";
+import { DEDUPLICATED_MS, RELAYS_KEPT_MS } from "./domain.ts";
+import { resendStore } from "./resend-store.ts";
+import { Resends } from "./resends.ts";
+import { relayRoutes, resendRoutes, secretRoutes } from "./routes.ts";
+import { ProjectSecrets } from "./secrets.ts";
 import { declareDeliveryCounts, type SigningKeys, WebhookSender } from "./sender.ts";
 import { type Notification, RelayService } from "./service.ts";
 import { relayStore } from "./store.ts";
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
+/** What deliveries need of the accounts. */
+interface RelayPorts {
+  readonly accounts: SigningKeys & { account(accountRef: number): CallerAccount };
+  readonly charger: Charger;
+}
+
 /** Builds the area: scheduled deliveries, and the notifications of monitors. */
-export function createRelay(kernel: Kernel, outbound: OutboundClient, ports: { keys: SigningKeys }) {
+export function createRelay(kernel: Kernel, outbound: OutboundClient, ports: RelayPorts) {
   const store = relayStore(kernel.db);
+  const resends = resendStore(kernel.db);
+  const secrets = new WebhookSecrets(kernel, "relay_project_secrets");
   const stopped = new StoppedProjects(kernel.db, "relay_stopped_projects");
   const counts = declareDeliveryCounts(kernel.metrics);
-  const sender = new WebhookSender({ ...kernel, ...ports, store, stopped, outbound, counts });
-  const service = new RelayService({ ...kernel, store, sender, policy: outbound.policy, counts });
+  const sender = new WebhookSender({ ...kernel, ...ports, store, stopped, outbound, counts, secrets });
+  const service = new RelayService({ ...kernel, store, resends, sender, policy: outbound.policy, counts });
+  const bulk = new Resends({ ...kernel, ...ports, resends, service, stopped });
   registerPurge(kernel, {
     name: "relay.purge",
     schedule: "29 * * * *",
     rowsMax: 250,
-    remove: (tx, rowsMax) => store.remove(tx, store.endedBefore(tx.now - RELAYS_KEPT_MS, rowsMax)),
+    remove: (tx, rowsMax) =>
+      Math.max(
+        store.remove(tx, store.endedBefore(tx.now - RELAYS_KEPT_MS, rowsMax)),
+        resends.removeOld(tx, tx.now - RELAYS_KEPT_MS, rowsMax),
+        resends.removeOldDeduplication(tx, tx.now - DEDUPLICATED_MS, rowsMax),
+      ),
   });
   const resources: ProjectResources = {
     name: "relays",
     count: (projectRef) => store.waiting(projectRef),
     projectDeleted: (tx, projectRef) => stopped.stop(tx, projectRef),
     removeRows(tx, projectRef, rowsMax) {
-      const removed = store.remove(tx, store.someOfProject(projectRef, rowsMax));
-      if (removed < rowsMax) stopped.forget(tx, projectRef);
+      let removed = store.remove(tx, store.someOfProject(projectRef, rowsMax));
+      for (const remove of [resends.removeOfProject, resends.removeDeduplicationOf])
+        removed += remove(tx, projectRef, rowsMax - removed);
+      if (removed === rowsMax) return removed;
+      secrets.forget(tx, projectRef);
+      stopped.forget(tx, projectRef);
       return removed;
     },
   };
@@ -46,7 +68,13 @@ export function createRelay(kernel: Kernel, outbound: OutboundClient, ports: { k
       },
     ],
     alsoCalled: { relay: ["webhooks", "deliveries", "schedule"] },
-    routes: (api: Api) => relayRoutes(api, service),
+    routes: (api: Api) => [
+      relayRoutes(api, service),
+      resendRoutes(api, service, bulk),
+      secretRoutes(api, new ProjectSecrets(secrets)),
+    ],
+    /** The projects' secrets, for what other areas send. */
+    secrets,
     /** Queues a monitor's notification in the unit of work that causes it. */
     notify: (tx: Tx, notification: Notification) => service.notify(tx, notification),
     resources,

@@ -1,19 +1,17 @@
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { Metrics } from "../../kernel/metrics/metrics.ts";
 import type { OutboundClient } from "../../kernel/outbound/client.ts";
-import {
-  notificationSignature,
-  type RequestHeaders,
-  relaySignature,
-  withDefaults,
-} from "../../kernel/outbound/headers.ts";
+import { type RequestHeaders, withDefaults } from "../../kernel/outbound/headers.ts";
 import type { OutboundOutcome } from "../../kernel/outbound/outcome.ts";
+import { notificationSignature, relaySignature, type SignedBody } from "../../kernel/outbound/signing.ts";
+import type { WebhookSecrets } from "../../kernel/outbound/webhook-secrets.ts";
 import type { JobOutcome } from "../../kernel/scheduler/scheduler.ts";
 import type { StoppedProjects } from "../../kernel/stopped-projects.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
-import { type AttemptResult, afterAttempt, type NextStep } from "./domain.ts";
-import { RELAY_KINDS, type RelayAttempt } from "./schema.ts";
-import type { RelayRequest, RelayStore } from "./store.ts";
+import { type AttemptResult, afterAttempt, failureOf, type NextStep, readWaits } from "./domain.ts";
+import { BODY_BYTES_KEPT, exchangeOf } from "./exchange.ts";
+import { RELAY_KINDS, type RelayFailure } from "./schema.ts";
+import type { AttemptRow, RelayRequest, RelayStore } from "./store.ts";
 
 /**
  * The job that makes one attempt; its payload is the delivery's reference. It is never cancelled: when it is due and its
@@ -34,7 +32,7 @@ const ACCOUNT_SHARE = 1 / 4;
 
 /** Real time that a target has for an attempt. */
 const ATTEMPT_TIMEOUT_MS = 15_000;
-/** Bytes of an answer's body that are read and dropped, so that the connection can be used again. */
+/** Bytes of an answer's body that are read, so that the connection can be used again. */
 const RESPONSE_BYTES_MAX = 64 * 1024;
 
 /** Wait before an attempt is repeated for which this server had no room. */
@@ -80,7 +78,8 @@ export class WebhookSender {
       readonly store: RelayStore;
       readonly stopped: StoppedProjects;
       readonly outbound: OutboundClient;
-      readonly keys: SigningKeys;
+      readonly accounts: SigningKeys;
+      readonly secrets: Pick<WebhookSecrets, "headers">;
       readonly counts: DeliveryCounts;
     },
   ) {
@@ -110,7 +109,7 @@ export class WebhookSender {
     const relay = this.deps.store.request(ref);
     if (relay === null || relay.item.finished_at !== null) return {};
     if (this.deps.stopped.has(relay.projectRef)) return {};
-    if (relay.item.attempts === 0) this.firstAttempts.set(ref, relay.projectRef);
+    if (relay.item.status === "scheduled") this.firstAttempts.set(ref, relay.projectRef);
     try {
       return await this.send(relay);
     } catch (error) {
@@ -122,18 +121,22 @@ export class WebhookSender {
   private async send(relay: RelayRequest): Promise<JobOutcome> {
     const { clock, outbound, ids } = this.deps;
     const { kind, attempts, method, target_url: url } = relay.item;
+    const body = relay.body_bytes ?? (relay.body === null ? null : Buffer.from(relay.body));
+    const custom = this.customOf(relay);
     const startedAt = clock.now();
+    const own = await this.ownHeaders(relay, startedAt, body ?? "");
     const outcome = await outbound.send({
       account: relay.accountRef,
       method,
       url,
       // What users schedule may go over plain HTTP; an alert says what is down, and where.
       requireHttps: kind === "pulse",
-      headers: this.headersOf(relay, startedAt),
-      body: relay.body === null ? null : Buffer.from(relay.body),
-      timeoutMs: ATTEMPT_TIMEOUT_MS,
+      headers: { ...withDefaults(custom, defaultsOf(relay)), ...own },
+      body,
+      timeoutMs: relay.timeout_ms ?? ATTEMPT_TIMEOUT_MS,
       bodyBytesMax: RESPONSE_BYTES_MAX,
-      keepsBody: false,
+      keepsBody: true,
+      keptBytesMax: BODY_BYTES_KEPT,
       longerBody: "truncate",
       redirectsMax: 0,
       reuseConnection: true,
@@ -144,42 +147,48 @@ export class WebhookSender {
       return { retryAt: clock.now() + LOCAL_RETRY_MS, attempt: attempts };
     }
     const result = resultOf(outcome, clock.now());
-    const next = afterAttempt(kind, attempts + 1, result, ids.fraction());
-    const made: RelayAttempt = {
+    const waits = relay.retry_schedule === null ? null : readWaits(JSON.parse(relay.retry_schedule));
+    const number = attempts + 1 - relay.attempts_before;
+    const next = afterAttempt(kind, number, result, ids.fraction(), waits);
+    const failure = next.kind === "failed" ? failureOf(result) : null;
+    const made: AttemptRow = {
       attempt: attempts + 1,
       started_at: startedAt,
       duration_ms: outcome.latencyMs,
       response_status: result.status,
       error: next.kind === "delivered" ? null : next.error,
+      ...exchangeOf(withDefaults(custom, defaultsOf(relay)), own, outcome),
     };
-    const record = (tx: Tx): void => this.record(tx, relay, made, next.kind);
+    const record = (tx: Tx): void => this.record(tx, relay, made, next.kind, failure);
     return next.kind === "retry" ? { record, retryAt: next.at } : { record };
   }
 
-  /** Each attempt is signed anew, with the newest key. */
-  private headersOf(relay: RelayRequest, now: number): RequestHeaders {
-    const { keys, vault } = this.deps;
+  private customOf({ headers, item }: RelayRequest): RequestHeaders {
+    return headers === null ? {} : JSON.parse(this.deps.vault.open(headers, sealContext(item.relay_id)));
+  }
+
+  /** Each attempt is signed anew, with the newest key and with the project's secrets. */
+  private async ownHeaders(relay: RelayRequest, now: number, body: SignedBody): Promise<RequestHeaders> {
+    const { accounts, secrets } = this.deps;
     const { kind, event, relay_id: relayId } = relay.item;
-    const key = keys.signingKey(relay.accountRef);
-    const body = relay.body ?? "";
-    const custom: RequestHeaders =
-      relay.headers === null ? {} : JSON.parse(vault.open(relay.headers, sealContext(relayId)));
+    const key = accounts.signingKey(relay.accountRef);
     const own =
       kind === "pulse"
         ? { "X-Svc-Event": event ?? "", "X-Svc-Signature": notificationSignature(key, body) }
         : { "X-Svc-Timestamp": String(now), "X-Svc-Signature": relaySignature(key, now, body) };
     return {
-      ...withDefaults(custom, { "Content-Type": "application/json", "User-Agent": USER_AGENT }),
       ...own,
       "X-Svc-Delivery-Id": relayId,
+      ...(await secrets.headers(relay.projectRef, relayId, now, body)),
     };
   }
 
   private record(
     tx: Tx,
     { ref, item, projectRef }: RelayRequest,
-    made: RelayAttempt,
+    made: AttemptRow,
     next: NextStep["kind"],
+    failure: RelayFailure | null,
   ): void {
     const { store, counts, changes } = this.deps;
     changes.inProject(tx, projectRef, "relay", item.relay_id);
@@ -187,7 +196,7 @@ export class WebhookSender {
     const { attempt: attempts, response_status, error } = made;
     const status = next === "retry" ? "delivering" : next;
     // Removed with its project meanwhile.
-    if (!store.update(tx, ref, { status, attempts, response_status, error })) return;
+    if (!store.update(tx, ref, { status, attempts, response_status, error, failure })) return;
     const counter = next === "retry" ? counts.retries[item.kind] : counts.ended[item.kind][next];
     tx.afterCommit(() => counter.add());
     store.recordAttempt(tx, { ...made, ref });
@@ -197,6 +206,12 @@ export class WebhookSender {
 /** What sealed headers of a delivery are sealed for. */
 export function sealContext(relayId: string): string {
   return `relay-headers:${relayId}`;
+}
+
+/** What a user's headers may set. What no one has said the type of is bytes, unless it is the JSON of a payload. */
+function defaultsOf({ body_bytes }: RelayRequest): RequestHeaders {
+  const type = body_bytes === null ? "application/json" : "application/octet-stream";
+  return { "Content-Type": type, "User-Agent": USER_AGENT };
 }
 
 function resultOf(outcome: OutboundOutcome, endedAt: number): AttemptResult {

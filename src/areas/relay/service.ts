@@ -1,35 +1,30 @@
-import { ApiError } from "../../kernel/errors.ts";
+import { ApiError, invalidField } from "../../kernel/errors.ts";
+import { type Reply, reply } from "../../kernel/http/answer.ts";
 import type { Caller } from "../../kernel/http/caller.ts";
-import { pageOf, pageStart } from "../../kernel/http/pagination.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import { givenHeaders, type RequestHeaders } from "../../kernel/outbound/headers.ts";
 import type { TargetPolicy } from "../../kernel/outbound/target.ts";
 import { laneName } from "../../kernel/scheduler/dispatcher.ts";
-import { hmacSha256 } from "../../kernel/secrets/hmac.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { isUuid } from "../../kernel/uuid.ts";
-import { payloadText, readDelay } from "./domain.ts";
+import { DEDUPLICATED_MS, dueAt, payloadText, readWaits } from "./domain.ts";
+import { attemptView } from "./exchange.ts";
+import { RelayIds } from "./ids.ts";
+import { itemOf, listRelays, statusOf } from "./listing.ts";
+import type { ResendStore } from "./resend-store.ts";
 import {
-  LIST_LIMIT,
-  RELAY_STATUSES,
+  BODY_BYTES_MAX,
   type Relay,
   type RelayBody,
   type RelayCancelled,
-  type RelayItem,
+  type RelayDeduplicated,
   type RelayPage,
   type RelayQuery,
+  type RelayResent,
   type RelayScheduled,
-  type RelayStatus,
 } from "./schema.ts";
 import { DELIVER, type DeliveryCounts, sealContext, type WebhookSender } from "./sender.ts";
-import type { NewRelay, RelayRow, RelayStore } from "./store.ts";
-
-/** Bytes of a delivery's id that name its row: enough for a million million deliveries. */
-const REF_BYTES = 5;
-const REF_DIGITS = 2 * REF_BYTES;
-/** The digits of a UUIDv7 that are its millisecond, with their dash. */
-const TIME_DIGITS = 13;
-const LOW_RANGE = 2 ** 32;
+import type { NewRelay, RelayExtras, RelayRequest, RelayStore } from "./store.ts";
 
 /** A notification of a monitor. */
 export type Notification = Pick<
@@ -48,6 +43,7 @@ export class RelayService {
   constructor(
     private readonly deps: Pick<Kernel, "scheduler" | "vault" | "ids"> & {
       readonly store: RelayStore;
+      readonly resends: ResendStore;
       readonly sender: WebhookSender;
       readonly policy: TargetPolicy;
       readonly counts: DeliveryCounts;
@@ -59,28 +55,49 @@ export class RelayService {
 
   /** Checks what a caller asks for. @throws ApiError `validation_error` naming the field. */
   prepare(given: RelayBody, bodyText: string) {
-    const { target_url, method } = given;
+    const { target_url, method, body_base64, deduplication_id: deduplicationId = null } = given;
     const { url } = this.deps.policy.assertUrl("target_url", target_url);
+    const hasText = method !== "GET" && body_base64 === undefined;
     return {
       host: url.host,
-      delayMs: readDelay(given.delay),
+      dueAt: dueAt(given),
       custom: withoutOwn(givenHeaders(given.headers ?? {})),
-      relay: { target_url, method, body: method === "GET" ? null : payloadText(bodyText, given.payload) },
+      relay: { target_url, method, body: hasText ? payloadText(bodyText, given.payload) : null },
+      extras: extrasOf(given),
+      deduplicationId,
     };
   }
 
-  /** Schedules a delivery in the caller's project. */
-  schedule(tx: Tx, { account, project }: Caller, prepared: PreparedRelay): RelayScheduled {
-    const { host, delayMs, custom, relay } = prepared;
+  /** Schedules a delivery in the caller's project, unless its `deduplication_id` has done so within a day. */
+  schedule(
+    tx: Tx,
+    { account, project }: Caller,
+    prepared: PreparedRelay,
+    forNothing: () => void,
+  ): Reply<201, RelayScheduled> | Reply<200, RelayDeduplicated> {
+    const { host, dueAt, custom, relay, extras, deduplicationId } = prepared;
+    const first = deduplicationId === null ? null : this.firstOf(tx, project.ref, deduplicationId);
+    if (first !== null) {
+      forNothing();
+      const { relay_id, scheduled_for } = first.item;
+      return reply(200, { relay_id, scheduled_for, status: this.statusOf(first), deduplicated: true });
+    }
     const id = this.newId();
+    if (deduplicationId !== null)
+      this.deps.resends.noteDeduplication(tx, project.ref, deduplicationId, id.ref, tx.now);
     const { vault } = this.deps;
     const isPlain = Object.keys(custom).length === 0;
     const headers = isPlain ? null : vault.seal(JSON.stringify(custom), sealContext(id.relay_id));
-    const scheduled_for = tx.now + delayMs;
+    const scheduled_for = dueAt(tx.now);
     const owner = { accountRef: account.ref, projectRef: project.ref };
     const origin = { kind: "scheduled", event: null, monitor_id: null } as const;
-    this.insert(tx, { ...id, ...owner, ...origin, ...relay, headers, scheduled_for }, host);
-    return { relay_id: id.relay_id, scheduled_for, status: "scheduled" };
+    this.insert(tx, { ...id, ...owner, ...origin, ...relay, headers, scheduled_for }, host, extras);
+    return reply(201, { relay_id: id.relay_id, scheduled_for, status: "scheduled" });
+  }
+
+  private firstOf(tx: Tx, projectRef: number, deduplicationId: string): RelayRequest | null {
+    const { resends, store } = this.deps;
+    return store.request(resends.deduplicated(projectRef, deduplicationId, tx.now - DEDUPLICATED_MS));
   }
 
   /** Queues a monitor's notification, due at once. */
@@ -94,41 +111,29 @@ export class RelayService {
   }
 
   /** A page of a project's deliveries, newest first. @throws ApiError `validation_error` for a foreign cursor. */
-  list(projectRef: number, { filter, status, limit = LIST_LIMIT, cursor }: RelayQuery): RelayPage {
-    const { store, sender } = this.deps;
-    const before = pageStart(cursor);
-    // Those whose first attempt is under way are stored as scheduled: a page must be full without them, too.
-    const underWay = status === undefined ? [] : sender.underWay(projectRef);
-    const limitStored = limit + 1 + underWay.length;
-    const stored = (status === undefined ? RELAY_STATUSES : [status]).flatMap((one) =>
-      store.page(filter === "pulse", projectRef, one, before, limitStored),
-    );
-    const added = status === "delivering" ? underWay.filter((ref) => ref < before) : [];
-    const rows = new Map<number, RelayRow>(stored.map((row) => [row.ref, row]));
-    for (const ref of added) {
-      const row = store.request(ref);
-      if (row !== null && (filter === undefined || row.item.kind === filter)) rows.set(ref, row);
-    }
-    const wanted = [...rows.values()]
-      .filter((row) => status === undefined || this.statusOf(row) === status)
-      .sort((a, b) => b.ref - a.ref);
-    const { items, ...next } = pageOf(wanted.slice(0, limit + 1), limit, ({ ref }) => [ref]);
-    return { deliveries: items.map((row) => this.itemOf(row)), ...next };
+  list(projectRef: number, query: RelayQuery): RelayPage {
+    return listRelays(this.deps.store, this.deps.sender, projectRef, query);
   }
 
   /** One delivery with each of its attempts. @throws ApiError `not_found` */
   read(projectRef: number, relayId: string): Relay {
     const row = this.find(projectRef, relayId);
-    return { ...this.itemOf(row), attempt_log: this.deps.store.attempts(row.ref) };
+    const { retry_schedule, timeout_ms } = row;
+    return {
+      ...itemOf(row, this.deps.sender),
+      retry_schedule: retry_schedule === null ? null : JSON.parse(retry_schedule),
+      timeout_ms,
+      attempt_log: this.deps.store.attempts(row.ref).map(attemptView),
+    };
   }
 
   /** Cancels a delivery. @throws ApiError `not_found`, `conflict` once its first attempt has begun. */
   cancel(tx: Tx, projectRef: number, relayId: string): RelayCancelled {
     const row = this.find(projectRef, relayId);
-    const { relay_id, kind } = row.item;
+    const { relay_id, kind, attempts, response_status, error } = row.item;
     const status = this.statusOf(row);
     if (status === "scheduled") {
-      const end = { status: "cancelled", attempts: 0, response_status: null, error: null } as const;
+      const end = { status: "cancelled", failure: null, attempts, response_status, error } as const;
       this.deps.store.update(tx, row.ref, end);
       tx.afterCommit(() => this.deps.counts.ended[kind].cancelled.add());
       const target = { type: "delivery", id: relay_id };
@@ -148,20 +153,61 @@ export class RelayService {
     return { relay_id, status: "cancelled" };
   }
 
+  /**
+   * Sends a failed delivery again, at once, under the same id.
+   * @throws ApiError `not_found`, `conflict` when it has not ended, or what it sent is gone.
+   */
+  resend(tx: Tx, projectRef: number, relayId: string): RelayResent {
+    const row = this.find(projectRef, relayId);
+    const { relay_id } = row.item;
+    const status = this.statusOf(row);
+    const failed = this.resendable(row.ref);
+    if (failed === null) {
+      const why =
+        status === "scheduled" || status === "delivering"
+          ? "only one that has ended can be sent again"
+          : "what it sent is gone, which stays with failed ones alone";
+      throw new ApiError("conflict", `This delivery is ${status}: ${why}.`);
+    }
+    this.sendAgain(tx, failed);
+    const target = { type: "delivery", id: relay_id };
+    tx.audit({ summary: "Delivery resent", target, before: { status }, after: { status: "scheduled" } });
+    return { relay_id, status: "scheduled" };
+  }
+
+  /** A delivery that can be sent again; null where it has not failed, or what it sent is gone. */
+  resendable(ref: number): RelayRequest | null {
+    const row = this.deps.store.request(ref);
+    return row?.item.status === "failed" && row.failure !== null ? row : null;
+  }
+
+  /** Begins a failed delivery anew, due now. */
+  sendAgain(tx: Tx, row: RelayRequest): void {
+    this.deps.store.again(tx, tx.now, row.ref);
+    this.enqueue(tx, row, tx.now, new URL(row.item.target_url).host);
+  }
+
   private newId(): { ref: number; relay_id: string } {
     const ref = this.nextRef++;
     return { ref, relay_id: this.relayIds.idOf(this.deps.ids.uuidV7(), ref) };
   }
 
   /** `host`: where the delivery goes; with the account it is the lane that it waits in. */
-  private insert(tx: Tx, relay: NewRelay, host: string): void {
-    const { store, scheduler } = this.deps;
-    store.insert(tx, relay);
-    const lane = laneName(relay.accountRef, host);
-    scheduler.enqueueAnonymous(tx, DELIVER, relay.scheduled_for, relay.ref, lane);
+  private insert(tx: Tx, relay: NewRelay, host: string, extras: RelayExtras | null = null): void {
+    this.deps.store.insert(tx, relay, extras);
+    this.enqueue(tx, relay, relay.scheduled_for, host);
   }
 
-  private find(projectRef: number, relayId: string): RelayRow {
+  private enqueue(
+    tx: Tx,
+    { ref, accountRef }: Pick<NewRelay, "ref" | "accountRef">,
+    dueAt: number,
+    host: string,
+  ): void {
+    this.deps.scheduler.enqueueAnonymous(tx, DELIVER, dueAt, ref, laneName(accountRef, host));
+  }
+
+  private find(projectRef: number, relayId: string): RelayRequest {
     const id = relayId.toLowerCase();
     const refs = isUuid(id) ? this.relayIds.refsOf(id) : [];
     for (const ref of refs) {
@@ -171,12 +217,8 @@ export class RelayService {
     throw new ApiError("not_found", "There is no delivery with this relay_id in this project.");
   }
 
-  private statusOf({ ref, item: { status } }: RelayRow): RelayStatus {
-    return status === "scheduled" && this.deps.sender.isUnderWay(ref) ? "delivering" : status;
-  }
-
-  private itemOf(row: RelayRow): RelayItem {
-    return { ...row.item, status: this.statusOf(row) };
+  private statusOf(row: RelayRequest) {
+    return statusOf(row, this.deps.sender);
   }
 }
 
@@ -184,47 +226,32 @@ export class RelayService {
  * Headers that the delivery sets itself, so that a caller's are ignored; with underscores too, which many receivers read
  * as dashes.
  */
-const OWN_HEADERS = /^(x[-_]svc[-_].*|host|content[-_]length|connection|transfer[-_]encoding)$/i;
+const OWN_HEADERS =
+  /^(x[-_]svc[-_].*|webhook[-_](?:id|timestamp|signature)|host|content[-_]length|connection|transfer[-_]encoding)$/i;
 
 function withoutOwn(headers: RequestHeaders): RequestHeaders {
   return Object.fromEntries(Object.entries(headers).filter(([name]) => !OWN_HEADERS.test(name)));
 }
 
-/**
- * The ids of deliveries: UUIDs whose last digits name the row, so that they need no index. The rows of all accounts are
- * numbered together, so the digits are masked: plain ones would show how many deliveries others have made. The mask
- * changes each millisecond, and cannot be lifted without the key.
- */
-export class RelayIds {
-  /** The mask of the last millisecond asked for: a busy server needs it for many ids. */
-  private time = "";
-  private mask = 0;
+/** What few deliveries have; null for the others. */
+function extrasOf(given: RelayBody): RelayExtras | null {
+  const { method, payload, body_base64, retry_schedule, timeout_ms = null } = given;
+  if (body_base64 === undefined && retry_schedule === undefined && timeout_ms === null) return null;
+  if (body_base64 !== undefined && payload !== undefined)
+    throw invalidField("body_base64", "is given instead of payload: leave one of them out");
+  const bytes = body_base64 === undefined ? null : bodyBytes(body_base64);
+  if (retry_schedule !== undefined) readWaits(retry_schedule);
+  return {
+    body_bytes: method === "GET" ? null : bytes,
+    retry_schedule: retry_schedule === undefined ? null : JSON.stringify(retry_schedule),
+    timeout_ms,
+  };
+}
 
-  constructor(private readonly key: Uint8Array) {}
-
-  /** The id of a delivery: a UUIDv7 with the last digits of its row. */
-  idOf(uuid: string, ref: number): string {
-    return uuid.slice(0, -REF_DIGITS) + this.masked(uuid, ref).toString(16).padStart(REF_DIGITS, "0");
-  }
-
-  /** The rows that an id can name, of which at most one has this id. The second is for ids older than the mask. */
-  refsOf(relayId: string): [number, number] {
-    const digits = Number.parseInt(relayId.slice(-REF_DIGITS), 16);
-    return [this.masked(relayId, digits), digits];
-  }
-
-  /** Masks the digits, or unmasks them. */
-  private masked(uuid: string, digits: number): number {
-    const mask = this.maskOf(uuid.slice(0, TIME_DIGITS));
-    const high = Math.floor(digits / LOW_RANGE) ^ Math.floor(mask / LOW_RANGE);
-    return high * LOW_RANGE + ((digits ^ mask) >>> 0);
-  }
-
-  private maskOf(time: string): number {
-    if (time !== this.time) {
-      this.mask = hmacSha256(this.key).update(time).digest().readUIntBE(0, REF_BYTES);
-      this.time = time;
-    }
-    return this.mask;
-  }
+/** The bytes that a user gives in base64. @throws ApiError `validation_error` for too many, and for what is no base64. */
+function bodyBytes(base64: string): Uint8Array {
+  const bytes = new Uint8Array(Buffer.from(base64, "base64"));
+  // Decoding passes over what is no base64: one spelling is right.
+  if (bytes.length <= BODY_BYTES_MAX && Buffer.from(bytes).toString("base64") === base64) return bytes;
+  throw invalidField("body_base64", `must be base64 of at most ${BODY_BYTES_MAX} bytes`);
 }

@@ -3,9 +3,11 @@ import { References } from "../../kernel/storage/references.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { bytesToUuid, uuidToBytes } from "../../kernel/uuid.ts";
 import {
+  RELAY_FAILURES,
   RELAY_KINDS,
   RELAY_STATUSES,
   type RelayAttempt,
+  type RelayFailure,
   type RelayItem,
   type RelayStatus,
 } from "./schema.ts";
@@ -24,15 +26,54 @@ export interface RelayRequest extends RelayRow {
   /** Sealed. */
   readonly headers: Uint8Array | null;
   readonly body: string | null;
+  /** In place of it, where it is no JSON. */
+  readonly body_bytes: Uint8Array | null;
+  /** JSON: the waits as they were given; null: the usual ones. */
+  readonly retry_schedule: string | null;
+  /** Null: the usual time. */
+  readonly timeout_ms: number | null;
+  /** Attempts that were made before it was last sent again. */
+  readonly attempts_before: number;
+  /** Of a failed one, 1 and up; null where what it sent is gone. */
+  readonly failure: number | null;
 }
 type RelayContent = Omit<RelayRequest, keyof RelayRow>;
 
+/** What few deliveries have. */
+export type RelayExtras = Pick<RelayRequest, "body_bytes" | "retry_schedule" | "timeout_ms">;
+
 /** A delivery to be stored. */
-export type NewRelay = Omit<RelayRequest, "item"> &
+export type NewRelay = Pick<RelayRequest, "ref" | "projectRef" | "accountRef" | "headers" | "body"> &
   Pick<RelayItem, "relay_id" | "kind" | "event" | "monitor_id" | "target_url" | "method" | "scheduled_for">;
 
 /** What an attempt makes of a delivery. */
-export type RelayResult = Pick<RelayItem, "status" | "attempts" | "response_status" | "error">;
+export type RelayResult = Pick<RelayItem, "status" | "attempts" | "response_status" | "error"> & {
+  /** Why it failed, if it did. */
+  readonly failure: RelayFailure | null;
+};
+
+/** What was sent in an attempt, and what came back. */
+export type Exchange = {
+  /** JSON, without secrets. */
+  readonly request_headers: string | null;
+  /** JSON; null without an answer. */
+  readonly response_headers: string | null;
+  /** How it begins. */
+  readonly response_body: Uint8Array | null;
+  readonly remote_address: string | null;
+};
+
+/** An attempt as it is kept. */
+export type AttemptRow = Omit<RelayAttempt, keyof Exchange | "response_body_base64"> & Exchange;
+
+/** What a list is narrowed to; null where it is not. */
+export type Filters = {
+  readonly kind: number | null;
+  readonly event: string | null;
+  readonly since: number | null;
+  readonly until: number | null;
+  readonly failure: number | null;
+};
 
 /** How what is no text or number in a row is kept there. */
 type Stored<Item> = Omit<Item, "relay_id" | "kind" | "status" | "monitor_id"> & {
@@ -41,12 +82,21 @@ type Stored<Item> = Omit<Item, "relay_id" | "kind" | "status" | "monitor_id"> & 
   readonly monitor_id: Uint8Array | null;
 };
 type StoredRow = Stored<RelayItem> & Omit<RelayRow, "item"> & { readonly status: number };
-type Outcome = Omit<RelayResult, "status"> & { readonly ref: number; readonly status: number };
+type Outcome = Omit<RelayResult, "status" | "failure"> & {
+  readonly ref: number;
+  readonly status: number;
+  readonly failure: number | null;
+};
 
 type Referenced = { readonly ref: number };
 
 const COLUMNS =
   "ref, project_ref AS projectRef, relay_id, kind, event, monitor_id, target_url, method, status, attempts, response_status, error, scheduled_for, finished_at, created_at";
+const CONTENT =
+  "account_ref AS accountRef, headers, body, body_bytes, retry_schedule, timeout_ms, attempts_before, failure";
+const MATCHES = `($kind IS NULL OR kind = $kind) AND ($event IS NULL OR event = $event)
+  AND ($since IS NULL OR created_at >= $since) AND ($until IS NULL OR created_at < $until)
+  AND ($failure IS NULL OR failure = $failure)`;
 const PAGE = "project_ref = ? AND status = ? AND ref < ? ORDER BY ref DESC LIMIT ?";
 type Page = [projectRef: number, status: number, before: number, limit: number];
 
@@ -58,10 +108,17 @@ export function relayStore(db: Database) {
     "INSERT INTO relays (ref, relay_id, account_ref, project_ref, kind, status, event, monitor_id, target_url, method, headers, body, attempts, scheduled_for, created_at) VALUES ($ref, $relay_id, $accountRef, $projectRef, $kind, 1, $event, $monitor_id, $target_url, $method, $headers, $body, 0, $scheduled_for, $created_at)",
   );
   const request = db.one<StoredRow & RelayContent, [ref: number]>(
-    `SELECT ${COLUMNS}, account_ref AS accountRef, headers, body FROM relays WHERE ref = ?`,
+    `SELECT ${COLUMNS}, ${CONTENT} FROM relays WHERE ref = ?`,
+  );
+  const setExtras = db.change<[extras: RelayExtras & Referenced]>(
+    "UPDATE relays SET body_bytes = $body_bytes, retry_schedule = $retry_schedule, timeout_ms = $timeout_ms WHERE ref = $ref",
   );
   const page = db.all<StoredRow, Page>(`SELECT ${COLUMNS} FROM relays WHERE ${PAGE}`);
   const pulsePage = db.all<StoredRow, Page>(`SELECT ${COLUMNS} FROM relays WHERE kind = 2 AND ${PAGE}`);
+  const narrowed = db.all<StoredRow, [walk: Filters & Walk & { readonly limit: number }]>(
+    `SELECT ${COLUMNS} FROM relays WHERE project_ref = $projectRef AND status = $status AND ref < $before AND ref >= $floor
+     AND ${MATCHES} ORDER BY ref DESC LIMIT $limit`,
+  );
   const remove = db.change<[ref: number]>("DELETE FROM relays WHERE ref = ?");
   const { removeAttempts, ...attempts } = attemptStore(db);
   const references = new References(db, "relays", "relay_highest_removed");
@@ -69,27 +126,36 @@ export function relayStore(db: Database) {
     ...attempts,
     /** The largest reference given so far, also to deliveries that are gone; 0 when there was none. */
     highestRef: references.highest,
-    insert(tx: Tx, relay: NewRelay): void {
+    insert(tx: Tx, relay: NewRelay, extras: RelayExtras | null = null): void {
       insert(tx, {
         ...relay,
         relay_id: uuidToBytes(relay.relay_id),
-        kind: RELAY_KINDS.indexOf(relay.kind) + 1,
+        kind: kindNumber(relay.kind),
         monitor_id: relay.monitor_id === null ? null : uuidToBytes(relay.monitor_id),
         created_at: tx.now,
       });
+      if (extras !== null) setExtras(tx, { ...extras, ref: relay.ref });
     },
     /** A delivery with what its attempts need. */
     request(ref: number): RelayRequest | null {
       const row = request(ref);
       if (row === null) return null;
-      const { accountRef, headers, body, ...stored } = row;
-      return { ...rowOf(stored), accountRef, headers, body };
+      const { accountRef, headers, body, body_bytes, retry_schedule, timeout_ms, ...rest } = row;
+      const { attempts_before, failure, ...stored } = rest;
+      const sent = { headers, body, body_bytes, retry_schedule, timeout_ms };
+      return { ...rowOf(stored), ...sent, accountRef, attempts_before, failure };
     },
     /** Deliveries of a project with a status, newest first, below a reference. */
     page(onlyPulse: boolean, projectRef: number, status: RelayStatus, before: number, limit: number) {
       const rows = onlyPulse ? pulsePage : page;
       return rows(projectRef, statusNumber(status), before, limit).map(rowOf);
     },
+    /** The reference that lies so many deliveries of a project and a status below another one; 0 when there are fewer. */
+    floor: db.number<[projectRef: number, status: number, before: number, rows: number]>(
+      "SELECT ref AS n FROM relays WHERE project_ref = ? AND status = ? AND ref < ? ORDER BY ref DESC LIMIT 1 OFFSET ?",
+    ),
+    /** Those that match among the deliveries of a project with a status between two references, newest first. */
+    narrowed: (query: Filters & Walk & { readonly limit: number }) => narrowed(query).map(rowOf),
     /** How many of a project have not begun, counted to a figure. */
     scheduledTo: db.number<[projectRef: number, countedMax: number]>(
       "SELECT count(*) AS n FROM (SELECT 1 FROM relays WHERE project_ref = ? AND status = 1 LIMIT ?)",
@@ -124,35 +190,67 @@ export function relayStore(db: Database) {
   };
 }
 
+/** Deliveries of a project and a status, between two references of which the second is not included. */
+type Walk = {
+  readonly projectRef: number;
+  readonly status: number;
+  readonly floor: number;
+  readonly before: number;
+};
+
 /** What attempts make of a delivery. */
 function attemptStore(db: Database) {
   const postpone = db.change<[outcome: Outcome]>(
     "UPDATE relays SET status = $status, attempts = $attempts, response_status = $response_status, error = $error WHERE ref = $ref",
   );
   const finish = db.change<[outcome: Outcome & { readonly finished_at: number }]>(
-    "UPDATE relays SET status = $status, attempts = $attempts, response_status = $response_status, error = $error, finished_at = $finished_at, headers = NULL, body = NULL WHERE ref = $ref",
+    "UPDATE relays SET status = $status, attempts = $attempts, response_status = $response_status, error = $error, finished_at = $finished_at, headers = NULL, body = NULL, body_bytes = NULL WHERE ref = $ref",
+  );
+  const fail = db.change<[outcome: Outcome & { readonly finished_at: number }]>(
+    "UPDATE relays SET status = $status, attempts = $attempts, response_status = $response_status, error = $error, finished_at = $finished_at, failure = $failure WHERE ref = $ref",
   );
   return {
-    attempts: db.all<RelayAttempt, [ref: number]>(
-      "SELECT number AS attempt, started_at, duration_ms, response_status, error FROM relay_attempts WHERE relay_ref = ? ORDER BY number",
+    attempts: db.all<AttemptRow, [ref: number]>(
+      `SELECT number AS attempt, started_at, duration_ms, response_status, error, request_headers, response_headers, response_body,
+       remote_address FROM relay_attempts WHERE relay_ref = ? ORDER BY number`,
     ),
-    recordAttempt: db.change<[made: RelayAttempt & Referenced]>(
-      "INSERT OR REPLACE INTO relay_attempts (relay_ref, number, started_at, duration_ms, response_status, error) VALUES ($ref, $attempt, $started_at, $duration_ms, $response_status, $error)",
+    recordAttempt: db.change<[made: AttemptRow & Referenced]>(
+      `INSERT OR REPLACE INTO relay_attempts (relay_ref, number, started_at, duration_ms, response_status, error, request_headers,
+       response_headers, response_body, remote_address) VALUES ($ref, $attempt, $started_at, $duration_ms, $response_status, $error,
+       $request_headers, $response_headers, $response_body, $remote_address)`,
     ),
     /**
-     * Notes what an attempt made of a delivery. With its end, what was sent is removed.
+     * Notes what an attempt made of a delivery. With its end, what was sent is removed, unless it failed: then it may be
+     * sent again.
      * @returns whether the delivery is still there.
      */
     update(tx: Tx, ref: number, result: RelayResult): boolean {
-      const outcome = { ...result, ref, status: statusNumber(result.status) };
+      const failure = result.failure === null ? null : failureNumber(result.failure);
+      const outcome = { ...result, failure, ref, status: statusNumber(result.status) };
       if (result.status === "delivering") return postpone(tx, outcome) > 0;
-      return finish(tx, { ...outcome, finished_at: tx.now }) > 0;
+      const end = result.status === "failed" ? fail : finish;
+      return end(tx, { ...outcome, finished_at: tx.now }) > 0;
     },
+    /** Begins a failed delivery anew. */
+    again: db.change<[now: number, ref: number]>(
+      "UPDATE relays SET status = 1, attempts_before = attempts, scheduled_for = ?, finished_at = NULL, failure = NULL WHERE ref = ?",
+    ),
     removeAttempts: db.change<[ref: number]>("DELETE FROM relay_attempts WHERE relay_ref = ?"),
   };
 }
 
-function statusNumber(status: RelayStatus): number {
+/** How a reason to fail is kept. */
+export function failureNumber(failure: RelayFailure): number {
+  return RELAY_FAILURES.indexOf(failure) + 1;
+}
+
+/** How a kind is kept. */
+export function kindNumber(kind: RelayItem["kind"]): number {
+  return RELAY_KINDS.indexOf(kind) + 1;
+}
+
+/** How a status is kept. */
+export function statusNumber(status: RelayStatus): number {
   return RELAY_STATUSES.indexOf(status) + 1;
 }
 

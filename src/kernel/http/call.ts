@@ -249,7 +249,7 @@ export class Call extends OpenCall implements Performer {
   }
 
   /** Charges the operation and runs the synchronous work in one unit of work: see `Performing.perform`. */
-  perform<T extends object>(work: (tx: Tx) => T): Promise<T> {
+  perform<T extends object>(work: (tx: Tx, forNothing: () => void) => T): Promise<T> {
     this.performing = true;
     return this.deps.performing.perform(this, work);
   }

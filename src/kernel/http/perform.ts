@@ -67,20 +67,26 @@ export class Performing {
    * unit. What `work` returns is the answer.
    *
    * A 403, 404, 408 or 409 thrown by the work keeps the charge and undoes the work; anything else, and the limits of a
-   * tier, undo both.
+   * tier, undo both. By its second argument the work says that it has changed nothing and costs nothing.
    *
    * @throws ReplayedAnswer for a repeat under an `Idempotency-Key`.
    * @throws ApiError what the work threw, `insufficient_balance`, `conflict`, `service_unavailable`.
    */
-  perform<T extends object>(performer: Performer, work: (tx: Tx) => T): Promise<T> {
-    const { idempotency } = performer;
+  perform<T extends object>(performer: Performer, work: (tx: Tx, forNothing: () => void) => T): Promise<T> {
+    const { idempotency, caller, operation } = performer;
     const audit = this.auditOf(performer);
     const submitted = this.submit((tx) => {
       tx.auditor = audit;
-      this.admit(tx, performer, performer.operation.cost === 0);
-      if (idempotency === null) return this.chargeAndWork(tx, performer, work, audit);
-      const outcome = storable(tx, () => this.chargeAndWork(tx, performer, work, audit));
-      this.remember(tx, performer, outcome);
+      this.admit(tx, performer, operation.cost === 0);
+      let charged = true;
+      const forNothing = () => {
+        if (operation.cost > 0) this.charger.refund(tx, caller.account, operation.name, operation.cost);
+        charged = false;
+      };
+      const paidWork = () => this.chargeAndWork(tx, performer, (unit) => work(unit, forNothing), audit);
+      if (idempotency === null) return paidWork();
+      const outcome = storable(tx, paidWork);
+      this.remember(tx, performer, outcome, charged, !charged);
       return outcome;
     });
     return submitted.then(unwrap);
@@ -266,8 +272,17 @@ export class Performing {
     return outcome;
   }
 
-  /** Stores the outcome of a request under its `Idempotency-Key`. What was refused for nothing may go unstored. */
-  private remember(tx: Tx, performer: Performer, outcome: object, charged = true): void {
+  /**
+   * Stores the outcome of a request under its `Idempotency-Key`. What was refused for nothing may go unstored, and so may
+   * what changed nothing for nothing.
+   */
+  private remember(
+    tx: Tx,
+    performer: Performer,
+    outcome: object,
+    charged = true,
+    changedNothing = false,
+  ): void {
     const { idempotency, caller, requestId, operation } = performer;
     if (idempotency === null) return;
     const failure = outcome instanceof KeptFailure ? outcome : null;
@@ -275,7 +290,8 @@ export class Performing {
     const answer =
       failure === null ? renderResult(outcome) : renderError(failure.error as ApiError, requestId);
     if (!isStorable(answer.status)) return;
-    if (failure?.charged === false) this.answers.storeIfRoom(tx, caller, idempotency, answer);
+    if (changedNothing || failure?.charged === false)
+      this.answers.storeIfRoom(tx, caller, idempotency, answer);
     else this.answers.store(tx, caller, idempotency, answer, charged && operation.cost > 0);
   }
 }
