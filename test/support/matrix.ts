@@ -101,7 +101,10 @@ const MAKERS: Readonly<Record<string, (owner: Client) => Promise<Made>>> = {
       payload: {},
       headers: {},
     };
-    return { relay_id: await made(owner, "/v1/relay", delivery, "relay_id") };
+    return {
+      relay_id: await made(owner, "/v1/relay", delivery, "relay_id"),
+      resend_id: await made(owner, "/v1/relay/resend", { since: 0 }, "resend_id"),
+    };
   },
   catch: async (owner) => {
     const bucket_id = await made(owner, "/v1/catch/buckets", { target_url: "https://127.0.0.1:9/" }, "id");

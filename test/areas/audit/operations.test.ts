@@ -73,6 +73,12 @@ const PREPARED: Readonly<Record<string, (client: AccountClient, params: Record<s
       client.patch(`/v1/catch/buckets/${bucket_id}`, { state: "live", target_url: sink.url() }),
     "meter.alert.project.delete": (client) =>
       client.put("/v1/meter/alert", { threshold: 1, webhook_url: "https://127.0.0.1:9/" }),
+    // One that has failed.
+    "relay.resend": async (client, params) => {
+      const delivery = { target_url: "http://127.0.0.1:9/", method: "POST", delay: "0s", retry_schedule: [] };
+      params["relay_id"] = String((await client.post("/v1/relay", delivery)).body["relay_id"]);
+      await server.clock.advance(0);
+    },
     "projects.delete": (client) => client.post("/v1/projects", { name: "Another" }),
   };
 

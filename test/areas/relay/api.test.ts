@@ -1,4 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { DELAY_MS_MAX } from "../../../src/areas/relay/domain.ts";
+import {
+  BODY_BYTES_MAX,
+  DEDUPLICATION_ID_LENGTH_MAX,
+  RETRIES_MAX,
+  TIMEOUT_MS_MAX,
+  TIMEOUT_MS_MIN,
+} from "../../../src/areas/relay/schema.ts";
 import { HEADER_VALUE_LENGTH_MAX, HEADERS_MAX } from "../../../src/kernel/outbound/headers.ts";
 import { expectError } from "../../support/errors.ts";
 import { endpoint, type Scenario } from "../../support/scenario.ts";
@@ -19,6 +27,8 @@ const BODY = {
   payload: { hello: "world" },
   headers: {},
 };
+
+const base64 = (bytes: number): string => Buffer.alloc(bytes, 7).toString("base64");
 
 function refused(name: string, change: object, field: string): Scenario {
   return {
@@ -88,6 +98,89 @@ describe("POST /v1/relay", () => {
       status: 201,
       spent: 1,
     },
+    {
+      name: "a moment instead of a delay, the latest",
+      request: ["POST", "/v1/relay", { ...BODY, delay: undefined, at: TEST_START_MS + DELAY_MS_MAX }],
+      status: 201,
+      holds: { scheduled_for: TEST_START_MS + DELAY_MS_MAX },
+      spent: 1,
+    },
+    {
+      name: "a moment that is past, which is now",
+      request: ["POST", "/v1/relay", { ...BODY, delay: undefined, at: 0 }],
+      status: 201,
+      holds: { scheduled_for: TEST_START_MS },
+      spent: 1,
+    },
+    {
+      name: "the largest body in base64",
+      request: ["POST", "/v1/relay", { ...BODY, payload: undefined, body_base64: base64(BODY_BYTES_MAX) }],
+      status: 201,
+      spent: 1,
+    },
+    {
+      name: "as many waits as allowed, as long as allowed, and the shortest time",
+      request: [
+        "POST",
+        "/v1/relay",
+        {
+          ...BODY,
+          retry_schedule: [...Array(7).fill("1d"), ...Array(13).fill("0s")],
+          timeout_ms: TIMEOUT_MS_MIN,
+        },
+      ],
+      status: 201,
+      spent: 1,
+    },
+    {
+      name: "no retry, and the longest time",
+      request: ["POST", "/v1/relay", { ...BODY, retry_schedule: [], timeout_ms: TIMEOUT_MS_MAX }],
+      status: 201,
+      spent: 1,
+    },
+    {
+      name: "the longest deduplication id",
+      request: ["POST", "/v1/relay", { ...BODY, deduplication_id: "☃".repeat(DEDUPLICATION_ID_LENGTH_MAX) }],
+      status: 201,
+      spent: 1,
+    },
+    {
+      name: "a deduplication id that was used, for nothing",
+      before: ({ account }) => account.post("/v1/relay", { ...BODY, deduplication_id: "one" }),
+      request: [
+        "POST",
+        "/v1/relay",
+        { ...BODY, delay: "2h", payload: { another: 1 }, deduplication_id: "one" },
+      ],
+      status: 200,
+      holds: { scheduled_for: TEST_START_MS + 3_600_000, status: "scheduled", deduplicated: true },
+    },
+    refused("a delay and a moment", { at: TEST_START_MS }, "at"),
+    refused("a moment too far ahead", { delay: undefined, at: TEST_START_MS + DELAY_MS_MAX + 1 }, "at"),
+    refused("a moment as a text", { delay: undefined, at: "2030-01-01T00:00:00Z" }, "at"),
+    refused("a moment before all moments", { delay: undefined, at: -1 }, "at"),
+    refused("a payload and a body", { body_base64: "AA==" }, "body_base64"),
+    ...["A", "AA", "AA=", "AB==", "AA==\n", "a_b-", " "].map((body_base64) =>
+      refused(`a body that is no base64: ${body_base64}`, { payload: undefined, body_base64 }, "body_base64"),
+    ),
+    refused(
+      "a body in base64 that is too large",
+      { payload: undefined, body_base64: base64(BODY_BYTES_MAX + 1) },
+      "body_base64",
+    ),
+    refused("one wait too many", { retry_schedule: Array(RETRIES_MAX + 1).fill("1s") }, "retry_schedule"),
+    refused("a wait too long", { retry_schedule: ["86401s"] }, "retry_schedule"),
+    refused("waits too long together", { retry_schedule: [...Array(7).fill("24h"), "1s"] }, "retry_schedule"),
+    refused("a wait that is none", { retry_schedule: ["5s", "soon"] }, "retry_schedule"),
+    refused("a wait as a number", { retry_schedule: [5] }, "retry_schedule.0"),
+    refused("a time too short", { timeout_ms: TIMEOUT_MS_MIN - 1 }, "timeout_ms"),
+    refused("a time too long", { timeout_ms: TIMEOUT_MS_MAX + 1 }, "timeout_ms"),
+    refused("an empty deduplication id", { deduplication_id: "" }, "deduplication_id"),
+    refused(
+      "a deduplication id that is too long",
+      { deduplication_id: "d".repeat(DEDUPLICATION_ID_LENGTH_MAX + 1) },
+      "deduplication_id",
+    ),
     refused("no target", { target_url: undefined }, "target_url"),
     refused("a target that is no URL", { target_url: "example.com" }, "target_url"),
     refused("a target that is a file", { target_url: "file:///etc/passwd" }, "target_url"),
@@ -176,6 +269,11 @@ describe("the list", () => {
   });
 
   for (const query of [
+    "since=x",
+    "until=-1",
+    "error=lost",
+    "event_type=",
+    `event_type=${"e".repeat(129)}`,
     "limit=0",
     "limit=101",
     "limit=x",
@@ -224,6 +322,8 @@ describe("one delivery", () => {
       scheduled_for: TEST_START_MS + 3_600_000,
       finished_at: null,
       created_at: TEST_START_MS,
+      retry_schedule: null,
+      timeout_ms: null,
       attempt_log: [],
     });
   });

@@ -1,0 +1,104 @@
+import { expect } from "bun:test";
+import type { Answer } from "../../support/client.ts";
+import { type AccountClient, startTestServer, type TestServer } from "../../support/server.ts";
+import { WebhookSink } from "../../support/webhook-sink.ts";
+
+/** A delivery as it is read. */
+export interface Delivery {
+  readonly relay_id: string;
+  readonly status: string;
+  readonly attempts: number;
+  readonly attempt_log: readonly Attempt[];
+  readonly [field: string]: unknown;
+}
+
+/** An attempt as it is read. */
+export interface Attempt {
+  readonly attempt: number;
+  readonly started_at: number;
+  readonly request_headers: Readonly<Record<string, string>> | null;
+  readonly response_headers: Readonly<Record<string, string>> | null;
+  readonly response_body: string | null;
+  readonly response_body_base64?: string;
+  readonly remote_address: string | null;
+  readonly [field: string]: unknown;
+}
+
+/** A server on a manual clock with an account, and a target that answers what a test says. */
+export class RelayStage {
+  readonly sink = new WebhookSink();
+
+  private constructor(
+    readonly server: TestServer,
+    public account: AccountClient,
+  ) {}
+
+  static async start(): Promise<RelayStage> {
+    const args = ["--allow-private-targets", "127.0.0.0/8"];
+    const server = await startTestServer({ manualClock: true, args });
+    return new RelayStage(server, await server.account());
+  }
+
+  async stop(): Promise<void> {
+    await this.server.stop();
+    this.sink.stop();
+  }
+
+  /** Another account, a sink that answers 200, nothing received. */
+  async anew(): Promise<void> {
+    this.account = await this.server.account();
+    this.sink.answersBy(() => 200);
+    this.sink.take();
+  }
+
+  /** Restarts the server; the account's client follows it. */
+  async restart(): Promise<void> {
+    await this.server.restart();
+    const { key, userId, email } = this.account;
+    this.account = new (this.account.constructor as typeof AccountClient)(
+      this.server.url,
+      key ?? "",
+      userId,
+      email,
+    );
+  }
+
+  /** Asks for a delivery that is due at once. */
+  async ask(change: object = {}): Promise<Answer> {
+    const body = { target_url: this.sink.url("/hook"), method: "POST", delay: "0s", payload: { n: 1 } };
+    const answer = await this.account.post("/v1/relay", { ...body, ...change });
+    expect(answer.status, answer.text).toBeLessThan(300);
+    return answer;
+  }
+
+  /** The same, and sends what is due. */
+  async sent(change: object = {}): Promise<string> {
+    const { body } = await this.ask(change);
+    await this.server.clock.advance(0);
+    return String(body["relay_id"]);
+  }
+
+  /** Deliveries that fail at their first attempt. */
+  async failed(count: number, change: object = {}): Promise<string[]> {
+    this.sink.answersBy(() => 400);
+    const answers: string[] = [];
+    for (let made = 0; made < count; made += 1)
+      answers.push(String((await this.ask(change)).body["relay_id"]));
+    await this.server.clock.advance(0);
+    this.sink.answersBy(() => 200);
+    this.sink.take();
+    return answers;
+  }
+
+  async read(relayId: string): Promise<Delivery> {
+    const { body } = await this.account.get(`/v1/relay/${relayId}`);
+    return body as unknown as Delivery;
+  }
+
+  /** The ids on a page. */
+  async listed(query: string): Promise<string[]> {
+    const { body, text } = await this.account.get(`/v1/relay?${query}`);
+    if (!Array.isArray(body["deliveries"])) throw new Error(text);
+    return (body["deliveries"] as { relay_id: string }[]).map(({ relay_id }) => relay_id);
+  }
+}
