@@ -10,8 +10,8 @@ export interface VerifyDeliveryOptions {
   /** How old (or ahead) a signature may be, in milliseconds; 300,000 unless given. */
   readonly toleranceMs?: number | undefined;
   /**
-   * How old an alert of a monitor may be; 3,600,000 unless given. Alerts carry only the time at which they were queued, and
-   * come later than that when the server was down.
+   * How old an alert of a monitor may be that a platform key verifies; 3,600,000 unless given. Such alerts carry only the
+   * time at which they were queued, and come later than that when the server was down.
    */
   readonly alertToleranceMs?: number | undefined;
   /** The time, in milliseconds since the epoch; the system's unless given. */
@@ -22,11 +22,14 @@ export interface VerifyDeliveryOptions {
 export interface Delivery {
   /** `relay`: scheduled by you. `alert`: of a monitor. `event`: forwarded or replayed by a bucket. */
   readonly kind: "relay" | "alert" | "event";
-  /** `X-Svc-Delivery-Id`, or of a bucket's event `X-Svc-Event-Id`: the same on every repeat. Not signed. */
+  /**
+   * `webhook-id`, which is signed. Verified by a platform key it is `X-Svc-Delivery-Id`, or of a bucket's event
+   * `X-Svc-Event-Id`, which are not. The same on every repeat.
+   */
   readonly id: string;
   /** Of an alert: `monitor.down` or `monitor.up`. */
   readonly event: string | null;
-  /** When it was signed (an alert: queued), in milliseconds since the epoch. */
+  /** When it was signed (an alert that a platform key signs: queued), in milliseconds since the epoch. */
   readonly signedAt: number;
   /** The body. */
   readonly text: string;
@@ -46,7 +49,8 @@ const UTF8 = new TextEncoder();
  * constant time, over the exact bytes. Without a signature that holds and is recent there is no result.
  *
  * @param body the body as it came; not parsed and written anew.
- * @param apiKey the account's platform key; around a rotation, the new and the old one.
+ * @param apiKey the project's secret (`whsec_…`), which signs in the form of Standard Webhooks, or the account's platform
+ *   key; around a rotation, the new and the old one. With both kinds, either one's signature will do.
  * @throws NinefoldError `delivery_invalid`, for anything that is not one of your deliveries: answer it with 401.
  */
 export async function verifyDelivery(
@@ -57,21 +61,107 @@ export async function verifyDelivery(
 ): Promise<Delivery> {
   const keys = readKeys(apiKey);
   const bytes = bytesOf(body);
-  const claim = readClaim(headers, bytes);
+  const secrets = keys.filter(isSecret);
+  const platformKeys = keys.filter((key) => !isSecret(key));
+  if (platformKeys.length === 0) return verifyStandard(headers, bytes, secrets, options);
+  if (secrets.length === 0 || one(headers, "webhook-signature") === null)
+    return verifyByPlatformKey(headers, bytes, platformKeys, options);
+  const byKey = () => verifyByPlatformKey(headers, bytes, platformKeys, options);
+  // A receiver that is on its way from the one to the other knows both.
+  return verifyStandard(headers, bytes, secrets, options).catch((refused) =>
+    byKey().catch(() => {
+      throw refused;
+    }),
+  );
+}
+
+async function verifyByPlatformKey(
+  headers: DeliveryHeaders,
+  bytes: Uint8Array,
+  keys: readonly string[],
+  options: VerifyDeliveryOptions,
+): Promise<Delivery> {
+  const claim = readClaim(headers);
   const signed = joined(UTF8.encode(claim.signedBefore), bytes);
   if (!(await isSigned(keys, claim.signature, signed))) throw invalid("its signature does not hold");
   const text = new TextDecoder().decode(bytes);
   const alert = claim.kind === "alert" ? readAlert(headers, text) : null;
   const { event, signedAt } = alert ?? { event: null, signedAt: claim.signedAt };
   const { toleranceMs = TOLERANCE_MS_DEFAULT, alertToleranceMs = ALERT_TOLERANCE_MS_DEFAULT } = options;
-  const agoMs = (options.now ?? Date.now()) - signedAt;
-  // Written so that what is no number does not pass.
-  if (!(Math.abs(agoMs) <= (claim.kind === "alert" ? alertToleranceMs : toleranceMs)))
-    throw invalid(`it was signed ${Math.abs(agoMs)} ms ${agoMs < 0 ? "ahead" : "ago"}`);
+  assertRecent(signedAt, claim.kind === "alert" ? alertToleranceMs : toleranceMs, options);
   const idHeader = claim.kind === "event" ? "X-Svc-Event-Id" : "X-Svc-Delivery-Id";
   const id = one(headers, idHeader.toLowerCase());
   if (id === null) throw invalid(`it has no ${idHeader}`);
   return { kind: claim.kind, id, event, signedAt, text, json: () => JSON.parse(text) };
+}
+
+/** @throws NinefoldError where the time is further away than the tolerance allows. */
+function assertRecent(signedAt: number, toleranceMs: number, options: VerifyDeliveryOptions): void {
+  const agoMs = (options.now ?? Date.now()) - signedAt;
+  // Written so that what is no number does not pass.
+  if (!(Math.abs(agoMs) <= toleranceMs))
+    throw invalid(`it was signed ${Math.abs(agoMs)} ms ${agoMs < 0 ? "ahead" : "ago"}`);
+}
+
+const SECRET_PREFIX = "whsec_";
+
+function isSecret(key: string): boolean {
+  return key.startsWith(SECRET_PREFIX);
+}
+
+/** Unix seconds. */
+const TIMESTAMP_SECONDS = /^[0-9]{10,11}$/;
+
+/** The form of Standard Webhooks: `v1,` and base64 over `id.timestamp.body`, by each secret that is valid. */
+async function verifyStandard(
+  headers: DeliveryHeaders,
+  bytes: Uint8Array,
+  secrets: readonly string[],
+  options: VerifyDeliveryOptions,
+): Promise<Delivery> {
+  const [id, timestamp, given] = ["webhook-id", "webhook-timestamp", "webhook-signature"].map((name) => {
+    const value = one(headers, name);
+    if (value === null || value === "") throw invalid(`it has no ${name}`);
+    return value;
+  }) as [string, string, string];
+  if (!TIMESTAMP_SECONDS.test(timestamp)) throw invalid("its webhook-timestamp has another form");
+  const signed = joined(UTF8.encode(`${id}.${timestamp}.`), bytes);
+  const expected = await Promise.all(secrets.map((secret) => standardSignature(secret, signed)));
+  // Each is compared with each: their number is the sender's, so no digest is taken for one of them.
+  const holds = given.split(" ").map((signature) => expected.some((right) => isSame(signature, right)));
+  if (!holds.includes(true)) throw invalid("its signature does not hold");
+  const signedAt = Number(timestamp) * 1000;
+  assertRecent(signedAt, options.toleranceMs ?? TOLERANCE_MS_DEFAULT, options);
+  const text = new TextDecoder().decode(bytes);
+  const isAlert = one(headers, "x-svc-event") !== null;
+  const event = isAlert ? readAlert(headers, text).event : null;
+  const kind = isAlert ? "alert" : id.startsWith("evt_") ? "event" : "relay";
+  return { kind, id, event, signedAt, text, json: () => JSON.parse(text) };
+}
+
+async function standardSignature(secret: string, signed: Uint8Array<ArrayBuffer>): Promise<string> {
+  const key = await importKey(unbase64(secret.slice(SECRET_PREFIX.length)), "sign");
+  const digest = new Uint8Array(await cryptography().sign("HMAC", key, signed));
+  return `v1,${btoa(String.fromCharCode(...digest))}`;
+}
+
+/** In a time that depends on the lengths alone. */
+function isSame(given: string, right: string): boolean {
+  if (given.length !== right.length) return false;
+  let difference = 0;
+  for (let at = 0; at < right.length; at += 1) difference |= given.charCodeAt(at) ^ right.charCodeAt(at);
+  return difference === 0;
+}
+
+/** @throws TypeError for a secret that is none. */
+function unbase64(text: string): Uint8Array<ArrayBuffer> {
+  try {
+    const bytes = Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
+    if (bytes.length > 0) return bytes;
+  } catch {
+    // Refused below.
+  }
+  throw new TypeError("a secret must be whsec_ and base64, as the server gave it");
 }
 
 /** What a delivery says of itself. */
@@ -85,11 +175,14 @@ interface Claim {
 
 const EVENT_SIGNATURE = /^t=([0-9]{10,11}),v1=([0-9a-f]{64})$/;
 const SIGNATURE = /^sha256=([0-9a-f]{64})$/;
-/** Of one length, so that no digit can be moved from the timestamp to the body, or back. */
+/**
+ * Of one length, so that no digit can be moved from the timestamp to the body, or back. Longer than an event's, which a
+ * dot follows: so that neither can be handed in as the other, whatever their bodies are.
+ */
 const TIMESTAMP_MS = /^[0-9]{13}$/;
 
 /** The three forms are told apart by what they are signed over, so that none can be handed in as another. */
-function readClaim(headers: DeliveryHeaders, body: Uint8Array): Claim {
+function readClaim(headers: DeliveryHeaders): Claim {
   const given = one(headers, "x-svc-signature");
   if (given === null) throw invalid("it has no X-Svc-Signature");
   const [, seconds, eventHex] = EVENT_SIGNATURE.exec(given) ?? [];
@@ -103,12 +196,8 @@ function readClaim(headers: DeliveryHeaders, body: Uint8Array): Claim {
   const timestamp = one(headers, "x-svc-timestamp");
   if (timestamp === null) return { kind: "alert", signature, signedBefore: "", signedAt: Number.NaN };
   if (!TIMESTAMP_MS.test(timestamp)) throw invalid("its X-Svc-Timestamp has another form");
-  if (body.length > 0 && body[0] !== OPENING_BRACE) throw invalid("its body is no JSON object");
   return { kind: "relay", signature, signedBefore: timestamp, signedAt: Number(timestamp) };
 }
-
-/** `{`, with which the body of every scheduled delivery begins. */
-const OPENING_BRACE = 0x7b;
 
 /** An alert says itself what it is and when. */
 function readAlert(headers: DeliveryHeaders, text: string): { event: string; signedAt: number } {
@@ -130,17 +219,24 @@ async function isSigned(
   signature: Uint8Array<ArrayBuffer>,
   signed: Uint8Array<ArrayBuffer>,
 ): Promise<boolean> {
-  const { subtle } = globalThis.crypto ?? {};
-  if (subtle === undefined)
-    throw new TypeError("there is no WebCrypto here: it needs Node 20, Bun, or a page that came over https");
-  const algorithm = { name: "HMAC", hash: "SHA-256" };
   const verdicts = await Promise.all(
     keys.map(async (key) => {
-      const secret = await subtle.importKey("raw", UTF8.encode(key), algorithm, false, ["verify"]);
-      return subtle.verify("HMAC", secret, signature, signed);
+      const secret = await importKey(UTF8.encode(key), "verify");
+      return cryptography().verify("HMAC", secret, signature, signed);
     }),
   );
   return verdicts.includes(true);
+}
+
+function importKey(bytes: Uint8Array<ArrayBuffer>, usage: "sign" | "verify"): Promise<CryptoKey> {
+  return cryptography().importKey("raw", bytes, { name: "HMAC", hash: "SHA-256" }, false, [usage]);
+}
+
+/** @throws TypeError where there is none. */
+function cryptography(): SubtleCrypto {
+  const { subtle } = globalThis.crypto ?? {};
+  if (subtle !== undefined) return subtle;
+  throw new TypeError("there is no WebCrypto here: it needs Node 20, Bun, or a page that came over https");
 }
 
 /** A key that is missing must not become one that everybody knows. @throws TypeError */

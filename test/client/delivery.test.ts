@@ -245,9 +245,9 @@ describe("what is refused", () => {
     ],
     [
       "an event's as a scheduled one's",
-      { "x-svc-signature": `sha256=${hmac(`${AT}.${BODY}`)}`, "x-svc-timestamp": String(AT) },
+      { "x-svc-signature": `sha256=${hmac(`${SECONDS}.${BODY}`)}`, "x-svc-timestamp": String(SECONDS) },
       `.${BODY}`,
-      "its body is no JSON object",
+      "its X-Svc-Timestamp has another form",
     ],
     [
       "a scheduled one's as an alert's",

@@ -238,6 +238,28 @@ test("deliveries", async () => {
   ]);
   expect((await nf.relay.get(relay_id)).attempt_log).toEqual([]);
   expect(await nf.relay.cancel(relay_id)).toEqual({ relay_id, status: "cancelled" });
+
+  const once = { ...body, delay: "0s", retry_schedule: [], deduplication_id: "one" } as const;
+  const failing = await nf.relay.schedule(once);
+  expect(await nf.relay.schedule(once)).toEqual({ ...failing, deduplicated: true } as never);
+  await server.clock.advance(0);
+  expect((await nf.relay.list({ error: "network" }).toArray()).map((item) => item.relay_id)).toEqual([
+    failing.relay_id,
+  ]);
+  expect(await nf.relay.resendFailed({ since: 0, dry_run: true })).toEqual({ matched: 1 });
+  const resend = await nf.relay.resendFailed({ since: 0 });
+  if (!("resend_id" in resend)) throw new Error("only counted");
+  expect(await nf.relay.resendProgress(resend.resend_id)).toMatchObject({ status: "running", matched: 1 });
+  expect((await nf.relay.stopResend(resend.resend_id)).status).toBe("cancelled");
+  expect(await nf.relay.resend(failing.relay_id)).toEqual({
+    relay_id: failing.relay_id,
+    status: "scheduled",
+  });
+
+  const { secret } = await nf.relay.secret();
+  const rotated = await nf.relay.rotateSecret();
+  expect(rotated.previous_expires_at).toBe(server.clock.now() + 86_400_000);
+  expect((await nf.relay.rotateSecret({ grace_hours: 0, secret })).secret).toBe(secret);
 });
 
 test("buckets and their events", async () => {

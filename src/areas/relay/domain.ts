@@ -16,8 +16,8 @@ const UNIT_MS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_60
 export const DELAY_MS_MAX = 30 * 86_400_000;
 
 /** Longest wait of a retry schedule, and all of them together. */
-export const RETRY_WAIT_MS_MAX = 86_400_000;
-export const RETRY_WAITS_MS_MAX = 7 * 86_400_000;
+const RETRY_WAIT_MS_MAX = 86_400_000;
+const RETRY_WAITS_MS_MAX = 7 * 86_400_000;
 
 /** How long a second request under a `deduplication_id` makes no second delivery. */
 export const DEDUPLICATED_MS = 86_400_000;

@@ -113,17 +113,12 @@ export function relayStore(db: Database) {
   const setExtras = db.change<[extras: RelayExtras & Referenced]>(
     "UPDATE relays SET body_bytes = $body_bytes, retry_schedule = $retry_schedule, timeout_ms = $timeout_ms WHERE ref = $ref",
   );
-  const page = db.all<StoredRow, Page>(`SELECT ${COLUMNS} FROM relays WHERE ${PAGE}`);
-  const pulsePage = db.all<StoredRow, Page>(`SELECT ${COLUMNS} FROM relays WHERE kind = 2 AND ${PAGE}`);
-  const narrowed = db.all<StoredRow, [walk: Filters & Walk & { readonly limit: number }]>(
-    `SELECT ${COLUMNS} FROM relays WHERE project_ref = $projectRef AND status = $status AND ref < $before AND ref >= $floor
-     AND ${MATCHES} ORDER BY ref DESC LIMIT $limit`,
-  );
   const remove = db.change<[ref: number]>("DELETE FROM relays WHERE ref = ?");
   const { removeAttempts, ...attempts } = attemptStore(db);
   const references = new References(db, "relays", "relay_highest_removed");
   return {
     ...attempts,
+    ...listStore(db),
     /** The largest reference given so far, also to deliveries that are gone; 0 when there was none. */
     highestRef: references.highest,
     insert(tx: Tx, relay: NewRelay, extras: RelayExtras | null = null): void {
@@ -145,25 +140,6 @@ export function relayStore(db: Database) {
       const sent = { headers, body, body_bytes, retry_schedule, timeout_ms };
       return { ...rowOf(stored), ...sent, accountRef, attempts_before, failure };
     },
-    /** Deliveries of a project with a status, newest first, below a reference. */
-    page(onlyPulse: boolean, projectRef: number, status: RelayStatus, before: number, limit: number) {
-      const rows = onlyPulse ? pulsePage : page;
-      return rows(projectRef, statusNumber(status), before, limit).map(rowOf);
-    },
-    /** The reference that lies so many deliveries of a project and a status below another one; 0 when there are fewer. */
-    floor: db.number<[projectRef: number, status: number, before: number, rows: number]>(
-      "SELECT ref AS n FROM relays WHERE project_ref = ? AND status = ? AND ref < ? ORDER BY ref DESC LIMIT 1 OFFSET ?",
-    ),
-    /** Those that match among the deliveries of a project with a status between two references, newest first. */
-    narrowed: (query: Filters & Walk & { readonly limit: number }) => narrowed(query).map(rowOf),
-    /** How many of a project have not begun, counted to a figure. */
-    scheduledTo: db.number<[projectRef: number, countedMax: number]>(
-      "SELECT count(*) AS n FROM (SELECT 1 FROM relays WHERE project_ref = ? AND status = 1 LIMIT ?)",
-    ),
-    /** How many of the newest that failed did so since a moment. */
-    failedSince: db.number<[projectRef: number, countedMax: number, since: number]>(
-      "SELECT count(*) AS n FROM (SELECT finished_at FROM relays WHERE project_ref = ? AND status = 4 ORDER BY ref DESC LIMIT ?) WHERE finished_at >= ?",
-    ),
     /** The oldest first. */
     endedBefore: db.all<Referenced, [moment: number, limit: number]>(
       "SELECT ref FROM relays WHERE finished_at < ? ORDER BY finished_at LIMIT ?",
@@ -186,6 +162,37 @@ export function relayStore(db: Database) {
     /** How many deliveries of a project have not ended. */
     waiting: db.number<[projectRef: number]>(
       "SELECT count(*) AS n FROM relays WHERE project_ref = ? AND status IN (1, 2)",
+    ),
+  };
+}
+
+/** What lists and counts show. */
+function listStore(db: Database) {
+  const page = db.all<StoredRow, Page>(`SELECT ${COLUMNS} FROM relays WHERE ${PAGE}`);
+  const pulsePage = db.all<StoredRow, Page>(`SELECT ${COLUMNS} FROM relays WHERE kind = 2 AND ${PAGE}`);
+  const narrowed = db.all<StoredRow, [walk: Filters & Walk & { readonly limit: number }]>(
+    `SELECT ${COLUMNS} FROM relays WHERE project_ref = $projectRef AND status = $status AND ref < $before AND ref >= $floor
+     AND ${MATCHES} ORDER BY ref DESC LIMIT $limit`,
+  );
+  return {
+    /** Deliveries of a project with a status, newest first, below a reference. */
+    page(onlyPulse: boolean, projectRef: number, status: RelayStatus, before: number, limit: number) {
+      const rows = onlyPulse ? pulsePage : page;
+      return rows(projectRef, statusNumber(status), before, limit).map(rowOf);
+    },
+    /** The reference that lies so many deliveries of a project and a status below another one; 0 when there are fewer. */
+    floor: db.number<[projectRef: number, status: number, before: number, rows: number]>(
+      "SELECT ref AS n FROM relays WHERE project_ref = ? AND status = ? AND ref < ? ORDER BY ref DESC LIMIT 1 OFFSET ?",
+    ),
+    /** Those that match among the deliveries of a project with a status between two references, newest first. */
+    narrowed: (query: Filters & Walk & { readonly limit: number }) => narrowed(query).map(rowOf),
+    /** How many of a project have not begun, counted to a figure. */
+    scheduledTo: db.number<[projectRef: number, countedMax: number]>(
+      "SELECT count(*) AS n FROM (SELECT 1 FROM relays WHERE project_ref = ? AND status = 1 LIMIT ?)",
+    ),
+    /** How many of the newest that failed did so since a moment. */
+    failedSince: db.number<[projectRef: number, countedMax: number, since: number]>(
+      "SELECT count(*) AS n FROM (SELECT finished_at FROM relays WHERE project_ref = ? AND status = 4 ORDER BY ref DESC LIMIT ?) WHERE finished_at >= ?",
     ),
   };
 }

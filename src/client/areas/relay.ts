@@ -1,22 +1,22 @@
 import type { Answers, Api, ListOf, QueryOf } from "../api.ts";
-import type { RelayBody } from "../generated/api.ts";
+import type { RelayBody, RelayResendBody, RelaySecretRotateBody } from "../generated/api.ts";
 import type { ChangeOptions, RequestOptions } from "../options.ts";
 
 /** Signed webhooks, sent later. */
 export class Relay {
   constructor(private readonly api: Api) {}
 
-  /** Schedules a delivery. */
+  /** Schedules a delivery; under a `deduplication_id` that has made one within a day, it answers that one. */
   schedule(body: RelayBody, options?: ChangeOptions): Answers<"relay.schedule"> {
     return this.api.call("relay.schedule", { body }, options);
   }
 
-  /** Deliveries, newest first; with `filter: "pulse"` only alerts of monitors. */
+  /** Deliveries, newest first; with `filter: "pulse"` only alerts of monitors, with `status: "failed"` those to look after. */
   list(query: QueryOf<"relay.list"> = {}, options: RequestOptions = {}): ListOf<"relay.list", "deliveries"> {
     return this.api.list("relay.list", "deliveries", { query }, options);
   }
 
-  /** A delivery with each of its attempts. */
+  /** A delivery with each of its attempts: what was sent, and what came back. */
   get(relayId: string, options?: RequestOptions): Answers<"relay.read"> {
     return this.api.call("relay.read", { params: { relay_id: relayId } }, options);
   }
@@ -24,5 +24,35 @@ export class Relay {
   /** Cancels a delivery. @throws NinefoldError `conflict` from its first attempt on. */
   cancel(relayId: string, options?: ChangeOptions): Answers<"relay.cancel"> {
     return this.api.call("relay.cancel", { params: { relay_id: relayId } }, options);
+  }
+
+  /** Sends a failed delivery again, under the same id. @throws NinefoldError `conflict` for one that has not failed. */
+  resend(relayId: string, options?: ChangeOptions): Answers<"relay.resend"> {
+    return this.api.call("relay.resend", { params: { relay_id: relayId } }, options);
+  }
+
+  /** Sends many failed deliveries again; with `dry_run` it only says how many match. */
+  resendFailed(body: RelayResendBody, options?: ChangeOptions): Answers<"relay.resends.start"> {
+    return this.api.call("relay.resends.start", { body }, options);
+  }
+
+  /** How far {@link resendFailed} has come. */
+  resendProgress(resendId: string, options?: RequestOptions): Answers<"relay.resends.read"> {
+    return this.api.call("relay.resends.read", { params: { resend_id: resendId } }, options);
+  }
+
+  /** Ends {@link resendFailed}; what was sent, was sent. */
+  stopResend(resendId: string, options?: ChangeOptions): Answers<"relay.resends.stop"> {
+    return this.api.call("relay.resends.stop", { params: { resend_id: resendId } }, options);
+  }
+
+  /** The project's signing secret, for receivers; made on first use. */
+  secret(options?: ChangeOptions): Answers<"relay.secret.reveal"> {
+    return this.api.call("relay.secret.reveal", {}, options);
+  }
+
+  /** Puts a new secret in its place; both sign for a grace, 24 hours unless given. */
+  rotateSecret(body: RelaySecretRotateBody = {}, options?: ChangeOptions): Answers<"relay.secret.rotate"> {
+    return this.api.call("relay.secret.rotate", { body }, options);
   }
 }

@@ -12,7 +12,7 @@ const KEY_BYTES = 32;
 /** Secrets that are valid at once, the newest included: each is a signature more in every header. */
 export const VALID_SECRETS_MAX = 3;
 /** Owners whose secrets are kept opened: some hundred bytes each. */
-export const OWNERS_IN_MEMORY_MAX = 10_000;
+const OWNERS_IN_MEMORY_MAX = 10_000;
 
 /** A table with the secrets of owners of one kind. */
 type SecretsTable = `${string}_secrets`;
@@ -59,6 +59,7 @@ export class WebhookSecrets {
       readonly ids: Ids;
     },
     private readonly table: SecretsTable,
+    private readonly inMemoryMax: number = OWNERS_IN_MEMORY_MAX,
   ) {
     const { db } = deps;
     this.select = db.all<Row, [ownerRef: number]>(
@@ -74,6 +75,11 @@ export class WebhookSecrets {
       `DELETE FROM ${table} WHERE owner_ref = ? AND number = ?`,
     );
     this.removeAll = db.change<[ownerRef: number]>(`DELETE FROM ${table} WHERE owner_ref = ?`);
+  }
+
+  /** Owners whose secrets are in memory. */
+  get inMemory(): number {
+    return this.opened.size;
   }
 
   /** The headers of Standard Webhooks for a request that begins now. The first of an owner waits for its secret to be durable. */
@@ -140,7 +146,7 @@ export class WebhookSecrets {
 
   private remember(ownerRef: number, secrets: ValidSecrets): ValidSecrets {
     // The oldest goes.
-    if (this.opened.size >= OWNERS_IN_MEMORY_MAX) this.opened.delete(this.opened.keys().next().value ?? 0);
+    if (this.opened.size >= this.inMemoryMax) this.opened.delete(this.opened.keys().next().value ?? 0);
     this.opened.set(ownerRef, secrets);
     return secrets;
   }

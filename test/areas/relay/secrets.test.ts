@@ -272,8 +272,10 @@ describe("what is signed", () => {
 
   test("each attempt anew, under the same id", async () => {
     sink.answers(500, 200);
-    await account.post("/v1/relay", { target_url: sink.url(), method: "POST", delay: "0s" });
-    await server.clock.advance(2_000);
+    await account.post("/v1/relay", {
+      ...{ target_url: sink.url(), method: "POST", delay: "0s", retry_schedule: ["5s"] },
+    });
+    await server.clock.advance(6_000);
     const received = sink.take();
     expect(new Set(received.map(({ headers }) => headers.get("webhook-id"))).size).toBe(1);
     expect(new Set(received.map(({ headers }) => headers.get("webhook-timestamp"))).size).toBe(2);

@@ -1,0 +1,269 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { RELAYS_KEPT_MS, RESENT_MAX } from "../../../src/areas/relay/domain.ts";
+import { LOOKED_AT_MAX, RESENDS_RUNNING_MAX } from "../../../src/areas/relay/resends.ts";
+import { PER_SECOND_MAX } from "../../../src/areas/relay/schema.ts";
+import { expectError } from "../../support/errors.ts";
+import { endpoint, type Scenario } from "../../support/scenario.ts";
+import { RelayStage } from "./support.ts";
+
+let stage: RelayStage;
+beforeAll(async () => {
+  stage = await RelayStage.start();
+});
+beforeEach(() => stage.anew());
+afterAll(() => stage.stop());
+
+const balance = async () => Number((await stage.account.get("/v1/meter/balance")).body["balance"]);
+
+/** A resend of many as it is read. */
+async function readResend(id: unknown) {
+  return (await stage.account.get(`/v1/relay/resends/${id}`)).body;
+}
+
+async function begin(body: object): Promise<Record<string, unknown>> {
+  const answer = await stage.account.post("/v1/relay/resend", body);
+  expect(answer.status, answer.text).toBe(202);
+  return answer.body;
+}
+
+describe("POST /v1/relay/resend", () => {
+  const request = (body: object): Scenario["request"] => ["POST", "/v1/relay/resend", body];
+  const refused = (name: string, body: object): Scenario => ({
+    ...{ name, request: request({ since: 0, ...body }), status: 400, code: "validation_error" },
+  });
+  endpoint(() => stage.server, "POST /v1/relay/resend", [
+    {
+      name: "nothing matches",
+      request: request({ since: 0, per_second: 1 }),
+      status: 202,
+      holds: { matched: 0 },
+    },
+    {
+      name: "asked only",
+      request: request({ since: 0, dry_run: true, status: "failed" }),
+      status: 200,
+      body: { matched: 0 },
+    },
+    { name: "no since", request: request({ until: 5 }), status: 400, code: "validation_error" },
+    refused("a status that keeps nothing", { status: "delivered" }),
+    refused("none in a second", { per_second: 0 }),
+    refused("too many in a second", { per_second: PER_SECOND_MAX + 1 }),
+    refused("a moment that is none", { until: "now" }),
+    refused("an empty type", { event_type: "" }),
+    refused("a dry run that is no boolean", { dry_run: 1 }),
+    { name: "no key", as: "nobody", request: request({ since: 0 }), status: 401, code: "unauthorized" },
+    {
+      name: "too many run",
+      before: async ({ account }) => {
+        for (let made = 0; made < RESENDS_RUNNING_MAX; made += 1)
+          expect((await account.post("/v1/relay/resend", { since: 0 })).status).toBe(202);
+      },
+      request: request({ since: 0 }),
+      status: 409,
+      code: "conflict",
+    },
+  ]);
+
+  test("all failed ones since a moment, so many in a second, 1 credit each", async () => {
+    const { clock } = stage.server;
+    const before = await stage.failed(2);
+    await clock.advance(60_000);
+    const since = clock.now();
+    const wanted = await stage.failed(25);
+    await clock.advance(60_000);
+    const until = clock.now();
+    await stage.failed(1);
+    await stage.sent();
+    stage.sink.take();
+    const filters = { since, until, per_second: 10 };
+    const dry = await stage.account.post("/v1/relay/resend", { ...filters, dry_run: true });
+    expect([dry.status, dry.body]).toEqual([200, { matched: 25 }]);
+    const credits = await balance();
+    const { resend_id, ...started } = await begin(filters);
+    expect(resend_id).toMatch(/^rsn_[0-9a-f]{32}$/);
+    expect(started).toEqual({ matched: 25 });
+    const counts: number[] = [];
+    for (let second = 0; second < 4; second += 1) {
+      await clock.advance(second === 0 ? 0 : 1_000);
+      counts.push(stage.sink.received.length);
+    }
+    expect(counts).toEqual([10, 20, 25, 25]);
+    expect(await readResend(resend_id)).toEqual({
+      ...{ resend_id, status: "done", matched: 25, resent: 25, skipped: 0, error: null },
+      ...{ created_at: until, finished_at: until + 2_000 },
+    });
+    const ids = stage.sink.take().map(({ headers }) => headers.get("webhook-id"));
+    expect(ids).toEqual(wanted);
+    expect(await balance()).toBe(credits - 25);
+    expect((await stage.listed("status=failed")).slice(1)).toEqual(before.toReversed());
+  });
+
+  test("a restart goes on where it was; none is sent twice", async () => {
+    const { clock } = stage.server;
+    await stage.failed(5);
+    const { resend_id } = await begin({ since: 0, per_second: 1 });
+    for (let turn = 0; turn < 6; turn += 1) {
+      await stage.restart();
+      await clock.advance(1_000);
+    }
+    expect(await readResend(resend_id)).toMatchObject({ status: "done", resent: 5, skipped: 0 });
+    const ids = stage.sink.take().map(({ headers }) => headers.get("webhook-id"));
+    expect([ids.length, new Set(ids).size]).toEqual([5, 5]);
+  });
+
+  test("what failed anew meanwhile, or was sent by hand, is passed over", async () => {
+    const { clock } = stage.server;
+    const [first = "", second = ""] = await stage.failed(3);
+    stage.sink.answersBy(() => 400);
+    const { resend_id } = await begin({ since: 0, per_second: 1 });
+    await clock.advance(0);
+    expect(await stage.read(first)).toMatchObject({ status: "failed", attempts: 2 });
+    await clock.advance(1);
+    await stage.account.post(`/v1/relay/${second}/resend`);
+    await clock.advance(5_000);
+    expect(await readResend(resend_id)).toMatchObject({ status: "done", matched: 3, resent: 2, skipped: 1 });
+    expect(stage.sink.take()).toHaveLength(3);
+  });
+
+  test("without credits it ends, and says so; what was sent stays sent", async () => {
+    await stage.failed(3);
+    const credits = await balance();
+    await stage.account.post("/v1/meter/deduct", { amount: credits - 2 });
+    expect(await balance()).toBe(2);
+    const { resend_id } = await begin({ since: 0 });
+    await stage.server.clock.advance(10_000);
+    expect(await readResend(resend_id)).toMatchObject({
+      ...{ status: "cancelled", matched: 3, resent: 2, skipped: 1, error: "the account has no credits left" },
+    });
+    expect(stage.sink.take()).toHaveLength(2);
+    expect(await balance()).toBe(0);
+  });
+
+  test("only what one type names", async () => {
+    stage.sink.answersBy(() => 500);
+    const monitor = {
+      url: stage.sink.url("/health"),
+      interval: 60_000,
+      webhook_url: stage.sink.url("/alerts"),
+    };
+    const { body } = await stage.account.post("/v1/pulse", monitor);
+    await stage.server.clock.advance(50_000);
+    await stage.account.delete(`/v1/pulse/${body["id"]}`);
+    await stage.failed(1);
+    const matched = async (event_type: string) =>
+      (await stage.account.post("/v1/relay/resend", { since: 0, event_type, dry_run: true })).body["matched"];
+    expect([await matched("monitor.down"), await matched("monitor.up")]).toEqual([1, 0]);
+    await begin({ since: 0, event_type: "monitor.down" });
+    await stage.server.clock.advance(1_000);
+    const received = stage.sink.take().filter(({ path }) => path !== "/health");
+    expect(received.map(({ path, headers }) => [path, headers.get("x-svc-event")])).toEqual([
+      ["/alerts", "monitor.down"],
+    ]);
+  });
+
+  test("the same Idempotency-Key begins one alone", async () => {
+    const post = () =>
+      stage.account.post("/v1/relay/resend", { since: 0 }, { headers: { "idempotency-key": "one" } });
+    const [first, repeat] = [await post(), await post()];
+    expect([first.status, repeat.status]).toEqual([202, 202]);
+    expect(repeat.body).toEqual(first.body);
+  });
+});
+
+/** Puts copies of a failed delivery into the table, as many deliveries would. */
+async function fill(relayId: string, copies: number): Promise<void> {
+  const { kernel } = stage.server.server;
+  const ref = kernel.db.number("SELECT max(ref) AS n FROM relays")();
+  const columns =
+    "relay_id, account_ref, project_ref, kind, status, target_url, method, attempts, scheduled_for, finished_at, created_at, failure";
+  const copy = kernel.db.change<[number, number]>(
+    `INSERT INTO relays (${columns}) SELECT ${columns} FROM relays, (WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?) SELECT i FROM n) WHERE ref = ?`,
+  );
+  expect(await stage.read(relayId)).toMatchObject({ status: "failed" });
+  await kernel.writer.submit((tx) => void copy(tx, copies, ref));
+  // The references of new ones begin behind these.
+  await stage.restart();
+}
+
+describe("very many", () => {
+  test(`${RESENT_MAX} at most; counted in slices`, async () => {
+    const [relayId = ""] = await stage.failed(1);
+    await fill(relayId, RESENT_MAX - 1);
+    const dry = { since: 0, dry_run: true };
+    expect((await stage.account.post("/v1/relay/resend", dry)).body).toEqual({ matched: RESENT_MAX });
+    await fill(relayId, 1);
+    const counted = (await stage.account.post("/v1/relay/resend", dry)).body;
+    expect(counted).toEqual({ matched: RESENT_MAX, more: true });
+    const started = await begin({ since: 0 });
+    expect(started).toMatchObject({ matched: RESENT_MAX, more: true });
+    expect(await readResend(started["resend_id"])).toMatchObject({
+      status: "running",
+      more: true,
+      resent: 0,
+    });
+    await stage.account.delete(`/v1/relay/resends/${started["resend_id"]}`);
+  });
+
+  test("long stretches without a match are walked through", async () => {
+    const [first = ""] = await stage.failed(1);
+    await fill(first, 2 * LOOKED_AT_MAX);
+    await stage.server.clock.advance(1_000);
+    const since = stage.server.clock.now();
+    const wanted = await stage.failed(2);
+    const { resend_id } = await begin({ since });
+    await stage.server.clock.advance(1_000);
+    expect(await readResend(resend_id)).toMatchObject({ status: "done", matched: 2, resent: 2 });
+    expect(stage.sink.take().map(({ headers }) => headers.get("webhook-id"))).toEqual(wanted);
+  });
+});
+
+describe("/v1/relay/resends/{resend_id}", () => {
+  const unknown = `/v1/relay/resends/rsn_${"0".repeat(32)}`;
+  for (const method of ["GET", "DELETE"]) {
+    const route = `${method} /v1/relay/resends/{resend_id}`;
+    test(`404 ${route}`, async () => {
+      await stage.failed(1);
+      const { resend_id } = await begin({ since: 0 });
+      await stage.anew();
+      for (const path of [unknown, "/v1/relay/resends/x", `/v1/relay/resends/${resend_id}`])
+        expectError(await stage.account.send(method, path), "not_found");
+      expectError(await stage.server.client(null).send(method, unknown), "unauthorized");
+      const long = `/v1/relay/resends/${"x".repeat(65)}`;
+      expectError(await stage.account.send(method, long), "validation_error");
+    });
+  }
+
+  test("DELETE ends one that runs; once it has ended it stays as it is", async () => {
+    await stage.failed(3);
+    const { resend_id } = await begin({ since: 0, per_second: 1 });
+    await stage.server.clock.advance(0);
+    const path = `/v1/relay/resends/${resend_id}`;
+    const stopped = await stage.account.delete(path);
+    expect(stopped.body).toMatchObject({
+      status: "cancelled",
+      matched: 3,
+      resent: 1,
+      skipped: 2,
+      error: null,
+    });
+    await stage.server.clock.advance(10_000);
+    expect(stage.sink.take()).toHaveLength(1);
+    expect((await stage.account.delete(path)).body).toEqual(stopped.body);
+    expect(await readResend(resend_id)).toEqual(stopped.body);
+  });
+
+  test("goes 7 days after its end, and with its project", async () => {
+    const { kernel } = stage.server.server;
+    const rows = kernel.db.number("SELECT count(*) AS n FROM relay_resends");
+    await stage.server.clock.advance(RELAYS_KEPT_MS + 2 * 3_600_000);
+    const project = await stage.account.post("/v1/projects", { name: "Shop" });
+    const key = { prefix: "sm", name: "k", scopes: ["*"] };
+    const made = await stage.account.post(`/v1/projects/${project.body.id}/keys`, key);
+    const before = rows();
+    await stage.server.client(String(made.body.secret)).post("/v1/relay/resend", { since: 0 });
+    expect([before, rows()]).toEqual([0, 1]);
+    await stage.account.delete(`/v1/projects/${project.body.id}`);
+    await stage.server.clock.advance(1_000);
+    expect(rows()).toBe(0);
+  });
+});

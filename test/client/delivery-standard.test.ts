@@ -1,0 +1,161 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { Ninefold, verifyDelivery } from "../../src/client/index.ts";
+import { startTestServer, type TestServer } from "../support/server.ts";
+import { type Received, WebhookSink } from "../support/webhook-sink.ts";
+
+const sink = new WebhookSink();
+let server: TestServer;
+let key = "";
+let nf: Ninefold;
+beforeAll(async () => {
+  server = await startTestServer({ manualClock: true, args: ["--allow-private-targets", "127.0.0.0/8"] });
+  key = String((await server.account({ tier: "scale" })).key);
+  nf = new Ninefold({ url: server.url, apiKey: key });
+});
+afterAll(async () => {
+  await server.stop();
+  await sink.stop();
+});
+
+/** What the sink has got since the last time, once time has moved. */
+async function delivered(advanceMs: number): Promise<Received> {
+  await server.clock.advance(advanceMs);
+  const [received, ...more] = sink.received.splice(0);
+  if (received === undefined || more.length > 0)
+    throw new Error(`${more.length} more deliveries than expected`);
+  return received;
+}
+
+/** When the delivery was made, for the verifier's clock. */
+function now(): { now: number } {
+  return { now: server.clock.now() };
+}
+
+describe("by the project's secret", () => {
+  test("scheduled ones, whatever their bytes are; the id is signed", async () => {
+    const { secret } = await nf.relay.secret();
+    const order = { target_url: sink.url(), delay: "5s", method: "POST" } as const;
+    const { relay_id } = await nf.relay.schedule({ ...order, body_base64: btoa("<no json/>") });
+    const { headers, body } = await delivered(5_000);
+    const delivery = await verifyDelivery(headers, body, secret, now());
+    expect(delivery).toMatchObject({ kind: "relay", id: relay_id, event: null, text: "<no json/>" });
+    expect(delivery.signedAt).toBe(1_000 * Math.floor(server.clock.now() / 1_000));
+    // Nor does the old form ask for JSON.
+    expect(await verifyDelivery(headers, body, key, now())).toMatchObject({
+      kind: "relay",
+      id: relay_id,
+    });
+    const other = new Headers(headers);
+    other.set("webhook-id", "another");
+    const holdsNot = "its signature does not hold";
+    await expect(verifyDelivery(other, body, secret, now())).rejects.toThrow(holdsNot);
+    await expect(verifyDelivery(headers, `${body} `, secret, now())).rejects.toThrow(holdsNot);
+    // With the old headers gone it is verified all the same.
+    for (const name of [...other.keys()]) if (name.startsWith("x-svc-")) headers.delete(name);
+    expect((await verifyDelivery(headers, body, secret, now())).id).toBe(relay_id);
+  });
+
+  test("alerts, at the time of the attempt, and events", async () => {
+    const { secret } = await nf.relay.secret();
+    sink.answersBy(({ path }) => (path === "/alerts" ? 200 : 500));
+    const terms = { url: sink.url("/health"), interval: 60_000, webhook_url: sink.url("/alerts") };
+    const { id } = await nf.monitors.create(terms);
+    await server.clock.advance(5_000);
+    const alert = sink.received.splice(0).find(({ path }) => path === "/alerts");
+    await nf.monitors.delete(id);
+    const { headers, body } = alert ?? { headers: new Headers(), body: "" };
+    const delivery = await verifyDelivery(headers, body, secret, now());
+    expect(delivery).toMatchObject({ kind: "alert", event: "monitor.down", id: headers.get("webhook-id") });
+    const late = { now: delivery.signedAt + 300_001 };
+    await expect(verifyDelivery(headers, body, secret, late)).rejects.toThrow("it was signed 300001 ms ago");
+    sink.answersBy(() => 200);
+    const bucket = await nf.catch.buckets.create({ target_url: sink.url() });
+    await nf.catch.buckets.update(bucket.id, { state: "live" });
+    const { event_id } = await nf.catch.send(bucket.id, "no json");
+    const event = await delivered(1);
+    expect(await verifyDelivery(event.headers, event.body, secret, now())).toMatchObject({
+      ...{ kind: "event", id: String(event_id), text: "no json" },
+    });
+  });
+
+  test("around a rotation, by either secret; on the way to it, by key and secret", async () => {
+    const { secret } = await nf.relay.secret();
+    const { secret: next } = await nf.relay.rotateSecret();
+    await nf.relay.schedule({ target_url: sink.url(), method: "POST", delay: "1s" });
+    const { headers, body } = await delivered(1_000);
+    for (const keys of [secret, next, [next, secret], [key, next], ["sm_other", secret]])
+      expect((await verifyDelivery(headers, body, keys, now())).kind).toBe("relay");
+    const old = new Headers(headers);
+    for (const name of [...headers.keys()]) if (name.startsWith("webhook-")) old.delete(name);
+    expect((await verifyDelivery(old, body, [key, next], now())).kind).toBe("relay");
+    const forged = new Headers(headers);
+    forged.set("webhook-signature", "v1,AAAA");
+    expect((await verifyDelivery(forged, body, [key, next], now())).kind).toBe("relay");
+    await expect(verifyDelivery(forged, body, ["sm_other", next], now())).rejects.toThrow("does not hold");
+    await expect(verifyDelivery(old, body, next, now())).rejects.toThrow("it has no webhook-id");
+  });
+});
+
+describe("what is refused", () => {
+  const WHSEC = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYX";
+  const STANDARD = {
+    "webhook-id": "msg_01",
+    "webhook-timestamp": "1767225600",
+    "webhook-signature": "v1,KrauGVXZBiowSs6RfXWt79f6ng26u47RjX3oClAS1A0=",
+  };
+  const STANDARD_BODY = '{"id":"evt_1","type":"invoice.paid"}';
+  const STANDARD_AT = 1_767_225_600_000;
+  test.each<[string, object, string | null]>([
+    ["the specification's", {}, null],
+    ["one among others", { "webhook-signature": `v1a,x v1,AAAA ${STANDARD["webhook-signature"]} v2,` }, null],
+    ["no id", { "webhook-id": undefined }, "it has no webhook-id"],
+    ["an empty id", { "webhook-id": "" }, "it has no webhook-id"],
+    ["no time", { "webhook-timestamp": undefined }, "it has no webhook-timestamp"],
+    ["no signature", { "webhook-signature": undefined }, "it has no webhook-signature"],
+    ["milliseconds", { "webhook-timestamp": `${STANDARD_AT}` }, "its webhook-timestamp has another form"],
+    ["a time that is none", { "webhook-timestamp": "now" }, "its webhook-timestamp has another form"],
+    ["another time", { "webhook-timestamp": "1767225601" }, "its signature does not hold"],
+    [
+      "a part moved",
+      { "webhook-id": "msg_01.1767225600", "webhook-timestamp": "1767225600" },
+      "its signature does not hold",
+    ],
+    [
+      "a signature cut",
+      { "webhook-signature": STANDARD["webhook-signature"].slice(0, -1) },
+      "its signature does not hold",
+    ],
+    [
+      "another version",
+      { "webhook-signature": STANDARD["webhook-signature"].replace("v1", "v2") },
+      "its signature does not hold",
+    ],
+    ["an event in a header alone", { "x-svc-event": "monitor.down" }, "it is no alert of a monitor"],
+  ])("Standard Webhooks: %s", async (_, change, why) => {
+    const headers = { ...STANDARD, ...change };
+    const verified = verifyDelivery(headers, STANDARD_BODY, WHSEC, { now: STANDARD_AT });
+    if (why === null) expect(await verified).toMatchObject({ id: "msg_01", signedAt: STANDARD_AT });
+    else await expect(verified).rejects.toThrow(`This is not a delivery to be trusted: ${why}.`);
+  });
+
+  test("Standard Webhooks: five minutes either way", async () => {
+    for (const [laterMs, passes] of [
+      [300_000, true],
+      [-300_000, true],
+      [300_001, false],
+      [-300_001, false],
+    ] as const) {
+      const now = STANDARD_AT + laterMs;
+      const verified = verifyDelivery(STANDARD, STANDARD_BODY, WHSEC, { now }).then(
+        () => true,
+        () => false,
+      );
+      expect(await verified).toBe(passes);
+    }
+  });
+
+  test.each(["whsec_", "whsec_!", "whsec_A"])("the secret %p is none", async (secret) => {
+    const wrong = verifyDelivery(STANDARD, STANDARD_BODY, secret, { now: STANDARD_AT });
+    await expect(wrong).rejects.toThrow(TypeError);
+  });
+});
