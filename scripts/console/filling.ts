@@ -108,6 +108,9 @@ async function fillTraffic(call: Call, url: string): Promise<void> {
       headers,
     });
   }
+  // One that fails at once, with its answer on record.
+  const failing = { target_url: `${url}/missing`, method: "POST", delay: "0s", payload: { order: 1018 } };
+  await call("POST", "/v1/relay", failing);
   await fillBuckets(call, url);
 }
 

@@ -13,6 +13,8 @@ export const VIEWS = [
   "monitors?new=1",
   "relay",
   "relay?new=1",
+  "relay?status=failed&resend=1",
+  "relay?secret=1",
   "catch",
   "catch?new=1",
   "notary",

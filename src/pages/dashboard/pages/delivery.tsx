@@ -9,6 +9,7 @@ import { Facts, Panel } from "../ui/page.tsx";
 import { Status } from "../ui/status.tsx";
 import { Table } from "../ui/table.tsx";
 import { Moment } from "../ui/time.tsx";
+import { Exchanges } from "./exchange.tsx";
 
 /** One delivery, with each of its attempts. */
 export function Delivery({ id }: { id: string }) {
@@ -17,6 +18,11 @@ export function Delivery({ id }: { id: string }) {
   const cancel = async (): Promise<void> => {
     await call("relay.cancel", { params });
     toast("The delivery is cancelled");
+    delivery.reload();
+  };
+  const resend = async (): Promise<void> => {
+    await call("relay.resend", { params });
+    toast("The delivery is sent again");
     delivery.reload();
   };
   return (
@@ -29,6 +35,15 @@ export function Delivery({ id }: { id: string }) {
               actions={
                 <div class="actions">
                   <CurlButton request={requestOf("relay.read", { params })} />
+                  <Button
+                    icon="reload"
+                    kind={one.status === "failed" ? "primary" : undefined}
+                    scope="relay:write"
+                    disabled={one.status !== "failed"}
+                    onClick={resend}
+                  >
+                    Resend
+                  </Button>
                   <Button
                     kind="danger"
                     scope="relay:write"
@@ -49,6 +64,7 @@ export function Delivery({ id }: { id: string }) {
                 <Attempts of={one.attempt_log} />
               )}
             </Panel>
+            <Exchanges of={one.attempt_log} />
           </div>
         )}
       </Loaded>

@@ -11,6 +11,8 @@ import { type Column, Table } from "../ui/table.tsx";
 import { Ago } from "../ui/time.tsx";
 import { Delivery } from "./delivery.tsx";
 import { RelayForm } from "./relay-form.tsx";
+import { ResendForm } from "./resend-form.tsx";
+import { SigningSecret } from "./signing-secret.tsx";
 
 const STATES = [
   ["", "All"],
@@ -49,9 +51,14 @@ export function RelayPage() {
       title="Relay"
       request={requestOf("relay.list", {})}
       actions={
-        <Button kind="primary" icon="new" scope="relay:write" onClick={() => setQuery({ new: "1" })}>
-          Schedule
-        </Button>
+        <>
+          <Button scope="relay:write" onClick={() => setQuery({ secret: "1" })}>
+            Signing secret
+          </Button>
+          <Button kind="primary" icon="new" scope="relay:write" onClick={() => setQuery({ new: "1" })}>
+            Schedule
+          </Button>
+        </>
       }
     >
       <div class="toolbar">
@@ -61,6 +68,11 @@ export function RelayPage() {
           value={status}
           onChange={(one) => setQuery({ status: one })}
         />
+        {status === "failed" ? (
+          <Button icon="reload" scope="relay:write" onClick={() => setQuery({ resend: "1" })}>
+            Resend failed
+          </Button>
+        ) : null}
       </div>
       <div class={id === undefined ? "" : "panes"}>
         <Panel flush>
@@ -96,6 +108,10 @@ export function RelayPage() {
       {query.has("new") ? (
         <RelayForm onClose={() => setQuery({ new: undefined })} onDone={list.reload} />
       ) : null}
+      {query.has("resend") ? (
+        <ResendForm onClose={() => setQuery({ resend: undefined })} onDone={list.reload} />
+      ) : null}
+      {query.has("secret") ? <SigningSecret onClose={() => setQuery({ secret: undefined })} /> : null}
     </Page>
   );
 }

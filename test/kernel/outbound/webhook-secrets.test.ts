@@ -1,0 +1,76 @@
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { MIGRATIONS } from "../../../migrations/index.ts";
+import { ManualClock } from "../../../src/kernel/clock.ts";
+import { closeKernel, type Kernel, openKernel } from "../../../src/kernel/kernel.ts";
+import type { Logger } from "../../../src/kernel/log.ts";
+import { WebhookSecrets } from "../../../src/kernel/outbound/webhook-secrets.ts";
+
+const SILENT: Logger = { debug() {}, info() {}, warn() {}, error() {} };
+const HOUR = 3_600_000;
+
+let folder: string;
+let kernel: Kernel;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "ninefold-secrets-"));
+  kernel = openKernel({
+    databasePath: join(folder, "ninefold.db"),
+    masterKeyPath: join(folder, "master.key"),
+    masterKey: null,
+    durability: "normal",
+    migrations: MIGRATIONS,
+    clock: new ManualClock(),
+    log: SILENT,
+  });
+});
+afterEach(() => {
+  closeKernel(kernel);
+  rmSync(folder, { recursive: true, force: true });
+});
+
+function secretsWith(inMemoryMax?: number): WebhookSecrets {
+  return new WebhookSecrets(kernel, "relay_project_secrets", inMemoryMax);
+}
+
+const signature = async (secrets: WebhookSecrets, owner: number): Promise<string | undefined> =>
+  (await secrets.headers(owner, "id", kernel.clock.now(), ""))["webhook-signature"];
+
+test("so many are in memory, the oldest goes first; what went is read again", async () => {
+  const secrets = secretsWith(2);
+  const first = await signature(secrets, 1);
+  await signature(secrets, 2);
+  expect(secrets.inMemory).toBe(2);
+  await signature(secrets, 3);
+  expect(secrets.inMemory).toBe(2);
+  expect(await signature(secrets, 1)).toBe(first as string);
+  expect(await signature(secretsWith(), 1)).toBe(first as string);
+});
+
+test("a rotation that is not committed leaves nothing in memory", async () => {
+  const secrets = secretsWith();
+  const before = await signature(secrets, 1);
+  const failing = kernel.writer.submit((tx) => {
+    secrets.rotate(tx, 1, HOUR);
+    throw new Error("taken back");
+  });
+  await expect(failing).rejects.toThrow("taken back");
+  expect(await signature(secrets, 1)).toBe(before as string);
+  const made = kernel.writer.submit((tx) => {
+    secrets.current(tx, 2);
+    throw new Error("taken back");
+  });
+  await expect(made).rejects.toThrow("taken back");
+  const later = await signature(secrets, 2);
+  expect(await signature(secretsWith(), 2)).toBe(later as string);
+});
+
+test("a sealed secret opens for its owner alone", async () => {
+  await signature(secretsWith(), 1);
+  const copy = kernel.db.change(
+    "INSERT INTO relay_project_secrets SELECT 2, number, sealed, created_at, expires_at FROM relay_project_secrets",
+  );
+  await kernel.writer.submit((tx) => void copy(tx));
+  await expect(signature(secretsWith(), 2)).rejects.toThrow();
+});

@@ -1,0 +1,99 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import type { Browser } from "playwright-core";
+import { startTestServer, type TestServer } from "../support/server.ts";
+import { WebhookSink } from "../support/webhook-sink.ts";
+import { startBrowser } from "./browser.ts";
+import { Console } from "./console.ts";
+
+const TIMEOUT_MS = 120_000;
+
+let browser: Browser;
+let server: TestServer;
+const sink = new WebhookSink();
+beforeAll(async () => {
+  browser = await startBrowser();
+  server = await startTestServer({ args: ["--allow-private-targets", "127.0.0.0/8"] });
+}, TIMEOUT_MS);
+afterAll(async () => {
+  await browser.close();
+  await server.stop();
+  sink.stop();
+}, TIMEOUT_MS);
+
+/** Deliveries that have failed. */
+async function failed(count: number): Promise<string[]> {
+  const ids: string[] = [];
+  for (let made = 0; made < count; made += 1) {
+    const delivery = {
+      target_url: sink.url("/hook"),
+      method: "POST",
+      delay: "0s",
+      headers: { "X-A": "hidden" },
+    };
+    ids.push(String((await server.operator.post("/v1/relay", delivery)).body["relay_id"]));
+  }
+  while (
+    ((await server.operator.get("/v1/relay?status=failed")).body["deliveries"] as unknown[]).length < count
+  )
+    await Bun.sleep(10);
+  return ids;
+}
+
+test(
+  "a failed delivery shows what was sent and what came back, and is sent again; so are all of them",
+  async () => {
+    sink.answersBy(() => new Response("<b>no such hook</b>", { status: 404, headers: { "X-Trace": "abc" } }));
+    const [first = ""] = await failed(3);
+    const visit = await Console.open(browser, server);
+    const { page } = visit;
+    await visit.logIn(server.key);
+    await visit.go(`relay/${first}`);
+    const inspector = page.locator(".inspector");
+    await inspector.getByRole("heading", { name: "Answer 404" }).waitFor();
+    const text = await inspector.innerText();
+    for (const shown of [`webhook-id: ${first}`, "X-A: [secret]", "x-trace: abc", "<b>no such hook</b>"])
+      expect(text).toContain(shown);
+    expect(text).not.toContain("hidden");
+
+    sink.answersBy(() => 200);
+    await inspector.getByRole("button", { name: "Resend" }).click();
+    await inspector.getByRole("heading", { name: "Answer 200" }).waitFor();
+    await inspector.getByRole("button", { name: "#1" }).click();
+    await inspector.getByRole("heading", { name: "Answer 404" }).waitFor();
+    expect(await inspector.getByRole("button", { name: "Resend" }).isDisabled()).toBe(true);
+
+    await visit.go("relay?status=failed");
+    await page.getByRole("button", { name: "Resend failed" }).click();
+    const dialog = page.locator("dialog");
+    await dialog.getByText("2 failed, 10 a second").waitFor();
+    await dialog.getByRole("button", { name: "Send again" }).click();
+    await page.getByText("2 deliveries are sent again").waitFor();
+    await page.getByText("No deliveries here").waitFor();
+    expect(sink.received).toHaveLength(6);
+    await visit.expectClean();
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "the signing secret is shown, and rotated; away from it, it is nowhere",
+  async () => {
+    const visit = await Console.open(browser, server);
+    const { page } = visit;
+    await visit.logIn(server.key);
+    await visit.go("relay");
+    await page.getByRole("button", { name: "Signing secret" }).click();
+    const shown = page.locator("[data-secret]");
+    const secret = await shown.innerText();
+    expect(secret).toBe(String((await server.operator.post("/v1/relay/secret")).body["secret"]));
+    await page.getByRole("button", { name: "Rotate" }).click();
+    await page.getByText("An older one signs as well").waitFor();
+    const next = await shown.innerText();
+    expect(next).toBe(String((await server.operator.post("/v1/relay/secret")).body["secret"]));
+    expect(next).not.toBe(secret);
+    await page.keyboard.press("Escape");
+    expect(await page.locator("body").innerText()).not.toContain("whsec_");
+    await visit.expectClean();
+  },
+  TIMEOUT_MS,
+);
