@@ -9,6 +9,7 @@ import { OwnBalanceWorkload } from "./own-balances.ts";
 import { ReadWorkload } from "./reads.ts";
 import { RelayWorkload } from "./relays.ts";
 import { SessionWorkload } from "./sessions.ts";
+import { ResendWorkload } from "./resends.ts";
 import type { Workload } from "./workload.ts";
 
 /** Every workload, fresh. A new area adds its own here. */
@@ -20,6 +21,7 @@ export function allWorkloads(): Workload[] {
     new AccountWorkload(),
     new ChainWorkload(),
     new RelayWorkload(),
+    new ResendWorkload(),
     new BucketWorkload(),
     new ReadWorkload(),
     new AuditWorkload(),

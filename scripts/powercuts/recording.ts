@@ -9,6 +9,7 @@ import { HoldWorkload } from "../crashes/holds.ts";
 import { MeterWorkload } from "../crashes/meters.ts";
 import { OwnBalanceWorkload } from "../crashes/own-balances.ts";
 import { createRandom } from "../crashes/random.ts";
+import { ResendWorkload } from "../crashes/resends.ts";
 import { ServerTarget } from "../crashes/target.ts";
 import type { Target, Workload } from "../crashes/workload.ts";
 import { type Command, type Launch, ServerProcess } from "../processes/server-process.ts";
@@ -68,6 +69,7 @@ function createWorkloads(): Workload[] {
     new AuditWorkload(),
     new ChainWorkload(),
     new BucketWorkload(false),
+    new ResendWorkload(),
   ];
 }
 

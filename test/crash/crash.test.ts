@@ -127,6 +127,11 @@ describe("the comparison notices", () => {
         /reads-\d@example.com: 0 reads were paid for, [1-9]\d* to \d+ would be right/,
       ],
       [
+        "a lost resend",
+        "UPDATE relays SET attempts = attempts - 1 WHERE attempts > 1 AND target_url = 'http://127.0.0.1:9/'",
+        /resends: \d+ attempts were made where \d+ were asked for/,
+      ],
+      [
         "a changed payload",
         "UPDATE catch_payloads SET body = CAST(CAST(body AS TEXT) || ' ' AS BLOB)",
         /bucket \S+: evt_\w+ is not as it was sent/,

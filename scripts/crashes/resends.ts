@@ -1,0 +1,165 @@
+import type { Answer } from "../processes/connection.ts";
+import { createAccount } from "./meters.ts";
+import type { Random } from "./random.ts";
+import {
+  bodyOf,
+  type Tally,
+  type Target,
+  type TargetRequest,
+  UNAVAILABLE,
+  type Workload,
+} from "./workload.ts";
+
+const CREDITS = 1_000_000;
+/** Nobody listens there, so that each attempt fails, and a delivery without retries with it. */
+const TARGET_URL = "http://127.0.0.1:9/";
+/** Of the steps so many begin a resend of all that failed; the others schedule, or send one again. */
+const SHARE_OF_MANY = 0.04;
+const PER_SECOND = 100;
+/** Longest wait until nothing is left to send. */
+const QUIET_WITHIN_MS = 60_000;
+
+/** What is sent again, whatever became of it. */
+interface Asked {
+  readonly request: TargetRequest;
+  readonly isMany: boolean;
+}
+
+/**
+ * Deliveries that fail, and are sent again: one by one and all at once. Each resend makes just one attempt, also when it was cut off
+ * and asked for again under its key, and the count of a resend of many is that of what it sent.
+ */
+export class ResendWorkload implements Workload {
+  readonly name = "resends";
+  readonly weight = 2;
+  private readonly failed: string[] = [];
+  private readonly many: string[] = [];
+  private inDoubt: Asked[] = [];
+  private key = "";
+  private asked = 0;
+  /** Resends of one that were acknowledged. */
+  private resent = 0;
+  private counts = { acknowledged: 0, inDoubt: 0, happened: 0 };
+
+  async prepare(target: Target): Promise<void> {
+    this.key = await createAccount(target, "resends@example.com", CREDITS);
+  }
+
+  act(target: Target, random: Random): Promise<void> {
+    const isMany = random.chance(SHARE_OF_MANY);
+    if (isMany)
+      return this.again(target, this.request("/v1/relay/resend", { since: 0, per_second: PER_SECOND }), true);
+    if (this.failed.length === 0 || random.chance(0.5)) return this.schedule(target);
+    return this.again(target, this.request(`/v1/relay/${random.pick(this.failed)}/resend`), false);
+  }
+
+  async verify(target: Target): Promise<string[]> {
+    // Under its key a repeat is safe.
+    for (const asked of this.inDoubt.splice(0)) {
+      const answer = await target.ask(asked.request);
+      if (answer.headers.get("idempotent-replayed") === "true") this.counts.happened += 1;
+      this.acknowledge(asked, answer);
+    }
+    const resentOfMany = await this.waitForMany(target);
+    const deliveries = await this.quiet(target);
+    const attempts = deliveries.reduce((sum, delivery) => sum + delivery.attempts, 0);
+    const wanted = deliveries.length + this.resent + resentOfMany;
+    const problems = deliveries
+      .filter(({ status }) => status !== "failed")
+      .map(({ relay_id, status }) => `resends: delivery ${relay_id} is ${status}`);
+    if (attempts !== wanted)
+      problems.push(`resends: ${attempts} attempts were made where ${wanted} were asked for`);
+    return problems;
+  }
+
+  takeTally(): Tally {
+    const counts = this.counts;
+    this.counts = { acknowledged: 0, inDoubt: 0, happened: 0 };
+    return counts;
+  }
+
+  private request(path: string, body?: object): TargetRequest {
+    this.asked += 1;
+    const about = { method: "POST", path, key: this.key, idempotencyKey: `resend-${this.asked}` } as const;
+    return body === undefined ? about : { ...about, body };
+  }
+
+  private async schedule(target: Target): Promise<void> {
+    const body = { target_url: TARGET_URL, method: "POST", delay: "0s", retry_schedule: [] };
+    const answer = await target.send(this.request("/v1/relay", body));
+    if (answer === null) this.counts.inDoubt += 1;
+    if (answer?.status !== 201) return;
+    this.failed.push(String(bodyOf(answer)["relay_id"]));
+    this.counts.acknowledged += 1;
+  }
+
+  private async again(target: Target, request: TargetRequest, isMany: boolean): Promise<void> {
+    const asked: Asked = { request, isMany };
+    const answer = await target.send(request);
+    if (answer !== null) {
+      if (answer.status !== UNAVAILABLE) this.acknowledge(asked, answer);
+      return;
+    }
+    this.counts.inDoubt += 1;
+    this.inDoubt.push(asked);
+  }
+
+  private acknowledge({ isMany }: Asked, answer: Answer): void {
+    // It had not ended, or too many were running.
+    if (answer.status === 409) return;
+    if (answer.status !== 202) throw new Error(`resends: unexpected answer ${answer.status} ${answer.text}`);
+    this.counts.acknowledged += 1;
+    if (isMany) this.many.push(String(bodyOf(answer)["resend_id"]));
+    else this.resent += 1;
+  }
+
+  /** How many the resends of many have sent, all together, once they have ended. */
+  private async waitForMany(target: Target): Promise<number> {
+    let resent = 0;
+    for (const id of this.many) {
+      const read = { method: "GET", path: `/v1/relay/resends/${id}`, key: this.key } as const;
+      const ended = await until(async () => {
+        const body = bodyOf(await target.ask(read));
+        return body["status"] === "running" ? null : body;
+      });
+      resent += Number(ended["resent"]);
+    }
+    return resent;
+  }
+
+  /** All deliveries, once nothing is left to send. */
+  private async quiet(target: Target): Promise<readonly Delivery[]> {
+    for (const status of ["scheduled", "delivering"]) {
+      await until(async () =>
+        (await this.page(target, `status=${status}&limit=1`)).deliveries.length === 0 ? true : null,
+      );
+    }
+    const all: Delivery[] = [];
+    for (let cursor = ""; ; ) {
+      const page = await this.page(target, `limit=100${cursor}`);
+      all.push(...page.deliveries);
+      if (page.cursor === undefined) return all;
+      cursor = `&cursor=${encodeURIComponent(page.cursor)}`;
+    }
+  }
+
+  private async page(target: Target, query: string): Promise<{ deliveries: Delivery[]; cursor?: string }> {
+    return bodyOf(await target.ask({ method: "GET", path: `/v1/relay?${query}`, key: this.key })) as never;
+  }
+}
+
+interface Delivery {
+  readonly relay_id: string;
+  readonly status: string;
+  readonly attempts: number;
+}
+
+async function until<T>(look: () => Promise<T | null>): Promise<T> {
+  const end = Date.now() + QUIET_WITHIN_MS;
+  for (;;) {
+    const found = await look();
+    if (found !== null) return found;
+    if (Date.now() > end) throw new Error("resends: deliveries do not come to an end");
+    await Bun.sleep(20);
+  }
+}

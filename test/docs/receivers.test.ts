@@ -1,0 +1,84 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { createHmac, timingSafeEqual } from "node:crypto";
+import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { ROOT } from "../../scripts/processes/server-process.ts";
+import { type AccountClient, startTestServer, type TestServer } from "../support/server.ts";
+import { type Received, WebhookSink } from "../support/webhook-sink.ts";
+
+const jsBlocks = (page: string): string[] => {
+  const text = readFileSync(join(ROOT, page), "utf8");
+  return [...text.matchAll(/^```js\n([\s\S]*?)^```$/gm)].map(([, block = ""]) => block);
+};
+
+const folder = mkdtempSync(join(tmpdir(), "ninefold-receivers-"));
+const sink = new WebhookSink();
+let server: TestServer;
+let account: AccountClient;
+let secret = "";
+beforeAll(async () => {
+  symlinkSync(join(ROOT, "node_modules"), join(folder, "node_modules"));
+  server = await startTestServer({ args: ["--allow-private-targets", "127.0.0.0/8"] });
+  account = await server.account();
+  secret = String((await account.post("/v1/relay/secret")).body["secret"]);
+});
+afterAll(async () => {
+  await server.stop();
+  sink.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+/** Sends one delivery. Returns how its target answered. */
+async function deliver(target_url: string): Promise<unknown> {
+  const order = { target_url, method: "POST", delay: "0s", payload: { n: "☃" } };
+  const { relay_id } = (await account.post("/v1/relay", order)).body;
+  for (;;) {
+    const { body } = await account.get(`/v1/relay/${relay_id}`);
+    if (body["finished_at"] !== null) return body["response_status"];
+    await Bun.sleep(5);
+  }
+}
+
+test("the receiver in JavaScript takes what the server sends, and nothing else", async () => {
+  const [program = ""] = jsBlocks("docs/receiving.md");
+  writeFileSync(join(folder, "receiver.mjs"), program);
+  const listening = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response() });
+  const port = String(listening.port);
+  await listening.stop(true);
+  const receiver = Bun.spawn([process.execPath, "--no-env-file", join(folder, "receiver.mjs")], {
+    ...{ cwd: folder, env: { PORT: port, WEBHOOK_SECRET: secret }, stdout: "pipe", stderr: "inherit" },
+  });
+  try {
+    const url = `http://127.0.0.1:${port}/`;
+    while ((await fetch(url).catch(() => null)) === null) await Bun.sleep(20);
+    expect((await fetch(url, { method: "POST", body: "{}" })).status).toBe(401);
+    expect(await deliver(url)).toBe(200);
+  } finally {
+    receiver.kill();
+  }
+  expect(await new Response(receiver.stdout).text()).toContain('{"n":"☃"}');
+});
+
+/** The function of a page that verifies by hand. */
+function byHand(page: string): (key: string, headers: object, body: Buffer) => boolean {
+  const block = jsBlocks(page).find((one) => one.includes("function isGenuine"));
+  const body = block?.replace(/^import .*$/m, "") ?? "";
+  const make = new Function("createHmac", "timingSafeEqual", `${body}; return isGenuine;`);
+  return make(createHmac, timingSafeEqual);
+}
+
+test("by hand, in the new form and in the old one", async () => {
+  expect(await deliver(sink.url())).toBe(200);
+  const [{ headers, body }] = sink.take() as [Received];
+  const given = Object.fromEntries(headers as unknown as Iterable<[string, string]>);
+  for (const [page, key, signature] of [
+    ["docs/receiving.md", secret, "webhook-signature"],
+    ["docs/api/relay.md", String(account.key), "x-svc-signature"],
+  ] as const) {
+    const isGenuine = byHand(page);
+    expect(isGenuine(key, given, Buffer.from(body))).toBe(true);
+    expect(isGenuine(key, given, Buffer.from(`${body} `))).toBe(false);
+    expect(isGenuine(key, { ...given, [signature]: "v1,forged" }, Buffer.from(body))).toBe(false);
+  }
+});
