@@ -18,7 +18,7 @@ import {
 } from "./store.ts";
 
 /** Deliveries of each status that one page looks at, whatever it is narrowed to: some milliseconds. */
-export const WALKED_ROWS_MAX = 2_000;
+export const WALKED_ROWS_MAX = 1_000;
 
 type Sender = Pick<WebhookSender, "isUnderWay" | "underWay">;
 

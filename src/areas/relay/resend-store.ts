@@ -48,7 +48,7 @@ export function resendStore(db: Database) {
        matched, more, resent, error, created_at, finished_at FROM relay_resends WHERE project_ref = ? AND resend_id = ?`,
     ),
     running: db.number<[projectRef: number]>(
-      "SELECT count(*) AS n FROM relay_resends WHERE project_ref = ? AND finished_at IS NULL",
+      "SELECT count(*) AS n FROM relay_resends INDEXED BY relay_resends_running WHERE project_ref = ? AND finished_at IS NULL",
     ),
     update: db.change<[row: ResendRow]>(
       `UPDATE relay_resends SET status = $status, after_ref = $after_ref, resent = $resent, error = $error,

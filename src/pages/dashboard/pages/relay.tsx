@@ -52,9 +52,7 @@ export function RelayPage() {
       request={requestOf("relay.list", {})}
       actions={
         <>
-          <Button scope="relay:write" onClick={() => setQuery({ secret: "1" })}>
-            Signing secret
-          </Button>
+          <OpenButton name="secret">Signing secret</OpenButton>
           <Button kind="primary" icon="new" scope="relay:write" onClick={() => setQuery({ new: "1" })}>
             Schedule
           </Button>
@@ -68,11 +66,7 @@ export function RelayPage() {
           value={status}
           onChange={(one) => setQuery({ status: one })}
         />
-        {status === "failed" ? (
-          <Button icon="reload" scope="relay:write" onClick={() => setQuery({ resend: "1" })}>
-            Resend failed
-          </Button>
-        ) : null}
+        {status === "failed" ? <OpenButton name="resend">Resend failed</OpenButton> : null}
       </div>
       <div class={id === undefined ? "" : "panes"}>
         <Panel flush>
@@ -105,15 +99,26 @@ export function RelayPage() {
         </Panel>
         {id === undefined ? null : <Delivery key={id} id={id} />}
       </div>
-      {query.has("new") ? (
-        <RelayForm onClose={() => setQuery({ new: undefined })} onDone={list.reload} />
-      ) : null}
-      {query.has("resend") ? (
-        <ResendForm onClose={() => setQuery({ resend: undefined })} onDone={list.reload} />
-      ) : null}
-      {query.has("secret") ? <SigningSecret onClose={() => setQuery({ secret: undefined })} /> : null}
+      <Dialogs query={query} onDone={list.reload} />
     </Page>
   );
+}
+
+/** Opens what changes many deliveries. */
+function OpenButton({ name, children }: { name: string; children: string }) {
+  return (
+    <Button scope="relay:write" onClick={() => setQuery({ [name]: "1" })}>
+      {children}
+    </Button>
+  );
+}
+
+/** What is open over the page. */
+function Dialogs({ query, onDone }: { query: URLSearchParams; onDone: () => void }) {
+  const close = (name: string) => () => setQuery({ [name]: undefined });
+  if (query.has("new")) return <RelayForm onClose={close("new")} onDone={onDone} />;
+  if (query.has("resend")) return <ResendForm onClose={close("resend")} onDone={onDone} />;
+  return query.has("secret") ? <SigningSecret onClose={close("secret")} /> : null;
 }
 
 /** The columns that are left beside one delivery. */
