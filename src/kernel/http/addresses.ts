@@ -128,6 +128,6 @@ function normalize(text: string): string | null {
 }
 
 /** Four decimal numbers, or IPv6: not the shortened and octal forms of old, in which `10` is 0.0.0.10. */
-function isAddress(text: string): boolean {
+export function isAddress(text: string): boolean {
   return ipaddr.IPv4.isValidFourPartDecimal(text) || ipaddr.IPv6.isValid(text);
 }

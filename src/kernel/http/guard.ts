@@ -11,6 +11,7 @@ import {
   type Operation,
   type SessionAuthenticator,
 } from "./caller.ts";
+import { TokenBuckets, takeTokens, tokensIn, waitForTokens } from "./token-buckets.ts";
 
 /** Buckets kept in memory. A full bucket is the same as none, so only keys used lately need one. */
 export const RATE_BUCKETS_MAX = 100_000;
@@ -30,35 +31,21 @@ export interface RateVerdict {
   readonly overAllKeys?: true;
 }
 
-/**
- * One token, in the unit that buckets count in. A millisecond adds the tier's figure per minute, a whole number:
- * so a token is there in the very millisecond that `Retry-After` announced, which fractions would miss by a hair.
- */
-const TOKEN = 60_000;
+/** Parts of a token: a millisecond adds the tier's figure per minute, a whole number. */
+const PARTS = 60_000;
 
-interface Bucket {
-  /** Tokens, times {@link TOKEN}. */
-  level: number;
-  capacity: number;
-  perMinute: number;
-  filledAt: number;
-  /** When it will be full, epoch milliseconds. */
-  fullAt: number;
-}
-
-/**
- * Token buckets, refilled continuously. A bucket starts full; when its figures change it refills at the new
- * rate from where it stands, and does not jump.
- */
+/** The requests that callers may make: {@link TokenBuckets} by key, and what headers say of them. */
 export class RateLimiter<Key extends string | number = string> {
-  private readonly buckets = new Map<Key, Bucket>();
+  private readonly buckets: TokenBuckets<Key>;
 
   constructor(
     private readonly clock: Clock,
-    private readonly bucketsMax: number = RATE_BUCKETS_MAX,
+    bucketsMax: number = RATE_BUCKETS_MAX,
     /** Whole milliseconds that fill buckets, too, besides those of the clock. */
     private readonly besideMs: () => number = () => 0,
-  ) {}
+  ) {
+    this.buckets = new TokenBuckets(bucketsMax);
+  }
 
   /**
    * Takes one token from the bucket of `key`, if there is one. The figures hold since `since` (epoch
@@ -67,19 +54,15 @@ export class RateLimiter<Key extends string | number = string> {
   take(key: Key, capacity: number, perMinute: number, since = 0): RateVerdict {
     const beside = this.besideMs();
     const now = this.clock.now() + beside;
-    const bucket = this.bucketOf(key, capacity, perMinute, now);
-    if (bucket.perMinute !== perMinute && since > bucket.filledAt) fill(bucket, since);
-    bucket.capacity = capacity;
-    bucket.perMinute = perMinute;
-    fill(bucket, now);
-    const allowed = bucket.level >= TOKEN;
-    if (allowed) bucket.level -= TOKEN;
-    bucket.fullAt = now + (capacity * TOKEN - bucket.level) / perMinute;
-    const untilOneMs = Math.max(0, TOKEN - bucket.level) / perMinute;
+    const rate = { capacity, parts: PARTS, gainPerMs: perMinute };
+    const bucket = this.buckets.at(key, rate, now, since);
+    const untilOneMs = waitForTokens(bucket, 1);
+    const allowed = untilOneMs === 0;
+    if (allowed) takeTokens(bucket, 1);
     return {
       allowed,
       limit: capacity,
-      remaining: Math.floor(bucket.level / TOKEN),
+      remaining: tokensIn(bucket),
       resetAt: Math.ceil((bucket.fullAt - beside) / 1000),
       retryAfterSeconds: allowed ? 0 : Math.max(1, Math.ceil(untilOneMs / 1000)),
     };
@@ -87,43 +70,14 @@ export class RateLimiter<Key extends string | number = string> {
 
   /** Gives back the token that was just taken: the request was refused elsewhere. */
   giveBack(key: Key): void {
-    const bucket = this.buckets.get(key);
-    if (bucket === undefined) return;
-    bucket.level += TOKEN;
-    bucket.fullAt -= TOKEN / bucket.perMinute;
+    const bucket = this.buckets.peek(key);
+    if (bucket !== undefined) takeTokens(bucket, -1);
   }
 
   /** Buckets in memory. */
   get size(): number {
     return this.buckets.size;
   }
-
-  private bucketOf(key: Key, capacity: number, perMinute: number, now: number): Bucket {
-    const known = this.buckets.get(key);
-    if (known !== undefined) return known;
-    if (this.buckets.size >= this.bucketsMax) this.sweep(now);
-    const fresh = { level: capacity * TOKEN, capacity, perMinute, filledAt: now, fullAt: now };
-    this.buckets.set(key, fresh);
-    return fresh;
-  }
-
-  /** Forgets buckets that are full by now; failing that, the oldest. */
-  private sweep(now: number): void {
-    for (const [key, bucket] of this.buckets) {
-      if (bucket.fullAt <= now) this.buckets.delete(key);
-    }
-    for (const key of this.buckets.keys()) {
-      if (this.buckets.size < this.bucketsMax) return;
-      this.buckets.delete(key);
-    }
-  }
-}
-
-/** Lets in what has run in until `now`. A wall clock that was set back gives nothing, and takes nothing. */
-function fill(bucket: Bucket, now: number): void {
-  const gained = Math.max(0, now - bucket.filledAt) * bucket.perMinute;
-  bucket.level = Math.min(bucket.capacity * TOKEN, bucket.level + gained);
-  bucket.filledAt = now;
 }
 
 /** Addresses remembered at once. The oldest are forgotten first: memory stays bounded under a flood of addresses. */
