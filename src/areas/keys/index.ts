@@ -8,12 +8,19 @@ import type { Tx } from "../../kernel/storage/tx.ts";
 import { TierBound } from "../../kernel/tier-bounds.ts";
 import type { Tiers } from "../../kernel/tiers.ts";
 import { bytesToUuid } from "../../kernel/uuid.ts";
+import { Admission, askedOf } from "./admission.ts";
 import { keyCard } from "./card.ts";
-import { grantableScopes, RETENTION_MS } from "./domain.ts";
-import { type KeyAccounts, type KeyProjects, KeyRegistry, KeyUses, managedRef } from "./registry.ts";
+import { grantableScopes, RETENTION_MS, USAGE_KEPT_MS } from "./domain.ts";
+import { hourOf, KeyUses } from "./key-uses.ts";
+import { KeyLimits } from "./limits.ts";
+import { type KeyAccounts, type KeyProjects, KeyRegistry, managedRef } from "./registry.ts";
 import { keyRoutes } from "./routes.ts";
 import { KeyService } from "./service.ts";
 import { type KeyStore, keyStore, type LeavingKey } from "./store.ts";
+import { ASKED } from "./verify-schema.ts";
+
+/** Hours of usage removed in one unit of work: under a millisecond. */
+const USAGE_ROWS_PURGED = 500;
 
 /** Builds the area: keys that accounts make, for this API or for their own. */
 export function createKeys(
@@ -25,13 +32,16 @@ export function createKeys(
   const parts = { ...kernel, ...ports, store, uses };
   const registry = new KeyRegistry(parts);
   const bound = new TierBound(kernel.db, ports.tiers, "keys", "key_limit_exceeded");
-  const service = new KeyService({ ...parts, registry, bound });
+  const limits = new KeyLimits();
+  const service = new KeyService({ ...parts, registry, bound, limits });
+  const admission = new Admission({ store, registry, uses, limits });
 
   /** Takes keys out of the file, by `take`, and out of memory. Returns how many. */
   const remove = (tx: Tx, leaving: readonly LeavingKey[], take: (ref: number) => void): number => {
-    for (const { ref, digest } of leaving) {
+    for (const { ref, digest, allowance_ref } of leaving) {
       take(ref);
       store.removeUse(tx, ref);
+      store.removeUnusedAllowance(tx, allowance_ref ?? ref);
       registry.drop(tx, digest);
       uses.forget(ref);
     }
@@ -43,6 +53,12 @@ export function createKeys(
     schedule: "37 * * * *",
     rowsMax: 100,
     remove: (tx, rowsMax) => remove(tx, store.purgeable(tx.now, rowsMax), (ref) => store.remove(tx, ref)),
+  });
+  registerPurge(kernel, {
+    name: "keys.usage.purge",
+    schedule: "41 * * * *",
+    rowsMax: USAGE_ROWS_PURGED,
+    remove: (tx, rowsMax) => store.removeUsage(tx, hourOf(tx.now - USAGE_KEPT_MS), rowsMax),
   });
   const resources: ProjectResources = {
     name: "keys",
@@ -65,6 +81,8 @@ export function createKeys(
         registry.authenticate(digest),
     }),
     resources,
+    /** Judges the keys that requests come with, for whoever lets them in: what can be asked, and the judgement. */
+    admission: { fields: ASKED, askedOf, examine: admission.examine.bind(admission) },
     card: keyCard(store),
     /** The key behind a credential, for the audit log; null when that is no managed key. */
     auditedKey: (credential: string) => auditedKey(store, credential),
@@ -81,7 +99,7 @@ export function createKeys(
       },
     ],
     alsoCalled: { keys: ["api-keys", "apikeys"], verify: ["validate"] },
-    routes: (api: Api) => keyRoutes(api, service),
+    routes: (api: Api) => keyRoutes(api, service, admission),
     /** Writes down what is only in memory. For the end of the process. */
     finish: () => uses.finish(),
   };

@@ -1,24 +1,23 @@
 import { ActorRegistry } from "../../kernel/actors/registry.ts";
+import { AddressRanges } from "../../kernel/http/address-ranges.ts";
 import type { Authenticator, Caller, CallerAccount, CallerProject } from "../../kernel/http/caller.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { ProjectActivity } from "../../kernel/project-activity.ts";
-import { Rounds, type WrittenLater } from "../../kernel/rounds.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { bytesToUuid } from "../../kernel/uuid.ts";
-import { BEARER_PREFIX, errorOf, type KeyError } from "./domain.ts";
-import type { KeyRow, KeyStore, KeyUseRow } from "./store.ts";
+import { BEARER_PREFIX, errorOf, type KeyEnd } from "./domain.ts";
+import type { KeyUse, KeyUses } from "./key-uses.ts";
+import { boundLimits } from "./limits.ts";
+import type { KeyRow, KeyStore } from "./store.ts";
+import type { KeyVerdict } from "./verify-schema.ts";
 
 /** Keys kept in memory, under a kilobyte each: the ones in use. Beyond them a key costs one indexed read. */
 export const KEYS_IN_MEMORY_MAX = 65_536;
 /** Lists of scopes that keys share. When there are more, the sharing starts again. */
 const SCOPE_LISTS_MAX = 4_096;
 
-/** Keys used since the last round after which a round begins: bounds what is held in memory for it. */
-export const USES_WAITING_MAX = 50_000;
-/** Longest wait for a round: what a crash can lose of the last uses. */
-const WRITE_AFTER_MS = 5_000;
-/** Rows written in one unit of work: under a millisecond. */
-const ROWS_PER_UNIT = 100;
+/** Longest metadata, as JSON, that is kept in memory with its key; longer ones are read when they are answered. */
+const METADATA_HELD_MAX = 512;
 
 /** The account that a key belongs to, live until it is passivated. */
 interface KeyAccount extends CallerAccount {
@@ -68,14 +67,34 @@ function activeKey(row: KeyRow, scopes: Scopes) {
     /** The only project that it works in; null for a key of the account. */
     project: ref === null || id === null ? null : { ref, id },
     isBearer: row.prefix === BEARER_PREFIX,
-    scopes,
-    expires_at: row.expires_at,
+    /** The key whose allowance it draws on. */
+    allowanceRef: row.allowance_ref ?? row.ref,
+    /** Whether that has limited uses, as it was last looked up: see {@link KeyRegistry.hasAllowance}. */
+    hasAllowance: false,
+    allowanceSeen: -1,
     revoked_at: row.revoked_at,
     purge_at: row.purge_at,
     /** Whether its row says that its project has been deleted. */
     isEmptied: row.deleted !== 0,
     use: null as KeyUse | null,
     caller: null as ManagedCaller | null,
+    ...changeableOf(row, scopes),
+  };
+}
+
+/** What of a key in memory a change of its row changes. */
+function changeableOf(row: KeyRow, scopes: Scopes) {
+  const { name, environment, metadata, expires_at, owner_id, meter_id, enabled, allowed_ips } = row;
+  const isHeld = metadata === null || metadata.length <= METADATA_HELD_MAX;
+  return {
+    ...{ scopes, name, environment, expires_at, owner_id, meter_id },
+    /** As JSON; undefined where it is too long to be held. */
+    metadata: isHeld ? metadata : undefined,
+    isEnabled: enabled !== 0,
+    allowedIps: allowed_ips === null ? null : AddressRanges.of(allowed_ips),
+    limits: boundLimits(row),
+    /** What verify answers where nothing bounds the key; null until it is asked. */
+    verdict: null as KeyVerdict | null,
   };
 }
 
@@ -92,7 +111,6 @@ class ManagedCaller implements Caller {
   readonly credential: string;
   readonly superseded = false;
   readonly projectBound: boolean;
-  readonly scopes: ReadonlySet<string>;
 
   constructor(
     private readonly key: ActiveKey,
@@ -101,7 +119,14 @@ class ManagedCaller implements Caller {
   ) {
     this.credential = MANAGED + key.ref;
     this.projectBound = key.project !== null;
-    this.scopes = key.scopes.set;
+  }
+
+  get scopes(): ReadonlySet<string> {
+    return this.key.scopes.set;
+  }
+
+  get allowedIps(): AddressRanges | null {
+    return this.key.allowedIps;
   }
 
   get project(): CallerProject {
@@ -113,7 +138,7 @@ class ManagedCaller implements Caller {
   }
 
   get revoked(): boolean {
-    return this.key.revoked_at !== null;
+    return this.key.revoked_at !== null || !this.key.isEnabled;
   }
 
   get endsAt(): number | null {
@@ -125,6 +150,8 @@ class ManagedCaller implements Caller {
 export class KeyRegistry implements Authenticator {
   private readonly active: ActorRegistry<string, ActiveKey>;
   private readonly scopeLists = new Map<string, Scopes>();
+  /** Rises whenever an allowance is made or goes: what keys know of theirs is looked up again. */
+  private allowancesKnown = 0;
 
   constructor(
     private readonly deps: KeyParts,
@@ -155,23 +182,45 @@ export class KeyRegistry implements Authenticator {
     return isEmptied || (project !== null && this.deps.projects.isDeleted(project.ref));
   }
 
-  /** What is wrong with a key at a moment; null when it is valid. */
-  errorOf(key: ActiveKey, now: number): KeyError | null {
-    return errorOf(key, now) ?? (this.isDeleted(key) ? "deleted" : null);
+  /** What has ended a key by a moment; null when nothing has. */
+  errorOf(key: ActiveKey, now: number): KeyEnd | null {
+    const error = errorOf(key, now);
+    return (error === null || error === "expired") && this.isDeleted(key) ? "deleted" : error;
+  }
+
+  /** Whether the uses of a key are limited: one comparison, but for the first time after some key's came or went. */
+  hasAllowance(key: ActiveKey): boolean {
+    if (key.allowanceSeen !== this.allowancesKnown) {
+      key.hasAllowance = this.deps.store.allowance(key.allowanceRef) !== null;
+      key.allowanceSeen = this.allowancesKnown;
+    }
+    return key.hasAllowance;
+  }
+
+  /** Notes that an allowance has come or gone: several keys may draw on it. */
+  allowancesChanged(tx: Tx): void {
+    this.allowancesKnown += 1;
+    tx.onRollback(() => {
+      this.allowancesKnown += 1;
+    });
+  }
+
+  /** Changes a key in memory to what its row now is. */
+  update(tx: Tx, row: KeyRow): void {
+    this.change(tx, row.digest, changeableOf(row, this.scopesOf(row.scopes)));
   }
 
   /** Changes a key in memory within the unit of work that changes its row. */
-  change(
-    tx: Tx,
-    digest: Uint8Array,
-    change: Partial<Pick<ActiveKey, "expires_at" | "revoked_at" | "purge_at">>,
-  ): void {
+  change(tx: Tx, digest: Uint8Array, change: Partial<ActiveKey>): void {
     const name = Buffer.from(digest).toString("hex");
     const key = this.active.peek(name);
     if (key !== undefined) {
-      const { expires_at, revoked_at, purge_at } = key;
-      Object.assign(key, change);
-      tx.onRollback(() => Object.assign(key, { expires_at, revoked_at, purge_at }));
+      const before = Object.fromEntries(
+        Object.keys(change).map((field) => [field, key[field as keyof ActiveKey]]),
+      );
+      // What was answered for it holds no longer.
+      Object.assign(key, change, { verdict: null });
+      tx.onRollback(() => Object.assign(key, before, { verdict: null }));
     }
     // A later unit of the batch may read the row as this one leaves it: a rollback drops what it read. The key itself
     // stays: requests under way hold it, and must see what the second run of the batch makes of it.
@@ -192,7 +241,7 @@ export class KeyRegistry implements Authenticator {
     if (key === undefined || !key.isBearer) return null;
     const { clock, uses, accounts } = this.deps;
     const now = clock.now();
-    if (errorOf(key, now) !== null) return null;
+    if (errorOf(key, now) !== null || !key.isEnabled) return null;
     uses.note(key, now);
     if (key.caller === null || key.caller.account.passivated) {
       key.caller = new ManagedCaller(key, accounts.account(key.accountRef), this);
@@ -208,64 +257,5 @@ export class KeyRegistry implements Authenticator {
     const scopes = { list, set: new Set(list) };
     this.scopeLists.set(json, scopes);
     return scopes;
-  }
-}
-
-/** The last use of a key, as far as it is not written yet. What is null has not been said: what is stored stays. */
-interface KeyUse extends WrittenLater, KeyUseRow {
-  /** Set when the key's row is gone: nothing is written for it. */
-  gone: boolean;
-}
-
-/** What a caller says of the client that showed the key. */
-export type ClientMeta = Pick<KeyUseRow, "ip" | "ua">;
-
-const NOTHING_SAID: ClientMeta = { ip: null, ua: null };
-
-/** When keys were last used. A use costs no write: it is noted in memory, and the rows follow in {@link Rounds}. */
-export class KeyUses extends Rounds<KeyUse> {
-  constructor(
-    private readonly store: KeyStore,
-    { writer, log }: Pick<Kernel, "writer" | "log">,
-  ) {
-    super({
-      writer,
-      log,
-      warning: "uses of keys could not be written yet",
-      waitMs: WRITE_AFTER_MS,
-      marksMax: USES_WAITING_MAX,
-      rowsPerUnit: ROWS_PER_UNIT,
-      write: (tx, { ref, at, ip, ua, gone }) => {
-        if (!gone) store.saveUse(tx, ref, at, ip, ua);
-      },
-    });
-  }
-
-  /** Notes a use of a key. */
-  note(key: Pick<ActiveKey, "ref" | "use">, at: number, { ip, ua }: ClientMeta = NOTHING_SAID): void {
-    let { use } = key;
-    if (use === null || !this.isDue(use)) {
-      // Marked once per key and round, so that a round begins after as many keys, not uses.
-      use = this.held(key.ref) ?? { ref: key.ref, at: 0, ip: null, ua: null, gone: false, dueInRound: 0 };
-      this.mark(use);
-      key.use = use;
-    }
-    use.at = at;
-    use.ip = ip ?? use.ip;
-    use.ua = ua ?? use.ua;
-  }
-
-  /** The last use of a key, written or not; null when it was never used. */
-  lastOf(ref: number): KeyUseRow | null {
-    const stored = this.store.use(ref);
-    const use = this.held(ref);
-    if (use === undefined) return stored;
-    return { at: use.at, ip: use.ip ?? stored?.ip ?? null, ua: use.ua ?? stored?.ua ?? null };
-  }
-
-  /** Forgets a key whose row is going. */
-  forget(ref: number): void {
-    const use = this.held(ref);
-    if (use !== undefined) use.gone = true;
   }
 }

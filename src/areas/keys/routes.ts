@@ -1,29 +1,31 @@
-import type { Static } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { momentOf } from "../../kernel/date-time.ts";
-import { reply } from "../../kernel/http/answer.ts";
+import { reply, unkept } from "../../kernel/http/answer.ts";
 import type { Api } from "../../kernel/http/api.ts";
 import type { Call } from "../../kernel/http/call.ts";
-import { pageQuery } from "../../kernel/http/pagination.ts";
-import { GRACE_HOURS_DEFAULT, USER_AGENT_KEPT } from "./domain.ts";
-import type { ClientMeta } from "./registry.ts";
+import type { Tx } from "../../kernel/storage/tx.ts";
+import { type Admission, askedOf } from "./admission.ts";
+import { GRACE_HOURS_DEFAULT, REVOKED_AT_ONCE_MAX } from "./domain.ts";
 import {
+  KEYS_LIMIT,
   Key,
   KeyCreateBody,
   KeyCreated,
   KeyPage,
   KeyParams,
+  KeyPatchBody,
   KeyProjectParams,
   KeyRevoked,
   KeyRotateBody,
   KeyRotated,
-  KeyVerdict,
-  KeyVerifyBody,
+  KeysQuery,
+  KeysRevokeBody,
+  KeysRevoked,
+  KeyUsage,
+  KeyUsageQuery,
 } from "./schema.ts";
 import type { KeyService } from "./service.ts";
-
-/** Keys on a page unless asked otherwise. */
-const KEYS_LIMIT = 20;
+import { KeyVerdict, KeyVerifyBody } from "./verify-schema.ts";
 
 const READ = { access: "keys:read", cost: 1 } as const;
 /** Which project changes is the service's to say. */
@@ -37,8 +39,11 @@ const CREATE_DESCRIPTION =
   "The secret is in this answer and never again. A key with the prefix `sm` is a Bearer credential of this API and carries only scopes that the caller's key has; with any other prefix it is for verify alone, with scopes of your own. A key that ends makes none that ends later.";
 
 /** Declares the endpoints of managed keys. */
-export function keyRoutes(api: Api, keys: KeyService) {
-  return [createRoutes(api, keys), readRoutes(api, keys), changeRoutes(api, keys), verifyRoutes(api, keys)];
+export function keyRoutes(api: Api, keys: KeyService, admission: Admission) {
+  return [
+    ...[createRoutes(api, keys), readRoutes(api, keys)],
+    ...[changeRoutes(api, keys), revokeRoutes(api, keys), verifyRoutes(api, admission)],
+  ];
 }
 
 function createRoutes(api: Api, keys: KeyService) {
@@ -80,21 +85,22 @@ function readRoutes(api: Api, keys: KeyService) {
     .use(api)
     .get(
       "/v1/keys",
-      ({ call, query: { limit = KEYS_LIMIT, cursor } }) => {
+      ({ call, query: { limit = KEYS_LIMIT, cursor, ...filter } }) => {
         // The last `created_at` of the page before.
         const wanted = "must be the next_cursor of the page before, a date-time";
         const before = cursor === undefined ? Number.MAX_SAFE_INTEGER : momentOf("cursor", cursor, wanted);
-        return call.read((tx) => keys.list(call.caller, tx.now, limit, before));
+        return call.read((tx) => keys.list(call.caller, tx.now, limit, before, filter));
       },
       {
         op: {
           ...READ,
           name: "keys.list",
           summary: "List managed keys, newest first",
-          description: "A key of one project sees the keys of that project.",
+          description:
+            "A key of one project sees the keys of that project. With `environment`, a page may have fewer keys than `limit`, or none, and `has_more` all the same.",
           openCursor: true,
         },
-        query: pageQuery(KEYS_LIMIT),
+        query: KeysQuery,
         response: KeyPage,
       },
     )
@@ -102,7 +108,24 @@ function readRoutes(api: Api, keys: KeyService) {
       op: { ...READ, name: "keys.get", summary: "Read a managed key", errors: ["not_found"] },
       params: KeyParams,
       response: Key,
-    });
+    })
+    .get(
+      "/v1/keys/:id/usage",
+      ({ call, params, query }) => call.read((tx) => keys.usage(call.caller, params.id, tx.now, query)),
+      {
+        op: {
+          ...READ,
+          name: "keys.usage",
+          summary: "Read how often a managed key was used",
+          description:
+            "Verifications by outcome, and requests with a key of the prefix `sm`. Kept for 90 days; after a crash the last few seconds may be missing.",
+          errors: ["not_found"],
+        },
+        params: KeyParams,
+        query: KeyUsageQuery,
+        response: KeyUsage,
+      },
+    );
 }
 
 function changeRoutes(api: Api, keys: KeyService) {
@@ -129,6 +152,30 @@ function changeRoutes(api: Api, keys: KeyService) {
         response: KeyRotated,
       },
     )
+    .patch(
+      "/v1/keys/:id",
+      ({ call, params, body }) => call.perform((tx) => keys.patch(tx, call.caller, params.id, body)),
+      {
+        op: {
+          ...CHANGE,
+          name: "keys.patch",
+          audit: "yes",
+          summary: "Change a managed key",
+          description:
+            "What is left out stays as it is, null clears it. Holds for the very next request; the secret stays. The caller's key needs the key's scopes, those of before and those of after, and must not end before it.",
+          errors: ["not_found", "conflict"],
+          example: { name: "Warehouse 2", enabled: true },
+        },
+        params: KeyParams,
+        body: KeyPatchBody,
+        response: Key,
+      },
+    );
+}
+
+function revokeRoutes(api: Api, keys: KeyService) {
+  return new Elysia({ tags: ["Keys"] })
+    .use(api)
     .delete(
       "/v1/keys/:id",
       ({ call, params }) => call.perform((tx) => keys.revoke(tx, call.caller, params.id)),
@@ -145,15 +192,36 @@ function changeRoutes(api: Api, keys: KeyService) {
         params: KeyParams,
         response: KeyRevoked,
       },
+    )
+    .post(
+      "/v1/keys/revoke",
+      ({ call, body }) => call.perform((tx) => keys.revokeOwned(tx, call.caller, body.owner_id)),
+      {
+        op: {
+          ...CHANGE,
+          name: "keys.revoke_owned",
+          audit: "yes",
+          summary: "Revoke all keys of an owner",
+          description: `Those that the caller's key sees, ${REVOKED_AT_ONCE_MAX} at most: with \`more\`, call again. When it lacks a scope of one of them, none is revoked.`,
+          example: { owner_id: "acme" },
+        },
+        body: KeysRevokeBody,
+        response: KeysRevoked,
+      },
     );
 }
 
-function verifyRoutes(api: Api, keys: KeyService) {
+function verifyRoutes(api: Api, admission: Admission) {
   return new Elysia({ tags: ["Keys"] }).use(api).post(
     "/v1/keys/verify",
     ({ call, body }) => {
-      const client = readClient(body.meta);
-      return call.read((tx) => keys.verify(tx, call.caller, body.secret, client));
+      const asked = askedOf(body);
+      const judge = (tx: Tx) => {
+        const verdict = admission.verify(tx, call.caller, asked);
+        // Stored, a refusal would go on for a day after what caused it has ended.
+        return verdict.valid ? verdict : unkept(verdict);
+      };
+      return admission.takesUses(call.caller, asked) ? call.perform(judge) : call.read(judge);
     },
     {
       op: {
@@ -161,24 +229,11 @@ function verifyRoutes(api: Api, keys: KeyService) {
         name: "keys.verify",
         summary: "Verify the secret of a managed key",
         description:
-          "Answers 200 for every well-formed request. Whatever is not a key of yours is `invalid_key`; a key of one project knows the keys of that project alone.",
+          "Answers 200 for every well-formed request. Whatever is not a key of yours is `invalid_key`; a key of one project knows the keys of that project alone. Tokens and uses are taken only when everything passes. A refusal is not stored under an `Idempotency-Key`.",
         example: { secret: "acme_live_zyxw", meta: { ip: "203.0.113.7", user_agent: "curl/8.5" } },
       },
       body: KeyVerifyBody,
       response: KeyVerdict,
     },
   );
-}
-
-/** The client that a verification names. */
-function readClient(meta: Static<typeof KeyVerifyBody>["meta"]): ClientMeta {
-  const { ip = null, user_agent = null } = meta ?? {};
-  return { ip, ua: user_agent === null ? null : kept(user_agent) };
-}
-
-/** Cut so that no character is halved, and lone surrogates replaced: the file cannot hold them. */
-function kept(agent: string): string {
-  const whole = agent.toWellFormed();
-  if (whole.length <= USER_AGENT_KEPT) return whole;
-  return [...whole.slice(0, 2 * USER_AGENT_KEPT)].slice(0, USER_AGENT_KEPT).join("").toWellFormed();
 }

@@ -1,56 +1,65 @@
 import { changed } from "../../kernel/audit/change.ts";
-import { isoTime, isoTimeOrNull, momentOf } from "../../kernel/date-time.ts";
-import { ApiError, invalidField } from "../../kernel/errors.ts";
+import { isoTime, isoTimeOrNull } from "../../kernel/date-time.ts";
+import { ApiError } from "../../kernel/errors.ts";
 import { type Caller, type CallerAccount, hasScope } from "../../kernel/http/caller.ts";
-import { hasValidChecksum, keyDigest, keyDigestHex, mintKey } from "../../kernel/secrets/key-format.ts";
+import { keyDigest, mintKey } from "../../kernel/secrets/key-format.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import type { TierBound } from "../../kernel/tier-bounds.ts";
 import { bytesToUuid, isUuid, uuidToBytes } from "../../kernel/uuid.ts";
+import { type AllowanceRow, allowanceOf, type UsesTerms } from "./allowance.ts";
 import {
+  assertInUse,
+  assertMayChange,
   assertMayGrant,
   assertMayRevoke,
-  assertMayRotate,
-  assertScopesKnown,
   endOfGrace,
   type Granter,
   hasCome,
   LET_GO_MAX,
-  METADATA_LENGTH_MAX,
   RETENTION_MS,
+  REVOKED_AT_ONCE_MAX,
   ROTATION_ROOM,
 } from "./domain.ts";
-import type { ClientMeta, KeyParts, KeyRegistry } from "./registry.ts";
+import { boundLimits, type KeyLimits } from "./limits.ts";
+import type { KeyParts, KeyRegistry } from "./registry.ts";
 import type {
   Key,
   KeyCreateBody,
   KeyCreated,
   KeyItem,
   KeyPage,
+  KeyPatchBody,
   KeyRevoked,
   KeyRotated,
-  KeyVerdict,
+  KeysRevoked,
+  KeyUsage,
 } from "./schema.ts";
-import type { KeyRow, KeyUseRow, NewKeyRow } from "./store.ts";
+import type { KeyRow, NewKeyRow } from "./store.ts";
+import {
+  assertTogether,
+  changedTerms,
+  createdTerms,
+  type KeyTerms,
+  type SaidTerms,
+  termsView,
+} from "./terms.ts";
+import { type UsageSpan, usageOf } from "./usage.ts";
 
 const LAST_CHARACTERS = 4;
-/** The verdict on a secret that is no key of the caller's. */
-const UNKNOWN: KeyVerdict = {
-  valid: false,
-  key_id: null,
-  project_id: null,
-  scopes: null,
-  error: "invalid_key",
-};
 /**
- * Keys of deleted projects that a list passes over before it ends a page early: a project may have had a million, and
- * other requests wait while they are read.
+ * Keys that a list passes over before it ends a page early, of deleted projects and of other environments than the one
+ * that is asked for: there may be a million, and other requests wait while they are read.
  */
 export const KEYS_PASSED_OVER_MAX = 1_000;
 
-/** What a key is to be, as its columns. */
-type KeyTerms = Pick<NewKeyRow, "prefix" | "name" | "scopes" | "environment" | "metadata" | "expires_at">;
-/** The same, with whose it is to be. */
-type NewKey = KeyTerms & Pick<NewKeyRow, "account_ref" | "project_ref" | "project_id">;
+/** What a key is to be, with whose it is to be. */
+type NewKey = KeyTerms & Pick<NewKeyRow, "account_ref" | "project_ref" | "project_id" | "allowance_ref">;
+
+/** Which keys a list has. */
+export interface KeyFilter {
+  readonly owner_id?: string;
+  readonly environment?: string;
+}
 
 /** The use cases of managed keys. */
 export class KeyService {
@@ -59,39 +68,40 @@ export class KeyService {
   private nextRef: number;
 
   constructor(
-    private readonly deps: KeyParts & { readonly registry: KeyRegistry; readonly bound: TierBound },
+    private readonly deps: KeyParts & {
+      readonly registry: KeyRegistry;
+      readonly bound: TierBound;
+      readonly limits: KeyLimits;
+    },
   ) {
     this.nextRef = deps.store.highestRef() + 1;
   }
 
   /** Checks a creation's body beyond its schema, before the unit of work. @throws ApiError `validation_error` */
-  termsOf(body: KeyCreateBody, now: number): KeyTerms {
-    const { prefix, name, scopes, environment = null } = body;
-    const metadata = body.metadata ? JSON.stringify(body.metadata) : null;
-    if (metadata !== null && metadata.length > METADATA_LENGTH_MAX) {
-      throw invalidField("metadata", `must have at most ${METADATA_LENGTH_MAX} characters as JSON`);
-    }
-    const expires_at = body.expires_at == null ? null : momentOf("expires_at", body.expires_at);
-    if (hasCome(expires_at, now)) throw invalidField("expires_at", "must be in the future");
-    assertScopesKnown(prefix, scopes, this.knownScopes);
-    return { prefix, name, scopes: JSON.stringify(scopes), environment, metadata, expires_at };
+  termsOf(body: KeyCreateBody, now: number): SaidTerms<KeyTerms> {
+    return createdTerms(body, now, this.knownScopes);
   }
 
   /**
    * Makes a key of a project, or where none is named of the account: of the caller's project when it has only that.
    * @throws ApiError `not_found`, `forbidden`, `key_limit_exceeded`
    */
-  create(tx: Tx, caller: Caller, terms: KeyTerms, projectId: string | null): KeyCreated {
+  create(
+    tx: Tx,
+    caller: Caller,
+    { columns, uses }: SaidTerms<KeyTerms>,
+    projectId: string | null,
+  ): KeyCreated {
     const { account, projectBound } = caller;
     const own = projectBound ? caller.project : null;
     const project = projectId === null ? own : this.deps.projects.find(account.ref, projectId);
     if (projectId !== null && (project === null || (own !== null && own.ref !== project.ref)))
       throw new ApiError("not_found", "There is no project with this id.");
-    const owner = { project_ref: project?.ref ?? null, project_id: project?.id ?? null };
-    const key = { ...terms, ...owner, account_ref: account.ref };
+    const place = { project_ref: project?.ref ?? null, project_id: project?.id ?? null };
+    const key = { ...columns, ...place, account_ref: account.ref, allowance_ref: null };
     assertMayGrant(key, granterOf(caller));
     this.assertRoom(tx, account);
-    const created = this.insert(tx, caller, key);
+    const created = this.insert(tx, caller, key, uses ?? null);
     const { key_id: id, secret: _, created_at: __, ...after } = created;
     tx.audit({ ...aboutKey(id, key, "created"), before: null, after });
     return created;
@@ -99,18 +109,20 @@ export class KeyService {
 
   /**
    * A page of the keys that the caller sees, made before a moment, newest first. It passes over rows that are to be
-   * purged or belong to a deleted project, up to a bound where the page ends early.
+   * purged, belong to a deleted project or are not asked for, up to a bound where the page ends early.
    */
-  list(caller: Caller, now: number, limit: number, before: number): KeyPage {
+  list(caller: Caller, now: number, limit: number, before: number, filter: KeyFilter = {}): KeyPage {
+    const { environment } = filter;
     const keys: KeyItem[] = [];
     let position = before;
     let passedOver = 0;
     // The first read is nearly always enough; if not, there may be very many to pass over.
     for (let size = limit + 1; ; size = KEYS_PASSED_OVER_MAX) {
-      const rows = this.rowsBefore(caller, position, size);
+      const rows = this.rowsBefore(caller, position, size, filter.owner_id);
       for (const row of rows) {
-        if (!this.isVisible(caller, row, now)) passedOver += 1;
-        else if (keys.length < limit) keys.push(itemView(row, this.deps.uses.lastOf(row.ref)));
+        const isAskedFor = environment === undefined || row.environment === environment;
+        if (!isAskedFor || !this.isVisible(caller, row, now)) passedOver += 1;
+        else if (keys.length < limit) keys.push(this.itemView(row, now));
         else return { keys, has_more: true, next_cursor: keys.at(-1)?.created_at ?? isoTime(position) };
         position = row.created_at;
       }
@@ -121,14 +133,33 @@ export class KeyService {
 
   /** @throws ApiError `not_found` */
   get(caller: Caller, id: string, now: number): Key {
-    const row = this.visible(caller, id, now);
-    const use = this.deps.uses.lastOf(row.ref);
-    const { ip = null, ua = null } = use ?? {};
-    return {
-      ...itemView(row, use),
-      ...(ip === null ? {} : { last_used_ip: ip }),
-      ...(ua === null ? {} : { last_used_ua: ua }),
-    };
+    return this.view(this.visible(caller, id, now), now);
+  }
+
+  /**
+   * Changes a key: what is not said stays as it is.
+   * @throws ApiError `not_found`, `forbidden`, `conflict`, `validation_error`
+   */
+  patch(tx: Tx, caller: Caller, id: string, body: KeyPatchBody): Key {
+    const { store, registry, limits } = this.deps;
+    const row = this.visible(caller, id, tx.now);
+    assertInUse(row, tx.now, "changed");
+    const { columns, uses } = changedTerms(body, tx.now);
+    const changedRow: KeyRow = { ...row, ...columns };
+    assertTogether(changedRow, uses, this.knownScopes);
+    const granter = granterOf(caller);
+    assertMayChange(row, granter);
+    assertMayGrant(changedRow, granter);
+    const before = this.view(row, tx.now);
+    if (changedRow.ratelimits !== row.ratelimits) limits.settle(boundLimits(row), tx.now);
+    store.update(tx, changedRow);
+    registry.update(tx, changedRow);
+    if (uses !== undefined) this.setUses(tx, row.allowance_ref ?? row.ref, uses);
+    const after = this.view(changedRow, tx.now);
+    const change = changed({ ...aboutKey(before.id, changedRow, "changed"), before, after });
+    tx.audit(change);
+    if (change !== null) this.touch(tx, caller, row.project_ref);
+    return after;
   }
 
   /**
@@ -137,13 +168,14 @@ export class KeyService {
    */
   rotate(tx: Tx, caller: Caller, id: string, graceHours: number): KeyRotated {
     const row = this.visible(caller, id, tx.now);
-    assertMayRotate(row, tx.now);
+    assertInUse(row, tx.now, "rotated");
     assertMayGrant(row, granterOf(caller));
     this.assertRoom(tx, caller.account, ROTATION_ROOM);
     const expires_at = endOfGrace(row.expires_at, graceHours, tx.now);
     this.deps.store.setRotated(tx, tx.now, expires_at, row.ref);
     this.deps.registry.change(tx, row.digest, { expires_at });
-    const made = this.insert(tx, caller, row);
+    // Both draw on one allowance, also where it is given only later.
+    const made = this.insert(tx, caller, { ...row, allowance_ref: row.allowance_ref ?? row.ref });
     const after = { new_key_id: made.key_id, expires_at: isoTime(expires_at) };
     tx.audit({ ...aboutKey(bytesToUuid(row.id), row, "rotated"), before: lastsUntil(row), after });
     return {
@@ -163,28 +195,50 @@ export class KeyService {
     const about = aboutKey(bytesToUuid(row.id), row, "revoked");
     const before = { revoked_at: isoTimeOrNull(row.revoked_at) };
     tx.audit(changed({ ...about, before, after: { revoked_at: isoTime(revoked_at) } }));
-    if (row.revoked_at === null) {
-      const purge_at = tx.now + RETENTION_MS;
-      this.deps.store.setRevoked(tx, revoked_at, purge_at, row.ref);
-      this.deps.registry.change(tx, row.digest, { revoked_at, purge_at });
-      this.touch(tx, caller, row.project_ref);
-    }
+    if (row.revoked_at === null) this.end(tx, caller, row);
     return { key_id: bytesToUuid(row.id), revoked_at: isoTime(revoked_at), status: "revoked" };
   }
 
-  /** Verifies a secret. Keys that the caller does not see are unknown. */
-  verify(tx: Tx, caller: Caller, secret: string, client: ClientMeta): KeyVerdict {
-    if (!hasValidChecksum(secret)) return UNKNOWN;
-    const { registry, uses } = this.deps;
-    const key = registry.find(keyDigestHex(secret));
-    if (key === undefined || key.accountRef !== caller.account.ref) return UNKNOWN;
-    const { id, project, scopes } = key;
-    if (caller.projectBound && project?.ref !== caller.project.ref) return UNKNOWN;
-    const error = registry.errorOf(key, tx.now);
-    if (error === "invalid_key") return UNKNOWN;
-    const valid = error === null;
-    if (valid) tx.afterCommit(() => uses.note(key, tx.now, client));
-    return { valid, key_id: id, project_id: project?.id ?? null, scopes: [...scopes.list], error };
+  /**
+   * Revokes the keys of an owner that the caller sees, so many at once.
+   * @throws ApiError `forbidden` when one of them can do more than the caller's key: then none is.
+   */
+  revokeOwned(tx: Tx, caller: Caller, ownerId: string): KeysRevoked {
+    const { store } = this.deps;
+    const { account, project, projectBound } = caller;
+    const limit = REVOKED_AT_ONCE_MAX + 1;
+    const rows = projectBound
+      ? store.inUseOfOwnerIn(account.ref, ownerId, project.ref, limit)
+      : store.inUseOfOwner(account.ref, ownerId, limit);
+    const seen = rows.slice(0, REVOKED_AT_ONCE_MAX).filter((row) => this.isVisible(caller, row, tx.now));
+    for (const row of seen) assertMayRevoke(row, granterOf(caller));
+    for (const row of seen) this.end(tx, caller, row);
+    const target = { type: "key_owner", id: ownerId };
+    const summary = `Keys of owner ${ownerId} revoked`;
+    const after = { revoked: seen.length };
+    tx.audit(seen.length === 0 ? null : { summary, target, before: null, after });
+    return { revoked: seen.length, more: rows.length > REVOKED_AT_ONCE_MAX };
+  }
+
+  /** How often a key was used, by the hour or day. @throws ApiError `not_found`, `validation_error` */
+  usage(caller: Caller, id: string, now: number, span: UsageSpan): KeyUsage {
+    const { ref } = this.visible(caller, id, now);
+    return usageOf(span, now, (from, to) => this.deps.uses.hoursOf(ref, from, to));
+  }
+
+  private end(tx: Tx, caller: Caller, row: KeyRow): void {
+    const purge_at = tx.now + RETENTION_MS;
+    this.deps.store.setRevoked(tx, tx.now, purge_at, row.ref);
+    this.deps.registry.change(tx, row.digest, { revoked_at: tx.now, purge_at });
+    this.touch(tx, caller, row.project_ref);
+  }
+
+  /** Says how often the keys that draw on an allowance can still be used; null for any number of times. */
+  private setUses(tx: Tx, ref: number, uses: UsesTerms | null): void {
+    const { store, registry } = this.deps;
+    if (uses === null) store.removeAllowance(tx, ref);
+    else store.setAllowance(tx, { ref, ...allowanceOf(uses, tx.now) });
+    registry.allowancesChanged(tx);
   }
 
   /** Keys that have ended make room: from now on their records are kept as long as those of revoked ones. */
@@ -200,7 +254,7 @@ export class KeyService {
     bound.assertRoom(account, times);
   }
 
-  private insert(tx: Tx, caller: Caller, key: NewKey): KeyCreated {
+  private insert(tx: Tx, caller: Caller, key: NewKey, uses: UsesTerms | null = null): KeyCreated {
     const { store, ids } = this.deps;
     const secret = mintKey(key.prefix, ids);
     const row: NewKeyRow = {
@@ -213,8 +267,35 @@ export class KeyService {
       created_at: Math.max(tx.now, store.newestOf(key.account_ref) + 1),
     };
     store.insert(tx, row);
+    if (uses !== null) this.setUses(tx, row.ref, uses);
     this.touch(tx, caller, row.project_ref);
-    return { key_id: bytesToUuid(row.id), secret, ...termsView(row) };
+    return { key_id: bytesToUuid(row.id), secret, ...termsView(row, this.allowanceOf(row), tx.now) };
+  }
+
+  private allowanceOf({ ref, allowance_ref }: NewKeyRow): AllowanceRow | null {
+    return this.deps.store.allowance(allowance_ref ?? ref);
+  }
+
+  /** A key in a list. */
+  private itemView(row: KeyRow, now: number): KeyItem {
+    return {
+      id: bytesToUuid(row.id),
+      masked_secret: `${row.prefix}_...`,
+      last4: row.last4,
+      ...termsView(row, this.allowanceOf(row), now),
+      revoked_at: isoTimeOrNull(row.revoked_at),
+      last_used_at: isoTimeOrNull(this.deps.uses.lastOf(row.ref)?.at ?? null),
+    };
+  }
+
+  /** A key by itself. */
+  private view(row: KeyRow, now: number): Key {
+    const { ip = null, ua = null } = this.deps.uses.lastOf(row.ref) ?? {};
+    return {
+      ...this.itemView(row, now),
+      ...(ip === null ? {} : { last_used_ip: ip }),
+      ...(ua === null ? {} : { last_used_ua: ua }),
+    };
   }
 
   /** A change of a key is a change in its project; of a key of the account, in the caller's. */
@@ -235,9 +316,10 @@ export class KeyService {
     return row.project_ref === null || !this.deps.projects.isDeleted(row.project_ref);
   }
 
-  private rowsBefore(caller: Caller, before: number, limit: number): KeyRow[] {
+  private rowsBefore(caller: Caller, before: number, limit: number, ownerId?: string): KeyRow[] {
     const { store } = this.deps;
     const { account, project, projectBound } = caller;
+    if (ownerId !== undefined) return store.ofOwner(ownerId, account.ref, before, limit);
     return projectBound
       ? store.ofProject(project.ref, account.ref, before, limit)
       : store.ofAccount(account.ref, before, limit);
@@ -254,32 +336,6 @@ function lastsUntil({ expires_at }: KeyRow) {
 }
 
 function granterOf(caller: Caller): Granter {
-  const { endsAt, project } = caller;
-  return { has: (scope) => hasScope(caller, scope), endsAt, projectRef: project.ref };
-}
-
-/** A key in a list. */
-function itemView(row: KeyRow, use: KeyUseRow | null): KeyItem {
-  return {
-    id: bytesToUuid(row.id),
-    masked_secret: `${row.prefix}_...`,
-    last4: row.last4,
-    ...termsView(row),
-    revoked_at: isoTimeOrNull(row.revoked_at),
-    last_used_at: isoTimeOrNull(use?.at ?? null),
-  };
-}
-
-/** What every answer about a key says of it. */
-function termsView({ prefix, name, scopes, environment, metadata, ...row }: NewKeyRow) {
-  return {
-    prefix,
-    name,
-    scopes: JSON.parse(scopes) as string[],
-    ...(environment === null ? {} : { environment }),
-    ...(metadata === null ? {} : { metadata: JSON.parse(metadata) as Record<string, string> }),
-    project_id: row.project_id,
-    created_at: isoTime(row.created_at),
-    expires_at: isoTimeOrNull(row.expires_at),
-  };
+  const { endsAt, project, allowedIps = null } = caller;
+  return { has: (scope) => hasScope(caller, scope), endsAt, projectRef: project.ref, allowedIps };
 }

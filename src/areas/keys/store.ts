@@ -1,4 +1,5 @@
 import type { Database } from "../../kernel/storage/database.ts";
+import type { AllowanceRow } from "./allowance.ts";
 
 /** A row of `keys`, as it is made. */
 export type NewKeyRow = {
@@ -16,6 +17,16 @@ export type NewKeyRow = {
   readonly metadata: string | null;
   readonly created_at: number;
   readonly expires_at: number | null;
+  readonly owner_id: string | null;
+  readonly meter_id: string | null;
+  /** 0 while the key is paused. */
+  readonly enabled: number;
+  /** JSON; null for none. */
+  readonly ratelimits: string | null;
+  /** Packed; null for any address. */
+  readonly allowed_ips: Uint8Array | null;
+  /** The key whose allowance it draws on; null: its own. */
+  readonly allowance_ref: number | null;
 };
 
 /** A row of `keys`. */
@@ -34,10 +45,17 @@ export interface KeyUseRow {
 }
 
 /** A key that is about to go, as far as memory must know it. */
-export type LeavingKey = Pick<KeyRow, "ref" | "digest">;
+export type LeavingKey = Pick<KeyRow, "ref" | "digest" | "allowance_ref">;
+
+/** Uses in an hour. */
+export interface HourRow {
+  readonly hour: number;
+  readonly outcome: number;
+  readonly count: number;
+}
 
 const SELECT =
-  "SELECT ref, id, account_ref, project_ref, project_id, digest, prefix, last4, name, scopes, environment, metadata, created_at, expires_at, rotated_at, revoked_at, deleted, purge_at FROM keys";
+  "SELECT ref, id, account_ref, project_ref, project_id, digest, prefix, last4, name, scopes, environment, metadata, created_at, expires_at, owner_id, meter_id, enabled, ratelimits, allowed_ips, allowance_ref, rotated_at, revoked_at, deleted, purge_at FROM keys";
 const PAGE = "account_ref = ? AND created_at < ? AND deleted = 0 ORDER BY created_at DESC LIMIT ?";
 const IN_USE = "revoked_at IS NULL AND deleted = 0";
 
@@ -46,9 +64,12 @@ export type KeyStore = ReturnType<typeof keyStore>;
 /** All SQL of managed keys. */
 export function keyStore(db: Database) {
   return {
-    highestRef: db.number("SELECT max(ref) AS n FROM keys"),
+    /** Also of keys that are gone, as long as their usage is kept: it must not become another key's. */
+    highestRef: db.number(
+      "SELECT max(n) AS n FROM (SELECT max(ref) AS n FROM keys UNION ALL SELECT max(key_ref) FROM key_hours)",
+    ),
     insert: db.change<[row: NewKeyRow]>(
-      "INSERT INTO keys (ref, id, account_ref, project_ref, project_id, digest, prefix, last4, name, scopes, environment, metadata, created_at, expires_at, deleted) VALUES ($ref, $id, $account_ref, $project_ref, $project_id, $digest, $prefix, $last4, $name, $scopes, $environment, $metadata, $created_at, $expires_at, 0)",
+      "INSERT INTO keys (ref, id, account_ref, project_ref, project_id, digest, prefix, last4, name, scopes, environment, metadata, created_at, expires_at, owner_id, meter_id, enabled, ratelimits, allowed_ips, allowance_ref, deleted) VALUES ($ref, $id, $account_ref, $project_ref, $project_id, $digest, $prefix, $last4, $name, $scopes, $environment, $metadata, $created_at, $expires_at, $owner_id, $meter_id, $enabled, $ratelimits, $allowed_ips, $allowance_ref, 0)",
     ),
     /** The key of a secret, also one of a deleted project. */
     withDigest: db.one<KeyRow, [digest: Uint8Array]>(`${SELECT} WHERE digest = ?`),
@@ -59,8 +80,22 @@ export function keyStore(db: Database) {
     ofProject: db.all<KeyRow, [projectRef: number, accountRef: number, before: number, limit: number]>(
       `${SELECT} WHERE project_ref = ? AND ${PAGE}`,
     ),
+    ofOwner: db.all<KeyRow, [ownerId: string, accountRef: number, before: number, limit: number]>(
+      `${SELECT} WHERE owner_id = ? AND ${PAGE}`,
+    ),
+    /** Not revoked yet. */
+    inUseOfOwner: db.all<KeyRow, [accountRef: number, ownerId: string, limit: number]>(
+      `${SELECT} WHERE account_ref = ? AND owner_id = ? AND ${IN_USE} LIMIT ?`,
+    ),
+    inUseOfOwnerIn: db.all<KeyRow, [accountRef: number, ownerId: string, projectRef: number, limit: number]>(
+      `${SELECT} WHERE account_ref = ? AND owner_id = ? AND project_ref = ? AND ${IN_USE} LIMIT ?`,
+    ),
+    metadataOf: db.one<Pick<KeyRow, "metadata">, [ref: number]>("SELECT metadata FROM keys WHERE ref = ?"),
     newestOf: db.number<[accountRef: number]>(
       "SELECT max(created_at) AS n FROM keys WHERE account_ref = ? AND deleted = 0",
+    ),
+    update: db.change<[row: KeyRow]>(
+      "UPDATE keys SET name = $name, scopes = $scopes, environment = $environment, metadata = $metadata, expires_at = $expires_at, owner_id = $owner_id, meter_id = $meter_id, enabled = $enabled, ratelimits = $ratelimits, allowed_ips = $allowed_ips WHERE ref = $ref",
     ),
     setRevoked: db.change<[revokedAt: number, purgeAt: number, ref: number]>(
       "UPDATE keys SET revoked_at = ?, purge_at = ? WHERE ref = ?",
@@ -70,7 +105,7 @@ export function keyStore(db: Database) {
     ),
     /** Keys whose records have no end yet, the earliest first. */
     ended: db.all<LeavingKey, [accountRef: number, now: number, limit: number]>(
-      "SELECT ref, digest FROM keys WHERE account_ref = ? AND purge_at IS NULL AND expires_at IS NOT NULL AND expires_at <= ? ORDER BY expires_at LIMIT ?",
+      "SELECT ref, digest, allowance_ref FROM keys WHERE account_ref = ? AND purge_at IS NULL AND expires_at IS NOT NULL AND expires_at <= ? ORDER BY expires_at LIMIT ?",
     ),
     /** Keys of an account that are kept: not revoked, not of a deleted project, not let go. */
     kept: db.number<[accountRef: number]>(
@@ -92,14 +127,14 @@ export function keyStore(db: Database) {
     ),
     /** Revoked ones included. */
     someOfProject: db.all<LeavingKey, [projectRef: number, limit: number]>(
-      "SELECT ref, digest FROM keys WHERE project_ref = ? AND deleted = 0 LIMIT ?",
+      "SELECT ref, digest, allowance_ref FROM keys WHERE project_ref = ? AND deleted = 0 LIMIT ?",
     ),
     /** Keeps of a key only what verify must know until it is purged. */
     empty: db.change<[purgeAt: number, ref: number]>(
-      "UPDATE keys SET deleted = 1, purge_at = coalesce(purge_at, ?), name = '', environment = NULL, metadata = NULL WHERE ref = ?",
+      "UPDATE keys SET deleted = 1, purge_at = coalesce(purge_at, ?), name = '', environment = NULL, metadata = NULL, owner_id = NULL, meter_id = NULL, ratelimits = NULL, allowed_ips = NULL WHERE ref = ?",
     ),
     purgeable: db.all<LeavingKey, [now: number, limit: number]>(
-      "SELECT ref, digest FROM keys WHERE purge_at <= ? LIMIT ?",
+      "SELECT ref, digest, allowance_ref FROM keys WHERE purge_at <= ? LIMIT ?",
     ),
     remove: db.change<[ref: number]>("DELETE FROM keys WHERE ref = ?"),
     use: db.one<KeyUseRow, [ref: number]>("SELECT at, ip, ua FROM key_uses WHERE key_ref = ?"),
@@ -108,5 +143,29 @@ export function keyStore(db: Database) {
       "INSERT INTO key_uses (key_ref, at, ip, ua) VALUES (?, ?, ?, ?) ON CONFLICT (key_ref) DO UPDATE SET at = excluded.at, ip = coalesce(excluded.ip, ip), ua = coalesce(excluded.ua, ua)",
     ),
     removeUse: db.change<[ref: number]>("DELETE FROM key_uses WHERE key_ref = ?"),
+    allowance: db.one<AllowanceRow, [ref: number]>(
+      "SELECT remaining, every, amount, day, refilled_at FROM key_allowances WHERE ref = ?",
+    ),
+    setAllowance: db.change<[row: AllowanceRow & { readonly ref: number }]>(
+      "INSERT OR REPLACE INTO key_allowances (ref, remaining, every, amount, day, refilled_at) VALUES ($ref, $remaining, $every, $amount, $day, $refilled_at)",
+    ),
+    /** A clock that was set back undoes no refill. */
+    setRemaining: db.change<[remaining: number, refilledAt: number, ref: number]>(
+      "UPDATE key_allowances SET remaining = ?, refilled_at = max(refilled_at, ?) WHERE ref = ?",
+    ),
+    removeAllowance: db.change<[ref: number]>("DELETE FROM key_allowances WHERE ref = ?"),
+    /** Removes an allowance that no key draws on any more. */
+    removeUnusedAllowance: db.change<[ref: number]>(
+      "DELETE FROM key_allowances WHERE ref = ?1 AND NOT EXISTS (SELECT 1 FROM keys WHERE ref = ?1 AND deleted = 0) AND NOT EXISTS (SELECT 1 FROM keys WHERE allowance_ref = ?1 AND deleted = 0)",
+    ),
+    addUsage: db.change<[ref: number, hour: number, outcome: number, count: number]>(
+      "INSERT INTO key_hours (key_ref, hour, outcome, count) VALUES (?, ?, ?, ?) ON CONFLICT (key_ref, hour, outcome) DO UPDATE SET count = count + excluded.count",
+    ),
+    usage: db.all<HourRow, [ref: number, from: number, to: number]>(
+      "SELECT hour, outcome, count FROM key_hours WHERE key_ref = ? AND hour >= ? AND hour < ? ORDER BY hour",
+    ),
+    removeUsage: db.change<[beforeHour: number, limit: number]>(
+      "DELETE FROM key_hours WHERE (key_ref, hour, outcome) IN (SELECT key_ref, hour, outcome FROM key_hours WHERE hour < ? LIMIT ?)",
+    ),
   };
 }

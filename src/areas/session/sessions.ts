@@ -90,6 +90,10 @@ class SessionCaller implements Caller {
   get superseded() {
     return this.key.superseded;
   }
+
+  get allowedIps() {
+    return this.key.allowedIps ?? null;
+  }
 }
 
 /** The sessions in use. */

@@ -7,9 +7,21 @@ export class Reply<const Status extends number, T> extends ElysiaCustomStatusRes
     status: Status,
     body: T,
     readonly headers: Readonly<Record<string, string>> | null = null,
+    /** Whether it may be stored under an `Idempotency-Key`. */
+    readonly isKept = true,
   ) {
     super(status, body);
   }
+}
+
+/** Answers 200 with what a repeat under the same `Idempotency-Key` is to find out anew. */
+export function unkept<T>(body: T): Reply<200, T> {
+  return new Reply(200, body, null, false);
+}
+
+/** Whether what a handler returned may be stored under an `Idempotency-Key`. */
+export function isKept(result: unknown): boolean {
+  return !(result instanceof Reply) || result.isKept;
 }
 
 /** Answers with a status other than 200, with headers of its own, or with a text that is no JSON. */

@@ -10,6 +10,7 @@ import type { ClientAddress, ClientScheme } from "./addresses.ts";
 import {
   type Cors,
   internalError,
+  isKept,
   type RenderedAnswer,
   ReplayedAnswer,
   renderError,
@@ -289,7 +290,7 @@ export class Call extends OpenCall implements Performer {
     const { cursors } = this.endpoint;
     const rendered = renderResult(cursors === null ? result : cursors.seal(result as object, this.caller));
     const answer = this.operation.tagged ? taggedAnswer(rendered, this.request) : rendered;
-    if (this.idempotency === null || this.performing) return this.send(answer);
+    if (this.idempotency === null || this.performing || !isKept(result)) return this.send(answer);
     // An endpoint that changes nothing has no unit of work of its own to store its answer in.
     const stored = this.deps.performing.storeAnswer(this, answer).then(() => answer);
     return stored.catch((error) => this.renderFailure(error)).then((kept) => this.send(kept));
@@ -338,7 +339,7 @@ export class Call extends OpenCall implements Performer {
   }
 
   private authenticate(): Caller {
-    return this.deps.guard.authenticate(this.request, this.operation.takesApiKeyHeader);
+    return this.deps.guard.authenticate(this, this.operation.takesApiKeyHeader);
   }
 
   private takeToken(): void {

@@ -1,6 +1,7 @@
-import { ApiError, type ErrorCode } from "../errors.ts";
+import { ApiError, type ErrorCode, echoed } from "../errors.ts";
 import type { Tx } from "../storage/tx.ts";
 import { isUnlimited, type TierName } from "../tiers.ts";
+import type { AddressRanges } from "./address-ranges.ts";
 import { type BodyBounds, SMALL_BODY } from "./body.ts";
 
 /** A scope that an operation can require: the area's word, and whether it is changed. */
@@ -149,6 +150,8 @@ export interface Caller {
   readonly endsAt: number | null;
   /** Whether it is a platform key in its grace: a rotation has put a newer one in its place. Live. */
   readonly superseded: boolean;
+  /** The addresses that the key works from; null or left out: any. Live. */
+  readonly allowedIps?: AddressRanges | null;
   /** The browser session that stands for the key, if one does. */
   readonly session?: CallerSession;
 }
@@ -202,11 +205,20 @@ export interface Charger {
  * @throws ApiError `unauthorized`, `forbidden`
  */
 export function assertStillValid(caller: Caller): void {
-  if (caller.revoked) throw new ApiError("unauthorized", "This key has just been revoked.");
+  if (caller.revoked) throw new ApiError("unauthorized", "This key has just been revoked or paused.");
   if (caller.account.suspended) throw new ApiError("forbidden", "This account is suspended.");
   if (caller.projectDeleted) {
     throw new ApiError("forbidden", "The project of this key has been deleted. Use a key of another one.");
   }
+}
+
+/** @throws ApiError `forbidden` when the caller's key does not work from an address. */
+export function assertAllowedFrom({ allowedIps }: Caller, address: string): void {
+  if (!allowedIps || allowedIps.includes(address)) return;
+  throw new ApiError(
+    "forbidden",
+    `This key does not work from ${echoed(address)}: it is bound to other addresses.`,
+  );
 }
 
 /**

@@ -4,6 +4,7 @@ import { isBearerKey, keyDigestHex, keyPrefix, PLATFORM_PREFIX } from "../secret
 import { isUnlimited, type Tiers } from "../tiers.ts";
 import {
   type Authenticator,
+  assertAllowedFrom,
   assertStillValid,
   type Caller,
   hasScope,
@@ -137,6 +138,12 @@ const HEADER_REMEMBERED_LENGTH_MAX = 64;
  */
 export const SESSION_REQUESTS_PER_MINUTE = 600;
 
+/** A request, and where it came from. */
+export interface Arrival {
+  readonly request: Request;
+  readonly clientAddress: string;
+}
+
 /** The gates between a request and its work, in their order: 401, 403, 429. */
 export class Guard {
   private readonly keys: RateLimiter;
@@ -163,9 +170,15 @@ export class Guard {
    * The caller behind the `Authorization` header, or without one behind a session's cookie. `takesApiKeyHeader`: without
    * one, `X-API-Key` is looked for first.
    *
-   * @throws ApiError `unauthorized`
+   * @throws ApiError `unauthorized`; `forbidden` from an address that the key does not work from.
    */
-  authenticate(request: Request, takesApiKeyHeader = false): Caller {
+  authenticate(from: Arrival, takesApiKeyHeader = false): Caller {
+    const caller = this.callerOf(from.request, takesApiKeyHeader);
+    if (caller.allowedIps) assertAllowedFrom(caller, from.clientAddress);
+    return caller;
+  }
+
+  private callerOf(request: Request, takesApiKeyHeader: boolean): Caller {
     const { headers } = request;
     const header = headers.get("authorization") ?? (takesApiKeyHeader ? apiKeyHeader(headers) : null);
     if (header === null) {

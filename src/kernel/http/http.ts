@@ -163,13 +163,14 @@ export class Http {
   }
 
   /** Outside /v1 the answer is 404. Under it 401 comes first, and says that there is no such path: the description of the API is no secret. */
-  private unknownRoute({ request, deps }: OpenCall): RenderedAnswer {
+  private unknownRoute(call: OpenCall): RenderedAnswer {
+    const { request, deps } = call;
     const preflight = deps.cors.preflight(request);
     if (preflight !== null) return preflight;
     const path = pathOf(request.url);
     const missing = this.paths.refusal(request.method, path);
     if (path !== "/v1" && !path.startsWith("/v1/")) throw missing;
-    const refusal = refusalBy(() => deps.guard.authenticate(request));
+    const refusal = refusalBy(() => deps.guard.authenticate(call));
     if (refusal === null) throw missing;
     throw new ApiError(refusal.code, `${missing.message} ${refusal.message}`, refusal.details);
   }

@@ -5,7 +5,7 @@ import type { ProjectActivity } from "../project-activity.ts";
 import type { Tx } from "../storage/tx.ts";
 import type { Writer } from "../storage/writer.ts";
 import { isUnlimited } from "../tiers.ts";
-import { type RenderedAnswer, renderError, renderResult } from "./answer.ts";
+import { isKept, type RenderedAnswer, renderError, renderResult } from "./answer.ts";
 import { assertMayChangeKeys, assertStillValid, type CallerAccount, type Charger } from "./caller.ts";
 import { type IdempotencyStore, type IdempotentRequest, isStorable } from "./idempotency.ts";
 import type { OpenClaims } from "./open-claims.ts";
@@ -284,7 +284,7 @@ export class Performing {
     changedNothing = false,
   ): void {
     const { idempotency, caller, requestId, operation } = performer;
-    if (idempotency === null) return;
+    if (idempotency === null || !isKept(outcome)) return;
     const failure = outcome instanceof KeptFailure ? outcome : null;
     if (failure !== null && !(failure.error instanceof ApiError)) return;
     const answer =

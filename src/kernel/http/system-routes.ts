@@ -109,10 +109,11 @@ const OPERATOR_ONLY = operationOf({
 
 /** Decides who may read health and metrics. Everybody else reads what stands at any path that is not there. */
 export function monitoringGate(access: MonitoringAccess, guard: Guard, paths: Paths): Monitoring["gate"] {
-  return ({ operation, request, socketAddress }) => {
+  return (call) => {
+    const { operation, request, socketAddress } = call;
     if (access === "public" || (access === "health" && operation.name !== "metrics.read")) return;
     if (access !== "operator" && isDirect(request, socketAddress)) return;
-    const refusal = refusalBy(() => guard.authorize(guard.authenticate(request), OPERATOR_ONLY));
+    const refusal = refusalBy(() => guard.authorize(guard.authenticate(call), OPERATOR_ONLY));
     if (refusal !== null) throw paths.refusal(request.method, pathOf(request.url));
   };
 }

@@ -37,7 +37,7 @@ export function fieldMessages(
   nameOf: (path: string) => string,
 ): Record<string, string[]> {
   const fields: Record<string, string[]> = {};
-  for (const error of errors) {
+  for (const error of innermost(errors)) {
     const name = error.path === "" ? "body" : echoed(nameOf(error.path.slice(1)));
     // A missing field also fails its type: the first message of a field is the one that says what to do.
     if (Object.hasOwn(fields, name)) continue;
@@ -45,6 +45,17 @@ export function fieldMessages(
     if (Object.keys(fields).length >= FIELD_ERRORS_MAX) break;
   }
   return fields;
+}
+
+/** The same errors; for a value that may be null and is not, those of what it may be besides, where the schema has no words of its own. */
+function* innermost(errors: Iterable<ValueError>): Generator<ValueError> {
+  for (const error of errors) {
+    const [first] = error.errors;
+    const { errorMessage, anyOf } = error.schema;
+    const isNullable = error.type === ValueErrorType.Union && anyOf.length === 2 && anyOf[1].type === "null";
+    if (isNullable && errorMessage === undefined && first !== undefined) yield* innermost(first);
+    else yield error;
+  }
 }
 
 function describe(error: ValueError): string {

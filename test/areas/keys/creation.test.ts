@@ -74,6 +74,7 @@ function createdKeys(make: (world: World) => Promise<string>, project: "null" | 
           key_id: expect.stringMatching(UUID_V7),
           secret: expect.stringMatching(new RegExp(`^${terms["prefix"]}_[0-9A-Za-z]{43}_[0-9a-f]{8}$`)),
           expires_at: null,
+          ...UNBOUND,
           ...terms,
           project_id: projectId,
           created_at: NOW,

@@ -3,7 +3,7 @@ import { GRACE_HOURS_DEFAULT, GRACE_HOURS_MAX, GRACE_HOURS_MIN } from "../../../
 import { endpoint, type Scenario, type World } from "../../support/scenario.ts";
 import { startTestServer, TEST_START_MS, type TestServer } from "../../support/server.ts";
 import { naming } from "../projects/support.ts";
-import { makeKey } from "./support.ts";
+import { makeKey, UNBOUND } from "./support.ts";
 
 const NOW = "2026-03-10T12:00:00.000Z";
 const UUID_V7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
@@ -71,6 +71,7 @@ describe("GET /v1/keys", () => {
           expires_at: null,
           revoked_at: null,
           last_used_at: null,
+          ...UNBOUND,
         });
         expect(text).not.toMatch(/acme_[0-9A-Za-z]/);
       },

@@ -185,7 +185,7 @@ describe("revocation", () => {
       ask("DELETE", "/v1/gate/absent", key.secret),
     ]);
     expect([revoked.status, used.status]).toEqual([200, 401]);
-    expect(await used.text()).toContain("This key has just been revoked.");
+    expect(await used.text()).toContain("This key has just been revoked or paused.");
   });
 
   test("ends with the purge after 30 days: then nothing is known of the key", async () => {

@@ -1,11 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import {
-  type ActiveKey,
-  KEYS_IN_MEMORY_MAX,
-  KeyRegistry,
-  KeyUses,
-  USES_WAITING_MAX,
-} from "../../../src/areas/keys/registry.ts";
+import { KeyUses, USES_WAITING_MAX } from "../../../src/areas/keys/key-uses.ts";
+import { type ActiveKey, KEYS_IN_MEMORY_MAX, KeyRegistry } from "../../../src/areas/keys/registry.ts";
 import { type KeyRow, type KeyStore, keyStore, type NewKeyRow } from "../../../src/areas/keys/store.ts";
 import { ApiError } from "../../../src/kernel/errors.ts";
 import { keyDigest, keyDigestHex } from "../../../src/kernel/secrets/key-format.ts";
@@ -52,6 +47,8 @@ function keyRow(ref: number): NewKeyRow {
     metadata: null,
     created_at: ref,
     expires_at: null,
+    ...{ owner_id: null, meter_id: null, enabled: 1, ratelimits: null, allowed_ips: null },
+    allowance_ref: null,
   };
 }
 

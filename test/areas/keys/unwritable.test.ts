@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { KeyUses } from "../../../src/areas/keys/registry.ts";
+import { KeyUses } from "../../../src/areas/keys/key-uses.ts";
 import { type KeyStore, keyStore } from "../../../src/areas/keys/store.ts";
 import { KeptLog, storageFailure } from "../../kernel/support.ts";
 import { startTestServer } from "../../support/server.ts";

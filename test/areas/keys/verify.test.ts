@@ -118,8 +118,10 @@ describe("POST /v1/keys/verify", () => {
     {
       name: "an Idempotency-Key used for another body",
       headers: { "idempotency-key": "k" },
-      before: ({ account }) =>
-        account.post("/v1/keys/verify", { secret: "y" }, { headers: { "idempotency-key": "k" } }),
+      before: async ({ account }) => {
+        const { secret } = await makeKey(account);
+        await account.post("/v1/keys/verify", { secret }, { headers: { "idempotency-key": "k" } });
+      },
       request: ["POST", "/v1/keys/verify", { secret: "x" }],
       status: 409,
       code: "conflict",

@@ -69,9 +69,9 @@ describe("ranges of addresses", () => {
     const bytes = (length: number) => fc.array(fc.nat(255), { minLength: length, maxLength: length });
     fc.assert(
       fc.property(
-        fc.constantFrom(4, 16).chain((length) =>
-          fc.tuple(bytes(length), bytes(length), fc.nat(length * 8), fc.nat(length * 8)),
-        ),
+        fc
+          .constantFrom(4, 16)
+          .chain((length) => fc.tuple(bytes(length), bytes(length), fc.nat(length * 8), fc.nat(length * 8))),
         ([base, other, bits, shared]) => {
           const range = ipaddr.fromByteArray(base);
           // As many bits in common as it takes to be near the edge.

@@ -1,0 +1,60 @@
+import type { Uses } from "./schema.ts";
+
+/** The uses that a key has left, as they are stored. */
+export type AllowanceRow = {
+  readonly remaining: number;
+  /** Null: nothing comes back. */
+  readonly every: string | null;
+  readonly amount: number | null;
+  /** Of the month. */
+  readonly day: number | null;
+  /** Refills up to here are in `remaining`. Epoch milliseconds. */
+  readonly refilled_at: number;
+};
+
+const DAY_MS = 24 * 60 * 60 * 1000;
+
+/** The columns of what a body says of a key's uses, from now on. */
+export function allowanceOf({ remaining, refill }: UsesTerms, now: number): AllowanceRow {
+  const { every = null, amount = null, day = 1 } = refill ?? {};
+  return { remaining, every, amount, day: every === "month" ? day : null, refilled_at: now };
+}
+
+/** Uses, as a body says them. */
+export type UsesTerms = Omit<Uses, "refill"> & { readonly refill?: Uses["refill"] | null };
+
+/** The uses left at a moment. A refill raises them to its amount, and lowers nothing; those of a long pause count once. */
+export function remainingAt(row: AllowanceRow, now: number): number {
+  const isDue = row.every !== null && refillAt(row, now, 0) > row.refilled_at;
+  return isDue ? Math.max(row.remaining, row.amount ?? 0) : row.remaining;
+}
+
+/** When the next refill comes, if it leaves `needed` uses at least; null when none does. */
+export function nextRefillAt(row: AllowanceRow, now: number, needed: number): number | null {
+  return row.every === null || (row.amount ?? 0) < needed ? null : refillAt(row, now, 1);
+}
+
+/** The same as an answer shows it. */
+export function usesView(row: AllowanceRow, now: number): Uses {
+  const { every, amount, day } = row;
+  const remaining = remainingAt(row, now);
+  if (every === null || amount === null) return { remaining };
+  const on = every === "month" && day !== null ? { day } : {};
+  return { remaining, refill: { every: every === "month" ? "month" : "day", amount, ...on } };
+}
+
+/** The last refill up to `now` (`step` 0), or the first one after it (1). 00:00 UTC of its day. */
+function refillAt({ every, day }: AllowanceRow, now: number, step: 0 | 1): number {
+  if (every === "day") return (Math.floor(now / DAY_MS) + step) * DAY_MS;
+  const date = new Date(now);
+  const year = date.getUTCFullYear();
+  const month = date.getUTCMonth();
+  const isPast = monthlyAt(year, month, day ?? 1) <= now;
+  return monthlyAt(year, month + step - (isPast ? 0 : 1), day ?? 1);
+}
+
+/** The day of a month, or its last one where it is shorter. Months count on over the ends of years. */
+function monthlyAt(year: number, month: number, day: number): number {
+  const last = new Date(Date.UTC(year, month + 1, 0)).getUTCDate();
+  return Date.UTC(year, month, Math.min(day, last));
+}

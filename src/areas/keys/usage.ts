@@ -1,0 +1,64 @@
+import { isoTime, momentOfQuery } from "../../kernel/date-time.ts";
+import { invalidField } from "../../kernel/errors.ts";
+import { OUTCOMES, USAGE_BUCKETS_MAX, USAGE_KEPT_MS } from "./domain.ts";
+import { hourOf } from "./key-uses.ts";
+import type { KeyUsage } from "./schema.ts";
+import type { HourRow } from "./store.ts";
+
+const HOUR_MS = 60 * 60 * 1000;
+const DAY_HOURS = 24;
+
+/** What a query asks for. */
+export interface UsageSpan {
+  readonly from?: string;
+  readonly to?: string;
+  readonly granularity?: KeyUsage["granularity"];
+}
+
+type Bucket = KeyUsage["data"][number];
+
+/**
+ * Usage by the hour or the day, UTC. `hours` gives what was counted from one hour to before another, in any order.
+ * @throws ApiError `validation_error`
+ */
+export function usageOf(
+  { from, to, granularity = "hour" }: UsageSpan,
+  now: number,
+  hours: (from: number, to: number) => readonly HourRow[],
+): KeyUsage {
+  const step = granularity === "hour" ? 1 : DAY_HOURS;
+  const until = to === undefined ? now : momentOfQuery("to", to);
+  const begun = from === undefined ? until - DAY_HOURS * HOUR_MS : momentOfQuery("from", from);
+  const first = beginOf(hourOf(begun), step);
+  if (begun >= until) throw invalidField("from", "must be before to");
+  // The hour that `to` lies in counts, unless it begins with it.
+  const end = Math.ceil(until / HOUR_MS);
+  if ((end - first) / step > USAGE_BUCKETS_MAX) {
+    throw invalidField("from", `must be at most ${USAGE_BUCKETS_MAX} ${granularity}s before to`);
+  }
+  const buckets = new Map<number, Bucket>();
+  const kept = Math.max(first, hourOf(now - USAGE_KEPT_MS));
+  for (const { hour, outcome, count } of hours(kept, end)) {
+    const begin = beginOf(hour, step);
+    const bucket = buckets.get(begin) ?? freshBucket(begin);
+    buckets.set(begin, bucket);
+    add(bucket, outcome, count);
+  }
+  const data = [...buckets.entries()].sort(([a], [b]) => a - b).map(([, bucket]) => bucket);
+  return { from: isoTime(first * HOUR_MS), to: isoTime(until), granularity, data };
+}
+
+function beginOf(hour: number, step: number): number {
+  return hour - (hour % step);
+}
+
+function freshBucket(hour: number): Bucket {
+  return { from: isoTime(hour * HOUR_MS), total: 0, valid: 0, errors: {} };
+}
+
+function add(bucket: Bucket, outcome: number, count: number): void {
+  bucket.total += count;
+  const name = OUTCOMES[outcome] ?? "valid";
+  if (name === "valid") bucket.valid += count;
+  else bucket.errors[name] = (bucket.errors[name] ?? 0) + count;
+}
