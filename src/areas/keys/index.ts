@@ -56,7 +56,7 @@ export function createKeys(
   });
   registerPurge(kernel, {
     name: "keys.usage.purge",
-    schedule: "41 * * * *",
+    schedule: "41 3 * * *",
     rowsMax: USAGE_ROWS_PURGED,
     remove: (tx, rowsMax) => store.removeUsage(tx, hourOf(tx.now - USAGE_KEPT_MS), rowsMax),
   });

@@ -1,6 +1,6 @@
 import { isoTime, isoTimeOrNull, momentOf } from "../../kernel/date-time.ts";
-import { invalidField, StartupError } from "../../kernel/errors.ts";
-import { AddressRanges } from "../../kernel/http/address-ranges.ts";
+import { invalidField } from "../../kernel/errors.ts";
+import { AddressRanges, isRange } from "../../kernel/http/address-ranges.ts";
 import { type AllowanceRow, type UsesTerms, usesView } from "./allowance.ts";
 import { assertScopesKnown, BEARER_PREFIX, hasCome, METADATA_LENGTH_MAX } from "./domain.ts";
 import type { KeyCreateBody, KeyPatchBody, Ratelimit } from "./schema.ts";
@@ -99,13 +99,10 @@ export function limitsIn(stored: string | null): readonly Ratelimit[] {
 }
 
 function packedOf(texts: readonly string[]): Uint8Array | null {
-  try {
-    return texts.length === 0 ? null : AddressRanges.parse(texts).packed;
-  } catch (error) {
-    if (error instanceof StartupError)
-      throw invalidField("allowed_ips", `must be a list of such: ${error.message}`);
-    throw error;
-  }
+  if (texts.length === 0) return null;
+  const wrong = texts.find((text) => !isRange(text));
+  if (wrong === undefined) return AddressRanges.parse(texts).packed;
+  throw invalidField("allowed_ips", `has "${wrong}", which is not an address or a range such as 10.0.0.0/8`);
 }
 
 /** What the fields of a key ask of each other. @throws ApiError `validation_error` */

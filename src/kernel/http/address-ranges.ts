@@ -1,4 +1,5 @@
 import ipaddr from "ipaddr.js";
+import { StartupError } from "../errors.ts";
 import { isAddress, parseRange } from "./addresses.ts";
 
 /** Bytes of a packed range: its kind, its bits, and the sixteen of its address, of which IPv4 fills four. */
@@ -61,6 +62,17 @@ export class AddressRanges {
     return Array.from({ length: packed.length / PACKED }, (_, index) =>
       packed.subarray(index * PACKED, (index + 1) * PACKED),
     );
+  }
+}
+
+/** Whether a text is an address or a range that such a list can hold: no interface of this machine, as in `fe80::1%eth0`. */
+export function isRange(text: string): boolean {
+  try {
+    parseRange(text);
+    return !text.includes("%");
+  } catch (error) {
+    if (error instanceof StartupError) return false;
+    throw error;
   }
 }
 

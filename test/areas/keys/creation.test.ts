@@ -10,7 +10,7 @@ import {
 import { endpoint, type Scenario, type World } from "../../support/scenario.ts";
 import { startTestServer, type TestServer } from "../../support/server.ts";
 import { defaultProjectOf, makeProject, naming } from "../projects/support.ts";
-import { termsOf } from "./support.ts";
+import { termsOf, UNBOUND } from "./support.ts";
 
 const NOW = "2026-03-10T12:00:00.000Z";
 const UUID_V7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;

@@ -1,0 +1,271 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { boundLimits, KeyLimits } from "../../../src/areas/keys/limits.ts";
+import { UnitTx } from "../../../src/kernel/storage/tx.ts";
+import { type AccountClient, startTestServer, type TestServer } from "../../support/server.ts";
+import { makeProject } from "../projects/support.ts";
+import { makeKey } from "./support.ts";
+
+let server: TestServer;
+let account: AccountClient;
+beforeAll(async () => {
+  server = await startTestServer({ manualClock: true });
+});
+afterAll(() => server.stop());
+beforeEach(async () => {
+  account = await server.account({ tier: "unlimited" });
+});
+
+const TEN = { name: "requests", limit: 10, duration_ms: 60_000 };
+
+/** What verify says, asked so. */
+async function ask(secret: string, asked: object = {}): Promise<Record<string, unknown>> {
+  const { status, body, text } = await account.post("/v1/keys/verify", { secret, ...asked });
+  expect(status, text).toBe(200);
+  return body;
+}
+
+const PASSED = { valid: true, error: null, retry_after_seconds: null };
+const limited = (retry_after_seconds: number) => ({
+  ...{ valid: false, error: "rate_limited", retry_after_seconds },
+});
+
+describe("a rate limit", () => {
+  test("lets ten in, then one every six seconds", async () => {
+    const { secret } = await makeKey(account, { ratelimits: [TEN] });
+    for (let left = 9; left >= 0; left -= 1) {
+      const states = [{ name: "requests", limit: 10, remaining: left, exceeded: false }];
+      expect(await ask(secret)).toMatchObject({ ...PASSED, ratelimits: states });
+    }
+    const reset_at = new Date(server.clock.now() + 60_000).toISOString();
+    expect(await ask(secret)).toMatchObject({
+      ...limited(6),
+      ratelimits: [{ name: "requests", limit: 10, remaining: 0, reset_at, exceeded: true }],
+    });
+    await server.clock.advance(5_999);
+    expect(await ask(secret)).toMatchObject(limited(1));
+    await server.clock.advance(1);
+    expect(await ask(secret)).toMatchObject(PASSED);
+    expect(await ask(secret)).toMatchObject(limited(6));
+  });
+
+  test("takes what a request costs, or nothing", async () => {
+    const { secret } = await makeKey(account, { ratelimits: [TEN] });
+    const costing = (cost: number) => ask(secret, { ratelimits: [{ name: "requests", cost }] });
+    expect(await costing(7)).toMatchObject({ ...PASSED, ratelimits: [{ remaining: 3 }] });
+    expect(await costing(4)).toMatchObject({ ...limited(6), ratelimits: [{ remaining: 3, exceeded: true }] });
+    expect(await costing(0)).toMatchObject({ ...PASSED, ratelimits: [{ remaining: 3 }] });
+    expect(await costing(3)).toMatchObject({ ...PASSED, ratelimits: [{ remaining: 0 }] });
+    expect(await costing(0)).toMatchObject({ ...PASSED, ratelimits: [{ remaining: 0, exceeded: false }] });
+  });
+
+  test("that is not automatic takes part where it is named; all of them pass, or none is touched", async () => {
+    const exports_ = { name: "exports", limit: 2, duration_ms: 3_600_000, auto: false };
+    const { secret } = await makeKey(account, { ratelimits: [TEN, exports_] });
+    const named = { ratelimits: [{ name: "exports", cost: 2 }] };
+    expect(await ask(secret)).toMatchObject({ ...PASSED, ratelimits: [{ remaining: 9 }, { remaining: 2 }] });
+    expect(await ask(secret, named)).toMatchObject({ ratelimits: [{ remaining: 8 }, { remaining: 0 }] });
+    expect(await ask(secret, named)).toMatchObject({
+      ...limited(3_600),
+      ratelimits: [
+        { remaining: 8, exceeded: false },
+        { remaining: 0, exceeded: true },
+      ],
+    });
+    expect(await ask(secret)).toMatchObject({ ...PASSED, ratelimits: [{ remaining: 7 }, { exceeded: false }] });
+  });
+
+  test("tells the longest wait of those that were exceeded", async () => {
+    const slow = { name: "slow", limit: 1, duration_ms: 3_600_000 };
+    const quick = { name: "quick", limit: 1, duration_ms: 1_000 };
+    const { secret } = await makeKey(account, { ratelimits: [quick, slow] });
+    expect(await ask(secret)).toMatchObject(PASSED);
+    expect(await ask(secret)).toMatchObject(limited(3_600));
+  });
+
+  test("is not touched where the uses do not suffice", async () => {
+    const one = { ...TEN, limit: 1 };
+    const { secret } = await makeKey(account, { ratelimits: [one], uses: { remaining: 0 } });
+    const exceeded = { valid: false, error: "usage_exceeded", uses_remaining: 0 };
+    for (let turn = 0; turn < 2; turn += 1)
+      expect(await ask(secret)).toMatchObject({ ...exceeded, ratelimits: [{ remaining: 1, exceeded: false }] });
+    expect(await ask(secret, { cost: 0 })).toMatchObject({ ...PASSED, ratelimits: [{ remaining: 0 }] });
+  });
+
+  test("does not jump when its figures change, and refills at the new ones from there", async () => {
+    const { id, secret } = await makeKey(account, { ratelimits: [TEN] });
+    const drain = { ratelimits: [{ name: "requests", cost: 10 }] };
+    expect(await ask(secret, drain)).toMatchObject(PASSED);
+    await server.clock.advance(6_000);
+    // What ran in until now did so at the old figures: one token.
+    const quick = { ...TEN, limit: 1_000, duration_ms: 1_000 };
+    await account.patch(`/v1/keys/${id}`, { ratelimits: [quick] });
+    expect(await ask(secret)).toMatchObject({ ...PASSED, ratelimits: [{ limit: 1_000, remaining: 0 }] });
+    await server.clock.advance(5);
+    expect(await ask(secret)).toMatchObject({ ...PASSED, ratelimits: [{ remaining: 4 }] });
+    await server.clock.advance(1_000);
+    await account.patch(`/v1/keys/${id}`, { ratelimits: [{ ...TEN, limit: 3 }] });
+    expect(await ask(secret)).toMatchObject({ ratelimits: [{ limit: 3, remaining: 2 }] });
+  });
+
+  test("is full again after a restart", async () => {
+    const { secret } = await makeKey(account, { ratelimits: [{ ...TEN, limit: 1 }] });
+    expect(await ask(secret)).toMatchObject(PASSED);
+    expect(await ask(secret)).toMatchObject(limited(60));
+    await server.restart();
+    const again = await server.client(account.key).post("/v1/keys/verify", { secret });
+    expect(again.body).toMatchObject(PASSED);
+  });
+});
+
+describe("a limit that an owner's keys share", () => {
+  const shared = (limit: number) => ({ ...TEN, limit, shared: "owner" });
+  const owned = (owner_id: string, limit = 2) => ({ owner_id, ratelimits: [shared(limit)] });
+
+  test("is one bucket, of that owner, in that project", async () => {
+    const project = await makeProject(account);
+    const first = await makeKey(account, owned("acme"));
+    const second = await makeKey(account, owned("acme"));
+    const others = [await makeKey(account, owned("other")), await makeKey(account, owned("acme"), project)];
+    expect(await ask(first.secret)).toMatchObject({ ratelimits: [{ remaining: 1 }] });
+    expect(await ask(second.secret)).toMatchObject({ ratelimits: [{ remaining: 0 }] });
+    expect(await ask(first.secret)).toMatchObject(limited(30));
+    for (const { secret } of others) expect(await ask(secret)).toMatchObject({ ratelimits: [{ remaining: 1 }] });
+    const stranger = await server.account({ tier: "unlimited" });
+    const { secret } = await makeKey(stranger, owned("acme"));
+    const { body } = await stranger.post("/v1/keys/verify", { secret });
+    expect(body).toMatchObject({ ratelimits: [{ remaining: 1 }] });
+  });
+
+  test("judges each request by its own key's figures", async () => {
+    const small = await makeKey(account, owned("acme", 2));
+    const large = await makeKey(account, owned("acme", 100));
+    expect(await ask(large.secret)).toMatchObject({ ratelimits: [{ limit: 100, remaining: 99 }] });
+    expect(await ask(small.secret)).toMatchObject({ ratelimits: [{ limit: 2, remaining: 1 }] });
+    expect(await ask(small.secret)).toMatchObject({ ratelimits: [{ limit: 2, remaining: 0 }] });
+    expect(await ask(large.secret)).toMatchObject(limited(1));
+  });
+});
+
+describe("the judgement", () => {
+  test("tells the first thing that is wrong", async () => {
+    const drained = { uses: { remaining: 0 }, ratelimits: [{ ...TEN, limit: 1 }] };
+    const terms = { ...drained, allowed_ips: ["203.0.113.0/24"], enabled: false };
+    const { id, secret } = await makeKey(account, terms);
+    const change = (body: object) => account.patch(`/v1/keys/${id}`, body);
+    const asked = { require: ["orders:write"] };
+    const here = { ...asked, meta: { ip: "203.0.113.9" } };
+    const error = async (body: object) => (await ask(secret, body)).error;
+    expect(await error(asked)).toBe("disabled");
+    await change({ enabled: true });
+    expect(await error(asked)).toBe("ip_not_allowed");
+    expect(await error(here)).toBe("insufficient_scope");
+    await change({ scopes: ["orders:*"] });
+    expect(await error(here)).toBe("usage_exceeded");
+    await change({ uses: { remaining: 1 } });
+    expect(await error(here)).toBe(null);
+    expect(await error(here)).toBe("rate_limited");
+    await change({ expires_at: new Date(server.clock.now() + 1_000).toISOString() });
+    await server.clock.advance(1_000);
+    expect(await error(asked)).toBe("expired");
+    expect(await ask(secret)).toMatchObject({ uses_remaining: 0, ratelimits: [{ exceeded: false }] });
+    await account.delete(`/v1/keys/${id}`);
+    expect(await error(asked)).toBe("revoked");
+  });
+
+  test("of a key whose project was deleted comes before its end", async () => {
+    const project = await makeProject(account);
+    const expires_at = new Date(server.clock.now() + 1_000).toISOString();
+    const { secret } = await makeKey(account, { expires_at }, project);
+    await server.clock.advance(1_000);
+    expect((await ask(secret)).error).toBe("expired");
+    await account.delete(`/v1/projects/${project}`);
+    expect((await ask(secret)).error).toBe("deleted");
+  });
+
+  test("tells all of the key", async () => {
+    const terms = {
+      ...{ owner_id: "acme", meter_id: "acme-1", environment: "live", metadata: { plan: "pro" } },
+      expires_at: "2031-01-01T00:00:00.000Z",
+    };
+    const { id, secret } = await makeKey(account, terms);
+    expect(await ask(secret)).toEqual({
+      ...{ valid: true, key_id: id, project_id: null, scopes: ["orders:read"], error: null },
+      ...{ ...terms, name: "k", enabled: true, uses_remaining: null, ratelimits: [] },
+      retry_after_seconds: null,
+    });
+    const plain = await makeKey(account);
+    const bare = { owner_id: null, meter_id: null, environment: null, metadata: {}, expires_at: null };
+    expect(await ask(plain.secret)).toMatchObject(bare);
+  });
+
+  test.each([
+    ["203.0.113.0/24", "::ffff:203.0.113.9", true],
+    ["203.0.113.0/24", "203.0.114.9", false],
+    ["2001:db8::/32", "2001:db8::1", true],
+    ["203.0.113.0/24", "x", false],
+    ["203.0.113.0/24", null, false],
+  ])("of a key for %s that is shown from %s: %p", async (range, ip, valid) => {
+    const { secret } = await makeKey(account, { allowed_ips: [range] });
+    expect(await ask(secret, ip === null ? {} : { meta: { ip } })).toMatchObject({
+      valid,
+      error: valid ? null : "ip_not_allowed",
+    });
+  });
+
+  test("is not stored under an Idempotency-Key when it refuses; when it lets in, it is", async () => {
+    const { id, secret } = await makeKey(account, { uses: { remaining: 0 } });
+    const again = (key: string) =>
+      account.post("/v1/keys/verify", { secret }, { headers: { "idempotency-key": key } });
+    expect((await again("a")).body).toMatchObject({ valid: false, error: "usage_exceeded" });
+    await account.patch(`/v1/keys/${id}`, { uses: { remaining: 5 } });
+    const passed = await again("a");
+    expect(passed.body).toMatchObject({ valid: true, uses_remaining: 4 });
+    const replayed = await again("a");
+    expect(replayed.headers.get("idempotent-replayed")).toBe("true");
+    expect(replayed.text).toBe(passed.text);
+    expect((await account.get(`/v1/keys/${id}`)).body).toMatchObject({ uses: { remaining: 4 } });
+    // The same of a key that has no uses to lose.
+    const paused = await makeKey(account, { enabled: false });
+    const send = () =>
+      account.post("/v1/keys/verify", { secret: paused.secret }, { headers: { "idempotency-key": "b" } });
+    expect((await send()).body).toMatchObject({ error: "disabled" });
+    await account.patch(`/v1/keys/${paused.id}`, { enabled: true });
+    expect((await send()).body).toMatchObject({ valid: true });
+  });
+});
+
+test("property: a bucket never gives more than its capacity and what runs in, and what is taken back is there again", () => {
+  const requests = fc.array(
+    fc.record({ wait: fc.nat(3_000), cost: fc.integer({ min: 0, max: 5 }), undone: fc.boolean() }),
+    { maxLength: 40 },
+  );
+  fc.assert(
+    fc.property(
+      requests,
+      fc.integer({ min: 5, max: 20 }),
+      fc.integer({ min: 1_000, max: 9_999 }),
+      (all, limit, ms) => {
+        const stored = [{ name: "a", limit, duration_ms: ms, auto: true, shared: "key" }];
+        const row = { ref: 1, account_ref: 1, project_ref: null, owner_id: null };
+        const bound = boundLimits({ ...row, ratelimits: JSON.stringify(stored) });
+        const limits = new KeyLimits();
+        // In parts of a token, as a plain sum.
+        let level = limit * ms;
+        let now = 1_800_000_000_000;
+        for (const { wait, cost, undone } of all) {
+          now += wait;
+          level = Math.min(limit * ms, level + wait * limit);
+          const look = limits.look(bound, [{ name: "a", cost }], now);
+          expect(look.waitMs === 0).toBe(level >= cost * ms);
+          if (look.waitMs > 0) continue;
+          const tx = new UnitTx(now, null);
+          look.take(tx);
+          if (undone) tx.undo();
+          else level -= cost * ms;
+          expect(look.states()[0]?.remaining).toBe(Math.floor(level / ms));
+        }
+      },
+    ),
+  );
+});
