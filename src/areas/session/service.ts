@@ -2,7 +2,7 @@ import { version } from "../../../package.json" with { type: "json" };
 import type { AuditedKey, AuditTrail, RequestOrigin } from "../../kernel/audit/trail.ts";
 import { isoTime } from "../../kernel/date-time.ts";
 import { ApiError } from "../../kernel/errors.ts";
-import { assertStillValid, type Caller, isOperator } from "../../kernel/http/caller.ts";
+import { assertAllowedFrom, assertStillValid, type Caller, isOperator } from "../../kernel/http/caller.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import { isBearerKey, keyDigest } from "../../kernel/secrets/key-format.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
@@ -60,7 +60,7 @@ export class SessionService {
     try {
       const caller = await this.deps.writer.submit((tx) => {
         const digest = link === undefined ? digestOfKey(key ?? "") : this.takeLink(tx, link);
-        return this.insert(tx, this.callerOf(digest), digest, token, login);
+        return this.insert(tx, this.callerOf(digest, login), digest, token, login);
       });
       const name = this.deps.sessions.cookieName(login.request);
       const cookie = setCookie(name, token, SESSION_MS / 1000);
@@ -132,10 +132,11 @@ export class SessionService {
   }
 
   /** @throws ApiError `unauthorized`, `forbidden` */
-  private callerOf(digest: Uint8Array): Caller {
+  private callerOf(digest: Uint8Array, { requestOrigin }: LoginRequest): Caller {
     const caller = this.deps.ports.keys.authenticate(Buffer.from(digest).toString("hex"));
     if (caller === null) throw new ApiError("unauthorized", UNKNOWN_KEY);
     assertStillValid(caller);
+    assertAllowedFrom(caller, requestOrigin.ip ?? "");
     return caller;
   }
 

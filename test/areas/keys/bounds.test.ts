@@ -103,7 +103,11 @@ const BAD: [said: Record<string, unknown>, field: string, message?: string][] = 
   ]),
   [{ uses: { refill: { every: "day", amount: 1 } } }, "uses.remaining"],
   [{ uses: 5 }, "uses"],
-  [{ uses: { remaining: 1, refill: { every: "week", amount: 1 } } }, "uses.refill.every", "must be day or month"],
+  [
+    { uses: { remaining: 1, refill: { every: "week", amount: 1 } } },
+    "uses.refill.every",
+    "must be day or month",
+  ],
   ...[0, MANY + 1].map((amount): [Record<string, unknown>, string] => [
     { uses: { remaining: 1, refill: { every: "day", amount } } },
     "uses.refill.amount",
@@ -153,7 +157,10 @@ describe("what is said of a key", () => {
     async (_, said, field, message) => {
       const { id } = await makeKey(account);
       const before = await account.get("/v1/meter/balance");
-      const answers = [await account.post("/v1/keys", termsOf(said)), await account.patch(`/v1/keys/${id}`, said)];
+      const answers = [
+        await account.post("/v1/keys", termsOf(said)),
+        await account.patch(`/v1/keys/${id}`, said),
+      ];
       for (const { status, body, text } of answers) {
         expect(status, text).toBe(400);
         const fields = body.fields as Record<string, string[]>;
@@ -177,7 +184,9 @@ describe("what is said of a key", () => {
       const [field = ""] = Object.keys(said);
       const fields = { [field]: ["is for keys that verify is asked about: not for the prefix sm"] };
       const bearer = { prefix: "sm", scopes: ["gate:read"] };
-      expect((await account.post("/v1/keys", termsOf({ ...bearer, ...said }))).body).toMatchObject({ fields });
+      expect((await account.post("/v1/keys", termsOf({ ...bearer, ...said }))).body).toMatchObject({
+        fields,
+      });
       const { id } = await makeKey(account, { ...bearer, owner_id: "acme", allowed_ips: ["10.0.0.0/8"] });
       const patched = await account.patch(`/v1/keys/${id}`, said);
       expect(patched.status).toBe(400);
@@ -222,11 +231,7 @@ describe("what is asked of a key", () => {
       "asks requests for more than its limit of 10",
     ],
     [{ ratelimits: [{ name: "others" }] }, "ratelimits", "names others, and the key has no such limit"],
-    [
-      { ratelimits: [{ name: "requests" }, { name: "requests" }] },
-      "ratelimits",
-      "names requests twice",
-    ],
+    [{ ratelimits: [{ name: "requests" }, { name: "requests" }] }, "ratelimits", "names requests twice"],
   ])("%p is refused, and nothing taken", async (asked, field, message) => {
     const { secret } = await makeKey(account, { ratelimits: [LIMIT], uses: { remaining: 5 } });
     const { status, body } = await account.post("/v1/keys/verify", { secret, ...asked });
@@ -234,7 +239,11 @@ describe("what is asked of a key", () => {
     const fields = body.fields as Record<string, string[]>;
     expect(Object.keys(fields)).toEqual([field]);
     if (message !== null) expect(fields[field]).toEqual([message]);
-    const after = await account.post("/v1/keys/verify", { secret, cost: 0, ratelimits: [{ name: "requests", cost: 0 }] });
+    const after = await account.post("/v1/keys/verify", {
+      secret,
+      cost: 0,
+      ratelimits: [{ name: "requests", cost: 0 }],
+    });
     expect(after.body).toMatchObject({ uses_remaining: 5, ratelimits: [{ remaining: 10 }] });
   });
 });

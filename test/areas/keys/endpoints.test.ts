@@ -258,3 +258,117 @@ describe("DELETE /v1/keys/{id}", () => {
     ...common("DELETE"),
   ]);
 });
+
+describe("PATCH /v1/keys/{id}", () => {
+  const after = (change: (world: World, id: string) => Promise<unknown>) => async (world: World) => {
+    const id = await make(world);
+    await change(world, id);
+    return id;
+  };
+  const ended: [string, (world: World, id: string) => Promise<unknown>][] = [
+    ["a revoked key", ({ account }, id) => account.delete(`/v1/keys/${id}`)],
+    ["a key that was rotated", ({ account }, id) => account.post(`/v1/keys/${id}/rotate`, {})],
+  ];
+  endpoint(() => server, "PATCH /v1/keys/{id}", [
+    naming({
+      name: "a key",
+      make,
+      ask: (id) => ["PATCH", `/v1/keys/${id}`, { name: "new", owner_id: "acme" }],
+      status: 200,
+      holds: { name: "new", owner_id: "acme", scopes: ["orders:read"] },
+      spent: 1,
+    }),
+    naming({ name: "nothing", make, ask: (id) => ["PATCH", `/v1/keys/${id}`, {}], status: 200, spent: 1 }),
+    ...[
+      ["name", ""],
+      ["name", null],
+      ["scopes", []],
+      ["scopes", null],
+      ["expires_at", NOW],
+      ["metadata", { k: 5 }],
+      ["owner_id", "a b"],
+    ].map(([field, value]) =>
+      naming({
+        name: `the ${field} ${JSON.stringify(value)}`,
+        make,
+        ask: (id) => ["PATCH", `/v1/keys/${id}`, { [String(field)]: value }],
+        status: 400,
+        code: "validation_error",
+        after: (_, { body }) => expect(Object.keys(body.fields as object)).toEqual([String(field)]),
+      }),
+    ),
+    ...ended.map(([name, change]) =>
+      naming({
+        name,
+        make: after(change),
+        ask: (id) => ["PATCH", `/v1/keys/${id}`, { enabled: false }],
+        status: 409,
+        code: "conflict",
+        spent: 1,
+      }),
+    ),
+    ...common("PATCH", "", {}),
+  ]);
+});
+
+describe("GET /v1/keys/{id}/usage", () => {
+  const ask = (query: string): Scenario["request"] => ["GET", `/v1/keys/{id}/usage${query}`];
+  const asked = (name: string, query: string, rest: Pick<Scenario, "status" | "code" | "holds" | "spent">) =>
+    naming({ name, make, ask: (id) => ["GET", ask(query)[1].replace("{id}", id)], ...rest });
+  const bad = (query: string, field: string, message: string) =>
+    asked(`the query ${query}`, `?${query}`, {
+      ...{ status: 400, code: "validation_error", holds: { fields: { [field]: [message] } } },
+    });
+  const hours = (count: number) => `from=${hoursFromStart(-count)}`;
+  endpoint(() => server, "GET /v1/keys/{id}/usage", [
+    asked("of a new key", "", {
+      ...{ status: 200, spent: 1 },
+      holds: { from: hoursFromStart(-24), to: NOW, granularity: "hour", data: [] },
+    }),
+    asked("a thousand hours", `?${hours(1_000)}`, { status: 200, spent: 1 }),
+    asked("a thousand days", `?granularity=day&${hours(24_000 - 12)}`, { status: 200, spent: 1 }),
+    bad(hours(1_001), "from", "must be at most 1000 hours before to"),
+    bad(`granularity=day&${hours(24_000)}`, "from", "must be at most 1000 days before to"),
+    bad(`from=${NOW}`, "from", "must be before to"),
+    bad("from=x", "from", "must be an RFC 3339 date-time, such as 2030-01-31T12:00:00Z"),
+    bad("to=5", "to", "must be an RFC 3339 date-time, such as 2030-01-31T12:00:00Z"),
+    bad("granularity=week", "granularity", "must be hour or day"),
+    ...common("GET", "/usage"),
+  ]);
+});
+
+describe("POST /v1/keys/revoke", () => {
+  const bad = (name: string, body: object): Scenario => ({
+    name,
+    request: ["POST", "/v1/keys/revoke", body],
+    ...{ status: 400, code: "validation_error" },
+    after: (_, { body: { fields } }) => expect(Object.keys(fields as object)).toEqual(["owner_id"]),
+  });
+  const owned: Scenario["before"] = ({ account }) => makeKey(account, { owner_id: "acme" });
+  const request: Scenario["request"] = ["POST", "/v1/keys/revoke", { owner_id: "acme" }];
+  endpoint(() => server, "POST /v1/keys/revoke", [
+    { name: "a key", before: owned, request, status: 200, body: { revoked: 1, more: false }, spent: 1 },
+    { name: "no key", request, status: 200, body: { revoked: 0, more: false }, spent: 1 },
+    bad("no owner", {}),
+    bad("null", { owner_id: null }),
+    bad("an owner that is too long", { owner_id: "x".repeat(256) }),
+    { name: "without a key", as: "nobody", request, status: 401, code: "unauthorized" },
+    {
+      name: "no credit to pay with",
+      account: { balance: 1 },
+      before: owned,
+      request,
+      status: 402,
+      code: "insufficient_balance",
+    },
+    {
+      name: "an Idempotency-Key used for another owner",
+      headers: { "idempotency-key": "k" },
+      before: ({ account }) =>
+        account.post("/v1/keys/revoke", { owner_id: "other" }, { headers: { "idempotency-key": "k" } }),
+      request,
+      status: 409,
+      code: "conflict",
+    },
+  ]);
+});

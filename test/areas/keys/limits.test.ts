@@ -72,7 +72,10 @@ describe("a rate limit", () => {
         { remaining: 0, exceeded: true },
       ],
     });
-    expect(await ask(secret)).toMatchObject({ ...PASSED, ratelimits: [{ remaining: 7 }, { exceeded: false }] });
+    expect(await ask(secret)).toMatchObject({
+      ...PASSED,
+      ratelimits: [{ remaining: 7 }, { exceeded: false }],
+    });
   });
 
   test("tells the longest wait of those that were exceeded", async () => {
@@ -88,7 +91,10 @@ describe("a rate limit", () => {
     const { secret } = await makeKey(account, { ratelimits: [one], uses: { remaining: 0 } });
     const exceeded = { valid: false, error: "usage_exceeded", uses_remaining: 0 };
     for (let turn = 0; turn < 2; turn += 1)
-      expect(await ask(secret)).toMatchObject({ ...exceeded, ratelimits: [{ remaining: 1, exceeded: false }] });
+      expect(await ask(secret)).toMatchObject({
+        ...exceeded,
+        ratelimits: [{ remaining: 1, exceeded: false }],
+      });
     expect(await ask(secret, { cost: 0 })).toMatchObject({ ...PASSED, ratelimits: [{ remaining: 0 }] });
   });
 
@@ -130,7 +136,8 @@ describe("a limit that an owner's keys share", () => {
     expect(await ask(first.secret)).toMatchObject({ ratelimits: [{ remaining: 1 }] });
     expect(await ask(second.secret)).toMatchObject({ ratelimits: [{ remaining: 0 }] });
     expect(await ask(first.secret)).toMatchObject(limited(30));
-    for (const { secret } of others) expect(await ask(secret)).toMatchObject({ ratelimits: [{ remaining: 1 }] });
+    for (const { secret } of others)
+      expect(await ask(secret)).toMatchObject({ ratelimits: [{ remaining: 1 }] });
     const stranger = await server.account({ tier: "unlimited" });
     const { secret } = await makeKey(stranger, owned("acme"));
     const { body } = await stranger.post("/v1/keys/verify", { secret });

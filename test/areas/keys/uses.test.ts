@@ -30,7 +30,9 @@ describe("uses", () => {
   test("are taken one by one, by cost, and never below nothing", async () => {
     const { id, secret } = await makeKey(account, { uses: { remaining: 5 } });
     expect(await ask(secret)).toMatchObject({ valid: true, uses_remaining: 4, retry_after_seconds: null });
-    expect(await ask(secret, { cost: 5 })).toMatchObject(spent({ uses_remaining: 4, retry_after_seconds: null }));
+    expect(await ask(secret, { cost: 5 })).toMatchObject(
+      spent({ uses_remaining: 4, retry_after_seconds: null }),
+    );
     expect(await ask(secret, { cost: 4 })).toMatchObject({ valid: true, uses_remaining: 0 });
     expect(await ask(secret)).toMatchObject(spent());
     expect(await ask(secret, { cost: 0 })).toMatchObject({ valid: true, uses_remaining: 0 });
