@@ -2,7 +2,7 @@ export type { AnswerOf, InputOf, OperationName, QueryOf } from "./api.ts";
 export type { Account, Admin, AdminAccounts } from "./areas/accounts.ts";
 export type { Buckets, Catch, Events } from "./areas/catch.ts";
 export type { EvaluationContext, FlagConfigOptions, Flags, IsEnabledOptions } from "./areas/flags.ts";
-export type { KeyClient, Keys } from "./areas/keys.ts";
+export type { KeyAsk, KeyClient, Keys } from "./areas/keys.ts";
 export type { AcquireOptions, Locks } from "./areas/locks.ts";
 export type { AllMeters, Meter } from "./areas/meter.ts";
 export type { Monitors } from "./areas/monitors.ts";

@@ -138,7 +138,7 @@ test("projects and keys", async () => {
 
   const key = await nf.keys.create({ prefix: "acme_live", name: "Warehouse", scopes: ["orders:read"] });
   const verdict = await nf.keys.verify(key.secret, { ip: "203.0.113.7", userAgent: "curl/8.5" });
-  expect(verdict).toEqual({
+  expect(verdict).toMatchObject({
     valid: true,
     key_id: key.key_id,
     project_id: null,
@@ -158,6 +158,26 @@ test("projects and keys", async () => {
     made.key_id,
   ]);
   expect((await nf.projects.delete(project.id)).success).toBe(true);
+});
+
+test("limits, uses and owners of keys", async () => {
+  const terms = { prefix: "acme", name: "k", scopes: ["orders:*"], owner_id: "acme" };
+  const key = await nf.keys.create(terms);
+  const limit = { name: "requests", limit: 10, duration_ms: 60_000 };
+  const changed = await nf.keys.patch(key.key_id, { ratelimits: [limit], uses: { remaining: 3 } });
+  expect(changed).toMatchObject({ owner_id: "acme", uses: { remaining: 3 } });
+  const asked = { require: ["orders:read"], cost: 2, ratelimits: [{ name: "requests", cost: 4 }] };
+  const once = { idempotencyKey: crypto.randomUUID() };
+  for (let turn = 0; turn < 2; turn += 1) {
+    expect(await nf.keys.verify(key.secret, asked, once)).toMatchObject({
+      ...{ valid: true, uses_remaining: 1, ratelimits: [{ remaining: 6 }] },
+    });
+  }
+  expect(await nf.keys.verify(key.secret, asked)).toMatchObject({ error: "usage_exceeded" });
+  const usage = await nf.keys.usage(key.key_id, { granularity: "day" });
+  expect(usage.data.reduce((sum, { total }) => sum + total, 0)).toBe(2);
+  expect((await nf.keys.list({ owner_id: "acme" }).toArray()).map(({ id }) => id)).toEqual([key.key_id]);
+  expect(await nf.keys.revokeOwned("acme")).toEqual({ revoked: 1, more: false });
 });
 
 test("flags", async () => {

@@ -31,8 +31,8 @@ export function usageOf(
   const begun = from === undefined ? until - DAY_HOURS * HOUR_MS : momentOfQuery("from", from);
   const first = beginOf(hourOf(begun), step);
   if (begun >= until) throw invalidField("from", "must be before to");
-  // The hour that `to` lies in counts, unless it begins with it.
-  const end = Math.ceil(until / HOUR_MS);
+  // The hour that `to` lies in counts, unless it begins with it; that of now in any case.
+  const end = to === undefined ? hourOf(until) + 1 : Math.ceil(until / HOUR_MS);
   if ((end - first) / step > USAGE_BUCKETS_MAX) {
     throw invalidField("from", `must be at most ${USAGE_BUCKETS_MAX} ${granularity}s before to`);
   }

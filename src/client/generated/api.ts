@@ -425,6 +425,46 @@ export interface KeyCreateBody {
   /** At most 16384 characters as JSON. */
   metadata?: Record<string, string> | null | undefined;
   expires_at?: string | null | undefined;
+  /** Your customer, whose key it is. */
+  owner_id?: string | null | undefined;
+  /** The meter that uses of the key are paid from. */
+  meter_id?: string | null | undefined;
+  /** False pauses the key; true unless said otherwise. */
+  enabled?: boolean | null | undefined;
+  /** Token buckets, kept in memory: full after a restart. */
+  ratelimits?:
+    | readonly {
+        name: string;
+        /** Tokens of a full bucket. */
+        limit: number;
+        /** How long an empty bucket takes to fill; it fills continuously. */
+        duration_ms: number;
+        /** Whether every verification takes a token; else only one that names the limit. */
+        auto?: boolean | undefined;
+        /** With `owner`, all keys of the owner in the key's project draw on one bucket. */
+        shared?: "key" | "owner" | undefined;
+      }[]
+    | null
+    | undefined;
+  /** How often the key can still be used; null for any number of times. */
+  uses?:
+    | {
+        remaining: number;
+        refill?:
+          | {
+              every: "day" | "month";
+              /** What the uses left are raised to, where fewer are left. */
+              amount: number;
+              /** Of the month, its last one if it is shorter; 1 unless given. Not with `day`. */
+              day?: number | undefined;
+            }
+          | null
+          | undefined;
+      }
+    | null
+    | undefined;
+  /** Addresses and ranges (CIDR) that it may be used from; none for any. */
+  allowed_ips?: readonly string[] | null | undefined;
 }
 
 /** What `POST /v1/keys` answers. */
@@ -441,6 +481,40 @@ export interface KeyCreated {
   project_id: string | null;
   created_at: string;
   expires_at: string | null;
+  owner_id: string | null;
+  meter_id: string | null;
+  enabled: boolean;
+  ratelimits: KeyRatelimit[];
+  /** Null: any number of times. */
+  uses: KeyUses | null;
+  /** Empty: any address. */
+  allowed_ips: string[];
+}
+
+/** What `POST /v1/keys` answers, `ratelimits`, `[]`. */
+export interface KeyRatelimit {
+  name: string;
+  /** Tokens of a full bucket. */
+  limit: number;
+  /** How long an empty bucket takes to fill; it fills continuously. */
+  duration_ms: number;
+  /** Whether every verification takes a token; else only one that names the limit. */
+  auto: boolean;
+  /** With `owner`, all keys of the owner in the key's project draw on one bucket. */
+  shared: "key" | "owner";
+}
+
+/** What `POST /v1/keys` answers, `uses`, `one of`. */
+export interface KeyUses {
+  remaining: number;
+  /** At 00:00 UTC. */
+  refill?: {
+    every: "day" | "month";
+    /** What the uses left are raised to, where fewer are left. */
+    amount: number;
+    /** Of the month, its last one if it is shorter; 1 unless given. Not with `day`. */
+    day?: number;
+  };
 }
 
 /** What `GET /v1/keys/{id}` answers. */
@@ -474,8 +548,66 @@ export interface KeyItem {
   project_id: string | null;
   created_at: string;
   expires_at: string | null;
+  owner_id: string | null;
+  meter_id: string | null;
+  enabled: boolean;
+  ratelimits: KeyRatelimit[];
+  /** Null: any number of times. */
+  uses: KeyUses | null;
+  /** Empty: any address. */
+  allowed_ips: string[];
   revoked_at: string | null;
   last_used_at: string | null;
+}
+
+/** The body of `PATCH /v1/keys/{id}`. */
+export interface KeyPatchBody {
+  name?: string | undefined;
+  scopes?: readonly string[] | undefined;
+  environment?: string | null | undefined;
+  /** At most 16384 characters as JSON. */
+  metadata?: Record<string, string> | null | undefined;
+  expires_at?: string | null | undefined;
+  /** Your customer, whose key it is. */
+  owner_id?: string | null | undefined;
+  /** The meter that uses of the key are paid from. */
+  meter_id?: string | null | undefined;
+  /** False pauses the key; true unless said otherwise. */
+  enabled?: boolean | null | undefined;
+  /** Token buckets, kept in memory: full after a restart. */
+  ratelimits?:
+    | readonly {
+        name: string;
+        /** Tokens of a full bucket. */
+        limit: number;
+        /** How long an empty bucket takes to fill; it fills continuously. */
+        duration_ms: number;
+        /** Whether every verification takes a token; else only one that names the limit. */
+        auto?: boolean | undefined;
+        /** With `owner`, all keys of the owner in the key's project draw on one bucket. */
+        shared?: "key" | "owner" | undefined;
+      }[]
+    | null
+    | undefined;
+  /** How often the key can still be used; null for any number of times. */
+  uses?:
+    | {
+        remaining: number;
+        refill?:
+          | {
+              every: "day" | "month";
+              /** What the uses left are raised to, where fewer are left. */
+              amount: number;
+              /** Of the month, its last one if it is shorter; 1 unless given. Not with `day`. */
+              day?: number | undefined;
+            }
+          | null
+          | undefined;
+      }
+    | null
+    | undefined;
+  /** Addresses and ranges (CIDR) that it may be used from; none for any. */
+  allowed_ips?: readonly string[] | null | undefined;
 }
 
 /** What `POST /v1/admin/accounts/{user_id}/reset-key` answers. */
@@ -505,6 +637,17 @@ export interface RotatedPlatformKey {
 /** What `DELETE /v1/keys/{id}` answers. */
 export type KeyRevoked = { key_id: string; revoked_at: string; status: "revoked" };
 
+/** The body of `POST /v1/keys/revoke`. */
+export type KeysRevokeBody = { owner_id: string };
+
+/** What `POST /v1/keys/revoke` answers. */
+export interface KeysRevoked {
+  /** Keys that this call has ended. */
+  revoked: number;
+  /** Whether there are more: then call again. */
+  more: boolean;
+}
+
 /** The body of `POST /v1/keys/{id}/rotate`. */
 export interface KeyRotateBody {
   /** How long the old key still works. */
@@ -521,6 +664,15 @@ export interface KeyRotated {
   grace_hours: number;
 }
 
+/** What `GET /v1/keys/{id}/usage` answers. */
+export interface KeyUsage {
+  from: string;
+  to: string;
+  granularity: "hour" | "day";
+  /** Hours or days with uses, oldest first. */
+  data: { from: string; total: number; valid: number; errors: Record<string, number> }[];
+}
+
 /** The body of `POST /v1/keys/verify`. */
 export interface KeyVerifyBody {
   secret: string;
@@ -533,6 +685,19 @@ export interface KeyVerifyBody {
       }
     | null
     | undefined;
+  /** Scopes that the key must have, all of them. */
+  require?: readonly string[] | null | undefined;
+  /** How many of the key's `uses` it takes, where those are limited; 1 unless given. */
+  cost?: number | null | undefined;
+  /** Limits of the key that take part besides its automatic ones, or with another cost. */
+  ratelimits?:
+    | readonly {
+        name: string;
+        /** Tokens that it takes, at most the limit; 1 unless given. */
+        cost?: number | null | undefined;
+      }[]
+    | null
+    | undefined;
 }
 
 /** What `POST /v1/keys/verify` answers. */
@@ -541,7 +706,42 @@ export interface KeyVerdict {
   key_id: string | null;
   project_id: string | null;
   scopes: string[] | null;
-  error: "invalid_key" | "expired" | "revoked" | "deleted" | null;
+  error:
+    | "invalid_key"
+    | "revoked"
+    | "deleted"
+    | "expired"
+    | "disabled"
+    | "ip_not_allowed"
+    | "insufficient_scope"
+    | "rate_limited"
+    | "usage_exceeded"
+    | null;
+  owner_id: string | null;
+  meter_id: string | null;
+  name: string | null;
+  environment: string | null;
+  metadata: Record<string, string> | null;
+  expires_at: string | null;
+  enabled: boolean | null;
+  /** Null: any number. */
+  uses_remaining: number | null;
+  /** All of the key's limits. */
+  ratelimits: KeyRatelimitState[] | null;
+  /** With `rate_limited` and `usage_exceeded`: when it is worth another try, if ever. */
+  retry_after_seconds: number | null;
+}
+
+/** What `POST /v1/keys/verify` answers, `ratelimits`, `one of`, `[]`. */
+export interface KeyRatelimitState {
+  name: string;
+  limit: number;
+  /** Whole tokens left. */
+  remaining: number;
+  /** When the bucket is full again. */
+  reset_at: string;
+  /** Whether it took part and had too few. */
+  exceeded: boolean;
 }
 
 /** The body of `POST /v1/latch/{key}/acquire`. */
@@ -1466,11 +1666,29 @@ export const OPERATIONS = {
   "gate.save": "POST /v1/gate" as Route<FlagSaved, never, FlagBody>,
   "keys.create": "POST /v1/keys" as Route<KeyCreated, never, KeyCreateBody>,
   "keys.get": "GET /v1/keys/{id}" as Route<Key, "id">,
-  "keys.list": "GET /v1/keys" as List<KeyPage>,
+  "keys.list": "GET /v1/keys" as List<
+    KeyPage,
+    never,
+    { owner_id?: string | undefined; environment?: string | undefined }
+  >,
+  "keys.patch": "PATCH /v1/keys/{id}" as Route<Key, "id", KeyPatchBody>,
   "keys.platform.reset": "POST /v1/admin/accounts/{user_id}/reset-key" as Route<ResetPlatformKey, "user_id">,
   "keys.platform.rotate": "POST /v1/keys/rotate" as Route<RotatedPlatformKey, never, PlatformKeyRotateBody>,
   "keys.revoke": "DELETE /v1/keys/{id}" as Route<KeyRevoked, "id">,
+  "keys.revoke_owned": "POST /v1/keys/revoke" as Route<KeysRevoked, never, KeysRevokeBody>,
   "keys.rotate": "POST /v1/keys/{id}/rotate" as Route<KeyRotated, "id", KeyRotateBody>,
+  "keys.usage": "GET /v1/keys/{id}/usage" as Route<
+    KeyUsage,
+    "id",
+    undefined,
+    {
+      /** Cut to the beginning of its hour or day, UTC; 24 hours before `to` unless given. */
+      from?: string | undefined;
+      /** Exclusive; now unless given. */
+      to?: string | undefined;
+      granularity?: "hour" | "day" | undefined;
+    }
+  >,
   "keys.verify": "POST /v1/keys/verify" as Route<KeyVerdict, never, KeyVerifyBody>,
   "latch.acquire": "POST /v1/latch/{key}/acquire" as Route<AcquiredLock, "key", AcquireBody>,
   "latch.force": "POST /v1/latch/{key}/force-release" as Route<ReleasedLock, "key", ForceReleaseBody>,
