@@ -11,7 +11,8 @@ const READS_BY_POST: ReadonlySet<string> = new Set([
   ...["keys.verify", "witness.verify", "ofrep.evaluate", "ofrep.bulk"],
 ]);
 const CHANGES_KEYS: ReadonlySet<string> = new Set([
-  ...["keys.platform.rotate", "keys.create", "keys.rotate", "keys.revoke", "projects.keys.create"],
+  ...["keys.platform.rotate", "keys.create", "projects.keys.create"],
+  ...["keys.rotate", "keys.patch", "keys.revoke", "keys.revoke_owned"],
 ]);
 const SCOPE_AREAS = ["meter", "projects", "keys", "gate", "latch", "pulse", "relay", "catch", "witness"];
 const EVERY_SCOPE: readonly Scope[] = [

@@ -79,6 +79,9 @@ const PREPARED: Readonly<Record<string, (client: AccountClient, params: Record<s
       params["relay_id"] = String((await client.post("/v1/relay", delivery)).body["relay_id"]);
       await server.clock.advance(0);
     },
+    // No key of the owner, no change.
+    "keys.revoke_owned": (client) =>
+      client.post("/v1/keys", { prefix: "acme", name: "k", scopes: ["x"], owner_id: "acme" }),
     "projects.delete": (client) => client.post("/v1/projects", { name: "Another" }),
   };
 
