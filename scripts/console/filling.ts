@@ -70,6 +70,13 @@ async function fillAccount(call: Call): Promise<void> {
     scopes: ["pulse:read"],
     expires_at: ends,
   });
+  const { secret } = await call("POST", "/v1/keys", {
+    ...{ name: "Acme", prefix: "shop_live", scopes: ["orders:*"], owner_id: "acme", environment: "live" },
+    ratelimits: [{ name: "requests", limit: 6, duration_ms: 3_600_000 }],
+    uses: { remaining: 10_000, refill: { every: "month", amount: 10_000 } },
+  });
+  for (let at = 0; at < 8; at += 1)
+    await call("POST", "/v1/keys/verify", { secret, require: ["orders:read"], cost: 5 });
   for (const flag of FLAGS) await call("POST", "/v1/gate", flag);
   await call("POST", "/v1/admin/accounts", { email: "shop@example.com", tier: "pro", balance: 50_000 });
   await call("POST", "/v1/latch/invoice:42/acquire", { ttl: 300_000, timeout: 1_000 });

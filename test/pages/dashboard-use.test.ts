@@ -103,6 +103,52 @@ describe("keys", () => {
   );
 
   test(
+    "one for a customer gets an owner, limits and uses; it is changed, paused, and shows how it was used",
+    async () => {
+      const visit = await enter();
+      const { page } = visit;
+      await visit.go("keys?new=1");
+      await page.getByLabel("Name", { exact: true }).fill("Customer");
+      await page.getByLabel("Prefix").fill("till_live");
+      await page.getByLabel("Scopes").fill("orders:read, items:*");
+      await page.getByLabel("Owner").fill("acme-7");
+      await page.getByLabel("Works from").fill("203.0.113.0/24 2001:db8::1");
+      await page.getByLabel("Rate limits").fill("requests 2 60\nexports 5 3600 named owner");
+      await page.getByLabel("Uses left").fill("9");
+      await page.getByLabel("Refilled").selectOption("month");
+      await page.getByLabel("Up to").fill("500");
+      await page.getByRole("button", { name: "Create key" }).click();
+      const secret = await page.locator("[data-secret]").innerText();
+      await page.getByRole("button", { name: "I have kept it" }).click();
+      const ask = { secret, require: ["items:read"], meta: { ip: "203.0.113.9" } };
+      const verify = async () => (await server.operator.post("/v1/keys/verify", ask)).body;
+      for (const left of [8, 7]) expect(await verify()).toMatchObject({ valid: true, uses_remaining: left });
+      expect(await verify()).toMatchObject({ error: "rate_limited", owner_id: "acme-7" });
+      const row = page.locator("tr", { hasText: "Customer" });
+      await row.getByText("acme-7").waitFor();
+      await page.getByRole("link", { name: "Customer" }).click();
+      await page.getByRole("img", { name: "3 uses in 24 hours, 1 refused" }).waitFor();
+      await page.getByRole("button", { name: "14 days" }).click();
+      await page.getByRole("img", { name: "3 uses in 14 days, 1 refused" }).waitFor();
+      await page.getByRole("button", { name: "Change…" }).click();
+      expect(await page.getByLabel("Rate limits").inputValue()).toBe(
+        "requests 2 60\nexports 5 3600 named owner",
+      );
+      await page.getByLabel("Rate limits").fill("requests 200 60");
+      await page.getByRole("button", { name: "Save" }).click();
+      await page.getByText("requests: 200 in 1 min").waitFor();
+      await page.getByText("7, 500 every month").waitFor();
+      await page.getByRole("button", { name: "Pause" }).click();
+      await page.getByRole("button", { name: "Go on" }).waitFor();
+      expect(await verify()).toMatchObject({ error: "disabled" });
+      await page.getByRole("button", { name: "Go on" }).click();
+      await page.getByRole("button", { name: "Pause" }).waitFor();
+      await visit.expectClean();
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
     "revoking asks, and then the key is revoked",
     async () => {
       const visit = await enter();

@@ -3,6 +3,7 @@ import { call } from "../core/api.ts";
 import { may, projects, session } from "../core/session.ts";
 import { Dialog, Form } from "../ui/dialog.tsx";
 import { CheckField, Choice, SelectField, TextField, textOf } from "../ui/field.tsx";
+import { BEARER_PREFIX, LimitFields, limitsOf, wordsOf } from "./key-limits.tsx";
 
 const AREAS = ["meter", "projects", "keys", "gate", "latch", "pulse", "relay", "catch", "witness"];
 /** What there is nothing to write of. */
@@ -34,15 +35,18 @@ export function KeyForm({
 }) {
   const [access, setAccess] = useState<Access>(may("*") ? "all" : "read");
   const [chosen, setChosen] = useState<readonly string[]>([]);
-  const scopes = { all: ["*"], read: READ_ONLY.filter(may), browser: BROWSER.filter(may), some: chosen }[
+  const [prefix, setPrefix] = useState(BEARER_PREFIX);
+  const isBearer = prefix.trim() === BEARER_PREFIX;
+  const granted = { all: ["*"], read: READ_ONLY.filter(may), browser: BROWSER.filter(may), some: chosen }[
     access
   ];
   const submit = async (data: FormData): Promise<void> => {
     const until = textOf(data, "expires_at");
     const body = {
       name: textOf(data, "name") ?? "",
-      prefix: textOf(data, "prefix") ?? "sm",
-      scopes,
+      prefix: textOf(data, "prefix") ?? BEARER_PREFIX,
+      scopes: isBearer ? granted : wordsOf(textOf(data, "scopes") ?? ""),
+      ...limitsOf(data, isBearer),
       ...(until === undefined ? {} : { expires_at: new Date(until).toISOString() }),
     };
     const project = textOf(data, "project");
@@ -54,10 +58,34 @@ export function KeyForm({
   };
   return (
     <Dialog title="New key" onClose={onClose}>
-      <Form submit="Create key" disabled={scopes.length === 0} onSubmit={submit} onCancel={onClose}>
+      <Form
+        submit="Create key"
+        disabled={isBearer && granted.length === 0}
+        onSubmit={submit}
+        onCancel={onClose}
+      >
         <TextField name="name" label="Name" placeholder="Warehouse" required />
-        <AccessField value={access} onChange={setAccess} />
-        {access === "some" ? <ScopeBoxes chosen={chosen} onChange={setChosen} /> : null}
+        <TextField
+          name="prefix"
+          label="Prefix"
+          value={BEARER_PREFIX}
+          mono
+          required
+          onInput={setPrefix}
+          hint="sm opens this API. Anything else marks the keys that you give to your own customers."
+        />
+        {isBearer ? (
+          <AccessFields access={access} onAccess={setAccess} chosen={chosen} onChosen={setChosen} />
+        ) : (
+          <TextField
+            name="scopes"
+            label="Scopes"
+            mono
+            required
+            placeholder="orders:read, orders:items:*"
+            hint="Your own words; verify compares them with what a request requires."
+          />
+        )}
         <div class="two">
           <SelectField
             name="project"
@@ -69,38 +97,40 @@ export function KeyForm({
           />
           <TextField name="expires_at" label="Ends" type="datetime-local" />
         </div>
-        <TextField
-          name="prefix"
-          label="Prefix"
-          value="sm"
-          mono
-          required
-          hint="sm opens this API. Anything else marks the keys that you give to your own customers."
-        />
+        <LimitFields isBearer={isBearer} />
       </Form>
     </Dialog>
   );
 }
 
-function AccessField(props: { value: Access; onChange: (access: Access) => void }) {
+function AccessFields(props: {
+  access: Access;
+  onAccess: (access: Access) => void;
+  chosen: readonly string[];
+  onChosen: (chosen: readonly string[]) => void;
+}) {
+  const { access, onAccess, chosen, onChosen } = props;
   return (
-    <div class="field">
-      <span class="small">
-        <strong>Access</strong>
-      </span>
-      <Choice
-        label="Access"
-        options={ACCESS.filter(([one]) => one !== "all" || may("*"))}
-        value={props.value}
-        onChange={props.onChange}
-      />
-      {props.value === "browser" ? (
-        <small class="quiet">
-          For pages and apps in other people's hands: it evaluates flags by OpenFeature, and reads nothing
-          else.
-        </small>
-      ) : null}
-    </div>
+    <>
+      <div class="field">
+        <span class="small">
+          <strong>Access</strong>
+        </span>
+        <Choice
+          label="Access"
+          options={ACCESS.filter(([one]) => one !== "all" || may("*"))}
+          value={access}
+          onChange={onAccess}
+        />
+        {access === "browser" ? (
+          <small class="quiet">
+            For pages and apps in other people's hands: it evaluates flags by OpenFeature, and reads nothing
+            else.
+          </small>
+        ) : null}
+      </div>
+      {access === "some" ? <ScopeBoxes chosen={chosen} onChange={onChosen} /> : null}
+    </>
   );
 }
 

@@ -1,6 +1,7 @@
 import { useState } from "preact/hooks";
 import type { KeyItem } from "../../../client/generated/api.ts";
 import { call, requestOf } from "../core/api.ts";
+import { figure, span } from "../core/format.ts";
 import { useResource } from "../core/resource.ts";
 import { go } from "../core/route.ts";
 import { projects } from "../core/session.ts";
@@ -12,13 +13,16 @@ import { TextField, textOf } from "../ui/field.tsx";
 import { Facts, Page, Panel } from "../ui/page.tsx";
 import { Ago, Moment } from "../ui/time.tsx";
 import { History } from "./audit-list.tsx";
+import { EditKey, setEnabled } from "./key-edit.tsx";
+import { BEARER_PREFIX } from "./key-limits.tsx";
 import { KeyState } from "./key-state.tsx";
+import { Usage } from "./key-usage.tsx";
 import { Secret } from "./secret.tsx";
 
 /** One key. */
 export function KeyPage({ id }: { id: string }) {
   const key = useResource(`key ${id}`, ["keys"], (signal) => call("keys.get", { params: { id } }, signal));
-  const [open, setOpen] = useState<"rotate" | "revoke" | null>(null);
+  const [open, setOpen] = useState<"edit" | "rotate" | "revoke" | null>(null);
   const [secret, setSecret] = useState<{ id: string; text: string } | null>(null);
   const { data } = key;
   const gone = data === null || data.revoked_at !== null;
@@ -30,6 +34,20 @@ export function KeyPage({ id }: { id: string }) {
       request={requestOf("keys.get", { params: { id } })}
       actions={
         <>
+          <Button scope="keys:write" disabled={gone} onClick={() => setOpen("edit")}>
+            Change…
+          </Button>
+          <Button
+            scope="keys:write"
+            disabled={gone}
+            onClick={async () => {
+              if (data === null) return;
+              await setEnabled(data, !data.enabled);
+              key.reload();
+            }}
+          >
+            {data?.enabled === false ? "Go on" : "Pause"}
+          </Button>
           <Button icon="reload" scope="keys:write" disabled={gone} onClick={() => setOpen("rotate")}>
             Rotate…
           </Button>
@@ -45,7 +63,9 @@ export function KeyPage({ id }: { id: string }) {
             <Panel>
               <KeyFacts of={one} />
             </Panel>
+            <Usage id={id} />
             <History type="key" id={id} />
+            {open === "edit" ? <EditKey of={one} onDone={key.reload} onClose={() => setOpen(null)} /> : null}
             {open === "revoke" ? (
               <RevokeKey of={one} onDone={key.reload} onClose={() => setOpen(null)} />
             ) : null}
@@ -90,10 +110,26 @@ function KeyFacts({ of: key }: { of: KeyItem & { last_used_ip?: string; last_use
         ["Last address", key.last_used_ip ?? "–"],
         ["Last program", key.last_used_ua ?? "–"],
         ["Environment", key.environment ?? "–"],
+        ["Owner", key.owner_id ?? "–"],
+        ...(key.prefix === BEARER_PREFIX ? [] : limitFacts(key)),
+        ["Works from", key.allowed_ips.length === 0 ? "any address" : key.allowed_ips.join(", ")],
         ["Id", <code key="i">{key.id}</code>],
       ]}
     />
   );
+}
+
+function limitFacts({ ratelimits, uses, meter_id }: KeyItem): (readonly [string, string])[] {
+  const limits = ratelimits.map(
+    ({ name, limit, duration_ms }) => `${name}: ${figure(limit)} in ${span(duration_ms)}`,
+  );
+  const refill = uses?.refill;
+  const comesBack = refill === undefined ? "" : `, ${figure(refill.amount)} every ${refill.every}`;
+  return [
+    ["Rate limits", limits.length === 0 ? "none" : limits.join(", ")],
+    ["Uses left", uses === null ? "any number" : figure(uses.remaining) + comesBack],
+    ["Paid from meter", meter_id ?? "–"],
+  ];
 }
 
 /** Asks, and revokes a key. */

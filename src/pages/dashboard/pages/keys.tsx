@@ -1,6 +1,7 @@
 import { useState } from "preact/hooks";
 import type { KeyItem } from "../../../client/generated/api.ts";
 import { call, requestOf } from "../core/api.ts";
+import { figure } from "../core/format.ts";
 import { useList } from "../core/resource.ts";
 import { href, place, setQuery } from "../core/route.ts";
 import { Button } from "../ui/button.tsx";
@@ -45,8 +46,8 @@ function KeyList() {
       <Loaded of={list}>
         {(keys) => (
           <Keys
-            keys={keys.filter(({ name, masked_secret }) =>
-              `${name} ${masked_secret}`.toLowerCase().includes(text),
+            keys={keys.filter(({ name, masked_secret, owner_id }) =>
+              `${name} ${masked_secret} ${owner_id ?? ""}`.toLowerCase().includes(text),
             )}
             onRevoke={setRevoking}
             more={<More of={list} />}
@@ -98,6 +99,12 @@ function Keys(props: {
           { head: "Name", cell: ({ name }) => name },
           { head: "Secret", cell: ({ masked_secret }) => <code>{masked_secret}</code>, look: "wide" },
           { head: "Scopes", cell: ({ scopes }) => <Scopes of={scopes} />, look: "wide" },
+          { head: "Owner", cell: ({ owner_id }) => owner_id ?? "–", look: "wide" },
+          {
+            head: "Uses left",
+            cell: ({ uses }) => (uses === null ? "–" : figure(uses.remaining)),
+            look: "fit wide",
+          },
           { head: "Last used", cell: ({ last_used_at }) => <Ago at={last_used_at} />, look: "wide" },
           { head: "State", cell: (key) => <KeyState of={key} />, look: "fit" },
           {
