@@ -4,6 +4,7 @@ import { BucketWorkload } from "./buckets.ts";
 import { ChainWorkload } from "./chains.ts";
 import { HoldWorkload } from "./holds.ts";
 import { FlagWorkload } from "./flags.ts";
+import { KeyUsesWorkload } from "./key-uses.ts";
 import { MeterWorkload } from "./meters.ts";
 import { OwnBalanceWorkload } from "./own-balances.ts";
 import { ReadWorkload } from "./reads.ts";
@@ -27,5 +28,6 @@ export function allWorkloads(): Workload[] {
     new AuditWorkload(),
     new SessionWorkload(),
     new FlagWorkload(),
+    new KeyUsesWorkload(),
   ];
 }

@@ -4,6 +4,7 @@ import { AccountWorkload } from "../crashes/accounts.ts";
 import { AuditWorkload } from "../crashes/audit.ts";
 import { BucketWorkload } from "../crashes/buckets.ts";
 import { ChainWorkload } from "../crashes/chains.ts";
+import { KeyUsesWorkload } from "../crashes/key-uses.ts";
 import { launchUnderLoad, runLoad } from "../crashes/load.ts";
 import { HoldWorkload } from "../crashes/holds.ts";
 import { MeterWorkload } from "../crashes/meters.ts";
@@ -22,6 +23,7 @@ import { Trace } from "./trace.ts";
 export const OPERATOR_KEY = "sm_0000000000000000000000000000000000000000000_92dff3c0";
 /** Few, so that a disk is read back in a moment. */
 const METERS = 30;
+const KEYS_WITH_USES = 4;
 /** A server dies within so many operations of its last step, wherever that is in a commit. */
 const LAST_OPERATIONS = 60;
 /** Longest wait for a death; a server that has nothing left to write is killed. */
@@ -70,6 +72,7 @@ function createWorkloads(): Workload[] {
     new ChainWorkload(),
     new BucketWorkload(false),
     new ResendWorkload(),
+    new KeyUsesWorkload(KEYS_WITH_USES),
   ];
 }
 
