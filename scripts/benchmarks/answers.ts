@@ -18,7 +18,11 @@ const MOMENT = new Date(AT).toISOString();
 export const ANSWERS = {
   flag: { enabled: true, flag_key: "flag-42" },
   ownBalance: { balance: 1_000_000_000, user_id: "usr_00000000000000000000" },
-  verified: { valid: true, key_id: UUID, project_id: null, scopes: ["bench:read"], error: null },
+  verified: {
+    ...{ valid: true, key_id: UUID, project_id: null, scopes: ["orders:read"], error: null },
+    ...{ owner_id: null, meter_id: null, name: "Key 500000", environment: null, metadata: {} },
+    ...{ expires_at: null, enabled: true, uses_remaining: null, ratelimits: [], retry_after_seconds: null },
+  },
   released: { status: "released" },
   meter: (meter_id: string, balance: number) => ({ balance, meter_id }),
   meterState: (meter_id: string, balance: number) => ({ balance, meter_id, available: balance, held: 0 }),

@@ -1,6 +1,6 @@
 import type { Benchmark, Finding, WrkScript } from "./benchmark.ts";
 import { median } from "./figures.ts";
-import { FIRST_CREATED_AT, secretOf } from "./key-secrets.ts";
+import { FIRST_CREATED_AT, PREFIX, secretOf } from "./key-secrets.ts";
 import { KEYS, type Stage } from "./stage.ts";
 
 /** Flags in the project whose one is evaluated. */
@@ -9,6 +9,8 @@ const FLAGS = 10_000;
 const MAKERS = 32;
 /** Of them, how many are verified in turn, spread over the whole file. */
 const VERIFIED_KEYS = 2_000;
+/** Keys with uses and a limit. */
+const LIMITED_KEYS = 1_000;
 /** Pages of the list that are timed, spread over its whole length. */
 const PAGES = 60;
 const PAGE_MS_MAX = 5;
@@ -16,21 +18,36 @@ const PAGE_MS_MAX = 5;
 /** The name under which the list's measurement is chosen. */
 export const KEY_LIST = "list of 1,000,000 keys";
 
-async function makeFlags(stage: Stage): Promise<void> {
+async function makeMany(count: number, make: (number: number) => Promise<unknown>): Promise<void> {
   let next = 0;
   const maker = async (): Promise<void> => {
-    for (let number = next++; number < FLAGS; number = next++) {
-      await stage.post("/v1/gate", { flag_key: `flag-${number}`, enabled: number % 2 === 0 });
-    }
+    for (let number = next++; number < count; number = next++) await make(number);
   };
   await Promise.all(Array.from({ length: MAKERS }, maker));
 }
 
-/** Verifies keys from all over the file in turn. */
-function verifyInTurn(stage: Stage): WrkScript {
-  const secrets = Array.from({ length: VERIFIED_KEYS }, (_, index) =>
-    secretOf(index * Math.floor(KEYS / VERIFIED_KEYS)),
+function makeFlags(stage: Stage): Promise<void> {
+  return makeMany(FLAGS, (number) =>
+    stage.post("/v1/gate", { flag_key: `flag-${number}`, enabled: number % 2 === 0 }),
   );
+}
+
+/** Secrets of the keys with uses and a limit. */
+const limitedSecrets: string[] = [];
+
+function makeLimited(stage: Stage): Promise<void> {
+  const terms = {
+    ...{ prefix: PREFIX, name: "Limited", scopes: ["orders:*"] },
+    ratelimits: [{ name: "requests", limit: 1_000_000, duration_ms: 1_000 }],
+    uses: { remaining: Number.MAX_SAFE_INTEGER },
+  };
+  return makeMany(LIMITED_KEYS, async () => {
+    limitedSecrets.push(String((await stage.post("/v1/keys", terms))["secret"]));
+  });
+}
+
+/** Verifies keys in turn. */
+function verifyInTurn(stage: Stage, secrets: readonly string[], more = ""): WrkScript {
   const head = `POST /v1/keys/verify HTTP/1.1\\r\\nHost: ${new URL(stage.url).host}\\r\\nAuthorization: Bearer ${stage.key}\\r\\n`;
   return {
     lua: `
@@ -38,7 +55,7 @@ local secrets = { ${secrets.map((secret) => `"${secret}"`).join(", ")} }
 local number = 0
 function request()
   number = number % #secrets + 1
-  local body = '{"secret":"' .. secrets[number] .. '","meta":{"ip":"203.0.113.7"}}'
+  local body = '{"secret":"' .. secrets[number] .. '","meta":{"ip":"203.0.113.7"}${more}}'
   return "${head}Content-Type: application/json\\r\\nContent-Length: " .. #body .. "\\r\\n\\r\\n" .. body
 end
 `,
@@ -61,10 +78,27 @@ export const FLAG_EVALUATE: Omit<Benchmark, "requires"> = {
 export const KEY_VERIFY: Benchmark = {
   name: "key verify",
   connections: [32],
-  request: verifyInTurn,
+  request: (stage) => verifyInTurn(stage, spreadSecrets()),
   requires: [
     { kind: "ratio", to: "bare", atLeast: 0.7, connections: [32] },
     { kind: "p99", atMostMs: 10, connections: [32] },
+  ],
+};
+
+function spreadSecrets(): string[] {
+  const step = Math.floor(KEYS / VERIFIED_KEYS);
+  return Array.from({ length: VERIFIED_KEYS }, (_, index) => secretOf(index * step));
+}
+
+/** Verifying keys that have a scope to show, a token and a use to lose: a change, which waits for the disk. */
+export const LIMITED_KEY_VERIFY: Benchmark = {
+  name: "key verify with uses and a limit",
+  connections: [32],
+  prepare: makeLimited,
+  request: (stage) => verifyInTurn(stage, limitedSecrets, ',"require":["orders:read"]'),
+  requires: [
+    { kind: "ratio", to: "bare", atLeast: 0, connections: [32] },
+    { kind: "p99", atMostMs: 15, connections: [32] },
   ],
 };
 

@@ -1,6 +1,6 @@
 import type { Benchmark, WrkRequest } from "./benchmark.ts";
 import { holdCycle } from "./holds.ts";
-import { FLAG_EVALUATE, KEY_VERIFY } from "./keys-and-flags.ts";
+import { FLAG_EVALUATE, KEY_VERIFY, LIMITED_KEY_VERIFY } from "./keys-and-flags.ts";
 import { lockCycle } from "./locks.ts";
 import { OFREP } from "./ofrep.ts";
 import { scheduleRequest } from "./schedule.ts";
@@ -120,4 +120,5 @@ export const BENCHMARKS: readonly Benchmark[] = [
   { ...FLAG_EVALUATE, requires: READ_REQUIRES },
   ...OFREP,
   KEY_VERIFY,
+  LIMITED_KEY_VERIFY,
 ];

@@ -64,7 +64,7 @@ export class Stage {
     environment: Readonly<Record<string, string>> = {},
   ): Promise<ServerProcess> {
     const config = join(this.folder, "ninefold.toml");
-    const tier = `requests_per_minute = ${REQUESTS_PER_MINUTE}\nmonthly_credits = ${CREDITS}\ncatch_per_minute = ${REQUESTS_PER_MINUTE}\n`;
+    const tier = `requests_per_minute = ${REQUESTS_PER_MINUTE}\nmonthly_credits = ${CREDITS}\ncatch_per_minute = ${REQUESTS_PER_MINUTE}\nkeys = ${2 * KEYS}\n`;
     writeFileSync(config, `[tiers.scale]\n${tier}monitor_requests_per_minute = ${REQUESTS_PER_MINUTE}\n`);
     const args = ["--port", "0", "--data", data, "--config", config, "--durability", "full", ...more];
     return ServerProcess.start({ command: this.command, args, environment });
