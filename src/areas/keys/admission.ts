@@ -156,7 +156,7 @@ class Examination implements Examined {
     const { ratelimits } = this.asked;
     return limits.length === 0 && ratelimits.length === 0
       ? null
-      : this.parts.limits.look(limits, ratelimits, now);
+      : this.parts.limits.look(this.key, ratelimits, now);
   }
 
   /** What there is too little of. */
@@ -177,7 +177,7 @@ class Examination implements Examined {
       valid: error === null,
       error,
       uses_remaining: allowance && remainingAt(allowance, now),
-      ratelimits: look?.states() ?? untaken?.states(key.limits, now) ?? [],
+      ratelimits: look?.states() ?? untaken?.states(key, now) ?? [],
       retry_after_seconds: this.retryAfter(error, now),
     };
   }

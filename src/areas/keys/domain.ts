@@ -1,5 +1,4 @@
 import { ApiError, type ErrorMeaning, echoed, invalidField, registerErrors } from "../../kernel/errors.ts";
-import { AddressRanges } from "../../kernel/http/address-ranges.ts";
 
 /** Longest prefix of a key. */
 export const PREFIX_LENGTH_MAX = 32;
@@ -165,8 +164,12 @@ export interface Granter {
   readonly endsAt: number | null;
   /** The project that it works in. */
   readonly projectRef: number;
-  /** The addresses that it may be used from; null: any. */
-  readonly allowedIps: AddressRanges | null;
+  /** The addresses that it works from; null: any. */
+  readonly addresses: {
+    readonly texts: readonly string[];
+    /** Whether these, packed, lie within; null: any address. */
+    readonly covers: (packed: Uint8Array | null) => boolean;
+  } | null;
 }
 
 /**
@@ -192,12 +195,11 @@ export function assertMayGrant(key: Granted, granter: Granter): void {
 }
 
 /** Addresses of keys for verify alone are those of somebody else's clients: any key may give them. */
-function assertWithinAddresses({ prefix, allowed_ips }: Granted, { allowedIps }: Granter): void {
-  if (prefix !== BEARER_PREFIX || allowedIps === null) return;
-  if (allowed_ips !== null && allowedIps.covers(AddressRanges.of(allowed_ips))) return;
+function assertWithinAddresses({ prefix, allowed_ips }: Granted, { addresses }: Granter): void {
+  if (prefix !== BEARER_PREFIX || addresses === null || addresses.covers(allowed_ips)) return;
   throw new ApiError(
     "forbidden",
-    `This key works from ${allowedIps.texts.join(", ")} alone, so it gives none that works from elsewhere. Name addresses of these in allowed_ips.`,
+    `This key works from ${addresses.texts.join(", ")} alone, so it gives none that works from elsewhere. Name addresses of these in allowed_ips.`,
   );
 }
 

@@ -47,19 +47,9 @@ export function createKeys(
     }
     return leaving.length;
   };
-  // Between the end of their retention and the purge, keys are answered as if they were gone.
-  registerPurge(kernel, {
-    name: "keys.purge",
-    schedule: "37 * * * *",
-    rowsMax: 100,
-    remove: (tx, rowsMax) => remove(tx, store.purgeable(tx.now, rowsMax), (ref) => store.remove(tx, ref)),
-  });
-  registerPurge(kernel, {
-    name: "keys.usage.purge",
-    schedule: "41 3 * * *",
-    rowsMax: USAGE_ROWS_PURGED,
-    remove: (tx, rowsMax) => store.removeUsage(tx, hourOf(tx.now - USAGE_KEPT_MS), rowsMax),
-  });
+  registerPurges(kernel, store, (tx, rowsMax) =>
+    remove(tx, store.purgeable(tx.now, rowsMax), (ref) => store.remove(tx, ref)),
+  );
   const resources: ProjectResources = {
     name: "keys",
     // Keys that work in the project and are not revoked: its own, in the default project also the account's.
@@ -118,6 +108,22 @@ function keyNames(store: KeyStore) {
       return key && Buffer.from(key.digest).toString("hex");
     },
   };
+}
+
+/** `removeEnded` removes so many keys whose retention is over. */
+function registerPurges(
+  kernel: Kernel,
+  store: KeyStore,
+  removeEnded: (tx: Tx, rowsMax: number) => number,
+): void {
+  // Between the end of their retention and the purge, keys are answered as if they were gone.
+  registerPurge(kernel, { name: "keys.purge", schedule: "37 * * * *", rowsMax: 100, remove: removeEnded });
+  registerPurge(kernel, {
+    name: "keys.usage.purge",
+    schedule: "41 3 * * *",
+    rowsMax: USAGE_ROWS_PURGED,
+    remove: (tx, rowsMax) => store.removeUsage(tx, hourOf(tx.now - USAGE_KEPT_MS), rowsMax),
+  });
 }
 
 function auditedKey(store: KeyStore, credential: string): AuditedKey | null {

@@ -14,12 +14,22 @@ import type { KeyRow } from "./store.ts";
 import { limitsIn } from "./terms.ts";
 import type { RatelimitState } from "./verify-schema.ts";
 
-/** A rate limit of a key in memory, with the bucket that it draws on. */
-export interface BoundLimit {
+/** A rate limit in memory. Keys of one plan share theirs. */
+export interface KeyLimit {
   readonly name: string;
   readonly isAutomatic: boolean;
+  /** Whether the owner's keys draw on one bucket. */
+  readonly isShared: boolean;
   readonly rate: BucketRate;
-  readonly bucket: string;
+}
+
+/** A key, as far as its limits tell its buckets by it. */
+export interface LimitedKey {
+  readonly ref: number;
+  readonly accountRef: number;
+  readonly project: { readonly ref: number } | null;
+  readonly owner_id: string | null;
+  readonly limits: readonly KeyLimit[];
 }
 
 /** A limit that a verification names. */
@@ -28,21 +38,21 @@ export interface NamedLimit {
   readonly cost: number;
 }
 
-const NONE: readonly BoundLimit[] = [];
-
-/** The limits of a key, each with its bucket: one of the key, or of its owner in the key's project. */
-export function boundLimits(
-  row: Pick<KeyRow, "ref" | "account_ref" | "project_ref" | "owner_id" | "ratelimits">,
-): readonly BoundLimit[] {
-  if (row.ratelimits === null) return NONE;
-  const owners = `${row.account_ref}/${row.project_ref ?? ""}/${row.owner_id}`;
-  return limitsIn(row.ratelimits).map(({ name, limit, duration_ms, auto, shared }) => ({
+/** Reads limits as they are stored. */
+export function keyLimits(stored: string): readonly KeyLimit[] {
+  return limitsIn(stored).map(({ name, limit, duration_ms, auto, shared }) => ({
     name,
     isAutomatic: auto,
+    isShared: shared === "owner",
     rate: { capacity: limit, parts: duration_ms, gainPerMs: limit },
-    // No name has a slash, so that no two of these are alike.
-    bucket: shared === "key" ? `${row.ref}/${name}` : `${owners}/${name}`,
   }));
+}
+
+/** A key by its row. */
+export function limitedOf({ ref, account_ref, project_ref, owner_id, ratelimits }: KeyRow): LimitedKey {
+  const project = project_ref === null ? null : { ref: project_ref };
+  const limits = ratelimits === null ? [] : keyLimits(ratelimits);
+  return { ref, accountRef: account_ref, project, owner_id, limits };
 }
 
 /** The limits of a key as one verification looks at them. Nothing is taken before {@link take}. */
@@ -61,12 +71,12 @@ export class KeyLimits {
    * Looks at all limits of a key. The automatic ones and those that are named take part.
    * @throws ApiError `validation_error` for a name that the key does not have, or a cost beyond its limit.
    */
-  look(limits: readonly BoundLimit[], named: readonly NamedLimit[], now: number): LimitsLook {
-    assertNamed(limits, named);
-    const costOf = ({ name, isAutomatic }: BoundLimit) =>
+  look(key: LimitedKey, named: readonly NamedLimit[], now: number): LimitsLook {
+    assertNamed(key.limits, named);
+    const costOf = ({ name, isAutomatic }: KeyLimit) =>
       named.find((one) => one.name === name)?.cost ?? (isAutomatic ? 1 : 0);
-    const looks = limits.map((limit) => {
-      const bucket = this.buckets.at(limit.bucket, limit.rate, now);
+    const looks = key.limits.map((limit) => {
+      const bucket = this.buckets.at(bucketOf(key, limit), limit.rate, now);
       const cost = costOf(limit);
       return { limit, bucket, cost, waitMs: waitForTokens(bucket, cost) };
     });
@@ -83,27 +93,29 @@ export class KeyLimits {
   }
 
   /** How all limits of a key stand, none of them taking part. */
-  states(limits: readonly BoundLimit[], now: number): RatelimitState[] {
-    return limits.map((limit) => stateOf(limit, this.buckets.at(limit.bucket, limit.rate, now), false));
+  states(key: LimitedKey, now: number): RatelimitState[] {
+    return key.limits.map((limit) =>
+      stateOf(limit, this.buckets.at(bucketOf(key, limit), limit.rate, now), false),
+    );
   }
 
   /** Fills the buckets of a key at the figures that it has until now: they are about to change. */
-  settle(limits: readonly BoundLimit[], now: number): void {
-    for (const { bucket } of limits) this.buckets.settle(bucket, now);
-  }
-
-  /** Buckets in memory. */
-  get size(): number {
-    return this.buckets.size;
+  settle(key: LimitedKey, now: number): void {
+    for (const limit of key.limits) this.buckets.settle(bucketOf(key, limit), now);
   }
 }
 
-function stateOf({ name, rate }: BoundLimit, bucket: TokenBucket, exceeded: boolean): RatelimitState {
+/** The bucket of the key itself, or of its owner in its project. No name has a slash, so that no two are alike. */
+function bucketOf({ ref, accountRef, project, owner_id }: LimitedKey, { name, isShared }: KeyLimit): string {
+  return isShared ? `${accountRef}/${project?.ref ?? ""}/${owner_id}/${name}` : `${ref}/${name}`;
+}
+
+function stateOf({ name, rate }: KeyLimit, bucket: TokenBucket, exceeded: boolean): RatelimitState {
   const reset_at = isoTime(Math.ceil(bucket.fullAt));
   return { name, limit: rate.capacity, remaining: tokensIn(bucket), reset_at, exceeded };
 }
 
-function assertNamed(limits: readonly BoundLimit[], named: readonly NamedLimit[]): void {
+function assertNamed(limits: readonly KeyLimit[], named: readonly NamedLimit[]): void {
   const seen = new Set<string>();
   for (const { name, cost } of named) {
     const limit = limits.find((one) => one.name === name);

@@ -7,14 +7,14 @@ import type { Tx } from "../../kernel/storage/tx.ts";
 import { bytesToUuid } from "../../kernel/uuid.ts";
 import { BEARER_PREFIX, errorOf, type KeyEnd } from "./domain.ts";
 import type { KeyUse, KeyUses } from "./key-uses.ts";
-import { boundLimits } from "./limits.ts";
+import { type KeyLimit, keyLimits } from "./limits.ts";
 import type { KeyRow, KeyStore } from "./store.ts";
 import type { KeyVerdict } from "./verify-schema.ts";
 
-/** Keys kept in memory, under a kilobyte each: the ones in use. Beyond them a key costs one indexed read. */
+/** Keys kept in memory, about a kilobyte each: the ones in use. Beyond them a key costs one indexed read. */
 export const KEYS_IN_MEMORY_MAX = 65_536;
-/** Lists of scopes that keys share. When there are more, the sharing starts again. */
-const SCOPE_LISTS_MAX = 4_096;
+/** Lists of scopes, and of limits, that keys share. When there are more, the sharing starts again. */
+const LISTS_SHARED_MAX = 4_096;
 
 /** Longest metadata, as JSON, that is kept in memory with its key; longer ones are read when they are answered. */
 const METADATA_HELD_MAX = 512;
@@ -53,10 +53,38 @@ interface Scopes {
   readonly set: ReadonlySet<string>;
 }
 
+const NO_LIMITS: readonly KeyLimit[] = [];
+
+/** What many keys have alike, each list once: the scopes and the limits of a plan. */
+class KeyLists {
+  private readonly scopes = new Map<string, Scopes>();
+  private readonly limits = new Map<string, readonly KeyLimit[]>();
+
+  scopesOf(json: string): Scopes {
+    return shared(this.scopes, json, () => {
+      const list = JSON.parse(json) as readonly string[];
+      return { list, set: new Set(list) };
+    });
+  }
+
+  limitsOf(json: string | null): readonly KeyLimit[] {
+    return json === null ? NO_LIMITS : shared(this.limits, json, () => keyLimits(json));
+  }
+}
+
+function shared<List>(lists: Map<string, List>, json: string, read: () => List): List {
+  const known = lists.get(json);
+  if (known !== undefined) return known;
+  if (lists.size >= LISTS_SHARED_MAX) lists.clear();
+  const list = read();
+  lists.set(json, list);
+  return list;
+}
+
 /** A key in memory, as far as verifying it and calling with it need it. */
 export type ActiveKey = ReturnType<typeof activeKey>;
 
-function activeKey(row: KeyRow, scopes: Scopes) {
+function activeKey(row: KeyRow, lists: KeyLists) {
   const { project_ref: ref, project_id: id } = row;
   return {
     idle: true,
@@ -78,21 +106,21 @@ function activeKey(row: KeyRow, scopes: Scopes) {
     isEmptied: row.deleted !== 0,
     use: null as KeyUse | null,
     caller: null as ManagedCaller | null,
-    ...changeableOf(row, scopes),
+    ...changeableOf(row, lists),
   };
 }
 
 /** What of a key in memory a change of its row changes. */
-function changeableOf(row: KeyRow, scopes: Scopes) {
+function changeableOf(row: KeyRow, lists: KeyLists) {
   const { name, environment, metadata, expires_at, owner_id, meter_id, enabled, allowed_ips } = row;
   const isHeld = metadata === null || metadata.length <= METADATA_HELD_MAX;
   return {
-    ...{ scopes, name, environment, expires_at, owner_id, meter_id },
+    ...{ scopes: lists.scopesOf(row.scopes), name, environment, expires_at, owner_id, meter_id },
     /** As JSON; undefined where it is too long to be held. */
     metadata: isHeld ? metadata : undefined,
     isEnabled: enabled !== 0,
     allowedIps: allowed_ips === null ? null : AddressRanges.of(allowed_ips),
-    limits: boundLimits(row),
+    limits: lists.limitsOf(row.ratelimits),
     /** What verify answers where nothing bounds the key; null until it is asked. */
     verdict: null as KeyVerdict | null,
   };
@@ -149,7 +177,7 @@ class ManagedCaller implements Caller {
 /** The keys in memory, found by the digest of their secret: one map look-up for a key in use. */
 export class KeyRegistry implements Authenticator {
   private readonly active: ActorRegistry<string, ActiveKey>;
-  private readonly scopeLists = new Map<string, Scopes>();
+  private readonly lists = new KeyLists();
   /** Rises whenever an allowance is made or goes: what keys know of theirs is looked up again. */
   private allowancesKnown = 0;
 
@@ -164,7 +192,7 @@ export class KeyRegistry implements Authenticator {
   find(digest: string): ActiveKey | undefined {
     return this.active.get(digest, () => {
       const row = this.deps.store.withDigest(Buffer.from(digest, "hex"));
-      return row === null ? undefined : activeKey(row, this.scopesOf(row.scopes));
+      return row === null ? undefined : activeKey(row, this.lists);
     });
   }
 
@@ -207,7 +235,7 @@ export class KeyRegistry implements Authenticator {
 
   /** Changes a key in memory to what its row now is. */
   update(tx: Tx, row: KeyRow): void {
-    this.change(tx, row.digest, changeableOf(row, this.scopesOf(row.scopes)));
+    this.change(tx, row.digest, changeableOf(row, this.lists));
   }
 
   /** Changes a key in memory within the unit of work that changes its row. */
@@ -247,15 +275,5 @@ export class KeyRegistry implements Authenticator {
       key.caller = new ManagedCaller(key, accounts.account(key.accountRef), this);
     }
     return key.caller;
-  }
-
-  private scopesOf(json: string): Scopes {
-    const known = this.scopeLists.get(json);
-    if (known !== undefined) return known;
-    if (this.scopeLists.size >= SCOPE_LISTS_MAX) this.scopeLists.clear();
-    const list = JSON.parse(json) as readonly string[];
-    const scopes = { list, set: new Set(list) };
-    this.scopeLists.set(json, scopes);
-    return scopes;
   }
 }

@@ -1,6 +1,7 @@
 import { changed } from "../../kernel/audit/change.ts";
 import { isoTime, isoTimeOrNull } from "../../kernel/date-time.ts";
 import { ApiError } from "../../kernel/errors.ts";
+import { AddressRanges } from "../../kernel/http/address-ranges.ts";
 import { type Caller, type CallerAccount, hasScope } from "../../kernel/http/caller.ts";
 import { keyDigest, mintKey } from "../../kernel/secrets/key-format.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
@@ -20,7 +21,7 @@ import {
   REVOKED_AT_ONCE_MAX,
   ROTATION_ROOM,
 } from "./domain.ts";
-import { boundLimits, type KeyLimits } from "./limits.ts";
+import { type KeyLimits, limitedOf } from "./limits.ts";
 import type { KeyParts, KeyRegistry } from "./registry.ts";
 import type {
   Key,
@@ -151,7 +152,7 @@ export class KeyService {
     assertMayChange(row, granter);
     assertMayGrant(changedRow, granter);
     const before = this.view(row, tx.now);
-    if (changedRow.ratelimits !== row.ratelimits) limits.settle(boundLimits(row), tx.now);
+    if (changedRow.ratelimits !== row.ratelimits) limits.settle(limitedOf(row), tx.now);
     store.update(tx, changedRow);
     registry.update(tx, changedRow);
     if (uses !== undefined) this.setUses(tx, row.allowance_ref ?? row.ref, uses);
@@ -337,5 +338,9 @@ function lastsUntil({ expires_at }: KeyRow) {
 
 function granterOf(caller: Caller): Granter {
   const { endsAt, project, allowedIps = null } = caller;
-  return { has: (scope) => hasScope(caller, scope), endsAt, projectRef: project.ref, allowedIps };
+  const addresses = allowedIps && {
+    texts: allowedIps.texts,
+    covers: (packed: Uint8Array | null) => packed !== null && allowedIps.covers(AddressRanges.of(packed)),
+  };
+  return { has: (scope) => hasScope(caller, scope), endsAt, projectRef: project.ref, addresses };
 }

@@ -97,16 +97,6 @@ export function keyStore(db: Database) {
     update: db.change<[row: KeyRow]>(
       "UPDATE keys SET name = $name, scopes = $scopes, environment = $environment, metadata = $metadata, expires_at = $expires_at, owner_id = $owner_id, meter_id = $meter_id, enabled = $enabled, ratelimits = $ratelimits, allowed_ips = $allowed_ips WHERE ref = $ref",
     ),
-    setRevoked: db.change<[revokedAt: number, purgeAt: number, ref: number]>(
-      "UPDATE keys SET revoked_at = ?, purge_at = ? WHERE ref = ?",
-    ),
-    setRotated: db.change<[rotatedAt: number, expiresAt: number, ref: number]>(
-      "UPDATE keys SET rotated_at = ?, expires_at = ? WHERE ref = ?",
-    ),
-    /** Keys whose records have no end yet, the earliest first. */
-    ended: db.all<LeavingKey, [accountRef: number, now: number, limit: number]>(
-      "SELECT ref, digest, allowance_ref FROM keys WHERE account_ref = ? AND purge_at IS NULL AND expires_at IS NOT NULL AND expires_at <= ? ORDER BY expires_at LIMIT ?",
-    ),
     /** Keys of an account that are kept: not revoked, not of a deleted project, not let go. */
     kept: db.number<[accountRef: number]>(
       "SELECT count AS n FROM account_counts WHERE account_ref = ? AND kind = 'keys'",
@@ -117,7 +107,6 @@ export function keyStore(db: Database) {
     endingInProject: db.number<[projectRef: number, from: number, to: number]>(
       "SELECT count(*) AS n FROM keys WHERE project_ref = ? AND purge_at IS NULL AND expires_at > ? AND expires_at <= ?",
     ),
-    setPurgeAt: db.change<[purgeAt: number, ref: number]>("UPDATE keys SET purge_at = ? WHERE ref = ?"),
     countOfProject: db.number<[projectRef: number]>(
       `SELECT count(*) AS n FROM keys WHERE project_ref = ? AND ${IN_USE}`,
     ),
@@ -125,6 +114,26 @@ export function keyStore(db: Database) {
     countOfAccount: db.number<[accountRef: number]>(
       `SELECT count(*) AS n FROM keys WHERE project_ref IS NULL AND account_ref = ? AND ${IN_USE}`,
     ),
+    ...endStatements(db),
+    ...useStatements(db),
+    ...allowanceStatements(db),
+  };
+}
+
+/** How keys end, and their rows go. */
+function endStatements(db: Database) {
+  return {
+    setRevoked: db.change<[revokedAt: number, purgeAt: number, ref: number]>(
+      "UPDATE keys SET revoked_at = ?, purge_at = ? WHERE ref = ?",
+    ),
+    setRotated: db.change<[rotatedAt: number, expiresAt: number, ref: number]>(
+      "UPDATE keys SET rotated_at = ?, expires_at = ? WHERE ref = ?",
+    ),
+    /** Keys whose records have no end yet, the earliest first. */
+    ended: db.all<LeavingKey, [accountRef: number, now: number, limit: number]>(
+      "SELECT ref, digest, allowance_ref FROM keys WHERE account_ref = ? AND purge_at IS NULL AND expires_at IS NOT NULL AND expires_at <= ? ORDER BY expires_at LIMIT ?",
+    ),
+    setPurgeAt: db.change<[purgeAt: number, ref: number]>("UPDATE keys SET purge_at = ? WHERE ref = ?"),
     /** Revoked ones included. */
     someOfProject: db.all<LeavingKey, [projectRef: number, limit: number]>(
       "SELECT ref, digest, allowance_ref FROM keys WHERE project_ref = ? AND deleted = 0 LIMIT ?",
@@ -137,12 +146,33 @@ export function keyStore(db: Database) {
       "SELECT ref, digest, allowance_ref FROM keys WHERE purge_at <= ? LIMIT ?",
     ),
     remove: db.change<[ref: number]>("DELETE FROM keys WHERE ref = ?"),
+  };
+}
+
+/** When and how often keys were used. */
+function useStatements(db: Database) {
+  return {
     use: db.one<KeyUseRow, [ref: number]>("SELECT at, ip, ua FROM key_uses WHERE key_ref = ?"),
     /** What a use does not know stays as it was. */
     saveUse: db.change<[ref: number, at: number, ip: string | null, ua: string | null]>(
       "INSERT INTO key_uses (key_ref, at, ip, ua) VALUES (?, ?, ?, ?) ON CONFLICT (key_ref) DO UPDATE SET at = excluded.at, ip = coalesce(excluded.ip, ip), ua = coalesce(excluded.ua, ua)",
     ),
     removeUse: db.change<[ref: number]>("DELETE FROM key_uses WHERE key_ref = ?"),
+    addUsage: db.change<[ref: number, hour: number, outcome: number, count: number]>(
+      "INSERT INTO key_hours (key_ref, hour, outcome, count) VALUES (?, ?, ?, ?) ON CONFLICT (key_ref, hour, outcome) DO UPDATE SET count = count + excluded.count",
+    ),
+    usage: db.all<HourRow, [ref: number, from: number, to: number]>(
+      "SELECT hour, outcome, count FROM key_hours WHERE key_ref = ? AND hour >= ? AND hour < ? ORDER BY hour",
+    ),
+    removeUsage: db.change<[beforeHour: number, limit: number]>(
+      "DELETE FROM key_hours WHERE (key_ref, hour, outcome) IN (SELECT key_ref, hour, outcome FROM key_hours WHERE hour < ? LIMIT ?)",
+    ),
+  };
+}
+
+/** The uses that keys have left. */
+function allowanceStatements(db: Database) {
+  return {
     allowance: db.one<AllowanceRow, [ref: number]>(
       "SELECT remaining, every, amount, day, refilled_at FROM key_allowances WHERE ref = ?",
     ),
@@ -157,15 +187,6 @@ export function keyStore(db: Database) {
     /** Removes an allowance that no key draws on any more. */
     removeUnusedAllowance: db.change<[ref: number]>(
       "DELETE FROM key_allowances WHERE ref = ?1 AND NOT EXISTS (SELECT 1 FROM keys WHERE ref = ?1 AND deleted = 0) AND NOT EXISTS (SELECT 1 FROM keys WHERE allowance_ref = ?1 AND deleted = 0)",
-    ),
-    addUsage: db.change<[ref: number, hour: number, outcome: number, count: number]>(
-      "INSERT INTO key_hours (key_ref, hour, outcome, count) VALUES (?, ?, ?, ?) ON CONFLICT (key_ref, hour, outcome) DO UPDATE SET count = count + excluded.count",
-    ),
-    usage: db.all<HourRow, [ref: number, from: number, to: number]>(
-      "SELECT hour, outcome, count FROM key_hours WHERE key_ref = ? AND hour >= ? AND hour < ? ORDER BY hour",
-    ),
-    removeUsage: db.change<[beforeHour: number, limit: number]>(
-      "DELETE FROM key_hours WHERE (key_ref, hour, outcome) IN (SELECT key_ref, hour, outcome FROM key_hours WHERE hour < ? LIMIT ?)",
     ),
   };
 }

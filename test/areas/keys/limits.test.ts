@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { boundLimits, KeyLimits } from "../../../src/areas/keys/limits.ts";
+import { KeyLimits, keyLimits } from "../../../src/areas/keys/limits.ts";
 import { UnitTx } from "../../../src/kernel/storage/tx.ts";
 import { type AccountClient, startTestServer, type TestServer } from "../../support/server.ts";
 import { makeProject } from "../projects/support.ts";
@@ -254,8 +254,8 @@ test("property: a bucket never gives more than its capacity and what runs in, an
       fc.integer({ min: 1_000, max: 9_999 }),
       (all, limit, ms) => {
         const stored = [{ name: "a", limit, duration_ms: ms, auto: true, shared: "key" }];
-        const row = { ref: 1, account_ref: 1, project_ref: null, owner_id: null };
-        const bound = boundLimits({ ...row, ratelimits: JSON.stringify(stored) });
+        const key = { ref: 1, accountRef: 1, project: null, owner_id: null };
+        const bound = { ...key, limits: keyLimits(JSON.stringify(stored)) };
         const limits = new KeyLimits();
         // In parts of a token, as a plain sum.
         let level = limit * ms;

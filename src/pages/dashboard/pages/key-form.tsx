@@ -86,20 +86,27 @@ export function KeyForm({
             hint="Your own words; verify compares them with what a request requires."
           />
         )}
-        <div class="two">
-          <SelectField
-            name="project"
-            label="Works in"
-            options={[
-              ...(session.value?.project_id === null ? [["", "All projects"] as const] : []),
-              ...projects.value.map(({ id, name }) => [id, name] as const),
-            ]}
-          />
-          <TextField name="expires_at" label="Ends" type="datetime-local" />
-        </div>
+        <PlaceFields />
         <LimitFields isBearer={isBearer} />
       </Form>
     </Dialog>
+  );
+}
+
+/** Where a key works, and until when. */
+function PlaceFields() {
+  return (
+    <div class="two">
+      <SelectField
+        name="project"
+        label="Works in"
+        options={[
+          ...(session.value?.project_id === null ? [["", "All projects"] as const] : []),
+          ...projects.value.map(({ id, name }) => [id, name] as const),
+        ]}
+      />
+      <TextField name="expires_at" label="Ends" type="datetime-local" />
+    </div>
   );
 }
 

@@ -104,7 +104,7 @@ function limitIn(line: string): NonNullable<Limits["ratelimits"]>[number] {
 }
 
 /** The line of a limit. */
-export function lineOf({ name, limit, duration_ms, auto, shared }: KeyItem["ratelimits"][number]): string {
+function lineOf({ name, limit, duration_ms, auto, shared }: KeyItem["ratelimits"][number]): string {
   const marks = [...(auto ? [] : ["named"]), ...(shared === "owner" ? ["owner"] : [])];
   return [name, limit, duration_ms / SECOND_MS, ...marks].join(" ");
 }
