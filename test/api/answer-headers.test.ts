@@ -79,3 +79,29 @@ test("other answers leave that to whoever keeps them", async () => {
   expect(caching(await account.get("/v1/meter/balance"))).toBeNull();
   expect(caching(await account.post("/v1/meter/m/refill", { amount: 1 }))).toBeNull();
 });
+
+test("what an answer has of its own is in no other", async () => {
+  const account = await server.account();
+  const plain = () => account.get("/v1/meter/balance");
+  const names = async () => [...(await plain()).headers.keys()].filter((name) => name !== "date").sort();
+  const usual = await names();
+  expect(usual).toContain("content-type");
+  const bucket = await account.post("/v1/catch/buckets", { target_url: "https://example.com/" });
+  const makers = [
+    () => account.post("/v1/keys", { prefix: "acme", name: "k", scopes: ["x"] }),
+    () => account.send("DELETE", `/v1/catch/buckets/${bucket.body["id"]}`),
+    () => account.send("POST", "/v1/meter/m/refill", { amount: 1 }, { headers: { "idempotency-key": "k" } }),
+    () => account.send("POST", "/v1/meter/m/refill", { amount: 1 }, { headers: { "idempotency-key": "k" } }),
+    () => server.client(null).get("/v1/meter/balance"),
+  ];
+  const statuses: number[] = [];
+  for (const make of makers) {
+    statuses.push((await make()).status);
+    expect(await names()).toEqual(usual);
+  }
+  expect(statuses).toEqual([201, 204, 200, 200, 401]);
+  const ids = await Promise.all(
+    Array.from({ length: 50 }, async () => (await plain()).headers.get("x-request-id")),
+  );
+  expect(new Set(ids).size).toBe(50);
+});

@@ -89,8 +89,10 @@ export function internalError(): ApiError {
 
 /** Answers browsers of the origins that the operator lists; everyone else gets no CORS headers at all. */
 export interface Cors {
+  /** Whether any origin is listed. */
+  readonly isOn: boolean;
   /** Adds the headers of an answer to a listed origin. */
-  decorate(request: Request, headers: Record<string, string>): void;
+  decorate(request: Request, headers: Headers): void;
   /** The answer to a preflight request of a listed origin, or null. */
   preflight(request: Request): RenderedAnswer | null;
 }
@@ -119,20 +121,21 @@ const EXPOSED = [
 
 /** CORS for the listed origins (exact, such as `https://app.example.com`). */
 export function createCors(origins: readonly string[]): Cors {
-  if (origins.length === 0) return { decorate: () => {}, preflight: () => null };
+  if (origins.length === 0) return { isOn: false, decorate: () => {}, preflight: () => null };
   const listed = new Set(origins);
   const allowed = (request: Request): string | null => {
     const origin = request.headers.get("origin");
     return origin !== null && listed.has(origin) ? origin : null;
   };
   return {
+    isOn: true,
     decorate(request, headers) {
       // Caches must not hand one origin's answer to another, whether this one is listed or not.
-      headers.vary = headers.vary === undefined ? "Origin" : `${headers.vary}, Origin`;
+      headers.append("vary", "Origin");
       const origin = allowed(request);
       if (origin === null) return;
-      headers["access-control-allow-origin"] = origin;
-      headers["access-control-expose-headers"] = EXPOSED;
+      headers.set("access-control-allow-origin", origin);
+      headers.set("access-control-expose-headers", EXPOSED);
     },
     preflight(request) {
       const wanted = request.headers.get("access-control-request-method");

@@ -78,6 +78,14 @@ export interface Context {
 const READS: ReadonlySet<string> = new Set(["GET", "HEAD"]);
 const NOTHING: Readonly<Record<string, never>> = {};
 
+/** What every answer has. A response copies its headers, and these in half the time of an object's: only the id is set anew. */
+const USUAL_HEADERS = new Headers({
+  "content-type": "application/json",
+  "x-request-id": "",
+  // What a user has stored, such as an inbound webhook, must not be taken for a page.
+  "x-content-type-options": "nosniff",
+});
+
 /** A request on its way, from its id to its answer, and all that a handler needs of it. */
 export class OpenCall {
   readonly requestId: string;
@@ -183,23 +191,24 @@ export class OpenCall {
 
   /** The response to an answer, with the headers that every answer has. */
   send(answer: RenderedAnswer): Response {
-    const { requests, deps } = this.endpoint;
     const { status } = answer;
-    requests.answered(status, monotonicMs() - this.startedAt);
-    const headers: Record<string, string> = {
-      "content-type": "application/json",
-      "x-request-id": this.requestId,
-      // What a user has stored, such as an inbound webhook, must not be taken for a page.
-      "x-content-type-options": "nosniff",
-    };
-    if (this.operation.secret) headers["cache-control"] = "no-store";
-    if (answer.headers !== null) Object.assign(headers, answer.headers);
-    if (this.headers !== null) Object.assign(headers, this.headers);
-    deps.cors.decorate(this.request, headers);
-    if (status !== 204 && status !== 304)
-      return new Response(answer.bytes ?? answer.text, { status, headers });
-    delete headers["content-type"];
-    return new Response(null, { status, headers });
+    this.endpoint.requests.answered(status, monotonicMs() - this.startedAt);
+    const hasBody = status !== 204 && status !== 304;
+    const headers = this.headersOf(answer.headers, hasBody);
+    return new Response(hasBody ? (answer.bytes ?? answer.text) : null, { status, headers });
+  }
+
+  private headersOf(own: RenderedAnswer["headers"], hasBody: boolean): Headers {
+    const { cors } = this.deps;
+    const { secret } = this.operation;
+    USUAL_HEADERS.set("x-request-id", this.requestId);
+    if (hasBody && own === null && this.headers === null && !secret && !cors.isOn) return USUAL_HEADERS;
+    const headers = new Headers(USUAL_HEADERS);
+    if (secret) headers.set("cache-control", "no-store");
+    for (const [name, value] of Object.entries({ ...own, ...this.headers })) headers.set(name, value);
+    cors.decorate(this.request, headers);
+    if (!hasBody) headers.delete("content-type");
+    return headers;
   }
 
   protected renderFailure(error: unknown): RenderedAnswer {

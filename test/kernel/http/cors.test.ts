@@ -5,9 +5,9 @@ const APP = "https://app.example.com";
 const OTHER = "http://localhost:5173";
 
 function decorated(origins: readonly string[], headers: Record<string, string>): Record<string, string> {
-  const answer: Record<string, string> = { "content-type": "application/json" };
+  const answer = new Headers({ "content-type": "application/json" });
   createCors(origins).decorate(new Request("http://localhost/", { headers }), answer);
-  return answer;
+  return Object.fromEntries(answer);
 }
 
 function preflight(origins: readonly string[], headers: Record<string, string>, method = "OPTIONS") {
