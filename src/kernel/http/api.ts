@@ -130,8 +130,20 @@ function answered(Called: CallClass, endpoint: Endpoint, handler: Handler, conte
   context.call = call;
   try {
     const entering = call.enter(context);
-    const result = entering === undefined ? handler(context) : entering.then(() => handler(context));
+    if (entering !== undefined) return answeredEntered(call, entering, handler, context);
+    const result = handler(context);
     return result instanceof Promise ? answeredLater(call, result) : call.answer(result);
+  } catch (error) {
+    return call.refuse(error);
+  }
+}
+
+/** The same where a body has to come first. One function for the rest of the way: chained promises would cost several turns. */
+async function answeredEntered(call: OpenCall, entering: Promise<void>, handler: Handler, context: Context) {
+  try {
+    await entering;
+    const result = handler(context);
+    return await call.answer(result instanceof Promise ? await result : result);
   } catch (error) {
     return call.refuse(error);
   }
