@@ -43,7 +43,7 @@ export function meterStore(db: Database) {
     holds: holdStore(db),
     terms: termsStore(db),
     usage: usageStore(db),
-    find: db.one<MeterRow, [projectRef: number, meterId: string]>(
+    find: db.lookUp<MeterRow, [projectRef: number, meterId: string]>(
       "SELECT ref, balance, last_sequence, has_extras FROM meters WHERE project_ref = ? AND meter_id = ?",
     ),
     someOfProject: db.all<MeterRow & { meter_id: string }, [projectRef: number, limit: number]>(

@@ -40,6 +40,10 @@ export class Database {
   /** Called with what a statement throws that finds the file damaged. */
   onDamage: (error: unknown) => void = () => undefined;
   private readonly look = this.one<CheckpointRow>("PRAGMA wal_checkpoint(NOOP)");
+  private readonly begin = this.prepare("BEGIN");
+  private readonly end = this.prepare("COMMIT");
+  /** Whether look-ups have a transaction open. */
+  private looking = false;
   private logFile: LogFile | null = null;
   /** Whether the log must outlive the connection: its pages may be missing in the file. */
   private keepsLog = false;
@@ -74,6 +78,18 @@ export class Database {
     };
   }
 
+  /**
+   * The same for a row of which many are asked for in one turn of the event loop: beginning to read and ending it, with
+   * locks on the file each time, costs about as much as a look-up itself, so the rest of the turn shares one transaction.
+   */
+  lookUp<Row, Params extends SqlParams = []>(sql: string): (...params: Params) => Row | null {
+    const row = this.one<Row, Params>(sql);
+    return (...params) => {
+      if (!this.connection.inTransaction) this.beginLooking();
+      return row(...params);
+    };
+  }
+
   /** A question for all rows: the SQL itself carries the LIMIT. */
   all<Row, Params extends SqlParams = []>(sql: string): (...params: Params) => Row[] {
     const statement = this.prepare<Row>(sql);
@@ -97,6 +113,7 @@ export class Database {
     const statement = this.prepare(sql);
     return (tx, ...params) => {
       tx.willWrite();
+      this.endLooking();
       try {
         return statement().run(...params).changes;
       } catch (error) {
@@ -108,6 +125,7 @@ export class Database {
 
   /** Runs statements that return nothing, outside any unit of work: start-up, migrations and the writer's own. */
   execute(sql: string): void {
+    this.endLooking();
     this.connection.run(sql);
   }
 
@@ -115,12 +133,14 @@ export class Database {
   control(sql: string): () => void {
     const statement = this.prepare(sql);
     return () => {
+      this.endLooking();
       statement().run();
     };
   }
 
   /** Runs `work` with another wait for locks than the usual one. */
   withBusyTimeout<T>(timeoutMs: number, work: () => T): T {
+    this.endLooking();
     this.connection.run(`PRAGMA busy_timeout = ${timeoutMs}`);
     try {
       return work();
@@ -136,6 +156,7 @@ export class Database {
 
   /** What the log holds now. */
   logPages(): LogPages {
+    this.endLooking();
     const row = this.look();
     return { log: Math.max(0, row?.log ?? 0), moved: Math.max(0, row?.checkpointed ?? 0) };
   }
@@ -188,6 +209,7 @@ export class Database {
 
   /** Moves the whole WAL into the file, where there is room for it, and closes the connection. */
   close(): void {
+    this.endLooking();
     try {
       if (!this.keepsLog) this.connection.run("PRAGMA wal_checkpoint(TRUNCATE)");
     } catch (error) {
@@ -222,6 +244,20 @@ export class Database {
   private noted(error: unknown): unknown {
     if (isDamage(error)) this.onDamage(error);
     return error;
+  }
+
+  private beginLooking(): void {
+    this.begin().run();
+    this.looking = true;
+    setImmediate(() => this.endLooking());
+  }
+
+  /** Before anything but a question: transactions do not nest, and a checkpoint waits for those who read. */
+  private endLooking(): void {
+    if (!this.looking) return;
+    this.looking = false;
+    // After some errors SQLite has ended it by itself.
+    if (this.connection.inTransaction) this.end().run();
   }
 
   /** Compiling every statement of every area at the start would cost it milliseconds. */

@@ -77,6 +77,67 @@ describe("database", () => {
     db.close();
   });
 
+  describe("look-ups of one turn", () => {
+    const turn = () => new Promise<void>((done) => setImmediate(done));
+    let db: Database;
+    let nameOf: (id: number) => { name: string } | null;
+    beforeEach(() => {
+      db = new Database(scratch.path("a.db"), "normal");
+      db.execute("CREATE TABLE things (id INTEGER PRIMARY KEY, name TEXT)");
+      db.execute("INSERT INTO things VALUES (1, 'one')");
+      nameOf = db.lookUp<{ name: string }, [number]>("SELECT name FROM things WHERE id = ?");
+    });
+    afterEach(() => db.close());
+
+    test("share a transaction, which ends with the turn", async () => {
+      expect([nameOf(1), nameOf(2)]).toEqual([{ name: "one" }, null]);
+      expect(db.inTransaction).toBe(true);
+      await turn();
+      expect(db.inTransaction).toBe(false);
+      expect(nameOf(1)).toEqual({ name: "one" });
+    });
+
+    test.each<[string, () => void]>([
+      ["a transaction of the writer's", () => db.control("BEGIN IMMEDIATE")()],
+      ["a change", () => db.change("UPDATE things SET name = 'other'")(countingTx())],
+      ["a statement", () => db.execute("UPDATE things SET name = 'other'")],
+      ["a look at the log", () => expect(db.logPages().log).toBeGreaterThan(0)],
+      [
+        "a checkpoint, which nobody stands in the way of",
+        () => {
+          const restart = db.one<{ busy: number }>("PRAGMA wal_checkpoint(RESTART)");
+          expect(db.withBusyTimeout(0, restart)?.busy).toBe(0);
+        },
+      ],
+    ])("end before %s", async (_, next) => {
+      nameOf(1);
+      next();
+      const isWriters = db.inTransaction;
+      await turn();
+      // Whose transaction it is now, the end of the turn leaves alone.
+      expect(db.inTransaction).toBe(isWriters);
+      if (isWriters) db.control("ROLLBACK")();
+    });
+
+    test("within a transaction of the writer's belong to it, and see what it wrote", async () => {
+      db.control("BEGIN IMMEDIATE")();
+      db.change("UPDATE things SET name = 'other'")(countingTx());
+      expect(nameOf(1)).toEqual({ name: "other" });
+      await turn();
+      expect(db.inTransaction).toBe(true);
+      db.control("ROLLBACK")();
+      expect(nameOf(1)).toEqual({ name: "one" });
+    });
+
+    test("do not outlive the connection", async () => {
+      nameOf(1);
+      db.close();
+      await turn();
+      expect(existsSync(scratch.path("a.db-wal"))).toBe(false);
+      db = new Database(scratch.path("a.db"), "normal");
+    });
+  });
+
   test("closing moves the WAL into the file and leaves no files beside it", () => {
     const path = scratch.path("a.db");
     const db = new Database(path, "normal");
