@@ -8,7 +8,7 @@ import { bytesToUuid } from "../../kernel/uuid.ts";
 import { BEARER_PREFIX, errorOf, type KeyEnd } from "./domain.ts";
 import type { KeyUse, KeyUses } from "./key-uses.ts";
 import { type KeyLimit, keyLimits } from "./limits.ts";
-import type { KeyRow, KeyStore } from "./store.ts";
+import type { KeyStore, VerifiedKeyRow } from "./store.ts";
 import type { KeyVerdict } from "./verify-schema.ts";
 
 /** Keys kept in memory, about a kilobyte each: the ones in use. Beyond them a key costs one indexed read. */
@@ -84,7 +84,7 @@ function shared<List>(lists: Map<string, List>, json: string, read: () => List):
 /** A key in memory, as far as verifying it and calling with it need it. */
 export type ActiveKey = ReturnType<typeof activeKey>;
 
-function activeKey(row: KeyRow, lists: KeyLists) {
+function activeKey(row: VerifiedKeyRow, lists: KeyLists) {
   const { project_ref: ref, project_id: id } = row;
   return {
     idle: true,

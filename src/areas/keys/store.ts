@@ -37,6 +37,9 @@ export type KeyRow = NewKeyRow & {
   readonly purge_at: number | null;
 };
 
+/** What verifying a key and calling with it take of its row. */
+export type VerifiedKeyRow = Omit<KeyRow, "digest" | "last4" | "created_at" | "rotated_at">;
+
 /** A row of `key_uses`. */
 export interface KeyUseRow {
   at: number;
@@ -72,7 +75,9 @@ export function keyStore(db: Database) {
       "INSERT INTO keys (ref, id, account_ref, project_ref, project_id, digest, prefix, last4, name, scopes, environment, metadata, created_at, expires_at, owner_id, meter_id, enabled, ratelimits, allowed_ips, allowance_ref, deleted) VALUES ($ref, $id, $account_ref, $project_ref, $project_id, $digest, $prefix, $last4, $name, $scopes, $environment, $metadata, $created_at, $expires_at, $owner_id, $meter_id, $enabled, $ratelimits, $allowed_ips, $allowance_ref, 0)",
     ),
     /** The key of a secret, also one of a deleted project. */
-    withDigest: db.one<KeyRow, [digest: Uint8Array]>(`${SELECT} WHERE digest = ?`),
+    withDigest: db.lookUp<VerifiedKeyRow, [digest: Uint8Array]>(
+      "SELECT ref, id, account_ref, project_ref, project_id, prefix, name, scopes, environment, metadata, expires_at, revoked_at, deleted, purge_at, owner_id, meter_id, enabled, ratelimits, allowed_ips, allowance_ref FROM keys WHERE digest = ?",
+    ),
     withId: db.one<KeyRow, [id: Uint8Array]>(`${SELECT} WHERE id = ? AND deleted = 0`),
     withRef: db.one<Pick<KeyRow, "id" | "name">, [ref: number]>("SELECT id, name FROM keys WHERE ref = ?"),
     /** Newest first. */
