@@ -15,11 +15,11 @@ import accountCounts from "./0013_account_counts.sql" with { type: "text" };
 import names from "./0014_names.sql" with { type: "text" };
 import audit from "./0015_audit.sql" with { type: "text" };
 import sessions from "./0016_sessions.sql" with { type: "text" };
+import keyLimits from "./0017_key_limits.sql" with { type: "text" };
 import meterHolds from "./0018_meter_holds.sql" with { type: "text" };
 import flagDefinitions from "./0019_flag_definitions.sql" with { type: "text" };
 import eventAttempts from "./0020_event_attempts.sql" with { type: "text" };
 import relaySecretsAttempts from "./0022_relay_secrets_attempts.sql" with { type: "text" };
-import keyLimits from "./0017_key_limits.sql" with { type: "text" };
 
 /** Every step of the schema, in order. A step that has been released is never changed. */
 export const MIGRATIONS: readonly Migration[] = [
@@ -39,9 +39,9 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: "0014_names", sql: names },
   { name: "0015_audit", sql: audit },
   { name: "0016_sessions", sql: sessions },
+  { name: "0017_key_limits", sql: keyLimits },
   { name: "0018_meter_holds", sql: meterHolds },
   { name: "0019_flag_definitions", sql: flagDefinitions },
   { name: "0020_event_attempts", sql: eventAttempts },
   { name: "0022_relay_secrets_attempts", sql: relaySecretsAttempts },
-  { name: "0017_key_limits", sql: keyLimits },
 ];

@@ -2,15 +2,15 @@ import { AccountWorkload } from "./accounts.ts";
 import { AuditWorkload } from "./audit.ts";
 import { BucketWorkload } from "./buckets.ts";
 import { ChainWorkload } from "./chains.ts";
-import { HoldWorkload } from "./holds.ts";
 import { FlagWorkload } from "./flags.ts";
+import { HoldWorkload } from "./holds.ts";
 import { KeyUsesWorkload } from "./key-uses.ts";
 import { MeterWorkload } from "./meters.ts";
 import { OwnBalanceWorkload } from "./own-balances.ts";
 import { ReadWorkload } from "./reads.ts";
 import { RelayWorkload } from "./relays.ts";
-import { SessionWorkload } from "./sessions.ts";
 import { ResendWorkload } from "./resends.ts";
+import { SessionWorkload } from "./sessions.ts";
 import type { Workload } from "./workload.ts";
 
 /** Every workload, fresh. A new area adds its own here. */

@@ -130,9 +130,9 @@ describe("the comparison notices", () => {
         "a lost resend",
         "UPDATE relays SET attempts = attempts - 1 WHERE attempts > 1 AND target_url = 'http://127.0.0.1:9/'",
         /resends: \d+ attempts were made where \d+ were asked for/,
-        ],
-        [
-          "a use that was given back",
+      ],
+      [
+        "a use that was given back",
         "UPDATE key_allowances SET remaining = remaining + 1",
         /\d+ uses are taken, \d+ were answered/,
       ],

@@ -8,7 +8,7 @@ import { bytesToUuid } from "../../kernel/uuid.ts";
 import { BEARER_PREFIX, errorOf, type KeyEnd } from "./domain.ts";
 import type { KeyUse, KeyUses } from "./key-uses.ts";
 import { type KeyLimit, keyLimits } from "./limits.ts";
-import type { KeyStore, VerifiedKeyRow } from "./store.ts";
+import type { KeyRow, KeyStore, VerifiedKeyRow } from "./store.ts";
 import type { KeyVerdict } from "./verify-schema.ts";
 
 /** Keys kept in memory, about a kilobyte each: the ones in use. Beyond them a key costs one indexed read. */
@@ -111,7 +111,7 @@ function activeKey(row: VerifiedKeyRow, lists: KeyLists) {
 }
 
 /** What of a key in memory a change of its row changes. */
-function changeableOf(row: KeyRow, lists: KeyLists) {
+function changeableOf(row: VerifiedKeyRow, lists: KeyLists) {
   const { name, environment, metadata, expires_at, owner_id, meter_id, enabled, allowed_ips } = row;
   const isHeld = metadata === null || metadata.length <= METADATA_HELD_MAX;
   return {
