@@ -31,10 +31,10 @@ export const TAG_LENGTH_MAX = 50;
 export const METADATA_MAX = 20;
 
 /** What the values of a flag can be. */
-export const FLAG_TYPES = ["boolean", "string", "number", "object"] as const;
+const FLAG_TYPES = ["boolean", "string", "number", "object"] as const;
 
 /** How a condition compares. */
-export const CONDITION_OPS = [
+const CONDITION_OPS = [
   ...(["in", "starts_with", "ends_with", "contains"] as const),
   ...(["gt", "gte", "lt", "lte", "before", "after"] as const),
   ...(["semver_eq", "semver_gt", "semver_gte", "semver_lt", "semver_lte", "exists"] as const),

@@ -8,20 +8,28 @@ export interface Version {
   readonly prerelease: readonly string[];
 }
 
-const FORM =
-  /^v?(0|[1-9]\d*)(?:\.(0|[1-9]\d*))?(?:\.(0|[1-9]\d*))?(?:-([0-9A-Za-z.-]+))?(?:\+([0-9A-Za-z.-]+))?$/;
 const DIGITS = /^\d+$/;
+/** A number without leading zeros. */
+const NUMBER = /^(0|[1-9]\d*)$/;
+const NAME = /^[0-9A-Za-z-]+$/;
 
 /** A version by SemVer 2, also with a `v` before it or with one or two parts (`2.3` is 2.3.0); null for anything else. */
 export function parseVersion(text: string): Version | null {
   if (text.length > SEMVER_LENGTH_MAX) return null;
-  const parts = FORM.exec(text);
-  if (parts === null) return null;
-  const [, major = "0", minor = "0", patch = "0", before, build] = parts;
+  const [version, build] = cut(text, "+");
+  const [core, before] = cut(version, "-");
+  const numbers = (core.startsWith("v") ? core.slice(1) : core).split(".");
+  if (numbers.length > 3 || !numbers.every((part) => NUMBER.test(part))) return null;
   const prerelease = before?.split(".") ?? [];
-  if (prerelease.some((name) => name === "" || (DIGITS.test(name) && isPadded(name)))) return null;
-  if (build?.split(".").includes("")) return null;
-  return { numbers: [major, minor, patch], prerelease };
+  if (!prerelease.every((name) => NAME.test(name) && (NUMBER.test(name) || !DIGITS.test(name)))) return null;
+  if (build?.split(".").every((name) => NAME.test(name)) === false) return null;
+  return { numbers: [...numbers, "0", "0"].slice(0, 3), prerelease };
+}
+
+/** What stands before the first mark, and behind it; undefined without one. */
+function cut(text: string, mark: string): [before: string, behind: string | undefined] {
+  const at = text.indexOf(mark);
+  return at < 0 ? [text, undefined] : [text.slice(0, at), text.slice(at + 1)];
 }
 
 /** Which of two versions comes first, by SemVer 2: negative, 0 or positive. What they were built from does not count. */
@@ -39,10 +47,6 @@ export function compareVersions(one: Version, other: Version): number {
     if (order !== 0) return order;
   }
   return ones.length - others.length;
-}
-
-function isPadded(digits: string): boolean {
-  return digits.length > 1 && digits.startsWith("0");
 }
 
 /** Numbers of any length, without leading zeros. */

@@ -52,44 +52,52 @@ export function FlagEditor({ flag, onChanged }: { flag: FlagDefinition; onChange
         </div>
       ) : null}
       <Form submit="Save" scope="gate:write" onSubmit={save}>
-        <div class="two">
-          <Labelled
-            label="Description"
-            value={draft.description}
-            onInput={(description) => change({ description })}
-          />
-          <Labelled
-            label="Tags"
-            placeholder="team:checkout, beta"
-            value={draft.tags}
-            onInput={(tags) => change({ tags })}
-          />
-        </div>
-        <Variants draft={draft} onChange={change} />
-        <Rules rules={draft.rules} variants={draft.variants} onChange={(rules) => change({ rules })} />
-        <fieldset class="group">
-          <legend>Everybody else</legend>
-          <Serve
-            serve={draft.fallback}
-            variants={draft.variants}
-            otherwise="as while the flag is off"
-            onChange={(fallback) => change({ fallback })}
-          />
-        </fieldset>
-        <Labelled
-          label="Metadata as JSON: they go out with every evaluation"
-          placeholder='{"owner": "checkout"}'
-          mono
-          value={draft.metadata}
-          onInput={(metadata) => change({ metadata })}
-        />
-        <CheckField
-          label="For servers alone: hidden from keys without gate:read, such as those in browsers"
-          checked={draft.serverOnly}
-          onChange={(serverOnly) => change({ serverOnly })}
-        />
+        <Fields draft={draft} onChange={change} />
       </Form>
     </Panel>
+  );
+}
+
+function Fields({ draft, onChange }: { draft: FlagDraft; onChange: (fields: Partial<FlagDraft>) => void }) {
+  return (
+    <>
+      <div class="two">
+        <Labelled
+          label="Description"
+          value={draft.description}
+          onInput={(description) => onChange({ description })}
+        />
+        <Labelled
+          label="Tags"
+          placeholder="team:checkout, beta"
+          value={draft.tags}
+          onInput={(tags) => onChange({ tags })}
+        />
+      </div>
+      <Variants draft={draft} onChange={onChange} />
+      <Rules rules={draft.rules} variants={draft.variants} onChange={(rules) => onChange({ rules })} />
+      <fieldset class="group">
+        <legend>Everybody else</legend>
+        <Serve
+          serve={draft.fallback}
+          variants={draft.variants}
+          otherwise="as while the flag is off"
+          onChange={(fallback) => onChange({ fallback })}
+        />
+      </fieldset>
+      <Labelled
+        label="Metadata as JSON: they go out with every evaluation"
+        placeholder='{"owner": "checkout"}'
+        mono
+        value={draft.metadata}
+        onInput={(metadata) => onChange({ metadata })}
+      />
+      <CheckField
+        label="For servers alone: hidden from keys without gate:read, such as those in browsers"
+        checked={draft.serverOnly}
+        onChange={(serverOnly) => onChange({ serverOnly })}
+      />
+    </>
   );
 }
 
