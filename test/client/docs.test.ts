@@ -4,8 +4,10 @@ import { join } from "node:path";
 import { startTestServer, type TestServer } from "../support/server.ts";
 import { installPackage, NODE, type Stranger } from "./installed.ts";
 
-const PAGE = readFileSync(join(import.meta.dir, "../../docs/client.md"), "utf8");
-const BLOCKS = [...PAGE.matchAll(/^```ts\n(.*?)^```$/gms)].map(([, text = ""]) => text);
+/** Pages whose programs are run. */
+const PAGES = ["client.md", "guides/llm-calls.md"];
+const TEXT = PAGES.map((page) => readFileSync(join(import.meta.dir, "../../docs", page), "utf8")).join("\n");
+const BLOCKS = [...TEXT.matchAll(/^```ts\n(.*?)^```$/gms)].map(([, text = ""]) => text);
 const PRELUDE = [
   'import { Ninefold } from "ninefold/client";',
   "const nf = new Ninefold({ url: process.env.NINEFOLD_URL!, apiKey: process.env.NINEFOLD_API_KEY! });",
@@ -43,7 +45,7 @@ afterAll(async () => {
   await server.stop();
 });
 
-test("the page has examples", () => expect(BLOCKS.length).toBeGreaterThan(8));
+test("the pages have examples", () => expect(BLOCKS.length).toBeGreaterThan(8));
 
 test("their types hold", async () => {
   expect(
