@@ -89,6 +89,8 @@ export class Resends {
           return reply(200, matched);
         }
         this.assertRoom(project.ref);
+        // Nothing to do is done.
+        const isDone = matched.matched === 0;
         const row: ResendRow = {
           ...{
             resend_id: resendIdOf(this.deps.ids.uuidV7()),
@@ -97,10 +99,10 @@ export class Resends {
           },
           ...{ filters: JSON.stringify(filters), per_second, after_ref: 0, through_ref: through },
           ...{ matched: matched.matched, more: matched.more === true ? 1 : 0, resent: 0, error: null },
-          ...{ status: RUNNING, created_at: tx.now, finished_at: null },
+          ...{ status: isDone ? DONE : RUNNING, created_at: tx.now, finished_at: isDone ? tx.now : null },
         };
         this.deps.resends.insert(tx, row);
-        this.enqueue(tx, row);
+        if (!isDone) this.enqueue(tx, row);
         const after = { ...matched, per_second, event_type: event, since: since ?? null, until };
         tx.audit({ ...about(row, "begun"), before: null, after });
         return reply(202, { resend_id: row.resend_id, ...matched });

@@ -65,6 +65,13 @@ function newestOf([newest]: readonly Entry[]): number {
   return Number(newest?.sequence ?? 0);
 }
 
+async function failedDelivery(client: AccountClient): Promise<string> {
+  const delivery = { target_url: "http://127.0.0.1:9/", method: "POST", delay: "0s", retry_schedule: [] };
+  const { body } = await client.post("/v1/relay", delivery);
+  await server.clock.advance(0);
+  return String(body["relay_id"]);
+}
+
 /** What a route needs to be carried out, beyond a resource of its area and its example. */
 const PREPARED: Readonly<Record<string, (client: AccountClient, params: Record<string, string>) => unknown>> =
   {
@@ -73,11 +80,13 @@ const PREPARED: Readonly<Record<string, (client: AccountClient, params: Record<s
       client.patch(`/v1/catch/buckets/${bucket_id}`, { state: "live", target_url: sink.url() }),
     "meter.alert.project.delete": (client) =>
       client.put("/v1/meter/alert", { threshold: 1, webhook_url: "https://127.0.0.1:9/" }),
-    // One that has failed.
     "relay.resend": async (client, params) => {
-      const delivery = { target_url: "http://127.0.0.1:9/", method: "POST", delay: "0s", retry_schedule: [] };
-      params["relay_id"] = String((await client.post("/v1/relay", delivery)).body["relay_id"]);
-      await server.clock.advance(0);
+      params["relay_id"] = await failedDelivery(client);
+    },
+    // One that runs: it has something to send.
+    "relay.resends.stop": async (client, params) => {
+      await failedDelivery(client);
+      params["resend_id"] = String((await client.post("/v1/relay/resend", { since: 0 })).body["resend_id"]);
     },
     // No key of the owner, no change.
     "keys.revoke_owned": (client) =>

@@ -112,6 +112,7 @@ describe("what is sent", () => {
     );
     expect(names.toSorted()).toEqual([
       ...["accept-encoding", "connection", "content-length", "content-type", "host", "user-agent"],
+      ...["webhook-id", "webhook-signature", "webhook-timestamp"],
       ...["x-github-delivery", "x-github-event", "x-hub-signature-256"],
     ]);
     expect(stage.receiver.hits[0]?.headers.get("x-svc-event-id")).toMatch(/^evt_/);

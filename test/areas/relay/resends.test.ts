@@ -55,6 +55,8 @@ describe("POST /v1/relay/resend", () => {
     {
       name: "too many run",
       before: async ({ account }) => {
+        stage.account = account;
+        await stage.failed(1);
         for (let made = 0; made < RESENDS_RUNNING_MAX; made += 1)
           expect((await account.post("/v1/relay/resend", { since: 0 })).status).toBe(202);
       },
@@ -159,6 +161,18 @@ describe("POST /v1/relay/resend", () => {
     expect(received.map(({ path, headers }) => [path, headers.get("x-svc-event")])).toEqual([
       ["/alerts", "monitor.down"],
     ]);
+  });
+
+  test("nothing to send is done at once, and holds no place", async () => {
+    for (let made = 0; made <= RESENDS_RUNNING_MAX; made += 1) {
+      const { resend_id } = await begin({ since: 0 });
+      expect(await readResend(resend_id)).toMatchObject({
+        status: "done",
+        matched: 0,
+        resent: 0,
+        skipped: 0,
+      });
+    }
   });
 
   test("the same Idempotency-Key begins one alone", async () => {
