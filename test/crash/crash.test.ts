@@ -209,8 +209,8 @@ describe("the comparison notices", () => {
         "a lost flag",
         "DELETE FROM flags WHERE flag_key LIKE 'flag-%' AND length(definition) > 2000",
         /flag-\d+: is null, and was answered as \{"number"/,
-        ],
-        [
+      ],
+      [
         "a lost hold",
         "DELETE FROM meter_holds WHERE status = 1",
         /hold-\d+: it was answered otherwise, it says 404/,
@@ -231,8 +231,8 @@ describe("the comparison notices", () => {
         "versions that come back",
         "UPDATE flag_projects SET version = 1",
         /version \d+ (was given twice|came after \d+)/,
-        ],
-        [
+      ],
+      [
         "a hold that was captured and is open again",
         "UPDATE meter_holds SET status = 1, ended_at = NULL WHERE status = 2",
         /hold-\d+: the answers said capture, it says 200[\s\S]*held-\d: \d+ captured, \d+ held, it says/,

@@ -397,7 +397,8 @@ export interface FlagBody {
   type?: "boolean" | "string" | "number" | "object" | null | undefined;
   variants?: Record<string, unknown> | null | undefined;
   default?: FlagServe | null | undefined;
-  off_variant?: string | null | null | undefined;
+  /** Served while the flag is off; null: no value, the caller's own default. */
+  off_variant?: string | null | undefined;
   rules?: readonly FlagRule[] | null | undefined;
   tags?: readonly string[] | null | undefined;
   metadata?: Record<string, string | number | boolean> | null | undefined;
@@ -1161,6 +1162,45 @@ export interface MonitorUpdateBody {
   active?: boolean | undefined;
 }
 
+/** The body of `POST /ofrep/v1/evaluate/flags`. */
+export interface EvaluationBody {
+  /** What is known of whom the flags are evaluated for: any JSON, at most 8 levels. */
+  context?:
+    | {
+        /** Whom the flag is evaluated for. */
+        targetingKey?: string | undefined;
+        [name: string]: unknown;
+      }
+    | null
+    | undefined;
+}
+
+/** What `POST /ofrep/v1/evaluate/flags` answers. */
+export interface Evaluations {
+  flags: Evaluation[];
+  /** Where to hear that something has changed. Not for browser sessions. */
+  eventStreams?: FlagEventStream[];
+}
+
+/** What `POST /ofrep/v1/evaluate/flags` answers, `flags`, `[]`. */
+export interface Evaluation {
+  key: string;
+  /** Left out where the caller's own default counts. */
+  value?: unknown;
+  variant?: string;
+  reason: "STATIC" | "DEFAULT" | "TARGETING_MATCH" | "SPLIT" | "DISABLED";
+  metadata: Record<string, string | number | boolean>;
+}
+
+/** What `POST /ofrep/v1/evaluate/flags` answers, `eventStreams`, `[]`. */
+export interface FlagEventStream {
+  type: "sse";
+  /** With `public_url`: where the stream is. */
+  url?: string;
+  endpoint?: { requestUri: string };
+  inactivityDelaySec: number;
+}
+
 /** What `GET /openapi.json` answers. */
 export type OpenApiDocument = { openapi: string; [name: string]: unknown };
 
@@ -1258,7 +1298,7 @@ export interface RelayPage {
 
 /** What `GET /v1/relay` answers, `deliveries`, `[]`. */
 export interface RelayItem {
-  /** Also sent as `X-Svc-Delivery-Id`. */
+  /** Also sent as `X-Svc-Delivery-Id` and `webhook-id`. */
   relay_id: string;
   kind: "scheduled" | "pulse";
   /** Of a monitor's notification. */
@@ -1283,6 +1323,10 @@ export interface RelayItem {
 
 /** What `GET /v1/relay/{relay_id}` answers. */
 export interface Relay extends RelayItem {
+  /** Null: the usual one. */
+  retry_schedule: string[] | null;
+  /** Null: the usual one. */
+  timeout_ms: number | null;
   attempt_log: RelayAttempt[];
 }
 
@@ -1295,18 +1339,102 @@ export interface RelayAttempt {
   duration_ms: number;
   response_status: number | null;
   error: string | null;
+  /** As they were sent, with `[secret]` for what may be one. */
+  request_headers: Record<string, string> | null;
+  /** At most 4 KiB of them; null without an answer. */
+  response_headers: Record<string, string> | null;
+  /** The first 4 KiB. */
+  response_body: string | null;
+  /** Instead of `response_body`, where that is no UTF-8. */
+  response_body_base64?: string;
+  /** Who answered. */
+  remote_address: string | null;
+}
+
+/** What `POST /v1/relay/{relay_id}/resend` answers. */
+export type RelayResent = { relay_id: string; status: "scheduled" };
+
+/** What `GET /v1/relay/resends/{resend_id}` answers. */
+export interface RelayResend {
+  resend_id: string;
+  status: "running" | "done" | "cancelled";
+  /** How many are resent, 10,000 at most. */
+  matched: number;
+  /** More would match. */
+  more?: true;
+  /** So many have been sent again. */
+  resent: number;
+  /** Once it has ended: those that matched and were not sent. */
+  skipped: number;
+  /** Why it ended early. */
+  error: string | null;
+  /** Epoch milliseconds. */
+  created_at: number;
+  /** Epoch milliseconds. */
+  finished_at: number | null;
+}
+
+/** The body of `POST /v1/relay/resend`. */
+export interface RelayResendBody {
+  status?: "failed" | undefined;
+  /** What is delivered, such as `monitor.down`. */
+  event_type?: string | undefined;
+  /** Epoch milliseconds: created at this moment or later. */
+  since?: number | undefined;
+  /** Epoch milliseconds: created before this moment. */
+  until?: number | undefined;
+  /** How many are sent in a second. */
+  per_second?: number | undefined;
+  /** Only says how many match. */
+  dry_run?: boolean | undefined;
+}
+
+/** What `POST /v1/relay/resend` answers. */
+export interface RelayResendMatched {
+  /** How many are resent, 10,000 at most. */
+  matched: number;
+  /** More would match. */
+  more?: true;
+}
+
+/** What `POST /v1/relay/resend` answers. */
+export interface RelayResendStarted {
+  resend_id: string;
+  /** How many are resent, 10,000 at most. */
+  matched: number;
+  /** More would match. */
+  more?: true;
 }
 
 /** The body of `POST /v1/relay`. */
 export interface RelayBody {
   target_url: string;
   method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
-  /** From 0s, which is at once, to 30d. */
-  delay: string;
+  /** From 0s, which is at once, to 30d. Required, unless `at` is given. */
+  delay?: string | undefined;
+  /** Epoch milliseconds, at most 30 days ahead; what is past is now. Instead of `delay`. */
+  at?: number | undefined;
   /** Sent as the body, except with GET; `{}` unless given. */
   payload?: object | undefined;
-  /** `X-Svc-*`, `Host`, `Content-Length`, `Connection` and `Transfer-Encoding` are ignored: the delivery has its own. */
+  /** Instead of `payload`: at most 750000 bytes, sent as they are. `Content-Type` is for `headers`. */
+  body_base64?: string | undefined;
+  /** `X-Svc-*`, `webhook-id`, `webhook-timestamp`, `webhook-signature`, `Host`, `Content-Length`, `Connection` and `Transfer-Encoding` are ignored: the delivery has its own. */
   headers?: Record<string, string> | undefined;
+  /** The wait before each retry, at most 24h each and 7d together. `1s`, `5s`, `25s` unless given. */
+  retry_schedule?: readonly string[] | undefined;
+  /** The time that an attempt may take. 15000 unless given. */
+  timeout_ms?: number | undefined;
+  /** Within 24 hours of the first, another request with it gets the first delivery, for nothing. */
+  deduplication_id?: string | undefined;
+}
+
+/** What `POST /v1/relay` answers. */
+export interface RelayDeduplicated {
+  relay_id: string;
+  /** Epoch milliseconds. */
+  scheduled_for: number;
+  status: "scheduled" | "delivering" | "delivered" | "failed" | "cancelled";
+  deduplicated: true;
 }
 
 /** What `POST /v1/relay` answers. */
@@ -1315,6 +1443,33 @@ export interface RelayScheduled {
   /** Epoch milliseconds. */
   scheduled_for: number;
   status: "scheduled";
+}
+
+/** What `POST /v1/relay/secret` answers. */
+export interface RelaySecret {
+  secret: string;
+  /** Epoch milliseconds. */
+  created_at: number;
+  /** Older ones that deliveries are signed with as well, the newest first. */
+  previous: {
+    /** Epoch milliseconds. */
+    expires_at: number;
+  }[];
+}
+
+/** The body of `POST /v1/relay/secret/rotate`. */
+export interface RelaySecretRotateBody {
+  /** How long deliveries are signed with the old one as well. */
+  grace_hours?: number | undefined;
+  /** One of your own: `whsec_` and the base64 of 24 to 64 bytes. A new one unless given. */
+  secret?: string | undefined;
+}
+
+/** What `POST /v1/relay/secret/rotate` answers. */
+export interface RelaySecretRotated {
+  secret: string;
+  /** Epoch milliseconds. */
+  previous_expires_at: number;
 }
 
 /** The body of `POST /v1/session`. */
@@ -1781,6 +1936,19 @@ export const OPERATIONS = {
   >,
   "monitors.read": "GET /v1/pulse/{monitorId}" as Route<MonitorStatus, "monitorId">,
   "monitors.update": "PUT /v1/pulse/{monitorId}" as Route<Monitor, "monitorId", MonitorUpdateBody>,
+  "ofrep.bulk": "POST /ofrep/v1/evaluate/flags" as Route<Evaluations, never, EvaluationBody>,
+  "ofrep.evaluate": "POST /ofrep/v1/evaluate/flags/{key}" as Route<Evaluation, "key", EvaluationBody>,
+  "ofrep.events": "GET /ofrep/v1/events" as Route<
+    string,
+    never,
+    undefined,
+    {
+      /** As `eventStreams` has it. */
+      token?: string | undefined;
+      /** As the header `Last-Event-ID`, which goes before. */
+      lastEventId?: string | undefined;
+    }
+  >,
   "openapi.read": "GET /openapi.json" as Route<OpenApiDocument>,
   "overview.read": "GET /v1/overview" as Route<Overview>,
   ping: "GET /v1/ping" as Route<Pong>,
@@ -1799,10 +1967,32 @@ export const OPERATIONS = {
       /** `pulse`: only notifications of monitors. */
       filter?: "pulse" | undefined;
       status?: "scheduled" | "delivering" | "delivered" | "failed" | "cancelled" | undefined;
+      /** What is delivered, such as `monitor.down`. */
+      event_type?: string | undefined;
+      /** Epoch milliseconds: created at this moment or later. */
+      since?: number | undefined;
+      /** Epoch milliseconds: created before this moment. */
+      until?: number | undefined;
+      /** Only failed ones, by why they did. */
+      error?: "timeout" | "network" | "http" | "blocked" | "disabled" | undefined;
     }
   >,
   "relay.read": "GET /v1/relay/{relay_id}" as Route<Relay, "relay_id">,
-  "relay.schedule": "POST /v1/relay" as Route<RelayScheduled, never, RelayBody>,
+  "relay.resend": "POST /v1/relay/{relay_id}/resend" as Route<RelayResent, "relay_id">,
+  "relay.resends.read": "GET /v1/relay/resends/{resend_id}" as Route<RelayResend, "resend_id">,
+  "relay.resends.start": "POST /v1/relay/resend" as Route<
+    RelayResendMatched | RelayResendStarted,
+    never,
+    RelayResendBody
+  >,
+  "relay.resends.stop": "DELETE /v1/relay/resends/{resend_id}" as Route<RelayResend, "resend_id">,
+  "relay.schedule": "POST /v1/relay" as Route<RelayDeduplicated | RelayScheduled, never, RelayBody>,
+  "relay.secret.reveal": "POST /v1/relay/secret" as Route<RelaySecret>,
+  "relay.secret.rotate": "POST /v1/relay/secret/rotate" as Route<
+    RelaySecretRotated,
+    never,
+    RelaySecretRotateBody
+  >,
   "session.create": "POST /v1/session" as Route<Session, never, SessionBody>,
   "session.end": "DELETE /v1/session" as Route<undefined>,
   "session.read": "GET /v1/session" as Route<CurrentSession>,
@@ -1824,6 +2014,7 @@ export type Operations = typeof OPERATIONS;
 /** Operations that take no key. */
 export const PUBLIC: readonly string[] = [
   "catch.ingest",
+  "ofrep.events",
   "openapi.read",
   "ping",
   "session.create",
@@ -1833,4 +2024,9 @@ export const PUBLIC: readonly string[] = [
 ];
 
 /** Changes that take no `Idempotency-Key`, though they take a key. */
-export const WITHOUT_IDEMPOTENCY_KEY: readonly string[] = ["latch.acquire", "session.end"];
+export const WITHOUT_IDEMPOTENCY_KEY: readonly string[] = [
+  "latch.acquire",
+  "ofrep.bulk",
+  "ofrep.evaluate",
+  "session.end",
+];
