@@ -22,6 +22,9 @@ import { ASKED } from "./verify-schema.ts";
 /** Hours of usage removed in one unit of work: under a millisecond. */
 const USAGE_ROWS_PURGED = 500;
 
+const DESCRIPTION =
+  "Rotation of the platform key, and managed keys with scopes, for this API or for your own: created, rotated, revoked at once, verified.";
+
 /** Builds the area: keys that accounts make, for this API or for their own. */
 export function createKeys(
   kernel: Kernel,
@@ -53,8 +56,8 @@ export function createKeys(
   const resources: ProjectResources = {
     name: "keys",
     // Keys that work in the project and are not revoked: its own, in the default project also the account's.
-    count: (projectRef, defaultOf) =>
-      store.countOfProject(projectRef) + (defaultOf === null ? 0 : store.countOfAccount(defaultOf)),
+    count: (project, defaultOf) =>
+      store.countOfProject(project) + (defaultOf === null ? 0 : store.countOfAccount(defaultOf)),
     // Emptied rather than removed: for 30 days verify says `deleted`, and a request with one gets 403.
     removeRows: (tx, projectRef, rowsMax) =>
       remove(tx, store.someOfProject(projectRef, rowsMax), (ref) =>
@@ -81,13 +84,7 @@ export function createKeys(
     knowScopes: (asked: Iterable<string>) => {
       service.knownScopes = grantableScopes(asked);
     },
-    parts: [
-      {
-        name: "Keys",
-        description:
-          "Rotation of the platform key, and managed keys with scopes, for this API or for your own: created, rotated, revoked at once, verified.",
-      },
-    ],
+    parts: [{ name: "Keys", description: DESCRIPTION }],
     alsoCalled: { keys: ["api-keys", "apikeys"], verify: ["validate"] },
     routes: (api: Api) => keyRoutes(api, service, admission),
     /** Writes down what is only in memory. For the end of the process. */

@@ -3,7 +3,7 @@ import { named, oneOf } from "../../kernel/schema.ts";
 import { MeterBalance } from "./schema.ts";
 
 /** How long a bucket of a series is. */
-export const GRANULARITIES = ["hour", "day", "month"] as const;
+const GRANULARITIES = ["hour", "day", "month"] as const;
 export type Granularity = (typeof GRANULARITIES)[number];
 
 const GranularityName = oneOf(GRANULARITIES, {

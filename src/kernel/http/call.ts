@@ -23,6 +23,7 @@ import { type Guard, keyDigestOf, rateLimitExceeded, rateLimitHeaders } from "./
 import { assertIdempotencyKey, fingerprintOf, type IdempotentRequest } from "./idempotency.ts";
 import type { SealedCursors } from "./pagination.ts";
 import type { AcrossNetwork, Performer, Performing } from "./perform.ts";
+import { targetOf } from "./request-target.ts";
 import type { InputChecks } from "./validate.ts";
 
 /** What the HTTP side needs. */
@@ -383,20 +384,4 @@ export class Call extends OpenCall implements Performer {
       return isReplay || found instanceof ApiError ? refusal : found;
     }
   }
-}
-
-/** The path of an absolute URL, as it was sent. */
-export function pathOf(url: string): string {
-  const target = targetOf(url);
-  const query = target.indexOf("?");
-  return query < 0 ? target : target.slice(0, query);
-}
-
-/** Path and query of an absolute URL, as they were sent. */
-function targetOf(url: string): string {
-  // With a Host that makes no URL, the server hands out the target alone.
-  if (url.startsWith("/")) return url;
-  const authority = url.indexOf("://") + 3;
-  const slash = url.indexOf("/", authority);
-  return slash < 0 ? "/" : url.slice(slash);
 }

@@ -6,9 +6,10 @@ import { RequestMetrics } from "../metrics/request-metrics.ts";
 import { urlOf } from "./addresses.ts";
 import type { RenderedAnswer } from "./answer.ts";
 import { type ApiArea, type ApiPart, api, type DeclaredRoute, mounted } from "./api.ts";
-import { type Endpoint, type HttpDeps, type ListeningServer, OpenCall, pathOf } from "./call.ts";
+import { type Endpoint, type HttpDeps, type ListeningServer, OpenCall } from "./call.ts";
 import { operationOf } from "./caller.ts";
 import { Paths } from "./paths.ts";
+import { pathOf } from "./request-target.ts";
 import { inputChecks } from "./validate.ts";
 
 /** Where and how to listen. */

@@ -7,12 +7,13 @@ import { EXPOSITION_CONTENT_TYPE, renderMetrics } from "../metrics/metrics.ts";
 import { isLoopback, isLoopbackName } from "./addresses.ts";
 import { reply } from "./answer.ts";
 import { api } from "./api.ts";
-import { type OpenCall, pathOf } from "./call.ts";
+import type { OpenCall } from "./call.ts";
 import { operationOf } from "./caller.ts";
 import type { Guard } from "./guard.ts";
 import type { Http } from "./http.ts";
 import { openApiDocument } from "./openapi.ts";
 import type { Paths } from "./paths.ts";
+import { pathOf } from "./request-target.ts";
 
 /** What the monitoring endpoints answer from. */
 export interface Monitoring {
