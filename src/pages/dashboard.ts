@@ -1,6 +1,6 @@
 import { FILES } from "../../build/dashboard/files.js";
-import { pathOf } from "../kernel/http/request-target.ts";
 import type { Http, PageHandler } from "../kernel/http/http.ts";
+import { pathOf } from "../kernel/http/request-target.ts";
 import { type AssetSource, asset } from "./asset.ts";
 import { pageHeaders } from "./headers.ts";
 
