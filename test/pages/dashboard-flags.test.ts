@@ -54,7 +54,7 @@ test(
     await page.getByLabel("Tags").fill("team:web, beta");
     await page.getByLabel("Serve", { exact: true }).last().selectOption("off");
     await page.getByRole("button", { name: "Save", exact: true }).click();
-    await page.getByText("Saved").waitFor();
+    await page.getByText("Saved", { exact: true }).waitFor();
     expect(await definition("dark-mode")).toMatchObject({
       description: "Colours for the night",
       variants: { on: true, off: false },
@@ -100,7 +100,7 @@ test(
     await page.getByLabel("Metadata as JSON").fill('{"owner": "web"}');
     await page.getByLabel("For servers alone").check();
     await page.getByRole("button", { name: "Save", exact: true }).click();
-    await page.getByText("Saved").waitFor();
+    await page.getByText("Saved", { exact: true }).waitFor();
     expect(await definition("theme")).toMatchObject({
       type: "string",
       variants: { light: "#ffffff", dark: "#000000" },
@@ -131,7 +131,7 @@ test(
     await server.operator.post("/v1/gate", { flag_key: "new-checkout", enabled: false });
     await page.locator("[role=switch][aria-label=new-checkout][aria-checked=false]").waitFor();
     await page.getByRole("button", { name: "Save", exact: true }).click();
-    await page.getByText("Saved").waitFor();
+    await page.getByText("Saved", { exact: true }).waitFor();
     const names = async () =>
       ((await definition("new-checkout")).rules as { name: string }[]).map(({ name }) => name);
     expect(await names()).toEqual(["Paying customers", "Our own people"]);
@@ -166,6 +166,33 @@ test(
     await page.getByText("old-basket is back").waitFor();
     await page.getByRole("button", { name: "Archive", exact: true }).waitFor();
     expect((await definition("old-basket")).archived).toBe(false);
+    await visit.expectClean();
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "who gets what is told while a context is typed, and told anew when the flag is changed",
+  async () => {
+    await server.operator.post("/v1/gate", {
+      ...{ flag_key: "trial", enabled: true, default: { variant: "off" } },
+      rules: [{ when: [{ attribute: "plan", op: "in", values: ["pro"] }], serve: { variant: "on" } }],
+    });
+    const visit = await enter("flags/trial");
+    const { page } = visit;
+    const panel = page.locator(".panel", { hasText: "Who gets what" });
+    await panel.getByText("DEFAULT").waitFor();
+    await panel.getByLabel("Context").fill('{"plan": "pro"}');
+    await panel.getByText("TARGETING_MATCH").waitFor();
+    expect(await panel.getByRole("status").innerText()).toContain("true");
+    await panel.getByLabel("Context").fill('{"plan": ');
+    await panel.getByText("The context is no JSON object").waitFor();
+    await panel.getByLabel("Context").fill("{}");
+    await panel.getByText("DEFAULT").waitFor();
+    await server.operator.post("/v1/gate", { flag_key: "trial", enabled: false, off_variant: null });
+    await panel.getByText("DISABLED").waitFor();
+    expect(await panel.getByRole("status").innerText()).toContain("none: the program's own default");
+    expect(await visit.violations()).toEqual([]);
     await visit.expectClean();
   },
   TIMEOUT_MS,

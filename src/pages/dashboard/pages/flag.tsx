@@ -12,6 +12,7 @@ import { Ago } from "../ui/time.tsx";
 import { History } from "./audit-list.tsx";
 import { FlagEditor } from "./flag-editor.tsx";
 import { FlagSwitch } from "./flag-switch.tsx";
+import { FlagTrial } from "./flag-trial.tsx";
 
 /** One flag. */
 export function FlagPage({ id }: { id: string }) {
@@ -49,6 +50,7 @@ export function FlagPage({ id }: { id: string }) {
             <>
               <State of={known} />
               <FlagEditor flag={known} onChanged={reload} />
+              {known.archived ? null : <FlagTrial flag={known} />}
             </>
           )}
         </Loaded>
