@@ -17,6 +17,11 @@ const MOMENT = new Date(AT).toISOString();
 /** Bodies of answers, by what was asked for. */
 export const ANSWERS = {
   flag: { enabled: true, flag_key: "flag-42" },
+  evaluation,
+  evaluations: (flags: number) => ({
+    flags: Array.from({ length: flags }, (_, number) => evaluation(`flag-${number}`, number)),
+    eventStreams: [{ type: "sse", endpoint: { requestUri: EVENTS }, inactivityDelaySec: 120 }],
+  }),
   ownBalance: { balance: 1_000_000_000, user_id: "usr_00000000000000000000" },
   verified: {
     ...{ valid: true, key_id: UUID, project_id: null, scopes: ["orders:read"], error: null },
@@ -39,6 +44,17 @@ export const ANSWERS = {
   event: (event_id = "evt_1k80djo6300") => ({ status: "accepted", verification: "valid", event_id }),
   receipt: (log: object, made: Partial<Receipt> = {}) => ({ ...RECEIPT, ...made, log }),
 } as const;
+
+const EVENTS = `/ofrep/v1/events?token=${"A".repeat(22)}.${"A".repeat(43)}`;
+
+/** Of ten flags, how many are a switch and nothing else: the others have a rule and a split. */
+export const PLAIN_OF_TEN = 5;
+
+function evaluation(key: string, number: number) {
+  return number % 10 < PLAIN_OF_TEN
+    ? { key, value: true, variant: "on", reason: "STATIC", metadata: {} }
+    : { key, value: false, variant: "off", reason: "SPLIT", metadata: {} };
+}
 
 const RECEIPT = {
   version: 1,

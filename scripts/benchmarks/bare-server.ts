@@ -15,10 +15,21 @@ interface Sent {
   readonly log: object;
 }
 
-function answerToPost([, area, name = "", action, id]: readonly string[], sent: Sent): object {
+/** Where all are asked for, the query says how many there are. */
+function evaluated(asked: string, query: string): object {
+  return query === "" ? ANSWERS.evaluation(asked, FLAG_WITH_RULE) : ANSWERS.evaluations(Number(query));
+}
+
+const FLAG_WITH_RULE = 7;
+
+function answerToPost(
+  [first, area, name = "", action = "", asked = ""]: readonly string[],
+  sent: Sent,
+): object {
+  if (first === "ofrep") return evaluated(asked, action.split("=")[1] ?? "");
   if (action === "holds") {
-    const captured = id === undefined ? 0 : sent.amount;
-    return ANSWERS.hold(name, id ?? sent.hold_id, 1_000_000_000 - captured, captured);
+    const captured = asked === "" ? 0 : sent.amount;
+    return ANSWERS.hold(name, asked === "" ? sent.hold_id : asked, 1_000_000_000 - captured, captured);
   }
   if (area === "meter") return ANSWERS.meter(name, 1_000_000_000 - sent.amount);
   if (area === "latch")

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Rival } from "../../scripts/benchmarks/answers.ts";
 import type { WrkRequest } from "../../scripts/benchmarks/benchmark.ts";
+import { evaluationRequest, flagOf } from "../../scripts/benchmarks/ofrep.ts";
 import { deductRequest, logRequest } from "../../scripts/benchmarks/rows.ts";
 import { scheduleRequest } from "../../scripts/benchmarks/schedule.ts";
 import { type Stage, startRival } from "../../scripts/benchmarks/stage.ts";
@@ -60,6 +61,14 @@ beforeAll(async () => {
     "meter balance": get("/v1/meter/meter-{random}/balance"),
     flag: get("/v1/gate/flag-42"),
   });
+  const project = await post("/v1/projects", { name: "Flags" });
+  const inProject = await post(`/v1/projects/${project["id"]}/keys`, {
+    ...{ prefix: "sm", name: "flags", scopes: ["*"] },
+  });
+  const flags = server.client(String(inProject["secret"]));
+  for (let number = 0; number < 10; number += 1) await flags.post("/v1/gate", flagOf(number));
+  requests["evaluation"] = evaluationRequest(String(flags.key), "/flag-7");
+  requests["evaluations"] = evaluationRequest(String(flags.key), "?flags=10");
   const made = await post("/v1/keys", { prefix: "bench", name: "Bench", scopes: ["bench:read"] });
   const body = JSON.stringify({ secret: made["secret"], meta: { ip: "203.0.113.7" } });
   requests["verify"] = { method: "POST", path: "/v1/keys/verify", body, headers };
@@ -96,7 +105,8 @@ function expectAlike(other: string, own: string): void {
 const DURABLE = ["deduct", "hold", "capture", "acquire", "release", "relay", "webhook", "receipt"];
 
 describe("answers have the same form", () => {
-  test.each([...DURABLE, "own balance", "meter balance", "flag", "verify"])("bare: %s", async (name) => {
+  const reads = ["own balance", "meter balance", "flag", "evaluation", "evaluations", "verify"];
+  test.each([...DURABLE, ...reads])("bare: %s", async (name) => {
     const own = await send(server.url, name);
     const other = await send(rivals.bare.url, name);
     expect(other.status).toBe(200);

@@ -1,7 +1,6 @@
 import type { Clock } from "../../kernel/clock.ts";
-import { echoed } from "../../kernel/errors.ts";
+import { ApiError } from "../../kernel/errors.ts";
 import type { Caller } from "../../kernel/http/caller.ts";
-import { noSuchFlag } from "./domain.ts";
 import type { EvaluationContext } from "./evaluation.ts";
 import { INACTIVITY_SECONDS } from "./ofrep-domain.ts";
 import type { Evaluation, Evaluations } from "./ofrep-schema.ts";
@@ -20,6 +19,8 @@ export interface OfrepDeps {
 /** Where the stream is. */
 const EVENTS_PATH = "/ofrep/v1/events";
 
+const NO_SUCH_FLAG = "There is no flag with this key in this project that could be evaluated.";
+
 /** Flags as OpenFeature's providers ask for them. */
 export class Ofrep {
   constructor(private readonly deps: OfrepDeps) {}
@@ -28,7 +29,8 @@ export class Ofrep {
   evaluate(caller: Caller, key: string, context: EvaluationContext | null = null): Evaluation {
     const { flags } = this.deps;
     const outcome = flags.outcomeOf(caller.project.ref, key, context ?? {}, this.termsOf(caller));
-    if (outcome === undefined) throw noSuchFlag("gate.feature_not_found", echoed(key));
+    // The key may be any text, and is said beside the message.
+    if (outcome === undefined) throw new ApiError("gate.feature_not_found", NO_SUCH_FLAG);
     return outcome;
   }
 

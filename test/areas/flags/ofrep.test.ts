@@ -263,7 +263,7 @@ describe("refusals, as OFREP's clients read them", () => {
     expect(answer.status).toBe(200);
   });
 
-  test.each(["none", "gone", "secret", "No%20Key", "config", "%E7%94%A8", "a%2Fb", "evaluate"])(
+  test.each(["none", "gone", "secret", "No%20Key", "config", "%E7%94%A8", "a%2Fb", "a%0Ab", "evaluate"])(
     "404 for %s",
     async (key) => {
       const answer = await browser.post(`${PATH}/${key}`, {});
