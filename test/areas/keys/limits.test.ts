@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import fc from "fast-check";
+import { LIMIT_BUCKETS_MAX } from "../../../src/areas/keys/domain.ts";
 import { KeyLimits, keyLimits } from "../../../src/areas/keys/limits.ts";
 import { UnitTx } from "../../../src/kernel/storage/tx.ts";
 import { type AccountClient, startTestServer, type TestServer } from "../../support/server.ts";
@@ -275,4 +276,32 @@ test("property: a bucket never gives more than its capacity and what runs in, an
       },
     ),
   );
+});
+
+describe("buckets in memory", () => {
+  const limits = new KeyLimits();
+  const stored = [{ name: "a", limit: 1, duration_ms: 3_600_000, auto: true, shared: "key" }];
+  const parsed = keyLimits(JSON.stringify(stored));
+  const START = 1_800_000_000_000;
+  /** Takes a key's only token. Returns whether it was there. */
+  const take = (ref: number, now: number): boolean => {
+    const key = { ref, accountRef: 1, project: null, owner_id: null, limits: parsed };
+    const look = limits.look(key, [], now);
+    if (look.waitMs > 0) return false;
+    look.take(new UnitTx(now, null));
+    return true;
+  };
+
+  test(`are ${LIMIT_BUCKETS_MAX} before the oldest goes; those that are full go first, looked for once a second`, () => {
+    for (let ref = 1; ref <= LIMIT_BUCKETS_MAX; ref += 1) take(ref, START);
+    expect([take(1, START), take(LIMIT_BUCKETS_MAX, START)]).toEqual([false, false]);
+    expect(take(LIMIT_BUCKETS_MAX + 1, START)).toBe(true);
+    // Of the oldest nothing is known, so it is full; its return has cost the next one its place.
+    expect([take(3, START), take(1, START), take(2, START)]).toEqual([false, true, true]);
+    // All of those are full an hour later: the search for one makes room for many.
+    const later = START + 3_600_000;
+    expect(take(LIMIT_BUCKETS_MAX + 2, later)).toBe(true);
+    for (let ref = 1; ref < 1_000; ref += 1) expect(take(-ref, later)).toBe(true);
+    for (let ref = 1; ref < 1_000; ref += 1) expect(take(-ref, later)).toBe(false);
+  });
 });
