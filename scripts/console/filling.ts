@@ -91,6 +91,11 @@ async function fillMeters(call: Call): Promise<void> {
     await call("POST", `/v1/meter/${meter}/refill`, { amount: 5_000 });
     for (let at = 0; at < DEDUCTIONS; at += 1)
       await call("POST", `/v1/meter/${meter}/deduct`, { amount: 1 + ((at * 37) % 190) });
+    for (const number of [1, 2]) {
+      const body = { amount: 120 * number, hold_id: `${meter}-call-${number}`, ttl_seconds: 3_600 };
+      await call("POST", `/v1/meter/${meter}/holds`, body);
+    }
+    await call("PUT", `/v1/meter/${meter}/plan`, { amount: 5_000, every: "month" });
   }
 }
 

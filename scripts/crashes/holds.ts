@@ -117,7 +117,8 @@ export class HoldWorkload implements Workload {
     const isThere = answer.status === 200;
     const status = isThere ? bodyOf(answer)["status"] : null;
     const problems: string[] = [];
-    if (one.isMade !== null && one.isMade !== isThere) problems.push("it was answered otherwise");
+    if (one.isMade === true && !isThere) problems.push("was acknowledged and is lost");
+    if (one.isMade === false && isThere) problems.push("was answered 503 and has happened");
     if (one.isMade === null && isThere) this.counts.happened += 1;
     one.isMade = isThere;
     if (!isThere) one.ending = null;

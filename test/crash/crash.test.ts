@@ -213,7 +213,7 @@ describe("the comparison notices", () => {
       [
         "a lost hold",
         "DELETE FROM meter_holds WHERE status = 1",
-        /hold-\d+: it was answered otherwise, it says 404/,
+        /hold-\d+: was acknowledged and is lost, it says 404/,
       ],
     ],
     [

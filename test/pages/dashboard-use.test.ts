@@ -280,6 +280,47 @@ describe("meters", () => {
   );
 });
 
+describe("what a meter has beside its balance", () => {
+  test(
+    "a hold is released, and a plan is set and taken away",
+    async () => {
+      const visit = await enter();
+      const { page } = visit;
+      await visit.go("meters/customer-43");
+      const read = async (path: string) => server.operator.get(`/v1/meter/customer-43/${path}`);
+      expect((await read("balance")).body["held"]).toBe(360);
+      await page.getByText("held 360").waitFor();
+      expect(await page.getByRole("img", { name: /^Used in 30 days/ }).count()).toBe(1);
+      const row = page.getByRole("row", { name: /customer-43-call-2/ });
+      await row.getByRole("button", { name: "Release…" }).click();
+      await page.locator("dialog").getByRole("button", { name: "Free the credits" }).click();
+      await page.getByText("held 120").waitFor();
+      expect((await read("holds/customer-43-call-2")).body["status"]).toBe("released");
+
+      await page.getByText("Raised to 5,000 every month").waitFor();
+      await page.getByRole("button", { name: "Change…" }).click();
+      const dialog = page.locator("dialog");
+      await dialog.getByLabel("Amount").fill("700");
+      await dialog.getByLabel("How often").selectOption("week");
+      await dialog.getByLabel("What it does").selectOption("add");
+      await dialog.getByLabel("Day of the week").fill("7");
+      await dialog.getByLabel("Keep at most").fill("50");
+      await dialog.getByRole("button", { name: "Set the plan" }).click();
+      await page.getByText("700 added every week, of what is left at most 50 kept").waitFor();
+      const plan = { amount: 700, every: "week", mode: "add", day: 7, carry_max: 50 };
+      expect((await read("plan")).body).toMatchObject(plan);
+      await page.getByRole("button", { name: "Change…" }).click();
+      await dialog.getByRole("button", { name: "Take the plan away" }).click();
+      await page.getByText("It is refilled by hand.").waitFor();
+      expect((await read("plan")).status).toBe(404);
+      // That there is none is an answer that the browser notes.
+      visit.faults.splice(0);
+      await visit.expectClean();
+    },
+    TIMEOUT_MS,
+  );
+});
+
 describe("the notary's receipts", () => {
   const chain = makeChain([{ event: "invoice.paid" }, { event: "invoice.refunded" }]);
   const lines = chain.map((receipt) => JSON.stringify(receipt));

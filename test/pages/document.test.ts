@@ -106,7 +106,9 @@ describe("the example request of an operation works in a shell", () => {
   test("a change, then a read", async () => {
     const { key } = await server.account({ balance: 100 });
     expect(await run("meter.refill", key ?? "")).toBe('{"balance":1000,"meter_id":"customer-42"} 200');
-    expect(await run("meter.balance", key ?? "")).toBe('{"balance":1000,"meter_id":"customer-42"} 200');
+    expect(await run("meter.balance", key ?? "")).toBe(
+      '{"balance":1000,"meter_id":"customer-42","available":1000,"held":0} 200',
+    );
   });
 
   test("a public one with any body", async () => {

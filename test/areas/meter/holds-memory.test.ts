@@ -1,15 +1,19 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
+import { MISSED_REFILLS_MAX } from "../../../src/areas/meter/book.ts";
 import { DueWork } from "../../../src/areas/meter/due.ts";
 import { HoldService } from "../../../src/areas/meter/holds.ts";
 import { createMeter, type MeterArea } from "../../../src/areas/meter/index.ts";
+import type { MeterPorts } from "../../../src/areas/meter/ports.ts";
 import { MeterService } from "../../../src/areas/meter/service.ts";
 import { meterStore } from "../../../src/areas/meter/store.ts";
+import { TermsService } from "../../../src/areas/meter/terms.ts";
 import type { StoppedProjects } from "../../../src/kernel/stopped-projects.ts";
 import type { Tx } from "../../../src/kernel/storage/tx.ts";
 import { KernelBench } from "../projects/kernel-bench.ts";
 
 const REQUEST_ID = "019cd79e-4600-72c4-a4c7-1699cbd1c0e9";
 const PROJECT = 1;
+const PORTS: MeterPorts = { notifier: { notify: () => {} }, policy: { assertUrl: () => undefined } };
 const change = (meterId: string) => ({ projectRef: PROJECT, meterId, requestId: REQUEST_ID });
 
 let bench: KernelBench;
@@ -26,8 +30,25 @@ function begin(inMemoryMax?: number) {
   const meters = new MeterService(store, bench.kernel, inMemoryMax);
   const scheduler = { register: () => {}, enqueue: () => {} } as never;
   const due = new DueWork(store, meters.book, {} as StoppedProjects, { ...bench.kernel, scheduler });
-  return { meters, holds: new HoldService(store.holds, meters, due, bench.kernel) };
+  const terms = new TermsService(store.terms, meters.book, due, PORTS);
+  return { meters, terms, holds: new HoldService(store.holds, meters, due, bench.kernel) };
 }
+
+test("refills that were missed are made up for, the first thousand of them", async () => {
+  const { meters, terms } = begin();
+  await submit((tx) => void terms.setPlan(tx, change("m"), { amount: 1, every: "day", mode: "add" }));
+  await submit((tx) => void terms.setPlan(tx, change("n"), { amount: 1, every: "day", mode: "add" }));
+  const missed = async (days: number, meterId: string) => {
+    bench.clock.setWall(days * 86_400_000);
+    await submit((tx) => void meters.book.current(tx, change(meterId)));
+    return meters.balance(PROJECT, meterId).balance;
+  };
+  expect(await missed(MISSED_REFILLS_MAX, "m")).toBe(MISSED_REFILLS_MAX);
+  expect(await missed(1, "n")).toBe(MISSED_REFILLS_MAX);
+  // Those beyond are given up, and the next one comes when it would have.
+  expect(await missed(1, "n")).toBe(MISSED_REFILLS_MAX + 1);
+  expect(terms.plan(PROJECT, "n").next_at > new Date(bench.clock.now()).toISOString()).toBe(true);
+});
 
 test("a meter whose hold is taken back with its batch is not dropped meanwhile", async () => {
   const room = 2;
@@ -134,10 +155,7 @@ test("a project that goes takes its holds, plans, alerts and sums along", async 
 });
 
 function areaOf(): MeterArea {
-  return createMeter(bench.kernel, {
-    notifier: { notify: () => {} },
-    policy: { assertUrl: () => undefined },
-  });
+  return createMeter(bench.kernel, PORTS);
 }
 
 test("within somebody else's unit of work: what it takes goes with all else that the unit does, or not at all", async () => {

@@ -12,6 +12,9 @@ import { TextField } from "../ui/field.tsx";
 import { Page, Panel } from "../ui/page.tsx";
 import { Table } from "../ui/table.tsx";
 import { Ago } from "../ui/time.tsx";
+import { OpenHolds } from "./meter-holds.tsx";
+import { RefillPlan } from "./meter-plan.tsx";
+import { MeterUsage } from "./meter-usage.tsx";
 
 type Deed = "refill" | "deduct" | "reset";
 const DEEDS: readonly (readonly [Deed, string])[] = [
@@ -31,12 +34,23 @@ export function MeterPage({ id }: { id: string }) {
     const page = await call("meter.history", { params, query }, signal);
     return { items: page.entries, cursor: page.cursor ?? null };
   });
-  const now = balance.data?.balance ?? 0;
+  const { balance: now = 0, available = 0, held = 0 } = balance.data ?? {};
+  const reload = (): void => {
+    balance.reload();
+    ledger.reload();
+  };
   return (
     <Page
       title={id}
       up={["#/meters", "Meters"]}
-      status={balance.data === null ? null : <span class="quiet">balance {figure(now)}</span>}
+      status={
+        balance.data === null ? null : (
+          <span class="quiet">
+            balance {figure(now)}
+            {held === 0 ? "" : ` · available ${figure(available)} · held ${figure(held)}`}
+          </span>
+        )
+      }
       request={requestOf("meter.history", { params })}
       actions={DEEDS.map(([name, label]) => (
         <Button
@@ -61,6 +75,9 @@ export function MeterPage({ id }: { id: string }) {
                   .reverse()}
               />
             </Panel>
+            <MeterUsage id={id} />
+            <OpenHolds id={id} onChange={reload} />
+            <RefillPlan id={id} onChange={reload} />
             <Panel flush>
               <Ledger of={entries} />
               <More of={ledger} />
@@ -69,16 +86,7 @@ export function MeterPage({ id }: { id: string }) {
         )}
       </Loaded>
       {deed === null ? null : (
-        <ChangeMeter
-          id={id}
-          deed={deed}
-          balance={now}
-          onClose={() => setDeed(null)}
-          onDone={() => {
-            balance.reload();
-            ledger.reload();
-          }}
-        />
+        <ChangeMeter id={id} deed={deed} balance={now} onClose={() => setDeed(null)} onDone={reload} />
       )}
     </Page>
   );

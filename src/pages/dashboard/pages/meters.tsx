@@ -77,6 +77,7 @@ function MeterTable({ of: meters }: { of: readonly MeterItem[] }) {
       columns={[
         { head: "Meter", cell: ({ meter_id }) => meter_id },
         { head: "Changed", cell: ({ updated_at }) => <Ago at={updated_at} />, look: "wide" },
+        { head: "Available", cell: ({ available }) => figure(available), look: "end fit wide" },
         { head: "Balance", cell: ({ balance }) => figure(balance), look: "end fit" },
       ]}
     />
