@@ -10,6 +10,7 @@ const operations = readOperations();
 
 /** Operations whose examples come before an operation: what it reads must be there, and stands in no path. */
 const BEFORE: Readonly<Record<string, readonly string[]>> = {
+  "meter.alert.project.read": ["meter.alert.project.set"],
   "witness.log": ["witness.init"],
   "witness.config.read": ["witness.config.set"],
 };

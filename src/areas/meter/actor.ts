@@ -2,67 +2,51 @@ import type { Actor } from "../../kernel/actors/registry.ts";
 import type { WrittenLater } from "../../kernel/rounds.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import type { Plan } from "./domain.ts";
-import type { OpenHold } from "./hold-store.ts";
 
-/** What some meters have beside a balance. */
+/** The open holds of a meter together: single ones are read from the file. */
+export interface OpenHolds {
+  readonly held: number;
+  readonly open: number;
+  /** None ends before this moment, though perhaps none ends at it; infinity where there is none. */
+  readonly endsFrom: number;
+}
+
+const NO_HOLDS: OpenHolds = { held: 0, open: 0, endsFrom: Number.POSITIVE_INFINITY };
+
+/** What some meters have beside a balance. Changes are taken back with their unit of work. */
 export class Extras {
-  readonly holds = new Map<number, OpenHold>();
-  /** The sum of the open holds. */
-  held = 0;
+  holds = NO_HOLDS;
   plan: Plan | null = null;
   /** Of the meter's own alert. */
   threshold: number | null = null;
-  /** No hold ends before this moment, though perhaps none ends at it. */
-  private endsFrom = Number.POSITIVE_INFINITY;
 
   /** Nothing is to be done for this meter before this moment. */
   get dueFrom(): number {
-    return Math.min(this.endsFrom, this.plan?.nextAt ?? Number.POSITIVE_INFINITY);
+    return Math.min(this.holds.endsFrom, this.plan?.nextAt ?? Number.POSITIVE_INFINITY);
   }
 
-  /** Takes in an open hold, or one that has changed. */
-  put(hold: OpenHold): void {
-    this.held += hold.amount - (this.holds.get(hold.ref)?.amount ?? 0);
-    this.holds.set(hold.ref, hold);
-    this.endsFrom = Math.min(this.endsFrom, hold.expires_at);
+  setHolds(tx: Tx, holds: OpenHolds): void {
+    const before = this.holds;
+    this.holds = holds;
+    tx.onRollback(() => {
+      this.holds = before;
+    });
   }
 
-  /** Lets go of a hold that has ended. */
-  drop(ref: number): void {
-    this.held -= this.holds.get(ref)?.amount ?? 0;
-    this.holds.delete(ref);
-    if (this.holds.size === 0) this.endsFrom = Number.POSITIVE_INFINITY;
+  setPlan(tx: Tx, plan: Plan | null): void {
+    const before = this.plan;
+    this.plan = plan;
+    tx.onRollback(() => {
+      this.plan = before;
+    });
   }
 
-  /** What is held at a moment. */
-  heldAt(moment: number): number {
-    if (this.endsFrom > moment) return this.held;
-    let held = 0;
-    for (const { amount, expires_at } of this.holds.values()) if (expires_at > moment) held += amount;
-    return held;
-  }
-
-  /** Lets go of the holds that are over at a moment, and says which. Looks at all, but only when the next one may end. */
-  end(tx: Tx, moment: number, ended: (ref: number) => void): void {
-    if (this.endsFrom > moment) return;
-    let endsFrom = Number.POSITIVE_INFINITY;
-    for (const { ref, expires_at } of [...this.holds.values()]) {
-      if (expires_at > moment) {
-        endsFrom = Math.min(endsFrom, expires_at);
-        continue;
-      }
-      this.change(tx, ref, null);
-      ended(ref);
-    }
-    this.endsFrom = endsFrom;
-  }
-
-  /** {@link put} and {@link drop} within a unit of work that may be taken back. `hold` null: it has ended. */
-  change(tx: Tx, ref: number, hold: OpenHold | null): void {
-    const before = this.holds.get(ref);
-    if (hold === null) this.drop(ref);
-    else this.put(hold);
-    tx.onRollback(() => (before === undefined ? this.drop(ref) : this.put(before)));
+  setThreshold(tx: Tx, threshold: number | null): void {
+    const before = this.threshold;
+    this.threshold = threshold;
+    tx.onRollback(() => {
+      this.threshold = before;
+    });
   }
 }
 

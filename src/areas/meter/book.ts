@@ -4,7 +4,7 @@ import { BALANCE_MAX, type EntryKind } from "../../kernel/ledger.ts";
 import { Rounds } from "../../kernel/rounds.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { uuidToBytes } from "../../kernel/uuid.ts";
-import { Extras, MeterActor } from "./actor.ts";
+import { Extras, MeterActor, type OpenHolds } from "./actor.ts";
 import { nextRefill, type Plan } from "./domain.ts";
 import type { MeterBalance } from "./schema.ts";
 import type { MeterRow, MeterStore } from "./store.ts";
@@ -36,6 +36,8 @@ export const KINDS = [
 type Kind = (typeof KINDS)[number];
 /** How the numbers begin. */
 export const FIRST_KIND = 1;
+/** Before every hold's end. */
+const EVER = 0;
 /** Stands for the request of what comes by itself. */
 const NO_REQUEST = new Uint8Array(0);
 
@@ -133,7 +135,7 @@ export class MeterBook {
     const known = this.find(change.projectRef, change.meterId);
     const extras = known === undefined || known.extras === null ? null : this.settle(tx, known);
     const balance = known?.balance ?? 0;
-    const held = extras === null ? 0 : extras.held;
+    const held = extras === null ? 0 : extras.holds.held;
     const balanceAfter = next(balance, held);
     // Made once nothing refuses the change.
     const actor = known ?? this.create(tx, change);
@@ -147,7 +149,7 @@ export class MeterBook {
     const { balance, extras, ref } = meter;
     const threshold = extras?.threshold ?? this.thresholds.get(change.projectRef);
     if (threshold === undefined || before < threshold) return;
-    const available = balance - (extras?.held ?? 0);
+    const available = balance - (extras?.holds.held ?? 0);
     if (available < threshold) this.listeners.low(tx, { ...change, ref, balance, available });
   }
 
@@ -215,14 +217,22 @@ export class MeterBook {
   }
 
   private readExtras(ref: number): Extras | null {
-    const { hasExtras, holds, terms, place } = this.store;
+    const { hasExtras, terms, place } = this.store;
     if (hasExtras(ref) === 0) return null;
     const extras = new Extras();
-    for (const hold of holds.openOf(ref)) extras.put(hold);
+    extras.holds = this.openHolds(ref, EVER);
     const plan = terms.plan(ref);
     extras.plan = plan === null ? null : planOfRow(plan);
     extras.threshold = terms.alert(place(ref)?.project_ref ?? 0, ref)?.threshold ?? null;
     return extras;
+  }
+
+  /** What is held of a meter at a moment, also where a disk that takes no change keeps what is over open. */
+  heldAt(meter: MeterActor, moment: number): number {
+    const extras = this.extrasOf(meter);
+    if (extras === null) return 0;
+    const { held, endsFrom } = extras.holds;
+    return endsFrom > moment ? held : this.openHolds(meter.ref, moment).held;
   }
 
   /** Whether something is over or due by a moment. */
@@ -236,24 +246,31 @@ export class MeterBook {
     const extras = this.extrasOf(meter);
     if (extras === null || extras.dueFrom > tx.now) return extras;
     this.flusher.mark(meter);
-    const ended = (ref: number): void => void this.store.holds.expire(tx, ref);
     const { plan } = extras;
     let next = plan;
     for (let made = 1; next !== null && next.nextAt <= tx.now; made += 1) {
-      extras.end(tx, next.nextAt, ended);
-      this.grant(tx, meter, next, extras.held);
+      this.endHolds(tx, meter, extras, next.nextAt);
+      this.grant(tx, meter, next, extras.holds.held);
       // Once is as good as many times where a balance is raised.
       const isLast = next.mode === "raise" || made === MISSED_REFILLS_MAX;
       next = { ...next, nextAt: nextRefill(next, isLast ? tx.now : next.nextAt) };
     }
-    extras.end(tx, tx.now, ended);
+    this.endHolds(tx, meter, extras, tx.now);
     if (next === null || next === plan) return extras;
-    extras.plan = next;
     this.store.terms.postponePlan(tx, next.nextAt, meter.ref);
-    tx.onRollback(() => {
-      extras.plan = plan;
-    });
+    extras.setPlan(tx, next);
     return extras;
+  }
+
+  private endHolds(tx: Tx, { ref }: MeterActor, extras: Extras, moment: number): void {
+    if (extras.holds.endsFrom > moment) return;
+    this.store.holds.end(tx, ref, moment);
+    extras.setHolds(tx, this.openHolds(ref, moment));
+  }
+
+  private openHolds(ref: number, moment: number): OpenHolds {
+    const { held = 0, open = 0, first_end = null } = this.store.holds.openOf(ref, moment) ?? {};
+    return { held, open, endsFrom: first_end ?? Number.POSITIVE_INFINITY };
   }
 
   /** One refill of a plan: up to the largest balance. */

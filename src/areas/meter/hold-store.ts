@@ -1,11 +1,11 @@
 import type { Database } from "../../kernel/storage/database.ts";
 import { HOLD_STATUSES, type HoldStatus } from "./schema-holds.ts";
 
-/** A hold that takes from what is available. */
-export interface OpenHold {
-  readonly ref: number;
-  readonly amount: number;
-  readonly expires_at: number;
+/** Holds that are open and over a moment. `first_end` null: there is none. */
+interface OpenSums {
+  readonly held: number;
+  readonly open: number;
+  readonly first_end: number | null;
 }
 
 /** A row of `meter_holds`. */
@@ -41,8 +41,9 @@ export type HoldStore = ReturnType<typeof holdStore>;
 export function holdStore(db: Database) {
   return {
     highestRef: db.number("SELECT max(ref) AS n FROM meter_holds"),
-    openOf: db.all<OpenHold, [meterRef: number]>(
-      "SELECT ref, amount, expires_at FROM meter_holds WHERE meter_ref = ? AND status = 1",
+    /** Of those that are not over at a moment. */
+    openOf: db.one<OpenSums, [meterRef: number, moment: number]>(
+      "SELECT coalesce(sum(amount), 0) AS held, count(*) AS open, min(expires_at) AS first_end FROM meter_holds WHERE meter_ref = ? AND status = 1 AND expires_at > ?",
     ),
     find: db.one<HoldRow, [projectRef: number, holdId: string]>(
       `SELECT ${COLUMNS} FROM meter_holds WHERE project_ref = ? AND hold_id = ?`,
@@ -64,8 +65,9 @@ export function holdStore(db: Database) {
     >(
       "UPDATE meter_holds SET status = $status, amount = $amount, captured = $captured, asked = $asked, shortfall = $shortfall, expires_at = $expires_at, ended_at = $ended_at WHERE ref = $ref",
     ),
-    expire: db.change<[ref: number]>(
-      "UPDATE meter_holds SET status = 4, ended_at = expires_at WHERE ref = ?",
+    /** Ends those of a meter that are over at a moment. */
+    end: db.change<[meterRef: number, moment: number]>(
+      "UPDATE meter_holds SET status = 4, ended_at = expires_at WHERE meter_ref = ? AND status = 1 AND expires_at <= ?",
     ),
     /** The meters of open holds that are over. */
     overBy: db.all<{ readonly meter_ref: number }, [now: number, limit: number]>(

@@ -74,7 +74,7 @@ export class HoldService {
       const message = `The hold is ${requested}, but ${available} is available.`;
       throw insufficientBalance(message, balance, { meter_id: meterId, available });
     }
-    if ((meter.extras?.holds.size ?? 0) >= HOLDS_OPEN_MAX) {
+    if ((meter.extras?.holds.open ?? 0) >= HOLDS_OPEN_MAX) {
       throw new ApiError("forbidden", `A meter has at most ${HOLDS_OPEN_MAX} open holds.`);
     }
     const row: HoldRow = {
@@ -84,7 +84,7 @@ export class HoldService {
       ...{ expires_at: tx.now + ttl_seconds * 1_000, ended_at: null, metadata: metadataText(body) },
     };
     this.store.insert(tx, row);
-    this.keep(tx, meter, row);
+    this.keep(tx, meter, null, row);
     this.meters.book.tellIfLow(tx, change, meter, available);
     return { isNew: true, hold: this.view(row, meter, meterId, tx.now) };
   }
@@ -141,8 +141,8 @@ export class HoldService {
       !final && taken < row.amount
         ? { ...row, amount: row.amount - taken, captured }
         : { ...row, ...ended(tx, captured), asked: final ? asked : null, shortfall: asked - taken };
-    this.keep(tx, meter, left);
     this.store.update(tx, left);
+    this.keep(tx, meter, row, left);
     if (taken > 0) {
       const request = uuidToBytes(change.requestId);
       this.meters.book.enter(tx, meter, "capture", meter.balance - taken, request, row.hold_id);
@@ -158,8 +158,8 @@ export class HoldService {
     if (status === "released" || status === "expired") return this.view(row, meter, change.meterId, tx.now);
     assertOpen(row);
     const left = { ...row, ...ended(tx, row.captured) };
-    this.keep(tx, meter, left);
     this.store.update(tx, left);
+    this.keep(tx, meter, row, left);
     return this.view(left, meter, change.meterId, tx.now);
   }
 
@@ -168,8 +168,8 @@ export class HoldService {
     const { meter, row } = this.current(tx, change);
     assertOpen(row);
     const left = { ...row, expires_at: tx.now + seconds * 1_000 };
-    this.keep(tx, meter, left);
     this.store.update(tx, left);
+    this.keep(tx, meter, row, left);
     return this.view(left, meter, change.meterId, tx.now);
   }
 
@@ -193,10 +193,16 @@ export class HoldService {
     throw new ApiError("conflict", `The hold ${body.hold_id} was made by another request.`);
   }
 
-  /** Changes what the meter has in memory of a hold. */
-  private keep(tx: Tx, meter: MeterActor, { ref, amount, expires_at, ended_at }: HoldRow): void {
+  /** Changes what the meter has in memory of its holds. `before` null: there was none; it was open otherwise. */
+  private keep(tx: Tx, meter: MeterActor, before: HoldRow | null, { ended_at, amount, expires_at }: HoldRow): void {
     const isOpen = ended_at === null;
-    this.meters.book.extrasFor(tx, meter).change(tx, ref, isOpen ? { ref, amount, expires_at } : null);
+    const extras = this.meters.book.extrasFor(tx, meter);
+    const { holds } = extras;
+    extras.setHolds(tx, {
+      held: holds.held + (isOpen ? amount : 0) - (before?.amount ?? 0),
+      open: holds.open + (isOpen ? 1 : 0) - (before === null ? 0 : 1),
+      endsFrom: isOpen ? Math.min(holds.endsFrom, expires_at) : holds.endsFrom,
+    });
     if (isOpen) this.due.plan(tx, expires_at);
   }
 

@@ -52,7 +52,7 @@ export class MeterService {
   stateOf(meter: MeterActor | undefined, meter_id: string, now: number): MeterState {
     if (meter === undefined) return { balance: 0, meter_id, available: 0, held: 0 };
     const { balance } = meter;
-    const held = this.book.extrasOf(meter)?.heldAt(now) ?? 0;
+    const held = this.book.heldAt(meter, now);
     return { balance, meter_id, available: balance - held, held };
   }
 

@@ -2,7 +2,6 @@ import type { AuditChange } from "../../kernel/audit/change.ts";
 import { isoTime } from "../../kernel/date-time.ts";
 import { ApiError } from "../../kernel/errors.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
-import type { Extras } from "./actor.ts";
 import type { LowMeter, MeterBook, MeterChange } from "./book.ts";
 import { type Plan, planOf } from "./domain.ts";
 import type { DueWork } from "./due.ts";
@@ -34,7 +33,7 @@ export class TermsService {
     // What is due now is made by the same code as what falls due later.
     const plan = { ...asked, nextAt: body.start_now === true ? tx.now : asked.nextAt };
     this.store.setPlan(tx, { meter_ref: meter.ref, ...rowOfPlan(plan) });
-    this.keepPlan(tx, extras, plan);
+    extras.setPlan(tx, plan);
     this.book.current(tx, change);
     this.due.plan(tx, asked.nextAt);
     const after = planView(change.meterId, asked);
@@ -60,7 +59,7 @@ export class TermsService {
       return;
     }
     this.store.removePlan(tx, meter.ref);
-    this.keepPlan(tx, this.book.extrasFor(tx, meter), null);
+    this.book.extrasFor(tx, meter).setPlan(tx, null);
     tx.audit(audited(meterId, `Refill plan of meter ${meterId} taken away`, planView(meterId, plan), null));
   }
 
@@ -72,7 +71,7 @@ export class TermsService {
     const before = this.alertRow(place.projectRef, ref);
     this.store.setAlert(tx, place.projectRef, ref, accountRef, threshold, webhook_url);
     if (meter === undefined) this.keepDefault(tx, place.projectRef, threshold);
-    else this.keepThreshold(tx, this.book.extrasFor(tx, meter), threshold);
+    else this.book.extrasFor(tx, meter).setThreshold(tx, threshold);
     const after = { meter_id: meterId, threshold, webhook_url };
     tx.audit(audited(meterId, `Alert of ${called(meterId)} set`, alertView(meterId, before), after));
     return after;
@@ -81,7 +80,7 @@ export class TermsService {
   /** @throws ApiError `not_found`. */
   alert(projectRef: number, meterId: string | null): MeterAlert {
     const alert = alertView(meterId, this.alertRow(projectRef, this.refOf(projectRef, meterId)));
-    if (alert === null) throw new ApiError("not_found", `${called(meterId)} has no alert of its own.`);
+    if (alert === null) throw new ApiError("not_found", `There is no alert of ${called(meterId)}.`);
     return alert;
   }
 
@@ -96,7 +95,7 @@ export class TermsService {
     this.store.removeAlert(tx, projectRef, ref);
     const meter = meterId === null ? undefined : this.book.find(projectRef, meterId);
     if (meter === undefined) this.keepDefault(tx, projectRef, undefined);
-    else this.keepThreshold(tx, this.book.extrasFor(tx, meter), null);
+    else this.book.extrasFor(tx, meter).setThreshold(tx, null);
     tx.audit(audited(meterId, `Alert of ${called(meterId)} taken away`, before, null));
   }
 
@@ -133,22 +132,6 @@ export class TermsService {
 
   private alertRow(projectRef: number, ref: number | null): AlertRow | null {
     return ref === null ? null : this.store.alert(projectRef, ref);
-  }
-
-  private keepPlan(tx: Tx, extras: Extras, plan: Plan | null): void {
-    const before = extras.plan;
-    extras.plan = plan;
-    tx.onRollback(() => {
-      extras.plan = before;
-    });
-  }
-
-  private keepThreshold(tx: Tx, extras: Extras, threshold: number | null): void {
-    const before = extras.threshold;
-    extras.threshold = threshold;
-    tx.onRollback(() => {
-      extras.threshold = before;
-    });
   }
 
   private keepDefault(tx: Tx, projectRef: number, threshold: number | undefined): void {
