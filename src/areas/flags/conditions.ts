@@ -69,8 +69,8 @@ function matches(condition: CompiledCondition, value: unknown, effort: Effort): 
 }
 
 function matchesOne(condition: CompiledCondition, value: unknown, effort: Effort): boolean {
-  const { op, number } = condition;
-  switch (op) {
+  const { number } = condition;
+  switch (condition.op) {
     case "gt":
       return typeof value === "number" && value > number;
     case "gte":
@@ -80,10 +80,8 @@ function matchesOne(condition: CompiledCondition, value: unknown, effort: Effort
     case "lte":
       return typeof value === "number" && value <= number;
     case "before":
-      // What is no moment compares with nothing.
-      return (momentOf(value) ?? Number.NaN) < number;
     case "after":
-      return (momentOf(value) ?? Number.NaN) >= number;
+      return matchesMoment(condition, value, effort);
     case "in":
     case "starts_with":
     case "ends_with":
@@ -113,10 +111,17 @@ function isSo(op: ConditionOp, text: string, wanted: string): boolean {
   return op === "ends_with" ? text.endsWith(wanted) : text.includes(wanted);
 }
 
+function matchesMoment({ op, number }: CompiledCondition, value: unknown, effort: Effort): boolean {
+  if (typeof value === "string") effort.spend(MOMENT_LENGTH_MAX);
+  const moment = momentOf(value);
+  if (moment === null) return false;
+  return op === "before" ? moment < number : moment >= number;
+}
+
 function matchesVersion({ op, version }: CompiledCondition, value: unknown, effort: Effort): boolean {
+  if (typeof value === "string") effort.spend(Math.min(value.length, SEMVER_LENGTH_MAX));
   const given = versionOf(value);
   if (given === null || version === null) return false;
-  effort.spend(SEMVER_LENGTH_MAX >>> 4);
   const order = compareVersions(given, version);
   if (op === "semver_eq") return order === 0;
   if (op === "semver_gt") return order > 0;

@@ -181,6 +181,8 @@ export const DEFINITION = {
     examples: [["team:checkout"]],
   }),
   metadata: Type.Record(Type.String(), Type.Union([Type.String(), Type.Number(), Type.Boolean()]), {
+    // A name with a line break would escape the pattern that stands for all names.
+    ...STRICT,
     maxProperties: METADATA_MAX,
     errorMessage: `must be an object of at most ${METADATA_MAX} texts, numbers, true or false`,
     examples: [{ owner: "checkout" }],

@@ -1,6 +1,6 @@
 import { TypeCompiler } from "@sinclair/typebox/compiler";
 import { echoed, type FieldMessages } from "../../kernel/errors.ts";
-import { fieldMessages } from "../../kernel/http/validate.ts";
+import { FIELD_ERRORS_MAX, fieldMessages } from "../../kernel/http/validate.ts";
 import { momentOf, versionOf } from "./conditions.ts";
 import {
   type Condition,
@@ -78,7 +78,7 @@ function jsonBytes(value: unknown): number {
 
 /** `rules/1/when/0/op` as `rules[1].when[0].op`. Names of variants may look like numbers, and are none. */
 function pathOf(path: string): string {
-  const [first = "", ...more] = path.split("/");
+  const [first = "", ...more] = path.replaceAll(BREAKS_LINE, "?").split("/");
   const isList = first !== "variants" && first !== "metadata";
   return more.reduce(
     (name, part) => (isList && DIGITS.test(part) ? `${name}[${part}]` : `${name}.${part}`),
@@ -86,13 +86,15 @@ function pathOf(path: string): string {
   );
 }
 
+/** What must not stand in a message, which has one line. */
+const BREAKS_LINE = /[\p{Cc}\u2028\u2029]/gu;
 const DIGITS = /^\d+$/;
 
 /** What is wrong with a definition beyond the form of its fields. */
 function faultsOf(stored: StoredDefinition): FieldMessages {
   const faults: Record<string, string[]> = {};
   const note = (path: string, message: string): void => {
-    faults[echoed(path)] ??= [message];
+    if (Object.keys(faults).length < FIELD_ERRORS_MAX) faults[echoed(path)] ??= [message];
   };
   const definition = resolved(stored);
   const { type, variants, off_variant, rules, metadata } = definition;

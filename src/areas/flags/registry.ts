@@ -10,7 +10,7 @@ import type { FlagUses } from "./uses.ts";
  * a definition counts as several.
  */
 export const FLAGS_IN_MEMORY_MAX = 131_072;
-/** The same for flags of projects that evaluate all of theirs together: six of 20,000, or four with the largest definitions. */
+/** The same for flags of projects that evaluate all of theirs together: six of 20,000, or fewer with large definitions. */
 const FLAGS_TOGETHER_MAX = 131_072;
 /** Bytes of a definition that count as one more flag, as a power of two. */
 const WEIGHT_SHIFT = 8;

@@ -20,6 +20,7 @@ import {
   VARIANTS_MAX,
   WEIGHT_MAX,
 } from "../../../src/areas/flags/definition-schema.ts";
+import { FIELD_ERRORS_MAX } from "../../../src/kernel/http/validate.ts";
 import { expectError } from "../../support/errors.ts";
 import { type AccountClient, startTestServer, type TestServer } from "../../support/server.ts";
 
@@ -180,6 +181,7 @@ const REFUSED: readonly [name: string, fields: object, path: string][] = [
   ["one of metadata too many", { metadata: many(METADATA_MAX + 1, String) }, "metadata"],
   ["metadata too large", { metadata: { a: "x".repeat(METADATA_BYTES_MAX - 7) } }, "metadata"],
   ["metadata that is an object", { metadata: { a: {} } }, "metadata.a"],
+  ["metadata whose name breaks the line", { metadata: { "a\nb": {} } }, "metadata.a?b"],
   ["server_only as a number", { server_only: 1 }, "server_only"],
   ["archived as a text", { archived: "true" }, "archived"],
   ["a version that is a text", { if_version: "1" }, "if_version"],
@@ -236,7 +238,9 @@ describe("a definition", () => {
     expect(Object.keys(answer.body.fields as object).slice(0, 2)).toEqual(["rules[0].name", "rules[1].name"]);
     const meant = list(RULES_MAX, () => rule({ serve: { variant: "blue" } }));
     const second = await account.post("/v1/gate", { flag_key: "refused", enabled: true, rules: meant });
-    expect(Object.keys(second.body.fields as object).length).toBeLessThanOrEqual(RULES_MAX);
+    expect(Object.keys(second.body.fields as object)).toEqual(
+      list(FIELD_ERRORS_MAX, (index) => `rules[${index}].serve`),
+    );
   });
 
   test(`is at most ${DEFINITION_BYTES_MAX} bytes of JSON`, async () => {
