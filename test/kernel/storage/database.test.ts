@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
+import { realDelay } from "../../../src/kernel/clock.ts";
 import { Database, isStorageFailure } from "../../../src/kernel/storage/database.ts";
 import type { Tx } from "../../../src/kernel/storage/tx.ts";
 import { Scratch, storageFailure, thrown } from "../support.ts";
@@ -77,8 +78,8 @@ describe("database", () => {
     db.close();
   });
 
-  describe("look-ups of one turn", () => {
-    const turn = () => new Promise<void>((done) => setImmediate(done));
+  describe("look-ups of one moment", () => {
+    const moment = () => realDelay(5);
     let db: Database;
     let nameOf: (id: number) => { name: string } | null;
     beforeEach(() => {
@@ -89,10 +90,10 @@ describe("database", () => {
     });
     afterEach(() => db.close());
 
-    test("share a transaction, which ends with the turn", async () => {
+    test("share a transaction, which ends by itself", async () => {
       expect([nameOf(1), nameOf(2)]).toEqual([{ name: "one" }, null]);
       expect(db.inTransaction).toBe(true);
-      await turn();
+      await moment();
       expect(db.inTransaction).toBe(false);
       expect(nameOf(1)).toEqual({ name: "one" });
     });
@@ -113,8 +114,8 @@ describe("database", () => {
       nameOf(1);
       next();
       const isWriters = db.inTransaction;
-      await turn();
-      // Whose transaction it is now, the end of the turn leaves alone.
+      await moment();
+      // What ended them may have begun a transaction of its own, which is left alone.
       expect(db.inTransaction).toBe(isWriters);
       if (isWriters) db.control("ROLLBACK")();
     });
@@ -123,7 +124,7 @@ describe("database", () => {
       db.control("BEGIN IMMEDIATE")();
       db.change("UPDATE things SET name = 'other'")(countingTx());
       expect(nameOf(1)).toEqual({ name: "other" });
-      await turn();
+      await moment();
       expect(db.inTransaction).toBe(true);
       db.control("ROLLBACK")();
       expect(nameOf(1)).toEqual({ name: "one" });
@@ -132,7 +133,7 @@ describe("database", () => {
     test("do not outlive the connection", async () => {
       nameOf(1);
       db.close();
-      await turn();
+      await moment();
       expect(existsSync(scratch.path("a.db-wal"))).toBe(false);
       db = new Database(scratch.path("a.db"), "normal");
     });
