@@ -48,6 +48,8 @@ test("an answer that holds a secret is kept by no cache, and neither is its repe
     "/v1/keys/:id/rotate",
     "/v1/keys/rotate",
     "/v1/projects/:id/keys",
+    "/v1/relay/secret",
+    "/v1/relay/secret/rotate",
     "/v1/session",
     "/v1/signup",
   ]);
