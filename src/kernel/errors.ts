@@ -98,9 +98,13 @@ export function refusalBy(check: () => void): ApiError | null {
 /** Longest piece of a caller's own text that an error repeats: who sends a megabyte knows what it was. */
 export const ECHO_LENGTH_MAX = 100;
 
-/** A caller's own text as an error repeats it. */
+/** What must not stand in a message, which has one line. */
+const BREAKS_LINE = /[\p{Cc}\u2028\u2029]/gu;
+
+/** A caller's own text as an error repeats it: on one line, and not at any length. */
 export function echoed(text: string): string {
-  return text.length <= ECHO_LENGTH_MAX ? text : `${text.slice(0, ECHO_LENGTH_MAX)}…`;
+  const short = text.length <= ECHO_LENGTH_MAX ? text : `${text.slice(0, ECHO_LENGTH_MAX)}…`;
+  return short.replaceAll(BREAKS_LINE, "?");
 }
 
 /** A `validation_error` about one field. */

@@ -48,6 +48,8 @@ describe("what an error repeats of its caller's text", () => {
   test(`is at most ${ECHO_LENGTH_MAX} characters`, () => {
     expect(echoed("x".repeat(ECHO_LENGTH_MAX))).toBe("x".repeat(ECHO_LENGTH_MAX));
     expect(echoed(TOO_MUCH)).toBe(`${"x".repeat(ECHO_LENGTH_MAX)}…`);
+    // On one line, as every message is.
+    expect(echoed("a\nb\u2028c\u0000d")).toBe("a?b?c?d");
     const { message, details } = invalidField(TOO_MUCH, "is wrong") as ApiError;
     expect(message).toBe(`${echoed(TOO_MUCH)} is wrong`);
     expect(details.fields).toEqual({ [echoed(TOO_MUCH)]: ["is wrong"] });

@@ -78,7 +78,7 @@ function jsonBytes(value: unknown): number {
 
 /** `rules/1/when/0/op` as `rules[1].when[0].op`. Names of variants may look like numbers, and are none. */
 function pathOf(path: string): string {
-  const [first = "", ...more] = path.replaceAll(BREAKS_LINE, "?").split("/");
+  const [first = "", ...more] = path.split("/");
   const isList = first !== "variants" && first !== "metadata";
   return more.reduce(
     (name, part) => (isList && DIGITS.test(part) ? `${name}[${part}]` : `${name}.${part}`),
@@ -86,8 +86,6 @@ function pathOf(path: string): string {
   );
 }
 
-/** What must not stand in a message, which has one line. */
-const BREAKS_LINE = /[\p{Cc}\u2028\u2029]/gu;
 const DIGITS = /^\d+$/;
 
 /** What is wrong with a definition beyond the form of its fields. */
