@@ -75,14 +75,14 @@ if (missing !== null) {
       [
         "a change that is there twice",
         edit(
-          "INSERT INTO meter_entries (sequence, meter_ref, previous, kind, amount, balance_after, at, request_id) SELECT 1 + (SELECT max(sequence) FROM meter_entries), meter_ref, sequence, kind, amount, balance_after + amount, at, request_id FROM meter_entries WHERE kind = 2 ORDER BY sequence DESC LIMIT 1",
+          "INSERT INTO meter_entries (sequence, meter_ref, previous, kind, amount, balance_after, at, request_id) SELECT 1 + (SELECT max(sequence) FROM meter_entries), meter_ref, sequence, kind, amount, balance_after + amount, at, request_id FROM meter_entries WHERE kind = 2 AND meter_ref IN (SELECT ref FROM meters WHERE meter_id LIKE 'meter-%') ORDER BY sequence DESC LIMIT 1",
         ),
         /[1-9]\d* doubled/,
       ],
       [
         "a change that nobody was granted",
         edit(
-          "INSERT INTO meter_entries (sequence, meter_ref, previous, kind, amount, balance_after, at, request_id) SELECT 1 + (SELECT max(sequence) FROM meter_entries), meter_ref, sequence, kind, 987654, balance_after + 987654, at, request_id FROM meter_entries WHERE kind = 2 ORDER BY sequence DESC LIMIT 1",
+          "INSERT INTO meter_entries (sequence, meter_ref, previous, kind, amount, balance_after, at, request_id) SELECT 1 + (SELECT max(sequence) FROM meter_entries), meter_ref, sequence, kind, 987654, balance_after + 987654, at, request_id FROM meter_entries WHERE kind = 2 AND meter_ref IN (SELECT ref FROM meters WHERE meter_id LIKE 'meter-%') ORDER BY sequence DESC LIMIT 1",
         ),
         /[1-9]\d* refused but applied/,
       ],

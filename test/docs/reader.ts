@@ -102,7 +102,7 @@ export class Reader implements AsyncDisposable {
   private async serve(variables: string, given: string): Promise<void> {
     const [flag, variable] = PERMIT;
     const environment = Object.fromEntries(wordsOf(variables).map((word) => word.split("=")));
-    const own = wordsOf(given.replaceAll(/ --(port|data) \S+/g, ""));
+    const own = wordsOf(this.inFolder(given.replaceAll(/ --(port|data) \S+/g, "")));
     const args = own.includes(flag) || variable in environment ? own : [...own, flag, "127.0.0.1"];
     this.servers.push(await startTestServer({ args, environment, config: { port: freePort() } }));
   }
@@ -110,18 +110,22 @@ export class Reader implements AsyncDisposable {
   private filledIn(text: string): string {
     const server = this.servers.at(-1);
     if (server === undefined) return text;
-    return text
+    return this.inFolder(text)
       .replaceAll(/http:\/\/127\.0\.0\.1:\d+/g, server.url)
       .replaceAll(/--port \d+/g, `--port ${new URL(server.url).port}`)
       .replaceAll(/(Authorization: Bearer |NINEFOLD_API_KEY=)sm_…/g, `$1${server.key}`)
       .replaceAll("https://example.com", this.endpoint.url(""))
-      .replaceAll("/var/lib/ninefold", server.folder)
-      .replaceAll("/mnt/backups", join(this.folder, "backups"));
+      .replaceAll("/var/lib/ninefold", server.folder);
+  }
+
+  private inFolder(text: string): string {
+    return text.replaceAll("/mnt/backups", join(this.folder, "backups"));
   }
 
   private async run(script: string): Promise<void> {
     const [bin, work] = [join(this.folder, "bin"), join(this.folder, "work")];
-    for (const folder of [this.out, work, join(this.folder, "backups")]) mkdirSync(folder);
+    for (const folder of [this.out, work, join(this.folder, "backups")])
+      mkdirSync(folder, { recursive: true });
     this.program("bin/ninefold", NINEFOLD);
     for (const name of DONE_ELSEWHERE) this.program(name, "#!/bin/sh\n");
     const child = Bun.spawn(["sh", "-c", script], {

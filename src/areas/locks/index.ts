@@ -24,7 +24,7 @@ export function createLocks(kernel: Kernel) {
           "Distributed locks with first-come-first-served waiters, automatic expiry, and fencing tokens that rise for ever.",
       },
     ],
-    alsoCalled: { latch: ["locks", "mutex"], acquire: ["lock"], release: ["unlock"] },
+    alsoCalled: { latch: ["locks", "lock", "mutex"], acquire: ["lock"], release: ["unlock"] },
     routes: (api: Api) => lockRoutes(api, service),
     /** Answers all waiters with 503. For the end of the process. */
     refuseWaiters: () => service.refuseWaiters(),
