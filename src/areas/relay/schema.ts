@@ -224,7 +224,7 @@ export const RelayAttempt = named("RelayAttempt", {
   response_headers: orNull(Headers, { description: "At most 4 KiB of them; null without an answer." }),
   response_body: orNull(Type.String({ description: "The first 4 KiB.", examples: ["ok"] })),
   response_body_base64: Type.Optional(
-    Type.String({ description: "Instead of `response_body`, where that is no UTF-8." }),
+    Type.String({ description: "Instead of `response_body`, where that is no UTF-8.", examples: [] }),
   ),
   remote_address: orNull(Type.String({ description: "Who answered.", examples: ["203.0.113.7"] })),
 });
@@ -233,8 +233,8 @@ export type RelayAttempt = Static<typeof RelayAttempt>;
 /** A delivery with each of its attempts. */
 export const Relay = named("Relay", {
   ...DELIVERY,
-  retry_schedule: orNull(RetrySchedule, { description: "Null: the usual one." }),
-  timeout_ms: orNull(TimeoutMs, { description: "Null: the usual one." }),
+  retry_schedule: orNull(RetrySchedule, { description: "Null: the usual one.", examples: [null] }),
+  timeout_ms: orNull(TimeoutMs, { description: "Null: the usual one.", examples: [null] }),
   attempt_log: Type.Array(RelayAttempt),
 });
 export type Relay = Static<typeof Relay>;
