@@ -7,6 +7,7 @@ import { ofrepRoutes } from "./ofrep-routes.ts";
 import { OfrepStreams } from "./ofrep-streams.ts";
 import type { NamedKeys } from "./ofrep-tokens.ts";
 import { flagRoutes } from "./routes.ts";
+import { FlagKey } from "./schema.ts";
 import { FlagService } from "./service.ts";
 import { flagStore } from "./store.ts";
 import { FlagUses } from "./uses.ts";
@@ -16,7 +17,9 @@ export interface FlagsArea extends ApiArea {
   readonly resources: ProjectResources;
   readonly card: OverviewCard;
   /** Evaluations, for those who do it together with other things. */
-  readonly flags: Pick<FlagService, "outcomeOf">;
+  readonly flags: Pick<FlagService, "outcomeOf" | "outcomesOf">;
+  /** The schema of a flag's key. */
+  readonly flagKey: typeof FlagKey;
   /** Writes what is noted in memory. */
   readonly finish: () => Promise<void>;
   /** Ends all streams: the server stops. */
@@ -38,7 +41,7 @@ export function createFlags(kernel: Kernel, { keys, publicUrl }: FlagPorts): Fla
   const streams = new OfrepStreams({ ...kernel, flags, keys });
   const ofrep = new Ofrep({ ...kernel, flags, streams, publicUrl });
   return {
-    flags,
+    ...{ flags, flagKey: FlagKey },
     finish: () => uses.finish(),
     stopStreams: () => streams.stop(),
     resources: {

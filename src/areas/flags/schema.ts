@@ -3,7 +3,8 @@ import { named, orNull, text } from "../../kernel/schema.ts";
 import { DEFINITION, Tag } from "./definition-schema.ts";
 import { DESCRIPTION_LENGTH_MAX, FLAG_KEY_LENGTH_MAX } from "./domain.ts";
 
-const FlagKey = Type.String({
+/** What a flag is called. */
+export const FlagKey = Type.String({
   pattern: `^[a-z0-9][a-z0-9_-]{0,${FLAG_KEY_LENGTH_MAX - 1}}$`,
   errorMessage: `must be 1 to ${FLAG_KEY_LENGTH_MAX} lower-case letters, digits, dashes or underscores, beginning with a letter or digit`,
   examples: ["new-checkout"],

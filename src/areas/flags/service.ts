@@ -118,14 +118,26 @@ export class FlagService {
     flagKey: string,
     context: EvaluationContext,
     { now, seesServerOnly }: EvaluationOptions,
+    effort = new Effort(),
   ): Outcome | undefined {
     return evaluating(() => {
       const flag = this.active.find(projectRef, flagKey);
       if (flag === undefined || flag.archived) return undefined;
       if (flag.compiled.serverOnly && !seesServerOnly) return undefined;
       if (now - flag.evaluatedAt >= USE_RESOLUTION_MS) this.noteUse(flag, now);
-      return evaluate(flag.compiled, context, now);
+      return evaluate(flag.compiled, context, now, effort);
     });
+  }
+
+  /** The same for some flags at once, in the order of their keys. */
+  outcomesOf(
+    projectRef: number,
+    flagKeys: readonly string[],
+    context: EvaluationContext,
+    options: EvaluationOptions,
+  ): (Outcome | undefined)[] {
+    const effort = new Effort();
+    return flagKeys.map((flagKey) => this.outcomeOf(projectRef, flagKey, context, options, effort));
   }
 
   /** The same for all flags of a project that can be evaluated, sorted by key. What is in use among them it cannot tell. */

@@ -37,6 +37,8 @@ export interface Asked {
   /** Uses that it takes. */
   readonly cost: number;
   readonly ratelimits: readonly NamedLimit[];
+  /** Whether keys of projects other than the caller's are unknown, to keys of the account as well. */
+  readonly inProject?: true;
 }
 
 /** Reads what a body asks. */
@@ -106,9 +108,10 @@ export class Admission {
     return new Examination(this.parts, key, end, asked, tx.now);
   }
 
-  private find(caller: Caller, { digest }: Asked): ActiveKey | undefined {
+  private find(caller: Caller, { digest, inProject }: Asked): ActiveKey | undefined {
     const key = digest === null ? undefined : this.parts.registry.find(digest);
     if (key === undefined || key.accountRef !== caller.account.ref) return undefined;
+    if (inProject && key.project !== null && key.project.ref !== caller.project.ref) return undefined;
     return caller.projectBound && key.project?.ref !== caller.project.ref ? undefined : key;
   }
 }

@@ -90,6 +90,7 @@ export type KeyError = (typeof KEY_ERRORS)[number];
 export const OUTCOMES = [
   ...(["valid", "revoked", "expired", "disabled", "ip_not_allowed"] as const),
   ...(["insufficient_scope", "rate_limited", "usage_exceeded"] as const),
+  ...(["no_meter", "insufficient_balance"] as const),
 ] as const;
 /** One of {@link OUTCOMES}. */
 export type Outcome = (typeof OUTCOMES)[number];

@@ -17,7 +17,7 @@ import { type KeyAccounts, type KeyProjects, KeyRegistry, managedRef } from "./r
 import { keyRoutes } from "./routes.ts";
 import { KeyService } from "./service.ts";
 import { type KeyStore, keyStore, type LeavingKey } from "./store.ts";
-import { ASKED } from "./verify-schema.ts";
+import { ASKED, KeyVerdict } from "./verify-schema.ts";
 
 /** Hours of usage removed in one unit of work: under a millisecond. */
 const USAGE_ROWS_PURGED = 500;
@@ -75,7 +75,13 @@ export function createKeys(
     }),
     resources,
     /** Judges the keys that requests come with, for whoever lets them in: what can be asked, and the judgement. */
-    admission: { fields: ASKED, askedOf, examine: admission.examine.bind(admission) },
+    admission: {
+      fields: ASKED,
+      facts: KeyVerdict.properties,
+      askedOf,
+      takesUses: admission.takesUses.bind(admission),
+      examine: admission.examine.bind(admission),
+    },
     card: keyCard(store),
     /** The key behind a credential, for the audit log; null when that is no managed key. */
     auditedKey: (credential: string) => auditedKey(store, credential),

@@ -9,7 +9,8 @@ import { DueWork } from "./due.ts";
 import { HOLDS_KEPT_MS, type HoldMade, HoldService } from "./holds.ts";
 import type { MeterPorts } from "./ports.ts";
 import { meterRoutes } from "./routes.ts";
-import type { HoldBody, MeterHold } from "./schema-holds.ts";
+import { MeterParams } from "./schema.ts";
+import { HoldBody, type MeterHold, PositiveAmount } from "./schema-holds.ts";
 import { MeterService } from "./service.ts";
 import { meterStore } from "./store.ts";
 import { TermsService } from "./terms.ts";
@@ -26,6 +27,9 @@ export interface MeterFigures {
 /** A hold that is asked for. */
 export type HoldTerms = Pick<HoldBody, "amount" | "ttl_seconds" | "hold_id"> & { readonly meter_id: string };
 
+const { ttl_seconds, hold_id } = HoldBody.properties;
+const FIELDS = { amount: PositiveAmount, meter_id: MeterParams.properties.meterId, ttl_seconds, hold_id };
+
 /** Meters within a unit of work of somebody else: what it takes is taken with all else that the unit does, or not at all. */
 export interface MetersInUnit {
   /** Null for a meter that does not exist. What is over has ended then, and what is due was refilled. */
@@ -37,6 +41,8 @@ export interface MetersInUnit {
    * @throws ApiError `conflict` where it was made with other terms, or has ended.
    */
   knownHold(tx: Tx, projectRef: number, terms: HoldTerms): MeterHold | null;
+  /** The schemas of what is asked for. */
+  readonly fields: typeof FIELDS;
   /** @throws ApiError `insufficient_balance`; `conflict`; `forbidden` past the bound of open holds. */
   hold(tx: Tx, projectRef: number, terms: HoldTerms, requestId: string): HoldMade;
 }
@@ -129,6 +135,7 @@ function inUnit(service: MeterService, holds: HoldService): MetersInUnit {
   };
   const bodyOf = ({ meter_id, ...body }: HoldTerms): HoldBody => body;
   return {
+    fields: FIELDS,
     available: figuresOf,
     deduct(tx, projectRef, meterId, amount, requestId) {
       const { balance } = service.deduct(tx, { projectRef, meterId, requestId }, amount);
