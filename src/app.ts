@@ -3,6 +3,7 @@ import { type AccountsArea, createAccounts } from "./areas/accounts/index.ts";
 import { createAudit } from "./areas/audit/index.ts";
 import { createCatch } from "./areas/catch/index.ts";
 import { createChanges } from "./areas/changes/index.ts";
+import { createCheck } from "./areas/check/index.ts";
 import { createFlags } from "./areas/flags/index.ts";
 import { createKeys } from "./areas/keys/index.ts";
 import { createLocks } from "./areas/locks/index.ts";
@@ -37,6 +38,7 @@ import { declareEventLoopLag, declareKernelMetrics } from "./kernel/metrics/kern
 import { RecentLoad } from "./kernel/metrics/recent-load.ts";
 import { OutboundClient, type OutboundOverrides } from "./kernel/outbound/client.ts";
 import { takeRestoreMark } from "./kernel/storage/restored.ts";
+import type { Tx } from "./kernel/storage/tx.ts";
 import { dashboardPages } from "./pages/dashboard.ts";
 import { docsPages } from "./pages/docs.ts";
 import { rootPage } from "./pages/root.ts";
@@ -204,6 +206,36 @@ function createAreas(
   };
 }
 
+/** One call to keys, meters and flags. */
+function checkOf({ changes }: Kernel, { keys, meter, flags, directory }: Areas): ApiArea {
+  const { admission } = keys;
+  const { inUnit } = meter;
+  const changed = (tx: Tx, projectRef: number, meterId: string) => {
+    directory.activity.changed(tx, projectRef);
+    changes.inProject(tx, projectRef, "meter", meterId);
+  };
+  return createCheck({
+    keys: { ...admission, askedOf: (asked) => ({ ...admission.askedOf(asked), inProject: true as const }) },
+    meters: {
+      ...inUnit,
+      deduct(tx, projectRef, meterId, amount, requestId) {
+        changed(tx, projectRef, meterId);
+        return inUnit.deduct(tx, projectRef, meterId, amount, requestId);
+      },
+      hold(tx, projectRef, terms, requestId) {
+        changed(tx, projectRef, terms.meter_id);
+        return inUnit.hold(tx, projectRef, terms, requestId);
+      },
+    },
+    flags: {
+      key: flags.flagKey,
+      // Who checks requests is a server.
+      outcomesOf: (projectRef, flagKeys, context, now) =>
+        flags.flags.outcomesOf(projectRef, flagKeys, context, { now, seesServerOnly: true }),
+    },
+  });
+}
+
 /** What a page shows first, of all areas. */
 function overviewOf(kernel: Kernel, areas: Areas): ApiArea {
   const { meter, projects, keys, flags, locks, monitors, relay, buckets, notary } = areas;
@@ -266,6 +298,7 @@ function createHttp(kernel: Kernel, config: Config, areas: Areas) {
     areas.projects, // /v1/projects
     keys, //           /v1/keys, /v1/projects/{id}/keys
     areas.flags, //    /v1/gate, /ofrep/v1
+    checkOf(kernel, areas), // /v1/check
     areas.locks, //    /v1/latch
     areas.monitors, // /v1/pulse
     areas.relay, //    /v1/relay
