@@ -19,6 +19,7 @@ const EVERY_SCOPE: readonly Scope[] = [
   ...SCOPE_AREAS.flatMap((area): Scope[] => [`${area}:read`, `${area}:write`]),
   "audit:read",
   "ofrep:read",
+  "check:write",
 ];
 
 let server: TestServer;

@@ -3,10 +3,10 @@ import type { DeclaredRoute } from "../../src/kernel/http/api.ts";
 import type { Client } from "./client.ts";
 import type { TestServer } from "./server.ts";
 
-/** Routes that ask for a scope: every area's, also those yet to come. */
+/** Routes that ask for a scope: every area's, also those yet to come. What proxies ask is refused in words of its own. */
 export function scopedRoutes(server: TestServer): DeclaredRoute[] {
   const { routes } = server.server.app.http;
-  return routes.filter(({ operation }) => operation.access.includes(":"));
+  return routes.filter(({ operation }) => operation.access.includes(":") && !operation.forProxies);
 }
 
 /** The path of a route with its parameters filled in. @throws Error when one is not known. */

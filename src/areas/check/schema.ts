@@ -73,13 +73,14 @@ type Facts = CheckPorts<never>["keys"]["facts"];
 
 /** The answer of a check: the same fields, whatever it says. */
 export function checkAnswer(facts: Facts) {
-  const { retry_after_seconds, ...told } = facts;
+  const { retry_after_seconds, key_id, owner_id, project_id, name, environment } = facts;
+  const { scopes, metadata, uses_remaining, ratelimits } = facts;
   return named("CheckAnswer", {
     allowed: Type.Boolean(),
     code: oneOf(CHECK_CODES, {}),
     status: Type.Integer({ description: "What to answer your client with.", examples: [200] }),
-    retry_after_seconds,
-    ...told,
+    ...{ retry_after_seconds, key_id, owner_id, project_id, name, environment },
+    ...{ scopes, metadata, uses_remaining, ratelimits },
     meter: orNull(CheckMeter, {
       description: "Null where no credits were asked for, and where something before them denied.",
     }),

@@ -51,6 +51,13 @@ export class ReplayedAnswer extends Error {
   }
 }
 
+/** Leaves a handler with a refusal that a reverse proxy is to hand to its own client, ready as it goes out. */
+export class ClientRefusal extends Error {
+  constructor(readonly answer: RenderedAnswer) {
+    super("refused");
+  }
+}
+
 /** Renders what a handler returned. */
 export function renderResult(result: unknown): RenderedAnswer {
   if (result instanceof Reply) {

@@ -3,11 +3,13 @@ import { type Clock, monotonicMs } from "../clock.ts";
 import { ApiError, errorText, refusalBy } from "../errors.ts";
 import type { Ids } from "../ids.ts";
 import type { Logger } from "../log.ts";
+import type { RareWarning } from "../rare-warning.ts";
 import type { OperationRequests, RequestMetrics } from "../metrics/request-metrics.ts";
 import type { Vault } from "../secrets/vault.ts";
 import type { Tx } from "../storage/tx.ts";
 import type { ClientAddress, ClientScheme } from "./addresses.ts";
 import {
+  ClientRefusal,
   type Cors,
   internalError,
   isKept,
@@ -19,7 +21,7 @@ import {
 import { decodeBody, parseObject, readBody } from "./body.ts";
 import { assertMayChangeKeys, type Caller, type Operation } from "./caller.ts";
 import { taggedAnswer } from "./etag.ts";
-import { type Guard, keyDigestOf, rateLimitExceeded, rateLimitHeaders } from "./guard.ts";
+import { type Arrival, type Guard, keyDigestOf, rateLimitExceeded, rateLimitHeaders } from "./guard.ts";
 import { assertIdempotencyKey, fingerprintOf, type IdempotentRequest } from "./idempotency.ts";
 import type { SealedCursors } from "./pagination.ts";
 import type { AcrossNetwork, Performer, Performing } from "./perform.ts";
@@ -39,6 +41,8 @@ export interface HttpDeps {
   /** Seals cursors. */
   readonly vault: Vault;
   readonly requests: RequestMetrics;
+  /** What keeps the clients of reverse proxies out, and is not theirs to mend. */
+  readonly proxyFaults: RareWarning;
   /** The server that carries the requests; null for those that come over no socket. */
   readonly server: () => ListeningServer | null;
 }
@@ -306,6 +310,19 @@ export class Call extends OpenCall implements Performer {
     return stored.catch((error) => this.renderFailure(error)).then((kept) => this.send(kept));
   }
 
+  protected override renderFailure(error: unknown): RenderedAnswer {
+    if (error instanceof ClientRefusal) return error.answer;
+    const answer = super.renderFailure(error);
+    if (!this.operation.forProxies) return answer;
+    const code = error instanceof ApiError ? error.code : "internal_error";
+    this.deps.proxyFaults.note(code, { request_id: this.requestId, reason: errorText(error) });
+    const hidden = new ApiError(
+      "service_unavailable",
+      "Whether this request may pass cannot be found out now. The reason stands in the log of the server that was asked.",
+    );
+    return renderError(hidden, this.requestId);
+  }
+
   override refuse(error: unknown): Response | Promise<Response> {
     const storable = error instanceof ApiError && this.idempotency !== null && !this.performing;
     if (!storable) return super.refuse(error);
@@ -348,8 +365,13 @@ export class Call extends OpenCall implements Performer {
     return caller;
   }
 
+  private get arrival(): Arrival {
+    if (!this.operation.forProxies) return this;
+    return { request: this.request, clientAddress: this.socketAddress ?? "", byProxy: true };
+  }
+
   private authenticate(): Caller {
-    return this.deps.guard.authenticate(this, this.operation.takesApiKeyHeader);
+    return this.deps.guard.authenticate(this.arrival, this.operation.takesApiKeyHeader);
   }
 
   private takeToken(): void {

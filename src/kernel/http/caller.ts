@@ -66,6 +66,11 @@ export interface OperationSpec {
    * handler asks for it, and no input is refused.
    */
   readonly anyBody?: string;
+  /**
+   * Asked by reverse proxies for their clients: the proxy's key stands in a header of its own and works from the proxy's
+   * address, and whatever is refused to the proxy is 503, since its client would take anything else for its own.
+   */
+  readonly forProxies?: boolean;
   /** Public endpoints: a gate that every attempt passes before its input is looked at. Throws an ApiError to refuse. */
   readonly admit?: (clientAddress: string) => void;
 }
@@ -107,6 +112,7 @@ export function operationOf(spec: OperationSpec): Operation {
     takesApiKeyHeader: false,
     tagged: false,
     bodyBounds: SMALL_BODY,
+    forProxies: false,
     ...spec,
   };
 }

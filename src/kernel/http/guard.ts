@@ -138,10 +138,15 @@ const HEADER_REMEMBERED_LENGTH_MAX = 64;
  */
 export const SESSION_REQUESTS_PER_MINUTE = 600;
 
+/** Where reverse proxies put their own key, as it is: `Authorization` is their client's. */
+export const PROXY_KEY_HEADER = "X-Ninefold-Key";
+
 /** A request, and where it came from. */
 export interface Arrival {
   readonly request: Request;
   readonly clientAddress: string;
+  /** Whether the key is a reverse proxy's. Its client's headers open nothing then, nor do its cookies. */
+  readonly byProxy?: true;
 }
 
 /** The gates between a request and its work, in their order: 401, 403, 429. */
@@ -167,13 +172,13 @@ export class Guard {
   }
 
   /**
-   * The caller behind the `Authorization` header, or without one behind a session's cookie. `takesApiKeyHeader`: without
-   * one, `X-API-Key` is looked for first.
+   * The caller behind the `Authorization` header, or without one behind a session's cookie; or behind a proxy's own header.
+   * `takesApiKeyHeader`: without `Authorization`, `X-API-Key` is looked for first.
    *
    * @throws ApiError `unauthorized`; `forbidden` from an address that the key does not work from.
    */
   authenticate(from: Arrival, takesApiKeyHeader = false): Caller {
-    const caller = this.callerOf(from.request, takesApiKeyHeader);
+    const caller = from.byProxy ? this.proxyOf(from.request) : this.callerOf(from.request, takesApiKeyHeader);
     if (caller.allowedIps) assertAllowedFrom(caller, from.clientAddress);
     return caller;
   }
@@ -186,6 +191,18 @@ export class Guard {
       if (caller !== null) return caller;
       throw unauthorized("No key was sent. Send it as Authorization: Bearer sm_….");
     }
+    return this.callerBehind(header);
+  }
+
+  private proxyOf(request: Request): Caller {
+    const key = request.headers.get(PROXY_KEY_HEADER) ?? "";
+    if (key === "" || key.includes(" ")) {
+      throw unauthorized(`The proxy's own key must be sent, as it is: ${PROXY_KEY_HEADER}: sm_….`);
+    }
+    return this.callerBehind(`Bearer ${key}`);
+  }
+
+  private callerBehind(header: string): Caller {
     const known = this.digests.get(header);
     const digest = known ?? digestOf(header);
     const caller = this.authenticator.authenticate(digest);
@@ -250,7 +267,9 @@ function apiKeyHeader(headers: Headers): string | null {
 }
 
 /** The rate-limit headers of an answer. */
-export function rateLimitHeaders(verdict: RateVerdict): Record<string, string> {
+export function rateLimitHeaders(
+  verdict: Pick<RateVerdict, "limit" | "remaining" | "resetAt">,
+): Record<string, string> {
   return {
     "x-ratelimit-limit": String(verdict.limit),
     "x-ratelimit-remaining": String(verdict.remaining),

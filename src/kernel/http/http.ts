@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { type AnyElysia, Elysia } from "elysia";
 import { realDelay } from "../clock.ts";
 import { ApiError, errorText, refusalBy, StartupError } from "../errors.ts";
+import { RareWarning } from "../rare-warning.ts";
 import { RequestMetrics } from "../metrics/request-metrics.ts";
 import { urlOf } from "./addresses.ts";
 import type { RenderedAnswer } from "./answer.ts";
@@ -57,8 +58,13 @@ export class Http {
   private readonly stopping = new AbortController();
   private server: ListeningServer | null = null;
 
-  constructor(given: Omit<HttpDeps, "requests" | "server">) {
-    const deps: HttpDeps = { ...given, requests: this.requests, server: () => this.server };
+  constructor(given: Omit<HttpDeps, "requests" | "server" | "proxyFaults">) {
+    const proxyFaults = new RareWarning(
+      given.log,
+      "a proxy's client was kept out by a fault that is not its own",
+      given.clock,
+    );
+    const deps: HttpDeps = { ...given, proxyFaults, requests: this.requests, server: () => this.server };
     this.deps = deps;
     const operation = operationOf({ name: "none", access: "public", summary: "No endpoint" });
     const requests = this.requests.none;

@@ -6,6 +6,7 @@ import { oneOf } from "../schema.ts";
 import { renderError } from "./answer.ts";
 import type { ApiPart, DeclaredRoute } from "./api.ts";
 import type { Operation } from "./caller.ts";
+import { PROXY_KEY_HEADER } from "./guard.ts";
 
 /** A parameter in a path of Elysia. */
 const PATH_PARAMETER = /:([A-Za-z_]+)/g;
@@ -72,6 +73,12 @@ export function openApiDocument(routes: readonly DeclaredRoute[], parts: readonl
           name: "X-API-Key",
           description: "The same key, where a protocol that others have made has it so.",
         },
+        proxyKey: {
+          type: "apiKey",
+          in: "header",
+          name: PROXY_KEY_HEADER,
+          description: "The same, of a reverse proxy: `Authorization` is its client's.",
+        },
       },
     },
   };
@@ -134,7 +141,7 @@ function operationObject(route: DeclaredRoute, named: Components): Json {
     summary: operation.summary,
     description: [operation.description ?? [], termsOf(operation)].flat().join("\n\n"),
     tags: [tag],
-    security: isPublic ? [] : [{ key: [] }, ...(operation.takesApiKeyHeader ? [{ apiKey: [] }] : [])],
+    security: isPublic ? [] : securityOf(operation),
     "x-scope": isPublic ? null : operation.access,
     "x-cost": operation.cost,
     "x-codeSamples": [{ lang: "Shell", label: "curl", source: curlOf(route, parameters) }],
@@ -142,6 +149,12 @@ function operationObject(route: DeclaredRoute, named: Components): Json {
     requestBody: requestBodyOf(route, named),
     responses: { ...successes(route, named), ...failures(route) },
   };
+}
+
+/** Where its key may stand. */
+function securityOf({ forProxies, takesApiKeyHeader }: Operation) {
+  if (forProxies) return [{ proxyKey: [] }];
+  return [{ key: [] }, ...(takesApiKeyHeader ? [{ apiKey: [] }] : [])];
 }
 
 /** Whether it is a change under an `Idempotency-Key`. */
@@ -179,6 +192,9 @@ function parametersOf(place: Parameter["in"], schema: TObject | undefined): Para
   });
 }
 
+/** What a proxy passes on of its client's request. */
+const PROXIED = '-H "Authorization: Bearer acme_live_zyxw"';
+
 /** The request as one line for a shell: `$URL` and `$AUTH` stand for what every caller has, as in all guides. */
 function curlOf({ method, path, operation }: DeclaredRoute, parameters: readonly Parameter[]): string {
   const valueFor = (name: string): string => {
@@ -192,7 +208,8 @@ function curlOf({ method, path, operation }: DeclaredRoute, parameters: readonly
   const parts = ["curl"];
   if (method !== "GET") parts.push(`-X ${method}`);
   parts.push(`"$URL${target}"`);
-  if (operation.access !== "public") parts.push('-H "$AUTH"');
+  if (operation.forProxies) parts.push(`-H "${PROXY_KEY_HEADER}: \${AUTH##* }"`, PROXIED);
+  else if (operation.access !== "public") parts.push('-H "$AUTH"');
   const body = operation.anyBody === undefined ? operation.example : { order: 1042 };
   if (body !== undefined) {
     // The way to write an apostrophe within apostrophes of a shell.
@@ -277,6 +294,7 @@ function failures(route: DeclaredRoute): Json {
 
 function errorCodes(route: DeclaredRoute): ErrorCode[] {
   const { operation, params, query, body } = route;
+  if (operation.forProxies) return [...(operation.errors ?? []), "service_unavailable"];
   const codes: ErrorCode[] = [];
   const changes = takesKey(route);
   // What takes any body takes any input.

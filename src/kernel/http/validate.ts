@@ -103,13 +103,25 @@ function queryReader(schema: TObject): (url: string) => Record<string, unknown> 
 function readParameters(text: string, schema: TObject): Record<string, unknown> {
   const values: Record<string, unknown> = {};
   const parameters = new URLSearchParams(text);
+  if (schema.additionalProperties === false) assertKnown(parameters.keys(), schema);
   for (const [name, property] of Object.entries(schema.properties)) {
     const [value, ...more] = parameters.getAll(name);
+    if (property.type === "array") {
+      if (value !== undefined) values[name] = [value, ...more].map((one) => readValue(one, property.items));
+      continue;
+    }
     if (more.length > 0) throw invalidField(name, "is given more than once");
     if (value !== undefined) values[name] = readValue(value, property);
     else if (property.default !== undefined) values[name] = property.default;
   }
   return values;
+}
+
+/** Where a parameter that is misspelt must not go unnoticed. */
+function assertKnown(names: Iterable<string>, { properties }: TObject): void {
+  for (const name of names) {
+    if (!Object.hasOwn(properties, name)) throw invalidField(name, "is no parameter of this endpoint");
+  }
 }
 
 /** Texts that do not look like the wanted type stay texts, for the schema to refuse with its own message. */
