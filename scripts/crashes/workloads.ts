@@ -5,6 +5,7 @@ import { ChainWorkload } from "./chains.ts";
 import { FlagWorkload } from "./flags.ts";
 import { HoldWorkload } from "./holds.ts";
 import { KeyUsesWorkload } from "./key-uses.ts";
+import { CheckWorkload } from "./checks.ts";
 import { MeterWorkload } from "./meters.ts";
 import { OwnBalanceWorkload } from "./own-balances.ts";
 import { ReadWorkload } from "./reads.ts";
@@ -21,6 +22,7 @@ export function allWorkloads(): Workload[] {
     new OwnBalanceWorkload(),
     new AccountWorkload(),
     new ChainWorkload(),
+    new CheckWorkload(),
     new RelayWorkload(),
     new ResendWorkload(),
     new BucketWorkload(),

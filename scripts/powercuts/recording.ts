@@ -6,6 +6,7 @@ import { BucketWorkload } from "../crashes/buckets.ts";
 import { ChainWorkload } from "../crashes/chains.ts";
 import { HoldWorkload } from "../crashes/holds.ts";
 import { KeyUsesWorkload } from "../crashes/key-uses.ts";
+import { CheckWorkload } from "../crashes/checks.ts";
 import { launchUnderLoad, runLoad } from "../crashes/load.ts";
 import { MeterWorkload } from "../crashes/meters.ts";
 import { OwnBalanceWorkload } from "../crashes/own-balances.ts";
@@ -24,6 +25,7 @@ export const OPERATOR_KEY = "sm_0000000000000000000000000000000000000000000_92df
 /** Few, so that a disk is read back in a moment. */
 const METERS = 30;
 const KEYS_WITH_USES = 4;
+const CUSTOMERS = 5;
 /** A server dies within so many operations of its last step, wherever that is in a commit. */
 const LAST_OPERATIONS = 60;
 /** Longest wait for a death; a server that has nothing left to write is killed. */
@@ -70,6 +72,7 @@ function createWorkloads(): Workload[] {
     new AccountWorkload(),
     new AuditWorkload(),
     new ChainWorkload(),
+    new CheckWorkload(CUSTOMERS),
     new BucketWorkload(false),
     new ResendWorkload(),
     new KeyUsesWorkload(KEYS_WITH_USES),
