@@ -13,7 +13,18 @@ const NEEDS = [
     tests: ["test/docs/", "test/client/"],
     isThere: () => Bun.which(tool) !== null,
   })),
+  // The configurations in the guides are tried as they stand.
+  ...["nginx", "caddy"].map((proxy) => ({
+    package: proxy,
+    tests: ["test/docs/"],
+    isThere: () => findProgram(proxy) !== null,
+  })),
 ];
+
+/** A program of this machine, also one of those that only root has in its path. */
+export function findProgram(name: string): string | null {
+  return Bun.which(name, { PATH: `${process.env["PATH"]}:/usr/sbin:/usr/bin` });
+}
 
 /** The Chromium of this machine, if it has one. */
 export function findChromium(): string | undefined {

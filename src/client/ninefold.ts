@@ -10,7 +10,7 @@ import { Monitors } from "./areas/monitors.ts";
 import { Notary } from "./areas/notary.ts";
 import { Projects } from "./areas/projects.ts";
 import { Relay } from "./areas/relay.ts";
-import type { HoldBody, SignupBody } from "./generated/api.ts";
+import type { CheckBody, HoldBody, SignupBody } from "./generated/api.ts";
 import { type HeldLock, holdLock, type WithLockOptions } from "./hold.ts";
 import {
   type ChangeOptions,
@@ -85,6 +85,14 @@ export class Ninefold {
   /** Every area that the key may read, at a glance. */
   overview(options?: RequestOptions): Answers<"overview.read"> {
     return this.api.call("overview.read", {}, options);
+  }
+
+  /**
+   * Whether a customer's request may pass: key, scopes, address, limits, uses, credits and flags at once. Look at `allowed`;
+   * `status` is what to answer the customer with. When it is denied, nothing has been taken.
+   */
+  check(body: CheckBody, options?: ChangeOptions): Answers<"check"> {
+    return this.api.call("check", { body }, options);
   }
 
   /** The meters of your customers, by id. */

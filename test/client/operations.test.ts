@@ -125,6 +125,15 @@ test("meters", async () => {
   expect((await nf.meters({ prefix: "cust" }).toArray()).map(({ balance }) => balance)).toEqual([4]);
 });
 
+test("a check", async () => {
+  await nf.meter("acme").refill(5);
+  const { secret } = await nf.keys.create({ prefix: "acme", name: "k", scopes: ["x"], owner_id: "acme" });
+  const asked = { secret, require: ["x"], deduct: { amount: 5 } };
+  expect(await nf.check(asked)).toMatchObject({ allowed: true, meter: { balance: 0 } });
+  expect(await nf.check(asked)).toMatchObject({ allowed: false, code: "insufficient_balance", status: 402 });
+  await nf.meter("acme").reset(0);
+});
+
 test("projects and keys", async () => {
   const project = await nf.projects.create({ name: "Shop" });
   expect((await nf.projects.list().toArray()).map(({ slug }) => slug)).toEqual(["shop", "default"]);
@@ -337,6 +346,8 @@ test("what has no method goes by request, with the whole answer", async () => {
 const MONITORING = ["health.live", "health.ready", "metrics.read"];
 /** For pages of the server, in a browser: a client has a key, and no cookie; and a stream is nothing that it reads. */
 const BROWSER = ["session.create", "session.read", "session.end", "changes.stream", "ofrep.events"];
+/** For reverse proxies. */
+const PROXIES = ["check.http"];
 
 test("no operation of the API is missing, and none was called by another's name", () => {
   const text = readFileSync(join(import.meta.dir, "../golden/routes.txt"), "utf8");
@@ -344,5 +355,5 @@ test("no operation of the API is missing, and none was called by another's name"
   const operations = rows.map((row) => row.split(/ {2,}/)[2] ?? "");
   const called = recorder.requests.map(({ method, path }) => operationAt(method, path));
   const names: string[] = [...new Set(called)].filter((name) => name !== null);
-  expect([...names, ...MONITORING, ...BROWSER].sort()).toEqual(operations.sort());
+  expect([...names, ...MONITORING, ...BROWSER, ...PROXIES].sort()).toEqual(operations.sort());
 });

@@ -1,0 +1,189 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { ROOT } from "../../scripts/processes/server-process.ts";
+import { findProgram } from "../../scripts/steps/debian.ts";
+import { makeBearer, makeKey } from "../areas/keys/support.ts";
+import { type AccountClient, startTestServer, type TestServer } from "../support/server.ts";
+import { readPage } from "./page.ts";
+
+const PAGE = readPage("docs/protect-an-api.md");
+const START_TRIES = 200;
+/** A proxy starts in a moment, but not on a machine that is busy with other things. */
+const TIMEOUT_MS = 30_000;
+
+let server: TestServer;
+let account: AccountClient;
+let proxyKey: string;
+let folder: string;
+/** What the proxies stand in front of: it tells which headers it got. */
+let api: ReturnType<typeof Bun.serve>;
+const running: Bun.Subprocess[] = [];
+beforeAll(async () => {
+  server = await startTestServer({ args: ["--trust-proxy", "127.0.0.1"] });
+  folder = mkdtempSync(join(tmpdir(), "ninefold-proxies-"));
+  api = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    fetch: ({ headers, url }) =>
+      url.endsWith("/teapot")
+        ? new Response("no", { status: 403, headers: { "x-from": "api" } })
+        : Response.json(Object.fromEntries(headers)),
+  });
+});
+afterAll(async () => {
+  await server.stop();
+  await api.stop(true);
+  rmSync(folder, { recursive: true, force: true });
+});
+beforeEach(async () => {
+  account = await server.account({ tier: "unlimited" });
+  proxyKey = (await makeBearer(account, ["check:write"])).secret;
+});
+afterEach(async () => {
+  for (const child of running.splice(0)) {
+    child.kill();
+    await child.exited;
+  }
+});
+
+/** The block of the page in a language, led to this test's ports and keys. */
+function snippet(language: string, port: number): string {
+  const [, block] = new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\`$`, "ms").exec(PAGE) ?? [];
+  if (block === undefined) throw new Error(`the page has nothing for ${language}`);
+  return block
+    .replaceAll("127.0.0.1:9909", new URL(server.url).host)
+    .replaceAll("127.0.0.1:3000", `127.0.0.1:${api.port}`)
+    .replaceAll("port: 3000", `port: ${port}, hostname: "127.0.0.1"`)
+    .replaceAll("listen 8080", `listen 127.0.0.1:${port}`)
+    .replaceAll(/^:8080/gm, `http://127.0.0.1:${port}`)
+    .replaceAll("sm_…", proxyKey);
+}
+
+function freePort(): number {
+  const taken = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response() });
+  const { port = 0 } = taken;
+  taken.stop(true);
+  return port;
+}
+
+/** Starts a program that listens on a port, and waits for it. */
+async function run(port: number, command: string[], environment: Record<string, string> = {}): Promise<string> {
+  const env = { PATH: String(process.env["PATH"]), HOME: folder, ...environment };
+  running.push(Bun.spawn(command, { cwd: folder, env, stdout: "ignore", stderr: Bun.file(join(folder, "err")) }));
+  const url = `http://127.0.0.1:${port}`;
+  for (let tries = 0; tries < START_TRIES; tries += 1) {
+    const answer = await fetch(url).catch(() => null);
+    if (answer !== null) return url;
+    await Bun.sleep(50);
+  }
+  throw new Error(await Bun.file(join(folder, "err")).text());
+}
+
+function program(name: string): string {
+  const path = findProgram(name);
+  if (path === null) throw new Error(`there is no ${name}: scripts/test installs it`);
+  return path;
+}
+
+function nginx(): Promise<string> {
+  const port = freePort();
+  mkdirSync(join(folder, "tmp"), { recursive: true });
+  const places = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map((name) => `${name}_temp_path tmp/${name};`);
+  const asRoot = process.getuid?.() === 0 ? "user root;" : "";
+  const around = `${asRoot} daemon off; pid nginx.pid; error_log err; events {}\nhttp { access_log off; ${places.join(" ")}\n`;
+  writeFileSync(join(folder, "nginx.conf"), `${around}${snippet("nginx", port)}}\n`);
+  return run(port, [program("nginx"), "-p", folder, "-e", "err", "-c", "nginx.conf"]);
+}
+
+function caddy(): Promise<string> {
+  const port = freePort();
+  writeFileSync(join(folder, "Caddyfile"), `{\nadmin off\nauto_https off\n}\n${snippet("caddy", port)}`);
+  const command = [program("caddy"), "run", "--config", "Caddyfile", "--adapter", "caddyfile"];
+  return run(port, command, { NINEFOLD_API_KEY: proxyKey });
+}
+
+const customer = (terms: object = {}) => makeKey(account, { owner_id: "acme", ...terms });
+const refill = (amount: number) => account.post("/v1/meter/acme/refill", { amount });
+const balance = async () => (await account.get("/v1/meter/acme/balance")).body.balance;
+
+const PROXIES = [
+  ["nginx", nginx],
+  ["caddy", caddy],
+] as const;
+
+describe.each(PROXIES)("the guide's configuration of %s", (name, start) => {
+  test(
+    "lets in, denies with the status of the check, and is open to nothing that a client says",
+    async () => {
+      const url = await start();
+      await refill(5);
+      const { secret, id } = await customer();
+      const ask = (key: string | null, headers: Record<string, string> = {}, path = "/orders") =>
+        fetch(url + path, { headers: { ...headers, ...(key === null ? {} : { authorization: `Bearer ${key}` }) } });
+
+      const passed = await ask(secret, { "x-key-owner": "root", "x-forwarded-for": "203.0.113.9" });
+      expect(passed.status).toBe(200);
+      const seen = (await passed.json()) as Record<string, string>;
+      expect(seen["x-key-owner"]).toBe("acme");
+      expect(JSON.stringify(seen)).not.toContain(proxyKey);
+      expect((await account.get(`/v1/keys/${id}`)).body.last_used_ip).toBe("127.0.0.1");
+      expect(await balance()).toBe(4);
+
+      // Of a key without an owner the header is `-`, and not what the client claims.
+      const nobodys = await makeKey(account, { meter_id: "acme" });
+      const plain = await ask(nobodys.secret, { "x-key-owner": "root" });
+      expect(((await plain.json()) as Record<string, string>)["x-key-owner"]).toBe("-");
+
+      for (const left of [2, 1]) {
+        expect((await ask(secret, { "idempotency-key": "again" })).status).toBe(200);
+        expect(await balance()).toBe(left);
+      }
+      expect((await ask(secret, {}, "/orders?deduct=0&require=nothing")).status).toBe(200);
+      expect(await balance()).toBe(0);
+
+      const [none, wrong] = [await ask(null), await ask("acme_wrong", { "x-ninefold-key": account.key ?? "" })];
+      expect([none.status, wrong.status]).toEqual([401, 401]);
+      expect(none.headers.get("www-authenticate")).toBe("Bearer");
+      expect((await ask((await customer({ scopes: ["other"] })).secret)).status).toBe(403);
+      expect((await ask(secret)).status).toBe(402);
+      const ratelimits = [{ name: "requests", limit: 1, duration_ms: 60_000 }];
+      const limited = await customer({ ratelimits });
+      await refill(2);
+      expect((await ask(limited.secret)).status).toBe(200);
+      const late = await ask(limited.secret);
+      expect(late.status).toBe(429);
+      expect(Number(late.headers.get("retry-after"))).toBeGreaterThan(50);
+
+      const refused = await ask(secret, {}, "/teapot");
+      expect([refused.status, refused.headers.get("x-from")]).toEqual([403, "api"]);
+      await server.operator.patch(`/v1/admin/accounts/${account.userId}`, { suspended: true });
+      expect((await ask(secret)).status).toBe(name === "nginx" ? 500 : 503);
+      await server.operator.patch(`/v1/admin/accounts/${account.userId}`, { suspended: false });
+    },
+    TIMEOUT_MS,
+  );
+});
+
+test(
+  "the guide's server lets in and denies",
+  async () => {
+    const port = freePort();
+    const client = join(ROOT, "src/client/index.ts");
+    writeFileSync(join(folder, "orders.ts"), snippet("ts", port).replace("ninefold/client", client));
+    const environment = { NINEFOLD_URL: server.url, NINEFOLD_API_KEY: proxyKey };
+    const url = await run(port, [process.execPath, "--no-env-file", "orders.ts"], environment);
+    await refill(1);
+    const { secret } = await customer();
+    const ask = async (authorization: string) => {
+      const answer = await fetch(url, { headers: { authorization } });
+      return [answer.status, await answer.json()];
+    };
+    expect(await ask(`Bearer ${secret}`)).toEqual([200, { owner: "acme", credits: 0 }]);
+    expect(await ask(`Bearer ${secret}`)).toEqual([402, { error: "insufficient_balance" }]);
+    expect(await ask("")).toEqual([401, { error: "invalid_key" }]);
+    expect(await ask(`Bearer ${"x".repeat(1_000)}`)).toEqual([401, { error: "invalid_key" }]);
+  },
+  TIMEOUT_MS,
+);
