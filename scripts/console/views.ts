@@ -5,6 +5,7 @@ export const VIEWS = [
   "projects?new=1",
   "keys",
   "keys?new=1",
+  "check",
   "meters",
   "meters/customer-42",
   "flags",

@@ -163,6 +163,43 @@ describe("keys", () => {
   );
 });
 
+describe("trying a check", () => {
+  test(
+    "shows what the customer may do, takes what it says, and tells the key to nobody",
+    async () => {
+      const terms = { name: "Tried", prefix: "till", scopes: ["orders:*"], owner_id: "tried" };
+      const made = await server.operator.post("/v1/keys", terms);
+      const secret = String(made.body["secret"]);
+      await server.operator.post("/v1/meter/tried/refill", { amount: 8 });
+      const visit = await enter();
+      const { page } = visit;
+      await visit.go("check");
+      await page.getByLabel("The customer’s key").fill(secret);
+      await page.getByLabel("Scopes that it needs").fill("orders:read, orders:write");
+      await page.getByLabel("Credits", { exact: true }).fill("5");
+      await page.getByLabel("Flags").fill("new-checkout nowhere");
+      const submit = page.getByRole("button", { name: "Check", exact: true });
+      const answer = page.getByRole("status").filter({ hasText: "Code" });
+      await submit.click();
+      await answer.getByText("allowed", { exact: true }).waitFor();
+      await answer.getByText("3 of meter tried").waitFor();
+      expect(await answer.innerText()).toContain("nowhere: FLAG_NOT_FOUND");
+      await submit.click();
+      await answer.getByText("denied", { exact: true }).waitFor();
+      expect(await answer.innerText()).toContain("insufficient_balance");
+      await page.getByLabel("Credits are").selectOption("hold");
+      await page.getByLabel("Credits", { exact: true }).fill("3");
+      await submit.click();
+      await answer.getByText("0 of meter tried").waitFor();
+      const { body } = await server.operator.get("/v1/meter/tried/balance");
+      expect(body).toMatchObject({ balance: 3, available: 0 });
+      expect(await page.locator("main").innerText()).not.toContain(secret);
+      await visit.expectClean();
+    },
+    TIMEOUT_MS,
+  );
+});
+
 describe("a key that may only read", () => {
   test(
     "sees what it may, and what it may not do is disabled and says why",

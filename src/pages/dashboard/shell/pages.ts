@@ -3,6 +3,7 @@ import { may, session } from "../core/session.ts";
 import { AuditPage } from "../pages/audit.tsx";
 import { BackupsPage } from "../pages/backups.tsx";
 import { CatchPage } from "../pages/catch.tsx";
+import { CheckPage } from "../pages/check.tsx";
 import { FlagsPage } from "../pages/flags.tsx";
 import { KeysPage } from "../pages/keys.tsx";
 import { LocksPage } from "../pages/locks.tsx";
@@ -57,6 +58,15 @@ const ALL: readonly PageEntry[] = [
     group: "Services",
     needs: "keys:read",
     View: KeysPage,
+  },
+  {
+    path: "check",
+    title: "Try a check",
+    icon: "check",
+    letter: "t",
+    group: "Services",
+    needs: "check:write",
+    View: CheckPage,
   },
   {
     path: "meters",
