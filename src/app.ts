@@ -316,9 +316,8 @@ function createHttp(kernel: Kernel, config: Config, areas: Areas) {
   const operations = http.routes.map(({ operation }) => operation);
   accounts.countCredits(operations.filter(({ cost }) => cost > 0));
   keys.knowScopes(operations.flatMap(({ access }) => (access.includes(":") ? access : [])));
-  for (const stop of [changes.stop, areas.flags.stopStreams])
+  for (const stop of [changes.stop, areas.flags.stopStreams, areas.locks.refuseWaiters])
     http.shutdown.addEventListener("abort", stop, { once: true });
-  http.shutdown.addEventListener("abort", areas.locks.refuseWaiters, { once: true });
   rootPage(http, config.dashboard ? "dashboard/" : "docs");
   docsPages(http); //                    /docs
   if (config.dashboard) dashboardPages(http);

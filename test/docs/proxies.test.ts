@@ -69,9 +69,15 @@ function freePort(): number {
 }
 
 /** Starts a program that listens on a port, and waits for it. */
-async function run(port: number, command: string[], environment: Record<string, string> = {}): Promise<string> {
+async function run(
+  port: number,
+  command: string[],
+  environment: Record<string, string> = {},
+): Promise<string> {
   const env = { PATH: String(process.env["PATH"]), HOME: folder, ...environment };
-  running.push(Bun.spawn(command, { cwd: folder, env, stdout: "ignore", stderr: Bun.file(join(folder, "err")) }));
+  running.push(
+    Bun.spawn(command, { cwd: folder, env, stdout: "ignore", stderr: Bun.file(join(folder, "err")) }),
+  );
   const url = `http://127.0.0.1:${port}`;
   for (let tries = 0; tries < START_TRIES; tries += 1) {
     const answer = await fetch(url).catch(() => null);
@@ -90,7 +96,9 @@ function program(name: string): string {
 function nginx(): Promise<string> {
   const port = freePort();
   mkdirSync(join(folder, "tmp"), { recursive: true });
-  const places = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map((name) => `${name}_temp_path tmp/${name};`);
+  const places = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map(
+    (name) => `${name}_temp_path tmp/${name};`,
+  );
   const asRoot = process.getuid?.() === 0 ? "user root;" : "";
   const around = `${asRoot} daemon off; pid nginx.pid; error_log err; events {}\nhttp { access_log off; ${places.join(" ")}\n`;
   writeFileSync(join(folder, "nginx.conf"), `${around}${snippet("nginx", port)}}\n`);
@@ -121,7 +129,9 @@ describe.each(PROXIES)("the guide's configuration of %s", (name, start) => {
       await refill(5);
       const { secret, id } = await customer();
       const ask = (key: string | null, headers: Record<string, string> = {}, path = "/orders") =>
-        fetch(url + path, { headers: { ...headers, ...(key === null ? {} : { authorization: `Bearer ${key}` }) } });
+        fetch(url + path, {
+          headers: { ...headers, ...(key === null ? {} : { authorization: `Bearer ${key}` }) },
+        });
 
       const passed = await ask(secret, { "x-key-owner": "root", "x-forwarded-for": "203.0.113.9" });
       expect(passed.status).toBe(200);
@@ -143,7 +153,10 @@ describe.each(PROXIES)("the guide's configuration of %s", (name, start) => {
       expect((await ask(secret, {}, "/orders?deduct=0&require=nothing")).status).toBe(200);
       expect(await balance()).toBe(0);
 
-      const [none, wrong] = [await ask(null), await ask("acme_wrong", { "x-ninefold-key": account.key ?? "" })];
+      const [none, wrong] = [
+        await ask(null),
+        await ask("acme_wrong", { "x-ninefold-key": account.key ?? "" }),
+      ];
       expect([none.status, wrong.status]).toEqual([401, 401]);
       expect(none.headers.get("www-authenticate")).toBe("Bearer");
       expect((await ask((await customer({ scopes: ["other"] })).secret)).status).toBe(403);

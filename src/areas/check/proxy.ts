@@ -44,13 +44,15 @@ export function proxyQuery<Asked>({ keys, meters, flags }: CheckPorts<Asked>) {
         Type.String({
           pattern: "^[A-Za-z0-9-]{1,64}$",
           errorMessage: "must be the name of a header",
-          description: "Where the client's key stands, as it is; `authorization` unless given, as a Bearer token.",
+          description:
+            "Where the client's key stands, as it is; `authorization` unless given, as a Bearer token.",
         }),
       ),
       deny: Type.Optional(
         oneOf(["exact", "403"], {
           errorMessage: "must be exact or 403",
-          description: "With `403`, 402 and 429 are sent as 403, for nginx: `X-Check-Status` has the real one.",
+          description:
+            "With `403`, 402 and 429 are sent as 403, for nginx: `X-Check-Status` has the real one.",
         }),
       ),
     },
@@ -130,13 +132,22 @@ function shown(text: string | null | undefined): string {
 /** A text that stands in a header and in lists there: what is not printable ASCII, and what separates, is percent-encoded. */
 function encoded(text: string): string {
   if (text === EMPTY) return "%2D";
-  return text.toWellFormed().replace(/[^!-$&-+\--<>-~]/gu, (character) =>
-    Array.from(Buffer.from(character), (byte) => `%${byte.toString(16).toUpperCase().padStart(2, "0")}`).join(""),
-  );
+  return text
+    .toWellFormed()
+    .replace(/[^!-$&-+\--<>-~]/gu, (character) =>
+      Array.from(
+        Buffer.from(character),
+        (byte) => `%${byte.toString(16).toUpperCase().padStart(2, "0")}`,
+      ).join(""),
+    );
 }
 
 /** The refusal that a proxy hands to its client. */
-export function clientRefusal(answer: CheckAnswer, deny: ProxyQuery["deny"], requestId: string): ClientRefusal {
+export function clientRefusal(
+  answer: CheckAnswer,
+  deny: ProxyQuery["deny"],
+  requestId: string,
+): ClientRefusal {
   const { code, status, retry_after_seconds } = answer;
   if (code === "ok") throw new Error("what is allowed is no refusal");
   const error = new ApiError(code, errorMeaning(code)[1], {

@@ -13,7 +13,7 @@ import { keyCard } from "./card.ts";
 import { grantableScopes, RETENTION_MS, USAGE_KEPT_MS } from "./domain.ts";
 import { hourOf, KeyUses } from "./key-uses.ts";
 import { KeyLimits } from "./limits.ts";
-import { type KeyAccounts, type KeyProjects, KeyRegistry, managedRef } from "./registry.ts";
+import { type KeyParts, KeyRegistry, managedRef } from "./registry.ts";
 import { keyRoutes } from "./routes.ts";
 import { KeyService } from "./service.ts";
 import { type KeyStore, keyStore, type LeavingKey } from "./store.ts";
@@ -28,7 +28,7 @@ const DESCRIPTION =
 /** Builds the area: keys that accounts make, for this API or for their own. */
 export function createKeys(
   kernel: Kernel,
-  ports: { accounts: KeyAccounts; projects: KeyProjects; tiers: Tiers },
+  ports: Pick<KeyParts, "accounts" | "projects"> & { tiers: Tiers },
 ) {
   const store = keyStore(kernel.db);
   const uses = new KeyUses(store, kernel);
@@ -50,9 +50,9 @@ export function createKeys(
     }
     return leaving.length;
   };
-  registerPurges(kernel, store, (tx, rowsMax) =>
-    remove(tx, store.purgeable(tx.now, rowsMax), (ref) => store.remove(tx, ref)),
-  );
+  const removeEnded = (tx: Tx, rowsMax: number) =>
+    remove(tx, store.purgeable(tx.now, rowsMax), (ref) => store.remove(tx, ref));
+  registerPurges(kernel, store, removeEnded);
   const resources: ProjectResources = {
     name: "keys",
     // Keys that work in the project and are not revoked: its own, in the default project also the account's.
@@ -75,13 +75,7 @@ export function createKeys(
     }),
     resources,
     /** Judges the keys that requests come with, for whoever lets them in: what can be asked, and the judgement. */
-    admission: {
-      fields: ASKED,
-      facts: KeyVerdict.properties,
-      askedOf,
-      takesUses: admission.takesUses.bind(admission),
-      examine: admission.examine.bind(admission),
-    },
+    admission: admissionOf(admission),
     card: keyCard(store),
     /** The key behind a credential, for the audit log; null when that is no managed key. */
     auditedKey: (credential: string) => auditedKey(store, credential),
@@ -95,6 +89,16 @@ export function createKeys(
     routes: (api: Api) => keyRoutes(api, service, admission),
     /** Writes down what is only in memory. For the end of the process. */
     finish: () => uses.finish(),
+  };
+}
+
+function admissionOf(admission: Admission) {
+  return {
+    fields: ASKED,
+    facts: KeyVerdict.properties,
+    askedOf,
+    takesUses: admission.takesUses.bind(admission),
+    examine: admission.examine.bind(admission),
   };
 }
 

@@ -23,7 +23,7 @@ const FLUSH_AFTER_MS = 2_000;
 const ROWS_PER_UNIT = 250;
 
 /** Refills of a plan that a server which was down makes up for: some three years of days. */
-const MISSED_REFILLS_MAX = 1_000;
+export const MISSED_REFILLS_MAX = 1_000;
 
 /** The kinds of entries, in the order of their numbers in files: the ledger has many rows, and a number takes one byte. */
 export const KINDS = [

@@ -194,7 +194,12 @@ export class HoldService {
   }
 
   /** Changes what the meter has in memory of its holds. `before` null: there was none; it was open otherwise. */
-  private keep(tx: Tx, meter: MeterActor, before: HoldRow | null, { ended_at, amount, expires_at }: HoldRow): void {
+  private keep(
+    tx: Tx,
+    meter: MeterActor,
+    before: HoldRow | null,
+    { ended_at, amount, expires_at }: HoldRow,
+  ): void {
     const isOpen = ended_at === null;
     const extras = this.meters.book.extrasFor(tx, meter);
     const { holds } = extras;

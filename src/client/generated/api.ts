@@ -300,6 +300,125 @@ export interface Ingested {
   event_id?: string;
 }
 
+/** The body of `POST /v1/check`. */
+export interface CheckBody {
+  secret: string;
+  /** The client that showed the key: kept as `last_used_ip` and `last_used_ua`. */
+  meta?:
+    | {
+        ip?: string | null | undefined;
+        /** What is beyond 1024 characters is cut off. */
+        user_agent?: string | null | undefined;
+      }
+    | null
+    | undefined;
+  /** Scopes that the key must have, all of them. */
+  require?: readonly string[] | null | undefined;
+  /** How many of the key's `uses` it takes, where those are limited; 1 unless given. */
+  cost?: number | null | undefined;
+  /** Limits of the key that take part besides its automatic ones, or with another cost. */
+  ratelimits?:
+    | readonly {
+        name: string;
+        /** Tokens that it takes, at most the limit; 1 unless given. */
+        cost?: number | null | undefined;
+      }[]
+    | null
+    | undefined;
+  deduct?: CheckDeduct | undefined;
+  hold?: CheckHold | undefined;
+  /** Flags to evaluate for the key's owner. */
+  flags?: readonly string[] | undefined;
+  /** What else the flags decide by. `targetingKey` is the key's `owner_id`, or else its id, and `key` has its id, owner, environment and metadata. */
+  context?: Record<string, unknown> | undefined;
+}
+
+/** Taken from the meter at once. */
+export interface CheckDeduct {
+  amount: number;
+  /** The key's `meter_id` unless given, or else its `owner_id`. */
+  meter_id?: string | undefined;
+}
+
+/** Kept in the meter, for a capture or release later. Not with `deduct`. */
+export interface CheckHold {
+  amount: number;
+  /** The key's `meter_id` unless given, or else its `owner_id`. */
+  meter_id?: string | undefined;
+  ttl_seconds?: number | undefined;
+  /** Yours, unique in the project; a UUID unless given. */
+  hold_id?: string | undefined;
+}
+
+/** What `POST /v1/check` answers. */
+export interface CheckAnswer {
+  allowed: boolean;
+  code:
+    | "ok"
+    | "invalid_key"
+    | "revoked"
+    | "deleted"
+    | "expired"
+    | "disabled"
+    | "ip_not_allowed"
+    | "insufficient_scope"
+    | "rate_limited"
+    | "usage_exceeded"
+    | "no_meter"
+    | "insufficient_balance";
+  /** What to answer your client with. */
+  status: number;
+  /** With `rate_limited` and `usage_exceeded`: when it is worth another try, if ever. */
+  retry_after_seconds: number | null;
+  key_id: string | null;
+  owner_id: string | null;
+  project_id: string | null;
+  name: string | null;
+  environment: string | null;
+  scopes: string[] | null;
+  metadata: Record<string, string> | null;
+  /** Null: any number. */
+  uses_remaining: number | null;
+  /** All of the key's limits. */
+  ratelimits: KeyRatelimitState[] | null;
+  /** Null where no credits were asked for, and where something before them denied. */
+  meter: CheckMeter | null;
+  /** By their keys; null when denied. */
+  flags: Record<string, CheckFlag> | null;
+}
+
+/** What `POST /v1/check` answers, `ratelimits`, `one of`, `[]`. */
+export interface KeyRatelimitState {
+  name: string;
+  limit: number;
+  /** Whole tokens left. */
+  remaining: number;
+  /** When the bucket is full again. */
+  reset_at: string;
+  /** Whether it took part and had too few. */
+  exceeded: boolean;
+}
+
+/** What `POST /v1/check` answers, `meter`, `one of`. */
+export interface CheckMeter {
+  meter_id: string;
+  balance: number;
+  /** The balance without what is held. */
+  available: number;
+  deducted: number;
+  hold_id: string | null;
+}
+
+/** What `POST /v1/check` answers, `flags`, `one of`, `…`. */
+export interface CheckFlag {
+  /** Left out where it is your own default. */
+  value?: unknown;
+  variant?: string;
+  reason?: string;
+  /** Instead of all others: it denies nothing. */
+  error?: "FLAG_NOT_FOUND";
+}
+
 /** What `GET /v1/gate/config` answers. */
 export type FlagConfig = { flags: (Flag | FlagDefinition)[] };
 
@@ -731,18 +850,6 @@ export interface KeyVerdict {
   ratelimits: KeyRatelimitState[] | null;
   /** With `rate_limited` and `usage_exceeded`: when it is worth another try, if ever. */
   retry_after_seconds: number | null;
-}
-
-/** What `POST /v1/keys/verify` answers, `ratelimits`, `one of`, `[]`. */
-export interface KeyRatelimitState {
-  name: string;
-  limit: number;
-  /** Whole tokens left. */
-  remaining: number;
-  /** When the bucket is full again. */
-  reset_at: string;
-  /** Whether it took part and had too few. */
-  exceeded: boolean;
 }
 
 /** The body of `POST /v1/latch/{key}/acquire`. */
@@ -1621,6 +1728,16 @@ export type ErrorCode =
   | "bucket_limit_exceeded"
   | "bucket_name_taken"
   | "bucket_paused"
+  | "invalid_key"
+  | "revoked"
+  | "deleted"
+  | "expired"
+  | "disabled"
+  | "ip_not_allowed"
+  | "insufficient_scope"
+  | "no_meter"
+  | "rate_limited"
+  | "usage_exceeded"
   | "gate.rule_invalid"
   | "gate.feature_not_found"
   | "flag_not_found"
@@ -1801,6 +1918,30 @@ export const OPERATIONS = {
   >,
   "catch.ingest": "POST /v1/catch/{bucket_id}" as Route<Ingested, "bucket_id", AnyBody>,
   "changes.stream": "GET /v1/changes" as Route<string>,
+  check: "POST /v1/check" as Route<CheckAnswer, never, CheckBody>,
+  "check.http": "GET /v1/check/http" as Route<
+    CheckAnswer,
+    never,
+    undefined,
+    {
+      /** A scope that the key must have. Repeatable. */
+      require?: readonly string[] | undefined;
+      /** How many of the key's `uses` it takes, where those are limited; 1 unless given. */
+      cost?: number | undefined;
+      /** A limit of the key, as `name` or `name:cost`. Repeatable. */
+      ratelimit?: readonly string[] | undefined;
+      /** Credits to deduct. */
+      deduct?: number | undefined;
+      /** With `deduct`: the key's `meter_id` unless given, or else its `owner_id`. */
+      meter?: string | undefined;
+      /** A flag to evaluate. Repeatable. */
+      flag?: readonly string[] | undefined;
+      /** Where the client's key stands, as it is; `authorization` unless given, as a Bearer token. */
+      header?: string | undefined;
+      /** With `403`, 402 and 429 are sent as 403, for nginx: `X-Check-Status` has the real one. */
+      deny?: "exact" | "403" | undefined;
+    }
+  >,
   "gate.config": "GET /v1/gate/config" as Route<
     FlagConfig,
     never,

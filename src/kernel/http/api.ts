@@ -1,7 +1,8 @@
 import { Kind, type TObject, type TSchema } from "@sinclair/typebox";
 import { type AnyElysia, Elysia } from "elysia";
-import { Call, type Context, type Endpoint, type HttpDeps, OpenCall } from "./call.ts";
+import { Call, type Context, OpenCall } from "./call.ts";
 import { type Operation, type OperationSpec, operationOf } from "./caller.ts";
+import type { Endpoint, HttpDeps } from "./endpoint.ts";
 import { cursorsOf } from "./pagination.ts";
 import { type InputSchemas, inputChecks } from "./validate.ts";
 

@@ -7,6 +7,7 @@ import { renderError } from "./answer.ts";
 import type { ApiPart, DeclaredRoute } from "./api.ts";
 import type { Operation } from "./caller.ts";
 import { PROXY_KEY_HEADER } from "./guard.ts";
+import { SECURITY_SCHEMES, securityOf } from "./openapi-security.ts";
 
 /** A parameter in a path of Elysia. */
 const PATH_PARAMETER = /:([A-Za-z_]+)/g;
@@ -61,25 +62,7 @@ export function openApiDocument(routes: readonly DeclaredRoute[], parts: readonl
       responses: Object.fromEntries(
         knownErrors().map((code) => [code, errorResponse(errorMeaning(code)[0], [code])]),
       ),
-      securitySchemes: {
-        key: {
-          type: "http",
-          scheme: "bearer",
-          description: "A platform key, or a managed key with the prefix `sm`.",
-        },
-        apiKey: {
-          type: "apiKey",
-          in: "header",
-          name: "X-API-Key",
-          description: "The same key, where a protocol that others have made has it so.",
-        },
-        proxyKey: {
-          type: "apiKey",
-          in: "header",
-          name: PROXY_KEY_HEADER,
-          description: "The same, of a reverse proxy: `Authorization` is its client's.",
-        },
-      },
+      securitySchemes: SECURITY_SCHEMES,
     },
   };
 }
@@ -149,12 +132,6 @@ function operationObject(route: DeclaredRoute, named: Components): Json {
     requestBody: requestBodyOf(route, named),
     responses: { ...successes(route, named), ...failures(route) },
   };
-}
-
-/** Where its key may stand. */
-function securityOf({ forProxies, takesApiKeyHeader }: Operation) {
-  if (forProxies) return [{ proxyKey: [] }];
-  return [{ key: [] }, ...(takesApiKeyHeader ? [{ apiKey: [] }] : [])];
 }
 
 /** Whether it is a change under an `Idempotency-Key`. */

@@ -57,7 +57,15 @@ test("every metered read is answered without a commit; its charge shows at once"
   );
   expect(reads.map(({ operation }) => operation.name).toSorted()).toEqual([
     ...["catch.events.get", "catch.events.list", "gate.config", "gate.evaluate"],
-    ...["keys.get", "keys.list", "keys.usage", "keys.verify", "monitors.history", "monitors.list", "monitors.read"],
+    ...[
+      "keys.get",
+      "keys.list",
+      "keys.usage",
+      "keys.verify",
+      "monitors.history",
+      "monitors.list",
+      "monitors.read",
+    ],
     ...["ofrep.bulk", "ofrep.evaluate"],
   ]);
   for (const route of reads) {

@@ -15,7 +15,15 @@ import { WebhookSink } from "../../support/webhook-sink.ts";
 const NOT_AUDITED: ReadonlySet<string> = new Set([
   ...["meter.holds.create", "meter.holds.capture", "meter.holds.release", "meter.holds.extend"],
   ...["meter.deduct", "meter.refill", "latch.acquire", "latch.release", "relay.schedule", "witness.log"],
-  ...["monitors.check", "keys.verify", "witness.verify", "catch.ingest", "ofrep.evaluate", "ofrep.bulk", "check"],
+  ...[
+    "monitors.check",
+    "keys.verify",
+    "witness.verify",
+    "catch.ingest",
+    "ofrep.evaluate",
+    "ofrep.bulk",
+    "check",
+  ],
 ]);
 
 let server: TestServer;

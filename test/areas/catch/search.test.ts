@@ -4,8 +4,8 @@ import {
   SEARCH_MS_MAX,
   SEARCH_SLICE_MS,
   SEARCHED_EVENTS_MAX,
-  SLICES_MIN,
   type SearchTerms,
+  SLICES_MIN,
 } from "../../../src/areas/catch/search.ts";
 import type { EventRow } from "../../../src/areas/catch/store.ts";
 import { monotonicMs } from "../../../src/kernel/clock.ts";

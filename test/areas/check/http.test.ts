@@ -106,9 +106,9 @@ describe("a request that may not", () => {
     expect([broke.get("x-meter-available"), broke.get("x-key-owner")]).toEqual(["0", "acme"]);
     await through(secret, "?ratelimit=requests:2");
     const limited = await denied(through(secret), 429, "rate_limited");
-    expect(["retry-after", "x-ratelimit-limit", "x-ratelimit-remaining"].map((name) => limited.get(name))).toEqual([
-      ...["30", "2", "0"],
-    ]);
+    expect(
+      ["retry-after", "x-ratelimit-limit", "x-ratelimit-remaining"].map((name) => limited.get(name)),
+    ).toEqual([...["30", "2", "0"]]);
     expect(limited.get("x-ratelimit-reset")).toBe(String(Math.ceil(server.clock.now() / 1_000) + 60));
     const used = await makeKey(account, { uses: { remaining: 0 } });
     const empty = await denied(through(used.secret), 429, "usage_exceeded");
@@ -124,7 +124,9 @@ describe("a request that may not", () => {
     const limited = await denied(through(secret, "?deny=403"), 403, "rate_limited");
     expect([limited.get("x-check-status"), limited.get("retry-after")]).toEqual(["429", "60"]);
     expect((await denied(through(null, "?deny=403"), 401, "invalid_key")).get("x-check-status")).toBe("401");
-    expect((await denied(through(null, "?deny=exact"), 401, "invalid_key")).get("www-authenticate")).toBe("Bearer");
+    expect((await denied(through(null, "?deny=exact"), 401, "invalid_key")).get("www-authenticate")).toBe(
+      "Bearer",
+    );
   });
 
   test("a secret past its bounds is one that nobody has", async () => {
@@ -151,7 +153,10 @@ describe("whose address counts", () => {
     const there = await makeKey(account, { ...terms, allowed_ips: ["203.0.113.9"] });
     const from = { "x-forwarded-for": "203.0.113.9" };
     expect((await through(secret, "", { ...from, "x-ninefold-key": here.secret })).status).toBe(200);
-    expectError(await through(secret, "", { ...from, "x-ninefold-key": there.secret }), "service_unavailable");
+    expectError(
+      await through(secret, "", { ...from, "x-ninefold-key": there.secret }),
+      "service_unavailable",
+    );
   });
 });
 
@@ -164,7 +169,10 @@ describe("what is no fault of the client's", () => {
     expect(found.headers.get("www-authenticate")).toBeNull();
     expect(found.text).not.toMatch(reason);
     const { level, fields, message } = server.logs.at(-1) ?? { level: "", message: "", fields: {} };
-    expect([level, message]).toEqual(["warn", "a proxy's client was kept out by a fault that is not its own"]);
+    expect([level, message]).toEqual([
+      "warn",
+      "a proxy's client was kept out by a fault that is not its own",
+    ]);
     expect(String(fields["reason"])).toMatch(reason);
     expect(fields["request_id"]).toBe(found.headers.get("x-request-id") ?? "");
   }
@@ -225,7 +233,8 @@ describe("what is no fault of the client's", () => {
   test("at its bounds the query is understood", async () => {
     const limits = Array.from({ length: 10 }, (_, at) => ({ ...PER_MINUTE[0], name: `l${at}`, auto: false }));
     const { secret } = await customer(account, 1, { ratelimits: limits, scopes: ["x"] });
-    const many = (count: number, one: (at: number) => string) => Array.from({ length: count }, (_, at) => one(at));
+    const many = (count: number, one: (at: number) => string) =>
+      Array.from({ length: count }, (_, at) => one(at));
     const query = [
       ...many(20, () => "require=x"),
       ...many(10, (at) => `ratelimit=l${at}`),
@@ -255,7 +264,10 @@ describe("what the client sends itself", () => {
     const headers = { "idempotency-key": "mine" };
     for (const balance of [9, 8, 7]) {
       const answer = await through(secret, "?deduct=1", headers);
-      expect([answer.body.meter, answer.headers.get("idempotent-replayed")]).toMatchObject([{ balance }, null]);
+      expect([answer.body.meter, answer.headers.get("idempotent-replayed")]).toMatchObject([
+        { balance },
+        null,
+      ]);
     }
   });
 
@@ -264,7 +276,10 @@ describe("what the client sends itself", () => {
     expectError(await through(key, "", { "x-ninefold-key": "" }), "service_unavailable");
     const { cookie } = await loggedIn(server, key ?? "");
     expect(cookie).toStartWith("ninefold_");
-    expectError(await through(null, "", { ...OWN_PAGE, cookie, "x-ninefold-key": "" }), "service_unavailable");
+    expectError(
+      await through(null, "", { ...OWN_PAGE, cookie, "x-ninefold-key": "" }),
+      "service_unavailable",
+    );
   });
 
   test("a query of its own never comes here, and a proxy's key may not be shown elsewhere", async () => {

@@ -45,7 +45,12 @@ function Fields() {
     <div class="stack">
       <TextField name="secret" label="The customer’s key" type="password" required />
       <div class="two">
-        <TextField name="require" label="Scopes that it needs" placeholder="orders:read" hint="With spaces between them." />
+        <TextField
+          name="require"
+          label="Scopes that it needs"
+          placeholder="orders:read"
+          hint="With spaces between them."
+        />
         <TextField name="ip" label="Address it comes from" placeholder="203.0.113.7" />
       </div>
       <div class="two">
@@ -71,7 +76,9 @@ function Fields() {
 function Answer({ of: answer }: { of: CheckAnswer }) {
   const { allowed, code, status, retry_after_seconds: wait, owner_id, meter, flags, ratelimits } = answer;
   const limits = (ratelimits ?? []).map(({ name, remaining, limit }) => `${name}: ${remaining} of ${limit}`);
-  const variants = Object.entries(flags ?? {}).map(([key, { variant, error }]) => `${key}: ${variant ?? error ?? "–"}`);
+  const variants = Object.entries(flags ?? {}).map(
+    ([key, { variant, error }]) => `${key}: ${variant ?? error ?? "–"}`,
+  );
   return (
     <Panel title="The answer">
       <div role="status" class="stack">

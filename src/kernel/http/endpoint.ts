@@ -1,0 +1,55 @@
+import type { Clock } from "../clock.ts";
+import type { Ids } from "../ids.ts";
+import type { Logger } from "../log.ts";
+import type { OperationRequests, RequestMetrics } from "../metrics/request-metrics.ts";
+import type { RareWarning } from "../rare-warning.ts";
+import type { Vault } from "../secrets/vault.ts";
+import type { ClientAddress, ClientScheme } from "./addresses.ts";
+import type { Cors } from "./answer.ts";
+import type { Operation } from "./caller.ts";
+import type { Guard } from "./guard.ts";
+import type { SealedCursors } from "./pagination.ts";
+import type { Performing } from "./perform.ts";
+import type { InputChecks } from "./validate.ts";
+
+/** What the HTTP side needs. */
+export interface HttpDeps {
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly log: Logger;
+  readonly guard: Guard;
+  readonly performing: Performing;
+  readonly cors: Cors;
+  readonly clientAddress: ClientAddress;
+  readonly clientScheme: ClientScheme;
+  /** Seals cursors. */
+  readonly vault: Vault;
+  readonly requests: RequestMetrics;
+  /** What keeps the clients of reverse proxies out, and is not theirs to mend. */
+  readonly proxyFaults: RareWarning;
+  /** The server that carries the requests; null for those that come over no socket. */
+  readonly server: () => ListeningServer | null;
+}
+
+/** Where a listening server can be asked about a request. */
+export interface ListeningServer {
+  /** Requests whose answer has not been sent to its last byte. */
+  readonly pendingRequests: number;
+  /** Where it listens. */
+  readonly url: URL;
+  stop(closeActiveConnections?: boolean): Promise<void> | void;
+  requestIP(request: Request): { address: string } | null;
+  timeout(request: Request, seconds: number): void;
+}
+
+/** What all calls of one route share. */
+export interface Endpoint {
+  readonly operation: Operation;
+  /** Whether an `Idempotency-Key` means something here: not under GET. */
+  readonly honoursKey: boolean;
+  readonly checks: InputChecks;
+  /** Seals the cursors of a list; null where there are none, or open ones. */
+  readonly cursors: SealedCursors | null;
+  readonly requests: OperationRequests;
+  readonly deps: HttpDeps;
+}

@@ -1,0 +1,237 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import type { Browser } from "playwright-core";
+import { fillConsole } from "../../scripts/console/filling.ts";
+import { startTestServer, type TestServer } from "../support/server.ts";
+import { startBrowser } from "./browser.ts";
+import { Console } from "./console.ts";
+
+/** Starting a browser takes seconds on a machine that is busy with other things. */
+const TIMEOUT_MS = 120_000;
+
+let browser: Browser;
+let server: TestServer;
+beforeAll(async () => {
+  browser = await startBrowser();
+  server = await startTestServer({ args: ["--allow-private-targets", "127.0.0.0/8"] });
+  await fillConsole(server.url, server.key);
+}, TIMEOUT_MS);
+afterAll(async () => {
+  await browser.close();
+  await server.stop();
+}, TIMEOUT_MS);
+
+async function enter(key = server.key): Promise<Console> {
+  return (await Console.open(browser, server)).logIn(key);
+}
+
+/** The text of the page, whatever is open over it too. */
+function textOf(visit: Console): Promise<string> {
+  return visit.page.evaluate<string>("document.documentElement.outerHTML");
+}
+
+describe("keys", () => {
+  test(
+    "a new one shows its secret once; Escape asks; what was kept is gone from the page",
+    async () => {
+      const visit = await enter();
+      const { page } = visit;
+      await visit.go("keys");
+      await page.getByRole("button", { name: "New key" }).click();
+      await page.getByLabel("Name", { exact: true }).fill("Till");
+      await page.getByRole("button", { name: "Chosen scopes" }).click();
+      await page.getByLabel("gate:read").check();
+      await page.getByRole("button", { name: "Create key" }).click();
+      const secret = await page.locator("[data-secret]").innerText();
+      expect(secret).toMatch(/^sm_\w{43}_[0-9a-f]{8}$/);
+      expect((await server.client(secret).get("/v1/gate")).status).toBe(200);
+      expect((await server.client(secret).post("/v1/gate", { flag_key: "x", enabled: true })).status).toBe(
+        403,
+      );
+      await page.keyboard.press("Escape");
+      expect(await page.locator("dialog").innerText()).toContain("without having kept the secret?");
+      await page.getByRole("button", { name: "I have kept it" }).click();
+      await page.getByRole("link", { name: "Till" }).waitFor();
+      expect(await textOf(visit)).not.toContain(secret);
+      await visit.expectClean();
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
+    "a browser key evaluates flags, and reads nothing else",
+    async () => {
+      const visit = await enter();
+      const { page } = visit;
+      await visit.go("keys");
+      await page.getByRole("button", { name: "New key" }).click();
+      await page.getByLabel("Name", { exact: true }).fill("Shop");
+      await page.getByRole("button", { name: "Browser key" }).click();
+      await page.getByText("reads nothing else").waitFor();
+      await page.getByRole("button", { name: "Create key" }).click();
+      const client = server.client(await page.locator("[data-secret]").innerText());
+      expect((await client.post("/ofrep/v1/evaluate/flags", {})).status).toBe(200);
+      expect((await client.get("/v1/gate/config")).status).toBe(403);
+      await page.getByRole("button", { name: "I have kept it" }).click();
+      await visit.expectClean();
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
+    "one for a customer gets an owner, limits and uses; it is changed, paused, and shows how it was used",
+    async () => {
+      const visit = await enter();
+      const { page } = visit;
+      await visit.go("keys?new=1");
+      await page.getByLabel("Name", { exact: true }).fill("Customer");
+      await page.getByLabel("Prefix").fill("till_live");
+      await page.getByLabel("Scopes").fill("orders:read, items:*");
+      await page.getByLabel("Owner").fill("acme-7");
+      await page.getByLabel("Works from").fill("203.0.113.0/24 2001:db8::1");
+      await page.getByLabel("Rate limits").fill("requests 2 60\nexports 5 3600 named owner");
+      await page.getByLabel("Uses left").fill("9");
+      await page.getByLabel("Refilled").selectOption("month");
+      await page.getByLabel("Up to").fill("500");
+      await page.getByRole("button", { name: "Create key" }).click();
+      const secret = await page.locator("[data-secret]").innerText();
+      await page.getByRole("button", { name: "I have kept it" }).click();
+      const ask = { secret, require: ["items:read"], meta: { ip: "203.0.113.9" } };
+      const verify = async () => (await server.operator.post("/v1/keys/verify", ask)).body;
+      for (const left of [8, 7]) expect(await verify()).toMatchObject({ valid: true, uses_remaining: left });
+      expect(await verify()).toMatchObject({ error: "rate_limited", owner_id: "acme-7" });
+      const row = page.locator("tr", { hasText: "Customer" });
+      await row.getByText("acme-7").waitFor();
+      await page.getByRole("link", { name: "Customer" }).click();
+      await page.getByRole("img", { name: "3 uses in 24 hours, 1 refused" }).waitFor();
+      await page.getByRole("button", { name: "14 days" }).click();
+      await page.getByRole("img", { name: "3 uses in 14 days, 1 refused" }).waitFor();
+      await page.getByRole("button", { name: "Change…" }).click();
+      expect(await page.getByLabel("Rate limits").inputValue()).toBe(
+        "requests 2 60\nexports 5 3600 named owner",
+      );
+      await page.getByLabel("Rate limits").fill("requests 200 60");
+      await page.getByRole("button", { name: "Save" }).click();
+      await page.getByText("requests: 200 in 1 min").waitFor();
+      await page.getByText("7, 500 every month").waitFor();
+      await page.getByRole("button", { name: "Pause" }).click();
+      await page.getByRole("button", { name: "Go on" }).waitFor();
+      expect(await verify()).toMatchObject({ error: "disabled" });
+      await page.getByRole("button", { name: "Go on" }).click();
+      await page.getByRole("button", { name: "Pause" }).waitFor();
+      await visit.expectClean();
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
+    "revoking asks, and then the key is revoked",
+    async () => {
+      const visit = await enter();
+      const { page } = visit;
+      await visit.go("keys");
+      await page.getByRole("button", { name: "Revoke Mobile app" }).click();
+      await page.getByRole("button", { name: "Revoke key" }).click();
+      await page.locator("tr", { hasText: "Mobile app" }).getByText("revoked").waitFor();
+      await visit.expectClean();
+    },
+    TIMEOUT_MS,
+  );
+});
+
+describe("trying a check", () => {
+  test(
+    "shows what the customer may do, takes what it says, and tells the key to nobody",
+    async () => {
+      const terms = { name: "Tried", prefix: "till", scopes: ["orders:*"], owner_id: "tried" };
+      const made = await server.operator.post("/v1/keys", terms);
+      const secret = String(made.body["secret"]);
+      await server.operator.post("/v1/meter/tried/refill", { amount: 8 });
+      const visit = await enter();
+      const { page } = visit;
+      await visit.go("check");
+      await page.getByLabel("The customer’s key").fill(secret);
+      await page.getByLabel("Scopes that it needs").fill("orders:read, orders:write");
+      await page.getByLabel("Credits", { exact: true }).fill("5");
+      await page.getByLabel("Flags").fill("new-checkout nowhere");
+      const submit = page.getByRole("button", { name: "Check", exact: true });
+      const answer = page.getByRole("status").filter({ hasText: "Code" });
+      await submit.click();
+      await answer.getByText("allowed", { exact: true }).waitFor();
+      await answer.getByText("3 of meter tried").waitFor();
+      expect(await answer.innerText()).toContain("nowhere: FLAG_NOT_FOUND");
+      await submit.click();
+      await answer.getByText("denied", { exact: true }).waitFor();
+      expect(await answer.innerText()).toContain("insufficient_balance");
+      await page.getByLabel("Credits are").selectOption("hold");
+      await page.getByLabel("Credits", { exact: true }).fill("3");
+      await submit.click();
+      await answer.getByText("0 of meter tried").waitFor();
+      const { body } = await server.operator.get("/v1/meter/tried/balance");
+      expect(body).toMatchObject({ balance: 3, available: 0 });
+      expect(await page.locator("main").innerText()).not.toContain(secret);
+      await visit.expectClean();
+    },
+    TIMEOUT_MS,
+  );
+});
+
+describe("meters", () => {
+  test(
+    "what cannot be paid is said where it was entered, and the balance stays",
+    async () => {
+      const visit = await enter();
+      const { page } = visit;
+      await visit.go("meters/customer-42");
+      const before = (await server.operator.get("/v1/meter/customer-42/balance")).body["balance"];
+      await page.getByRole("button", { name: "Deduct" }).click();
+      await page.getByLabel("Amount").fill("99999");
+      await page.locator("dialog").getByRole("button", { name: "Deduct" }).click();
+      expect(await page.locator("dialog").getByRole("alert").innerText()).toContain("request");
+      expect((await server.operator.get("/v1/meter/customer-42/balance")).body["balance"]).toBe(before);
+      expect(visit.faults.splice(0)).toEqual([expect.stringContaining("402")]);
+      await visit.expectClean();
+    },
+    TIMEOUT_MS,
+  );
+});
+
+describe("what a meter has beside its balance", () => {
+  test(
+    "a hold is released, and a plan is set and taken away",
+    async () => {
+      const visit = await enter();
+      const { page } = visit;
+      await visit.go("meters/customer-43");
+      const read = async (path: string) => server.operator.get(`/v1/meter/customer-43/${path}`);
+      expect((await read("balance")).body["held"]).toBe(360);
+      await page.getByText("held 360").waitFor();
+      expect(await page.getByRole("img", { name: /^Used in 30 days/ }).count()).toBe(1);
+      const row = page.getByRole("row", { name: /customer-43-call-2/ });
+      await row.getByRole("button", { name: "Release…" }).click();
+      await page.locator("dialog").getByRole("button", { name: "Free the credits" }).click();
+      await page.getByText("held 120").waitFor();
+      expect((await read("holds/customer-43-call-2")).body["status"]).toBe("released");
+
+      await page.getByText("Raised to 5,000 every month").waitFor();
+      await page.getByRole("button", { name: "Change…" }).click();
+      const dialog = page.locator("dialog");
+      await dialog.getByLabel("Amount").fill("700");
+      await dialog.getByLabel("How often").selectOption("week");
+      await dialog.getByLabel("What it does").selectOption("add");
+      await dialog.getByLabel("Day of the week").fill("7");
+      await dialog.getByLabel("Keep at most").fill("50");
+      await dialog.getByRole("button", { name: "Set the plan" }).click();
+      await page.getByText("700 added every week, of what is left at most 50 kept").waitFor();
+      const plan = { amount: 700, every: "week", mode: "add", day: 7, carry_max: 50 };
+      expect((await read("plan")).body).toMatchObject(plan);
+      await page.getByRole("button", { name: "Change…" }).click();
+      await dialog.getByRole("button", { name: "Take the plan away" }).click();
+      await page.getByText("It is refilled by hand.").waitFor();
+      expect((await read("plan")).status).toBe(404);
+      // That there is none is an answer that the browser notes.
+      visit.faults.splice(0);
+      await visit.expectClean();
+    },
+    TIMEOUT_MS,
+  );
+});
