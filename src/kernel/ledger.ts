@@ -51,7 +51,9 @@ export const LedgerEntry = Type.Object(
       Type.String({ description: "Of a charge: what was paid for.", examples: ["meter.deduct"] }),
     ),
     count: Type.Optional(Type.Integer({ description: "Of a charge: how many requests it sums up." })),
-    hold_id: Type.Optional(Type.String({ description: "Of a capture: the hold that it is of." })),
+    hold_id: Type.Optional(
+      Type.String({ description: "Of a capture: the hold that it is of.", examples: ["request-7f3a"] }),
+    ),
   },
   { $id: "LedgerEntry" },
 );

@@ -205,7 +205,7 @@ describe("what a meter has beside its balance", () => {
       const read = async (path: string) => server.operator.get(`/v1/meter/customer-43/${path}`);
       expect((await read("balance")).body["held"]).toBe(360);
       await page.getByText("held 360").waitFor();
-      expect(await page.getByRole("img", { name: /^Used in 30 days/ }).count()).toBe(1);
+      await page.getByRole("img", { name: /^Used in 30 days/ }).waitFor();
       const row = page.getByRole("row", { name: /customer-43-call-2/ });
       await row.getByRole("button", { name: "Release…" }).click();
       await page.locator("dialog").getByRole("button", { name: "Free the credits" }).click();

@@ -72,7 +72,7 @@ export function createMeter(kernel: Kernel, ports: MeterPorts): MeterArea {
   service.book.listeners = { low: (tx, meter) => terms.low(tx, meter), flushed: () => reader.changed() };
   registerPurge(kernel, {
     name: "meter.holds.purge",
-    schedule: "41 * * * *",
+    schedule: "41 */6 * * *",
     rowsMax: 250,
     remove: (tx, rowsMax) => store.holds.removeEnded(tx, tx.now - HOLDS_KEPT_MS, rowsMax),
   });

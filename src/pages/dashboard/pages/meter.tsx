@@ -77,7 +77,7 @@ export function MeterPage({ id }: { id: string }) {
             </Panel>
             <MeterUsage id={id} />
             <OpenHolds id={id} onChange={reload} />
-            <RefillPlan id={id} onChange={reload} />
+            {entries.length === 0 ? null : <RefillPlan id={id} onChange={reload} />}
             <Panel flush>
               <Ledger of={entries} />
               <More of={ledger} />
