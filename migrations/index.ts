@@ -19,7 +19,7 @@ import keyLimits from "./0017_key_limits.sql" with { type: "text" };
 import meterHolds from "./0018_meter_holds.sql" with { type: "text" };
 import flagDefinitions from "./0019_flag_definitions.sql" with { type: "text" };
 import eventAttempts from "./0020_event_attempts.sql" with { type: "text" };
-import relaySecretsAttempts from "./0022_relay_secrets_attempts.sql" with { type: "text" };
+import relaySecretsAttempts from "./0021_relay_secrets_attempts.sql" with { type: "text" };
 
 /** Every step of the schema, in order. A step that has been released is never changed. */
 export const MIGRATIONS: readonly Migration[] = [
@@ -43,5 +43,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: "0018_meter_holds", sql: meterHolds },
   { name: "0019_flag_definitions", sql: flagDefinitions },
   { name: "0020_event_attempts", sql: eventAttempts },
-  { name: "0022_relay_secrets_attempts", sql: relaySecretsAttempts },
+  { name: "0021_relay_secrets_attempts", sql: relaySecretsAttempts },
 ];
