@@ -267,7 +267,8 @@ describe("refusals, as OFREP's clients read them", () => {
     "404 for %s",
     async (key) => {
       const answer = await browser.post(`${PATH}/${key}`, {});
-      expectOfrep(answer, "gate.feature_not_found", "FLAG_NOT_FOUND", decodeURIComponent(key));
+      const shown = decodeURIComponent(key).replace("\n", "?");
+      expectOfrep(answer, "gate.feature_not_found", "FLAG_NOT_FOUND", shown);
     },
   );
 
