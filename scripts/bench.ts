@@ -16,6 +16,7 @@
 import { parseArgs } from "node:util";
 import { BACKUP, measureBackup } from "./benchmarks/backup.ts";
 import type { Competitor, Finding } from "./benchmarks/benchmark.ts";
+import { CHECK_BY_NGINX, measureByNginx } from "./benchmarks/checks.ts";
 import { EtcdLock } from "./benchmarks/etcd.ts";
 import { findingsOf, findingsTable, mediansOf, seriesTable } from "./benchmarks/figures.ts";
 import { BullMqDelayed, PgBossDelayed } from "./benchmarks/job-queues.ts";
@@ -90,6 +91,7 @@ const SPECIALS: readonly (readonly [name: string, measure: typeof measureMillion
       }),
   ],
   [START_UP, measureStartUp],
+  [CHECK_BY_NGINX, measureByNginx],
 ];
 
 /** Progress goes to standard error: standard output carries the results alone. */

@@ -28,6 +28,21 @@ export const ANSWERS = {
     ...{ owner_id: null, meter_id: null, name: "Key 500000", environment: null, metadata: {} },
     ...{ expires_at: null, enabled: true, uses_remaining: null, ratelimits: [], retry_after_seconds: null },
   },
+  check: () => ({
+    ...{ allowed: true, code: "ok", status: 200, retry_after_seconds: null, key_id: UUID, owner_id: null },
+    ...{ project_id: null, name: "meter-000000", environment: null, scopes: ["bench:*"], metadata: {} },
+    uses_remaining: null,
+    ratelimits: ["requests", "exports"].map((name) => {
+      return { name, limit: 1_000_000, remaining: 999_999, reset_at: MOMENT, exceeded: false };
+    }),
+    meter: {
+      ...{ meter_id: "meter-000000", balance: 999_999_999, available: 999_999_999 },
+      ...{ deducted: 1, hold_id: null },
+    },
+    flags: Object.fromEntries(
+      [1, 2, 3, 4, 5].map((n) => [`check-${n}`, { value: false, variant: "off", reason: "SPLIT" }]),
+    ),
+  }),
   released: { status: "released" },
   meter: (meter_id: string, balance: number) => ({ balance, meter_id }),
   meterState: (meter_id: string, balance: number) => ({ balance, meter_id, available: balance, held: 0 }),

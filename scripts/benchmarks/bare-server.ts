@@ -35,6 +35,7 @@ function answerToPost(
   if (area === "latch")
     return action === "release" ? ANSWERS.released : ANSWERS.acquired(name, sent.token, 1, 1_760_000_000_000);
   if (area === "keys") return ANSWERS.verified;
+  if (area === "check") return ANSWERS.check();
   if (area === "relay") return ANSWERS.relay();
   return area === "catch" ? ANSWERS.event() : ANSWERS.receipt(sent.log);
 }

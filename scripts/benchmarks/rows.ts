@@ -1,4 +1,5 @@
 import type { Benchmark, WrkRequest } from "./benchmark.ts";
+import { CHECKS } from "./checks.ts";
 import { holdCycle } from "./holds.ts";
 import { FLAG_EVALUATE, KEY_VERIFY, LIMITED_KEY_VERIFY } from "./keys-and-flags.ts";
 import { lockCycle } from "./locks.ts";
@@ -121,4 +122,5 @@ export const BENCHMARKS: readonly Benchmark[] = [
   ...OFREP,
   KEY_VERIFY,
   LIMITED_KEY_VERIFY,
+  ...CHECKS,
 ];

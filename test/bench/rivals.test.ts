@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Rival } from "../../scripts/benchmarks/answers.ts";
 import type { WrkRequest } from "../../scripts/benchmarks/benchmark.ts";
+import { checkBodyOf, makeCustomer, makeFlags } from "../../scripts/benchmarks/checks.ts";
 import { evaluationRequest, flagOf } from "../../scripts/benchmarks/ofrep.ts";
 import { deductRequest, logRequest } from "../../scripts/benchmarks/rows.ts";
 import { scheduleRequest } from "../../scripts/benchmarks/schedule.ts";
@@ -71,6 +72,9 @@ beforeAll(async () => {
   requests["evaluations"] = evaluationRequest(String(flags.key), "?flags=10");
   const made = await post("/v1/keys", { prefix: "bench", name: "Bench", scopes: ["bench:read"] });
   const body = JSON.stringify({ secret: made["secret"], meta: { ip: "203.0.113.7" } });
+  await makeFlags({ post });
+  const checked = JSON.stringify(checkBodyOf(await makeCustomer({ post }, "meter-000000")));
+  requests["check"] = { method: "POST", path: "/v1/check", body: checked, headers };
   requests["verify"] = { method: "POST", path: "/v1/keys/verify", body, headers };
 });
 afterAll(async () => {
@@ -105,7 +109,7 @@ function expectAlike(other: string, own: string): void {
 const DURABLE = ["deduct", "hold", "capture", "acquire", "release", "relay", "webhook", "receipt"];
 
 describe("answers have the same form", () => {
-  const reads = ["own balance", "meter balance", "flag", "evaluation", "evaluations", "verify"];
+  const reads = ["own balance", "meter balance", "flag", "evaluation", "evaluations", "verify", "check"];
   test.each([...DURABLE, ...reads])("bare: %s", async (name) => {
     const own = await send(server.url, name);
     const other = await send(rivals.bare.url, name);
