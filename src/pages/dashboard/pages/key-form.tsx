@@ -11,6 +11,7 @@ const READ_AREAS = ["ofrep", "audit"];
 const READ_ONLY = [...AREAS, ...READ_AREAS].map((area) => `${area}:read`);
 const ALL = [
   ...AREAS.flatMap((area) => [`${area}:read`, `${area}:write`]),
+  "check:write",
   ...READ_AREAS.map((area) => `${area}:read`),
 ];
 /** What everybody may see who looks into a page. */
