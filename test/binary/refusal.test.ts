@@ -23,7 +23,7 @@ function expectRefusal(ended: Ended, message: RegExp, code = 1): void {
 async function expectIntact(): Promise<void> {
   const server = await binaries.start(["--data", data]);
   const answer = await new Client(server.url, key).get("/v1/meter/m/balance");
-  expect(answer.body).toEqual({ balance: 5, meter_id: "m" });
+  expect(answer.body).toMatchObject({ balance: 5, meter_id: "m" });
   expect(await server.stop()).toBe(0);
 }
 
@@ -208,7 +208,7 @@ test(
       /Another Ninefold process is using this data folder/,
     );
     const answer = await new Client(server.url, key).get("/v1/meter/m/balance");
-    expect(answer.body).toEqual({ balance: 5, meter_id: "m" });
+    expect(answer.body).toMatchObject({ balance: 5, meter_id: "m" });
     // A process that is killed leaves the folder free.
     await server.stop("SIGKILL");
     await expectIntact();

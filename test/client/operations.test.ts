@@ -125,15 +125,6 @@ test("meters", async () => {
   expect((await nf.meters({ prefix: "cust" }).toArray()).map(({ balance }) => balance)).toEqual([4]);
 });
 
-test("a check", async () => {
-  await nf.meter("acme").refill(5);
-  const { secret } = await nf.keys.create({ prefix: "acme", name: "k", scopes: ["x"], owner_id: "acme" });
-  const asked = { secret, require: ["x"], deduct: { amount: 5 } };
-  expect(await nf.check(asked)).toMatchObject({ allowed: true, meter: { balance: 0 } });
-  expect(await nf.check(asked)).toMatchObject({ allowed: false, code: "insufficient_balance", status: 402 });
-  await nf.meter("acme").reset(0);
-});
-
 test("projects and keys", async () => {
   const project = await nf.projects.create({ name: "Shop" });
   expect((await nf.projects.list().toArray()).map(({ slug }) => slug)).toEqual(["shop", "default"]);
@@ -187,6 +178,15 @@ test("limits, uses and owners of keys", async () => {
   expect(usage.data.reduce((sum, { total }) => sum + total, 0)).toBe(2);
   expect((await nf.keys.list({ owner_id: "acme" }).toArray()).map(({ id }) => id)).toEqual([key.key_id]);
   expect(await nf.keys.revokeOwned("acme")).toEqual({ revoked: 1, more: false });
+});
+
+test("a check", async () => {
+  await nf.meter("acme").refill(5);
+  const { secret } = await nf.keys.create({ prefix: "acme", name: "k", scopes: ["x"], owner_id: "acme" });
+  const asked = { secret, require: ["x"], deduct: { amount: 5 } };
+  expect(await nf.check(asked)).toMatchObject({ allowed: true, meter: { balance: 0 } });
+  expect(await nf.check(asked)).toMatchObject({ allowed: false, code: "insufficient_balance", status: 402 });
+  await nf.meter("acme").reset(0);
 });
 
 test("flags", async () => {

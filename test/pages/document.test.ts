@@ -40,7 +40,19 @@ describe("the description of the API", () => {
   test("has its areas in order, each with operations and a description", () => {
     const names = document.tags.map(({ name }) => name);
     expect(names).toEqual([
-      ...["Meter", "Projects", "Keys", "Flags", "Locks", "Monitors", "Relay", "Catch", "Notary"],
+      ...[
+        "Meter",
+        "Projects",
+        "Keys",
+        "Flags",
+        "OpenFeature",
+        "Check",
+        "Locks",
+        "Monitors",
+        "Relay",
+        "Catch",
+      ],
+      "Notary",
       ...["Sessions", "Changes", "Overview", "Audit", "Signup", "Operator", "System"],
     ]);
     for (const { name, description } of document.tags) expect(description.length, name).toBeGreaterThan(10);

@@ -59,13 +59,16 @@ const MAKERS: Readonly<Record<string, (owner: Client) => Promise<Made>>> = {
     return { user_id: await made(operator, "/v1/admin/accounts", account, "user_id"), sequence: "1" };
   },
   meter: async (owner) => {
-    await made(owner, "/v1/meter/tenant/refill", { amount: 1_000 }, "meter_id");
-    const hold_id = await made(owner, "/v1/meter/tenant/holds", { amount: 60 }, "hold_id");
+    // One of its own each time: fuzzed amounts may have filled another to its bound.
+    const meterId = `tenant-${crypto.randomUUID()}`;
+    const path = `/v1/meter/${meterId}`;
+    await made(owner, `${path}/refill`, { amount: 1_000 }, "meter_id");
+    const hold_id = await made(owner, `${path}/holds`, { amount: 60 }, "hold_id");
     const alert = { threshold: 1, webhook_url: "https://127.0.0.1:9/" };
     await owner.put("/v1/meter/alert", alert);
-    await owner.put("/v1/meter/tenant/alert", alert);
-    await owner.put("/v1/meter/tenant/plan", { amount: 5, every: "week" });
-    return { meterId: "tenant", hold_id };
+    await owner.put(`${path}/alert`, alert);
+    await owner.put(`${path}/plan`, { amount: 5, every: "week" });
+    return { meterId, hold_id };
   },
   projects: async (owner) => {
     const project = await owner.post("/v1/projects", { name: "Shop" });
