@@ -26,7 +26,8 @@ const ROWS_PER_UNIT = 250;
 export class UsageReader {
   private rounds: Promise<void> | null = null;
   private stopping = false;
-  private lastRoundAt = Number.NEGATIVE_INFINITY;
+  /** A start writes nothing at once, unless very much is left: requests come first then. */
+  private lastRoundAt = monotonicMs();
 
   constructor(
     private readonly store: UsageStore,

@@ -7,6 +7,7 @@ import type { MeterPorts } from "../../../src/areas/meter/ports.ts";
 import { MeterService } from "../../../src/areas/meter/service.ts";
 import { meterStore } from "../../../src/areas/meter/store.ts";
 import { TermsService } from "../../../src/areas/meter/terms.ts";
+import { UsageReader } from "../../../src/areas/meter/usage-reader.ts";
 import type { StoppedProjects } from "../../../src/kernel/stopped-projects.ts";
 import type { Tx } from "../../../src/kernel/storage/tx.ts";
 import { KernelBench } from "../projects/kernel-bench.ts";
@@ -136,9 +137,8 @@ test("a project that goes takes its holds, plans, alerts and sums along", async 
     }
   }
   await meters.finish();
-  area.start();
   const { usage } = meterStore(bench.kernel.db);
-  for (let turn = 0; turn < 200 && usage.through() === 0; turn += 1) await Bun.sleep(5);
+  await new UsageReader(usage, bench.kernel).catchUp();
   await area.finish();
   expect(rows()).toEqual([20, 4, 4, 6, 4, 4]);
   await submit((tx) => area.resources.projectDeleted?.(tx, PROJECT));
