@@ -58,7 +58,9 @@ export class SessionWorkload implements Workload {
       const body = { email: `sessions-${index}@example.com`, tier: "unlimited" };
       const creation = { method: "POST", path: "/v1/admin/accounts", key: target.operatorKey, body } as const;
       const key = String(bodyOf(await target.ask(creation))["api_key"]);
-      this.users.push({ key, busy: false, sessions: [], links: [], unknown: 0, endedBefore: [] });
+      const user: User = { key, busy: false, sessions: [], links: [], unknown: 0, endedBefore: [] };
+      await this.logIn(user, { key }, target);
+      this.users.push(user);
     }
   }
 
@@ -99,7 +101,8 @@ export class SessionWorkload implements Workload {
     const isFull = user.sessions.length + user.unknown >= SESSIONS_MAX;
     const choice = random.below(10);
     const link = user.links.find(({ state }) => state === "fresh");
-    if (open.length > 0 && (choice < 4 || isFull)) await this.end(random.pick(open), target);
+    // One stays, so that a kill always meets a session that must outlast it.
+    if (open.length > 1 && (choice < 4 || isFull)) await this.end(random.pick(open), target);
     else if (isFull) return;
     else if (choice < 6) await this.logIn(user, { key: user.key }, target);
     else if (link !== undefined && choice < 9) await this.follow(user, link, target);
