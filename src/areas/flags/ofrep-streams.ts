@@ -1,7 +1,7 @@
 import { monotonicMs, realTimeout } from "../../kernel/clock.ts";
 import { ApiError } from "../../kernel/errors.ts";
 import type { OpenCall } from "../../kernel/http/call.ts";
-import { assertStillValid, type Caller, hasScope } from "../../kernel/http/caller.ts";
+import { assertAllowedFrom, assertStillValid, type Caller, hasScope } from "../../kernel/http/caller.ts";
 import { EventStreams } from "../../kernel/http/event-stream.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import { bytesToUuid } from "../../kernel/uuid.ts";
@@ -56,7 +56,8 @@ export class OfrepStreams {
   ): ReadableStream<Uint8Array> | string {
     const { ids, flags } = this.deps;
     const name = this.tokens.nameIn(query.token ?? "");
-    const caller = name && this.callerOf(name);
+    const from = call.clientAddress;
+    const caller = name && this.callerOf(name, from);
     if (name === null || caller === null) {
       throw new ApiError(
         "unauthorized",
@@ -72,7 +73,7 @@ export class OfrepStreams {
     return this.streams.begin(call, {
       credential: caller.credential,
       begin: beginning(told, ids.fraction()),
-      lookAgain: () => this.assertMayListen(name, ref),
+      lookAgain: () => this.assertMayListen(name, from, ref),
       attach: (stream) => this.listen(caller, { ...listener, stream, told }),
     });
   }
@@ -91,15 +92,17 @@ export class OfrepStreams {
     this.streams.stop();
   }
 
-  private callerOf(name: Uint8Array): Caller | null {
+  private callerOf(name: Uint8Array, from: string): Caller | null {
     const caller = this.deps.keys.callerOf(name);
-    if (caller !== null) assertStillValid(caller);
+    if (caller === null) return null;
+    assertStillValid(caller);
+    assertAllowedFrom(caller, from);
     return caller;
   }
 
   /** The account's default project may have become another one. */
-  private assertMayListen(name: Uint8Array, projectRef: number): void {
-    if (this.callerOf(name)?.project.ref === projectRef) return;
+  private assertMayListen(name: Uint8Array, from: string, projectRef: number): void {
+    if (this.callerOf(name, from)?.project.ref === projectRef) return;
     throw new ApiError("unauthorized", "This key has ended.");
   }
 

@@ -69,6 +69,9 @@ function columnsOf(body: KeyPatchBody, now: number): Partial<Columns> {
 }
 
 function metadataText(metadata: Record<string, string>): string {
+  // A name with a line break escapes the schema's pattern for names, and its value with it.
+  if (!Object.values(metadata).every((value) => typeof value === "string"))
+    throw invalidField("metadata", "must be an object of texts");
   const text = JSON.stringify(metadata);
   if (text.length <= METADATA_LENGTH_MAX) return text;
   throw invalidField("metadata", `must have at most ${METADATA_LENGTH_MAX} characters as JSON`);

@@ -10,7 +10,7 @@ import { loggedIn, OWN_PAGE } from "../session/support.ts";
 let server: TestServer;
 beforeAll(async () => {
   // The clock stands: streams keep to real time all the same.
-  server = await startTestServer({ manualClock: true });
+  server = await startTestServer({ manualClock: true, args: ["--trust-proxy", "127.0.0.1"] });
 });
 afterAll(() => server.stop());
 
@@ -48,6 +48,8 @@ async function streamOf(client: Client): Promise<string> {
   return stream.endpoint.requestUri;
 }
 
+const from = (address: string) => ({ headers: { "x-forwarded-for": address } });
+
 async function newKey(owner: Client, scopes: readonly string[] = ["ofrep:read"], project?: string) {
   const path = project === undefined ? "/v1/keys" : `/v1/projects/${project}/keys`;
   const { body } = await owner.post(path, { prefix: "sm", name: "k", scopes });
@@ -83,6 +85,26 @@ describe("GET /ofrep/v1/events", () => {
     await listener.eventCount(2);
     expect(listener.events[1]?.id).toBe(4);
     listener.close();
+  });
+
+  test("a token works from the addresses of its key alone", async () => {
+    const account = await server.account();
+    const bound = { prefix: "sm", name: "k", scopes: ["ofrep:read"], allowed_ips: ["203.0.113.0/24"] };
+    const { secret, key_id } = (await account.post("/v1/keys", bound)).body;
+    const client = server.client(String(secret));
+    const { body } = await client.post("/ofrep/v1/evaluate/flags", {}, from("203.0.113.5"));
+    const [stream] = body.eventStreams as { endpoint: { requestUri: string } }[];
+    const path = String(stream?.endpoint.requestUri);
+    const nobody = server.client(null);
+    expectError(await nobody.get(path, from("198.51.100.1")), "forbidden");
+    const listener = new Listener();
+    await listener.read(server.url + path, from("203.0.113.5").headers);
+    await listener.until((text) => text.includes(": ok\n\n"));
+    // A stream that is open ends with its address.
+    await account.patch(`/v1/keys/${key_id}`, { allowed_ips: ["198.51.100.1"] });
+    await saveFlag(account, "one");
+    await listener.until((_, hasEnded) => hasEnded);
+    expect(listener.events).toEqual([]);
   });
 
   test("flags for servers only are told of to keys that read them", async () => {

@@ -37,6 +37,7 @@ const LONGEST = "🔑";
 const ANY_TERMS: [name: string, more: Record<string, unknown>][] = [
   ["the terms that are required", {}],
   ["environment and metadata", { environment: "live", metadata: { customer: "42" } }],
+  ["metadata whose name has a line break", { metadata: { "a\nb": "c" } }],
   ["an end", { expires_at: "2026-03-10T12:00:00.001Z" }],
   ["null for what is optional", { environment: null, metadata: null, expires_at: null }],
   ["the longest prefix", { prefix: "a_0".repeat(11).slice(0, PREFIX_LENGTH_MAX) }],
@@ -121,6 +122,7 @@ const BAD_TERMS: [more: Record<string, unknown>, field: string, message: string 
   [{ environment: "" }, "environment", ENVIRONMENT_MESSAGE],
   [{ environment: "x".repeat(ENVIRONMENT_LENGTH_MAX + 1) }, "environment", ENVIRONMENT_MESSAGE],
   [{ metadata: { k: 5 } }, "metadata", null],
+  [{ metadata: { "a\nb": 5 } }, "metadata", null],
   [{ metadata: ["a"] }, "metadata", "must be an object of texts"],
   [
     { metadata: { k: "x".repeat(METADATA_LENGTH_MAX - 7) } },
