@@ -8,7 +8,7 @@ import { makeBearer, makeKey } from "../areas/keys/support.ts";
 import { type AccountClient, startTestServer, type TestServer } from "../support/server.ts";
 import { readPage } from "./page.ts";
 
-const PAGE = readPage("docs/protect-an-api.md");
+const PAGE = readPage("docs/guides/protect-an-api.md");
 const START_TRIES = 200;
 /** A proxy starts in a moment, but not on a machine that is busy with other things. */
 const TIMEOUT_MS = 30_000;

@@ -41,7 +41,7 @@ async function deliver(target_url: string): Promise<unknown> {
 }
 
 test("the receiver in JavaScript takes what the server sends, and nothing else", async () => {
-  const [program = ""] = jsBlocks("docs/receiving.md");
+  const [program = ""] = jsBlocks("docs/guides/receiving.md");
   writeFileSync(join(folder, "receiver.mjs"), program);
   const listening = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response() });
   const port = String(listening.port);
@@ -73,7 +73,7 @@ test("by hand, in the new form and in the old one", async () => {
   const [{ headers, body }] = sink.take() as [Received];
   const given = Object.fromEntries(headers as unknown as Iterable<[string, string]>);
   for (const [page, key, signature] of [
-    ["docs/receiving.md", secret, "webhook-signature"],
+    ["docs/guides/receiving.md", secret, "webhook-signature"],
     ["docs/api/relay.md", String(account.key), "x-svc-signature"],
   ] as const) {
     const isGenuine = byHand(page);

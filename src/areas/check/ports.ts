@@ -25,8 +25,15 @@ export interface LimitState {
   readonly exceeded: boolean;
 }
 
+/** What is left of a key's uses and limits. */
+interface KeyFigures {
+  readonly uses_remaining: number | null;
+  readonly ratelimits: LimitState[] | null;
+  readonly retry_after_seconds: number | null;
+}
+
 /** What is told of a key; all null for one that is unknown. */
-export interface KeyFacts {
+export interface KeyFacts extends KeyFigures {
   readonly key_id: string | null;
   readonly owner_id: string | null;
   readonly project_id: string | null;
@@ -34,9 +41,6 @@ export interface KeyFacts {
   readonly environment: string | null;
   readonly scopes: string[] | null;
   readonly metadata: Record<string, string> | null;
-  readonly uses_remaining: number | null;
-  readonly ratelimits: LimitState[] | null;
-  readonly retry_after_seconds: number | null;
 }
 
 /** The judgement on a key. */
@@ -47,6 +51,11 @@ export interface KeyVerdict extends KeyFacts {
 
 /** A key that was looked at, and from which nothing has been taken yet. */
 export interface ExaminedKey {
+  /** Why it is refused; null for one that is let in. */
+  readonly error: KeyVerdict["error"];
+  /** What is told of it whatever it is asked for: nothing of its figures. */
+  readonly facts: Omit<KeyVerdict, "error" | keyof KeyFigures>;
+  /** All that is told, as things stand. */
   readonly verdict: KeyVerdict;
   /** Takes tokens and uses, and returns what is left. */
   take(tx: Tx): KeyVerdict;

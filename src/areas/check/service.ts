@@ -48,13 +48,12 @@ export class CheckService<Asked> {
   check(tx: Tx, asker: Asker, question: Question<Asked>): CheckAnswer {
     const { caller } = asker;
     const key = this.ports.keys.examine(tx, caller, question.key);
-    const { verdict } = key;
-    const flags = () => this.flagsOf(tx, caller, question, verdict);
-    const payment = question.claim && paymentOf(question.claim, verdict);
-    const repeated = this.repeated(tx, caller, payment, verdict);
-    if (repeated !== null) return allowed(untouched(verdict), repeated, flags());
-    if (verdict.error !== null) return denied(tx, key, verdict.error);
-    if (question.claim === null) return allowed(verdict, null, flags(), () => key.take(tx));
+    const flags = () => this.flagsOf(tx, caller, question, key);
+    const payment = question.claim && paymentOf(question.claim, key);
+    const repeated = this.repeated(tx, caller, payment, key);
+    if (repeated !== null) return allowed(untouched(key.verdict), repeated, flags());
+    if (key.error !== null) return denied(tx, key, key.error);
+    if (question.claim === null) return taken(tx, key, null, flags());
     if (payment === null) return denied(tx, key, "no_meter");
     const found = this.ports.meters.available(tx, caller.project.ref, payment.meter_id) ?? NOTHING;
     if (found.available < payment.amount) {
@@ -62,7 +61,7 @@ export class CheckService<Asked> {
     }
     const outcomes = flags();
     const meter = this.pay(tx, asker, payment);
-    return allowed(verdict, meter, outcomes, () => key.take(tx));
+    return taken(tx, key, meter, outcomes);
   }
 
   /** The meter of a request that was let in with a hold before, and is sent again; null for any other. */
@@ -70,10 +69,10 @@ export class CheckService<Asked> {
     tx: Tx,
     { project }: Caller,
     payment: Payment | null,
-    verdict: KeyVerdict,
+    { error }: ExaminedKey,
   ): CheckMeter | null {
     // The first one may have taken the last token or use: this one takes none.
-    if (payment?.kind !== "hold" || !(verdict.error === null || IS_SPENT.has(verdict.error))) return null;
+    if (payment?.kind !== "hold" || !(error === null || IS_SPENT.has(error))) return null;
     const hold = this.ports.meters.knownHold(tx, project.ref, payment);
     return hold && meterOf(payment, hold, 0, hold.hold_id);
   }
@@ -92,10 +91,10 @@ export class CheckService<Asked> {
     tx: Tx,
     { project }: Caller,
     { flags, context }: Question<Asked>,
-    verdict: KeyVerdict,
+    { facts }: ExaminedKey,
   ): Record<string, CheckFlag> {
     if (flags.length === 0) return {};
-    const { key_id: id, owner_id, environment, metadata } = verdict;
+    const { key_id: id, owner_id, environment, metadata } = facts;
     const about = {
       targetingKey: owner_id ?? id,
       ...context,
@@ -119,7 +118,7 @@ const NOTHING: MeterFigures = { balance: 0, available: 0 };
 /** Denials for what a request before this one may have taken. */
 const IS_SPENT: ReadonlySet<Denial> = new Set<Denial>(["rate_limited", "usage_exceeded"]);
 
-function paymentOf(claim: Claim, { meter_id, owner_id }: KeyVerdict): Payment | null {
+function paymentOf(claim: Claim, { facts: { meter_id, owner_id } }: ExaminedKey): Payment | null {
   const ownersMeter = owner_id !== null && METER_ID.test(owner_id) ? owner_id : null;
   const meterId = claim.meter_id ?? meter_id ?? ownersMeter;
   return meterId === null ? null : { ...claim, meter_id: meterId };
@@ -140,13 +139,21 @@ function untouched(verdict: KeyVerdict): KeyVerdict {
   return { ...verdict, ratelimits, retry_after_seconds: null };
 }
 
+function taken(
+  tx: Tx,
+  key: ExaminedKey,
+  meter: CheckMeter | null,
+  flags: Record<string, CheckFlag>,
+): CheckAnswer {
+  return allowed(key.take(tx), meter, flags);
+}
+
 function allowed(
   verdict: KeyVerdict,
   meter: CheckMeter | null,
   flags: Record<string, CheckFlag>,
-  take = () => verdict,
 ): CheckAnswer {
-  return { allowed: true, code: "ok", status: 200, ...factsOf(take()), meter, flags };
+  return { allowed: true, code: "ok", status: 200, ...factsOf(verdict), meter, flags };
 }
 
 function denied(tx: Tx, key: ExaminedKey, code: Denial, meter: CheckMeter | null = null): CheckAnswer {

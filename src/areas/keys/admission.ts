@@ -24,6 +24,10 @@ const UNKNOWN: KeyVerdict = {
   ...{ expires_at: null, enabled: null, uses_remaining: null, ratelimits: null, retry_after_seconds: null },
 };
 
+const NO_KEY: Examined = {
+  ...{ error: "invalid_key", facts: UNKNOWN, verdict: UNKNOWN, take: () => UNKNOWN, refuse: () => {} },
+};
+
 const COST = 1;
 const NO_LIMITS: readonly NamedLimit[] = [];
 
@@ -54,7 +58,11 @@ export function askedOf({ secret, meta, require, cost, ratelimits }: KeyVerifyBo
 
 /** A key that was looked at. Until {@link take} nothing has been taken from it, and nothing been noted. */
 export interface Examined {
-  /** The whole answer of a verification, as things stand. */
+  /** Why it is refused; null for a valid one. */
+  readonly error: KeyError | null;
+  /** What is told of the key whatever is asked of it: its figures are those of a key without bounds. */
+  readonly facts: KeyVerdict;
+  /** The whole answer of a verification, as things stand. Made when it is asked for: who takes needs none. */
   readonly verdict: KeyVerdict;
   /**
    * Takes tokens and uses and notes a valid use, within the same unit of work; only for a valid verdict. With uses to take
@@ -90,7 +98,7 @@ export class Admission {
    */
   verify(tx: Tx, caller: Caller, asked: Asked): KeyVerdict {
     const examined = this.examine(tx, caller, asked);
-    if (examined.verdict.valid) return examined.take(tx);
+    if (examined.error === null) return examined.take(tx);
     examined.refuse(tx);
     return examined.verdict;
   }
@@ -103,8 +111,7 @@ export class Admission {
     const { registry } = this.parts;
     const key = this.find(caller, asked);
     const end = key === undefined ? "invalid_key" : registry.errorOf(key, tx.now);
-    if (key === undefined || end === "invalid_key")
-      return { verdict: UNKNOWN, take: () => UNKNOWN, refuse: () => {} };
+    if (key === undefined || end === "invalid_key") return NO_KEY;
     return new Examination(this.parts, key, end, asked, tx.now);
   }
 
@@ -118,76 +125,83 @@ export class Admission {
 
 /** The judgement on a key that is there. */
 class Examination implements Examined {
-  readonly verdict: KeyVerdict;
+  readonly error: KeyError | null;
+  readonly facts: KeyVerdict;
   private readonly allowance: AllowanceRow | null;
   private readonly look: LimitsLook | null;
+  private made: KeyVerdict | null = null;
 
   constructor(
     private readonly parts: AdmissionParts,
     private readonly key: ActiveKey,
     end: KeyEnd | null,
     private readonly asked: Asked,
-    now: number,
+    private readonly now: number,
   ) {
     const { store, registry } = parts;
     this.allowance = registry.hasAllowance(key) ? store.allowance(key.allowanceRef) : null;
     const error = end ?? refusalOf(key, asked);
     // A key that is refused for another reason is told how its limits stand, none of them having taken part.
-    this.look = error === null ? this.lookAtLimits(now) : null;
-    this.verdict = this.told(error ?? this.shortage(now), now);
+    this.look = error === null ? this.lookAtLimits() : null;
+    this.error = error ?? this.shortage();
+    this.facts = this.factsOfKey();
+  }
+
+  get verdict(): KeyVerdict {
+    this.made ??= this.told();
+    return this.made;
   }
 
   take(tx: Tx): KeyVerdict {
-    const { parts, key, asked, allowance, look } = this;
+    const { parts, key, asked, allowance, look, facts } = this;
     tx.afterCommit(() => parts.uses.note(key, tx.now, asked.client));
-    if (allowance === null && look === null) return this.verdict;
+    if (allowance === null && look === null) return facts;
     look?.take(tx);
     const left = allowance === null ? null : remainingAt(allowance, tx.now) - asked.cost;
     if (left !== null && asked.cost > 0) parts.store.setRemaining(tx, left, tx.now, key.allowanceRef);
-    return { ...this.verdict, uses_remaining: left, ratelimits: look?.states() ?? [] };
+    return { ...facts, uses_remaining: left, ratelimits: look?.states() ?? [] };
   }
 
   refuse(tx: Tx, outcome?: Outcome): void {
     const { parts, key } = this;
-    const noted = outcome ?? OUTCOMES.find((one) => one === this.verdict.error);
+    const noted = outcome ?? OUTCOMES.find((one) => one === this.error);
     // Nothing is kept of the keys of a deleted project.
     if (noted !== undefined) tx.afterCommit(() => parts.uses.noteRefusal(key, tx.now, noted));
   }
 
-  private lookAtLimits(now: number): LimitsLook | null {
+  private lookAtLimits(): LimitsLook | null {
     const { limits } = this.key;
     const { ratelimits } = this.asked;
     return limits.length === 0 && ratelimits.length === 0
       ? null
-      : this.parts.limits.look(this.key, ratelimits, now);
+      : this.parts.limits.look(this.key, ratelimits, this.now);
   }
 
   /** What there is too little of. */
-  private shortage(now: number): KeyError | null {
-    const { allowance, look, asked } = this;
+  private shortage(): KeyError | null {
+    const { allowance, look, asked, now } = this;
     if (look !== null && look.waitMs > 0) return "rate_limited";
     if (allowance !== null && remainingAt(allowance, now) < asked.cost) return "usage_exceeded";
     return null;
   }
 
-  private told(error: KeyError | null, now: number): KeyVerdict {
-    const { key, allowance, look, parts } = this;
-    const base = this.baseVerdict();
-    if (error === null && allowance === null && look === null) return base;
+  private told(): KeyVerdict {
+    const { key, allowance, look, parts, error, facts, now } = this;
+    if (error === null && allowance === null && look === null) return facts;
     const untaken = error === null || look !== null || key.limits.length === 0 ? null : parts.limits;
     return {
-      ...base,
+      ...facts,
       valid: error === null,
       error,
       uses_remaining: allowance && remainingAt(allowance, now),
       ratelimits: look?.states() ?? untaken?.states(key, now) ?? [],
-      retry_after_seconds: this.retryAfter(error, now),
+      retry_after_seconds: this.retryAfter(),
     };
   }
 
   /** Whole seconds after which another try may pass; null where waiting does not help. */
-  private retryAfter(error: KeyError | null, now: number): number | null {
-    const { allowance, look, asked } = this;
+  private retryAfter(): number | null {
+    const { allowance, look, asked, error, now } = this;
     const exceeded = error === "usage_exceeded" ? allowance : null;
     const refill = exceeded && nextRefillAt(exceeded, now, asked.cost);
     const waitMs = error === "rate_limited" ? (look?.waitMs ?? 0) : refill && refill - now;
@@ -195,7 +209,7 @@ class Examination implements Examined {
   }
 
   /** What is told of the key where nothing is wrong with it, and nothing bounds it: made once. */
-  private baseVerdict(): KeyVerdict {
+  private factsOfKey(): KeyVerdict {
     const { key, parts } = this;
     if (key.verdict !== null) return key.verdict;
     const metadata = key.metadata === undefined ? parts.store.metadataOf(key.ref)?.metadata : key.metadata;
