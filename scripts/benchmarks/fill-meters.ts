@@ -2,6 +2,8 @@
 // The meters meter-000000, meter-000001, … belong to the default project of the account with that e-mail address.
 import { MeterService } from "../../src/areas/meter/service.ts";
 import { meterStore } from "../../src/areas/meter/store.ts";
+import { UsageReader } from "../../src/areas/meter/usage-reader.ts";
+import { usageStore } from "../../src/areas/meter/usage-store.ts";
 import type { Tx } from "../../src/kernel/storage/tx.ts";
 import { defaultProjectOf, endFilling, openForFilling } from "./filling.ts";
 
@@ -30,4 +32,6 @@ for (let from = 0; from < total; from += SLICE) {
   await Bun.sleep(0);
 }
 await meters.finish();
+// A server in service has added up what is there: left to those under measurement, each of them would begin it anew.
+await new UsageReader(usageStore(db), kernel).catchUp();
 endFilling(kernel);
