@@ -225,6 +225,23 @@ test("flags for a context", async () => {
   expect(await nf.flags.resolve("resolved", { targetingKey: "user-1" })).toEqual(on as never);
   const { flags, eventStreams } = await nf.flags.resolveAll({});
   expect({ flags, streams: eventStreams?.length }).toEqual({ flags: [on as never], streams: 1 });
+  const theme = { dark: true };
+  const one = { enabled: true, default: { variant: "it" } };
+  await nf.flags.save({ ...one, flag_key: "text", type: "string", variants: { it: "a" } });
+  await nf.flags.save({ ...one, flag_key: "count", type: "number", variants: { it: 3 } });
+  await nf.flags.save({ ...one, flag_key: "theme", type: "object", variants: { it: theme } });
+  expect(await nf.flags.boolean("resolved", {}, false)).toBe(true);
+  expect(await nf.flags.string("text", {}, "b")).toBe("a");
+  expect(await nf.flags.number("count", {}, 0)).toBe(3);
+  expect(await nf.flags.object("theme", {}, {})).toEqual(theme);
+  // Another type, or no such flag: the fallback.
+  expect(await nf.flags.boolean("text", {}, false)).toBe(false);
+  expect(await nf.flags.string("count", {}, "b")).toBe("b");
+  expect(await nf.flags.number("theme", {}, 7)).toBe(7);
+  expect(await nf.flags.object("text", {}, theme)).toBe(theme);
+  expect(await nf.flags.object<readonly number[]>("theme", {}, [7])).toEqual([7]);
+  expect(await nf.flags.string("none", {}, "b")).toBe("b");
+  for (const flag of ["text", "count", "theme"]) await nf.flags.delete(flag);
   await nf.flags.delete("resolved");
   await expect(nf.flags.resolve("resolved", {})).rejects.toMatchObject({ code: "gate.feature_not_found" });
 });

@@ -223,6 +223,7 @@ const WRONG = [
   'console.log((await nf.meter("m").balance()).user_id);',
   'await nf.relay.list({ status: "sent" }).page();',
   'await nf.flags.isEnabled("beta", { fallback: "no" });',
+  'await nf.flags.number("beta", {}, "no");',
   'await nf.request("FETCH", "/v1/ping");',
   'await nf.withLock("k");',
   "for (const key of nf.keys.list()) console.log(key);",

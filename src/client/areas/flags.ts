@@ -52,13 +52,32 @@ export class Flags {
   async isEnabled(flagKey: string, options: IsEnabledOptions = {}): Promise<boolean> {
     const { fallback, ...more } = options;
     if (fallback === undefined) return (await this.evaluate(flagKey, more)).enabled;
-    const { timeoutMs = FALLBACK_AFTER_MS, retries = 0 } = more;
-    try {
-      return (await this.evaluate(flagKey, { ...more, timeoutMs, retries })).enabled;
-    } catch (error) {
-      if (error instanceof NinefoldError && !more.signal?.aborted) return fallback;
-      throw error;
-    }
+    return orFallback(fallback, more, async (once) => (await this.evaluate(flagKey, once)).enabled);
+  }
+
+  /**
+   * What a flag is for a context, as true or false. The fallback where it has no value, or one of another type, and where
+   * there is no answer: one attempt, of 2,000 ms, unless said otherwise. Costs 1 credit.
+   */
+  boolean(key: string, context: EvaluationContext, fallback: boolean, options?: RequestOptions) {
+    return this.valueOf(key, context, fallback, options, (value) => typeof value === "boolean");
+  }
+
+  /** The same as a text. */
+  string(key: string, context: EvaluationContext, fallback: string, options?: RequestOptions) {
+    return this.valueOf(key, context, fallback, options, (value) => typeof value === "string");
+  }
+
+  /** The same as a number. */
+  number(key: string, context: EvaluationContext, fallback: number, options?: RequestOptions) {
+    return this.valueOf(key, context, fallback, options, (value) => typeof value === "number");
+  }
+
+  /** The same as an object or a list; what is in it is not looked at. */
+  object<T extends object>(key: string, context: EvaluationContext, fallback: T, options?: RequestOptions) {
+    return this.valueOf(key, context, fallback, options, (value) => {
+      return typeof value === "object" && value !== null && Array.isArray(value) === Array.isArray(fallback);
+    });
   }
 
   /** The same as the API answers it. */
@@ -78,6 +97,19 @@ export class Flags {
   /** What all flags are for a context. Costs 1 credit. */
   resolveAll(context: EvaluationContext, options?: RequestOptions): Answers<"ofrep.bulk"> {
     return this.api.call("ofrep.bulk", { body: { context } }, options);
+  }
+
+  private valueOf<T>(
+    flagKey: string,
+    context: EvaluationContext,
+    fallback: T,
+    options: RequestOptions = {},
+    isOfType: (value: unknown) => boolean,
+  ): Promise<T> {
+    return orFallback(fallback, options, async (once) => {
+      const { value } = await this.resolve(flagKey, context, once);
+      return isOfType(value) ? (value as T) : fallback;
+    });
   }
 
   /** The keys of all flags, newest first. */
@@ -101,5 +133,20 @@ export class Flags {
   /** Deletes a flag. */
   delete(flagKey: string, options?: ChangeOptions): Answers<"gate.delete"> {
     return this.api.call("gate.delete", { params: { flagKey } }, options);
+  }
+}
+
+/** One attempt, and what counts when it fails. What is aborted fails all the same. */
+async function orFallback<T>(
+  fallback: T,
+  options: RequestOptions,
+  ask: (once: RequestOptions) => Promise<T>,
+): Promise<T> {
+  const { timeoutMs = FALLBACK_AFTER_MS, retries = 0 } = options;
+  try {
+    return await ask({ ...options, timeoutMs, retries });
+  } catch (error) {
+    if (error instanceof NinefoldError && !options.signal?.aborted) return fallback;
+    throw error;
   }
 }
