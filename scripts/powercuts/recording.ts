@@ -5,6 +5,7 @@ import { AuditWorkload } from "../crashes/audit.ts";
 import { BucketWorkload } from "../crashes/buckets.ts";
 import { ChainWorkload } from "../crashes/chains.ts";
 import { CheckWorkload } from "../crashes/checks.ts";
+import { FlagWorkload } from "../crashes/flags.ts";
 import { HoldWorkload } from "../crashes/holds.ts";
 import { KeyUsesWorkload } from "../crashes/key-uses.ts";
 import { launchUnderLoad, runLoad } from "../crashes/load.ts";
@@ -76,6 +77,7 @@ function createWorkloads(): Workload[] {
     new BucketWorkload(false),
     new ResendWorkload(),
     new KeyUsesWorkload(KEYS_WITH_USES),
+    new FlagWorkload(),
   ];
 }
 
