@@ -1,7 +1,6 @@
 import type { ApiArea } from "../../kernel/http/api.ts";
-import type { Kernel } from "../../kernel/kernel.ts";
 import { changeRoutes } from "./routes.ts";
-import { ChangeStreams } from "./streams.ts";
+import { ChangeStreams, type StreamDeps } from "./streams.ts";
 
 /** What the streams of changes offer to the rest of the house. */
 export interface ChangesArea extends ApiArea {
@@ -10,7 +9,7 @@ export interface ChangesArea extends ApiArea {
 }
 
 /** Builds the area: pages that show what others change. */
-export function createChanges(kernel: Pick<Kernel, "clock" | "changes">): ChangesArea {
+export function createChanges(kernel: StreamDeps): ChangesArea {
   const streams = new ChangeStreams(kernel);
   return {
     stop: () => streams.stop(),

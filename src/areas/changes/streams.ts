@@ -1,8 +1,8 @@
-import type { Changes } from "../../kernel/changes.ts";
-import type { Cancel, Clock } from "../../kernel/clock.ts";
+import type { Cancel } from "../../kernel/clock.ts";
 import type { Call } from "../../kernel/http/call.ts";
 import { hasScope } from "../../kernel/http/caller.ts";
 import { type EventStream, EventStreams } from "../../kernel/http/event-stream.ts";
+import type { Kernel } from "../../kernel/kernel.ts";
 import {
   add,
   type Changed,
@@ -14,10 +14,7 @@ import {
 } from "./domain.ts";
 
 /** What streams are built on. */
-export interface StreamDeps {
-  readonly clock: Clock;
-  readonly changes: Changes;
-}
+export type StreamDeps = Pick<Kernel, "clock" | "changes" | "metrics">;
 
 /** How long a client waits before it comes back, and what begins every stream. */
 const BEGIN = "retry: 2000\n\n";
@@ -35,6 +32,8 @@ export class ChangeStreams {
       after: (delayMs, run) => deps.clock.after(delayMs, run),
       retryAfterSeconds: HEARTBEAT_MS / 1000,
     });
+    const { streams } = this;
+    deps.metrics.number("ninefold_change_streams", "Open streams of changes.", () => streams.size);
   }
 
   /**

@@ -19,7 +19,7 @@ import { HandedOutVersions } from "./ofrep-versions.ts";
 import type { FlagService } from "./service.ts";
 
 /** What the streams are built on. */
-export interface OfrepStreamDeps extends Pick<Kernel, "clock" | "ids" | "vault" | "changes"> {
+export interface OfrepStreamDeps extends Pick<Kernel, "clock" | "ids" | "vault" | "changes" | "metrics"> {
   readonly flags: Pick<FlagService, "version">;
   readonly keys: NamedKeys;
 }
@@ -44,6 +44,8 @@ export class OfrepStreams {
       after: realTimeout,
       retryAfterSeconds: ROOM_AFTER_SECONDS,
     });
+    const { streams } = this;
+    deps.metrics.number("ninefold_flag_streams", "Open streams of flags, by OFREP.", () => streams.size);
   }
 
   /**

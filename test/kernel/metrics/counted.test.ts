@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { accepted, ingest, newBucket, setState } from "../../areas/catch/support.ts";
+import { EventReader } from "../../support/event-reader.ts";
 import { type Scrape, scrape } from "../../support/metrics.ts";
 import { type AccountClient, startTestServer, type TestServer } from "../../support/server.ts";
 import { WebhookSink } from "../../support/webhook-sink.ts";
@@ -68,6 +69,24 @@ describe("requests", () => {
       seen.value("ninefold_http_request_duration_seconds_sum", { operation: "latch.acquire" }),
     ).toBeGreaterThan(0.06);
   });
+});
+
+test("open streams, of each kind", async () => {
+  const headers = { authorization: `Bearer ${account.key}` };
+  const bulk = await account.post("/ofrep/v1/evaluate/flags", {});
+  const [stream] = bulk.body["eventStreams"] as { endpoint: { requestUri: string } }[];
+  const names = ["ninefold_change_streams", "ninefold_flag_streams"];
+  const open = async () => {
+    const seen = await look();
+    return names.map((name) => seen.value(name));
+  };
+  expect(await open()).toEqual([0, 0]);
+  const changes = await new EventReader().read(`${server.url}/v1/changes`, headers);
+  const flags = await new EventReader().read(server.url + stream?.endpoint.requestUri);
+  expect(await open()).toEqual([1, 1]);
+  changes.close();
+  flags.close();
+  while ((await open()).some((count) => count !== 0)) await Bun.sleep(1);
 });
 
 describe("commits", () => {
