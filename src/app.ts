@@ -173,7 +173,7 @@ function createAreas(
   });
   const locks = createLocks(kernel);
   const relay = createRelay(kernel, outbound, { accounts, charger: accounts.charger });
-  const meter = createMeter(kernel, { notifier: relay, policy: outbound.policy });
+  const meter = createMeter(kernel, { notifier: relay, policy: outbound.policy, tiers });
   const owners = { account: accounts.account };
   const monitors = createMonitors(kernel, outbound, { owners, notifier: relay, outbox, tiers });
   const { charger } = accounts;

@@ -1,5 +1,6 @@
 import { type TObject, type TSchema, Type } from "@sinclair/typebox";
 import type { Caller } from "./http/caller.ts";
+import { orNull } from "./schema.ts";
 
 /** Rows that are counted at most for an overview: more are as good as that many, and nobody waits for their counting. */
 export const COUNTED_MAX = 10_000;
@@ -22,7 +23,13 @@ export interface RecentList {
   read(caller: Caller, itemsMax: number): readonly object[];
 }
 
-/** The schema of a card whose fields are whole numbers. */
-export function figures(names: readonly string[]): TObject {
-  return Type.Object(Object.fromEntries(names.map((name) => [name, Type.Integer({ examples: [3] })])));
+/** The schema of a card: its whole numbers by their names, and what else it has. */
+export function figures(names: readonly string[], more: Record<string, TSchema> = {}): TObject {
+  const numbers = names.map((name) => [name, Type.Integer({ examples: [3] })]);
+  return Type.Object({ ...Object.fromEntries(numbers), ...more });
+}
+
+/** The schema of the moment since when something waits; null while nothing does. */
+export function waitingSince(description: string): TSchema {
+  return orNull(Type.String({ format: "date-time" }), { description });
 }

@@ -6,6 +6,7 @@ import type { Caller, CallerAccount, Charger } from "../../kernel/http/caller.ts
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { OutboundClient } from "../../kernel/outbound/client.ts";
 import type { WebhookSecrets } from "../../kernel/outbound/webhook-secrets.ts";
+import { COUNTED_MAX } from "../../kernel/overview-card.ts";
 import type { ProjectActivity } from "../../kernel/project-activity.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import type { Tiers } from "../../kernel/tiers.ts";
@@ -17,7 +18,7 @@ import {
   type Provider,
   type Traffic,
 } from "./domain.ts";
-import { type EventSequence, newBucketId } from "./ids.ts";
+import { type EventSequence, firstSequenceAt, newBucketId, receiptOf } from "./ids.ts";
 import type { Bucket, BucketCreateBody, BucketUpdateBody } from "./schema.ts";
 import {
   type BucketRow,
@@ -26,6 +27,8 @@ import {
   type EventStore,
   encodeProvider,
 } from "./store.ts";
+
+const DAY_MS = 24 * 60 * 60 * 1000;
 
 /** Buckets kept in memory when idle: some hundred bytes each. */
 export const BUCKETS_IN_MEMORY_MAX = 20_000;
@@ -78,7 +81,7 @@ export class Buckets {
   constructor(
     private readonly deps: Pick<
       CatchDeps,
-      "store" | "vault" | "ids" | "writer" | "outbound" | "tiers" | "changes"
+      "store" | "events" | "vault" | "ids" | "writer" | "outbound" | "tiers" | "changes"
     >,
     inMemoryMax = BUCKETS_IN_MEMORY_MAX,
   ) {
@@ -116,15 +119,21 @@ export class Buckets {
     return rows.flatMap(({ id }) => this.find(id) ?? []);
   }
 
-  /** The events of a project's buckets, by their status. */
-  figures(projectRef: number): Record<"pending" | "failed" | "delivered", number> {
-    const sum = { pending: 0, failed: 0, delivered: 0 };
-    for (const { pending, failed, delivered } of this.listOfProject(projectRef)) {
+  /** The events of a project's buckets, by their status, and what of them asks to be looked at. */
+  figures(projectRef: number, now: number) {
+    const { events } = this.deps;
+    const sum = { pending: 0, failed: 0, failed_24h: 0, delivered: 0 };
+    let waiting = Number.POSITIVE_INFINITY;
+    for (const { ref, live, pending, failed, delivered } of this.listOfProject(projectRef)) {
       sum.pending += pending;
       sum.failed += failed;
       sum.delivered += delivered;
+      if (failed > 0) sum.failed_24h += events.failedFrom(ref, firstSequenceAt(now - DAY_MS), COUNTED_MAX);
+      // What a paused bucket holds waits for its owner.
+      if (live && pending > 0) waiting = Math.min(waiting, ...events.pendingAfter(ref, 0, 1));
     }
-    return sum;
+    const pending_since = Number.isFinite(waiting) ? isoTime(receiptOf(waiting)) : null;
+    return { ...sum, pending_since };
   }
 
   /** @throws ApiError `validation_error`, `catch.provider_unsupported`, `bucket_name_taken`, `bucket_limit_exceeded` */

@@ -35,9 +35,19 @@ export class EventSequence {
   constructor(public last: number) {}
 
   next(now: number): number {
-    this.last = Math.max(this.last + 1, now * EVENTS_PER_MS);
+    this.last = Math.max(this.last + 1, firstSequenceAt(now));
     return this.last;
   }
+}
+
+/** The lowest number of events that came in at a moment or later. */
+export function firstSequenceAt(epochMs: number): number {
+  return epochMs * EVENTS_PER_MS;
+}
+
+/** When the event of a number came in, as its number says. */
+export function receiptOf(sequence: number): number {
+  return Math.floor(sequence / EVENTS_PER_MS);
 }
 
 /** The text of a number. Texts sort as their numbers do, and so by time of receipt. */

@@ -1,6 +1,6 @@
 import type { ApiArea } from "../../kernel/http/api.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
-import { figures, type OverviewCard } from "../../kernel/overview-card.ts";
+import { figures, type OverviewCard, waitingSince } from "../../kernel/overview-card.ts";
 import type { ProjectResources } from "../../kernel/project-resources.ts";
 import { Buckets, type CatchPorts } from "./buckets.ts";
 import { Forwarder } from "./forwarder.ts";
@@ -48,8 +48,10 @@ export function createCatch(kernel: Kernel, ports: CatchPorts): CatchArea {
     resources: removal.resources(),
     card: {
       area: "catch",
-      schema: figures(["pending", "failed", "delivered"]),
-      read: ({ project }) => buckets.figures(project.ref),
+      schema: figures(["pending", "failed", "failed_24h", "delivered"], {
+        pending_since: waitingSince("When the oldest event came in that a live bucket has not sent on."),
+      }),
+      read: ({ project }, now) => buckets.figures(project.ref, now),
     },
     resume: () => forwarder.resume(),
     stop: () => removal.stop(),

@@ -241,6 +241,7 @@ function eventReads(db: Database) {
   const afterOfKind = db.all<Pick<EventRow, "sequence">, KindParams>(
     `${OF_KIND} AND sequence > ? ORDER BY sequence LIMIT ?`,
   );
+  const countFrom = db.number<KindParams>(`SELECT count(*) AS n FROM (${OF_KIND} AND sequence >= ? LIMIT ?)`);
   const find = (bucketRef: number, sequence: number): EventRow | null => {
     const row = byKey(bucketRef, sequence);
     return row === null ? null : decoded(row);
@@ -270,6 +271,13 @@ function eventReads(db: Database) {
         .map(({ sequence }) => sequence)
         .sort((a, b) => a - b)
         .slice(0, limit);
+    },
+    /** How many of a bucket's events from a number on have failed, those of each sender counted to a figure. */
+    failedFrom(bucketRef: number, sequence: number, countedMax: number): number {
+      const failed = statusCode("failed");
+      return PROVIDER_CODES.map((provider) =>
+        countFrom(bucketRef, failed, provider, sequence, countedMax),
+      ).reduce((sum, n) => sum + n);
     },
     /** A bucket's oldest events. */
     oldestOf: db.all<RemovableRow, [bucketRef: number, limit: number]>(

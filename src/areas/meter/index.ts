@@ -95,9 +95,10 @@ export function createMeter(kernel: Kernel, ports: MeterPorts): MeterArea {
     resources: resourcesOf(service, terms, stopped),
     card: {
       area: "meter",
-      schema: figures(["balance", "meters"]),
+      schema: figures(["balance", "monthly_credits", "meters"]),
       read: ({ account, project }) => ({
         balance: account.balance,
+        monthly_credits: ports.tiers[account.tier].monthlyCredits,
         meters: service.countTo(project.ref, COUNTED_MAX),
       }),
     },

@@ -1,4 +1,5 @@
 import type { Tx } from "../../kernel/storage/tx.ts";
+import type { Tiers } from "../../kernel/tiers.ts";
 
 /** A notice that is to be delivered. */
 export interface MeterNotice {
@@ -18,6 +19,8 @@ export interface MeterPorts {
     /** Queues a notice in the unit of work that causes it. */
     notify(tx: Tx, notice: MeterNotice): void;
   };
+  /** What accounts are granted every month. */
+  readonly tiers: Tiers;
   /** Where notices may go. */
   readonly policy: {
     /** @throws ApiError `validation_error` naming the field. */

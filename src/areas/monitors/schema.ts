@@ -110,6 +110,7 @@ export const MonitorQuery = Type.Composite(
   [
     Type.Object({
       status: Type.Optional(TargetStatus),
+      active: Type.Optional(flag("Only those that are checked, or only those that are paused.")),
       name: Type.Optional(name("Only the monitor that was given this name.")),
     }),
     pageQuery(LIST_LIMIT),

@@ -106,17 +106,25 @@ export class MonitorService {
   }
 
   /** A page of a project's monitors, newest first. @throws ApiError `validation_error` for a foreign cursor. */
-  list(projectRef: number, { status, name, limit = LIST_LIMIT, cursor }: MonitorQuery): MonitorPage {
-    const { monitors } = this.parts;
-    const before = pageStart(cursor);
-    const rows =
-      name === undefined
-        ? monitors.page({ projectRef, before, rowsMax: limit + 1 }, status)
-        : [monitors.named(projectRef, name) ?? []]
-            .flat()
-            .filter((row) => row.status === (status ?? row.status));
+  list(projectRef: number, query: MonitorQuery): MonitorPage {
+    const { limit = LIST_LIMIT } = query;
+    const { rows, floor } = this.rowsOf(projectRef, query, limit + 1);
     const { items, ...next } = pageOf(rows, limit, ({ ref }) => [ref]);
-    return { monitors: items.map((row) => this.statusOf(row)), ...next };
+    const more = next.cursor === undefined && floor > 0 ? { cursor: encodeCursor([floor]) } : next;
+    return { monitors: items.map((row) => this.statusOf(row)), ...more };
+  }
+
+  private rowsOf(projectRef: number, { status, active, name, cursor }: MonitorQuery, rowsMax: number) {
+    const { monitors } = this.parts;
+    const params = { projectRef, before: pageStart(cursor), rowsMax };
+    if (name !== undefined) {
+      const named = [monitors.named(projectRef, name) ?? []].flat();
+      const isWanted = ({ settings, ...row }: MonitorRow) =>
+        row.status === (status ?? row.status) && settings.active === (active ?? settings.active);
+      return { rows: named.filter(isWanted), floor: 0 };
+    }
+    if (active !== undefined) return monitors.walk(params, { status: status ?? null, active });
+    return { rows: monitors.page(params, status), floor: 0 };
   }
 
   /** A page of a monitor's checks, newest first, and its uptime. @throws ApiError `not_found`, `validation_error` */

@@ -51,6 +51,12 @@ type SettingsParams = MonitorSettings & { ref: number; now: number };
 type Identity = { monitorId: Uint8Array; accountRef: number; projectRef: number };
 type PageParams = { projectRef: number; before: number; rowsMax: number };
 
+/** Monitors that a page looks at for those that are checked, or paused, for which there is no index: some milliseconds. */
+export const WALKED_MONITORS_MAX = 2_000;
+
+/** What a list of monitors is narrowed to. */
+export type MonitorFilter = { readonly status: TargetStatus | null; readonly active: boolean };
+
 export type MonitorStore = ReturnType<typeof monitorStore>;
 
 /** All SQL of monitors and of where their targets stand. */
@@ -69,6 +75,12 @@ export function monitorStore(db: Database) {
   );
   const pageOfStatus = db.all<StoredMonitor, [PageParams & { status: TargetStatus }]>(
     `${SELECT} WHERE monitor_states.project_ref = $projectRef AND status = ${STATUS_NUMBER} AND monitor_ref < $before ORDER BY monitor_ref DESC LIMIT $rowsMax`,
+  );
+  const walkEnd = db.number<[projectRef: number, before: number, offset: number]>(
+    "SELECT ref AS n FROM monitors WHERE project_ref = ? AND ref < ? ORDER BY ref DESC LIMIT 1 OFFSET ?",
+  );
+  const walked = db.all<StoredMonitor, [PageParams & MonitorFilter & { floor: number }]>(
+    `${SELECT} WHERE monitors.project_ref = $projectRef AND ref < $before AND ref >= $floor AND active = $active AND ($status IS NULL OR status = ${STATUS_NUMBER}) ORDER BY ref DESC LIMIT $rowsMax`,
   );
   return {
     /** The largest reference ever given; 0 when there is none. */
@@ -104,6 +116,11 @@ export function monitorStore(db: Database) {
     /** A project's monitors, newest first, below a reference; of one status if asked. */
     page: (params: PageParams, status?: TargetStatus) =>
       (status === undefined ? page(params) : pageOfStatus({ ...params, status })).map(rowOf),
+    /** The same, those alone that are checked, or that are not; and down to which reference was looked: 0 for all. */
+    walk(params: PageParams, filter: MonitorFilter): { rows: MonitorRow[]; floor: number } {
+      const floor = walkEnd(params.projectRef, params.before, WALKED_MONITORS_MAX - 1);
+      return { rows: walked({ ...params, ...filter, floor }).map(rowOf), floor };
+    },
     ofProject: db.all<{ ref: number }, [projectRef: number, rowsMax: number]>(
       "SELECT ref FROM monitors WHERE project_ref = ? ORDER BY ref LIMIT ?",
     ),

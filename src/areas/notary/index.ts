@@ -1,7 +1,8 @@
+import { isoTimeOrNull } from "../../kernel/date-time.ts";
 import type { ApiArea } from "../../kernel/http/api.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { OutboundClient } from "../../kernel/outbound/client.ts";
-import { figures, type OverviewCard } from "../../kernel/overview-card.ts";
+import { figures, type OverviewCard, waitingSince } from "../../kernel/overview-card.ts";
 import type { ProjectResources } from "../../kernel/project-resources.ts";
 import { notaryRoutes } from "./routes.ts";
 import { NotaryService } from "./service.ts";
@@ -33,10 +34,13 @@ export function createNotary(kernel: Kernel, outbound: OutboundClient, owners: P
     routes: (api) => notaryRoutes(api, notary, uploads),
     card: {
       area: "witness",
-      schema: figures(["receipts", "buffered"]),
+      schema: figures(["receipts", "buffered"], {
+        buffered_since: waitingSince("When the oldest receipt was logged whose copy is not in the storage."),
+      }),
       read: ({ project: { ref } }) => ({
         receipts: notary.chain(ref)?.sequence ?? 0,
         buffered: uploads.buffered(ref),
+        buffered_since: isoTimeOrNull(uploads.bufferedSince(ref)),
       }),
     },
     resources: {

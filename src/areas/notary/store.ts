@@ -118,6 +118,11 @@ export function copyStore(db: Database) {
     bufferedCount: db.number<[chainRef: number]>(
       "SELECT count(*) AS n FROM receipt_copies WHERE chain_ref = ? AND store_ref IS NULL",
     ),
+    /** When the oldest buffered receipt was made; 0 when none is buffered. */
+    bufferedSince: db.number<[chain: { readonly chainRef: number }]>(
+      `SELECT at AS n FROM receipts WHERE chain_ref = $chainRef AND sequence =
+         (SELECT min(sequence) FROM receipt_copies WHERE chain_ref = $chainRef AND store_ref IS NULL)`,
+    ),
     /** Positions of buffered receipts after `sequence`, ascending. */
     buffered: db.all<{ sequence: number }, [chainRef: number, sequence: number, limit: number]>(
       "SELECT sequence FROM receipt_copies WHERE chain_ref = ? AND sequence > ? AND store_ref IS NULL ORDER BY sequence LIMIT ?",

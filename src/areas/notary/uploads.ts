@@ -119,6 +119,13 @@ export class Uploads {
     return this.destination(projectRef).buffered;
   }
 
+  /** When the oldest of them was made, epoch milliseconds; null when there is none. */
+  bufferedSince(projectRef: number): number | null {
+    const chain = this.deps.notary.chain(projectRef);
+    if (chain === undefined || this.buffered(projectRef) === 0) return null;
+    return this.deps.store.bufferedSince({ chainRef: chain.ref }) || null;
+  }
+
   isConfigured(projectRef: number): boolean {
     return this.destination(projectRef).store !== null;
   }

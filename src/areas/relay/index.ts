@@ -1,14 +1,16 @@
+import { isoTimeOrNull } from "../../kernel/date-time.ts";
 import type { Api } from "../../kernel/http/api.ts";
 import type { Caller, CallerAccount, Charger } from "../../kernel/http/caller.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { OutboundClient } from "../../kernel/outbound/client.ts";
 import { WebhookSecrets } from "../../kernel/outbound/webhook-secrets.ts";
-import { COUNTED_MAX, figures } from "../../kernel/overview-card.ts";
+import { COUNTED_MAX, figures, waitingSince } from "../../kernel/overview-card.ts";
 import type { ProjectResources } from "../../kernel/project-resources.ts";
 import { registerPurge } from "../../kernel/removal.ts";
 import { StoppedProjects } from "../../kernel/stopped-projects.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { DEDUPLICATED_MS, RELAYS_KEPT_MS } from "./domain.ts";
+import { WALKED_ROWS_MAX } from "./listing.ts";
 import { resendStore } from "./resend-store.ts";
 import { Resends } from "./resends.ts";
 import { relayRoutes, resendRoutes, secretRoutes } from "./routes.ts";
@@ -80,10 +82,13 @@ export function createRelay(kernel: Kernel, outbound: OutboundClient, ports: Rel
     resources,
     card: {
       area: "relay",
-      schema: figures(["scheduled", "failed"]),
+      schema: figures(["scheduled", "failed"], {
+        retrying_since: waitingSince("When the delivery was due that has been tried again for longest."),
+      }),
       read: ({ project: { ref } }: Caller, now: number) => ({
         scheduled: store.scheduledTo(ref, COUNTED_MAX),
         failed: store.failedSince(ref, COUNTED_MAX, now - DAY_MS),
+        retrying_since: isoTimeOrNull(store.retryingSince(ref, WALKED_ROWS_MAX) || null),
       }),
     },
   };

@@ -190,6 +190,10 @@ function listStore(db: Database) {
     scheduledTo: db.number<[projectRef: number, countedMax: number]>(
       "SELECT count(*) AS n FROM (SELECT 1 FROM relays WHERE project_ref = ? AND status = 1 LIMIT ?)",
     ),
+    /** When the longest due was due of the oldest that are tried again; 0 when there is none. */
+    retryingSince: db.number<[projectRef: number, countedMax: number]>(
+      "SELECT min(scheduled_for) AS n FROM (SELECT scheduled_for FROM relays WHERE project_ref = ? AND status = 2 ORDER BY ref LIMIT ?)",
+    ),
     /** How many of the newest that failed did so since a moment. */
     failedSince: db.number<[projectRef: number, countedMax: number, since: number]>(
       "SELECT count(*) AS n FROM (SELECT finished_at FROM relays WHERE project_ref = ? AND status = 4 ORDER BY ref DESC LIMIT ?) WHERE finished_at >= ?",

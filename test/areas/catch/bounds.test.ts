@@ -137,7 +137,7 @@ function openStores(scratch: Scratch) {
 describe("buckets in memory", () => {
   test("are as many as the bound, and right beyond it", async () => {
     const scratch = new Scratch();
-    const { db, writer, store } = openStores(scratch);
+    const { db, writer, store, events } = openStores(scratch);
     const outbound = new OutboundClient([]);
     try {
       const vault = createVault(new Uint8Array(32));
@@ -148,7 +148,7 @@ describe("buckets in memory", () => {
         return store.find(id);
       };
       const deps = {
-        ...{ store: { ...store, find }, vault, ids, writer },
+        ...{ store: { ...store, find }, events, vault, ids, writer },
         ...{ outbound, tiers: DEFAULT_TIERS, changes: new Changes() },
       };
       const buckets = new Buckets(deps, 3);

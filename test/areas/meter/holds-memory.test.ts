@@ -10,11 +10,16 @@ import { TermsService } from "../../../src/areas/meter/terms.ts";
 import { UsageReader } from "../../../src/areas/meter/usage-reader.ts";
 import type { StoppedProjects } from "../../../src/kernel/stopped-projects.ts";
 import type { Tx } from "../../../src/kernel/storage/tx.ts";
+import { DEFAULT_TIERS } from "../../../src/kernel/tiers.ts";
 import { KernelBench } from "../projects/kernel-bench.ts";
 
 const REQUEST_ID = "019cd79e-4600-72c4-a4c7-1699cbd1c0e9";
 const PROJECT = 1;
-const PORTS: MeterPorts = { notifier: { notify: () => {} }, policy: { assertUrl: () => undefined } };
+const PORTS: MeterPorts = {
+  notifier: { notify: () => {} },
+  policy: { assertUrl: () => undefined },
+  tiers: DEFAULT_TIERS,
+};
 const change = (meterId: string) => ({ projectRef: PROJECT, meterId, requestId: REQUEST_ID });
 
 let bench: KernelBench;

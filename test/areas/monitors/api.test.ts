@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { BODY_LENGTH_MAX, INTERVAL_MS_MAX, INTERVAL_MS_MIN } from "../../../src/areas/monitors/schema.ts";
+import { WALKED_MONITORS_MAX } from "../../../src/areas/monitors/store.ts";
 import { expectError } from "../../support/errors.ts";
 import { endpoint, type Scenario } from "../../support/scenario.ts";
 import { startTestServer, TEST_START_MS, type TestServer } from "../../support/server.ts";
@@ -266,9 +267,40 @@ test("the list: newest first, in pages, by status, the project's own", async () 
   expect(await list(`?limit=3&cursor=${first.cursor}`)).toEqual({ ids: ids.slice(3), cursor: undefined });
   const unknown = await list("?limit=3&status=unknown");
   expect((await list(`?limit=3&status=unknown&cursor=${unknown.cursor}`)).ids).toEqual(ids.slice(3));
-  for (const query of ["status=lost", "limit=0", "limit=101", "cursor=x"]) {
+  for (const query of ["status=lost", "active=no", "active=", "limit=0", "limit=101", "cursor=x"]) {
     expectError(await account.get(`/v1/pulse?${query}`), "validation_error");
   }
+});
+
+test("the list: those that are paused, or checked, in pages, of a status; a page looks at so many at most", async () => {
+  const account = await server.account({ tier: "unlimited" });
+  const ids: string[] = [];
+  const make = async () => ids.unshift(String((await account.post("/v1/pulse", BODY)).body["id"]));
+  const list = async (query: string) => {
+    const { body } = await account.get(`/v1/pulse?${query}`);
+    const monitors = body["monitors"] as { monitor_id: string; active: boolean }[];
+    return { ids: monitors.map(({ monitor_id }) => monitor_id), cursor: body["cursor"] };
+  };
+  for (let number = 0; number < 4; number += 1) await make();
+  const [newest, second, third, oldest] = ids;
+  for (const id of [second, oldest]) await account.put(`/v1/pulse/${id}`, { active: false });
+  expect(await list("active=false")).toEqual({ ids: [second, oldest] as string[], cursor: undefined });
+  expect(await list("active=true")).toEqual({ ids: [newest, third] as string[], cursor: undefined });
+  expect((await list("active=false&status=unknown")).ids).toEqual([second, oldest] as string[]);
+  expect((await list("active=false&status=down")).ids).toEqual([]);
+  const first = await list("active=false&limit=1");
+  expect(first.ids).toEqual([second] as string[]);
+  expect(await list(`active=false&limit=1&cursor=${first.cursor}`)).toEqual({
+    ids: [oldest] as string[],
+    cursor: undefined,
+  });
+  // The oldest one is the last that a page looks at, and then lies beyond it.
+  while (ids.length < WALKED_MONITORS_MAX) await Promise.all(Array.from({ length: 4 }, make));
+  expect((await list("active=false")).ids).toEqual([second, oldest] as string[]);
+  await make();
+  const short = await list("active=false");
+  expect(short.ids).toEqual([second] as string[]);
+  expect((await list(`active=false&cursor=${short.cursor}`)).ids).toEqual([oldest] as string[]);
 });
 
 test("requests are counted by the monitors' own bucket, which every answer shows", async () => {

@@ -39,6 +39,8 @@ describe("a monitor's name", () => {
     expect(await found(`name=${encodeURIComponent("Shop ü")}`)).toEqual([id]);
     expect(await found(`name=${encodeURIComponent("Shop ü")}&status=unknown&limit=1`)).toEqual([id]);
     expect(await found(`name=${encodeURIComponent("Shop ü")}&status=down`)).toEqual([]);
+    expect(await found(`name=${encodeURIComponent("Shop ü")}&active=true`)).toEqual([id]);
+    expect(await found(`name=${encodeURIComponent("Shop ü")}&active=false`)).toEqual([]);
     expect(await found("name=shop")).toEqual([]);
     const other = await server.account();
     expect(await found(`name=${encodeURIComponent("Shop ü")}`, other)).toEqual([]);
