@@ -20,6 +20,7 @@ const STATES = [
   ["up", "Up"],
   ["down", "Down"],
   ["unknown", "Not checked yet"],
+  ["paused", "Paused"],
 ] as const;
 
 const EXAMPLE = { url: "https://example.com/health", interval: 60_000 };
@@ -34,12 +35,13 @@ function MonitorList() {
   const { query } = place.value;
   const status = STATES.find(([state]) => state === query.get("status"))?.[0] ?? "";
   const list = useList(`monitors ${status}`, ["pulse"], async (page, signal) => {
-    const found = await call(
+    const narrowed = status === "" ? {} : status === "paused" ? { active: false } : { status };
+    const { monitors, cursor = null } = await call(
       "monitors.list",
-      { query: { ...page, ...(status === "" ? {} : { status }) } },
+      { query: { ...page, ...narrowed } },
       signal,
     );
-    return { items: found.monitors, cursor: found.cursor ?? null };
+    return { items: monitors, cursor, isPartial: cursor !== null && monitors.length < page.limit };
   });
   return (
     <Page
@@ -57,13 +59,16 @@ function MonitorList() {
       <Loaded of={list}>
         {(monitors) =>
           monitors.length === 0 ? (
-            <Empty
-              icon="monitors"
-              title="No monitors here"
-              request={requestOf("monitors.create", { body: EXAMPLE })}
-            >
-              A monitor asks an address at an interval, and tells you when it stops answering.
-            </Empty>
+            <>
+              <Empty
+                icon="monitors"
+                title={status === "" ? "No monitors here" : "No monitor in this state"}
+                request={requestOf("monitors.create", { body: EXAMPLE })}
+              >
+                A monitor asks an address at an interval, and tells you when it stops answering.
+              </Empty>
+              <More of={list} />
+            </>
           ) : (
             <Panel flush>
               <MonitorTable of={monitors} />

@@ -2,7 +2,7 @@ import type { MonitorCheck, MonitorStatus } from "../../../client/generated/api.
 import { type Bar, Bars } from "../charts/bars.tsx";
 import { call } from "../core/api.ts";
 import { count } from "../core/format.ts";
-import { now } from "../core/now.ts";
+import { minute } from "../core/now.ts";
 import { useResource } from "../core/resource.ts";
 import { href } from "../core/route.ts";
 import { Panel } from "../ui/page.tsx";
@@ -48,11 +48,10 @@ const LEAST_HEIGHT = 0.3;
 
 /** The checks of the last hour, of all monitors together. Read once a minute. */
 export function LastHour() {
-  const minute = Math.floor(now.value / MINUTE_MS);
-  const { data } = useResource("last hour", [], lastChecks, minute);
+  const { data } = useResource("last hour", [], lastChecks, minute.value);
   if (data === null) return null;
   const { checks, monitors } = data;
-  const bars = hourOf(checks, (minute + 1) * MINUTE_MS);
+  const bars = hourOf(checks, minute.value + MINUTE_MS);
   const made = bars.filter(({ tone }) => tone !== "none").length;
   const down = checks.filter(({ status }) => status === "down").length;
   return (

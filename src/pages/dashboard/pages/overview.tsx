@@ -1,7 +1,8 @@
 import type { ComponentChildren } from "preact";
 import type { Overview } from "../../../client/generated/api.ts";
 import { call, requestOf } from "../core/api.ts";
-import { count, figure } from "../core/format.ts";
+import { count, figure, instant, span } from "../core/format.ts";
+import { minute } from "../core/now.ts";
 import { useResource } from "../core/resource.ts";
 import { session } from "../core/session.ts";
 import { Empty, Loaded } from "../ui/feedback.tsx";
@@ -22,6 +23,7 @@ export function OverviewPage() {
       <Loaded of={overview} missing={<NoOverview />}>
         {(data) => (
           <div class="stack">
+            {isUntouched(data) ? <FirstSteps /> : null}
             <div class="cards">
               {cardsOf(data).map((card) => (
                 <CardView key={card.path} {...card} />
@@ -53,6 +55,21 @@ function NoOverview() {
   );
 }
 
+/** Whether the session may read what most people begin with, and there is nothing of it. */
+function isUntouched({ keys, gate, pulse, meter }: Overview): boolean {
+  return keys?.total === 0 && gate?.total === 0 && pulse?.total === 0 && meter?.meters === 0;
+}
+
+function FirstSteps() {
+  return (
+    <Empty icon="overview" title="Nothing here yet">
+      Begin with <a href="#/keys?new=1">a key</a> for your program, <a href="#/flags?new=1">a flag</a>,{" "}
+      <a href="#/monitors?new=1">a monitor</a> of an address, or <a href="#/catch?new=1">a bucket</a> that
+      takes in webhooks.
+    </Empty>
+  );
+}
+
 interface Card {
   readonly path: string;
   readonly title: string;
@@ -77,6 +94,16 @@ function CardView({ path, title, icon, figure: value, line, state: [word, tone] 
 
 const FINE = ["fine", "good"] as const;
 const LONG_QUEUE = 10;
+/** What waits longer than this does not get through. */
+const LATE_MS = 10 * 60 * 1000;
+/** Of what a month grants: below this share credits are low. */
+const LOW_SHARE = 0.1;
+
+/** For how long something has waited; null while that is nothing to speak of. */
+function lateBy(since: string | null): string | null {
+  const waited = since === null ? 0 : minute.value - instant(since);
+  return waited > LATE_MS ? span(waited) : null;
+}
 
 /** The cards of the areas that the session may read. */
 function cardsOf(all: Overview): Card[] {
@@ -86,13 +113,18 @@ function cardsOf(all: Overview): Card[] {
 function accountCards({ meter, projects, keys, gate }: Overview): Card[] {
   const cards: Card[] = [];
   const hasNoEnd = session.value?.tier === "unlimited";
-  if (meter)
+  if (meter) {
+    const { balance, monthly_credits, meters } = meter;
+    const isLow = balance < monthly_credits * LOW_SHARE;
     cards.push({
       ...{ path: "meters", title: "Meters", icon: "meters" },
-      figure: figure(hasNoEnd ? meter.meters : meter.balance),
-      line: hasNoEnd ? "meters · credits unlimited" : `credits · ${count(meter.meters, "meter")}`,
-      state: FINE,
+      figure: figure(hasNoEnd ? meters : balance),
+      line: hasNoEnd
+        ? "meters · credits unlimited"
+        : `credits${isLow ? ` of ${figure(monthly_credits)} a month` : ""} · ${count(meters, "meter")}`,
+      state: isLow ? ["low", "warn"] : FINE,
     });
+  }
   if (projects)
     cards.push({
       ...{ path: "projects", title: "Projects", icon: "projects", figure: figure(projects.total) },
@@ -139,25 +171,42 @@ function stateCards({ latch, pulse, incidents_open }: Overview): Card[] {
 
 function trafficCards({ relay, catch: inbox, witness }: Overview): Card[] {
   const cards: Card[] = [];
-  if (relay)
+  if (relay) {
+    const late = lateBy(relay.retrying_since);
     cards.push({
       ...{ path: "relay", title: "Relay", icon: "relay", figure: figure(relay.scheduled) },
-      line: `scheduled · ${figure(relay.failed)} failed today`,
-      state: relay.failed > 0 ? ["failed", "bad"] : FINE,
+      line: lineOf("scheduled", late && `tried again for ${late}`, `${figure(relay.failed)} failed in 24 h`),
+      state: stateOf(relay.failed, late),
     });
-  if (inbox)
+  }
+  if (inbox) {
+    const late = lateBy(inbox.pending_since);
+    const failed = inbox.failed_24h;
     cards.push({
       ...{ path: "catch", title: "Catch", icon: "catch", figure: figure(inbox.pending) },
-      line: `pending · ${figure(inbox.failed)} failed`,
-      state: inbox.failed > 0 ? ["failed", "bad"] : FINE,
+      line: lineOf("pending", late && `the oldest for ${late}`, `${figure(failed)} failed in 24 h`),
+      state: stateOf(failed, late),
     });
-  if (witness)
+  }
+  if (witness) {
+    const late = lateBy(witness.buffered_since);
+    const waiting = witness.buffered > 0 && `${figure(witness.buffered)} waiting for storage`;
     cards.push({
       ...{ path: "notary", title: "Notary", icon: "notary", figure: figure(witness.receipts) },
-      line: witness.buffered > 0 ? `receipts · ${figure(witness.buffered)} waiting for storage` : "receipts",
-      state: witness.buffered > 0 ? ["buffered", "warn"] : FINE,
+      line: lineOf("receipts", waiting && (late === null ? waiting : `${waiting} for ${late}`)),
+      state: waiting ? ["buffered", late === null ? "warn" : "bad"] : FINE,
     });
+  }
   return cards;
+}
+
+function lineOf(...parts: readonly (string | false | null)[]): string {
+  return parts.filter(Boolean).join(" · ");
+}
+
+function stateOf(failed: number, late: string | null): Card["state"] {
+  if (failed > 0) return ["failed", "bad"];
+  return late === null ? FINE : ["late", "bad"];
 }
 
 function serverCards({ backups }: Overview): Card[] {

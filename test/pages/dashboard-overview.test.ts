@@ -1,0 +1,119 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import type { Browser } from "playwright-core";
+import { type AccountClient, startTestServer, type TestServer } from "../support/server.ts";
+import { WebhookSink } from "../support/webhook-sink.ts";
+import { startBrowser } from "./browser.ts";
+import { Console } from "./console.ts";
+
+/** Starting a browser takes seconds on a machine that is busy with other things. */
+const TIMEOUT_MS = 120_000;
+
+const MINUTE_MS = 60_000;
+
+let browser: Browser;
+let server: TestServer;
+let sink: WebhookSink;
+beforeAll(async () => {
+  browser = await startBrowser();
+  server = await startTestServer({ args: ["--allow-private-targets", "127.0.0.0/8"] });
+  sink = new WebhookSink();
+}, TIMEOUT_MS);
+afterAll(async () => {
+  await browser.close();
+  await server.stop();
+  sink.stop();
+}, TIMEOUT_MS);
+
+const enter = async (account: AccountClient): Promise<Console> =>
+  (await Console.open(browser, server)).logIn(String(account.key));
+
+/** Has something that waits in relay, catch and notary. */
+async function letThemWait(account: AccountClient): Promise<void> {
+  const later = { method: "POST", delay: "0s", retry_schedule: ["1h"] };
+  await account.post("/v1/relay", { ...later, target_url: sink.url("/refused") });
+  const bucket = await account.post("/v1/catch/buckets", { target_url: sink.url("/held") });
+  await account.patch(`/v1/catch/buckets/${bucket.body["id"]}`, { state: "live" });
+  await account.post(`/v1/catch/${bucket.body["id"]}`, { hello: "there" });
+  await account.post("/v1/witness/sys/init");
+  await account.post("/v1/witness/config", {
+    ...{ endpoint: sink.url("/refused"), bucket: "receipts", region: "us-east-1" },
+    ...{ accessKeyId: "AKIATESTTESTTESTTEST", secretAccessKey: "a-secret-of-some-length" },
+  });
+  await account.post("/v1/witness/log", { log: { n: 1 } });
+}
+
+test(
+  "what waits for more than ten minutes is late on its card, and credits are low below a tenth",
+  async () => {
+    const held = Promise.withResolvers<number>();
+    sink.answersBy(({ path }) => (path === "/held" ? held.promise.then(() => new Response()) : 500));
+    try {
+      const account = await server.account({ tier: "pro", balance: 100_100 });
+      await letThemWait(account);
+      const visit = await enter(account);
+      const { page } = visit;
+      const card = (name: string) =>
+        page.locator("a.card", { has: page.getByRole("heading", { name, exact: true }) });
+      await visit.go("overview");
+      await card("Notary").getByText("buffered").waitFor();
+      for (const name of ["Meters", "Relay", "Catch"])
+        expect(await card(name).innerText(), name).toContain("fine");
+      expect(await card("Notary").locator(".status.warn").count()).toBe(1);
+      await page.clock.install({ time: Date.now() + 12 * MINUTE_MS });
+      for (const name of ["Relay", "Catch"]) await card(name).getByText("late", { exact: true }).waitFor();
+      expect(await card("Relay").innerText()).toContain("tried again for 1");
+      expect(await card("Catch").innerText()).toContain("the oldest for 1");
+      expect(await card("Notary").locator(".status.bad").count()).toBe(1);
+      expect(await card("Notary").innerText()).toContain("1 waiting for storage for 1");
+      await account.post("/v1/meter/deduct", { amount: 1_000 });
+      await card("Meters").getByText("low", { exact: true }).waitFor();
+      expect(await card("Meters").innerText()).toContain("of 1,000,000 a month");
+      await visit.expectClean();
+    } finally {
+      held.resolve(200);
+    }
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "an account that has nothing is told where to begin, until it has begun",
+  async () => {
+    const account = await server.account();
+    const visit = await enter(account);
+    const { page } = visit;
+    await visit.go("overview");
+    await page.getByRole("link", { name: "a monitor" }).click();
+    await page.getByLabel("Address").waitFor();
+    await account.post("/v1/gate", { flag_key: "one", enabled: true });
+    await visit.go("overview");
+    await page.getByText("Nothing here yet").waitFor({ state: "detached" });
+    await visit.expectClean();
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "monitors that are paused are listed by themselves",
+  async () => {
+    const account = await server.account();
+    const made: string[] = [];
+    for (const name of ["Till", "Shop"]) {
+      const { body } = await account.post("/v1/pulse", { url: sink.url(), interval: 300_000, name });
+      made.push(String(body["id"]));
+    }
+    const visit = await enter(account);
+    const rows = visit.page.locator("main a.row");
+    await visit.go("monitors?status=paused");
+    await visit.page.getByText("No monitor in this state").waitFor();
+    await account.put(`/v1/pulse/${made[0]}`, { active: false });
+    await visit.go("monitors");
+    await rows.nth(1).waitFor();
+    await visit.page.getByRole("button", { name: "Paused" }).click();
+    await rows.nth(1).waitFor({ state: "detached" });
+    expect(await rows.innerText()).toContain("Till");
+    expect(visit.page.url()).toEndWith("?status=paused");
+    await visit.expectClean();
+  },
+  TIMEOUT_MS,
+);
