@@ -31,7 +31,13 @@ export function LineChart({ title, points: all, unit = "", steps = false }: Line
   const points = all.slice(-POINTS_MAX);
   const [near, setNear] = useState<Point | null>(null);
   const known = points.filter((point): point is Point & { value: number } => point.value !== null);
-  if (known.length < 2) return <p class="quiet">Too few values for a line yet.</p>;
+  if (known.length < 2)
+    return (
+      <figure class="line-chart">
+        <figcaption>{title}</figcaption>
+        <p class="quiet">Too few values for a line yet.</p>
+      </figure>
+    );
   const scale = scaleOf(
     points,
     known.map(({ value }) => value),
@@ -167,10 +173,12 @@ function pathOf(points: readonly Point[], { x, y }: Scale, steps: boolean): stri
 }
 
 const DAY_MS = 86_400_000;
+/** Over less time than this, both ends may stand in one minute. */
+const SHORT_MS = 600_000;
 
 function clock(at: number, range: number): string {
   const date = new Date(at);
   return range > 2 * DAY_MS
     ? date.toLocaleDateString("en-GB", { day: "numeric", month: "short" })
-    : date.toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit" });
+    : date.toLocaleTimeString("en-GB", { timeStyle: range < SHORT_MS ? "medium" : "short" });
 }

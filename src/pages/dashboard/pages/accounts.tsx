@@ -75,7 +75,11 @@ function AccountTable({
       columns={[
         { head: "E-mail", cell: ({ email }) => <strong>{email}</strong> },
         { head: "Tier", cell: ({ tier }) => tier, look: "wide" },
-        { head: "Credits", cell: ({ balance }) => figure(balance), look: "end wide" },
+        {
+          head: "Credits",
+          cell: ({ tier, balance }) => (tier === "unlimited" ? tier : figure(balance)),
+          look: "end wide",
+        },
         { head: "Created", cell: ({ created_at }) => <Ago at={created_at} />, look: "wide" },
         {
           head: "State",

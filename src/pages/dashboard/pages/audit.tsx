@@ -160,7 +160,16 @@ function Entry({ of: entry }: { of: AuditEntry }) {
             ["On", target === null ? "–" : `${target.type} ${target.id}`],
             ["From", entry.ip ?? "–"],
             ["With", entry.user_agent ?? "–"],
-            ["Request", entry.request_id === null ? "–" : <code key="r">{entry.request_id}</code>],
+            [
+              "Request",
+              entry.request_id === null ? (
+                "–"
+              ) : (
+                <code key="r" class="long">
+                  {entry.request_id}
+                </code>
+              ),
+            ],
           ]}
         />
       </Panel>

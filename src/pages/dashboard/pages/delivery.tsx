@@ -86,7 +86,12 @@ function DeliveryFacts({ of: one }: { of: Relay }) {
         ["Created", <Moment key="c" at={one.created_at} />],
         ["Ended", <Moment key="f" at={one.finished_at} />],
         ["Last error", one.error ?? "–"],
-        ["Id", <code key="i">{one.relay_id}</code>],
+        [
+          "Id",
+          <code key="i" class="long">
+            {one.relay_id}
+          </code>,
+        ],
       ]}
     />
   );

@@ -1,6 +1,8 @@
 import { useState } from "preact/hooks";
 import type { FlagDefinition } from "../../../client/generated/api.ts";
 import { call, requestOf } from "../core/api.ts";
+import { instant } from "../core/format.ts";
+import { minute } from "../core/now.ts";
 import { useResource } from "../core/resource.ts";
 import { go } from "../core/route.ts";
 import { toast } from "../core/toasts.ts";
@@ -76,11 +78,19 @@ function State({ of: flag }: { of: FlagDefinition }) {
           ["Version", version],
           ["Created", created_at === null ? "–" : <Ago at={created_at} />],
           ["Changed", <Ago key="changed" at={updated_at} />],
-          ["Last evaluated", last_evaluated_at === null ? "never by itself" : <Ago at={last_evaluated_at} />],
+          ["Last evaluated", <LastEvaluated key="e" at={last_evaluated_at} />],
         ]}
       />
     </Panel>
   );
+}
+
+const HOUR_MS = 60 * 60 * 1000;
+
+/** The server keeps the hour alone: an age in minutes would be one of the clock. */
+function LastEvaluated({ at }: { at: string | null }) {
+  if (at === null) return "never by itself";
+  return minute.value - instant(at) < HOUR_MS ? "in this hour" : <Ago at={at} />;
 }
 
 function ArchiveButton({ flag, onChanged }: { flag: FlagDefinition; onChanged: () => void }) {

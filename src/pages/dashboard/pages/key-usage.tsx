@@ -70,5 +70,7 @@ function reasonsOf(data: KeyUsage["data"]): (readonly [string, string])[] {
   const sums = new Map<string, number>();
   for (const [reason, times] of data.flatMap(({ errors }) => Object.entries(errors)))
     sums.set(reason, (sums.get(reason) ?? 0) + times);
-  return [...sums].sort(([, a], [, b]) => b - a).map(([reason, times]) => [reason, figure(times)]);
+  return [...sums]
+    .sort(([, a], [, b]) => b - a)
+    .map(([reason, times]) => [reason.replaceAll("_", " "), figure(times)]);
 }

@@ -113,7 +113,12 @@ function KeyFacts({ of: key }: { of: KeyItem & { last_used_ip?: string; last_use
         ["Owner", key.owner_id ?? "–"],
         ...(key.prefix === BEARER_PREFIX ? [] : limitFacts(key)),
         ["Works from", key.allowed_ips.length === 0 ? "any address" : key.allowed_ips.join(", ")],
-        ["Id", <code key="i">{key.id}</code>],
+        [
+          "Id",
+          <code key="i" class="long">
+            {key.id}
+          </code>,
+        ],
       ]}
     />
   );

@@ -78,7 +78,7 @@ export function MeterPage({ id }: { id: string }) {
             <MeterUsage id={id} />
             <OpenHolds id={id} onChange={reload} />
             {entries.length === 0 ? null : <RefillPlan id={id} onChange={reload} />}
-            <Panel flush>
+            <Panel title="Ledger" flush>
               <Ledger of={entries} />
               <More of={ledger} />
             </Panel>
@@ -99,7 +99,19 @@ function Ledger({ of: entries }: { of: readonly LedgerEntry[] }) {
       rows={entries}
       keyOf={({ sequence }) => String(sequence)}
       columns={[
-        { head: "What", cell: ({ kind }) => kind },
+        {
+          head: "What",
+          cell: ({ kind, at }) => (
+            <>
+              {kind}
+              <span class="narrow">
+                <span class="sub">
+                  <Ago at={at} />
+                </span>
+              </span>
+            </>
+          ),
+        },
         { head: "When", cell: ({ at }) => <Ago at={at} />, look: "wide" },
         { head: "Request", cell: ({ request_id }) => <code>{request_id}</code>, look: "wide" },
         { head: "Amount", cell: ({ amount }) => `${amount > 0 ? "+" : ""}${figure(amount)}`, look: "end" },

@@ -67,7 +67,8 @@ export function MetricsPage() {
 }
 
 function Charts() {
-  if (looks.value.length < 2) return <p class="quiet">The second look draws the first lines.</p>;
+  if (looks.value.length < 2)
+    return <p class="quiet">Lines are drawn from the second look on, in five seconds.</p>;
   return (
     <div class="charts">
       {CHARTS.map(([title, unit, of]) => (

@@ -165,7 +165,12 @@ function Settings({ of: monitor }: { of: MonitorStatus }) {
           ["Told again after", span(monitor.cooldown_ms)],
           ["Headers", header_names.length === 0 ? "–" : header_names.join(", ")],
           ["Created", <Ago key="c" at={monitor.created_at} />],
-          ["Id", <code key="i">{monitor.monitor_id}</code>],
+          [
+            "Id",
+            <code key="i" class="long">
+              {monitor.monitor_id}
+            </code>,
+          ],
         ]}
       />
     </Panel>

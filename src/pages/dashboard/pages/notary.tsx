@@ -72,11 +72,16 @@ function Receipts() {
               <Facts
                 of={[
                   ["Head", `receipt ${head.sequence_id}`],
-                  ["Chain hash", <code key="h">{head.chain_hash}</code>],
+                  [
+                    "Chain hash",
+                    <code key="h" class="long">
+                      {head.chain_hash}
+                    </code>,
+                  ],
                   [
                     "Public key",
                     <>
-                      <code>{head.public_key.x}</code>{" "}
+                      <code class="long">{head.public_key.x}</code>{" "}
                       <CopyButton text={JSON.stringify(head.public_key)} what="Public key" />
                     </>,
                   ],

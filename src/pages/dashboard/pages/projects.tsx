@@ -104,8 +104,14 @@ function ProjectTable({
               >
                 Work here
               </Button>
-              <Button kind="quiet" scope="projects:write" onClick={() => onDeed(["rename", project])}>
-                Rename…
+              <Button
+                kind="quiet"
+                icon="rename"
+                label={`Rename ${project.name}`}
+                scope="projects:write"
+                onClick={() => onDeed(["rename", project])}
+              >
+                {null}
               </Button>
               <Button
                 kind="quiet"

@@ -127,10 +127,15 @@ const NARROW = ["Target", "State"];
 const COLUMNS: readonly Column<RelayItem>[] = [
   {
     head: "Target",
-    cell: ({ method, target_url, kind, event }) => (
+    cell: ({ method, target_url, kind, event, scheduled_for }) => (
       <>
         <code>{method}</code> {target_url}
-        <span class="sub">{kind === "pulse" ? `alert of a monitor: ${event}` : "scheduled"}</span>
+        {kind === "pulse" ? <span class="sub">alert of a monitor: {event}</span> : null}
+        <span class="narrow">
+          <span class="sub">
+            due <Ago at={scheduled_for} />
+          </span>
+        </span>
       </>
     ),
   },

@@ -21,14 +21,17 @@ export function SettingsPage() {
         <AccountPanel />
         <Panel title="This browser">
           <div class="prose">
-            <Choice
-              label="Theme"
-              value={theme.value}
-              options={THEMES.map((one) => [one, one])}
-              onChange={(one) => {
-                theme.value = one;
-              }}
-            />
+            <div class="actions">
+              <span aria-hidden="true">Theme</span>
+              <Choice
+                label="Theme"
+                value={theme.value}
+                options={THEMES.map((one) => [one, one])}
+                onChange={(one) => {
+                  theme.value = one;
+                }}
+              />
+            </div>
             <CheckField
               label="Single keys as shortcuts; ? shows them"
               checked={shortcutsOn.value}
@@ -69,7 +72,12 @@ function AccountPanel() {
           ["Credits", who.tier === "unlimited" ? "unlimited" : figure(balance.data?.balance ?? 0)],
           ["Logged in with", who.key_name ?? "the platform key"],
           ["Session ends", <Moment key="e" at={who.expires_at} />],
-          ["Account id", <code key="i">{who.user_id}</code>],
+          [
+            "Account id",
+            <code key="i" class="long">
+              {who.user_id}
+            </code>,
+          ],
           ["Version", who.version],
         ]}
       />
