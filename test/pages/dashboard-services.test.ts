@@ -133,6 +133,28 @@ describe("monitors", () => {
 
 describe("the audit log", () => {
   test(
+    "shows the entry that the address names, however far down it stands",
+    async () => {
+      const account = await server.account({ tier: "scale" });
+      for (let at = 0; at <= 60; at += 1)
+        await account.post("/v1/gate", { flag_key: `flag-${at}`, enabled: true });
+      const { body } = await account.get("/v1/audit?target_id=flag-0");
+      const [{ sequence } = { sequence: "" }] = body["entries"] as { sequence: string }[];
+      const visit = await (await Console.open(browser, server)).logIn(String(account.key));
+      const { page } = visit;
+      await visit.go(`audit/${sequence}`);
+      await page.getByRole("heading", { name: "Flag flag-0 created, on" }).waitFor();
+      expect(await page.locator("main table").first().innerText()).not.toContain("flag-0 ");
+      await visit.go("audit/999999999999");
+      await page.getByText("No such entry").waitFor();
+      // The browser itself notes in its console that a request was answered with an error.
+      expect(visit.faults.splice(0)).toEqual([expect.stringContaining("404")]);
+      await visit.expectClean();
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
     "is shown and downloaded for the time that is chosen",
     async () => {
       const visit = await enter();

@@ -1,7 +1,7 @@
 import type { AuditEntry } from "../../../client/generated/api.ts";
 import { call, requestOf } from "../core/api.ts";
 import { download } from "../core/download.ts";
-import { useList } from "../core/resource.ts";
+import { useList, useResource } from "../core/resource.ts";
 import { href, place, setQuery } from "../core/route.ts";
 import { useSettled } from "../core/settled.ts";
 import { Button } from "../ui/button.tsx";
@@ -74,9 +74,9 @@ export function AuditPage() {
           entries.length === 0 ? (
             <NoEntries />
           ) : (
-            <div class={shown === undefined ? "" : "panes"}>
+            <div class={sequence === undefined ? "" : "panes"}>
               <Entries entries={entries} selected={sequence} more={<More of={list} />} />
-              {shown === undefined ? null : <Entry of={shown} />}
+              {sequence === undefined ? null : <Chosen sequence={sequence} listed={shown} />}
             </div>
           )
         }
@@ -147,10 +147,33 @@ function Entries(props: {
   );
 }
 
+/** The entry that the address names: one that is listed, or one further down, which is read by itself. */
+function Chosen({ sequence, listed }: { sequence: string; listed: AuditEntry | undefined }) {
+  const read = useResource(listed === undefined ? `audit entry ${sequence}` : null, [], (signal) =>
+    call("audit.read", { params: { sequence } }, signal),
+  );
+  const missing = (
+    <Empty icon="audit" title="No such entry">
+      The log has no entry {sequence}, or it is not yours to see.
+    </Empty>
+  );
+  return (
+    <div class="inspector stack">
+      {listed === undefined ? (
+        <Loaded of={read} missing={missing}>
+          {(entry) => <Entry of={entry} />}
+        </Loaded>
+      ) : (
+        <Entry of={listed} />
+      )}
+    </div>
+  );
+}
+
 function Entry({ of: entry }: { of: AuditEntry }) {
   const { actor, target } = entry;
   return (
-    <div class="inspector stack">
+    <>
       <Panel title={entry.summary}>
         <Facts
           of={[
@@ -174,7 +197,7 @@ function Entry({ of: entry }: { of: AuditEntry }) {
         />
       </Panel>
       <Diff before={entry.before} after={entry.after} />
-    </div>
+    </>
   );
 }
 

@@ -7,7 +7,7 @@ import { useList, useResource } from "../core/resource.ts";
 import { toast } from "../core/toasts.ts";
 import { Button } from "../ui/button.tsx";
 import { Dialog, Form } from "../ui/dialog.tsx";
-import { Loaded, More } from "../ui/feedback.tsx";
+import { Empty, Loaded, More } from "../ui/feedback.tsx";
 import { TextField } from "../ui/field.tsx";
 import { Page, Panel } from "../ui/page.tsx";
 import { Table } from "../ui/table.tsx";
@@ -64,31 +64,44 @@ export function MeterPage({ id }: { id: string }) {
       ))}
     >
       <Loaded of={ledger}>
-        {(entries) => (
-          <div class="stack">
-            <Panel>
-              <LineChart
-                title="Balance"
-                steps
-                points={entries
-                  .map(({ at, balance_after }) => ({ at: Date.parse(at), value: balance_after }))
-                  .reverse()}
-              />
-            </Panel>
-            <MeterUsage id={id} />
-            <OpenHolds id={id} onChange={reload} />
-            {entries.length === 0 ? null : <RefillPlan id={id} onChange={reload} />}
-            <Panel title="Ledger" flush>
-              <Ledger of={entries} />
-              <More of={ledger} />
-            </Panel>
-          </div>
-        )}
+        {(entries) =>
+          entries.length === 0 ? (
+            <NoEntries id={id} />
+          ) : (
+            <div class="stack">
+              <Panel>
+                <LineChart
+                  title="Balance"
+                  steps
+                  points={entries
+                    .map(({ at, balance_after }) => ({ at: Date.parse(at), value: balance_after }))
+                    .reverse()}
+                />
+              </Panel>
+              <MeterUsage id={id} />
+              <OpenHolds id={id} onChange={reload} />
+              <RefillPlan id={id} onChange={reload} />
+              <Panel title="Ledger" flush>
+                <Ledger of={entries} />
+                <More of={ledger} />
+              </Panel>
+            </div>
+          )
+        }
       </Loaded>
       {deed === null ? null : (
         <ChangeMeter id={id} deed={deed} balance={now} onClose={() => setDeed(null)} onDone={reload} />
       )}
     </Page>
+  );
+}
+
+function NoEntries({ id }: { id: string }) {
+  const first = { params: { meterId: id }, body: { amount: 100 } };
+  return (
+    <Empty icon="meters" title="This meter has no entries" request={requestOf("meter.refill", first)}>
+      A meter is there from its first refill on.
+    </Empty>
   );
 }
 
