@@ -21,7 +21,6 @@ export const VIEWS = [
   "notary",
   "notary?view=verify",
   "audit",
-  "audit/1",
   "backups",
   "metrics",
   "settings",

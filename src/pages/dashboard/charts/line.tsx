@@ -16,6 +16,9 @@ interface LineProps {
 }
 
 const WIDTH = 720;
+/** On a telephone: drawn smaller, its words could not be read. */
+const NARROW_WIDTH = 360;
+const NARROW_SCREEN = "(max-width: 46rem)";
 const HEIGHT = 180;
 const LEFT = 52;
 const RIGHT = 8;
@@ -38,13 +41,15 @@ export function LineChart({ title, points: all, unit = "", steps = false }: Line
         <p class="quiet">Too few values for a line yet.</p>
       </figure>
     );
+  const width = matchMedia(NARROW_SCREEN).matches ? NARROW_WIDTH : WIDTH;
   const scale = scaleOf(
     points,
     known.map(({ value }) => value),
+    width,
   );
   const pick = (event: PointerEvent & { currentTarget: SVGSVGElement }): void => {
     const box = event.currentTarget.getBoundingClientRect();
-    const x = ((event.clientX - box.left) / box.width) * WIDTH;
+    const x = ((event.clientX - box.left) / box.width) * width;
     const nearest = known.reduce((best, one) =>
       Math.abs(scale.x(one.at) - x) < Math.abs(scale.x(best.at) - x) ? one : best,
     );
@@ -61,7 +66,7 @@ export function LineChart({ title, points: all, unit = "", steps = false }: Line
         </span>
       </figcaption>
       <svg
-        viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
+        viewBox={`0 0 ${width} ${HEIGHT}`}
         role="img"
         aria-label={title}
         onPointerMove={pick}
@@ -69,7 +74,7 @@ export function LineChart({ title, points: all, unit = "", steps = false }: Line
       >
         {scale.ticks.map((tick) => (
           <g key={tick}>
-            <line class="grid" x1={LEFT} x2={WIDTH - RIGHT} y1={scale.y(tick)} y2={scale.y(tick)} />
+            <line class="grid" x1={LEFT} x2={width - RIGHT} y1={scale.y(tick)} y2={scale.y(tick)} />
             <text class="axis end" x={LEFT - 8} y={scale.y(tick) + 4}>
               {figure(tick)}
             </text>
@@ -78,7 +83,7 @@ export function LineChart({ title, points: all, unit = "", steps = false }: Line
         <text class="axis" x={LEFT} y={HEIGHT - 4}>
           {clock(scale.from, scale.to - scale.from)}
         </text>
-        <text class="axis end" x={WIDTH - RIGHT} y={HEIGHT - 4}>
+        <text class="axis end" x={width - RIGHT} y={HEIGHT - 4}>
           {clock(scale.to, scale.to - scale.from)}
         </text>
         <path
@@ -135,7 +140,7 @@ interface Scale {
   readonly y: (value: number) => number;
 }
 
-function scaleOf(points: readonly Point[], values: readonly number[]): Scale {
+function scaleOf(points: readonly Point[], values: readonly number[], width: number): Scale {
   const from = points[0]?.at ?? 0;
   const to = points.at(-1)?.at ?? from;
   const most = values.reduce((a, b) => Math.max(a, b), 0);
@@ -146,7 +151,7 @@ function scaleOf(points: readonly Point[], values: readonly number[]): Scale {
   const ticks = Array.from({ length: Math.round((top - bottom) / step) + 1 }, (_, at) => bottom + at * step);
   return {
     ...{ from, to, ticks },
-    x: (at) => LEFT + ((at - from) / Math.max(1, to - from)) * (WIDTH - LEFT - RIGHT),
+    x: (at) => LEFT + ((at - from) / Math.max(1, to - from)) * (width - LEFT - RIGHT),
     y: (value) => TOP + ((top - value) / (top - bottom)) * (HEIGHT - TOP - BOTTOM),
   };
 }

@@ -72,5 +72,5 @@ function reasonsOf(data: KeyUsage["data"]): (readonly [string, string])[] {
     sums.set(reason, (sums.get(reason) ?? 0) + times);
   return [...sums]
     .sort(([, a], [, b]) => b - a)
-    .map(([reason, times]) => [reason.replaceAll("_", " "), figure(times)]);
+    .map(([reason, times]) => [`Refused: ${reason.replaceAll("_", " ")}`, figure(times)]);
 }
