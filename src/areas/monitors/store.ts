@@ -70,19 +70,8 @@ export function monitorStore(db: Database) {
   const withName = db.one<StoredMonitor, [projectRef: number, name: string]>(
     `${SELECT} WHERE monitors.project_ref = ? AND name = ?`,
   );
-  const page = db.all<StoredMonitor, [PageParams]>(
-    `${SELECT} WHERE monitors.project_ref = $projectRef AND ref < $before ORDER BY ref DESC LIMIT $rowsMax`,
-  );
-  const pageOfStatus = db.all<StoredMonitor, [PageParams & { status: TargetStatus }]>(
-    `${SELECT} WHERE monitor_states.project_ref = $projectRef AND status = ${STATUS_NUMBER} AND monitor_ref < $before ORDER BY monitor_ref DESC LIMIT $rowsMax`,
-  );
-  const walkEnd = db.number<[projectRef: number, before: number, offset: number]>(
-    "SELECT ref AS n FROM monitors WHERE project_ref = ? AND ref < ? ORDER BY ref DESC LIMIT 1 OFFSET ?",
-  );
-  const walked = db.all<StoredMonitor, [PageParams & MonitorFilter & { floor: number }]>(
-    `${SELECT} WHERE monitors.project_ref = $projectRef AND ref < $before AND ref >= $floor AND active = $active AND ($status IS NULL OR status = ${STATUS_NUMBER}) ORDER BY ref DESC LIMIT $rowsMax`,
-  );
   return {
+    ...listStore(db),
     /** The largest reference ever given; 0 when there is none. */
     highestRef: db.number("SELECT seq AS n FROM sqlite_sequence WHERE name = 'monitors'"),
     insert: db.change<[SettingsParams & Identity]>(
@@ -113,14 +102,6 @@ export function monitorStore(db: Database) {
       const stored = withName(projectRef, name);
       return stored && rowOf(stored);
     },
-    /** A project's monitors, newest first, below a reference; of one status if asked. */
-    page: (params: PageParams, status?: TargetStatus) =>
-      (status === undefined ? page(params) : pageOfStatus({ ...params, status })).map(rowOf),
-    /** The same, those alone that are checked, or that are not; and down to which reference was looked: 0 for all. */
-    walk(params: PageParams, filter: MonitorFilter): { rows: MonitorRow[]; floor: number } {
-      const floor = walkEnd(params.projectRef, params.before, WALKED_MONITORS_MAX - 1);
-      return { rows: walked({ ...params, ...filter, floor }).map(rowOf), floor };
-    },
     ofProject: db.all<{ ref: number }, [projectRef: number, rowsMax: number]>(
       "SELECT ref FROM monitors WHERE project_ref = ? ORDER BY ref LIMIT ?",
     ),
@@ -129,6 +110,32 @@ export function monitorStore(db: Database) {
       "SELECT count(*) AS n FROM (SELECT 1 FROM monitor_states WHERE project_ref = ? AND status = ? LIMIT ?)",
     ),
     count: db.number<[projectRef: number]>("SELECT count(*) AS n FROM monitors WHERE project_ref = ?"),
+  };
+}
+
+/** What lists show. */
+function listStore(db: Database) {
+  const page = db.all<StoredMonitor, [PageParams]>(
+    `${SELECT} WHERE monitors.project_ref = $projectRef AND ref < $before ORDER BY ref DESC LIMIT $rowsMax`,
+  );
+  const pageOfStatus = db.all<StoredMonitor, [PageParams & { status: TargetStatus }]>(
+    `${SELECT} WHERE monitor_states.project_ref = $projectRef AND status = ${STATUS_NUMBER} AND monitor_ref < $before ORDER BY monitor_ref DESC LIMIT $rowsMax`,
+  );
+  const walkEnd = db.number<[projectRef: number, before: number, offset: number]>(
+    "SELECT ref AS n FROM monitors WHERE project_ref = ? AND ref < ? ORDER BY ref DESC LIMIT 1 OFFSET ?",
+  );
+  const walked = db.all<StoredMonitor, [PageParams & MonitorFilter & { floor: number }]>(
+    `${SELECT} WHERE monitors.project_ref = $projectRef AND ref < $before AND ref >= $floor AND active = $active AND ($status IS NULL OR status = ${STATUS_NUMBER}) ORDER BY ref DESC LIMIT $rowsMax`,
+  );
+  return {
+    /** A project's monitors, newest first, below a reference; of one status if asked. */
+    page: (params: PageParams, status?: TargetStatus) =>
+      (status === undefined ? page(params) : pageOfStatus({ ...params, status })).map(rowOf),
+    /** The same, those alone that are checked, or that are not; and down to which reference was looked: 0 for all. */
+    walk(params: PageParams, filter: MonitorFilter): { rows: MonitorRow[]; floor: number } {
+      const floor = walkEnd(params.projectRef, params.before, WALKED_MONITORS_MAX - 1);
+      return { rows: walked({ ...params, ...filter, floor }).map(rowOf), floor };
+    },
   };
 }
 

@@ -69,15 +69,7 @@ export function MeterPage({ id }: { id: string }) {
             <NoEntries id={id} />
           ) : (
             <div class="stack">
-              <Panel>
-                <LineChart
-                  title="Balance"
-                  steps
-                  points={entries
-                    .map(({ at, balance_after }) => ({ at: Date.parse(at), value: balance_after }))
-                    .reverse()}
-                />
-              </Panel>
+              <BalanceLine of={entries} />
               <MeterUsage id={id} />
               <OpenHolds id={id} onChange={reload} />
               <RefillPlan id={id} onChange={reload} />
@@ -93,6 +85,15 @@ export function MeterPage({ id }: { id: string }) {
         <ChangeMeter id={id} deed={deed} balance={now} onClose={() => setDeed(null)} onDone={reload} />
       )}
     </Page>
+  );
+}
+
+function BalanceLine({ of: entries }: { of: readonly LedgerEntry[] }) {
+  const points = entries.map(({ at, balance_after }) => ({ at: Date.parse(at), value: balance_after }));
+  return (
+    <Panel>
+      <LineChart title="Balance" steps points={points.reverse()} />
+    </Panel>
   );
 }
 
