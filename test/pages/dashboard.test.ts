@@ -91,10 +91,14 @@ describe("the files of the console", () => {
     expect(sum).toBeLessThanOrEqual(FIRST_LOAD_MAX);
   });
 
-  test("the verifier comes when it is needed", async () => {
+  test("the verifier and the pages of the operator alone come when they are needed", async () => {
     const first = (await linked()).map((path) => path.slice("/dashboard/".length));
     const later = files.filter((name) => name.endsWith(".js") && !first.includes(name));
-    expect(later).toHaveLength(1);
+    expect(later.map((name) => name.replace(/-\w+\.js$/, "")).sort()).toEqual([
+      "backups",
+      "index",
+      "metrics",
+    ]);
   });
 
   test.each(files)("%s makes no code and no markup of texts, and names no other host", (name) => {

@@ -1,14 +1,12 @@
 import type { ComponentType } from "preact";
 import { may, session } from "../core/session.ts";
 import { AuditPage } from "../pages/audit.tsx";
-import { BackupsPage } from "../pages/backups.tsx";
 import { CatchPage } from "../pages/catch.tsx";
 import { CheckPage } from "../pages/check.tsx";
 import { FlagsPage } from "../pages/flags.tsx";
 import { KeysPage } from "../pages/keys.tsx";
 import { LocksPage } from "../pages/locks.tsx";
 import { MetersPage } from "../pages/meters.tsx";
-import { MetricsPage } from "../pages/metrics.tsx";
 import { MonitorsPage } from "../pages/monitors.tsx";
 import { NotaryPage } from "../pages/notary.tsx";
 import { OverviewPage } from "../pages/overview.tsx";
@@ -16,6 +14,7 @@ import { ProjectsPage } from "../pages/projects.tsx";
 import { RelayPage } from "../pages/relay.tsx";
 import { SettingsPage } from "../pages/settings.tsx";
 import type { IconName } from "../ui/icon.tsx";
+import { later } from "./later.tsx";
 
 /** A page of the console. */
 export interface PageEntry {
@@ -147,7 +146,7 @@ const ALL: readonly PageEntry[] = [
     letter: "b",
     group: "Server",
     needs: "operator",
-    View: BackupsPage,
+    View: later(async () => (await import("../pages/backups.tsx")).BackupsPage),
   },
   {
     path: "metrics",
@@ -156,7 +155,7 @@ const ALL: readonly PageEntry[] = [
     letter: "t",
     group: "Server",
     needs: "operator",
-    View: MetricsPage,
+    View: later(async () => (await import("../pages/metrics.tsx")).MetricsPage),
   },
   {
     path: "settings",
