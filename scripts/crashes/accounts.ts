@@ -1,14 +1,7 @@
 import type { Answer } from "../processes/connection.ts";
 import type { Random } from "./random.ts";
 import { inParallel } from "./target.ts";
-import {
-  bodyOf,
-  type Tally,
-  type Target,
-  type TargetRequest,
-  UNAVAILABLE,
-  type Workload,
-} from "./workload.ts";
+import { bodyOf, Recorded, type Target, type TargetRequest, UNAVAILABLE, type Workload } from "./workload.ts";
 
 /** The balance that accounts are made with; a rotation takes one of it. */
 const BALANCE = 1_000;
@@ -27,14 +20,12 @@ interface Made {
 }
 
 /** Creation of accounts by the operator, and rotation of their keys. */
-export class AccountWorkload implements Workload {
+export class AccountWorkload extends Recorded implements Workload {
   readonly name = "accounts";
   readonly weight = 1;
   private open: Made[] = [];
   private rotatable: Made[] = [];
   private readonly settled = new Set<string>();
-  private readonly problems: string[] = [];
-  private counts = { acknowledged: 0, inDoubt: 0, happened: 0 };
   private made = 0;
 
   /** It makes its accounts as it goes. */
@@ -56,12 +47,6 @@ export class AccountWorkload implements Workload {
     this.open = [];
     this.rotatable = [];
     return this.problems.splice(0);
-  }
-
-  takeTally(): Tally {
-    const counts = this.counts;
-    this.counts = { acknowledged: 0, inDoubt: 0, happened: 0 };
-    return counts;
   }
 
   private async create(target: Target, random: Random): Promise<void> {

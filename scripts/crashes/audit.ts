@@ -2,7 +2,8 @@ import type { Answer } from "../processes/connection.ts";
 import type { Random } from "./random.ts";
 import {
   bodyOf,
-  type Tally,
+  createAccount,
+  Recorded,
   type Target,
   type TargetRequest,
   UNAVAILABLE,
@@ -41,7 +42,7 @@ interface Entry {
  * Changes that the audit log has: flags are saved, projects made. Every acknowledged one has exactly one entry, every entry
  * its change, and the entries of a flag lead from one state to the next.
  */
-export class AuditWorkload implements Workload {
+export class AuditWorkload extends Recorded implements Workload {
   readonly name = "audit";
   readonly weight = 2;
   private key = "";
@@ -50,14 +51,10 @@ export class AuditWorkload implements Workload {
   private readonly flags = new Map<string, unknown>();
   private seen = 0;
   private seenProject: string | null = null;
-  private problems: string[] = [];
-  private counts = { acknowledged: 0, inDoubt: 0, happened: 0 };
 
   async prepare(target: Target): Promise<void> {
     // Of a tier without a bound of projects.
-    const body = { email: EMAIL, tier: "unlimited" };
-    const creation = { method: "POST", path: "/v1/admin/accounts", key: target.operatorKey, body } as const;
-    this.key = String(bodyOf(await target.ask(creation))["api_key"]);
+    this.key = await createAccount(target, EMAIL, "unlimited");
   }
 
   async act(target: Target, random: Random): Promise<void> {
@@ -84,15 +81,7 @@ export class AuditWorkload implements Workload {
     this.seen = Number(entries.at(-1)?.sequence ?? this.seen);
     // From here on an entry with one of these numbers would be one too many.
     this.changes = new Map();
-    const found = this.problems;
-    this.problems = [];
-    return found.map((problem) => `audit: ${problem}`);
-  }
-
-  takeTally(): Tally {
-    const { counts } = this;
-    this.counts = { acknowledged: 0, inDoubt: 0, happened: 0 };
-    return counts;
+    return this.problems.splice(0).map((problem) => `audit: ${problem}`);
   }
 
   private take(change: Change, answer: Answer | null): void {

@@ -1,10 +1,10 @@
 import { entriesSince } from "./changes.ts";
-import { createAccount } from "./meters.ts";
 import type { Random } from "./random.ts";
 import { inParallel } from "./target.ts";
 import {
   bodyOf,
-  type Tally,
+  createAccount,
+  Recorded,
   type Target,
   type TargetRequest,
   UNAVAILABLE,
@@ -52,7 +52,7 @@ interface Inbox {
  * Webhooks to several buckets, half of them live. After every crash each holds every event that was acknowledged, once,
  * as it was sent, and paid; and what a live one holds has reached its target.
  */
-export class BucketWorkload implements Workload {
+export class BucketWorkload extends Recorded implements Workload {
   readonly name = "buckets";
   readonly weight = 6;
   private readonly inboxes: Inbox[] = [];
@@ -60,12 +60,11 @@ export class BucketWorkload implements Workload {
   private readonly forwarded = new Set<string>();
   private key = "";
   private sent = 0;
-  private counts = { acknowledged: 0, inDoubt: 0, happened: 0 };
-  private problems: string[] = [];
   private readonly forwards: boolean;
 
   /** Where `forwards` is false, no bucket is live: everything that happens is what was asked for. */
   constructor(forwards = true) {
+    super();
     this.forwards = forwards;
   }
 
@@ -108,12 +107,6 @@ export class BucketWorkload implements Workload {
     await inParallel(this.inboxes, READERS, (inbox) => this.verifyInbox(target, inbox));
     await this.verifyCharges(target);
     return this.problems.splice(0);
-  }
-
-  takeTally(): Tally {
-    const counts = this.counts;
-    this.counts = { acknowledged: 0, inDoubt: 0, happened: 0 };
-    return counts;
   }
 
   private async verifyInbox(target: Target, inbox: Inbox): Promise<void> {

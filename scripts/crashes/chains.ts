@@ -5,7 +5,8 @@ import type { Random } from "./random.ts";
 import { inParallel } from "./target.ts";
 import {
   bodyOf,
-  type Tally,
+  createAccount,
+  Recorded,
   type Target,
   type TargetRequest,
   UNAVAILABLE,
@@ -14,6 +15,7 @@ import {
 
 const CHAINS = 4;
 const READERS = 4;
+const CREDITS = 1_000_000_000;
 /** Every log carries about so many bytes more at random, so that some rows spill over to pages of their own. */
 const PADDING_MAX = 3_000;
 
@@ -39,24 +41,15 @@ class Chain {
 }
 
 /** Logs to several chains: after every crash each chain is one run without gap or fork, and holds every receipt that was given. */
-export class ChainWorkload implements Workload {
+export class ChainWorkload extends Recorded implements Workload {
   readonly name = "chains";
   readonly weight = 6;
   private readonly chains = Array.from({ length: CHAINS }, (_, index) => new Chain(`chain-${index}`));
-  private counts = { acknowledged: 0, inDoubt: 0, happened: 0 };
-  private problems: string[] = [];
   private sent = 0;
 
   async prepare(target: Target): Promise<void> {
     for (const chain of this.chains) {
-      const body = { email: `${chain.name}@example.com`, tier: "scale", balance: 1_000_000_000 };
-      const made = await target.ask({
-        method: "POST",
-        path: "/v1/admin/accounts",
-        key: target.operatorKey,
-        body,
-      });
-      chain.key = String(bodyOf(made)["api_key"]);
+      chain.key = await createAccount(target, `${chain.name}@example.com`, CREDITS);
       await target.ask({ method: "POST", path: "/v1/witness/sys/init", key: chain.key });
     }
   }
@@ -84,12 +77,6 @@ export class ChainWorkload implements Workload {
   async verify(target: Target): Promise<string[]> {
     await inParallel(this.chains, READERS, (chain) => this.verifyChain(target, chain));
     return this.problems.splice(0);
-  }
-
-  takeTally(): Tally {
-    const counts = this.counts;
-    this.counts = { acknowledged: 0, inDoubt: 0, happened: 0 };
-    return counts;
   }
 
   private async verifyChain(target: Target, chain: Chain): Promise<void> {

@@ -1,5 +1,5 @@
 import type { Answer } from "../processes/connection.ts";
-import { bodyOf, type Tally, type Target, type TargetRequest, UNAVAILABLE } from "./workload.ts";
+import { bodyOf, Recorded, type Target, type TargetRequest, UNAVAILABLE } from "./workload.ts";
 
 /** What a change does. */
 export type ChangeKind = "deduct" | "refill" | "reset";
@@ -41,13 +41,12 @@ interface Tracked {
 const REPLAYS_PER_VERIFICATION = 3;
 
 /** The record of one ledger: every change that was asked for, and what was answered. */
-export class ChangeLog {
+export class ChangeLog extends Recorded {
   private readonly name: string;
   private tracked = new Map<string, Tracked>();
-  private readonly problems: string[] = [];
-  private counts = { acknowledged: 0, inDoubt: 0, happened: 0 };
 
   constructor(name: string) {
+    super();
     this.name = name;
   }
 
@@ -105,12 +104,6 @@ export class ChangeLog {
     // From here on an entry with one of these numbers would be one too many.
     this.tracked = new Map();
     return this.problems.splice(0);
-  }
-
-  takeTally(): Tally {
-    const counts = this.counts;
-    this.counts = { acknowledged: 0, inDoubt: 0, happened: 0 };
-    return counts;
   }
 
   private match(entry: Entry): void {

@@ -1,9 +1,16 @@
 import type { Answer } from "../processes/connection.ts";
 import { ChangeLog, entriesSince } from "./changes.ts";
-import { createAccount, sumOf } from "./meters.ts";
+import { sumOf } from "./meters.ts";
 import type { Random } from "./random.ts";
 import { inParallel } from "./target.ts";
-import { bodyOf, type Tally, type Target, type TargetRequest, type Workload } from "./workload.ts";
+import {
+  bodyOf,
+  createAccount,
+  type Tally,
+  type Target,
+  type TargetRequest,
+  type Workload,
+} from "./workload.ts";
 
 const CUSTOMERS = 20;
 /** Credits and uses of a customer: more than any run takes. */

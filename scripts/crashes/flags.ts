@@ -1,6 +1,6 @@
 import type { Answer } from "../processes/connection.ts";
 import type { Random } from "./random.ts";
-import { bodyOf, type Tally, type Target, UNAVAILABLE, type Workload } from "./workload.ts";
+import { bodyOf, createAccount, Recorded, type Target, UNAVAILABLE, type Workload } from "./workload.ts";
 
 const FLAGS = 24;
 const PATH = "/v1/gate";
@@ -27,22 +27,18 @@ class Flag {
 }
 
 /** Changes definitions of flags: after every crash each is as it was answered, and no version comes back. */
-export class FlagWorkload implements Workload {
+export class FlagWorkload extends Recorded implements Workload {
   readonly name = "flags";
   readonly weight = 4;
   private readonly flags = Array.from({ length: FLAGS }, (_, index) => new Flag(`flag-${index}`));
   /** Versions that were answered. */
   private readonly versions = new Set<number>();
   private highest = 0;
-  private counts = { acknowledged: 0, inDoubt: 0, happened: 0 };
-  private problems: string[] = [];
   private sent = 0;
   private key = "";
 
   async prepare(target: Target): Promise<void> {
-    const body = { email: "flags@example.com", tier: "unlimited" };
-    const request = { method: "POST", path: "/v1/admin/accounts", key: target.operatorKey, body } as const;
-    this.key = String(bodyOf(await target.ask(request))["api_key"]);
+    this.key = await createAccount(target, "flags@example.com", "unlimited");
   }
 
   async act(target: Target, random: Random): Promise<void> {
@@ -77,12 +73,6 @@ export class FlagWorkload implements Workload {
     this.sent += 1;
     this.takeVersion(await target.ask({ method: "POST", path: PATH, key: this.key, body }), true);
     return this.problems.splice(0);
-  }
-
-  takeTally(): Tally {
-    const counts = this.counts;
-    this.counts = { acknowledged: 0, inDoubt: 0, happened: 0 };
-    return counts;
   }
 
   private async verifyFlag(target: Target, flag: Flag): Promise<void> {

@@ -1,7 +1,6 @@
-import { createAccount } from "./meters.ts";
 import type { Random } from "./random.ts";
 import { inParallel } from "./target.ts";
-import { bodyOf, type Tally, type Target, UNAVAILABLE, type Workload } from "./workload.ts";
+import { bodyOf, createAccount, Recorded, type Target, UNAVAILABLE, type Workload } from "./workload.ts";
 
 const METERS = 10;
 const CREDITS = 1_000_000_000_000;
@@ -36,7 +35,7 @@ interface Hold {
  * Holds that are made, captured, released, or left to expire. After every crash each is as the answers said, what was
  * captured was deducted once, and what a meter has, has held and has given adds up to what it was filled with.
  */
-export class HoldWorkload implements Workload {
+export class HoldWorkload extends Recorded implements Workload {
   readonly name = "holds";
   readonly weight = 8;
   private holds: Hold[] = [];
@@ -44,7 +43,6 @@ export class HoldWorkload implements Workload {
   private readonly captures = Array.from({ length: METERS }, () => 0);
   private key = "";
   private made = 0;
-  private counts = { acknowledged: 0, inDoubt: 0, happened: 0 };
 
   async prepare(target: Target): Promise<void> {
     this.key = await createAccount(target, "holds@example.com", CREDITS);
@@ -72,12 +70,6 @@ export class HoldWorkload implements Workload {
     );
     this.settle();
     return [...found.flat(), ...sums.flat()];
-  }
-
-  takeTally(): Tally {
-    const counts = this.counts;
-    this.counts = { acknowledged: 0, inDoubt: 0, happened: 0 };
-    return counts;
   }
 
   private async hold(target: Target, random: Random): Promise<void> {

@@ -1,8 +1,8 @@
-import { createAccount } from "./meters.ts";
 import type { Random } from "./random.ts";
 import {
   bodyOf,
-  type Tally,
+  createAccount,
+  Recorded,
   type Target,
   type TargetRequest,
   UNAVAILABLE,
@@ -34,16 +34,16 @@ interface LimitedKey {
 }
 
 /** Verifications of keys with limited uses: none is lost once it was answered, and none is taken twice. */
-export class KeyUsesWorkload implements Workload {
+export class KeyUsesWorkload extends Recorded implements Workload {
   readonly name = "uses of keys";
   readonly weight = 6;
   private key = "";
   private keys: LimitedKey[] = [];
   private requests = 0;
-  private problems: string[] = [];
-  private tally = { acknowledged: 0, inDoubt: 0, happened: 0 };
 
-  constructor(private readonly count = KEYS) {}
+  constructor(private readonly count = KEYS) {
+    super();
+  }
 
   async prepare(target: Target): Promise<void> {
     this.key = await createAccount(target, "key-uses@example.com", CREDITS);
@@ -72,7 +72,7 @@ export class KeyUsesWorkload implements Workload {
     const answered = answers.find((answer) => answer?.status === 200);
     if (answered) this.note(of, cost, bodyOf(answered));
     else if (statuses.includes(null)) {
-      this.tally.inDoubt += 1;
+      this.counts.inDoubt += 1;
       of.inDoubt.push({ request, cost });
     } else if (!statuses.every((status) => status === UNAVAILABLE)) {
       this.problems.push(`${of.id}: unexpected answers ${statuses.join(", ")}`);
@@ -84,14 +84,8 @@ export class KeyUsesWorkload implements Workload {
     return this.problems.splice(0);
   }
 
-  takeTally(): Tally {
-    const { tally } = this;
-    this.tally = { acknowledged: 0, inDoubt: 0, happened: 0 };
-    return tally;
-  }
-
   private note(of: LimitedKey, cost: number, { valid, uses_remaining }: Record<string, unknown>): void {
-    this.tally.acknowledged += 1;
+    this.counts.acknowledged += 1;
     if (valid !== true) this.problems.push(`${of.id}: a use was refused`);
     const left = Number(uses_remaining);
     if (of.said.has(left)) this.problems.push(`${of.id}: two uses left ${left}`);
@@ -105,7 +99,7 @@ export class KeyUsesWorkload implements Workload {
       ({ request }) => request.idempotencyKey !== undefined,
     )) {
       const answer = await target.ask(request);
-      if (answer.headers.get("idempotent-replayed") === "true") this.tally.happened += 1;
+      if (answer.headers.get("idempotent-replayed") === "true") this.counts.happened += 1;
       this.note(of, cost, bodyOf(answer));
     }
     const open = of.inDoubt.filter(({ request }) => request.idempotencyKey === undefined);
@@ -118,7 +112,7 @@ export class KeyUsesWorkload implements Workload {
     );
     if (happened === null)
       this.problems.push(`${of.id}: ${USES - left} uses are taken, ${of.taken} were answered`);
-    this.tally.happened += happened?.length ?? 0;
+    this.counts.happened += happened?.length ?? 0;
     of.taken = USES - left;
   }
 }

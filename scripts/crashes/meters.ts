@@ -3,7 +3,14 @@ import { type ChangeKind, ChangeLog, entriesSince } from "./changes.ts";
 import { checkMeterLedger } from "./ledger-checks.ts";
 import type { Random } from "./random.ts";
 import { inParallel } from "./target.ts";
-import { bodyOf, type Tally, type Target, type TargetRequest, type Workload } from "./workload.ts";
+import {
+  bodyOf,
+  createAccount,
+  type Tally,
+  type Target,
+  type TargetRequest,
+  type Workload,
+} from "./workload.ts";
 
 const METERS = 300;
 /** Every third change goes to one of these, so that batches hold several changes of one meter. */
@@ -131,19 +138,6 @@ export class MeterWorkload implements Workload {
 /** The database file of a target. */
 export function databaseOf(target: Target): string {
   return join(target.folder, "ninefold.db");
-}
-
-/** Makes an account of tier scale and returns its key. */
-export async function createAccount(target: Target, email: string, balance: number): Promise<string> {
-  const body = { email, tier: "scale", balance };
-  const answer = await target.ask({
-    method: "POST",
-    path: "/v1/admin/accounts",
-    key: target.operatorKey,
-    body,
-  });
-  if (answer.status !== 201) throw new Error(`no account: ${answer.text}`);
-  return String(bodyOf(answer)["api_key"]);
 }
 
 /** Tallies added up. */

@@ -1,8 +1,15 @@
 import { ChangeLog, entriesSince } from "./changes.ts";
 import { checkAccountLedger } from "./ledger-checks.ts";
-import { createAccount, databaseOf, sumOf } from "./meters.ts";
+import { databaseOf, sumOf } from "./meters.ts";
 import type { Random } from "./random.ts";
-import { bodyOf, type Tally, type Target, type TargetRequest, type Workload } from "./workload.ts";
+import {
+  bodyOf,
+  createAccount,
+  type Tally,
+  type Target,
+  type TargetRequest,
+  type Workload,
+} from "./workload.ts";
 
 /** Few accounts, so that many changes of one account meet in a batch. */
 const ACCOUNTS = 4;

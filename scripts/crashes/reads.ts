@@ -1,9 +1,9 @@
 import { IN_MEMORY_MS_MAX } from "../../src/kernel/storage/writer.ts";
-import { createAccount } from "./meters.ts";
 import type { Random } from "./random.ts";
 import {
   bodyOf,
-  type Tally,
+  createAccount,
+  Recorded,
   type Target,
   type TargetRequest,
   UNAVAILABLE,
@@ -30,7 +30,7 @@ interface Reader {
  * Metered reads, whose charges are in memory when they are answered. A crash may forgive those of the last second that
  * no commit has followed; none before, and none is paid twice.
  */
-export class ReadWorkload implements Workload {
+export class ReadWorkload extends Recorded implements Workload {
   readonly name = "reads";
   readonly weight = 6;
   /** Charges that the crashes have forgiven so far. */
@@ -38,10 +38,10 @@ export class ReadWorkload implements Workload {
   private readonly readers: readonly Reader[];
   /** What was answered before this moment must have been paid. */
   private writtenUntil = Number.NEGATIVE_INFINITY;
-  private counts = { acknowledged: 0, inDoubt: 0, happened: 0 };
 
   /** `changes`: how often it changes something. */
   constructor(private readonly changes = CHANGES) {
+    super();
     this.readers = Array.from({ length: ACCOUNTS }, (_, index) => {
       return { email: `reads-${index}@example.com`, key: "", paid: 0, answered: [], inDoubt: 0 };
     });
@@ -77,12 +77,6 @@ export class ReadWorkload implements Workload {
     for (const reader of this.readers) problems.push(...(await this.verifyReader(target, reader)));
     this.writtenUntil = Number.NEGATIVE_INFINITY;
     return problems;
-  }
-
-  takeTally(): Tally {
-    const counts = this.counts;
-    this.counts = { acknowledged: 0, inDoubt: 0, happened: 0 };
-    return counts;
   }
 
   private async change(target: Target, reader: Reader): Promise<void> {

@@ -1,8 +1,7 @@
 import { createHmac } from "node:crypto";
 import type { Answer } from "../processes/connection.ts";
-import { createAccount } from "./meters.ts";
 import type { Random } from "./random.ts";
-import { bodyOf, type Tally, type Target, type Workload } from "./workload.ts";
+import { bodyOf, createAccount, Recorded, type Target, type Workload } from "./workload.ts";
 
 const CREDITS = 1_000_000;
 /** Longest wait for what is due: deliveries that a kill cut off are made again at the start. */
@@ -30,7 +29,7 @@ interface Asked {
  * Scheduled deliveries that fall due all the time. Whatever was acknowledged must arrive; a repeat has the same
  * delivery id, and only one that was under way at a kill may be repeated.
  */
-export class RelayWorkload implements Workload {
+export class RelayWorkload extends Recorded implements Workload {
   readonly name = "relays";
   readonly weight = 4;
   private readonly receipts = new Map<number, Receipt[]>();
@@ -40,7 +39,6 @@ export class RelayWorkload implements Workload {
   private key = "";
   private url = "";
   private lastAnsweredAt = 0;
-  private counts = { acknowledged: 0, inDoubt: 0, happened: 0 };
 
   async prepare(target: Target): Promise<void> {
     this.key = await createAccount(target, "relays@example.com", CREDITS);
@@ -85,12 +83,6 @@ export class RelayWorkload implements Workload {
     const problems = this.open.flatMap((asked) => this.problemsOf(asked));
     this.open = [];
     return problems;
-  }
-
-  takeTally(): Tally {
-    const counts = this.counts;
-    this.counts = { acknowledged: 0, inDoubt: 0, happened: 0 };
-    return counts;
   }
 
   private acknowledge(asked: Asked, answer: Answer): void {

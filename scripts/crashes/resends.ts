@@ -1,9 +1,9 @@
 import type { Answer } from "../processes/connection.ts";
-import { createAccount } from "./meters.ts";
 import type { Random } from "./random.ts";
 import {
   bodyOf,
-  type Tally,
+  createAccount,
+  Recorded,
   type Target,
   type TargetRequest,
   UNAVAILABLE,
@@ -29,7 +29,7 @@ interface Asked {
  * Deliveries that fail, and are sent again: one by one and all at once. Each resend makes just one attempt, also when it was cut off
  * and asked for again under its key, and the count of a resend of many is that of what it sent.
  */
-export class ResendWorkload implements Workload {
+export class ResendWorkload extends Recorded implements Workload {
   readonly name = "resends";
   readonly weight = 2;
   private readonly failed: string[] = [];
@@ -39,7 +39,6 @@ export class ResendWorkload implements Workload {
   private asked = 0;
   /** Resends of one that were acknowledged. */
   private resent = 0;
-  private counts = { acknowledged: 0, inDoubt: 0, happened: 0 };
 
   async prepare(target: Target): Promise<void> {
     this.key = await createAccount(target, "resends@example.com", CREDITS);
@@ -70,12 +69,6 @@ export class ResendWorkload implements Workload {
     if (attempts !== wanted)
       problems.push(`resends: ${attempts} attempts were made where ${wanted} were asked for`);
     return problems;
-  }
-
-  takeTally(): Tally {
-    const counts = this.counts;
-    this.counts = { acknowledged: 0, inDoubt: 0, happened: 0 };
-    return counts;
   }
 
   private request(path: string, body?: object): TargetRequest {

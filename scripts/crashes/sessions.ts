@@ -2,7 +2,8 @@ import type { Answer } from "../processes/connection.ts";
 import type { Random } from "./random.ts";
 import {
   bodyOf,
-  type Tally,
+  createAccount,
+  Recorded,
   type Target,
   type TargetRequest,
   UNAVAILABLE,
@@ -45,19 +46,15 @@ interface User {
  * Browsers that log in, by keys and by links, and out. A session that was answered is there, one that was ended stays
  * ended, and a link opens one session, whenever the server is killed.
  */
-export class SessionWorkload implements Workload {
+export class SessionWorkload extends Recorded implements Workload {
   readonly name = "sessions";
   readonly weight = 1;
   private users: User[] = [];
-  private problems: string[] = [];
-  private counts = { acknowledged: 0, inDoubt: 0, happened: 0 };
 
   async prepare(target: Target): Promise<void> {
     for (let index = 0; index < ACCOUNTS; index += 1) {
       // Of this tier, since links are for operators alone.
-      const body = { email: `sessions-${index}@example.com`, tier: "unlimited" };
-      const creation = { method: "POST", path: "/v1/admin/accounts", key: target.operatorKey, body } as const;
-      const key = String(bodyOf(await target.ask(creation))["api_key"]);
+      const key = await createAccount(target, `sessions-${index}@example.com`, "unlimited");
       const user: User = { key, busy: false, sessions: [], links: [], unknown: 0, endedBefore: [] };
       await this.logIn(user, { key }, target);
       this.users.push(user);
@@ -85,15 +82,7 @@ export class SessionWorkload implements Workload {
       }
       await this.endAll(user, target);
     }
-    const found = this.problems;
-    this.problems = [];
-    return found.map((problem) => `sessions: ${problem}`);
-  }
-
-  takeTally(): Tally {
-    const { counts } = this;
-    this.counts = { acknowledged: 0, inDoubt: 0, happened: 0 };
-    return counts;
+    return this.problems.splice(0).map((problem) => `sessions: ${problem}`);
   }
 
   private async actAs(user: User, target: Target, random: Random): Promise<void> {

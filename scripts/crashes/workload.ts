@@ -52,6 +52,35 @@ export interface Workload {
   takeTally(): Tally;
 }
 
+/** What the records of workloads begin with: counts, and lines about what differs. */
+export abstract class Recorded {
+  protected readonly problems: string[] = [];
+  protected counts = { acknowledged: 0, inDoubt: 0, happened: 0 };
+
+  /** Counts since the last call. */
+  takeTally(): Tally {
+    const { counts } = this;
+    this.counts = { acknowledged: 0, inDoubt: 0, happened: 0 };
+    return counts;
+  }
+}
+
+/**
+ * Makes an account and returns its key: of tier scale with a balance, or of the unlimited one, which pays nothing
+ * and has no bound of projects.
+ */
+export async function createAccount(
+  target: Target,
+  email: string,
+  balance: number | "unlimited",
+): Promise<string> {
+  const terms = balance === "unlimited" ? { tier: balance } : { tier: "scale", balance };
+  const request = { method: "POST", path: "/v1/admin/accounts", key: target.operatorKey } as const;
+  const answer = await target.ask({ ...request, body: { email, ...terms } });
+  if (answer.status !== 201) throw new Error(`no account: ${answer.text}`);
+  return String(bodyOf(answer)["api_key"]);
+}
+
 /** The request as it goes over the wire. */
 export function toWire(request: TargetRequest): WireRequest {
   const { method, path, key, body, idempotencyKey } = request;
