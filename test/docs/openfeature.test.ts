@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Browser } from "playwright-core";
 import { ROOT } from "../../scripts/processes/server-process.ts";
-import { startBrowser } from "../pages/browser.ts";
+import { closeBrowser, openBrowser } from "../pages/browser.ts";
 import { startTestServer, type TestServer } from "../support/server.ts";
 import { readPage } from "./page.ts";
 
@@ -34,7 +34,7 @@ const site = Bun.serve({
 
 beforeAll(async () => {
   server = await startTestServer({ args: ["--cors-origins", site.url.origin] });
-  browser = await startBrowser();
+  browser = await openBrowser();
   symlinkSync(join(ROOT, "node_modules"), join(folder, "node_modules"));
   const { body } = await server.operator.post("/v1/keys", {
     ...{ prefix: "sm", name: "k", scopes: ["ofrep:read"] },
@@ -43,7 +43,7 @@ beforeAll(async () => {
   await save(true);
 }, TIMEOUT_MS);
 afterAll(async () => {
-  await browser.close();
+  await closeBrowser();
   await site.stop(true);
   await server.stop();
   rmSync(folder, { recursive: true, force: true });

@@ -1,6 +1,9 @@
 import { type Browser, chromium } from "playwright-core";
 import { findChromium } from "../../scripts/steps/debian.ts";
 
+/** A name as in a local network: plain HTTP there is no secure context, unlike that of this machine itself. */
+export const NAME = "ninefold.lan";
+
 /** Chromium without whatever would go out to its maker. */
 const ARGUMENTS = [
   "--no-sandbox",
@@ -10,12 +13,38 @@ const ARGUMENTS = [
   "--disable-background-networking",
   "--disable-component-update",
   "--disable-sync",
+  `--host-resolver-rules=MAP ${NAME} 127.0.0.1`,
 ];
 
-/** Starts a headless Chromium with a new profile, and perhaps more arguments. @throws Error that says how to get one. */
-export async function startBrowser(more: readonly string[] = []): Promise<Browser> {
+/** Starting a browser takes seconds on a machine that is busy with other things. */
+export const TIMEOUT_MS = 120_000;
+
+let opened: Promise<Browser> | undefined;
+
+/**
+ * The headless Chromium of the file of tests that runs: what a test opens in it is a context of its own, with a new
+ * profile. @throws Error that says how to get one.
+ */
+export function openBrowser(): Promise<Browser> {
+  opened ??= startBrowser().then((browser) => {
+    // Bun ends the processes of a test that takes too long; the next test gets another browser.
+    browser.on("disconnected", () => {
+      opened = undefined;
+    });
+    return browser;
+  });
+  return opened;
+}
+
+/** Ends it, after a file's last test: when a process of tests ends, nothing of ours runs that could take its folders away. */
+export async function closeBrowser(): Promise<void> {
+  await (await opened)?.close();
+  opened = undefined;
+}
+
+async function startBrowser(): Promise<Browser> {
   const executablePath = findChromium();
   if (executablePath === undefined)
     throw new Error("There is no Chromium. Run: scripts/test test/pages, which installs it.");
-  return chromium.launch({ executablePath, headless: true, args: [...ARGUMENTS, ...more] });
+  return chromium.launch({ executablePath, headless: true, args: ARGUMENTS });
 }

@@ -1,11 +1,15 @@
-import { expect } from "bun:test";
+import { afterAll, beforeAll, expect } from "bun:test";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import type { Browser, BrowserContext, Page } from "playwright-core";
-import type { TestServer } from "../support/server.ts";
+import type { BrowserContext, Page } from "playwright-core";
+import { fillConsole } from "../../scripts/console/filling.ts";
+import { TestServer, type TestServerOptions } from "../support/server.ts";
+import { closeBrowser, openBrowser, TIMEOUT_MS } from "./browser.ts";
 
 /** What axe looks for: WCAG 2.1 AA and its own best practice. */
 const RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"];
+/** Nobody reads what passes, and the console frames nothing: without both a look takes a sixth less. */
+const AXE_OPTIONS = { runOnly: RULES, resultTypes: ["violations"], iframes: false, preload: false };
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
@@ -37,14 +41,20 @@ export class Console {
   }
 
   /** Opens the console, where nobody is logged in. */
-  static async open(browser: Browser, server: TestServer, look: Look = {}): Promise<Console> {
+  static async open(server: TestServer, look: Look = {}): Promise<Console> {
     const { colorScheme = "light", width = 1280 } = look;
+    const browser = await openBrowser();
     const context = await browser.newContext({ colorScheme, viewport: { width, height: 860 } });
     const page = await context.newPage();
     const opened = new Console(server, context, page);
     await page.goto(`${server.url}/dashboard/`);
     await page.getByLabel("API key").waitFor();
     return opened;
+  }
+
+  /** Opens the console and logs in, as the operator unless with another key. */
+  static async enter(server: TestServer, key = server.key): Promise<Console> {
+    return (await Console.open(server)).logIn(key);
   }
 
   /** Logs in with a key. */
@@ -68,10 +78,15 @@ export class Console {
     while ((await loading.count()) > 0) await loading.first().waitFor({ state: "detached" });
   }
 
+  /** The text of the page, whatever is open over it too. */
+  text(): Promise<string> {
+    return this.page.evaluate<string>("document.documentElement.outerHTML");
+  }
+
   /** What axe finds on the page as it stands. */
   async violations(): Promise<string[]> {
     if (!(await this.page.evaluate<boolean>("'axe' in window"))) await this.page.evaluate(AXE);
-    const found = await this.page.evaluate(`axe.run({ runOnly: ${JSON.stringify(RULES)} })`);
+    const found = await this.page.evaluate(`axe.run(${JSON.stringify(AXE_OPTIONS)})`);
     const { violations } = found as { violations: { id: string; nodes: { html: string }[] }[] };
     return violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html.slice(0, 160)}`));
   }
@@ -88,4 +103,24 @@ export class Console {
     expect(elsewhere).toEqual([]);
     await this.context.close();
   }
+}
+
+/** A server whose console the tests of a file use, and the browser for it. */
+export function useConsole(options: TestServerOptions = {}): TestServer {
+  const server = new TestServer(options);
+  beforeAll(async () => {
+    await Promise.all([openBrowser(), server.start()]);
+  }, TIMEOUT_MS);
+  afterAll(async () => {
+    await closeBrowser();
+    await server.stop();
+  }, TIMEOUT_MS);
+  return server;
+}
+
+/** The same with something of every kind on the server. */
+export function useFilledConsole(): TestServer {
+  const server = useConsole({ args: ["--allow-private-targets", "127.0.0.0/8"] });
+  beforeAll(() => fillConsole(server.url, server.key), TIMEOUT_MS);
+  return server;
 }

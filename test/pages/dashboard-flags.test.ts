@@ -1,27 +1,11 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
-import type { Browser } from "playwright-core";
-import { fillConsole } from "../../scripts/console/filling.ts";
-import { startTestServer, type TestServer } from "../support/server.ts";
-import { startBrowser } from "./browser.ts";
-import { Console } from "./console.ts";
+import { expect, test } from "bun:test";
+import { TIMEOUT_MS } from "./browser.ts";
+import { Console, useFilledConsole } from "./console.ts";
 
-/** Starting a browser takes seconds on a machine that is busy with other things. */
-const TIMEOUT_MS = 120_000;
-
-let browser: Browser;
-let server: TestServer;
-beforeAll(async () => {
-  browser = await startBrowser();
-  server = await startTestServer({ args: ["--allow-private-targets", "127.0.0.0/8"] });
-  await fillConsole(server.url, server.key);
-}, TIMEOUT_MS);
-afterAll(async () => {
-  await browser.close();
-  await server.stop();
-}, TIMEOUT_MS);
+const server = useFilledConsole();
 
 async function enter(place: string): Promise<Console> {
-  const visit = await (await Console.open(browser, server)).logIn(server.key);
+  const visit = await Console.enter(server);
   await visit.go(place);
   return visit;
 }

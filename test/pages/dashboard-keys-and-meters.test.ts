@@ -1,39 +1,14 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type { Browser } from "playwright-core";
-import { fillConsole } from "../../scripts/console/filling.ts";
-import { startTestServer, type TestServer } from "../support/server.ts";
-import { startBrowser } from "./browser.ts";
-import { Console } from "./console.ts";
+import { describe, expect, test } from "bun:test";
+import { TIMEOUT_MS } from "./browser.ts";
+import { Console, useFilledConsole } from "./console.ts";
 
-/** Starting a browser takes seconds on a machine that is busy with other things. */
-const TIMEOUT_MS = 120_000;
-
-let browser: Browser;
-let server: TestServer;
-beforeAll(async () => {
-  browser = await startBrowser();
-  server = await startTestServer({ args: ["--allow-private-targets", "127.0.0.0/8"] });
-  await fillConsole(server.url, server.key);
-}, TIMEOUT_MS);
-afterAll(async () => {
-  await browser.close();
-  await server.stop();
-}, TIMEOUT_MS);
-
-async function enter(key = server.key): Promise<Console> {
-  return (await Console.open(browser, server)).logIn(key);
-}
-
-/** The text of the page, whatever is open over it too. */
-function textOf(visit: Console): Promise<string> {
-  return visit.page.evaluate<string>("document.documentElement.outerHTML");
-}
+const server = useFilledConsole();
 
 describe("keys", () => {
   test(
     "a new one shows its secret once; Escape asks; what was kept is gone from the page",
     async () => {
-      const visit = await enter();
+      const visit = await Console.enter(server);
       const { page } = visit;
       await visit.go("keys");
       await page.getByRole("button", { name: "New key" }).click();
@@ -51,7 +26,7 @@ describe("keys", () => {
       expect(await page.locator("dialog").innerText()).toContain("without having kept the secret?");
       await page.getByRole("button", { name: "I have kept it" }).click();
       await page.getByRole("link", { name: "Till" }).waitFor();
-      expect(await textOf(visit)).not.toContain(secret);
+      expect(await visit.text()).not.toContain(secret);
       await visit.expectClean();
     },
     TIMEOUT_MS,
@@ -60,7 +35,7 @@ describe("keys", () => {
   test(
     "a browser key evaluates flags, and reads nothing else",
     async () => {
-      const visit = await enter();
+      const visit = await Console.enter(server);
       const { page } = visit;
       await visit.go("keys");
       await page.getByRole("button", { name: "New key" }).click();
@@ -80,7 +55,7 @@ describe("keys", () => {
   test(
     "one for a customer gets an owner, limits and uses; it is changed, paused, and shows how it was used",
     async () => {
-      const visit = await enter();
+      const visit = await Console.enter(server);
       const { page } = visit;
       await visit.go("keys?new=1");
       await page.getByLabel("Name", { exact: true }).fill("Customer");
@@ -126,7 +101,7 @@ describe("keys", () => {
   test(
     "revoking asks, and then the key is revoked",
     async () => {
-      const visit = await enter();
+      const visit = await Console.enter(server);
       const { page } = visit;
       await visit.go("keys");
       await page.getByRole("button", { name: "Revoke Mobile app" }).click();
@@ -146,7 +121,7 @@ describe("trying a check", () => {
       const made = await server.operator.post("/v1/keys", terms);
       const secret = String(made.body["secret"]);
       await server.operator.post("/v1/meter/tried/refill", { amount: 8 });
-      const visit = await enter();
+      const visit = await Console.enter(server);
       const { page } = visit;
       await visit.go("check");
       await page.getByLabel("The customer’s key").fill(secret);
@@ -179,7 +154,7 @@ describe("meters", () => {
   test(
     "what cannot be paid is said where it was entered, and the balance stays",
     async () => {
-      const visit = await enter();
+      const visit = await Console.enter(server);
       const { page } = visit;
       await visit.go("meters/customer-42");
       const before = (await server.operator.get("/v1/meter/customer-42/balance")).body["balance"];
@@ -199,7 +174,7 @@ describe("what a meter has beside its balance", () => {
   test(
     "a hold is released, and a plan is set and taken away",
     async () => {
-      const visit = await enter();
+      const visit = await Console.enter(server);
       const { page } = visit;
       await visit.go("meters/customer-43");
       const read = async (path: string) => server.operator.get(`/v1/meter/customer-43/${path}`);

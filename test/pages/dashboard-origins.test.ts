@@ -1,31 +1,13 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
-import type { Browser } from "playwright-core";
-import { fillConsole } from "../../scripts/console/filling.ts";
-import { startTestServer, type TestServer } from "../support/server.ts";
-import { startBrowser } from "./browser.ts";
-import { Console } from "./console.ts";
+import { expect, test } from "bun:test";
+import { NAME, openBrowser, TIMEOUT_MS } from "./browser.ts";
+import { Console, useFilledConsole } from "./console.ts";
 
-/** Starting a browser takes seconds on a machine that is busy with other things. */
-const TIMEOUT_MS = 120_000;
-/** A name as in a local network: plain HTTP there is no secure context, unlike that of this machine itself. */
-const NAME = "ninefold.lan";
-
-let browser: Browser;
-let server: TestServer;
-beforeAll(async () => {
-  browser = await startBrowser([`--host-resolver-rules=MAP ${NAME} 127.0.0.1`]);
-  server = await startTestServer({ args: ["--allow-private-targets", "127.0.0.0/8"] });
-  await fillConsole(server.url, server.key);
-}, TIMEOUT_MS);
-afterAll(async () => {
-  await browser.close();
-  await server.stop();
-}, TIMEOUT_MS);
+const server = useFilledConsole();
 
 test(
   "a page of another port of the host gets nothing by the session, although the cookie goes along",
   async () => {
-    const visit = await (await Console.open(browser, server)).logIn(server.key);
+    const visit = await Console.enter(server);
     using other = Bun.serve({
       port: 0,
       hostname: "127.0.0.1",
@@ -57,7 +39,7 @@ test(
 test(
   "over plain HTTP in a local network: logging in, copying, checking receipts",
   async () => {
-    const context = await browser.newContext({ viewport: { width: 1280, height: 860 } });
+    const context = await (await openBrowser()).newContext({ viewport: { width: 1280, height: 860 } });
     const page = await context.newPage();
     const faults: string[] = [];
     page.on("console", (message) => {

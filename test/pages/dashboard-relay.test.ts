@@ -1,21 +1,16 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import type { Browser } from "playwright-core";
 import { startTestServer, type TestServer } from "../support/server.ts";
 import { WebhookSink } from "../support/webhook-sink.ts";
-import { startBrowser } from "./browser.ts";
+import { closeBrowser, TIMEOUT_MS } from "./browser.ts";
 import { Console } from "./console.ts";
 
-const TIMEOUT_MS = 120_000;
-
-let browser: Browser;
 let server: TestServer;
 const sink = new WebhookSink();
 beforeAll(async () => {
-  browser = await startBrowser();
   server = await startTestServer({ args: ["--allow-private-targets", "127.0.0.0/8"] });
 }, TIMEOUT_MS);
 afterAll(async () => {
-  await browser.close();
+  await closeBrowser();
   await server.stop();
   sink.stop();
 }, TIMEOUT_MS);
@@ -44,9 +39,8 @@ test(
   async () => {
     sink.answersBy(() => new Response("<b>no such hook</b>", { status: 404, headers: { "X-Trace": "abc" } }));
     const [first = ""] = await failed(3);
-    const visit = await Console.open(browser, server);
+    const visit = await Console.enter(server);
     const { page } = visit;
-    await visit.logIn(server.key);
     await visit.go(`relay/${first}`);
     const inspector = page.locator(".inspector");
     await inspector.getByRole("heading", { name: "Answer 404" }).waitFor();
@@ -78,9 +72,8 @@ test(
 test(
   "the signing secret is shown, and rotated; away from it, it is nowhere",
   async () => {
-    const visit = await Console.open(browser, server);
+    const visit = await Console.enter(server);
     const { page } = visit;
-    await visit.logIn(server.key);
     await visit.go("relay");
     await page.getByRole("button", { name: "Signing secret" }).click();
     const shown = page.locator("[data-secret]");

@@ -2,24 +2,18 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Browser } from "playwright-core";
 import { startTestServer, type TestServer } from "../support/server.ts";
-import { startBrowser } from "./browser.ts";
+import { closeBrowser, TIMEOUT_MS } from "./browser.ts";
 import { Console } from "./console.ts";
 
-/** Starting a browser takes seconds on a machine that is busy with other things. */
-const TIMEOUT_MS = 120_000;
-
-let browser: Browser;
 let folder: string;
 let server: TestServer;
 beforeAll(async () => {
-  browser = await startBrowser();
   folder = mkdtempSync(join(tmpdir(), "ninefold-console-"));
   server = await startTestServer({ args: ["--backup-dir", folder] });
 }, TIMEOUT_MS);
 afterAll(async () => {
-  await browser.close();
+  await closeBrowser();
   await server.stop();
   rmSync(folder, { recursive: true });
 }, TIMEOUT_MS);
@@ -27,7 +21,7 @@ afterAll(async () => {
 test(
   "a backup is made at a press, appears by itself, and the page says how to restore it",
   async () => {
-    const visit = await (await Console.open(browser, server)).logIn(server.key);
+    const visit = await Console.enter(server);
     const { page } = visit;
     await visit.go("overview");
     const card = page.locator("a.card", { hasText: "Backups" });
@@ -52,7 +46,7 @@ test(
 test(
   "the metrics are looked at again and again, and drawn as lines; settings show the options",
   async () => {
-    const visit = await (await Console.open(browser, server)).logIn(server.key);
+    const visit = await Console.enter(server);
     const { page } = visit;
     await page.clock.install();
     const looks = () => visit.requests.filter((request) => request.endsWith("/v1/admin/status")).length;
@@ -88,7 +82,7 @@ test(
   "who is not the operator has no such pages",
   async () => {
     const account = await server.account({ tier: "pro" });
-    const visit = await (await Console.open(browser, server)).logIn(String(account.key));
+    const visit = await Console.enter(server, String(account.key));
     const pages = await visit.page
       .getByRole("navigation", { name: "Pages" })
       .getByRole("link")

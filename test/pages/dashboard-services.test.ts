@@ -1,34 +1,14 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type { Browser } from "playwright-core";
-import { fillConsole } from "../../scripts/console/filling.ts";
-import { startTestServer, type TestServer } from "../support/server.ts";
-import { startBrowser } from "./browser.ts";
-import { Console } from "./console.ts";
+import { describe, expect, test } from "bun:test";
+import { TIMEOUT_MS } from "./browser.ts";
+import { Console, useFilledConsole } from "./console.ts";
 
-/** Starting a browser takes seconds on a machine that is busy with other things. */
-const TIMEOUT_MS = 120_000;
-
-let browser: Browser;
-let server: TestServer;
-beforeAll(async () => {
-  browser = await startBrowser();
-  server = await startTestServer({ args: ["--allow-private-targets", "127.0.0.0/8"] });
-  await fillConsole(server.url, server.key);
-}, TIMEOUT_MS);
-afterAll(async () => {
-  await browser.close();
-  await server.stop();
-}, TIMEOUT_MS);
-
-async function enter(): Promise<Console> {
-  return (await Console.open(browser, server)).logIn(server.key);
-}
+const server = useFilledConsole();
 
 describe("a bucket's events", () => {
   test(
     "are searched as one types, and the text stands in the address",
     async () => {
-      const visit = await enter();
+      const visit = await Console.enter(server);
       const { page } = visit;
       await visit.go("catch");
       await page.getByRole("link", { name: "Shop payments" }).click();
@@ -51,7 +31,7 @@ describe("a bucket's events", () => {
   test(
     "show each try with what the target answered, and a new one at once",
     async () => {
-      const visit = await enter();
+      const visit = await Console.enter(server);
       const { page } = visit;
       await visit.go("catch");
       await page.getByRole("link", { name: "Shop payments" }).click();
@@ -77,7 +57,7 @@ describe("a bucket's events", () => {
     "a bucket gets a name, and is called by it",
     async () => {
       const { body } = await server.operator.post("/v1/catch/buckets", { target_url: server.url });
-      const visit = await enter();
+      const visit = await Console.enter(server);
       const { page } = visit;
       await visit.go(`catch/${body["id"]}`);
       await page.getByRole("button", { name: "Change…" }).click();
@@ -98,7 +78,7 @@ describe("monitors", () => {
   test(
     "are made with their settings, changed, paused, and go on",
     async () => {
-      const visit = await enter();
+      const visit = await Console.enter(server);
       const { page } = visit;
       await visit.go("monitors?new=1");
       await page.getByLabel("Address").fill(`${server.url}/v1/ping`);
@@ -157,7 +137,7 @@ describe("the audit log", () => {
   test(
     "is shown and downloaded for the time that is chosen",
     async () => {
-      const visit = await enter();
+      const visit = await Console.enter(server);
       const { page } = visit;
       await visit.go("audit");
       await page.locator("main a.row").first().waitFor();

@@ -1,24 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type { Browser } from "playwright-core";
-import { startTestServer, type TestServer } from "../support/server.ts";
-import { startBrowser } from "./browser.ts";
-import { Console } from "./console.ts";
+import { describe, expect, test } from "bun:test";
+import { TIMEOUT_MS } from "./browser.ts";
+import { Console, useConsole } from "./console.ts";
 
-/** Starting a browser takes seconds on a machine that is busy with other things. */
-const TIMEOUT_MS = 120_000;
 /** What "at once" may take: the server gathers for half a second, and the machine may be busy. */
 const SEEN_MS = 5_000;
 
-let browser: Browser;
-let server: TestServer;
-beforeAll(async () => {
-  browser = await startBrowser();
-  server = await startTestServer();
-}, TIMEOUT_MS);
-afterAll(async () => {
-  await browser.close();
-  await server.stop();
-}, TIMEOUT_MS);
+const server = useConsole();
 
 /** Makes the browser say that nobody sees the page, or that somebody does. */
 function hide(visit: Console, hidden: boolean): Promise<unknown> {
@@ -32,7 +19,7 @@ test(
   "a log-in link opens one session, leaves the address, and opens no second one",
   async () => {
     const { body } = await server.operator.post("/v1/admin/login-links", {});
-    const visit = await Console.open(browser, server);
+    const visit = await Console.open(server);
     const url = String(body["url"]);
     // The part behind # alone would not load the page anew.
     const follow = async (): Promise<void> => {
@@ -58,7 +45,7 @@ describe("an open page", () => {
   test(
     "shows what another key changes, and holds no connection while nobody sees it",
     async () => {
-      const visit = await (await Console.open(browser, server)).logIn(server.key);
+      const visit = await Console.enter(server);
       const { page } = visit;
       await visit.go("flags");
       await page.getByText("live", { exact: true }).waitFor();
@@ -86,7 +73,7 @@ describe("an open page", () => {
     async () => {
       const key = { name: "Short", prefix: "sm", scopes: ["gate:read"] };
       const { body } = await server.operator.post("/v1/keys", key);
-      const visit = await (await Console.open(browser, server)).logIn(String(body["secret"]));
+      const visit = await (await Console.open(server)).logIn(String(body["secret"]));
       const { page } = visit;
       expect((await server.operator.delete(`/v1/keys/${body["key_id"]}`)).status).toBe(200);
       await page.getByRole("link", { name: "Flags", exact: true }).click();

@@ -1,40 +1,15 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type { Browser } from "playwright-core";
-import { fillConsole } from "../../scripts/console/filling.ts";
+import { describe, expect, test } from "bun:test";
 import { makeChain } from "../support/receipts.ts";
-import { startTestServer, type TestServer } from "../support/server.ts";
-import { startBrowser } from "./browser.ts";
-import { Console } from "./console.ts";
+import { TIMEOUT_MS } from "./browser.ts";
+import { Console, useFilledConsole } from "./console.ts";
 
-/** Starting a browser takes seconds on a machine that is busy with other things. */
-const TIMEOUT_MS = 120_000;
-
-let browser: Browser;
-let server: TestServer;
-beforeAll(async () => {
-  browser = await startBrowser();
-  server = await startTestServer({ args: ["--allow-private-targets", "127.0.0.0/8"] });
-  await fillConsole(server.url, server.key);
-}, TIMEOUT_MS);
-afterAll(async () => {
-  await browser.close();
-  await server.stop();
-}, TIMEOUT_MS);
-
-async function enter(key = server.key): Promise<Console> {
-  return (await Console.open(browser, server)).logIn(key);
-}
-
-/** The text of the page, whatever is open over it too. */
-function textOf(visit: Console): Promise<string> {
-  return visit.page.evaluate<string>("document.documentElement.outerHTML");
-}
+const server = useFilledConsole();
 
 describe("logging in", () => {
   test(
     "a key that opens nothing is told so, and the right one is kept nowhere",
     async () => {
-      const visit = await Console.open(browser, server);
+      const visit = await Console.open(server);
       await visit.page.getByLabel("API key").fill("sm_wrong");
       await visit.page.getByRole("button", { name: "Log in" }).click();
       expect(await visit.page.getByRole("alert").innerText()).toContain(
@@ -45,7 +20,7 @@ describe("logging in", () => {
       await visit.logIn(server.key);
       const kept = await visit.page.evaluate("JSON.stringify([{...localStorage}, {...sessionStorage}])");
       expect(kept).toBe("[{},{}]");
-      expect(await textOf(visit)).not.toContain(server.key);
+      expect(await visit.text()).not.toContain(server.key);
       await visit.page.getByRole("button", { name: "Log out" }).click();
       await visit.page.getByLabel("API key").waitFor();
       await visit.expectClean();
@@ -60,7 +35,7 @@ describe("a key that may only read", () => {
     async () => {
       const scopes = ["keys:read", "gate:read", "catch:read", "pulse:read", "relay:read", "projects:read"];
       const { body } = await server.operator.post("/v1/keys", { name: "Reader", prefix: "sm", scopes });
-      const visit = await enter(String(body["secret"]));
+      const visit = await Console.enter(server, String(body["secret"]));
       const { page } = visit;
       await visit.go("flags");
       const add = page.getByRole("button", { name: "New flag" });
@@ -90,7 +65,7 @@ describe("flags", () => {
   test(
     "are switched at once, and switched back by the message that says so",
     async () => {
-      const visit = await enter();
+      const visit = await Console.enter(server);
       const { page } = visit;
       await visit.go("flags");
       const state = async (): Promise<unknown> =>
@@ -111,7 +86,7 @@ describe("a webhook's body", () => {
   test(
     "stays text, whatever stands in it, and the raw view has its exact bytes",
     async () => {
-      const visit = await enter();
+      const visit = await Console.enter(server);
       const { page } = visit;
       await visit.go("catch");
       await page.getByRole("link", { name: "Shop payments" }).click();
@@ -135,7 +110,7 @@ describe("a webhook's body", () => {
     async () => {
       const { body } = await server.operator.post("/v1/catch/buckets", { target_url: server.url });
       const id = String(body["id"]);
-      const visit = await enter();
+      const visit = await Console.enter(server);
       const { page } = visit;
       await visit.go(`catch/${id}`);
       await page.getByRole("button", { name: "Delete the bucket" }).click();
@@ -164,7 +139,7 @@ describe("the notary's receipts", () => {
   ])(
     "are checked in the browser: %s",
     async (_, text, outcome) => {
-      const visit = await enter();
+      const visit = await Console.enter(server);
       const { page } = visit;
       await visit.go("notary?view=verify");
       const before = visit.requests.filter((request) => request.startsWith("POST")).length;
@@ -183,7 +158,7 @@ describe("the keyboard", () => {
   test(
     "finds every command, walks the rows, and can be switched off",
     async () => {
-      const visit = await enter();
+      const visit = await Console.enter(server);
       const { page } = visit;
       await page.keyboard.press("Control+K");
       await page.getByRole("combobox", { name: "Command" }).waitFor();
@@ -217,7 +192,7 @@ describe("the keyboard", () => {
   test(
     "the theme is kept in this browser",
     async () => {
-      const visit = await enter();
+      const visit = await Console.enter(server);
       const { page } = visit;
       const ground = (): Promise<string> =>
         page.evaluate<string>("getComputedStyle(document.documentElement).backgroundColor");
@@ -239,7 +214,7 @@ describe("another project", () => {
   test(
     "is worked in once it is chosen, and said with every request",
     async () => {
-      const visit = await enter();
+      const visit = await Console.enter(server);
       const { page } = visit;
       const asked = page.waitForRequest((request) => request.headers()["x-ninefold-project"] !== undefined);
       await visit.go("flags");

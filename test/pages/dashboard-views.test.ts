@@ -2,11 +2,10 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Browser } from "playwright-core";
 import { fillConsole } from "../../scripts/console/filling.ts";
 import { VIEWS, WITH_ROWS } from "../../scripts/console/views.ts";
 import { startTestServer, type TestServer } from "../support/server.ts";
-import { startBrowser } from "./browser.ts";
+import { closeBrowser } from "./browser.ts";
 import { Console, type Look } from "./console.ts";
 
 /** Starting a browser takes seconds on a machine that is busy with other things. */
@@ -22,11 +21,9 @@ const LOOKS: readonly (readonly [name: string, at: number, look: Look])[] = [
   ["full, 390 px, dark", 1, { colorScheme: "dark", width: 390 }],
 ];
 
-let browser: Browser;
 let folder: string;
 const servers: TestServer[] = [];
 beforeAll(async () => {
-  browser = await startBrowser();
   folder = mkdtempSync(join(tmpdir(), "ninefold-views-"));
   for (const isFull of [false, true]) {
     const server = await startTestServer({
@@ -37,7 +34,7 @@ beforeAll(async () => {
   }
 }, TIMEOUT_MS);
 afterAll(async () => {
-  await browser.close();
+  await closeBrowser();
   for (const server of servers) await server.stop();
   rmSync(folder, { recursive: true });
 }, TIMEOUT_MS);
@@ -80,7 +77,7 @@ test.each(LOOKS)(
   "every page, %s: nothing that axe finds, nothing to scroll sideways, no error in the console",
   async (_, at, look) => {
     const server = servers[at] as TestServer;
-    const visit = await Console.open(browser, server, look);
+    const visit = await Console.open(server, look);
     expect(await troubles(visit, "log-in")).toEqual([]);
     await visit.logIn(server.key);
     expect(await walk(visit)).toEqual([]);

@@ -1,3 +1,4 @@
+import { afterAll, beforeAll } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -36,7 +37,8 @@ export const TEST_START_MS = Date.UTC(2026, 2, 10, 12);
 
 /** A real server in this process, on a real socket and a folder of its own. */
 export class TestServer {
-  readonly folder = mkdtempSync(join(tmpdir(), "ninefold-test-"));
+  /** Made at the first start. */
+  folder = "";
   readonly logs: LogLine[] = [];
   /** The operator's key. */
   key = "";
@@ -83,6 +85,7 @@ export class TestServer {
   }
 
   async start(): Promise<this> {
+    this.folder ||= mkdtempSync(join(tmpdir(), "ninefold-test-"));
     const durability = this.options.durable === true ? "full" : "normal";
     const config = loadConfig(
       ["--port", "0", "--data", this.folder, "--durability", durability, ...(this.options.args ?? [])],
@@ -149,4 +152,14 @@ export class AccountClient extends Client {
 /** Starts a server. Stop it in `afterAll` or `finally`. */
 export function startTestServer(options: TestServerOptions = {}): Promise<TestServer> {
   return new TestServer(options).start();
+}
+
+/** A server for all tests here, in a file or a group of them: it starts before the first and stops after the last. */
+export function useTestServer(options: TestServerOptions = {}): TestServer {
+  const server = new TestServer(options);
+  beforeAll(async () => {
+    await server.start();
+  });
+  afterAll(() => server.stop());
+  return server;
 }
