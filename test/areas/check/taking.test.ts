@@ -1,15 +1,11 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { beforeEach, describe, expect, test } from "bun:test";
 import { expectError } from "../../support/errors.ts";
 import { expectConsistent, readLedger } from "../../support/ledger.ts";
-import { type AccountClient, startTestServer, type TestServer } from "../../support/server.ts";
+import { type AccountClient, useTestServer } from "../../support/server.ts";
 import { ask, check, customer, figures, left, refill } from "./support.ts";
 
-let server: TestServer;
+const server = useTestServer({ manualClock: true });
 let account: AccountClient;
-beforeAll(async () => {
-  server = await startTestServer({ manualClock: true });
-});
-afterAll(() => server.stop());
 beforeEach(async () => {
   account = await server.account({ tier: "unlimited" });
 });

@@ -1,18 +1,14 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { beforeEach, describe, expect, test } from "bun:test";
 import { expectError } from "../../support/errors.ts";
-import { type AccountClient, startTestServer, type TestServer } from "../../support/server.ts";
+import { type AccountClient, useTestServer } from "../../support/server.ts";
 import { newestOf } from "../audit/support.ts";
 import { makeProject } from "../projects/support.ts";
 import { makeBearer, makeKey, verdictOf } from "./support.ts";
 
 const HOUR_MS = 60 * 60 * 1000;
 
-let server: TestServer;
+const server = useTestServer({ manualClock: true });
 let account: AccountClient;
-beforeAll(async () => {
-  server = await startTestServer({ manualClock: true });
-});
-afterAll(() => server.stop());
 beforeEach(async () => {
   account = await server.account({ balance: 10_000 });
 });

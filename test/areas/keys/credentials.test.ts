@@ -1,19 +1,15 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { beforeEach, describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
 import { BEARER_PREFIX } from "../../../src/areas/keys/domain.ts";
 import { expectError } from "../../support/errors.ts";
-import { type AccountClient, startTestServer, type TestServer } from "../../support/server.ts";
+import { type AccountClient, useTestServer } from "../../support/server.ts";
 import { makeProject } from "../projects/support.ts";
 import { INVALID, makeBearer, makeKey, termsOf, verdictOf } from "./support.ts";
 
-let server: TestServer;
+const server = useTestServer({ manualClock: true });
 let account: AccountClient;
-beforeAll(async () => {
-  server = await startTestServer({ manualClock: true });
-});
-afterAll(() => server.stop());
 beforeEach(async () => {
   account = await server.account({ balance: 10_000 });
 });

@@ -1,20 +1,16 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { beforeEach, describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { RETENTION_MS, USER_AGENT_KEPT } from "../../../src/areas/keys/domain.ts";
 import type { Client } from "../../support/client.ts";
 import { expectError } from "../../support/errors.ts";
-import { type AccountClient, startTestServer, type TestServer } from "../../support/server.ts";
+import { type AccountClient, useTestServer } from "../../support/server.ts";
 import { makeProject } from "../projects/support.ts";
 import { INVALID, makeBearer, makeKey, verdictOf } from "./support.ts";
 
 const HOUR_MS = 3_600_000;
 
-let server: TestServer;
+const server = useTestServer({ manualClock: true });
 let account: AccountClient;
-beforeAll(async () => {
-  server = await startTestServer({ manualClock: true });
-});
-afterAll(() => server.stop());
 beforeEach(async () => {
   account = await server.account({ balance: 10_000 });
 });

@@ -1,18 +1,14 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { beforeEach, describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { LIMIT_BUCKETS_MAX } from "../../../src/areas/keys/domain.ts";
 import { KeyLimits, keyLimits } from "../../../src/areas/keys/limits.ts";
 import { UnitTx } from "../../../src/kernel/storage/tx.ts";
-import { type AccountClient, startTestServer, type TestServer } from "../../support/server.ts";
+import { type AccountClient, useTestServer } from "../../support/server.ts";
 import { makeProject } from "../projects/support.ts";
 import { makeKey } from "./support.ts";
 
-let server: TestServer;
+const server = useTestServer({ manualClock: true });
 let account: AccountClient;
-beforeAll(async () => {
-  server = await startTestServer({ manualClock: true });
-});
-afterAll(() => server.stop());
 beforeEach(async () => {
   account = await server.account({ tier: "unlimited" });
 });
