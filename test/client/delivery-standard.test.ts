@@ -1,35 +1,14 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { beforeAll, describe, expect, test } from "bun:test";
 import { Ninefold, verifyDelivery } from "../../src/client/index.ts";
-import { startTestServer, type TestServer } from "../support/server.ts";
-import { type Received, WebhookSink } from "../support/webhook-sink.ts";
+import { useDeliveries } from "./deliveries.ts";
 
-const sink = new WebhookSink();
-let server: TestServer;
+const { server, sink, delivered, now } = useDeliveries();
 let key = "";
 let nf: Ninefold;
 beforeAll(async () => {
-  server = await startTestServer({ manualClock: true, args: ["--allow-private-targets", "127.0.0.0/8"] });
   key = String((await server.account({ tier: "scale" })).key);
   nf = new Ninefold({ url: server.url, apiKey: key });
 });
-afterAll(async () => {
-  await server.stop();
-  await sink.stop();
-});
-
-/** What the sink has got since the last time, once time has moved. */
-async function delivered(advanceMs: number): Promise<Received> {
-  await server.clock.advance(advanceMs);
-  const [received, ...more] = sink.received.splice(0);
-  if (received === undefined || more.length > 0)
-    throw new Error(`${more.length} more deliveries than expected`);
-  return received;
-}
-
-/** When the delivery was made, for the verifier's clock. */
-function now(): { now: number } {
-  return { now: server.clock.now() };
-}
 
 describe("by the project's secret", () => {
   test("scheduled ones, whatever their bytes are; the id is signed", async () => {
