@@ -1,39 +1,20 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { MIGRATIONS } from "../../../migrations/index.ts";
 import { FLUSH_AFTER_ENTRIES, METERS_IN_MEMORY_MAX } from "../../../src/areas/meter/book.ts";
 import { MeterService } from "../../../src/areas/meter/service.ts";
 import { meterStore } from "../../../src/areas/meter/store.ts";
-import { ManualClock } from "../../../src/kernel/clock.ts";
-import { type Kernel, openKernel } from "../../../src/kernel/kernel.ts";
-import type { Logger } from "../../../src/kernel/log.ts";
+import type { Kernel } from "../../../src/kernel/kernel.ts";
+import { TestKernel } from "../../support/kernel.ts";
 
-const SILENT: Logger = { debug() {}, info() {}, warn() {}, error() {} };
 const REQUEST_ID = "019cd79e-4600-72c4-a4c7-1699cbd1c0e9";
 const PROJECT = 1;
 
-let folder: string;
+let opened: TestKernel;
 let kernel: Kernel;
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "ninefold-meters-"));
-  kernel = openKernel({
-    databasePath: join(folder, "ninefold.db"),
-    masterKeyPath: join(folder, "master.key"),
-    masterKey: null,
-    durability: "normal",
-    migrations: MIGRATIONS,
-    clock: new ManualClock(),
-    log: SILENT,
-  });
+  opened = new TestKernel();
+  kernel = opened.kernel;
 });
-afterEach(() => {
-  kernel.writer.close();
-  kernel.checkpointer.close();
-  kernel.db.close();
-  rmSync(folder, { recursive: true, force: true });
-});
+afterEach(() => opened.close());
 
 function serviceWith(inMemoryMax?: number): MeterService {
   return new MeterService(meterStore(kernel.db), kernel, inMemoryMax);

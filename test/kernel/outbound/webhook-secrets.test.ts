@@ -1,34 +1,17 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { MIGRATIONS } from "../../../migrations/index.ts";
-import { ManualClock } from "../../../src/kernel/clock.ts";
-import { closeKernel, type Kernel, openKernel } from "../../../src/kernel/kernel.ts";
-import type { Logger } from "../../../src/kernel/log.ts";
+import type { Kernel } from "../../../src/kernel/kernel.ts";
 import { WebhookSecrets } from "../../../src/kernel/outbound/webhook-secrets.ts";
+import { TestKernel } from "../../support/kernel.ts";
 
-const SILENT: Logger = { debug() {}, info() {}, warn() {}, error() {} };
 const HOUR = 3_600_000;
 
-let folder: string;
+let opened: TestKernel;
 let kernel: Kernel;
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "ninefold-secrets-"));
-  kernel = openKernel({
-    databasePath: join(folder, "ninefold.db"),
-    masterKeyPath: join(folder, "master.key"),
-    masterKey: null,
-    durability: "normal",
-    migrations: MIGRATIONS,
-    clock: new ManualClock(),
-    log: SILENT,
-  });
+  opened = new TestKernel();
+  kernel = opened.kernel;
 });
-afterEach(() => {
-  closeKernel(kernel);
-  rmSync(folder, { recursive: true, force: true });
-});
+afterEach(() => opened.close());
 
 function secretsWith(inMemoryMax?: number): WebhookSecrets {
   return new WebhookSecrets(kernel, "relay_project_secrets", inMemoryMax);
