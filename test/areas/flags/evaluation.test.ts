@@ -6,28 +6,12 @@ import { compileFlag, evaluate } from "../../../src/areas/flags/evaluation.ts";
 import { compareVersions, parseVersion, SEMVER_LENGTH_MAX } from "../../../src/areas/flags/semver.ts";
 import { ApiError } from "../../../src/kernel/errors.ts";
 import { TEST_START_MS } from "../../support/server.ts";
+import { CHECKOUT_RULES } from "./checkout.ts";
 
 const ON_OFF = { on: true, off: false };
 const CHECKOUT: StoredDefinition = {
   variants: ON_OFF,
-  rules: [
-    {
-      when: [{ attribute: "email", op: "ends_with", values: ["@acme.com"], ignore_case: true }],
-      serve: { variant: "on" },
-    },
-    {
-      when: [
-        { attribute: "plan", op: "in", values: ["pro", "scale"] },
-        { attribute: "app.version", op: "semver_gte", values: ["2.3.0"] },
-      ],
-      serve: {
-        split: [
-          { variant: "on", weight: 25 },
-          { variant: "off", weight: 75 },
-        ],
-      },
-    },
-  ],
+  rules: CHECKOUT_RULES,
   default: { variant: "off" },
   off_variant: "off",
 };

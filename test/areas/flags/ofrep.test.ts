@@ -3,6 +3,7 @@ import { CONTEXT_BODY, CONTEXT_LEVELS_MAX } from "../../../src/areas/flags/ofrep
 import type { Answer, Client } from "../../support/client.ts";
 import { expectError } from "../../support/errors.ts";
 import { startTestServer, type TestServer } from "../../support/server.ts";
+import { CHECKOUT_RULES } from "./checkout.ts";
 
 let server: TestServer;
 let account: Client;
@@ -20,24 +21,7 @@ const PATH = "/ofrep/v1/evaluate/flags";
 const CHECKOUT = {
   flag_key: "new-checkout",
   enabled: true,
-  rules: [
-    {
-      when: [{ attribute: "email", op: "ends_with", values: ["@acme.com"], ignore_case: true }],
-      serve: { variant: "on" },
-    },
-    {
-      when: [
-        { attribute: "plan", op: "in", values: ["pro", "scale"] },
-        { attribute: "app.version", op: "semver_gte", values: ["2.3.0"] },
-      ],
-      serve: {
-        split: [
-          { variant: "on", weight: 25 },
-          { variant: "off", weight: 75 },
-        ],
-      },
-    },
-  ],
+  rules: CHECKOUT_RULES,
   default: { variant: "off" },
   metadata: { owner: "checkout", cost: 2 },
 };
