@@ -54,14 +54,9 @@ describe("a list is narrowed", () => {
 
   test("to what they tell of, of which scheduled ones tell nothing", async () => {
     stage.sink.answersBy(({ path }) => (path === "/alerts" ? 200 : 500));
-    const monitor = {
-      url: stage.sink.url("/health"),
-      interval: 60_000,
-      webhook_url: stage.sink.url("/alerts"),
-    };
-    const { body } = await stage.account.post("/v1/pulse", monitor);
+    const monitor = await stage.monitor();
     await stage.server.clock.advance(6_000);
-    await stage.account.delete(`/v1/pulse/${body["id"]}`);
+    await stage.account.delete(`/v1/pulse/${monitor}`);
     await stage.sent();
     const [alert = ""] = await stage.listed("filter=pulse");
     expect(await stage.listed("event_type=monitor.down")).toEqual([alert]);

@@ -143,14 +143,9 @@ describe("POST /v1/relay/resend", () => {
 
   test("only what one type names", async () => {
     stage.sink.answersBy(() => 500);
-    const monitor = {
-      url: stage.sink.url("/health"),
-      interval: 60_000,
-      webhook_url: stage.sink.url("/alerts"),
-    };
-    const { body } = await stage.account.post("/v1/pulse", monitor);
+    const monitor = await stage.monitor();
     await stage.server.clock.advance(50_000);
-    await stage.account.delete(`/v1/pulse/${body["id"]}`);
+    await stage.account.delete(`/v1/pulse/${monitor}`);
     await stage.failed(1);
     const matched = async (event_type: string) =>
       (await stage.account.post("/v1/relay/resend", { since: 0, event_type, dry_run: true })).body["matched"];

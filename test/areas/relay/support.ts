@@ -63,6 +63,13 @@ export class RelayStage {
     );
   }
 
+  /** A monitor of the sink that tells the sink of its incidents. Returns its id. */
+  async monitor(): Promise<unknown> {
+    const [url, webhook_url] = [this.sink.url("/health"), this.sink.url("/alerts")];
+    const { body } = await this.account.post("/v1/pulse", { url, interval: 60_000, webhook_url });
+    return body["id"];
+  }
+
   /** Asks for a delivery that is due at once. */
   async ask(change: object = {}): Promise<Answer> {
     const body = { target_url: this.sink.url("/hook"), method: "POST", delay: "0s", payload: { n: 1 } };
