@@ -7,7 +7,7 @@ import { buildShim, missingForShim } from "../../scripts/powercuts/build-shim.ts
 import type { Kind } from "../../scripts/powercuts/images.ts";
 import { type ImageResult, simulate } from "../../scripts/powercuts/simulation.ts";
 import { describeImage, summaryOf } from "../../scripts/powercuts/verdict.ts";
-import { SOURCE_COMMAND } from "../../scripts/processes/server-process.ts";
+import { NINEFOLD_COMMAND } from "../../scripts/processes/server-process.ts";
 
 const IMAGES = 40;
 const SEED = 20_261_121;
@@ -34,7 +34,7 @@ function run(short: Short): Promise<ImageResult[]> {
   const failedFolder = join(own, "failed");
   mkdirSync(failedFolder);
   return simulate({
-    ...{ command: SOURCE_COMMAND, shim, folder: own, failedFolder, seed: SEED, acts: 120 },
+    ...{ command: NINEFOLD_COMMAND, shim, folder: own, failedFolder, seed: SEED, acts: 120 },
     ...short,
   });
 }

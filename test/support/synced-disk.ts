@@ -1,7 +1,7 @@
 import { copyFileSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { ServerProcess, SOURCE_COMMAND } from "../../scripts/processes/server-process.ts";
+import { NINEFOLD_COMMAND, ServerProcess } from "../../scripts/processes/server-process.ts";
 
 /** Why there is no such disk here; null where there can be one. */
 export function missingForSyncedDisk(): string | null {
@@ -61,7 +61,7 @@ export class SyncedDisk {
 
   private async run(args: readonly string[], environment: Record<string, string>): Promise<ServerProcess> {
     const server = await ServerProcess.start({
-      command: SOURCE_COMMAND,
+      command: NINEFOLD_COMMAND,
       args: ["--port", "0", ...args],
       environment,
     });
