@@ -23,8 +23,8 @@ export interface TestServerOptions {
   readonly environment?: Readonly<Record<string, string>>;
   /** Overrides of the resolved configuration. */
   readonly config?: Partial<Config>;
-  /** Runs on a manual clock, at a fixed start. */
-  readonly manualClock?: boolean;
+  /** Runs on a manual clock, which starts at {@link TEST_START_MS} unless at another moment. */
+  readonly manualClock?: boolean | { readonly startMs: number };
   readonly parts?: ServerParts;
   /** Commits wait for the disk, as they do by default: for tests of just that. Elsewhere no power is cut. */
   readonly durable?: boolean;
@@ -91,7 +91,9 @@ export class TestServer {
       ["--port", "0", "--data", this.folder, "--durability", durability, ...(this.options.args ?? [])],
       this.options.environment ?? {},
     );
-    if (this.options.manualClock === true) this.clockInUse ??= new ManualClock(TEST_START_MS);
+    const { manualClock = false } = this.options;
+    if (manualClock !== false)
+      this.clockInUse ??= new ManualClock(manualClock === true ? TEST_START_MS : manualClock.startMs);
     this.server = await startServer(
       this.folder,
       { ...config, ...this.options.config },

@@ -1,10 +1,11 @@
 import { afterEach, expect, test } from "bun:test";
 import { DEFAULT_TIERS, TIER_NAMES } from "../../../src/kernel/tiers.ts";
 import type { Client } from "../../support/client.ts";
-import { startTestServer, TEST_START_MS, type TestServer } from "../../support/server.ts";
+import { startTestServer, type TestServer } from "../../support/server.ts";
 
 const DAY_MS = 24 * 60 * 60 * 1000;
-/** The clock of tests starts on 10 March 2026, 12:00 UTC. */
+/** Near the end of a month: each day on the way is worked through. */
+const START_MS = Date.UTC(2026, 2, 30, 12);
 const FIRST_OF_APRIL = Date.UTC(2026, 3, 1);
 const FIRST_OF_MAY = Date.UTC(2026, 4, 1);
 
@@ -12,8 +13,8 @@ let server: TestServer;
 afterEach(() => server.stop());
 
 async function start(): Promise<TestServer> {
-  server = await startTestServer({ manualClock: true });
-  expect(server.clock.now()).toBe(TEST_START_MS);
+  server = await startTestServer({ manualClock: { startMs: START_MS } });
+  expect(server.clock.now()).toBe(START_MS);
   return server;
 }
 
@@ -47,7 +48,7 @@ test("on the first of the month, 00:00 UTC, a balance below the tier's figure is
   for (const [tier, account] of accounts) {
     const figure = DEFAULT_TIERS[tier as keyof typeof DEFAULT_TIERS].monthlyCredits;
     expect(await own(account)).toBe(tier === "unlimited" ? 3 : figure);
-    const initial = grant(3, TEST_START_MS);
+    const initial = grant(3, START_MS);
     const monthly = grant(figure - 3, FIRST_OF_APRIL);
     expect(await grantsOf(account)).toEqual(tier === "unlimited" ? [initial] : [monthly, initial]);
   }
@@ -59,7 +60,7 @@ test("a balance above the figure is not lowered, and one at it gets no entry", a
   const exact = await server.account({ tier: "free", balance: 10_000 });
   await until(FIRST_OF_APRIL);
   expect([await own(rich), await own(exact)]).toEqual([10_001, 10_000]);
-  expect(await grantsOf(exact)).toEqual([grant(10_000, TEST_START_MS)]);
+  expect(await grantsOf(exact)).toEqual([grant(10_000, START_MS)]);
 });
 
 test("once a month: what is spent after it stays spent, restarts or not, until the next", async () => {
@@ -74,7 +75,7 @@ test("once a month: what is spent after it stays spent, restarts or not, until t
   expect(await own(account)).toBe(1_000);
   await until(FIRST_OF_MAY);
   expect(await own(account)).toBe(10_000);
-  expect(await grantsOf(account)).toEqual([grant(9_000, FIRST_OF_MAY), grant(10_000, TEST_START_MS)]);
+  expect(await grantsOf(account)).toEqual([grant(9_000, FIRST_OF_MAY), grant(10_000, START_MS)]);
 });
 
 test("a grant that was missed while the server was down is made at the start, once", async () => {
@@ -87,7 +88,7 @@ test("a grant that was missed while the server was down is made at the start, on
   await server.start();
   await server.clock.advance(0);
   expect(await own(account)).toBe(10_000);
-  expect(await grantsOf(account)).toEqual([grant(9_995, twentiethOfMay), grant(5, TEST_START_MS)]);
+  expect(await grantsOf(account)).toEqual([grant(9_995, twentiethOfMay), grant(5, START_MS)]);
   await server.client(account.key).post("/v1/meter/deduct", { amount: 9_000 });
   await server.restart();
   await server.clock.advance(0);
