@@ -12,21 +12,27 @@ export function missingForSyncedDisk(): string | null {
 /** What a sync can be made to do. */
 export type SyncFault = `${"fail" | "hold"}-${"db" | "wal"}` | `fail-${"db" | "wal"}-once`;
 
+/** Compiles what stands between a server and its files, into a folder. Returns its path. */
+export function buildSyncedDisk(folder: string): string {
+  const source = join(import.meta.dir, "synced-disk", "shim.c");
+  const library = join(folder, "shim.so");
+  const flags = ["-shared", "-fPIC", "-O1", "-Wall", "-Wextra", "-Werror", "-o", library, source];
+  const { exitCode, stderr } = Bun.spawnSync(["gcc", ...flags, "-ldl", "-lpthread"]);
+  if (exitCode !== 0) throw new Error(`the shim cannot be compiled:\n${stderr.toString()}`);
+  return library;
+}
+
 /** A data folder on a disk that keeps what was synced and loses the rest: see shim.c. */
 export class SyncedDisk {
   readonly folder = mkdtempSync(join(tmpdir(), "ninefold-synced-"));
   /** As the system shows it: with what stands in its memory alone. */
   readonly data = join(this.folder, "data");
   private readonly disk = join(this.folder, "disk");
-  private readonly library = join(this.folder, "shim.so");
   private readonly servers: ServerProcess[] = [];
   private images = 0;
 
-  constructor() {
-    const source = join(import.meta.dir, "synced-disk", "shim.c");
-    const flags = ["-shared", "-fPIC", "-O1", "-Wall", "-Wextra", "-Werror", "-o", this.library, source];
-    const { exitCode, stderr } = Bun.spawnSync(["gcc", ...flags, "-ldl", "-lpthread"]);
-    if (exitCode !== 0) throw new Error(`the shim cannot be compiled:\n${stderr.toString()}`);
+  /** `library`: what {@link buildSyncedDisk} has made. */
+  constructor(private readonly library: string) {
     mkdirSync(this.disk);
   }
 

@@ -1,15 +1,23 @@
 import { Database } from "bun:sqlite";
-import { afterEach, describe, expect, test } from "bun:test";
-import { readFileSync, statSync } from "node:fs";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
+import { mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { ServerProcess } from "../../../scripts/processes/server-process.ts";
 import { realDelay } from "../../../src/kernel/clock.ts";
 import { Client } from "../../support/client.ts";
-import { missingForSyncedDisk, SyncedDisk } from "../../support/synced-disk.ts";
+import { buildSyncedDisk, missingForSyncedDisk, SyncedDisk } from "../../support/synced-disk.ts";
 
 const TIMEOUT_MS = 60_000;
 const missing = missingForSyncedDisk();
 if (missing !== null) console.log(`skipped: what failed syncs leave behind (${missing})`);
+
+const folder = mkdtempSync(join(tmpdir(), "ninefold-shim-"));
+let library = "";
+beforeAll(() => {
+  if (missing === null) library = buildSyncedDisk(folder);
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 let disk: SyncedDisk;
 let key = "";
@@ -17,7 +25,7 @@ afterEach(() => disk.remove());
 
 /** A server with a meter that holds 5. */
 async function started(...args: string[]): Promise<ServerProcess> {
-  disk = new SyncedDisk();
+  disk = new SyncedDisk(library);
   const server = await disk.start(...args);
   key = server.key ?? "";
   expect(await refill(server, 5)).toBe(200);
