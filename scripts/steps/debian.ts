@@ -1,12 +1,17 @@
 import { existsSync } from "node:fs";
 import { runCheck, type StepResult } from "./step.ts";
 
-/** Where a Chromium may be. */
-const CHROMIUM_PATHS = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
+/** Where a Chromium may be. The one without windows goes first: it takes half the processor time for the same pages. */
+const CHROMIUM_PATHS = [
+  "/usr/bin/chromium-headless-shell",
+  "/usr/bin/chromium",
+  "/usr/bin/chromium-browser",
+  "/usr/bin/google-chrome",
+];
 
 /** What tests need of the system beside what a small Debian has. */
 const NEEDS = [
-  { package: "chromium", tests: ["test/pages/"], isThere: () => findChromium() !== undefined },
+  { package: "chromium-headless-shell", tests: ["test/pages/"], isThere: () => findChromium() !== undefined },
   // The guides are pasted into a shell, as their readers do.
   ...["curl", "jq"].map((tool) => ({
     package: tool,
