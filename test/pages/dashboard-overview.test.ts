@@ -1,31 +1,19 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import type { Browser } from "playwright-core";
-import { type AccountClient, startTestServer, type TestServer } from "../support/server.ts";
+import type { AccountClient } from "../support/server.ts";
 import { WebhookSink } from "../support/webhook-sink.ts";
-import { startBrowser } from "./browser.ts";
-import { Console } from "./console.ts";
-
-/** Starting a browser takes seconds on a machine that is busy with other things. */
-const TIMEOUT_MS = 120_000;
+import { TIMEOUT_MS } from "./browser.ts";
+import { Console, useConsole } from "./console.ts";
 
 const MINUTE_MS = 60_000;
 
-let browser: Browser;
-let server: TestServer;
+const server = useConsole({ args: ["--allow-private-targets", "127.0.0.0/8"] });
 let sink: WebhookSink;
-beforeAll(async () => {
-  browser = await startBrowser();
-  server = await startTestServer({ args: ["--allow-private-targets", "127.0.0.0/8"] });
+beforeAll(() => {
   sink = new WebhookSink();
-}, TIMEOUT_MS);
-afterAll(async () => {
-  await browser.close();
-  await server.stop();
-  sink.stop();
-}, TIMEOUT_MS);
+});
+afterAll(() => sink.stop());
 
-const enter = async (account: AccountClient): Promise<Console> =>
-  (await Console.open(browser, server)).logIn(String(account.key));
+const enter = (account: AccountClient): Promise<Console> => Console.enter(server, String(account.key));
 
 /** Has something that waits in relay, catch and notary. */
 async function letThemWait(account: AccountClient): Promise<void> {

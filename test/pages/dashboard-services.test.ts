@@ -120,7 +120,7 @@ describe("the audit log", () => {
         await account.post("/v1/gate", { flag_key: `flag-${at}`, enabled: true });
       const { body } = await account.get("/v1/audit?target_id=flag-0");
       const [{ sequence } = { sequence: "" }] = body["entries"] as { sequence: string }[];
-      const visit = await (await Console.open(browser, server)).logIn(String(account.key));
+      const visit = await Console.enter(server, String(account.key));
       const { page } = visit;
       await visit.go(`audit/${sequence}`);
       await page.getByRole("heading", { name: "Flag flag-0 created, on" }).waitFor();
