@@ -20,7 +20,6 @@ import type { Config } from "./config.ts";
 import { type ManualClock, monotonicMs } from "./kernel/clock.ts";
 import { errorText, isUnavailable } from "./kernel/errors.ts";
 import { Readiness, WriteProbe } from "./kernel/health/readiness.ts";
-import { createClientAddress, createClientScheme } from "./kernel/http/addresses.ts";
 import { createCors } from "./kernel/http/answer.ts";
 import type { ApiArea } from "./kernel/http/api.ts";
 import { FreeAnswers } from "./kernel/http/free-answers.ts";
@@ -28,7 +27,7 @@ import { Guard } from "./kernel/http/guard.ts";
 import { Http } from "./kernel/http/http.ts";
 import { IdempotencyStore } from "./kernel/http/idempotency.ts";
 import { OpenClaims } from "./kernel/http/open-claims.ts";
-import { OwnOrigin } from "./kernel/http/own-origin.ts";
+import { Peers } from "./kernel/http/peers.ts";
 import { Performing } from "./kernel/http/perform.ts";
 import { monitoringGate, systemRoutes } from "./kernel/http/system-routes.ts";
 import type { Kernel } from "./kernel/kernel.ts";
@@ -182,12 +181,10 @@ function createAreas(
     ...{ accounts, charger, activity, outbound, tiers, secrets: relay.secrets },
   });
   const notary = createNotary(kernel, outbound, directory);
-  const origin = new OwnOrigin(config);
   const authenticator = keys.authenticatorBeside(accounts.authenticator);
   const sessions = createSessions(kernel, {
     ...{ keys: authenticator, findProject: directory.find, trail, keyOf: keys.auditedKey },
     emailOf: (accountRef) => accounts.account(accountRef).email,
-    ownOrigin: (request) => origin.of(request),
   });
   const projects = createProjects(kernel, directory, {
     accounts: {
@@ -201,7 +198,7 @@ function createAreas(
   });
   const backups = config.backups === null ? null : new ScheduledBackups(kernel, config.backups);
   return {
-    ...{ directory, outbound, audit, accounts, projects, keys, meter, sessions, authenticator, origin },
+    ...{ directory, outbound, audit, accounts, projects, keys, meter, sessions, authenticator },
     ...{ flags, locks, relay, monitors, buckets, notary, backups, load },
   };
 }
@@ -277,11 +274,9 @@ function createHttp(kernel: Kernel, config: Config, areas: Areas) {
     guard,
     performing,
     cors: createCors(config.corsOrigins),
-    clientAddress: createClientAddress(config.trustProxy),
-    clientScheme: createClientScheme(config.trustProxy),
+    peers: new Peers(config),
     vault,
   });
-  areas.origin.socketAddress = (request) => http.socketAddress(request);
   http.requests.declareIn(metrics);
   areas.load.requests = () => http.requests.answered;
   const probe = new WriteProbe(db, writer);

@@ -29,7 +29,7 @@ export interface FlagsArea extends ApiArea {
 /** What flags need of other areas and of the configuration. */
 export interface FlagPorts {
   readonly keys: NamedKeys;
-  /** Where browsers reach this server; null: where they have asked. */
+  /** Where clients reach this server; null: where they have asked. */
   readonly publicUrl: string | null;
 }
 

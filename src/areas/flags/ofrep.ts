@@ -12,7 +12,7 @@ export interface OfrepDeps {
   readonly clock: Clock;
   readonly flags: Pick<FlagService, "outcomeOf" | "outcomes">;
   readonly streams: Pick<OfrepStreams, "tokenFor">;
-  /** Where browsers reach this server; null: where they have asked. */
+  /** Where clients reach this server; null: where they have asked. */
   readonly publicUrl: string | null;
 }
 

@@ -46,6 +46,6 @@ export function createSessions(kernel: Kernel, ports: SessionDeps["ports"]): Ses
         description: "A browser's cookie that stands for a key. For the pages of this server alone.",
       },
     ],
-    routes: (api) => sessionRoutes(api, service, sessions, ports.ownOrigin),
+    routes: (api) => sessionRoutes(api, service, sessions),
   };
 }

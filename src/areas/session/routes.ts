@@ -10,17 +10,8 @@ import type { Sessions } from "./sessions.ts";
 const TAGS = { tags: ["Sessions"] };
 
 /** Declares the browser sessions and the links that open them. */
-export function sessionRoutes(
-  api: Api,
-  service: SessionService,
-  sessions: Sessions,
-  ownOrigin: (request: Request) => string,
-) {
-  return [
-    openRoutes(api, service, sessions),
-    endRoutes(api, service, sessions),
-    linkRoute(api, service, ownOrigin),
-  ];
+export function sessionRoutes(api: Api, service: SessionService, sessions: Sessions) {
+  return [openRoutes(api, service, sessions), endRoutes(api, service, sessions), linkRoute(api, service)];
 }
 
 function openRoutes(api: Api, service: SessionService, sessions: Sessions) {
@@ -29,9 +20,9 @@ function openRoutes(api: Api, service: SessionService, sessions: Sessions) {
     .post(
       "/v1/session",
       async ({ call, body }) => {
-        const { request, requestId, requestOrigin, clientAddress } = call;
-        sessions.assertOwnPage(request);
-        const opened = await service.open(body, { request, requestId, requestOrigin, clientAddress });
+        const { request, origin, requestId, requestOrigin, clientAddress } = call;
+        sessions.assertOwnPage(call);
+        const opened = await service.open(body, { request, origin, requestId, requestOrigin, clientAddress });
         return reply(201, opened.session, { "set-cookie": opened.cookie });
       },
       {
@@ -49,7 +40,7 @@ function openRoutes(api: Api, service: SessionService, sessions: Sessions) {
         response: { 201: Session },
       },
     )
-    .get("/v1/session", ({ call }) => ({ session: service.current(call.request) }), {
+    .get("/v1/session", ({ call }) => ({ session: service.current(call) }), {
       open: {
         name: "session.read",
         summary: "Read a browser's session",
@@ -66,9 +57,9 @@ function endRoutes(api: Api, service: SessionService, sessions: Sessions) {
     .delete(
       "/v1/session",
       ({ call }) => {
-        sessions.assertOwnPage(call.request);
+        sessions.assertOwnPage(call);
         return call.perform((tx) => {
-          const cookie = service.end(tx, call.caller, call.request);
+          const cookie = service.end(tx, call.caller, call);
           return reply(204, {}, { "set-cookie": cookie, "clear-site-data": '"cache"' });
         });
       },
@@ -100,13 +91,12 @@ function endRoutes(api: Api, service: SessionService, sessions: Sessions) {
     );
 }
 
-function linkRoute(api: Api, service: SessionService, ownOrigin: (request: Request) => string) {
+function linkRoute(api: Api, service: SessionService) {
   return new Elysia({ tags: ["Operator"] }).use(api).post(
     "/v1/admin/login-links",
     ({ call, body: { minutes = LINK_MINUTES } }) => {
       const digest = Buffer.from(call.keyDigest, "hex");
-      const origin = ownOrigin(call.request);
-      return call.perform((tx) => reply(201, service.createLink(tx, digest, minutes, origin)));
+      return call.perform((tx) => reply(201, service.createLink(tx, digest, minutes, call.origin)));
     },
     {
       op: {

@@ -3,6 +3,7 @@ import type { AuditedKey, AuditTrail, RequestOrigin } from "../../kernel/audit/t
 import { isoTime } from "../../kernel/date-time.ts";
 import { ApiError } from "../../kernel/errors.ts";
 import { assertAllowedFrom, assertStillValid, type Caller, isOperator } from "../../kernel/http/caller.ts";
+import type { PageRequest } from "../../kernel/http/peers.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import { isBearerKey, keyDigest } from "../../kernel/secrets/key-format.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
@@ -24,10 +25,7 @@ export interface SessionDeps extends Pick<Kernel, "clock" | "ids" | "writer" | "
 }
 
 /** A request to log in. */
-export type LoginRequest = RefusedRequest & {
-  readonly request: Request;
-  readonly requestOrigin: RequestOrigin;
-};
+export type LoginRequest = RefusedRequest & PageRequest & { readonly requestOrigin: RequestOrigin };
 
 /** A session that was opened, with the header that hands it to the browser. */
 export interface OpenedSession {
@@ -62,7 +60,7 @@ export class SessionService {
         const digest = link === undefined ? digestOfKey(key ?? "") : this.takeLink(tx, link);
         return this.insert(tx, this.callerOf(digest, login), digest, token, login);
       });
-      const name = this.deps.sessions.cookieName(login.request);
+      const name = this.deps.sessions.cookieName(login);
       const cookie = setCookie(name, token, SESSION_MS / 1000);
       return { session: this.viewOf(caller, this.deps.clock.now() + SESSION_MS), cookie };
     } catch (error) {
@@ -73,23 +71,23 @@ export class SessionService {
   }
 
   /** The session of a browser; null when it has none that works. @throws ApiError `forbidden`, `not_found` */
-  current(request: Request): Session | null {
-    this.deps.sessions.assertOwnPage(request);
-    const caller = this.deps.sessions.authenticateSession(request);
+  current(from: PageRequest): Session | null {
+    this.deps.sessions.assertOwnPage(from);
+    const caller = this.deps.sessions.authenticateSession(from);
     if (caller === null || caller.session === undefined || caller.account.suspended) return null;
     return this.viewOf(caller, caller.session.endsAt);
   }
 
   /** Ends the caller's own session. Returns the header that takes the cookie away. @throws ApiError `forbidden` */
-  end(tx: Tx, caller: Caller, request: Request): string {
+  end(tx: Tx, caller: Caller, from: PageRequest): string {
     const { sessions } = this.deps;
-    const token = sessions.tokenOf(request);
+    const token = sessions.tokenOf(from.request);
     if (caller.session === undefined || token === null) {
       throw new ApiError("forbidden", "A key has no session that could be ended.");
     }
     sessions.end(tx, caller.session.id, tokenHash(token));
     tx.audit({ ...aboutSession(caller.session.id, "ended"), before: {}, after: null });
-    return setCookie(sessions.cookieName(request), "", 0);
+    return setCookie(sessions.cookieName(from), "", 0);
   }
 
   /** Ends all sessions of the caller's account. Returns how many there were. */

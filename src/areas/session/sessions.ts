@@ -8,6 +8,7 @@ import type {
   CallerSession,
   SessionAuthenticator,
 } from "../../kernel/http/caller.ts";
+import type { PageRequest } from "../../kernel/http/peers.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import {
@@ -28,8 +29,6 @@ export interface SessionPorts {
   readonly keys: Authenticator;
   /** The account's project with this id; null when there is none. */
   readonly findProject: (accountRef: number, id: string) => CallerProject | null;
-  /** The origin of this server's pages, as a request sees it. */
-  readonly ownOrigin: (request: Request) => string;
 }
 
 /** SHA-256 of a cookie or a link. */
@@ -110,14 +109,15 @@ export class Sessions implements SessionAuthenticator {
   }
 
   /** The name of the cookie that a request's connection gets. */
-  cookieName(request: Request): string {
-    return this.ports.ownOrigin(request).startsWith("https:") ? this.names.secure : this.names.plain;
+  cookieName({ origin }: PageRequest): string {
+    return origin.startsWith("https:") ? this.names.secure : this.names.plain;
   }
 
-  authenticateSession(request: Request): Caller | null {
+  authenticateSession(from: PageRequest): Caller | null {
+    const { request } = from;
     const token = this.tokenOf(request);
     if (token === null) return null;
-    this.assertOwnPage(request);
+    this.assertOwnPage(from);
     const session = token.length === TOKEN_LENGTH ? this.find(token) : undefined;
     if (session === undefined) return null;
     const key = this.ports.keys.authenticate(session.digest);
@@ -127,8 +127,8 @@ export class Sessions implements SessionAuthenticator {
   }
 
   /** @throws ApiError `forbidden` for a request that no page of this server has made. */
-  assertOwnPage(request: Request): void {
-    assertOwnPage(request.headers, this.ports.ownOrigin(request));
+  assertOwnPage({ request, origin }: PageRequest): void {
+    assertOwnPage(request.headers, origin);
   }
 
   /** Ends a session in the unit of work that removes its row. */

@@ -1,54 +1,8 @@
 import ipaddr from "ipaddr.js";
 import { StartupError } from "../errors.ts";
 
-/** Decides which address a request came from. */
-export type ClientAddress = (request: Request, socketAddress: string | null) => string;
-
-type Range = ReturnType<typeof ipaddr.parseCIDR>;
-
-/**
- * The client's address is the socket's, unless that is a trusted proxy's: then the last address in
- * `X-Forwarded-For` that is not a trusted proxy's itself.
- *
- * @throws StartupError when an entry of `trusted` is neither an address nor a CIDR.
- */
-export function createClientAddress(trusted: readonly string[]): ClientAddress {
-  const ranges = trusted.map((range) => parseRange(range));
-  return (request, socketAddress) => {
-    const socket = normalize(socketAddress ?? "");
-    if (socket === null) return socketAddress ?? "unknown";
-    if (!isWithin(ipaddr.parse(socket), ranges)) return socket;
-    const forwarded = (request.headers.get("x-forwarded-for") ?? "").split(",");
-    let client = socket;
-    for (let index = forwarded.length - 1; index >= 0; index -= 1) {
-      const address = normalize(forwarded[index]?.trim() ?? "");
-      // What is not an address was not written by a proxy that we trust: the one before it is the last known.
-      if (address === null) return client;
-      client = address;
-      if (!isWithin(ipaddr.parse(address), ranges)) return address;
-    }
-    return client;
-  };
-}
-
-/** The scheme, `http` or `https`, that a client spoke; null where nobody who is believed says so. */
-export type ClientScheme = (request: Request, socketAddress: string | null) => "http" | "https" | null;
-
-/**
- * The scheme that `X-Forwarded-Proto` names, where the socket is a trusted proxy's: a proxy that ends TLS speaks plain
- * HTTP here.
- *
- * @throws StartupError when an entry of `trusted` is neither an address nor a CIDR.
- */
-export function createClientScheme(trusted: readonly string[]): ClientScheme {
-  const ranges = trusted.map((range) => parseRange(range));
-  return (request, socketAddress) => {
-    const socket = normalize(socketAddress ?? "");
-    if (socket === null || !isWithin(ipaddr.parse(socket), ranges)) return null;
-    const named = request.headers.get("x-forwarded-proto")?.toLowerCase();
-    return named === "http" || named === "https" ? named : null;
-  };
-}
+/** A network: its first address, and the bits that are its own. */
+export type Range = ReturnType<typeof ipaddr.parseCIDR>;
 
 /**
  * Parses `10.0.0.0/8`, `::1/128` or a single address. A range of IPv4-mapped addresses is the range of IPv4
@@ -122,8 +76,8 @@ export function networkOf(address: string): string {
   return `${groups.join(":")}::/64`;
 }
 
-/** One spelling per address; IPv4-mapped IPv6 becomes IPv4. */
-function normalize(text: string): string | null {
+/** One spelling per address; IPv4-mapped IPv6 becomes IPv4. Null for what is none. */
+export function normalize(text: string): string | null {
   return isAddress(text) ? ipaddr.process(text).toString() : null;
 }
 

@@ -15,8 +15,9 @@ import { decodeBody, parseObject, readBody } from "./body.ts";
 import { assertMayChangeKeys, type Caller, type Operation } from "./caller.ts";
 import type { Endpoint, HttpDeps } from "./endpoint.ts";
 import { taggedAnswer } from "./etag.ts";
-import { type Arrival, keyDigestOf, rateLimitExceeded, rateLimitHeaders } from "./guard.ts";
+import { keyDigestOf, rateLimitExceeded, rateLimitHeaders } from "./guard.ts";
 import { assertIdempotencyKey, fingerprintOf, type IdempotentRequest } from "./idempotency.ts";
+import type { Arrival } from "./peers.ts";
 import type { AcrossNetwork, Performer } from "./perform.ts";
 import { targetOf } from "./request-target.ts";
 
@@ -64,22 +65,17 @@ export class OpenCall {
 
   /** The address at the other end of the socket. */
   get socketAddress(): string | null {
-    return this.deps.server()?.requestIP(this.request)?.address ?? null;
+    return this.deps.peers.socketAddress(this.request, this.deps.server());
   }
 
   /** The client's address, behind trusted proxies the one that they saw. */
   get clientAddress(): string {
-    return this.deps.clientAddress(this.request, this.socketAddress);
+    return this.deps.peers.clientAddress(this.request, this.deps.server());
   }
 
   /** Where the client reaches this server, such as `https://hooks.example.com`, for URLs in answers to it. */
   get origin(): string {
-    const { request } = this;
-    // With a Host that makes no URL, the server hands out the target alone.
-    const { protocol, host } =
-      URL.parse(request.url) ?? this.deps.server()?.url ?? new URL("http://localhost");
-    const scheme = this.deps.clientScheme(request, this.socketAddress);
-    return `${scheme === null ? protocol : `${scheme}:`}//${host}`;
+    return this.deps.peers.origin(this.request, this.deps.server());
   }
 
   /** Where the request came from, for what is noted of it. */
@@ -317,7 +313,8 @@ export class Call extends OpenCall implements Performer {
 
   private get arrival(): Arrival {
     if (!this.operation.forProxies) return this;
-    return { request: this.request, clientAddress: this.socketAddress ?? "", byProxy: true };
+    const { request, origin } = this;
+    return { request, origin, clientAddress: this.socketAddress ?? "", byProxy: true };
   }
 
   private authenticate(): Caller {

@@ -3,6 +3,7 @@ import type { Tx } from "../storage/tx.ts";
 import { isUnlimited, type TierName } from "../tiers.ts";
 import type { AddressRanges } from "./address-ranges.ts";
 import { type BodyBounds, SMALL_BODY } from "./body.ts";
+import type { PageRequest } from "./peers.ts";
 
 /** A scope that an operation can require: the area's word, and whether it is changed. */
 export type Scope = `${string}:${"read" | "write"}`;
@@ -190,7 +191,7 @@ export interface SessionAuthenticator {
    * @throws ApiError `forbidden` when the cookie came from another page than this server's own, `not_found` for a project
    *   that the request names and the caller does not see.
    */
-  authenticateSession(request: Request): Caller | null;
+  authenticateSession(from: PageRequest): Caller | null;
 }
 
 /** Takes credits. Supplied by the area that keeps accounts. */

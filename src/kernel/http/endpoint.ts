@@ -4,11 +4,11 @@ import type { Logger } from "../log.ts";
 import type { OperationRequests, RequestMetrics } from "../metrics/request-metrics.ts";
 import type { RareWarning } from "../rare-warning.ts";
 import type { Vault } from "../secrets/vault.ts";
-import type { ClientAddress, ClientScheme } from "./addresses.ts";
 import type { Cors } from "./answer.ts";
 import type { Operation } from "./caller.ts";
 import type { Guard } from "./guard.ts";
 import type { SealedCursors } from "./pagination.ts";
+import type { Listener, Peers } from "./peers.ts";
 import type { Performing } from "./perform.ts";
 import type { InputChecks } from "./validate.ts";
 
@@ -20,8 +20,7 @@ export interface HttpDeps {
   readonly guard: Guard;
   readonly performing: Performing;
   readonly cors: Cors;
-  readonly clientAddress: ClientAddress;
-  readonly clientScheme: ClientScheme;
+  readonly peers: Peers;
   /** Seals cursors. */
   readonly vault: Vault;
   readonly requests: RequestMetrics;
@@ -32,13 +31,10 @@ export interface HttpDeps {
 }
 
 /** Where a listening server can be asked about a request. */
-export interface ListeningServer {
+export interface ListeningServer extends Listener {
   /** Requests whose answer has not been sent to its last byte. */
   readonly pendingRequests: number;
-  /** Where it listens. */
-  readonly url: URL;
   stop(closeActiveConnections?: boolean): Promise<void> | void;
-  requestIP(request: Request): { address: string } | null;
   timeout(request: Request, seconds: number): void;
 }
 

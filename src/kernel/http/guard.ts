@@ -12,6 +12,7 @@ import {
   type Operation,
   type SessionAuthenticator,
 } from "./caller.ts";
+import type { Arrival } from "./peers.ts";
 import { TokenBuckets, takeTokens, tokensIn, waitForTokens } from "./token-buckets.ts";
 
 /** Buckets kept in memory. A full bucket is the same as none, so only keys used lately need one. */
@@ -141,14 +142,6 @@ export const SESSION_REQUESTS_PER_MINUTE = 600;
 /** Where reverse proxies put their own key, as it is: `Authorization` is their client's. */
 export const PROXY_KEY_HEADER = "X-Ninefold-Key";
 
-/** A request, and where it came from. */
-export interface Arrival {
-  readonly request: Request;
-  readonly clientAddress: string;
-  /** Whether the key is a reverse proxy's. Its client's headers open nothing then, nor do its cookies. */
-  readonly byProxy?: true;
-}
-
 /** The gates between a request and its work, in their order: 401, 403, 429. */
 export class Guard {
   private readonly keys: RateLimiter;
@@ -178,16 +171,16 @@ export class Guard {
    * @throws ApiError `unauthorized`; `forbidden` from an address that the key does not work from.
    */
   authenticate(from: Arrival, takesApiKeyHeader = false): Caller {
-    const caller = from.byProxy ? this.proxyOf(from.request) : this.callerOf(from.request, takesApiKeyHeader);
+    const caller = from.byProxy ? this.proxyOf(from.request) : this.callerOf(from, takesApiKeyHeader);
     if (caller.allowedIps) assertAllowedFrom(caller, from.clientAddress);
     return caller;
   }
 
-  private callerOf(request: Request, takesApiKeyHeader: boolean): Caller {
-    const { headers } = request;
+  private callerOf(from: Arrival, takesApiKeyHeader: boolean): Caller {
+    const { headers } = from.request;
     const header = headers.get("authorization") ?? (takesApiKeyHeader ? apiKeyHeader(headers) : null);
     if (header === null) {
-      const caller = this.sessions?.authenticateSession(request) ?? null;
+      const caller = this.sessions?.authenticateSession(from) ?? null;
       if (caller !== null) return caller;
       throw unauthorized("No key was sent. Send it as Authorization: Bearer sm_….");
     }

@@ -112,11 +112,6 @@ export class Http {
     return this.app.handle(request);
   }
 
-  /** The address at the other end of a request's socket; null for one that came over none. */
-  socketAddress(request: Request): string | null {
-    return this.server?.requestIP(request)?.address ?? null;
-  }
-
   /** Aborted when the server is told to stop: whoever keeps requests waiting answers them 503 then. */
   get shutdown(): AbortSignal {
     return this.stopping.signal;

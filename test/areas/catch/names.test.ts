@@ -112,6 +112,19 @@ describe("a bucket's ingest_url", () => {
     }
   });
 
+  test("is under --public-url, whatever the request says", async () => {
+    const own = await startTestServer({ args: ["--public-url", "https://hooks.example.com"] });
+    try {
+      const { id, ingest_url } = await newBucket(own.operator);
+      expect(ingest_url).toBe(`https://hooks.example.com/v1/catch/${id}`);
+      const headers = { host: "other.example.com" };
+      const { body } = await own.operator.get(`${BUCKETS}/${id}`, { headers });
+      expect(body["ingest_url"]).toBe(`https://hooks.example.com/v1/catch/${id}`);
+    } finally {
+      await own.stop();
+    }
+  });
+
   test("is the address that is listened on where Host makes no URL", async () => {
     const { id } = await newBucket(account);
     const path = `${BUCKETS}/${id}`;

@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { LINK_MINUTES, LINK_MINUTES_MAX } from "../../../src/areas/session/domain.ts";
 import { SESSION_REQUESTS_PER_MINUTE } from "../../../src/kernel/http/guard.ts";
+import { Scratch } from "../../kernel/support.ts";
+import { CertificateAuthority } from "../../support/certificates.ts";
 import { expectError } from "../../support/errors.ts";
 import { endpoint } from "../../support/scenario.ts";
 import { startTestServer, type TestServer } from "../../support/server.ts";
@@ -74,6 +76,31 @@ describe("a cookie counts in requests of this server's own pages alone", () => {
       await own.stop();
     }
   });
+});
+
+test("over TLS the own origin is https, and the cookie for TLS alone", async () => {
+  const folder = new Scratch();
+  const authority = new CertificateAuthority();
+  const { cert, key } = authority.issue("own", "DNS:localhost");
+  authority.remove();
+  const [certPath, keyPath] = [folder.path("cert.pem"), folder.path("key.pem")];
+  await Promise.all([Bun.write(certPath, cert), Bun.write(keyPath, key)]);
+  const secure = await startTestServer({ args: ["--tls-cert", certPath, "--tls-key", keyPath] });
+  try {
+    const headers = { authorization: `Bearer ${secure.key}`, "content-type": "application/json" };
+    const insecure = { method: "POST", tls: { rejectUnauthorized: false } };
+    const link = await fetch(`${secure.url}/v1/admin/login-links`, { ...insecure, headers });
+    expect(await link.json()).toMatchObject({
+      url: expect.stringMatching(/^https:\/\/127\.0\.0\.1:\d+\/dashboard/),
+    });
+    const own = { "content-type": "application/json", "x-ninefold-session": "1", origin: secure.url };
+    const body = JSON.stringify({ key: secure.key });
+    const opened = await fetch(`${secure.url}/v1/session`, { ...insecure, headers: own, body });
+    expect(opened.headers.get("set-cookie")).toMatch(/^__Host-.*; Secure$/);
+  } finally {
+    await secure.stop();
+    folder.remove();
+  }
 });
 
 describe("X-Ninefold-Project", () => {

@@ -1,0 +1,98 @@
+import ipaddr from "ipaddr.js";
+import { isWithin, normalize, parseRange, type Range } from "./addresses.ts";
+
+/** What says who is believed, and where the server is reached. */
+export interface PeerSettings {
+  /** Where clients reach the server; null: where their requests say. */
+  readonly publicUrl: string | null;
+  /** Addresses and ranges of proxies whose `X-Forwarded-For` and `X-Forwarded-Proto` are believed. */
+  readonly trustProxy: readonly string[];
+}
+
+/** A server as far as it knows its requests; null stands for requests that came over no socket. */
+export interface Listener {
+  /** Where it listens. */
+  readonly url: URL;
+  requestIP(request: Request): { address: string } | null;
+}
+
+/** A request, where it came from, and where it reached us. */
+export interface Arrival {
+  readonly request: Request;
+  /** The client's address: see {@link Peers.clientAddress}. */
+  readonly clientAddress: string;
+  /** The server's own origin: see {@link Peers.origin}. */
+  readonly origin: string;
+  /** Whether the key is a reverse proxy's. Its client's headers open nothing then, nor do its cookies. */
+  readonly byProxy?: true;
+}
+
+/** A request as far as it shows whether a page of this server made it. */
+export type PageRequest = Pick<Arrival, "request" | "origin">;
+
+/** Where the path alone is known, and nothing listens. */
+const NOWHERE = new URL("http://localhost");
+
+/** Who is at the other end of a request, and how it reached us. */
+export class Peers {
+  private readonly proxies: readonly Range[];
+  private readonly publicOrigin: string | null;
+
+  /** @throws StartupError when an entry of `trustProxy` is neither an address nor a CIDR. */
+  constructor({ publicUrl, trustProxy }: PeerSettings) {
+    this.proxies = trustProxy.map((range) => parseRange(range));
+    this.publicOrigin = publicUrl === null ? null : new URL(publicUrl).origin;
+  }
+
+  /** The address at the other end of the socket; null for a request that came over none. */
+  socketAddress(request: Request, server: Listener | null): string | null {
+    return server?.requestIP(request)?.address ?? null;
+  }
+
+  /**
+   * The client's address is the socket's, unless that is a trusted proxy's: then the last address in
+   * `X-Forwarded-For` that is not a trusted proxy's itself.
+   */
+  clientAddress(request: Request, server: Listener | null): string {
+    const socketAddress = this.socketAddress(request, server);
+    const socket = normalize(socketAddress ?? "");
+    if (socket === null) return socketAddress ?? "unknown";
+    if (!this.isProxy(socket)) return socket;
+    const forwarded = (request.headers.get("x-forwarded-for") ?? "").split(",");
+    let client = socket;
+    for (let index = forwarded.length - 1; index >= 0; index -= 1) {
+      const address = normalize(forwarded[index]?.trim() ?? "");
+      // What is not an address was not written by a proxy that we trust: the one before it is the last known.
+      if (address === null) return client;
+      client = address;
+      if (!this.isProxy(address)) return address;
+    }
+    return client;
+  }
+
+  /**
+   * Where the client reaches this server, such as `https://hooks.example.com`: the origin of the own pages, and of URLs in
+   * answers. Without a `publicUrl`, what the request shows: its `Host`, and the scheme that it came by.
+   */
+  origin(request: Request, server: Listener | null): string {
+    if (this.publicOrigin !== null) return this.publicOrigin;
+    // With a Host that makes no URL, the server hands out the target alone.
+    const own = URL.parse(request.url) ?? server?.url ?? NOWHERE;
+    const scheme = this.scheme(request, server) ?? own.protocol.slice(0, -1);
+    // As browsers write it: without the scheme's own port.
+    return (URL.parse(`${scheme}://${request.headers.get("host") ?? own.host}`) ?? own).origin;
+  }
+
+  /** The scheme that `X-Forwarded-Proto` names, of a trusted proxy: one that ends TLS speaks plain HTTP here. */
+  private scheme(request: Request, server: Listener | null): "http" | "https" | null {
+    if (this.proxies.length === 0) return null;
+    const socket = normalize(this.socketAddress(request, server) ?? "");
+    if (socket === null || !this.isProxy(socket)) return null;
+    const named = request.headers.get("x-forwarded-proto")?.toLowerCase();
+    return named === "http" || named === "https" ? named : null;
+  }
+
+  private isProxy(address: string): boolean {
+    return isWithin(ipaddr.parse(address), this.proxies);
+  }
+}
