@@ -28,6 +28,8 @@ const FIGURES = {
   projects: [5, 20, 100, 1_000],
   keys: [50, 500, 10_000, 1_000_000],
   monitors: [10, 50, 500, 20_000],
+  /** In one project. */
+  schedules: [5, 20, 200, 2_000],
 };
 
 /** What a tier grants. Every figure can be overridden in the configuration file. */
@@ -37,7 +39,7 @@ export type TierFigures = Readonly<Record<keyof typeof FIGURES, number>>;
 export type Tiers = Readonly<Record<TierName, TierFigures>>;
 
 /** As good as no bound, and a figure like any other. */
-const NO_BOUND = Number.MAX_SAFE_INTEGER;
+export const NO_BOUND = Number.MAX_SAFE_INTEGER;
 
 /** The documented figures. `unlimited` has every feature of `scale`; its request figures are not applied. */
 export const DEFAULT_TIERS: Tiers = {
@@ -45,7 +47,11 @@ export const DEFAULT_TIERS: Tiers = {
   starter: figuresOf(1),
   pro: figuresOf(2),
   scale: figuresOf(3),
-  unlimited: { ...figuresOf(3), monthlyCredits: 0, projects: NO_BOUND, keys: NO_BOUND, monitors: NO_BOUND },
+  unlimited: {
+    ...figuresOf(3),
+    monthlyCredits: 0,
+    ...{ projects: NO_BOUND, keys: NO_BOUND, monitors: NO_BOUND, schedules: NO_BOUND },
+  },
 };
 
 function figuresOf(column: number): TierFigures {

@@ -104,9 +104,11 @@ const MAKERS: Readonly<Record<string, (owner: Client) => Promise<Made>>> = {
       payload: {},
       headers: {},
     };
+    const schedule = { cron: "@yearly", target_url: "https://127.0.0.1:9/" };
     return {
       relay_id: await made(owner, "/v1/relay", delivery, "relay_id"),
       resend_id: await made(owner, "/v1/relay/resend", { since: 0 }, "resend_id"),
+      schedule_id: await made(owner, "/v1/relay/schedules", schedule, "schedule_id"),
     };
   },
   catch: async (owner) => {

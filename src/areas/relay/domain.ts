@@ -157,11 +157,15 @@ interface RawJson {
 export function payloadText(bodyText: string, payload: object | undefined): string {
   if (payload === undefined) return "{}";
   if (!RISKY_NUMBER.test(bodyText)) return JSON.stringify(payload);
+  return JSON.stringify(exactJson<{ payload: object }>(bodyText).payload);
+}
+
+/** What a JSON text says, to be written again: its numbers keep their digits. */
+export function exactJson<T extends object>(text: string): T {
   const json = JSON as unknown as RawJson;
-  const exact = json.parse(bodyText, (_key, value, { source }) =>
+  return json.parse(text, (_key, value, { source }) =>
     typeof value === "number" && source !== undefined && String(value) !== source
       ? json.rawJSON(source)
       : value,
-  ) as { payload: object };
-  return JSON.stringify(exact.payload);
+  ) as T;
 }

@@ -46,14 +46,16 @@ export class RelayIds {
   }
 }
 
-const RESEND_ID = /^rsn_[0-9a-f]{32}$/;
+/** What ids begin with that stand beside deliveries': of a resend of many, of a schedule. */
+type IdPrefix = "rsn" | "sch";
+const DIGITS = /^[0-9a-f]{32}$/;
 
-/** The id of a resend of many. */
-export function resendIdOf(uuid: string): string {
-  return `rsn_${uuid.replaceAll("-", "")}`;
+/** An id with a prefix, and no dot in it. */
+export function prefixedId(prefix: IdPrefix, uuid: string): string {
+  return `${prefix}_${uuid.replaceAll("-", "")}`;
 }
 
 /** Whether a text has the form of one. */
-export function isResendId(text: string): boolean {
-  return RESEND_ID.test(text);
+export function isPrefixedId(prefix: IdPrefix, text: string): boolean {
+  return text.startsWith(`${prefix}_`) && DIGITS.test(text.slice(prefix.length + 1));
 }

@@ -9,11 +9,16 @@ import type { ProjectResources } from "../../kernel/project-resources.ts";
 import { registerPurge } from "../../kernel/removal.ts";
 import { StoppedProjects } from "../../kernel/stopped-projects.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
+import type { Tiers } from "../../kernel/tiers.ts";
 import { DEDUPLICATED_MS, RELAYS_KEPT_MS } from "./domain.ts";
 import { WALKED_ROWS_MAX } from "./listing.ts";
 import { resendStore } from "./resend-store.ts";
 import { Resends } from "./resends.ts";
 import { relayRoutes, resendRoutes, secretRoutes } from "./routes.ts";
+import { scheduleRoutes } from "./schedule-routes.ts";
+import { ScheduleRuns } from "./schedule-runs.ts";
+import { scheduleStore } from "./schedule-store.ts";
+import { Schedules } from "./schedules.ts";
 import { ProjectSecrets } from "./secrets.ts";
 import { declareDeliveryCounts, type SigningKeys, WebhookSender } from "./sender.ts";
 import { type Notification, RelayService } from "./service.ts";
@@ -25,6 +30,7 @@ const DAY_MS = 24 * 60 * 60 * 1000;
 interface RelayPorts {
   readonly accounts: SigningKeys & { account(accountRef: number): CallerAccount };
   readonly charger: Charger;
+  readonly tiers: Tiers;
 }
 
 /** Builds the area: scheduled deliveries, and the notifications of monitors. */
@@ -37,6 +43,9 @@ export function createRelay(kernel: Kernel, outbound: OutboundClient, ports: Rel
   const sender = new WebhookSender({ ...kernel, ...ports, store, stopped, outbound, counts, secrets });
   const service = new RelayService({ ...kernel, store, resends, sender, policy: outbound.policy, counts });
   const bulk = new Resends({ ...kernel, ...ports, resends, service, stopped });
+  const kept = scheduleStore(kernel.db);
+  const runs = new ScheduleRuns({ ...kernel, ...ports, schedules: kept, service, stopped });
+  const schedules = new Schedules({ ...kernel, ...ports, schedules: kept, runs, policy: outbound.policy });
   registerPurge(kernel, {
     name: "relay.purge",
     schedule: "29 * * * *",
@@ -56,6 +65,7 @@ export function createRelay(kernel: Kernel, outbound: OutboundClient, ports: Rel
       let removed = store.remove(tx, store.someOfProject(projectRef, rowsMax));
       for (const remove of [resends.removeOfProject, resends.removeDeduplicationOf])
         removed += remove(tx, projectRef, rowsMax - removed);
+      removed += schedules.removeRows(tx, projectRef, rowsMax - removed);
       if (removed === rowsMax) return removed;
       secrets.forget(tx, projectRef);
       stopped.forget(tx, projectRef);
@@ -69,10 +79,11 @@ export function createRelay(kernel: Kernel, outbound: OutboundClient, ports: Rel
         description: "Webhooks that are sent later: signed, at least once, with every attempt on record.",
       },
     ],
-    alsoCalled: { relay: ["webhooks", "deliveries", "schedule"] },
+    alsoCalled: { relay: ["webhooks", "deliveries", "schedule", "cron"] },
     routes: (api: Api) => [
       relayRoutes(api, service),
       resendRoutes(api, service, bulk),
+      ...scheduleRoutes(api, schedules),
       secretRoutes(api, new ProjectSecrets(secrets)),
     ],
     /** The projects' secrets, for what other areas send. */

@@ -63,14 +63,15 @@ export function listRelays(
 
 /** Reads the deliveries of a status, and says down to where it has looked: 0 where that is all, or enough. */
 function walkOf(store: RelayStore, projectRef: number, query: RelayQuery, before: number, limit: number) {
-  const { filter, event_type, since, until, error } = query;
-  const isNarrowed = [event_type, since, until, error].some((one) => one !== undefined);
+  const { filter, event_type, since, until, error, schedule_id } = query;
+  const isNarrowed = [event_type, since, until, error, schedule_id].some((one) => one !== undefined);
   const filters: Filters = {
     kind: filter === undefined ? null : kindNumber(filter),
     event: event_type ?? null,
     since: since ?? null,
     until: until ?? null,
     failure: error === undefined ? null : failureNumber(error),
+    schedule: schedule_id ?? null,
   };
   return (status: RelayStatus): { floor: number; rows: RelayRow[] } => {
     if (!isNarrowed) {
@@ -84,8 +85,10 @@ function walkOf(store: RelayStore, projectRef: number, query: RelayQuery, before
 }
 
 /** The same for one that is under way, which has not failed. */
-function matches(item: RelayItem, { filter, event_type, since = 0, until, error }: RelayQuery): boolean {
+function matches(item: RelayItem, query: RelayQuery): boolean {
+  const { filter, event_type, since = 0, until, error, schedule_id } = query;
   if (error !== undefined || (filter !== undefined && item.kind !== filter)) return false;
   if (event_type !== undefined && item.event !== event_type) return false;
+  if (schedule_id !== undefined && item.schedule_id !== schedule_id) return false;
   return item.created_at >= since && (until === undefined || item.created_at < until);
 }

@@ -8,7 +8,7 @@ import type { Job, JobOutcome } from "../../kernel/scheduler/scheduler.ts";
 import type { StoppedProjects } from "../../kernel/stopped-projects.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { RESENT_MAX } from "./domain.ts";
-import { isResendId, resendIdOf } from "./ids.ts";
+import { isPrefixedId, prefixedId } from "./ids.ts";
 import type { ResendFilters, ResendRow, ResendStore } from "./resend-store.ts";
 import {
   PER_SECOND,
@@ -93,7 +93,7 @@ export class Resends {
         const isDone = matched.matched === 0;
         const row: ResendRow = {
           ...{
-            resend_id: resendIdOf(this.deps.ids.uuidV7()),
+            resend_id: prefixedId("rsn", this.deps.ids.uuidV7()),
             accountRef: account.ref,
             projectRef: project.ref,
           },
@@ -128,7 +128,7 @@ export class Resends {
   }
 
   private find(projectRef: number, resendId: string): ResendRow {
-    const row = isResendId(resendId) ? this.deps.resends.find(projectRef, resendId) : null;
+    const row = isPrefixedId("rsn", resendId) ? this.deps.resends.find(projectRef, resendId) : null;
     if (row === null)
       throw new ApiError("not_found", "There is no resend with this resend_id in this project.");
     return row;

@@ -25,7 +25,8 @@ export const PER_SECOND_MAX = 100;
 /** Larger moments are none that a clock shows. */
 const MOMENT_MS_MAX = 253_402_300_799_999;
 
-function moment(description: string) {
+/** A field with a moment. */
+export function moment(description: string) {
   return Type.Integer({
     minimum: 0,
     maximum: MOMENT_MS_MAX,
@@ -35,7 +36,8 @@ function moment(description: string) {
   });
 }
 
-const RetrySchedule = Type.Array(Type.String(), {
+/** Waits before retries. */
+export const RetrySchedule = Type.Array(Type.String(), {
   maxItems: RETRIES_MAX,
   errorMessage: `must be a list of at most ${RETRIES_MAX} waits such as 5s, 5m or 2h`,
   description:
@@ -173,6 +175,7 @@ export const RelayQuery = named("RelayQuery", {
   ),
   status: Type.Optional(RelayStatus),
   ...NARROWED,
+  schedule_id: Type.Optional(Type.String({ maxLength: 64, description: "Only runs of this schedule." })),
   error: Type.Optional(
     oneOf(RELAY_FAILURES, {
       errorMessage: `must be one of ${RELAY_FAILURES.join(", ")}`,
@@ -188,6 +191,7 @@ const DELIVERY = {
   kind: oneOf(RELAY_KINDS, {}),
   event: orNull(Type.String({ description: "Of a monitor's notification.", examples: ["monitor.down"] })),
   monitor_id: orNull(Type.String({ format: "uuid" })),
+  schedule_id: orNull(Type.String({ description: "Whose run it is." }), { examples: [null] }),
   target_url: Type.String({ examples: ["https://example.com/hooks"] }),
   method: Type.String({ examples: ["POST"] }),
   status: RelayStatus,

@@ -32,6 +32,13 @@ export type Notification = Pick<
   "accountRef" | "projectRef" | "event" | "monitor_id" | "target_url" | "body"
 >;
 
+/** What a schedule sends. */
+export type ScheduledRun = Pick<
+  NewRelay,
+  "accountRef" | "projectRef" | "target_url" | "method" | "body" | "scheduled_for"
+> &
+  Pick<RelayExtras, "retry_schedule" | "schedule_id"> & { readonly headers: RequestHeaders };
+
 /** A delivery that a caller asks for, checked and made ready. */
 export type PreparedRelay = ReturnType<RelayService["prepare"]>;
 
@@ -85,14 +92,36 @@ export class RelayService {
     const id = this.newId();
     if (deduplicationId !== null)
       this.deps.resends.noteDeduplication(tx, project.ref, deduplicationId, id.ref, tx.now);
-    const { vault } = this.deps;
-    const isPlain = Object.keys(custom).length === 0;
-    const headers = isPlain ? null : vault.seal(JSON.stringify(custom), sealContext(id.relay_id));
+    const headers = this.sealed(custom, id.relay_id);
     const scheduled_for = dueAt(tx.now);
     const owner = { accountRef: account.ref, projectRef: project.ref };
     const origin = { kind: "scheduled", event: null, monitor_id: null } as const;
     this.insert(tx, { ...id, ...owner, ...origin, ...relay, headers, scheduled_for }, host, extras);
     return reply(201, { relay_id: id.relay_id, scheduled_for, status: "scheduled" });
+  }
+
+  /** Queues what a schedule sends, in the unit of work of its run. */
+  sendScheduled(tx: Tx, run: ScheduledRun): { relay_id: string } {
+    const { accountRef, projectRef, target_url, method, body, scheduled_for } = run;
+    const id = this.newId();
+    const headers = this.sealed(run.headers, id.relay_id);
+    const sent = { kind: "scheduled", event: null, monitor_id: null, target_url, method, body } as const;
+    const extras = { ...NO_EXTRAS, retry_schedule: run.retry_schedule, schedule_id: run.schedule_id };
+    const { host } = new URL(target_url);
+    this.insert(tx, { ...id, accountRef, projectRef, ...sent, headers, scheduled_for }, host, extras);
+    return { relay_id: id.relay_id };
+  }
+
+  /** Whether a delivery is there that has not ended. */
+  isOpen(relayId: string): boolean {
+    const refs = this.relayIds.refsOf(relayId);
+    const row = refs.map((ref) => this.deps.store.request(ref)).find((one) => one?.item.relay_id === relayId);
+    return row !== undefined && row?.item.finished_at === null;
+  }
+
+  private sealed(headers: RequestHeaders, relayId: string): Uint8Array | null {
+    if (Object.keys(headers).length === 0) return null;
+    return this.deps.vault.seal(JSON.stringify(headers), sealContext(relayId));
   }
 
   private firstOf(tx: Tx, projectRef: number, deduplicationId: string): RelayRequest | null {
@@ -229,9 +258,18 @@ export class RelayService {
 const OWN_HEADERS =
   /^(x[-_]svc[-_].*|webhook[-_](?:id|timestamp|signature)|host|content[-_]length|connection|transfer[-_]encoding)$/i;
 
-function withoutOwn(headers: RequestHeaders): RequestHeaders {
+/** The headers of a caller that a delivery sends. */
+export function withoutOwn(headers: RequestHeaders): RequestHeaders {
   return Object.fromEntries(Object.entries(headers).filter(([name]) => !OWN_HEADERS.test(name)));
 }
+
+/** As deliveries are that have nothing of it. */
+const NO_EXTRAS: RelayExtras = {
+  body_bytes: null,
+  retry_schedule: null,
+  timeout_ms: null,
+  schedule_id: null,
+};
 
 /** What few deliveries have; null for the others. */
 function extrasOf(given: RelayBody): RelayExtras | null {
@@ -242,6 +280,7 @@ function extrasOf(given: RelayBody): RelayExtras | null {
   const bytes = body_base64 === undefined ? null : bodyBytes(body_base64);
   if (retry_schedule !== undefined) readWaits(retry_schedule);
   return {
+    ...NO_EXTRAS,
     body_bytes: method === "GET" ? null : bytes,
     retry_schedule: retry_schedule === undefined ? null : JSON.stringify(retry_schedule),
     timeout_ms,

@@ -40,7 +40,8 @@ export interface RelayRequest extends RelayRow {
 type RelayContent = Omit<RelayRequest, keyof RelayRow>;
 
 /** What few deliveries have. */
-export type RelayExtras = Pick<RelayRequest, "body_bytes" | "retry_schedule" | "timeout_ms">;
+export type RelayExtras = Pick<RelayRequest, "body_bytes" | "retry_schedule" | "timeout_ms"> &
+  Pick<RelayItem, "schedule_id">;
 
 /** A delivery to be stored. */
 export type NewRelay = Pick<RelayRequest, "ref" | "projectRef" | "accountRef" | "headers" | "body"> &
@@ -73,6 +74,7 @@ export type Filters = {
   readonly since: number | null;
   readonly until: number | null;
   readonly failure: number | null;
+  readonly schedule: string | null;
 };
 
 /** How what is no text or number in a row is kept there. */
@@ -91,12 +93,12 @@ type Outcome = Omit<RelayResult, "status" | "failure"> & {
 type Referenced = { readonly ref: number };
 
 const COLUMNS =
-  "ref, project_ref AS projectRef, relay_id, kind, event, monitor_id, target_url, method, status, attempts, response_status, error, scheduled_for, finished_at, created_at";
+  "ref, project_ref AS projectRef, relay_id, kind, event, monitor_id, schedule_id, target_url, method, status, attempts, response_status, error, scheduled_for, finished_at, created_at";
 const CONTENT =
   "account_ref AS accountRef, headers, body, body_bytes, retry_schedule, timeout_ms, attempts_before, failure";
 const MATCHES = `($kind IS NULL OR kind = $kind) AND ($event IS NULL OR event = $event)
   AND ($since IS NULL OR created_at >= $since) AND ($until IS NULL OR created_at < $until)
-  AND ($failure IS NULL OR failure = $failure)`;
+  AND ($failure IS NULL OR failure = $failure) AND ($schedule IS NULL OR schedule_id = $schedule)`;
 const PAGE = "project_ref = ? AND status = ? AND ref < ? ORDER BY ref DESC LIMIT ?";
 type Page = [projectRef: number, status: number, before: number, limit: number];
 
@@ -111,7 +113,7 @@ export function relayStore(db: Database) {
     `SELECT ${COLUMNS}, ${CONTENT} FROM relays WHERE ref = ?`,
   );
   const setExtras = db.change<[extras: RelayExtras & Referenced]>(
-    "UPDATE relays SET body_bytes = $body_bytes, retry_schedule = $retry_schedule, timeout_ms = $timeout_ms WHERE ref = $ref",
+    "UPDATE relays SET body_bytes = $body_bytes, retry_schedule = $retry_schedule, timeout_ms = $timeout_ms, schedule_id = $schedule_id WHERE ref = $ref",
   );
   const remove = db.change<[ref: number]>("DELETE FROM relays WHERE ref = ?");
   const { removeAttempts, ...attempts } = attemptStore(db);

@@ -1,4 +1,4 @@
-import { Cron } from "croner";
+import { Cron, type CronOptions } from "croner";
 
 /**
  * The first moment after `afterMs` (epoch milliseconds) that a cron expression names, in UTC. croner calculates;
@@ -11,4 +11,78 @@ export function nextOccurrence(expression: string, afterMs: number): number {
   const next = new Cron(expression, { utcOffset: 0, paused: true }).nextRun(new Date(afterMs));
   if (next === null) throw new Error(`the cron expression "${expression}" never comes true`);
   return next.getTime();
+}
+
+/** Longest cron expression and name of a time zone that are looked at. */
+const CRON_LENGTH_MAX = 256;
+const TIME_ZONE_LENGTH_MAX = 64;
+/** Names, and no offsets. */
+const TIME_ZONE = /^[A-Za-z][A-Za-z0-9_+/-]*$/;
+
+/** Names for expressions. */
+const NAMED: Readonly<Record<string, string>> = {
+  "@hourly": "0 * * * *",
+  "@daily": "0 0 * * *",
+  "@weekly": "0 0 * * 0",
+  "@monthly": "0 0 1 * *",
+  "@yearly": "0 0 1 1 *",
+};
+const FIELDS = 5;
+
+/** Years that are searched. The rarest day, a leap day on a given weekday, comes every 40 years at the latest. */
+const YEARS_SEARCHED = 40;
+/** The last that an expression can name. */
+const YEAR_MAX = 9_999;
+
+/** Whether a text is the name of a time zone that this machine knows. */
+export function isTimeZone(name: string): boolean {
+  if (name.length > TIME_ZONE_LENGTH_MAX || !TIME_ZONE.test(name)) return false;
+  try {
+    // Its tables are asked for only when a time is calculated.
+    return new Cron("* * * * *", zoned(name)).nextRun() !== null;
+  } catch {
+    return false;
+  }
+}
+
+/** Times of a user's cron expression, of five fields or by name, on the clocks of a time zone. */
+export class CronTimes {
+  private readonly fields: string;
+
+  /** @throws RangeError when that is no expression. */
+  constructor(
+    expression: string,
+    private readonly timeZone: string,
+  ) {
+    const fields = NAMED[expression] ?? expression.trim();
+    const isLong = fields.length > CRON_LENGTH_MAX;
+    if (isLong || fields.split(/\s+/).length !== FIELDS) throw new RangeError("no cron expression");
+    this.fields = fields;
+    try {
+      this.cronFrom(0);
+    } catch {
+      throw new RangeError("no cron expression");
+    }
+  }
+
+  /**
+   * The first one after a moment (epoch milliseconds); null when none comes. Of an hour that clocks repeat, the first one
+   * counts; what they leave out comes when it is over.
+   */
+  after(moment: number): number | null {
+    return this.cronFrom(moment).nextRun(new Date(moment))?.getTime() ?? null;
+  }
+
+  /** With its years: one that never comes true would be searched for in all years to come. */
+  private cronFrom(moment: number): Cron {
+    // The year on the zone's clocks may be the one before.
+    const year = new Date(moment).getUTCFullYear() - 1;
+    const last = Math.min(year + YEARS_SEARCHED + 1, YEAR_MAX);
+    return new Cron(`0 ${this.fields} ${year}-${last}`, zoned(this.timeZone));
+  }
+}
+
+/** An offset for UTC: see {@link nextOccurrence}. */
+function zoned(timeZone: string): CronOptions {
+  return { paused: true, ...(timeZone === "UTC" ? { utcOffset: 0 } : { timezone: timeZone }) };
 }

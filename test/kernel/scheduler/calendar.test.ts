@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { nextOccurrence } from "../../../src/kernel/scheduler/calendar.ts";
+import { CronTimes, isTimeZone, nextOccurrence } from "../../../src/kernel/scheduler/calendar.ts";
 
 describe("calendar, in UTC whatever the machine's time zone", () => {
   test.each([
@@ -23,5 +23,82 @@ describe("calendar, in UTC whatever the machine's time zone", () => {
 
   test.each(["", "every hour", "61 * * * *", "* * * *"])("malformed: %p is refused", (expression) => {
     expect(() => nextOccurrence(expression, 0)).toThrow();
+  });
+});
+
+describe("times on the clocks of a zone", () => {
+  /** The first times after a moment. */
+  function timesOf(expression: string, zone: string, after: string, count: number): string[] {
+    const times = new CronTimes(expression, zone);
+    const found: string[] = [];
+    for (let at = times.after(Date.parse(after)); at !== null && found.length < count; at = times.after(at))
+      found.push(new Date(at).toISOString().replace(":00.000Z", "Z"));
+    return found;
+  }
+
+  test.each([
+    // Half past two is left out on the 29th: it comes when that is over, at three.
+    [
+      ...(["30 2 * * *", "Europe/Berlin", "2026-03-28T00:00Z"] as const),
+      ["2026-03-28T01:30Z", "2026-03-29T01:00Z", "2026-03-30T00:30Z"],
+    ],
+    // It comes twice on the 25th, and counts once.
+    [
+      ...(["30 2 * * *", "Europe/Berlin", "2026-10-24T12:00Z"] as const),
+      ["2026-10-25T00:30Z", "2026-10-26T01:30Z"],
+    ],
+    [
+      ...(["0 9 * * MON#1", "America/New_York", "2026-01-01T00:00Z"] as const),
+      ["2026-01-05T14:00Z", "2026-02-02T14:00Z"],
+    ],
+    [
+      ...(["0 0 L * *", "UTC", "2026-01-01T00:00Z"] as const),
+      ["2026-01-31T00:00Z", "2026-02-28T00:00Z", "2026-03-31T00:00Z"],
+    ],
+    [...(["0 0 29 2 *", "UTC", "2026-01-01T00:00Z"] as const), ["2028-02-29T00:00Z", "2032-02-29T00:00Z"]],
+    [...(["@hourly", "UTC", "2026-01-01T00:30Z"] as const), ["2026-01-01T01:00Z", "2026-01-01T02:00Z"]],
+    [...(["@daily", "UTC", "2026-01-01T00:00Z"] as const), ["2026-01-02T00:00Z"]],
+    [...(["@weekly", "UTC", "2026-01-01T00:00Z"] as const), ["2026-01-04T00:00Z"]],
+    [...(["@monthly", "UTC", "2026-01-01T00:00Z"] as const), ["2026-02-01T00:00Z"]],
+    // The year on the zone's clocks is another than in UTC.
+    [...(["@yearly", "Pacific/Auckland", "2026-12-31T10:59Z"] as const), ["2026-12-31T11:00Z"]],
+    [...(["@yearly", "Pacific/Honolulu", "2027-01-01T09:59Z"] as const), ["2027-01-01T10:00Z"]],
+  ])("%s in %s after %s: %p", (expression, zone, after, expected) => {
+    expect(timesOf(expression, zone, after, expected.length)).toEqual(expected);
+  });
+
+  test("a millisecond before a time is before it", () => {
+    const noon = Date.UTC(2026, 0, 1, 12);
+    const times = new CronTimes("0 12 * * *", "UTC");
+    expect([times.after(noon - 1), times.after(noon), times.after(noon + 1)]).toEqual([
+      ...[noon, noon + 86_400_000, noon + 86_400_000],
+    ]);
+  });
+
+  test("what never comes is null, soon; the end of time is no fault", () => {
+    const begun = performance.now();
+    expect(new CronTimes("0 0 30,31 2 *", "Europe/Berlin").after(0)).toBeNull();
+    expect(performance.now() - begun).toBeLessThan(1_000);
+    expect(new CronTimes("0 0 1 1 *", "UTC").after(Date.UTC(9999, 11, 31))).toBeNull();
+  });
+
+  test.each(["", "61 * * * *", "* * * *", "0 * * * * *", "@reboot", "@midnight", "2026-05-01T00:00:00"])(
+    "%p is no expression",
+    (expression) => {
+      expect(() => new CronTimes(expression, "UTC")).toThrow(RangeError);
+    },
+  );
+
+  test.each([
+    ["UTC", true],
+    ["Europe/Berlin", true],
+    ["America/Argentina/Buenos_Aires", true],
+    ["", false],
+    ["Local", false],
+    ["+01:00", false],
+    ["Europe/Bielefeld", false],
+    ["E".repeat(65), false],
+  ])("%p is a zone: %p", (name, expected) => {
+    expect(isTimeZone(name)).toBe(expected);
   });
 });

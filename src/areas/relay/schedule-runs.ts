@@ -1,0 +1,129 @@
+import { refusalBy } from "../../kernel/errors.ts";
+import type { CallerAccount, Charger } from "../../kernel/http/caller.ts";
+import type { Kernel } from "../../kernel/kernel.ts";
+import { type RequestHeaders, withDefaults } from "../../kernel/outbound/headers.ts";
+import { laneName } from "../../kernel/scheduler/dispatcher.ts";
+import type { Job, JobOutcome } from "../../kernel/scheduler/scheduler.ts";
+import type { StoppedProjects } from "../../kernel/stopped-projects.ts";
+import type { Tx } from "../../kernel/storage/tx.ts";
+import { nextRun } from "./schedule-settings.ts";
+import type { ScheduleProgress, ScheduleRow, ScheduleStore } from "./schedule-store.ts";
+import type { RelayService } from "./service.ts";
+
+/** The job of a schedule, under its reference; it stands at the next run, and is gone where none comes. */
+const RUNS = "relay.schedules";
+/** Schedules that run at once: as many share a commit. */
+const CONCURRENCY = 256;
+/** The same of one account. */
+const PER_ACCOUNT = CONCURRENCY / 4;
+/** All that an account's schedules share their lane by. */
+const PLACE = "schedules";
+/** The operation whose credits are charged for a run. */
+const CHARGED_AS = "relay.schedules.run";
+/** A time that passed longer ago was missed: a restart takes less. */
+export const MISSED_AFTER_MS = 60_000;
+/** A clock that is set back further was wrong before: runs that it has seen are no measure of the next one. */
+export const SET_BACK_MS = 3 * 60 * 60 * 1000;
+
+const DUE_HEADER = "X-Ninefold-Scheduled-At";
+
+/** What runs need of the rest. */
+export interface ScheduleRunDeps extends Pick<Kernel, "scheduler" | "clock" | "vault" | "changes"> {
+  readonly schedules: ScheduleStore;
+  readonly service: Pick<RelayService, "sendScheduled" | "isOpen">;
+  readonly stopped: StoppedProjects;
+  readonly charger: Charger;
+  readonly accounts: { account(accountRef: number): CallerAccount };
+}
+
+/** Runs schedules at their times. */
+export class ScheduleRuns {
+  constructor(private readonly deps: ScheduleRunDeps) {
+    deps.scheduler.register(RUNS, {
+      concurrency: CONCURRENCY,
+      lanes: { perLane: PER_ACCOUNT, perSlowLane: PER_ACCOUNT, slowTotal: CONCURRENCY },
+      run: (job) => this.run(job),
+    });
+  }
+
+  /** Waits for the next run from now on, in place of the one waited for before; null: for none. */
+  await(tx: Tx, { ref, accountRef }: Pick<ScheduleRow, "ref" | "accountRef">, next: number | null): void {
+    const { scheduler } = this.deps;
+    if (next === null) scheduler.cancel(tx, RUNS, String(ref));
+    else scheduler.enqueue(tx, RUNS, String(ref), next, null, laneName(accountRef, PLACE));
+  }
+
+  /** Runs a schedule in this unit of work, and counts it. `due`: which of its times this is. */
+  send(tx: Tx, row: ScheduleRow, due: number, next: number | null): { relay_id: string } {
+    const { accountRef, projectRef, schedule_id, target_url, method, payload, retry_schedule } = row;
+    const sent = this.deps.service.sendScheduled(tx, {
+      ...{ accountRef, projectRef, schedule_id, method, retry_schedule, scheduled_for: due },
+      target_url: target_url ?? "",
+      body: method === "GET" ? null : payload,
+      headers: withDefaults({ [DUE_HEADER]: String(due) }, this.headersOf(row)),
+    });
+    const { relay_id: last_relay_id } = sent;
+    this.note(tx, row, { next_run_at: next, last_run_at: tx.now, last_relay_id, runs: row.runs + 1 });
+    return sent;
+  }
+
+  /** The headers that a user gave. */
+  headersOf({ headers, schedule_id }: Pick<ScheduleRow, "headers" | "schedule_id">): RequestHeaders {
+    return headers === null ? {} : JSON.parse(this.deps.vault.open(headers, headersContext(schedule_id)));
+  }
+
+  /** Headers as they are kept. */
+  sealed(headers: RequestHeaders, scheduleId: string): Uint8Array | null {
+    if (Object.keys(headers).length === 0) return null;
+    return this.deps.vault.seal(JSON.stringify(headers), headersContext(scheduleId));
+  }
+
+  private async run({ key }: Job): Promise<JobOutcome> {
+    const { schedules, stopped, clock } = this.deps;
+    const row = schedules.ofRef(Number(key));
+    if (row === null || row.next_run_at === null || stopped.has(row.projectRef)) return {};
+    const now = clock.now();
+    const due = row.next_run_at;
+    const isEarly = due > now;
+    const next = nextRun(row, isEarly ? seenUntil(row, now) : now);
+    const record = (tx: Tx): void => this.record(tx, row.ref, { due, next, isEarly });
+    return next === null ? { record } : { record, retryAt: next, attempt: 0 };
+  }
+
+  /** One transaction with the next due time of the job. */
+  private record(tx: Tx, ref: number, turn: { due: number; next: number | null; isEarly: boolean }): void {
+    const row = this.deps.schedules.ofRef(ref);
+    const { due, next, isEarly } = turn;
+    // Changed, and with another job, since the look at it.
+    if (row === null || row.next_run_at !== due) return;
+    if (isEarly) this.note(tx, row, { next_run_at: next });
+    else if (this.mayRun(tx, row, due)) this.send(tx, row, due, next);
+    else this.note(tx, row, { next_run_at: next, skipped: row.skipped + 1 });
+  }
+
+  private mayRun(tx: Tx, row: ScheduleRow, due: number): boolean {
+    const { service, accounts, charger } = this.deps;
+    if (row.missed === "skip" && tx.now - due > MISSED_AFTER_MS) return false;
+    const isOpen = row.last_relay_id !== null && service.isOpen(row.last_relay_id);
+    if (row.overlap === "skip" && isOpen) return false;
+    const account = accounts.account(row.accountRef);
+    if (account.suspended) return false;
+    return refusalBy(() => charger.charge(tx, account, CHARGED_AS, 1)) === null;
+  }
+
+  private note(tx: Tx, row: ScheduleRow, progress: Partial<ScheduleProgress>): void {
+    const { next_run_at, last_run_at, last_relay_id, last_message_id, runs, skipped } = row;
+    const before = { next_run_at, last_run_at, last_relay_id, last_message_id, runs, skipped };
+    this.deps.schedules.progress(tx, { ...before, ...progress, ref: row.ref });
+    this.deps.changes.inProject(tx, row.projectRef, "relay", row.schedule_id);
+  }
+}
+
+/** Up to when the times of a schedule have had their turn, where its job comes early, as it does once the clock was set back. */
+function seenUntil({ last_run_at }: ScheduleRow, now: number): number {
+  return last_run_at === null || last_run_at > now + SET_BACK_MS ? now : Math.max(now, last_run_at);
+}
+
+function headersContext(scheduleId: string): string {
+  return `relay-schedule-headers:${scheduleId}`;
+}
