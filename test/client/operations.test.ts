@@ -302,6 +302,18 @@ test("deliveries", async () => {
     status: "scheduled",
   });
 
+  const schedule = await nf.relay.createSchedule({ name: "nightly", cron: "@daily", target_url: NOBODY_URL });
+  const { schedule_id } = schedule;
+  expect(schedule.next_runs).toHaveLength(5);
+  expect(await nf.relay.getSchedule(schedule_id)).toEqual(schedule);
+  const listed = await nf.relay.listSchedules({ name: "nightly" }).toArray();
+  expect(listed.map((item) => item.schedule_id)).toEqual([schedule_id]);
+  expect((await nf.relay.updateSchedule(schedule_id, { state: "paused" })).next_run_at).toBeNull();
+  const run = await nf.relay.runSchedule(schedule_id);
+  expect((await nf.relay.get(run.relay_id)).schedule_id).toBe(schedule_id);
+  await nf.relay.deleteSchedule(schedule_id);
+  expect(await nf.relay.listSchedules().toArray()).toEqual([]);
+
   const { secret } = await nf.relay.secret();
   const rotated = await nf.relay.rotateSecret();
   expect(rotated.previous_expires_at).toBe(server.clock.now() + 86_400_000);

@@ -17,7 +17,7 @@ const Cron = text({
   min: 1,
   max: 256,
   description:
-    "Minute, hour, day of the month, month, day of the week; or `@hourly`, `@daily`, `@weekly`, `@monthly`, `@yearly`. Also `MON-FRI`, `*/15`, `L` for the last day, `MON#1` for the first Monday.",
+    "Minute, hour, day of the month, month, day of the week; or `@hourly`, `@daily`, `@weekly`, `@monthly`, `@yearly`. Also `MON-FRI`, `L` for the last day, `MON#1` for the first Monday.",
   examples: ["0 9 * * MON-FRI"],
 });
 const TimeZone = text({

@@ -1,5 +1,11 @@
 import type { Answers, Api, ListOf, QueryOf } from "../api.ts";
-import type { RelayBody, RelayResendBody, RelaySecretRotateBody } from "../generated/api.ts";
+import type {
+  RelayBody,
+  RelayResendBody,
+  RelaySecretRotateBody,
+  ScheduleBody,
+  ScheduleUpdateBody,
+} from "../generated/api.ts";
 import type { ChangeOptions, RequestOptions } from "../options.ts";
 
 /** Signed webhooks, sent later. */
@@ -44,6 +50,43 @@ export class Relay {
   /** Ends {@link resendFailed}; what was sent, was sent. */
   stopResend(resendId: string, options?: ChangeOptions): Answers<"relay.resends.stop"> {
     return this.api.call("relay.resends.stop", { params: { resend_id: resendId } }, options);
+  }
+
+  /** Sends a webhook at the times of a cron expression. */
+  createSchedule(body: ScheduleBody, options?: ChangeOptions): Answers<"relay.schedules.create"> {
+    return this.api.call("relay.schedules.create", { body }, options);
+  }
+
+  /** The schedules, newest first, without their payloads. */
+  listSchedules(
+    query: QueryOf<"relay.schedules.list"> = {},
+    options: RequestOptions = {},
+  ): ListOf<"relay.schedules.list", "schedules"> {
+    return this.api.list("relay.schedules.list", "schedules", { query }, options);
+  }
+
+  /** A schedule with its next five runs. */
+  getSchedule(scheduleId: string, options?: RequestOptions): Answers<"relay.schedules.read"> {
+    return this.api.call("relay.schedules.read", { params: { schedule_id: scheduleId } }, options);
+  }
+
+  /** Changes a schedule; what is left out stays. */
+  updateSchedule(
+    scheduleId: string,
+    body: ScheduleUpdateBody,
+    options?: ChangeOptions,
+  ): Answers<"relay.schedules.update"> {
+    return this.api.call("relay.schedules.update", { params: { schedule_id: scheduleId }, body }, options);
+  }
+
+  /** Deletes a schedule; deliveries that its runs have made stay. */
+  deleteSchedule(scheduleId: string, options?: ChangeOptions): Answers<"relay.schedules.delete"> {
+    return this.api.call("relay.schedules.delete", { params: { schedule_id: scheduleId } }, options);
+  }
+
+  /** Runs a schedule now, beside its times. */
+  runSchedule(scheduleId: string, options?: ChangeOptions): Answers<"relay.schedules.run"> {
+    return this.api.call("relay.schedules.run", { params: { schedule_id: scheduleId } }, options);
   }
 
   /** The project's signing secret, for receivers; made on first use. */

@@ -313,6 +313,7 @@ describe("one delivery", () => {
       kind: "scheduled",
       event: null,
       monitor_id: null,
+      schedule_id: null,
       target_url: BODY.target_url,
       method: "PUT",
       status: "scheduled",
