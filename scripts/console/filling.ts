@@ -123,6 +123,13 @@ async function fillTraffic(call: Call, url: string): Promise<void> {
   // One that fails at once, with its answer on record.
   const failing = { target_url: `${url}/missing`, method: "POST", delay: "0s", payload: { order: 1018 } };
   await call("POST", "/v1/relay", failing);
+  for (const [name, cron, state] of [
+    ["nightly report", "30 2 * * *", "live"],
+    ["invoices", "0 9 1 * *", "paused"],
+  ] as const) {
+    const schedule = { name, cron, state, time_zone: "Europe/Berlin", target_url: `${url}/v1/ping` };
+    await call("POST", "/v1/relay/schedules", { ...schedule, payload: { job: name } });
+  }
   await fillBuckets(call, url);
 }
 

@@ -16,6 +16,8 @@ export const VIEWS = [
   "relay?new=1",
   "relay?status=failed&resend=1",
   "relay?secret=1",
+  "relay/schedules",
+  "relay/schedules?new=1",
   "catch",
   "catch?new=1",
   "notary",
@@ -27,4 +29,13 @@ export const VIEWS = [
   "nowhere",
 ];
 /** Those whose first row leads further. */
-export const WITH_ROWS = ["keys", "flags", "monitors", "relay", "catch", "notary", "audit"];
+export const WITH_ROWS = [
+  "keys",
+  "flags",
+  "monitors",
+  "relay",
+  "relay/schedules",
+  "catch",
+  "notary",
+  "audit",
+];

@@ -90,3 +90,37 @@ test(
   },
   TIMEOUT_MS,
 );
+
+test(
+  "a schedule is made, shows its next runs, runs now, pauses, and goes",
+  async () => {
+    sink.answersBy(() => 200);
+    const visit = await Console.open(browser, server);
+    const { page } = visit;
+    await visit.logIn(server.key);
+    await visit.go("relay");
+    await page.getByRole("button", { name: "Schedules" }).click();
+    await page.getByText("No schedules here").waitFor();
+    await page.getByRole("button", { name: "New schedule" }).click();
+    await page.getByLabel("Name").fill("nightly");
+    await page.getByLabel("Time zone").fill("Europe/Berlin");
+    await page.getByLabel("Where to").fill(sink.url("/cron"));
+    await page.getByLabel("Times", { exact: true }).fill("30 2 * * *");
+    await page.getByRole("button", { name: "Create schedule" }).click();
+    const inspector = page.locator(".inspector");
+    const next = inspector.getByRole("table", { name: "Next runs" }).locator("tbody tr");
+    await next.first().waitFor();
+    expect(await next.count()).toBe(5);
+    await inspector.getByRole("button", { name: "Run now" }).click();
+    await inspector.getByRole("table", { name: "Last runs" }).getByText("delivered").waitFor();
+    await inspector.getByRole("button", { name: "Pause" }).click();
+    await inspector.getByRole("button", { name: "Resume" }).waitFor();
+    expect(await next.count()).toBe(0);
+    await inspector.getByRole("button", { name: "Delete…" }).click();
+    await page.getByRole("button", { name: "Delete schedule" }).click();
+    await page.getByText("No schedules here").waitFor();
+    expect((await server.operator.get("/v1/relay/schedules")).body).toEqual({ schedules: [] });
+    await visit.expectClean();
+  },
+  TIMEOUT_MS,
+);

@@ -7,7 +7,8 @@ import { toast } from "../core/toasts.ts";
 import { Dialog, Form } from "../ui/dialog.tsx";
 import { SelectField, TextField, textOf } from "../ui/field.tsx";
 
-const METHODS = ["POST", "GET", "PUT", "PATCH", "DELETE"] as const;
+/** Methods that a delivery can have. */
+export const METHODS = ["POST", "GET", "PUT", "PATCH", "DELETE"] as const;
 const NO_BODY = "{}";
 
 /** Schedules a delivery. */
@@ -88,7 +89,8 @@ function Fields({ payload, onPayload, problem }: FieldsProps) {
   );
 }
 
-function jsonProblem(text: string): string | null {
+/** What is wrong with a body as it is typed; null where nothing is. */
+export function jsonProblem(text: string): string | null {
   try {
     const value: unknown = JSON.parse(text.trim() === "" ? NO_BODY : text);
     return typeof value === "object" && value !== null ? null : "It has to be an object or a list.";
@@ -115,7 +117,7 @@ function bodyOf(data: FormData): RelayBody {
 }
 
 /** Headers as they are typed, one a line. */
-function headersOf(text: string): Record<string, string> {
+export function headersOf(text: string): Record<string, string> {
   const lines = text.split("\n").filter((line) => line.includes(":"));
   return Object.fromEntries(
     lines.map((line) => {

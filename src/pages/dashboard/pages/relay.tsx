@@ -1,7 +1,7 @@
 import type { RelayItem } from "../../../client/generated/api.ts";
 import { call, requestOf } from "../core/api.ts";
 import { useList } from "../core/resource.ts";
-import { href, place, setQuery } from "../core/route.ts";
+import { go, href, place, setQuery } from "../core/route.ts";
 import { Button } from "../ui/button.tsx";
 import { Empty, Loaded, More } from "../ui/feedback.tsx";
 import { Choice } from "../ui/field.tsx";
@@ -12,6 +12,7 @@ import { Ago } from "../ui/time.tsx";
 import { Delivery } from "./delivery.tsx";
 import { RelayForm } from "./relay-form.tsx";
 import { ResendForm } from "./resend-form.tsx";
+import { SchedulesPage } from "./schedules.tsx";
 import { SigningSecret } from "./signing-secret.tsx";
 
 const STATES = [
@@ -33,8 +34,13 @@ const EXAMPLE = {
   headers: {},
 } as const;
 
-/** Deliveries, and beside them one of them. */
+/** Deliveries; below them, schedules. */
 export function RelayPage() {
+  return place.value.rest[0] === "schedules" ? <SchedulesPage /> : <Deliveries />;
+}
+
+/** Deliveries, and beside them one of them. */
+function Deliveries() {
   const { query, rest } = place.value;
   const [id] = rest;
   const status = STATES.find(([state]) => state === query.get("status"))?.[0] ?? "";
@@ -52,6 +58,7 @@ export function RelayPage() {
       request={requestOf("relay.list", {})}
       actions={
         <>
+          <Button onClick={() => go(["relay", "schedules"])}>Schedules</Button>
           <OpenButton name="secret">Signing secret</OpenButton>
           <Button kind="primary" icon="new" scope="relay:write" onClick={() => setQuery({ new: "1" })}>
             Schedule
