@@ -11,6 +11,7 @@ import { OwnBalanceWorkload } from "./own-balances.ts";
 import { ReadWorkload } from "./reads.ts";
 import { RelayWorkload } from "./relays.ts";
 import { ResendWorkload } from "./resends.ts";
+import { ScheduleWorkload } from "./schedules.ts";
 import { SessionWorkload } from "./sessions.ts";
 import type { Workload } from "./workload.ts";
 
@@ -25,6 +26,7 @@ export function allWorkloads(): Workload[] {
     new CheckWorkload(),
     new RelayWorkload(),
     new ResendWorkload(),
+    new ScheduleWorkload(),
     new BucketWorkload(),
     new ReadWorkload(),
     new AuditWorkload(),

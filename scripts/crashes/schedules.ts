@@ -1,0 +1,127 @@
+import type { Answer } from "../processes/connection.ts";
+import { createAccount } from "./meters.ts";
+import type { Random } from "./random.ts";
+import { bodyOf, type Tally, type Target, type TargetRequest, type Workload } from "./workload.ts";
+
+const CREDITS = 1_000_000;
+/** Nobody listens there: what becomes of a delivery is another workload's matter. */
+const TARGET_URL = "http://127.0.0.1:9/";
+/** Each runs at every full minute, and whenever it is told to. */
+const SCHEDULES = 10;
+const PATH = "/v1/relay/schedules";
+
+interface Schedule {
+  readonly schedule_id: string;
+  readonly state: "live" | "paused";
+  readonly next_run_at: number | null;
+  readonly runs: number;
+}
+
+interface Run {
+  readonly relay_id: string;
+  readonly scheduled_for: number;
+}
+
+/**
+ * Schedules that run every minute and by hand, and are paused and resumed. A run is in its schedule's count just when its delivery is
+ * there, each due time has one run at most, and a live schedule has a next one.
+ */
+export class ScheduleWorkload implements Workload {
+  readonly name = "schedules";
+  readonly weight = 1;
+  private ids: string[] = [];
+  private inDoubt: TargetRequest[] = [];
+  /** Deliveries of runs by hand that were acknowledged. */
+  private readonly byHand = new Set<string>();
+  private key = "";
+  private asked = 0;
+  private counts = { acknowledged: 0, inDoubt: 0, happened: 0 };
+
+  async prepare(target: Target): Promise<void> {
+    this.key = await createAccount(target, "schedules@example.com", CREDITS);
+    for (let made = 0; made < SCHEDULES; made += 1) {
+      const body = { cron: "* * * * *", target_url: TARGET_URL, retry_schedule: [] };
+      const answer = await target.ask({ method: "POST", path: PATH, key: this.key, body });
+      this.ids.push(String(bodyOf(answer)["schedule_id"]));
+    }
+  }
+
+  async act(target: Target, random: Random): Promise<void> {
+    const path = `${PATH}/${random.pick(this.ids)}`;
+    this.asked += 1;
+    const about = { key: this.key, idempotencyKey: `schedule-${this.asked}` } as const;
+    const state = random.chance(0.5) ? "live" : "paused";
+    const request: TargetRequest = random.chance(0.7)
+      ? { ...about, method: "POST", path: `${path}/run` }
+      : { ...about, method: "PATCH", path, body: { state } };
+    const answer = await target.send(request);
+    if (answer !== null) return this.acknowledge(answer);
+    this.counts.inDoubt += 1;
+    this.inDoubt.push(request);
+  }
+
+  async verify(target: Target): Promise<string[]> {
+    // Under its key a repeat is safe.
+    for (const request of this.inDoubt.splice(0)) {
+      const answer = await target.ask(request);
+      if (answer.headers.get("idempotent-replayed") === "true") this.counts.happened += 1;
+      this.acknowledge(answer);
+    }
+    const problems: string[] = [];
+    const missing = new Set(this.byHand);
+    for (const id of this.ids) {
+      const runs = await this.runsOf(target, id);
+      for (const { relay_id } of runs) missing.delete(relay_id);
+      const schedule = await this.read(target, id);
+      problems.push(...problemsOf(schedule, runs, this.byHand));
+    }
+    return [...problems, ...[...missing].map((id) => `schedules: run ${id} was acknowledged and is lost`)];
+  }
+
+  takeTally(): Tally {
+    const counts = this.counts;
+    this.counts = { acknowledged: 0, inDoubt: 0, happened: 0 };
+    return counts;
+  }
+
+  private acknowledge(answer: Answer): void {
+    if (answer.status !== 200 && answer.status !== 201) return;
+    this.counts.acknowledged += 1;
+    if (answer.status === 201) this.byHand.add(String(bodyOf(answer)["relay_id"]));
+  }
+
+  private async read(target: Target, id: string): Promise<Schedule> {
+    return bodyOf(await target.ask({ method: "GET", path: `${PATH}/${id}`, key: this.key })) as never;
+  }
+
+  /** All runs of a schedule, read once none has come in between. */
+  private async runsOf(target: Target, id: string): Promise<readonly Run[]> {
+    for (;;) {
+      const before = await this.read(target, id);
+      const runs: Run[] = [];
+      for (let cursor = ""; ; ) {
+        const path = `/v1/relay?limit=100&schedule_id=${id}${cursor}`;
+        const page = bodyOf(await target.ask({ method: "GET", path, key: this.key }));
+        runs.push(...(page["deliveries"] as Run[]));
+        if (page["cursor"] === undefined) break;
+        cursor = `&cursor=${encodeURIComponent(String(page["cursor"]))}`;
+      }
+      if ((await this.read(target, id)).runs === before.runs) return runs;
+    }
+  }
+}
+
+function problemsOf(schedule: Schedule, runs: readonly Run[], byHand: ReadonlySet<string>): string[] {
+  const { schedule_id, state, next_run_at } = schedule;
+  const problems: string[] = [];
+  if (runs.length !== schedule.runs)
+    problems.push(
+      `schedules: ${schedule_id} counts ${schedule.runs} runs where ${runs.length} deliveries are`,
+    );
+  const times = runs.filter(({ relay_id }) => !byHand.has(relay_id)).map((run) => run.scheduled_for);
+  const due = times.filter((time) => time % 60_000 === 0);
+  if (new Set(due).size !== due.length) problems.push(`schedules: ${schedule_id} ran twice for one time`);
+  if ((state === "live") !== (next_run_at !== null))
+    problems.push(`schedules: ${schedule_id} is ${state}, and its next run ${next_run_at}`);
+  return problems;
+}
