@@ -44,6 +44,7 @@ import {
   RELAYS_DUE,
   RELAYS_WAITING,
 } from "./benchmarks/schedule.ts";
+import { measureSchedules, SCHEDULES } from "./benchmarks/schedules.ts";
 import { measureSlowDisk, SLOW_DISK } from "./benchmarks/slow-disk.ts";
 import { KEYS, Stage } from "./benchmarks/stage.ts";
 import { measureStartUp, START_UP } from "./benchmarks/start-up.ts";
@@ -81,6 +82,7 @@ const SPECIALS: readonly (readonly [name: string, measure: typeof measureMillion
   [RELAYS_DUE, measureDue],
   [RELAYS_WAITING, measureWaiting],
   [MONITORS_CHECKED, measureMonitors],
+  [SCHEDULES, measureSchedules],
   [
     SLOW_DISK,
     (stage, say) =>

@@ -184,6 +184,7 @@ async function asClients(
 
 /** A process that takes what the server sends. */
 interface Receiver {
+  readonly port: number;
   /** One of many hosts that lead to it. */
   hostUrl(number: number): string;
   /** What has come since the last call. */
@@ -195,6 +196,25 @@ async function onServer(
   name: string,
   measure: (server: ServerProcess, key: string, receiver: Receiver) => Promise<Finding[]>,
 ): Promise<Finding[]> {
+  await using receiver = await startReceiver();
+  const server = await stage.startNinefold(stage.subfolder(name), PRIVATE);
+  try {
+    return await measure(server, server.key ?? "", receiver);
+  } finally {
+    await server.stop("SIGKILL");
+  }
+}
+
+/** What lets a server send to the receiver. */
+export const PRIVATE = ["--allow-private-targets", "127.0.0.0/8"] as const;
+
+/** One of many hosts that lead to a receiver's port. */
+export function hostUrl(number: number, port: number): string {
+  return `http://127.0.0.${1 + (number % HOSTS)}:${port}`;
+}
+
+/** Starts a receiver, which ends with the block that it is for. */
+export async function startReceiver(): Promise<Receiver & AsyncDisposable> {
   const script = join(import.meta.dir, "receiver.ts");
   const child = endsWithUs(
     Bun.spawn([process.execPath, "--no-env-file", script], {
@@ -206,26 +226,23 @@ async function onServer(
   );
   const { value } = await child.stdout.getReader().read();
   const port = Number(new TextDecoder().decode(value));
-  const receiver: Receiver = {
-    hostUrl: (number) => `http://127.0.0.${1 + (number % HOSTS)}:${port}`,
+  return {
+    port,
+    hostUrl: (number) => hostUrl(number, port),
     take: async () =>
       (await fetch(`http://127.0.0.1:${port}/arrivals`)).json() as Promise<[string, number][]>,
+    [Symbol.asyncDispose]: async () => child.kill("SIGKILL"),
   };
-  const server = await stage.startNinefold(stage.subfolder(name), ["--allow-private-targets", "127.0.0.0/8"]);
-  try {
-    return await measure(server, server.key ?? "", receiver);
-  } finally {
-    await server.stop("SIGKILL");
-    child.kill("SIGKILL");
-  }
 }
 
-function percentile(values: readonly number[], share: number): number {
+/** The value that a share of all is no greater than. */
+export function percentile(values: readonly number[], share: number): number {
   const sorted = [...values].sort((a, b) => a - b);
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
 }
 
-function finding(what: string, value: number, most: number, unit = "ms"): Finding {
+/** A figure beside what it may be at most. */
+export function finding(what: string, value: number, most: number, unit = "ms"): Finding {
   return { what, measured: `${value.toFixed(1)} ${unit}`, required: `≤ ${most} ${unit}`, ok: value <= most };
 }
 

@@ -92,7 +92,8 @@ export class Stage {
     return this.fillBy("fill-receipts.ts", data, [`${receipts}`, lines]);
   }
 
-  private async fillBy(script: string, data: string, args: readonly string[]): Promise<Filled> {
+  /** The same by a script. */
+  async fillBy(script: string, data: string, args: readonly string[]): Promise<Filled> {
     const server = await this.startNinefold(data);
     const operatorKey = server.key ?? "";
     const account = await post(server.url, operatorKey, "/v1/admin/accounts", {

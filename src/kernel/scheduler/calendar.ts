@@ -34,6 +34,10 @@ const YEARS_SEARCHED = 40;
 /** The last that an expression can name. */
 const YEAR_MAX = 9_999;
 
+/** Expressions that were read: reading one takes longer than to find its next time. Each is some 20 kB. */
+const READ = new Map<string, Cron>();
+const READ_MAX = 250;
+
 /** Whether a text is the name of a time zone that this machine knows. */
 export function isTimeZone(name: string): boolean {
   if (name.length > TIME_ZONE_LENGTH_MAX || !TIME_ZONE.test(name)) return false;
@@ -78,7 +82,14 @@ export class CronTimes {
     // The year on the zone's clocks may be the one before.
     const year = new Date(moment).getUTCFullYear() - 1;
     const last = Math.min(year + YEARS_SEARCHED + 1, YEAR_MAX);
-    return new Cron(`0 ${this.fields} ${year}-${last}`, zoned(this.timeZone));
+    const pattern = `0 ${this.fields} ${year}-${last}`;
+    const key = `${this.timeZone} ${pattern}`;
+    const known = READ.get(key);
+    if (known !== undefined) return known;
+    const cron = new Cron(pattern, zoned(this.timeZone));
+    if (READ.size >= READ_MAX) READ.clear();
+    READ.set(key, cron);
+    return cron;
   }
 }
 

@@ -13,8 +13,13 @@ beforeAll(async () => {
 });
 beforeEach(() => stage.anew());
 afterEach(async () => {
-  for (const { schedule_id } of (await stage.account.get(SCHEDULES)).body["schedules"] as Schedule[])
-    await stage.account.delete(`${SCHEDULES}/${schedule_id}`);
+  for (;;) {
+    const { schedules } = (await stage.account.get(`${SCHEDULES}?limit=100`)).body as {
+      schedules: Schedule[];
+    };
+    if (schedules.length === 0) break;
+    for (const { schedule_id } of schedules) await stage.account.delete(`${SCHEDULES}/${schedule_id}`);
+  }
   // What has begun comes to its end.
   await advance(HOUR);
 });
@@ -245,6 +250,47 @@ describe("times that pass while the server is down", () => {
     await advance(HOUR);
     expect(dueTimes()).toHaveLength(1);
   });
+});
+
+test("many at one time run once each, also when the server is restarted between", async () => {
+  await toTheHour();
+  stage.account = await stage.server.account({ tier: "unlimited" });
+  const count = 300;
+  for (let number = 0; number < count; number += 1)
+    await made({ cron: "30 * * * *", target_url: stage.sink.url(`/${number}`), payload: {} });
+  const each = Array.from({ length: count }, (_, number) => `/${number}`).sort();
+  await advance(HOUR);
+  expect(
+    stage.sink
+      .take()
+      .map(({ path }) => path)
+      .sort(),
+  ).toEqual(each);
+  await stage.restart();
+  await advance(0);
+  expect(stage.sink.take()).toEqual([]);
+  await advance(HOUR);
+  expect(
+    stage.sink
+      .take()
+      .map(({ path }) => path)
+      .sort(),
+  ).toEqual(each);
+}, 60_000);
+
+test("a job that comes before its time, as after a clock was set back, waits for it", async () => {
+  await toTheHour();
+  const schedule = await made({ cron: "30 * * * *" });
+  const { kernel } = stage.server.server;
+  await kernel.writer.submit((tx) => {
+    const key = String(kernel.db.number("SELECT max(ref) AS n FROM relay_schedules")());
+    kernel.scheduler.enqueue(tx, "relay.schedules", key, now() + MINUTE, null);
+  });
+  await advance(29 * MINUTE);
+  expect(stage.sink.take()).toEqual([]);
+  expect(await read(schedule)).toMatchObject({ runs: 0, skipped: 0, next_run_at: now() + MINUTE });
+  await advance(MINUTE);
+  expect(dueTimes()).toEqual([now()]);
 });
 
 test("schedules of a deleted project run no more, and go with it", async () => {

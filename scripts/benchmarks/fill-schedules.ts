@@ -1,0 +1,42 @@
+// Fills a data folder with schedules: bun fill-schedules.ts FOLDER EMAIL COUNT DUE SECONDS PORT
+// They fall due one after another from the moment DUE (epoch milliseconds) on, all within so many seconds, once each, and are sent to the receiver at a port.
+import { scheduleStore } from "../../src/areas/relay/schedule-store.ts";
+import { laneName } from "../../src/kernel/scheduler/dispatcher.ts";
+import type { Tx } from "../../src/kernel/storage/tx.ts";
+import { defaultProjectOf, endFilling, openForFilling } from "./filling.ts";
+import { hostUrl } from "./schedule.ts";
+
+/** Schedules made in one unit of work. */
+const SLICE = 5_000;
+
+const [folder = "", email = "", ...figures] = process.argv.slice(2);
+const [count = 0, due = 0, seconds = 1, port = 0] = figures.map(Number);
+const kernel = openForFilling(folder);
+const { db, writer, scheduler } = kernel;
+const account = defaultProjectOf(kernel, email);
+const store = scheduleStore(db);
+
+function fill(tx: Tx, from: number, end: number): void {
+  for (let number = from; number < end; number += 1) {
+    const ref = number + 1;
+    const next_run_at = Math.round(due + (number * seconds * 1_000) / count);
+    store.insert(tx, {
+      ...{ ref, schedule_id: `sch_${ref.toString(16).padStart(32, "0")}`, accountRef: account.accountRef },
+      ...{ projectRef: account.ref, name: null, cron: "0 0 1 1 *", time_zone: "Europe/Berlin" },
+      ...{ target_url: `${hostUrl(number, port)}/`, method: "POST", event_type: null, headers: null },
+      ...{ payload: '{"id":"evt_1","amount":4200}', state: "live", missed: "once", overlap: "allow" },
+      ...{ starts_at: null, ends_at: null, retry_schedule: null, next_run_at, created_at: tx.now },
+    });
+    scheduler.enqueue(
+      ...([tx, "relay.schedules", String(ref), next_run_at, null] as const),
+      laneName(account.accountRef, "schedules"),
+    );
+  }
+}
+
+for (let from = 0; from < count; from += SLICE) {
+  await writer.submit((tx) => fill(tx, from, Math.min(count, from + SLICE)));
+  // A turn of the event loop: checkpoints go on beside.
+  await Bun.sleep(0);
+}
+endFilling(kernel);
