@@ -16,7 +16,7 @@ import type { Schedules } from "./schedules.ts";
 
 /** Declares what is done with schedules. */
 export function scheduleRoutes(api: Api, schedules: Schedules) {
-  return [changeRoutes(api, schedules), readAndRunRoutes(api, schedules)];
+  return [changeRoutes(api, schedules), otherRoutes(api, schedules)];
 }
 
 const CHANGE = { audit: "yes", access: "relay:write" } as const;
@@ -73,29 +73,10 @@ function changeRoutes(api: Api, schedules: Schedules) {
         body: ScheduleUpdateBody,
         response: Schedule,
       },
-    )
-    .delete(
-      "/v1/relay/schedules/:schedule_id",
-      ({ call, params }) =>
-        call.perform((tx) => {
-          schedules.delete(tx, call.caller.project.ref, params.schedule_id);
-          return reply(204, {});
-        }),
-      {
-        op: {
-          name: "relay.schedules.delete",
-          ...CHANGE,
-          summary: "Delete a schedule",
-          description: "Deliveries that its runs have made stay.",
-          errors: ["not_found"],
-        },
-        params: ScheduleParams,
-        response: { 204: Type.Object({}) },
-      },
     );
 }
 
-function readAndRunRoutes(api: Api, schedules: Schedules) {
+function otherRoutes(api: Api, schedules: Schedules) {
   return new Elysia({ tags: ["Relay"] })
     .use(api)
     .get("/v1/relay/schedules", ({ call, query }) => schedules.list(call.caller.project.ref, query), {
@@ -131,6 +112,25 @@ function readAndRunRoutes(api: Api, schedules: Schedules) {
         },
         params: ScheduleParams,
         response: { 201: ScheduleRun },
+      },
+    )
+    .delete(
+      "/v1/relay/schedules/:schedule_id",
+      ({ call, params }) =>
+        call.perform((tx) => {
+          schedules.delete(tx, call.caller.project.ref, params.schedule_id);
+          return reply(204, {});
+        }),
+      {
+        op: {
+          name: "relay.schedules.delete",
+          ...CHANGE,
+          summary: "Delete a schedule",
+          description: "Deliveries that its runs have made stay.",
+          errors: ["not_found"],
+        },
+        params: ScheduleParams,
+        response: { 204: Type.Object({}) },
       },
     );
 }

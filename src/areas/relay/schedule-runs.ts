@@ -23,7 +23,7 @@ const CHARGED_AS = "relay.schedules.run";
 /** A time that passed longer ago was missed: a restart takes less. */
 export const MISSED_AFTER_MS = 60_000;
 /** A clock that is set back further was wrong before: runs that it has seen are no measure of the next one. */
-export const SET_BACK_MS = 3 * 60 * 60 * 1000;
+const SET_BACK_MS = 3 * 60 * 60 * 1000;
 
 const DUE_HEADER = "X-Ninefold-Scheduled-At";
 
