@@ -1,7 +1,6 @@
 import type { Answer } from "../processes/connection.ts";
-import { createAccount } from "./meters.ts";
 import type { Random } from "./random.ts";
-import { bodyOf, type Tally, type Target, type TargetRequest, type Workload } from "./workload.ts";
+import { bodyOf, createAccount, Recorded, type Target, type TargetRequest, type Workload } from "./workload.ts";
 
 const CREDITS = 1_000_000;
 /** Nobody listens there: what becomes of a delivery is another workload's matter. */
@@ -26,7 +25,7 @@ interface Run {
  * Schedules that run every minute and by hand, and are paused and resumed. A run is in its schedule's count just when its delivery is
  * there, each due time has one run at most, and a live schedule has a next one.
  */
-export class ScheduleWorkload implements Workload {
+export class ScheduleWorkload extends Recorded implements Workload {
   readonly name = "schedules";
   readonly weight = 1;
   private ids: string[] = [];
@@ -35,7 +34,6 @@ export class ScheduleWorkload implements Workload {
   private readonly byHand = new Set<string>();
   private key = "";
   private asked = 0;
-  private counts = { acknowledged: 0, inDoubt: 0, happened: 0 };
 
   async prepare(target: Target): Promise<void> {
     this.key = await createAccount(target, "schedules@example.com", CREDITS);
@@ -76,12 +74,6 @@ export class ScheduleWorkload implements Workload {
       problems.push(...problemsOf(schedule, runs, this.byHand));
     }
     return [...problems, ...[...missing].map((id) => `schedules: run ${id} was acknowledged and is lost`)];
-  }
-
-  takeTally(): Tally {
-    const counts = this.counts;
-    this.counts = { acknowledged: 0, inDoubt: 0, happened: 0 };
-    return counts;
   }
 
   private acknowledge(answer: Answer): void {
