@@ -20,6 +20,7 @@ import meterHolds from "./0018_meter_holds.sql" with { type: "text" };
 import flagDefinitions from "./0019_flag_definitions.sql" with { type: "text" };
 import eventAttempts from "./0020_event_attempts.sql" with { type: "text" };
 import relaySecretsAttempts from "./0021_relay_secrets_attempts.sql" with { type: "text" };
+import endpoints from "./0022_endpoints.sql" with { type: "text" };
 import schedules from "./0023_schedules.sql" with { type: "text" };
 
 /** Every step of the schema, in order. A step that has been released is never changed. */
@@ -45,5 +46,6 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: "0019_flag_definitions", sql: flagDefinitions },
   { name: "0020_event_attempts", sql: eventAttempts },
   { name: "0021_relay_secrets_attempts", sql: relaySecretsAttempts },
+  { name: "0022_endpoints", sql: endpoints },
   { name: "0023_schedules", sql: schedules },
 ];

@@ -171,7 +171,10 @@ function createAreas(
     publicUrl: config.publicUrl,
   });
   const locks = createLocks(kernel);
-  const relay = createRelay(kernel, outbound, { accounts, charger: accounts.charger, tiers });
+  const relay = createRelay(kernel, outbound, {
+    ...{ accounts, charger: accounts.charger, tiers, outbox, settings: config.relay },
+    emailOf: (accountRef) => accounts.account(accountRef).email,
+  });
   const meter = createMeter(kernel, { notifier: relay, policy: outbound.policy, tiers });
   const owners = { account: accounts.account };
   const monitors = createMonitors(kernel, outbound, { owners, notifier: relay, outbox, tiers });

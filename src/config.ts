@@ -123,6 +123,10 @@ function assemble(values: Values, tiers: Tiers) {
     operatorKey: values.operator_key,
     operatorEmail: values.operator_email,
     rotationGraceMs: values.rotation_grace_hours * HOUR_MS,
+    relay: {
+      breakerFailures: values.breaker_failures,
+      payloadRetentionMs: values.payload_retention_hours * HOUR_MS,
+    },
     /** Scheduled backups: where to, when (a cron expression, UTC), and how many are kept. */
     backups:
       values.backup_dir === null

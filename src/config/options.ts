@@ -98,6 +98,16 @@ const DECLARED = {
     section: "keys",
     noFlag: true,
   },
+  breaker_failures: {
+    ...integer("a number", 3, 100, 10, "Failed attempts in a row after which an endpoint is only probed"),
+    section: "relay",
+    noFlag: true,
+  },
+  payload_retention_hours: {
+    ...integer("a number of hours", 0, 720, 168, "How long the payload of a message is kept"),
+    section: "relay",
+    noFlag: true,
+  },
 } as const satisfies Record<string, Declared>;
 
 function text(value: string, placeholder: string, description: string): Declared<string> {

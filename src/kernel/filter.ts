@@ -157,8 +157,7 @@ function pointerSteps(pointer: string, { path }: Place): string[] {
 
 function listed(given: unknown, { path, depth }: Place): readonly unknown[] {
   if (!Array.isArray(given) || given.length === 0) throw invalidField(path, "must be a list, not empty");
-  if (depth > FILTER_DEPTH_MAX)
-    throw invalidField(path, `is nested deeper than ${FILTER_DEPTH_MAX} levels`);
+  if (depth > FILTER_DEPTH_MAX) throw invalidField(path, `is nested deeper than ${FILTER_DEPTH_MAX} levels`);
   return given;
 }
 

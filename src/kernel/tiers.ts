@@ -30,6 +30,7 @@ const FIGURES = {
   monitors: [10, 50, 500, 20_000],
   /** In one project. */
   schedules: [5, 20, 200, 2_000],
+  endpoints: [2, 10, 100, 1_000],
 };
 
 /** What a tier grants. Every figure can be overridden in the configuration file. */

@@ -112,6 +112,14 @@ const SAMPLES: Record<PlacedOption, Sample> = {
   master_key: textSample("ab".repeat(32), { masterKey: "ab".repeat(32) }),
   operator_key: textSample(KEY, { operatorKey: KEY }),
   rotation_grace_hours: { text: "24", toml: "24", shown: { rotationGraceMs: 24 * HOUR_MS } },
+  breaker_failures: {
+    ...{ text: "3", toml: "3" },
+    shown: { relay: { breakerFailures: 3, payloadRetentionMs: 168 * HOUR_MS } },
+  },
+  payload_retention_hours: {
+    ...{ text: "0", toml: "0" },
+    shown: { relay: { breakerFailures: 10, payloadRetentionMs: 0 } },
+  },
 };
 
 const sampled = OPTIONS.filter(({ name, flagOnly }) => name !== "config" && flagOnly !== true);
@@ -164,6 +172,7 @@ describe("defaults", () => {
       masterKey: null,
       operatorKey: null,
       rotationGraceMs: 168 * HOUR_MS,
+      relay: { breakerFailures: 10, payloadRetentionMs: 168 * HOUR_MS },
       backups: null,
       tiers: DEFAULT_TIERS,
     });
@@ -208,7 +217,9 @@ describe("every option", () => {
 
   test("all of them in one file, with the sections last", () => {
     const lines = sampled.map((option) => tomlLine(option, sampleOf(option).toml));
-    const config = loadConfig([], { NINEFOLD_CONFIG: file(lines.join("")) });
+    // Of a section only the first option begins it.
+    const once = lines.join("").replaceAll(/(\[relay\]\n)([^[]*)\1/g, "$1$2");
+    const config = loadConfig([], { NINEFOLD_CONFIG: file(once) });
     expect(config).toMatchObject({
       host: "0.0.0.0",
       port: 8080,

@@ -109,6 +109,13 @@ const MAKERS: Readonly<Record<string, (owner: Client) => Promise<Made>>> = {
       relay_id: await made(owner, "/v1/relay", delivery, "relay_id"),
       resend_id: await made(owner, "/v1/relay/resend", { since: 0 }, "resend_id"),
       schedule_id: await made(owner, "/v1/relay/schedules", schedule, "schedule_id"),
+      endpoint_id: await made(
+        owner,
+        "/v1/relay/endpoints",
+        { url: "https://127.0.0.1:9/", state: "paused" },
+        "endpoint_id",
+      ),
+      message_id: await made(owner, "/v1/relay/messages", { event_type: "a", payload: {} }, "message_id"),
     };
   },
   catch: async (owner) => {

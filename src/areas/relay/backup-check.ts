@@ -1,6 +1,6 @@
 import type { RestoreStep } from "../../kernel/backup-check.ts";
 import { MAIL_JOB } from "../../kernel/mail/outbox.ts";
-import { DELIVER } from "./sender.ts";
+import { DELIVER } from "./domain.ts";
 
 /** What waited to be sent when a backup was made is sent after it is restored. */
 export const reportWaitingDeliveries: RestoreStep = (db) => {

@@ -1,5 +1,20 @@
-import { invalidField } from "../../kernel/errors.ts";
+import { type ErrorMeaning, invalidField, registerErrors } from "../../kernel/errors.ts";
+import { givenHeaders, type RequestHeaders } from "../../kernel/outbound/headers.ts";
 import type { RelayBody, RelayFailure, RelayKind } from "./schema.ts";
+
+const codes = registerErrors({
+  endpoint_limit_exceeded: [403, "The project has as many endpoints as its tier allows."],
+});
+
+declare module "../../kernel/errors.ts" {
+  interface ErrorCodes extends Record<keyof typeof codes, ErrorMeaning> {}
+}
+
+/**
+ * The job that makes one attempt; its payload is the delivery's reference, or more of one to an endpoint. It is never
+ * cancelled: when it is due and its delivery was cancelled or removed, it does nothing.
+ */
+export const DELIVER = "relay.deliver";
 
 /** Waits before the retries of a scheduled delivery; each is varied by {@link RETRY_JITTER}. */
 const SCHEDULED_RETRIES_MS: readonly number[] = [1_000, 5_000, 25_000];
@@ -27,6 +42,9 @@ export const RESENT_MAX = 10_000;
 
 /** How long a delivery is kept after its end. */
 export const RELAYS_KEPT_MS = 7 * 86_400_000;
+
+/** The status by which an endpoint says that it is gone for good. */
+export const GONE = 410;
 
 /** What became of one attempt. */
 export interface AttemptResult {
@@ -96,6 +114,19 @@ export function readWaits(given: readonly string[]): readonly number[] {
 }
 
 /**
+ * Headers that the delivery sets itself, so that a caller's are ignored; with underscores too, which many receivers read
+ * as dashes.
+ */
+const OWN_HEADERS =
+  /^(x[-_]svc[-_].*|webhook[-_](?:id|timestamp|signature)|host|content[-_]length|connection|transfer[-_]encoding)$/i;
+
+/** Headers that a user gives, checked, without those. @throws ApiError `validation_error` */
+export function ownHeadersLeftOut(given: RequestHeaders): RequestHeaders {
+  const headers = givenHeaders(given);
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => !OWN_HEADERS.test(name)));
+}
+
+/**
  * What follows from attempt number `attempt` (from 1, counted since the delivery was last sent again). `fraction` in
  * [0, 1) varies the wait before a retry, but of a monitor's notification. `own`: waits of the delivery's own.
  */
@@ -112,9 +143,33 @@ export function afterAttempt(
   const waits = own ?? (kind === "pulse" ? PULSE_RETRIES_MS : SCHEDULED_RETRIES_MS);
   const wait = waits[attempt - 1];
   if (wait === undefined || !isWorthRetrying(result)) return { kind: "failed", error };
-  const varied = kind === "pulse" ? wait : wait * (1 - RETRY_JITTER + 2 * RETRY_JITTER * fraction);
-  const asked = retryAfterMs(result.retryAfter, result.endedAt);
-  return { kind: "retry", error, at: result.endedAt + Math.round(Math.max(varied, asked)) };
+  return retried(error, kind === "pulse" ? wait : varied(wait, fraction), result);
+}
+
+/** The same of a delivery to an endpoint: only a 2xx is a success, and whatever else may become one is tried again. */
+export function afterEndpointAttempt(
+  waits: readonly number[],
+  attempt: number,
+  result: AttemptResult,
+  fraction: number,
+): NextStep {
+  const { status, failure } = result;
+  if (status !== null && status >= 200 && status < 300) return { kind: "delivered" };
+  const error = failure === null ? `the target answered ${status}` : `${failure.kind}: ${failure.message}`;
+  const wait = waits[attempt - 1];
+  const isFinal = status === GONE || (failure !== null && !isWorthRetrying(result));
+  return wait === undefined || isFinal
+    ? { kind: "failed", error }
+    : retried(error, varied(wait, fraction), result);
+}
+
+function varied(wait: number, fraction: number): number {
+  return wait * (1 - RETRY_JITTER + 2 * RETRY_JITTER * fraction);
+}
+
+function retried(error: string, wait: number, { retryAfter, endedAt }: AttemptResult): NextStep {
+  const asked = retryAfterMs(retryAfter, endedAt);
+  return { kind: "retry", error, at: endedAt + Math.round(Math.max(wait, asked)) };
 }
 
 /** Which kind of failure an attempt is that was no success. */
@@ -160,6 +215,11 @@ export function payloadText(bodyText: string, payload: object | undefined): stri
   return JSON.stringify(exactJson<{ payload: object }>(bodyText).payload);
 }
 
+/** What a JSON text says, to be written again; null where it has no numbers that need care. */
+export function exactly(text: string): unknown {
+  return RISKY_NUMBER.test(text) ? exactJson(text) : null;
+}
+
 /** What a JSON text says, to be written again: its numbers keep their digits. */
 export function exactJson<T extends object>(text: string): T {
   const json = JSON as unknown as RawJson;
@@ -168,4 +228,14 @@ export function exactJson<T extends object>(text: string): T {
       ? json.rawJSON(source)
       : value,
   ) as T;
+}
+
+/** The body of a message's delivery: the same for every attempt. `payload` is JSON. */
+export function messageBody(
+  format: "envelope" | "raw",
+  { event_type, created_at, payload }: { event_type: string; created_at: number; payload: string },
+): string {
+  if (format === "raw") return payload;
+  const timestamp = new Date(created_at).toISOString();
+  return `{"type":${JSON.stringify(event_type)},"timestamp":"${timestamp}","data":${payload}}`;
 }

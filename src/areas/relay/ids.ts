@@ -46,16 +46,15 @@ export class RelayIds {
   }
 }
 
-/** What ids begin with that stand beside deliveries': of a resend of many, of a schedule. */
-type IdPrefix = "rsn" | "sch";
-const DIGITS = /^[0-9a-f]{32}$/;
+/** What begins the ids that are named by what they are of. */
+type Prefix = "ep" | "msg" | "rsn" | "sch";
 
-/** An id with a prefix, and no dot in it. */
-export function prefixedId(prefix: IdPrefix, uuid: string): string {
+/** An id of a resend of many, a schedule, an endpoint or a message: no dot stands in it. */
+export function idOf(prefix: Prefix, uuid: string): string {
   return `${prefix}_${uuid.replaceAll("-", "")}`;
 }
 
 /** Whether a text has the form of one. */
-export function isPrefixedId(prefix: IdPrefix, text: string): boolean {
-  return text.startsWith(`${prefix}_`) && DIGITS.test(text.slice(prefix.length + 1));
+export function isIdOf(prefix: Prefix, text: string): boolean {
+  return text.startsWith(`${prefix}_`) && /^[0-9a-f]{32}$/.test(text.slice(prefix.length + 1));
 }

@@ -1,6 +1,6 @@
 import { isoTimeOrNull } from "../../kernel/date-time.ts";
 import type { Api } from "../../kernel/http/api.ts";
-import type { Caller, CallerAccount, Charger } from "../../kernel/http/caller.ts";
+import type { Caller, CallerAccount } from "../../kernel/http/caller.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { OutboundClient } from "../../kernel/outbound/client.ts";
 import { WebhookSecrets } from "../../kernel/outbound/webhook-secrets.ts";
@@ -10,7 +10,9 @@ import { registerPurge } from "../../kernel/removal.ts";
 import { StoppedProjects } from "../../kernel/stopped-projects.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import type { Tiers } from "../../kernel/tiers.ts";
+import { declareDeliveryCounts } from "./counts.ts";
 import { DEDUPLICATED_MS, RELAYS_KEPT_MS } from "./domain.ts";
+import { createEndpoints, type EndpointPorts } from "./endpoint-area.ts";
 import { WALKED_ROWS_MAX } from "./listing.ts";
 import { resendStore } from "./resend-store.ts";
 import { Resends } from "./resends.ts";
@@ -20,16 +22,15 @@ import { ScheduleRuns } from "./schedule-runs.ts";
 import { scheduleStore } from "./schedule-store.ts";
 import { Schedules } from "./schedules.ts";
 import { ProjectSecrets } from "./secrets.ts";
-import { declareDeliveryCounts, type SigningKeys, WebhookSender } from "./sender.ts";
+import { type SigningKeys, WebhookSender } from "./sender.ts";
 import { type Notification, RelayService } from "./service.ts";
 import { relayStore } from "./store.ts";
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
 /** What deliveries need of the accounts. */
-interface RelayPorts {
+interface RelayPorts extends EndpointPorts {
   readonly accounts: SigningKeys & { account(accountRef: number): CallerAccount };
-  readonly charger: Charger;
   readonly tiers: Tiers;
 }
 
@@ -40,12 +41,22 @@ export function createRelay(kernel: Kernel, outbound: OutboundClient, ports: Rel
   const secrets = new WebhookSecrets(kernel, "relay_project_secrets");
   const stopped = new StoppedProjects(kernel.db, "relay_stopped_projects");
   const counts = declareDeliveryCounts(kernel.metrics);
-  const sender = new WebhookSender({ ...kernel, ...ports, store, stopped, outbound, counts, secrets });
-  const service = new RelayService({ ...kernel, store, resends, sender, policy: outbound.policy, counts });
-  const bulk = new Resends({ ...kernel, ...ports, resends, service, stopped });
+  const { policy } = outbound;
+  const endpoints = createEndpoints(kernel, ports, {
+    ...{ store, counts, policy },
+    isUnderWay: (ref) => sender.isUnderWay(ref),
+    newId: () => service.newId(),
+  });
+  const sender = new WebhookSender({
+    ...{ ...kernel, ...ports, store, stopped, outbound, counts, secrets },
+    endpoints: endpoints.deliveries,
+  });
+  const { messages, refs } = endpoints;
+  const service = new RelayService({ ...kernel, store, resends, sender, policy, counts, messages, refs });
+  const bulk = new Resends({ ...kernel, ...ports, resends, service, stopped, refs });
   const kept = scheduleStore(kernel.db);
   const runs = new ScheduleRuns({ ...kernel, ...ports, schedules: kept, service, stopped });
-  const schedules = new Schedules({ ...kernel, ...ports, schedules: kept, runs, policy: outbound.policy });
+  const schedules = new Schedules({ ...kernel, ...ports, schedules: kept, runs, policy });
   registerPurge(kernel, {
     name: "relay.purge",
     schedule: "29 * * * *",
@@ -55,6 +66,7 @@ export function createRelay(kernel: Kernel, outbound: OutboundClient, ports: Rel
         store.remove(tx, store.endedBefore(tx.now - RELAYS_KEPT_MS, rowsMax)),
         resends.removeOld(tx, tx.now - RELAYS_KEPT_MS, rowsMax),
         resends.removeOldDeduplication(tx, tx.now - DEDUPLICATED_MS, rowsMax),
+        endpoints.purge(tx, rowsMax),
       ),
   });
   const resources: ProjectResources = {
@@ -63,7 +75,7 @@ export function createRelay(kernel: Kernel, outbound: OutboundClient, ports: Rel
     projectDeleted: (tx, projectRef) => stopped.stop(tx, projectRef),
     removeRows(tx, projectRef, rowsMax) {
       let removed = store.remove(tx, store.someOfProject(projectRef, rowsMax));
-      for (const remove of [resends.removeOfProject, resends.removeDeduplicationOf])
+      for (const remove of [resends.removeOfProject, resends.removeDeduplicationOf, endpoints.removeRows])
         removed += remove(tx, projectRef, rowsMax - removed);
       removed += schedules.removeRows(tx, projectRef, rowsMax - removed);
       if (removed === rowsMax) return removed;
@@ -85,6 +97,7 @@ export function createRelay(kernel: Kernel, outbound: OutboundClient, ports: Rel
       resendRoutes(api, service, bulk),
       ...scheduleRoutes(api, schedules),
       secretRoutes(api, new ProjectSecrets(secrets)),
+      ...endpoints.routes(api),
     ],
     /** The projects' secrets, for what other areas send. */
     secrets,

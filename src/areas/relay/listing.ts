@@ -12,6 +12,7 @@ import {
   type Filters,
   failureNumber,
   kindNumber,
+  type RelayRequest,
   type RelayRow,
   type RelayStore,
   statusNumber,
@@ -21,6 +22,9 @@ import {
 export const WALKED_ROWS_MAX = 1_000;
 
 type Sender = Pick<WebhookSender, "isUnderWay" | "underWay">;
+
+/** The endpoint, or the message, whose deliveries are asked for. */
+type OfMessages = Pick<Filters, "endpointRef" | "messageRef">;
 
 /** A delivery's status: of a first attempt that is under way the row knows nothing. */
 export function statusOf({ ref, item: { status } }: RelayRow, sender: Sender): RelayStatus {
@@ -38,20 +42,21 @@ export function listRelays(
   sender: Sender,
   projectRef: number,
   query: RelayQuery,
+  of: OfMessages,
 ): RelayPage {
   const { status, limit = LIST_LIMIT, cursor } = query;
   const before = pageStart(cursor);
   // Those whose first attempt is under way are stored as scheduled: a page must be full without them, too.
   const underWay = status === undefined ? [] : sender.underWay(projectRef);
   const statuses = status === undefined ? RELAY_STATUSES : [status];
-  const walk = walkOf(store, projectRef, query, before, limit + 1 + underWay.length);
+  const walk = walkOf(store, projectRef, query, of, before, limit + 1 + underWay.length);
   const walked = statuses.map(walk);
   // Below the highest end of a walk others may be missing: there the next page begins.
   const floor = Math.max(...walked.map((one) => one.floor));
   const rows = new Map(walked.flatMap((one) => one.rows).map((row) => [row.ref, row]));
   for (const ref of status === "delivering" ? underWay : []) {
     const row = ref < before ? store.request(ref) : null;
-    if (row !== null && matches(row.item, query)) rows.set(ref, row);
+    if (row !== null && matches(row.item, query) && isOf(row, of)) rows.set(ref, row);
   }
   const wanted = [...rows.values()]
     .filter((row) => row.ref >= floor && (status === undefined || statusOf(row, sender) === status))
@@ -62,10 +67,21 @@ export function listRelays(
 }
 
 /** Reads the deliveries of a status, and says down to where it has looked: 0 where that is all, or enough. */
-function walkOf(store: RelayStore, projectRef: number, query: RelayQuery, before: number, limit: number) {
+function walkOf(
+  store: RelayStore,
+  projectRef: number,
+  query: RelayQuery,
+  of: OfMessages,
+  before: number,
+  limit: number,
+) {
   const { filter, event_type, since, until, error, schedule_id } = query;
-  const isNarrowed = [event_type, since, until, error, schedule_id].some((one) => one !== undefined);
+  const isNarrowed =
+    [event_type, since, until, error, schedule_id].some((one) => one !== undefined) ||
+    of.endpointRef !== null ||
+    of.messageRef !== null;
   const filters: Filters = {
+    ...of,
     kind: filter === undefined ? null : kindNumber(filter),
     event: event_type ?? null,
     since: since ?? null,
@@ -82,6 +98,13 @@ function walkOf(store: RelayStore, projectRef: number, query: RelayQuery, before
     const rows = store.narrowed({ ...filters, ...place, floor, before, limit });
     return { floor: rows.length === limit ? 0 : floor, rows };
   };
+}
+
+function isOf(row: RelayRequest, { endpointRef, messageRef }: OfMessages): boolean {
+  return (
+    (endpointRef === null || row.endpointRef === endpointRef) &&
+    (messageRef === null || row.messageRef === messageRef)
+  );
 }
 
 /** The same for one that is under way, which has not failed. */

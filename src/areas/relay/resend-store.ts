@@ -5,6 +5,8 @@ export type ResendFilters = {
   readonly event: string | null;
   readonly since: number | null;
   readonly until: number | null;
+  /** The endpoint's reference. */
+  readonly endpoint: number | null;
   /** Those that ended later failed anew. */
   readonly endedBy: number;
 };
@@ -57,7 +59,8 @@ export function resendStore(db: Database) {
     /** The failed deliveries of a project after a reference, oldest first, each with whether it matches. */
     failedAfter: db.all<{ readonly ref: number; readonly matches: 0 | 1 }, [walked: Walked]>(
       `SELECT ref, failure IS NOT NULL AND finished_at <= $endedBy AND ($event IS NULL OR event IS $event)
-       AND ($since IS NULL OR created_at >= $since) AND ($until IS NULL OR created_at < $until) AS matches
+       AND ($since IS NULL OR created_at >= $since) AND ($until IS NULL OR created_at < $until)
+       AND ($endpoint IS NULL OR endpoint_ref IS $endpoint) AS matches
        FROM relays WHERE project_ref = $projectRef AND status = 4 AND ref > $after ORDER BY ref LIMIT $limit`,
     ),
     removeOld: db.change<[before: number, limit: number]>(

@@ -8,7 +8,7 @@ import type { Job, JobOutcome } from "../../kernel/scheduler/scheduler.ts";
 import type { StoppedProjects } from "../../kernel/stopped-projects.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { RESENT_MAX } from "./domain.ts";
-import { isPrefixedId, prefixedId } from "./ids.ts";
+import { idOf, isIdOf } from "./ids.ts";
 import type { ResendFilters, ResendRow, ResendStore } from "./resend-store.ts";
 import {
   PER_SECOND,
@@ -18,7 +18,7 @@ import {
   type RelayResendMatched,
   type RelayResendStarted,
 } from "./schema.ts";
-import type { RelayService } from "./service.ts";
+import type { MessageRefs, RelayService } from "./service.ts";
 
 /** The job of a resend of many, which sends some of them each time. */
 const RESENDS = "relay.resends";
@@ -33,6 +33,9 @@ const CHARGED_AS = "relay.resend";
 
 /** As the rows have them. */
 const [RUNNING, DONE, CANCELLED] = [1, 2, 3] as const;
+
+/** What those that began before it was there are not narrowed by. */
+const NO_FILTER = { endpoint: null };
 
 /** A resend of many that was asked for. */
 interface Asked {
@@ -60,6 +63,7 @@ export class Resends {
       readonly resends: ResendStore;
       readonly service: RelayService;
       readonly stopped: StoppedProjects;
+      readonly refs: MessageRefs;
       readonly charger: Charger;
       readonly accounts: { account(accountRef: number): CallerAccount };
     },
@@ -75,12 +79,17 @@ export class Resends {
     { account, project }: Caller,
     body: RelayResendBody,
   ): AcrossNetwork<Asked, Found, Reply<202, RelayResendStarted> | Reply<200, RelayResendMatched>> {
-    const { event_type: event = null, since, until = null, per_second = PER_SECOND } = body;
+    const { event_type: event = null, since, until = null, per_second = PER_SECOND, endpoint_id } = body;
     return {
       claim: (tx) => {
-        if (since === undefined) throw invalidField("since", "is required: from when on they were created");
+        if (since === undefined && endpoint_id === undefined)
+          throw invalidField("since", "is required, or endpoint_id: from when on they were created");
         if (body.dry_run !== true) this.assertRoom(project.ref);
-        return { filters: { event, since, until, endedBy: tx.now }, now: tx.now };
+        const endpoint = endpoint_id === undefined ? null : this.deps.refs.endpoint(project.ref, endpoint_id);
+        return {
+          filters: { event, since: since ?? null, until, endpoint, endedBy: tx.now },
+          now: tx.now,
+        };
       },
       outside: ({ filters }) => this.count(project.ref, filters),
       settle: (tx, { filters }, { through, ...matched }) => {
@@ -93,7 +102,7 @@ export class Resends {
         const isDone = matched.matched === 0;
         const row: ResendRow = {
           ...{
-            resend_id: prefixedId("rsn", this.deps.ids.uuidV7()),
+            resend_id: idOf("rsn", this.deps.ids.uuidV7()),
             accountRef: account.ref,
             projectRef: project.ref,
           },
@@ -103,7 +112,8 @@ export class Resends {
         };
         this.deps.resends.insert(tx, row);
         if (!isDone) this.enqueue(tx, row);
-        const after = { ...matched, per_second, event_type: event, since: since ?? null, until };
+        const asked = { event_type: event, endpoint_id: endpoint_id ?? null, since: since ?? null, until };
+        const after = { ...matched, per_second, ...asked };
         tx.audit({ ...about(row, "begun"), before: null, after });
         return reply(202, { resend_id: row.resend_id, ...matched });
       },
@@ -128,7 +138,7 @@ export class Resends {
   }
 
   private find(projectRef: number, resendId: string): ResendRow {
-    const row = isPrefixedId("rsn", resendId) ? this.deps.resends.find(projectRef, resendId) : null;
+    const row = isIdOf("rsn", resendId) ? this.deps.resends.find(projectRef, resendId) : null;
     if (row === null)
       throw new ApiError("not_found", "There is no resend with this resend_id in this project.");
     return row;
@@ -178,7 +188,11 @@ export class Resends {
   /** The next ones that match, at most as many as are sent in a second. */
   private turnOf({ projectRef, filters, after_ref, through_ref, per_second }: ResendRow): Turn {
     const place = { projectRef, after: after_ref, limit: LOOKED_AT_MAX };
-    const rows = this.deps.resends.failedAfter({ ...(JSON.parse(filters) as ResendFilters), ...place });
+    const rows = this.deps.resends.failedAfter({
+      ...NO_FILTER,
+      ...(JSON.parse(filters) as ResendFilters),
+      ...place,
+    });
     const refs: number[] = [];
     for (const { ref, matches } of rows) {
       if (ref > through_ref) return { refs, after: through_ref, isLast: true };

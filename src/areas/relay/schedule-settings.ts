@@ -1,11 +1,10 @@
 import { invalidField } from "../../kernel/errors.ts";
-import { givenHeaders, type RequestHeaders } from "../../kernel/outbound/headers.ts";
+import type { RequestHeaders } from "../../kernel/outbound/headers.ts";
 import type { TargetPolicy } from "../../kernel/outbound/target.ts";
 import { CronTimes, isTimeZone } from "../../kernel/scheduler/calendar.ts";
-import { payloadText, readWaits } from "./domain.ts";
+import { ownHeadersLeftOut, payloadText, readWaits } from "./domain.ts";
 import { type ScheduleUpdateBody, TIME_ZONE } from "./schedule-schema.ts";
 import type { ScheduleSettings } from "./schedule-store.ts";
-import { withoutOwn } from "./service.ts";
 
 /** What a user sets, as far as it was given: checked, and not yet sealed. */
 export type ScheduleChange = Partial<Omit<ScheduleSettings, "headers">> & {
@@ -40,7 +39,7 @@ export function changeOf(
     ...(target_url === undefined ? {} : { target_url, event_type: null }),
     ...(event_type === undefined ? {} : { event_type, target_url: null }),
     ...(payload === undefined ? {} : { payload: payloadText(bodyText, payload) }),
-    ...(headers === undefined ? {} : { headers: withoutOwn(givenHeaders(headers)) }),
+    ...(headers === undefined ? {} : { headers: ownHeadersLeftOut(headers) }),
     ...(waits === undefined ? {} : { retry_schedule: waits }),
   };
 }

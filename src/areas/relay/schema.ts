@@ -45,12 +45,20 @@ export const RetrySchedule = Type.Array(Type.String(), {
   examples: [["5s", "5m", "2h"]],
 });
 
-const TimeoutMs = Type.Integer({
+/** The time that an attempt may take. */
+export const TimeoutMs = Type.Integer({
   minimum: TIMEOUT_MS_MIN,
   maximum: TIMEOUT_MS_MAX,
   errorMessage: `must be an integer from ${TIMEOUT_MS_MIN} to ${TIMEOUT_MS_MAX}`,
   description: "The time that an attempt may take. 15000 unless given.",
   examples: [10_000],
+});
+
+/** Headers that a user gives. */
+export const GivenHeaders = Type.Record(Type.String(), Type.String({ errorMessage: "must be a text" }), {
+  errorMessage: "must be an object of header names to texts",
+  description:
+    "`X-Svc-*`, `webhook-id`, `webhook-timestamp`, `webhook-signature`, `Host`, `Content-Length`, `Connection` and `Transfer-Encoding` are ignored: the delivery has its own.",
 });
 
 /** Body of a delivery to be scheduled. */
@@ -89,13 +97,7 @@ export const RelayBody = named("RelayBody", {
       examples: ["PGludm9pY2UvPg=="],
     }),
   ),
-  headers: Type.Optional(
-    Type.Record(Type.String(), Type.String({ errorMessage: "must be a text" }), {
-      errorMessage: "must be an object of header names to texts",
-      description:
-        "`X-Svc-*`, `webhook-id`, `webhook-timestamp`, `webhook-signature`, `Host`, `Content-Length`, `Connection` and `Transfer-Encoding` are ignored: the delivery has its own.",
-    }),
-  ),
+  headers: Type.Optional(GivenHeaders),
   retry_schedule: Type.Optional(RetrySchedule),
   timeout_ms: Type.Optional(TimeoutMs),
   deduplication_id: Type.Optional(
@@ -114,6 +116,9 @@ const RelayId = Type.String({
   format: "uuid",
   description: "Also sent as `X-Svc-Delivery-Id` and `webhook-id`.",
 });
+
+/** A delivery's id, where it is not what the receiver gets as `webhook-id`. */
+export const RELAY_ID = Type.String({ format: "uuid" });
 
 /** Answer to a scheduled delivery. */
 export const RelayScheduled = named("RelayScheduled", {
@@ -142,8 +147,8 @@ export const RelayDeduplicated = named("RelayDeduplicated", {
 export type RelayDeduplicated = Static<typeof RelayDeduplicated>;
 
 /** Every origin of a delivery. */
-export const RELAY_KINDS = ["scheduled", "pulse"] as const;
-/** Where a delivery comes from: a request of the user's, or a monitor. */
+export const RELAY_KINDS = ["scheduled", "pulse", "endpoint"] as const;
+/** Where a delivery comes from: a request of the user's, a monitor, or a message to an endpoint. */
 export type RelayKind = (typeof RELAY_KINDS)[number];
 
 /** Every kind of failure that a list can be narrowed to. */
@@ -159,10 +164,20 @@ const EventType = Type.String({
 });
 
 /** What a list, or a resend of many, can be narrowed to. */
-const NARROWED = {
+export const NARROWED = {
   event_type: Type.Optional(EventType),
   since: Type.Optional(moment("Epoch milliseconds: created at this moment or later.")),
   until: Type.Optional(moment("Epoch milliseconds: created before this moment.")),
+};
+
+function id(description: string) {
+  return Type.String({ maxLength: 64, errorMessage: "must be an id", description, examples: [] });
+}
+
+/** What a list of deliveries can be narrowed to besides. */
+const OF_MESSAGES = {
+  endpoint_id: Type.Optional(id("Only those to this endpoint.")),
+  message_id: Type.Optional(id("Only those of this message.")),
 };
 
 /** Query of a list of deliveries. */
@@ -174,6 +189,7 @@ export const RelayQuery = named("RelayQuery", {
     }),
   ),
   status: Type.Optional(RelayStatus),
+  ...OF_MESSAGES,
   ...NARROWED,
   schedule_id: Type.Optional(Type.String({ maxLength: 64, description: "Only runs of this schedule." })),
   error: Type.Optional(
@@ -189,9 +205,13 @@ export type RelayQuery = Static<typeof RelayQuery>;
 const DELIVERY = {
   relay_id: RelayId,
   kind: oneOf(RELAY_KINDS, {}),
-  event: orNull(Type.String({ description: "Of a monitor's notification.", examples: ["monitor.down"] })),
+  event: orNull(
+    Type.String({ description: "Of a monitor's notification, or a message.", examples: ["monitor.down"] }),
+  ),
   monitor_id: orNull(Type.String({ format: "uuid" })),
   schedule_id: orNull(Type.String({ description: "Whose run it is." }), { examples: [null] }),
+  endpoint_id: orNull(Type.String(), { description: "Of a message's delivery.", examples: [null] }),
+  message_id: orNull(Type.String({ description: "The same." }), { examples: [null] }),
   target_url: Type.String({ examples: ["https://example.com/hooks"] }),
   method: Type.String({ examples: ["POST"] }),
   status: RelayStatus,
@@ -262,6 +282,7 @@ export const RelayResendBody = named("RelayResendBody", {
   status: Type.Optional(
     Type.Literal("failed", { errorMessage: "must be failed: others have nothing left to send" }),
   ),
+  endpoint_id: OF_MESSAGES.endpoint_id,
   ...NARROWED,
   per_second: Type.Optional(
     Type.Integer({
@@ -319,7 +340,8 @@ export const RelayResend = named("RelayResend", {
 });
 export type RelayResend = Static<typeof RelayResend>;
 
-const SigningSecret = Type.String({ examples: ["whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYX"] });
+/** A signing secret, in clear. */
+export const SigningSecret = Type.String({ examples: ["whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYX"] });
 
 /** A project's signing secret. */
 export const RelaySecret = named("RelaySecret", {

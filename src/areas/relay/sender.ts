@@ -1,5 +1,4 @@
 import type { Kernel } from "../../kernel/kernel.ts";
-import type { Metrics } from "../../kernel/metrics/metrics.ts";
 import type { OutboundClient } from "../../kernel/outbound/client.ts";
 import { type RequestHeaders, withDefaults } from "../../kernel/outbound/headers.ts";
 import type { OutboundOutcome } from "../../kernel/outbound/outcome.ts";
@@ -8,16 +7,12 @@ import type { WebhookSecrets } from "../../kernel/outbound/webhook-secrets.ts";
 import type { JobOutcome } from "../../kernel/scheduler/scheduler.ts";
 import type { StoppedProjects } from "../../kernel/stopped-projects.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
-import { type AttemptResult, afterAttempt, failureOf, type NextStep, readWaits } from "./domain.ts";
+import type { DeliveryCounts } from "./counts.ts";
+import { type AttemptResult, afterAttempt, DELIVER, failureOf, type NextStep, readWaits } from "./domain.ts";
+import type { EndpointDeliveries, EndpointJob, EndpointRequest } from "./endpoint-deliveries.ts";
 import { BODY_BYTES_KEPT, exchangeOf } from "./exchange.ts";
-import { RELAY_KINDS, type RelayFailure } from "./schema.ts";
+import type { RelayFailure } from "./schema.ts";
 import type { AttemptRow, RelayRequest, RelayStore } from "./store.ts";
-
-/**
- * The job that makes one attempt; its payload is the delivery's reference. It is never cancelled: when it is due and its
- * delivery was cancelled or removed, it does nothing.
- */
-export const DELIVER = "relay.deliver";
 
 /** Attempts running at once, in all. */
 const CONCURRENCY = 1_024;
@@ -46,28 +41,6 @@ export interface SigningKeys {
   signingKey(accountRef: number): string;
 }
 
-/** How a delivery can end. */
-const ENDINGS = ["delivered", "failed", "cancelled"] as const;
-
-/** What is counted of deliveries. */
-export type DeliveryCounts = ReturnType<typeof declareDeliveryCounts>;
-
-/** Declares the metrics of deliveries. */
-export function declareDeliveryCounts(metrics: Metrics) {
-  return {
-    ended: metrics.counterTable(
-      { name: "ninefold_relay_deliveries_total", help: "Deliveries that have ended, by how." },
-      { label: "kind", values: RELAY_KINDS },
-      { label: "outcome", values: ENDINGS },
-    ),
-    retries: metrics.counters(
-      { name: "ninefold_relay_retries_total", help: "Attempts that failed and will be made again." },
-      "kind",
-      RELAY_KINDS,
-    ),
-  };
-}
-
 /** Sends the webhooks of deliveries, and retries them. */
 export class WebhookSender {
   /** First attempts under way, by reference; each with its project. */
@@ -81,6 +54,7 @@ export class WebhookSender {
       readonly accounts: SigningKeys;
       readonly secrets: Pick<WebhookSecrets, "headers">;
       readonly counts: DeliveryCounts;
+      readonly endpoints: EndpointDeliveries;
     },
   ) {
     deps.scheduler.register(DELIVER, {
@@ -91,7 +65,8 @@ export class WebhookSender {
         slowTotal: SLOW_TOTAL,
         ownerShare: ACCOUNT_SHARE,
       },
-      run: (job) => this.attempt(Number(job.payload)),
+      run: ({ payload }) =>
+        this.attempt(typeof payload === "object" ? (payload as EndpointJob) : { ref: Number(payload) }),
     });
   }
 
@@ -105,35 +80,47 @@ export class WebhookSender {
     return [...this.firstAttempts].filter(([, project]) => project === projectRef).map(([ref]) => ref);
   }
 
-  private async attempt(ref: number): Promise<JobOutcome> {
-    const relay = this.deps.store.request(ref);
-    if (relay === null || relay.item.finished_at !== null) return {};
-    if (this.deps.stopped.has(relay.projectRef)) return {};
-    if (relay.item.status === "scheduled") this.firstAttempts.set(ref, relay.projectRef);
+  private async attempt(job: EndpointJob): Promise<JobOutcome> {
+    const { ref } = job;
+    const { store, stopped, endpoints } = this.deps;
+    const relay = store.request(ref);
+    if (relay === null || relay.item.finished_at !== null) return endpoints.lost(job);
+    if (stopped.has(relay.projectRef)) return {};
+    const toEndpoint = relay.endpointRef !== null;
+    const instead = toEndpoint ? endpoints.admit(relay, job) : null;
+    if (instead !== null) return instead;
+    if (toEndpoint || relay.item.status === "scheduled") this.firstAttempts.set(ref, relay.projectRef);
     try {
-      return await this.send(relay);
+      return await this.send(relay, job, toEndpoint ? endpoints.request(relay) : null);
     } catch (error) {
       this.firstAttempts.delete(ref);
       throw error;
     }
   }
 
-  private async send(relay: RelayRequest): Promise<JobOutcome> {
-    const { clock, outbound, ids } = this.deps;
-    const { kind, attempts, method, target_url: url } = relay.item;
-    const body = relay.body_bytes ?? (relay.body === null ? null : Buffer.from(relay.body));
-    const custom = this.customOf(relay);
+  /** `message`: what is sent to an endpoint; null for the others. */
+  private async send(
+    relay: RelayRequest,
+    job: EndpointJob,
+    message: EndpointRequest | null,
+  ): Promise<JobOutcome> {
+    const { clock, outbound, endpoints } = this.deps;
+    const { kind, attempts, method, target_url } = relay.item;
+    const body = message?.body ?? bodyOf(relay);
+    const custom = withDefaults(message?.custom ?? this.customOf(relay), defaultsOf(relay));
     const startedAt = clock.now();
-    const own = await this.ownHeaders(relay, startedAt, body ?? "");
+    const own = await (message === null
+      ? this.ownHeaders(relay, startedAt, body ?? "")
+      : endpoints.headers(relay, startedAt, message.body));
     const outcome = await outbound.send({
       account: relay.accountRef,
       method,
-      url,
+      url: message?.url ?? target_url,
       // What users schedule may go over plain HTTP; an alert says what is down, and where.
       requireHttps: kind === "pulse",
-      headers: { ...withDefaults(custom, defaultsOf(relay)), ...own },
+      headers: { ...custom, ...own },
       body,
-      timeoutMs: relay.timeout_ms ?? ATTEMPT_TIMEOUT_MS,
+      timeoutMs: message?.timeoutMs ?? relay.timeout_ms ?? ATTEMPT_TIMEOUT_MS,
       bodyBytesMax: RESPONSE_BYTES_MAX,
       keepsBody: true,
       keptBytesMax: BODY_BYTES_KEPT,
@@ -147,20 +134,29 @@ export class WebhookSender {
       return { retryAt: clock.now() + LOCAL_RETRY_MS, attempt: attempts };
     }
     const result = resultOf(outcome, clock.now());
-    const waits = relay.retry_schedule === null ? null : readWaits(JSON.parse(relay.retry_schedule));
-    const number = attempts + 1 - relay.attempts_before;
-    const next = afterAttempt(kind, number, result, ids.fraction(), waits);
+    const next = this.nextOf(relay, result);
     const failure = next.kind === "failed" ? failureOf(result) : null;
+    const kept = exchangeOf(custom, own, outcome);
     const made: AttemptRow = {
       attempt: attempts + 1,
       started_at: startedAt,
       duration_ms: outcome.latencyMs,
       response_status: result.status,
       error: next.kind === "delivered" ? null : next.error,
-      ...exchangeOf(withDefaults(custom, defaultsOf(relay)), own, outcome),
+      ...(message?.keepsResponse === false ? { ...kept, response_headers: null, response_body: null } : kept),
     };
-    const record = (tx: Tx): void => this.record(tx, relay, made, next.kind, failure);
-    return next.kind === "retry" ? { record, retryAt: next.at } : { record };
+    const record = (tx: Tx): void => this.record(tx, relay, job, made, next.kind, failure);
+    if (next.kind !== "retry") return { record };
+    return { record, ...(message === null ? { retryAt: next.at } : endpoints.again(job, next.at)) };
+  }
+
+  private nextOf(relay: RelayRequest, result: AttemptResult): NextStep {
+    const { ids, endpoints } = this.deps;
+    const { attempts, kind } = relay.item;
+    const number = attempts + 1 - relay.attempts_before;
+    if (relay.endpointRef !== null) return endpoints.next(relay, number, result);
+    const waits = relay.retry_schedule === null ? null : readWaits(JSON.parse(relay.retry_schedule));
+    return afterAttempt(kind, number, result, ids.fraction(), waits);
   }
 
   private customOf({ headers, item }: RelayRequest): RequestHeaders {
@@ -185,12 +181,14 @@ export class WebhookSender {
 
   private record(
     tx: Tx,
-    { ref, item, projectRef }: RelayRequest,
+    relay: RelayRequest,
+    job: EndpointJob,
     made: AttemptRow,
     next: NextStep["kind"],
     failure: RelayFailure | null,
   ): void {
-    const { store, counts, changes } = this.deps;
+    const { store, counts, changes, endpoints } = this.deps;
+    const { ref, item, projectRef } = relay;
     changes.inProject(tx, projectRef, "relay", item.relay_id);
     tx.afterCommit(() => this.firstAttempts.delete(ref));
     const { attempt: attempts, response_status, error } = made;
@@ -200,7 +198,12 @@ export class WebhookSender {
     const counter = next === "retry" ? counts.retries[item.kind] : counts.ended[item.kind][next];
     tx.afterCommit(() => counter.add());
     store.recordAttempt(tx, { ...made, ref });
+    if (relay.endpointRef !== null) endpoints.record(tx, relay, job, made, next);
   }
+}
+
+function bodyOf({ body, body_bytes }: RelayRequest): Uint8Array | null {
+  return body_bytes ?? (body === null ? null : Buffer.from(body));
 }
 
 /** What sealed headers of a delivery are sealed for. */

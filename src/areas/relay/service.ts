@@ -2,15 +2,17 @@ import { ApiError, invalidField } from "../../kernel/errors.ts";
 import { type Reply, reply } from "../../kernel/http/answer.ts";
 import type { Caller } from "../../kernel/http/caller.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
-import { givenHeaders, type RequestHeaders } from "../../kernel/outbound/headers.ts";
+import type { RequestHeaders } from "../../kernel/outbound/headers.ts";
 import type { TargetPolicy } from "../../kernel/outbound/target.ts";
 import { laneName } from "../../kernel/scheduler/dispatcher.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { isUuid } from "../../kernel/uuid.ts";
-import { DEDUPLICATED_MS, dueAt, payloadText, readWaits } from "./domain.ts";
+import type { DeliveryCounts } from "./counts.ts";
+import { DEDUPLICATED_MS, DELIVER, dueAt, ownHeadersLeftOut, payloadText, readWaits } from "./domain.ts";
 import { attemptView } from "./exchange.ts";
 import { RelayIds } from "./ids.ts";
 import { itemOf, listRelays, statusOf } from "./listing.ts";
+import type { Messages } from "./messages.ts";
 import type { ResendStore } from "./resend-store.ts";
 import {
   BODY_BYTES_MAX,
@@ -23,7 +25,7 @@ import {
   type RelayResent,
   type RelayScheduled,
 } from "./schema.ts";
-import { DELIVER, type DeliveryCounts, sealContext, type WebhookSender } from "./sender.ts";
+import { sealContext, type WebhookSender } from "./sender.ts";
 import type { NewRelay, RelayExtras, RelayRequest, RelayStore } from "./store.ts";
 
 /** A notification of a monitor. */
@@ -38,6 +40,12 @@ export type ScheduledRun = Pick<
   "accountRef" | "projectRef" | "target_url" | "method" | "body" | "scheduled_for"
 > &
   Pick<RelayExtras, "retry_schedule" | "schedule_id"> & { readonly headers: RequestHeaders };
+
+/** The references by which deliveries name endpoints and messages; 0 for what is not there. */
+export interface MessageRefs {
+  endpoint(projectRef: number, endpointId: string): number;
+  message(projectRef: number, messageId: string): number;
+}
 
 /** A delivery that a caller asks for, checked and made ready. */
 export type PreparedRelay = ReturnType<RelayService["prepare"]>;
@@ -54,6 +62,8 @@ export class RelayService {
       readonly sender: WebhookSender;
       readonly policy: TargetPolicy;
       readonly counts: DeliveryCounts;
+      readonly messages: Messages;
+      readonly refs: MessageRefs;
     },
   ) {
     this.relayIds = new RelayIds(deps.vault.derive("relay ids"));
@@ -68,7 +78,7 @@ export class RelayService {
     return {
       host: url.host,
       dueAt: dueAt(given),
-      custom: withoutOwn(givenHeaders(given.headers ?? {})),
+      custom: ownHeadersLeftOut(given.headers ?? {}),
       relay: { target_url, method, body: hasText ? payloadText(bodyText, given.payload) : null },
       extras: extrasOf(given),
       deduplicationId,
@@ -141,7 +151,12 @@ export class RelayService {
 
   /** A page of a project's deliveries, newest first. @throws ApiError `validation_error` for a foreign cursor. */
   list(projectRef: number, query: RelayQuery): RelayPage {
-    return listRelays(this.deps.store, this.deps.sender, projectRef, query);
+    const { store, sender, refs } = this.deps;
+    const { endpoint_id, message_id } = query;
+    return listRelays(store, sender, projectRef, query, {
+      endpointRef: endpoint_id === undefined ? null : refs.endpoint(projectRef, endpoint_id),
+      messageRef: message_id === undefined ? null : refs.message(projectRef, message_id),
+    });
   }
 
   /** One delivery with each of its attempts. @throws ApiError `not_found` */
@@ -192,10 +207,14 @@ export class RelayService {
     const status = this.statusOf(row);
     const failed = this.resendable(row.ref);
     if (failed === null) {
+      const gone =
+        row.endpointRef === null
+          ? "what it sent is gone, which stays with failed ones alone"
+          : "its endpoint is disabled or deleted, or its payload gone";
       const why =
         status === "scheduled" || status === "delivering"
           ? "only one that has ended can be sent again"
-          : "what it sent is gone, which stays with failed ones alone";
+          : gone;
       throw new ApiError("conflict", `This delivery is ${status}: ${why}.`);
     }
     this.sendAgain(tx, failed);
@@ -207,16 +226,22 @@ export class RelayService {
   /** A delivery that can be sent again; null where it has not failed, or what it sent is gone. */
   resendable(ref: number): RelayRequest | null {
     const row = this.deps.store.request(ref);
-    return row?.item.status === "failed" && row.failure !== null ? row : null;
+    if (row?.item.status !== "failed" || row.failure === null) return null;
+    return row.endpointRef === null || this.deps.messages.endpointFor(row) !== null ? row : null;
   }
 
   /** Begins a failed delivery anew, due now. */
   sendAgain(tx: Tx, row: RelayRequest): void {
+    if (row.endpointRef !== null) {
+      this.deps.messages.sendAgain(tx, row.ref);
+      return;
+    }
     this.deps.store.again(tx, tx.now, row.ref);
     this.enqueue(tx, row, tx.now, new URL(row.item.target_url).host);
   }
 
-  private newId(): { ref: number; relay_id: string } {
+  /** The reference and the id of a new delivery. */
+  newId(): { ref: number; relay_id: string } {
     const ref = this.nextRef++;
     return { ref, relay_id: this.relayIds.idOf(this.deps.ids.uuidV7(), ref) };
   }
@@ -249,18 +274,6 @@ export class RelayService {
   private statusOf(row: RelayRequest) {
     return statusOf(row, this.deps.sender);
   }
-}
-
-/**
- * Headers that the delivery sets itself, so that a caller's are ignored; with underscores too, which many receivers read
- * as dashes.
- */
-const OWN_HEADERS =
-  /^(x[-_]svc[-_].*|webhook[-_](?:id|timestamp|signature)|host|content[-_]length|connection|transfer[-_]encoding)$/i;
-
-/** The headers of a caller that a delivery sends. */
-export function withoutOwn(headers: RequestHeaders): RequestHeaders {
-  return Object.fromEntries(Object.entries(headers).filter(([name]) => !OWN_HEADERS.test(name)));
 }
 
 /** As deliveries are that have nothing of it. */

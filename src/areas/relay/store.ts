@@ -23,6 +23,9 @@ export interface RelayRow {
 /** A delivery with what its attempts need. */
 export interface RelayRequest extends RelayRow {
   readonly accountRef: number;
+  /** Of a message's delivery; null for the others. */
+  readonly endpointRef: number | null;
+  readonly messageRef: number | null;
   /** Sealed. */
   readonly headers: Uint8Array | null;
   readonly body: string | null;
@@ -46,6 +49,13 @@ export type RelayExtras = Pick<RelayRequest, "body_bytes" | "retry_schedule" | "
 /** A delivery to be stored. */
 export type NewRelay = Pick<RelayRequest, "ref" | "projectRef" | "accountRef" | "headers" | "body"> &
   Pick<RelayItem, "relay_id" | "kind" | "event" | "monitor_id" | "target_url" | "method" | "scheduled_for">;
+
+/** A message's delivery to be stored: what it sends is the message's. */
+export type NewMessageDelivery = Pick<NewRelay, "ref" | "relay_id" | "accountRef" | "projectRef" | "event"> &
+  Pick<NewRelay, "target_url" | "scheduled_for"> & {
+    readonly endpointRef: number;
+    readonly messageRef: number;
+  };
 
 /** What an attempt makes of a delivery. */
 export type RelayResult = Pick<RelayItem, "status" | "attempts" | "response_status" | "error"> & {
@@ -75,6 +85,8 @@ export type Filters = {
   readonly until: number | null;
   readonly failure: number | null;
   readonly schedule: string | null;
+  readonly endpointRef: number | null;
+  readonly messageRef: number | null;
 };
 
 /** How what is no text or number in a row is kept there. */
@@ -92,13 +104,16 @@ type Outcome = Omit<RelayResult, "status" | "failure"> & {
 
 type Referenced = { readonly ref: number };
 
-const COLUMNS =
-  "ref, project_ref AS projectRef, relay_id, kind, event, monitor_id, schedule_id, target_url, method, status, attempts, response_status, error, scheduled_for, finished_at, created_at";
+const COLUMNS = `ref, project_ref AS projectRef, relay_id, kind, event, monitor_id, schedule_id,
+   CASE WHEN endpoint_ref IS NOT NULL THEN (SELECT endpoint_id FROM relay_endpoints AS e WHERE e.ref = endpoint_ref) END AS endpoint_id,
+   CASE WHEN message_ref IS NOT NULL THEN (SELECT message_id FROM relay_messages AS m WHERE m.ref = message_ref) END AS message_id,
+   target_url, method, status, attempts, response_status, error, scheduled_for, finished_at, created_at`;
 const CONTENT =
-  "account_ref AS accountRef, headers, body, body_bytes, retry_schedule, timeout_ms, attempts_before, failure";
+  "account_ref AS accountRef, endpoint_ref AS endpointRef, message_ref AS messageRef, headers, body, body_bytes, retry_schedule, timeout_ms, attempts_before, failure";
 const MATCHES = `($kind IS NULL OR kind = $kind) AND ($event IS NULL OR event = $event)
   AND ($since IS NULL OR created_at >= $since) AND ($until IS NULL OR created_at < $until)
-  AND ($failure IS NULL OR failure = $failure) AND ($schedule IS NULL OR schedule_id = $schedule)`;
+  AND ($failure IS NULL OR failure = $failure) AND ($schedule IS NULL OR schedule_id = $schedule)
+  AND ($endpointRef IS NULL OR endpoint_ref = $endpointRef) AND ($messageRef IS NULL OR message_ref = $messageRef)`;
 const PAGE = "project_ref = ? AND status = ? AND ref < ? ORDER BY ref DESC LIMIT ?";
 type Page = [projectRef: number, status: number, before: number, limit: number];
 
@@ -108,6 +123,15 @@ export type RelayStore = ReturnType<typeof relayStore>;
 export function relayStore(db: Database) {
   const insert = db.change<[row: Stored<NewRelay> & { readonly created_at: number }]>(
     "INSERT INTO relays (ref, relay_id, account_ref, project_ref, kind, status, event, monitor_id, target_url, method, headers, body, attempts, scheduled_for, created_at) VALUES ($ref, $relay_id, $accountRef, $projectRef, $kind, 1, $event, $monitor_id, $target_url, $method, $headers, $body, 0, $scheduled_for, $created_at)",
+  );
+  const insertOfMessage = db.change<
+    [
+      ...[ref: number, relayId: Uint8Array, accountRef: number, projectRef: number, event: string | null],
+      ...[url: string, scheduledFor: number, now: number, endpointRef: number, messageRef: number],
+    ]
+  >(
+    `INSERT INTO relays (ref, relay_id, account_ref, project_ref, kind, status, event, target_url, method, attempts, scheduled_for, created_at,
+     endpoint_ref, message_ref) VALUES (?, ?, ?, ?, 3, 1, ?, ?, 'POST', 0, ?, ?, ?, ?)`,
   );
   const request = db.one<StoredRow & RelayContent, [ref: number]>(
     `SELECT ${COLUMNS}, ${CONTENT} FROM relays WHERE ref = ?`,
@@ -133,14 +157,34 @@ export function relayStore(db: Database) {
       });
       if (extras !== null) setExtras(tx, { ...extras, ref: relay.ref });
     },
+    /** Positional: a message has up to a thousand. */
+    insertOfMessage(tx: Tx, one: NewMessageDelivery): void {
+      const { ref, accountRef, projectRef, event, target_url, scheduled_for, endpointRef, messageRef } = one;
+      const id = uuidToBytes(one.relay_id);
+      insertOfMessage(
+        ...[tx, ref, id, accountRef, projectRef, event, target_url],
+        ...[scheduled_for, tx.now, endpointRef, messageRef],
+      );
+    },
     /** A delivery with what its attempts need. */
     request(ref: number): RelayRequest | null {
       const row = request(ref);
       if (row === null) return null;
-      const { accountRef, headers, body, body_bytes, retry_schedule, timeout_ms, ...rest } = row;
+      const {
+        accountRef,
+        endpointRef,
+        messageRef,
+        headers,
+        body,
+        body_bytes,
+        retry_schedule,
+        timeout_ms,
+        ...rest
+      } = row;
       const { attempts_before, failure, ...stored } = rest;
       const sent = { headers, body, body_bytes, retry_schedule, timeout_ms };
-      return { ...rowOf(stored), ...sent, accountRef, attempts_before, failure };
+      const of = { accountRef, endpointRef, messageRef };
+      return { ...rowOf(stored), ...sent, ...of, attempts_before, failure };
     },
     /** The oldest first. */
     endedBefore: db.all<Referenced, [moment: number, limit: number]>(
@@ -248,6 +292,8 @@ function attemptStore(db: Database) {
     again: db.change<[now: number, ref: number]>(
       "UPDATE relays SET status = 1, attempts_before = attempts, scheduled_for = ?, finished_at = NULL, failure = NULL WHERE ref = ?",
     ),
+    /** Where its endpoint is now. */
+    setTarget: db.change<[url: string, ref: number]>("UPDATE relays SET target_url = ? WHERE ref = ?"),
     removeAttempts: db.change<[ref: number]>("DELETE FROM relay_attempts WHERE relay_ref = ?"),
   };
 }

@@ -15,6 +15,7 @@ import { WebhookSink } from "../../support/webhook-sink.ts";
 const NOT_AUDITED: ReadonlySet<string> = new Set([
   ...["meter.holds.create", "meter.holds.capture", "meter.holds.release", "meter.holds.extend"],
   ...["meter.deduct", "meter.refill", "latch.acquire", "latch.release", "relay.schedule", "witness.log"],
+  ...["relay.messages.send", "relay.messages.batch", "relay.endpoints.test"],
   ...[
     "monitors.check",
     "keys.verify",

@@ -1,0 +1,209 @@
+import type { Kernel } from "../../kernel/kernel.ts";
+import type { RequestHeaders } from "../../kernel/outbound/headers.ts";
+import type { SignedBody } from "../../kernel/outbound/signing.ts";
+import type { WebhookSecrets } from "../../kernel/outbound/webhook-secrets.ts";
+import type { JobOutcome } from "../../kernel/scheduler/scheduler.ts";
+import type { Tx } from "../../kernel/storage/tx.ts";
+import { Pace } from "./breaker.ts";
+import type { DeliveryCounts } from "./counts.ts";
+import { type AttemptResult, afterEndpointAttempt, DELIVER, messageBody, type NextStep } from "./domain.ts";
+import type { EndpointHealth } from "./endpoint-health.ts";
+import { type Endpoint, type EndpointRegistry, isHeld } from "./endpoint-registry.ts";
+import { CLOSED, DISABLED, type EndpointStore, PAUSED } from "./endpoint-store.ts";
+import type { MessageStore } from "./message-store.ts";
+import type { AttemptRow, RelayRequest, RelayStore } from "./store.ts";
+
+/** The payload of a job that delivers, where its reference alone does not say all. */
+export interface EndpointJob {
+  readonly ref: number;
+  /** The endpoint, where it is the one delivery that an open breaker lets pass. */
+  readonly probe?: number;
+  /** Whether it has its token of the endpoint's rate. */
+  readonly paced?: true;
+}
+
+/** What an attempt to an endpoint sends. */
+export interface EndpointRequest {
+  readonly url: string;
+  readonly custom: RequestHeaders;
+  readonly body: Uint8Array;
+  readonly timeoutMs: number;
+  readonly keepsResponse: boolean;
+}
+
+/** Job of an endpoint that ends what waits for it, once it is disabled or deleted. */
+const END = "relay.endpoint.end";
+/** Job of an endpoint that sends what was parked, in the order in which it was accepted. */
+export const RELEASE = "relay.endpoint.release";
+/** Deliveries in one unit of work of either: a millisecond or two. */
+const SLICE = 200;
+const CONCURRENCY = 4;
+
+/** Deliveries to endpoints: when they are sent, held back or ended. */
+export class EndpointDeliveries {
+  /** Of those with a rate, since the start. */
+  private readonly paces = new Map<number, Pace>();
+
+  constructor(
+    private readonly deps: Pick<Kernel, "scheduler" | "clock" | "ids" | "changes"> & {
+      readonly store: RelayStore;
+      readonly endpoints: EndpointStore;
+      readonly messages: MessageStore;
+      readonly registry: EndpointRegistry;
+      readonly health: EndpointHealth;
+      readonly secrets: Pick<WebhookSecrets, "headers">;
+      readonly counts: DeliveryCounts;
+      /** Whether an attempt is under way. */
+      readonly isUnderWay: (ref: number) => boolean;
+    },
+  ) {
+    const { scheduler } = deps;
+    scheduler.register(RELEASE, {
+      concurrency: CONCURRENCY,
+      run: async ({ key }) => ({ record: (tx) => this.release(tx, Number(key)) }),
+    });
+    scheduler.register(END, {
+      concurrency: CONCURRENCY,
+      run: async ({ key, payload }) => ({ record: (tx) => this.endSome(tx, Number(key), Number(payload)) }),
+    });
+  }
+
+  /** Hands a delivery to its endpoint: its job is made, or it is parked behind those that wait already. */
+  enqueue(tx: Tx, endpoint: Endpoint, ref: number, dueAt: number): void {
+    if (dueAt <= tx.now && isHeld(endpoint)) this.deps.health.park(tx, endpoint, ref);
+    else this.deps.scheduler.enqueueAnonymous(tx, DELIVER, dueAt, ref, endpoint.lane);
+  }
+
+  /** What becomes of a due delivery that is not sent now; null where it is. */
+  admit({ ref, endpointRef, projectRef, item }: RelayRequest, job: EndpointJob): JobOutcome | null {
+    const endpoint = this.deps.registry.get(endpointRef ?? 0);
+    if (endpoint === null || endpoint.health.state === DISABLED)
+      return { record: (tx) => this.end(tx, endpoint, ref, projectRef) };
+    const { state, breaker } = endpoint.health;
+    if (state === PAUSED || (breaker !== CLOSED && job.probe === undefined))
+      return { record: (tx) => this.hold(tx, endpoint.row.ref, ref, job) };
+    const waitMs = job.paced === true ? 0 : this.paceOf(endpoint);
+    if (waitMs === 0) return null;
+    const retryAt = this.deps.clock.now() + waitMs;
+    return { retryAt, payload: { ...job, paced: true }, attempt: item.attempts };
+  }
+
+  /** A job whose delivery has ended before it could be made: the endpoint may be waiting for it as its probe. */
+  lost({ probe }: EndpointJob): JobOutcome {
+    return probe === undefined ? {} : { record: (tx) => this.deps.health.probeLost(tx, probe) };
+  }
+
+  /** What is sent now. @throws Error without its message, which stays as long as its deliveries. */
+  request({ endpointRef, messageRef, item }: RelayRequest): EndpointRequest {
+    const endpoint = this.deps.registry.get(endpointRef ?? 0);
+    const message = this.deps.messages.find(messageRef ?? 0);
+    if (endpoint === null || message === null || message.payload === null)
+      throw new Error(`the delivery ${item.relay_id} has lost what it sends`);
+    const { terms, custom } = endpoint;
+    return {
+      ...{ url: terms.url, custom, timeoutMs: terms.timeout_ms, keepsResponse: terms.keep_responses },
+      body: Buffer.from(messageBody(terms.format, { ...message, payload: message.payload })),
+    };
+  }
+
+  /** The headers that the delivery sets itself. */
+  async headers({ endpointRef, item }: RelayRequest, now: number, body: SignedBody): Promise<RequestHeaders> {
+    const signed = await this.deps.secrets.headers(endpointRef ?? 0, item.message_id ?? "", now, body);
+    return { "X-Svc-Delivery-Id": item.relay_id, ...signed };
+  }
+
+  /** What follows from attempt number `number`. */
+  next({ endpointRef }: RelayRequest, number: number, result: AttemptResult): NextStep {
+    const waits = this.deps.registry.get(endpointRef ?? 0)?.waits ?? [];
+    return afterEndpointAttempt(waits, number, result, this.deps.ids.fraction());
+  }
+
+  /** The job's part in the outcome: a probe that failed waits with the others, any other one for its own time. */
+  again(job: EndpointJob, retryAt: number): Pick<JobOutcome, "retryAt" | "payload"> {
+    return job.probe === undefined ? { retryAt, payload: job.ref } : {};
+  }
+
+  /** Notes what an attempt says of its endpoint. */
+  record(tx: Tx, relay: RelayRequest, job: EndpointJob, made: AttemptRow, next: NextStep["kind"]): void {
+    const { registry, health, store } = this.deps;
+    const endpoint = registry.get(relay.endpointRef ?? 0);
+    if (endpoint === null) return;
+    if (relay.item.target_url !== endpoint.terms.url) store.setTarget(tx, endpoint.terms.url, relay.ref);
+    const isProbe = job.probe !== undefined;
+    if (next === "delivered") {
+      health.succeeded(tx, endpoint);
+      return;
+    }
+    health.failed(tx, endpoint, { status: made.response_status, error: made.error ?? "", isProbe });
+    if (next === "failed") health.deliveryFailed(tx, endpoint, relay.item.event ?? "");
+    else if (isProbe) this.hold(tx, endpoint.row.ref, relay.ref, { ref: relay.ref });
+  }
+
+  /** Sends what is parked, or ends what waits, as the endpoint now is. */
+  stateChanged(tx: Tx, endpointRef: number): void {
+    const { registry, scheduler } = this.deps;
+    const endpoint = registry.get(endpointRef);
+    const key = String(endpointRef);
+    if (endpoint === null || endpoint.health.state === DISABLED) scheduler.enqueue(tx, END, key, tx.now, 0);
+    else if (endpoint.health.holds === 1) scheduler.enqueue(tx, RELEASE, key, tx.now, null);
+  }
+
+  private paceOf({ row: { ref }, terms: { max_per_second } }: Endpoint): number {
+    if (max_per_second === null) {
+      this.paces.delete(ref);
+      return 0;
+    }
+    const pace = this.paces.get(ref) ?? new Pace();
+    this.paces.set(ref, pace);
+    return pace.take(this.deps.clock.monotonic(), max_per_second);
+  }
+
+  /** Since the look at it the endpoint may take deliveries again. */
+  private hold(tx: Tx, endpointRef: number, ref: number, job: EndpointJob): void {
+    if (job.probe !== undefined) this.deps.health.probeLost(tx, endpointRef);
+    const endpoint = this.deps.registry.get(endpointRef);
+    if (endpoint !== null) this.enqueue(tx, endpoint, ref, tx.now);
+    else this.deps.scheduler.enqueueAnonymous(tx, DELIVER, tx.now, ref);
+  }
+
+  private release(tx: Tx, endpointRef: number): void {
+    const { registry, endpoints, scheduler, health } = this.deps;
+    const endpoint = registry.get(endpointRef);
+    if (endpoint === null || !health.takesAll(endpoint)) return;
+    const parked = endpoints.unpark(tx, endpointRef, SLICE);
+    for (const { ref } of parked) scheduler.enqueueAnonymous(tx, DELIVER, tx.now, ref, endpoint.lane);
+    if (parked.length < SLICE) registry.setHealth(tx, endpoint, { holds: 0 });
+    else scheduler.enqueue(tx, RELEASE, String(endpointRef), tx.now, null);
+  }
+
+  private endSome(tx: Tx, endpointRef: number, after: number): void {
+    const { registry, endpoints, store, scheduler, isUnderWay } = this.deps;
+    const endpoint = registry.get(endpointRef);
+    // Enabled again meanwhile.
+    if (endpoint !== null && endpoint.health.state !== DISABLED) return;
+    const waiting = endpoints.waitingAfter(endpointRef, after, SLICE);
+    for (const { ref } of waiting) {
+      const row = isUnderWay(ref) ? null : store.request(ref);
+      if (row !== null) this.end(tx, endpoint, ref, row.projectRef);
+    }
+    endpoints.removeParked(tx, endpointRef, SLICE);
+    const last = waiting.at(-1);
+    if (waiting.length === SLICE && last !== undefined)
+      scheduler.enqueue(tx, END, String(endpointRef), tx.now, last.ref);
+    else if (endpoint !== null) registry.setHealth(tx, endpoint, { holds: 0 });
+  }
+
+  /** Ends a delivery whose endpoint is deleted, or disabled: of the latter it can be sent again. */
+  private end(tx: Tx, endpoint: Endpoint | null, ref: number, projectRef: number): void {
+    const { store, counts, changes } = this.deps;
+    const row = store.request(ref);
+    if (row === null || row.item.finished_at !== null) return;
+    const { attempts, response_status, relay_id, kind } = row.item;
+    const ending = endpoint === null ? "cancelled" : "failed";
+    const failure = endpoint === null ? null : "disabled";
+    const error = endpoint === null ? row.item.error : "endpoint disabled";
+    store.update(tx, ref, { status: ending, failure, attempts, response_status, error });
+    changes.inProject(tx, projectRef, "relay", relay_id);
+    tx.afterCommit(() => counts.ended[kind][ending].add());
+  }
+}

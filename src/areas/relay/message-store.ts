@@ -1,0 +1,86 @@
+import type { Database } from "../../kernel/storage/database.ts";
+
+/** A message as it is stored, without its payload. */
+export type MessageItem = {
+  readonly ref: number;
+  readonly message_id: string;
+  readonly event_type: string;
+  /** JSON; null when there are none. */
+  readonly channels: string | null;
+  readonly scheduled_for: number;
+  readonly created_at: number;
+};
+
+/** A message. */
+export type MessageRow = MessageItem & {
+  /** JSON; null once its time is over. */
+  readonly payload: string | null;
+  readonly first_ref: number;
+  readonly deliveries: number;
+};
+
+/** A message to be stored. */
+export type NewMessage = MessageRow & {
+  readonly projectRef: number;
+  readonly deduplication_id: string | null;
+  readonly purge_at: number;
+};
+
+/** A delivery of a message. */
+export type MessageDelivery = {
+  readonly ref: number;
+  readonly relay_id: Uint8Array;
+  readonly endpoint_id: string;
+  readonly status: number;
+  readonly attempts: number;
+  readonly response_status: number | null;
+  readonly error: string | null;
+  readonly finished_at: number | null;
+};
+
+const ITEM = "ref, message_id, event_type, channels, scheduled_for, created_at";
+const COLUMNS = `${ITEM}, payload, first_ref, deliveries`;
+
+export type MessageStore = ReturnType<typeof messageStore>;
+
+/** All SQL of messages. */
+export function messageStore(db: Database) {
+  return {
+    highestRef: db.number("SELECT max(ref) AS n FROM relay_messages"),
+    insert: db.change<[row: NewMessage]>(
+      `INSERT INTO relay_messages (ref, project_ref, message_id, event_type, channels, payload, deduplication_id, first_ref, deliveries,
+       scheduled_for, created_at, purge_at) VALUES ($ref, $projectRef, $message_id, $event_type, $channels, $payload, $deduplication_id,
+       $first_ref, $deliveries, $scheduled_for, $created_at, $purge_at)`,
+    ),
+    find: db.one<MessageRow, [ref: number]>(`SELECT ${COLUMNS} FROM relay_messages WHERE ref = ?`),
+    /** The newest of an id, which may be used again once the first is long past. */
+    findById: db.one<MessageRow, [projectRef: number, messageId: string]>(
+      `SELECT ${COLUMNS} FROM relay_messages WHERE project_ref = ? AND message_id = ? ORDER BY ref DESC LIMIT 1`,
+    ),
+    findByDeduplication: db.one<MessageRow, [projectRef: number, id: string]>(
+      `SELECT ${COLUMNS} FROM relay_messages WHERE project_ref = ? AND deduplication_id = ? ORDER BY ref DESC LIMIT 1`,
+    ),
+    page: db.all<MessageItem, [projectRef: number, before: number, limit: number]>(
+      `SELECT ${ITEM} FROM relay_messages WHERE project_ref = ? AND ref < ? ORDER BY ref DESC LIMIT ?`,
+    ),
+    /** Of a message, in the order of its endpoints. */
+    deliveries: db.all<MessageDelivery, [firstRef: number, count: number, ref: number]>(
+      `SELECT ref, relay_id, (SELECT endpoint_id FROM relay_endpoints AS e WHERE e.ref = endpoint_ref) AS endpoint_id, status, attempts,
+       response_status, error, finished_at FROM relays WHERE ref >= ?1 AND ref < ?1 + ?2 AND message_ref = ?3 ORDER BY ref`,
+    ),
+    /** Those whose time has come to be looked at. */
+    toPurge: db.all<MessageRow, [now: number, limit: number]>(
+      `SELECT ${COLUMNS} FROM relay_messages WHERE purge_at <= ? ORDER BY purge_at LIMIT ?`,
+    ),
+    lookAgainAt: db.change<[moment: number, ref: number]>(
+      "UPDATE relay_messages SET purge_at = ? WHERE ref = ?",
+    ),
+    dropPayload: db.change<[moment: number, ref: number]>(
+      "UPDATE relay_messages SET payload = NULL, purge_at = ? WHERE ref = ?",
+    ),
+    remove: db.change<[ref: number]>("DELETE FROM relay_messages WHERE ref = ?"),
+    someOfProject: db.all<{ readonly ref: number }, [projectRef: number, limit: number]>(
+      "SELECT ref FROM relay_messages WHERE project_ref = ? LIMIT ?",
+    ),
+  };
+}

@@ -1,0 +1,62 @@
+import { expect } from "bun:test";
+import type { RelayStage } from "./support.ts";
+
+/** An endpoint as it is read. */
+export interface EndpointView {
+  readonly endpoint_id: string;
+  readonly state: string;
+  readonly health: Readonly<Record<string, unknown>>;
+  readonly counts: Readonly<Record<string, number>>;
+  readonly [field: string]: unknown;
+}
+
+/** What is done with endpoints and messages on a stage. */
+export class Messaging {
+  constructor(private readonly stage: RelayStage) {}
+
+  /** Makes an endpoint at a path of the sink. */
+  async endpoint(path: string, terms: object = {}): Promise<string> {
+    const body = { url: this.stage.sink.url(path), ...terms };
+    const answer = await this.stage.account.post("/v1/relay/endpoints", body);
+    expect(answer.status, answer.text).toBe(201);
+    return String(answer.body["endpoint_id"]);
+  }
+
+  /** Sends a message. Returns its deliveries' ids by endpoint. */
+  async send(payload: object = { n: 1 }, change: object = {}): Promise<Record<string, string>> {
+    const body = { event_type: "invoice.paid", payload, ...change };
+    const answer = await this.stage.account.post("/v1/relay/messages", body);
+    expect(answer.status, answer.text).toBe(201);
+    const deliveries = answer.body["deliveries"] as { relay_id: string; endpoint_id: string }[];
+    return Object.fromEntries(deliveries.map(({ endpoint_id, relay_id }) => [endpoint_id, relay_id]));
+  }
+
+  /** The paths that got something since the last look, sorted. */
+  takenPaths(): string[] {
+    return this.stage.sink
+      .take()
+      .map(({ path }) => path)
+      .sort();
+  }
+
+  /** The members `n` of the payloads that a path got since the last look, in their order. */
+  takenNumbers(path = "/a"): number[] {
+    const received = this.stage.sink.take().filter((one) => one.path === path);
+    return received.map(({ body }) => (JSON.parse(body) as { data: { n: number } }).data.n);
+  }
+
+  async read(endpointId: string): Promise<EndpointView> {
+    const { body } = await this.stage.account.get(`/v1/relay/endpoints/${endpointId}`);
+    return body as unknown as EndpointView;
+  }
+
+  async patch(endpointId: string, change: object): Promise<void> {
+    const answer = await this.stage.account.patch(`/v1/relay/endpoints/${endpointId}`, change);
+    expect(answer.status, answer.text).toBe(200);
+  }
+
+  /** Lets what is due go out, and what follows from it at once. */
+  async settle(): Promise<void> {
+    for (let turn = 0; turn < 6; turn += 1) await this.stage.server.clock.advance(1);
+  }
+}
