@@ -95,9 +95,8 @@ test(
   "a schedule is made, shows its next runs, runs now, pauses, and goes",
   async () => {
     sink.answersBy(() => 200);
-    const visit = await Console.open(browser, server);
+    const visit = await Console.enter(server);
     const { page } = visit;
-    await visit.logIn(server.key);
     await visit.go("relay");
     await page.getByRole("button", { name: "Schedules" }).click();
     await page.getByText("No schedules here").waitFor();

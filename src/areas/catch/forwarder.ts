@@ -1,6 +1,7 @@
 import { headerFault } from "../../kernel/outbound/headers.ts";
 import { replaySignature } from "../../kernel/outbound/signing.ts";
-import { type LaneLimits, laneName } from "../../kernel/scheduler/dispatcher.ts";
+import { laneName } from "../../kernel/scheduler/dispatcher.ts";
+import type { LaneLimits } from "../../kernel/scheduler/lane-groups.ts";
 import type { Job, JobOutcome } from "../../kernel/scheduler/scheduler.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { attemptOf, problemOf, type Tried } from "./attempts.ts";

@@ -2,13 +2,15 @@ import type { Kernel } from "../../kernel/kernel.ts";
 import type { RequestHeaders } from "../../kernel/outbound/headers.ts";
 import type { SignedBody } from "../../kernel/outbound/signing.ts";
 import type { WebhookSecrets } from "../../kernel/outbound/webhook-secrets.ts";
+import type { LaneTerms } from "../../kernel/scheduler/lane-groups.ts";
 import type { JobOutcome } from "../../kernel/scheduler/scheduler.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { Pace } from "./breaker.ts";
 import type { DeliveryCounts } from "./counts.ts";
 import { type AttemptResult, afterEndpointAttempt, DELIVER, messageBody, type NextStep } from "./domain.ts";
 import type { EndpointHealth } from "./endpoint-health.ts";
-import { type Endpoint, type EndpointRegistry, isHeld } from "./endpoint-registry.ts";
+import { type Endpoint, type EndpointRegistry, endpointIn, isHeld } from "./endpoint-registry.ts";
+import { CONCURRENCY } from "./endpoint-schema.ts";
 import { CLOSED, DISABLED, type EndpointStore, PAUSED } from "./endpoint-store.ts";
 import type { MessageStore } from "./message-store.ts";
 import type { AttemptRow, RelayRequest, RelayStore } from "./store.ts";
@@ -37,7 +39,7 @@ const END = "relay.endpoint.end";
 export const RELEASE = "relay.endpoint.release";
 /** Deliveries in one unit of work of either: a millisecond or two. */
 const SLICE = 200;
-const CONCURRENCY = 4;
+const JOBS_AT_ONCE = 4;
 
 /** Deliveries to endpoints: when they are sent, held back or ended. */
 export class EndpointDeliveries {
@@ -59,11 +61,11 @@ export class EndpointDeliveries {
   ) {
     const { scheduler } = deps;
     scheduler.register(RELEASE, {
-      concurrency: CONCURRENCY,
+      concurrency: JOBS_AT_ONCE,
       run: async ({ key }) => ({ record: (tx) => this.release(tx, Number(key)) }),
     });
     scheduler.register(END, {
-      concurrency: CONCURRENCY,
+      concurrency: JOBS_AT_ONCE,
       run: async ({ key, payload }) => ({ record: (tx) => this.endSome(tx, Number(key), Number(payload)) }),
     });
   }
@@ -72,6 +74,17 @@ export class EndpointDeliveries {
   enqueue(tx: Tx, endpoint: Endpoint, ref: number, dueAt: number): void {
     if (dueAt <= tx.now && isHeld(endpoint)) this.deps.health.park(tx, endpoint, ref);
     else this.deps.scheduler.enqueueAnonymous(tx, DELIVER, dueAt, ref, endpoint.lane);
+  }
+
+  /** An endpoint's lane has its own places, and shares its host's with others. */
+  laneTerms(place: string): LaneTerms | null {
+    const ref = endpointIn(place);
+    if (ref === null) return null;
+    const { registry } = this.deps;
+    return {
+      group: registry.get(ref)?.host ?? place,
+      places: () => registry.get(ref)?.terms.max_concurrency ?? CONCURRENCY,
+    };
   }
 
   /** What becomes of a due delivery that is not sent now; null where it is. */

@@ -64,6 +64,7 @@ export class WebhookSender {
         perSlowLane: PER_SLOW_HOST,
         slowTotal: SLOW_TOTAL,
         ownerShare: ACCOUNT_SHARE,
+        termsOf: (place) => deps.endpoints.laneTerms(place),
       },
       run: ({ payload }) =>
         this.attempt(typeof payload === "object" ? (payload as EndpointJob) : { ref: Number(payload) }),

@@ -1,6 +1,11 @@
 import type { Answers, Api, ListOf, QueryOf } from "../api.ts";
 import type {
   RelayBody,
+  RelayEndpointBody,
+  RelayEndpointPatch,
+  RelayEndpointTestBody,
+  RelayMessageBody,
+  RelayMessageResendBody,
   RelayResendBody,
   RelaySecretRotateBody,
   ScheduleBody,
@@ -8,9 +13,17 @@ import type {
 } from "../generated/api.ts";
 import type { ChangeOptions, RequestOptions } from "../options.ts";
 
-/** Signed webhooks, sent later. */
+/** Signed webhooks: sent later, or to every endpoint that takes a message. */
 export class Relay {
-  constructor(private readonly api: Api) {}
+  /** Where messages go to. */
+  readonly endpoints: RelayEndpoints;
+  /** What goes to all endpoints that take it. */
+  readonly messages: RelayMessages;
+
+  constructor(private readonly api: Api) {
+    this.endpoints = new RelayEndpoints(api);
+    this.messages = new RelayMessages(api);
+  }
 
   /** Schedules a delivery; under a `deduplication_id` that has made one within a day, it answers that one. */
   schedule(body: RelayBody, options?: ChangeOptions): Answers<"relay.schedule"> {
@@ -97,5 +110,98 @@ export class Relay {
   /** Puts a new secret in its place; both sign for a grace, 24 hours unless given. */
   rotateSecret(body: RelaySecretRotateBody = {}, options?: ChangeOptions): Answers<"relay.secret.rotate"> {
     return this.api.call("relay.secret.rotate", { body }, options);
+  }
+}
+
+/** The endpoints of a project. */
+export class RelayEndpoints {
+  constructor(private readonly api: Api) {}
+
+  /** Makes an endpoint; the answer has its signing secret, this once. @throws NinefoldError `conflict` for a name that is taken. */
+  create(body: RelayEndpointBody, options?: ChangeOptions): Answers<"relay.endpoints.create"> {
+    return this.api.call("relay.endpoints.create", { body }, options);
+  }
+
+  /** Endpoints, newest first. */
+  list(
+    query: QueryOf<"relay.endpoints.list"> = {},
+    options: RequestOptions = {},
+  ): ListOf<"relay.endpoints.list", "endpoints"> {
+    return this.api.list("relay.endpoints.list", "endpoints", { query }, options);
+  }
+
+  /** An endpoint with its health and its figures. */
+  get(endpointId: string, options?: RequestOptions): Answers<"relay.endpoints.read"> {
+    return this.api.call("relay.endpoints.read", { params: { endpoint_id: endpointId } }, options);
+  }
+
+  /** Changes what is given; `state: "live"` also enables a disabled one. */
+  update(
+    endpointId: string,
+    body: RelayEndpointPatch,
+    options?: ChangeOptions,
+  ): Answers<"relay.endpoints.change"> {
+    return this.api.call("relay.endpoints.change", { params: { endpoint_id: endpointId }, body }, options);
+  }
+
+  /** Deletes an endpoint; what waits for it is cancelled. */
+  delete(endpointId: string, options?: ChangeOptions): Answers<"relay.endpoints.delete"> {
+    return this.api.call("relay.endpoints.delete", { params: { endpoint_id: endpointId } }, options);
+  }
+
+  /** Puts a new secret in its place; both sign for a grace, 24 hours unless given. */
+  rotateSecret(
+    endpointId: string,
+    body: RelaySecretRotateBody = {},
+    options?: ChangeOptions,
+  ): Answers<"relay.endpoints.secret.rotate"> {
+    const params = { endpoint_id: endpointId };
+    return this.api.call("relay.endpoints.secret.rotate", { params, body }, options);
+  }
+
+  /** Sends a test event, whatever the endpoint's types and filter say. */
+  test(
+    endpointId: string,
+    body: RelayEndpointTestBody = {},
+    options?: ChangeOptions,
+  ): Answers<"relay.endpoints.test"> {
+    return this.api.call("relay.endpoints.test", { params: { endpoint_id: endpointId }, body }, options);
+  }
+}
+
+/** The messages of a project. */
+export class RelayMessages {
+  constructor(private readonly api: Api) {}
+
+  /** Sends a message to all endpoints that take it; one that was sent before, by its id, is answered as it was. */
+  send(body: RelayMessageBody, options?: ChangeOptions): Answers<"relay.messages.send"> {
+    return this.api.call("relay.messages.send", { body }, options);
+  }
+
+  /** Sends up to 100 messages: all, or none. */
+  sendMany(messages: RelayMessageBody[], options?: ChangeOptions): Answers<"relay.messages.batch"> {
+    return this.api.call("relay.messages.batch", { body: { messages } }, options);
+  }
+
+  /** Messages, newest first. */
+  list(
+    query: QueryOf<"relay.messages.list"> = {},
+    options: RequestOptions = {},
+  ): ListOf<"relay.messages.list", "messages"> {
+    return this.api.list("relay.messages.list", "messages", { query }, options);
+  }
+
+  /** A message with its deliveries. */
+  get(messageId: string, options?: RequestOptions): Answers<"relay.messages.read"> {
+    return this.api.call("relay.messages.read", { params: { message_id: messageId } }, options);
+  }
+
+  /** Sends a message again where it failed, or to one endpoint. */
+  resend(
+    messageId: string,
+    body: RelayMessageResendBody = {},
+    options?: ChangeOptions,
+  ): Answers<"relay.messages.resend"> {
+    return this.api.call("relay.messages.resend", { params: { message_id: messageId }, body }, options);
   }
 }

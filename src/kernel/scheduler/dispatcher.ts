@@ -1,19 +1,5 @@
 import type { JobPosition } from "./job-store.ts";
-
-/** How many jobs of one lane may run at once. A lane holds the jobs of one owner that go to one place. */
-export interface LaneLimits {
-  /** Jobs of one lane. */
-  readonly perLane: number;
-  /** The same for a lane whose last job was slow. */
-  readonly perSlowLane: number;
-  /** Jobs of all slow lanes together: the other places are for targets that answer. */
-  readonly slowTotal: number;
-  /**
-   * The share of all places, and of all slow places, for one owner, so that the jobs of others go on however many lanes
-   * an owner has; 1 when left out.
-   */
-  readonly ownerShare?: number;
-}
+import { LaneGroup, type LaneLimits, type LaneTerms } from "./lane-groups.ts";
 
 /** Separates the owner from the place in a lane's name. */
 const OWNER_END = "/";
@@ -66,6 +52,9 @@ interface Lane extends Leaving {
   readonly waiting: JobPosition[];
   running: number;
   slow: boolean;
+  /** Null for nearly all. */
+  readonly terms: LaneTerms | null;
+  readonly group: LaneGroup<Lane> | null;
 }
 
 /**
@@ -80,6 +69,7 @@ export class Dispatcher {
   private readonly waitingMax: number;
   private readonly owners = new Map<string, Owner>();
   private readonly lanes = new Map<string, Lane>();
+  private readonly groups = new Map<string, LaneGroup<Lane>>();
   private readonly inMemory = new Set<number>();
   private readonly ready = new Set<Owner>();
   private readonly waitingForSlowPlace = new Set<Owner>();
@@ -201,6 +191,7 @@ export class Dispatcher {
     this.count(lane, job.slow, -1);
     lane.slow = wasSlow ?? lane.slow;
     this.wakeSlowLane();
+    if (lane.group !== null) this.wakeGroup(lane.group, wasSlow);
     this.readyIfPossible(lane);
     if (owner.ready.size > 0) this.ready.add(owner);
     const laneFrom = lane.waiting.length <= this.waitingMax / 2 ? this.beginSearchOf(lane) : null;
@@ -235,7 +226,11 @@ export class Dispatcher {
       return null;
     }
     const job = this.hasPlace(lane) ? lane.waiting.shift() : undefined;
-    if (job === undefined) return null;
+    if (job === undefined) {
+      // Another lane of its group has taken the last place.
+      this.readyIfPossible(lane);
+      return null;
+    }
     this.count(lane, lane.slow, 1);
     this.readyIfPossible(lane);
     return { ...job, slow: lane.slow };
@@ -244,6 +239,7 @@ export class Dispatcher {
   private count(lane: Lane, isSlow: boolean, by: 1 | -1): void {
     lane.running += by;
     lane.owner.running += by;
+    if (lane.group !== null) lane.group.running += by;
     this.running += by;
     if (!isSlow) return;
     this.slowCount += by;
@@ -251,13 +247,23 @@ export class Dispatcher {
   }
 
   private readyIfPossible(lane: Lane): void {
-    if (lane.waiting.length === 0 || !this.hasPlace(lane)) return;
-    lane.owner.ready.add(lane);
-    this.ready.add(lane.owner);
+    if (lane.waiting.length === 0) return;
+    if (this.hasPlace(lane)) {
+      lane.owner.ready.add(lane);
+      this.ready.add(lane.owner);
+    } else if (lane.group?.hasPlace === false) lane.group.wait(lane);
   }
 
   private hasPlace(lane: Lane): boolean {
-    return lane.running < (lane.slow ? this.limits.perSlowLane : this.limits.perLane);
+    const { perLane, perSlowLane } = this.limits;
+    if (lane.terms === null) return lane.running < (lane.slow ? perSlowLane : perLane);
+    const places = lane.terms.places();
+    return lane.running < (lane.slow ? Math.min(perSlowLane, places) : places) && lane.group?.hasPlace !== false;
+  }
+
+  private wakeGroup(group: LaneGroup<Lane>, wasSlow: boolean | null): void {
+    group.slow = wasSlow ?? group.slow;
+    for (const lane of group.wake()) this.readyIfPossible(lane);
   }
 
   private hasSlowPlace(owner: Owner): boolean {
@@ -309,9 +315,21 @@ export class Dispatcher {
     }
     const owner = this.ownerOf(name);
     owner.lanes += 1;
-    const lane: Lane = { name, owner, waiting: [], running: 0, slow: false, leftFrom: null, searched: false };
+    const terms = this.limits.termsOf?.(name.slice(owner.name.length)) ?? null;
+    const group = terms === null ? null : this.groupOf(owner.name + terms.group);
+    const lane: Lane = {
+      ...{ name, owner, waiting: [], running: 0, slow: false, leftFrom: null, searched: false },
+      ...{ terms, group },
+    };
     this.lanes.set(name, lane);
     return lane;
+  }
+
+  private groupOf(name: string): LaneGroup<Lane> {
+    const group = this.groups.get(name) ?? new LaneGroup<Lane>(name, this.limits);
+    this.groups.set(name, group);
+    group.lanes += 1;
+    return group;
   }
 
   private ownerOf(lane: string): Owner {
@@ -345,6 +363,12 @@ export class Dispatcher {
     lane.owner.ready.delete(lane);
     lane.owner.waitingForSlowPlace.delete(lane);
     lane.owner.lanes -= 1;
+    const { group } = lane;
+    if (group !== null) {
+      group.forget(lane);
+      group.lanes -= 1;
+      if (group.lanes === 0) this.groups.delete(group.name);
+    }
     this.forgetOwnerIfIdle(lane.owner);
   }
 

@@ -1,5 +1,6 @@
 import { Counter, Histogram } from "../metrics/instruments.ts";
-import { Dispatcher, type LaneLimits, type Placed } from "./dispatcher.ts";
+import { Dispatcher, type Placed } from "./dispatcher.ts";
+import type { LaneLimits } from "./lane-groups.ts";
 import type { JobPosition, JobStore } from "./job-store.ts";
 
 /** Positions read in one step: well below a millisecond, so that requests are served in between. */

@@ -314,6 +314,8 @@ describe("one delivery", () => {
       event: null,
       monitor_id: null,
       schedule_id: null,
+      endpoint_id: null,
+      message_id: null,
       target_url: BODY.target_url,
       method: "PUT",
       status: "scheduled",

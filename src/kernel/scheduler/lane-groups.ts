@@ -1,0 +1,63 @@
+/** How many jobs of one lane may run at once. A lane holds the jobs of one owner that go to one place. */
+export interface LaneLimits {
+  /** Jobs of one lane. */
+  readonly perLane: number;
+  /** The same for a lane whose last job was slow. */
+  readonly perSlowLane: number;
+  /** Jobs of all slow lanes together: the other places are for targets that answer. */
+  readonly slowTotal: number;
+  /**
+   * The share of all places, and of all slow places, for one owner, so that the jobs of others go on however many lanes
+   * an owner has; 1 when left out.
+   */
+  readonly ownerShare?: number;
+  /** What the lane of a place has of its own; null where it has the places of all. */
+  readonly termsOf?: (place: string) => LaneTerms | null;
+}
+
+/** What a lane has of its own, and what it shares with others that go to the same place. */
+export interface LaneTerms {
+  /** Lanes of one owner and one group share the places of a lane without terms. */
+  readonly group: string;
+  /** Its own places, as they are now. */
+  places(): number;
+}
+
+/** Lanes that share places: what one of them leaves is for the one that has waited longest. */
+export class LaneGroup<Lane> {
+  /** Lanes that are in it. */
+  lanes = 0;
+  running = 0;
+  /** Whether the last job was slow. */
+  slow = false;
+  private readonly waiting = new Set<Lane>();
+
+  constructor(
+    readonly name: string,
+    private readonly limits: Pick<LaneLimits, "perLane" | "perSlowLane">,
+  ) {}
+
+  get hasPlace(): boolean {
+    return this.free > 0;
+  }
+
+  /** A lane with a job, and places of its own, finds none here. */
+  wait(lane: Lane): void {
+    this.waiting.add(lane);
+  }
+
+  /** Takes out the lanes for which there is a place now, those that have waited longest. */
+  wake(): Lane[] {
+    const woken = [...this.waiting.values().take(Math.max(0, this.free))];
+    for (const lane of woken) this.waiting.delete(lane);
+    return woken;
+  }
+
+  forget(lane: Lane): void {
+    this.waiting.delete(lane);
+  }
+
+  private get free(): number {
+    return (this.slow ? this.limits.perSlowLane : this.limits.perLane) - this.running;
+  }
+}

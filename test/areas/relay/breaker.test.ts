@@ -1,0 +1,367 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { afterFailure, nextProbeAt, Pace, PROBE_MS, PROBE_MS_MAX } from "../../../src/areas/relay/breaker.ts";
+import { CLOSED, type Health, LIVE, OPEN } from "../../../src/areas/relay/endpoint-store.ts";
+import { expectError } from "../../support/errors.ts";
+import { Messaging } from "./messages-support.ts";
+import { RelayStage } from "./support.ts";
+
+let stage: RelayStage;
+let messaging: Messaging;
+beforeAll(async () => {
+  stage = await RelayStage.start();
+  messaging = new Messaging(stage);
+});
+beforeEach(async () => {
+  await messaging.settle();
+  await stage.anew();
+});
+afterAll(() => stage.stop());
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+const advance = (ms: number) => stage.server.clock.advance(ms);
+
+describe("what an attempt that failed makes of an endpoint", () => {
+  const well: Health = {
+    ...{ state: LIVE, disabled_reason: null, breaker: CLOSED, failures: 0, failing_since: null, probes: 0 },
+    ...{ next_probe_at: null, last_status: null, last_error: null, holds: 0, noticed_at: null, unnoticed: 0 },
+  };
+  const bounds = { breakerFailures: 3, disableAfterHours: 120 };
+  const attempt = { status: 500, error: "no", isProbe: false };
+
+  test("the breaker opens at its bound, not before", () => {
+    expect(afterFailure({ ...well, failures: 1 }, attempt, bounds, 1_000, 0.5).change.breaker).toBeUndefined();
+    const { change } = afterFailure({ ...well, failures: 2 }, attempt, bounds, 1_000, 0.5);
+    expect(change).toMatchObject({ breaker: OPEN, failures: 3, next_probe_at: 1_000 + PROBE_MS });
+  });
+
+  test("a probe's failure doubles the wait, up to its bound; another one's does not", () => {
+    const open = { ...well, breaker: OPEN, failures: 9, probes: 1, failing_since: 0 };
+    const probe = { ...attempt, isProbe: true };
+    expect(afterFailure(open, probe, bounds, 0, 0.5).change).toMatchObject({
+      ...{ probes: 2, next_probe_at: 4 * PROBE_MS },
+    });
+    expect(afterFailure(open, attempt, bounds, 0, 0.5).change.next_probe_at).toBeUndefined();
+    expect(nextProbeAt(0, 5, 0.5)).toBe(PROBE_MS_MAX);
+    expect(nextProbeAt(0, 1_000, 0.5)).toBe(PROBE_MS_MAX);
+    expect([nextProbeAt(0, 0, 0), nextProbeAt(0, 0, 0.999999)]).toEqual([27_000, 33_000]);
+  });
+
+  test("it is disabled after its hours of nothing but failures, of which two are 12 hours apart", () => {
+    const disabled = (failing_since: number | null, hours: number, now: number) =>
+      afterFailure({ ...well, failing_since }, attempt, { ...bounds, disableAfterHours: hours }, now, 0)
+        .disabledFor !== null;
+    expect(disabled(0, 120, 120 * HOUR - 1)).toBe(false);
+    expect(disabled(0, 120, 120 * HOUR)).toBe(true);
+    expect(disabled(0, 1, 12 * HOUR - 1)).toBe(false);
+    expect(disabled(0, 1, 12 * HOUR)).toBe(true);
+    expect(disabled(0, 0, 1_000 * HOUR)).toBe(false);
+    expect(disabled(null, 120, 1_000 * HOUR)).toBe(false);
+    expect(afterFailure(well, { ...attempt, status: 410 }, bounds, 0, 0).disabledFor).toContain("410");
+  });
+
+  test("a rate has a second's worth at once, then one at a time", () => {
+    const pace = new Pace();
+    const waits = Array.from({ length: 7 }, () => pace.take(1_000, 5));
+    expect(waits).toEqual([0, 0, 0, 0, 0, 200, 400]);
+    expect(pace.take(1_600, 5)).toBe(0);
+    expect(Array.from({ length: 6 }, () => pace.take(60_000, 5))).toEqual([0, 0, 0, 0, 0, 200]);
+  });
+});
+
+/** Sends ten messages, of which the first attempts fail. */
+async function outage(id: string): Promise<void> {
+  stage.sink.answersBy(() => 500);
+  for (let n = 0; n < 10; n += 1) await messaging.send({ n });
+  await messaging.settle();
+  expect((await messaging.read(id)).health).toMatchObject({ breaker: "open", consecutive_failures: 10 });
+  stage.sink.take();
+}
+
+test("an endpoint that is down is probed, not hammered; after its return all arrives in order, none twice", async () => {
+  const id = await messaging.endpoint("/a", { max_concurrency: 1 });
+  stage.sink.answersBy(() => 503);
+  const ids: string[] = [];
+  const attemptsAt: number[] = [];
+  stage.sink.answersBy(() => {
+    attemptsAt.push(stage.server.clock.now());
+    return 503;
+  });
+  const start = stage.server.clock.now();
+  for (let n = 0; n < 600; n += 1) {
+    ids.push((await messaging.send({ n }, { message_id: `m-${n}-${start}` }))[id] ?? "");
+    await advance(1_000);
+  }
+  stage.sink.answersBy(() => 200);
+  const opened = attemptsAt[9] ?? 0;
+  const probes = attemptsAt.filter((at) => at > opened + 1_000);
+  // 30 s, 1, 2, 4 and 8 minutes apart, each by 10 % at most.
+  expect(probes.length).toBeGreaterThanOrEqual(3);
+  expect(probes.length).toBeLessThanOrEqual(5);
+  stage.sink.take();
+  await advance(16 * MINUTE);
+  const arrived = stage.sink.take();
+  const numbers = arrived.map(({ body }) => (JSON.parse(body) as { data: { n: number } }).data.n);
+  const [probed = -1, ...rest] = numbers;
+  expect(rest).toEqual(Array.from({ length: 600 }, (_, n) => n).filter((n) => n !== probed));
+  expect(probed).toBe(0);
+  expect(new Set(arrived.map(({ headers }) => headers.get("webhook-id"))).size).toBe(600);
+  for (const relayId of [ids[0], ids[9], ids[599]])
+    expect((await stage.read(relayId ?? "")).status).toBe("delivered");
+  expect(await messaging.read(id)).toMatchObject({
+    health: { breaker: "closed", consecutive_failures: 0, failing_since: null, next_probe_at: null },
+    counts: { waiting: 0 },
+  });
+}, 60_000);
+
+test("what waits uses no retry, only the probe does", async () => {
+  const id = await messaging.endpoint("/a", { retry_schedule: ["1s", "1s"] });
+  await outage(id);
+  const late = (await messaging.send({ n: 99 }))[id] ?? "";
+  await advance(10 * MINUTE);
+  expect(await stage.read(late)).toMatchObject({ status: "scheduled", attempts: 0 });
+  expect((await messaging.read(id)).health["next_probe_at"]).toBeNumber();
+  stage.sink.answersBy(() => 200);
+  await advance(15 * MINUTE);
+  expect(await stage.read(late)).toMatchObject({ status: "delivered", attempts: 1 });
+});
+
+test("an open breaker outlasts a restart, with its probe", async () => {
+  const id = await messaging.endpoint("/a");
+  await outage(id);
+  await stage.restart();
+  expect((await messaging.read(id)).health).toMatchObject({ breaker: "open", consecutive_failures: 10 });
+  stage.sink.answersBy(() => 200);
+  await advance(MINUTE);
+  await messaging.settle();
+  expect(stage.sink.take()).toHaveLength(10);
+  expect((await messaging.read(id)).health["breaker"]).toBe("closed");
+});
+
+test("a probe that is cancelled has its place taken by the next; with nothing to probe with, the next that is due is one", async () => {
+  const id = await messaging.endpoint("/a", { retry_schedule: [] });
+  await outage(id);
+  await advance(5 * MINUTE);
+  const waiting = (await messaging.send({ n: 1 }))[id] ?? "";
+  expect(stage.sink.take()).toEqual([]);
+  await messaging.settle();
+  expect(stage.sink.take()).toHaveLength(1);
+  expect((await stage.read(waiting)).status).toBe("failed");
+  const [first, second] = [await messaging.send({ n: 2 }), await messaging.send({ n: 3 })];
+  await stage.account.delete(`/v1/relay/${first[id]}`);
+  stage.sink.answersBy(() => 200);
+  await advance(15 * MINUTE);
+  expect(stage.sink.take()).toHaveLength(1);
+  expect((await stage.read(second[id] ?? "")).status).toBe("delivered");
+});
+
+test("enabling it closes the breaker at once, and what waits goes out", async () => {
+  const id = await messaging.endpoint("/a");
+  await outage(id);
+  await advance(10_000);
+  stage.sink.answersBy(() => 200);
+  await messaging.patch(id, { state: "live" });
+  await messaging.settle();
+  expect(stage.sink.take()).toHaveLength(10);
+  expect((await messaging.read(id)).health).toMatchObject({ breaker: "closed", consecutive_failures: 0 });
+});
+
+describe("disabled", () => {
+  test("by a 410: what waits fails, can be sent again once it is enabled, new messages pass it by", async () => {
+    const id = await messaging.endpoint("/a", { max_concurrency: 1 });
+    const later = (await messaging.send({ n: 1 }, { delay: "1h" }))[id] ?? "";
+    stage.sink.answersBy(() => 410);
+    const gone = (await messaging.send({ n: 2 }))[id] ?? "";
+    await messaging.settle();
+    expect(await messaging.read(id)).toMatchObject({
+      state: "disabled",
+      health: { disabled_reason: "the target answered 410", breaker: "closed" },
+    });
+    expect(await stage.read(gone)).toMatchObject({ status: "failed", response_status: 410, attempts: 1 });
+    expect(await stage.read(later)).toMatchObject({ status: "failed", error: "endpoint disabled", attempts: 0 });
+    expect(await stage.listed("error=disabled")).toEqual([later]);
+    expect(await messaging.send({ n: 3 })).toEqual({});
+    expectError(await stage.account.post(`/v1/relay/${later}/resend`), "conflict");
+    await messaging.patch(id, { state: "live" });
+    stage.sink.answersBy(() => 200);
+    expect((await stage.account.post(`/v1/relay/${later}/resend`)).status).toBe(202);
+    await messaging.settle();
+    expect((await stage.read(later)).status).toBe("delivered");
+  });
+
+  test("after 120 hours in which everything failed", async () => {
+    const id = await messaging.endpoint("/a", { retry_schedule: [] });
+    stage.sink.answersBy(() => 500);
+    const states: unknown[] = [];
+    for (let day = 0; day < 6; day += 1) {
+      await messaging.send({ n: day });
+      await messaging.settle();
+      states.push((await messaging.read(id)).state);
+      await advance(24 * HOUR);
+    }
+    expect(states).toEqual(["live", "live", "live", "live", "live", "disabled"]);
+  });
+
+  test("not where one attempt in between succeeds", async () => {
+    const id = await messaging.endpoint("/a", { retry_schedule: [] });
+    for (let day = 0; day < 8; day += 1) {
+      stage.sink.answersBy(() => (day === 4 ? 204 : 500));
+      await messaging.send({ n: day });
+      await messaging.settle();
+      await advance(24 * HOUR);
+    }
+    expect((await messaging.read(id)).state).toBe("live");
+  });
+});
+
+describe("notices", () => {
+  const TOLD = ["ninefold.*"];
+  const notices = () =>
+    stage.sink
+      .take()
+      .filter(({ path }) => path === "/notices")
+      .map(({ body }) => JSON.parse(body) as { type: string; data: Record<string, unknown> });
+
+  test("that it fails and has recovered, to those that name them, for nothing", async () => {
+    const id = await messaging.endpoint("/a", { name: "books" });
+    await messaging.endpoint("/notices", { event_types: TOLD });
+    stage.sink.answersBy(({ path }) => (path === "/a" ? 500 : 200));
+    for (let n = 0; n < 10; n += 1) await messaging.send({ n });
+    const before = (await stage.account.get("/v1/meter/balance")).body["balance"];
+    await messaging.settle();
+    const [failing, ...more] = notices();
+    expect(more).toEqual([]);
+    expect(failing).toMatchObject({
+      type: "ninefold.endpoint.failing",
+      data: {
+        ...{ endpoint_id: id, name: "books", url: stage.sink.url("/a"), last_status: 500 },
+        ...{ last_error: "the target answered 500", since: expect.any(Number), waiting: 10 },
+      },
+    });
+    stage.sink.answersBy(() => 200);
+    await advance(MINUTE);
+    await messaging.settle();
+    expect(notices().map(({ type }) => type)).toEqual(["ninefold.endpoint.recovered"]);
+    expect((await stage.account.get("/v1/meter/balance")).body["balance"]).toEqual(before as never);
+  });
+
+  test("that deliveries have failed, once an hour, with how many; and that it is disabled", async () => {
+    const id = await messaging.endpoint("/a", { retry_schedule: [] });
+    await messaging.endpoint("/notices", { event_types: ["ninefold.delivery.failed", "ninefold.endpoint.disabled"] });
+    stage.sink.answersBy(({ path }) => (path === "/a" ? 500 : 200));
+    for (let n = 0; n < 3; n += 1) await messaging.send({ n });
+    await messaging.settle();
+    expect(notices().map(({ type, data }) => [type, data["count"]])).toEqual([["ninefold.delivery.failed", 1]]);
+    await advance(HOUR);
+    await messaging.send({ n: 3 });
+    await messaging.settle();
+    expect(notices().map(({ data }) => data["count"])).toEqual([3]);
+    stage.sink.answersBy(({ path }) => (path === "/a" ? 410 : 200));
+    await messaging.send({ n: 4 });
+    await messaging.settle();
+    expect(notices()).toMatchObject([
+      { type: "ninefold.endpoint.disabled", data: { endpoint_id: id, reason: "the target answered 410" } },
+    ]);
+  });
+
+  test("none about the endpoint that would get it, and none about a notice", async () => {
+    await messaging.endpoint("/a", { event_types: ["invoice.*", "ninefold.*"], retry_schedule: [] });
+    await messaging.endpoint("/notices", { event_types: TOLD, retry_schedule: [] });
+    stage.sink.answersBy(() => 500);
+    for (let n = 0; n < 10; n += 1) await messaging.send({ n });
+    await messaging.settle();
+    await advance(MINUTE);
+    const told = stage.sink.take().map(({ path, body }) => [path, (JSON.parse(body) as { type: string }).type]);
+    const own = told.filter(([, type]) => type?.startsWith("ninefold."));
+    expect(own.length).toBeGreaterThan(0);
+    expect(own.every(([path]) => path === "/notices")).toBe(true);
+  });
+});
+
+test("a rate holds deliveries back without using attempts", async () => {
+  const id = await messaging.endpoint("/a", { max_per_second: 5, max_concurrency: 1 });
+  const sent: string[] = [];
+  for (let n = 0; n < 12; n += 1) sent.push((await messaging.send({ n }))[id] ?? "");
+  await messaging.settle();
+  expect(stage.sink.received).toHaveLength(5);
+  await advance(1_000);
+  expect(stage.sink.received.length).toBeGreaterThanOrEqual(9);
+  expect(stage.sink.received.length).toBeLessThanOrEqual(11);
+  await advance(1_000);
+  expect(messaging.takenNumbers()).toEqual(Array.from({ length: 12 }, (_, n) => n));
+  expect(await stage.read(sent[11] ?? "")).toMatchObject({ status: "delivered", attempts: 1 });
+});
+
+describe("sent again", () => {
+  const resend = (id: string, body: object = {}) => stage.account.post(`/v1/relay/messages/${id}/resend`, body);
+
+  test("where it failed; or to one endpoint, delivered or not", async () => {
+    const [a, b] = [await messaging.endpoint("/a"), await messaging.endpoint("/b", { retry_schedule: [] })];
+    stage.sink.answersBy(({ path }) => (path === "/b" ? 500 : 200));
+    const sent = await messaging.send({ n: 1 }, { message_id: "again-1" });
+    await messaging.settle();
+    expect(messaging.takenPaths()).toEqual(["/a", "/b"]);
+    stage.sink.answersBy(() => 200);
+    const answer = await resend("again-1");
+    expect([answer.status, answer.body]).toEqual([202, { resent: 1 }]);
+    await messaging.settle();
+    expect(messaging.takenPaths()).toEqual(["/b"]);
+    expect((await resend("again-1")).body).toEqual({ resent: 0 });
+    expect((await resend("again-1", { endpoint_id: a })).body).toEqual({ resent: 1 });
+    await messaging.settle();
+    expect(messaging.takenPaths()).toEqual(["/a"]);
+    expect(await stage.read(sent[a] ?? "")).toMatchObject({ status: "delivered", attempts: 2 });
+    expectError(await resend("again-1", { endpoint_id: "ep_x" }), "not_found");
+    expectError(await resend("none"), "not_found");
+    await messaging.patch(b, { state: "paused" });
+    await resend("again-1", { endpoint_id: b });
+    expectError(await resend("again-1", { endpoint_id: b }), "conflict");
+    await stage.account.delete(`/v1/relay/endpoints/${a}`);
+    expectError(await resend("again-1", { endpoint_id: a }), "conflict");
+  });
+
+  test("many by their endpoint alone", async () => {
+    const b = await messaging.endpoint("/b", { retry_schedule: [] });
+    stage.sink.answersBy(() => 400);
+    for (let n = 0; n < 3; n += 1) await messaging.send({ n });
+    await stage.failed(2);
+    await messaging.settle();
+    stage.sink.answersBy(() => 200);
+    expectError(await stage.account.post("/v1/relay/resend", {}), "validation_error");
+    const body = { endpoint_id: b, dry_run: true };
+    expect((await stage.account.post("/v1/relay/resend", body)).body).toEqual({ matched: 3 });
+    await stage.account.post("/v1/relay/resend", { endpoint_id: b });
+    await advance(2_000);
+    expect(messaging.takenPaths().filter((path) => path === "/b").length).toBeGreaterThanOrEqual(3);
+    expect(await stage.listed("status=failed")).toHaveLength(2);
+  });
+
+  test("not once the payload's time is over, which stays for those that wait", async () => {
+    const a = await messaging.endpoint("/a", { retry_schedule: [] });
+    const b = await messaging.endpoint("/b", { state: "paused" });
+    await messaging.send({ n: 1 }, { message_id: "old-1" });
+    await messaging.settle();
+    await advance(169 * HOUR);
+    expect((await stage.account.get("/v1/relay/messages/old-1")).body).toMatchObject({ payload: { n: 1 } });
+    await messaging.patch(b, { state: "live" });
+    await messaging.settle();
+    await advance(2 * HOUR);
+    expect((await stage.account.get("/v1/relay/messages/old-1")).body).toMatchObject({ payload: null });
+    expectError(await resend("old-1", { endpoint_id: a }), "conflict");
+    const messages = stage.server.server.kernel.db.number(
+      "SELECT count(*) AS n FROM relay_messages WHERE message_id = 'old-1'",
+    );
+    expect(messages()).toBe(1);
+    await advance(16 * 24 * HOUR);
+    expect(messages()).toBe(0);
+  }, 60_000);
+});
+
+test("answers are not kept where they are not to be", async () => {
+  const id = await messaging.endpoint("/a", { keep_responses: false });
+  stage.sink.answersBy(() => new Response("secret words"));
+  const sent = await messaging.send();
+  await messaging.settle();
+  const [attempt] = (await stage.read(sent[id] ?? "")).attempt_log;
+  expect(attempt).toMatchObject({ response_status: 200, response_headers: null, response_body: null });
+});
