@@ -8,7 +8,7 @@ export type { AllMeters, Meter } from "./areas/meter.ts";
 export type { Monitors } from "./areas/monitors.ts";
 export type { Notary, Receipts } from "./areas/notary.ts";
 export type { Projects } from "./areas/projects.ts";
-export type { Relay } from "./areas/relay.ts";
+export type { Relay, RelayEndpoints, RelayMessages } from "./areas/relay.ts";
 export {
   type Delivery,
   type DeliveryHeaders,

@@ -320,6 +320,26 @@ test("deliveries", async () => {
   expect((await nf.relay.rotateSecret({ grace_hours: 0, secret })).secret).toBe(secret);
 });
 
+test("endpoints and messages", async () => {
+  const { endpoints, messages } = nf.relay;
+  const made = await endpoints.create({ url: NOBODY_URL, name: "books", state: "paused" });
+  const id = made.endpoint_id;
+  expect(made.secret).toMatch(/^whsec_/);
+  expect((await endpoints.list({ state: "paused" }).toArray()).map(({ name }) => name)).toEqual(["books"]);
+  expect((await endpoints.update(id, { description: "Bookkeeping" })).description).toBe("Bookkeeping");
+  expect((await endpoints.rotateSecret(id)).secret).not.toBe(made.secret);
+  expect((await endpoints.test(id)).message_id).toMatch(/^msg_/);
+  expect((await endpoints.get(id)).counts).toEqual({ waiting: 1, delivered_24h: 0, failed_24h: 0 });
+
+  const message = { event_type: "invoice.paid", payload: { n: 1 }, message_id: "m-1" };
+  expect((await messages.send(message)).deliveries.map(({ endpoint_id }) => endpoint_id)).toEqual([id]);
+  expect((await messages.sendMany([message])).messages[0]?.deduplicated).toBe(true);
+  expect((await messages.list({ event_type: "invoice.paid" }).toArray()).length).toBe(1);
+  expect((await messages.get("m-1")).payload).toEqual({ n: 1 });
+  expect(await messages.resend("m-1")).toEqual({ resent: 0 });
+  expect(await endpoints.delete(id)).toBeUndefined();
+});
+
 test("buckets and their events", async () => {
   const bucket = await nf.catch.buckets.create({ target_url: NOBODY_URL });
   const sent = await nf.catch.send(bucket.id, '{"hello":"there"}', { headers: { "x-own": "1" } });
