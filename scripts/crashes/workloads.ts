@@ -6,6 +6,7 @@ import { CheckWorkload } from "./checks.ts";
 import { FlagWorkload } from "./flags.ts";
 import { HoldWorkload } from "./holds.ts";
 import { KeyUsesWorkload } from "./key-uses.ts";
+import { MessageWorkload } from "./messages.ts";
 import { MeterWorkload } from "./meters.ts";
 import { OwnBalanceWorkload } from "./own-balances.ts";
 import { ReadWorkload } from "./reads.ts";
@@ -27,6 +28,7 @@ export function allWorkloads(): Workload[] {
     new RelayWorkload(),
     new ResendWorkload(),
     new ScheduleWorkload(),
+    new MessageWorkload(),
     new BucketWorkload(),
     new ReadWorkload(),
     new AuditWorkload(),

@@ -70,3 +70,34 @@ export class Pace {
     return Math.max(0, Math.ceil(at - now));
   }
 }
+
+/** How long an endpoint may answer nothing before it gets only one attempt at a time: until then it counts as quick. */
+export const SILENT_AFTER_MS = 1_000;
+
+/**
+ * Whether an endpoint answers at all. Whatever hangs keeps its place until its time is over: endpoints that are silent must
+ * not take those of the others in the meantime.
+ */
+export class Progress {
+  private readonly running = new Map<number, { attempts: number; since: number }>();
+
+  began(ref: number, now: number): void {
+    const one = this.running.get(ref);
+    if (one === undefined) this.running.set(ref, { attempts: 1, since: now });
+    else one.attempts += 1;
+  }
+
+  ended(ref: number, now: number): void {
+    const one = this.running.get(ref);
+    if (one === undefined) return;
+    one.attempts -= 1;
+    one.since = now;
+    if (one.attempts === 0) this.running.delete(ref);
+  }
+
+  /** Whether attempts are under way of which none has ended for a while. */
+  isSilent(ref: number, now: number): boolean {
+    const one = this.running.get(ref);
+    return one !== undefined && now - one.since > SILENT_AFTER_MS;
+  }
+}

@@ -1,3 +1,4 @@
+import { monotonicMs } from "../../kernel/clock.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { RequestHeaders } from "../../kernel/outbound/headers.ts";
 import type { SignedBody } from "../../kernel/outbound/signing.ts";
@@ -5,7 +6,7 @@ import type { WebhookSecrets } from "../../kernel/outbound/webhook-secrets.ts";
 import type { LaneTerms } from "../../kernel/scheduler/lane-groups.ts";
 import type { JobOutcome } from "../../kernel/scheduler/scheduler.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
-import { Pace } from "./breaker.ts";
+import { Pace, Progress } from "./breaker.ts";
 import type { DeliveryCounts } from "./counts.ts";
 import { type AttemptResult, afterEndpointAttempt, DELIVER, messageBody, type NextStep } from "./domain.ts";
 import type { EndpointHealth } from "./endpoint-health.ts";
@@ -45,6 +46,7 @@ const JOBS_AT_ONCE = 4;
 export class EndpointDeliveries {
   /** Of those with a rate, since the start. */
   private readonly paces = new Map<number, Pace>();
+  private readonly progress = new Progress();
 
   constructor(
     private readonly deps: Pick<Kernel, "scheduler" | "clock" | "ids" | "changes"> & {
@@ -83,8 +85,22 @@ export class EndpointDeliveries {
     const { registry } = this.deps;
     return {
       group: registry.get(ref)?.host ?? place,
-      places: () => registry.get(ref)?.terms.max_concurrency ?? CONCURRENCY,
+      places: () =>
+        this.progress.isSilent(ref, monotonicMs())
+          ? 1
+          : (registry.get(ref)?.terms.max_concurrency ?? CONCURRENCY),
     };
+  }
+
+  /** Makes an attempt, and watches whether its endpoint answers: by real time, as a network does. */
+  async watched({ endpointRef }: RelayRequest, attempt: () => Promise<JobOutcome>): Promise<JobOutcome> {
+    const ref = endpointRef ?? 0;
+    this.progress.began(ref, monotonicMs());
+    try {
+      return await attempt();
+    } finally {
+      this.progress.ended(ref, monotonicMs());
+    }
   }
 
   /** What becomes of a due delivery that is not sent now; null where it is. */

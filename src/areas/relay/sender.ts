@@ -92,7 +92,8 @@ export class WebhookSender {
     if (instead !== null) return instead;
     if (toEndpoint || relay.item.status === "scheduled") this.firstAttempts.set(ref, relay.projectRef);
     try {
-      return await this.send(relay, job, toEndpoint ? endpoints.request(relay) : null);
+      if (!toEndpoint) return await this.send(relay, job, null);
+      return await endpoints.watched(relay, () => this.send(relay, job, endpoints.request(relay)));
     } catch (error) {
       this.firstAttempts.delete(ref);
       throw error;

@@ -1,5 +1,13 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import { afterFailure, nextProbeAt, Pace, PROBE_MS, PROBE_MS_MAX } from "../../../src/areas/relay/breaker.ts";
+import {
+  afterFailure,
+  nextProbeAt,
+  Pace,
+  PROBE_MS,
+  PROBE_MS_MAX,
+  Progress,
+  SILENT_AFTER_MS,
+} from "../../../src/areas/relay/breaker.ts";
 import { CLOSED, type Health, LIVE, OPEN } from "../../../src/areas/relay/endpoint-store.ts";
 import { expectError } from "../../support/errors.ts";
 import { Messaging } from "./messages-support.ts";
@@ -67,6 +75,19 @@ describe("what an attempt that failed makes of an endpoint", () => {
     expect(pace.take(1_600, 5)).toBe(0);
     expect(Array.from({ length: 6 }, () => pace.take(60_000, 5))).toEqual([0, 0, 0, 0, 0, 200]);
   });
+});
+
+test("an endpoint is silent while attempts are under way of which none has ended for a second", () => {
+  const progress = new Progress();
+  expect(progress.isSilent(1, 10_000)).toBe(false);
+  progress.began(1, 0);
+  progress.began(1, 900);
+  expect([progress.isSilent(1, SILENT_AFTER_MS), progress.isSilent(1, SILENT_AFTER_MS + 1)]).toEqual([false, true]);
+  expect(progress.isSilent(2, 10_000)).toBe(false);
+  progress.ended(1, 2_000);
+  expect([progress.isSilent(1, 3_000), progress.isSilent(1, 3_001)]).toEqual([false, true]);
+  progress.ended(1, 4_000);
+  expect(progress.isSilent(1, 90_000)).toBe(false);
 });
 
 /** Sends ten messages, of which the first attempts fail. */

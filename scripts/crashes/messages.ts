@@ -1,0 +1,93 @@
+import { createAccount } from "./meters.ts";
+import type { Random } from "./random.ts";
+import { bodyOf, type Tally, type Target, type Workload } from "./workload.ts";
+
+const CREDITS = 1_000_000;
+/** Endpoints that each message goes to. */
+const ENDPOINTS = 3;
+/** Longest wait for what is due: deliveries that a kill cut off are made again at the start. */
+const DELIVERED_WITHIN_MS = 30_000;
+
+/** A message that was sent. */
+interface Sent {
+  readonly id: string;
+  acknowledged: boolean;
+}
+
+/**
+ * Messages to several endpoints. One that was acknowledged arrives at each of them; one that was not arrives at each of
+ * them, or at none: a kill never leaves a part of its deliveries.
+ */
+export class MessageWorkload implements Workload {
+  readonly name = "messages";
+  readonly weight = 2;
+  private readonly arrived = new Map<string, Set<string>>();
+  private open: Sent[] = [];
+  private made = 0;
+  private key = "";
+  private counts = { acknowledged: 0, inDoubt: 0, happened: 0 };
+
+  async prepare(target: Target): Promise<void> {
+    this.key = await createAccount(target, "messages@example.com", CREDITS);
+    const server = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: (request) => this.receive(request) });
+    server.unref();
+    for (let number = 0; number < ENDPOINTS; number += 1) {
+      const body = { url: `http://127.0.0.1:${server.port}/${number}`, retry_schedule: Array(20).fill("1s") };
+      const path = "/v1/relay/endpoints";
+      const answer = await target.ask({ method: "POST", path, key: this.key, body });
+      if (answer.status !== 201) throw new Error(`messages: no endpoint: ${answer.text}`);
+    }
+  }
+
+  async act(target: Target, _random: Random): Promise<void> {
+    const sent: Sent = { id: `m-${this.made}`, acknowledged: false };
+    this.made += 1;
+    this.open.push(sent);
+    const body = { event_type: "crash.tested", message_id: sent.id, payload: { number: this.made } };
+    const answer = await target.send({ method: "POST", path: "/v1/relay/messages", key: this.key, body });
+    if (answer === null) {
+      this.counts.inDoubt += 1;
+      return;
+    }
+    if (answer.status !== 201) throw new Error(`messages: unexpected answer ${answer.status} ${answer.text}`);
+    sent.acknowledged = true;
+    this.counts.acknowledged += 1;
+  }
+
+  async verify(target: Target): Promise<string[]> {
+    const problems: string[] = [];
+    for (const sent of this.open) problems.push(...(await this.problemsOf(target, sent)));
+    this.open = [];
+    return problems;
+  }
+
+  takeTally(): Tally {
+    const counts = this.counts;
+    this.counts = { acknowledged: 0, inDoubt: 0, happened: 0 };
+    return counts;
+  }
+
+  private receive(request: Request): Response {
+    const id = request.headers.get("webhook-id") ?? "";
+    const at = this.arrived.get(id) ?? new Set<string>();
+    this.arrived.set(id, at.add(new URL(request.url).pathname));
+    return new Response(null);
+  }
+
+  private async problemsOf(target: Target, { id, acknowledged }: Sent): Promise<string[]> {
+    const end = Date.now() + DELIVERED_WITHIN_MS;
+    for (;;) {
+      const answer = await target.ask({ method: "GET", path: `/v1/relay/messages/${id}`, key: this.key });
+      if (answer.status === 404) return acknowledged ? [`message ${id}: was acknowledged and is lost`] : [];
+      const deliveries = bodyOf(answer)["deliveries"] as { status: string }[];
+      if (deliveries.length !== ENDPOINTS)
+        return [`message ${id}: has ${deliveries.length} deliveries, not ${ENDPOINTS}`];
+      if (deliveries.every(({ status }) => status === "delivered")) break;
+      if (Date.now() > end) return [`message ${id}: ${JSON.stringify(deliveries)}`];
+      await Bun.sleep(20);
+    }
+    if (!acknowledged) this.counts.happened += 1;
+    const places = this.arrived.get(id)?.size ?? 0;
+    return places === ENDPOINTS ? [] : [`message ${id}: arrived at ${places} of ${ENDPOINTS} endpoints`];
+  }
+}
