@@ -130,6 +130,12 @@ async function fillTraffic(call: Call, url: string): Promise<void> {
     const schedule = { name, cron, state, time_zone: "Europe/Berlin", target_url: `${url}/v1/ping` };
     await call("POST", "/v1/relay/schedules", { ...schedule, payload: { job: name } });
   }
+  for (const [name, path] of [
+    ["Bookkeeping", "/v1/ping"],
+    ["Warehouse", "/missing"],
+  ])
+    await call("POST", "/v1/relay/endpoints", { url: url + path, name, event_types: ["order.*"] });
+  await call("POST", "/v1/relay/messages", { event_type: "order.paid", payload: { order: 1019 } });
   await fillBuckets(call, url);
 }
 

@@ -123,3 +123,43 @@ test(
   },
   TIMEOUT_MS,
 );
+
+test(
+  "an endpoint is made, its secret shown this once; a test event and a message arrive there, it is paused and enabled",
+  async () => {
+    sink.answersBy(() => 200);
+    sink.take();
+    const visit = await Console.enter(server);
+    const { page } = visit;
+    await visit.go("relay/endpoints");
+    await page.getByRole("button", { name: "New endpoint" }).click();
+    await page.getByLabel("Where to").fill(sink.url("/endpoint"));
+    await page.getByLabel("Name").fill("Bookkeeping");
+    await page.getByLabel("Types of messages").fill("order.*, invoice.paid");
+    await page.getByRole("button", { name: "Create endpoint" }).click();
+    expect(await page.locator("[data-secret]").innerText()).toMatch(/^whsec_/);
+    await page.getByRole("button", { name: "I have kept it" }).click();
+    const inspector = page.locator(".inspector");
+    await inspector.getByRole("heading", { name: "Bookkeeping" }).waitFor();
+    expect(await inspector.innerText()).toContain("order.*, invoice.paid");
+
+    await inspector.getByRole("button", { name: "Pause" }).click();
+    const message = { event_type: "order.paid", payload: { order: 7 }, message_id: "order-7" };
+    await inspector.getByRole("button", { name: "Enable" }).waitFor();
+    await server.operator.post("/v1/relay/messages", message);
+    await inspector.getByRole("button", { name: "Enable" }).click();
+    await inspector.getByText("1 delivered, 0 failed").waitFor();
+    expect(sink.take().map(({ headers }) => headers.get("webhook-id"))).toEqual(["order-7"]);
+
+    await visit.go("relay/messages/order-7");
+    await inspector.getByRole("heading", { name: "order.paid" }).waitFor();
+    expect(await inspector.innerText()).toContain('"order": 7');
+
+    await visit.go("relay/endpoints");
+    await page.getByRole("link", { name: "Bookkeeping" }).click();
+    await inspector.getByRole("button", { name: "Send a test" }).click();
+    await inspector.getByRole("heading", { name: "Answer 200" }).waitFor();
+    await visit.expectClean();
+  },
+  TIMEOUT_MS,
+);

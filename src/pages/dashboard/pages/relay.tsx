@@ -1,7 +1,9 @@
+import type { ComponentType } from "preact";
 import type { RelayItem } from "../../../client/generated/api.ts";
 import { call, requestOf } from "../core/api.ts";
 import { useList } from "../core/resource.ts";
 import { go, href, place, setQuery } from "../core/route.ts";
+import { later } from "../shell/later.tsx";
 import { Button } from "../ui/button.tsx";
 import { Empty, Loaded, More } from "../ui/feedback.tsx";
 import { Choice } from "../ui/field.tsx";
@@ -11,8 +13,8 @@ import { type Column, Table } from "../ui/table.tsx";
 import { Ago } from "../ui/time.tsx";
 import { Delivery } from "./delivery.tsx";
 import { RelayForm } from "./relay-form.tsx";
+import { RelayViews } from "./relay-views.tsx";
 import { ResendForm } from "./resend-form.tsx";
-import { SchedulesPage } from "./schedules.tsx";
 import { SigningSecret } from "./signing-secret.tsx";
 
 const STATES = [
@@ -34,13 +36,19 @@ const EXAMPLE = {
   headers: {},
 } as const;
 
-/** Deliveries; below them, schedules. */
+const LISTS: Readonly<Record<string, ComponentType>> = {
+  endpoints: later(async () => (await import("./endpoints.tsx")).EndpointsPage),
+  messages: later(async () => (await import("./messages.tsx")).MessagesPage),
+  schedules: later(async () => (await import("./schedules.tsx")).SchedulesPage),
+};
+
+/** Deliveries, endpoints, messages or schedules, and beside them one of them. */
 export function RelayPage() {
-  return place.value.rest[0] === "schedules" ? <SchedulesPage /> : <Deliveries />;
+  const List = LISTS[place.value.rest[0] ?? ""] ?? DeliveriesPage;
+  return <List />;
 }
 
-/** Deliveries, and beside them one of them. */
-function Deliveries() {
+function DeliveriesPage() {
   const { query, rest } = place.value;
   const [id] = rest;
   const status = STATES.find(([state]) => state === query.get("status"))?.[0] ?? "";
@@ -58,7 +66,6 @@ function Deliveries() {
       request={requestOf("relay.list", {})}
       actions={
         <>
-          <Button onClick={() => go(["relay", "schedules"])}>Schedules</Button>
           <OpenButton name="secret">Signing secret</OpenButton>
           <Button kind="primary" icon="new" scope="relay:write" onClick={() => setQuery({ new: "1" })}>
             Schedule
@@ -66,6 +73,7 @@ function Deliveries() {
         </>
       }
     >
+      <RelayViews view="deliveries" />
       <div class="toolbar">
         <Choice<State>
           label="State"
@@ -128,6 +136,11 @@ function Dialogs({ query, onDone }: { query: URLSearchParams; onDone: () => void
   return query.has("secret") ? <SigningSecret onClose={close("secret")} /> : null;
 }
 
+function originOf(kind: RelayItem["kind"], event: string | null): string | null {
+  if (kind === "pulse") return `alert of a monitor: ${event}`;
+  return kind === "endpoint" ? `message: ${event}` : null;
+}
+
 /** The columns that are left beside one delivery. */
 const NARROW = ["Target", "State"];
 
@@ -137,7 +150,7 @@ const COLUMNS: readonly Column<RelayItem>[] = [
     cell: ({ method, target_url, kind, event, scheduled_for }) => (
       <>
         <code>{method}</code> {target_url}
-        {kind === "pulse" ? <span class="sub">alert of a monitor: {event}</span> : null}
+        <span class="sub">{originOf(kind, event)}</span>
         <span class="narrow">
           <span class="sub">
             due <Ago at={scheduled_for} />

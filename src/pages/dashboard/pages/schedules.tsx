@@ -8,6 +8,7 @@ import { Page, Panel } from "../ui/page.tsx";
 import { Status } from "../ui/status.tsx";
 import { type Column, Table } from "../ui/table.tsx";
 import { Ago } from "../ui/time.tsx";
+import { RelayViews } from "./relay-views.tsx";
 import { ScheduleView } from "./schedule.tsx";
 import { ScheduleForm } from "./schedule-form.tsx";
 
@@ -29,7 +30,6 @@ export function SchedulesPage() {
   return (
     <Page
       title="Schedules"
-      up={["#/relay", "Relay"]}
       request={requestOf("relay.schedules.list", {})}
       actions={
         <Button kind="primary" icon="new" scope="relay:write" onClick={() => setQuery({ new: "1" })}>
@@ -37,6 +37,7 @@ export function SchedulesPage() {
         </Button>
       }
     >
+      <RelayViews view="schedules" />
       <div class={id === undefined ? "" : "panes"}>
         <Panel flush>
           <Loaded of={list}>
