@@ -171,14 +171,13 @@ function createAreas(
     publicUrl: config.publicUrl,
   });
   const locks = createLocks(kernel);
-  const relay = createRelay(kernel, outbound, {
-    ...{ accounts, charger: accounts.charger, tiers, outbox, settings: config.relay },
-    emailOf: (accountRef) => accounts.account(accountRef).email,
-  });
+  const { charger } = accounts;
+  const emailOf = (accountRef: number) => accounts.account(accountRef).email;
+  const ports = { accounts, charger, tiers, outbox, emailOf, settings: config.relay };
+  const relay = createRelay(kernel, outbound, ports);
   const meter = createMeter(kernel, { notifier: relay, policy: outbound.policy, tiers });
   const owners = { account: accounts.account };
   const monitors = createMonitors(kernel, outbound, { owners, notifier: relay, outbox, tiers });
-  const { charger } = accounts;
   const { activity } = directory;
   const buckets = createCatch(kernel, {
     ...{ accounts, charger, activity, outbound, tiers, secrets: relay.secrets },
@@ -186,8 +185,7 @@ function createAreas(
   const notary = createNotary(kernel, outbound, directory);
   const authenticator = keys.authenticatorBeside(accounts.authenticator);
   const sessions = createSessions(kernel, {
-    ...{ keys: authenticator, findProject: directory.find, trail, keyOf: keys.auditedKey },
-    emailOf: (accountRef) => accounts.account(accountRef).email,
+    ...{ keys: authenticator, findProject: directory.find, trail, keyOf: keys.auditedKey, emailOf },
   });
   const projects = createProjects(kernel, directory, {
     accounts: {

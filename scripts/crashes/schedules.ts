@@ -1,6 +1,13 @@
 import type { Answer } from "../processes/connection.ts";
 import type { Random } from "./random.ts";
-import { bodyOf, createAccount, Recorded, type Target, type TargetRequest, type Workload } from "./workload.ts";
+import {
+  bodyOf,
+  createAccount,
+  Recorded,
+  type Target,
+  type TargetRequest,
+  type Workload,
+} from "./workload.ts";
 
 const CREDITS = 1_000_000;
 /** Nobody listens there: what becomes of a delivery is another workload's matter. */

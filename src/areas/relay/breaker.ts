@@ -10,7 +10,7 @@ export const PROBE_MS_MAX = 15 * 60_000;
 const PROBE_JITTER = 0.1;
 
 /** Least time between two failed attempts that prove something: one failure in a quiet week does not. */
-export const FAILURES_APART_MS = 12 * HOUR_MS;
+const FAILURES_APART_MS = 12 * HOUR_MS;
 
 /** Least time between two notices that deliveries to an endpoint have failed. */
 export const FAILED_NOTICE_MS = HOUR_MS;

@@ -1,5 +1,4 @@
 import { type ErrorMeaning, invalidField, registerErrors } from "../../kernel/errors.ts";
-import { givenHeaders, type RequestHeaders } from "../../kernel/outbound/headers.ts";
 import type { RelayBody, RelayFailure, RelayKind } from "./schema.ts";
 
 const codes = registerErrors({
@@ -111,19 +110,6 @@ export function readWaits(given: readonly string[]): readonly number[] {
     "retry_schedule",
     "must be waits such as 5s, 5m or 2h: at most 24h each, 7d all together",
   );
-}
-
-/**
- * Headers that the delivery sets itself, so that a caller's are ignored; with underscores too, which many receivers read
- * as dashes.
- */
-const OWN_HEADERS =
-  /^(x[-_]svc[-_].*|webhook[-_](?:id|timestamp|signature)|host|content[-_]length|connection|transfer[-_]encoding)$/i;
-
-/** Headers that a user gives, checked, without those. @throws ApiError `validation_error` */
-export function ownHeadersLeftOut(given: RequestHeaders): RequestHeaders {
-  const headers = givenHeaders(given);
-  return Object.fromEntries(Object.entries(headers).filter(([name]) => !OWN_HEADERS.test(name)));
 }
 
 /**

@@ -37,7 +37,7 @@ export interface EndpointRequest {
 /** Job of an endpoint that ends what waits for it, once it is disabled or deleted. */
 const END = "relay.endpoint.end";
 /** Job of an endpoint that sends what was parked, in the order in which it was accepted. */
-export const RELEASE = "relay.endpoint.release";
+const RELEASE = "relay.endpoint.release";
 /** Deliveries in one unit of work of either: a millisecond or two. */
 const SLICE = 200;
 const JOBS_AT_ONCE = 4;

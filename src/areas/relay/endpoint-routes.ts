@@ -63,6 +63,14 @@ export function endpointRoutes(api: Api, endpoints: Endpoints) {
         response: RelayEndpoint,
       },
     )
+    .use(changeRoutes(api, endpoints))
+    .use(useRoutes(api, endpoints));
+}
+
+/** What changes an endpoint. */
+function changeRoutes(api: Api, endpoints: Endpoints) {
+  return new Elysia({ tags: ["Relay"] })
+    .use(api)
     .patch(
       "/v1/relay/endpoints/:endpoint_id",
       ({ call, params, body }) => {
@@ -102,8 +110,7 @@ export function endpointRoutes(api: Api, endpoints: Endpoints) {
         params: RelayEndpointParams,
         response: { 204: Type.Object({}) },
       },
-    )
-    .use(useRoutes(api, endpoints));
+    );
 }
 
 /** What is done with an endpoint besides. */

@@ -11,7 +11,7 @@ import { COUNTED_MAX } from "../../kernel/overview-card.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import type { Tiers } from "../../kernel/tiers.ts";
 import { WELL } from "./breaker.ts";
-import { ownHeadersLeftOut, readWaits } from "./domain.ts";
+import { readWaits } from "./domain.ts";
 import { type Endpoint, type EndpointRegistry, endpointSealContext } from "./endpoint-registry.ts";
 import {
   CONCURRENCY,
@@ -33,6 +33,7 @@ import {
 import { CLOSED, type EndpointStore, type Health, LIVE, OPEN, PAUSED } from "./endpoint-store.ts";
 import { idOf } from "./ids.ts";
 import type { Messages } from "./messages.ts";
+import { ownHeadersLeftOut } from "./own-headers.ts";
 import {
   GRACE_HOURS,
   LIST_LIMIT,

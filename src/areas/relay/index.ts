@@ -13,8 +13,10 @@ import type { Tiers } from "../../kernel/tiers.ts";
 import { declareDeliveryCounts } from "./counts.ts";
 import { DEDUPLICATED_MS, RELAYS_KEPT_MS } from "./domain.ts";
 import { createEndpoints, type EndpointPorts } from "./endpoint-area.ts";
+
 import { WALKED_ROWS_MAX } from "./listing.ts";
-import { resendStore } from "./resend-store.ts";
+import { type ResendStore, resendStore } from "./resend-store.ts";
+
 import { Resends } from "./resends.ts";
 import { relayRoutes, resendRoutes, secretRoutes } from "./routes.ts";
 import { scheduleRoutes } from "./schedule-routes.ts";
@@ -24,7 +26,7 @@ import { Schedules } from "./schedules.ts";
 import { ProjectSecrets } from "./secrets.ts";
 import { type SigningKeys, WebhookSender } from "./sender.ts";
 import { type Notification, RelayService } from "./service.ts";
-import { relayStore } from "./store.ts";
+import { type RelayStore, relayStore } from "./store.ts";
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
@@ -32,6 +34,15 @@ const DAY_MS = 24 * 60 * 60 * 1000;
 interface RelayPorts extends EndpointPorts {
   readonly accounts: SigningKeys & { account(accountRef: number): CallerAccount };
   readonly tiers: Tiers;
+}
+
+interface ResourceParts {
+  readonly store: RelayStore;
+  readonly resends: ResendStore;
+  readonly secrets: WebhookSecrets;
+  readonly stopped: StoppedProjects;
+  /** Those of endpoints and messages, and of schedules. */
+  readonly others: readonly ProjectResources["removeRows"][];
 }
 
 /** Builds the area: scheduled deliveries, and the notifications of monitors. */
@@ -69,21 +80,13 @@ export function createRelay(kernel: Kernel, outbound: OutboundClient, ports: Rel
         endpoints.purge(tx, rowsMax),
       ),
   });
-  const resources: ProjectResources = {
-    name: "relays",
-    count: (projectRef) => store.waiting(projectRef),
-    projectDeleted: (tx, projectRef) => stopped.stop(tx, projectRef),
-    removeRows(tx, projectRef, rowsMax) {
-      let removed = store.remove(tx, store.someOfProject(projectRef, rowsMax));
-      for (const remove of [resends.removeOfProject, resends.removeDeduplicationOf, endpoints.removeRows])
-        removed += remove(tx, projectRef, rowsMax - removed);
-      removed += schedules.removeRows(tx, projectRef, rowsMax - removed);
-      if (removed === rowsMax) return removed;
-      secrets.forget(tx, projectRef);
-      stopped.forget(tx, projectRef);
-      return removed;
-    },
-  };
+  const resources = resourcesOf({
+    ...{ store, resends, secrets, stopped },
+    others: [
+      endpoints.removeRows,
+      (tx, projectRef, rowsMax) => schedules.removeRows(tx, projectRef, rowsMax),
+    ],
+  });
   return {
     parts: [
       {
@@ -114,6 +117,24 @@ export function createRelay(kernel: Kernel, outbound: OutboundClient, ports: Rel
         failed: store.failedSince(ref, COUNTED_MAX, now - DAY_MS),
         retrying_since: isoTimeOrNull(store.retryingSince(ref, WALKED_ROWS_MAX) || null),
       }),
+    },
+  };
+}
+
+/** What a project has of the area. */
+function resourcesOf({ store, resends, secrets, stopped, others }: ResourceParts): ProjectResources {
+  return {
+    name: "relays",
+    count: (projectRef) => store.waiting(projectRef),
+    projectDeleted: (tx, projectRef) => stopped.stop(tx, projectRef),
+    removeRows(tx, projectRef, rowsMax) {
+      let removed = store.remove(tx, store.someOfProject(projectRef, rowsMax));
+      for (const remove of [resends.removeOfProject, resends.removeDeduplicationOf, ...others])
+        removed += remove(tx, projectRef, rowsMax - removed);
+      if (removed === rowsMax) return removed;
+      secrets.forget(tx, projectRef);
+      stopped.forget(tx, projectRef);
+      return removed;
     },
   };
 }

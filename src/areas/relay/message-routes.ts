@@ -62,6 +62,13 @@ export function messageRoutes(api: Api, messages: Messages) {
         response: { 201: RelayMessagesSent },
       },
     )
+    .use(sentRoutes(api, messages));
+}
+
+/** What is seen of messages that were sent, and done with them. */
+function sentRoutes(api: Api, messages: Messages) {
+  return new Elysia({ tags: ["Relay"] })
+    .use(api)
     .get("/v1/relay/messages", ({ call, query }) => messages.list(call.caller.project.ref, query), {
       op: { name: "relay.messages.list", access: "relay:read", summary: "List messages, newest first" },
       query: RelayMessageQuery,

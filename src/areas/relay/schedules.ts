@@ -8,7 +8,7 @@ import type { TargetPolicy } from "../../kernel/outbound/target.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { NO_BOUND, type Tiers } from "../../kernel/tiers.ts";
 import { exactJson } from "./domain.ts";
-import { isIdOf, idOf } from "./ids.ts";
+import { idOf, isIdOf } from "./ids.ts";
 import type { ScheduleRuns } from "./schedule-runs.ts";
 import {
   NEXT_RUNS,

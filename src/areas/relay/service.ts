@@ -8,11 +8,12 @@ import { laneName } from "../../kernel/scheduler/dispatcher.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { isUuid } from "../../kernel/uuid.ts";
 import type { DeliveryCounts } from "./counts.ts";
-import { DEDUPLICATED_MS, DELIVER, dueAt, ownHeadersLeftOut, payloadText, readWaits } from "./domain.ts";
+import { DEDUPLICATED_MS, DELIVER, dueAt, payloadText, readWaits } from "./domain.ts";
 import { attemptView } from "./exchange.ts";
 import { RelayIds } from "./ids.ts";
 import { itemOf, listRelays, statusOf } from "./listing.ts";
 import type { Messages } from "./messages.ts";
+import { ownHeadersLeftOut } from "./own-headers.ts";
 import type { ResendStore } from "./resend-store.ts";
 import {
   BODY_BYTES_MAX,

@@ -121,51 +121,18 @@ export type RelayStore = ReturnType<typeof relayStore>;
 
 /** All SQL of deliveries. */
 export function relayStore(db: Database) {
-  const insert = db.change<[row: Stored<NewRelay> & { readonly created_at: number }]>(
-    "INSERT INTO relays (ref, relay_id, account_ref, project_ref, kind, status, event, monitor_id, target_url, method, headers, body, attempts, scheduled_for, created_at) VALUES ($ref, $relay_id, $accountRef, $projectRef, $kind, 1, $event, $monitor_id, $target_url, $method, $headers, $body, 0, $scheduled_for, $created_at)",
-  );
-  const insertOfMessage = db.change<
-    [
-      ...[ref: number, relayId: Uint8Array, accountRef: number, projectRef: number, event: string | null],
-      ...[url: string, scheduledFor: number, now: number, endpointRef: number, messageRef: number],
-    ]
-  >(
-    `INSERT INTO relays (ref, relay_id, account_ref, project_ref, kind, status, event, target_url, method, attempts, scheduled_for, created_at,
-     endpoint_ref, message_ref) VALUES (?, ?, ?, ?, 3, 1, ?, ?, 'POST', 0, ?, ?, ?, ?)`,
-  );
   const request = db.one<StoredRow & RelayContent, [ref: number]>(
     `SELECT ${COLUMNS}, ${CONTENT} FROM relays WHERE ref = ?`,
-  );
-  const setExtras = db.change<[extras: RelayExtras & Referenced]>(
-    "UPDATE relays SET body_bytes = $body_bytes, retry_schedule = $retry_schedule, timeout_ms = $timeout_ms, schedule_id = $schedule_id WHERE ref = $ref",
   );
   const remove = db.change<[ref: number]>("DELETE FROM relays WHERE ref = ?");
   const { removeAttempts, ...attempts } = attemptStore(db);
   const references = new References(db, "relays", "relay_highest_removed");
   return {
     ...attempts,
+    ...insertStore(db),
     ...listStore(db),
     /** The largest reference given so far, also to deliveries that are gone; 0 when there was none. */
     highestRef: references.highest,
-    insert(tx: Tx, relay: NewRelay, extras: RelayExtras | null = null): void {
-      insert(tx, {
-        ...relay,
-        relay_id: uuidToBytes(relay.relay_id),
-        kind: kindNumber(relay.kind),
-        monitor_id: relay.monitor_id === null ? null : uuidToBytes(relay.monitor_id),
-        created_at: tx.now,
-      });
-      if (extras !== null) setExtras(tx, { ...extras, ref: relay.ref });
-    },
-    /** Positional: a message has up to a thousand. */
-    insertOfMessage(tx: Tx, one: NewMessageDelivery): void {
-      const { ref, accountRef, projectRef, event, target_url, scheduled_for, endpointRef, messageRef } = one;
-      const id = uuidToBytes(one.relay_id);
-      insertOfMessage(
-        ...[tx, ref, id, accountRef, projectRef, event, target_url],
-        ...[scheduled_for, tx.now, endpointRef, messageRef],
-      );
-    },
     /** A delivery with what its attempts need. */
     request(ref: number): RelayRequest | null {
       const row = request(ref);
@@ -209,6 +176,46 @@ export function relayStore(db: Database) {
     waiting: db.number<[projectRef: number]>(
       "SELECT count(*) AS n FROM relays WHERE project_ref = ? AND status IN (1, 2)",
     ),
+  };
+}
+
+/** What makes deliveries. */
+function insertStore(db: Database) {
+  const insert = db.change<[row: Stored<NewRelay> & { readonly created_at: number }]>(
+    "INSERT INTO relays (ref, relay_id, account_ref, project_ref, kind, status, event, monitor_id, target_url, method, headers, body, attempts, scheduled_for, created_at) VALUES ($ref, $relay_id, $accountRef, $projectRef, $kind, 1, $event, $monitor_id, $target_url, $method, $headers, $body, 0, $scheduled_for, $created_at)",
+  );
+  const insertOfMessage = db.change<
+    [
+      ...[ref: number, relayId: Uint8Array, accountRef: number, projectRef: number, event: string | null],
+      ...[url: string, scheduledFor: number, now: number, endpointRef: number, messageRef: number],
+    ]
+  >(
+    `INSERT INTO relays (ref, relay_id, account_ref, project_ref, kind, status, event, target_url, method, attempts, scheduled_for, created_at,
+     endpoint_ref, message_ref) VALUES (?, ?, ?, ?, 3, 1, ?, ?, 'POST', 0, ?, ?, ?, ?)`,
+  );
+  const setExtras = db.change<[extras: RelayExtras & Referenced]>(
+    "UPDATE relays SET body_bytes = $body_bytes, retry_schedule = $retry_schedule, timeout_ms = $timeout_ms, schedule_id = $schedule_id WHERE ref = $ref",
+  );
+  return {
+    insert(tx: Tx, relay: NewRelay, extras: RelayExtras | null = null): void {
+      insert(tx, {
+        ...relay,
+        relay_id: uuidToBytes(relay.relay_id),
+        kind: kindNumber(relay.kind),
+        monitor_id: relay.monitor_id === null ? null : uuidToBytes(relay.monitor_id),
+        created_at: tx.now,
+      });
+      if (extras !== null) setExtras(tx, { ...extras, ref: relay.ref });
+    },
+    /** Positional: a message has up to a thousand. */
+    insertOfMessage(tx: Tx, one: NewMessageDelivery): void {
+      const { ref, accountRef, projectRef, event, target_url, scheduled_for, endpointRef, messageRef } = one;
+      const id = uuidToBytes(one.relay_id);
+      insertOfMessage(
+        ...[tx, ref, id, accountRef, projectRef, event, target_url],
+        ...[scheduled_for, tx.now, endpointRef, messageRef],
+      );
+    },
   };
 }
 

@@ -258,7 +258,9 @@ export class Dispatcher {
     const { perLane, perSlowLane } = this.limits;
     if (lane.terms === null) return lane.running < (lane.slow ? perSlowLane : perLane);
     const places = lane.terms.places();
-    return lane.running < (lane.slow ? Math.min(perSlowLane, places) : places) && lane.group?.hasPlace !== false;
+    return (
+      lane.running < (lane.slow ? Math.min(perSlowLane, places) : places) && lane.group?.hasPlace !== false
+    );
   }
 
   private wakeGroup(group: LaneGroup<Lane>, wasSlow: boolean | null): void {

@@ -1,7 +1,7 @@
 import { Counter, Histogram } from "../metrics/instruments.ts";
 import { Dispatcher, type Placed } from "./dispatcher.ts";
-import type { LaneLimits } from "./lane-groups.ts";
 import type { JobPosition, JobStore } from "./job-store.ts";
+import type { LaneLimits } from "./lane-groups.ts";
 
 /** Positions read in one step: well below a millisecond, so that requests are served in between. */
 export const POSITIONS_PER_STEP = 500;

@@ -6,9 +6,9 @@ import type { Tx } from "../storage/tx.ts";
 import type { Writer } from "../storage/writer.ts";
 import { nextOccurrence } from "./calendar.ts";
 import type { Placed } from "./dispatcher.ts";
-import type { LaneLimits } from "./lane-groups.ts";
 import { DUE_COUNTED_MAX, DueJobs, JobCounts, type JobsNow } from "./due-jobs.ts";
 import { type JobRow, JobStore, type NewJob } from "./job-store.ts";
+import type { LaneLimits } from "./lane-groups.ts";
 import { SetBack } from "./set-back.ts";
 
 /** A job that fell due. */

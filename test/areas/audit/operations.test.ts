@@ -92,6 +92,13 @@ const PREPARED: Readonly<Record<string, (client: AccountClient, params: Record<s
     "relay.resend": async (client, params) => {
       params["relay_id"] = await failedDelivery(client);
     },
+    // One that has failed somewhere.
+    "relay.messages.resend": async (client, params) => {
+      await client.post("/v1/relay/endpoints", { url: "http://127.0.0.1:9/", retry_schedule: [] });
+      const message = { event_type: "a", payload: {} };
+      params["message_id"] = String((await client.post("/v1/relay/messages", message)).body["message_id"]);
+      await server.clock.advance(0);
+    },
     // One that runs: it has something to send.
     "relay.resends.stop": async (client, params) => {
       await failedDelivery(client);

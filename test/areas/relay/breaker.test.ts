@@ -38,7 +38,9 @@ describe("what an attempt that failed makes of an endpoint", () => {
   const attempt = { status: 500, error: "no", isProbe: false };
 
   test("the breaker opens at its bound, not before", () => {
-    expect(afterFailure({ ...well, failures: 1 }, attempt, bounds, 1_000, 0.5).change.breaker).toBeUndefined();
+    expect(
+      afterFailure({ ...well, failures: 1 }, attempt, bounds, 1_000, 0.5).change.breaker,
+    ).toBeUndefined();
     const { change } = afterFailure({ ...well, failures: 2 }, attempt, bounds, 1_000, 0.5);
     expect(change).toMatchObject({ breaker: OPEN, failures: 3, next_probe_at: 1_000 + PROBE_MS });
   });
@@ -82,7 +84,10 @@ test("an endpoint is silent while attempts are under way of which none has ended
   expect(progress.isSilent(1, 10_000)).toBe(false);
   progress.began(1, 0);
   progress.began(1, 900);
-  expect([progress.isSilent(1, SILENT_AFTER_MS), progress.isSilent(1, SILENT_AFTER_MS + 1)]).toEqual([false, true]);
+  expect([progress.isSilent(1, SILENT_AFTER_MS), progress.isSilent(1, SILENT_AFTER_MS + 1)]).toEqual([
+    false,
+    true,
+  ]);
   expect(progress.isSilent(2, 10_000)).toBe(false);
   progress.ended(1, 2_000);
   expect([progress.isSilent(1, 3_000), progress.isSilent(1, 3_001)]).toEqual([false, true]);
@@ -199,7 +204,11 @@ describe("disabled", () => {
       health: { disabled_reason: "the target answered 410", breaker: "closed" },
     });
     expect(await stage.read(gone)).toMatchObject({ status: "failed", response_status: 410, attempts: 1 });
-    expect(await stage.read(later)).toMatchObject({ status: "failed", error: "endpoint disabled", attempts: 0 });
+    expect(await stage.read(later)).toMatchObject({
+      status: "failed",
+      error: "endpoint disabled",
+      attempts: 0,
+    });
     expect(await stage.listed("error=disabled")).toEqual([later]);
     expect(await messaging.send({ n: 3 })).toEqual({});
     expectError(await stage.account.post(`/v1/relay/${later}/resend`), "conflict");
@@ -268,11 +277,15 @@ describe("notices", () => {
 
   test("that deliveries have failed, once an hour, with how many; and that it is disabled", async () => {
     const id = await messaging.endpoint("/a", { retry_schedule: [] });
-    await messaging.endpoint("/notices", { event_types: ["ninefold.delivery.failed", "ninefold.endpoint.disabled"] });
+    await messaging.endpoint("/notices", {
+      event_types: ["ninefold.delivery.failed", "ninefold.endpoint.disabled"],
+    });
     stage.sink.answersBy(({ path }) => (path === "/a" ? 500 : 200));
     for (let n = 0; n < 3; n += 1) await messaging.send({ n });
     await messaging.settle();
-    expect(notices().map(({ type, data }) => [type, data["count"]])).toEqual([["ninefold.delivery.failed", 1]]);
+    expect(notices().map(({ type, data }) => [type, data["count"]])).toEqual([
+      ["ninefold.delivery.failed", 1],
+    ]);
     await advance(HOUR);
     await messaging.send({ n: 3 });
     await messaging.settle();
@@ -292,7 +305,9 @@ describe("notices", () => {
     for (let n = 0; n < 10; n += 1) await messaging.send({ n });
     await messaging.settle();
     await advance(MINUTE);
-    const told = stage.sink.take().map(({ path, body }) => [path, (JSON.parse(body) as { type: string }).type]);
+    const told = stage.sink
+      .take()
+      .map(({ path, body }) => [path, (JSON.parse(body) as { type: string }).type]);
     const own = told.filter(([, type]) => type?.startsWith("ninefold."));
     expect(own.length).toBeGreaterThan(0);
     expect(own.every(([path]) => path === "/notices")).toBe(true);
@@ -311,78 +326,4 @@ test("a rate holds deliveries back without using attempts", async () => {
   await advance(1_000);
   expect(messaging.takenNumbers()).toEqual(Array.from({ length: 12 }, (_, n) => n));
   expect(await stage.read(sent[11] ?? "")).toMatchObject({ status: "delivered", attempts: 1 });
-});
-
-describe("sent again", () => {
-  const resend = (id: string, body: object = {}) => stage.account.post(`/v1/relay/messages/${id}/resend`, body);
-
-  test("where it failed; or to one endpoint, delivered or not", async () => {
-    const [a, b] = [await messaging.endpoint("/a"), await messaging.endpoint("/b", { retry_schedule: [] })];
-    stage.sink.answersBy(({ path }) => (path === "/b" ? 500 : 200));
-    const sent = await messaging.send({ n: 1 }, { message_id: "again-1" });
-    await messaging.settle();
-    expect(messaging.takenPaths()).toEqual(["/a", "/b"]);
-    stage.sink.answersBy(() => 200);
-    const answer = await resend("again-1");
-    expect([answer.status, answer.body]).toEqual([202, { resent: 1 }]);
-    await messaging.settle();
-    expect(messaging.takenPaths()).toEqual(["/b"]);
-    expect((await resend("again-1")).body).toEqual({ resent: 0 });
-    expect((await resend("again-1", { endpoint_id: a })).body).toEqual({ resent: 1 });
-    await messaging.settle();
-    expect(messaging.takenPaths()).toEqual(["/a"]);
-    expect(await stage.read(sent[a] ?? "")).toMatchObject({ status: "delivered", attempts: 2 });
-    expectError(await resend("again-1", { endpoint_id: "ep_x" }), "not_found");
-    expectError(await resend("none"), "not_found");
-    await messaging.patch(b, { state: "paused" });
-    await resend("again-1", { endpoint_id: b });
-    expectError(await resend("again-1", { endpoint_id: b }), "conflict");
-    await stage.account.delete(`/v1/relay/endpoints/${a}`);
-    expectError(await resend("again-1", { endpoint_id: a }), "conflict");
-  });
-
-  test("many by their endpoint alone", async () => {
-    const b = await messaging.endpoint("/b", { retry_schedule: [] });
-    stage.sink.answersBy(() => 400);
-    for (let n = 0; n < 3; n += 1) await messaging.send({ n });
-    await stage.failed(2);
-    await messaging.settle();
-    stage.sink.answersBy(() => 200);
-    expectError(await stage.account.post("/v1/relay/resend", {}), "validation_error");
-    const body = { endpoint_id: b, dry_run: true };
-    expect((await stage.account.post("/v1/relay/resend", body)).body).toEqual({ matched: 3 });
-    await stage.account.post("/v1/relay/resend", { endpoint_id: b });
-    await advance(2_000);
-    expect(messaging.takenPaths().filter((path) => path === "/b").length).toBeGreaterThanOrEqual(3);
-    expect(await stage.listed("status=failed")).toHaveLength(2);
-  });
-
-  test("not once the payload's time is over, which stays for those that wait", async () => {
-    const a = await messaging.endpoint("/a", { retry_schedule: [] });
-    const b = await messaging.endpoint("/b", { state: "paused" });
-    await messaging.send({ n: 1 }, { message_id: "old-1" });
-    await messaging.settle();
-    await advance(169 * HOUR);
-    expect((await stage.account.get("/v1/relay/messages/old-1")).body).toMatchObject({ payload: { n: 1 } });
-    await messaging.patch(b, { state: "live" });
-    await messaging.settle();
-    await advance(2 * HOUR);
-    expect((await stage.account.get("/v1/relay/messages/old-1")).body).toMatchObject({ payload: null });
-    expectError(await resend("old-1", { endpoint_id: a }), "conflict");
-    const messages = stage.server.server.kernel.db.number(
-      "SELECT count(*) AS n FROM relay_messages WHERE message_id = 'old-1'",
-    );
-    expect(messages()).toBe(1);
-    await advance(16 * 24 * HOUR);
-    expect(messages()).toBe(0);
-  }, 60_000);
-});
-
-test("answers are not kept where they are not to be", async () => {
-  const id = await messaging.endpoint("/a", { keep_responses: false });
-  stage.sink.answersBy(() => new Response("secret words"));
-  const sent = await messaging.send();
-  await messaging.settle();
-  const [attempt] = (await stage.read(sent[id] ?? "")).attempt_log;
-  expect(attempt).toMatchObject({ response_status: 200, response_headers: null, response_body: null });
 });

@@ -1,5 +1,14 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { createHmac } from "node:crypto";
+import {
+  CHANNELS_MAX,
+  CONCURRENCY_MAX,
+  DESCRIPTION_LENGTH_MAX,
+  DISABLE_HOURS_MAX,
+  EVENT_TYPES_MAX,
+  PER_SECOND_TO_ENDPOINT_MAX,
+} from "../../../src/areas/relay/endpoint-schema.ts";
+import { ENDPOINTS_MAX } from "../../../src/areas/relay/endpoints.ts";
 import { expectError } from "../../support/errors.ts";
 import { endpoint, type Scenario } from "../../support/scenario.ts";
 import { Messaging } from "./messages-support.ts";
@@ -73,23 +82,23 @@ describe("POST /v1/relay/endpoints", () => {
     refused("an empty name", { name: "" }),
     refused("a name too long", { name: "a".repeat(101) }),
     refused("a type with a star inside", { event_types: ["a.*.b"] }),
-    refused("too many types", { event_types: Array(101).fill("a") }),
-    refused("too many channels", { channels: Array(11).fill("a") }),
+    refused("too many types", { event_types: Array(EVENT_TYPES_MAX + 1).fill("a") }),
+    refused("too many channels", { channels: Array(CHANNELS_MAX + 1).fill("a") }),
     refused("a filter with an unknown operator", { filter: { a: { $regex: "x" } } }),
     refused("a filter too long", { filter: { a: "x".repeat(4_096) } }),
     refused("a header with a line break", { headers: { a: "b\r\nc: d" } }),
-    refused("a description too long", { description: "a".repeat(501) }),
+    refused("a description too long", { description: "a".repeat(DESCRIPTION_LENGTH_MAX + 1) }),
     refused("another format", { format: "xml" }),
     refused("too many retries", { retry_schedule: Array(21).fill("1s") }),
     refused("a wait too long", { retry_schedule: ["25h"] }),
     refused("no time", { timeout_ms: 999 }),
     refused("too much time", { timeout_ms: 30_001 }),
     refused("no rate", { max_per_second: 0 }),
-    refused("a rate too high", { max_per_second: 1_001 }),
+    refused("a rate too high", { max_per_second: PER_SECOND_TO_ENDPOINT_MAX + 1 }),
     refused("no places", { max_concurrency: 0 }),
-    refused("too many places", { max_concurrency: 65 }),
+    refused("too many places", { max_concurrency: CONCURRENCY_MAX + 1 }),
     refused("hours below none", { disable_after_hours: -1 }),
-    refused("too many hours", { disable_after_hours: 721 }),
+    refused("too many hours", { disable_after_hours: DISABLE_HOURS_MAX + 1 }),
     refused("no boolean", { notify_email: 1 }),
     refused("another state", { state: "disabled" }),
     refused("a secret too short", { secret: `whsec_${Buffer.alloc(23).toString("base64")}` }),
@@ -97,10 +106,22 @@ describe("POST /v1/relay/endpoints", () => {
 
   test("takes every bound", async () => {
     const most = {
-      ...{ name: "a".repeat(100), event_types: Array.from({ length: 100 }, (_, n) => `t${n}.*`) },
-      ...{ channels: Array.from({ length: 10 }, (_, n) => `c${n}`), description: "d".repeat(500) },
-      ...{ retry_schedule: Array(20).fill("1h"), timeout_ms: 30_000, max_per_second: 1_000 },
-      ...{ max_concurrency: 64, disable_after_hours: 720, format: "raw", filter: { a: { $gt: 1 } } },
+      ...{ name: "a".repeat(100), event_types: Array.from({ length: EVENT_TYPES_MAX }, (_, n) => `t${n}.*`) },
+      ...{
+        channels: Array.from({ length: CHANNELS_MAX }, (_, n) => `c${n}`),
+        description: "d".repeat(DESCRIPTION_LENGTH_MAX),
+      },
+      ...{
+        retry_schedule: Array(20).fill("1h"),
+        timeout_ms: 30_000,
+        max_per_second: PER_SECOND_TO_ENDPOINT_MAX,
+      },
+      ...{
+        max_concurrency: CONCURRENCY_MAX,
+        disable_after_hours: DISABLE_HOURS_MAX,
+        format: "raw",
+        filter: { a: { $gt: 1 } },
+      },
     };
     const { status, body } = await create(most);
     expect([status, body]).toMatchObject([201, most]);
@@ -113,7 +134,12 @@ describe("GET /v1/relay/endpoints", () => {
   endpoint(() => stage.server, "GET /v1/relay/endpoints", [
     { name: "none", request: ["GET", PATH], status: 200, body: { endpoints: [] } },
     { ...SCENARIOS.noKey, request: ["GET", PATH] },
-    { name: "a state that is none", request: ["GET", `${PATH}?state=x`], status: 400, code: "validation_error" },
+    {
+      name: "a state that is none",
+      request: ["GET", `${PATH}?state=x`],
+      status: 400,
+      code: "validation_error",
+    },
   ]);
 
   test("newest first, in pages, by name and state; headers are covered, secrets not shown", async () => {
@@ -127,7 +153,10 @@ describe("GET /v1/relay/endpoints", () => {
     };
     expect(await names("")).toEqual([["c", "b", "a"], undefined]);
     const [first, cursor] = await names("limit=2");
-    expect([first, await names(`limit=2&cursor=${cursor}`)]).toEqual([["c", "b"], [["a"], undefined]]);
+    expect([first, await names(`limit=2&cursor=${cursor}`)]).toEqual([
+      ["c", "b"],
+      [["a"], undefined],
+    ]);
     expect((await names("name=a"))[0]).toEqual(["a"]);
     expect((await names("state=paused"))[0]).toEqual(["b"]);
     const [{ endpoint_id }] = (await stage.account.get(`${PATH}?name=a`)).body.endpoints as never as [
@@ -138,7 +167,9 @@ describe("GET /v1/relay/endpoints", () => {
       counts: { waiting: 0, delivered_24h: 0, failed_24h: 0 },
     });
     const { kernel } = stage.server.server;
-    expect(kernel.db.number("SELECT count(*) AS n FROM relay_endpoints WHERE headers LIKE '%hidden%'")()).toBe(0);
+    expect(
+      kernel.db.number("SELECT count(*) AS n FROM relay_endpoints WHERE headers LIKE '%hidden%'")(),
+    ).toBe(0);
   });
 });
 
@@ -146,8 +177,7 @@ describe("GET /v1/relay/endpoints", () => {
 const usedKey = (method: string, path: string): Scenario => ({
   ...{ name: "a key that was used otherwise", status: 409, code: "conflict", request: [method, path, {}] },
   headers: { "idempotency-key": "used" },
-  before: ({ account }) =>
-    account.post(PATH, { url: URL_GIVEN }, { headers: { "idempotency-key": "used" } }),
+  before: ({ account }) => account.post(PATH, { url: URL_GIVEN }, { headers: { "idempotency-key": "used" } }),
 });
 
 /** An endpoint of a scenario's account, and a request to it. */
@@ -201,7 +231,12 @@ describe("one endpoint", () => {
     { ...SCENARIOS.noCredits, request: ["POST", `${PATH}/${NOBODYS}/secret/rotate`, {}] },
   ]);
   endpoint(() => stage.server, "POST /v1/relay/endpoints/{endpoint_id}/test", [
-    ofOne("POST", "/test", {}, { event_types: ["other"] })({
+    ofOne(
+      "POST",
+      "/test",
+      {},
+      { event_types: ["other"] },
+    )({
       ...{ name: "whatever its types", status: 201, spent: 1 },
       after: (_, { body }) => expect(body["message_id"]).toMatch(/^msg_[0-9a-f]{32}$/),
     }),
@@ -327,3 +362,10 @@ test("everything goes with its project", async () => {
   await stage.server.clock.advance(1_000);
   expect([rows(), parked()]).toEqual([0, 0]);
 });
+
+test("a project has a thousand at most, and a message goes to all of them at once", async () => {
+  for (let made = 0; made < ENDPOINTS_MAX; made += 100)
+    await Promise.all(Array.from({ length: 100 }, () => create({ state: "paused" })));
+  expectError(await create(), "endpoint_limit_exceeded");
+  expect(Object.keys(await messaging.send())).toHaveLength(ENDPOINTS_MAX);
+}, 60_000);

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { createHmac } from "node:crypto";
-import { PAYLOAD_ADVISED_BYTES } from "../../../src/areas/relay/message-schema.ts";
+import { BATCH_MAX, PAYLOAD_ADVISED_BYTES } from "../../../src/areas/relay/message-schema.ts";
 import { expectError } from "../../support/errors.ts";
 import { Messaging } from "./messages-support.ts";
 import { RelayStage } from "./support.ts";
@@ -218,9 +218,9 @@ describe("POST /v1/relay/messages/batch", () => {
       expect(Object.keys(answer.body["fields"] as object)).toEqual([field]);
     }
     expectError(await batch([]), "validation_error");
-    expectError(await batch(Array(101).fill(MESSAGE)), "validation_error");
+    expectError(await batch(Array(BATCH_MAX + 1).fill(MESSAGE)), "validation_error");
     expect((await stage.account.get("/v1/relay/messages")).body.messages).toEqual([]);
-    expect((await batch(Array(100).fill(MESSAGE))).status).toBe(201);
+    expect((await batch(Array(BATCH_MAX).fill(MESSAGE))).status).toBe(201);
   });
 });
 

@@ -6,9 +6,7 @@ import type { LaneTerms } from "../../../src/kernel/scheduler/lane-groups.ts";
 /** Places `#n` go to host `n % 2`, and have as many places of their own as `own` says. */
 function limits(own: (place: string) => number) {
   const termsOf = (place: string): LaneTerms | null =>
-    place.startsWith("#")
-      ? { group: `host${Number(place.slice(1)) % 2}`, places: () => own(place) }
-      : null;
+    place.startsWith("#") ? { group: `host${Number(place.slice(1)) % 2}`, places: () => own(place) } : null;
   return { perLane: 4, perSlowLane: 2, slowTotal: 100, termsOf };
 }
 
@@ -86,7 +84,9 @@ test("whatever is offered and however it ends: no bound is passed, and every job
       dispatcher.endSearch();
       running.push(...placedOf(dispatcher));
       for (const host of [0, 1])
-        expect(running.filter(({ lane }) => Number(lane.split("#")[1]) % 2 === host).length).toBeLessThanOrEqual(4);
+        expect(
+          running.filter(({ lane }) => Number(lane.split("#")[1]) % 2 === host).length,
+        ).toBeLessThanOrEqual(4);
       for (let lane = 0; lane < 6; lane += 1)
         expect(running.filter((one) => one.lane === laneName(1, `#${lane}`)).length).toBeLessThanOrEqual(own);
       const [first, ...rest] = running;

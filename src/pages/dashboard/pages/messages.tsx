@@ -92,7 +92,9 @@ function Message({ id }: { id: string }) {
                   <Button
                     icon="reload"
                     scope="relay:write"
-                    disabled={one.payload === null || one.deliveries.every(({ status }) => status !== "failed")}
+                    disabled={
+                      one.payload === null || one.deliveries.every(({ status }) => status !== "failed")
+                    }
                     onClick={resend}
                   >
                     Resend failed
@@ -108,7 +110,9 @@ function Message({ id }: { id: string }) {
                   ["Id", <code key="i">{one.message_id}</code>],
                 ]}
               />
-              <pre>{one.payload === null ? "The payload is gone." : JSON.stringify(one.payload, null, 2)}</pre>
+              <pre>
+                {one.payload === null ? "The payload is gone." : JSON.stringify(one.payload, null, 2)}
+              </pre>
             </Panel>
             <Deliveries of={one} />
           </div>

@@ -1,0 +1,94 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { expectError } from "../../support/errors.ts";
+import { Messaging } from "./messages-support.ts";
+import { RelayStage } from "./support.ts";
+
+let stage: RelayStage;
+let messaging: Messaging;
+beforeAll(async () => {
+  stage = await RelayStage.start();
+  messaging = new Messaging(stage);
+});
+beforeEach(async () => {
+  await messaging.settle();
+  await stage.anew();
+});
+afterAll(() => stage.stop());
+
+const HOUR = 3_600_000;
+const advance = (ms: number) => stage.server.clock.advance(ms);
+
+describe("sent again", () => {
+  const resend = (id: string, body: object = {}) =>
+    stage.account.post(`/v1/relay/messages/${id}/resend`, body);
+
+  test("where it failed; or to one endpoint, delivered or not", async () => {
+    const [a, b] = [await messaging.endpoint("/a"), await messaging.endpoint("/b", { retry_schedule: [] })];
+    stage.sink.answersBy(({ path }) => (path === "/b" ? 500 : 200));
+    const sent = await messaging.send({ n: 1 }, { message_id: "again-1" });
+    await messaging.settle();
+    expect(messaging.takenPaths()).toEqual(["/a", "/b"]);
+    stage.sink.answersBy(() => 200);
+    const answer = await resend("again-1");
+    expect([answer.status, answer.body]).toEqual([202, { resent: 1 }]);
+    await messaging.settle();
+    expect(messaging.takenPaths()).toEqual(["/b"]);
+    expect((await resend("again-1")).body).toEqual({ resent: 0 });
+    expect((await resend("again-1", { endpoint_id: a })).body).toEqual({ resent: 1 });
+    await messaging.settle();
+    expect(messaging.takenPaths()).toEqual(["/a"]);
+    expect(await stage.read(sent[a] ?? "")).toMatchObject({ status: "delivered", attempts: 2 });
+    expectError(await resend("again-1", { endpoint_id: "ep_x" }), "not_found");
+    expectError(await resend("none"), "not_found");
+    await messaging.patch(b, { state: "paused" });
+    await resend("again-1", { endpoint_id: b });
+    expectError(await resend("again-1", { endpoint_id: b }), "conflict");
+    await stage.account.delete(`/v1/relay/endpoints/${a}`);
+    expectError(await resend("again-1", { endpoint_id: a }), "conflict");
+  });
+
+  test("many by their endpoint alone", async () => {
+    const b = await messaging.endpoint("/b", { retry_schedule: [] });
+    stage.sink.answersBy(() => 400);
+    for (let n = 0; n < 3; n += 1) await messaging.send({ n });
+    await stage.failed(2);
+    await messaging.settle();
+    stage.sink.answersBy(() => 200);
+    expectError(await stage.account.post("/v1/relay/resend", {}), "validation_error");
+    const body = { endpoint_id: b, dry_run: true };
+    expect((await stage.account.post("/v1/relay/resend", body)).body).toEqual({ matched: 3 });
+    await stage.account.post("/v1/relay/resend", { endpoint_id: b });
+    await advance(2_000);
+    expect(messaging.takenPaths().filter((path) => path === "/b").length).toBeGreaterThanOrEqual(3);
+    expect(await stage.listed("status=failed")).toHaveLength(2);
+  });
+
+  test("not once the payload's time is over, which stays for those that wait", async () => {
+    const a = await messaging.endpoint("/a", { retry_schedule: [] });
+    const b = await messaging.endpoint("/b", { state: "paused" });
+    await messaging.send({ n: 1 }, { message_id: "old-1" });
+    await messaging.settle();
+    await advance(169 * HOUR);
+    expect((await stage.account.get("/v1/relay/messages/old-1")).body).toMatchObject({ payload: { n: 1 } });
+    await messaging.patch(b, { state: "live" });
+    await messaging.settle();
+    await advance(2 * HOUR);
+    expect((await stage.account.get("/v1/relay/messages/old-1")).body).toMatchObject({ payload: null });
+    expectError(await resend("old-1", { endpoint_id: a }), "conflict");
+    const messages = stage.server.server.kernel.db.number(
+      "SELECT count(*) AS n FROM relay_messages WHERE message_id = 'old-1'",
+    );
+    expect(messages()).toBe(1);
+    await advance(16 * 24 * HOUR);
+    expect(messages()).toBe(0);
+  }, 60_000);
+});
+
+test("answers are not kept where they are not to be", async () => {
+  const id = await messaging.endpoint("/a", { keep_responses: false });
+  stage.sink.answersBy(() => new Response("secret words"));
+  const sent = await messaging.send();
+  await messaging.settle();
+  const [attempt] = (await stage.read(sent[id] ?? "")).attempt_log;
+  expect(attempt).toMatchObject({ response_status: 200, response_headers: null, response_body: null });
+});
