@@ -4,7 +4,7 @@ import { holdCycle } from "./holds.ts";
 import { FLAG_EVALUATE, KEY_VERIFY, LIMITED_KEY_VERIFY } from "./keys-and-flags.ts";
 import { lockCycle } from "./locks.ts";
 import { OFREP } from "./ofrep.ts";
-import { scheduleRequest } from "./schedule.ts";
+import { messageRequest, prepareEndpoints, scheduleRequest } from "./schedule.ts";
 import { METERS, type Stage } from "./stage.ts";
 import { WEBHOOK_IN } from "./webhooks.ts";
 
@@ -107,6 +107,13 @@ export const BENCHMARKS: readonly Benchmark[] = [
       { kind: "ratio", to: "BullMQ delayed add", atLeast: 2, connections: [32] },
       { kind: "ratio", to: "pg-boss delayed send", atLeast: 2, connections: [32] },
     ],
+  },
+  {
+    name: "message to 10 endpoints",
+    connections: [32],
+    prepare: prepareEndpoints,
+    request: messageRequest,
+    requires: CHANGE_REQUIRES,
   },
   {
     name: "notary log of 1 KB",

@@ -29,6 +29,29 @@ export const RELAYS_DUE = "20,000 relays over 10 s";
 export const RELAYS_WAITING = "1,000,000 relays waiting";
 export const MONITORS_CHECKED = "10,000 monitors at 15 s";
 
+/** Endpoints that a message goes to. */
+const ENDPOINTS = 10;
+
+/** Makes the endpoints that messages go to. */
+export async function prepareEndpoints(stage: Stage): Promise<void> {
+  for (let number = 0; number < ENDPOINTS; number += 1)
+    await stage.post("/v1/relay/endpoints", { url: `https://hooks${number}.example.com/in` });
+}
+
+/** Sends a message that is delivered in an hour: ten deliveries in one commit. */
+export function messageRequest(stage: Stage): WrkRequest {
+  return {
+    method: "POST",
+    path: "/v1/relay/messages",
+    headers: { Authorization: `Bearer ${stage.key}` },
+    body: JSON.stringify({
+      event_type: "invoice.paid",
+      delay: "1h",
+      payload: { invoice: "in_1042", amount: 120 },
+    }),
+  };
+}
+
 /** Schedules a delivery in an hour. */
 export function scheduleRequest(stage: Stage): WrkRequest {
   return {

@@ -44,6 +44,7 @@ test("each row is compared with a bare server, at each of its connections, and w
       "meter hold, capture",
       "lock acquire, release",
       "schedule a relay",
+      "message to 10 endpoints",
       "notary log of 1 KB",
     ],
     "webhook in, 1 KiB",
