@@ -1,6 +1,5 @@
-import { createAccount } from "./meters.ts";
 import type { Random } from "./random.ts";
-import { bodyOf, type Tally, type Target, type Workload } from "./workload.ts";
+import { bodyOf, createAccount, Recorded, type Target, type Workload } from "./workload.ts";
 
 const CREDITS = 1_000_000;
 /** Endpoints that each message goes to. */
@@ -18,14 +17,13 @@ interface Sent {
  * Messages to several endpoints. One that was acknowledged arrives at each of them; one that was not arrives at each of
  * them, or at none: a kill never leaves a part of its deliveries.
  */
-export class MessageWorkload implements Workload {
+export class MessageWorkload extends Recorded implements Workload {
   readonly name = "messages";
   readonly weight = 2;
   private readonly arrived = new Map<string, Set<string>>();
   private open: Sent[] = [];
   private made = 0;
   private key = "";
-  private counts = { acknowledged: 0, inDoubt: 0, happened: 0 };
 
   async prepare(target: Target): Promise<void> {
     this.key = await createAccount(target, "messages@example.com", CREDITS);
@@ -59,12 +57,6 @@ export class MessageWorkload implements Workload {
     for (const sent of this.open) problems.push(...(await this.problemsOf(target, sent)));
     this.open = [];
     return problems;
-  }
-
-  takeTally(): Tally {
-    const counts = this.counts;
-    this.counts = { acknowledged: 0, inDoubt: 0, happened: 0 };
-    return counts;
   }
 
   private receive(request: Request): Response {

@@ -107,18 +107,23 @@ export function createRelay(kernel: Kernel, outbound: OutboundClient, ports: Rel
     /** Queues a monitor's notification in the unit of work that causes it. */
     notify: (tx: Tx, notification: Notification) => service.notify(tx, notification),
     resources,
-    card: {
-      area: "relay",
-      schema: figures(["scheduled", "failed"], {
-        retrying_since: waitingSince("When the delivery was due that has been tried again for longest."),
-      }),
-      read: ({ project: { ref } }: Caller, now: number) => ({
-        scheduled: store.scheduledTo(ref, COUNTED_MAX),
-        failed: store.failedSince(ref, COUNTED_MAX, now - DAY_MS),
-        retrying_since: isoTimeOrNull(store.retryingSince(ref, WALKED_ROWS_MAX) || null),
-      }),
-    },
+    card: cardOf(store),
   };
+}
+
+/** What the overview shows of deliveries. */
+function cardOf(store: RelayStore) {
+  return {
+    area: "relay",
+    schema: figures(["scheduled", "failed"], {
+      retrying_since: waitingSince("When the delivery was due that has been tried again for longest."),
+    }),
+    read: ({ project: { ref } }: Caller, now: number) => ({
+      scheduled: store.scheduledTo(ref, COUNTED_MAX),
+      failed: store.failedSince(ref, COUNTED_MAX, now - DAY_MS),
+      retrying_since: isoTimeOrNull(store.retryingSince(ref, WALKED_ROWS_MAX) || null),
+    }),
+  } as const;
 }
 
 /** What a project has of the area. */

@@ -2,7 +2,8 @@ import { invalidField } from "../../kernel/errors.ts";
 import type { RequestHeaders } from "../../kernel/outbound/headers.ts";
 import type { TargetPolicy } from "../../kernel/outbound/target.ts";
 import { CronTimes, isTimeZone } from "../../kernel/scheduler/calendar.ts";
-import { ownHeadersLeftOut, payloadText, readWaits } from "./domain.ts";
+import { payloadText, readWaits } from "./domain.ts";
+import { ownHeadersLeftOut } from "./own-headers.ts";
 import { type ScheduleUpdateBody, TIME_ZONE } from "./schedule-schema.ts";
 import type { ScheduleSettings } from "./schedule-store.ts";
 

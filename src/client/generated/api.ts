@@ -1313,15 +1313,32 @@ export type OpenApiDocument = { openapi: string; [name: string]: unknown };
 
 /** What `GET /v1/overview` answers. */
 export interface Overview {
-  meter?: { balance: number; meters: number };
+  meter?: { balance: number; monthly_credits: number; meters: number };
   projects?: { total: number };
   keys?: { total: number; ending_soon: number };
   gate?: { total: number; on: number };
   latch?: { held: number; waiting: number };
   pulse?: { total: number; up: number; down: number };
-  relay?: { scheduled: number; failed: number };
-  catch?: { pending: number; failed: number; delivered: number };
-  witness?: { receipts: number; buffered: number };
+  relay?: {
+    scheduled: number;
+    failed: number;
+    /** When the delivery was due that has been tried again for longest. */
+    retrying_since: string | null;
+  };
+  catch?: {
+    pending: number;
+    failed: number;
+    failed_24h: number;
+    delivered: number;
+    /** When the oldest event came in that a live bucket has not sent on. */
+    pending_since: string | null;
+  };
+  witness?: {
+    receipts: number;
+    buffered: number;
+    /** When the oldest receipt was logged whose copy is not in the storage. */
+    buffered_since: string | null;
+  };
   /** For the operator. */
   backups?: {
     scheduled: boolean;
@@ -1396,6 +1413,157 @@ export type ProjectUpdateBody = { name?: string | undefined; description?: strin
 /** What `DELETE /v1/relay/{relay_id}` answers. */
 export type RelayCancelled = { relay_id: string; status: "cancelled" };
 
+/** The body of `PATCH /v1/relay/endpoints/{endpoint_id}`. */
+export interface RelayEndpointPatch {
+  url?: string | undefined;
+  /** Which messages it gets; empty: all but `ninefold.*`. `a.*` is every type below `a.`. */
+  event_types?: readonly string[] | undefined;
+  channels?: readonly string[] | undefined;
+  filter?: object | null | undefined;
+  description?: string | null | undefined;
+  /** The body: an object of `type`, `timestamp` and `data`, or the payload alone. */
+  format?: "envelope" | "raw" | undefined;
+  /** The wait before each retry, at most 24h each and 7d together. `1s`, `5s`, `25s` unless given. */
+  retry_schedule?: readonly string[] | undefined;
+  /** The time that an attempt may take. 15000 unless given. */
+  timeout_ms?: number | undefined;
+  /** Attempts in a second; null: no bound. */
+  max_per_second?: number | null | undefined;
+  /** Attempts at once. */
+  max_concurrency?: number | undefined;
+  /** It is disabled after so many hours of nothing but failures; 0: never. */
+  disable_after_hours?: number | undefined;
+  /** Whether the account gets an e-mail when it is disabled. */
+  notify_email?: boolean | undefined;
+  /** Whether answers stand in the log of attempts. */
+  keep_responses?: boolean | undefined;
+  /** Names it in the project. */
+  name?: string | null | undefined;
+  /** `X-Svc-*`, `webhook-id`, `webhook-timestamp`, `webhook-signature`, `Host`, `Content-Length`, `Connection` and `Transfer-Encoding` are ignored: the delivery has its own. */
+  headers?: Record<string, string> | undefined;
+  /** `paused`: its deliveries wait. `live` also enables a disabled one. */
+  state?: "live" | "paused" | undefined;
+}
+
+/** What `PATCH /v1/relay/endpoints/{endpoint_id}` answers. */
+export interface RelayEndpointItem {
+  endpoint_id: string;
+  /** Names it in the project. */
+  name: string | null;
+  url: string;
+  /** Which messages it gets; empty: all but `ninefold.*`. `a.*` is every type below `a.`. */
+  event_types: string[];
+  channels: string[];
+  filter: Record<string, unknown> | null;
+  description: string | null;
+  /** The body: an object of `type`, `timestamp` and `data`, or the payload alone. */
+  format: "envelope" | "raw";
+  /** The wait before each retry, at most 24h each and 7d together. `1s`, `5s`, `25s` unless given. */
+  retry_schedule: string[];
+  /** The time that an attempt may take. 15000 unless given. */
+  timeout_ms: number;
+  /** Attempts in a second; null: no bound. */
+  max_per_second: number | null;
+  /** Attempts at once. */
+  max_concurrency: number;
+  /** It is disabled after so many hours of nothing but failures; 0: never. */
+  disable_after_hours: number;
+  /** Whether the account gets an e-mail when it is disabled. */
+  notify_email: boolean;
+  /** Whether answers stand in the log of attempts. */
+  keep_responses: boolean;
+  /** As they are sent, with `[secret]` for what may be one. */
+  headers: Record<string, string>;
+  state: "live" | "paused" | "disabled";
+  health: {
+    /** While it is open, one delivery at a time is tried. */
+    breaker: "closed" | "open";
+    consecutive_failures: number;
+    /** Epoch milliseconds. */
+    failing_since: number | null;
+    /** Epoch milliseconds. */
+    next_probe_at: number | null;
+    disabled_reason: string | null;
+  };
+  /** Epoch milliseconds. */
+  created_at: number;
+  /** Epoch milliseconds. */
+  updated_at: number;
+}
+
+/** The body of `POST /v1/relay/endpoints`. */
+export interface RelayEndpointBody {
+  url: string;
+  /** Which messages it gets; empty: all but `ninefold.*`. `a.*` is every type below `a.`. */
+  event_types?: readonly string[] | undefined;
+  channels?: readonly string[] | undefined;
+  filter?: object | null | undefined;
+  description?: string | null | undefined;
+  /** The body: an object of `type`, `timestamp` and `data`, or the payload alone. */
+  format?: "envelope" | "raw" | undefined;
+  /** The wait before each retry, at most 24h each and 7d together. `1s`, `5s`, `25s` unless given. */
+  retry_schedule?: readonly string[] | undefined;
+  /** The time that an attempt may take. 15000 unless given. */
+  timeout_ms?: number | undefined;
+  /** Attempts in a second; null: no bound. */
+  max_per_second?: number | null | undefined;
+  /** Attempts at once. */
+  max_concurrency?: number | undefined;
+  /** It is disabled after so many hours of nothing but failures; 0: never. */
+  disable_after_hours?: number | undefined;
+  /** Whether the account gets an e-mail when it is disabled. */
+  notify_email?: boolean | undefined;
+  /** Whether answers stand in the log of attempts. */
+  keep_responses?: boolean | undefined;
+  /** Names it in the project. */
+  name?: string | null | undefined;
+  /** `X-Svc-*`, `webhook-id`, `webhook-timestamp`, `webhook-signature`, `Host`, `Content-Length`, `Connection` and `Transfer-Encoding` are ignored: the delivery has its own. */
+  headers?: Record<string, string> | undefined;
+  /** `paused`: its deliveries wait. `live` also enables a disabled one. */
+  state?: "live" | "paused" | undefined;
+  /** One of your own: `whsec_` and the base64 of 24 to 64 bytes. A new one unless given. */
+  secret?: string | undefined;
+}
+
+/** What `POST /v1/relay/endpoints` answers. */
+export interface RelayEndpointCreated extends RelayEndpointItem {
+  secret: string;
+}
+
+/** What `GET /v1/relay/endpoints` answers. */
+export interface RelayEndpointPage {
+  endpoints: RelayEndpointItem[];
+  /** Hand it in to get the next page. Absent on the last one. */
+  cursor?: string;
+}
+
+/** What `GET /v1/relay/endpoints/{endpoint_id}` answers. */
+export interface RelayEndpoint extends RelayEndpointItem {
+  /** Of its deliveries, counted to 10,000. */
+  counts: { waiting: number; delivered_24h: number; failed_24h: number };
+}
+
+/** The body of `POST /v1/relay/endpoints/{endpoint_id}/secret/rotate`. */
+export interface RelaySecretRotateBody {
+  /** How long deliveries are signed with the old one as well. */
+  grace_hours?: number | undefined;
+  /** One of your own: `whsec_` and the base64 of 24 to 64 bytes. A new one unless given. */
+  secret?: string | undefined;
+}
+
+/** What `POST /v1/relay/endpoints/{endpoint_id}/secret/rotate` answers. */
+export interface RelaySecretRotated {
+  secret: string;
+  /** Epoch milliseconds. */
+  previous_expires_at: number;
+}
+
+/** The body of `POST /v1/relay/endpoints/{endpoint_id}/test`. */
+export type RelayEndpointTestBody = { event_type?: string | undefined; payload?: object | undefined };
+
+/** What `POST /v1/relay/endpoints/{endpoint_id}/test` answers. */
+export type RelayEndpointTested = { message_id: string; relay_id: string };
+
 /** What `GET /v1/relay` answers. */
 export interface RelayPage {
   deliveries: RelayItem[];
@@ -1407,10 +1575,16 @@ export interface RelayPage {
 export interface RelayItem {
   /** Also sent as `X-Svc-Delivery-Id` and `webhook-id`. */
   relay_id: string;
-  kind: "scheduled" | "pulse";
-  /** Of a monitor's notification. */
+  kind: "scheduled" | "pulse" | "endpoint";
+  /** Of a monitor's notification, or a message. */
   event: string | null;
   monitor_id: string | null;
+  /** Whose run it is. */
+  schedule_id: string | null;
+  /** Of a message's delivery. */
+  endpoint_id: string | null;
+  /** The same. */
+  message_id: string | null;
   target_url: string;
   method: string;
   status: "scheduled" | "delivering" | "delivered" | "failed" | "cancelled";
@@ -1426,6 +1600,110 @@ export interface RelayItem {
   finished_at: number | null;
   /** Epoch milliseconds. */
   created_at: number;
+}
+
+/** The body of `POST /v1/relay/messages/batch`. */
+export type RelayMessagesBody = { messages: readonly RelayMessageBody[] };
+
+/** The body of `POST /v1/relay/messages/batch`, `messages`, `[]`. */
+export interface RelayMessageBody {
+  event_type: string;
+  payload: object;
+  channels?: readonly string[] | undefined;
+  /** One of your own; sent as `webhook-id`. A second message with it is none. */
+  message_id?: string | undefined;
+  /** From 0s, which is at once, to 30d. Required, unless `at` is given. */
+  delay?: string | undefined;
+  /** Epoch milliseconds, at most 30 days ahead; what is past is now. Instead of `delay`. */
+  at?: number | undefined;
+  /** Within 24 hours of the first, another request with it gets the first delivery, for nothing. */
+  deduplication_id?: string | undefined;
+}
+
+/** What `POST /v1/relay/messages/batch` answers. */
+export interface RelayMessagesSent {
+  messages: {
+    /** Also sent as `webhook-id`. */
+    message_id: string;
+    /** One for each endpoint that it goes to. */
+    deliveries: { relay_id: string; endpoint_id: string }[];
+    /** The payload is long for a webhook. */
+    warning?: string;
+    /** It was sent before; this request sent nothing. */
+    deduplicated?: true;
+  }[];
+}
+
+/** What `GET /v1/relay/messages` answers. */
+export interface RelayMessagePage {
+  messages: RelayMessageItem[];
+  /** Hand it in to get the next page. Absent on the last one. */
+  cursor?: string;
+}
+
+/** What `GET /v1/relay/messages` answers, `messages`, `[]`. */
+export interface RelayMessageItem {
+  /** Also sent as `webhook-id`. */
+  message_id: string;
+  event_type: string;
+  channels: string[];
+  /** Epoch milliseconds. */
+  scheduled_for: number;
+  /** Epoch milliseconds. */
+  created_at: number;
+}
+
+/** What `GET /v1/relay/messages/{message_id}` answers. */
+export interface RelayMessage extends RelayMessageItem {
+  /** Null once its time is over. */
+  payload: Record<string, unknown> | null;
+  deliveries: {
+    /** Also sent as `X-Svc-Delivery-Id` and `webhook-id`. */
+    relay_id: string;
+    endpoint_id: string;
+    status: "scheduled" | "delivering" | "delivered" | "failed" | "cancelled";
+    /** Attempts that have ended. */
+    attempts: number;
+    /** Of the last attempt. */
+    response_status: number | null;
+    /** What went wrong in the last attempt. */
+    error: string | null;
+    /** Epoch milliseconds. */
+    finished_at: number | null;
+  }[];
+}
+
+/** The body of `POST /v1/relay/messages/{message_id}/resend`. */
+export interface RelayMessageResendBody {
+  /** Only to this one, delivered or not. Without it: all deliveries that have failed. */
+  endpoint_id?: string | undefined;
+}
+
+/** What `POST /v1/relay/messages/{message_id}/resend` answers. */
+export interface RelayMessageResent {
+  /** Deliveries that are sent again. */
+  resent: number;
+}
+
+/** What `POST /v1/relay/messages` answers. */
+export interface RelayMessageDeduplicated {
+  /** Also sent as `webhook-id`. */
+  message_id: string;
+  /** One for each endpoint that it goes to. */
+  deliveries: { relay_id: string; endpoint_id: string }[];
+  /** The payload is long for a webhook. */
+  warning?: string;
+  deduplicated: true;
+}
+
+/** What `POST /v1/relay/messages` answers. */
+export interface RelayMessageSent {
+  /** Also sent as `webhook-id`. */
+  message_id: string;
+  /** One for each endpoint that it goes to. */
+  deliveries: { relay_id: string; endpoint_id: string }[];
+  /** The payload is long for a webhook. */
+  warning?: string;
 }
 
 /** What `GET /v1/relay/{relay_id}` answers. */
@@ -1484,6 +1762,8 @@ export interface RelayResend {
 /** The body of `POST /v1/relay/resend`. */
 export interface RelayResendBody {
   status?: "failed" | undefined;
+  /** Only those to this endpoint. */
+  endpoint_id?: string | undefined;
   /** What is delivered, such as `monitor.down`. */
   event_type?: string | undefined;
   /** Epoch milliseconds: created at this moment or later. */
@@ -1552,6 +1832,119 @@ export interface RelayScheduled {
   status: "scheduled";
 }
 
+/** The body of `POST /v1/relay/schedules`. */
+export interface ScheduleBody {
+  /** Unique in the project. */
+  name?: string | null | undefined;
+  /** Minute, hour, day of the month, month, day of the week; or `@hourly`, `@daily`, `@weekly`, `@monthly`, `@yearly`. Also `MON-FRI`, `L` for the last day, `MON#1` for the first Monday. */
+  cron: string;
+  /** The time zone that `cron` is read in, as the IANA database names it. `UTC` unless given. */
+  time_zone?: string | undefined;
+  /** Where each run is sent to; or give `event_type`. */
+  target_url?: string | undefined;
+  method?: "GET" | "POST" | "PUT" | "PATCH" | "DELETE" | undefined;
+  /** Sends a message of this type instead. */
+  event_type?: string | undefined;
+  /** Sent as the body, except with GET; `{}` unless given. */
+  payload?: object | undefined;
+  /** As in `POST /v1/relay`. */
+  headers?: Record<string, string> | undefined;
+  state?: "live" | "paused" | undefined;
+  /** What becomes of times that passed while the server was down: one run for all of them, or none. */
+  missed?: "once" | "skip" | undefined;
+  /** `skip`: no run while the last one has not ended. */
+  overlap?: "allow" | "skip" | undefined;
+  /** Epoch milliseconds: no run before. */
+  starts_at?: number | null | undefined;
+  /** Epoch milliseconds: no run after. */
+  ends_at?: number | null | undefined;
+  retry_schedule?: readonly string[] | null | undefined;
+}
+
+/** What `POST /v1/relay/schedules` answers. */
+export interface Schedule extends ScheduleItem {
+  /** Sent as the body, except with GET; `{}` unless given. */
+  payload: Record<string, unknown>;
+  /** The next 5, epoch milliseconds. */
+  next_runs: number[];
+}
+
+/** What `GET /v1/relay/schedules` answers. */
+export interface SchedulePage {
+  schedules: ScheduleItem[];
+  /** Hand it in to get the next page. Absent on the last one. */
+  cursor?: string;
+}
+
+/** What `GET /v1/relay/schedules` answers, `schedules`, `[]`. */
+export interface ScheduleItem {
+  schedule_id: string;
+  name: string | null;
+  /** Minute, hour, day of the month, month, day of the week; or `@hourly`, `@daily`, `@weekly`, `@monthly`, `@yearly`. Also `MON-FRI`, `L` for the last day, `MON#1` for the first Monday. */
+  cron: string;
+  /** The time zone that `cron` is read in, as the IANA database names it. `UTC` unless given. */
+  time_zone: string;
+  target_url: string | null;
+  method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+  event_type: string | null;
+  /** With `[secret]` for what may be one. */
+  headers: Record<string, string>;
+  state: "live" | "paused";
+  missed: "once" | "skip";
+  overlap: "allow" | "skip";
+  /** Epoch milliseconds. */
+  starts_at: number | null;
+  /** Epoch milliseconds. */
+  ends_at: number | null;
+  /** Null: the usual one. */
+  retry_schedule: string[] | null;
+  /** Epoch milliseconds; null while paused, or where none comes. */
+  next_run_at: number | null;
+  /** Epoch milliseconds. */
+  last_run_at: number | null;
+  last_relay_id: string | null;
+  last_message_id: string | null;
+  runs: number;
+  /** Times without a run: without credits, while the last had not ended, or missed. */
+  skipped: number;
+  /** Epoch milliseconds. */
+  created_at: number;
+  /** Epoch milliseconds. */
+  updated_at: number;
+}
+
+/** What `POST /v1/relay/schedules/{schedule_id}/run` answers. */
+export type ScheduleRun = { relay_id: string };
+
+/** The body of `PATCH /v1/relay/schedules/{schedule_id}`. */
+export interface ScheduleUpdateBody {
+  /** Unique in the project. */
+  name?: string | null | undefined;
+  /** Minute, hour, day of the month, month, day of the week; or `@hourly`, `@daily`, `@weekly`, `@monthly`, `@yearly`. Also `MON-FRI`, `L` for the last day, `MON#1` for the first Monday. */
+  cron?: string | undefined;
+  /** The time zone that `cron` is read in, as the IANA database names it. `UTC` unless given. */
+  time_zone?: string | undefined;
+  /** Where each run is sent to; or give `event_type`. */
+  target_url?: string | undefined;
+  method?: "GET" | "POST" | "PUT" | "PATCH" | "DELETE" | undefined;
+  /** Sends a message of this type instead. */
+  event_type?: string | undefined;
+  /** Sent as the body, except with GET; `{}` unless given. */
+  payload?: object | undefined;
+  /** As in `POST /v1/relay`. */
+  headers?: Record<string, string> | undefined;
+  state?: "live" | "paused" | undefined;
+  /** What becomes of times that passed while the server was down: one run for all of them, or none. */
+  missed?: "once" | "skip" | undefined;
+  /** `skip`: no run while the last one has not ended. */
+  overlap?: "allow" | "skip" | undefined;
+  /** Epoch milliseconds: no run before. */
+  starts_at?: number | null | undefined;
+  /** Epoch milliseconds: no run after. */
+  ends_at?: number | null | undefined;
+  retry_schedule?: readonly string[] | null | undefined;
+}
+
 /** What `POST /v1/relay/secret` answers. */
 export interface RelaySecret {
   secret: string;
@@ -1562,21 +1955,6 @@ export interface RelaySecret {
     /** Epoch milliseconds. */
     expires_at: number;
   }[];
-}
-
-/** The body of `POST /v1/relay/secret/rotate`. */
-export interface RelaySecretRotateBody {
-  /** How long deliveries are signed with the old one as well. */
-  grace_hours?: number | undefined;
-  /** One of your own: `whsec_` and the base64 of 24 to 64 bytes. A new one unless given. */
-  secret?: string | undefined;
-}
-
-/** What `POST /v1/relay/secret/rotate` answers. */
-export interface RelaySecretRotated {
-  secret: string;
-  /** Epoch milliseconds. */
-  previous_expires_at: number;
 }
 
 /** The body of `POST /v1/session`. */
@@ -1745,7 +2123,10 @@ export type ErrorCode =
   | "key_limit_exceeded"
   | "monitor_name_taken"
   | "monitor_limit_exceeded"
-  | "project_limit_exceeded";
+  | "project_limit_exceeded"
+  | "endpoint_limit_exceeded"
+  | "schedule_name_taken"
+  | "schedule_limit_exceeded";
 
 /** What errors of some codes say beside their code. */
 export interface KnownExtras {
@@ -2071,6 +2452,8 @@ export const OPERATIONS = {
     never,
     {
       status?: "up" | "down" | "unknown" | undefined;
+      /** Only those that are checked, or only those that are paused. */
+      active?: boolean | undefined;
       /** Only the monitor that was given this name. */
       name?: string | undefined;
     }
@@ -2101,6 +2484,37 @@ export const OPERATIONS = {
   "projects.overview": "GET /v1/projects/{id}/overview" as Route<ProjectOverview, "id">,
   "projects.update": "PATCH /v1/projects/{id}" as Route<Project, "id", ProjectUpdateBody>,
   "relay.cancel": "DELETE /v1/relay/{relay_id}" as Route<RelayCancelled, "relay_id">,
+  "relay.endpoints.change": "PATCH /v1/relay/endpoints/{endpoint_id}" as Route<
+    RelayEndpointItem,
+    "endpoint_id",
+    RelayEndpointPatch
+  >,
+  "relay.endpoints.create": "POST /v1/relay/endpoints" as Route<
+    RelayEndpointCreated,
+    never,
+    RelayEndpointBody
+  >,
+  "relay.endpoints.delete": "DELETE /v1/relay/endpoints/{endpoint_id}" as Route<undefined, "endpoint_id">,
+  "relay.endpoints.list": "GET /v1/relay/endpoints" as List<
+    RelayEndpointPage,
+    never,
+    {
+      /** Only the one of this name. */
+      name?: string | undefined;
+      state?: "live" | "paused" | "disabled" | undefined;
+    }
+  >,
+  "relay.endpoints.read": "GET /v1/relay/endpoints/{endpoint_id}" as Route<RelayEndpoint, "endpoint_id">,
+  "relay.endpoints.secret.rotate": "POST /v1/relay/endpoints/{endpoint_id}/secret/rotate" as Route<
+    RelaySecretRotated,
+    "endpoint_id",
+    RelaySecretRotateBody
+  >,
+  "relay.endpoints.test": "POST /v1/relay/endpoints/{endpoint_id}/test" as Route<
+    RelayEndpointTested,
+    "endpoint_id",
+    RelayEndpointTestBody
+  >,
   "relay.list": "GET /v1/relay" as List<
     RelayPage,
     never,
@@ -2108,15 +2522,49 @@ export const OPERATIONS = {
       /** `pulse`: only notifications of monitors. */
       filter?: "pulse" | undefined;
       status?: "scheduled" | "delivering" | "delivered" | "failed" | "cancelled" | undefined;
+      /** Only those to this endpoint. */
+      endpoint_id?: string | undefined;
+      /** Only those of this message. */
+      message_id?: string | undefined;
       /** What is delivered, such as `monitor.down`. */
       event_type?: string | undefined;
       /** Epoch milliseconds: created at this moment or later. */
       since?: number | undefined;
       /** Epoch milliseconds: created before this moment. */
       until?: number | undefined;
+      /** Only runs of this schedule. */
+      schedule_id?: string | undefined;
       /** Only failed ones, by why they did. */
       error?: "timeout" | "network" | "http" | "blocked" | "disabled" | undefined;
     }
+  >,
+  "relay.messages.batch": "POST /v1/relay/messages/batch" as Route<
+    RelayMessagesSent,
+    never,
+    RelayMessagesBody
+  >,
+  "relay.messages.list": "GET /v1/relay/messages" as List<
+    RelayMessagePage,
+    never,
+    {
+      /** What is delivered, such as `monitor.down`. */
+      event_type?: string | undefined;
+      /** Epoch milliseconds: created at this moment or later. */
+      since?: number | undefined;
+      /** Epoch milliseconds: created before this moment. */
+      until?: number | undefined;
+    }
+  >,
+  "relay.messages.read": "GET /v1/relay/messages/{message_id}" as Route<RelayMessage, "message_id">,
+  "relay.messages.resend": "POST /v1/relay/messages/{message_id}/resend" as Route<
+    RelayMessageResent,
+    "message_id",
+    RelayMessageResendBody
+  >,
+  "relay.messages.send": "POST /v1/relay/messages" as Route<
+    RelayMessageDeduplicated | RelayMessageSent,
+    never,
+    RelayMessageBody
   >,
   "relay.read": "GET /v1/relay/{relay_id}" as Route<Relay, "relay_id">,
   "relay.resend": "POST /v1/relay/{relay_id}/resend" as Route<RelayResent, "relay_id">,
@@ -2128,6 +2576,23 @@ export const OPERATIONS = {
   >,
   "relay.resends.stop": "DELETE /v1/relay/resends/{resend_id}" as Route<RelayResend, "resend_id">,
   "relay.schedule": "POST /v1/relay" as Route<RelayDeduplicated | RelayScheduled, never, RelayBody>,
+  "relay.schedules.create": "POST /v1/relay/schedules" as Route<Schedule, never, ScheduleBody>,
+  "relay.schedules.delete": "DELETE /v1/relay/schedules/{schedule_id}" as Route<undefined, "schedule_id">,
+  "relay.schedules.list": "GET /v1/relay/schedules" as List<
+    SchedulePage,
+    never,
+    {
+      /** Only the one of this name. */
+      name?: string | undefined;
+    }
+  >,
+  "relay.schedules.read": "GET /v1/relay/schedules/{schedule_id}" as Route<Schedule, "schedule_id">,
+  "relay.schedules.run": "POST /v1/relay/schedules/{schedule_id}/run" as Route<ScheduleRun, "schedule_id">,
+  "relay.schedules.update": "PATCH /v1/relay/schedules/{schedule_id}" as Route<
+    Schedule,
+    "schedule_id",
+    ScheduleUpdateBody
+  >,
   "relay.secret.reveal": "POST /v1/relay/secret" as Route<RelaySecret>,
   "relay.secret.rotate": "POST /v1/relay/secret/rotate" as Route<
     RelaySecretRotated,

@@ -2,7 +2,7 @@ import type { ComponentType } from "preact";
 import type { RelayItem } from "../../../client/generated/api.ts";
 import { call, requestOf } from "../core/api.ts";
 import { useList } from "../core/resource.ts";
-import { go, href, place, setQuery } from "../core/route.ts";
+import { href, place, setQuery } from "../core/route.ts";
 import { later } from "../shell/later.tsx";
 import { Button } from "../ui/button.tsx";
 import { Empty, Loaded, More } from "../ui/feedback.tsx";
