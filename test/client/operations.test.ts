@@ -302,17 +302,21 @@ test("deliveries", async () => {
     status: "scheduled",
   });
 
-  const schedule = await nf.relay.createSchedule({ name: "nightly", cron: "@daily", target_url: NOBODY_URL });
+  const schedule = await nf.relay.schedules.create({
+    name: "nightly",
+    cron: "@daily",
+    target_url: NOBODY_URL,
+  });
   const { schedule_id } = schedule;
   expect(schedule.next_runs).toHaveLength(5);
-  expect(await nf.relay.getSchedule(schedule_id)).toEqual(schedule);
-  const listed = await nf.relay.listSchedules({ name: "nightly" }).toArray();
+  expect(await nf.relay.schedules.get(schedule_id)).toEqual(schedule);
+  const listed = await nf.relay.schedules.list({ name: "nightly" }).toArray();
   expect(listed.map((item) => item.schedule_id)).toEqual([schedule_id]);
-  expect((await nf.relay.updateSchedule(schedule_id, { state: "paused" })).next_run_at).toBeNull();
-  const run = await nf.relay.runSchedule(schedule_id);
+  expect((await nf.relay.schedules.update(schedule_id, { state: "paused" })).next_run_at).toBeNull();
+  const run = await nf.relay.schedules.run(schedule_id);
   expect((await nf.relay.get(run.relay_id)).schedule_id).toBe(schedule_id);
-  await nf.relay.deleteSchedule(schedule_id);
-  expect(await nf.relay.listSchedules().toArray()).toEqual([]);
+  await nf.relay.schedules.delete(schedule_id);
+  expect(await nf.relay.schedules.list().toArray()).toEqual([]);
 
   const { secret } = await nf.relay.secret();
   const rotated = await nf.relay.rotateSecret();

@@ -19,10 +19,13 @@ export class Relay {
   readonly endpoints: RelayEndpoints;
   /** What goes to all endpoints that take it. */
   readonly messages: RelayMessages;
+  /** What is sent at the times of cron expressions. */
+  readonly schedules: RelaySchedules;
 
   constructor(private readonly api: Api) {
     this.endpoints = new RelayEndpoints(api);
     this.messages = new RelayMessages(api);
+    this.schedules = new RelaySchedules(api);
   }
 
   /** Schedules a delivery; under a `deduplication_id` that has made one within a day, it answers that one. */
@@ -63,43 +66,6 @@ export class Relay {
   /** Ends {@link resendFailed}; what was sent, was sent. */
   stopResend(resendId: string, options?: ChangeOptions): Answers<"relay.resends.stop"> {
     return this.api.call("relay.resends.stop", { params: { resend_id: resendId } }, options);
-  }
-
-  /** Sends a webhook at the times of a cron expression. */
-  createSchedule(body: ScheduleBody, options?: ChangeOptions): Answers<"relay.schedules.create"> {
-    return this.api.call("relay.schedules.create", { body }, options);
-  }
-
-  /** The schedules, newest first, without their payloads. */
-  listSchedules(
-    query: QueryOf<"relay.schedules.list"> = {},
-    options: RequestOptions = {},
-  ): ListOf<"relay.schedules.list", "schedules"> {
-    return this.api.list("relay.schedules.list", "schedules", { query }, options);
-  }
-
-  /** A schedule with its next five runs. */
-  getSchedule(scheduleId: string, options?: RequestOptions): Answers<"relay.schedules.read"> {
-    return this.api.call("relay.schedules.read", { params: { schedule_id: scheduleId } }, options);
-  }
-
-  /** Changes a schedule; what is left out stays. */
-  updateSchedule(
-    scheduleId: string,
-    body: ScheduleUpdateBody,
-    options?: ChangeOptions,
-  ): Answers<"relay.schedules.update"> {
-    return this.api.call("relay.schedules.update", { params: { schedule_id: scheduleId }, body }, options);
-  }
-
-  /** Deletes a schedule; deliveries that its runs have made stay. */
-  deleteSchedule(scheduleId: string, options?: ChangeOptions): Answers<"relay.schedules.delete"> {
-    return this.api.call("relay.schedules.delete", { params: { schedule_id: scheduleId } }, options);
-  }
-
-  /** Runs a schedule now, beside its times. */
-  runSchedule(scheduleId: string, options?: ChangeOptions): Answers<"relay.schedules.run"> {
-    return this.api.call("relay.schedules.run", { params: { schedule_id: scheduleId } }, options);
   }
 
   /** The project's signing secret, for receivers; made on first use. */
@@ -203,5 +169,47 @@ export class RelayMessages {
     options?: ChangeOptions,
   ): Answers<"relay.messages.resend"> {
     return this.api.call("relay.messages.resend", { params: { message_id: messageId }, body }, options);
+  }
+}
+
+/** The schedules of a project. */
+export class RelaySchedules {
+  constructor(private readonly api: Api) {}
+
+  /** Sends a webhook at the times of a cron expression. */
+  create(body: ScheduleBody, options?: ChangeOptions): Answers<"relay.schedules.create"> {
+    return this.api.call("relay.schedules.create", { body }, options);
+  }
+
+  /** The schedules, newest first, without their payloads. */
+  list(
+    query: QueryOf<"relay.schedules.list"> = {},
+    options: RequestOptions = {},
+  ): ListOf<"relay.schedules.list", "schedules"> {
+    return this.api.list("relay.schedules.list", "schedules", { query }, options);
+  }
+
+  /** A schedule with its next five runs. */
+  get(scheduleId: string, options?: RequestOptions): Answers<"relay.schedules.read"> {
+    return this.api.call("relay.schedules.read", { params: { schedule_id: scheduleId } }, options);
+  }
+
+  /** Changes a schedule; what is left out stays. */
+  update(
+    scheduleId: string,
+    body: ScheduleUpdateBody,
+    options?: ChangeOptions,
+  ): Answers<"relay.schedules.update"> {
+    return this.api.call("relay.schedules.update", { params: { schedule_id: scheduleId }, body }, options);
+  }
+
+  /** Deletes a schedule; deliveries that its runs have made stay. */
+  delete(scheduleId: string, options?: ChangeOptions): Answers<"relay.schedules.delete"> {
+    return this.api.call("relay.schedules.delete", { params: { schedule_id: scheduleId } }, options);
+  }
+
+  /** Runs a schedule now, beside its times. */
+  run(scheduleId: string, options?: ChangeOptions): Answers<"relay.schedules.run"> {
+    return this.api.call("relay.schedules.run", { params: { schedule_id: scheduleId } }, options);
   }
 }
