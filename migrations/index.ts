@@ -22,6 +22,7 @@ import eventAttempts from "./0020_event_attempts.sql" with { type: "text" };
 import relaySecretsAttempts from "./0021_relay_secrets_attempts.sql" with { type: "text" };
 import endpoints from "./0022_endpoints.sql" with { type: "text" };
 import schedules from "./0023_schedules.sql" with { type: "text" };
+import catchPull from "./0024_catch_pull.sql" with { type: "text" };
 
 /** Every step of the schema, in order. A step that has been released is never changed. */
 export const MIGRATIONS: readonly Migration[] = [
@@ -48,4 +49,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: "0021_relay_secrets_attempts", sql: relaySecretsAttempts },
   { name: "0022_endpoints", sql: endpoints },
   { name: "0023_schedules", sql: schedules },
+  { name: "0024_catch_pull", sql: catchPull },
 ];

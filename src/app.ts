@@ -312,11 +312,20 @@ function createHttp(kernel: Kernel, config: Config, areas: Areas) {
   const operations = http.routes.map(({ operation }) => operation);
   accounts.countCredits(operations.filter(({ cost }) => cost > 0));
   keys.knowScopes(operations.flatMap(({ access }) => (access.includes(":") ? access : [])));
-  for (const stop of [changes.stop, areas.flags.stopStreams, areas.locks.refuseWaiters])
-    http.shutdown.addEventListener("abort", stop, { once: true });
+  endWaiting(http, areas, changes);
   rootPage(http, config.dashboard ? "dashboard/" : "docs");
   docsPages(http); //                    /docs
   if (config.dashboard) dashboardPages(http);
   http.seal();
   return { http, readiness, performing };
+}
+
+/** Requests that wait are answered once the server is told to stop. */
+function endWaiting(
+  { shutdown }: Http,
+  { flags, locks, buckets }: Areas,
+  changes: { stop: () => void },
+): void {
+  for (const stop of [changes.stop, flags.stopStreams, locks.refuseWaiters, buckets.endStreams])
+    shutdown.addEventListener("abort", stop, { once: true });
 }

@@ -36,7 +36,10 @@ export function bodyOf({ operation: { example } }: DeclaredRoute): unknown {
 }
 
 /** Queries that a route cannot do without. */
-const QUERIES: Readonly<Record<string, string>> = { "catch.events.delete": "?before=2030-01-01T00:00:00Z" };
+const QUERIES: Readonly<Record<string, string>> = {
+  "catch.events.delete": "?before=2030-01-01T00:00:00Z",
+  "catch.stream": "?after=beginning&wait_ms=0",
+};
 
 /** The query of a route, with its question mark. */
 export function queryOf({ operation }: DeclaredRoute): string {

@@ -1,7 +1,7 @@
 import { type Actor, ActorRegistry } from "../../kernel/actors/registry.ts";
 import { changed, type Fields } from "../../kernel/audit/change.ts";
 import { isoTime } from "../../kernel/date-time.ts";
-import { ApiError } from "../../kernel/errors.ts";
+import { ApiError, invalidField } from "../../kernel/errors.ts";
 import type { Caller, CallerAccount, Charger } from "../../kernel/http/caller.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { OutboundClient } from "../../kernel/outbound/client.ts";
@@ -33,6 +33,12 @@ const DAY_MS = 24 * 60 * 60 * 1000;
 /** Buckets kept in memory when idle: some hundred bytes each. */
 export const BUCKETS_IN_MEMORY_MAX = 20_000;
 
+const TARGET_NEEDED =
+  'is required: it must be an https URL such as https://example.com/webhooks, unless delivery is "pull"';
+
+/** What the column of targets has where there is none. */
+const NO_TARGET = "";
+
 /** What buckets need of the rest of the server. */
 export interface CatchPorts {
   readonly accounts: {
@@ -59,13 +65,16 @@ export interface CatchDeps extends Kernel, CatchPorts {
 /** A bucket in memory. Only memory knows its recent traffic: a restart forgives it. */
 export interface BucketActor
   extends Actor,
-    Omit<BucketRow, "provider" | "signing_secret" | "live" | "deleted_at"> {
+    Omit<BucketRow, "target_url" | "provider" | "signing_secret" | "live" | "pull" | "deleted_at"> {
   /** False while its counts are not written. */
   idle: boolean;
+  target_url: string | null;
   readonly provider: Provider | null;
   /** Opened. */
   signing_secret: string | null;
   live: boolean;
+  /** Whether its events wait for who fetches them. */
+  pull: boolean;
   deleted: boolean;
   traffic: Traffic;
 }
@@ -75,7 +84,7 @@ export class Buckets {
   private readonly actors: ActorRegistry<string, BucketActor>;
   private changed = new Set<BucketActor>();
   private nextRef: number;
-  /** Called when a bucket has gone live. */
+  /** Called when a bucket begins to send its events on. */
   onLive: (tx: Tx, bucket: BucketActor) => void = () => undefined;
 
   constructor(
@@ -137,9 +146,11 @@ export class Buckets {
   }
 
   /** @throws ApiError `validation_error`, `catch.provider_unsupported`, `bucket_name_taken`, `bucket_limit_exceeded` */
-  create(tx: Tx, { account, project }: Caller, { target_url, ...body }: BucketCreateBody): BucketActor {
+  create(tx: Tx, { account, project }: Caller, body: BucketCreateBody): BucketActor {
     const { store, tiers } = this.deps;
-    this.assertTarget(target_url);
+    const { target_url = null } = body;
+    const pull = body.delivery === "pull";
+    this.assertTarget(target_url, pull);
     const provider = encodeProvider(knownProvider(body.provider));
     const { name = null } = body;
     this.assertNameFree(project.ref, name, null);
@@ -147,7 +158,8 @@ export class Buckets {
     const id = this.freeId();
     store.insert(tx, {
       ...{ ref: this.nextRef++, id, account_ref: account.ref, project_ref: project.ref },
-      ...{ name, target_url, provider, signing_secret: this.seal(id, body.signing_secret ?? null) },
+      ...{ name, target_url: target_url ?? NO_TARGET, pull, provider },
+      signing_secret: this.seal(id, body.signing_secret ?? null),
       created_at: tx.now,
     });
     tx.onRollback(() => this.actors.drop(id));
@@ -162,27 +174,31 @@ export class Buckets {
    */
   change(tx: Tx, projectRef: number, id: string, changes: BucketUpdateBody): BucketActor {
     const bucket = this.ofProject(projectRef, id);
-    const { name, target_url, signing_secret, live, updated_at } = bucket;
+    const { name, target_url, signing_secret, live, pull, updated_at } = bucket;
     const { target_url: url = target_url, signing_secret: secret = signing_secret, state } = changes;
-    const { name: called = name } = changes;
+    const { name: called = name, delivery } = changes;
     const before = termsOf(bucket);
-    const given = [changes.name, changes.target_url, changes.signing_secret, state];
+    const given = [changes.name, changes.target_url, changes.signing_secret, state, delivery];
     if (given.every((value) => value === undefined)) {
       tx.audit(null);
       return bucket;
     }
-    if (changes.target_url !== undefined) this.assertTarget(url);
+    const pulls = delivery === undefined ? pull : delivery === "pull";
+    if (changes.target_url !== undefined || delivery !== undefined) this.assertTarget(url, pulls);
     this.assertNameFree(projectRef, called, bucket);
-    tx.onRollback(() => Object.assign(bucket, { name, target_url, signing_secret, live, updated_at }));
+    const sent = isSending(bucket);
+    tx.onRollback(() => Object.assign(bucket, { name, target_url, signing_secret, live, pull, updated_at }));
     bucket.name = called;
     bucket.target_url = url;
     bucket.signing_secret = secret;
     bucket.live = state === undefined ? live : state === "live";
+    bucket.pull = pulls;
     bucket.updated_at = tx.now;
     tx.audit(changed({ ...aboutBucket(bucket, "changed"), before, after: termsOf(bucket) }));
     this.keep(bucket);
-    this.deps.store.setTerms(tx, { ...bucket, signing_secret: this.seal(bucket.id, secret) });
-    if (bucket.live && !live) this.onLive(tx, bucket);
+    const sealed = this.seal(bucket.id, secret);
+    this.deps.store.setTerms(tx, { ...bucket, target_url: url ?? NO_TARGET, signing_secret: sealed });
+    if (isSending(bucket) && !sent) this.onLive(tx, bucket);
     return bucket;
   }
 
@@ -228,9 +244,11 @@ export class Buckets {
     return {
       ...same,
       ...{ idle: true, recent: false, traffic: NO_TRAFFIC },
+      target_url: row.target_url === NO_TARGET ? null : row.target_url,
       provider: decodeProvider(row.provider),
       signing_secret: sealed === null ? null : this.deps.vault.open(sealed, sealContext(id)),
       live: row.live !== 0,
+      pull: row.pull !== 0,
       deleted: deleted_at !== null,
     };
   }
@@ -243,7 +261,11 @@ export class Buckets {
     throw new ApiError("bucket_name_taken", message, { extras: { bucket_id: holder.id } });
   }
 
-  private assertTarget(url: string): void {
+  private assertTarget(url: string | null, pulls: boolean): void {
+    if (url === null) {
+      if (!pulls) throw invalidField("target_url", TARGET_NEEDED);
+      return;
+    }
     this.deps.outbound.policy.assertUrl("target_url", url, { requireHttps: true });
   }
 
@@ -260,6 +282,11 @@ export class Buckets {
   }
 }
 
+/** Whether a bucket sends its events on by itself. */
+export function isSending({ live, pull }: BucketActor): boolean {
+  return live && !pull;
+}
+
 function move(bucket: BucketActor, from: EventStatus | null, to: EventStatus | null): void {
   if (from !== null) bucket[from] -= 1;
   if (to !== null) bucket[to] += 1;
@@ -271,21 +298,29 @@ export function aboutBucket({ id }: BucketActor, what: string) {
 }
 
 /** What users set of a bucket, for the audit log, which takes out the secret. */
-export function termsOf({ name, target_url, provider, signing_secret, live }: BucketActor): Fields {
-  return { name, target_url, provider, signing_secret, state: live ? "live" : "paused" };
+export function termsOf({ name, target_url, provider, signing_secret, live, pull }: BucketActor): Fields {
+  const terms = { name, target_url, delivery: deliveryOf(pull), provider, signing_secret };
+  return { ...terms, state: live ? "live" : "paused" };
+}
+
+function deliveryOf(pull: boolean): Bucket["delivery"] {
+  return pull ? "pull" : "push";
 }
 
 /** A bucket as its owner sees it, who reaches this server at `origin`. */
 export function bucketView(bucket: BucketActor, origin: string): Bucket {
-  const { id, name, target_url, provider, signing_secret, live, pending, delivered, failed } = bucket;
+  const { id, name, target_url, provider, signing_secret, live, pull, pending, delivered, failed } = bucket;
   return {
     ...{ id, name, ingest_url: `${origin}/v1/catch/${id}`, target_url, provider },
+    delivery: deliveryOf(pull),
     has_signing_secret: signing_secret !== null,
     state: live ? "live" : "paused",
     created_at: isoTime(bucket.created_at),
     updated_at: isoTime(bucket.updated_at),
     events: { pending, delivered, failed },
-    ...(live ? {} : { hint: `It sends nothing on yet: PATCH /v1/catch/buckets/${id} {"state": "live"}` }),
+    ...(live || pull
+      ? {}
+      : { hint: `It sends nothing on yet: PATCH /v1/catch/buckets/${id} {"state": "live"}` }),
   };
 }
 

@@ -40,8 +40,8 @@ export const INGEST_STATUSES = [
   "ignored",
 ] as const;
 
-/** How an event comes to its target: in its turn, or because somebody asked for it once more. */
-export const ATTEMPT_KINDS = ["forward", "replay"] as const;
+/** How an event comes to its target: in its turn, because somebody asked for it once more, or by who fetched and acknowledged it. */
+export const ATTEMPT_KINDS = ["forward", "replay", "pull"] as const;
 
 /** Tries of an event that are kept: five rounds of forwards, whatever is replayed by hand. */
 export const ATTEMPTS_KEPT = 20;
@@ -50,6 +50,12 @@ export const ANSWER_BYTES_KEPT = 2 * 1024;
 
 /** Whether a bucket sends its events on. */
 export const BUCKET_STATES = ["paused", "live"] as const;
+
+/** Whether a bucket sends its events on itself, or keeps them for who fetches them. */
+export const DELIVERIES = ["push", "pull"] as const;
+
+/** What who has fetched an event says of it. */
+export const ACK_RESULTS = ["delivered", "failed"] as const;
 
 /** Waits before the second, third and fourth try of a forward, each from the end of the try before. */
 export const RETRY_DELAYS_MS = [1_000, 5_000, 25_000] as const;
@@ -135,10 +141,24 @@ export function assertRoomForBucket(buckets: number, bucketsMax: number): void {
   );
 }
 
-/** @throws ApiError `bucket_paused`, `catch.signature_invalid` */
-export function assertReplayable({ live }: { live: boolean }, verification: Verification): void {
+/** @throws ApiError `bucket_paused`, and `conflict` without a target. */
+export function assertSending(bucket: { live: boolean; target_url: string | null }): void {
+  const { live, target_url } = bucket;
   const paused = 'The bucket is paused. Set its state to "live" before replaying its events.';
   if (!live) throw new ApiError("bucket_paused", paused);
+  if (target_url !== null) return;
+  throw new ApiError(
+    "conflict",
+    "The bucket has no target_url to replay to: fetch its stream again instead.",
+  );
+}
+
+/** @throws ApiError `bucket_paused`, `conflict`, `catch.signature_invalid` */
+export function assertReplayable(
+  bucket: { live: boolean; target_url: string | null },
+  verification: Verification,
+): void {
+  assertSending(bucket);
   const forged = "The signature of this event did not hold when it was received, so it is not sent on.";
   if (verification === "invalid") throw new ApiError("catch.signature_invalid", forged);
 }

@@ -5,7 +5,7 @@ import type { LaneLimits } from "../../kernel/scheduler/lane-groups.ts";
 import type { Job, JobOutcome } from "../../kernel/scheduler/scheduler.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { attemptOf, problemOf, type Tried } from "./attempts.ts";
-import type { BucketActor, Buckets, CatchDeps } from "./buckets.ts";
+import { type BucketActor, type Buckets, type CatchDeps, isSending } from "./buckets.ts";
 import { afterTry, isDelivered, type Provider } from "./domain.ts";
 import { type EventHeaders, readHeaders } from "./event-headers.ts";
 import { eventIdOf } from "./ids.ts";
@@ -27,7 +27,7 @@ export const RETRIES_AT_ONCE_MAX = 32;
 /** What one account may take of both: one with many targets leaves places for others. */
 export const ACCOUNT_SHARE = 1 / 2;
 /** Targets that do not answer leave places for those that do. */
-const LANES: LaneLimits = { perLane: 8, perSlowLane: 2, slowTotal: 16, ownerShare: ACCOUNT_SHARE };
+export const LANES: LaneLimits = { perLane: 8, perSlowLane: 2, slowTotal: 16, ownerShare: ACCOUNT_SHARE };
 /** Pending events looked at for one turn: those that wait for a retry are passed over. */
 const LOOK_AHEAD = 16;
 /** Buckets taken up in one unit of work at the start. */
@@ -56,7 +56,8 @@ export async function forward(
   const outcome = await outbound.send({
     account: bucket.account_ref,
     method: "POST",
-    url: bucket.target_url,
+    // Taken away since the look at the bucket: no URL, and so no answer.
+    url: bucket.target_url ?? "",
     requireHttps: true,
     headers: {
       ...originalHeaders(provider, readHeaders(headers, vault, bucket.id)),
@@ -130,7 +131,7 @@ export class Forwarder {
 
   /** A pending event came into a bucket. */
   arrived(tx: Tx, bucket: BucketActor): void {
-    if (!bucket.live || this.progress.has(bucket.ref)) return;
+    if (!isSending(bucket) || this.progress.has(bucket.ref)) return;
     this.begin(tx, bucket, { through: this.deps.sequence.last - 1, orderedThrough: 0 });
   }
 
@@ -178,7 +179,8 @@ export class Forwarder {
     const ref = Number(job.key);
     const bucket = this.buckets.withRef(ref);
     const progress = this.progress.get(ref);
-    if (bucket?.live !== true || progress === undefined) return { record: (tx) => this.goOn(tx, ref) };
+    if (bucket === undefined || !isSending(bucket) || progress === undefined)
+      return { record: (tx) => this.goOn(tx, ref) };
     const { rows, through } = this.nextTurn(bucket, progress);
     const tries = await Promise.all(rows.map((row) => this.send(bucket, row)));
     return {
@@ -212,7 +214,12 @@ export class Forwarder {
     const progress = this.progress.get(ref);
     if (progress === undefined) return;
     const bucket = this.buckets.withRef(ref);
-    if (bucket?.live === true && this.deps.events.pendingAfter(ref, progress.through, 1).length > 0) {
+    const { events } = this.deps;
+    if (
+      bucket !== undefined &&
+      isSending(bucket) &&
+      events.pendingAfter(ref, progress.through, 1).length > 0
+    ) {
       this.enqueue(tx, bucket);
       return;
     }
@@ -226,7 +233,7 @@ export class Forwarder {
     const bucket = this.buckets.withRef(ref);
     const row = this.pending(ref, sequence);
     if (bucket === undefined || row === null) return {};
-    if (!bucket.live) return { record: (tx) => this.leaveToBacklog(tx, row) };
+    if (!isSending(bucket)) return { record: (tx) => this.leaveToBacklog(tx, row) };
     const tried = await this.send(bucket, row);
     return { record: (tx) => this.record(tx, row, tried) };
   }
@@ -238,7 +245,7 @@ export class Forwarder {
     this.deps.events.setTried(tx, { ...row, retry_at: null });
     // Gone live since the job looked: the first tries have perhaps passed it by already.
     const bucket = this.buckets.withRef(bucket_ref);
-    if (bucket?.live === true) this.wentLive(tx, bucket);
+    if (bucket !== undefined && isSending(bucket)) this.wentLive(tx, bucket);
   }
 
   /** The event, unless a replay, a deletion or another try has settled it. */
@@ -287,6 +294,6 @@ export class Forwarder {
 }
 
 /** The lane of a bucket's jobs: its account's, to its target's host. */
-function laneOf({ account_ref, target_url }: BucketActor): string {
-  return laneName(account_ref, new URL(target_url).host);
+export function laneOf({ account_ref, target_url }: BucketActor): string {
+  return laneName(account_ref, URL.parse(target_url ?? "")?.host ?? "");
 }

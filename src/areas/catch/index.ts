@@ -6,10 +6,12 @@ import { Buckets, type CatchPorts } from "./buckets.ts";
 import { Forwarder } from "./forwarder.ts";
 import { EventSequence } from "./ids.ts";
 import { Ingestion } from "./ingestion.ts";
+import { pullRoutes } from "./pull-routes.ts";
 import { Removal } from "./removal.ts";
 import { catchRoutes } from "./routes.ts";
 import { EventService } from "./service.ts";
 import { bucketStore, eventStore } from "./store.ts";
+import { EventStream } from "./stream.ts";
 
 /** What buckets offer to the rest of the server. */
 export interface CatchArea extends ApiArea {
@@ -18,6 +20,8 @@ export interface CatchArea extends ApiArea {
   readonly resources: ProjectResources;
   /** Takes up what was to be forwarded when the last process ended. To be called before the scheduler starts. */
   readonly resume: () => Promise<void>;
+  /** Answers the requests that wait for events: the server stops. */
+  readonly endStreams: () => void;
   /** Ends background removal after the slice under way. To be called before the scheduler stops. */
   readonly stop: () => void;
 }
@@ -30,9 +34,11 @@ export function createCatch(kernel: Kernel, ports: CatchPorts): CatchArea {
   const buckets = new Buckets(deps);
   const removal = new Removal(deps, buckets);
   const forwarder = new Forwarder(deps, buckets);
+  const service = new EventService(deps, buckets, removal);
+  const stream = new EventStream(deps, buckets, service);
   const services = {
     ...{ buckets, removal },
-    events: new EventService(deps, buckets, removal),
+    events: service,
     ingestion: new Ingestion(deps, buckets, removal, forwarder),
   };
   return {
@@ -44,7 +50,7 @@ export function createCatch(kernel: Kernel, ports: CatchPorts): CatchArea {
       },
     ],
     alsoCalled: { catch: ["inbox", "hooks"] },
-    routes: (api) => catchRoutes(api, services),
+    routes: (api) => [...catchRoutes(api, services), ...pullRoutes(api, { stream, events: service })],
     resources: removal.resources(),
     card: {
       area: "catch",
@@ -54,6 +60,7 @@ export function createCatch(kernel: Kernel, ports: CatchPorts): CatchArea {
       read: ({ project }, now) => buckets.figures(project.ref, now),
     },
     resume: () => forwarder.resume(),
+    endStreams: () => stream.stop(),
     stop: () => removal.stop(),
   };
 }

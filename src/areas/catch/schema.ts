@@ -7,6 +7,7 @@ import {
   ATTEMPT_KINDS,
   ATTEMPTS_KEPT,
   BUCKET_STATES,
+  DELIVERIES,
   EVENT_STATUSES,
   INGEST_STATUSES,
   PROVIDERS,
@@ -19,9 +20,10 @@ export const EVENTS_LIMIT = 20;
 /** Longest text that is searched for: longer than any id. */
 const SEARCH_LENGTH_MAX = 100;
 /** Longest id that is looked up: ours are far shorter. */
-const ID_LENGTH_MAX = 64;
+export const ID_LENGTH_MAX = 64;
 const BucketId = Type.String({ examples: ["brave-otter-314159"] });
-const EVENT_ID = "evt_1jjbpshg000";
+/** An event, in examples. */
+export const EVENT_ID = "evt_1jjbpshg000";
 
 const State = oneOf(BUCKET_STATES);
 const EventStatusName = oneOf(EVENT_STATUSES);
@@ -30,18 +32,25 @@ const ProviderOrNull = orNull(oneOf(PROVIDERS));
 const Time = Type.String({ format: "date-time", description: "RFC 3339, UTC." });
 
 /** A provider as callers give it: which names there are is a rule with a code of its own. */
-const ProviderName = Type.String({
+export const ProviderName = Type.String({
   maxLength: ID_LENGTH_MAX,
   errorMessage: `must be one of ${PROVIDERS.join(", ")}`,
   description: `One of ${PROVIDERS.join(", ")}.`,
   examples: ["stripe"],
 });
 
-const TargetUrl = Type.String({
-  maxLength: URL_LENGTH_MAX,
-  errorMessage: "must be an https URL such as https://example.com/webhooks",
-  description: "Where events are sent on to: an https URL.",
-  examples: ["https://example.com/webhooks"],
+const TargetUrl = orNull(
+  Type.String({ maxLength: URL_LENGTH_MAX, examples: ["https://example.com/webhooks"] }),
+  {
+    errorMessage: "must be an https URL such as https://example.com/webhooks",
+    description: "Where events are sent on to: an https URL. It may be null, or be left out, with `pull`.",
+  },
+);
+
+const Delivery = oneOf(DELIVERIES, {
+  errorMessage: `must be ${DELIVERIES.join(" or ")}`,
+  description:
+    "`push`: events are sent on to `target_url`. `pull`: they wait until somebody fetches the stream and acknowledges them.",
 });
 
 const SigningSecret = orNull(Type.String({ minLength: 1, maxLength: SIGNING_SECRET_LENGTH_MAX }), {
@@ -74,7 +83,8 @@ export const EventParams = Type.Object({
 /** What a new bucket is made of. */
 export const BucketCreateBody = Type.Object(
   {
-    target_url: TargetUrl,
+    target_url: Type.Optional(TargetUrl),
+    delivery: Type.Optional(Delivery),
     provider: Type.Optional(orNull(ProviderName, { errorMessage: "must be a string" })),
     signing_secret: Type.Optional(SigningSecret),
     name: Type.Optional(Name),
@@ -88,6 +98,7 @@ export const BucketUpdateBody = Type.Object(
   {
     state: Type.Optional(State),
     target_url: Type.Optional(TargetUrl),
+    delivery: Type.Optional(Delivery),
     signing_secret: Type.Optional(SigningSecret),
     name: Type.Optional(Name),
   },
@@ -104,7 +115,8 @@ export const Bucket = Type.Object(
       description: "The public URL to hand to a provider, as this server is reached by the request.",
       examples: ["https://ninefold.example.com/v1/catch/brave-otter-314159"],
     }),
-    target_url: Type.String({ examples: ["https://example.com/webhooks"] }),
+    target_url: orNull(Type.String({ examples: ["https://example.com/webhooks"] })),
+    delivery: oneOf(DELIVERIES, {}),
     provider: ProviderOrNull,
     has_signing_secret: Type.Boolean(),
     state: State,
@@ -115,7 +127,10 @@ export const Bucket = Type.Object(
       { description: "How many events the bucket holds, by status." },
     ),
     hint: Type.Optional(
-      Type.String({ description: "Only while it is paused: how to set it live.", examples: [] }),
+      Type.String({
+        description: "Only while it is paused and not `pull`: how to set it live.",
+        examples: [],
+      }),
     ),
   },
   { $id: "Bucket" },

@@ -10,6 +10,7 @@ import { assertReplayable, isDelivered, knownProvider } from "./domain.ts";
 import { readHeaders } from "./event-headers.ts";
 import { forward } from "./forwarder.ts";
 import { eventIdOf, sequenceOf } from "./ids.ts";
+import type { EventAckBody } from "./pull-schema.ts";
 import type { Removal } from "./removal.ts";
 import {
   type CaughtEvent,
@@ -88,7 +89,16 @@ export class EventService {
 
   /** One event, whole. @throws ApiError `catch.bucket_not_found`, `catch.event_not_found` */
   get(projectRef: number, bucketId: string, eventId: string): CaughtEvent {
-    const { bucket, row, payload } = this.find(projectRef, bucketId, eventId);
+    return this.whole(this.find(projectRef, bucketId, eventId));
+  }
+
+  /** An event of a bucket, whole; null when it has been removed since its row was read. */
+  ofRow(bucket: BucketActor, row: EventRow): CaughtEvent | null {
+    const payload = this.deps.events.payload(row.sequence);
+    return payload === null ? null : this.whole({ bucket, row, payload });
+  }
+
+  private whole({ bucket, row, payload }: Found): CaughtEvent {
     const body = Buffer.from(payload.body);
     return {
       ...eventView(bucket, row),
@@ -165,6 +175,37 @@ export class EventService {
     };
   }
 
+  /** Records what came of an acknowledged event of `pull`. The same again changes nothing, nor does a later failure. */
+  acknowledge(tx: Tx, projectRef: number, bucketId: string, eventId: string, ack: EventAckBody): EventItem {
+    const { bucket, row } = this.find(projectRef, bucketId, eventId);
+    if (!bucket.pull) {
+      const why =
+        "This bucket sends its events on itself: only those of a bucket with delivery pull are acknowledged.";
+      throw new ApiError("conflict", why);
+    }
+    const taken = ack.result === "delivered";
+    const isKept = row.status === "delivered" || row.verification === "invalid";
+    if (isKept || row.status === ack.result) return eventView(bucket, row);
+    const { response_status = null, duration_ms = 0 } = ack;
+    const error = taken ? null : (ack.error ?? problemWith(response_status));
+    const at = tx.now - duration_ms;
+    const said = { response_status, error };
+    this.deps.events.addAttempt(tx, row.sequence, {
+      at,
+      kind: "pull",
+      duration_ms,
+      ...said,
+      response_body: null,
+    });
+    const acknowledged: EventRow = {
+      ...{ ...row, ...said, status: ack.result, attempts: row.attempts + 1, retry_at: null },
+      delivered_at: taken ? tx.now : null,
+    };
+    this.deps.events.setTried(tx, acknowledged);
+    this.buckets.count(tx, bucket, row.status, ack.result);
+    return eventView(bucket, acknowledged);
+  }
+
   private keepTry(tx: Tx, replay: Found, tried: Tried): void {
     const { row } = this.again(replay);
     if (row !== null) this.deps.events.addAttempt(tx, row.sequence, attemptOf("replay", tried));
@@ -210,6 +251,11 @@ function eventView(bucket: BucketActor, { bucket_ref, sequence, retry_at, ...row
     received_at: isoTime(row.received_at),
     delivered_at: isoTimeOrNull(row.delivered_at),
   };
+}
+
+/** What is wrong with an answer that was no success; with none at all, that. */
+function problemWith(status: number | null): string {
+  return status === null ? "no answer" : `answered with status ${status}`;
 }
 
 const BEFORE_WANTED = "must be an ISO 8601 time such as 2026-03-10T12:00:00Z";

@@ -18,12 +18,14 @@ export interface BucketRow {
   readonly account_ref: number;
   readonly project_ref: number;
   name: string | null;
+  /** Empty for none, which only a bucket of `pull` may have. */
   target_url: string;
   /** See {@link encodeProvider}. */
   provider: number;
   /** Sealed. */
   signing_secret: Uint8Array | null;
   live: number;
+  pull: number;
   pending: number;
   delivered: number;
   failed: number;
@@ -35,10 +37,13 @@ export interface BucketRow {
 /** What a change of a bucket writes. */
 type Terms = Pick<BucketRow, "ref" | "name" | "target_url" | "signing_secret" | "updated_at"> & {
   live: boolean;
+  pull: boolean;
 };
 
 /** A new bucket: paused and empty. */
-type NewBucket = Omit<BucketRow, "live" | EventStatus | "updated_at" | "deleted_at">;
+type NewBucket = Omit<BucketRow, "live" | "pull" | EventStatus | "updated_at" | "deleted_at"> & {
+  pull: boolean;
+};
 
 /** A bucket with its oldest event's age, for the clean-up. */
 export type OldestEvent = Pick<BucketRow, "ref" | "id" | "account_ref"> & {
@@ -53,7 +58,7 @@ export function bucketStore(db: Database) {
   return {
     highestRef: db.number("SELECT max(ref) AS n FROM catch_buckets"),
     find: db.one<BucketRow, [id: string]>(
-      "SELECT ref, id, account_ref, project_ref, name, target_url, provider, signing_secret, live, pending, delivered, failed, created_at, updated_at, deleted_at FROM catch_buckets WHERE id = ?",
+      "SELECT ref, id, account_ref, project_ref, name, target_url, provider, signing_secret, live, pull, pending, delivered, failed, created_at, updated_at, deleted_at FROM catch_buckets WHERE id = ?",
     ),
     idOf: db.one<Pick<BucketRow, "id">, [ref: number]>("SELECT id FROM catch_buckets WHERE ref = ?"),
     /** The bucket that was given a name in a project. */
@@ -73,7 +78,7 @@ export function bucketStore(db: Database) {
     ),
     /** Live buckets that have something to forward. */
     toForward: db.all<Pick<BucketRow, "ref">, [afterRef: number, limit: number]>(
-      "SELECT ref FROM catch_buckets WHERE ref > ? AND live = 1 AND pending > 0 AND deleted_at IS NULL ORDER BY ref LIMIT ?",
+      "SELECT ref FROM catch_buckets WHERE ref > ? AND live = 1 AND pull = 0 AND pending > 0 AND deleted_at IS NULL ORDER BY ref LIMIT ?",
     ),
     oldestEvents: db.all<OldestEvent, [afterRef: number, limit: number]>(
       `SELECT ref, id, account_ref, pending + delivered + failed AS events,
@@ -81,14 +86,14 @@ export function bucketStore(db: Database) {
        FROM catch_buckets WHERE ref > ? AND deleted_at IS NULL ORDER BY ref LIMIT ?`,
     ),
     insert: db.change<[NewBucket]>(
-      `INSERT INTO catch_buckets (ref, id, account_ref, project_ref, name, target_url, provider, signing_secret, live, pending,
-         delivered, failed, created_at, updated_at)
-       VALUES ($ref, $id, $account_ref, $project_ref, $name, $target_url, $provider, $signing_secret, 0, 0, 0, 0, $created_at,
+      `INSERT INTO catch_buckets (ref, id, account_ref, project_ref, name, target_url, provider, signing_secret, live, pull,
+         pending, delivered, failed, created_at, updated_at)
+       VALUES ($ref, $id, $account_ref, $project_ref, $name, $target_url, $provider, $signing_secret, 0, $pull, 0, 0, 0, $created_at,
          $created_at)`,
     ),
     setTerms: db.change<[Terms]>(
       `UPDATE catch_buckets SET name = $name, target_url = $target_url, signing_secret = $signing_secret,
-         live = $live, updated_at = $updated_at WHERE ref = $ref`,
+         live = $live, pull = $pull, updated_at = $updated_at WHERE ref = $ref`,
     ),
     setCounts: db.change<[pending: number, delivered: number, failed: number, ref: number]>(
       "UPDATE catch_buckets SET pending = ?, delivered = ?, failed = ? WHERE ref = ?",
@@ -242,6 +247,9 @@ function eventReads(db: Database) {
     `${OF_KIND} AND sequence > ? ORDER BY sequence LIMIT ?`,
   );
   const countFrom = db.number<KindParams>(`SELECT count(*) AS n FROM (${OF_KIND} AND sequence >= ? LIMIT ?)`);
+  const after = db.all<StoredEvent, [bucketRef: number, sequence: number, limit: number]>(
+    `SELECT ${EVENT} FROM catch_events WHERE bucket_ref = ? AND sequence > ? ORDER BY sequence LIMIT ?`,
+  );
   const find = (bucketRef: number, sequence: number): EventRow | null => {
     const row = byKey(bucketRef, sequence);
     return row === null ? null : decoded(row);
@@ -264,6 +272,13 @@ function eventReads(db: Database) {
         .slice(0, limit)
         .flatMap((found) => find(bucketRef, found.sequence) ?? []);
     },
+    /** A bucket's events after a number, oldest first. */
+    following: (bucketRef: number, sequence: number, limit: number): EventRow[] =>
+      after(bucketRef, sequence, limit).map(decoded),
+    /** The number of a bucket's newest event; 0 when it has none. */
+    lastOf: db.number<[bucketRef: number]>(
+      "SELECT max(sequence) AS n FROM catch_events WHERE bucket_ref = ?",
+    ),
     /** Numbers of a bucket's pending events after a number, oldest first. */
     pendingAfter(bucketRef: number, after: number, limit: number): number[] {
       const pending = statusCode("pending");

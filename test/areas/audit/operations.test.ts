@@ -21,6 +21,7 @@ const NOT_AUDITED: ReadonlySet<string> = new Set([
     "keys.verify",
     "witness.verify",
     "catch.ingest",
+    "catch.events.ack",
     "ofrep.evaluate",
     "ofrep.bulk",
     "check",

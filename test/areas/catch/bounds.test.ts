@@ -51,7 +51,13 @@ describe("one try to deliver", () => {
     };
     const bucket = {
       ...{ ref: 1, id: "a-b-100000", account_ref: 1, project_ref: 1, name: null },
-      ...{ target_url: "https://example.com/", provider: null, signing_secret: null, live: true },
+      ...{
+        target_url: "https://example.com/",
+        provider: null,
+        signing_secret: null,
+        pull: false,
+        live: true,
+      },
       ...{ pending: 0, delivered: 0, failed: 0, created_at: 0, updated_at: 0 },
       ...{ deleted: false, traffic: NO_TRAFFIC, idle: true, recent: false },
     };

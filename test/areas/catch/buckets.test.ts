@@ -18,7 +18,7 @@ const START = new Date(TEST_START_MS).toISOString();
 const ID = /^[a-z]+-[a-z]+-[1-9]\d{5}$/;
 const NOBODYS = "brave-otter-314159";
 const MEMBERS =
-  "created_at events has_signing_secret hint id ingest_url name provider state target_url updated_at".split(
+  "created_at delivery events has_signing_secret hint id ingest_url name provider state target_url updated_at".split(
     " ",
   );
 

@@ -1,0 +1,417 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import {
+  ACK_DURATION_MS_MAX,
+  ACK_ERROR_LENGTH_MAX,
+  WAIT_MS_MAX,
+} from "../../../src/areas/catch/pull-schema.ts";
+import type { CaughtEvent } from "../../../src/areas/catch/schema.ts";
+import { PAGE_LENGTH_MAX, WAITING_MAX, WAITING_PER_BUCKET_MAX } from "../../../src/areas/catch/stream.ts";
+import type { Client } from "../../support/client.ts";
+import { expectError } from "../../support/errors.ts";
+import { endpoint, type Scenario } from "../../support/scenario.ts";
+import { startTestServer, type TestServer } from "../../support/server.ts";
+import {
+  accepted,
+  balanceOf,
+  bucketOf,
+  eventOf,
+  ingest,
+  type Made,
+  makeEvent,
+  newBucket,
+  Receiver,
+  scenario,
+  setState,
+} from "./support.ts";
+
+let server: TestServer;
+beforeAll(async () => {
+  server = await startTestServer({ manualClock: true, args: ["--allow-private-targets", "127.0.0.0/8"] });
+});
+afterAll(() => server.stop());
+
+const made: Made = { bucketId: "", eventId: "" };
+const PULL = { target_url: null, delivery: "pull" };
+
+interface Page {
+  readonly events: CaughtEvent[];
+  readonly cursor: string;
+}
+
+async function poll(account: Client, bucketId: string, query: string): Promise<Page> {
+  const answer = await account.get(`/v1/catch/${bucketId}/stream?${query}`);
+  if (answer.status !== 200) throw new Error(`no page: ${answer.text}`);
+  return answer.body as unknown as Page;
+}
+
+const idsOf = ({ events }: Page) => events.map(({ id }) => id);
+
+describe("GET /v1/catch/{bucket_id}/stream", () => {
+  const NOBODYS = "/v1/catch/brave-otter-314159/stream?after=now&wait_ms=0";
+  const before: Scenario["before"] = (world) => makeEvent(made, world);
+  const asked = (query: string) => ({
+    before,
+    request: ({ bucketId }: Made): Scenario["request"] => ["GET", `/v1/catch/${bucketId}/stream?${query}`],
+  });
+  const refused = (name: string, query: string) =>
+    scenario(made, { name, ...asked(query), status: 400, code: "validation_error" });
+  endpoint(() => server, "GET /v1/catch/{bucket_id}/stream", [
+    scenario(made, {
+      name: "what is there, whole: 1 credit",
+      ...asked(`after=beginning&wait_ms=${WAIT_MS_MAX}&limit=100`),
+      status: 200,
+      holds: ({ eventId, bucketId }) => ({
+        events: [{ id: eventId, bucket_id: bucketId, payload_base64: "eyJhIjoxfQ==", attempt_log: [] }],
+        cursor: eventId,
+      }),
+      spent: 1,
+    }),
+    scenario(made, {
+      name: "nothing behind now: free, and the cursor is a position",
+      ...asked("after=now&wait_ms=0"),
+      status: 200,
+      body: ({ eventId }) => ({ events: [], cursor: eventId }),
+    }),
+    refused("without a position", "wait_ms=0"),
+    refused("a position that is none", "after=evt_1"),
+    refused("a position too long", `after=${"x".repeat(65)}`),
+    refused("a wait too long", `after=now&wait_ms=${WAIT_MS_MAX + 1}`),
+    refused("a wait below 0", "after=now&wait_ms=-1"),
+    refused("a page of none", "after=now&limit=0"),
+    refused("a page too large", "after=now&limit=101"),
+    refused("a verification that there is not", "after=now&verification=perhaps"),
+    scenario(made, {
+      name: "a provider that there is not",
+      ...asked("after=now&provider=nobody"),
+      status: 400,
+      code: "catch.provider_unsupported",
+    }),
+    { name: "no key", as: "nobody", request: ["GET", NOBODYS], status: 401, code: "unauthorized" },
+    scenario(made, {
+      name: "events, and no credits for them",
+      account: { balance: 1 },
+      ...asked("after=beginning"),
+      status: 402,
+      code: "insufficient_balance",
+    }),
+    { name: "no such bucket", request: ["GET", NOBODYS], status: 404, code: "catch.bucket_not_found" },
+  ]);
+
+  test("an empty bucket is at its beginning", async () => {
+    const account = await server.account();
+    const { id } = await newBucket(account, PULL);
+    expect(await poll(account, id, "after=now&wait_ms=0")).toEqual({ events: [], cursor: "beginning" });
+    expect(await poll(account, id, "after=beginning&wait_ms=1")).toEqual({ events: [], cursor: "beginning" });
+  });
+
+  test("in their order, page by page, and only once", async () => {
+    const account = await server.account();
+    const { id } = await newBucket(account, PULL);
+    const sent: string[] = [];
+    for (let number = 0; number < 5; number += 1) sent.push(await accepted(server, id, `${number}`));
+    const first = await poll(account, id, "after=beginning&limit=3");
+    const second = await poll(account, id, `after=${first.cursor}&limit=3`);
+    expect([...idsOf(first), ...idsOf(second)]).toEqual(sent);
+    expect(await poll(account, id, `after=${second.cursor}&wait_ms=0`)).toEqual({
+      events: [],
+      cursor: sent.at(-1) ?? "",
+    });
+  });
+
+  test("waits for the first event, and takes along what comes right behind it", async () => {
+    const account = await server.account();
+    const { id } = await newBucket(account, PULL);
+    const waiting = poll(account, id, "after=now");
+    await Bun.sleep(30);
+    const sent = await Promise.all([accepted(server, id, "1"), accepted(server, id, "2")]);
+    expect(idsOf(await waiting)).toEqual(sent.sort());
+  });
+
+  test("waits no longer than it is asked to, in real time", async () => {
+    const account = await server.account();
+    const { id } = await newBucket(account, PULL);
+    const begun = performance.now();
+    expect(await poll(account, id, "after=now&wait_ms=150")).toEqual({ events: [], cursor: "beginning" });
+    expect(performance.now() - begun).toBeGreaterThanOrEqual(149);
+  });
+
+  test("what others send to other buckets wakes nobody", async () => {
+    const account = await server.account();
+    const [one, other] = [await newBucket(account, PULL), await newBucket(account, PULL)];
+    const waiting = poll(account, one.id, "after=now&wait_ms=200");
+    await accepted(server, other.id, "elsewhere");
+    expect((await waiting).events).toEqual([]);
+  });
+
+  test("narrowed, it goes past the others: its cursor says how far", async () => {
+    const account = await server.account();
+    const { id } = await newBucket(account, { ...PULL, provider: "github", signing_secret: "s" });
+    const invalid = await accepted(server, id, "1");
+    expect(await poll(account, id, "after=beginning&verification=valid&wait_ms=0")).toEqual({
+      events: [],
+      cursor: invalid,
+    });
+    expect(idsOf(await poll(account, id, "after=beginning&verification=invalid"))).toEqual([invalid]);
+    expect(idsOf(await poll(account, id, "after=beginning&provider=github"))).toEqual([invalid]);
+    expect(idsOf(await poll(account, id, "after=beginning&provider=stripe&wait_ms=0"))).toEqual([]);
+  });
+
+  test("a page ends at 4 MiB; an event that is longer stands alone", async () => {
+    const account = await server.account({ balance: 1_000 });
+    const { id } = await newBucket(account, PULL);
+    const sent: string[] = [];
+    // Each sign is six characters of JSON: the text of one body is longer than a page.
+    for (const body of ["\u0001".repeat(1_000_000), "x".repeat(900_000), "y".repeat(900_000), "z"])
+      sent.push(await accepted(server, id, body));
+    const first = await poll(account, id, "after=beginning");
+    expect(idsOf(first)).toEqual(sent.slice(0, 1));
+    expect(JSON.stringify(first).length).toBeGreaterThan(PAGE_LENGTH_MAX);
+    const second = await poll(account, id, `after=${first.cursor}`);
+    expect(idsOf(second)).toEqual(sent.slice(1, 2));
+    expect(idsOf(await poll(account, id, `after=${second.cursor}`))).toEqual(sent.slice(2));
+  });
+
+  test("so many wait at a bucket, and no more; who leaves makes room", async () => {
+    const account = await server.account();
+    const { id } = await newBucket(account, PULL);
+    const leaving = new AbortController();
+    const path = `/v1/catch/${id}/stream?after=now`;
+    const waiting = Array.from({ length: WAITING_PER_BUCKET_MAX - 1 }, () => account.get(path));
+    const gone = fetch(server.url + path, {
+      headers: { authorization: `Bearer ${account.key}` },
+      signal: leaving.signal,
+    }).catch(() => "left");
+    await Bun.sleep(100);
+    const refused = await account.get(path);
+    expectError(refused, "rate_limit_exceeded");
+    expect(refused.headers.get("retry-after")).toBe("1");
+    expect((await account.get(`${path}&wait_ms=0`)).status).toBe(200);
+    leaving.abort();
+    expect(await gone).toBe("left");
+    let last = account.get(`${path}&wait_ms=1`);
+    for (let tries = 0; tries < 50 && (await last).status === 429; tries += 1) {
+      await Bun.sleep(10);
+      last = account.get(`${path}&wait_ms=1`);
+    }
+    expect((await last).status).toBe(200);
+    const before = await balanceOf(account);
+    await accepted(server, id, "1");
+    for (const one of waiting) expect((await one).status).toBe(200);
+    // The event itself, and each answer with it; who has left pays nothing.
+    expect(before - (await balanceOf(account))).toBe(1 + waiting.length);
+  });
+
+  test("so many wait at all buckets together, and no more", async () => {
+    const account = await server.account();
+    const { hostname, port } = new URL(server.url);
+    // Sockets of their own: Bun's fetch makes no more requests at once than these.
+    const sockets: { end(): unknown }[] = [];
+    for (let at = 0; at < WAITING_MAX / WAITING_PER_BUCKET_MAX; at += 1) {
+      const { id } = await newBucket(account, PULL);
+      const head = `GET /v1/catch/${id}/stream?after=now HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${account.key}\r\n\r\n`;
+      for (let one = 0; one < WAITING_PER_BUCKET_MAX; one += 1) {
+        const socket = await Bun.connect({ hostname, port: Number(port), socket: { data: () => undefined } });
+        socket.write(head);
+        sockets.push(socket);
+      }
+    }
+    const { id } = await newBucket(account, PULL);
+    const ask = () => account.get(`/v1/catch/${id}/stream?after=now&wait_ms=1`);
+    let refused = await ask();
+    for (let tries = 0; tries < 100 && refused.status !== 429; tries += 1) {
+      await Bun.sleep(10);
+      refused = await ask();
+    }
+    expectError(refused, "rate_limit_exceeded");
+    expect(refused.text).toContain("all buckets together");
+    for (const socket of sockets) socket.end();
+  });
+
+  test("a key that has been revoked gets nothing more", async () => {
+    const account = await server.account();
+    const { id } = await newBucket(account, PULL);
+    const { body: key } = await account.post("/v1/keys", { prefix: "sm", name: "k", scopes: ["catch:read"] });
+    const waiting = server.client(String(key["secret"])).get(`/v1/catch/${id}/stream?after=now`);
+    await Bun.sleep(30);
+    await account.delete(`/v1/keys/${key["key_id"]}`);
+    await accepted(server, id, "secret");
+    expectError(await waiting, "unauthorized");
+  });
+
+  test("a bucket that is deleted has no stream any more", async () => {
+    const account = await server.account();
+    const { id } = await newBucket(account, PULL);
+    const waiting = account.get(`/v1/catch/${id}/stream?after=now`);
+    await Bun.sleep(30);
+    await account.delete(`/v1/catch/buckets/${id}`);
+    expectError(await waiting, "catch.bucket_not_found");
+  });
+
+  test("a server that stops says so at once, and what came is there after its start", async () => {
+    const own = await startTestServer({});
+    try {
+      const account = await own.account();
+      const { id } = await newBucket(account, PULL);
+      const event = await accepted(own, id, "1");
+      const waiting = account.get(`/v1/catch/${id}/stream?after=now`);
+      await Bun.sleep(50);
+      const restarted = own.restart();
+      expectError(await waiting, "service_unavailable");
+      await restarted;
+      expect(idsOf(await poll(own.client(account.key), id, "after=beginning"))).toEqual([event]);
+    } finally {
+      await own.stop();
+    }
+  });
+});
+
+describe("POST /v1/catch/{bucket_id}/events/{event_id}/ack", () => {
+  const NOBODYS = "/v1/catch/brave-otter-314159/events/evt_00000000001/ack";
+  const body = { result: "delivered" };
+  const acked = (given: object, terms: object = PULL) => ({
+    before: (world: Parameters<NonNullable<Scenario["before"]>>[0]) => makeEvent(made, world, terms),
+    request: ({ bucketId, eventId }: Made): Scenario["request"] => [
+      "POST",
+      `/v1/catch/${bucketId}/events/${eventId}/ack`,
+      given,
+    ],
+  });
+  const refused = (name: string, given: object) =>
+    scenario(made, { name, ...acked({ ...body, ...given }), status: 400, code: "validation_error" });
+  endpoint(() => server, "POST /v1/catch/{bucket_id}/events/{event_id}/ack", [
+    scenario(made, {
+      name: "delivered: free",
+      ...acked({ ...body, response_status: 204, duration_ms: 31 }),
+      status: 200,
+      holds: ({ eventId, bucketId }) => ({
+        ...{ id: eventId, bucket_id: bucketId, status: "delivered", attempts: 1, response_status: 204 },
+        error: null,
+      }),
+      spent: 1,
+      after: async ({ account }) => {
+        expect((await eventOf(account, made.bucketId, made.eventId)).attempt_log).toEqual([
+          {
+            ...{ kind: "pull", at: new Date(server.clock.now() - 31).toISOString(), duration_ms: 31 },
+            ...{ response_status: 204, error: null, response_body: null },
+          },
+        ]);
+        expect((await bucketOf(account, made.bucketId)).events).toEqual({
+          ...{ pending: 0, delivered: 1, failed: 0 },
+        });
+      },
+    }),
+    scenario(made, {
+      name: "failed, at its bounds",
+      ...acked({
+        ...{ result: "failed", response_status: 599, error: "e".repeat(ACK_ERROR_LENGTH_MAX) },
+        duration_ms: ACK_DURATION_MS_MAX,
+      }),
+      status: 200,
+      holds: () => ({ status: "failed", response_status: 599, error: "e".repeat(ACK_ERROR_LENGTH_MAX) }),
+    }),
+    refused("a result that there is not", { result: "perhaps" }),
+    refused("a status that is none", { response_status: 600 }),
+    refused("an error too long", { error: "e".repeat(ACK_ERROR_LENGTH_MAX + 1) }),
+    refused("an empty error", { error: "" }),
+    refused("a duration too long", { duration_ms: ACK_DURATION_MS_MAX + 1 }),
+    { name: "no key", as: "nobody", request: ["POST", NOBODYS, body], status: 401, code: "unauthorized" },
+    { name: "no such bucket", request: ["POST", NOBODYS, body], status: 404, code: "catch.bucket_not_found" },
+    scenario(made, {
+      name: "no such event",
+      before: (world) => makeEvent(made, world, PULL),
+      request: ({ bucketId }) => ["POST", `/v1/catch/${bucketId}/events/evt_00000000001/ack`, body],
+      status: 404,
+      code: "catch.event_not_found",
+    }),
+    scenario(made, {
+      name: "a bucket that sends its events on itself",
+      ...acked(body, {}),
+      status: 409,
+      code: "conflict",
+    }),
+  ]);
+
+  test("the same again changes nothing; what failed may yet be delivered, and stays so", async () => {
+    const account = await server.account();
+    const { id } = await newBucket(account, PULL);
+    const event = await accepted(server, id, "1");
+    const ack = async (result: string, more: object = {}) =>
+      (await account.post(`/v1/catch/${id}/events/${event}/ack`, { result, ...more })).body;
+    const failed = await ack("failed");
+    expect(failed).toMatchObject({ status: "failed", attempts: 1, error: "no answer" });
+    expect(await ack("failed", { response_status: 500 })).toEqual(failed);
+    const delivered = await ack("delivered", { response_status: 200 });
+    expect(delivered).toMatchObject({ status: "delivered", attempts: 2, error: null });
+    expect(await ack("failed")).toEqual(delivered);
+    expect((await bucketOf(account, id)).events).toEqual({ pending: 0, delivered: 1, failed: 0 });
+  });
+
+  test("an event whose signature does not hold stays failed", async () => {
+    const account = await server.account();
+    const { id } = await newBucket(account, { ...PULL, provider: "github", signing_secret: "s" });
+    const event = await accepted(server, id, "1");
+    const { body } = await account.post(`/v1/catch/${id}/events/${event}/ack`, { result: "delivered" });
+    expect(body).toMatchObject({ status: "failed", verification: "invalid", attempts: 0 });
+  });
+});
+
+describe("a bucket of pull", () => {
+  test("needs no target and sends nothing on; with push it needs one, and begins with what waits", async () => {
+    const account = await server.account();
+    const receiver = new Receiver();
+    try {
+      const bucket = await newBucket(account, PULL);
+      expect(bucket).toMatchObject({ target_url: null, delivery: "pull", state: "paused" });
+      expect(bucket.hint).toBeUndefined();
+      await setState(account, bucket.id, "live");
+      await accepted(server, bucket.id, "1");
+      await server.clock.advance(60_000);
+      expect((await bucketOf(account, bucket.id)).events.pending).toBe(1);
+      const path = `/v1/catch/buckets/${bucket.id}`;
+      expectError(await account.patch(path, { delivery: "push" }), "validation_error");
+      const pushed = await account.patch(path, { delivery: "push", target_url: receiver.url });
+      expect(pushed.body).toMatchObject({ delivery: "push", target_url: receiver.url });
+      await server.clock.advance(0);
+      expect(receiver.texts).toEqual(["1"]);
+      expectError(await account.patch(path, { target_url: null }), "validation_error");
+      await account.patch(path, { delivery: "pull" });
+      await accepted(server, bucket.id, "2");
+      await server.clock.advance(60_000);
+      expect(receiver.texts).toEqual(["1"]);
+      expect((await bucketOf(account, bucket.id)).events).toEqual({ pending: 1, delivered: 1, failed: 0 });
+    } finally {
+      await receiver.stop();
+    }
+  });
+
+  test("its retries end when it becomes one, and what waits is still there after a restart", async () => {
+    const account = await server.account();
+    const receiver = new Receiver();
+    try {
+      receiver.respond = () => 500;
+      const { id } = await newBucket(account, { target_url: receiver.url });
+      await setState(account, id, "live");
+      await accepted(server, id, "1");
+      await server.clock.advance(0);
+      await account.patch(`/v1/catch/buckets/${id}`, { delivery: "pull" });
+      await server.restart();
+      await server.clock.advance(60_000);
+      expect(receiver.hits.length).toBe(1);
+      const after = await bucketOf(server.client(account.key), id);
+      expect(after).toMatchObject({ delivery: "pull", events: { pending: 1 } });
+    } finally {
+      await receiver.stop();
+    }
+  });
+
+  test("without a target nothing is replayed", async () => {
+    const account = await server.account();
+    const { id } = await newBucket(account, PULL);
+    await setState(account, id, "live");
+    const event = await accepted(server, id, "1");
+    expectError(await account.post(`/v1/catch/${id}/events/${event}/replay`), "conflict");
+    expectError(await account.post("/v1/catch/buckets", { delivery: "push" }), "validation_error");
+    expectError(await account.post("/v1/catch/buckets", { delivery: "both" }), "validation_error");
+    expect((await ingest(server, id, "2")).status).toBe("accepted");
+  });
+});
