@@ -106,16 +106,19 @@ function baseOf(given: string | null): string {
   return withoutTrailing(url.href, "/");
 }
 
-function unanswered(base: string, timeoutMs: number, failure: OutboundFailure): StartupError {
+/** There was no answer: another attempt may get one. */
+export class Unanswered extends StartupError {}
+
+function unanswered(base: string, timeoutMs: number, failure: OutboundFailure): Unanswered {
   if (failure.kind === "timeout") {
-    return new StartupError(`${base} did not answer within ${timeoutMs / 1000} s.`);
+    return new Unanswered(`${base} did not answer within ${timeoutMs / 1000} s.`);
   }
   if (failure.kind === "connect" || failure.kind === "dns") {
-    return new StartupError(
+    return new Unanswered(
       `There is no server at ${base}: ${failure.message}. Start it with ninefold serve, or name another with --url.`,
     );
   }
-  return new StartupError(`${base} gives no usable answer: ${failure.message}.`);
+  return new Unanswered(`${base} gives no usable answer: ${failure.message}.`);
 }
 
 /** The error to throw for an answer that is no success: what the server says about it. */

@@ -190,6 +190,31 @@ const DECLARED = [
     example: "ninefold audit --follow",
   },
   {
+    name: "listen",
+    summary: "Hand what comes into a bucket to a program on this machine",
+    details:
+      "For machines that nobody can send to. Each event goes out as it came, its signature included, one at a time and\n" +
+      "in order; without --forward-to it is only printed. A lost connection is tried again for ever.",
+    arguments: [{ name: "BUCKET", optional: true, help: "The bucket's id; none with --create" }],
+    ...API_CALL,
+    options: [
+      option("--forward-to", "URL", "Where to, such as http://localhost:3000/hook"),
+      option("--after", "EVENT", "Begin after this event, or at now or beginning (now)"),
+      option("--resume", "FILE", "Keep there how far it came, and go on from there"),
+      { flag: "--ack", help: "Report results to the bucket, whose delivery must be pull" },
+      option("--once", "N", "End after N events; exit code 1 when one of them failed"),
+      option("--event-type", "TYPE", "Only events of this type"),
+      { flag: "--skip-invalid", help: "Pass over events whose signature does not hold" },
+      { ...option("--header", "HEADER", "Send it along, such as 'X-Tenant: acme'"), repeatable: true },
+      option("--timeout", "SECONDS", "How long an answer may take (30)"),
+      choice("--print", ["none", "headers", "body"], "What else is printed of an event (none)"),
+      { flag: "--create", help: "Make a bucket for this session, and delete it at its end" },
+      option("--url", "URL", "The running server (http://127.0.0.1:9909)"),
+      JSON_OPTION,
+    ],
+    example: "ninefold listen brave-otter-314159 --forward-to http://localhost:3000/hook",
+  },
+  {
     name: "dashboard",
     summary: "Print a link that logs a browser in, once",
     details: "It works for 30 minutes, with the scopes of the calling key: the operator's.",

@@ -1,0 +1,81 @@
+import { OutboundClient } from "../kernel/outbound/client.ts";
+import { headerFault, type RequestHeaders, withDefaults } from "../kernel/outbound/headers.ts";
+import type { JsonObject } from "./http-api.ts";
+import type { ListenOptions } from "./listen-options.ts";
+
+/** An event as the stream hands it out. */
+export interface StreamedEvent extends JsonObject {
+  readonly id: string;
+  readonly provider: string | null;
+  readonly verification: string;
+  readonly received_at: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly payload: unknown;
+  readonly payload_base64: string;
+}
+
+/** What became of an event. */
+export interface Handled {
+  readonly response_status: number | null;
+  readonly error: string | null;
+  readonly duration_ms: number | null;
+}
+
+/** Only printed. */
+export const PRINTED: Handled = { response_status: null, error: null, duration_ms: null };
+
+/** Headers in which senders name the type of an event. */
+const TYPE_HEADERS = ["x-github-event", "x-shopify-topic"];
+
+/** The type of an event, as far as its sender names one. */
+export function typeOf({ event_type, headers, payload }: StreamedEvent): string | null {
+  if (typeof event_type === "string") return event_type;
+  for (const name of TYPE_HEADERS) if (headers[name] !== undefined) return headers[name];
+  const { type } = (payload ?? {}) as { readonly type?: unknown };
+  return typeof type === "string" ? type : null;
+}
+
+/** Whether something has failed. */
+export function hasFailed({ response_status, error }: Handled): boolean {
+  return error !== null || (response_status !== null && response_status >= 400);
+}
+
+/** Hands events to a program on this machine, as they came. */
+export class Handing {
+  // The target is the user's own, wherever it is.
+  private readonly outbound = new OutboundClient(["all"], { trustLoopback: true });
+
+  constructor(private readonly options: Pick<ListenOptions, "forwardTo" | "headers" | "timeoutMs">) {}
+
+  /** Sends an event once. */
+  async hand(event: StreamedEvent, url: string): Promise<Handled> {
+    const { timeoutMs } = this.options;
+    const outcome = await this.outbound.send({
+      account: null,
+      method: "POST",
+      url,
+      headers: this.headersOf(event),
+      body: Buffer.from(event.payload_base64, "base64"),
+      timeoutMs,
+      bodyBytesMax: 64 * 1024,
+      keepsBody: false,
+      longerBody: "truncate",
+      redirectsMax: 0,
+      reuseConnection: true,
+    });
+    const duration_ms = outcome.latencyMs;
+    if (!outcome.answered) return { response_status: null, error: outcome.failure.message, duration_ms };
+    return { response_status: outcome.status, error: null, duration_ms };
+  }
+
+  close(): void {
+    this.outbound.close();
+  }
+
+  /** Those that came, signatures among them, as far as they can be sent. Ours stand over them. */
+  private headersOf({ id, headers, received_at }: StreamedEvent): RequestHeaders {
+    const sendable = Object.entries(headers).filter(([name, value]) => headerFault(name, value) === null);
+    const ours = { "X-Svc-Event-Id": id, "X-Svc-Timestamp": String(Date.parse(received_at)) };
+    return withDefaults(ours, withDefaults(this.options.headers, Object.fromEntries(sendable)));
+  }
+}

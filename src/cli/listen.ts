@@ -1,0 +1,195 @@
+import { readClientSettings } from "../config/sources.ts";
+import { createSystemClock } from "../kernel/clock.ts";
+import { StartupError } from "../kernel/errors.ts";
+import { pathSegment } from "./api.ts";
+import type { Given } from "./arguments.ts";
+import type { JsonObject } from "./http-api.ts";
+import { Handing, type Handled, hasFailed, PRINTED, type StreamedEvent, typeOf } from "./listen-forward.ts";
+import { type ListenOptions, listenOptions, readCursor, writeCursor } from "./listen-options.ts";
+import { PatientServer, unlessAborted } from "./listen-server.ts";
+import { interruption, oneLine, print, printError } from "./output.ts";
+import { formatDuration } from "./progress.ts";
+
+/** How long the server is to wait for an event: the usual time, which every proxy allows. */
+const WAIT_MS = 25_000;
+/** Events asked for at once. */
+const PAGE_LIMIT = 100;
+/** Senders whose signatures are dated, and from what age on their libraries refuse them. */
+const DATED: ReadonlySet<string | null> = new Set(["stripe", "svix"]);
+const DATED_MS = 5 * 60 * 1000;
+
+/** `ninefold listen`: hands what comes into a bucket to a program on this machine. */
+export async function listen(given: Given): Promise<number> {
+  const options = listenOptions(given);
+  const settings = readClientSettings();
+  if (settings.key === null)
+    throw new StartupError("Set NINEFOLD_API_KEY or NINEFOLD_API_KEY_FILE to call the server.");
+  const target = { ...settings, url: given.text("--url") ?? settings.url };
+  const signal = interruption();
+  const server = new PatientServer(target, signal);
+  const { bucketId } = options;
+  if (bucketId !== null) return new Session(options, server, signal, bucketId).run();
+  const made = await server.call("POST", "/v1/catch/buckets", { body: { delivery: "pull" } });
+  if (made === null) return 0;
+  const id = String(made["id"]);
+  printError(`Made for this session: ${made["ingest_url"]}`);
+  try {
+    return await new Session(options, server, signal, id).run();
+  } finally {
+    // With a signal of its own: the session's is what ends it.
+    const last = new PatientServer(target, AbortSignal.timeout(10_000));
+    await last.call("DELETE", `/v1/catch/buckets/${pathSegment("BUCKET", id)}`, { passable: 404 });
+  }
+}
+
+/** From the first event to the last. */
+class Session {
+  private readonly path: string;
+  private readonly handing: Handing;
+  private handled = 0;
+  private failed = 0;
+  private isHinted = false;
+
+  constructor(
+    private readonly options: ListenOptions,
+    private readonly server: PatientServer,
+    private readonly signal: AbortSignal,
+    private readonly bucketId: string,
+  ) {
+    this.path = `/v1/catch/${pathSegment("BUCKET", bucketId)}`;
+    this.handing = new Handing(options);
+  }
+
+  /** Resolves to the exit code. */
+  async run(): Promise<number> {
+    try {
+      const cursor = await this.begin();
+      if (cursor !== null) await this.follow(cursor);
+    } finally {
+      this.handing.close();
+    }
+    const { once } = this.options;
+    return once !== null && this.handled >= once && this.failed > 0 ? 1 : 0;
+  }
+
+  /** Where it begins; null when it has ended already. */
+  private async begin(): Promise<string | null> {
+    const { acknowledges, resume, after, forwardTo } = this.options;
+    if (acknowledges) {
+      const bucket = await this.server.call(
+        "GET",
+        `/v1/catch/buckets/${pathSegment("BUCKET", this.bucketId)}`,
+      );
+      if (bucket === null) return null;
+      if (bucket["delivery"] !== "pull")
+        throw new StartupError(
+          `--ack needs a bucket whose delivery is pull, and ${this.bucketId} sends its events on.`,
+        );
+    }
+    const kept = resume === null ? null : readCursor(resume);
+    // At once, so that nothing is missed which comes before the first event is handled.
+    const now = kept === null && after === "now" ? await this.page(after, 0) : null;
+    if (this.signal.aborted) return null;
+    const cursor = kept ?? (now === null ? after : String(now["cursor"]));
+    this.keep(cursor);
+    const where = forwardTo === null ? "" : `, forwarding to ${forwardTo}`;
+    printError(`Listening to ${this.bucketId}${where}.`);
+    return cursor;
+  }
+
+  private page(after: string, waitMs: number): Promise<JsonObject | null> {
+    const query = `after=${encodeURIComponent(after)}&wait_ms=${waitMs}&limit=${PAGE_LIMIT}`;
+    return this.server.call("GET", `${this.path}/stream?${query}`, { waitMs });
+  }
+
+  private async follow(begun: string): Promise<void> {
+    for (let cursor = begun; ; ) {
+      const page = await this.page(cursor, WAIT_MS);
+      if (page === null) return;
+      for (const event of page["events"] as readonly StreamedEvent[]) {
+        if (this.isSkipped(event)) continue;
+        if (!(await this.take(event))) return;
+        this.keep(event.id);
+        if (this.handled === this.options.once) return;
+      }
+      const next = String(page["cursor"]);
+      if (next !== cursor) this.keep(next);
+      cursor = next;
+    }
+  }
+
+  private keep(cursor: string): void {
+    if (this.options.resume !== null) writeCursor(this.options.resume, cursor);
+  }
+
+  private isSkipped(event: StreamedEvent): boolean {
+    const { eventType, skipsInvalid } = this.options;
+    if (skipsInvalid && event.verification === "invalid") return true;
+    return eventType !== null && typeOf(event) !== eventType;
+  }
+
+  /** Handles an event. Returns whether that came to its end. */
+  private async take(event: StreamedEvent): Promise<boolean> {
+    const { forwardTo, acknowledges } = this.options;
+    if (this.signal.aborted) return false;
+    const handing = forwardTo === null ? Promise.resolve(PRINTED) : this.handing.hand(event, forwardTo);
+    const handled = await unlessAborted(handing, this.signal);
+    if (handled === null) return false;
+    this.show(event, handled);
+    if (acknowledges) {
+      const { response_status, error, duration_ms } = handled;
+      const body = {
+        result: hasFailed(handled) ? "failed" : "delivered",
+        ...(response_status === null ? {} : { response_status }),
+        ...(error === null ? {} : { error: error.slice(0, 500) }),
+        ...(duration_ms === null ? {} : { duration_ms }),
+      };
+      // 404: it has made room for others meanwhile.
+      const path = `${this.path}/events/${pathSegment("event", event.id)}/ack`;
+      if ((await this.server.call("POST", path, { body, passable: 404 })) === null) return false;
+    }
+    this.handled += 1;
+    if (hasFailed(handled)) this.failed += 1;
+    return true;
+  }
+
+  private show(event: StreamedEvent, handled: Handled): void {
+    const { isJson, prints, forwardTo } = this.options;
+    const { id, provider, verification, received_at } = event;
+    const event_type = typeOf(event);
+    if (isJson) {
+      print(`${JSON.stringify({ event_id: id, event_type, verification, ...handled })}\n`);
+    } else {
+      const { response_status, error, duration_ms } = handled;
+      const outcome = forwardTo === null ? [] : [`→ ${response_status ?? error}`, `${duration_ms} ms`];
+      const cells = [
+        received_at.slice(11, 23),
+        id,
+        provider ?? "-",
+        event_type ?? "-",
+        verification,
+        ...outcome,
+      ];
+      print(`${oneLine(cells.join("  "))}\n`);
+      if (prints === "headers")
+        for (const [name, value] of Object.entries(event.headers))
+          print(`  ${oneLine(`${name}: ${value}`)}\n`);
+      if (prints === "body") for (const line of bodyOf(event).split("\n")) print(`  ${oneLine(line)}\n`);
+    }
+    this.hint(event, handled);
+  }
+
+  /** Once: why a library refuses what was signed well. */
+  private hint({ id, provider, received_at }: StreamedEvent, handled: Handled): void {
+    const ageMs = createSystemClock().now() - Date.parse(received_at);
+    if (this.isHinted || !hasFailed(handled) || !DATED.has(provider) || ageMs < DATED_MS) return;
+    this.isHinted = true;
+    printError(
+      `Hint: ${id} came ${formatDuration(ageMs)} ago, and libraries of ${provider} refuse signatures older than 5 min: allow more while you develop.`,
+    );
+  }
+}
+
+function bodyOf({ payload_base64 }: StreamedEvent): string {
+  return Buffer.from(payload_base64, "base64").toString("utf8");
+}

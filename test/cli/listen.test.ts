@@ -1,0 +1,297 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { createHmac } from "node:crypto";
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { accepted, bucketOf, eventOf, newBucket, Receiver } from "../areas/catch/support.ts";
+import { type AccountClient, startTestServer, type TestServer } from "../support/server.ts";
+import { killListeners } from "./listen-run.ts";
+import { ninefold, ROOT } from "./run.ts";
+
+let server: TestServer;
+let account: AccountClient;
+let environment: Record<string, string>;
+let receiver: Receiver;
+let folder: string;
+let id: string;
+beforeAll(async () => {
+  server = await startTestServer();
+  folder = mkdtempSync(join(tmpdir(), "ninefold-listen-"));
+  receiver = new Receiver();
+});
+afterAll(async () => {
+  await server.stop();
+  await receiver.stop();
+  rmSync(folder, { recursive: true });
+});
+beforeEach(async () => {
+  account = await server.account();
+  environment = { NINEFOLD_API_KEY: account.key, NINEFOLD_URL: server.url };
+  id = (await newBucket(account, { target_url: null, delivery: "pull" })).id;
+  receiver.hits.length = 0;
+  receiver.respond = () => 200;
+});
+
+const listen = (...args: string[]) => ninefold(["listen", ...args], { environment });
+const all = ["--after", "beginning"];
+
+/** A listener that goes on until it is ended. */
+function spawned(...args: string[]) {
+  return Bun.spawn([process.execPath, "src/main.ts", "listen", ...args], {
+    cwd: ROOT,
+    env: { ...process.env, ...environment },
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+}
+
+/** Reads a stream until it has a text. */
+async function until(stream: ReadableStream<Uint8Array>, text: string): Promise<string> {
+  const decoder = new TextDecoder();
+  let found = "";
+  for await (const chunk of stream) {
+    found += decoder.decode(chunk, { stream: true });
+    if (found.includes(text)) return found;
+  }
+  throw new Error(`it ended without ${text}: ${found}`);
+}
+
+describe("what is handed on", () => {
+  test("the exact bytes with the headers that came, signature included, and ours", async () => {
+    const body = '{"type": "invoice.paid",  "n":1}';
+    const seconds = Math.floor(Date.now() / 1000);
+    const signed = createHmac("sha256", "whsec_x").update(`${seconds}.${body}`).digest("hex");
+    const signature = `t=${seconds},v1=${signed}`;
+    const { id: stripe } = await newBucket(account, {
+      ...{ delivery: "pull", provider: "stripe", signing_secret: "whsec_x" },
+    });
+    const event = await accepted(server, stripe, body, {
+      ...{ "stripe-signature": signature, "x-svc-event-id": "forged", "x-own": "1", host: "nf.example" },
+    });
+    const ended = await listen(
+      stripe,
+      ...all,
+      "--forward-to",
+      receiver.url,
+      "--once",
+      "1",
+      "--header",
+      "X-Own: 2",
+    );
+    expect(ended.code, ended.error).toBe(0);
+    const [hit] = receiver.hits;
+    expect(hit?.body.toString()).toBe(body);
+    expect([hit?.method, hit?.path]).toEqual(["POST", "/hooks?from=ninefold"]);
+    const { received_at } = await eventOf(account, stripe, event);
+    for (const [name, value] of [
+      ["stripe-signature", signature],
+      ["content-type", "application/json"],
+      ["x-svc-event-id", event],
+      ["x-svc-timestamp", String(Date.parse(received_at))],
+      ["x-own", "2"],
+      ["host", new URL(receiver.url).host],
+      ["webhook-id", null],
+    ] as const)
+      expect(hit?.headers.get(name) ?? null, name).toBe(value);
+    const time = received_at.slice(11, 23);
+    expect(ended.out).toMatch(
+      new RegExp(`^${time}  ${event}  stripe  invoice.paid  valid  → 200  \\d+ ms\\n$`),
+    );
+    expect((await eventOf(account, stripe, event)).status).toBe("pending");
+  }, 20_000);
+
+  test("one at a time and in order; an answer from 400 on is a failure, and is not tried again", async () => {
+    const sent = [
+      await accepted(server, id, "1"),
+      await accepted(server, id, "2"),
+      await accepted(server, id, "3"),
+    ];
+    receiver.respond = (_, number) => [200, 503, 302][number - 1] ?? 200;
+    const ended = await listen(id, ...all, "--forward-to", receiver.url, "--ack", "--json", "--once", "3");
+    expect(ended.code, ended.error).toBe(1);
+    expect(receiver.texts).toEqual(["1", "2", "3"]);
+    const lines = ended.out.trimEnd().split("\n");
+    expect(lines.map((line) => JSON.parse(line))).toEqual(
+      [200, 503, 302].map((response_status, index) => ({
+        ...{ event_id: sent[index], event_type: null, verification: "none", response_status, error: null },
+        duration_ms: expect.any(Number),
+      })),
+    );
+    expect((await bucketOf(account, id)).events).toEqual({ pending: 0, delivered: 2, failed: 1 });
+    expect(await eventOf(account, id, sent[1] ?? "")).toMatchObject({
+      ...{ status: "failed", response_status: 503, error: "answered with status 503", attempts: 1 },
+    });
+  }, 20_000);
+
+  test("a target that is not there, or does not answer in time, is a failure", async () => {
+    await accepted(server, id, "1");
+    receiver.respond = () => Bun.sleep(3_000).then(() => 200);
+    const slow = await listen(id, ...all, "--forward-to", receiver.url, "--timeout", "1", "--once", "1");
+    expect([slow.code, slow.out]).toEqual([
+      1,
+      expect.stringContaining("→ no complete answer within 1000 ms"),
+    ]);
+    const none = await listen(id, ...all, "--forward-to", "http://127.0.0.1:9/", "--ack", "--once", "1");
+    expect([none.code, none.out]).toEqual([1, expect.stringMatching(/→ .*connection/)]);
+    expect((await bucketOf(account, id)).events.failed).toBe(1);
+  }, 20_000);
+
+  test("only a type, only what is authentic; without a target it is printed", async () => {
+    const github = await newBucket(account, { delivery: "pull", provider: "github", signing_secret: "s" });
+    await accepted(server, github.id, "{}", { "x-github-event": "push" });
+    const skipped = await listen(github.id, ...all, "--once", "1", "--print", "headers");
+    expect(skipped.out).toContain("  github  push  invalid\n");
+    expect(skipped.out).toContain("\n  x-github-event: push\n");
+    await accepted(server, id, '{"type":"one"}');
+    await accepted(server, id, '{"type":"two\\u001b[2J"}\nsecond\u001b line');
+    await accepted(server, id, '{"type":"three"}');
+    const some = await listen(
+      id,
+      ...all,
+      "--once",
+      "1",
+      "--event-type",
+      "three",
+      "--print",
+      "body",
+      "--skip-invalid",
+    );
+    expect(some.out).toEndWith('  -  three  none\n  {"type":"three"}\n');
+    const body = await listen(id, ...all, "--once", "2", "--print", "body");
+    expect(body.out).toEndWith(
+      '\\u001b[2J"}\n  second\\u001b line\n'.replace('\\u001b[2J"}', '{"type":"two\\u001b[2J"}'),
+    );
+  }, 30_000);
+});
+
+describe("where it goes on", () => {
+  test("behind what its file says, which wins over --after; the file is its owner's alone", async () => {
+    const file = join(folder, "cursor");
+    const sent = [await accepted(server, id, "1"), await accepted(server, id, "2")];
+    const once = ["--forward-to", receiver.url, "--resume", file, "--once", "1"];
+    for (const event of sent) {
+      expect((await listen(id, ...all, ...once)).code).toBe(0);
+      expect(readFileSync(file, "utf8")).toBe(`${event}\n`);
+      expect(statSync(file).mode & 0o777).toBe(0o600);
+    }
+    expect(receiver.texts).toEqual(["1", "2"]);
+    const behind = await listen(id, "--after", sent[0] ?? "", "--once", "1");
+    expect(behind.out).toContain(sent[1] ?? "");
+    writeFileSync(file, "now\n");
+    expect(await listen(id, ...once)).toMatchObject({
+      code: 1,
+      error: expect.stringContaining("holds no cursor"),
+    });
+  }, 30_000);
+
+  test("from now on, until it is interrupted; the moment is kept at once", async () => {
+    const file = join(folder, "now");
+    const before = await accepted(server, id, "before");
+    const listener = spawned(id, "--forward-to", receiver.url, "--resume", file);
+    await until(listener.stderr, "Listening to");
+    expect(readFileSync(file, "utf8")).toBe(`${before}\n`);
+    const event = await accepted(server, id, "after");
+    expect(await until(listener.stdout, "\n")).toContain(event);
+    listener.kill("SIGINT");
+    expect(await listener.exited).toBe(0);
+    expect(receiver.texts).toEqual(["after"]);
+  }, 20_000);
+
+  test("a server that goes away and comes back, with a line for each", async () => {
+    // The same port again after the restart: one that was free a moment ago.
+    const free = Bun.serve({ port: 0, fetch: () => new Response() });
+    const { port } = free;
+    await free.stop(true);
+    const own = await startTestServer({ args: ["--port", String(port)] });
+    try {
+      const client = own.client(own.key);
+      const bucket = await newBucket(client, { delivery: "pull" });
+      environment = { NINEFOLD_API_KEY: own.key, NINEFOLD_URL: own.url };
+      const listener = spawned(bucket.id);
+      const errors = until(listener.stderr, "Connection is back.");
+      const printed = until(listener.stdout, "\n");
+      await Bun.sleep(1_000);
+      await own.restart();
+      const event = await accepted(own, bucket.id, "1");
+      expect(await printed).toContain(event);
+      expect((await errors).match(/Connection lost: /g)).toHaveLength(1);
+      listener.kill("SIGTERM");
+      expect(await listener.exited).toBe(0);
+    } finally {
+      await own.stop();
+    }
+  }, 30_000);
+
+  test("killed again and again under load, it hands on every event, in order, and repeats under the same id only", async () => {
+    const size = { kills: 2, perSecond: 100, aliveMs: 1_200 };
+    const result = await killListeners(server.url, server.key, size);
+    expect(result.sent).toBeGreaterThan(50);
+    expect(result).toMatchObject({ handed: result.sent, lost: [], wrong: [], isInOrder: true });
+    // One under way at each kill.
+    expect(result.repeats).toBeLessThanOrEqual(size.kills);
+  }, 60_000);
+});
+
+describe("what it refuses", () => {
+  const usage = async (...args: string[]) => {
+    const { code, error } = await listen(...args);
+    expect(code, error).toBe(2);
+    return error;
+  };
+  test("what does not go together", async () => {
+    expect(await usage()).toContain("needs BUCKET, or --create");
+    expect(await usage(id, "--create")).toContain("--create makes");
+    expect(await usage("--create", "--resume", "x")).toContain("--create makes");
+    expect(await usage(id, "--ack")).toContain("--ack goes with --forward-to");
+    expect(await usage(id, "--after", "yesterday")).toContain("--after must be");
+    expect(await usage(id, "--once", "0")).toContain("--once must be");
+    expect(await usage(id, "--timeout", "3601")).toContain("--timeout must be");
+    expect(await usage(id, "--forward-to", "localhost:3000")).toContain("--forward-to must be");
+    expect(await usage(id, "--header", "no colon")).toContain("--header must be");
+    expect(await usage(id, "--print", "all")).toContain("--print must be one of");
+  }, 30_000);
+
+  test("a key, a bucket and a scope that are refused end it", async () => {
+    const ended = await listen("brave-otter-314159");
+    expect([ended.code, ended.error]).toEqual([1, expect.stringContaining("(404)")]);
+    const { body } = await account.post("/v1/keys", { prefix: "sm", name: "k", scopes: ["gate:read"] });
+    environment["NINEFOLD_API_KEY"] = String(body["secret"]);
+    const refused = await listen(id);
+    expect([refused.code, refused.error]).toEqual([1, expect.stringContaining("lacks the scope catch:read")]);
+    delete environment["NINEFOLD_API_KEY"];
+    expect((await listen(id)).code).toBe(1);
+  }, 20_000);
+
+  test("--ack on a bucket that sends its events on itself", async () => {
+    const { id: push } = await newBucket(account);
+    const ended = await listen(push, "--ack", "--forward-to", receiver.url);
+    expect([ended.code, ended.error]).toEqual([1, expect.stringContaining("delivery is pull")]);
+  }, 20_000);
+});
+
+test("--create makes a bucket for the session, and deletes it at its end", async () => {
+  const listener = spawned("--create", "--once", "1");
+  const line = await until(listener.stderr, "\n");
+  const [, made = ""] = /\/v1\/catch\/(\S+)/.exec(line) ?? [];
+  expect(await bucketOf(account, made)).toMatchObject({ delivery: "pull" });
+  await accepted(server, made, "1");
+  expect(await listener.exited).toBe(0);
+  expect((await account.get(`/v1/catch/buckets/${made}`)).status).toBe(404);
+}, 20_000);
+
+test("an old event with a dated signature explains its refusal once", async () => {
+  const own = await startTestServer({ manualClock: true });
+  try {
+    const client = await own.account();
+    const { id: stripe } = await newBucket(client, { delivery: "pull", provider: "stripe" });
+    environment = { NINEFOLD_API_KEY: client.key, NINEFOLD_URL: own.url };
+    // The test's clock is years behind.
+    for (const body of ["1", "2"]) await accepted(own, stripe, body);
+    receiver.respond = () => 400;
+    const ended = await listen(stripe, ...all, "--forward-to", receiver.url, "--once", "2");
+    expect(ended.error.match(/Hint: /g)).toHaveLength(1);
+    expect(ended.error).toContain("libraries of stripe refuse signatures older than 5 min");
+  } finally {
+    await own.stop();
+  }
+}, 20_000);
