@@ -1,5 +1,5 @@
 import { readClientSettings } from "../config/sources.ts";
-import { createSystemClock } from "../kernel/clock.ts";
+import { createSystemClock, realTimeout } from "../kernel/clock.ts";
 import { StartupError } from "../kernel/errors.ts";
 import { pathSegment } from "./api.ts";
 import type { Given } from "./arguments.ts";
@@ -14,6 +14,8 @@ import { formatDuration } from "./progress.ts";
 const WAIT_MS = 25_000;
 /** Events asked for at once. */
 const PAGE_LIMIT = 100;
+/** How long the end of a session waits for a server that is gone. */
+const LAST_CALL_MS = 10_000;
 /** Senders whose signatures are dated, and from what age on their libraries refuse them. */
 const DATED: ReadonlySet<string | null> = new Set(["stripe", "svix"]);
 const DATED_MS = 5 * 60 * 1000;
@@ -37,7 +39,9 @@ export async function listen(given: Given): Promise<number> {
     return await new Session(options, server, signal, id).run();
   } finally {
     // With a signal of its own: the session's is what ends it.
-    const last = new PatientServer(target, AbortSignal.timeout(10_000));
+    const ending = new AbortController();
+    realTimeout(LAST_CALL_MS, () => ending.abort());
+    const last = new PatientServer(target, ending.signal);
     await last.call("DELETE", `/v1/catch/buckets/${pathSegment("BUCKET", id)}`, { passable: 404 });
   }
 }

@@ -26,7 +26,7 @@ afterAll(async () => {
 });
 beforeEach(async () => {
   account = await server.account();
-  environment = { NINEFOLD_API_KEY: account.key, NINEFOLD_URL: server.url };
+  environment = { NINEFOLD_API_KEY: String(account.key), NINEFOLD_URL: server.url };
   id = (await newBucket(account, { target_url: null, delivery: "pull" })).id;
   receiver.hits.length = 0;
   receiver.respond = () => 200;
@@ -284,7 +284,7 @@ test("an old event with a dated signature explains its refusal once", async () =
   try {
     const client = await own.account();
     const { id: stripe } = await newBucket(client, { delivery: "pull", provider: "stripe" });
-    environment = { NINEFOLD_API_KEY: client.key, NINEFOLD_URL: own.url };
+    environment = { NINEFOLD_API_KEY: String(client.key), NINEFOLD_URL: own.url };
     // The test's clock is years behind.
     for (const body of ["1", "2"]) await accepted(own, stripe, body);
     receiver.respond = () => 400;

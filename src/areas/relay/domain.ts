@@ -36,9 +36,6 @@ const RETRY_WAITS_MS_MAX = 7 * 86_400_000;
 /** How long a second request under a `deduplication_id` makes no second delivery. */
 export const DEDUPLICATED_MS = 86_400_000;
 
-/** Failed deliveries that are sent again at once, at most. */
-export const RESENT_MAX = 10_000;
-
 /** How long a delivery is kept after its end. */
 export const RELAYS_KEPT_MS = 7 * 86_400_000;
 

@@ -1,38 +1,31 @@
+import {
+  BULK_STATUSES,
+  Bulk,
+  CANCELLED,
+  countMatching,
+  DONE,
+  type Matching,
+  PER_SECOND,
+  RUNNING,
+} from "../../kernel/bulk.ts";
 import { ApiError, invalidField, refusalBy } from "../../kernel/errors.ts";
 import { type Reply, reply } from "../../kernel/http/answer.ts";
 import type { Caller, CallerAccount, Charger } from "../../kernel/http/caller.ts";
 import type { AcrossNetwork } from "../../kernel/http/perform.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
-import { removeInSlices } from "../../kernel/removal.ts";
-import type { Job, JobOutcome } from "../../kernel/scheduler/scheduler.ts";
 import type { StoppedProjects } from "../../kernel/stopped-projects.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
-import { RESENT_MAX } from "./domain.ts";
 import { idOf, isIdOf } from "./ids.ts";
 import type { ResendFilters, ResendRow, ResendStore } from "./resend-store.ts";
-import {
-  PER_SECOND,
-  RESEND_STATUSES,
-  type RelayResend,
-  type RelayResendBody,
-  type RelayResendMatched,
-  type RelayResendStarted,
-} from "./schema.ts";
+import type { RelayResend, RelayResendBody, RelayResendMatched, RelayResendStarted } from "./schema.ts";
 import type { MessageRefs, RelayService } from "./service.ts";
 
 /** The job of a resend of many, which sends some of them each time. */
 const RESENDS = "relay.resends";
-/** Such jobs at once: each is a few milliseconds. */
-const CONCURRENCY = 4;
 /** Resends of many that run in a project at once. */
 export const RESENDS_RUNNING_MAX = 10;
-/** Failed deliveries that are looked at in one go: a few milliseconds. */
-export const LOOKED_AT_MAX = 1_000;
 /** The operation whose credits are charged for each. */
 const CHARGED_AS = "relay.resend";
-
-/** As the rows have them. */
-const [RUNNING, DONE, CANCELLED] = [1, 2, 3] as const;
 
 /** What those that began before it was there are not narrowed by. */
 const NO_FILTER = { endpoint: null };
@@ -43,21 +36,10 @@ interface Asked {
   readonly now: number;
 }
 
-/** What matches, as far as it is resent. */
-interface Found extends RelayResendMatched {
-  /** The last one. */
-  readonly through: number;
-}
-
-/** What one run of the job does. */
-interface Turn {
-  readonly refs: readonly number[];
-  readonly after: number;
-  readonly isLast: boolean;
-}
-
 /** Sends failed deliveries again, many at once. */
 export class Resends {
+  private readonly bulk: Bulk<ResendRow>;
+
   constructor(
     private readonly deps: Pick<Kernel, "scheduler" | "clock" | "ids" | "changes"> & {
       readonly resends: ResendStore;
@@ -68,7 +50,21 @@ export class Resends {
       readonly accounts: { account(accountRef: number): CallerAccount };
     },
   ) {
-    deps.scheduler.register(RESENDS, { concurrency: CONCURRENCY, run: (job) => this.run(job) });
+    this.bulk = new Bulk(deps, {
+      job: RESENDS,
+      find: ({ key, payload }) => {
+        const { projectRef } = payload as { projectRef: number };
+        return deps.stopped.has(projectRef) ? null : deps.resends.find(projectRef, key);
+      },
+      look: ({ projectRef, filters }, after, limit) =>
+        deps.resends.failedAfter({
+          ...{ ...NO_FILTER, ...(JSON.parse(filters) as ResendFilters) },
+          ...{ projectRef, after, limit },
+        }),
+      sendOne: (tx, row, ref) => this.sendOne(tx, row, ref),
+      update: (tx, row) => deps.resends.update(tx, row),
+      walked: (tx, row) => this.bulk.end(tx, row, DONE),
+    });
   }
 
   /**
@@ -78,7 +74,7 @@ export class Resends {
   start(
     { account, project }: Caller,
     body: RelayResendBody,
-  ): AcrossNetwork<Asked, Found, Reply<202, RelayResendStarted> | Reply<200, RelayResendMatched>> {
+  ): AcrossNetwork<Asked, Matching, Reply<202, RelayResendStarted> | Reply<200, RelayResendMatched>> {
     const { event_type: event = null, since, until = null, per_second = PER_SECOND, endpoint_id } = body;
     return {
       claim: (tx) => {
@@ -91,7 +87,10 @@ export class Resends {
           now: tx.now,
         };
       },
-      outside: ({ filters }) => this.count(project.ref, filters),
+      outside: ({ filters }) =>
+        countMatching((after, limit) =>
+          this.deps.resends.failedAfter({ ...filters, projectRef: project.ref, after, limit }),
+        ),
       settle: (tx, { filters }, { through, ...matched }) => {
         if (body.dry_run === true) {
           tx.audit(null);
@@ -111,7 +110,7 @@ export class Resends {
           ...{ status: isDone ? DONE : RUNNING, created_at: tx.now, finished_at: isDone ? tx.now : null },
         };
         this.deps.resends.insert(tx, row);
-        if (!isDone) this.enqueue(tx, row);
+        if (!isDone) this.bulk.begin(tx, row.resend_id, { projectRef: project.ref });
         const asked = { event_type: event, endpoint_id: endpoint_id ?? null, since: since ?? null, until };
         const after = { ...matched, per_second, ...asked };
         tx.audit({ ...about(row, "begun"), before: null, after });
@@ -134,7 +133,7 @@ export class Resends {
     }
     const after = { status: "cancelled", resent: row.resent };
     tx.audit({ ...about(row, "stopped"), before: { status: "running" }, after });
-    return resendView(this.end(tx, row, CANCELLED, null));
+    return resendView(this.bulk.end(tx, row, CANCELLED));
   }
 
   private find(projectRef: number, resendId: string): ResendRow {
@@ -152,76 +151,6 @@ export class Resends {
     );
   }
 
-  private async count(projectRef: number, filters: ResendFilters): Promise<Found> {
-    let [matched, through, after, more] = [0, 0, 0, false];
-    const slice = async (): Promise<boolean> => {
-      const rows = this.deps.resends.failedAfter({ ...filters, projectRef, after, limit: LOOKED_AT_MAX });
-      for (const { ref, matches } of rows) {
-        after = ref;
-        if (matches === 0) continue;
-        more = matched === RESENT_MAX;
-        if (more) return false;
-        matched += 1;
-        through = ref;
-      }
-      return rows.length === LOOKED_AT_MAX;
-    };
-    await removeInSlices(slice, () => false);
-    return { matched, through, ...(more ? { more } : {}) };
-  }
-
-  private enqueue(tx: Tx, { projectRef, resend_id }: ResendRow): void {
-    this.deps.scheduler.enqueue(tx, RESENDS, resend_id, tx.now, { projectRef });
-  }
-
-  private async run({ key, payload }: Job): Promise<JobOutcome> {
-    const { projectRef } = payload as { projectRef: number };
-    const row = this.deps.resends.find(projectRef, key);
-    if (row === null || row.status !== RUNNING || this.deps.stopped.has(projectRef)) return {};
-    const turn = this.turnOf(row);
-    const record = (tx: Tx): void => this.record(tx, row, turn);
-    if (turn.isLast) return { record };
-    const pauseMs = Math.round((turn.refs.length * 1_000) / row.per_second);
-    return { record, retryAt: this.deps.clock.now() + pauseMs };
-  }
-
-  /** The next ones that match, at most as many as are sent in a second. */
-  private turnOf({ projectRef, filters, after_ref, through_ref, per_second }: ResendRow): Turn {
-    const place = { projectRef, after: after_ref, limit: LOOKED_AT_MAX };
-    const rows = this.deps.resends.failedAfter({
-      ...NO_FILTER,
-      ...(JSON.parse(filters) as ResendFilters),
-      ...place,
-    });
-    const refs: number[] = [];
-    for (const { ref, matches } of rows) {
-      if (ref > through_ref) return { refs, after: through_ref, isLast: true };
-      if (matches === 1) refs.push(ref);
-      if (refs.length === per_second || ref === through_ref)
-        return { refs, after: ref, isLast: ref === through_ref };
-    }
-    return { refs, after: rows.at(-1)?.ref ?? through_ref, isLast: rows.length < LOOKED_AT_MAX };
-  }
-
-  private record(tx: Tx, { projectRef, resend_id }: ResendRow, turn: Turn): void {
-    const row = this.deps.resends.find(projectRef, resend_id);
-    // Stopped, or removed with its project, since the look at it.
-    if (row === null || row.status !== RUNNING) return;
-    let { resent } = row;
-    for (const ref of turn.refs) {
-      const outcome = this.sendOne(tx, row, ref);
-      if (outcome === "no-credits") {
-        const error = "the account has no credits left";
-        this.end(tx, { ...row, resent, after_ref: ref - 1 }, CANCELLED, error);
-        return;
-      }
-      if (outcome === "sent") resent += 1;
-    }
-    const next = { ...row, resent, after_ref: turn.after };
-    if (turn.isLast) this.end(tx, next, DONE, null);
-    else this.deps.resends.update(tx, next);
-  }
-
   private sendOne(tx: Tx, { accountRef }: ResendRow, ref: number): "sent" | "skipped" | "no-credits" {
     const { service, charger, accounts, changes } = this.deps;
     const row = service.resendable(ref);
@@ -233,12 +162,6 @@ export class Resends {
     changes.inProject(tx, row.projectRef, "relay", row.item.relay_id);
     return "sent";
   }
-
-  private end(tx: Tx, row: ResendRow, status: number, error: string | null): ResendRow {
-    const ended = { ...row, status, error, finished_at: tx.now };
-    this.deps.resends.update(tx, ended);
-    return ended;
-  }
 }
 
 function about({ resend_id }: ResendRow, what: string) {
@@ -249,7 +172,7 @@ function resendView(row: ResendRow): RelayResend {
   const { resend_id, matched, resent, error, created_at, finished_at } = row;
   return {
     resend_id,
-    status: RESEND_STATUSES[row.status - 1] ?? "running",
+    status: BULK_STATUSES[row.status - 1] ?? "running",
     matched,
     ...(row.more === 0 ? {} : { more: true }),
     resent,

@@ -1,4 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
+import { BULK_STATUSES, BULK_TERMS } from "../../kernel/bulk.ts";
 import { NextCursor, pageQuery } from "../../kernel/http/pagination.ts";
 import { SIGNING_SECRET_LENGTH_MAX } from "../../kernel/outbound/signing.ts";
 import { named, oneOf, orNull, text } from "../../kernel/schema.ts";
@@ -18,10 +19,6 @@ export const DEDUPLICATION_ID_LENGTH_MAX = 255;
 export const GRACE_HOURS_MAX = 168;
 /** The grace unless given. */
 export const GRACE_HOURS = 24;
-/** Deliveries resent in a second, unless given and at most. */
-export const PER_SECOND = 10;
-export const PER_SECOND_MAX = 100;
-
 /** Larger moments are none that a clock shows. */
 const MOMENT_MS_MAX = 253_402_300_799_999;
 
@@ -284,22 +281,7 @@ export const RelayResendBody = named("RelayResendBody", {
   ),
   endpoint_id: OF_MESSAGES.endpoint_id,
   ...NARROWED,
-  per_second: Type.Optional(
-    Type.Integer({
-      minimum: 1,
-      maximum: PER_SECOND_MAX,
-      default: PER_SECOND,
-      errorMessage: `must be an integer from 1 to ${PER_SECOND_MAX}`,
-      description: "How many are sent in a second.",
-    }),
-  ),
-  dry_run: Type.Optional(
-    Type.Boolean({
-      errorMessage: "must be true or false",
-      description: "Only says how many match.",
-      examples: [false],
-    }),
-  ),
+  ...BULK_TERMS,
 });
 export type RelayResendBody = Static<typeof RelayResendBody>;
 
@@ -321,13 +303,10 @@ export type RelayResendStarted = Static<typeof RelayResendStarted>;
 /** Path of a resend of many. */
 export const RelayResendParams = Type.Object({ resend_id: Type.String({ maxLength: 64 }) });
 
-/** Every status of a resend of many. */
-export const RESEND_STATUSES = ["running", "done", "cancelled"] as const;
-
 /** How far a resend of many has come. */
 export const RelayResend = named("RelayResend", {
   resend_id: ResendId,
-  status: oneOf(RESEND_STATUSES, {}),
+  status: oneOf(BULK_STATUSES, {}),
   ...Matched,
   resent: Type.Integer({ description: "So many have been sent again.", examples: [42] }),
   skipped: Type.Integer({

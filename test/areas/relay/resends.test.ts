@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import { RELAYS_KEPT_MS, RESENT_MAX } from "../../../src/areas/relay/domain.ts";
-import { LOOKED_AT_MAX, RESENDS_RUNNING_MAX } from "../../../src/areas/relay/resends.ts";
-import { PER_SECOND_MAX } from "../../../src/areas/relay/schema.ts";
+import { RELAYS_KEPT_MS } from "../../../src/areas/relay/domain.ts";
+import { RESENDS_RUNNING_MAX } from "../../../src/areas/relay/resends.ts";
+import { BULK_MAX, LOOKED_AT_MAX, PER_SECOND_MAX } from "../../../src/kernel/bulk.ts";
 import { expectError } from "../../support/errors.ts";
 import { endpoint, type Scenario } from "../../support/scenario.ts";
 import { RelayStage } from "./support.ts";
@@ -195,16 +195,16 @@ async function fill(relayId: string, copies: number): Promise<void> {
 }
 
 describe("very many", () => {
-  test(`${RESENT_MAX} at most; counted in slices`, async () => {
+  test(`${BULK_MAX} at most; counted in slices`, async () => {
     const [relayId = ""] = await stage.failed(1);
-    await fill(relayId, RESENT_MAX - 1);
+    await fill(relayId, BULK_MAX - 1);
     const dry = { since: 0, dry_run: true };
-    expect((await stage.account.post("/v1/relay/resend", dry)).body).toEqual({ matched: RESENT_MAX });
+    expect((await stage.account.post("/v1/relay/resend", dry)).body).toEqual({ matched: BULK_MAX });
     await fill(relayId, 1);
     const counted = (await stage.account.post("/v1/relay/resend", dry)).body;
-    expect(counted).toEqual({ matched: RESENT_MAX, more: true });
+    expect(counted).toEqual({ matched: BULK_MAX, more: true });
     const started = await begin({ since: 0 });
-    expect(started).toMatchObject({ matched: RESENT_MAX, more: true });
+    expect(started).toMatchObject({ matched: BULK_MAX, more: true });
     expect(await readResend(started["resend_id"])).toMatchObject({
       status: "running",
       more: true,
