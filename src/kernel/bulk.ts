@@ -40,7 +40,7 @@ export const BULK_TERMS = {
 };
 
 /** A run over many things, as its row has it. */
-export interface BulkRow {
+export type BulkRow = {
   readonly status: number;
   readonly per_second: number;
   /** Things up to here have had their turn. */
@@ -51,7 +51,7 @@ export interface BulkRow {
   readonly resent: number;
   readonly error: string | null;
   readonly finished_at: number | null;
-}
+};
 
 /** A thing that was looked at. */
 export interface Looked {
@@ -92,7 +92,9 @@ interface Turn {
 }
 
 /** Counts what matches, in slices, so that nobody waits for it. */
-export async function countMatching(look: (after: number, limit: number) => readonly Looked[]): Promise<Matching> {
+export async function countMatching(
+  look: (after: number, limit: number) => readonly Looked[],
+): Promise<Matching> {
   let [matched, through, after, more] = [0, 0, 0, false];
   const slice = async (): Promise<boolean> => {
     const found = look(after, LOOKED_AT_MAX);

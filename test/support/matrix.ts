@@ -123,8 +123,12 @@ const MAKERS: Readonly<Record<string, (owner: Client) => Promise<Made>>> = {
   },
   catch: async (owner) => {
     const bucket_id = await made(owner, "/v1/catch/buckets", { target_url: "https://127.0.0.1:9/" }, "id");
+    const path = `/v1/catch/buckets/${bucket_id}`;
+    await owner.patch(path, { state: "live" });
+    const replay_id = await made(owner, `/v1/catch/${bucket_id}/replays`, {}, "replay_id");
+    await owner.patch(path, { state: "paused" });
     const event_id = await made(owner, `/v1/catch/${bucket_id}`, { hello: "world" }, "event_id");
-    return { bucket_id, event_id };
+    return { bucket_id, event_id, replay_id };
   },
   audit: async (owner) => {
     await made(owner, "/v1/gate", { flag_key: "audited", enabled: true }, "flag_key");

@@ -2,12 +2,15 @@ import type { ApiArea } from "../../kernel/http/api.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import { figures, type OverviewCard, waitingSince } from "../../kernel/overview-card.ts";
 import type { ProjectResources } from "../../kernel/project-resources.ts";
+import { registerPurge } from "../../kernel/removal.ts";
 import { Buckets, type CatchPorts } from "./buckets.ts";
 import { Forwarder } from "./forwarder.ts";
 import { EventSequence } from "./ids.ts";
 import { Ingestion } from "./ingestion.ts";
 import { pullRoutes } from "./pull-routes.ts";
 import { Removal } from "./removal.ts";
+import { replayStore } from "./replay-store.ts";
+import { Replays } from "./replays.ts";
 import { catchRoutes } from "./routes.ts";
 import { EventService } from "./service.ts";
 import { bucketStore, eventStore } from "./store.ts";
@@ -26,16 +29,27 @@ export interface CatchArea extends ApiArea {
   readonly stop: () => void;
 }
 
+/** How long it can be read what became of a replay of many. */
+export const REPLAYS_KEPT_MS = 7 * 86_400_000;
+
 /** Builds the area: buckets that take in webhooks, keep them, send them on. */
 export function createCatch(kernel: Kernel, ports: CatchPorts): CatchArea {
   const events = eventStore(kernel.db);
   const sequence = new EventSequence(events.highestSequence());
-  const deps = { ...kernel, ...ports, store: bucketStore(kernel.db), events, sequence };
+  const replays = replayStore(kernel.db);
+  const deps = { ...kernel, ...ports, store: bucketStore(kernel.db), events, replays, sequence };
   const buckets = new Buckets(deps);
   const removal = new Removal(deps, buckets);
   const forwarder = new Forwarder(deps, buckets);
   const service = new EventService(deps, buckets, removal);
   const stream = new EventStream(deps, buckets, service);
+  const bulk = new Replays(deps, buckets, service);
+  registerPurge(kernel, {
+    name: "catch.purge",
+    schedule: "37 * * * *",
+    rowsMax: 250,
+    remove: (tx, rowsMax) => replays.removeOld(tx, tx.now - REPLAYS_KEPT_MS, rowsMax),
+  });
   const services = {
     ...{ buckets, removal },
     events: service,
@@ -50,7 +64,10 @@ export function createCatch(kernel: Kernel, ports: CatchPorts): CatchArea {
       },
     ],
     alsoCalled: { catch: ["inbox", "hooks"] },
-    routes: (api) => [...catchRoutes(api, services), ...pullRoutes(api, { stream, events: service })],
+    routes: (api) => [
+      ...catchRoutes(api, services),
+      ...pullRoutes(api, { stream, replays: bulk, events: service }),
+    ],
     resources: removal.resources(),
     card: {
       area: "catch",

@@ -1,8 +1,9 @@
 import { type Static, Type } from "@sinclair/typebox";
+import { BULK_STATUSES, BULK_TERMS } from "../../kernel/bulk.ts";
 import { PAGE_LIMIT_MAX } from "../../kernel/http/pagination.ts";
-import { named, oneOf, text } from "../../kernel/schema.ts";
-import { ACK_RESULTS, VERIFICATIONS } from "./domain.ts";
-import { CaughtEvent, EVENT_ID, ID_LENGTH_MAX, ProviderName } from "./schema.ts";
+import { named, oneOf, orNull, text } from "../../kernel/schema.ts";
+import { ACK_RESULTS, EVENT_STATUSES, VERIFICATIONS } from "./domain.ts";
+import { BucketParams, CaughtEvent, EVENT_ID, ID_LENGTH_MAX, ProviderName, Time } from "./schema.ts";
 
 /** Events of a stream that are handed out at once, unless asked otherwise. */
 export const STREAM_LIMIT = 20;
@@ -84,3 +85,76 @@ export const EventAckBody = named("EventAckBody", {
   ),
 });
 export type EventAckBody = Static<typeof EventAckBody>;
+
+/** Events that a replay names, at most. */
+export const REPLAY_IDS_MAX = 100;
+
+/** Which events are replayed, and how fast. */
+export const ReplayBody = named("CatchReplayBody", {
+  since: Type.Optional(
+    Type.String({
+      maxLength: ID_LENGTH_MAX,
+      description: "Received at this moment or later, RFC 3339.",
+      examples: ["2026-03-10T12:00:00Z"],
+    }),
+  ),
+  until: Type.Optional(
+    Type.String({
+      maxLength: ID_LENGTH_MAX,
+      description: "Received before this moment, RFC 3339.",
+      examples: ["2026-03-11T12:00:00Z"],
+    }),
+  ),
+  status: Type.Optional(oneOf(EVENT_STATUSES)),
+  provider: Type.Optional(ProviderName),
+  event_ids: Type.Optional(
+    Type.Array(Type.String({ maxLength: ID_LENGTH_MAX, examples: [EVENT_ID] }), {
+      minItems: 1,
+      maxItems: REPLAY_IDS_MAX,
+      errorMessage: `must be a list of 1 to ${REPLAY_IDS_MAX} ids of events`,
+      description: "These and no others: instead of the other filters.",
+    }),
+  ),
+  ...BULK_TERMS,
+});
+export type ReplayBody = Static<typeof ReplayBody>;
+
+const Matched = {
+  matched: Type.Integer({ description: "How many are sent, 10,000 at most.", examples: [42] }),
+  more: Type.Optional(Type.Literal(true, { description: "More would match.", examples: [] })),
+};
+
+/** What a replay of many would send. */
+export const ReplayMatched = named("CatchReplayMatched", Matched);
+export type ReplayMatched = Static<typeof ReplayMatched>;
+
+const ReplayId = Type.String({ examples: ["rpl_01a1fc2c30c071d9bf080e3cb4a7b202"] });
+
+/** Answer to a replay of many. */
+export const ReplayStarted = named("CatchReplayStarted", { replay_id: ReplayId, ...Matched });
+export type ReplayStarted = Static<typeof ReplayStarted>;
+
+/** Path of a replay of many. */
+export const ReplayParams = Type.Object({
+  ...BucketParams.properties,
+  replay_id: Type.String({ maxLength: ID_LENGTH_MAX }),
+});
+
+/** How far a replay of many has come. */
+export const CatchReplay = named("CatchReplay", {
+  replay_id: ReplayId,
+  bucket_id: BucketParams.properties.bucket_id,
+  status: oneOf(BULK_STATUSES, {}),
+  ...Matched,
+  delivered: Type.Integer({ description: "Taken by the target: 1 credit each.", examples: [40] }),
+  failed: Type.Integer({ description: "Not taken: free, and left as they were.", examples: [2] }),
+  skipped: Type.Integer({
+    description:
+      "Not sent: their signatures do not hold; once it has ended, also those that it did not get to.",
+    examples: [0],
+  }),
+  error: orNull(Type.String({ description: "Why it ended early." }), { examples: [null] }),
+  created_at: Time,
+  finished_at: orNull(Time),
+});
+export type CatchReplay = Static<typeof CatchReplay>;

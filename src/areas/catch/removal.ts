@@ -5,6 +5,7 @@ import type { JobOutcome } from "../../kernel/scheduler/scheduler.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import type { TierFigures } from "../../kernel/tiers.ts";
 import type { BucketActor, Buckets, CatchDeps } from "./buckets.ts";
+import type { ReplayStore } from "./replay-store.ts";
 import { decodeStatus, type OldestEvent, type RemovableRow } from "./store.ts";
 
 /** Events removed in one unit of work: one or two milliseconds of the writer's time. */
@@ -30,7 +31,7 @@ export class Removal {
   private stopping = false;
 
   constructor(
-    private readonly deps: CatchDeps,
+    private readonly deps: CatchDeps & { readonly replays: ReplayStore },
     private readonly buckets: Buckets,
   ) {
     deps.scheduler.register(REMOVE_BUCKET, {
@@ -65,8 +66,10 @@ export class Removal {
     const { events, store } = this.deps;
     const rows = withinBytes(events.oldestOf(bucketRef, Math.min(rowsMax, REMOVAL_SLICE_ROWS)));
     for (const { sequence } of rows) events.delete(tx, bucketRef, sequence);
-    if (rows.length === 0) store.delete(tx, bucketRef);
-    return rows.length > 0;
+    if (rows.length > 0) return true;
+    if (this.deps.replays.removeOfBucket(tx, bucketRef, rowsMax) === rowsMax) return true;
+    store.delete(tx, bucketRef);
+    return false;
   }
 
   /** Ends after the slice under way; the next start goes on with deleted buckets. */

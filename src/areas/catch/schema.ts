@@ -29,7 +29,8 @@ const State = oneOf(BUCKET_STATES);
 const EventStatusName = oneOf(EVENT_STATUSES);
 const VerificationName = oneOf(VERIFICATIONS);
 const ProviderOrNull = orNull(oneOf(PROVIDERS));
-const Time = Type.String({ format: "date-time", description: "RFC 3339, UTC." });
+/** A moment, as answers have it. */
+export const Time = Type.String({ format: "date-time", description: "RFC 3339, UTC." });
 
 /** A provider as callers give it: which names there are is a rule with a code of its own. */
 export const ProviderName = Type.String({

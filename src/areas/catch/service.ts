@@ -143,9 +143,8 @@ export class EventService {
           target: { type: "event", id: eventIdOf(row.sequence) },
           ...{ before: null, after },
         });
-        this.keepTry(tx, replay, tried);
-        if (taken) this.recordReplay(tx, replay, outcome.status);
-        else refund();
+        this.recordAgain(tx, replay, tried);
+        if (!taken) refund();
         return { status: taken ? "replayed" : "failed", response_status: outcome.status };
       },
     };
@@ -204,6 +203,21 @@ export class EventService {
     this.deps.events.setTried(tx, acknowledged);
     this.buckets.count(tx, bucket, row.status, ack.result);
     return eventView(bucket, acknowledged);
+  }
+
+  /** Sends an event once more, whole as it is now; null when it is no longer there. What came of it is not recorded yet. */
+  async sendAgain(bucket: BucketActor, sequence: number): Promise<{ replay: Found; tried: Tried } | null> {
+    const row = this.deps.events.find(bucket.ref, sequence);
+    const payload = row === null ? null : this.deps.events.payload(sequence);
+    if (row === null || payload === null) return null;
+    return { replay: { bucket, row, payload }, tried: await forward(this.deps, bucket, row, payload) };
+  }
+
+  /** Records a replay. One that the target takes makes the event delivered. */
+  recordAgain(tx: Tx, replay: Found, tried: Tried): void {
+    const { outcome } = tried;
+    this.keepTry(tx, replay, tried);
+    if (outcome.answered && isDelivered(outcome.status)) this.recordReplay(tx, replay, outcome.status);
   }
 
   private keepTry(tx: Tx, replay: Found, tried: Tried): void {
