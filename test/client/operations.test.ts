@@ -362,6 +362,15 @@ test("buckets and their events", async () => {
   expect(event.headers["x-own"]).toBe("1");
   await expect(nf.catch.events.replay(bucket.id, eventId)).rejects.toMatchObject({ code: "bucket_paused" });
   expect((await nf.catch.buckets.update(bucket.id, { state: "live" })).state).toBe("live");
+  const replay = await nf.catch.replays.start(bucket.id, { status: "pending" });
+  if (!("replay_id" in replay)) throw new Error("that was no dry run");
+  expect(await nf.catch.replays.start(bucket.id, { dry_run: true })).toEqual({ matched: 1 });
+  expect((await nf.catch.replays.get(bucket.id, replay.replay_id)).status).toBe("running");
+  expect((await nf.catch.replays.stop(bucket.id, replay.replay_id)).status).toBe("cancelled");
+  await nf.catch.buckets.update(bucket.id, { delivery: "pull", target_url: null });
+  const page = await nf.catch.events.stream(bucket.id, { after: "beginning" });
+  expect([page.events.map(({ id }) => id), page.cursor]).toEqual([[eventId], eventId]);
+  expect((await nf.catch.events.acknowledge(bucket.id, eventId, { result: "delivered" })).status).toBe("delivered");
   const later = new Date(server.clock.now() + 1_000);
   expect(await nf.catch.events.deleteBefore(bucket.id, later)).toEqual({ deleted_count: 1 });
   expect(await nf.catch.buckets.delete(bucket.id)).toBeUndefined();

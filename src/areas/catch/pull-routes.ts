@@ -85,7 +85,7 @@ function replayRoutes(api: Api, { replays }: PullServices) {
           summary: "Send many events to the target once more",
           description: "In the order of their receipt. 1 credit for each that the target takes.",
           errors: ["catch.bucket_not_found", "catch.provider_unsupported", "bucket_paused", "conflict"],
-          example: { status: "failed", dry_run: true },
+          example: { status: "failed" },
         },
         params: BucketParams,
         body: ReplayBody,

@@ -1,15 +1,20 @@
 import type { AnswerOf, Answers, Api, ListOf, QueryOf } from "../api.ts";
-import type { BucketCreateBody, BucketUpdateBody } from "../generated/api.ts";
+import type { BucketCreateBody, BucketUpdateBody, CatchReplayBody, EventAckBody } from "../generated/api.ts";
 import type { ChangeOptions, RequestOptions } from "../options.ts";
+
+/** Longer than any wait for events. */
+const STREAM_TIMEOUT_MS = 90_000;
 
 /** Inboxes for webhooks. */
 export class Catch {
   readonly buckets: Buckets;
   readonly events: Events;
+  readonly replays: Replays;
 
   constructor(private readonly api: Api) {
     this.buckets = new Buckets(api);
     this.events = new Events(api);
+    this.replays = new Replays(api);
   }
 
   /**
@@ -78,6 +83,30 @@ export class Events {
     return this.api.call("catch.events.get", { params: { bucket_id: bucketId, event_id: eventId } }, options);
   }
 
+  /**
+   * Events behind `after` (an id, `beginning` or `now`), oldest first; when there are none, waits for the next ones. Ask again
+   * with the answer's `cursor`. Costs 1 credit when it holds events.
+   */
+  stream(
+    bucketId: string,
+    query: QueryOf<"catch.stream">,
+    options: RequestOptions = {},
+  ): Answers<"catch.stream"> {
+    const patient = { ...options, timeoutMs: options.timeoutMs ?? STREAM_TIMEOUT_MS };
+    return this.api.call("catch.stream", { params: { bucket_id: bucketId }, query }, patient);
+  }
+
+  /** Says what became of an event of a bucket whose delivery is `pull`. The same again changes nothing. */
+  acknowledge(
+    bucketId: string,
+    eventId: string,
+    body: EventAckBody,
+    options?: ChangeOptions,
+  ): Answers<"catch.events.ack"> {
+    const params = { bucket_id: bucketId, event_id: eventId };
+    return this.api.call("catch.events.ack", { params, body }, options);
+  }
+
   /** Sends an event to the bucket's target once more. */
   replay(bucketId: string, eventId: string, options?: ChangeOptions): Answers<"catch.events.replay"> {
     return this.api.call(
@@ -97,5 +126,27 @@ export class Events {
       throw new TypeError("before must be a time, not an invalid Date");
     const query = { before: typeof before === "string" ? before : before.toISOString() };
     return this.api.call("catch.events.delete", { params: { bucket_id: bucketId }, query }, options);
+  }
+}
+
+/** Replays of many events. */
+export class Replays {
+  constructor(private readonly api: Api) {}
+
+  /** Sends many events to the bucket's target once more; with `dry_run` it only says how many match. */
+  start(bucketId: string, body: CatchReplayBody, options?: ChangeOptions): Answers<"catch.replays.start"> {
+    return this.api.call("catch.replays.start", { params: { bucket_id: bucketId }, body }, options);
+  }
+
+  /** How far one has come. */
+  get(bucketId: string, replayId: string, options?: RequestOptions): Answers<"catch.replays.get"> {
+    const params = { bucket_id: bucketId, replay_id: replayId };
+    return this.api.call("catch.replays.get", { params }, options);
+  }
+
+  /** Ends one; what was taken up is still sent. */
+  stop(bucketId: string, replayId: string, options?: ChangeOptions): Answers<"catch.replays.stop"> {
+    const params = { bucket_id: bucketId, replay_id: replayId };
+    return this.api.call("catch.replays.stop", { params }, options);
   }
 }
