@@ -47,7 +47,7 @@ async function everythingOf(owner: Client, segment: string, params: Params): Pro
     const { name } = route.operation;
     const isRead = route.method === "GET" || READS_BY_POST.has(name);
     if (!isRead || segmentOf(route) !== segment || SHARED.has(name)) continue;
-    const path = pathOf(route, params);
+    const path = pathOf(route, params) + queryOf(route);
     const { status, text } = await owner.send(route.method, path, bodyOf(route));
     // Not everything has been set up: then it must not be by anyone else.
     expect([200, 404], `${path}: ${text}`).toContain(status);
@@ -78,7 +78,7 @@ async function expectApart(owner: Client, stranger: Client): Promise<void> {
     }
     // The owner is still let in: the refusals were not for want of the thing.
     for (const route of naming.filter((one) => segmentOf(one) === segment && one.method === "GET")) {
-      expect((await owner.get(pathOf(route, params))).status).toBe(200);
+      expect((await owner.get(pathOf(route, params) + queryOf(route))).status).toBe(200);
     }
   }
 }

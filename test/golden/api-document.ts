@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Answer, Client } from "../support/client.ts";
-import { makeResource, segmentOf } from "../support/matrix.ts";
+import { makeResource, queryOf, segmentOf } from "../support/matrix.ts";
 import type { TestServer } from "../support/server.ts";
 
 /** A JSON schema, as far as these tests look into it. */
@@ -142,7 +142,8 @@ export class Explorer {
     const path = operation.path.replace(/\{(\w+)\}/g, (_, name) => encodeURIComponent(values[name] ?? ""));
     if (operation.forProxies) return this.sendThroughProxy(operation.method, path);
     const client = this.clientFor(operation);
-    return client.send(operation.method, path, await this.bodyOf(operation), { headers: OWN_PAGE });
+    const query = queryOf({ operation: { name: operation.operationId } });
+    return client.send(operation.method, path + query, await this.bodyOf(operation), { headers: OWN_PAGE });
   }
 
   private async sendThroughProxy(method: string, path: string): Promise<Answer> {

@@ -42,7 +42,7 @@ const QUERIES: Readonly<Record<string, string>> = {
 };
 
 /** The query of a route, with its question mark. */
-export function queryOf({ operation }: DeclaredRoute): string {
+export function queryOf({ operation }: { readonly operation: { readonly name: string } }): string {
   return QUERIES[operation.name] ?? "";
 }
 
@@ -122,11 +122,11 @@ const MAKERS: Readonly<Record<string, (owner: Client) => Promise<Made>>> = {
     };
   },
   catch: async (owner) => {
-    const bucket_id = await made(owner, "/v1/catch/buckets", { target_url: "https://127.0.0.1:9/" }, "id");
-    const path = `/v1/catch/buckets/${bucket_id}`;
-    await owner.patch(path, { state: "live" });
+    // Live, and yet it sends nothing on: what is tried with it is nobody else's business.
+    const terms = { target_url: "https://127.0.0.1:9/", delivery: "pull" };
+    const bucket_id = await made(owner, "/v1/catch/buckets", terms, "id");
+    await owner.patch(`/v1/catch/buckets/${bucket_id}`, { state: "live" });
     const replay_id = await made(owner, `/v1/catch/${bucket_id}/replays`, {}, "replay_id");
-    await owner.patch(path, { state: "paused" });
     const event_id = await made(owner, `/v1/catch/${bucket_id}`, { hello: "world" }, "event_id");
     return { bucket_id, event_id, replay_id };
   },

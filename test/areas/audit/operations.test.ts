@@ -88,13 +88,13 @@ const PREPARED: Readonly<Record<string, (client: AccountClient, params: Record<s
     // An event is replayed from a bucket that is live, to a target that answers.
     "catch.events.replay": (client, { bucket_id }) =>
       client.patch(`/v1/catch/buckets/${bucket_id}`, { state: "live", target_url: sink.url() }),
-    "catch.replays.start": (client, { bucket_id }) =>
-      client.patch(`/v1/catch/buckets/${bucket_id}`, { state: "live" }),
+    // One that is not live yet.
+    "catch.buckets.update": (client, { bucket_id }) =>
+      client.patch(`/v1/catch/buckets/${bucket_id}`, { state: "paused" }),
     // One that runs: it has something to send.
     "catch.replays.stop": async (client, params) => {
-      const { bucket_id } = params;
-      await client.patch(`/v1/catch/buckets/${bucket_id}`, { state: "live" });
-      params["replay_id"] = String((await client.post(`/v1/catch/${bucket_id}/replays`, {})).body["replay_id"]);
+      const { body } = await client.post(`/v1/catch/${params["bucket_id"]}/replays`, {});
+      params["replay_id"] = String(body["replay_id"]);
     },
     "meter.alert.project.delete": (client) =>
       client.put("/v1/meter/alert", { threshold: 1, webhook_url: "https://127.0.0.1:9/" }),
