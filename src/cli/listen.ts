@@ -97,7 +97,8 @@ class Session {
     const cursor = kept ?? (now === null ? after : String(now["cursor"]));
     this.keep(cursor);
     const where = forwardTo === null ? "" : `, forwarding to ${forwardTo}`;
-    printError(`Listening to ${this.bucketId}${where}.`);
+    // For people: what a script reads shall be what has happened.
+    if (process.stderr.isTTY) printError(`Listening to ${this.bucketId}${where}. Ctrl-C ends it.`);
     return cursor;
   }
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { createHmac } from "node:crypto";
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { accepted, bucketOf, eventOf, newBucket, Receiver } from "../areas/catch/support.ts";
@@ -188,7 +188,7 @@ describe("where it goes on", () => {
     const file = join(folder, "now");
     const before = await accepted(server, id, "before");
     const listener = spawned(id, "--forward-to", receiver.url, "--resume", file);
-    await until(listener.stderr, "Listening to");
+    while (!existsSync(file)) await Bun.sleep(10);
     expect(readFileSync(file, "utf8")).toBe(`${before}\n`);
     const event = await accepted(server, id, "after");
     expect(await until(listener.stdout, "\n")).toContain(event);

@@ -114,7 +114,7 @@ export class Reader implements AsyncDisposable {
       .replaceAll(/http:\/\/127\.0\.0\.1:\d+/g, server.url)
       .replaceAll(/--port \d+/g, `--port ${new URL(server.url).port}`)
       .replaceAll(/(Authorization: Bearer |NINEFOLD_API_KEY=)sm_…/g, `$1${server.key}`)
-      .replaceAll("https://example.com", this.endpoint.url(""))
+      .replaceAll(/https:\/\/example\.com|http:\/\/localhost:3000/g, this.endpoint.url(""))
       .replaceAll("/var/lib/ninefold", server.folder);
   }
 

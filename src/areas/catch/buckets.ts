@@ -312,9 +312,9 @@ export function bucketView(bucket: BucketActor, origin: string): Bucket {
   const { id, name, target_url, provider, signing_secret, live, pull, pending, delivered, failed } = bucket;
   return {
     ...{ id, name, ingest_url: `${origin}/v1/catch/${id}`, target_url, provider },
-    delivery: deliveryOf(pull),
     has_signing_secret: signing_secret !== null,
     state: live ? "live" : "paused",
+    delivery: deliveryOf(pull),
     created_at: isoTime(bucket.created_at),
     updated_at: isoTime(bucket.updated_at),
     events: { pending, delivered, failed },

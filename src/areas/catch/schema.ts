@@ -117,10 +117,10 @@ export const Bucket = Type.Object(
       examples: ["https://ninefold.example.com/v1/catch/brave-otter-314159"],
     }),
     target_url: orNull(Type.String({ examples: ["https://example.com/webhooks"] })),
-    delivery: oneOf(DELIVERIES, {}),
     provider: ProviderOrNull,
     has_signing_secret: Type.Boolean(),
     state: State,
+    delivery: oneOf(DELIVERIES, {}),
     created_at: Time,
     updated_at: Time,
     events: Type.Object(
