@@ -54,6 +54,38 @@ describe("a bucket's events", () => {
   );
 
   test(
+    "many are replayed, and a bucket can wait to be fetched",
+    async () => {
+      const { body } = await server.operator.post("/v1/catch/buckets", {
+        target_url: `${server.url}/v1/ping`,
+      });
+      const id = String(body["id"]);
+      for (const number of [1, 2, 3]) await server.client(null).post(`/v1/catch/${id}`, { number });
+      await server.operator.patch(`/v1/catch/buckets/${id}`, { delivery: "pull", state: "live" });
+      const visit = await enter();
+      const { page } = visit;
+      await visit.go(`catch/${id}`);
+      await page.getByText(`waits for ninefold listen ${id}`).waitFor();
+      await page.getByRole("button", { name: "Replay many…" }).click();
+      await page.getByText("0 match, 10 a second").waitFor();
+      await page.getByRole("dialog").getByLabel("State").selectOption("pending");
+      await page.getByText("3 match, 10 a second").waitFor();
+      await page.getByRole("button", { name: "Replay", exact: true }).click();
+      await page.getByText("3 events are replayed").waitFor();
+      await page.getByRole("button", { name: "Change…" }).click();
+      await page.getByLabel("Send events on to").fill("");
+      await page.getByRole("button", { name: "Save" }).click();
+      await page.getByText("The bucket is changed").waitFor();
+      expect((await server.operator.get(`/v1/catch/buckets/${id}`)).body).toMatchObject({
+        ...{ target_url: null, delivery: "pull" },
+      });
+      await server.operator.delete(`/v1/catch/buckets/${id}`);
+      await visit.expectClean();
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
     "a bucket gets a name, and is called by it",
     async () => {
       const { body } = await server.operator.post("/v1/catch/buckets", { target_url: server.url });

@@ -15,6 +15,7 @@ import { Status } from "../ui/status.tsx";
 import { Table } from "../ui/table.tsx";
 import { Ago } from "../ui/time.tsx";
 import { EventView } from "./event.tsx";
+import { ReplayForm } from "./replay-form.tsx";
 
 const STATES = [
   ["", "All"],
@@ -57,9 +58,14 @@ export function BucketEvents({ id }: { id: string }) {
             onInput={(text) => setQuery({ q: text })}
           />
         </div>
-        <Button scope="catch:write" icon="reload" disabled={ticked.size === 0} onClick={replay}>
-          Replay {ticked.size === 0 ? "ticked" : ticked.size}
-        </Button>
+        <div class="actions">
+          <Button scope="catch:write" onClick={() => setQuery({ replay: "1" })}>
+            Replay many…
+          </Button>
+          <Button scope="catch:write" icon="reload" disabled={ticked.size === 0} onClick={replay}>
+            Replay {ticked.size === 0 ? "ticked" : ticked.size}
+          </Button>
+        </div>
       </div>
       <div class={event === undefined ? "stack" : "panes"}>
         <Panel flush>
@@ -86,6 +92,9 @@ export function BucketEvents({ id }: { id: string }) {
           <EventView key={event} bucket={id} id={event} onReplayed={list.reload} />
         )}
       </div>
+      {query.has("replay") ? (
+        <ReplayForm bucket={id} onDone={list.reload} onClose={() => setQuery({ replay: undefined })} />
+      ) : null}
     </div>
   );
 }

@@ -1,3 +1,4 @@
+import { useState } from "preact/hooks";
 import type { Bucket } from "../../../client/generated/api.ts";
 import { call } from "../core/api.ts";
 import { go } from "../core/route.ts";
@@ -13,6 +14,11 @@ const PROVIDERS = [
   ["svix", "Svix"],
 ] as const;
 
+const DELIVERIES = [
+  ["push", "events are sent on"],
+  ["pull", "events wait until they are fetched"],
+] as const;
+
 interface BucketFormProps {
   /** Undefined for a new one. */
   readonly of?: Bucket;
@@ -22,11 +28,13 @@ interface BucketFormProps {
 
 /** Makes a bucket, or changes one. */
 export function BucketForm({ of: bucket, onDone, onClose }: BucketFormProps) {
+  const [delivery, setDelivery] = useState<string>(bucket?.delivery ?? "push");
   const submit = async (data: FormData): Promise<void> => {
-    const target_url = textOf(data, "target_url") ?? "";
+    const target_url = textOf(data, "target_url") ?? null;
+    const delivery = textOf(data, "delivery") === "pull" ? ("pull" as const) : ("push" as const);
     const name = textOf(data, "name") ?? null;
     const secret = textOf(data, "signing_secret");
-    const body = { target_url, name, ...(secret === undefined ? {} : { signing_secret: secret }) };
+    const body = { target_url, delivery, name, ...(secret === undefined ? {} : { signing_secret: secret }) };
     if (bucket === undefined) {
       const provider = textOf(data, "provider");
       const made = await call("catch.buckets.create", {
@@ -50,9 +58,21 @@ export function BucketForm({ of: bucket, onDone, onClose }: BucketFormProps) {
           name="target_url"
           label="Send events on to"
           type="url"
-          value={bucket?.target_url}
+          value={bucket?.target_url ?? undefined}
           placeholder="https://example.com/webhooks"
-          required
+          required={delivery === "push"}
+        />
+        <SelectField
+          name="delivery"
+          label="Delivery"
+          value={delivery}
+          options={DELIVERIES}
+          onChange={setDelivery}
+          hint={
+            delivery === "pull"
+              ? "For ninefold listen, which brings them to a machine without an address."
+              : undefined
+          }
         />
         <TextField name="name" label="Name" value={bucket?.name ?? undefined} />
         <div class="two">

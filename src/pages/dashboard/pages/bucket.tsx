@@ -84,11 +84,20 @@ export function BucketPage({ id }: { id: string }) {
   );
 }
 
-function Addresses({ of: { id, target_url } }: { of: Bucket }) {
+function Addresses({ of: { id, target_url, delivery } }: { of: Bucket }) {
   const url = `${BASE_URL}/v1/catch/${id}`;
   return (
     <>
-      <code>{url}</code> <CopyButton text={url} what="Address" /> sends on to <code>{target_url}</code>
+      <code>{url}</code> <CopyButton text={url} what="Address" />{" "}
+      {delivery === "pull" ? (
+        <>
+          waits for <code>ninefold listen {id}</code>
+        </>
+      ) : (
+        <>
+          sends on to <code>{target_url}</code>
+        </>
+      )}
     </>
   );
 }

@@ -64,11 +64,12 @@ function Buckets({ of: buckets }: { of: readonly Bucket[] }) {
       columns={[
         {
           head: "Bucket",
-          cell: ({ id, name, target_url }) => (
+          cell: ({ id, name, target_url, delivery }) => (
             <>
               {name ?? id}
               <span class="sub">
-                {name === null ? "" : `${id} `}to {target_url}
+                {name === null ? "" : `${id} `}
+                {delivery === "pull" ? "waits to be fetched" : `to ${target_url}`}
               </span>
             </>
           ),
