@@ -6,7 +6,7 @@ import { lockCycle } from "./locks.ts";
 import { OFREP } from "./ofrep.ts";
 import { messageRequest, prepareEndpoints, scheduleRequest } from "./schedule.ts";
 import { METERS, type Stage } from "./stage.ts";
-import { WEBHOOK_IN } from "./webhooks.ts";
+import { WEBHOOK_IN, WEBHOOK_STREAM } from "./webhooks.ts";
 
 /** Bytes of a log request's body. */
 const LOG_BYTES = 1_024;
@@ -125,6 +125,8 @@ export const BENCHMARKS: readonly Benchmark[] = [
     requires: [...CHANGE_REQUIRES, { kind: "p99", atMostMs: 15, connections: [32] }],
   },
   { ...WEBHOOK_IN, requires: CHANGE_REQUIRES },
+  // Twenty answers in one: shown beside a bare server's single one.
+  { ...WEBHOOK_STREAM, requires: [{ kind: "ratio", to: "bare", atLeast: 0, connections: [32] }] },
   { ...FLAG_EVALUATE, requires: READ_REQUIRES },
   ...OFREP,
   KEY_VERIFY,

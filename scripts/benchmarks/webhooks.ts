@@ -41,6 +41,26 @@ async function check(stage: Stage): Promise<void> {
   if (!text.includes('"accepted"') || !text.includes('"valid"')) throw new Error(`not accepted: ${text}`);
 }
 
+/** Events on a page of a stream. */
+const STREAMED = 20;
+let streamedId = "";
+
+/** A stream's page of 20 whole events of 1 KiB: what a listener that has fallen behind fetches. */
+export const WEBHOOK_STREAM: Omit<Benchmark, "requires"> = {
+  name: "stream of webhooks, 20 of 1 KiB",
+  connections: [32],
+  async prepare(stage) {
+    streamedId = String((await stage.post("/v1/catch/buckets", { delivery: "pull" }))["id"]);
+    for (let count = 0; count < STREAMED; count += 1)
+      await fetch(`${stage.url}/v1/catch/${streamedId}`, { method: "POST", body: BODY });
+  },
+  request: (stage) => ({
+    method: "GET",
+    path: `/v1/catch/${streamedId}/stream?after=beginning&limit=${STREAMED}`,
+    headers: { Authorization: `Bearer ${stage.key}` },
+  }),
+};
+
 /** Inbound webhooks of 1 KiB: verified, metered, and durable before they are answered. */
 export const WEBHOOK_IN: Omit<Benchmark, "requires"> = {
   name: "webhook in, 1 KiB",

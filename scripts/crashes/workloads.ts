@@ -9,6 +9,7 @@ import { KeyUsesWorkload } from "./key-uses.ts";
 import { MessageWorkload } from "./messages.ts";
 import { MeterWorkload } from "./meters.ts";
 import { OwnBalanceWorkload } from "./own-balances.ts";
+import { PullBucketWorkload } from "./pull-bucket.ts";
 import { ReadWorkload } from "./reads.ts";
 import { RelayWorkload } from "./relays.ts";
 import { ResendWorkload } from "./resends.ts";
@@ -30,6 +31,7 @@ export function allWorkloads(): Workload[] {
     new ScheduleWorkload(),
     new MessageWorkload(),
     new BucketWorkload(),
+    new PullBucketWorkload(),
     new ReadWorkload(),
     new AuditWorkload(),
     new SessionWorkload(),

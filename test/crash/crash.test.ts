@@ -134,6 +134,11 @@ describe("the comparison notices", () => {
         /resends: \d+ attempts were made where \d+ were asked for/,
       ],
       [
+        "a lost acknowledgement of a fetched event",
+        "UPDATE catch_events SET status = 0 WHERE bucket_ref = (SELECT ref FROM catch_buckets WHERE pull = 1)",
+        /pull bucket: evt_\w+ was acknowledged as \w+ and is pending/,
+      ],
+      [
         "a use that was given back",
         "UPDATE key_allowances SET remaining = remaining + 1",
         /\d+ uses are taken, \d+ were answered/,

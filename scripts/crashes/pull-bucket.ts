@@ -1,0 +1,177 @@
+import { createAccount } from "./meters.ts";
+import type { Random } from "./random.ts";
+import { inParallel } from "./target.ts";
+import {
+  bodyOf,
+  type Tally,
+  type Target,
+  type TargetRequest,
+  UNAVAILABLE,
+  type Workload,
+} from "./workload.ts";
+
+const CREDITS = 1_000_000_000;
+const READERS = 8;
+/** Nobody listens there: what is replayed fails, and stays as it is. */
+const TARGET_URL = "http://127.0.0.1:9/";
+/** Of the steps so many acknowledge an event, and so many replay a few; the others send one. */
+const SHARE_OF_ACKS = 0.4;
+const SHARE_OF_REPLAYS = 0.01;
+const REPLAYED_AT_ONCE = 20;
+/** Longest wait for the end of a replay. */
+const REPLAYED_WITHIN_MS = 60_000;
+
+type Result = "delivered" | "failed";
+
+/** What is known of an event's end. */
+interface Acknowledged {
+  readonly result: Result;
+  /** Whether it was answered: otherwise it may have happened or not. */
+  readonly isSure: boolean;
+}
+
+/**
+ * A bucket whose events are fetched. After every crash its stream has each event that was accepted, once and in order, behind the
+ * cursor that was read last; what was acknowledged is so; and each replay comes to its end.
+ */
+export class PullBucketWorkload implements Workload {
+  readonly name = "pull bucket";
+  readonly weight = 3;
+  private key = "";
+  private path = "";
+  private cursor = "beginning";
+  private sent = 0;
+  private accepted = new Set<string>();
+  private inDoubt = new Set<number>();
+  /** Events that nobody has acknowledged. */
+  private readonly open: string[] = [];
+  private acknowledged = new Map<string, Acknowledged>();
+  private replays: { readonly id: string; readonly matched: number }[] = [];
+  private counts = { acknowledged: 0, inDoubt: 0, happened: 0 };
+
+  async prepare(target: Target): Promise<void> {
+    this.key = await createAccount(target, "pull@example.com", CREDITS);
+    const made = await this.ask(target, "POST", "/v1/catch/buckets", { target_url: TARGET_URL, delivery: "pull" });
+    this.path = `/v1/catch/${made["id"]}`;
+    await this.ask(target, "PATCH", `/v1/catch/buckets/${made["id"]}`, { state: "live" });
+  }
+
+  act(target: Target, random: Random): Promise<void> {
+    if (random.chance(SHARE_OF_REPLAYS) && this.open.length > 0) return this.replay(target);
+    if (random.chance(SHARE_OF_ACKS) && this.open.length > 0) return this.acknowledge(target, random);
+    return this.send(target);
+  }
+
+  async verify(target: Target): Promise<string[]> {
+    const problems = await this.followStream(target);
+    await inParallel([...this.acknowledged], READERS, async ([id, { result, isSure }]) => {
+      const read = { method: "GET", path: `${this.path}/events/${id}`, key: this.key } as const;
+      const { status = "not there" } = bodyOf(await target.ask(read));
+      if (status === result && !isSure) this.counts.happened += 1;
+      const isRight = status === result || (status === "pending" && !isSure);
+      if (!isRight) problems.push(`pull bucket: ${id} was acknowledged as ${result} and is ${status}`);
+    });
+    this.acknowledged = new Map();
+    for (const { id, matched } of this.replays.splice(0)) {
+      const ended = await this.ended(target, id);
+      const { status, failed, skipped } = ended;
+      if (status !== "done" || Number(failed) + Number(skipped) !== matched)
+        problems.push(`pull bucket: replay ${id} of ${matched} came to ${JSON.stringify(ended)}`);
+    }
+    return problems;
+  }
+
+  takeTally(): Tally {
+    const counts = this.counts;
+    this.counts = { acknowledged: 0, inDoubt: 0, happened: 0 };
+    return counts;
+  }
+
+  private async send(target: Target): Promise<void> {
+    this.sent += 1;
+    const number = this.sent;
+    this.inDoubt.add(number);
+    const answer = await this.attempt(target, this.path, { number });
+    if (answer === null) return;
+    this.inDoubt.delete(number);
+    // Or it is over what the bucket may be sent in a minute.
+    if (answer === "refused" || answer["status"] !== "accepted") return;
+    const id = String(answer["event_id"]);
+    this.accepted.add(id);
+    this.open.push(id);
+  }
+
+  private async acknowledge(target: Target, random: Random): Promise<void> {
+    const [id = ""] = this.open.splice(random.below(this.open.length), 1);
+    const result: Result = random.chance(0.5) ? "delivered" : "failed";
+    this.acknowledged.set(id, { result, isSure: false });
+    const answer = await this.attempt(target, `${this.path}/events/${id}/ack`, { result });
+    if (answer === "refused") this.acknowledged.delete(id);
+    else if (answer !== null) this.acknowledged.set(id, { result, isSure: true });
+  }
+
+  private async replay(target: Target): Promise<void> {
+    const event_ids = this.open.slice(0, REPLAYED_AT_ONCE);
+    const answer = await this.attempt(target, `${this.path}/replays`, { event_ids, per_second: 100 });
+    if (answer === null || answer === "refused") return;
+    this.replays.push({ id: String(answer["replay_id"]), matched: Number(answer["matched"]) });
+  }
+
+  /** The answer to a change; null when there was none, `refused` when nothing was changed. */
+  private async attempt(
+    target: Target,
+    path: string,
+    body: object,
+  ): Promise<Record<string, unknown> | "refused" | null> {
+    const answer = await target.send({ method: "POST", path, key: this.key, body });
+    if (answer === null) {
+      this.counts.inDoubt += 1;
+      return null;
+    }
+    // 409: as many replays as may be are running.
+    if (answer.status === UNAVAILABLE || answer.status === 409) return "refused";
+    if (answer.status >= 300) throw new Error(`${path}: ${answer.status} ${answer.text}`);
+    this.counts.acknowledged += 1;
+    return bodyOf(answer);
+  }
+
+  /** Reads on from the last cursor, and compares what is there with what was accepted since. */
+  private async followStream(target: Target): Promise<string[]> {
+    const problems: string[] = [];
+    for (let last = ""; last !== this.cursor; ) {
+      last = this.cursor;
+      const page = await this.ask(target, "GET", `${this.path}/stream?after=${last}&wait_ms=0&limit=100`);
+      for (const { id, payload } of page["events"] as { id: string; payload: { number: number } }[]) {
+        if (this.cursor !== "beginning" && id <= this.cursor) problems.push(`pull bucket: ${id} is out of order`);
+        this.cursor = id;
+        if (this.accepted.delete(id)) continue;
+        if (this.inDoubt.has(payload.number)) this.counts.happened += 1;
+        else problems.push(`pull bucket: ${id} is there for no reason`);
+      }
+    }
+    for (const id of this.accepted) problems.push(`pull bucket: ${id} was accepted and is not in the stream`);
+    this.accepted = new Set();
+    this.inDoubt = new Set();
+    return problems;
+  }
+
+  private async ended(target: Target, id: string): Promise<Record<string, unknown>> {
+    const end = Date.now() + REPLAYED_WITHIN_MS;
+    for (;;) {
+      const replay = await this.ask(target, "GET", `${this.path}/replays/${id}`);
+      if (replay["status"] !== "running" || Date.now() > end) return replay;
+      await Bun.sleep(20);
+    }
+  }
+
+  private async ask(
+    target: Target,
+    method: TargetRequest["method"],
+    path: string,
+    body?: object,
+  ): Promise<Record<string, unknown>> {
+    const answer = await target.ask({ method, path, key: this.key, ...(body === undefined ? {} : { body }) });
+    if (answer.status >= 300) throw new Error(`${method} ${path}: ${answer.status} ${answer.text}`);
+    return bodyOf(answer);
+  }
+}
