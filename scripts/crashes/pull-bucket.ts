@@ -51,7 +51,10 @@ export class PullBucketWorkload implements Workload {
 
   async prepare(target: Target): Promise<void> {
     this.key = await createAccount(target, "pull@example.com", CREDITS);
-    const made = await this.ask(target, "POST", "/v1/catch/buckets", { target_url: TARGET_URL, delivery: "pull" });
+    const made = await this.ask(target, "POST", "/v1/catch/buckets", {
+      target_url: TARGET_URL,
+      delivery: "pull",
+    });
     this.path = `/v1/catch/${made["id"]}`;
     await this.ask(target, "PATCH", `/v1/catch/buckets/${made["id"]}`, { state: "live" });
   }
@@ -142,7 +145,8 @@ export class PullBucketWorkload implements Workload {
       last = this.cursor;
       const page = await this.ask(target, "GET", `${this.path}/stream?after=${last}&wait_ms=0&limit=100`);
       for (const { id, payload } of page["events"] as { id: string; payload: { number: number } }[]) {
-        if (this.cursor !== "beginning" && id <= this.cursor) problems.push(`pull bucket: ${id} is out of order`);
+        if (this.cursor !== "beginning" && id <= this.cursor)
+          problems.push(`pull bucket: ${id} is out of order`);
         this.cursor = id;
         if (this.accepted.delete(id)) continue;
         if (this.inDoubt.has(payload.number)) this.counts.happened += 1;

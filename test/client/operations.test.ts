@@ -370,7 +370,9 @@ test("buckets and their events", async () => {
   await nf.catch.buckets.update(bucket.id, { delivery: "pull", target_url: null });
   const page = await nf.catch.events.stream(bucket.id, { after: "beginning" });
   expect([page.events.map(({ id }) => id), page.cursor]).toEqual([[eventId], eventId]);
-  expect((await nf.catch.events.acknowledge(bucket.id, eventId, { result: "delivered" })).status).toBe("delivered");
+  expect((await nf.catch.events.acknowledge(bucket.id, eventId, { result: "delivered" })).status).toBe(
+    "delivered",
+  );
   const later = new Date(server.clock.now() + 1_000);
   expect(await nf.catch.events.deleteBefore(bucket.id, later)).toEqual({ deleted_count: 1 });
   expect(await nf.catch.buckets.delete(bucket.id)).toBeUndefined();

@@ -58,14 +58,7 @@ export function BucketEvents({ id }: { id: string }) {
             onInput={(text) => setQuery({ q: text })}
           />
         </div>
-        <div class="actions">
-          <Button scope="catch:write" onClick={() => setQuery({ replay: "1" })}>
-            Replay many…
-          </Button>
-          <Button scope="catch:write" icon="reload" disabled={ticked.size === 0} onClick={replay}>
-            Replay {ticked.size === 0 ? "ticked" : ticked.size}
-          </Button>
-        </div>
+        <Replays ticked={ticked.size} onTicked={replay} />
       </div>
       <div class={event === undefined ? "stack" : "panes"}>
         <Panel flush>
@@ -95,6 +88,19 @@ export function BucketEvents({ id }: { id: string }) {
       {query.has("replay") ? (
         <ReplayForm bucket={id} onDone={list.reload} onClose={() => setQuery({ replay: undefined })} />
       ) : null}
+    </div>
+  );
+}
+
+function Replays({ ticked, onTicked }: { ticked: number; onTicked: () => Promise<void> }) {
+  return (
+    <div class="actions">
+      <Button scope="catch:write" onClick={() => setQuery({ replay: "1" })}>
+        Replay many…
+      </Button>
+      <Button scope="catch:write" icon="reload" disabled={ticked === 0} onClick={onTicked}>
+        Replay {ticked === 0 ? "ticked" : ticked}
+      </Button>
     </div>
   );
 }
