@@ -11,6 +11,7 @@ import { KeyUsesWorkload } from "../crashes/key-uses.ts";
 import { launchUnderLoad, runLoad } from "../crashes/load.ts";
 import { MeterWorkload } from "../crashes/meters.ts";
 import { OwnBalanceWorkload } from "../crashes/own-balances.ts";
+import { PullBucketWorkload } from "../crashes/pull-bucket.ts";
 import { createRandom } from "../crashes/random.ts";
 import { ResendWorkload } from "../crashes/resends.ts";
 import { ServerTarget } from "../crashes/target.ts";
@@ -75,6 +76,7 @@ function createWorkloads(): Workload[] {
     new ChainWorkload(),
     new CheckWorkload(CUSTOMERS),
     new BucketWorkload(false),
+    new PullBucketWorkload(),
     new ResendWorkload(),
     new KeyUsesWorkload(KEYS_WITH_USES),
     new FlagWorkload(),
