@@ -94,7 +94,7 @@ export function createEndpoints(kernel: Kernel, ports: EndpointPorts, around: Ar
         remove(tx, ref);
         removed += 1;
       }
-      registry.changed(tx, projectRef);
+      registry.drop(projectRef);
       return removed;
     },
   };

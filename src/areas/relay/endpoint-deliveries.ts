@@ -12,7 +12,7 @@ import { type AttemptResult, afterEndpointAttempt, DELIVER, messageBody, type Ne
 import type { EndpointHealth } from "./endpoint-health.ts";
 import { type Endpoint, type EndpointRegistry, endpointIn, isHeld } from "./endpoint-registry.ts";
 import { CONCURRENCY } from "./endpoint-schema.ts";
-import { CLOSED, DISABLED, type EndpointStore, PAUSED } from "./endpoint-store.ts";
+import { CLOSED, DISABLED, type EndpointStore, PAUSED, PROBING } from "./endpoint-store.ts";
 import type { MessageStore } from "./message-store.ts";
 import type { AttemptRow, RelayRequest, RelayStore } from "./store.ts";
 
@@ -159,11 +159,17 @@ export class EndpointDeliveries {
     if (endpoint === null) return;
     if (relay.item.target_url !== endpoint.terms.url) store.setTarget(tx, endpoint.terms.url, relay.ref);
     const isProbe = job.probe !== undefined;
+    // A user may have closed the breaker meanwhile.
+    const isExpected = isProbe && endpoint.health.breaker === PROBING;
     if (next === "delivered") {
       health.succeeded(tx, endpoint);
       return;
     }
-    health.failed(tx, endpoint, { status: made.response_status, error: made.error ?? "", isProbe });
+    health.failed(tx, endpoint, {
+      status: made.response_status,
+      error: made.error ?? "",
+      isProbe: isExpected,
+    });
     if (next === "failed") health.deliveryFailed(tx, endpoint, relay.item.event ?? "");
     else if (isProbe) this.hold(tx, endpoint.row.ref, relay.ref, { ref: relay.ref });
   }

@@ -94,10 +94,17 @@ export class EndpointRegistry {
     return this.byRef.get(ref) ?? null;
   }
 
-  /** A project's endpoints have been made, changed or deleted in this unit of work. */
-  changed(tx: Tx, projectRef: number): void {
-    this.drop(projectRef);
+  /** One has been made, changed or deleted in this unit of work: it alone is read again. */
+  changed(tx: Tx, projectRef: number, ref: number): void {
     tx.onRollback(() => this.drop(projectRef));
+    const known = this.projects.get(projectRef);
+    if (known === undefined) return;
+    const row = this.deps.store.find(ref);
+    const now = row === null || row.state === DELETED ? [] : [this.ready(row)];
+    const all = [...known.filter((one) => one.row.ref !== ref), ...now].sort((a, b) => a.row.ref - b.row.ref);
+    this.projects.set(projectRef, all);
+    this.byRef.delete(ref);
+    for (const one of now) this.byRef.set(ref, one);
   }
 
   /** Notes how an endpoint is from now on. */
@@ -110,7 +117,8 @@ export class EndpointRegistry {
     });
   }
 
-  private drop(projectRef: number): void {
+  /** Takes a project's endpoints out of memory. */
+  drop(projectRef: number): void {
     for (const { row } of this.projects.get(projectRef) ?? []) this.byRef.delete(row.ref);
     this.projects.delete(projectRef);
   }

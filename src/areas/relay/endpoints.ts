@@ -120,7 +120,7 @@ export class Endpoints {
       headers: this.seal(custom, endpoint_id),
       ...{ created_at: tx.now, updated_at: tx.now },
     });
-    registry.changed(tx, project.ref);
+    registry.changed(tx, project.ref, ref);
     const [{ text }] = secret === undefined ? secrets.current(tx, ref) : secrets.rotate(tx, ref, 0, secret);
     const made = itemView(this.find(project.ref, endpoint_id));
     tx.audit({ ...about(made, "created"), before: null, after: made });
@@ -169,7 +169,7 @@ export class Endpoints {
       ...{ ref, name, terms: JSON.stringify({ ...before.terms, ...terms }), updated_at: tx.now },
       headers: this.seal(custom, endpoint_id),
     });
-    registry.changed(tx, project.ref);
+    registry.changed(tx, project.ref, ref);
     const endpoint = this.find(project.ref, endpointId);
     if (state === "paused") registry.setHealth(tx, endpoint, { state: PAUSED, disabled_reason: null });
     if (state === "live") {
@@ -190,7 +190,7 @@ export class Endpoints {
     const endpoint = this.find(project.ref, endpointId);
     const { ref } = endpoint.row;
     endpoints.markDeleted(tx, tx.now, ref);
-    registry.changed(tx, project.ref);
+    registry.changed(tx, project.ref, ref);
     secrets.forget(tx, ref);
     stateChanged(tx, ref);
     const shown = itemView(endpoint);
