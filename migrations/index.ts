@@ -23,6 +23,7 @@ import relaySecretsAttempts from "./0021_relay_secrets_attempts.sql" with { type
 import endpoints from "./0022_endpoints.sql" with { type: "text" };
 import schedules from "./0023_schedules.sql" with { type: "text" };
 import catchPull from "./0024_catch_pull.sql" with { type: "text" };
+import catchSettings from "./0025_catch_settings.sql" with { type: "text" };
 
 /** Every step of the schema, in order. A step that has been released is never changed. */
 export const MIGRATIONS: readonly Migration[] = [
@@ -50,4 +51,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: "0022_endpoints", sql: endpoints },
   { name: "0023_schedules", sql: schedules },
   { name: "0024_catch_pull", sql: catchPull },
+  { name: "0025_catch_settings", sql: catchSettings },
 ];

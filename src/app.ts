@@ -180,7 +180,7 @@ function createAreas(
   const monitors = createMonitors(kernel, outbound, { owners, notifier: relay, outbox, tiers });
   const { activity } = directory;
   const buckets = createCatch(kernel, {
-    ...{ accounts, charger, activity, outbound, tiers, secrets: relay.secrets },
+    ...{ accounts, charger, activity, outbound, tiers, secrets: relay.secrets, publicUrl: config.publicUrl },
   });
   const notary = createNotary(kernel, outbound, directory);
   const authenticator = keys.authenticatorBeside(accounts.authenticator);

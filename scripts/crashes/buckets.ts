@@ -21,6 +21,13 @@ const PADDING_MAX = 6_000;
 /** Of the events that were acknowledged, this part is read back whole. */
 const READ_BACK = 0.05;
 
+/** Repeats are noticed by their number; without a secret there is nothing to verify. */
+const NOTICING = {
+  provider: "custom",
+  signature: { header: "x-signature", algorithm: "hmac-sha256", template: "{body}", event_id: "/number" },
+  deduplicate_hours: 168,
+};
+
 /** The target of buckets that send nothing on. */
 const NOWHERE = "http://127.0.0.1:9/";
 
@@ -74,7 +81,12 @@ export class BucketWorkload extends Recorded implements Workload {
     for (let index = 0; index < BUCKETS; index += 1) {
       const live = this.forwards && index % 2 === 0;
       const secured = { target_url, provider: "github", signing_secret: "secret" };
-      const made = await this.ask(target, "POST", "/v1/catch/buckets", live ? { target_url } : secured);
+      const made = await this.ask(
+        target,
+        "POST",
+        "/v1/catch/buckets",
+        live ? { target_url, ...NOTICING } : secured,
+      );
       const id = String(made["id"]);
       await this.ask(target, "PATCH", `/v1/catch/buckets/${id}`, { state: "live" });
       this.inboxes.push({ id, live, acknowledged: new Map(), inDoubt: new Map(), newest: "", events: 0 });
@@ -118,6 +130,7 @@ export class BucketWorkload extends Recorded implements Workload {
       else if (index === 0 || isReadBack(id)) {
         if ((await this.readBack(target, inbox, id)) !== text)
           this.problem(inbox, `${id} is not as it was sent`);
+        await this.verifyRepeat(target, inbox, id, text);
       }
     }
     for (const id of inbox.acknowledged.keys())
@@ -142,6 +155,14 @@ export class BucketWorkload extends Recorded implements Workload {
       }
     }
     for (const id of fresh.filter(isReadBack)) await this.verifyAttempts(target, inbox, id);
+  }
+
+  /** An event and what repeats of it are noticed by are one transaction: the bucket knows it, and takes it in no second time. */
+  private async verifyRepeat(target: Target, inbox: Inbox, id: string, text: string): Promise<void> {
+    if (!inbox.live) return;
+    const { status, event_id } = await this.ask(target, "POST", `/v1/catch/${inbox.id}`, JSON.parse(text));
+    if (status !== "duplicate" || event_id !== id)
+      this.problem(inbox, `a repeat of ${id} was ${status} as ${event_id}`);
   }
 
   /** A try and what it made of the event are one transaction: the log has as many as the event counts. */

@@ -1,9 +1,9 @@
-import { createAccount } from "./meters.ts";
 import type { Random } from "./random.ts";
 import { inParallel } from "./target.ts";
 import {
   bodyOf,
-  type Tally,
+  createAccount,
+  Recorded,
   type Target,
   type TargetRequest,
   UNAVAILABLE,
@@ -34,7 +34,7 @@ interface Acknowledged {
  * A bucket whose events are fetched. After every crash its stream has each event that was accepted, once and in order, behind the
  * cursor that was read last; what was acknowledged is so; and each replay comes to its end.
  */
-export class PullBucketWorkload implements Workload {
+export class PullBucketWorkload extends Recorded implements Workload {
   readonly name = "pull bucket";
   readonly weight = 3;
   private key = "";
@@ -47,7 +47,6 @@ export class PullBucketWorkload implements Workload {
   private readonly open: string[] = [];
   private acknowledged = new Map<string, Acknowledged>();
   private replays: { readonly id: string; readonly matched: number }[] = [];
-  private counts = { acknowledged: 0, inDoubt: 0, happened: 0 };
 
   async prepare(target: Target): Promise<void> {
     this.key = await createAccount(target, "pull@example.com", CREDITS);
@@ -82,12 +81,6 @@ export class PullBucketWorkload implements Workload {
         problems.push(`pull bucket: replay ${id} of ${matched} came to ${JSON.stringify(ended)}`);
     }
     return problems;
-  }
-
-  takeTally(): Tally {
-    const counts = this.counts;
-    this.counts = { acknowledged: 0, inDoubt: 0, happened: 0 };
-    return counts;
   }
 
   private async send(target: Target): Promise<void> {

@@ -137,7 +137,7 @@ function build({ method, path, body, name }: Call, { idempotencyKey }: ChangeOpt
   const repeat = repeatOf(name, method);
   const given = idempotencyKey === undefined && repeat === "keyed" ? randomUuid() : idempotencyKey;
   const key = given === undefined || given === null ? null : readIdempotencyKey(given);
-  const isText = name === "catch.ingest" && typeof body === "string";
+  const isText = (name === "catch.ingest" || name === "catch.in") && typeof body === "string";
   const asItIs = body === undefined || body instanceof Uint8Array || isText;
   return {
     method,

@@ -12,6 +12,8 @@ export interface WireRequest {
   /** Whether the key goes along. */
   readonly withKey: boolean;
   readonly idempotencyKey?: string | null;
+  /** Whether the answer's bytes are wanted as they are. */
+  readonly wantsBytes?: true;
   /** Whether it may be sent again though it may have been carried out. */
   readonly repeatable: boolean;
 }
@@ -77,6 +79,7 @@ export class Transport {
     try {
       const fetch = within.timeoutMs > PATIENT_FROM_MS ? this.patientFetch : this.fetch;
       const response = await fetch(this.settings.url + request.path, this.init(request, within.signal));
+      if (request.wantsBytes && response.ok) return await bytesOf(response);
       return readAnswer(response, await response.text(), target, request.method === "HEAD");
     } catch (error) {
       if (error instanceof NinefoldError) throw error;
@@ -129,6 +132,12 @@ class Deadline {
 
 /** Answers that are files of text, and no JSON. */
 const TEXT_TYPES = ["application/x-ndjson", "text/csv"];
+
+async function bytesOf(response: Response): Promise<Answer> {
+  const { status, headers } = response;
+  const body = new Uint8Array(await response.arrayBuffer());
+  return { status, headers, requestId: headers.get("x-request-id") ?? "", body };
+}
 
 function readAnswer(response: Response, text: string, target: string, isHead: boolean): Answer {
   const { status, headers } = response;

@@ -49,6 +49,7 @@ describe("a listed origin", () => {
       "etag",
       "idempotent-replayed",
       "retry-after",
+      "x-next-cursor",
       "x-ratelimit-limit",
       "x-ratelimit-remaining",
       "x-ratelimit-reset",

@@ -62,7 +62,7 @@ describe("a bucket's events", () => {
       const id = String(body["id"]);
       for (const number of [1, 2, 3]) await server.client(null).post(`/v1/catch/${id}`, { number });
       await server.operator.patch(`/v1/catch/buckets/${id}`, { delivery: "pull", state: "live" });
-      const visit = await enter();
+      const visit = await Console.enter(server);
       const { page } = visit;
       await visit.go(`catch/${id}`);
       await page.getByText(`waits for ninefold listen ${id}`).waitFor();

@@ -130,6 +130,10 @@ const MAKERS: Readonly<Record<string, (owner: Client) => Promise<Made>>> = {
     const event_id = await made(owner, `/v1/catch/${bucket_id}`, { hello: "world" }, "event_id");
     return { bucket_id, event_id, replay_id };
   },
+  in: async (owner) => {
+    const bucket = { target_url: "https://127.0.0.1:9/" };
+    return { bucket_id: await made(owner, "/v1/catch/buckets", bucket, "id") };
+  },
   audit: async (owner) => {
     await made(owner, "/v1/gate", { flag_key: "audited", enabled: true }, "flag_key");
     const { body } = await owner.get("/v1/audit?limit=1");

@@ -21,6 +21,15 @@ import {
 import { type EventSequence, firstSequenceAt, newBucketId, receiptOf } from "./ids.ts";
 import type { Bucket, BucketCreateBody, BucketUpdateBody } from "./schema.ts";
 import {
+  changedSettings,
+  openSettings,
+  type Settings,
+  type SettingsTerms,
+  type StoredSettings,
+  settingsIn,
+  settingsView,
+} from "./settings.ts";
+import {
   type BucketRow,
   type BucketStore,
   decodeProvider,
@@ -53,6 +62,8 @@ export interface CatchPorts {
   /** The projects' secrets: what is sent on is signed with them as well. */
   readonly secrets: Pick<WebhookSecrets, "headers">;
   readonly tiers: Tiers;
+  /** Where senders reach this server; null where nobody said so. */
+  readonly publicUrl: string | null;
 }
 
 /** What everything in this area works with. */
@@ -65,13 +76,17 @@ export interface CatchDeps extends Kernel, CatchPorts {
 /** A bucket in memory. Only memory knows its recent traffic: a restart forgives it. */
 export interface BucketActor
   extends Actor,
-    Omit<BucketRow, "target_url" | "provider" | "signing_secret" | "live" | "pull" | "deleted_at"> {
+    Omit<
+      BucketRow,
+      "target_url" | "provider" | "signing_secret" | "settings" | "live" | "pull" | "deleted_at"
+    > {
   /** False while its counts are not written. */
   idle: boolean;
   target_url: string | null;
   readonly provider: Provider | null;
   /** Opened. */
   signing_secret: string | null;
+  settings: Settings;
   live: boolean;
   /** Whether its events wait for who fetches them. */
   pull: boolean;
@@ -90,7 +105,16 @@ export class Buckets {
   constructor(
     private readonly deps: Pick<
       CatchDeps,
-      "store" | "events" | "vault" | "ids" | "writer" | "outbound" | "tiers" | "changes"
+      | "store"
+      | "events"
+      | "vault"
+      | "ids"
+      | "writer"
+      | "outbound"
+      | "tiers"
+      | "changes"
+      | "accounts"
+      | "publicUrl"
     >,
     inMemoryMax = BUCKETS_IN_MEMORY_MAX,
   ) {
@@ -133,13 +157,14 @@ export class Buckets {
     const { events } = this.deps;
     const sum = { pending: 0, failed: 0, failed_24h: 0, delivered: 0 };
     let waiting = Number.POSITIVE_INFINITY;
-    for (const { ref, live, pending, failed, delivered } of this.listOfProject(projectRef)) {
+    for (const { ref, provider, live, pending, failed, delivered } of this.listOfProject(projectRef)) {
       sum.pending += pending;
       sum.failed += failed;
       sum.delivered += delivered;
-      if (failed > 0) sum.failed_24h += events.failedFrom(ref, firstSequenceAt(now - DAY_MS), COUNTED_MAX);
+      const day = firstSequenceAt(now - DAY_MS);
+      if (failed > 0) sum.failed_24h += events.failedFrom(ref, provider, day, COUNTED_MAX);
       // What a paused bucket holds waits for its owner.
-      if (live && pending > 0) waiting = Math.min(waiting, ...events.pendingAfter(ref, 0, 1));
+      if (live && pending > 0) waiting = Math.min(waiting, ...events.pendingAfter(ref, provider, 0, 1));
     }
     const pending_since = Number.isFinite(waiting) ? isoTime(receiptOf(waiting)) : null;
     return { ...sum, pending_since };
@@ -151,15 +176,16 @@ export class Buckets {
     const { target_url = null } = body;
     const pull = body.delivery === "pull";
     this.assertTarget(target_url, pull);
-    const provider = encodeProvider(knownProvider(body.provider));
+    const provider = knownProvider(body.provider);
+    const settings = changedSettings(provider, {}, settingsIn(body), this.settingsTerms(tx, account.tier));
     const { name = null } = body;
     this.assertNameFree(project.ref, name, null);
     assertRoomForBucket(store.countOfAccount(account.ref), tiers[account.tier].buckets);
     const id = this.freeId();
     store.insert(tx, {
       ...{ ref: this.nextRef++, id, account_ref: account.ref, project_ref: project.ref },
-      ...{ name, target_url: target_url ?? NO_TARGET, pull, provider },
-      signing_secret: this.seal(id, body.signing_secret ?? null),
+      ...{ name, target_url: target_url ?? NO_TARGET, pull, provider: encodeProvider(provider) },
+      ...{ signing_secret: this.seal(id, body.signing_secret ?? null), ...this.sealSettings(id, settings) },
       created_at: tx.now,
     });
     tx.onRollback(() => this.actors.drop(id));
@@ -174,12 +200,13 @@ export class Buckets {
    */
   change(tx: Tx, projectRef: number, id: string, changes: BucketUpdateBody): BucketActor {
     const bucket = this.ofProject(projectRef, id);
-    const { name, target_url, signing_secret, live, pull, updated_at } = bucket;
+    const { name, target_url, signing_secret, settings, live, pull, updated_at } = bucket;
     const { target_url: url = target_url, signing_secret: secret = signing_secret, state } = changes;
     const { name: called = name, delivery } = changes;
     const before = termsOf(bucket);
-    const given = [changes.name, changes.target_url, changes.signing_secret, state, delivery];
-    if (given.every((value) => value === undefined)) {
+    const given = settingsIn(changes);
+    const plain = [changes.name, changes.target_url, changes.signing_secret, state, delivery];
+    if (plain.every((value) => value === undefined) && Object.keys(given).length === 0) {
       tx.audit(null);
       return bucket;
     }
@@ -187,17 +214,30 @@ export class Buckets {
     if (changes.target_url !== undefined || delivery !== undefined) this.assertTarget(url, pulls);
     this.assertNameFree(projectRef, called, bucket);
     const sent = isSending(bucket);
-    tx.onRollback(() => Object.assign(bucket, { name, target_url, signing_secret, live, pull, updated_at }));
+    const { provider, account_ref } = bucket;
+    const set =
+      Object.keys(given).length === 0
+        ? settings
+        : changedSettings(
+            provider,
+            settings.stored,
+            given,
+            this.settingsTerms(tx, this.deps.accounts.account(account_ref).tier),
+          );
+    tx.onRollback(() =>
+      Object.assign(bucket, { name, target_url, signing_secret, settings, live, pull, updated_at }),
+    );
     bucket.name = called;
     bucket.target_url = url;
     bucket.signing_secret = secret;
+    bucket.settings = set;
     bucket.live = state === undefined ? live : state === "live";
     bucket.pull = pulls;
     bucket.updated_at = tx.now;
     tx.audit(changed({ ...aboutBucket(bucket, "changed"), before, after: termsOf(bucket) }));
     this.keep(bucket);
-    const sealed = this.seal(bucket.id, secret);
-    this.deps.store.setTerms(tx, { ...bucket, target_url: url ?? NO_TARGET, signing_secret: sealed });
+    const sealed = { signing_secret: this.seal(bucket.id, secret), ...this.sealSettings(bucket.id, set) };
+    this.deps.store.setTerms(tx, { ...bucket, target_url: url ?? NO_TARGET, ...sealed });
     if (isSending(bucket) && !sent) this.onLive(tx, bucket);
     return bucket;
   }
@@ -240,12 +280,14 @@ export class Buckets {
   private load(id: string): BucketActor | undefined {
     const row = this.deps.store.find(id);
     if (row === null) return undefined;
-    const { signing_secret: sealed, deleted_at, ...same } = row;
+    const { signing_secret: sealed, settings, deleted_at, ...same } = row;
+    const provider = decodeProvider(row.provider);
+    const set = settings === null ? "{}" : this.deps.vault.open(settings, settingsContext(id));
     return {
       ...same,
-      ...{ idle: true, recent: false, traffic: NO_TRAFFIC },
+      ...{ idle: true, recent: false, traffic: NO_TRAFFIC, provider },
       target_url: row.target_url === NO_TARGET ? null : row.target_url,
-      provider: decodeProvider(row.provider),
+      settings: openSettings(provider, JSON.parse(set) as StoredSettings),
       signing_secret: sealed === null ? null : this.deps.vault.open(sealed, sealContext(id)),
       live: row.live !== 0,
       pull: row.pull !== 0,
@@ -273,6 +315,20 @@ export class Buckets {
     return secret === null ? null : this.deps.vault.seal(secret, sealContext(id));
   }
 
+  private sealSettings(
+    id: string,
+    { stored }: Settings,
+  ): Pick<BucketRow, "settings"> & { retention_hours: number | null } {
+    const { retention_hours = null } = stored;
+    if (Object.keys(stored).length === 0) return { settings: null, retention_hours };
+    return { settings: this.deps.vault.seal(JSON.stringify(stored), settingsContext(id)), retention_hours };
+  }
+
+  private settingsTerms({ now }: Tx, tier: CallerAccount["tier"]): SettingsTerms {
+    const { tiers, publicUrl } = this.deps;
+    return { now, publicUrl, retentionHoursMax: tiers[tier].eventRetentionHours };
+  }
+
   /** A random id is hardly ever taken. A deleted bucket keeps its id until its rows are removed. */
   private freeId(): string {
     for (;;) {
@@ -298,9 +354,10 @@ export function aboutBucket({ id }: BucketActor, what: string) {
 }
 
 /** What users set of a bucket, for the audit log, which takes out the secret. */
-export function termsOf({ name, target_url, provider, signing_secret, live, pull }: BucketActor): Fields {
+export function termsOf(bucket: BucketActor): Fields {
+  const { name, target_url, provider, signing_secret, settings, live, pull } = bucket;
   const terms = { name, target_url, delivery: deliveryOf(pull), provider, signing_secret };
-  return { ...terms, state: live ? "live" : "paused" };
+  return { ...terms, ...settings.stored, state: live ? "live" : "paused" };
 }
 
 function deliveryOf(pull: boolean): Bucket["delivery"] {
@@ -309,10 +366,15 @@ function deliveryOf(pull: boolean): Bucket["delivery"] {
 
 /** A bucket as its owner sees it, who reaches this server at `origin`. */
 export function bucketView(bucket: BucketActor, origin: string): Bucket {
-  const { id, name, target_url, provider, signing_secret, live, pull, pending, delivered, failed } = bucket;
+  const { id, name, target_url, provider, signing_secret, settings, live, pull } = bucket;
+  const { pending, delivered, failed } = bucket;
+  // What asks by GET before it sends can only be answered there.
+  const asks = settings.preset?.challenge ?? settings.stored.challenge ?? null;
+  const path = asks === null || asks === "slack" || asks === "zoom" || asks === "discord" ? "catch" : "in";
   return {
-    ...{ id, name, ingest_url: `${origin}/v1/catch/${id}`, target_url, provider },
+    ...{ id, name, ingest_url: `${origin}/v1/${path}/${id}`, target_url, provider },
     has_signing_secret: signing_secret !== null,
+    ...settingsView(provider, settings),
     state: live ? "live" : "paused",
     delivery: deliveryOf(pull),
     created_at: isoTime(bucket.created_at),
@@ -322,6 +384,10 @@ export function bucketView(bucket: BucketActor, origin: string): Bucket {
       ? {}
       : { hint: `It sends nothing on yet: PATCH /v1/catch/buckets/${id} {"state": "live"}` }),
   };
+}
+
+function settingsContext(bucketId: string): string {
+  return `catch-settings:${bucketId}`;
 }
 
 function sealContext(bucketId: string): string {

@@ -3,7 +3,7 @@ import { ApiError, type ErrorMeaning, registerErrors } from "../../kernel/errors
 const codes = registerErrors({
   "catch.bucket_not_found": [404, "There is no such bucket, or it is not yours."],
   "catch.event_not_found": [404, "The bucket has no such event."],
-  "catch.provider_unsupported": [400, "The provider is not one of `stripe`, `github`, `shopify`, `svix`."],
+  "catch.provider_unsupported": [400, "The provider is not one of those in the guide."],
   "catch.signature_invalid": [400, "The event's signature did not hold, so it is not sent on."],
   "catch.replay_failed": [500, "The target gave no answer. Nothing was charged."],
   bucket_limit_exceeded: [403, "The account has as many buckets as its tier allows."],
@@ -15,10 +15,38 @@ declare module "../../kernel/errors.ts" {
   interface ErrorCodes extends Record<keyof typeof codes, ErrorMeaning> {}
 }
 
-/** The senders whose signatures can be verified. */
-export const PROVIDERS = ["stripe", "github", "shopify", "svix"] as const;
+/** The senders that a request's headers show, where its bucket names none. */
+export const DETECTED_PROVIDERS = ["stripe", "github", "shopify", "svix"] as const;
+/** The senders that a bucket can name. Their order is stored: new ones go to the end. */
+export const PROVIDERS = [
+  ...DETECTED_PROVIDERS,
+  "custom",
+  "standard",
+  "slack",
+  "twilio",
+  "linear",
+  "lemonsqueezy",
+  "bitbucket",
+  "discord",
+  "paddle",
+  "sendgrid",
+  "square",
+  "zoom",
+  "intercom",
+  "gitlab",
+  "zendesk",
+  "typeform",
+  "meta",
+  "strava",
+  "websub",
+  "microsoft-graph",
+  "x",
+  "dropbox",
+] as const;
 /** One of {@link PROVIDERS}. */
 export type Provider = (typeof PROVIDERS)[number];
+/** Senders that sign by Standard Webhooks, which is what a bucket of theirs is stored as. */
+const STANDARD_SENDERS = ["clerk", "resend", "gitlab-signed", "openai", "polar"] as const;
 
 /** What became of an event so far. */
 export const EVENT_STATUSES = ["pending", "delivered", "failed"] as const;
@@ -38,6 +66,8 @@ export const INGEST_STATUSES = [
   "insufficient_balance",
   "too_large",
   "ignored",
+  "rejected",
+  "duplicate",
 ] as const;
 
 /** How an event comes to its target: in its turn, because somebody asked for it once more, or by who fetched and acknowledged it. */
@@ -67,7 +97,7 @@ export const PANIC_FACTOR = 5;
 /** How long a panic lasts. */
 export const PANIC_MS = 10 * 60 * 1000;
 
-/** Longest signing secret: those of the four providers have at most 100 characters. */
+/** Longest signing secret: those of the providers have at most 200 characters, public keys among them. */
 export const SIGNING_SECRET_LENGTH_MAX = 512;
 
 /** What a bucket has been sent lately. */
@@ -129,6 +159,7 @@ export function knownProvider(name: string | null | undefined): Provider | null 
   const provider = PROVIDERS.find((known) => known === name);
   if (provider !== undefined) return provider;
   if (name === null || name === undefined) return null;
+  if (STANDARD_SENDERS.some((sender) => sender === name)) return "standard";
   throw new ApiError("catch.provider_unsupported", `provider must be one of ${PROVIDERS.join(", ")}.`);
 }
 

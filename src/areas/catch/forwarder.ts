@@ -6,10 +6,10 @@ import type { Job, JobOutcome } from "../../kernel/scheduler/scheduler.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { attemptOf, problemOf, type Tried } from "./attempts.ts";
 import { type BucketActor, type Buckets, type CatchDeps, isSending } from "./buckets.ts";
-import { afterTry, isDelivered, type Provider } from "./domain.ts";
+import { afterTry, isDelivered } from "./domain.ts";
 import { type EventHeaders, readHeaders } from "./event-headers.ts";
 import { eventIdOf } from "./ids.ts";
-import { isProvidersOwn } from "./signatures.ts";
+import { isProvidersOwn, PRESETS, type Preset } from "./presets.ts";
 import type { EventRow, PayloadRow } from "./store.ts";
 
 /** Longest wait for a target's answer. */
@@ -52,7 +52,12 @@ export async function forward(
   const at = clock.now();
   const seconds = String(Math.floor(at / 1000));
   const eventId = eventIdOf(sequence);
-  const signed = await secrets.headers(bucket.project_ref, eventId, at, body);
+  const received = readHeaders(headers, vault, bucket.id);
+  const preset = bucket.settings.preset ?? (provider === null ? null : PRESETS[provider]);
+  // Two sets of them would be none: a receiver checks one.
+  const signed = isStandard(received)
+    ? Object.fromEntries(STANDARD_HEADERS.map((name) => [name, received[name] ?? ""]))
+    : await secrets.headers(bucket.project_ref, eventId, at, body);
   const outcome = await outbound.send({
     account: bucket.account_ref,
     method: "POST",
@@ -60,7 +65,7 @@ export async function forward(
     url: bucket.target_url ?? "",
     requireHttps: true,
     headers: {
-      ...originalHeaders(provider, readHeaders(headers, vault, bucket.id)),
+      ...originalHeaders(preset, received),
       "X-Svc-Signature": replaySignature(accounts.signingKey(bucket.account_ref), seconds, body),
       "X-Svc-Event-Id": eventId,
       "X-Svc-Timestamp": String(received_at),
@@ -79,14 +84,21 @@ export async function forward(
 }
 
 /** The content type and the provider's headers, as far as they can be sent: anybody may have written them. */
-function originalHeaders(provider: Provider | null, received: EventHeaders): Record<string, string> {
+function originalHeaders(preset: Preset | null, received: EventHeaders): Record<string, string> {
   return Object.fromEntries(
     Object.entries(received).filter(
       ([name, value]) =>
-        (name === "content-type" || (provider !== null && isProvidersOwn(provider, name))) &&
+        (name === "content-type" || (preset !== null && isProvidersOwn(preset, name))) &&
         headerFault(name, value) === null,
     ),
   );
+}
+
+const STANDARD_HEADERS = ["webhook-id", "webhook-timestamp", "webhook-signature"];
+
+/** Whether the sender signed by Standard Webhooks itself, in headers that can be sent on. */
+function isStandard(received: EventHeaders): boolean {
+  return STANDARD_HEADERS.every((name) => received[name] && headerFault(name, received[name]) === null);
 }
 
 /** How far the first tries of a bucket have come. When the bucket goes live again, another object takes its place. */
@@ -200,7 +212,7 @@ export class Forwarder {
     const atOnce = bucket.pending < BEHIND_FROM_EVENTS ? 1 : EVENTS_AT_ONCE_MAX;
     const rows: EventRow[] = [];
     let { through } = progress;
-    for (const sequence of events.pendingAfter(bucket.ref, through, LOOK_AHEAD)) {
+    for (const sequence of events.pendingAfter(bucket.ref, bucket.provider, through, LOOK_AHEAD)) {
       if (rows.length >= (sequence <= progress.orderedThrough ? 1 : atOnce)) break;
       through = sequence;
       const row = events.find(bucket.ref, sequence);
@@ -218,7 +230,7 @@ export class Forwarder {
     if (
       bucket !== undefined &&
       isSending(bucket) &&
-      events.pendingAfter(ref, progress.through, 1).length > 0
+      events.pendingAfter(ref, bucket.provider, progress.through, 1).length > 0
     ) {
       this.enqueue(tx, bucket);
       return;

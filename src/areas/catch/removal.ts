@@ -1,6 +1,6 @@
 import { realDelay } from "../../kernel/clock.ts";
 import type { ProjectResources } from "../../kernel/project-resources.ts";
-import { removeInSlices } from "../../kernel/removal.ts";
+import { registerPurge, removeInSlices } from "../../kernel/removal.ts";
 import type { JobOutcome } from "../../kernel/scheduler/scheduler.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import type { TierFigures } from "../../kernel/tiers.ts";
@@ -24,6 +24,8 @@ const BUCKETS_PER_LOOK = 100;
 const REMOVE_BUCKET = "catch.remove-bucket";
 /** Hourly, and not at the full hour, when most other work begins. */
 const RETENTION_SCHEDULE = "7 * * * *";
+/** The same for ids that are no longer to be noticed. */
+const SEEN_SCHEDULE = "37 * * * *";
 const HOUR_MS = 60 * 60 * 1000;
 
 /** Removes events, a slice at a time, with pauses in which other requests run. */
@@ -38,6 +40,12 @@ export class Removal {
       // One at a time: two would load the disk twice as much.
       concurrency: 1,
       run: (job) => this.removeBucket(Number(job.key), job.dueAt),
+    });
+    registerPurge(deps, {
+      name: "catch.forget-seen",
+      schedule: SEEN_SCHEDULE,
+      rowsMax: REMOVAL_SLICE_ROWS,
+      remove: (tx, rowsMax) => deps.events.forgetSeen(tx, tx.now, rowsMax),
     });
     deps.scheduler.recurring("catch.retention", RETENTION_SCHEDULE, () => this.retain());
   }
@@ -68,6 +76,7 @@ export class Removal {
     for (const { sequence } of rows) events.delete(tx, bucketRef, sequence);
     if (rows.length > 0) return true;
     if (this.deps.replays.removeOfBucket(tx, bucketRef, rowsMax) === rowsMax) return true;
+    if (events.forgetSeenOf(tx, bucketRef, REMOVAL_SLICE_ROWS) === REMOVAL_SLICE_ROWS) return true;
     store.delete(tx, bucketRef);
     return false;
   }
@@ -162,9 +171,16 @@ export class Removal {
     }
   }
 
-  private async retainIn({ id, account_ref, events, oldest_at }: OldestEvent): Promise<void> {
+  private async retainIn({
+    id,
+    account_ref,
+    events,
+    oldest_at,
+    retention_hours,
+  }: OldestEvent): Promise<void> {
     const { eventRetentionHours, eventsPerBucket } = this.figuresOf(account_ref);
-    const before = this.deps.clock.now() - eventRetentionHours * HOUR_MS;
+    const hours = Math.min(retention_hours ?? eventRetentionHours, eventRetentionHours);
+    const before = this.deps.clock.now() - hours * HOUR_MS;
     if (oldest_at === null || (oldest_at >= before && events <= eventsPerBucket)) return;
     await this.removeOldest(id, (found, bucket) =>
       Math.max(receivedBefore(found, before), eventsIn(bucket) - eventsPerBucket),

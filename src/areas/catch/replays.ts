@@ -221,7 +221,7 @@ export class Replays {
 
   private rowsAfter(bucketRef: number, { sequences }: Filters, after: number, limit: number): EventRow[] {
     const { events } = this.deps;
-    if (sequences === null) return events.following(bucketRef, after, limit);
+    if (sequences === null) return events.after(bucketRef, after, limit);
     return sequences
       .filter((sequence) => sequence > after)
       .flatMap((sequence) => events.find(bucketRef, sequence) ?? []);

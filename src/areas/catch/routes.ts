@@ -15,6 +15,7 @@ import {
   BucketQuery,
   BucketUpdateBody,
   CaughtEvent,
+  EventExportQuery,
   EventPage,
   EventParams,
   EventQuery,
@@ -40,8 +41,9 @@ export function catchRoutes(api: Api, services: CatchServices) {
   return [
     bucketRoutes(api, services.buckets),
     bucketChangeRoutes(api, services),
-    ingestRoute(api, services.ingestion),
+    ingestRoutes(api, services.ingestion),
     eventReadRoutes(api, services.events),
+    exportRoutes(api, services.events),
     eventChangeRoutes(api, services.events),
   ];
 }
@@ -152,30 +154,41 @@ function bucketChangeRoutes(api: Api, { buckets, removal }: CatchServices) {
     );
 }
 
-function ingestRoute(api: Api, ingestion: Ingestion) {
-  return new Elysia({ tags: ["Catch"] }).use(api).post(
-    "/v1/catch/:bucket_id",
-    async ({ call, params }) => {
-      const answer = await ingestion.receive(params.bucket_id, call);
-      // As with a 413, nobody waits for the rest of the body.
-      if (answer.status === "too_large") call.headers = { connection: "close" };
-      return answer;
-    },
-    {
+const STATUSES =
+  "200 with what became of the request in `status`, unless the bucket has other answers for what is accepted, for a signature " +
+  "that does not hold, or for what it has no room for.";
+
+function ingestRoutes(api: Api, ingestion: Ingestion) {
+  return new Elysia({ tags: ["Catch"] })
+    .use(api)
+    .post("/v1/catch/:bucket_id", ({ call, params }) => ingestion.receive(params.bucket_id, call), {
       open: {
         name: "catch.ingest",
         cost: 1,
         summary: "Send a webhook to a bucket",
-        description:
-          "The path to hand to a provider. Always 200; `status` says what became of the request. What is `accepted` has " +
-          "been stored. The bucket's account pays for it.",
+        description: `The path to hand to a provider. ${STATUSES} What is \`accepted\` has been stored. The bucket's account pays for it.`,
         anyBody: "Anything, up to 1 MiB. The exact bytes are kept.",
         bodyBounds: largeBody(),
       },
       params: PublicBucketParams,
       response: Ingested,
-    },
-  );
+    })
+    .post("/v1/in/:bucket_id", ({ call, params }) => ingestion.receive(params.bucket_id, call), {
+      open: {
+        name: "catch.in",
+        cost: 1,
+        everyMethod: true,
+        summary: "Send a request of any method to a bucket, or to a path below it",
+        description:
+          `The path for providers that ask by GET before they send anything, and for those that take a path of their own. ${STATUSES} ` +
+          "Methods that the bucket does not list are `ignored`.",
+        anyBody: "Anything, up to 1 MiB. The exact bytes are kept.",
+        bodyBounds: largeBody(),
+        errors: ["forbidden"],
+      },
+      params: PublicBucketParams,
+      response: Ingested,
+    });
 }
 
 function eventReadRoutes(api: Api, events: EventService) {
@@ -183,17 +196,17 @@ function eventReadRoutes(api: Api, events: EventService) {
     .use(api)
     .get(
       "/v1/catch/:bucket_id/events",
-      ({ call, params: { bucket_id }, query: { q, ...query } }) =>
-        q === undefined
+      ({ call, params: { bucket_id }, query }) =>
+        query.q === undefined && query.event_type === undefined && query.verification === undefined
           ? call.read(() => events.list(call.caller.project.ref, bucket_id, query))
-          : searched(call, events, bucket_id, { ...query, q }),
+          : searched(call, events, bucket_id, query),
       {
         op: {
           name: "catch.events.list",
           access: "catch:read",
           cost: 1,
           summary: "List a bucket's events, newest first",
-          description: `With \`q\` a page ends after ${SEARCHED_EVENTS_MAX} events or ${SEARCH_MS_MAX} ms, however few are on it, and says \`partial\`: go on with its \`cursor\`.`,
+          description: `With \`q\`, \`event_type\` or \`verification\` a page ends after ${SEARCHED_EVENTS_MAX} events or ${SEARCH_MS_MAX} ms, however few are on it, and says \`partial\`: go on with its \`cursor\`.`,
           errors: ["catch.bucket_not_found", "catch.provider_unsupported"],
         },
         params: BucketParams,
@@ -224,10 +237,66 @@ async function searched(
   call: Call,
   events: EventService,
   bucketId: string,
-  query: EventQuery & { readonly q: string },
+  query: EventQuery,
 ): Promise<EventPage> {
   const search = await call.read(() => events.search(call.caller.project.ref, bucketId, query));
   return search.run(call.request.signal);
+}
+
+/** Never as its sender called it: what looks like a page must not run as one of this server's. */
+const RAW = {
+  "content-type": "application/octet-stream",
+  "content-disposition": "attachment",
+  "content-security-policy": "sandbox",
+};
+const NDJSON = "application/x-ndjson";
+
+function exportRoutes(api: Api, events: EventService) {
+  return new Elysia({ tags: ["Catch"] })
+    .use(api)
+    .get(
+      "/v1/catch/:bucket_id/events/:event_id/raw",
+      ({ call, params: { bucket_id, event_id } }) =>
+        call.read(() => reply(200, events.raw(call.caller.project.ref, bucket_id, event_id), RAW)),
+      {
+        op: {
+          name: "catch.events.raw",
+          access: "catch:read",
+          cost: 1,
+          summary: "Read the exact bytes of an event's body",
+          answerTypes: ["application/octet-stream"],
+          errors: ["catch.bucket_not_found", "catch.event_not_found"],
+        },
+        params: EventParams,
+      },
+    )
+    .get(
+      "/v1/catch/:bucket_id/events/export",
+      ({ call, params: { bucket_id }, query }) => exported(call, events, bucket_id, query),
+      {
+        op: {
+          name: "catch.events.export",
+          access: "catch:read",
+          cost: 1,
+          openCursor: true,
+          summary: "Export a bucket's events, oldest first, one JSON object a line",
+          description:
+            "A page has at most 8 MiB and 10,000 events. `X-Next-Cursor` leads to the next one; without it there is none.",
+          answerTypes: [NDJSON],
+          errors: ["catch.bucket_not_found"],
+        },
+        params: BucketParams,
+        query: EventExportQuery,
+      },
+    );
+}
+
+/** Paid before it begins, as a search is. */
+async function exported(call: Call, events: EventService, bucketId: string, query: EventExportQuery) {
+  const page = await call.read(() => events.export(call.caller.project.ref, bucketId, query));
+  const { text, cursor } = await page.run(call.request.signal);
+  const next = cursor === null ? {} : { "x-next-cursor": cursor };
+  return reply(200, text, { "content-type": NDJSON, ...next });
 }
 
 function eventChangeRoutes(api: Api, events: EventService) {

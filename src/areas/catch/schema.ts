@@ -14,6 +14,8 @@ import {
   SIGNING_SECRET_LENGTH_MAX,
   VERIFICATIONS,
 } from "./domain.ts";
+import { FACT_LENGTH_MAX } from "./facts.ts";
+import { SettingsInput, SettingsView } from "./settings-schema.ts";
 
 /** Events on a page unless asked otherwise. */
 export const EVENTS_LIMIT = 20;
@@ -89,6 +91,7 @@ export const BucketCreateBody = Type.Object(
     provider: Type.Optional(orNull(ProviderName, { errorMessage: "must be a string" })),
     signing_secret: Type.Optional(SigningSecret),
     name: Type.Optional(Name),
+    ...SettingsInput,
   },
   { $id: "BucketCreateBody" },
 );
@@ -102,6 +105,7 @@ export const BucketUpdateBody = Type.Object(
     delivery: Type.Optional(Delivery),
     signing_secret: Type.Optional(SigningSecret),
     name: Type.Optional(Name),
+    ...SettingsInput,
   },
   { $id: "BucketUpdateBody" },
 );
@@ -119,6 +123,7 @@ export const Bucket = Type.Object(
     target_url: orNull(Type.String({ examples: ["https://example.com/webhooks"] })),
     provider: ProviderOrNull,
     has_signing_secret: Type.Boolean(),
+    ...SettingsView,
     state: State,
     delivery: oneOf(DELIVERIES, {}),
     created_at: Time,
@@ -158,12 +163,17 @@ export const Ingested = Type.Object(
 );
 export type Ingested = Static<typeof Ingested>;
 
+const EventType = orNull(Type.String({ examples: ["invoice.paid"] }), {
+  description: "What the sender calls this kind of event; null where it does not say.",
+});
+
 /** An event, as lists show it. */
 export const EventItem = Type.Object(
   {
     id: Type.String({ description: "Sorts by time of receipt.", examples: [EVENT_ID] }),
     bucket_id: BucketId,
     provider: ProviderOrNull,
+    event_type: EventType,
     status: EventStatusName,
     verification: VerificationName,
     received_at: Time,
@@ -195,7 +205,23 @@ export type EventAttempt = Static<typeof EventAttempt>;
 export const CaughtEvent = Type.Object(
   {
     ...EventItem.properties,
+    method: Type.String({ examples: ["POST"] }),
+    path: Type.String({ description: "What followed the bucket's own path.", examples: [""] }),
+    query: Type.String({ description: "As it was sent, without its question mark.", examples: [""] }),
     headers: Type.Record(Type.String(), Type.String()),
+    headers_list: Type.Array(Type.Array(Type.String(), { minItems: 2, maxItems: 2 }), {
+      description: "The same as pairs of name and value, in their order.",
+      examples: [[["content-type", "application/json"]]],
+    }),
+    remote_address: orNull(Type.String({ examples: ["203.0.113.7"] }), {
+      description:
+        "Where it came from, as `--trust-proxy` says; null for what came in before this was noted.",
+    }),
+    size_bytes: Type.Integer({ examples: [14] }),
+    provider_event_id: orNull(Type.String({ examples: ["evt_1042"] }), {
+      description: "The sender's own id of it; null where it does not say.",
+    }),
+    duplicates: Type.Integer({ description: "Repeats of it that were answered and not stored." }),
     payload: Type.Unknown({
       description: "The body: parsed where it is JSON, otherwise as text.",
       examples: [{ order: 1042 }],
@@ -212,12 +238,46 @@ export const CaughtEvent = Type.Object(
 );
 export type CaughtEvent = Static<typeof CaughtEvent>;
 
+function Moment(description: string) {
+  return Type.String({
+    ...{
+      maxLength: ID_LENGTH_MAX,
+      description: `${description} RFC 3339.`,
+      examples: ["2026-03-10T12:00:00Z"],
+    },
+    errorMessage: "must be an RFC 3339 time such as 2026-03-10T12:00:00Z",
+  });
+}
+
+/** Query of an export of events. */
+export const EventExportQuery = Type.Object(
+  {
+    since: Type.Optional(Moment("Events received at this time or later.")),
+    until: Type.Optional(Moment("Events received before this time.")),
+    cursor: Type.Optional(
+      Type.String({ maxLength: 500, description: "Of `X-Next-Cursor` of the page before.", examples: [] }),
+    ),
+  },
+  { $id: "EventExportQuery" },
+);
+export type EventExportQuery = Static<typeof EventExportQuery>;
+
 /** Query of a list of events. */
 export const EventQuery = Type.Object(
   {
     ...pageQuery(EVENTS_LIMIT).properties,
     provider: Type.Optional(ProviderName),
     status: Type.Optional(EventStatusName),
+    event_type: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: FACT_LENGTH_MAX,
+        errorMessage: `must be a text of 1 to ${FACT_LENGTH_MAX} characters`,
+      }),
+    ),
+    verification: Type.Optional(VerificationName),
+    since: Type.Optional(Moment("Events received at this time or later.")),
+    until: Type.Optional(Moment("Events received before this time.")),
     q: Type.Optional(
       text({
         ...{ min: 1, max: SEARCH_LENGTH_MAX, examples: ["in_1042"] },

@@ -17,7 +17,12 @@ const ROWS_AT_ONCE = 100;
 export interface SearchTerms {
   readonly bucketRef: number;
   readonly filter: EventFilter;
-  readonly text: string;
+  /** Null: any event that is wanted. */
+  readonly text: string | null;
+  /** What else an event must be. */
+  readonly wanted: (row: EventRow) => boolean;
+  /** Only events of this number or a larger one. */
+  readonly from: number;
   /** Only events below this number. */
   readonly before: number;
   /** Events that are found at most. */
@@ -33,7 +38,7 @@ export interface Found {
   readonly isPartial: boolean;
 }
 
-/** Looks for texts in what events have brought, newest first, a slice at a time. */
+/** Looks for events that no index leads to, and for texts in them, newest first, a slice at a time. */
 export class EventSearch {
   private turn = Promise.resolve();
 
@@ -66,7 +71,7 @@ export class EventSearch {
 
 /** How far a search has come. */
 class Look {
-  private readonly wanted: string;
+  private readonly text: string | null;
   private readonly rows: EventRow[] = [];
   private ahead: EventRow[] = [];
   private through: number;
@@ -77,7 +82,7 @@ class Look {
     private readonly events: Pick<EventStore, "page" | "payload">,
     private readonly terms: SearchTerms,
   ) {
-    this.wanted = terms.text.toLowerCase();
+    this.text = terms.text === null ? null : terms.text.toLowerCase();
     this.through = terms.before;
   }
 
@@ -95,9 +100,14 @@ class Look {
     if (row === undefined) return false;
     this.looked += 1;
     this.through = row.sequence;
-    const payload = this.events.payload(row.sequence);
-    if (payload !== null && hasText(payload, this.wanted)) this.rows.push(row);
+    if (this.terms.wanted(row) && this.hasText(row)) this.rows.push(row);
     return !this.isOver;
+  }
+
+  private hasText({ sequence }: EventRow): boolean {
+    if (this.text === null) return true;
+    const payload = this.events.payload(sequence);
+    return payload !== null && hasText(payload, this.text);
   }
 
   found(): Found {
@@ -108,9 +118,10 @@ class Look {
 
   /** The next event; a second call gives the same one until it has been looked at. */
   private next(): EventRow | undefined {
-    const { bucketRef, filter } = this.terms;
+    const { bucketRef, filter, from } = this.terms;
     while (this.ahead[0] !== undefined && this.ahead[0].sequence >= this.through) this.ahead.shift();
     if (this.ahead.length === 0) this.ahead = this.events.page(bucketRef, filter, this.through, ROWS_AT_ONCE);
+    if (this.ahead[0] !== undefined && this.ahead[0].sequence < from) this.ahead = [];
     this.isAtEnd = this.ahead.length === 0;
     return this.ahead[0];
   }

@@ -1,6 +1,6 @@
 import { isNestedDeeper, JSON_LEVELS_MAX } from "../../json-text.ts";
 import { isoTime, isoTimeOrNull, momentOfQuery } from "../../kernel/date-time.ts";
-import { ApiError } from "../../kernel/errors.ts";
+import { ApiError, invalidField } from "../../kernel/errors.ts";
 import { encodeCursor, pageOf, pageStart } from "../../kernel/http/pagination.ts";
 import type { AcrossNetwork } from "../../kernel/http/perform.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
@@ -8,13 +8,15 @@ import { attemptOf, type Tried } from "./attempts.ts";
 import { aboutBucket, type BucketActor, type Buckets, type CatchDeps } from "./buckets.ts";
 import { assertReplayable, isDelivered, knownProvider } from "./domain.ts";
 import { readHeaders } from "./event-headers.ts";
+import { exportPage } from "./export.ts";
 import { forward } from "./forwarder.ts";
-import { eventIdOf, sequenceOf } from "./ids.ts";
+import { eventIdOf, firstSequenceAt, sequenceOf } from "./ids.ts";
 import type { EventAckBody } from "./pull-schema.ts";
 import type { Removal } from "./removal.ts";
 import {
   type CaughtEvent,
   EVENTS_LIMIT,
+  type EventExportQuery,
   type EventItem,
   type EventPage,
   type EventQuery,
@@ -56,27 +58,41 @@ export class EventService {
    * @throws ApiError `catch.bucket_not_found`, `catch.provider_unsupported`, `validation_error` for a foreign cursor.
    */
   list(projectRef: number, bucketId: string, query: EventQuery): EventPage {
-    const { limit = EVENTS_LIMIT, cursor, status = null } = query;
-    const before = pageStart(cursor);
-    const provider = knownProvider(query.provider);
-    const bucket = this.buckets.ofProject(projectRef, bucketId);
-    const rows = this.deps.events.page(bucket.ref, { provider, status }, before, limit + 1);
-    const page = pageOf(rows, limit, (row) => [row.sequence]);
+    const { bucket, filter, before, from, limit } = this.wanted(projectRef, bucketId, query);
+    const rows = this.deps.events.page(bucket.ref, filter, before, limit + 1);
+    const page = pageOf(
+      rows.filter(({ sequence }) => sequence >= from),
+      limit,
+      (row) => [row.sequence],
+    );
     return { events: page.items.map((row) => eventView(bucket, row)), cursor: page.cursor ?? null };
   }
 
+  /** Where a list begins and ends. A number is a time: after the wall clock was set back, the times are those before it. */
+  private wanted(projectRef: number, bucketId: string, query: EventQuery) {
+    const { limit = EVENTS_LIMIT, cursor, status = null, since, until } = query;
+    const given = knownProvider(query.provider);
+    const end =
+      until === undefined ? Number.POSITIVE_INFINITY : firstSequenceAt(momentOfQuery("until", until));
+    const before = Math.min(pageStart(cursor), end);
+    const from = since === undefined ? 0 : firstSequenceAt(momentOfQuery("since", since));
+    const bucket = this.buckets.ofProject(projectRef, bucketId);
+    return { bucket, filter: { provider: given ?? bucket.provider, status }, before, from, limit };
+  }
+
   /**
-   * The search for a text in a bucket's events, not yet begun: it takes its time, between other requests.
+   * The search for events that no index leads to, not yet begun: it takes its time, between other requests.
    * @throws ApiError as {@link list}.
    */
-  search(projectRef: number, bucketId: string, query: EventQuery & { readonly q: string }): PendingSearch {
-    const { limit = EVENTS_LIMIT, cursor, status = null, q } = query;
-    const before = pageStart(cursor);
-    const filter = { provider: knownProvider(query.provider), status };
-    const bucket = this.buckets.ofProject(projectRef, bucketId);
+  search(projectRef: number, bucketId: string, query: EventQuery): PendingSearch {
+    const { q, event_type, verification } = query;
+    const { bucket, ...where } = this.wanted(projectRef, bucketId, query);
+    const wanted = (row: EventRow): boolean =>
+      (event_type === undefined || row.event_type === event_type) &&
+      (verification === undefined || row.verification === verification);
     return {
       run: async (signal) => {
-        const terms = { bucketRef: bucket.ref, filter, text: q, before, limit };
+        const terms = { bucketRef: bucket.ref, text: q ?? null, wanted, ...where };
         const { rows, through, isPartial } = await this.searching.find(terms, signal);
         return {
           events: rows.map((row) => eventView(bucket, row)),
@@ -98,14 +114,58 @@ export class EventService {
     return payload === null ? null : this.whole({ bucket, row, payload });
   }
 
+  /** The exact bytes of an event's body. @throws ApiError as {@link get} */
+  raw(projectRef: number, bucketId: string, eventId: string): Uint8Array {
+    return this.find(projectRef, bucketId, eventId).payload.body;
+  }
+
+  /**
+   * A page of an export, not yet begun: see {@link exportPage}.
+   * @throws ApiError `catch.bucket_not_found`, `validation_error`
+   */
+  export(projectRef: number, bucketId: string, query: EventExportQuery) {
+    const { since, until, cursor } = query;
+    const terms = {
+      since: since === undefined ? 0 : momentOfQuery("since", since),
+      until: until === undefined ? Number.POSITIVE_INFINITY : momentOfQuery("until", until),
+      after: cursor === undefined ? 0 : sequenceOf(cursor),
+    };
+    const { after } = terms;
+    if (after === null)
+      throw invalidField("cursor", "is not one of this export: it must be an X-Next-Cursor");
+    const bucket = this.buckets.ofProject(projectRef, bucketId);
+    const line = (row: EventRow): string | null => {
+      const event = this.ofRow(bucket, row);
+      return event === null ? null : `${JSON.stringify(event)}\n`;
+    };
+    return {
+      run: async (signal: AbortSignal) => {
+        const page = await exportPage(
+          this.deps.events,
+          { ...terms, after, bucketRef: bucket.ref },
+          line,
+          signal,
+        );
+        return { text: page.text, cursor: page.through === null ? null : eventIdOf(page.through) };
+      },
+    };
+  }
+
+  /** An event with everything that was received, and what became of it. */
   private whole({ bucket, row, payload }: Found): CaughtEvent {
+    const { events, vault } = this.deps;
     const body = Buffer.from(payload.body);
+    const headers = readHeaders(payload.headers, vault, bucket.id);
+    const { method, path, query, remote_address = null } = events.way(row.sequence) ?? {};
     return {
       ...eventView(bucket, row),
-      headers: readHeaders(payload.headers, this.deps.vault, bucket.id),
+      ...{ method: method ?? "POST", path: path ?? "", query: query ?? "", headers },
+      headers_list: Object.entries(headers),
+      ...{ remote_address, size_bytes: body.length },
+      ...{ provider_event_id: row.provider_event_id, duplicates: row.duplicates },
       payload: readPayload(body),
       payload_base64: body.toString("base64"),
-      attempt_log: this.deps.events.attempts(row.sequence).map((one) => ({ ...one, at: isoTime(one.at) })),
+      attempt_log: events.attempts(row.sequence).map((one) => ({ ...one, at: isoTime(one.at) })),
     };
   }
 
@@ -259,9 +319,10 @@ export class EventService {
   }
 }
 
-function eventView(bucket: BucketActor, { bucket_ref, sequence, retry_at, ...row }: EventRow): EventItem {
+function eventView(bucket: BucketActor, row: EventRow): EventItem {
+  const { bucket_ref, sequence, retry_at, provider_event_id, duplicates, ...shown } = row;
   return {
-    ...{ id: eventIdOf(sequence), bucket_id: bucket.id, ...row },
+    ...{ id: eventIdOf(sequence), bucket_id: bucket.id, ...shown },
     received_at: isoTime(row.received_at),
     delivered_at: isoTimeOrNull(row.delivered_at),
   };

@@ -3,6 +3,7 @@ import type { Tx } from "../../kernel/storage/tx.ts";
 import {
   ATTEMPT_KINDS,
   ATTEMPTS_KEPT,
+  DETECTED_PROVIDERS,
   EVENT_STATUSES,
   type EventStatus,
   PROVIDERS,
@@ -10,6 +11,7 @@ import {
   VERIFICATIONS,
 } from "./domain.ts";
 import type { EventAttempt, EventItem } from "./schema.ts";
+import { seenStore } from "./seen-store.ts";
 
 /** A row of `catch_buckets`. */
 export interface BucketRow {
@@ -24,6 +26,8 @@ export interface BucketRow {
   provider: number;
   /** Sealed. */
   signing_secret: Uint8Array | null;
+  /** Sealed JSON; null: nothing is set. */
+  settings: Uint8Array | null;
   live: number;
   pull: number;
   pending: number;
@@ -35,20 +39,21 @@ export interface BucketRow {
 }
 
 /** What a change of a bucket writes. */
-type Terms = Pick<BucketRow, "ref" | "name" | "target_url" | "signing_secret" | "updated_at"> & {
+type Terms = Pick<BucketRow, "ref" | "name" | "target_url" | "signing_secret" | "settings" | "updated_at"> & {
   live: boolean;
   pull: boolean;
+  retention_hours: number | null;
 };
 
 /** A new bucket: paused and empty. */
-type NewBucket = Omit<BucketRow, "live" | "pull" | EventStatus | "updated_at" | "deleted_at"> & {
-  pull: boolean;
-};
+type NewBucket = Omit<BucketRow, "live" | "pull" | EventStatus | "updated_at" | "deleted_at"> &
+  Pick<Terms, "pull" | "retention_hours">;
 
 /** A bucket with its oldest event's age, for the clean-up. */
 export type OldestEvent = Pick<BucketRow, "ref" | "id" | "account_ref"> & {
   readonly events: number;
   readonly oldest_at: number | null;
+  readonly retention_hours: number | null;
 };
 
 export type BucketStore = ReturnType<typeof bucketStore>;
@@ -58,7 +63,7 @@ export function bucketStore(db: Database) {
   return {
     highestRef: db.number("SELECT max(ref) AS n FROM catch_buckets"),
     find: db.one<BucketRow, [id: string]>(
-      "SELECT ref, id, account_ref, project_ref, name, target_url, provider, signing_secret, live, pull, pending, delivered, failed, created_at, updated_at, deleted_at FROM catch_buckets WHERE id = ?",
+      "SELECT ref, id, account_ref, project_ref, name, target_url, provider, signing_secret, settings, live, pull, pending, delivered, failed, created_at, updated_at, deleted_at FROM catch_buckets WHERE id = ?",
     ),
     idOf: db.one<Pick<BucketRow, "id">, [ref: number]>("SELECT id FROM catch_buckets WHERE ref = ?"),
     /** The bucket that was given a name in a project. */
@@ -81,19 +86,19 @@ export function bucketStore(db: Database) {
       "SELECT ref FROM catch_buckets WHERE ref > ? AND live = 1 AND pull = 0 AND pending > 0 AND deleted_at IS NULL ORDER BY ref LIMIT ?",
     ),
     oldestEvents: db.all<OldestEvent, [afterRef: number, limit: number]>(
-      `SELECT ref, id, account_ref, pending + delivered + failed AS events,
+      `SELECT ref, id, account_ref, retention_hours, pending + delivered + failed AS events,
          (SELECT received_at FROM catch_events WHERE bucket_ref = ref ORDER BY sequence LIMIT 1) AS oldest_at
        FROM catch_buckets WHERE ref > ? AND deleted_at IS NULL ORDER BY ref LIMIT ?`,
     ),
     insert: db.change<[NewBucket]>(
-      `INSERT INTO catch_buckets (ref, id, account_ref, project_ref, name, target_url, provider, signing_secret, live, pull,
-         pending, delivered, failed, created_at, updated_at)
-       VALUES ($ref, $id, $account_ref, $project_ref, $name, $target_url, $provider, $signing_secret, 0, $pull, 0, 0, 0, $created_at,
-         $created_at)`,
+      `INSERT INTO catch_buckets (ref, id, account_ref, project_ref, name, target_url, provider, signing_secret, settings,
+         retention_hours, live, pull, pending, delivered, failed, created_at, updated_at)
+       VALUES ($ref, $id, $account_ref, $project_ref, $name, $target_url, $provider, $signing_secret, $settings, $retention_hours,
+         0, $pull, 0, 0, 0, $created_at, $created_at)`,
     ),
     setTerms: db.change<[Terms]>(
       `UPDATE catch_buckets SET name = $name, target_url = $target_url, signing_secret = $signing_secret,
-         live = $live, pull = $pull, updated_at = $updated_at WHERE ref = $ref`,
+         settings = $settings, retention_hours = $retention_hours, live = $live, pull = $pull, updated_at = $updated_at WHERE ref = $ref`,
     ),
     setCounts: db.change<[pending: number, delivered: number, failed: number, ref: number]>(
       "UPDATE catch_buckets SET pending = ?, delivered = ?, failed = ? WHERE ref = ?",
@@ -105,6 +110,9 @@ export function bucketStore(db: Database) {
 
 /** A row of `catch_events`, where status, provider and verification are numbers. */
 export interface EventRow extends Omit<EventItem, "id" | "bucket_id" | "received_at" | "delivered_at"> {
+  readonly provider_event_id: string | null;
+  /** Repeats of it that were not stored. */
+  readonly duplicates: number;
   readonly bucket_ref: number;
   readonly sequence: number;
   readonly received_at: number;
@@ -123,9 +131,14 @@ export interface PayloadRow {
   readonly body: Uint8Array;
 }
 
+/** How a request came in; null: see the migration. */
+export type WayRow = Readonly<Record<"method" | "path" | "query" | "remote_address", string | null>>;
+
 /** A new event, with its payload. */
-export type NewEvent = PayloadRow &
-  Pick<EventRow, "sequence" | "status" | "provider" | "verification" | "error">;
+export type NewEvent = PayloadRow & { readonly way: WayRow } & Pick<
+    EventRow,
+    "sequence" | "status" | "provider" | "verification" | "error" | "event_type" | "provider_event_id"
+  >;
 
 /** A try to deliver an event. */
 export type AttemptRow = Omit<EventAttempt, "at"> & { readonly at: number };
@@ -143,36 +156,50 @@ export type EventFilter = Pick<EventRow, "provider"> & { readonly status: EventS
 type KindParams = [bucketRef: number, status: number, provider: number, sequence: number, limit: number];
 
 const EVENT =
-  "bucket_ref, sequence, provider, status, verification, received_at, attempts, response_status, error, delivered_at, retry_at";
+  "bucket_ref, sequence, provider, status, verification, received_at, attempts, response_status, error, delivered_at, retry_at, event_type, provider_event_id, duplicates";
 const OF_KIND = "SELECT sequence FROM catch_events WHERE bucket_ref = ? AND status = ? AND provider = ?";
 
-/** 0 stands for no provider. */
-const PROVIDER_CODES = [0, 1, 2, 3, 4] as const;
+/** What events can have whose bucket names no provider; 0 stands for none. */
+const DETECTED_CODES = [0, ...DETECTED_PROVIDERS.map(encodeProvider)];
 const STATUS_CODES = [0, 1, 2] as const;
+
+type PlainEvent = [
+  bucketRef: number,
+  sequence: number,
+  status: number,
+  provider: number,
+  verification: number,
+  receivedAt: number,
+  error: string | null,
+  payloadBytes: number,
+];
+type PlainPayload = [sequence: number, headers: string, body: Uint8Array, remoteAddress: string | null];
 
 export type EventStore = ReturnType<typeof eventStore>;
 
 /** All SQL of events and their payloads. */
 export function eventStore(db: Database) {
-  const insertEvent = db.change<
-    [
-      bucketRef: number,
-      sequence: number,
-      status: number,
-      provider: number,
-      verification: number,
-      receivedAt: number,
-      error: string | null,
-      payloadBytes: number,
-    ]
-  >(
+  // Each value bound takes a quarter of a microsecond: what is usual is left to the columns' own null.
+  const insertEvent = db.change<PlainEvent>(
     `INSERT INTO catch_events (bucket_ref, sequence, status, provider, verification, received_at, attempts, error, payload_bytes)
      VALUES (?, ?, ?, ?, ?, ?, 0, ?, ?)`,
   );
-  const insertPayload = db.change<[sequence: number, headers: string, body: Uint8Array]>(
-    "INSERT INTO catch_payloads (sequence, headers, body) VALUES (?, ?, ?)",
+  const insertNamedEvent = db.change<
+    [...PlainEvent, eventType: string | null, providerEventId: string | null]
+  >(
+    `INSERT INTO catch_events (bucket_ref, sequence, status, provider, verification, received_at, attempts, error, payload_bytes,
+       event_type, provider_event_id)
+     VALUES (?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?)`,
   );
-  const update = db.change<[Omit<StoredEvent, "provider" | "verification" | "received_at">]>(
+  const insertPayload = db.change<PlainPayload>(
+    "INSERT INTO catch_payloads (sequence, headers, body, remote_address) VALUES (?, ?, ?, ?)",
+  );
+  const insertPayloadBelow = db.change<
+    [...PlainPayload, method: string | null, path: string | null, query: string | null]
+  >(
+    "INSERT INTO catch_payloads (sequence, headers, body, remote_address, method, path, query) VALUES (?, ?, ?, ?, ?, ?, ?)",
+  );
+  const update = db.change<[Tried]>(
     `UPDATE catch_events SET status = $status, attempts = $attempts, response_status = $response_status, error = $error,
        delivered_at = $delivered_at, retry_at = $retry_at WHERE bucket_ref = $bucket_ref AND sequence = $sequence`,
   );
@@ -183,17 +210,27 @@ export function eventStore(db: Database) {
   const deleteAttempts = db.change<[sequence: number]>("DELETE FROM catch_attempts WHERE sequence = ?");
   return {
     ...eventReads(db),
+    ...kindReads(db),
     ...attemptStore(db),
+    ...seenStore(db),
     insert(tx: Tx, bucketRef: number, event: NewEvent): void {
       const { sequence, status, provider, verification, error, headers, body } = event;
       const kind = [statusCode(status), encodeProvider(provider)] as const;
       const verified = VERIFICATIONS.indexOf(verification);
-      insertPayload(tx, sequence, headers, body);
-      insertEvent(tx, bucketRef, sequence, ...kind, verified, tx.now, error, body.length);
+      const { event_type, provider_event_id } = event;
+      const { method, path, query, remote_address } = event.way;
+      const plain = [bucketRef, sequence, ...kind, verified, tx.now, error, body.length] as const;
+      if (method === null && path === null && query === null)
+        insertPayload(tx, sequence, headers, body, remote_address);
+      else insertPayloadBelow(tx, sequence, headers, body, remote_address, method, path, query);
+      if (event_type === null && provider_event_id === null) insertEvent(tx, ...plain);
+      else insertNamedEvent(tx, ...plain, event_type, provider_event_id);
     },
     /** Records a try, if the event is still there. */
     setTried(tx: Tx, row: EventRow): void {
-      update(tx, { ...row, status: statusCode(row.status) });
+      const { bucket_ref, sequence, attempts, response_status, error, delivered_at, retry_at } = row;
+      const outcome = { attempts, response_status, error, delivered_at, retry_at };
+      update(tx, { bucket_ref, sequence, status: statusCode(row.status), ...outcome });
     },
     delete(tx: Tx, bucketRef: number, sequence: number): void {
       deleteEvent(tx, bucketRef, sequence);
@@ -202,6 +239,19 @@ export function eventStore(db: Database) {
     },
   };
 }
+
+/** What a try writes. */
+type Tried = Pick<
+  StoredEvent,
+  | "bucket_ref"
+  | "sequence"
+  | "status"
+  | "attempts"
+  | "response_status"
+  | "error"
+  | "delivered_at"
+  | "retry_at"
+>;
 
 function attemptStore(db: Database) {
   const last = db.number<[sequence: number]>(
@@ -240,15 +290,11 @@ function eventReads(db: Database) {
   const before = db.all<StoredEvent, [bucketRef: number, sequence: number, limit: number]>(
     `SELECT ${EVENT} FROM catch_events WHERE bucket_ref = ? AND sequence < ? ORDER BY sequence DESC LIMIT ?`,
   );
-  const beforeOfKind = db.all<Pick<EventRow, "sequence">, KindParams>(
-    `${OF_KIND} AND sequence < ? ORDER BY sequence DESC LIMIT ?`,
-  );
-  const afterOfKind = db.all<Pick<EventRow, "sequence">, KindParams>(
-    `${OF_KIND} AND sequence > ? ORDER BY sequence LIMIT ?`,
-  );
-  const countFrom = db.number<KindParams>(`SELECT count(*) AS n FROM (${OF_KIND} AND sequence >= ? LIMIT ?)`);
   const after = db.all<StoredEvent, [bucketRef: number, sequence: number, limit: number]>(
     `SELECT ${EVENT} FROM catch_events WHERE bucket_ref = ? AND sequence > ? ORDER BY sequence LIMIT ?`,
+  );
+  const beforeOfKind = db.all<Pick<EventRow, "sequence">, KindParams>(
+    `${OF_KIND} AND sequence < ? ORDER BY sequence DESC LIMIT ?`,
   );
   const find = (bucketRef: number, sequence: number): EventRow | null => {
     const row = byKey(bucketRef, sequence);
@@ -261,44 +307,66 @@ function eventReads(db: Database) {
     payload: db.one<PayloadRow, [sequence: number]>(
       "SELECT headers, body FROM catch_payloads WHERE sequence = ?",
     ),
-    /** A bucket's events before a number, newest first. Reads about as many rows as it returns, whatever the filter. */
+    /** How an event's request came in. */
+    way: db.one<WayRow, [sequence: number]>(
+      "SELECT method, path, query, remote_address FROM catch_payloads WHERE sequence = ?",
+    ),
+    /** A bucket's events after a number, oldest first. */
+    after: (bucketRef: number, sequence: number, limit: number): EventRow[] =>
+      after(bucketRef, sequence, limit).map(decoded),
+    /**
+     * A bucket's events before a number, newest first. Reads about as many rows as it returns, whatever the filter. Null for
+     * the provider stands for those that headers show: in a bucket that names one, all events are that provider's.
+     */
     page(bucketRef: number, { provider, status }: EventFilter, sequence: number, limit: number): EventRow[] {
       if (provider === null && status === null) return before(bucketRef, sequence, limit).map(decoded);
       const statuses = status === null ? STATUS_CODES : [statusCode(status)];
-      const providers = provider === null ? PROVIDER_CODES : [encodeProvider(provider)];
+      const providers = codesOf(provider);
       return statuses
         .flatMap((one) => providers.flatMap((other) => beforeOfKind(bucketRef, one, other, sequence, limit)))
         .sort((a, b) => b.sequence - a.sequence)
         .slice(0, limit)
         .flatMap((found) => find(bucketRef, found.sequence) ?? []);
     },
-    /** A bucket's events after a number, oldest first. */
-    following: (bucketRef: number, sequence: number, limit: number): EventRow[] =>
-      after(bucketRef, sequence, limit).map(decoded),
     /** The number of a bucket's newest event; 0 when it has none. */
     lastOf: db.number<[bucketRef: number]>(
       "SELECT max(sequence) AS n FROM catch_events WHERE bucket_ref = ?",
     ),
-    /** Numbers of a bucket's pending events after a number, oldest first. */
-    pendingAfter(bucketRef: number, after: number, limit: number): number[] {
-      const pending = statusCode("pending");
-      return PROVIDER_CODES.flatMap((provider) => afterOfKind(bucketRef, pending, provider, after, limit))
-        .map(({ sequence }) => sequence)
-        .sort((a, b) => a - b)
-        .slice(0, limit);
-    },
-    /** How many of a bucket's events from a number on have failed, those of each sender counted to a figure. */
-    failedFrom(bucketRef: number, sequence: number, countedMax: number): number {
-      const failed = statusCode("failed");
-      return PROVIDER_CODES.map((provider) =>
-        countFrom(bucketRef, failed, provider, sequence, countedMax),
-      ).reduce((sum, n) => sum + n);
-    },
     /** A bucket's oldest events. */
     oldestOf: db.all<RemovableRow, [bucketRef: number, limit: number]>(
       "SELECT sequence, status, received_at, payload_bytes FROM catch_events WHERE bucket_ref = ? ORDER BY sequence LIMIT ?",
     ),
   };
+}
+
+function kindReads(db: Database) {
+  const afterOfKind = db.all<Pick<EventRow, "sequence">, KindParams>(
+    `${OF_KIND} AND sequence > ? ORDER BY sequence LIMIT ?`,
+  );
+  const countFrom = db.number<KindParams>(`SELECT count(*) AS n FROM (${OF_KIND} AND sequence >= ? LIMIT ?)`);
+  return {
+    /** Numbers of a bucket's pending events after a number, oldest first. `provider`: the bucket's. */
+    pendingAfter(bucketRef: number, provider: Provider | null, after: number, limit: number): number[] {
+      const pending = statusCode("pending");
+      return codesOf(provider)
+        .flatMap((code) => afterOfKind(bucketRef, pending, code, after, limit))
+        .map(({ sequence }) => sequence)
+        .sort((a, b) => a - b)
+        .slice(0, limit);
+    },
+    /** How many of a bucket's events from a number on have failed; each sender's are counted to a figure. */
+    failedFrom(bucketRef: number, provider: Provider | null, sequence: number, countedMax: number): number {
+      const failed = statusCode("failed");
+      return codesOf(provider)
+        .map((code) => countFrom(bucketRef, failed, code, sequence, countedMax))
+        .reduce((sum, n) => sum + n);
+    },
+  };
+}
+
+/** The senders that events of a bucket can have which was made for this one, or for none. */
+function codesOf(provider: Provider | null): readonly number[] {
+  return provider === null ? DETECTED_CODES : [encodeProvider(provider)];
 }
 
 /** The number that stands for a provider in the tables. */

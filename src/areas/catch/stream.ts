@@ -113,7 +113,7 @@ export class EventStream {
   /** Reads on from where a page has come to, in slices. */
   private async look(bucket: BucketActor, wanted: Wanted, page: Page): Promise<void> {
     for (;;) {
-      const rows = this.deps.events.following(bucket.ref, page.through, ROWS_AT_ONCE);
+      const rows = this.deps.events.after(bucket.ref, page.through, ROWS_AT_ONCE);
       for (const row of rows) {
         const event = wanted(row) ? this.service.ofRow(bucket, row) : null;
         if (event === null) page.through = row.sequence;

@@ -1,5 +1,11 @@
 import type { AnswerOf, Answers, Api, ListOf, QueryOf } from "../api.ts";
-import type { BucketCreateBody, BucketUpdateBody, CatchReplayBody, EventAckBody } from "../generated/api.ts";
+import type {
+  BucketCreateBody,
+  BucketUpdateBody,
+  CatchReplayBody,
+  CaughtEvent,
+  EventAckBody,
+} from "../generated/api.ts";
 import type { ChangeOptions, RequestOptions } from "../options.ts";
 
 /** Longer than any wait for events. */
@@ -24,13 +30,27 @@ export class Catch {
   async send(
     bucketId: string,
     body: string | Uint8Array,
-    options: RequestOptions & { readonly headers?: Readonly<Record<string, string>> } = {},
+    options: SendOptions = {},
   ): Answers<"catch.ingest"> {
     const request = this.api.request("catch.ingest", { params: { bucket_id: bucketId }, body }, options);
     const answer = await this.api.transport.send({ ...request, headers: options.headers ?? {} }, options);
     return answer.body as AnswerOf<"catch.ingest">;
   }
+
+  /** The same by `/v1/in`, which takes a path below the bucket's and a query: `/orders?shop=1`. */
+  async sendIn(
+    bucketId: string,
+    body: string | Uint8Array,
+    { below = "", ...options }: SendOptions & { readonly below?: string } = {},
+  ): Answers<"catch.in"> {
+    const request = this.api.request("catch.in", { params: { bucket_id: bucketId }, body }, options);
+    const wire = { ...request, path: request.path + below, headers: options.headers ?? {} };
+    return (await this.api.transport.send(wire, options)).body as AnswerOf<"catch.in">;
+  }
 }
+
+/** How a webhook is sent. */
+type SendOptions = RequestOptions & { readonly headers?: Readonly<Record<string, string>> };
 
 /** Buckets. */
 export class Buckets {
@@ -54,7 +74,7 @@ export class Buckets {
     return this.api.call("catch.buckets.get", { params: { bucket_id: bucketId } }, options);
   }
 
-  /** Changes state, name, target or secret; what is left out stays. */
+  /** Changes state, name, target, secret or settings; what is left out stays. */
   update(bucketId: string, body: BucketUpdateBody, options?: ChangeOptions): Answers<"catch.buckets.update"> {
     return this.api.call("catch.buckets.update", { params: { bucket_id: bucketId }, body }, options);
   }
@@ -105,6 +125,33 @@ export class Events {
   ): Answers<"catch.events.ack"> {
     const params = { bucket_id: bucketId, event_id: eventId };
     return this.api.call("catch.events.ack", { params, body }, options);
+  }
+
+  /** The exact bytes of an event's body. */
+  async raw(bucketId: string, eventId: string, options: RequestOptions = {}): Promise<Uint8Array> {
+    const params = { bucket_id: bucketId, event_id: eventId };
+    const request = this.api.request("catch.events.raw", { params }, options);
+    return (await this.api.transport.send({ ...request, wantsBytes: true }, options)).body as Uint8Array;
+  }
+
+  /**
+   * All events of a bucket, or those of a time, whole and oldest first. Each page of up to 8 MiB is asked for when it is
+   * needed, and costs 1 credit.
+   */
+  async *export(
+    bucketId: string,
+    { cursor: first, ...query }: QueryOf<"catch.events.export"> = {},
+    options: RequestOptions = {},
+  ): AsyncGenerator<CaughtEvent, void, undefined> {
+    const params = { bucket_id: bucketId };
+    for (let cursor = first ?? null; ; ) {
+      const page = cursor === null ? query : { ...query, cursor };
+      const request = this.api.request("catch.events.export", { params, query: page }, options);
+      const { body, headers } = await this.api.transport.send(request, options);
+      for (const line of String(body).split("\n")) if (line !== "") yield JSON.parse(line) as CaughtEvent;
+      cursor = headers.get("x-next-cursor");
+      if (cursor === null) return;
+    }
   }
 
   /** Sends an event to the bucket's target once more. */

@@ -186,14 +186,71 @@ export interface ServerStatus {
 
 /** The body of `POST /v1/catch/buckets`. */
 export interface BucketCreateBody {
-  /** Where events are sent on to: an https URL. */
-  target_url: string;
-  /** One of stripe, github, shopify, svix. */
+  /** Where events are sent on to: an https URL. It may be null, or be left out, with `pull`. */
+  target_url?: string | null | undefined;
+  /** `push`: events are sent on to `target_url`. `pull`: they wait until somebody fetches the stream and acknowledges them. */
+  delivery?: "push" | "pull" | undefined;
+  /** One of stripe, github, shopify, svix, custom, standard, slack, twilio, linear, lemonsqueezy, bitbucket, discord, paddle, sendgrid, square, zoom, intercom, gitlab, zendesk, typeform, meta, strava, websub, microsoft-graph, x, dropbox. */
   provider?: string | null | undefined;
   /** The provider's signing secret. It is never shown again. */
   signing_secret?: string | null | undefined;
   /** Unique in the project. */
   name?: string | null | undefined;
+  verification_mode?: "mark" | "reject" | undefined;
+  response?: BucketResponse | null | undefined;
+  invalid_status?: 200 | 400 | 401 | 403 | null | undefined;
+  /** What a request gets that the bucket has no room for. */
+  overload_status?: 200 | 429 | 503 | undefined;
+  previous_signing_secret?: string | null | undefined;
+  previous_expires_at?: string | null | undefined;
+  /** How long repeats are noticed; 0: they are not. */
+  deduplicate_hours?: number | undefined;
+  /** How long events are kept; null: as long as the tier has it. */
+  retention_hours?: number | null | undefined;
+  methods?: readonly ("GET" | "HEAD" | "OPTIONS" | "POST" | "PUT" | "PATCH" | "DELETE")[] | undefined;
+  signature?: BucketSignature | null | undefined;
+  challenge?: BucketChallenge | null | undefined;
+}
+
+/** The body of `POST /v1/catch/buckets`, `response`, `one of`. */
+export interface BucketResponse {
+  status?: number | undefined;
+  content_type?: "text/plain" | "application/json" | "application/xml" | "text/xml" | undefined;
+  body?: string | null | undefined;
+}
+
+/** The body of `POST /v1/catch/buckets`, `signature`, `one of`. */
+export interface BucketSignature {
+  header: string;
+  algorithm: "hmac-sha256" | "hmac-sha1" | "hmac-sha512" | "ed25519" | "ecdsa-p256-sha256" | "token";
+  encoding?: "hex" | "base64" | "base64url" | undefined;
+  prefix?: string | undefined;
+  separator?: string | undefined;
+  pairs?: "," | ";" | undefined;
+  signature_key?: string | undefined;
+  timestamp_key?: string | undefined;
+  timestamp_header?: string | undefined;
+  timestamp_format?: "unix" | "unix_ms" | "rfc3339" | undefined;
+  /** How old or early a dated signature may be; 0: any age. 300 when left out. */
+  tolerance_seconds?: number | undefined;
+  /** What is signed: text with `{body}` once, `{timestamp} {id:<header>} {url} {method} {path}`. */
+  template?: string | undefined;
+  secret_encoding?: "text" | "base64" | "hex" | "whsec" | undefined;
+  /** `header:name`, or a JSON pointer into the body. */
+  event_id?: string | undefined;
+  /** `header:name`, or a JSON pointer into the body. */
+  event_type?: string | undefined;
+}
+
+/** The body of `POST /v1/catch/buckets`, `challenge`, `one of`. */
+export interface BucketChallenge {
+  /** Of `meta`, `strava` and `websub`: the verify token that you entered there. Never shown again. */
+  token?: string | undefined;
+  /** Of any other sender: the parameter of a GET whose value is answered. */
+  query?: string | undefined;
+  as?: "text" | "json" | undefined;
+  /** The member of the JSON. */
+  field?: string | undefined;
 }
 
 /** What `POST /v1/catch/buckets` answers. */
@@ -202,17 +259,59 @@ export interface Bucket {
   name: string | null;
   /** The public URL to hand to a provider, as this server is reached by the request. */
   ingest_url: string;
-  target_url: string;
-  provider: "stripe" | "github" | "shopify" | "svix" | null;
+  target_url: string | null;
+  provider:
+    | "stripe"
+    | "github"
+    | "shopify"
+    | "svix"
+    | "custom"
+    | "standard"
+    | "slack"
+    | "twilio"
+    | "linear"
+    | "lemonsqueezy"
+    | "bitbucket"
+    | "discord"
+    | "paddle"
+    | "sendgrid"
+    | "square"
+    | "zoom"
+    | "intercom"
+    | "gitlab"
+    | "zendesk"
+    | "typeform"
+    | "meta"
+    | "strava"
+    | "websub"
+    | "microsoft-graph"
+    | "x"
+    | "dropbox"
+    | null;
   has_signing_secret: boolean;
+  verification_mode: "mark" | "reject";
+  response: BucketResponse | null;
+  /** What a request gets whose signature does not hold. */
+  invalid_status: 200 | 400 | 401 | 403;
+  /** What a request gets that the bucket has no room for. */
+  overload_status: 200 | 429 | 503;
+  /** Until then the secret before this one holds too. */
+  previous_expires_at: string | null;
+  deduplicate_hours: number;
+  /** Null: as long as the tier has it. */
+  retention_hours: number | null;
+  methods: ("GET" | "HEAD" | "OPTIONS" | "POST" | "PUT" | "PATCH" | "DELETE")[];
+  signature: BucketSignature | null;
+  challenge: { has_token: boolean; query: string | null; as: "text" | "json"; field: string | null } | null;
   state: "paused" | "live";
+  delivery: "push" | "pull";
   /** RFC 3339, UTC. */
   created_at: string;
   /** RFC 3339, UTC. */
   updated_at: string;
   /** How many events the bucket holds, by status. */
   events: { pending: number; delivered: number; failed: number };
-  /** Only while it is paused: how to set it live. */
+  /** Only while it is paused and not `pull`: how to set it live. */
   hint?: string;
 }
 
@@ -222,12 +321,87 @@ export type BucketList = { buckets: Bucket[] };
 /** The body of `PATCH /v1/catch/buckets/{bucket_id}`. */
 export interface BucketUpdateBody {
   state?: "paused" | "live" | undefined;
-  /** Where events are sent on to: an https URL. */
-  target_url?: string | undefined;
+  /** Where events are sent on to: an https URL. It may be null, or be left out, with `pull`. */
+  target_url?: string | null | undefined;
+  /** `push`: events are sent on to `target_url`. `pull`: they wait until somebody fetches the stream and acknowledges them. */
+  delivery?: "push" | "pull" | undefined;
   /** The provider's signing secret. It is never shown again. */
   signing_secret?: string | null | undefined;
   /** Unique in the project. */
   name?: string | null | undefined;
+  verification_mode?: "mark" | "reject" | undefined;
+  response?: BucketResponse | null | undefined;
+  invalid_status?: 200 | 400 | 401 | 403 | null | undefined;
+  /** What a request gets that the bucket has no room for. */
+  overload_status?: 200 | 429 | 503 | undefined;
+  previous_signing_secret?: string | null | undefined;
+  previous_expires_at?: string | null | undefined;
+  /** How long repeats are noticed; 0: they are not. */
+  deduplicate_hours?: number | undefined;
+  /** How long events are kept; null: as long as the tier has it. */
+  retention_hours?: number | null | undefined;
+  methods?: readonly ("GET" | "HEAD" | "OPTIONS" | "POST" | "PUT" | "PATCH" | "DELETE")[] | undefined;
+  signature?: BucketSignature | null | undefined;
+  challenge?: BucketChallenge | null | undefined;
+}
+
+/** The body of `POST /v1/catch/{bucket_id}/events/{event_id}/ack`. */
+export interface EventAckBody {
+  result: "delivered" | "failed";
+  /** What it was answered with. */
+  response_status?: number | undefined;
+  /** Why it failed. */
+  error?: string | undefined;
+  duration_ms?: number | undefined;
+}
+
+/** What `POST /v1/catch/{bucket_id}/events/{event_id}/ack` answers. */
+export interface EventItem {
+  /** Sorts by time of receipt. */
+  id: string;
+  bucket_id: string;
+  provider:
+    | "stripe"
+    | "github"
+    | "shopify"
+    | "svix"
+    | "custom"
+    | "standard"
+    | "slack"
+    | "twilio"
+    | "linear"
+    | "lemonsqueezy"
+    | "bitbucket"
+    | "discord"
+    | "paddle"
+    | "sendgrid"
+    | "square"
+    | "zoom"
+    | "intercom"
+    | "gitlab"
+    | "zendesk"
+    | "typeform"
+    | "meta"
+    | "strava"
+    | "websub"
+    | "microsoft-graph"
+    | "x"
+    | "dropbox"
+    | null;
+  /** What the sender calls this kind of event; null where it does not say. */
+  event_type: string | null;
+  status: "pending" | "delivered" | "failed";
+  verification: "none" | "valid" | "invalid";
+  /** RFC 3339, UTC. */
+  received_at: string;
+  /** Tries to deliver it so far. */
+  attempts: number;
+  /** What the target answered last. */
+  response_status: number | null;
+  /** Why it is not delivered. */
+  error: string | null;
+  /** RFC 3339, UTC. */
+  delivered_at: string | null;
 }
 
 /** What `DELETE /v1/catch/{bucket_id}/events` answers. */
@@ -235,7 +409,21 @@ export type EventsDeleted = { deleted_count: number };
 
 /** What `GET /v1/catch/{bucket_id}/events/{event_id}` answers. */
 export interface CaughtEvent extends EventItem {
+  method: string;
+  /** What followed the bucket's own path. */
+  path: string;
+  /** As it was sent, without its question mark. */
+  query: string;
   headers: Record<string, string>;
+  /** The same as pairs of name and value, in their order. */
+  headers_list: string[][];
+  /** Where it came from, as `--trust-proxy` says; null for what came in before this was noted. */
+  remote_address: string | null;
+  size_bytes: number;
+  /** The sender's own id of it; null where it does not say. */
+  provider_event_id: string | null;
+  /** Repeats of it that were answered and not stored. */
+  duplicates: number;
   /** The body: parsed where it is JSON, otherwise as text. */
   payload: unknown;
   /** The exact bytes of the body. */
@@ -248,7 +436,7 @@ export interface CaughtEvent extends EventItem {
 export interface EventAttempt {
   /** RFC 3339, UTC. */
   at: string;
-  kind: "forward" | "replay";
+  kind: "forward" | "replay" | "pull";
   duration_ms: number;
   response_status: number | null;
   error: string | null;
@@ -265,26 +453,6 @@ export interface EventPage {
   partial?: true;
 }
 
-/** What `GET /v1/catch/{bucket_id}/events` answers, `events`, `[]`. */
-export interface EventItem {
-  /** Sorts by time of receipt. */
-  id: string;
-  bucket_id: string;
-  provider: "stripe" | "github" | "shopify" | "svix" | null;
-  status: "pending" | "delivered" | "failed";
-  verification: "none" | "valid" | "invalid";
-  /** RFC 3339, UTC. */
-  received_at: string;
-  /** Tries to deliver it so far. */
-  attempts: number;
-  /** What the target answered last. */
-  response_status: number | null;
-  /** Why it is not delivered. */
-  error: string | null;
-  /** RFC 3339, UTC. */
-  delivered_at: string | null;
-}
-
 /** What `POST /v1/catch/{bucket_id}/events/{event_id}/replay` answers. */
 export interface EventReplayed {
   status: "replayed" | "failed";
@@ -292,12 +460,84 @@ export interface EventReplayed {
   response_status: number;
 }
 
-/** What `POST /v1/catch/{bucket_id}` answers. */
+/** What `POST /v1/in/{bucket_id}` answers. */
 export interface Ingested {
-  status: "accepted" | "rate_limited" | "panic_mode" | "insufficient_balance" | "too_large" | "ignored";
+  status:
+    | "accepted"
+    | "rate_limited"
+    | "panic_mode"
+    | "insufficient_balance"
+    | "too_large"
+    | "ignored"
+    | "rejected"
+    | "duplicate";
   verification: "none" | "valid" | "invalid";
   /** Of an accepted event. */
   event_id?: string;
+}
+
+/** What `GET /v1/catch/{bucket_id}/replays/{replay_id}` answers. */
+export interface CatchReplay {
+  replay_id: string;
+  bucket_id: string;
+  status: "running" | "done" | "cancelled";
+  /** How many are sent, 10,000 at most. */
+  matched: number;
+  /** More would match. */
+  more?: true;
+  /** Taken by the target: 1 credit each. */
+  delivered: number;
+  /** Not taken: free, and left as they were. */
+  failed: number;
+  /** Not sent: their signatures do not hold; once it has ended, also those that it did not get to. */
+  skipped: number;
+  /** Why it ended early. */
+  error: string | null;
+  /** RFC 3339, UTC. */
+  created_at: string;
+  /** RFC 3339, UTC. */
+  finished_at: string | null;
+}
+
+/** The body of `POST /v1/catch/{bucket_id}/replays`. */
+export interface CatchReplayBody {
+  /** Received at this moment or later, RFC 3339. */
+  since?: string | undefined;
+  /** Received before this moment, RFC 3339. */
+  until?: string | undefined;
+  status?: "pending" | "delivered" | "failed" | undefined;
+  /** One of stripe, github, shopify, svix, custom, standard, slack, twilio, linear, lemonsqueezy, bitbucket, discord, paddle, sendgrid, square, zoom, intercom, gitlab, zendesk, typeform, meta, strava, websub, microsoft-graph, x, dropbox. */
+  provider?: string | undefined;
+  /** These and no others: instead of the other filters. */
+  event_ids?: readonly string[] | undefined;
+  /** How many are sent in a second. */
+  per_second?: number | undefined;
+  /** Only says how many match. */
+  dry_run?: boolean | undefined;
+}
+
+/** What `POST /v1/catch/{bucket_id}/replays` answers. */
+export interface CatchReplayMatched {
+  /** How many are sent, 10,000 at most. */
+  matched: number;
+  /** More would match. */
+  more?: true;
+}
+
+/** What `POST /v1/catch/{bucket_id}/replays` answers. */
+export interface CatchReplayStarted {
+  replay_id: string;
+  /** How many are sent, 10,000 at most. */
+  matched: number;
+  /** More would match. */
+  more?: true;
+}
+
+/** What `GET /v1/catch/{bucket_id}/stream` answers. */
+export interface EventStreamPage {
+  events: CaughtEvent[];
+  /** Where the next request goes on: an event's id, or `beginning`. */
+  cursor: string;
 }
 
 /** The body of `POST /v1/check`. */
@@ -2269,6 +2509,11 @@ export const OPERATIONS = {
     "bucket_id",
     BucketUpdateBody
   >,
+  "catch.events.ack": "POST /v1/catch/{bucket_id}/events/{event_id}/ack" as Route<
+    EventItem,
+    "bucket_id" | "event_id",
+    EventAckBody
+  >,
   "catch.events.delete": "DELETE /v1/catch/{bucket_id}/events" as Route<
     EventsDeleted,
     "bucket_id",
@@ -2276,6 +2521,19 @@ export const OPERATIONS = {
     {
       /** Events received before this time are deleted. ISO 8601, with an offset or Z. */
       before: string;
+    }
+  >,
+  "catch.events.export": "GET /v1/catch/{bucket_id}/events/export" as Route<
+    string,
+    "bucket_id",
+    undefined,
+    {
+      /** Events received at this time or later. RFC 3339. */
+      since?: string | undefined;
+      /** Events received before this time. RFC 3339. */
+      until?: string | undefined;
+      /** Of `X-Next-Cursor` of the page before. */
+      cursor?: string | undefined;
     }
   >,
   "catch.events.get": "GET /v1/catch/{bucket_id}/events/{event_id}" as Route<
@@ -2286,18 +2544,58 @@ export const OPERATIONS = {
     EventPage,
     "bucket_id",
     {
-      /** One of stripe, github, shopify, svix. */
+      /** One of stripe, github, shopify, svix, custom, standard, slack, twilio, linear, lemonsqueezy, bitbucket, discord, paddle, sendgrid, square, zoom, intercom, gitlab, zendesk, typeform, meta, strava, websub, microsoft-graph, x, dropbox. */
       provider?: string | undefined;
       status?: "pending" | "delivered" | "failed" | undefined;
+      event_type?: string | undefined;
+      verification?: "none" | "valid" | "invalid" | undefined;
+      /** Events received at this time or later. RFC 3339. */
+      since?: string | undefined;
+      /** Events received before this time. RFC 3339. */
+      until?: string | undefined;
       /** Only events that have this text in a header or in the body, in upper or lower case. */
       q?: string | undefined;
     }
+  >,
+  "catch.events.raw": "GET /v1/catch/{bucket_id}/events/{event_id}/raw" as Route<
+    string,
+    "bucket_id" | "event_id"
   >,
   "catch.events.replay": "POST /v1/catch/{bucket_id}/events/{event_id}/replay" as Route<
     EventReplayed,
     "bucket_id" | "event_id"
   >,
+  "catch.in": "POST /v1/in/{bucket_id}" as Route<Ingested, "bucket_id", AnyBody>,
   "catch.ingest": "POST /v1/catch/{bucket_id}" as Route<Ingested, "bucket_id", AnyBody>,
+  "catch.replays.get": "GET /v1/catch/{bucket_id}/replays/{replay_id}" as Route<
+    CatchReplay,
+    "bucket_id" | "replay_id"
+  >,
+  "catch.replays.start": "POST /v1/catch/{bucket_id}/replays" as Route<
+    CatchReplayMatched | CatchReplayStarted,
+    "bucket_id",
+    CatchReplayBody
+  >,
+  "catch.replays.stop": "DELETE /v1/catch/{bucket_id}/replays/{replay_id}" as Route<
+    CatchReplay,
+    "bucket_id" | "replay_id"
+  >,
+  "catch.stream": "GET /v1/catch/{bucket_id}/stream" as Route<
+    EventStreamPage,
+    "bucket_id",
+    undefined,
+    {
+      /** Events behind this one: an id, `beginning` for all, `now` for those to come. Then the `cursor` of the last answer. */
+      after: string;
+      /** How long to wait for an event when there is none. */
+      wait_ms?: number | undefined;
+      /** How many events to return at most. */
+      limit?: number | undefined;
+      /** One of stripe, github, shopify, svix, custom, standard, slack, twilio, linear, lemonsqueezy, bitbucket, discord, paddle, sendgrid, square, zoom, intercom, gitlab, zendesk, typeform, meta, strava, websub, microsoft-graph, x, dropbox. */
+      provider?: string | undefined;
+      verification?: "none" | "valid" | "invalid" | undefined;
+    }
+  >,
   "changes.stream": "GET /v1/changes" as Route<string>,
   check: "POST /v1/check" as Route<CheckAnswer, never, CheckBody>,
   "check.http": "GET /v1/check/http" as Route<
@@ -2619,6 +2917,7 @@ export type Operations = typeof OPERATIONS;
 
 /** Operations that take no key. */
 export const PUBLIC: readonly string[] = [
+  "catch.in",
   "catch.ingest",
   "ofrep.events",
   "openapi.read",

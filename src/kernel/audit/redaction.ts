@@ -11,7 +11,7 @@ export const TEXT_KEPT = 256;
 
 /** Fields whose values are never kept, in lower case. */
 const SECRET_NAMES: ReadonlySet<string> = new Set([
-  ...["secret", "signing_secret", "token", "password", "authorization"],
+  ...["secret", "signing_secret", "previous_signing_secret", "token", "password", "authorization"],
   ...["api_key", "private_key", "secretaccesskey"],
 ]);
 const SCHEME = /^[a-z][a-z0-9+.-]{0,19}:\/\//i;

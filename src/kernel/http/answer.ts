@@ -62,8 +62,13 @@ export class ClientRefusal extends Error {
 export function renderResult(result: unknown): RenderedAnswer {
   if (result instanceof Reply) {
     const { response, headers } = result;
-    if (response instanceof ReadableStream)
-      return { status: Number(result.code), text: "", bytes: response, headers };
+    if (response instanceof ReadableStream || response instanceof Uint8Array)
+      return {
+        status: Number(result.code),
+        text: "",
+        bytes: response as NonNullable<RenderedAnswer["bytes"]>,
+        headers,
+      };
     const text = typeof response === "string" ? response : JSON.stringify(response);
     return { status: Number(result.code), text, headers };
   }
@@ -124,6 +129,7 @@ const EXPOSED = [
   "x-ratelimit-reset",
   "idempotent-replayed",
   "x-witness-status",
+  "x-next-cursor",
 ].join(", ");
 
 /** CORS for the listed origins (exact, such as `https://app.example.com`). */

@@ -72,6 +72,8 @@ export interface OperationSpec {
    * address, and whatever is refused to the proxy is 503, since its client would take anything else for its own.
    */
   readonly forProxies?: boolean;
+  /** Whether it answers every method, at its path and below it; it is described by the one that it was declared with. */
+  readonly everyMethod?: boolean;
   /** Public endpoints: a gate that every attempt passes before its input is looked at. Throws an ApiError to refuse. */
   readonly admit?: (clientAddress: string) => void;
 }
@@ -114,6 +116,7 @@ export function operationOf(spec: OperationSpec): Operation {
     tagged: false,
     bodyBounds: SMALL_BODY,
     forProxies: false,
+    everyMethod: false,
     ...spec,
   };
 }

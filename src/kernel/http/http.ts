@@ -81,6 +81,8 @@ export class Http {
       for (const { serve, ...route } of mounted(plugin, this.deps)) {
         this.app.route(route.method, route.path, serve as never);
         if (route.method === "GET") this.app.route("HEAD", route.path, serve as never);
+        if (route.operation.everyMethod)
+          for (const path of [route.path, `${route.path}/*`]) this.app.route("ALL", path, serve as never);
         this.routes.push(route);
         // Whom the monitoring endpoints do not answer reads what stands at any unknown path.
         if (!route.operation.monitoring) this.paths.add(route.method, route.path);

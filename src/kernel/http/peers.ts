@@ -55,6 +55,9 @@ export class Peers {
    */
   clientAddress(request: Request, server: Listener | null): string {
     const socketAddress = this.socketAddress(request, server);
+    // A socket spells IPv4 in one way alone, and without proxies there is nothing to read: every webhook comes by here.
+    if (this.proxies.length === 0 && socketAddress !== null && !socketAddress.includes(":"))
+      return socketAddress;
     const socket = normalize(socketAddress ?? "");
     if (socket === null) return socketAddress ?? "unknown";
     if (!this.isProxy(socket)) return socket;

@@ -22,6 +22,7 @@ const NOT_AUDITED: ReadonlySet<string> = new Set([
     "witness.verify",
     "catch.ingest",
     "catch.events.ack",
+    "catch.in",
     "ofrep.evaluate",
     "ofrep.bulk",
     "check",

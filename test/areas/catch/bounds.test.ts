@@ -10,6 +10,7 @@ import {
   forward,
   RETRIES_AT_ONCE_MAX,
 } from "../../../src/areas/catch/forwarder.ts";
+import { openSettings } from "../../../src/areas/catch/settings.ts";
 import { bucketStore, eventStore } from "../../../src/areas/catch/store.ts";
 import { Changes } from "../../../src/kernel/changes.ts";
 import { ManualClock, monotonicMs } from "../../../src/kernel/clock.ts";
@@ -58,6 +59,7 @@ describe("one try to deliver", () => {
         pull: false,
         live: true,
       },
+      settings: openSettings(null, {}),
       ...{ pending: 0, delivered: 0, failed: 0, created_at: 0, updated_at: 0 },
       ...{ deleted: false, traffic: NO_TRAFFIC, idle: true, recent: false },
     };
@@ -155,7 +157,7 @@ describe("buckets in memory", () => {
       };
       const deps = {
         ...{ store: { ...store, find }, events, vault, ids, writer },
-        ...{ outbound, tiers: DEFAULT_TIERS, changes: new Changes() },
+        ...{ outbound, tiers: DEFAULT_TIERS, changes: new Changes(), publicUrl: null, accounts: {} as never },
       };
       const buckets = new Buckets(deps, 3);
       const made: string[] = [];
@@ -223,6 +225,8 @@ describe("100,000 events in a bucket", () => {
               status: number % 20_000 === 7 ? "failed" : "pending",
               provider: number % 10_000 === 3 ? "svix" : "stripe",
               ...{ verification: "none", error: null, headers: "{}", body },
+              way: { method: null, path: null, query: null, remote_address: null },
+              ...{ event_type: null, provider_event_id: null },
             });
           }
         });

@@ -17,10 +17,15 @@ const TARGET = "https://hooks.example.com/in";
 const START = new Date(TEST_START_MS).toISOString();
 const ID = /^[a-z]+-[a-z]+-[1-9]\d{5}$/;
 const NOBODYS = "brave-otter-314159";
-const MEMBERS =
-  "created_at delivery events has_signing_secret hint id ingest_url name provider state target_url updated_at".split(
+const MEMBERS = [
+  ..."challenge created_at deduplicate_hours delivery events has_signing_secret hint id ingest_url invalid_status".split(
     " ",
-  );
+  ),
+  ..."methods name overload_status previous_expires_at provider response retention_hours signature".split(
+    " ",
+  ),
+  ..."state target_url updated_at verification_mode".split(" "),
+];
 
 /** The only field that an answer complains about, and what it says. */
 function expectField({ body }: Answer, field: string, message: RegExp): void {

@@ -58,6 +58,7 @@ describe("GET /v1/catch/{bucket_id}/events", () => {
             id: eventId,
             bucket_id: bucketId,
             provider: null,
+            event_type: null,
             status: "pending",
             verification: "none",
             received_at: START,

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { EVENT_STATUSES, PROVIDERS } from "../../../src/areas/catch/domain.ts";
+import { DETECTED_PROVIDERS, EVENT_STATUSES } from "../../../src/areas/catch/domain.ts";
 import { type AccountClient, startTestServer, type TestServer } from "../../support/server.ts";
 import {
   accepted,
@@ -70,7 +70,7 @@ describe("pages", () => {
       failed: count("failed"),
     });
     expect(Object.values(events)).toEqual([19, 13, 10]);
-    expect(new Set(all.map(({ provider }) => provider))).toEqual(new Set([...PROVIDERS, null]));
+    expect(new Set(all.map(({ provider }) => provider))).toEqual(new Set([...DETECTED_PROVIDERS, null]));
   });
 
   test("20 unless asked otherwise, newest first, until there are no more", async () => {
@@ -96,7 +96,7 @@ describe("pages", () => {
 
   test("any filter with any page size gives every event of its kind once, in order", async () => {
     const filters = [undefined, ...EVENT_STATUSES].flatMap((status) =>
-      [undefined, ...PROVIDERS].map((provider) => ({ status, provider })),
+      [undefined, ...DETECTED_PROVIDERS].map((provider) => ({ status, provider })),
     );
     await fc.assert(
       fc.asyncProperty(

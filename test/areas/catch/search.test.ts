@@ -170,7 +170,7 @@ function eventsTo(count: number) {
 
 const ALL: SearchTerms = {
   ...{ bucketRef: 1, filter: { provider: null, status: null }, text: "nowhere" },
-  ...{ before: Number.MAX_SAFE_INTEGER, limit: 20 },
+  ...{ before: Number.MAX_SAFE_INTEGER, from: 0, limit: 20, wanted: () => true },
 };
 const NOBODY_LEFT = new AbortController().signal;
 

@@ -4,9 +4,17 @@ import { sign as signLikeGithub } from "@octokit/webhooks-methods";
 import fc from "fast-check";
 import Stripe from "stripe";
 import { Webhook } from "svix";
-import { PROVIDERS, type Provider, type Verification } from "../../../src/areas/catch/domain.ts";
-import { detectProvider, SIGNATURE_TOLERANCE_SECONDS, verify } from "../../../src/areas/catch/signatures.ts";
+import { DETECTED_PROVIDERS as PROVIDERS, type Verification } from "../../../src/areas/catch/domain.ts";
+import type { Received } from "../../../src/areas/catch/facts.ts";
+import { detectProvider, PRESETS, verify as verifyBy } from "../../../src/areas/catch/presets.ts";
+import { SIGNATURE_TOLERANCE_SECONDS } from "../../../src/areas/catch/signatures.ts";
 import vectors from "../../vectors/keys-and-signatures.json" with { type: "json" };
+
+type Provider = (typeof PROVIDERS)[number];
+
+function verify(provider: Provider | null, secret: string | null, received: Received): Verification {
+  return verifyBy(provider === null ? null : PRESETS[provider], secret === null ? [] : [secret], received);
+}
 
 const STRIPE_SECRET = "whsec_stripe_secret";
 const GITHUB_SECRET = "It's a Secret to Everybody";

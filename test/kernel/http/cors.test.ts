@@ -30,7 +30,7 @@ describe("with listed origins", () => {
       vary: "Origin",
       "access-control-allow-origin": origin,
       "access-control-expose-headers":
-        "etag, x-request-id, retry-after, x-ratelimit-limit, x-ratelimit-remaining, x-ratelimit-reset, idempotent-replayed, x-witness-status",
+        "etag, x-request-id, retry-after, x-ratelimit-limit, x-ratelimit-remaining, x-ratelimit-reset, idempotent-replayed, x-witness-status, x-next-cursor",
     });
   });
 

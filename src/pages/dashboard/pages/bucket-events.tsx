@@ -157,11 +157,11 @@ function EventTable({ bucket, events, selected, ticked, onTick }: EventTableProp
         },
         {
           head: "Event",
-          cell: ({ id, provider, received_at }) => (
+          cell: ({ id, provider, event_type, received_at }) => (
             <>
               <code>{id}</code>
               <span class="sub">
-                {provider === null ? "" : `${provider} · `}
+                {[provider, event_type].map((one) => (one === null ? "" : `${one} · `)).join("")}
                 <Ago at={received_at} />
               </span>
             </>

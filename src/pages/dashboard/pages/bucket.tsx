@@ -11,11 +11,15 @@ import { Status } from "../ui/status.tsx";
 import { History } from "./audit-list.tsx";
 import { BucketEvents } from "./bucket-events.tsx";
 import { BucketForm } from "./bucket-form.tsx";
+import { BucketSettings } from "./bucket-settings.tsx";
+import { TestEvent } from "./test-event.tsx";
+
+type Open = "change" | "settings" | "test" | "delete" | null;
 
 /** A bucket and its events; beside them one of them. */
 export function BucketPage({ id }: { id: string }) {
   const params = { bucket_id: id };
-  const [open, setOpen] = useState<"change" | "delete" | null>(null);
+  const [open, setOpen] = useState<Open>(null);
   const close = (): void => setOpen(null);
   const bucket = useResource(`bucket ${id}`, ["catch"], (signal) =>
     call("catch.buckets.get", { params }, signal),
@@ -46,6 +50,12 @@ export function BucketPage({ id }: { id: string }) {
           <Button scope="catch:write" disabled={data === null} onClick={() => setOpen("change")}>
             Change…
           </Button>
+          <Button scope="catch:write" disabled={data === null} onClick={() => setOpen("settings")}>
+            Settings…
+          </Button>
+          <Button disabled={data === null} onClick={() => setOpen("test")}>
+            Send a test event…
+          </Button>
           <Button
             kind="danger"
             icon="delete"
@@ -63,29 +73,46 @@ export function BucketPage({ id }: { id: string }) {
         <Loaded of={bucket}>{() => <BucketEvents id={id} />}</Loaded>
         <History type="bucket" id={id} />
       </div>
-      {open === "change" && data !== null ? (
-        <BucketForm of={data} onDone={bucket.reload} onClose={close} />
-      ) : null}
+      {data === null ? null : <Dialogs of={data} open={open} onDone={bucket.reload} onClose={close} />}
+    </Page>
+  );
+}
+
+interface DialogsProps {
+  readonly of: Bucket;
+  readonly open: Open;
+  readonly onDone: () => void;
+  readonly onClose: () => void;
+}
+
+/** What is open above the page. */
+function Dialogs({ of: bucket, open, onDone, onClose }: DialogsProps) {
+  return (
+    <>
+      {open === "change" ? <BucketForm of={bucket} onDone={onDone} onClose={onClose} /> : null}
+      {open === "settings" ? <BucketSettings of={bucket} onDone={onDone} onClose={onClose} /> : null}
+      {open === "test" ? <TestEvent id={bucket.id} onSent={onDone} onClose={onClose} /> : null}
       {open === "delete" ? (
         <Confirm
           title="Delete this bucket?"
           deed="Delete bucket"
-          typed={data?.name ?? id}
-          onClose={close}
+          typed={bucket.name ?? bucket.id}
+          onClose={onClose}
           onConfirm={async () => {
-            await call("catch.buckets.delete", { params });
+            await call("catch.buckets.delete", { params: { bucket_id: bucket.id } });
             go(["catch"]);
           }}
         >
           <p>All of its events go with it, and what is sent to its address from now on is thrown away.</p>
         </Confirm>
       ) : null}
-    </Page>
+    </>
   );
 }
 
-function Addresses({ of: { id, target_url, delivery } }: { of: Bucket }) {
-  const url = `${BASE_URL}/v1/catch/${id}`;
+function Addresses({ of: { id, ingest_url, target_url, delivery } }: { of: Bucket }) {
+  // Its path alone: this page knows better where the server is.
+  const url = BASE_URL + ingest_url.slice(ingest_url.indexOf("/v1/"));
   return (
     <>
       <code>{url}</code> <CopyButton text={url} what="Address" />{" "}

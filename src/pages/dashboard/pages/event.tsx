@@ -100,17 +100,31 @@ function Tab({ name, of: event }: { name: (typeof TABS)[number][0]; of: CaughtEv
     case "raw":
       return <Raw of={event} />;
     case "headers":
-      return (
-        <Facts
-          of={Object.entries(event.headers).map(([header, value]) => [
-            header,
-            <code key={header}>{value}</code>,
-          ])}
-        />
-      );
+      return <AsItCame of={event} />;
     default:
       return <EventAttempts of={event} />;
   }
+}
+
+/** How the request came in, and its headers in their order. */
+function AsItCame({ of: event }: { of: CaughtEvent }) {
+  const { method, path, query, remote_address, event_type, provider_event_id, duplicates } = event;
+  const facts: readonly (readonly [string, string | null])[] = [
+    ["Request", `${method} ${path === "" ? "/" : path}${query === "" ? "" : `?${query}`}`],
+    ...[["From", remote_address] as const, ["Event type", event_type] as const],
+    ...[
+      ["Sender's id", provider_event_id] as const,
+      ["Repeats", duplicates === 0 ? null : String(duplicates)] as const,
+    ],
+    ...event.headers_list.map(([name = "", value = ""]) => [name, value] as const),
+  ];
+  return (
+    <Facts
+      of={facts.flatMap(([name, value], at) =>
+        value === null ? [] : [[name, <code key={`${at} ${name}`}>{value}</code>] as const],
+      )}
+    />
+  );
 }
 
 function Raw({ of: { id, payload_base64 } }: { of: CaughtEvent }) {
@@ -159,8 +173,10 @@ function hexOf(bytes: Uint8Array<ArrayBuffer>): string {
 const OF_THE_HOP = ["host", "content-length", "connection", "transfer-encoding", "accept-encoding"];
 
 /** The same request again, to the same bucket. */
-function curlOfEvent({ bucket_id, headers, payload_base64 }: CaughtEvent): string {
+function curlOfEvent({ bucket_id, method, path, query, headers, payload_base64 }: CaughtEvent): string {
   const kept = Object.entries(headers).filter(([name]) => !OF_THE_HOP.includes(name.toLowerCase()));
   const body = textOf(bytesOf(payload_base64)) ?? "";
-  return curlTo("POST", `${BASE_URL}/v1/catch/${bucket_id}`, Object.fromEntries(kept), body);
+  const isPlain = method === "POST" && path === "";
+  const target = `/v1/${isPlain ? "catch" : "in"}/${bucket_id}${path}${query === "" ? "" : `?${query}`}`;
+  return curlTo(method, BASE_URL + target, Object.fromEntries(kept), body);
 }
