@@ -58,7 +58,7 @@ export async function callSchedules(nf: Ninefold): Promise<void> {
   expect(listed.map((item) => item.schedule_id)).toEqual([schedule_id]);
   expect((await nf.relay.schedules.update(schedule_id, { state: "paused" })).next_run_at).toBeNull();
   const run = await nf.relay.schedules.run(schedule_id);
-  expect((await nf.relay.get(run.relay_id)).schedule_id).toBe(schedule_id);
+  expect((await nf.relay.get(String(run.relay_id))).schedule_id).toBe(schedule_id);
   await nf.relay.schedules.delete(schedule_id);
   expect(await nf.relay.schedules.list().toArray()).toEqual([]);
 }

@@ -66,7 +66,7 @@ export function createRelay(kernel: Kernel, outbound: OutboundClient, ports: Rel
   const service = new RelayService({ ...kernel, store, resends, sender, policy, counts, messages, refs });
   const bulk = new Resends({ ...kernel, ...ports, resends, service, stopped, refs });
   const kept = scheduleStore(kernel.db);
-  const runs = new ScheduleRuns({ ...kernel, ...ports, schedules: kept, service, stopped });
+  const runs = new ScheduleRuns({ ...kernel, ...ports, schedules: kept, service, messages, stopped });
   const schedules = new Schedules({ ...kernel, ...ports, schedules: kept, runs, policy });
   registerPurge(kernel, {
     name: "relay.purge",

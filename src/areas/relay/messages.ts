@@ -183,6 +183,17 @@ export class Messages {
     };
   }
 
+  /** The endpoints that would take a message of a type now. `payload` is JSON. */
+  takersOf(projectRef: number, type: string, payload: string): readonly Endpoint[] {
+    return this.takers(projectRef, { type, channels: [], value: parsedOnce(payload) });
+  }
+
+  /** Whether some of a message's deliveries have not ended. */
+  isOpen(projectRef: number, messageId: string): boolean {
+    const row = this.deps.messages.findById(projectRef, messageId);
+    return row !== null && this.deliveriesOf(row).some(({ finished_at }) => finished_at === null);
+  }
+
   private takers(projectRef: number, offered: Offered): Endpoint[] {
     const all = this.deps.registry.ofProject(projectRef);
     return all.filter((one) => one.health.state !== DISABLED && one.takes(offered));
@@ -318,8 +329,7 @@ export class Messages {
 
 function prepared(given: RelayMessageBody, payload: object): Prepared {
   const { event_type: type, channels = [], message_id, deduplication_id, delay, at } = given;
-  if (type.startsWith(OWN_TYPES))
-    throw invalidField("event_type", `must not begin with ${OWN_TYPES}: that is for this server's own`);
+  assertUsersType(type);
   return {
     message: {
       ...{ type, channels, payload: JSON.stringify(payload) },
@@ -330,6 +340,12 @@ function prepared(given: RelayMessageBody, payload: object): Prepared {
         ? (now) => now
         : dueAt({ ...(delay === undefined ? {} : { delay }), ...(at === undefined ? {} : { at }) }),
   };
+}
+
+/** @throws ApiError `validation_error` for a type of this server's own notices. */
+export function assertUsersType(type: string): void {
+  if (!type.startsWith(OWN_TYPES)) return;
+  throw invalidField("event_type", `must not begin with ${OWN_TYPES}: that is for this server's own`);
 }
 
 /** Runs a part, and names its place in what it refuses. */

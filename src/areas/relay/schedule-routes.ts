@@ -36,7 +36,8 @@ function changeRoutes(api: Api, schedules: Schedules) {
           name: "relay.schedules.create",
           ...CHANGE,
           summary: "Send a webhook at the times of a cron expression",
-          description: "Each run is a delivery, and costs 1 credit.",
+          description:
+            "Each run is a delivery, and costs 1 credit. With `event_type` it is a message, and costs 1 more for each endpoint.",
           errors: ["schedule_limit_exceeded", "schedule_name_taken"],
           example: {
             name: "nightly",

@@ -6,6 +6,9 @@ import { laneName } from "../../kernel/scheduler/dispatcher.ts";
 import type { Job, JobOutcome } from "../../kernel/scheduler/scheduler.ts";
 import type { StoppedProjects } from "../../kernel/stopped-projects.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
+import type { Endpoint } from "./endpoint-registry.ts";
+import type { Messages } from "./messages.ts";
+import type { ScheduleRun } from "./schedule-schema.ts";
 import { nextRun } from "./schedule-settings.ts";
 import type { ScheduleProgress, ScheduleRow, ScheduleStore } from "./schedule-store.ts";
 import type { RelayService } from "./service.ts";
@@ -31,9 +34,19 @@ const DUE_HEADER = "X-Ninefold-Scheduled-At";
 export interface ScheduleRunDeps extends Pick<Kernel, "scheduler" | "clock" | "vault" | "changes"> {
   readonly schedules: ScheduleStore;
   readonly service: Pick<RelayService, "sendScheduled" | "isOpen">;
+  readonly messages: Pick<Messages, "send" | "takersOf" | "isOpen">;
   readonly stopped: StoppedProjects;
   readonly charger: Charger;
   readonly accounts: { account(accountRef: number): CallerAccount };
+}
+
+/** A run to be sent. */
+interface Sending {
+  /** Which of the schedule's times it is. */
+  readonly due: number;
+  readonly next: number | null;
+  /** The endpoints of its message; null where it has a target of its own. */
+  readonly to: readonly Endpoint[] | null;
 }
 
 /** Runs schedules at their times. */
@@ -53,18 +66,42 @@ export class ScheduleRuns {
     else scheduler.enqueue(tx, RUNS, String(ref), next, null, laneName(accountRef, PLACE));
   }
 
+  /** Runs a schedule by hand, whose credit is paid already. @throws ApiError `insufficient_balance` for a message's deliveries */
+  runNow(tx: Tx, row: ScheduleRow): ScheduleRun {
+    const { charger, accounts } = this.deps;
+    const to = this.takersOf(row);
+    if (to !== null && to.length > 0)
+      charger.charge(tx, accounts.account(row.accountRef), CHARGED_AS, to.length);
+    return this.send(tx, row, { due: tx.now, next: row.next_run_at, to });
+  }
+
+  /** The endpoints that a run's message goes to; null for one with a target of its own. */
+  private takersOf({ event_type, projectRef, payload }: ScheduleRow): readonly Endpoint[] | null {
+    return event_type === null ? null : this.deps.messages.takersOf(projectRef, event_type, payload);
+  }
+
   /** Runs a schedule in this unit of work, and counts it. `due`: which of its times this is. */
-  send(tx: Tx, row: ScheduleRow, due: number, next: number | null): { relay_id: string } {
+  private send(tx: Tx, row: ScheduleRow, { due, next, to }: Sending): ScheduleRun {
+    const run = { next_run_at: next, last_run_at: tx.now, runs: row.runs + 1 };
+    if (row.event_type === null || to === null) {
+      const { relay_id } = this.sendToTarget(tx, row, due);
+      this.note(tx, row, { ...run, last_relay_id: relay_id, last_message_id: null });
+      return { relay_id };
+    }
+    const message = { type: row.event_type, payload: row.payload, to };
+    const { message_id } = this.deps.messages.send(tx, row, message);
+    this.note(tx, row, { ...run, last_relay_id: null, last_message_id: message_id });
+    return { message_id };
+  }
+
+  private sendToTarget(tx: Tx, row: ScheduleRow, due: number): { relay_id: string } {
     const { accountRef, projectRef, schedule_id, target_url, method, payload, retry_schedule } = row;
-    const sent = this.deps.service.sendScheduled(tx, {
+    return this.deps.service.sendScheduled(tx, {
       ...{ accountRef, projectRef, schedule_id, method, retry_schedule, scheduled_for: due },
       target_url: target_url ?? "",
       body: method === "GET" ? null : payload,
       headers: withDefaults({ [DUE_HEADER]: String(due) }, this.headersOf(row)),
     });
-    const { relay_id: last_relay_id } = sent;
-    this.note(tx, row, { next_run_at: next, last_run_at: tx.now, last_relay_id, runs: row.runs + 1 });
-    return sent;
   }
 
   /** The headers that a user gave. */
@@ -97,18 +134,33 @@ export class ScheduleRuns {
     // Changed, and with another job, since the look at it.
     if (row === null || row.next_run_at !== due) return;
     if (isEarly) this.note(tx, row, { next_run_at: next });
-    else if (this.mayRun(tx, row, due)) this.send(tx, row, due, next);
-    else this.note(tx, row, { next_run_at: next, skipped: row.skipped + 1 });
+    else if (this.mayRun(tx, row, due)) this.pay(tx, row, { due, next, to: this.takersOf(row) });
+    else this.skip(tx, row, next);
+  }
+
+  /** Sends a run whose credits there are. */
+  private pay(tx: Tx, row: ScheduleRow, sending: Sending): void {
+    const { accounts, charger } = this.deps;
+    const cost = 1 + (sending.to?.length ?? 0);
+    const account = accounts.account(row.accountRef);
+    const refusal = refusalBy(() => charger.charge(tx, account, CHARGED_AS, cost));
+    if (refusal === null) this.send(tx, row, sending);
+    else this.skip(tx, row, sending.next);
+  }
+
+  private skip(tx: Tx, row: ScheduleRow, next: number | null): void {
+    this.note(tx, row, { next_run_at: next, skipped: row.skipped + 1 });
   }
 
   private mayRun(tx: Tx, row: ScheduleRow, due: number): boolean {
-    const { service, accounts, charger } = this.deps;
+    const { service, messages, accounts } = this.deps;
+    const { last_relay_id, last_message_id } = row;
     if (row.missed === "skip" && tx.now - due > MISSED_AFTER_MS) return false;
-    const isOpen = row.last_relay_id !== null && service.isOpen(row.last_relay_id);
-    if (row.overlap === "skip" && isOpen) return false;
-    const account = accounts.account(row.accountRef);
-    if (account.suspended) return false;
-    return refusalBy(() => charger.charge(tx, account, CHARGED_AS, 1)) === null;
+    const isOpen = () =>
+      (last_relay_id !== null && service.isOpen(last_relay_id)) ||
+      (last_message_id !== null && messages.isOpen(row.projectRef, last_message_id));
+    if (row.overlap === "skip" && isOpen()) return false;
+    return !accounts.account(row.accountRef).suspended;
   }
 
   private note(tx: Tx, row: ScheduleRow, progress: Partial<ScheduleProgress>): void {

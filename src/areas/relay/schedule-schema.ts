@@ -1,6 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { NextCursor, pageQuery } from "../../kernel/http/pagination.ts";
 import { name, named, oneOf, orNull, text } from "../../kernel/schema.ts";
+import { MessageType } from "./endpoint-schema.ts";
 import { LIST_LIMIT, moment, RetrySchedule } from "./schema.ts";
 
 /** Next times that are shown of a schedule. */
@@ -54,7 +55,11 @@ const SETTABLE = {
     examples: ["https://example.com/hooks"],
   }),
   method: oneOf(METHODS),
-  event_type: text({ min: 1, max: 128, description: "Sends a message of this type instead.", examples: [] }),
+  event_type: {
+    ...MessageType,
+    description: "Instead of `target_url`: sends a message of this type to all endpoints that take it.",
+    examples: [],
+  },
   payload: Payload,
   headers: Headers,
   state: oneOf(STATES, { errorMessage: "must be live or paused" }),
@@ -153,5 +158,8 @@ export const SchedulePage = named("SchedulePage", {
 export type SchedulePage = Static<typeof SchedulePage>;
 
 /** Answer to a run by hand. */
-export const ScheduleRun = named("ScheduleRun", { relay_id: Type.String({ format: "uuid" }) });
+export const ScheduleRun = named("ScheduleRun", {
+  relay_id: Type.Optional(Type.String({ format: "uuid", description: "Of a schedule with a target." })),
+  message_id: Type.Optional(Type.String({ description: "Of one that sends messages.", examples: [] })),
+});
 export type ScheduleRun = Static<typeof ScheduleRun>;

@@ -3,6 +3,7 @@ import type { RequestHeaders } from "../../kernel/outbound/headers.ts";
 import type { TargetPolicy } from "../../kernel/outbound/target.ts";
 import { CronTimes, isTimeZone } from "../../kernel/scheduler/calendar.ts";
 import { payloadText, readWaits } from "./domain.ts";
+import { assertUsersType } from "./messages.ts";
 import { ownHeadersLeftOut } from "./own-headers.ts";
 import { type ScheduleUpdateBody, TIME_ZONE } from "./schedule-schema.ts";
 import type { ScheduleSettings } from "./schedule-store.ts";
@@ -31,6 +32,7 @@ export function changeOf(
   const { target_url, event_type, payload, headers, retry_schedule, ...plain } = given;
   if (target_url !== undefined && event_type !== undefined)
     throw invalidField("event_type", "is given instead of target_url: leave one of them out");
+  if (event_type !== undefined) assertUsersType(event_type);
   if (target_url !== undefined) policy.assertUrl("target_url", target_url);
   if (retry_schedule) readWaits(retry_schedule);
   const waits = retry_schedule && JSON.stringify(retry_schedule);

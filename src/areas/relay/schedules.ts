@@ -57,8 +57,6 @@ export class Schedules {
 
   /** Checks what a caller gives. @throws ApiError `validation_error` naming the field. */
   prepare(given: ScheduleUpdateBody, bodyText: string): ScheduleChange {
-    if (given.event_type !== undefined)
-      throw invalidField("event_type", "cannot be sent by this server yet: give target_url");
     return changeOf(given, bodyText, this.deps.policy);
   }
 
@@ -69,7 +67,8 @@ export class Schedules {
     const schedule_id = idOf("sch", ids.uuidV7());
     const headers = runs.sealed(change.headers ?? {}, schedule_id);
     const settings = { ...UNLESS_GIVEN, ...change, cron, headers };
-    if (settings.target_url === null) throw invalidField("target_url", "is required");
+    if (settings.target_url === null && settings.event_type === null)
+      throw invalidField("target_url", "is required, or event_type");
     const first = firstRun(settings, tx.now);
     this.assertNameFree(project.ref, settings.name, null);
     this.assertRoom(caller);
@@ -115,10 +114,10 @@ export class Schedules {
     return some.length;
   }
 
-  /** Runs one now, beside its times, paused or not. @throws ApiError `not_found` */
+  /** Runs one now, beside its times, paused or not. @throws ApiError `not_found`, `insufficient_balance` */
   run(tx: Tx, projectRef: number, scheduleId: string): ScheduleRun {
     const row = this.find(projectRef, scheduleId);
-    const sent = this.deps.runs.send(tx, row, tx.now, row.next_run_at);
+    const sent = this.deps.runs.runNow(tx, row);
     tx.audit({ ...about(row, "run by hand"), before: null, after: { ...sent } });
     return sent;
   }

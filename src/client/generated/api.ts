@@ -2083,7 +2083,7 @@ export interface ScheduleBody {
   /** Where each run is sent to; or give `event_type`. */
   target_url?: string | undefined;
   method?: "GET" | "POST" | "PUT" | "PATCH" | "DELETE" | undefined;
-  /** Sends a message of this type instead. */
+  /** Instead of `target_url`: sends a message of this type to all endpoints that take it. */
   event_type?: string | undefined;
   /** Sent as the body, except with GET; `{}` unless given. */
   payload?: object | undefined;
@@ -2154,7 +2154,12 @@ export interface ScheduleItem {
 }
 
 /** What `POST /v1/relay/schedules/{schedule_id}/run` answers. */
-export type ScheduleRun = { relay_id: string };
+export interface ScheduleRun {
+  /** Of a schedule with a target. */
+  relay_id?: string;
+  /** Of one that sends messages. */
+  message_id?: string;
+}
 
 /** The body of `PATCH /v1/relay/schedules/{schedule_id}`. */
 export interface ScheduleUpdateBody {
@@ -2167,7 +2172,7 @@ export interface ScheduleUpdateBody {
   /** Where each run is sent to; or give `event_type`. */
   target_url?: string | undefined;
   method?: "GET" | "POST" | "PUT" | "PATCH" | "DELETE" | undefined;
-  /** Sends a message of this type instead. */
+  /** Instead of `target_url`: sends a message of this type to all endpoints that take it. */
   event_type?: string | undefined;
   /** Sent as the body, except with GET; `{}` unless given. */
   payload?: object | undefined;

@@ -64,7 +64,12 @@ function refusals(request: (body: object) => Scenario["request"]): Scenario[] {
     refused("a wait too long", { retry_schedule: ["25h"] }, "retry_schedule"),
     refused("a name too long", { name: "n".repeat(NAME_LENGTH_MAX + 1) }, "name"),
     refused("a name on two lines", { name: "a\nb" }, "name"),
-    refused("a message", { event_type: "report.due" }, "event_type"),
+    refused(
+      "a type of this server's own",
+      { target_url: undefined, event_type: "ninefold.due" },
+      "event_type",
+    ),
+    refused("a type that is none", { target_url: undefined, event_type: "a b" }, "event_type"),
   ];
 }
 
