@@ -18,6 +18,7 @@ const OVERLAP = [
 /** Makes a schedule. */
 export function ScheduleForm({ onClose, onDone }: { onClose: () => void; onDone: () => void }) {
   const [payload, setPayload] = useState("{}");
+  const [type, setType] = useState("");
   const problem = jsonProblem(payload);
   return (
     <Dialog title="New schedule" onClose={onClose}>
@@ -49,13 +50,23 @@ export function ScheduleForm({ onClose, onDone }: { onClose: () => void; onDone:
             required
           />
         </div>
-        <TextField
-          name="target_url"
-          label="Where to"
-          type="url"
-          placeholder="https://example.com/hook"
-          required
-        />
+        <div class="two">
+          <TextField
+            name="target_url"
+            label="Where to"
+            type="url"
+            placeholder="https://example.com/hook"
+            required={type === ""}
+          />
+          <TextField
+            name="event_type"
+            label="Or a message's type"
+            placeholder="report.due"
+            mono
+            onInput={setType}
+            hint="Goes to all endpoints that take it."
+          />
+        </div>
         <SelectField name="method" label="Method" value="POST" options={METHODS.map((one) => [one, one])} />
         <TextField
           name="payload"
@@ -77,12 +88,13 @@ export function ScheduleForm({ onClose, onDone }: { onClose: () => void; onDone:
 }
 
 function bodyOf(data: FormData, payload: string) {
-  const name = textOf(data, "name");
+  const [name, target_url, event_type] = ["name", "target_url", "event_type"].map((one) => textOf(data, one));
   return {
     ...(name === undefined ? {} : { name }),
     cron: textOf(data, "cron") ?? "",
     time_zone: textOf(data, "time_zone") ?? "UTC",
-    target_url: textOf(data, "target_url") ?? "",
+    ...(target_url === undefined ? {} : { target_url }),
+    ...(event_type === undefined ? {} : { event_type }),
     method: METHODS.find((one) => one === data.get("method")) ?? "POST",
     payload: JSON.parse(payload.trim() === "" ? "{}" : payload) as object,
     headers: headersOf(textOf(data, "headers") ?? ""),

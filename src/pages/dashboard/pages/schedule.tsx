@@ -116,7 +116,9 @@ function ScheduleFacts({ of: one }: { of: Schedule }) {
             <code>{one.cron}</code> {one.time_zone}
           </>,
         ],
-        ["Target", `${one.method} ${one.target_url ?? "–"}`],
+        one.event_type === null
+          ? ["Target", `${one.method} ${one.target_url ?? "–"}`]
+          : ["Messages of type", one.event_type],
         ["From", <Moment key="f" at={one.starts_at} />],
         ["Until", <Moment key="u" at={one.ends_at} />],
         ["Missed", one.missed === "once" ? "runs once" : "skipped"],

@@ -91,7 +91,7 @@ const COLUMNS: readonly Column<ScheduleItem>[] = [
       </>
     ),
   },
-  { head: "Target", cell: ({ target_url }) => target_url ?? "–", look: "wide" },
+  { head: "Target", cell: ({ target_url, event_type }) => target_url ?? event_type, look: "wide" },
   { head: "Next", cell: ({ next_run_at }) => <Ago at={next_run_at} /> },
   { head: "Runs", cell: ({ runs }) => runs, look: "wide end" },
   { head: "Skipped", cell: ({ skipped }) => skipped, look: "wide end" },
