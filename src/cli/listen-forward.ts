@@ -6,6 +6,11 @@ import type { ListenOptions } from "./listen-options.ts";
 /** An event as the stream hands it out. */
 export interface StreamedEvent extends JsonObject {
   readonly id: string;
+  readonly method: string;
+  /** Below the bucket's own, beginning with `/`; empty without one. */
+  readonly path: string;
+  /** Without `?`. */
+  readonly query: string;
   readonly provider: string | null;
   readonly verification: string;
   readonly received_at: string;
@@ -40,20 +45,31 @@ export function hasFailed({ response_status, error }: Handled): boolean {
   return error !== null || (response_status !== null && response_status >= 400);
 }
 
+/** A URL with what an event's own had below the bucket's. */
+export function withPathOf({ path, query }: Pick<StreamedEvent, "path" | "query">, base: string): string {
+  const url = new URL(base);
+  const above = url.pathname.endsWith("/") && path !== "" ? url.pathname.slice(0, -1) : url.pathname;
+  url.pathname = above + path;
+  url.search = [url.search.slice(1), query].filter((part) => part !== "").join("&");
+  return url.href;
+}
+
 /** Hands events to a program on this machine, as they came. */
 export class Handing {
   // The target is the user's own, wherever it is.
   private readonly outbound = new OutboundClient(["all"], { trustLoopback: true });
 
-  constructor(private readonly options: Pick<ListenOptions, "forwardTo" | "headers" | "timeoutMs">) {}
+  constructor(
+    private readonly options: Pick<ListenOptions, "forwardTo" | "headers" | "timeoutMs" | "keepsPath">,
+  ) {}
 
-  /** Sends an event once. */
+  /** Sends an event once, by the method that it came with. */
   async hand(event: StreamedEvent, url: string): Promise<Handled> {
     const { timeoutMs } = this.options;
     const outcome = await this.outbound.send({
       account: null,
-      method: "POST",
-      url,
+      method: event.method,
+      url: this.options.keepsPath ? withPathOf(event, url) : url,
       headers: this.headersOf(event),
       body: Buffer.from(event.payload_base64, "base64"),
       timeoutMs,

@@ -17,6 +17,8 @@ export interface ListenOptions {
   readonly bucketId: string | null;
   /** Null: events are only printed. */
   readonly forwardTo: string | null;
+  /** Whether what stood behind the bucket's address is put behind the target's. */
+  readonly keepsPath: boolean;
   readonly timeoutMs: number;
   readonly headers: RequestHeaders;
   readonly after: string;
@@ -45,11 +47,14 @@ export function listenOptions(given: Given): ListenOptions {
   if (!creates && bucketId === null) throw new UsageError("listen needs BUCKET, or --create.");
   if (acknowledges && forwardTo === null)
     throw new UsageError("--ack goes with --forward-to: it reports what that answers.");
+  if (given.has("--keep-path") && forwardTo === null)
+    throw new UsageError("--keep-path goes with --forward-to: it adds to that.");
   const after = given.text("--after") ?? "now";
   if (!POSITION.test(after)) throw new UsageError("--after must be now, beginning or an event's id.");
   return {
     ...{ bucketId, resume, acknowledges },
     forwardTo: forwardTo === null ? null : targetOf(forwardTo),
+    keepsPath: given.has("--keep-path"),
     timeoutMs: 1_000 * atLeastOne(given, "--timeout", TIMEOUT_S, TIMEOUT_S_MAX),
     headers: headersOf(given.texts("--header")),
     after: creates ? "beginning" : after,

@@ -199,6 +199,7 @@ const DECLARED = [
     ...API_CALL,
     options: [
       option("--forward-to", "URL", "Where to, such as http://localhost:3000/hook"),
+      { flag: "--keep-path", help: "Put an event's own path and query behind those of the URL" },
       option("--after", "EVENT", "Begin after this event, or at now or beginning (now)"),
       option("--resume", "FILE", "Keep there how far it came, and go on from there"),
       { flag: "--ack", help: "Report results to the bucket, whose delivery must be pull" },

@@ -57,6 +57,18 @@ async function until(stream: ReadableStream<Uint8Array>, text: string): Promise<
 }
 
 describe("what is handed on", () => {
+  test("the method that it came with, and below the bucket its path and query", async () => {
+    const sent = { method: "PUT", headers: { "content-type": "text/plain" }, body: "hello" };
+    await fetch(`${server.url}/v1/in/${id}/orders/7%20a?shop=1&x=%C3%BC`, sent);
+    const forward = ["--forward-to", receiver.url, "--once", "1"];
+    expect((await listen(id, ...all, ...forward)).code).toBe(0);
+    expect((await listen(id, ...all, ...forward, "--keep-path")).code).toBe(0);
+    expect(receiver.hits.map(({ method, path, body }) => [method, path, body.toString()])).toEqual([
+      ["PUT", "/hooks?from=ninefold", "hello"],
+      ["PUT", "/hooks/orders/7%20a?from=ninefold&shop=1&x=%C3%BC", "hello"],
+    ]);
+  });
+
   test("the exact bytes with the headers that came, signature included, and ours", async () => {
     const body = '{"type": "invoice.paid",  "n":1}';
     const seconds = Math.floor(Date.now() / 1000);
@@ -243,6 +255,7 @@ describe("what it refuses", () => {
     expect(await usage(id, "--create")).toContain("--create makes");
     expect(await usage("--create", "--resume", "x")).toContain("--create makes");
     expect(await usage(id, "--ack")).toContain("--ack goes with --forward-to");
+    expect(await usage(id, "--keep-path")).toContain("--keep-path goes with --forward-to");
     expect(await usage(id, "--after", "yesterday")).toContain("--after must be");
     expect(await usage(id, "--once", "0")).toContain("--once must be");
     expect(await usage(id, "--timeout", "3601")).toContain("--timeout must be");

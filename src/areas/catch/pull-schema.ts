@@ -3,7 +3,7 @@ import { BULK_STATUSES, BULK_TERMS } from "../../kernel/bulk.ts";
 import { PAGE_LIMIT_MAX } from "../../kernel/http/pagination.ts";
 import { named, oneOf, orNull, text } from "../../kernel/schema.ts";
 import { ACK_RESULTS, EVENT_STATUSES, VERIFICATIONS } from "./domain.ts";
-import { BucketParams, CaughtEvent, EVENT_ID, ID_LENGTH_MAX, ProviderName, Time } from "./schema.ts";
+import { BucketParams, CaughtEvent, EVENT_ID, ID_LENGTH_MAX, OfType, ProviderName, Time } from "./schema.ts";
 
 /** Events of a stream that are handed out at once, unless asked otherwise. */
 export const STREAM_LIMIT = 20;
@@ -46,6 +46,7 @@ export const StreamQuery = named("EventStreamQuery", {
     }),
   ),
   provider: Type.Optional(ProviderName),
+  event_type: Type.Optional(OfType),
   verification: Type.Optional(oneOf(VERIFICATIONS)),
 });
 export type StreamQuery = Static<typeof StreamQuery>;
@@ -107,6 +108,7 @@ export const ReplayBody = named("CatchReplayBody", {
   ),
   status: Type.Optional(oneOf(EVENT_STATUSES)),
   provider: Type.Optional(ProviderName),
+  event_type: Type.Optional(OfType),
   event_ids: Type.Optional(
     Type.Array(Type.String({ maxLength: ID_LENGTH_MAX, examples: [EVENT_ID] }), {
       minItems: 1,

@@ -39,6 +39,7 @@ interface Filters {
   readonly until: number | null;
   readonly status: EventStatus | null;
   readonly provider: Provider | null;
+  readonly event_type: string | null;
   /** Only these, ascending; null for any. */
   readonly sequences: readonly number[] | null;
   /** The newest event at its beginning: those to come are not replayed. */
@@ -180,15 +181,15 @@ export class Replays {
   }
 
   private filtersOf(bucket: BucketActor, body: ReplayBody): Filters {
-    const { since, until, status = null, event_ids } = body;
-    const others = [since, until, body.status, body.provider];
+    const { since, until, status = null, event_type = null, event_ids } = body;
+    const others = [since, until, body.status, body.provider, body.event_type];
     if (event_ids !== undefined && others.some((given) => given !== undefined))
       throw invalidField("event_ids", "goes with no other filter: it names the events");
     const provider = knownProvider(body.provider);
     return {
       since: since === undefined ? null : momentOf("since", since),
       until: until === undefined ? null : momentOf("until", until),
-      ...{ status, provider, last: this.deps.events.lastOf(bucket.ref) },
+      ...{ status, provider, event_type, last: this.deps.events.lastOf(bucket.ref) },
       sequences: event_ids === undefined ? null : sequencesOf(event_ids),
     };
   }
@@ -272,12 +273,13 @@ export class Replays {
   }
 }
 
-function isMatching(row: EventRow, { since, until, status, provider }: Filters): boolean {
+function isMatching(row: EventRow, { since, until, status, provider, event_type }: Filters): boolean {
   return (
     (since === null || row.received_at >= since) &&
     (until === null || row.received_at < until) &&
     (status === null || row.status === status) &&
-    (provider === null || row.provider === provider)
+    (provider === null || row.provider === provider) &&
+    (event_type === null || row.event_type === event_type)
   );
 }
 

@@ -262,19 +262,20 @@ export const EventExportQuery = Type.Object(
 );
 export type EventExportQuery = Static<typeof EventExportQuery>;
 
+/** The type of events that are asked for. */
+export const OfType = Type.String({
+  minLength: 1,
+  maxLength: FACT_LENGTH_MAX,
+  errorMessage: `must be a text of 1 to ${FACT_LENGTH_MAX} characters`,
+});
+
 /** Query of a list of events. */
 export const EventQuery = Type.Object(
   {
     ...pageQuery(EVENTS_LIMIT).properties,
     provider: Type.Optional(ProviderName),
     status: Type.Optional(EventStatusName),
-    event_type: Type.Optional(
-      Type.String({
-        minLength: 1,
-        maxLength: FACT_LENGTH_MAX,
-        errorMessage: `must be a text of 1 to ${FACT_LENGTH_MAX} characters`,
-      }),
-    ),
+    event_type: Type.Optional(OfType),
     verification: Type.Optional(VerificationName),
     since: Type.Optional(Moment("Events received at this time or later.")),
     until: Type.Optional(Moment("Events received before this time.")),

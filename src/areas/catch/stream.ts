@@ -189,8 +189,9 @@ export class EventStream {
 /** What a query narrows a stream to. @throws ApiError `catch.provider_unsupported` */
 function filterOf(query: StreamQuery): Wanted {
   const provider = knownProvider(query.provider);
-  const { verification } = query;
+  const { verification, event_type } = query;
   return (row) =>
     (provider === null || row.provider === provider) &&
+    (event_type === undefined || row.event_type === event_type) &&
     (verification === undefined || row.verification === verification);
 }

@@ -508,6 +508,7 @@ export interface CatchReplayBody {
   status?: "pending" | "delivered" | "failed" | undefined;
   /** One of stripe, github, shopify, svix, custom, standard, slack, twilio, linear, lemonsqueezy, bitbucket, discord, paddle, sendgrid, square, zoom, intercom, gitlab, zendesk, typeform, meta, strava, websub, microsoft-graph, x, dropbox. */
   provider?: string | undefined;
+  event_type?: string | undefined;
   /** These and no others: instead of the other filters. */
   event_ids?: readonly string[] | undefined;
   /** How many are sent in a second. */
@@ -2598,6 +2599,7 @@ export const OPERATIONS = {
       limit?: number | undefined;
       /** One of stripe, github, shopify, svix, custom, standard, slack, twilio, linear, lemonsqueezy, bitbucket, discord, paddle, sendgrid, square, zoom, intercom, gitlab, zendesk, typeform, meta, strava, websub, microsoft-graph, x, dropbox. */
       provider?: string | undefined;
+      event_type?: string | undefined;
       verification?: "none" | "valid" | "invalid" | undefined;
     }
   >,

@@ -162,7 +162,7 @@ describe("POST /v1/catch/{bucket_id}/replays", () => {
     const account = await server.account();
     const before = await failed(account, 2, { provider: "github" });
     const since = new Date(server.clock.now()).toISOString();
-    const later = await accepted(server, made.bucketId, "later");
+    const later = await accepted(server, made.bucketId, "later", { "x-github-event": "push" });
     await account.patch(`/v1/catch/buckets/${made.bucketId}`, { signing_secret: "s" });
     await server.clock.advance(1_000);
     const until = new Date(server.clock.now()).toISOString();
@@ -176,6 +176,8 @@ describe("POST /v1/catch/{bucket_id}/replays", () => {
     expect(await dry({ since, until })).toBe(1);
     expect(await dry({ provider: "stripe" })).toBe(0);
     expect(await dry({ provider: "github", status: "delivered" })).toBe(1);
+    expect(await dry({ event_type: "push" })).toBe(1);
+    expect(await dry({ event_type: "pull" })).toBe(0);
     expect(await dry({ event_ids: [later, before[0], before[0], "evt_00000000001"] })).toBe(2);
     await begin(account, { event_ids: [later, before[0]] });
     await server.clock.advance(1_000);

@@ -143,7 +143,7 @@ describe("GET /v1/catch/{bucket_id}/stream", () => {
   test("narrowed, it goes past the others: its cursor says how far", async () => {
     const account = await server.account();
     const { id } = await newBucket(account, { ...PULL, provider: "github", signing_secret: "s" });
-    const invalid = await accepted(server, id, "1");
+    const invalid = await accepted(server, id, "1", { "x-github-event": "push" });
     expect(await poll(account, id, "after=beginning&verification=valid&wait_ms=0")).toEqual({
       events: [],
       cursor: invalid,
@@ -151,6 +151,8 @@ describe("GET /v1/catch/{bucket_id}/stream", () => {
     expect(idsOf(await poll(account, id, "after=beginning&verification=invalid"))).toEqual([invalid]);
     expect(idsOf(await poll(account, id, "after=beginning&provider=github"))).toEqual([invalid]);
     expect(idsOf(await poll(account, id, "after=beginning&provider=stripe&wait_ms=0"))).toEqual([]);
+    expect(idsOf(await poll(account, id, "after=beginning&event_type=push"))).toEqual([invalid]);
+    expect(idsOf(await poll(account, id, "after=beginning&event_type=pull&wait_ms=0"))).toEqual([]);
   });
 
   test("a page ends at 4 MiB; an event that is longer stands alone", async () => {
