@@ -160,14 +160,16 @@ function relay(db: Db): Work {
 }
 
 function ingest(db: Db): Work {
-  const insertPayload = insertion(db, "catch_payloads", "sequence,headers,body");
-  const columns = "bucket_ref,sequence,status,provider,verification,received_at,attempts,error,payload_bytes";
+  const insertPayload = insertion(db, "catch_payloads", "sequence,headers,body,remote_address");
+  const columns =
+    "bucket_ref,sequence,status,provider,verification,received_at,attempts,error,payload_bytes,event_type,provider_event_id";
   const insert = insertion(db, "catch_events", columns);
   let sequence = largest(db, "sequence", "catch_payloads");
   return (tx, { headers, body }) => {
+    const { id, type } = parsed<{ id: string; type?: string }>(body);
     sequence = Math.max(sequence + 1, tx.now * 1024);
-    insertPayload(tx, sequence, JSON.stringify(headers.toJSON()), body);
-    insert(tx, REF, sequence, 0, 1, 1, tx.now, 0, null, body.length);
+    insertPayload(tx, sequence, JSON.stringify(headers.toJSON()), body, "127.0.0.1");
+    insert(tx, REF, sequence, 0, 1, 1, tx.now, 0, null, body.length, type ?? null, id);
     return ANSWERS.event(eventIdOf(sequence));
   };
 }

@@ -42,9 +42,9 @@ export function registerErrors<const Codes extends Record<string, ErrorMeaning>>
   return codes;
 }
 
-/** Every code that is known. */
+/** Every code that is known, in an order that does not hang on which area was loaded first. */
 export function knownErrors(): readonly ErrorCode[] {
-  return [...catalogue.keys()] as ErrorCode[];
+  return [...catalogue.keys()].sort() as ErrorCode[];
 }
 
 /** The status of a code, and what it means. */

@@ -32,7 +32,7 @@ describe.each(VERSIONS.flatMap((version) => FORMS.map((form) => [version, form] 
     beforeAll(async () => {
       receiver = new Receiver();
       server = serverAt(recorded.at, receiver);
-      unpack(`${kept}.tar.zst`, server.folder);
+      unpack(`${kept}.tar.zst`, server.makeFolder());
       server.key = String(keys["operator"]);
       await server.start();
     });

@@ -19,6 +19,13 @@ const COVERED = `[...document.querySelectorAll(".opblock.is-open :is(.curl-comma
       line.width > 0 && line.bottom > own.top && line.top < own.bottom && line.right > own.left && line.left < own.right);
   })`;
 
+/** Scrolls down by half a screen, and waits until that is drawn. True at the end. */
+const SCROLLED = `new Promise((resolve) => {
+  const before = scrollY;
+  scrollBy(0, innerHeight / 2);
+  setTimeout(() => requestAnimationFrame(() => resolve(scrollY === before)), 50);
+})`;
+
 const server = useConsole();
 
 /** The server's document with the operations of one area alone. */
@@ -118,6 +125,19 @@ async function expectUnfolding(page: Page): Promise<void> {
   expect(await box.locator(".opblock-description-wrapper").first().innerText()).toContain("Cost ");
 }
 
+/** All that is drawn from top to bottom: of a long description, Swagger UI draws what is in sight. */
+async function drawnOn(page: Page): Promise<{ areas: Set<string>; summaries: Set<string> }> {
+  const drawn = { areas: new Set<string>(), summaries: new Set<string>() };
+  for (let isEnd = false; !isEnd; ) {
+    for (const text of await page.locator(".opblock-tag a.nostyle").allInnerTexts())
+      drawn.areas.add(text.trim());
+    for (const text of await page.locator(".opblock-summary-description").allInnerTexts())
+      drawn.summaries.add(text);
+    isEnd = (await page.evaluate(SCROLLED)) as boolean;
+  }
+  return drawn;
+}
+
 describe("the page in a browser", () => {
   test(
     "draws every area and every operation, which unfold with an example request, without a fault",
@@ -131,20 +151,19 @@ describe("the page in a browser", () => {
       };
       const names = tags.map(({ name }) => name);
       expect(await page.locator("#areas a").allInnerTexts()).toEqual(names);
-      expect(
-        (await page.locator(".opblock-tag a.nostyle").allInnerTexts()).map((text) => text.trim()),
-      ).toEqual(names);
+      const drawn = await drawnOn(page);
+      expect([...drawn.areas]).toEqual(names);
       const summaries = Object.values(paths).flatMap((methods) =>
         Object.values(methods).map((one) => one.summary),
       );
-      const drawn = await page.locator(".opblock-summary-description").allInnerTexts();
-      expect(drawn.sort()).toEqual(summaries.sort());
-      expect(drawn.length).toBeGreaterThan(60);
-      expect(await page.locator(".opblock-tag-section").all()).toHaveLength(18);
-      await expectUnfolding(page);
+      expect([...drawn.summaries].sort()).toEqual(summaries.sort());
+      expect(drawn.summaries.size).toBeGreaterThan(60);
+      // The list of areas leads to each, drawn or not.
+      await page.locator("#areas a", { hasText: "Operator" }).click();
+      await page.locator("#operations-tag-Operator").waitFor();
       await visit.expectClean();
       // For each that is unfolded, Swagger UI reads the whole document anew, which takes seconds.
-      for (const name of names.filter((_, at) => at > 0 && at % AREAS_FOR_ONE_UNFOLDED === 0)) {
+      for (const name of names.filter((_, at) => at % AREAS_FOR_ONE_UNFOLDED === 0)) {
         const small = await Visit.begin({}, name);
         await expectUnfolding(small.page);
         await small.expectClean();

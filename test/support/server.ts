@@ -85,7 +85,7 @@ export class TestServer {
   }
 
   async start(): Promise<this> {
-    this.folder ||= mkdtempSync(join(tmpdir(), "ninefold-test-"));
+    this.makeFolder();
     const durability = this.options.durable === true ? "full" : "normal";
     const config = loadConfig(
       ["--port", "0", "--data", this.folder, "--durability", durability, ...(this.options.args ?? [])],
@@ -109,6 +109,12 @@ export class TestServer {
     // As the command line does once it has printed the key.
     if (key !== null && this.options.untold !== true) await this.server.app.accounts.operatorAnnounced();
     return this;
+  }
+
+  /** Makes its folder, for what is to be there before the first start. */
+  makeFolder(): string {
+    this.folder ||= mkdtempSync(join(tmpdir(), "ninefold-test-"));
+    return this.folder;
   }
 
   /** Stops in order and starts anew on the same folder. */

@@ -3,6 +3,11 @@ import { isWithin, normalize, parseRange, type Range } from "./addresses.ts";
 
 /** What says who is believed, and where the server is reached. */
 export interface PeerSettings {
+  /** Where it listens. */
+  readonly host: string;
+  readonly port: number;
+  /** Null: it speaks plain HTTP. */
+  readonly tls: object | null;
   /** Where clients reach the server; null: where their requests say. */
   readonly publicUrl: string | null;
   /** Addresses and ranges of proxies whose `X-Forwarded-For` and `X-Forwarded-Proto` are believed. */
@@ -30,16 +35,17 @@ export interface Arrival {
 /** A request as far as it shows whether a page of this server made it. */
 export type PageRequest = Pick<Arrival, "request" | "origin">;
 
-/** Where the path alone is known, and nothing listens. */
-const NOWHERE = new URL("http://localhost");
-
 /** Who is at the other end of a request, and how it reached us. */
 export class Peers {
   private readonly proxies: readonly Range[];
   private readonly publicOrigin: string | null;
+  /** Where it listens once it does. */
+  private readonly configured: URL;
 
   /** @throws StartupError when an entry of `trustProxy` is neither an address nor a CIDR. */
-  constructor({ publicUrl, trustProxy }: PeerSettings) {
+  constructor({ publicUrl, trustProxy, host, port, tls }: PeerSettings) {
+    const address = host.includes(":") ? `[${host}]` : host;
+    this.configured = new URL(`${tls === null ? "http" : "https"}://${address}:${port}`);
     this.proxies = trustProxy.map((range) => parseRange(range));
     this.publicOrigin = publicUrl === null ? null : new URL(publicUrl).origin;
   }
@@ -80,7 +86,7 @@ export class Peers {
   origin(request: Request, server: Listener | null): string {
     if (this.publicOrigin !== null) return this.publicOrigin;
     // With a Host that makes no URL, the server hands out the target alone.
-    const own = URL.parse(request.url) ?? server?.url ?? NOWHERE;
+    const own = server === null ? this.configured : (URL.parse(request.url) ?? server.url);
     const scheme = this.scheme(request, server) ?? own.protocol.slice(0, -1);
     // As browsers write it: without the scheme's own port.
     return (URL.parse(`${scheme}://${request.headers.get("host") ?? own.host}`) ?? own).origin;

@@ -56,6 +56,8 @@ function listAreas() {
     link.addEventListener("click", () => {
       ui.layoutActions.show(["operations-tag", name], true);
       document.getElementById(`operations-tag-${name}`)?.scrollIntoView();
+      // Of a long description only what is in sight is drawn, and Swagger UI alone knows where the rest will stand.
+      ui.layoutActions.scrollToVirtualizedOperation(["operations-tag", name]);
     });
     const item = document.createElement("li");
     item.append(link);

@@ -56,7 +56,8 @@ test("every metered read is answered without a commit; its charge shows at once"
     ({ operation: { access, cost } }) => access.endsWith(":read") && cost > 0,
   );
   expect(reads.map(({ operation }) => operation.name).toSorted()).toEqual([
-    ...["catch.events.get", "catch.events.list", "gate.config", "gate.evaluate"],
+    ...["catch.events.export", "catch.events.get", "catch.events.list", "catch.events.raw", "catch.stream"],
+    ...["gate.config", "gate.evaluate"],
     ...[
       "keys.get",
       "keys.list",

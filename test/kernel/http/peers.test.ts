@@ -3,6 +3,8 @@ import { StartupError } from "../../../src/kernel/errors.ts";
 import { Peers } from "../../../src/kernel/http/peers.ts";
 import { thrown } from "../support.ts";
 
+const LISTENING = { host: "::1", port: 9909, tls: null };
+
 const LISTENS_AT = new URL("http://127.0.0.1:9909");
 
 /** A server all of whose requests come from one address. */
@@ -13,7 +15,7 @@ function reachedFrom(address: string | null) {
 function addressOf(trustProxy: readonly string[], socket: string | null, forwarded?: string): string {
   const headers = forwarded === undefined ? {} : { "x-forwarded-for": forwarded };
   const request = new Request("http://localhost/", { headers });
-  return new Peers({ publicUrl: null, trustProxy }).clientAddress(request, reachedFrom(socket));
+  return new Peers({ ...LISTENING, publicUrl: null, trustProxy }).clientAddress(request, reachedFrom(socket));
 }
 
 describe("the client's address without trusted proxies is the socket's", () => {
@@ -74,7 +76,7 @@ describe("behind trusted proxies it is the last address that is none of theirs",
 });
 
 test("what is no range among the trusted proxies ends the start", () => {
-  const error = thrown(() => new Peers({ publicUrl: null, trustProxy: ["10.0.0.0/33"] }));
+  const error = thrown(() => new Peers({ ...LISTENING, publicUrl: null, trustProxy: ["10.0.0.0/33"] }));
   expect(error).toBeInstanceOf(StartupError);
 });
 
@@ -83,7 +85,7 @@ describe("the own origin", () => {
     const headers = new Headers();
     if (given.host !== undefined) headers.set("host", given.host);
     if (given.proto !== undefined) headers.set("x-forwarded-proto", given.proto);
-    const peers = new Peers({ publicUrl: null, trustProxy: ["10.0.0.0/8"] });
+    const peers = new Peers({ ...LISTENING, publicUrl: null, trustProxy: ["10.0.0.0/8"] });
     return peers.origin(new Request(url, { headers }), reachedFrom(given.socket ?? "10.1.2.3"));
   }
 
@@ -109,7 +111,7 @@ describe("the own origin", () => {
   });
 
   test("is the public one, whatever the request says; of a request without a socket, too", () => {
-    const peers = new Peers({ publicUrl: "https://n.example.com", trustProxy: ["0.0.0.0/0"] });
+    const peers = new Peers({ ...LISTENING, publicUrl: "https://n.example.com", trustProxy: ["0.0.0.0/0"] });
     const headers = { host: "other.example.com", "x-forwarded-proto": "http" };
     const request = new Request("http://offline/", { headers });
     expect(peers.origin(request, reachedFrom("10.1.2.3"))).toBe("https://n.example.com");

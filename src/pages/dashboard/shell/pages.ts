@@ -1,18 +1,13 @@
 import type { ComponentType } from "preact";
 import { may, session } from "../core/session.ts";
-import { AuditPage } from "../pages/audit.tsx";
 import { CatchPage } from "../pages/catch.tsx";
-import { CheckPage } from "../pages/check.tsx";
 import { FlagsPage } from "../pages/flags.tsx";
 import { KeysPage } from "../pages/keys.tsx";
-import { LocksPage } from "../pages/locks.tsx";
 import { MetersPage } from "../pages/meters.tsx";
 import { MonitorsPage } from "../pages/monitors.tsx";
-import { NotaryPage } from "../pages/notary.tsx";
 import { OverviewPage } from "../pages/overview.tsx";
 import { ProjectsPage } from "../pages/projects.tsx";
 import { RelayPage } from "../pages/relay.tsx";
-import { SettingsPage } from "../pages/settings.tsx";
 import type { IconName } from "../ui/icon.tsx";
 import { later } from "./later.tsx";
 
@@ -65,7 +60,7 @@ const ALL: readonly PageEntry[] = [
     letter: "t",
     group: "Services",
     needs: "check:write",
-    View: CheckPage,
+    View: later(async () => (await import("../pages/check.tsx")).CheckPage),
   },
   {
     path: "meters",
@@ -92,7 +87,7 @@ const ALL: readonly PageEntry[] = [
     letter: "l",
     group: "Services",
     needs: "latch:read",
-    View: LocksPage,
+    View: later(async () => (await import("../pages/locks.tsx")).LocksPage),
   },
   {
     path: "monitors",
@@ -128,7 +123,7 @@ const ALL: readonly PageEntry[] = [
     letter: "n",
     group: "Services",
     needs: "witness:read",
-    View: NotaryPage,
+    View: later(async () => (await import("../pages/notary.tsx")).NotaryPage),
   },
   {
     path: "audit",
@@ -137,7 +132,7 @@ const ALL: readonly PageEntry[] = [
     letter: "a",
     group: "Server",
     needs: "audit:read",
-    View: AuditPage,
+    View: later(async () => (await import("../pages/audit.tsx")).AuditPage),
   },
   {
     path: "backups",
@@ -164,7 +159,7 @@ const ALL: readonly PageEntry[] = [
     letter: "s",
     group: "Server",
     needs: null,
-    View: SettingsPage,
+    View: later(async () => (await import("../pages/settings.tsx")).SettingsPage),
   },
 ];
 
