@@ -4,6 +4,8 @@ import { bodyOf, createAccount, Recorded, type Target, type Workload } from "./w
 const CREDITS = 1_000_000;
 /** Endpoints that each message goes to. */
 const ENDPOINTS = 3;
+/** Nobody listens there. */
+const NOBODY = "http://127.0.0.1:9";
 /** Longest wait for what is due: deliveries that a kill cut off are made again at the start. */
 const DELIVERED_WITHIN_MS = 30_000;
 
@@ -25,12 +27,17 @@ export class MessageWorkload extends Recorded implements Workload {
   private made = 0;
   private key = "";
 
+  /** `delivers`: whether they go out, and arrive here; otherwise they wait at paused endpoints. */
+  constructor(private readonly delivers = true) {
+    super();
+  }
+
   async prepare(target: Target): Promise<void> {
     this.key = await createAccount(target, "messages@example.com", CREDITS);
-    const server = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: (request) => this.receive(request) });
-    server.unref();
+    const origin = this.delivers ? this.listen() : NOBODY;
     for (let number = 0; number < ENDPOINTS; number += 1) {
-      const body = { url: `http://127.0.0.1:${server.port}/${number}`, retry_schedule: Array(20).fill("1s") };
+      const state = this.delivers ? "live" : "paused";
+      const body = { url: `${origin}/${number}`, state, retry_schedule: Array(20).fill("1s") };
       const path = "/v1/relay/endpoints";
       const answer = await target.ask({ method: "POST", path, key: this.key, body });
       if (answer.status !== 201) throw new Error(`messages: no endpoint: ${answer.text}`);
@@ -59,6 +66,12 @@ export class MessageWorkload extends Recorded implements Workload {
     return problems;
   }
 
+  private listen(): string {
+    const server = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: (request) => this.receive(request) });
+    server.unref();
+    return `http://127.0.0.1:${server.port}`;
+  }
+
   private receive(request: Request): Response {
     const id = request.headers.get("webhook-id") ?? "";
     const at = this.arrived.get(id) ?? new Set<string>();
@@ -74,11 +87,12 @@ export class MessageWorkload extends Recorded implements Workload {
       const deliveries = bodyOf(answer)["deliveries"] as { status: string }[];
       if (deliveries.length !== ENDPOINTS)
         return [`message ${id}: has ${deliveries.length} deliveries, not ${ENDPOINTS}`];
-      if (deliveries.every(({ status }) => status === "delivered")) break;
+      if (!this.delivers || deliveries.every(({ status }) => status === "delivered")) break;
       if (Date.now() > end) return [`message ${id}: ${JSON.stringify(deliveries)}`];
       await Bun.sleep(20);
     }
     if (!acknowledged) this.counts.happened += 1;
+    if (!this.delivers) return [];
     const places = this.arrived.get(id)?.size ?? 0;
     return places === ENDPOINTS ? [] : [`message ${id}: arrived at ${places} of ${ENDPOINTS} endpoints`];
   }

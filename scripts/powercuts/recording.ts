@@ -9,11 +9,13 @@ import { FlagWorkload } from "../crashes/flags.ts";
 import { HoldWorkload } from "../crashes/holds.ts";
 import { KeyUsesWorkload } from "../crashes/key-uses.ts";
 import { launchUnderLoad, runLoad } from "../crashes/load.ts";
+import { MessageWorkload } from "../crashes/messages.ts";
 import { MeterWorkload } from "../crashes/meters.ts";
 import { OwnBalanceWorkload } from "../crashes/own-balances.ts";
 import { PullBucketWorkload } from "../crashes/pull-bucket.ts";
 import { createRandom } from "../crashes/random.ts";
 import { ResendWorkload } from "../crashes/resends.ts";
+import { ScheduleWorkload } from "../crashes/schedules.ts";
 import { ServerTarget } from "../crashes/target.ts";
 import type { Target, Workload } from "../crashes/workload.ts";
 import { type Command, type Launch, ServerProcess } from "../processes/server-process.ts";
@@ -78,6 +80,8 @@ function createWorkloads(): Workload[] {
     new BucketWorkload(false),
     new PullBucketWorkload(),
     new ResendWorkload(),
+    new MessageWorkload(false),
+    new ScheduleWorkload(),
     new KeyUsesWorkload(KEYS_WITH_USES),
     new FlagWorkload(),
   ];

@@ -359,6 +359,9 @@ describe("targets that do not behave", () => {
       const dueAt = Number(answer.body["scheduled_for"]);
       while (sink.received.length === 0 && Date.now() < dueAt + 3_000) await Bun.sleep(10);
       expect(Number(sink.received[0]?.headers.get("x-svc-timestamp")) - dueAt).toBeLessThan(500);
+      // It is under way until its outcome is written down, after the sink's answer.
+      const done = `/v1/relay/${answer.body["relay_id"]}`;
+      while ((await user.get(done)).body["status"] !== "delivered") await Bun.sleep(10);
       // 16 at once to one host, the others wait for their turn.
       expect(silent.connections).toBe(16);
       const count = async (status: string) => {
