@@ -46,7 +46,7 @@ export function hasFailed({ response_status, error }: Handled): boolean {
 }
 
 /** A URL with what an event's own had below the bucket's. */
-export function withPathOf({ path, query }: Pick<StreamedEvent, "path" | "query">, base: string): string {
+function withPathOf({ path, query }: Pick<StreamedEvent, "path" | "query">, base: string): string {
   const url = new URL(base);
   const above = url.pathname.endsWith("/") && path !== "" ? url.pathname.slice(0, -1) : url.pathname;
   url.pathname = above + path;

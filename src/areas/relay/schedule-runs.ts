@@ -135,7 +135,7 @@ export class ScheduleRuns {
     if (row === null || row.next_run_at !== due) return;
     if (isEarly) this.note(tx, row, { next_run_at: next });
     else if (this.mayRun(tx, row, due)) this.pay(tx, row, { due, next, to: this.takersOf(row) });
-    else this.skip(tx, row, next);
+    else this.passOver(tx, row, next);
   }
 
   /** Sends a run whose credits there are. */
@@ -145,10 +145,10 @@ export class ScheduleRuns {
     const account = accounts.account(row.accountRef);
     const refusal = refusalBy(() => charger.charge(tx, account, CHARGED_AS, cost));
     if (refusal === null) this.send(tx, row, sending);
-    else this.skip(tx, row, sending.next);
+    else this.passOver(tx, row, sending.next);
   }
 
-  private skip(tx: Tx, row: ScheduleRow, next: number | null): void {
+  private passOver(tx: Tx, row: ScheduleRow, next: number | null): void {
     this.note(tx, row, { next_run_at: next, skipped: row.skipped + 1 });
   }
 
