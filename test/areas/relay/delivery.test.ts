@@ -349,10 +349,8 @@ describe("targets that do not behave", () => {
       const body = { method: "POST", delay: "1s", payload: {}, headers: {} };
       const stuck: string[] = [];
       for (let number = 0; number < 40; number += 1) {
-        const answer = await user.post("/v1/relay", {
-          ...body,
-          target_url: `http://127.0.0.1:${silent.port}/`,
-        });
+        const target_url = `http://127.0.0.1:${silent.port}/`;
+        const answer = await user.post("/v1/relay", { ...body, target_url });
         stuck.push(String(answer.body["relay_id"]));
       }
       const answer = await user.post("/v1/relay", { ...body, target_url: sink.url() });
