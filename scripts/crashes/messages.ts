@@ -1,5 +1,5 @@
 import type { Random } from "./random.ts";
-import { bodyOf, createAccount, Recorded, type Target, type Workload } from "./workload.ts";
+import { bodyOf, createAccount, Recorded, type Target, UNAVAILABLE, type Workload } from "./workload.ts";
 
 const CREDITS = 1_000_000;
 /** Endpoints that each message goes to. */
@@ -13,6 +13,8 @@ const DELIVERED_WITHIN_MS = 30_000;
 interface Sent {
   readonly id: string;
   acknowledged: boolean;
+  /** Answered that nothing was changed. */
+  refused: boolean;
 }
 
 /**
@@ -45,7 +47,7 @@ export class MessageWorkload extends Recorded implements Workload {
   }
 
   async act(target: Target, _random: Random): Promise<void> {
-    const sent: Sent = { id: `m-${this.made}`, acknowledged: false };
+    const sent: Sent = { id: `m-${this.made}`, acknowledged: false, refused: false };
     this.made += 1;
     this.open.push(sent);
     const body = { event_type: "crash.tested", message_id: sent.id, payload: { number: this.made } };
@@ -54,6 +56,8 @@ export class MessageWorkload extends Recorded implements Workload {
       this.counts.inDoubt += 1;
       return;
     }
+    sent.refused = answer.status === UNAVAILABLE;
+    if (sent.refused) return;
     if (answer.status !== 201) throw new Error(`messages: unexpected answer ${answer.status} ${answer.text}`);
     sent.acknowledged = true;
     this.counts.acknowledged += 1;
@@ -79,11 +83,12 @@ export class MessageWorkload extends Recorded implements Workload {
     return new Response(null);
   }
 
-  private async problemsOf(target: Target, { id, acknowledged }: Sent): Promise<string[]> {
+  private async problemsOf(target: Target, { id, acknowledged, refused }: Sent): Promise<string[]> {
     const end = Date.now() + DELIVERED_WITHIN_MS;
     for (;;) {
       const answer = await target.ask({ method: "GET", path: `/v1/relay/messages/${id}`, key: this.key });
       if (answer.status === 404) return acknowledged ? [`message ${id}: was acknowledged and is lost`] : [];
+      if (refused) return [`message ${id}: was answered 503, and is there`];
       const deliveries = bodyOf(answer)["deliveries"] as { status: string }[];
       if (deliveries.length !== ENDPOINTS)
         return [`message ${id}: has ${deliveries.length} deliveries, not ${ENDPOINTS}`];
