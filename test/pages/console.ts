@@ -30,6 +30,7 @@ export class Console {
     readonly server: TestServer,
     readonly context: BrowserContext,
     readonly page: Page,
+    private readonly colorScheme: "light" | "dark",
   ) {
     page.on("console", (message) => {
       if (message.type() === "error" || message.type() === "warning") this.faults.push(message.text());
@@ -44,9 +45,13 @@ export class Console {
   static async open(server: TestServer, look: Look = {}): Promise<Console> {
     const { colorScheme = "light", width = 1280 } = look;
     const browser = await openBrowser();
-    const context = await browser.newContext({ colorScheme, viewport: { width, height: 860 } });
+    // A colour on its way to another is neither.
+    const context = await browser.newContext({
+      ...{ colorScheme, reducedMotion: "reduce" },
+      viewport: { width, height: 860 },
+    });
     const page = await context.newPage();
-    const opened = new Console(server, context, page);
+    const opened = new Console(server, context, page, colorScheme);
     await page.goto(`${server.url}/dashboard/`);
     await page.getByLabel("API key").waitFor();
     return opened;
@@ -84,9 +89,22 @@ export class Console {
   }
 
   /** What axe finds on the page as it stands. */
-  async violations(): Promise<string[]> {
+  violations(): Promise<string[]> {
+    return this.found(AXE_OPTIONS);
+  }
+
+  /** What axe finds in the page's other colours, those of night by day: of its rules one alone hangs on them. */
+  async violationsInOtherColours(): Promise<string[]> {
+    const other = this.colorScheme === "light" ? "dark" : "light";
+    await this.page.emulateMedia({ colorScheme: other });
+    const found = await this.found({ ...AXE_OPTIONS, runOnly: ["color-contrast"] });
+    await this.page.emulateMedia({ colorScheme: this.colorScheme });
+    return found.map((violation) => `${other}: ${violation}`);
+  }
+
+  private async found(options: object): Promise<string[]> {
     if (!(await this.page.evaluate<boolean>("'axe' in window"))) await this.page.evaluate(AXE);
-    const found = await this.page.evaluate(`axe.run(${JSON.stringify(AXE_OPTIONS)})`);
+    const found = await this.page.evaluate(`axe.run(${JSON.stringify(options)})`);
     const { violations } = found as { violations: { id: string; nodes: { html: string }[] }[] };
     return violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html.slice(0, 160)}`));
   }

@@ -11,14 +11,15 @@ import { Console, type Look } from "./console.ts";
 /** Starting a browser takes seconds on a machine that is busy with other things. */
 const TIMEOUT_MS = 240_000;
 
-/** Where nothing is there yet, the form of the page is the same: one look of each size and colour does. */
+/**
+ * Where nothing is there yet, the form of the page is the same: one look of each size and colour does. Where all is
+ * filled, each view is looked at in the other colours as well, before the walk goes on.
+ */
 const LOOKS: readonly (readonly [name: string, at: number, look: Look])[] = [
   ["empty, wide, light", 0, { colorScheme: "light" }],
   ["empty, 390 px, dark", 0, { colorScheme: "dark", width: 390 }],
-  ["full, wide, light", 1, { colorScheme: "light" }],
-  ["full, wide, dark", 1, { colorScheme: "dark" }],
-  ["full, 390 px, light", 1, { colorScheme: "light", width: 390 }],
-  ["full, 390 px, dark", 1, { colorScheme: "dark", width: 390 }],
+  ["full, wide, light and dark", 1, { colorScheme: "light" }],
+  ["full, 390 px, dark and light", 1, { colorScheme: "dark", width: 390 }],
 ];
 
 let folder: string;
@@ -41,7 +42,8 @@ afterAll(async () => {
 
 /** What is wrong with the view that is drawn. */
 async function troubles(visit: Console, view: string): Promise<string[]> {
-  const found = (await visit.violations()).map((violation) => `${view}: ${violation}`);
+  const others = visit.server === servers[1] ? await visit.violationsInOtherColours() : [];
+  const found = [...(await visit.violations()), ...others].map((violation) => `${view}: ${violation}`);
   const overflow = await visit.overflow();
   return overflow > 0 ? [...found, `${view}: ${overflow} px too wide`] : found;
 }
