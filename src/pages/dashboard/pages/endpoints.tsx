@@ -5,11 +5,12 @@ import { useList } from "../core/resource.ts";
 import { go, href, place, setQuery } from "../core/route.ts";
 import { Button } from "../ui/button.tsx";
 import { Dialog, Form } from "../ui/dialog.tsx";
-import { Empty, Loaded, More } from "../ui/feedback.tsx";
+import { Empty } from "../ui/feedback.tsx";
 import { TextField, textOf } from "../ui/field.tsx";
-import { Page, Panel } from "../ui/page.tsx";
+import { ListPane } from "../ui/list-pane.tsx";
+import { Page } from "../ui/page.tsx";
 import { Status } from "../ui/status.tsx";
-import { type Column, Table } from "../ui/table.tsx";
+import type { Column } from "../ui/table.tsx";
 import { Ago } from "../ui/time.tsx";
 import { Endpoint, shownState } from "./endpoint.tsx";
 import { RelayViews } from "./relay-views.tsx";
@@ -36,36 +37,25 @@ export function EndpointsPage() {
       }
     >
       <RelayViews view="endpoints" />
-      <div class={id === undefined ? "" : "panes"}>
-        <Panel flush>
-          <Loaded of={list}>
-            {(endpoints) =>
-              endpoints.length === 0 ? (
-                <Empty
-                  icon="relay"
-                  title="No endpoints here"
-                  request={requestOf("relay.endpoints.create", { body: EXAMPLE })}
-                >
-                  An endpoint gets every message of its types, signed with a secret of its own.
-                </Empty>
-              ) : (
-                <>
-                  <Table
-                    label="Endpoints"
-                    rows={endpoints}
-                    keyOf={({ endpoint_id }) => endpoint_id}
-                    href={({ endpoint_id }) => href(["relay", "endpoints", endpoint_id])}
-                    selected={id}
-                    columns={id === undefined ? COLUMNS : COLUMNS.filter(({ head }) => NARROW.includes(head))}
-                  />
-                  <More of={list} />
-                </>
-              )
-            }
-          </Loaded>
-        </Panel>
-        {id === undefined ? null : <Endpoint key={id} id={id} onChange={list.reload} />}
-      </div>
+      <ListPane
+        list={list}
+        label="Endpoints"
+        empty={
+          <Empty
+            icon="relay"
+            title="No endpoints here"
+            request={requestOf("relay.endpoints.create", { body: EXAMPLE })}
+          >
+            An endpoint gets every message of its types, signed with a secret of its own.
+          </Empty>
+        }
+        keyOf={({ endpoint_id }) => endpoint_id}
+        href={({ endpoint_id }) => href(["relay", "endpoints", endpoint_id])}
+        columns={COLUMNS}
+        narrow={NARROW}
+        selected={id}
+        detail={(one) => <Endpoint key={one} id={one} onChange={list.reload} />}
+      />
       {query.has("new") ? (
         <EndpointForm onClose={() => setQuery({ new: undefined })} onDone={list.reload} />
       ) : null}
