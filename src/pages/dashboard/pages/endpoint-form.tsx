@@ -14,7 +14,7 @@ const FORMATS = [
 ] as const;
 const STATES = [
   ["live", "live"],
-  ["paused", "paused: its deliveries wait"],
+  ["paused", "paused"],
 ] as const;
 const CHOICES = [
   ["notify_email", "E-mail when it is disabled"],
