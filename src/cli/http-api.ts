@@ -12,7 +12,7 @@ export type JsonObject = Readonly<Record<string, unknown>>;
 export interface Api {
   /** Resolves to the body of a success. @throws StartupError with the server's own message for a refusal. */
   send(method: string, path: string, body?: JsonObject): Promise<JsonObject>;
-  /** Resolves to a success that is no JSON object, as it came. @throws StartupError likewise. */
+  /** Resolves to a success of JSON lines, as it came. @throws StartupError likewise. */
   read(path: string): Promise<AnswerText>;
   close(): Promise<void>;
 }
@@ -35,6 +35,8 @@ export interface HttpTarget {
 
 /** An answer of a server. */
 export interface HttpAnswer extends AnswerText {
+  /** Its media type. */
+  readonly type: string;
   readonly status: number;
   /** Null when the body is no JSON object. */
   readonly body: JsonObject | null;
@@ -44,6 +46,9 @@ export interface HttpAnswer extends AnswerText {
 const ANSWER_TIMEOUT_MS = 30_000;
 /** Largest body that is read: a full page of keys with all the metadata that they can have is far smaller. */
 const ANSWER_BYTES_MAX = 16 * 1024 * 1024;
+
+/** What begins the type of an answer of JSON lines. */
+const LINES = "application/x-ndjson";
 
 /** The API of a running server. @throws StartupError when the URL is none. */
 export function openHttpApi(target: HttpTarget): Api {
@@ -58,7 +63,7 @@ export function openHttpApi(target: HttpTarget): Api {
     send: async (method, path, body) => jsonOf(await ask(target, method, path, body)),
     async read(path) {
       const answer = await ask(target, "GET", path);
-      if (answer.status >= 300) jsonOf(answer);
+      if (answer.status >= 300 || !answer.type.startsWith(LINES)) jsonOf(answer);
       return answer;
     },
     close: () => Promise.resolve(),
@@ -104,7 +109,8 @@ export async function ask(
     if (!outcome.answered) throw unanswered(base, timeoutMs, outcome.failure);
     const text = Buffer.from(outcome.body).toString("utf8");
     const { status, headers } = outcome;
-    return { status, body: objectIn(text), text, cursor: headers["x-next-cursor"] ?? null };
+    const { "content-type": type = "", "x-next-cursor": cursor = null } = headers;
+    return { status, type, body: objectIn(text), text, cursor };
   } finally {
     outbound.close();
   }
