@@ -1,12 +1,19 @@
+import { SET_BUCKET } from "./views.ts";
+
 /** Calls the API. @throws Error for anything but a success. */
-type Call = (method: string, path: string, body?: unknown) => Promise<Record<string, unknown>>;
+type Call = (
+  method: string,
+  path: string,
+  body?: unknown,
+  headers?: Record<string, string>,
+) => Promise<Record<string, unknown>>;
 
 /** Puts something onto every page of the console: what pictures show, and what its tests look at. */
 export async function fillConsole(url: string, key: string): Promise<void> {
-  const call: Call = async (method, path, body) => {
+  const call: Call = async (method, path, body, headers) => {
     const response = await fetch(url + path, {
       method,
-      headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+      headers: { authorization: `Bearer ${key}`, "content-type": "application/json", ...headers },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
     const text = await response.text();
@@ -143,6 +150,7 @@ async function fillTraffic(call: Call, url: string): Promise<void> {
 async function fillBuckets(call: Call, url: string): Promise<void> {
   const nowhere = "https://example.com/webhooks";
   const archive = await call("POST", "/v1/catch/buckets", { target_url: nowhere, name: "Archive" });
+  await fillInbox(call);
   const target_url = `${url}/v1/catch/${archive["id"]}`;
   const { id } = await call("POST", "/v1/catch/buckets", { target_url, name: "Shop payments" });
   const change = (body: object) => call("PATCH", `/v1/catch/buckets/${id}`, body);
@@ -163,6 +171,30 @@ async function fillBuckets(call: Call, url: string): Promise<void> {
   // ...and one that waits.
   await change({ state: "paused" });
   await send(5);
+}
+
+/** A bucket that has been set, for a sender that asks first; one of its events is signed wrongly. */
+async function fillInbox(call: Call): Promise<void> {
+  const secret = "the app's secret";
+  const { id } = await call("POST", "/v1/catch/buckets", {
+    ...{ name: SET_BUCKET, provider: "meta", delivery: "pull", signing_secret: secret },
+    signature: {
+      ...{ header: "X-Hub-Signature-256", algorithm: "hmac-sha256", prefix: "sha256=", template: "{body}" },
+      ...{ event_id: "/entry/0/id", event_type: "/object" },
+    },
+    ...{ challenge: { token: "asked-before" }, deduplicate_hours: 24, retention_hours: 72 },
+    ...{
+      response: { status: 202, content_type: "application/json", body: '{"thanks":true}' },
+      overload_status: 503,
+    },
+  });
+  await call("PATCH", `/v1/catch/buckets/${id}`, { state: "live" });
+  for (const [at, key] of [secret, secret, "another"].entries()) {
+    const changes = [{ field: "messages", value: { text: { body: "Is my order on its way?" } } }];
+    const event = { object: "whatsapp_business_account", entry: [{ id: `chat-${at}`, changes }] };
+    const signature = new Bun.CryptoHasher("sha256", key).update(JSON.stringify(event)).digest("hex");
+    await call("POST", `/v1/catch/${id}`, event, { "x-hub-signature-256": `sha256=${signature}` });
+  }
 }
 
 async function fillNotary(call: Call): Promise<void> {

@@ -2,7 +2,7 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { type Browser, chromium, type Page } from "playwright-core";
 import { findChromium } from "../steps/debian.ts";
-import { VIEWS, WITH_ROWS } from "./views.ts";
+import { SET_BUCKET, VIEWS, WITH_ROWS } from "./views.ts";
 
 /** What to take pictures of, and where to put them. */
 export interface Pictures {
@@ -70,7 +70,14 @@ async function takeLook(browser: Browser, pictures: Pictures, look: (typeof LOOK
       await picture("catch-event");
       await page.getByRole("button", { name: "Attempts" }).click();
       await picture("catch-event-attempts");
-      taken += 2;
+      await page.goBack();
+      await page.goBack();
+      await page.getByRole("link", { name: SET_BUCKET }).click();
+      await picture("catch-set");
+      await page.getByRole("button", { name: "Settings…" }).click();
+      await picture("catch-settings");
+      await page.keyboard.press("Escape");
+      taken += 4;
     }
   }
   await page.keyboard.press("Control+K");

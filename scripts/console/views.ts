@@ -42,3 +42,5 @@ export const WITH_ROWS = [
   "notary",
   "audit",
 ];
+/** The bucket whose settings are not those that it began with. */
+export const SET_BUCKET = "Shop chat";

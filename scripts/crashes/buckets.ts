@@ -4,7 +4,8 @@ import { inParallel } from "./target.ts";
 import {
   bodyOf,
   createAccount,
-  Recorded,
+  RecordedOfAccount,
+  settled,
   type Target,
   type TargetRequest,
   UNAVAILABLE,
@@ -59,13 +60,12 @@ interface Inbox {
  * Webhooks to several buckets, half of them live. After every crash each holds every event that was acknowledged, once,
  * as it was sent, and paid; and what a live one holds has reached its target.
  */
-export class BucketWorkload extends Recorded implements Workload {
+export class BucketWorkload extends RecordedOfAccount implements Workload {
   readonly name = "buckets";
   readonly weight = 6;
   private readonly inboxes: Inbox[] = [];
   /** Events that the target was sent. */
   private readonly forwarded = new Set<string>();
-  private key = "";
   private sent = 0;
   private readonly forwards: boolean;
 
@@ -175,14 +175,9 @@ export class BucketWorkload extends Recorded implements Workload {
   }
 
   /** A bucket's counts once it has nothing left to send on. */
-  private async settledCounts(target: Target, inbox: Inbox): Promise<Counts> {
-    const end = Date.now() + FORWARDED_WITHIN_MS;
-    for (;;) {
-      const { events } = await this.ask(target, "GET", `/v1/catch/buckets/${inbox.id}`);
-      const counts = events as Counts;
-      if (counts.pending === 0 || Date.now() > end) return counts;
-      await Bun.sleep(20);
-    }
+  private settledCounts(target: Target, inbox: Inbox): Promise<Counts> {
+    const look = async () => (await this.ask(target, "GET", `/v1/catch/buckets/${inbox.id}`))["events"];
+    return settled(FORWARDED_WITHIN_MS, look as () => Promise<Counts>, ({ pending }) => pending === 0);
   }
 
   private listen(): string {
@@ -234,17 +229,6 @@ export class BucketWorkload extends Recorded implements Workload {
       .reduce((sum, { count }) => sum + (count ?? 0), 0);
     const held = this.inboxes.reduce((sum, { events }) => sum + events, 0);
     if (paid !== held) this.problems.push(`buckets: ${held} events are there, ${paid} were paid for`);
-  }
-
-  private async ask(
-    target: Target,
-    method: TargetRequest["method"],
-    path: string,
-    body?: object,
-  ): Promise<Record<string, unknown>> {
-    const answer = await target.ask({ method, path, key: this.key, ...(body === undefined ? {} : { body }) });
-    if (answer.status >= 300) throw new Error(`${method} ${path}: ${answer.status} ${answer.text}`);
-    return bodyOf(answer);
   }
 
   private problem(inbox: Inbox, what: string): void {

@@ -1,6 +1,15 @@
+import type { Answer } from "../processes/connection.ts";
 import type { Random } from "./random.ts";
 import { inParallel } from "./target.ts";
-import { bodyOf, createAccount, Recorded, type Target, UNAVAILABLE, type Workload } from "./workload.ts";
+import {
+  bodyOf,
+  createAccount,
+  Recorded,
+  settled,
+  type Target,
+  UNAVAILABLE,
+  type Workload,
+} from "./workload.ts";
 
 const METERS = 10;
 const CREDITS = 1_000_000_000_000;
@@ -127,15 +136,10 @@ export class HoldWorkload extends Recorded implements Workload {
   }
 
   /** A short one may have to be waited for. */
-  private async read(target: Target, one: Hold) {
+  private read(target: Target, one: Hold) {
     const request = { method: "GET", path: `${pathOf(one.meter)}/holds/${one.id}`, key: this.key } as const;
-    let answer = await target.ask(request);
-    for (let waited = 0; waited < OVER_WITHIN_MS && one.isShort; waited += 100) {
-      if (bodyOf(answer)["status"] !== "open") break;
-      await Bun.sleep(100);
-      answer = await target.ask(request);
-    }
-    return answer;
+    const isOver = (answer: Answer) => !one.isShort || bodyOf(answer)["status"] !== "open";
+    return settled(OVER_WITHIN_MS, () => target.ask(request), isOver);
   }
 
   private async verifyMeter(target: Target, meter: number): Promise<string[]> {

@@ -1,5 +1,14 @@
+import type { Answer } from "../processes/connection.ts";
 import type { Random } from "./random.ts";
-import { bodyOf, createAccount, Recorded, type Target, UNAVAILABLE, type Workload } from "./workload.ts";
+import {
+  bodyOf,
+  createAccount,
+  RecordedOfAccount,
+  settled,
+  type Target,
+  UNAVAILABLE,
+  type Workload,
+} from "./workload.ts";
 
 const CREDITS = 1_000_000;
 /** Endpoints that each message goes to. */
@@ -21,13 +30,12 @@ interface Sent {
  * Messages to several endpoints. One that was acknowledged arrives at each of them; one that was not arrives at each of
  * them, or at none: a kill never leaves a part of its deliveries.
  */
-export class MessageWorkload extends Recorded implements Workload {
+export class MessageWorkload extends RecordedOfAccount implements Workload {
   readonly name = "messages";
   readonly weight = 2;
   private readonly arrived = new Map<string, Set<string>>();
   private open: Sent[] = [];
   private made = 0;
-  private key = "";
 
   /** `delivers`: whether they go out, and arrive here; otherwise they wait at paused endpoints. */
   constructor(private readonly delivers = true) {
@@ -40,9 +48,7 @@ export class MessageWorkload extends Recorded implements Workload {
     for (let number = 0; number < ENDPOINTS; number += 1) {
       const state = this.delivers ? "live" : "paused";
       const body = { url: `${origin}/${number}`, state, retry_schedule: Array(20).fill("1s") };
-      const path = "/v1/relay/endpoints";
-      const answer = await target.ask({ method: "POST", path, key: this.key, body });
-      if (answer.status !== 201) throw new Error(`messages: no endpoint: ${answer.text}`);
+      await this.ask(target, "POST", "/v1/relay/endpoints", body);
     }
   }
 
@@ -84,21 +90,24 @@ export class MessageWorkload extends Recorded implements Workload {
   }
 
   private async problemsOf(target: Target, { id, acknowledged, refused }: Sent): Promise<string[]> {
-    const end = Date.now() + DELIVERED_WITHIN_MS;
-    for (;;) {
-      const answer = await target.ask({ method: "GET", path: `/v1/relay/messages/${id}`, key: this.key });
-      if (answer.status === 404) return acknowledged ? [`message ${id}: was acknowledged and is lost`] : [];
-      if (refused) return [`message ${id}: was answered 503, and is there`];
-      const deliveries = bodyOf(answer)["deliveries"] as { status: string }[];
-      if (deliveries.length !== ENDPOINTS)
-        return [`message ${id}: has ${deliveries.length} deliveries, not ${ENDPOINTS}`];
-      if (!this.delivers || deliveries.every(({ status }) => status === "delivered")) break;
-      if (Date.now() > end) return [`message ${id}: ${JSON.stringify(deliveries)}`];
-      await Bun.sleep(20);
-    }
+    const read = { method: "GET", path: `/v1/relay/messages/${id}`, key: this.key } as const;
+    const isOver = (answer: Answer) =>
+      refused || !this.delivers || deliveriesIn(answer).every(({ status }) => status === "delivered");
+    const answer = await settled(DELIVERED_WITHIN_MS, () => target.ask(read), isOver);
+    if (answer.status === 404) return acknowledged ? [`message ${id}: was acknowledged and is lost`] : [];
+    if (refused) return [`message ${id}: was answered 503, and is there`];
+    const deliveries = deliveriesIn(answer);
+    if (deliveries.length !== ENDPOINTS)
+      return [`message ${id}: has ${deliveries.length} deliveries, not ${ENDPOINTS}`];
+    if (!isOver(answer)) return [`message ${id}: ${JSON.stringify(deliveries)}`];
     if (!acknowledged) this.counts.happened += 1;
     if (!this.delivers) return [];
     const places = this.arrived.get(id)?.size ?? 0;
     return places === ENDPOINTS ? [] : [`message ${id}: arrived at ${places} of ${ENDPOINTS} endpoints`];
   }
+}
+
+/** None where there is no such message. */
+function deliveriesIn(answer: Answer): readonly { readonly status: string }[] {
+  return (bodyOf(answer)["deliveries"] ?? []) as { status: string }[];
 }

@@ -3,9 +3,9 @@ import { inParallel } from "./target.ts";
 import {
   bodyOf,
   createAccount,
-  Recorded,
+  RecordedOfAccount,
+  settled,
   type Target,
-  type TargetRequest,
   UNAVAILABLE,
   type Workload,
 } from "./workload.ts";
@@ -34,10 +34,9 @@ interface Acknowledged {
  * A bucket whose events are fetched. After every crash its stream has each event that was accepted, once and in order, behind the
  * cursor that was read last; what was acknowledged is so; and each replay comes to its end.
  */
-export class PullBucketWorkload extends Recorded implements Workload {
+export class PullBucketWorkload extends RecordedOfAccount implements Workload {
   readonly name = "pull bucket";
   readonly weight = 3;
-  private key = "";
   private path = "";
   private cursor = "beginning";
   private sent = 0;
@@ -75,7 +74,8 @@ export class PullBucketWorkload extends Recorded implements Workload {
     });
     this.acknowledged = new Map();
     for (const { id, matched } of this.replays.splice(0)) {
-      const ended = await this.ended(target, id);
+      const look = () => this.ask(target, "GET", `${this.path}/replays/${id}`);
+      const ended = await settled(REPLAYED_WITHIN_MS, look, (replay) => replay["status"] !== "running");
       const { status, failed, skipped } = ended;
       if (status !== "done" || Number(failed) + Number(skipped) !== matched)
         problems.push(`pull bucket: replay ${id} of ${matched} came to ${JSON.stringify(ended)}`);
@@ -150,25 +150,5 @@ export class PullBucketWorkload extends Recorded implements Workload {
     this.accepted = new Set();
     this.inDoubt = new Set();
     return problems;
-  }
-
-  private async ended(target: Target, id: string): Promise<Record<string, unknown>> {
-    const end = Date.now() + REPLAYED_WITHIN_MS;
-    for (;;) {
-      const replay = await this.ask(target, "GET", `${this.path}/replays/${id}`);
-      if (replay["status"] !== "running" || Date.now() > end) return replay;
-      await Bun.sleep(20);
-    }
-  }
-
-  private async ask(
-    target: Target,
-    method: TargetRequest["method"],
-    path: string,
-    body?: object,
-  ): Promise<Record<string, unknown>> {
-    const answer = await target.ask({ method, path, key: this.key, ...(body === undefined ? {} : { body }) });
-    if (answer.status >= 300) throw new Error(`${method} ${path}: ${answer.status} ${answer.text}`);
-    return bodyOf(answer);
   }
 }

@@ -1,7 +1,7 @@
 import { createHmac } from "node:crypto";
 import type { Answer } from "../processes/connection.ts";
 import type { Random } from "./random.ts";
-import { bodyOf, createAccount, Recorded, type Target, type Workload } from "./workload.ts";
+import { bodyOf, createAccount, RecordedOfAccount, settled, type Target, type Workload } from "./workload.ts";
 
 const CREDITS = 1_000_000;
 /** Longest wait for what is due: deliveries that a kill cut off are made again at the start. */
@@ -29,14 +29,13 @@ interface Asked {
  * Scheduled deliveries that fall due all the time. Whatever was acknowledged must arrive; a repeat has the same
  * delivery id, and only one that was under way at a kill may be repeated.
  */
-export class RelayWorkload extends Recorded implements Workload {
+export class RelayWorkload extends RecordedOfAccount implements Workload {
   readonly name = "relays";
   readonly weight = 4;
   private readonly receipts = new Map<number, Receipt[]>();
   private readonly asked: Asked[] = [];
   private open: Asked[] = [];
   private readonly kills: { readonly from: number; readonly to: number }[] = [];
-  private key = "";
   private url = "";
   private lastAnsweredAt = 0;
 
@@ -112,16 +111,11 @@ export class RelayWorkload extends Recorded implements Workload {
 
   /** Until the server has nothing left to deliver. */
   private async waitForDeliveries(target: Target): Promise<void> {
-    const end = Date.now() + DELIVERED_WITHIN_MS;
     for (const status of ["scheduled", "delivering"]) {
-      for (;;) {
-        const path = `/v1/relay?status=${status}&limit=1`;
-        const answer = await target.ask({ method: "GET", path, key: this.key });
-        const left = bodyOf(answer)["deliveries"] as unknown[];
-        if (left.length === 0) break;
-        if (Date.now() > end) throw new Error(`deliveries are still ${status}: ${JSON.stringify(left)}`);
-        await Bun.sleep(20);
-      }
+      const look = async () =>
+        (await this.ask(target, "GET", `/v1/relay?status=${status}&limit=1`))["deliveries"] as unknown[];
+      const left = await settled(DELIVERED_WITHIN_MS, look, ({ length }) => length === 0);
+      if (left.length > 0) throw new Error(`deliveries are still ${status}: ${JSON.stringify(left)}`);
     }
   }
 

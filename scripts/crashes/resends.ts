@@ -3,7 +3,8 @@ import type { Random } from "./random.ts";
 import {
   bodyOf,
   createAccount,
-  Recorded,
+  RecordedOfAccount,
+  settled,
   type Target,
   type TargetRequest,
   UNAVAILABLE,
@@ -29,13 +30,12 @@ interface Asked {
  * Deliveries that fail, and are sent again: one by one and all at once. Each resend makes just one attempt, also when it was cut off
  * and asked for again under its key, and the count of a resend of many is that of what it sent.
  */
-export class ResendWorkload extends Recorded implements Workload {
+export class ResendWorkload extends RecordedOfAccount implements Workload {
   readonly name = "resends";
   readonly weight = 2;
   private readonly failed: string[] = [];
   private readonly many: string[] = [];
   private inDoubt: Asked[] = [];
-  private key = "";
   private asked = 0;
   /** Resends of one that were acknowledged. */
   private resent = 0;
@@ -110,11 +110,9 @@ export class ResendWorkload extends Recorded implements Workload {
   private async waitForMany(target: Target): Promise<number> {
     let resent = 0;
     for (const id of this.many) {
-      const read = { method: "GET", path: `/v1/relay/resends/${id}`, key: this.key } as const;
-      const ended = await until(async () => {
-        const body = bodyOf(await target.ask(read));
-        return body["status"] === "running" ? null : body;
-      });
+      const look = () => this.ask(target, "GET", `/v1/relay/resends/${id}`);
+      const ended = await settled(QUIET_WITHIN_MS, look, (resend) => resend["status"] !== "running");
+      if (ended["status"] === "running") throw new Error(`resends: ${id} does not come to an end`);
       resent += Number(ended["resent"]);
     }
     return resent;
@@ -123,9 +121,9 @@ export class ResendWorkload extends Recorded implements Workload {
   /** All deliveries, once nothing is left to send. */
   private async quiet(target: Target): Promise<readonly Delivery[]> {
     for (const status of ["scheduled", "delivering"]) {
-      await until(async () =>
-        (await this.page(target, `status=${status}&limit=1`)).deliveries.length === 0 ? true : null,
-      );
+      const look = () => this.page(target, `status=${status}&limit=1`);
+      const { deliveries } = await settled(QUIET_WITHIN_MS, look, (page) => page.deliveries.length === 0);
+      if (deliveries.length > 0) throw new Error(`resends: deliveries are still ${status}`);
     }
     const all: Delivery[] = [];
     for (let cursor = ""; ; ) {
@@ -137,7 +135,7 @@ export class ResendWorkload extends Recorded implements Workload {
   }
 
   private async page(target: Target, query: string): Promise<{ deliveries: Delivery[]; cursor?: string }> {
-    return bodyOf(await target.ask({ method: "GET", path: `/v1/relay?${query}`, key: this.key })) as never;
+    return (await this.ask(target, "GET", `/v1/relay?${query}`)) as never;
   }
 }
 
@@ -145,14 +143,4 @@ interface Delivery {
   readonly relay_id: string;
   readonly status: string;
   readonly attempts: number;
-}
-
-async function until<T>(look: () => Promise<T | null>): Promise<T> {
-  const end = Date.now() + QUIET_WITHIN_MS;
-  for (;;) {
-    const found = await look();
-    if (found !== null) return found;
-    if (Date.now() > end) throw new Error("resends: deliveries do not come to an end");
-    await Bun.sleep(20);
-  }
 }

@@ -3,7 +3,7 @@ import type { Random } from "./random.ts";
 import {
   bodyOf,
   createAccount,
-  Recorded,
+  RecordedOfAccount,
   type Target,
   type TargetRequest,
   type Workload,
@@ -32,22 +32,21 @@ interface Run {
  * Schedules that run every minute and by hand, and are paused and resumed. A run is in its schedule's count just when its delivery is
  * there, each due time has one run at most, and a live schedule has a next one.
  */
-export class ScheduleWorkload extends Recorded implements Workload {
+export class ScheduleWorkload extends RecordedOfAccount implements Workload {
   readonly name = "schedules";
   readonly weight = 1;
   private ids: string[] = [];
   private inDoubt: TargetRequest[] = [];
   /** Deliveries of runs by hand that were acknowledged. */
   private readonly byHand = new Set<string>();
-  private key = "";
   private asked = 0;
 
   async prepare(target: Target): Promise<void> {
     this.key = await createAccount(target, "schedules@example.com", CREDITS);
     for (let made = 0; made < SCHEDULES; made += 1) {
       const body = { cron: "* * * * *", target_url: TARGET_URL, retry_schedule: [] };
-      const answer = await target.ask({ method: "POST", path: PATH, key: this.key, body });
-      this.ids.push(String(bodyOf(answer)["schedule_id"]));
+      const made = await this.ask(target, "POST", PATH, body);
+      this.ids.push(String(made["schedule_id"]));
     }
   }
 
@@ -90,7 +89,7 @@ export class ScheduleWorkload extends Recorded implements Workload {
   }
 
   private async read(target: Target, id: string): Promise<Schedule> {
-    return bodyOf(await target.ask({ method: "GET", path: `${PATH}/${id}`, key: this.key })) as never;
+    return (await this.ask(target, "GET", `${PATH}/${id}`)) as never;
   }
 
   /** All runs of a schedule, read once none has come in between. */
@@ -100,7 +99,7 @@ export class ScheduleWorkload extends Recorded implements Workload {
       const runs: Run[] = [];
       for (let cursor = ""; ; ) {
         const path = `/v1/relay?limit=100&schedule_id=${id}${cursor}`;
-        const page = bodyOf(await target.ask({ method: "GET", path, key: this.key }));
+        const page = await this.ask(target, "GET", path);
         runs.push(...(page["deliveries"] as Run[]));
         if (page["cursor"] === undefined) break;
         cursor = `&cursor=${encodeURIComponent(String(page["cursor"]))}`;

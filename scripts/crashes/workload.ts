@@ -4,6 +4,9 @@ import type { Random } from "./random.ts";
 /** The status of an answer that says: nothing was changed. What it refused must never be found. */
 export const UNAVAILABLE = 503;
 
+/** Wait between two looks at what is to come to its end. */
+const LOOK_MS = 20;
+
 /** A request of a workload. The key goes into its Authorization header. */
 export interface TargetRequest {
   readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
@@ -62,6 +65,37 @@ export abstract class Recorded {
     const { counts } = this;
     this.counts = { acknowledged: 0, inDoubt: 0, happened: 0 };
     return counts;
+  }
+}
+
+/** What the record of a load on one account begins with: its key, and requests that must be carried out. */
+export abstract class RecordedOfAccount extends Recorded {
+  protected key = "";
+
+  /** The body of a success. @throws Error when there is none. */
+  protected async ask(
+    target: Target,
+    method: TargetRequest["method"],
+    path: string,
+    body?: object,
+  ): Promise<Record<string, unknown>> {
+    const answer = await target.ask({ method, path, key: this.key, ...(body === undefined ? {} : { body }) });
+    if (answer.status >= 300) throw new Error(`${method} ${path}: ${answer.status} ${answer.text}`);
+    return bodyOf(answer);
+  }
+}
+
+/** What a look shows once it has come to its end, or what it still shows when the time is over. */
+export async function settled<T>(
+  withinMs: number,
+  look: () => Promise<T>,
+  isOver: (seen: T) => boolean,
+): Promise<T> {
+  const end = Date.now() + withinMs;
+  for (;;) {
+    const seen = await look();
+    if (isOver(seen) || Date.now() > end) return seen;
+    await Bun.sleep(LOOK_MS);
   }
 }
 

@@ -38,12 +38,16 @@ export async function openFolderApi(given: string, line: CommandLine): Promise<A
   await app.accounts.operator(config.operatorKey, config.operatorEmail);
   const key = app.accounts.operatorKey();
   const held = opened.move();
+  const ask = async (method: string, path: string, body?: JsonObject): Promise<Response> => {
+    const answer = await app.http.answer(requestOf(method, path, key, body));
+    if (!answer.ok) throw refusal(answer.status, (await answer.json()) as JsonObject);
+    return answer;
+  };
   return {
-    send: async (method, path, body) => {
-      const answer = await app.http.answer(requestOf(method, path, key, body));
-      const answered = (await answer.json()) as JsonObject;
-      if (!answer.ok) throw refusal(answer.status, answered);
-      return answered;
+    send: async (method, path, body) => (await (await ask(method, path, body)).json()) as JsonObject,
+    read: async (path) => {
+      const answer = await ask("GET", path);
+      return { text: await answer.text(), cursor: answer.headers.get("x-next-cursor") };
     },
     close: () => held.disposeAsync(),
   };

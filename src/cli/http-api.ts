@@ -12,7 +12,16 @@ export type JsonObject = Readonly<Record<string, unknown>>;
 export interface Api {
   /** Resolves to the body of a success. @throws StartupError with the server's own message for a refusal. */
   send(method: string, path: string, body?: JsonObject): Promise<JsonObject>;
+  /** Resolves to a success of JSON lines, as it came. @throws StartupError likewise. */
+  read(path: string): Promise<AnswerText>;
   close(): Promise<void>;
+}
+
+/** An answer as it came. */
+export interface AnswerText {
+  readonly text: string;
+  /** What leads to the next page, of `X-Next-Cursor`; null when there is none. */
+  readonly cursor: string | null;
 }
 
 /** A server, and how to call it. */
@@ -25,7 +34,9 @@ export interface HttpTarget {
 }
 
 /** An answer of a server. */
-export interface HttpAnswer {
+export interface HttpAnswer extends AnswerText {
+  /** Its media type. */
+  readonly type: string;
   readonly status: number;
   /** Null when the body is no JSON object. */
   readonly body: JsonObject | null;
@@ -36,17 +47,24 @@ const ANSWER_TIMEOUT_MS = 30_000;
 /** Largest body that is read: a full page of keys with all the metadata that they can have is far smaller. */
 const ANSWER_BYTES_MAX = 16 * 1024 * 1024;
 
+/** What begins the type of an answer of JSON lines. */
+const LINES = "application/x-ndjson";
+
 /** The API of a running server. @throws StartupError when the URL is none. */
 export function openHttpApi(target: HttpTarget): Api {
   const base = baseOf(target.url);
+  const jsonOf = ({ status, body }: HttpAnswer): JsonObject => {
+    if (body === null)
+      throw new StartupError(`${base} is no Ninefold server: it answers ${status} without JSON.`);
+    if (status >= 300) throw refusal(status, body);
+    return body;
+  };
   return {
-    async send(method, path, body) {
-      const answer = await ask(target, method, path, body);
-      if (answer.body === null) {
-        throw new StartupError(`${base} is no Ninefold server: it answers ${answer.status} without JSON.`);
-      }
-      if (answer.status >= 300) throw refusal(answer.status, answer.body);
-      return answer.body;
+    send: async (method, path, body) => jsonOf(await ask(target, method, path, body)),
+    async read(path) {
+      const answer = await ask(target, "GET", path);
+      if (answer.status >= 300 || !answer.type.startsWith(LINES)) jsonOf(answer);
+      return answer;
     },
     close: () => Promise.resolve(),
   };
@@ -89,7 +107,10 @@ export async function ask(
       reuseConnection: false,
     });
     if (!outcome.answered) throw unanswered(base, timeoutMs, outcome.failure);
-    return { status: outcome.status, body: objectIn(outcome.body) };
+    const text = Buffer.from(outcome.body).toString("utf8");
+    const { status, headers } = outcome;
+    const { "content-type": type = "", "x-next-cursor": cursor = null } = headers;
+    return { status, type, body: objectIn(text), text, cursor };
   } finally {
     outbound.close();
   }
@@ -129,9 +150,9 @@ export function refusal(status: number, body: JsonObject): StartupError {
   return new StartupError(`The server refuses (${status}): ${message}${hint}`);
 }
 
-function objectIn(bytes: Uint8Array): JsonObject | null {
+function objectIn(text: string): JsonObject | null {
   try {
-    const value: unknown = JSON.parse(Buffer.from(bytes).toString("utf8"));
+    const value: unknown = JSON.parse(text);
     return typeof value === "object" && value !== null ? (value as JsonObject) : null;
   } catch {
     return null;

@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
 import { raiseFencingTokens } from "../areas/locks/backup-check.ts";
 import { reportChainEnds } from "../areas/notary/backup-check.ts";
-import { reportWaitingDeliveries } from "../areas/relay/backup-check.ts";
+import { reportHeldDeliveries, reportWaitingDeliveries } from "../areas/relay/backup-check.ts";
 import { type RestoreOutcome, restore as restoreFile } from "../backup/restore.ts";
 import { flagsGiven } from "../config/sources.ts";
 import { resolveFolderConfig } from "../config.ts";
@@ -19,6 +19,7 @@ const STEPS: readonly RestoreStep[] = [
     "changes   everything after the backup is gone: keys revoked since then are valid again, keys made since then are not",
   ],
   reportWaitingDeliveries,
+  reportHeldDeliveries,
   reportChainEnds,
 ];
 

@@ -190,6 +190,21 @@ const DECLARED = [
     example: "ninefold audit --follow",
   },
   {
+    name: "catch export",
+    summary: "Print the events of a bucket, the oldest first",
+    details:
+      "Whole, one JSON object a line, as GET /v1/catch/{bucket_id}/events/export has them. What comes in meanwhile is\n" +
+      "printed too. Exit code 1 when it ends early: what was printed until then are whole lines.",
+    arguments: [{ name: "BUCKET", help: "The bucket's id" }],
+    ...API_CALL,
+    options: [
+      option("--since", "TIME", "Only those received then or later, such as 2026-01-31T12:00:00Z"),
+      option("--until", "TIME", "Only those received before then"),
+      ...API_OPTIONS.filter((one) => one !== JSON_OPTION),
+    ],
+    example: "ninefold catch export brave-otter-314159 > events.jsonl",
+  },
+  {
     name: "listen",
     summary: "Hand what comes into a bucket to a program on this machine",
     details:

@@ -26,6 +26,16 @@ export const ROWS_PER_STEP = 5_000;
 /** Problems listed before the rest is only counted: a broken file breaks everywhere. */
 export const PROBLEMS_LISTED_MAX = 10;
 
+/** Things of a kind that a restore names one by one; the rest is counted. */
+const NAMED_MAX = 20;
+
+/** Lines of the operator's report below the one that they belong to. */
+export function below(lines: readonly string[]): readonly string[] {
+  const more = lines.length - NAMED_MAX;
+  const shown = [...lines.slice(0, NAMED_MAX), ...(more > 0 ? [`… and ${more} more`] : [])];
+  return shown.map((line) => `          ${line}`);
+}
+
 /** Collects what does not hold. */
 export class Problems {
   count = 0;

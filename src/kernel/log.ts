@@ -1,4 +1,5 @@
 import type { Clock } from "./clock.ts";
+import { isoTime } from "./date-time.ts";
 
 /** Severity of a log line. */
 export type LogLevel = "debug" | "info" | "warn" | "error";
@@ -16,7 +17,7 @@ export function createLogger(clock: Clock, level: LogLevel, write = writeToStder
   const lowest = ORDER[level];
   const at = (level: LogLevel) => (message: string, fields?: LogFields) => {
     if (ORDER[level] < lowest) return;
-    const time = new Date(clock.now()).toISOString();
+    const time = isoTime(clock.now());
     write(`${JSON.stringify({ time, level, message, ...fields })}\n`);
   };
   return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };

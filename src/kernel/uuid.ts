@@ -28,3 +28,15 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 export function isUuid(text: string): boolean {
   return UUID.test(text);
 }
+
+/** An id whose first letters say what it is of, with a UUID's digits behind them: no dot stands in it. */
+export function prefixedId(prefix: string, uuid: string): string {
+  return `${prefix}_${uuid.replaceAll("-", "")}`;
+}
+
+/** Whether a text has the form of one with these letters. */
+export function isPrefixedId(prefix: string, text: string): boolean {
+  return text.startsWith(`${prefix}_`) && DIGITS.test(text.slice(prefix.length + 1));
+}
+
+const DIGITS = /^[0-9a-f]{32}$/;

@@ -1,5 +1,8 @@
+import { Database } from "bun:sqlite";
 import { afterAll, describe, expect, test } from "bun:test";
+import { join } from "node:path";
 import { fencingFloor, TOKENS_BEYOND_BACKUP, TOKENS_PER_MS_MAX } from "../../src/areas/locks/backup-check.ts";
+import { below } from "../../src/kernel/backup-check.ts";
 import type { Client } from "../support/client.ts";
 import { BackupStage, ninefold, TIMEOUT_MS } from "./support.ts";
 
@@ -103,3 +106,51 @@ test(
   },
   TIMEOUT_MS,
 );
+
+test(
+  "what waits is counted, and what is held back for endpoints is named with what becomes of it",
+  async () => {
+    const server = await stage.start("waiting");
+    const client = stage.client(server);
+    const body = { target_url: "https://example.com/", method: "POST", delay: "1h", payload: {} };
+    expect((await client.post("/v1/relay", body)).status).toBe(201);
+    const ids: string[] = [];
+    for (const name of ["paused", "silent", "back", "disabled", "deleted"]) {
+      const endpoint = { url: "https://example.com/", name, event_types: [name], state: "paused" };
+      ids.push(String((await client.post("/v1/relay/endpoints", endpoint)).body["endpoint_id"]));
+      await client.post("/v1/relay/messages", { event_type: name, payload: {} });
+    }
+    await client.post("/v1/relay/messages", { event_type: "silent", payload: {} });
+    await server.stop();
+    // What else may be at the moment of a backup, some of it for a moment alone.
+    const db = new Database(join(stage.path("waiting"), "ninefold.db"));
+    db.run("UPDATE relay_endpoints SET state = 1, breaker = 1 WHERE name = 'silent'");
+    db.run("UPDATE relay_endpoints SET state = 1 WHERE name = 'back'");
+    db.run("UPDATE relay_endpoints SET state = 3 WHERE name = 'disabled'");
+    db.run("UPDATE relay_endpoints SET state = 4 WHERE name = 'deleted'");
+    db.close();
+    const copy = stage.path("waiting.db");
+    expect((await ninefold(["backup", copy, "--data", stage.path("waiting")])).code).toBe(0);
+    const { code, out } = await ninefold(["restore", copy, "--data", stage.path("elsewhere")]);
+    expect(code).toBe(0);
+    expect(out).toContain(
+      "\nsending   1 webhooks and e-mails were waiting: those sent since then are sent again (webhooks under the same X-Svc-Delivery-Id)\n",
+    );
+    const [, held] = out.split("\nheld      ");
+    expect(held?.split("\n").slice(0, 6)).toEqual([
+      "6 webhooks waited for 5 endpoints to take them: those sent since then are sent again (under the same X-Svc-Delivery-Id)",
+      `          ${ids[0]} is paused, and gets them once it is live: 1`,
+      `          ${ids[1]} did not answer, and gets them once it does: 2`,
+      `          ${ids[2]} gets them at the start: 1`,
+      `          ${ids[3]} is disabled or deleted, and gets none of them: 1`,
+      `          ${ids[4]} is disabled or deleted, and gets none of them: 1`,
+    ]);
+  },
+  TIMEOUT_MS,
+);
+
+test("of what a restore names one by one the first twenty are, and the rest is counted", () => {
+  const lines = Array.from({ length: 21 }, (_, at) => `line ${at}`);
+  expect(below(lines.slice(0, 20))).toEqual(lines.slice(0, 20).map((line) => `          ${line}`));
+  expect(below(lines).slice(19)).toEqual(["          line 19", "          … and 1 more"]);
+});

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { createIds } from "../../src/kernel/ids.ts";
+import { isPrefixedId, prefixedId } from "../../src/kernel/uuid.ts";
 
 describe("ids", () => {
   let now = 1_700_000_000_000;
@@ -39,4 +40,20 @@ describe("ids", () => {
     expect(fraction).toBeGreaterThanOrEqual(0);
     expect(fraction).toBeLessThan(1);
   });
+});
+
+test("an id with a prefix is told from what only looks like one", () => {
+  const digits = "019a1b2c30c071d9bf080e3cb4a7b202";
+  expect(prefixedId("job", "019a1b2c-30c0-71d9-bf08-0e3cb4a7b202")).toBe(`job_${digits}`);
+  expect(isPrefixedId("job", `job_${digits}`)).toBe(true);
+  const others = [
+    `jobs_${digits}`,
+    `jo_${digits}`,
+    digits,
+    "job_",
+    `job_${digits}0`,
+    `job_${digits.slice(1)}`,
+  ];
+  const spelled = [`job_${digits.toUpperCase()}`, `job_${digits}\n`, ` job_${digits}`];
+  for (const text of [...others, ...spelled]) expect(isPrefixedId("job", text), text).toBe(false);
 });

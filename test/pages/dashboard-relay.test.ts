@@ -163,3 +163,87 @@ test(
   },
   TIMEOUT_MS,
 );
+
+test(
+  "an endpoint gets everything that the API takes, and is changed; a header that is covered is never sent back",
+  async () => {
+    sink.answersBy(() => 200);
+    sink.take();
+    const visit = await Console.enter(server);
+    const { page } = visit;
+    const form = page.locator("dialog");
+    const more = form.getByText("More", { exact: true });
+    await visit.go("relay/endpoints");
+    await page.getByRole("button", { name: "New endpoint" }).click();
+    await form.getByLabel("Where to").fill(sink.url("/all"));
+    await form.getByLabel("Name").fill("All of it");
+    await more.click();
+    const typed = {
+      ...{
+        Channels: "eu, us",
+        Filter: '{"amount":{"$gte":5}}',
+        Headers: "X-Api-Key: one\nAccept-Language: de",
+      },
+      ...{ "Waits before": "none", Milliseconds: "2000", "Attempts at once": "3", "in a second": "7" },
+      ...{
+        "Disabled after": "0",
+        Description: "Everything",
+        "Signing secret": `whsec_${btoa("k".repeat(24))}`,
+      },
+    };
+    for (const [label, text] of Object.entries(typed)) await form.getByLabel(label).fill(text);
+    const chosen = { Body: "raw", "E-mail when": "no", "Keep what": "no", Begins: "paused" };
+    for (const [label, value] of Object.entries(chosen)) await form.getByLabel(label).selectOption(value);
+    expect(await visit.violations()).toEqual([]);
+    await page.getByRole("button", { name: "Create endpoint" }).click();
+    expect(await page.locator("[data-secret]").innerText()).toBe(typed["Signing secret"]);
+    await page.getByRole("button", { name: "I have kept it" }).click();
+    const inspector = page.locator(".inspector");
+    await inspector.getByRole("heading", { name: "All of it" }).waitFor();
+    const read = async () =>
+      (await server.operator.get("/v1/relay/endpoints?name=All%20of%20it")).body["endpoints"] as object[];
+    const made = {
+      ...{ url: sink.url("/all"), event_types: [], channels: ["eu", "us"], filter: { amount: { $gte: 5 } } },
+      ...{
+        headers: { "X-Api-Key": "[secret]", "Accept-Language": "de" },
+        description: "Everything",
+        format: "raw",
+      },
+      ...{ retry_schedule: [], timeout_ms: 2_000, max_concurrency: 3, max_per_second: 7 },
+      ...{ disable_after_hours: 0, notify_email: false, keep_responses: false, state: "paused" },
+    };
+    expect(await read()).toMatchObject([made]);
+
+    await inspector.getByRole("button", { name: "Settings…" }).click();
+    await more.click();
+    expect(await form.getByLabel("Waits before").inputValue()).toBe("none");
+    // What is wrong under More is shown, though it was folded.
+    await form.getByLabel("Attempts at once").fill("1.5");
+    await more.click();
+    await page.getByRole("button", { name: "Save" }).click();
+    await form.getByLabel("Attempts at once").fill("4");
+    await form.getByLabel("in a second").fill("");
+    await form.getByLabel("Waits before").fill("5s, 2h");
+    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByText("The endpoint is changed").waitFor();
+    const changed = { ...made, max_concurrency: 4, max_per_second: null, retry_schedule: ["5s", "2h"] };
+    expect(await read()).toMatchObject([changed]);
+
+    await inspector.getByRole("button", { name: "Settings…" }).click();
+    await more.click();
+    await form.getByLabel("Headers").fill("X-Api-Key: [secret]\nAccept-Language: fr");
+    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByText("Enter the header X-Api-Key anew").waitFor();
+    await form.getByLabel("Filter").fill('{"amount":');
+    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByText("The filter:").waitFor();
+    await page.getByRole("button", { name: "Cancel" }).click();
+    await inspector.getByRole("button", { name: "Enable" }).click();
+    await inspector.getByRole("button", { name: "Send a test" }).click();
+    await inspector.getByRole("heading", { name: "Answer 200" }).waitFor();
+    const [sent] = sink.take();
+    expect([sent?.headers.get("x-api-key"), sent?.headers.get("accept-language")]).toEqual(["one", "de"]);
+    await visit.expectClean();
+  },
+  TIMEOUT_MS,
+);

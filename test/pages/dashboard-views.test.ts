@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fillConsole } from "../../scripts/console/filling.ts";
-import { VIEWS, WITH_ROWS } from "../../scripts/console/views.ts";
+import { SET_BUCKET, VIEWS, WITH_ROWS } from "../../scripts/console/views.ts";
 import { startTestServer, type TestServer } from "../support/server.ts";
 import { closeBrowser } from "./browser.ts";
 import { Console, type Look } from "./console.ts";
@@ -60,6 +60,18 @@ async function walkEvent(visit: Console): Promise<string[]> {
   return [...found, ...(await troubles(visit, "an event, an answer"))];
 }
 
+/** The form with all that is set of a bucket. */
+async function walkSettings(visit: Console): Promise<string[]> {
+  await visit.go("catch");
+  await visit.page.getByRole("link", { name: SET_BUCKET }).click();
+  await visit.page.getByRole("button", { name: "Settings…" }).click();
+  const form = visit.page.locator("dialog");
+  expect(await form.getByLabel("and body").inputValue()).toContain("thanks");
+  const found = await troubles(visit, "a bucket's settings");
+  await form.getByRole("button", { name: "Cancel" }).click();
+  return found;
+}
+
 async function walk(visit: Console): Promise<string[]> {
   const found: string[] = [];
   for (const view of VIEWS) {
@@ -70,7 +82,7 @@ async function walk(visit: Console): Promise<string[]> {
     await row.click();
     await visit.settle();
     found.push(...(await troubles(visit, `${view}, one`)));
-    if (view === "catch") found.push(...(await walkEvent(visit)));
+    if (view === "catch") found.push(...(await walkEvent(visit)), ...(await walkSettings(visit)));
   }
   return found;
 }

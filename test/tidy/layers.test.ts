@@ -46,6 +46,7 @@ describe("layers", () => {
 
   test.each([
     ['import { ApiError } from "../../kernel/errors.ts";', true],
+    ['import { isoTime } from "../../kernel/date-time.ts";', true],
     ['import type { Port } from "./ports.ts";', true],
     ['import { bucket } from "./schema.ts";', true],
     ['import { find } from "./store.ts";', false],
@@ -55,6 +56,7 @@ describe("layers", () => {
     const found = violationsIn({
       ...ERRORS,
       "src/kernel/clock.ts": "",
+      "src/kernel/date-time.ts": "export function isoTime() {}\n",
       "src/areas/flags/ports.ts": "",
       "src/areas/flags/schema.ts": "",
       "src/areas/flags/store.ts": "",

@@ -63,18 +63,6 @@ export function sequenceOf(eventId: string): number | null {
   return Number.isSafeInteger(sequence) ? sequence : null;
 }
 
-const REPLAY_ID = /^rpl_[0-9a-f]{32}$/;
-
-/** The id of a replay of many. */
-export function replayIdOf(uuid: string): string {
-  return `rpl_${uuid.replaceAll("-", "")}`;
-}
-
-/** Whether a text has the form of one. */
-export function isReplayId(text: string): boolean {
-  return REPLAY_ID.test(text);
-}
-
 /** At least 200 adjectives. Adding or removing a word changes no bucket that exists. */
 export const ADJECTIVES = adjectives.trim().split(/\s+/);
 

@@ -15,10 +15,11 @@ import { type Reply, reply } from "../../kernel/http/answer.ts";
 import type { AcrossNetwork } from "../../kernel/http/perform.ts";
 import type { Job, JobOutcome } from "../../kernel/scheduler/scheduler.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
+import { isPrefixedId, prefixedId } from "../../kernel/uuid.ts";
 import type { BucketActor, Buckets, CatchDeps } from "./buckets.ts";
 import { assertSending, type EventStatus, isDelivered, knownProvider, type Provider } from "./domain.ts";
 import { FORWARDING_BUCKETS_MAX, LANES, laneOf } from "./forwarder.ts";
-import { eventIdOf, isReplayId, replayIdOf, sequenceOf } from "./ids.ts";
+import { eventIdOf, sequenceOf } from "./ids.ts";
 import type { CatchReplay, ReplayBody, ReplayMatched, ReplayStarted } from "./pull-schema.ts";
 import type { ReplayRow, ReplayStore } from "./replay-store.ts";
 import type { EventService } from "./service.ts";
@@ -125,7 +126,12 @@ export class Replays {
         const isDone = matched.matched === 0;
         const { per_second = PER_SECOND } = body;
         const row: ReplayRow = {
-          ...{ replay_id: replayIdOf(this.deps.ids.uuidV7()), bucket_ref: bucket.ref, per_second, invalid },
+          ...{
+            replay_id: prefixedId("rpl", this.deps.ids.uuidV7()),
+            bucket_ref: bucket.ref,
+            per_second,
+            invalid,
+          },
           ...{ filters: JSON.stringify(filters), after_ref: 0, through_ref: through },
           ...{ matched: matched.matched, more: matched.more === true ? 1 : 0 },
           ...{ resent: 0, delivered: 0, failed: 0, error: null },
@@ -164,7 +170,7 @@ export class Replays {
   }
 
   private find(bucket: BucketActor, replayId: string): ReplayRow {
-    const row = isReplayId(replayId) ? this.deps.replays.find(bucket.ref, replayId) : null;
+    const row = isPrefixedId("rpl", replayId) ? this.deps.replays.find(bucket.ref, replayId) : null;
     if (row === null)
       throw new ApiError("not_found", "There is no replay with this replay_id in this bucket.");
     return row;

@@ -1,3 +1,4 @@
+import { isoTime } from "../../kernel/date-time.ts";
 import { ApiError, type ErrorMeaning, echoed, invalidField, registerErrors } from "../../kernel/errors.ts";
 
 /** Longest prefix of a key. */
@@ -183,7 +184,7 @@ export function assertMayGrant(key: Granted, granter: Granter): void {
   if (endsAt !== null && (key.expires_at ?? Number.POSITIVE_INFINITY) > endsAt) {
     throw new ApiError(
       "forbidden",
-      `This key ends at ${new Date(endsAt).toISOString()}, so it gives none that ends later or not at all. Use one that lasts as long, or an expires_at until then.`,
+      `This key ends at ${isoTime(endsAt)}, so it gives none that ends later or not at all. Use one that lasts as long, or an expires_at until then.`,
     );
   }
   if (key.project_ref !== null && key.project_ref !== granter.projectRef && !granter.has("*")) {

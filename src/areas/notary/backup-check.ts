@@ -1,5 +1,6 @@
 import {
   type BackupCheck,
+  below,
   counted,
   type OnRows,
   type Problems,
@@ -80,9 +81,6 @@ async function checkChain(
   return count;
 }
 
-/** Chains that a restore names one by one; the rest is counted. */
-const CHAINS_NAMED_MAX = 20;
-
 /** Where the chains end that have receipts. */
 export const reportChainEnds: RestoreStep = (db) => {
   if (!db.hasTable("receipts")) return [];
@@ -92,12 +90,8 @@ export const reportChainEnds: RestoreStep = (db) => {
      ORDER BY chains.ref`,
   );
   if (ends.length === 0) return [];
-  const more = ends.length - CHAINS_NAMED_MAX;
   return [
     `notary    ${ends.length === 1 ? "1 chain ends" : `${ends.length} chains end`} where the backup does: receipts handed out since then are not in it, and their sequence_ids are given again`,
-    ...ends
-      .slice(0, CHAINS_NAMED_MAX)
-      .map(({ chain_id, sequence, at }) => `          ${chain_id} ends at ${sequence} (${isoTime(at)})`),
-    ...(more > 0 ? [`          … and ${more} more`] : []),
+    ...below(ends.map(({ chain_id, sequence, at }) => `${chain_id} ends at ${sequence} (${isoTime(at)})`)),
   ];
 };

@@ -1,3 +1,4 @@
+import { isoTime } from "../../kernel/date-time.ts";
 import { type ErrorMeaning, invalidField, registerErrors } from "../../kernel/errors.ts";
 import type { RelayBody, RelayFailure, RelayKind } from "./schema.ts";
 
@@ -219,6 +220,5 @@ export function messageBody(
   { event_type, created_at, payload }: { event_type: string; created_at: number; payload: string },
 ): string {
   if (format === "raw") return payload;
-  const timestamp = new Date(created_at).toISOString();
-  return `{"type":${JSON.stringify(event_type)},"timestamp":"${timestamp}","data":${payload}}`;
+  return `{"type":${JSON.stringify(event_type)},"timestamp":"${isoTime(created_at)}","data":${payload}}`;
 }

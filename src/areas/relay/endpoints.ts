@@ -10,6 +10,7 @@ import type { WebhookSecrets } from "../../kernel/outbound/webhook-secrets.ts";
 import { COUNTED_MAX } from "../../kernel/overview-card.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import type { Tiers } from "../../kernel/tiers.ts";
+import { prefixedId } from "../../kernel/uuid.ts";
 import { WELL } from "./breaker.ts";
 import { readWaits } from "./domain.ts";
 import { type Endpoint, type EndpointRegistry, endpointSealContext } from "./endpoint-registry.ts";
@@ -31,7 +32,6 @@ import {
   type RelayEndpointTested,
 } from "./endpoint-schema.ts";
 import { CLOSED, type EndpointStore, type Health, LIVE, OPEN, PAUSED } from "./endpoint-store.ts";
-import { idOf } from "./ids.ts";
 import type { Messages } from "./messages.ts";
 import { ownHeadersLeftOut } from "./own-headers.ts";
 import {
@@ -111,7 +111,7 @@ export class Endpoints {
     const { name = null, custom = {}, state, terms } = asked;
     this.assertFree(project.ref, name);
     const ref = this.nextRef++;
-    const endpoint_id = idOf("ep", ids.uuidV7());
+    const endpoint_id = prefixedId("ep", ids.uuidV7());
     endpoints.insert(tx, {
       ...{ ref, endpoint_id, accountRef: account.ref, projectRef: project.ref, name },
       ...NEW,

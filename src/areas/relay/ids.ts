@@ -45,16 +45,3 @@ export class RelayIds {
     return this.mask;
   }
 }
-
-/** What begins the ids that are named by what they are of. */
-type Prefix = "ep" | "msg" | "rsn" | "sch";
-
-/** An id of a resend of many, a schedule, an endpoint or a message: no dot stands in it. */
-export function idOf(prefix: Prefix, uuid: string): string {
-  return `${prefix}_${uuid.replaceAll("-", "")}`;
-}
-
-/** Whether a text has the form of one. */
-export function isIdOf(prefix: Prefix, text: string): boolean {
-  return text.startsWith(`${prefix}_`) && /^[0-9a-f]{32}$/.test(text.slice(prefix.length + 1));
-}

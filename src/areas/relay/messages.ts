@@ -4,12 +4,11 @@ import type { Caller, Charger } from "../../kernel/http/caller.ts";
 import { encodeCursor, pageStart } from "../../kernel/http/pagination.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
-import { bytesToUuid } from "../../kernel/uuid.ts";
+import { bytesToUuid, prefixedId } from "../../kernel/uuid.ts";
 import { DEDUPLICATED_MS, dueAt, exactly, RELAYS_KEPT_MS } from "./domain.ts";
 import type { EndpointDeliveries } from "./endpoint-deliveries.ts";
 import { type Endpoint, type EndpointRegistry, type Offered, OWN_TYPES } from "./endpoint-registry.ts";
 import { DISABLED } from "./endpoint-store.ts";
-import { idOf } from "./ids.ts";
 import { WALKED_ROWS_MAX } from "./listing.ts";
 import {
   PAYLOAD_ADVISED_BYTES,
@@ -160,7 +159,7 @@ export class Messages {
     const { type, payload, channels = [], dueAt: due = tx.now } = given;
     const endpoints = given.to ?? this.takers(projectRef, { type, channels, value: parsedOnce(payload) });
     const ref = this.nextRef++;
-    const message_id = given.messageId ?? idOf("msg", ids.uuidV7());
+    const message_id = given.messageId ?? prefixedId("msg", ids.uuidV7());
     const made = endpoints.map((endpoint) => ({ endpoint, id: newId() }));
     messages.insert(tx, {
       ...{ ref, projectRef, message_id, payload, event_type: type, scheduled_for: due, created_at: tx.now },

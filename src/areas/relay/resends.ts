@@ -15,7 +15,7 @@ import type { AcrossNetwork } from "../../kernel/http/perform.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { StoppedProjects } from "../../kernel/stopped-projects.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
-import { idOf, isIdOf } from "./ids.ts";
+import { isPrefixedId, prefixedId } from "../../kernel/uuid.ts";
 import type { ResendFilters, ResendRow, ResendStore } from "./resend-store.ts";
 import type { RelayResend, RelayResendBody, RelayResendMatched, RelayResendStarted } from "./schema.ts";
 import type { MessageRefs, RelayService } from "./service.ts";
@@ -101,7 +101,7 @@ export class Resends {
         const isDone = matched.matched === 0;
         const row: ResendRow = {
           ...{
-            resend_id: idOf("rsn", this.deps.ids.uuidV7()),
+            resend_id: prefixedId("rsn", this.deps.ids.uuidV7()),
             accountRef: account.ref,
             projectRef: project.ref,
           },
@@ -137,7 +137,7 @@ export class Resends {
   }
 
   private find(projectRef: number, resendId: string): ResendRow {
-    const row = isIdOf("rsn", resendId) ? this.deps.resends.find(projectRef, resendId) : null;
+    const row = isPrefixedId("rsn", resendId) ? this.deps.resends.find(projectRef, resendId) : null;
     if (row === null)
       throw new ApiError("not_found", "There is no resend with this resend_id in this project.");
     return row;

@@ -7,8 +7,8 @@ import { withSecretsCovered } from "../../kernel/outbound/headers.ts";
 import type { TargetPolicy } from "../../kernel/outbound/target.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { NO_BOUND, type Tiers } from "../../kernel/tiers.ts";
+import { isPrefixedId, prefixedId } from "../../kernel/uuid.ts";
 import { exactJson } from "./domain.ts";
-import { idOf, isIdOf } from "./ids.ts";
 import type { ScheduleRuns } from "./schedule-runs.ts";
 import {
   NEXT_RUNS,
@@ -64,7 +64,7 @@ export class Schedules {
   create(tx: Tx, caller: Caller, { cron }: Pick<ScheduleBody, "cron">, change: ScheduleChange): Schedule {
     const { schedules, runs, ids } = this.deps;
     const { account, project } = caller;
-    const schedule_id = idOf("sch", ids.uuidV7());
+    const schedule_id = prefixedId("sch", ids.uuidV7());
     const headers = runs.sealed(change.headers ?? {}, schedule_id);
     const settings = { ...UNLESS_GIVEN, ...change, cron, headers };
     if (settings.target_url === null && settings.event_type === null)
@@ -140,7 +140,7 @@ export class Schedules {
   }
 
   private find(projectRef: number, scheduleId: string): ScheduleRow {
-    const row = isIdOf("sch", scheduleId) ? this.deps.schedules.find(scheduleId) : null;
+    const row = isPrefixedId("sch", scheduleId) ? this.deps.schedules.find(scheduleId) : null;
     if (row === null || row.projectRef !== projectRef)
       throw new ApiError("not_found", "There is no schedule with this schedule_id in this project.");
     return row;

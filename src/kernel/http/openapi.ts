@@ -1,5 +1,6 @@
 import { type TObject, Type } from "@sinclair/typebox";
 import { version } from "../../../package.json" with { type: "json" };
+import { isoTime } from "../date-time.ts";
 import { ApiError, type ErrorCode, errorMeaning, invalidField, knownErrors } from "../errors.ts";
 import { BALANCE_EXTRAS } from "../ledger.ts";
 import { oneOf } from "../schema.ts";
@@ -379,7 +380,7 @@ function objectOf(properties: Record<string, Json>): Json {
 
 function textOf({ format }: Json): string {
   if (format === "uuid") return UUID;
-  return format === "date-time" ? new Date(AT_MS).toISOString() : "text";
+  return format === "date-time" ? isoTime(AT_MS) : "text";
 }
 
 /** Moments are told from other numbers by what their description says of the unit. */

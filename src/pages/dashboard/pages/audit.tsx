@@ -5,10 +5,11 @@ import { useList, useResource } from "../core/resource.ts";
 import { href, place, setQuery } from "../core/route.ts";
 import { useSettled } from "../core/settled.ts";
 import { Button } from "../ui/button.tsx";
-import { Empty, Loaded, More } from "../ui/feedback.tsx";
+import { Empty, Loaded } from "../ui/feedback.tsx";
 import { SearchField } from "../ui/field.tsx";
+import { ListPane } from "../ui/list-pane.tsx";
 import { Facts, Page, Panel } from "../ui/page.tsx";
-import { Table } from "../ui/table.tsx";
+import { type Column, Table } from "../ui/table.tsx";
 import { Ago, Moment } from "../ui/time.tsx";
 import { actorOf } from "./audit-list.tsx";
 
@@ -69,18 +70,22 @@ export function AuditPage() {
           ))}
         </div>
       </div>
-      <Loaded of={list} missing={<NoEntries />}>
-        {(entries) =>
-          entries.length === 0 ? (
-            <NoEntries />
-          ) : (
-            <div class={sequence === undefined ? "" : "panes"}>
-              <Entries entries={entries} selected={sequence} more={<More of={list} />} />
-              {sequence === undefined ? null : <Chosen sequence={sequence} listed={shown} />}
-            </div>
-          )
+      <ListPane
+        list={list}
+        label="Changes"
+        empty={
+          <Empty icon="audit" title="No such change" request={requestOf("audit.list", {})}>
+            What is changed here or by the API stands here: keys, flags, monitors, buckets, projects,
+            accounts.
+          </Empty>
         }
-      </Loaded>
+        keyOf={({ sequence }) => sequence}
+        href={({ sequence }) => href(["audit", sequence], Object.fromEntries(query))}
+        columns={COLUMNS}
+        narrow={["Change", "When"]}
+        selected={sequence}
+        detail={(one) => <Chosen sequence={one} listed={shown} />}
+      />
     </Page>
   );
 }
@@ -106,46 +111,19 @@ function rfcTime(local: string): string {
   return Number.isNaN(at) ? "" : new Date(at).toISOString();
 }
 
-function NoEntries() {
-  return (
-    <Empty icon="audit" title="No such change" request={requestOf("audit.list", {})}>
-      What is changed here or by the API stands here: keys, flags, monitors, buckets, projects, accounts.
-    </Empty>
-  );
-}
-
-function Entries(props: {
-  entries: readonly AuditEntry[];
-  selected: string | undefined;
-  more: preact.ComponentChildren;
-}) {
-  const { entries, selected, more } = props;
-  return (
-    <Panel flush>
-      <Table
-        label="Changes"
-        rows={entries}
-        keyOf={({ sequence }) => sequence}
-        href={({ sequence }) => href(["audit", sequence], Object.fromEntries(place.value.query))}
-        selected={selected}
-        columns={[
-          {
-            head: "Change",
-            cell: (entry) => (
-              <>
-                {entry.summary}
-                <span class="sub">{entry.action}</span>
-              </>
-            ),
-          },
-          ...(selected === undefined ? [{ head: "By", cell: actorOf, look: "wide" }] : []),
-          { head: "When", cell: ({ at }) => <Ago at={at} />, look: "fit" },
-        ]}
-      />
-      {more}
-    </Panel>
-  );
-}
+const COLUMNS: readonly Column<AuditEntry>[] = [
+  {
+    head: "Change",
+    cell: (entry) => (
+      <>
+        {entry.summary}
+        <span class="sub">{entry.action}</span>
+      </>
+    ),
+  },
+  { head: "By", cell: actorOf, look: "wide" },
+  { head: "When", cell: ({ at }) => <Ago at={at} />, look: "fit" },
+];
 
 /** The entry that the address names: one that is listed, or one further down, which is read by itself. */
 function Chosen({ sequence, listed }: { sequence: string; listed: AuditEntry | undefined }) {

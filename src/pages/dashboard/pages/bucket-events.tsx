@@ -8,11 +8,11 @@ import { messageOf } from "../core/session.ts";
 import { useSettled } from "../core/settled.ts";
 import { toast } from "../core/toasts.ts";
 import { Button } from "../ui/button.tsx";
-import { Empty, Loaded, More } from "../ui/feedback.tsx";
+import { Empty, More } from "../ui/feedback.tsx";
 import { Choice, SearchField } from "../ui/field.tsx";
-import { Panel } from "../ui/page.tsx";
+import { ListPane } from "../ui/list-pane.tsx";
 import { Status } from "../ui/status.tsx";
-import { Table } from "../ui/table.tsx";
+import type { Column } from "../ui/table.tsx";
 import { Ago } from "../ui/time.tsx";
 import { EventView } from "./event.tsx";
 import { ReplayForm } from "./replay-form.tsx";
@@ -60,31 +60,17 @@ export function BucketEvents({ id }: { id: string }) {
         </div>
         <Replays ticked={ticked.size} onTicked={replay} />
       </div>
-      <div class={event === undefined ? "stack" : "panes"}>
-        <Panel flush>
-          <Loaded of={list}>
-            {(events) =>
-              events.length === 0 ? (
-                <NoEvents id={id} isSearch={q !== ""} more={<More of={list} />} />
-              ) : (
-                <>
-                  <EventTable
-                    bucket={id}
-                    events={events}
-                    selected={event}
-                    ticked={ticked}
-                    onTick={setTicked}
-                  />
-                  <More of={list} />
-                </>
-              )
-            }
-          </Loaded>
-        </Panel>
-        {event === undefined ? null : (
-          <EventView key={event} bucket={id} id={event} onReplayed={list.reload} />
-        )}
-      </div>
+      <ListPane
+        list={list}
+        label="Events"
+        empty={<NoEvents id={id} isSearch={q !== ""} more={<More of={list} />} />}
+        keyOf={(one) => one.id}
+        href={(one) => href(["catch", id, one.id], Object.fromEntries(query))}
+        columns={[tickColumn(ticked, setTicked), ...COLUMNS]}
+        narrow={["Pick", "Event", "State"]}
+        selected={event}
+        detail={(one) => <EventView key={one} bucket={id} id={one} onReplayed={list.reload} />}
+      />
       {query.has("replay") ? (
         <ReplayForm bucket={id} onDone={list.reload} onClose={() => setQuery({ replay: undefined })} />
       ) : null}
@@ -120,72 +106,48 @@ function NoEvents({ id, isSearch, more }: { id: string; isSearch: boolean; more:
   );
 }
 
-interface EventTableProps {
-  readonly bucket: string;
-  readonly events: readonly EventItem[];
-  readonly selected: string | undefined;
-  readonly ticked: ReadonlySet<string>;
-  readonly onTick: (ticked: ReadonlySet<string>) => void;
-}
-
-function EventTable({ bucket, events, selected, ticked, onTick }: EventTableProps) {
+/** Boxes to pick events by. */
+function tickColumn(
+  ticked: ReadonlySet<string>,
+  onTick: (ticked: ReadonlySet<string>) => void,
+): Column<EventItem> {
   const tick = (id: string, on: boolean): void => {
     const next = new Set(ticked);
     if (on) next.add(id);
     else next.delete(id);
     onTick(next);
   };
-  return (
-    <Table
-      label="Events"
-      rows={events}
-      keyOf={({ id }) => id}
-      href={({ id }) => href(["catch", bucket, id], Object.fromEntries(place.value.query))}
-      selected={selected}
-      columns={[
-        {
-          head: "Pick",
-          look: "tick",
-          cell: ({ id }) => (
-            <input
-              type="checkbox"
-              aria-label={`Pick ${id}`}
-              checked={ticked.has(id)}
-              onChange={(event) => tick(id, event.currentTarget.checked)}
-            />
-          ),
-        },
-        {
-          head: "Event",
-          cell: ({ id, provider, event_type, received_at }) => (
-            <>
-              <code>{id}</code>
-              <span class="sub">
-                {[provider, event_type].map((one) => (one === null ? "" : `${one} · `)).join("")}
-                <Ago at={received_at} />
-              </span>
-            </>
-          ),
-        },
-        ...(selected === undefined
-          ? [
-              {
-                head: "Signature",
-                cell: ({ verification }: EventItem) => <Status state={verification} />,
-                look: "wide",
-              },
-              {
-                head: "Answer",
-                cell: ({ response_status, error }: EventItem) => response_status ?? error ?? "–",
-                look: "wide",
-              },
-            ]
-          : []),
-        { head: "State", cell: ({ status }) => <Status state={status} />, look: "fit" },
-      ]}
-    />
-  );
+  return {
+    head: "Pick",
+    look: "tick",
+    cell: ({ id }) => (
+      <input
+        type="checkbox"
+        aria-label={`Pick ${id}`}
+        checked={ticked.has(id)}
+        onChange={(event) => tick(id, event.currentTarget.checked)}
+      />
+    ),
+  };
 }
+
+const COLUMNS: readonly Column<EventItem>[] = [
+  {
+    head: "Event",
+    cell: ({ id, provider, event_type, received_at }) => (
+      <>
+        <code>{id}</code>
+        <span class="sub">
+          {[provider, event_type].map((one) => (one === null ? "" : `${one} · `)).join("")}
+          <Ago at={received_at} />
+        </span>
+      </>
+    ),
+  },
+  { head: "Signature", cell: ({ verification }) => <Status state={verification} />, look: "wide" },
+  { head: "Answer", cell: ({ response_status, error }) => response_status ?? error ?? "–", look: "wide" },
+  { head: "State", cell: ({ status }) => <Status state={status} />, look: "fit" },
+];
 
 /** One after another: what each came to is told at the end. */
 async function replayAll(bucket: string, ids: readonly string[]): Promise<void> {

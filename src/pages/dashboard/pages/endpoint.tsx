@@ -1,3 +1,4 @@
+import { useState } from "preact/hooks";
 import type { RelayEndpoint, RelayEndpointItem } from "../../../client/generated/api.ts";
 import { call, requestOf } from "../core/api.ts";
 import { useResource } from "../core/resource.ts";
@@ -8,6 +9,7 @@ import { Loaded } from "../ui/feedback.tsx";
 import { Facts, Panel } from "../ui/page.tsx";
 import { Status, type Tone } from "../ui/status.tsx";
 import { Moment } from "../ui/time.tsx";
+import { EditEndpoint } from "./endpoint-form.tsx";
 
 /** How an endpoint is, in a word: one whose breaker is open is live, but nothing arrives there. */
 export function shownState({ state, health }: RelayEndpointItem): { state: string; tone: Tone } {
@@ -22,14 +24,15 @@ export function Endpoint({ id, onChange }: { id: string; onChange: () => void })
   const endpoint = useResource(`endpoint ${id}`, ["relay"], (signal) =>
     call("relay.endpoints.read", { params }, signal),
   );
-  const changed = (words: string): void => {
-    toast(words);
+  const [edited, setEdited] = useState<RelayEndpoint | null>(null);
+  const reload = (): void => {
     endpoint.reload();
     onChange();
   };
   const set = (state: "live" | "paused", words: string) => async (): Promise<void> => {
     await call("relay.endpoints.change", { params, body: { state } });
-    changed(words);
+    toast(words);
+    reload();
   };
   const test = async (): Promise<void> => {
     const { relay_id } = await call("relay.endpoints.test", { params, body: {} });
@@ -51,6 +54,9 @@ export function Endpoint({ id, onChange }: { id: string; onChange: () => void })
             actions={
               <div class="actions">
                 <CurlButton request={requestOf("relay.endpoints.read", { params })} />
+                <Button scope="relay:write" onClick={() => setEdited(one)}>
+                  Settings…
+                </Button>
                 <Button scope="relay:write" disabled={one.state === "disabled"} onClick={test}>
                   Send a test
                 </Button>
@@ -77,6 +83,7 @@ export function Endpoint({ id, onChange }: { id: string; onChange: () => void })
           </Panel>
         )}
       </Loaded>
+      {edited === null ? null : <EditEndpoint of={edited} onDone={reload} onClose={() => setEdited(null)} />}
     </div>
   );
 }

@@ -1,19 +1,17 @@
-import { useState } from "preact/hooks";
 import type { RelayEndpointItem } from "../../../client/generated/api.ts";
 import { call, requestOf } from "../core/api.ts";
 import { useList } from "../core/resource.ts";
-import { go, href, place, setQuery } from "../core/route.ts";
+import { href, place, setQuery } from "../core/route.ts";
 import { Button } from "../ui/button.tsx";
-import { Dialog, Form } from "../ui/dialog.tsx";
-import { Empty, Loaded, More } from "../ui/feedback.tsx";
-import { TextField, textOf } from "../ui/field.tsx";
-import { Page, Panel } from "../ui/page.tsx";
+import { Empty } from "../ui/feedback.tsx";
+import { ListPane } from "../ui/list-pane.tsx";
+import { Page } from "../ui/page.tsx";
 import { Status } from "../ui/status.tsx";
-import { type Column, Table } from "../ui/table.tsx";
+import type { Column } from "../ui/table.tsx";
 import { Ago } from "../ui/time.tsx";
 import { Endpoint, shownState } from "./endpoint.tsx";
+import { NewEndpoint } from "./endpoint-form.tsx";
 import { RelayViews } from "./relay-views.tsx";
-import { Secret } from "./secret.tsx";
 
 const EXAMPLE = { url: "https://example.com/hooks", event_types: ["invoice.*"] };
 
@@ -36,38 +34,27 @@ export function EndpointsPage() {
       }
     >
       <RelayViews view="endpoints" />
-      <div class={id === undefined ? "" : "panes"}>
-        <Panel flush>
-          <Loaded of={list}>
-            {(endpoints) =>
-              endpoints.length === 0 ? (
-                <Empty
-                  icon="relay"
-                  title="No endpoints here"
-                  request={requestOf("relay.endpoints.create", { body: EXAMPLE })}
-                >
-                  An endpoint gets every message of its types, signed with a secret of its own.
-                </Empty>
-              ) : (
-                <>
-                  <Table
-                    label="Endpoints"
-                    rows={endpoints}
-                    keyOf={({ endpoint_id }) => endpoint_id}
-                    href={({ endpoint_id }) => href(["relay", "endpoints", endpoint_id])}
-                    selected={id}
-                    columns={id === undefined ? COLUMNS : COLUMNS.filter(({ head }) => NARROW.includes(head))}
-                  />
-                  <More of={list} />
-                </>
-              )
-            }
-          </Loaded>
-        </Panel>
-        {id === undefined ? null : <Endpoint key={id} id={id} onChange={list.reload} />}
-      </div>
+      <ListPane
+        list={list}
+        label="Endpoints"
+        empty={
+          <Empty
+            icon="relay"
+            title="No endpoints here"
+            request={requestOf("relay.endpoints.create", { body: EXAMPLE })}
+          >
+            An endpoint gets every message of its types, signed with a secret of its own.
+          </Empty>
+        }
+        keyOf={({ endpoint_id }) => endpoint_id}
+        href={({ endpoint_id }) => href(["relay", "endpoints", endpoint_id])}
+        columns={COLUMNS}
+        narrow={NARROW}
+        selected={id}
+        detail={(one) => <Endpoint key={one} id={one} onChange={list.reload} />}
+      />
       {query.has("new") ? (
-        <EndpointForm onClose={() => setQuery({ new: undefined })} onDone={list.reload} />
+        <NewEndpoint onClose={() => setQuery({ new: undefined })} onDone={list.reload} />
       ) : null}
     </Page>
   );
@@ -98,36 +85,3 @@ const COLUMNS: readonly Column<RelayEndpointItem>[] = [
   },
   { head: "State", look: "fit", cell: (one) => <Status {...shownState(one)} /> },
 ];
-
-/** Makes an endpoint, and shows its secret, this once. */
-function EndpointForm({ onClose, onDone }: { onClose: () => void; onDone: () => void }) {
-  const [made, setMade] = useState<{ id: string; secret: string } | null>(null);
-  if (made !== null) {
-    const kept = () => {
-      onDone();
-      go(["relay", "endpoints", made.id]);
-    };
-    return <Secret title="The endpoint's signing secret" secret={made.secret} onKept={kept} />;
-  }
-  const submit = async (data: FormData): Promise<void> => {
-    const types = (textOf(data, "event_types") ?? "").split(/[\s,]+/).filter((one) => one !== "");
-    const name = textOf(data, "name") ?? null;
-    const body = { url: textOf(data, "url") ?? "", name, event_types: types };
-    const { endpoint_id, secret } = await call("relay.endpoints.create", { body });
-    setMade({ id: endpoint_id, secret });
-  };
-  return (
-    <Dialog title="New endpoint" onClose={onClose}>
-      <Form submit="Create endpoint" onCancel={onClose} onSubmit={submit}>
-        <TextField name="url" label="Where to" type="url" placeholder="https://example.com/hooks" required />
-        <TextField name="name" label="Name" hint="One of its kind in the project, or none." />
-        <TextField
-          name="event_types"
-          label="Types of messages"
-          placeholder="invoice.*, order.paid"
-          hint="With commas between them; all unless entered."
-        />
-      </Form>
-    </Dialog>
-  );
-}

@@ -1,13 +1,14 @@
-import type { RelayMessage } from "../../../client/generated/api.ts";
+import type { RelayMessage, RelayMessageItem } from "../../../client/generated/api.ts";
 import { call, requestOf } from "../core/api.ts";
 import { useList, useResource } from "../core/resource.ts";
 import { href, place } from "../core/route.ts";
 import { toast } from "../core/toasts.ts";
 import { Button, CurlButton } from "../ui/button.tsx";
-import { Empty, Loaded, More } from "../ui/feedback.tsx";
+import { Empty, Loaded } from "../ui/feedback.tsx";
+import { ListPane } from "../ui/list-pane.tsx";
 import { Facts, Page, Panel } from "../ui/page.tsx";
 import { Status } from "../ui/status.tsx";
-import { Table } from "../ui/table.tsx";
+import { type Column, Table } from "../ui/table.tsx";
 import { Ago, Moment } from "../ui/time.tsx";
 import { RelayViews } from "./relay-views.tsx";
 
@@ -23,50 +24,41 @@ export function MessagesPage() {
   return (
     <Page title="Messages" request={requestOf("relay.messages.list", {})}>
       <RelayViews view="messages" />
-      <div class={id === undefined ? "" : "panes"}>
-        <Panel flush>
-          <Loaded of={list}>
-            {(messages) =>
-              messages.length === 0 ? (
-                <Empty
-                  icon="relay"
-                  title="No messages here"
-                  request={requestOf("relay.messages.send", { body: EXAMPLE })}
-                >
-                  A message goes to every endpoint that takes it.
-                </Empty>
-              ) : (
-                <>
-                  <Table
-                    label="Messages"
-                    rows={messages}
-                    keyOf={({ message_id }) => message_id}
-                    href={({ message_id }) => href(["relay", "messages", message_id])}
-                    selected={id}
-                    columns={[
-                      {
-                        head: "Message",
-                        cell: ({ event_type, message_id }) => (
-                          <>
-                            {event_type}
-                            <span class="sub">{message_id}</span>
-                          </>
-                        ),
-                      },
-                      { head: "Sent", look: "fit", cell: ({ created_at }) => <Ago at={created_at} /> },
-                    ]}
-                  />
-                  <More of={list} />
-                </>
-              )
-            }
-          </Loaded>
-        </Panel>
-        {id === undefined ? null : <Message key={id} id={id} />}
-      </div>
+      <ListPane
+        list={list}
+        label="Messages"
+        empty={
+          <Empty
+            icon="relay"
+            title="No messages here"
+            request={requestOf("relay.messages.send", { body: EXAMPLE })}
+          >
+            A message goes to every endpoint that takes it.
+          </Empty>
+        }
+        keyOf={({ message_id }) => message_id}
+        href={({ message_id }) => href(["relay", "messages", message_id])}
+        columns={COLUMNS}
+        narrow={["Message", "Sent"]}
+        selected={id}
+        detail={(one) => <Message key={one} id={one} />}
+      />
     </Page>
   );
 }
+
+const COLUMNS: readonly Column<RelayMessageItem>[] = [
+  {
+    head: "Message",
+    cell: ({ event_type, message_id }) => (
+      <>
+        {event_type}
+        <span class="sub">{message_id}</span>
+      </>
+    ),
+  },
+  { head: "Sent", look: "fit", cell: ({ created_at }) => <Ago at={created_at} /> },
+];
 
 /** One message with its deliveries. */
 function Message({ id }: { id: string }) {

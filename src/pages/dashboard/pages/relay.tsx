@@ -5,11 +5,12 @@ import { useList } from "../core/resource.ts";
 import { href, place, setQuery } from "../core/route.ts";
 import { later } from "../shell/later.tsx";
 import { Button } from "../ui/button.tsx";
-import { Empty, Loaded, More } from "../ui/feedback.tsx";
+import { Empty } from "../ui/feedback.tsx";
 import { Choice } from "../ui/field.tsx";
-import { Page, Panel } from "../ui/page.tsx";
+import { ListPane } from "../ui/list-pane.tsx";
+import { Page } from "../ui/page.tsx";
 import { Status } from "../ui/status.tsx";
-import { type Column, Table } from "../ui/table.tsx";
+import type { Column } from "../ui/table.tsx";
 import { Ago } from "../ui/time.tsx";
 import { Delivery } from "./delivery.tsx";
 import { RelayForm } from "./relay-form.tsx";
@@ -83,37 +84,25 @@ function DeliveriesPage() {
         />
         {status === "failed" ? <OpenButton name="resend">Resend failed</OpenButton> : null}
       </div>
-      <div class={id === undefined ? "" : "panes"}>
-        <Panel flush>
-          <Loaded of={list}>
-            {(deliveries) =>
-              deliveries.length === 0 ? (
-                <Empty
-                  icon="relay"
-                  title="No deliveries here"
-                  request={requestOf("relay.schedule", { body: EXAMPLE })}
-                >
-                  A delivery is a request that this server sends for you, later, signed, and again until it
-                  arrives.
-                </Empty>
-              ) : (
-                <>
-                  <Table
-                    label="Deliveries"
-                    rows={deliveries}
-                    keyOf={({ relay_id }) => relay_id}
-                    href={({ relay_id }) => href(["relay", relay_id], Object.fromEntries(query))}
-                    selected={id}
-                    columns={id === undefined ? COLUMNS : COLUMNS.filter(({ head }) => NARROW.includes(head))}
-                  />
-                  <More of={list} />
-                </>
-              )
-            }
-          </Loaded>
-        </Panel>
-        {id === undefined ? null : <Delivery key={id} id={id} />}
-      </div>
+      <ListPane
+        list={list}
+        label="Deliveries"
+        empty={
+          <Empty
+            icon="relay"
+            title="No deliveries here"
+            request={requestOf("relay.schedule", { body: EXAMPLE })}
+          >
+            A delivery is a request that this server sends for you, later, signed, and again until it arrives.
+          </Empty>
+        }
+        keyOf={({ relay_id }) => relay_id}
+        href={({ relay_id }) => href(["relay", relay_id], Object.fromEntries(query))}
+        columns={COLUMNS}
+        narrow={NARROW}
+        selected={id}
+        detail={(one) => <Delivery key={one} id={one} />}
+      />
       <Dialogs query={query} onDone={list.reload} />
     </Page>
   );

@@ -3,10 +3,11 @@ import { call, requestOf } from "../core/api.ts";
 import { useList } from "../core/resource.ts";
 import { href, place, setQuery } from "../core/route.ts";
 import { Button } from "../ui/button.tsx";
-import { Empty, Loaded, More } from "../ui/feedback.tsx";
-import { Page, Panel } from "../ui/page.tsx";
+import { Empty } from "../ui/feedback.tsx";
+import { ListPane } from "../ui/list-pane.tsx";
+import { Page } from "../ui/page.tsx";
 import { Status } from "../ui/status.tsx";
-import { type Column, Table } from "../ui/table.tsx";
+import type { Column } from "../ui/table.tsx";
 import { Ago } from "../ui/time.tsx";
 import { RelayViews } from "./relay-views.tsx";
 import { ScheduleView } from "./schedule.tsx";
@@ -38,36 +39,25 @@ export function SchedulesPage() {
       }
     >
       <RelayViews view="schedules" />
-      <div class={id === undefined ? "" : "panes"}>
-        <Panel flush>
-          <Loaded of={list}>
-            {(schedules) =>
-              schedules.length === 0 ? (
-                <Empty
-                  icon="relay"
-                  title="No schedules here"
-                  request={requestOf("relay.schedules.create", { body: EXAMPLE })}
-                >
-                  A schedule makes a delivery again and again, at the times of a cron expression.
-                </Empty>
-              ) : (
-                <>
-                  <Table
-                    label="Schedules"
-                    rows={schedules}
-                    keyOf={({ schedule_id }) => schedule_id}
-                    href={({ schedule_id }) => href(["relay", "schedules", schedule_id])}
-                    selected={id}
-                    columns={id === undefined ? COLUMNS : COLUMNS.filter(({ head }) => NARROW.includes(head))}
-                  />
-                  <More of={list} />
-                </>
-              )
-            }
-          </Loaded>
-        </Panel>
-        {id === undefined ? null : <ScheduleView key={id} id={id} />}
-      </div>
+      <ListPane
+        list={list}
+        label="Schedules"
+        empty={
+          <Empty
+            icon="relay"
+            title="No schedules here"
+            request={requestOf("relay.schedules.create", { body: EXAMPLE })}
+          >
+            A schedule makes a delivery again and again, at the times of a cron expression.
+          </Empty>
+        }
+        keyOf={({ schedule_id }) => schedule_id}
+        href={({ schedule_id }) => href(["relay", "schedules", schedule_id])}
+        columns={COLUMNS}
+        narrow={NARROW}
+        selected={id}
+        detail={(one) => <ScheduleView key={one} id={one} />}
+      />
       {query.has("new") ? (
         <ScheduleForm onClose={() => setQuery({ new: undefined })} onDone={list.reload} />
       ) : null}

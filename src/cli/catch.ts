@@ -1,0 +1,24 @@
+import { StartupError } from "../kernel/errors.ts";
+import { pathSegment, withApi } from "./api.ts";
+import type { Given } from "./arguments.ts";
+import { print } from "./output.ts";
+
+/** `ninefold catch export BUCKET`: its events, whole, the oldest first, one JSON object a line. */
+export function catchExport(given: Given): Promise<number> {
+  const path = `/v1/catch/${pathSegment("BUCKET", given.words[0] ?? "")}/events/export`;
+  const query = new URLSearchParams();
+  for (const name of ["since", "until"]) {
+    const time = given.text(`--${name}`);
+    if (time !== null) query.set(name, time);
+  }
+  return withApi(given, async (api) => {
+    for (;;) {
+      const { text, cursor } = await api.read(`${path}?${query}`);
+      print(text);
+      if (cursor === null) return 0;
+      if (cursor === query.get("cursor"))
+        throw new StartupError("The server's export does not end: its cursor stands still.");
+      query.set("cursor", cursor);
+    }
+  });
+}
