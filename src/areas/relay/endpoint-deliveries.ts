@@ -6,7 +6,7 @@ import type { WebhookSecrets } from "../../kernel/outbound/webhook-secrets.ts";
 import type { LaneTerms } from "../../kernel/scheduler/lane-groups.ts";
 import type { JobOutcome } from "../../kernel/scheduler/scheduler.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
-import { Pace, Progress } from "./breaker.ts";
+import { PACE_AHEAD_MS, Pace, Progress } from "./breaker.ts";
 import type { DeliveryCounts } from "./counts.ts";
 import { type AttemptResult, afterEndpointAttempt, DELIVER, messageBody, type NextStep } from "./domain.ts";
 import type { EndpointHealth } from "./endpoint-health.ts";
@@ -113,6 +113,7 @@ export class EndpointDeliveries {
       return { record: (tx) => this.hold(tx, endpoint.row.ref, ref, job) };
     const waitMs = job.paced === true ? 0 : this.paceOf(endpoint);
     if (waitMs === 0) return null;
+    if (waitMs > PACE_AHEAD_MS) return { record: (tx) => this.putOff(tx, endpoint.row.ref, ref, job) };
     const retryAt = this.deps.clock.now() + waitMs;
     return { retryAt, payload: { ...job, paced: true }, attempt: item.attempts };
   }
@@ -174,6 +175,11 @@ export class EndpointDeliveries {
     else if (isProbe) this.hold(tx, endpoint.row.ref, relay.ref, { ref: relay.ref });
   }
 
+  /** A delivery that was cancelled takes no place among those that are parked. */
+  cancelled(tx: Tx, { endpointRef, ref }: RelayRequest): void {
+    if (endpointRef !== null) this.deps.endpoints.unparkOne(tx, endpointRef, ref);
+  }
+
   /** Sends what is parked, or ends what waits, as the endpoint now is. */
   stateChanged(tx: Tx, endpointRef: number): void {
     const { registry, scheduler } = this.deps;
@@ -193,22 +199,37 @@ export class EndpointDeliveries {
     return pace.take(this.deps.clock.monotonic(), max_per_second);
   }
 
-  /** Since the look at it the endpoint may take deliveries again. */
+  /** Since the look at it the endpoint may take deliveries again, or none any more: then the job ends it. */
   private hold(tx: Tx, endpointRef: number, ref: number, job: EndpointJob): void {
     if (job.probe !== undefined) this.deps.health.probeLost(tx, endpointRef);
     const endpoint = this.deps.registry.get(endpointRef);
-    if (endpoint !== null) this.enqueue(tx, endpoint, ref, tx.now);
+    if (endpoint !== null && endpoint.health.state !== DISABLED) this.enqueue(tx, endpoint, ref, tx.now);
     else this.deps.scheduler.enqueueAnonymous(tx, DELIVER, tx.now, ref);
+  }
+
+  /** A delivery for which its endpoint's rate has no token soon is parked: those that are go out at that rate. */
+  private putOff(tx: Tx, endpointRef: number, ref: number, job: EndpointJob): void {
+    const { registry, health, scheduler } = this.deps;
+    const endpoint = registry.get(endpointRef);
+    if (endpoint === null || isHeld(endpoint)) {
+      this.hold(tx, endpointRef, ref, job);
+      return;
+    }
+    health.park(tx, endpoint, ref);
+    scheduler.enqueue(tx, RELEASE, String(endpointRef), tx.now + PACE_AHEAD_MS, null);
   }
 
   private release(tx: Tx, endpointRef: number): void {
     const { registry, endpoints, scheduler, health } = this.deps;
     const endpoint = registry.get(endpointRef);
     if (endpoint === null || !health.takesAll(endpoint)) return;
-    const parked = endpoints.unpark(tx, endpointRef, SLICE);
+    const { max_per_second: rate } = endpoint.terms;
+    const most = Math.min(SLICE, rate ?? SLICE);
+    const parked = endpoints.unpark(tx, endpointRef, most);
     for (const { ref } of parked) scheduler.enqueueAnonymous(tx, DELIVER, tx.now, ref, endpoint.lane);
-    if (parked.length < SLICE) registry.setHealth(tx, endpoint, { holds: 0 });
-    else scheduler.enqueue(tx, RELEASE, String(endpointRef), tx.now, null);
+    const pauseMs = rate === null ? 0 : Math.ceil((most * 1_000) / rate);
+    if (parked.length < most) registry.setHealth(tx, endpoint, { holds: 0 });
+    else scheduler.enqueue(tx, RELEASE, String(endpointRef), tx.now + pauseMs, null);
   }
 
   private endSome(tx: Tx, endpointRef: number, after: number): void {
@@ -226,6 +247,7 @@ export class EndpointDeliveries {
     if (waiting.length === SLICE && last !== undefined)
       scheduler.enqueue(tx, END, String(endpointRef), tx.now, last.ref);
     else if (endpoint !== null) registry.setHealth(tx, endpoint, { holds: 0 });
+    else this.paces.delete(endpointRef);
   }
 
   /** Ends a delivery whose endpoint is deleted, or disabled: of the latter it can be sent again. */
