@@ -23,6 +23,8 @@ export interface EndpointJob {
   readonly probe?: number;
   /** Whether it has its token of the endpoint's rate. */
   readonly paced?: true;
+  /** The delivery's `scheduled_for`, where the job was made for later: since then the delivery may have been sent again. */
+  readonly begun?: number;
 }
 
 /** What an attempt to an endpoint sends. */
@@ -75,7 +77,10 @@ export class EndpointDeliveries {
   /** Hands a delivery to its endpoint: its job is made, or it is parked behind those that wait already. */
   enqueue(tx: Tx, endpoint: Endpoint, ref: number, dueAt: number): void {
     if (dueAt <= tx.now && isHeld(endpoint)) this.deps.health.park(tx, endpoint, ref);
-    else this.deps.scheduler.enqueueAnonymous(tx, DELIVER, dueAt, ref, endpoint.lane);
+    else {
+      const job = dueAt <= tx.now ? ref : ({ ref, begun: dueAt } satisfies EndpointJob);
+      this.deps.scheduler.enqueueAnonymous(tx, DELIVER, dueAt, job, endpoint.lane);
+    }
   }
 
   /** An endpoint's lane has its own places, and shares its host's with others. */
@@ -149,8 +154,9 @@ export class EndpointDeliveries {
   }
 
   /** The job's part in the outcome: a probe that failed waits with the others, any other one for its own time. */
-  again(job: EndpointJob, retryAt: number): Pick<JobOutcome, "retryAt" | "payload"> {
-    return job.probe === undefined ? { retryAt, payload: job.ref } : {};
+  again(job: EndpointJob, { item }: RelayRequest, retryAt: number): Pick<JobOutcome, "retryAt" | "payload"> {
+    if (job.probe !== undefined) return {};
+    return { retryAt, payload: { ref: job.ref, begun: item.scheduled_for } satisfies EndpointJob };
   }
 
   /** Notes what an attempt says of its endpoint. */
