@@ -1,5 +1,5 @@
 import { isoTimeOrNull, momentOf } from "../../kernel/date-time.ts";
-import { errorText, invalidField } from "../../kernel/errors.ts";
+import { invalidField } from "../../kernel/errors.ts";
 import type { Provider } from "./domain.ts";
 import { isSource } from "./facts.ts";
 import { PRESETS, type Preset, withRecipe } from "./presets.ts";
@@ -106,7 +106,8 @@ function opened(provider: Provider | null, stored: StoredSettings): Settings {
   try {
     return openSettings(provider, stored);
   } catch (error) {
-    throw invalidField("signature.template", errorText(error));
+    if (!(error instanceof Error)) throw error;
+    throw invalidField("signature.template", error.message);
   }
 }
 

@@ -58,16 +58,25 @@ export function afterFailure(
   return { change: { ...change, breaker: OPEN, probes, next_probe_at }, disabledFor: null };
 }
 
+/** How long a delivery waits for a token of its own: a second's worth are given away ahead, whatever the rate. */
+export const PACE_AHEAD_MS = 1_000;
+
 /** A token bucket that is refilled continuously and holds a second's worth: who finds it empty gets a moment of its own. */
 export class Pace {
   private free = Number.NEGATIVE_INFINITY;
 
-  /** Takes a token at a moment of the monotonic clock. @returns how long it is until the token is there: 0 if it is. */
+  /**
+   * Takes a token at a moment of the monotonic clock. One that is further away than {@link PACE_AHEAD_MS} is not taken: its
+   * delivery may be cancelled, and its endpoint's rate changed, before it is there.
+   *
+   * @returns how long it is until the token is there: 0 if it is.
+   */
   take(now: number, perSecond: number): number {
     const interval = 1_000 / perSecond;
     const at = Math.max(this.free, now - (1_000 - interval));
-    this.free = at + interval;
-    return Math.max(0, Math.ceil(at - now));
+    const wait = Math.max(0, Math.ceil(at - now));
+    if (wait <= PACE_AHEAD_MS) this.free = at + interval;
+    return wait;
   }
 }
 

@@ -6,7 +6,7 @@ import type { WebhookSecrets } from "../../kernel/outbound/webhook-secrets.ts";
 import type { LaneTerms } from "../../kernel/scheduler/lane-groups.ts";
 import type { JobOutcome } from "../../kernel/scheduler/scheduler.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
-import { Pace, Progress } from "./breaker.ts";
+import { PACE_AHEAD_MS, Pace, Progress } from "./breaker.ts";
 import type { DeliveryCounts } from "./counts.ts";
 import { type AttemptResult, afterEndpointAttempt, DELIVER, messageBody, type NextStep } from "./domain.ts";
 import type { EndpointHealth } from "./endpoint-health.ts";
@@ -23,6 +23,8 @@ export interface EndpointJob {
   readonly probe?: number;
   /** Whether it has its token of the endpoint's rate. */
   readonly paced?: true;
+  /** The delivery's `scheduled_for`, where the job was made for later: since then the delivery may have been sent again. */
+  readonly begun?: number;
 }
 
 /** What an attempt to an endpoint sends. */
@@ -75,7 +77,10 @@ export class EndpointDeliveries {
   /** Hands a delivery to its endpoint: its job is made, or it is parked behind those that wait already. */
   enqueue(tx: Tx, endpoint: Endpoint, ref: number, dueAt: number): void {
     if (dueAt <= tx.now && isHeld(endpoint)) this.deps.health.park(tx, endpoint, ref);
-    else this.deps.scheduler.enqueueAnonymous(tx, DELIVER, dueAt, ref, endpoint.lane);
+    else {
+      const job = dueAt <= tx.now ? ref : ({ ref, begun: dueAt } satisfies EndpointJob);
+      this.deps.scheduler.enqueueAnonymous(tx, DELIVER, dueAt, job, endpoint.lane);
+    }
   }
 
   /** An endpoint's lane has its own places, and shares its host's with others. */
@@ -113,6 +118,7 @@ export class EndpointDeliveries {
       return { record: (tx) => this.hold(tx, endpoint.row.ref, ref, job) };
     const waitMs = job.paced === true ? 0 : this.paceOf(endpoint);
     if (waitMs === 0) return null;
+    if (waitMs > PACE_AHEAD_MS) return { record: (tx) => this.putOff(tx, endpoint.row.ref, ref, job) };
     const retryAt = this.deps.clock.now() + waitMs;
     return { retryAt, payload: { ...job, paced: true }, attempt: item.attempts };
   }
@@ -148,8 +154,9 @@ export class EndpointDeliveries {
   }
 
   /** The job's part in the outcome: a probe that failed waits with the others, any other one for its own time. */
-  again(job: EndpointJob, retryAt: number): Pick<JobOutcome, "retryAt" | "payload"> {
-    return job.probe === undefined ? { retryAt, payload: job.ref } : {};
+  again(job: EndpointJob, { item }: RelayRequest, retryAt: number): Pick<JobOutcome, "retryAt" | "payload"> {
+    if (job.probe !== undefined) return {};
+    return { retryAt, payload: { ref: job.ref, begun: item.scheduled_for } satisfies EndpointJob };
   }
 
   /** Notes what an attempt says of its endpoint. */
@@ -174,6 +181,11 @@ export class EndpointDeliveries {
     else if (isProbe) this.hold(tx, endpoint.row.ref, relay.ref, { ref: relay.ref });
   }
 
+  /** A delivery that was cancelled takes no place among those that are parked. */
+  cancelled(tx: Tx, { endpointRef, ref }: RelayRequest): void {
+    if (endpointRef !== null) this.deps.endpoints.unparkOne(tx, endpointRef, ref);
+  }
+
   /** Sends what is parked, or ends what waits, as the endpoint now is. */
   stateChanged(tx: Tx, endpointRef: number): void {
     const { registry, scheduler } = this.deps;
@@ -193,22 +205,37 @@ export class EndpointDeliveries {
     return pace.take(this.deps.clock.monotonic(), max_per_second);
   }
 
-  /** Since the look at it the endpoint may take deliveries again. */
+  /** Since the look at it the endpoint may take deliveries again, or none any more: then the job ends it. */
   private hold(tx: Tx, endpointRef: number, ref: number, job: EndpointJob): void {
     if (job.probe !== undefined) this.deps.health.probeLost(tx, endpointRef);
     const endpoint = this.deps.registry.get(endpointRef);
-    if (endpoint !== null) this.enqueue(tx, endpoint, ref, tx.now);
+    if (endpoint !== null && endpoint.health.state !== DISABLED) this.enqueue(tx, endpoint, ref, tx.now);
     else this.deps.scheduler.enqueueAnonymous(tx, DELIVER, tx.now, ref);
+  }
+
+  /** A delivery for which its endpoint's rate has no token soon is parked: those that are go out at that rate. */
+  private putOff(tx: Tx, endpointRef: number, ref: number, job: EndpointJob): void {
+    const { registry, health, scheduler } = this.deps;
+    const endpoint = registry.get(endpointRef);
+    if (endpoint === null || isHeld(endpoint)) {
+      this.hold(tx, endpointRef, ref, job);
+      return;
+    }
+    health.park(tx, endpoint, ref);
+    scheduler.enqueue(tx, RELEASE, String(endpointRef), tx.now + PACE_AHEAD_MS, null);
   }
 
   private release(tx: Tx, endpointRef: number): void {
     const { registry, endpoints, scheduler, health } = this.deps;
     const endpoint = registry.get(endpointRef);
     if (endpoint === null || !health.takesAll(endpoint)) return;
-    const parked = endpoints.unpark(tx, endpointRef, SLICE);
+    const { max_per_second: rate } = endpoint.terms;
+    const most = Math.min(SLICE, rate ?? SLICE);
+    const parked = endpoints.unpark(tx, endpointRef, most);
     for (const { ref } of parked) scheduler.enqueueAnonymous(tx, DELIVER, tx.now, ref, endpoint.lane);
-    if (parked.length < SLICE) registry.setHealth(tx, endpoint, { holds: 0 });
-    else scheduler.enqueue(tx, RELEASE, String(endpointRef), tx.now, null);
+    const pauseMs = rate === null ? 0 : Math.ceil((most * 1_000) / rate);
+    if (parked.length < most) registry.setHealth(tx, endpoint, { holds: 0 });
+    else scheduler.enqueue(tx, RELEASE, String(endpointRef), tx.now + pauseMs, null);
   }
 
   private endSome(tx: Tx, endpointRef: number, after: number): void {
@@ -221,11 +248,12 @@ export class EndpointDeliveries {
       const row = isUnderWay(ref) ? null : store.request(ref);
       if (row !== null) this.end(tx, endpoint, ref, row.projectRef);
     }
-    endpoints.removeParked(tx, endpointRef, SLICE);
-    const last = waiting.at(-1);
-    if (waiting.length === SLICE && last !== undefined)
-      scheduler.enqueue(tx, END, String(endpointRef), tx.now, last.ref);
+    const last = waiting.length === SLICE ? waiting.at(-1) : undefined;
+    // Those alone that have ended: the endpoint may be enabled before the others have.
+    endpoints.unparkThrough(tx, endpointRef, last?.ref ?? Number.MAX_SAFE_INTEGER);
+    if (last !== undefined) scheduler.enqueue(tx, END, String(endpointRef), tx.now, last.ref);
     else if (endpoint !== null) registry.setHealth(tx, endpoint, { holds: 0 });
+    else this.paces.delete(endpointRef);
   }
 
   /** Ends a delivery whose endpoint is deleted, or disabled: of the latter it can be sent again. */

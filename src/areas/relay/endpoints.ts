@@ -172,10 +172,9 @@ export class Endpoints {
     registry.changed(tx, project.ref, ref);
     const endpoint = this.find(project.ref, endpointId);
     if (state === "paused") registry.setHealth(tx, endpoint, { state: PAUSED, disabled_reason: null });
-    if (state === "live") {
-      registry.setHealth(tx, endpoint, { ...WELL, state: LIVE });
-      stateChanged(tx, ref);
-    }
+    if (state === "live") registry.setHealth(tx, endpoint, { ...WELL, state: LIVE });
+    // What waits for its rate heeds a new one at once.
+    if (state === "live" || terms.max_per_second !== undefined) stateChanged(tx, ref);
     const after = itemView(endpoint);
     const { updated_at: _, ...shown } = shownBefore;
     const { updated_at: __, ...shownAfter } = after;

@@ -58,12 +58,14 @@ export function createRelay(kernel: Kernel, outbound: OutboundClient, ports: Rel
     isUnderWay: (ref) => sender.isUnderWay(ref),
     newId: () => service.newId(),
   });
+  const { messages, deliveries, refs } = endpoints;
   const sender = new WebhookSender({
     ...{ ...kernel, ...ports, store, stopped, outbound, counts, secrets },
-    endpoints: endpoints.deliveries,
+    endpoints: deliveries,
   });
-  const { messages, refs } = endpoints;
-  const service = new RelayService({ ...kernel, store, resends, sender, policy, counts, messages, refs });
+  const service = new RelayService({
+    ...{ ...kernel, store, resends, sender, policy, counts, messages, deliveries, refs },
+  });
   const bulk = new Resends({ ...kernel, ...ports, resends, service, stopped, refs });
   const kept = scheduleStore(kernel.db);
   const runs = new ScheduleRuns({ ...kernel, ...ports, schedules: kept, service, messages, stopped });

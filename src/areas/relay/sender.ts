@@ -86,6 +86,8 @@ export class WebhookSender {
     const { store, stopped, endpoints } = this.deps;
     const relay = store.request(ref);
     if (relay === null || relay.item.finished_at !== null) return endpoints.lost(job);
+    // Cancelled or ended, and sent again by another job: that one goes on.
+    if ((job.begun ?? relay.item.scheduled_for) !== relay.item.scheduled_for) return endpoints.lost(job);
     if (stopped.has(relay.projectRef)) return {};
     const toEndpoint = relay.endpointRef !== null;
     const instead = toEndpoint ? endpoints.admit(relay, job) : null;
@@ -149,7 +151,7 @@ export class WebhookSender {
     };
     const record = (tx: Tx): void => this.record(tx, relay, job, made, next.kind, failure);
     if (next.kind !== "retry") return { record };
-    return { record, ...(message === null ? { retryAt: next.at } : endpoints.again(job, next.at)) };
+    return { record, ...(message === null ? { retryAt: next.at } : endpoints.again(job, relay, next.at)) };
   }
 
   private nextOf(relay: RelayRequest, result: AttemptResult): NextStep {

@@ -9,6 +9,7 @@ import type { Tx } from "../../kernel/storage/tx.ts";
 import { isUuid } from "../../kernel/uuid.ts";
 import type { DeliveryCounts } from "./counts.ts";
 import { DEDUPLICATED_MS, DELIVER, dueAt, payloadText, readWaits } from "./domain.ts";
+import type { EndpointDeliveries } from "./endpoint-deliveries.ts";
 import { attemptView } from "./exchange.ts";
 import { RelayIds } from "./ids.ts";
 import { itemOf, listRelays, statusOf } from "./listing.ts";
@@ -36,7 +37,7 @@ export type Notification = Pick<
 >;
 
 /** What a schedule sends. */
-export type ScheduledRun = Pick<
+type ScheduledRun = Pick<
   NewRelay,
   "accountRef" | "projectRef" | "target_url" | "method" | "body" | "scheduled_for"
 > &
@@ -49,7 +50,7 @@ export interface MessageRefs {
 }
 
 /** A delivery that a caller asks for, checked and made ready. */
-export type PreparedRelay = ReturnType<RelayService["prepare"]>;
+type PreparedRelay = ReturnType<RelayService["prepare"]>;
 
 /** The use cases of deliveries. */
 export class RelayService {
@@ -64,6 +65,7 @@ export class RelayService {
       readonly policy: TargetPolicy;
       readonly counts: DeliveryCounts;
       readonly messages: Messages;
+      readonly deliveries: Pick<EndpointDeliveries, "cancelled">;
       readonly refs: MessageRefs;
     },
   ) {
@@ -180,6 +182,7 @@ export class RelayService {
     if (status === "scheduled") {
       const end = { status: "cancelled", failure: null, attempts, response_status, error } as const;
       this.deps.store.update(tx, row.ref, end);
+      this.deps.deliveries.cancelled(tx, row);
       tx.afterCommit(() => this.deps.counts.ended[kind].cancelled.add());
       const target = { type: "delivery", id: relay_id };
       tx.audit({

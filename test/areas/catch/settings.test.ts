@@ -116,6 +116,8 @@ describe("what can be set", () => {
       status: 400,
       fields: [field],
     });
+    const [[message = ""] = []] = Object.values(answer.body["fields"] as Record<string, string[]>);
+    expect(message).toMatch(/^[a-z]/);
   });
 
   test("all of it is shown as it was set, but for secrets, also after a restart; null takes it back", async () => {

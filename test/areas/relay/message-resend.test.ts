@@ -47,6 +47,32 @@ describe("sent again", () => {
     expectError(await resend("again-1", { endpoint_id: a }), "conflict");
   });
 
+  test("by one job: not by those that it waited with before as well", async () => {
+    const id = await messaging.endpoint("/a", { retry_schedule: ["10h"] });
+    stage.sink.answersBy(() => 500);
+    const cancelled = await messaging.send({ n: 1 }, { message_id: "later", delay: "4h" });
+    await stage.account.delete(`/v1/relay/${cancelled[id]}`);
+    await messaging.send({ n: 2 }, { message_id: "ended" });
+    await messaging.settle();
+    stage.sink.answersBy(() => 410);
+    await messaging.send({ n: 3 });
+    await messaging.settle();
+    expect((await messaging.read(id)).state).toBe("disabled");
+    await advance(2 * HOUR);
+    await messaging.patch(id, { state: "live" });
+    stage.sink.answersBy(() => 500);
+    stage.sink.take();
+    for (const one of ["later", "ended"])
+      expect((await resend(one, { endpoint_id: id })).body).toEqual({ resent: 1 });
+    await messaging.settle();
+    expect(messaging.takenNumbers().sort()).toEqual([1, 2]);
+    // Their old jobs come 4 hours after the beginning, and 9 to 11; the new ones 11 to 13.
+    await advance(8.9 * HOUR);
+    expect(messaging.takenNumbers()).toEqual([]);
+    await advance(2.2 * HOUR);
+    expect(messaging.takenNumbers().sort()).toEqual([1, 2]);
+  });
+
   test("many by their endpoint alone", async () => {
     const b = await messaging.endpoint("/b", { retry_schedule: [] });
     stage.sink.answersBy(() => 400);
