@@ -5,8 +5,8 @@ import { join } from "node:path";
 import { operationAt } from "../../src/client/api.ts";
 import { Ninefold } from "../../src/client/index.ts";
 import { startTestServer, type TestServer } from "../support/server.ts";
-import { createRecorder, type Recorder } from "./support.ts";
 import { callIncidents } from "./monitor-calls.ts";
+import { createRecorder, type Recorder } from "./support.ts";
 import { callBuckets, callDeliveries, callEndpoints, callSchedules, NOBODY_URL } from "./webhook-calls.ts";
 
 let folder: string;

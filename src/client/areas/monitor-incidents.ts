@@ -74,7 +74,11 @@ export class MonitorChannels {
   }
 
   /** Changes a channel; what is left out stays, and `config` is given whole. */
-  update(channelId: string, body: ChannelPatch, options?: ChangeOptions): Answers<"monitors.channels.change"> {
+  update(
+    channelId: string,
+    body: ChannelPatch,
+    options?: ChangeOptions,
+  ): Answers<"monitors.channels.change"> {
     return this.api.call("monitors.channels.change", { params: { channel_id: channelId }, body }, options);
   }
 

@@ -1,5 +1,9 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { CHANNELS_MAX, MONITOR_CHANNELS_MAX, USUAL_EVENTS } from "../../../src/areas/monitors/channel-schema.ts";
+import {
+  CHANNELS_MAX,
+  MONITOR_CHANNELS_MAX,
+  USUAL_EVENTS,
+} from "../../../src/areas/monitors/channel-schema.ts";
 import type { Client } from "../../support/client.ts";
 import { expectError } from "../../support/errors.ts";
 import { startTestServer, type TestServer } from "../../support/server.ts";
@@ -86,7 +90,10 @@ describe("a channel", () => {
       ["pager", { url }, "kind"],
     ];
     for (const [kind, config, field] of wrong) {
-      const { fields } = expectError(await owner.post(CHANNELS, { name: "x", kind, config }), "validation_error");
+      const { fields } = expectError(
+        await owner.post(CHANNELS, { name: "x", kind, config }),
+        "validation_error",
+      );
       expect([kind, config, Object.keys(fields ?? {})]).toEqual([kind, config, [field]]);
     }
     for (const more of [{ events: [] }, { events: ["down"] }, { name: "" }, { name: "a\nb" }, { default: 1 }])
@@ -99,7 +106,9 @@ describe("a channel", () => {
     const starter = await server.account({ tier: "starter" });
     expect((await starter.post(CHANNELS, SLACK)).status).toBe(201);
     const email = (to: string) => ({ name: "x", kind: "email", config: { to: [to] } });
-    expect(expectError(await starter.post(CHANNELS, email("a@b.c")), "forbidden").error.message).toContain("pro");
+    expect(expectError(await starter.post(CHANNELS, email("a@b.c")), "forbidden").error.message).toContain(
+      "pro",
+    );
     const pro = await server.account({ tier: "pro", email: "ada@example.com" });
     expect((await pro.post(CHANNELS, email("Ada@example.com"))).status).toBe(201);
     expectError(await pro.post(CHANNELS, email("bob@example.com")), "validation_error");

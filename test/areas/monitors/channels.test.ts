@@ -95,7 +95,11 @@ test("each kind is sent its own request: down at once, up again whatever the mon
     `/tg/bot12:${NEEDLE}/sendMessage`,
     JSON.stringify({ chat_id: "-1009", text: said }),
   ]);
-  expect([ntfy?.body, ntfy?.headers.get("title"), ntfy?.headers.get("priority")]).toEqual([text, "[DOWN] Shop", "5"]);
+  expect([ntfy?.body, ntfy?.headers.get("title"), ntfy?.headers.get("priority")]).toEqual([
+    text,
+    "[DOWN] Shop",
+    "5",
+  ]);
   expect(ntfy?.headers.get("authorization")).toBe(`Bearer tk_${NEEDLE}`);
   expect(gotify?.path).toBe("/gotify/message");
   expect(gotify?.headers.get("x-gotify-key")).toBe(NEEDLE);
@@ -138,7 +142,8 @@ test("no secret stands in any view, log, audit entry or answer", async () => {
     ...["/v1/relay?limit=100&status=failed", ...deliveries.map(({ relay_id }) => `/v1/relay/${relay_id}`)],
     ...[`/v1/pulse/${id}`, "/v1/pulse/incidents", "/v1/overview"],
   ];
-  for (const path of paths) expect([path, (await owner.get(path)).text.includes(NEEDLE)]).toEqual([path, false]);
+  for (const path of paths)
+    expect([path, (await owner.get(path)).text.includes(NEEDLE)]).toEqual([path, false]);
   expect(JSON.stringify(server.logs)).not.toContain(NEEDLE);
   const { db } = server.server.kernel;
   const tables = db.all<{ name: string }>("SELECT name FROM sqlite_master WHERE type = 'table'")();
@@ -214,7 +219,12 @@ describe("who is told", () => {
     expect(acknowledged).toEqual([["/all", "[ACKNOWLEDGED] Shop"]]);
     site.answers(200);
     await server.clock.advance(30 * SECOND);
-    expect(sink.take().map(({ path }) => path).sort()).toEqual(["/all", "/up"]);
+    expect(
+      sink
+        .take()
+        .map(({ path }) => path)
+        .sort(),
+    ).toEqual(["/all", "/up"]);
   });
 
   test("a channel that is busy is asked again when it says so; one that refuses is not", async () => {
