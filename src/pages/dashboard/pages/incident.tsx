@@ -8,10 +8,10 @@ import { Form } from "../ui/dialog.tsx";
 import { Loaded } from "../ui/feedback.tsx";
 import { SelectField, TextField, textOf } from "../ui/field.tsx";
 import { Facts, Panel } from "../ui/page.tsx";
+import { Status } from "../ui/status.tsx";
 import { Table } from "../ui/table.tsx";
 import { Moment } from "../ui/time.tsx";
 import { History } from "./audit-list.tsx";
-import { IncidentState } from "./incidents.tsx";
 
 type Updated = Incident["status"];
 
@@ -36,6 +36,11 @@ export function IncidentView({ id }: { id: string }) {
       </Loaded>
     </div>
   );
+}
+
+/** How far people are with it. */
+export function IncidentState({ of: { status } }: { of: Pick<Incident, "status"> }) {
+  return <Status state={status} tone={status === "resolved" ? "good" : "bad"} />;
 }
 
 function Actions({ of: one, onChanged }: { of: Incident; onChanged: () => void }) {

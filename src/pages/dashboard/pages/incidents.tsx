@@ -7,10 +7,9 @@ import { Dialog, Form } from "../ui/dialog.tsx";
 import { Empty, Loaded, More } from "../ui/feedback.tsx";
 import { CheckField, Choice, SelectField, TextField, textOf } from "../ui/field.tsx";
 import { Page, Panel } from "../ui/page.tsx";
-import { Status } from "../ui/status.tsx";
 import { type Column, Table } from "../ui/table.tsx";
 import { Ago } from "../ui/time.tsx";
-import { IncidentView } from "./incident.tsx";
+import { IncidentState, IncidentView } from "./incident.tsx";
 import { MonitorViews } from "./monitor-views.tsx";
 
 const STATES = [
@@ -98,11 +97,6 @@ const COLUMNS: readonly Column<Incident>[] = [
   { head: "Acknowledged by", cell: ({ acknowledged_by }) => acknowledged_by ?? "–", look: "wide" },
   { head: "State", cell: (incident) => <IncidentState of={incident} />, look: "fit" },
 ];
-
-/** How far people are with it. */
-export function IncidentState({ of: { status } }: { of: Pick<Incident, "status"> }) {
-  return <Status state={status} tone={status === "resolved" ? "good" : "bad"} />;
-}
 
 const IMPACTS = [
   ["outage", "something does not work"],
