@@ -29,7 +29,10 @@ export function IncidentView({ id }: { id: string }) {
             <Panel title={one.title} actions={<Actions of={one} onChanged={incident.reload} />}>
               <IncidentFacts of={one} />
             </Panel>
-            <Updates of={one} onSaid={incident.reload} />
+            <Updates of={one} />
+            {one.resolved_at === null ? (
+              <UpdateForm key={one.updates.length} of={one} onSaid={incident.reload} />
+            ) : null}
             <History type="incident" id={id} />
           </div>
         )}
@@ -38,9 +41,11 @@ export function IncidentView({ id }: { id: string }) {
   );
 }
 
+const TONES = { investigating: "bad", identified: "bad", monitoring: "warn", resolved: "good" } as const;
+
 /** How far people are with it. */
 export function IncidentState({ of: { status } }: { of: Pick<Incident, "status"> }) {
-  return <Status state={status} tone={status === "resolved" ? "good" : "bad"} />;
+  return <Status state={status} tone={TONES[status]} />;
 }
 
 function Actions({ of: one, onChanged }: { of: Incident; onChanged: () => void }) {
@@ -78,9 +83,9 @@ function Actions({ of: one, onChanged }: { of: Incident; onChanged: () => void }
 
 function IncidentFacts({ of: one }: { of: Incident }) {
   const monitors = one.monitor_ids.map((id) => (
-    <a key={id} href={href(["monitors", id])}>
-      {id}
-    </a>
+    <div key={id}>
+      <a href={href(["monitors", id])}>{id}</a>
+    </div>
   ));
   return (
     <Facts
@@ -110,16 +115,15 @@ function statusesOf({ kind }: Incident): readonly (readonly [Updated, string])[]
   return kind === "auto" ? open : [...open, ["resolved", "resolved"]];
 }
 
-function Updates({ of: one, onSaid }: { of: Incident; onSaid: () => void }) {
-  const statuses = statusesOf(one);
+function Updates({ of: { updates } }: { of: Incident }) {
   return (
     <Panel title="Updates" flush>
-      {one.updates.length === 0 ? (
+      {updates.length === 0 ? (
         <p class="more quiet">Nobody has said anything yet.</p>
       ) : (
         <Table
           label="Updates"
-          rows={one.updates.toReversed()}
+          rows={updates.toReversed()}
           keyOf={({ at, message }) => at + message}
           columns={[
             { head: "When", cell: ({ at }) => <Moment at={at} />, look: "fit" },
@@ -128,24 +132,24 @@ function Updates({ of: one, onSaid }: { of: Incident; onSaid: () => void }) {
           ]}
         />
       )}
-      {one.resolved_at !== null ? null : (
-        <div class="more">
-          <Form
-            key={one.updates.length}
-            submit="Say so"
-            scope="pulse:write"
-            onSubmit={async (data) => {
-              const status = statuses.find(([status]) => status === data.get("status"))?.[0] ?? one.status;
-              const body = { status, message: textOf(data, "message") ?? "" };
-              await call("monitors.incidents.update", { params: { incident_id: one.id }, body });
-              onSaid();
-            }}
-          >
-            <SelectField name="status" label="State" value={one.status} options={statuses} />
-            <TextField name="message" label="Message" rows={3} required />
-          </Form>
-        </div>
-      )}
+    </Panel>
+  );
+}
+
+function UpdateForm({ of: one, onSaid }: { of: Incident; onSaid: () => void }) {
+  const statuses = statusesOf(one);
+  const submit = async (data: FormData): Promise<void> => {
+    const status = statuses.find(([status]) => status === data.get("status"))?.[0] ?? one.status;
+    const body = { status, message: textOf(data, "message") ?? "" };
+    await call("monitors.incidents.update", { params: { incident_id: one.id }, body });
+    onSaid();
+  };
+  return (
+    <Panel title="Say how far you are">
+      <Form submit="Say so" scope="pulse:write" onSubmit={submit}>
+        <SelectField name="status" label="State" value={one.status} options={statuses} />
+        <TextField name="message" label="Message" rows={3} required />
+      </Form>
     </Panel>
   );
 }
