@@ -176,8 +176,10 @@ function createAreas(
   const ports = { accounts, charger, tiers, outbox, emailOf, settings: config.relay };
   const relay = createRelay(kernel, outbound, ports);
   const meter = createMeter(kernel, { notifier: relay, policy: outbound.policy, tiers });
-  const owners = { account: accounts.account };
-  const monitors = createMonitors(kernel, outbound, { owners, notifier: relay, outbox, tiers });
+  const monitors = createMonitors(kernel, outbound, {
+    ...{ owners: accounts, notifier: relay, outbox, tiers, publicUrl: config.publicUrl },
+    keyName: (credential) => keys.auditedKey(credential)?.name ?? null,
+  });
   const { activity } = directory;
   const buckets = createCatch(kernel, {
     ...{ accounts, charger, activity, outbound, tiers, secrets: relay.secrets, publicUrl: config.publicUrl },

@@ -11,8 +11,9 @@ import {
   type MonitorState,
   shownName,
 } from "./domain.ts";
+import type { Outages } from "./outages.ts";
 import type { MonitorParts } from "./ports.ts";
-import type { CheckMade, MonitorRow, MonitorSettings } from "./store.ts";
+import type { CheckMade, MonitorRow } from "./store.ts";
 
 /** Redirects that a check follows. */
 const REDIRECTS_MAX = 5;
@@ -37,7 +38,10 @@ export class Checks {
   private readonly counts;
   private nextSequence: number;
 
-  constructor(private readonly parts: MonitorParts) {
+  constructor(
+    private readonly parts: MonitorParts,
+    private readonly outages: Outages,
+  ) {
     this.counts = parts.metrics.counterTable(
       { name: "ninefold_monitor_checks_total", help: "Checks of monitors, by what they found." },
       { label: "trigger", values: ["scheduled", "manual"] },
@@ -77,8 +81,8 @@ export class Checks {
   /** Returns the monitor after a check, whose row is still to be written. */
   private recordOne(tx: Tx, monitor: MonitorRow, made: CheckMade): MonitorRow {
     const { checks } = this.parts;
-    const { ref, settings } = monitor;
-    const { state, event } = afterCheck(monitor, made, alertRulesOf(settings));
+    const { ref } = monitor;
+    const { state, event } = afterCheck(monitor, made, this.rulesOf(monitor));
     // A slow check may end after one of the next hour. It counts there: an hour that is closed stays as it is.
     const hour = Math.max(hourOf(made.at), monitor.hour);
     const isSameHour = monitor.hour === hour;
@@ -90,8 +94,22 @@ export class Checks {
     const current = { hour, checks: start.checks + 1, up: start.up + (made.up ? 1 : 0) };
     const sequence = this.nextSequence++;
     checks.insert(tx, { ...made, sequence, ref, previous: monitor.lastCheck });
-    if (event !== null) sendAlert(tx, this.parts, monitor, event, state, made);
+    if (event !== null || state.status !== monitor.status) {
+      const told = this.outages.follow(tx, { before: monitor, after: state, made, event });
+      if (told !== null) sendAlert(tx, this.parts, monitor, told, state, made);
+    }
     return { ...monitor, ...state, ...current, lastCheck: sequence };
+  }
+
+  /** When a monitor alerts. */
+  rulesOf({ settings, projectRef }: MonitorRow): AlertRules {
+    return {
+      threshold: settings.consecutive_threshold,
+      cooldownMs: settings.cooldown_ms,
+      notifyRecovery: settings.notify_recovery,
+      hasListeners:
+        settings.webhook_url !== null || settings.email_alert || this.outages.hasChannels(projectRef),
+    };
   }
 
   private ask(monitor: MonitorRow): Promise<OutboundOutcome> {
@@ -117,16 +135,6 @@ export class Checks {
     const type: RequestHeaders = body === null ? {} : { "Content-Type": typeOf(body) };
     return withDefaults(own, { "User-Agent": USER_AGENT, Accept: "*/*", ...type });
   }
-}
-
-/** When a monitor with these settings alerts. */
-export function alertRulesOf(settings: MonitorSettings): AlertRules {
-  return {
-    threshold: settings.consecutive_threshold,
-    cooldownMs: settings.cooldown_ms,
-    notifyRecovery: settings.notify_recovery,
-    hasListeners: settings.webhook_url !== null || settings.email_alert,
-  };
 }
 
 /** Whether the outcome says anything about the target. */

@@ -7,7 +7,7 @@ import type { Monitor, TargetStatus } from "./schema.ts";
 export type MonitorSettings = Omit<
   Monitor,
   | ("id" | "name" | "headers" | "status" | "latency_ms" | "last_checked_at")
-  | ("created_at" | "updated_at" | "warning")
+  | ("created_at" | "updated_at" | "warning" | "channels" | "incident_id")
 > & {
   /** As it was given; null without one. */
   readonly name: string | null;
