@@ -41,6 +41,7 @@ import type { Tx } from "./kernel/storage/tx.ts";
 import { dashboardPages } from "./pages/dashboard.ts";
 import { docsPages } from "./pages/docs.ts";
 import { rootPage } from "./pages/root.ts";
+import { STATUS_STYLE, statusStylePage } from "./pages/status.ts";
 
 /** The server, built and not yet listening. */
 export interface App {
@@ -176,8 +177,10 @@ function createAreas(
   const ports = { accounts, charger, tiers, outbox, emailOf, settings: config.relay };
   const relay = createRelay(kernel, outbound, ports);
   const meter = createMeter(kernel, { notifier: relay, policy: outbound.policy, tiers });
-  const owners = { account: accounts.account };
-  const monitors = createMonitors(kernel, outbound, { owners, notifier: relay, outbox, tiers });
+  const monitors = createMonitors(kernel, outbound, {
+    ...{ owners: accounts, notifier: relay, outbox, tiers, statusStyle: STATUS_STYLE },
+    projectIdOf: directory.idOf,
+  });
   const { activity } = directory;
   const buckets = createCatch(kernel, {
     ...{ accounts, charger, activity, outbound, tiers, secrets: relay.secrets, publicUrl: config.publicUrl },
@@ -296,7 +299,7 @@ function createHttp(kernel: Kernel, config: Config, areas: Areas) {
     areas.flags, //    /v1/gate, /ofrep/v1
     checkOf(kernel, areas), // /v1/check
     areas.locks, //    /v1/latch
-    areas.monitors, // /v1/pulse
+    areas.monitors, // /v1/pulse, /status
     areas.relay, //    /v1/relay
     areas.buckets, //  /v1/catch
     areas.notary, //   /v1/witness
@@ -315,6 +318,7 @@ function createHttp(kernel: Kernel, config: Config, areas: Areas) {
   endWaiting(http, areas, changes);
   rootPage(http, config.dashboard ? "dashboard/" : "docs");
   docsPages(http); //                    /docs
+  statusStylePage(http); //              /status/style-….css
   if (config.dashboard) dashboardPages(http);
   http.seal();
   return { http, readiness, performing };

@@ -97,7 +97,11 @@ const MAKERS: Readonly<Record<string, (owner: Client) => Promise<Made>>> = {
   },
   pulse: async (owner) => {
     const monitor = { url: "https://127.0.0.1:9/", interval: 300_000 };
-    return { monitorId: await made(owner, "/v1/pulse", monitor, "id") };
+    const page = { slug: `tenant-${crypto.randomUUID()}`, title: "Tenant" };
+    return {
+      monitorId: await made(owner, "/v1/pulse", monitor, "id"),
+      page_id: await made(owner, "/v1/pulse/pages", page, "id"),
+    };
   },
   relay: async (owner) => {
     const delivery = {

@@ -8,14 +8,18 @@ import type { ProjectResources } from "../../kernel/project-resources.ts";
 import { registerPurge } from "../../kernel/removal.ts";
 import { StoppedProjects } from "../../kernel/stopped-projects.ts";
 import { CHECKS_KEPT_MS } from "./checks.ts";
+import { dayStore } from "./day-store.ts";
 import type { MonitorPorts } from "./ports.ts";
 import { monitorRoutes } from "./routes.ts";
 import { MonitorService } from "./service.ts";
+import { createStatusPages } from "./status-area.ts";
 import { checkStore, monitorStore } from "./store.ts";
 
 const codes = registerErrors({
   monitor_name_taken: [409, "Another monitor of the project has this name; `monitor_id` says which."],
   monitor_limit_exceeded: [403, "The account has as many monitors as its tier allows."],
+  page_slug_taken: [409, "Another status page of the server has this slug."],
+  page_limit_exceeded: [403, "The account has as many status pages as its tier allows."],
 });
 
 declare module "../../kernel/errors.ts" {
@@ -37,7 +41,9 @@ export interface MonitorsArea extends ApiArea {
 export function createMonitors(kernel: Kernel, outbound: OutboundClient, ports: MonitorPorts): MonitorsArea {
   const [monitors, checks] = [monitorStore(kernel.db), checkStore(kernel.db)];
   const stopped = new StoppedProjects(kernel.db, "monitor_stopped_projects");
-  const service = new MonitorService({ ...kernel, ...ports, outbound, monitors, checks, stopped });
+  const dailies = dayStore(kernel.db);
+  const service = new MonitorService({ ...kernel, ...ports, outbound, monitors, checks, stopped, dailies });
+  const status = createStatusPages(kernel, { ...ports, monitors, checks, stopped, dailies });
   registerPurge(kernel, {
     name: "monitors.purge",
     schedule: "41 * * * *",
@@ -62,14 +68,21 @@ export function createMonitors(kernel: Kernel, outbound: OutboundClient, ports: 
         name: "Monitors",
         description: "Scheduled checks of URLs, with alerts by webhook and e-mail, history and uptime.",
       },
+      {
+        name: "Status pages",
+        description: "What anybody sees of monitors: pages, their data, feeds and badges. No key.",
+      },
     ],
-    alsoCalled: { pulse: ["monitors", "monitoring", "uptime", "checks"] },
-    routes: (api) => monitorRoutes(api, service),
+    alsoCalled: { pulse: ["monitors", "monitoring", "uptime", "checks"], pages: ["status-pages"] },
+    routes: (api) => [...monitorRoutes(api, service), ...status.routes(api)],
     resources: {
       name: "monitors",
       count: (projectRef) => monitors.count(projectRef),
       projectDeleted: (tx, projectRef) => stopped.stop(tx, projectRef),
-      removeRows: (tx, projectRef, rowsMax) => service.removeRows(tx, projectRef, rowsMax),
+      removeRows: (tx, projectRef, rowsMax) => {
+        const pages = status.removeRows(tx, projectRef, rowsMax);
+        return pages === rowsMax ? pages : pages + service.removeRows(tx, projectRef, rowsMax - pages);
+      },
     },
   };
 }

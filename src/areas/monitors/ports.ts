@@ -4,12 +4,17 @@ import type { OutboundClient } from "../../kernel/outbound/client.ts";
 import type { StoppedProjects } from "../../kernel/stopped-projects.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import type { TierName, Tiers } from "../../kernel/tiers.ts";
+import type { DayStore } from "./day-store.ts";
 import type { CheckStore, MonitorStore } from "./store.ts";
 
 /** The accounts that monitors belong to. */
 export interface MonitorOwners {
   /** An account as it is now. */
-  account(accountRef: number): { readonly email: string; readonly tier: TierName };
+  account(accountRef: number): {
+    readonly email: string;
+    readonly tier: TierName;
+    readonly suspended: boolean;
+  };
 }
 
 /** A notification that is to be delivered. */
@@ -34,6 +39,10 @@ export interface MonitorPorts {
   readonly notifier: Notifier;
   readonly outbox: Outbox;
   readonly tiers: Tiers;
+  /** The id of a project, which metrics name it by. */
+  readonly projectIdOf: (projectRef: number) => string | null;
+  /** The name of the status pages' stylesheet, beside which they stand. */
+  readonly statusStyle: string;
 }
 
 /** All that the parts of this area are built on. */
@@ -43,5 +52,6 @@ export interface MonitorParts
   readonly outbound: OutboundClient;
   readonly monitors: MonitorStore;
   readonly checks: CheckStore;
+  readonly dailies: DayStore;
   readonly stopped: StoppedProjects;
 }

@@ -192,15 +192,16 @@ export class MonitorService {
     });
   }
 
-  /** Removes at most `rowsMax` rows of a monitor: its hours, then itself. Returns how many. */
+  /** Removes at most `rowsMax` rows of a monitor: its hours and days, then itself. Returns how many. */
   private remove(tx: Tx, ref: number, rowsMax: number): number {
-    const { checks, monitors } = this.parts;
+    const { checks, dailies, monitors } = this.parts;
     const hours = checks.removeHours(tx, ref, rowsMax);
-    if (hours === rowsMax) return hours;
+    const figures = hours + (hours < rowsMax ? dailies.remove(tx, ref, rowsMax - hours) : 0);
+    if (figures === rowsMax) return figures;
     this.schedule.end(tx, ref);
     monitors.removeState(tx, ref);
     monitors.remove(tx, ref);
-    return hours + 1;
+    return figures + 1;
   }
 
   private reschedule(

@@ -124,6 +124,7 @@ function listStore(db: Database) {
   const walkEnd = db.number<[projectRef: number, before: number, offset: number]>(
     "SELECT ref AS n FROM monitors WHERE project_ref = ? AND ref < ? ORDER BY ref DESC LIMIT 1 OFFSET ?",
   );
+  const oldest = db.all<StoredMonitor, [rowsMax: number]>(`${SELECT} ORDER BY ref LIMIT ?`);
   const walked = db.all<StoredMonitor, [PageParams & MonitorFilter & { floor: number }]>(
     `${SELECT} WHERE monitors.project_ref = $projectRef AND ref < $before AND ref >= $floor AND active = $active AND ($status IS NULL OR status = ${STATUS_NUMBER}) ORDER BY ref DESC LIMIT $rowsMax`,
   );
@@ -131,6 +132,10 @@ function listStore(db: Database) {
     /** A project's monitors, newest first, below a reference; of one status if asked. */
     page: (params: PageParams, status?: TargetStatus) =>
       (status === undefined ? page(params) : pageOfStatus({ ...params, status })).map(rowOf),
+    /** The oldest monitors of all projects. */
+    oldest: (rowsMax: number): MonitorRow[] => oldest(rowsMax).map(rowOf),
+    /** How many there are in all. */
+    countAll: db.number("SELECT count(*) AS n FROM monitors"),
     /** The same, those alone that are checked, or that are not; and down to which reference was looked: 0 for all. */
     walk(params: PageParams, filter: MonitorFilter): { rows: MonitorRow[]; floor: number } {
       const floor = walkEnd(params.projectRef, params.before, WALKED_MONITORS_MAX - 1);

@@ -65,6 +65,8 @@ test("every metered read is answered without a commit; its charge shows at once"
       "keys.verify",
       "monitors.history",
       "monitors.list",
+      "monitors.pages.list",
+      "monitors.pages.read",
       "monitors.read",
     ],
     ...["ofrep.bulk", "ofrep.evaluate"],
