@@ -1,7 +1,7 @@
 import type { DayRow } from "./day-store.ts";
 import { DAY_MS } from "./days.ts";
 import { Markup } from "./markup.ts";
-import { uptimeOf } from "./status-view.ts";
+import { percentOf } from "./status-view.ts";
 
 const GOOD_PERCENT = 99.9;
 const FAIR_PERCENT = 95;
@@ -13,36 +13,28 @@ export function lookOf(uptime: number | null): "none" | "good" | "fair" | "bad" 
   return uptime >= FAIR_PERCENT ? "fair" : "bad";
 }
 
-const SHORT = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", timeZone: "UTC" });
+const DATE = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", timeZone: "UTC" });
 
-/** Dates that are kept written: thousands of bars are on a large page, of 90 days. */
-const DATES_MAX = 400;
-const dates = new Map<number, string>();
-
-function dateOf(day: number): string {
-  const known = dates.get(day);
-  if (known !== undefined) return known;
-  if (dates.size >= DATES_MAX) dates.clear();
-  const date = SHORT.format(day);
-  dates.set(day, date);
-  return date;
+/** The dates of the days from one on, as bars say them: written once for all bars of a page. */
+export function datesFrom(firstDay: number, days: number): readonly string[] {
+  return Array.from({ length: days }, (_, index) => DATE.format(firstDay + index * DAY_MS));
 }
 
 /** A stroke for each day, and what it says. Only numbers and words of ours stand in it: nothing is to be escaped. */
-export function barsOf(days: readonly (DayRow | null)[], firstDay: number): Markup {
+export function barsOf(days: readonly (DayRow | null)[], dates: readonly string[]): Markup {
   let strokes = "";
-  let bad = 0;
+  let failing = 0;
   for (const [index, row] of days.entries()) {
-    const uptime = row === null ? null : uptimeOf([row]);
+    const uptime = row === null ? null : percentOf(row.checks, row.up);
     const look = lookOf(uptime);
-    if (look === "bad" || look === "fair") bad += 1;
-    const says = `${dateOf(firstDay + index * DAY_MS)}: ${uptime === null ? "no data" : `${uptime}%`}${notesOf(row)}`;
-    strokes += `<path class="${look}" d="M${index}.5 0v9"><title>${says}</title></path>`;
+    if (look === "bad" || look === "fair") failing += 1;
+    const says = uptime === null ? "no data" : `${uptime}%${notesOf(row)}`;
+    strokes += `<path class="${look}" d="M${index} 0v9"><title>${dates[index]}: ${says}</title></path>\n`;
   }
-  const failures = bad === 0 ? "no day with failures" : `${bad} ${bad === 1 ? "day" : "days"} with failures`;
+  const failures = `${failing === 0 ? "no" : failing} ${failing < 2 ? "day" : "days"} with failures`;
   const label = days.every((row) => row === null) ? "no data" : failures;
   return new Markup(
-    `<svg class="bars" role="img" aria-label="${days.length} days: ${label}" viewBox="0 0 ${days.length} 9" preserveAspectRatio="none">${strokes}</svg>\n`,
+    `<svg class="bars" role="img" aria-label="${days.length} days: ${label}" viewBox="-.5 0 ${days.length} 9" preserveAspectRatio="none">${strokes}</svg>\n`,
   );
 }
 

@@ -1,6 +1,6 @@
 import { isoTime } from "../../kernel/date-time.ts";
 import { html, Markup, paragraphs } from "./markup.ts";
-import { barsOf } from "./status-bars.ts";
+import { barsOf, datesFrom } from "./status-bars.ts";
 import {
   DAYS_SHOWN,
   isUnderWay,
@@ -28,6 +28,7 @@ export function statusHtml(view: StatusView, style: string): string {
   const { slug, settings } = page;
   const open = incidents.filter(({ resolvedAt }) => resolvedAt === null);
   const past = incidents.filter(({ resolvedAt }) => resolvedAt !== null);
+  const dates = datesFrom(view.firstDay, DAYS_SHOWN);
   const ahead = maintenance.filter(({ endsAt }) => endsAt > now);
   const document = html`<!doctype html>
 <html lang="en">
@@ -55,7 +56,7 @@ ${section(
   "Maintenance",
   ahead.map((one) => maintenanceOf(one, view)),
 )}
-${view.groups.map((group) => groupOf(group, view.firstDay))}
+${view.groups.map((group) => groupOf(group, dates))}
 <section class="past">
 <h2>Past incidents</h2>
 ${past.length === 0 ? html`<p>None in the last ${PAST_DAYS} days.</p>` : past.map((one) => incidentOf(one, view))}
@@ -98,21 +99,21 @@ function section(title: string, parts: readonly Markup[]): Markup | null {
   return parts.length === 0 ? null : html`<section>\n<h2>${title}</h2>\n${parts}</section>`;
 }
 
-function groupOf({ name, monitors }: StatusView["groups"][number], firstDay: number): Markup {
+function groupOf({ name, monitors }: StatusView["groups"][number], dates: readonly string[]): Markup {
   return html`<section class="group">
 <h2${name === "" ? new Markup(' class="unnamed"') : null}>${name === "" ? "Systems" : name}</h2>
 <ul>
-${monitors.map((one) => monitorItem(one, firstDay))}</ul>
+${monitors.map((one) => monitorItem(one, dates))}</ul>
 </section>
 `;
 }
 
-function monitorItem(shown: ShownMonitor, firstDay: number): Markup {
+function monitorItem(shown: ShownMonitor, dates: readonly string[]): Markup {
   const { name, url, state, uptime, latencyMs, days } = shown;
   const latency = latencyMs === null ? null : html` <span class="latency">${latencyMs} ms</span>`;
   return html`<li>
 <div class="name"><strong>${name}</strong> <span class="state ${state}">${WORDS[state]}</span></div>
-${url === null ? null : html`<div class="url">${url}</div>\n`}${days === null ? null : barsOf(days, firstDay)}
+${url === null ? null : html`<div class="url">${url}</div>\n`}${days === null ? null : barsOf(days, dates)}
 <div class="figures"><span>${DAYS_SHOWN} days: ${uptime === null ? "no data" : `${uptime}%`}</span>${latency}</div>
 </li>
 `;

@@ -158,6 +158,11 @@ function stateOf(row: MonitorRow, facts: PageFacts, isMaintained: boolean): Show
 /** Percent of checks that were up, cut to two decimals: nothing but 100 is shown as 100. Null without checks. */
 export function uptimeOf(rows: readonly { readonly checks: number; readonly up: number }[]): number | null {
   const [checks, up] = rows.reduce(([all, good], row) => [all + row.checks, good + row.up], [0, 0]);
+  return percentOf(checks, up);
+}
+
+/** The same of one count. */
+export function percentOf(checks: number, up: number): number | null {
   return checks === 0 ? null : Math.floor((up / checks) * 10_000) / 100;
 }
 
