@@ -34,12 +34,14 @@ export interface MonitorPorts {
   readonly notifier: Notifier;
   readonly outbox: Outbox;
   readonly tiers: Tiers;
+  /** Hosts, with their ports, that show whether this server's own line is up. */
+  readonly observerTargets: readonly string[];
 }
 
 /** All that the parts of this area are built on. */
 export interface MonitorParts
   extends MonitorPorts,
-    Pick<Kernel, "db" | "clock" | "ids" | "vault" | "scheduler" | "metrics" | "changes"> {
+    Pick<Kernel, "db" | "clock" | "ids" | "vault" | "scheduler" | "metrics" | "changes" | "writer" | "log"> {
   readonly outbound: OutboundClient;
   readonly monitors: MonitorStore;
   readonly checks: CheckStore;

@@ -9,7 +9,10 @@ import { isUuid, uuidToBytes } from "../../kernel/uuid.ts";
 import { CHECKS_KEPT_MS, Checks, sealContext } from "./checks.ts";
 import { type MonitorState, shownName, uptimePercent } from "./domain.ts";
 import { CheckSchedule } from "./jobs.ts";
+import type { MaintenanceService } from "./maintenance.ts";
 import type { MonitorParts } from "./ports.ts";
+import { MARKS, type Quiet } from "./quiet.ts";
+import { quietParts } from "./quiet-parts.ts";
 import {
   LIST_LIMIT,
   type Monitor,
@@ -31,11 +34,16 @@ export class MonitorService {
   private readonly checks: Checks;
   private readonly schedule: CheckSchedule;
   private readonly bound: TierBound;
+  private readonly quiet: Quiet;
+  readonly maintenance: MaintenanceService;
   private nextRef: number;
 
   constructor(private readonly parts: MonitorParts) {
-    this.checks = new Checks(parts);
-    this.schedule = new CheckSchedule(parts, this.checks);
+    const { quiet, observer, maintenance } = quietParts(parts, { tell: () => {} }, () => this.schedule);
+    this.quiet = quiet;
+    this.maintenance = maintenance;
+    this.checks = new Checks(parts, quiet, observer);
+    this.schedule = new CheckSchedule(parts, this.checks, quiet);
     this.bound = new TierBound(parts.db, parts.tiers, "monitors", "monitor_limit_exceeded");
     this.nextRef = parts.monitors.highestRef() + 1;
   }
@@ -59,6 +67,7 @@ export class MonitorService {
       monitorId: uuidToBytes(monitorId),
     });
     monitors.insertState(tx, ref, project.ref);
+    if (given.depends_on) this.quiet.setParent(tx, { ref, projectRef: project.ref }, given.depends_on);
     this.schedule.begin(tx, account.ref, ref, settings.url);
     const made = this.monitorOf(this.find(project.ref, monitorId));
     tx.audit({ ...aboutMonitor(made, "created"), before: null, after: settingsOf(made) });
@@ -71,11 +80,13 @@ export class MonitorService {
     const { ref, monitorId: id, settings: old } = before;
     this.assertNameFree(project.ref, given.name, ref);
     const { settings, ...warning } = mergedSettings(this.parts, given, id, account.tier, old);
+    const was = this.monitorOf(before);
+    if (given.depends_on !== undefined) this.quiet.setParent(tx, before, given.depends_on);
     if (Object.keys(given).length > 0) {
       this.parts.monitors.update(tx, { ...settings, ref, now: tx.now });
       this.reschedule(tx, before, settings);
     }
-    const [was, is] = [this.monitorOf(before), this.monitorOf(this.find(project.ref, monitorId))];
+    const is = this.monitorOf(this.find(project.ref, monitorId));
     tx.audit(changed({ ...aboutMonitor(is, "changed"), before: settingsOf(was), after: settingsOf(is) }));
     return { ...is, ...warning };
   }
@@ -96,6 +107,8 @@ export class MonitorService {
       removed += this.remove(tx, ref, rowsMax - removed);
       if (removed >= rowsMax) return removed;
     }
+    removed += this.maintenance.removeRows(tx, projectRef, rowsMax - removed);
+    if (removed >= rowsMax) return removed;
     this.parts.stopped.forget(tx, projectRef);
     return removed;
   }
@@ -198,6 +211,7 @@ export class MonitorService {
     const hours = checks.removeHours(tx, ref, rowsMax);
     if (hours === rowsMax) return hours;
     this.schedule.end(tx, ref);
+    this.quiet.forget(tx, ref);
     monitors.removeState(tx, ref);
     monitors.remove(tx, ref);
     return hours + 1;
@@ -237,6 +251,7 @@ export class MonitorService {
       ...configuredOf(monitor),
       headers: this.headersOf(monitor),
       ...lastCheckOf(monitor),
+      ...this.quiet.viewOf(monitor),
     };
   }
 
@@ -246,6 +261,7 @@ export class MonitorService {
       ...configuredOf(monitor),
       header_names: Object.keys(this.headersOf(monitor) ?? {}),
       ...lastCheckOf(monitor),
+      ...this.quiet.viewOf(monitor),
       consecutive_failures: monitor.consecutiveFailures,
     };
   }
@@ -265,7 +281,8 @@ function aboutMonitor({ id, url }: Monitor, what: string) {
 
 /** What users set, and nothing that checks find out. */
 function settingsOf(monitor: Monitor): Fields {
-  const { id, status, latency_ms, last_checked_at, created_at, updated_at, warning, ...settings } = monitor;
+  const { id, status, latency_ms, last_checked_at, created_at, updated_at, warning, ...more } = monitor;
+  const { flapping, maintenance, ...settings } = more;
   return settings;
 }
 
@@ -285,12 +302,14 @@ function lastCheckOf({ status, latencyMs, lastCheckedAt }: MonitorState) {
   return { status, latency_ms: latencyMs, last_checked_at: at };
 }
 
-function checkOf({ at, up, latencyMs, responseStatus, error, manual }: StoredCheck): MonitorCheck {
+function checkOf({ at, up, latencyMs, responseStatus, error, manual, mark }: StoredCheck): MonitorCheck {
   return {
     checked_at: secondsOf(at),
     status: up === 0 ? "down" : "up",
     ...{ latency_ms: latencyMs, response_status: responseStatus, error },
     manual: manual !== 0,
+    observer_offline: mark === MARKS.observer_offline,
+    maintenance: mark === MARKS.maintenance,
   };
 }
 

@@ -54,7 +54,7 @@ export function mergedSettings(
   tier: TierName,
   before: MonitorSettings | null,
 ): { settings: MonitorSettings; warning?: string } {
-  const { headers, interval, ...others } = given;
+  const { headers, interval, depends_on, ...others } = given;
   const minimum = parts.tiers[tier].monitorIntervalMinMs;
   const asked = interval ?? minimum;
   const settings: MonitorSettings = {
