@@ -33,12 +33,11 @@ CREATE TABLE monitor_parents (
 ) STRICT;
 CREATE INDEX monitor_parents_by_parent ON monitor_parents (parent_ref, monitor_ref);
 
--- Of monitors whose status has changed lately, or of whose being down nobody was told.
+-- Of monitors whose status has changed lately.
 CREATE TABLE monitor_quiet (
   monitor_ref INTEGER PRIMARY KEY,
   changes     TEXT    NOT NULL, -- JSON: epoch ms of the last changes of its status, oldest first
-  flapping    INTEGER NOT NULL,
-  suppressed  INTEGER NOT NULL  -- whether it went down silently, since what it depends on had failed
+  flapping    INTEGER NOT NULL
 ) STRICT;
 
 -- Times in which this server's own line was cut.

@@ -178,7 +178,9 @@ function createAreas(
   const meter = createMeter(kernel, { notifier: relay, policy: outbound.policy, tiers });
   const owners = { account: accounts.account };
   const monitors = createMonitors(kernel, outbound, {
-    ...{ owners, notifier: relay, outbox, tiers, observerTargets: config.observerTargets },
+    ...{ owners, notifier: relay, outbox, tiers, publicUrl: config.publicUrl },
+    observerTargets: config.observerTargets,
+    keyName: (credential) => keys.auditedKey(credential)?.name ?? null,
   });
   const { activity } = directory;
   const buckets = createCatch(kernel, {

@@ -12,9 +12,10 @@ import {
   shownName,
 } from "./domain.ts";
 import type { Observer } from "./observer.ts";
+import type { Outages } from "./outages.ts";
 import type { MonitorParts } from "./ports.ts";
 import { MARKS, type Quiet } from "./quiet.ts";
-import type { CheckMade, MonitorRow, MonitorSettings } from "./store.ts";
+import type { CheckMade, MonitorRow } from "./store.ts";
 
 /** Redirects that a check follows. */
 const REDIRECTS_MAX = 5;
@@ -41,6 +42,7 @@ export class Checks {
 
   constructor(
     private readonly parts: MonitorParts,
+    private readonly outages: Outages,
     private readonly quiet: Quiet,
     private readonly observer: Observer,
   ) {
@@ -68,7 +70,7 @@ export class Checks {
 
   /** What a check would bring about by itself. */
   next(monitor: MonitorRow, made: CheckMade) {
-    return afterCheck(monitor, made, alertRulesOf(monitor.settings));
+    return afterCheck(monitor, made, this.rulesOf(monitor));
   }
 
   /** Records checks and queues their alerts; nothing when the monitor was deleted or changed since they were made. */
@@ -94,7 +96,7 @@ export class Checks {
   private recordOne(tx: Tx, monitor: MonitorRow, made: CheckMade): MonitorRow {
     const { checks } = this.parts;
     const { ref } = monitor;
-    const { state, event, mark } = this.quiet.calmed(tx, monitor, made, this.next(monitor, made));
+    const { state, event, mark, ...calmed } = this.quiet.calmed(tx, monitor, made, this.next(monitor, made));
     const counts = mark === null ? 1 : 0;
     // A slow check may end after one of the next hour. It counts there: an hour that is closed stays as it is.
     const hour = Math.max(hourOf(made.at), monitor.hour);
@@ -110,8 +112,22 @@ export class Checks {
       ...{ ...made, sequence, ref, previous: monitor.lastCheck },
       mark: mark === null ? 0 : MARKS[mark],
     });
-    if (event !== null) sendAlert(tx, this.parts, monitor, event, state, made);
+    if (event !== null || state.status !== monitor.status) {
+      const told = this.outages.follow(tx, { before: monitor, after: state, made, event, ...calmed });
+      if (told !== null) sendAlert(tx, this.parts, monitor, told, state, made);
+    }
     return { ...monitor, ...state, ...current, lastCheck: sequence };
+  }
+
+  /** When a monitor alerts. */
+  rulesOf({ settings, projectRef }: MonitorRow): AlertRules {
+    return {
+      threshold: settings.consecutive_threshold,
+      cooldownMs: settings.cooldown_ms,
+      notifyRecovery: settings.notify_recovery,
+      hasListeners:
+        settings.webhook_url !== null || settings.email_alert || this.outages.hasChannels(projectRef),
+    };
   }
 
   private ask(monitor: MonitorRow): Promise<OutboundOutcome> {
@@ -137,16 +153,6 @@ export class Checks {
     const type: RequestHeaders = body === null ? {} : { "Content-Type": typeOf(body) };
     return withDefaults(own, { "User-Agent": USER_AGENT, Accept: "*/*", ...type });
   }
-}
-
-/** When a monitor with these settings alerts. */
-export function alertRulesOf(settings: MonitorSettings): AlertRules {
-  return {
-    threshold: settings.consecutive_threshold,
-    cooldownMs: settings.cooldown_ms,
-    notifyRecovery: settings.notify_recovery,
-    hasListeners: settings.webhook_url !== null || settings.email_alert,
-  };
 }
 
 /** Whether the outcome says anything about the target. */

@@ -1,44 +1,26 @@
 import { isoTime } from "../../kernel/date-time.ts";
-import type { Tx } from "../../kernel/storage/tx.ts";
+import type { IncidentRow } from "./incident-store.ts";
 import type { CheckSchedule } from "./jobs.ts";
 import { MaintenanceService } from "./maintenance.ts";
 import { type MaintenanceRow, maintenanceStore } from "./maintenance-store.ts";
+import type { Notice, Notices } from "./notices.ts";
 import { Observer, type Outage } from "./observer.ts";
 import type { MonitorParts } from "./ports.ts";
 import { FLAPPING_CHANGES, FLAPPING_WITHIN_MS, Quiet, SETTLED_MS } from "./quiet.ts";
 import { quietStore } from "./quiet-store.ts";
 import type { MonitorRow } from "./store.ts";
 
-/** What channels are told of, by what keeps alerts quiet. */
-export interface QuietNotice {
-  readonly projectRef: number;
-  /** Null: it is about the project. */
-  readonly monitor: MonitorRow | null;
-  readonly event:
-    | "monitor.down"
-    | "monitor.up"
-    | "monitor.flapping"
-    | "observer.offline"
-    | "maintenance.started"
-    | "maintenance.ended";
-  readonly title?: string;
-  /** On one line, without a full stop. */
-  readonly text: string;
-  readonly facts?: Readonly<Record<string, unknown>>;
-}
-
-/** Tells channels, in the unit of work of what it is told of. */
-export interface Teller {
-  tell(tx: Tx, notice: QuietNotice): void;
-}
-
 /** Builds what keeps alerts quiet. `schedule`: checks monitors; it is built later. */
-export function quietParts(parts: MonitorParts, teller: Teller, schedule: () => CheckSchedule) {
+export function quietParts(
+  parts: MonitorParts,
+  notices: Pick<Notices, "tell">,
+  schedule: () => CheckSchedule,
+) {
   const quiet = quietStore(parts.db);
   const observer = new Observer({
     ...{ ...parts, quiet },
     checkAt: (tx, monitor, at) => schedule().checkAt(tx, monitor, at),
-    tell: (tx, projectRef, outage) => teller.tell(tx, outageNotice(projectRef, outage)),
+    tell: (tx, projectRef, outage) => notices.tell(tx, outageNotice(projectRef, outage)),
   });
   const maintenance = new MaintenanceService({
     ...{ ...parts, maintenance: maintenanceStore(parts.db) },
@@ -47,16 +29,17 @@ export function quietParts(parts: MonitorParts, teller: Teller, schedule: () => 
       if (monitor === null || !monitor.settings.active) return;
       schedule().checkAt(tx, { ...monitor, url: monitor.settings.url }, tx.now);
     },
-    tell: (tx, event, row) => teller.tell(tx, maintenanceNotice(event, row)),
+    tell: (tx, event, row) => notices.tell(tx, maintenanceNotice(event, row)),
   });
   const calm = new Quiet({
     ...{ ...parts, quiet, observer, maintenance },
-    tell: (tx, event, monitor) => teller.tell(tx, flappingNotice(event, monitor)),
+    tell: (tx, event, monitor) =>
+      notices.tell(tx, flappingNotice(event, monitor, parts.incidents.openOf(monitor.ref))),
   });
   return { quiet: calm, observer, maintenance };
 }
 
-function outageNotice(projectRef: number, { from, to }: Outage): QuietNotice {
+function outageNotice(projectRef: number, { from, to }: Outage): Notice {
   const [began, ended] = [isoTime(from), isoTime(to)];
   return {
     ...{ projectRef, monitor: null, event: "observer.offline", title: "The server that watches" },
@@ -65,10 +48,7 @@ function outageNotice(projectRef: number, { from, to }: Outage): QuietNotice {
   };
 }
 
-function maintenanceNotice(
-  event: "maintenance.started" | "maintenance.ended",
-  row: MaintenanceRow,
-): QuietNotice {
+function maintenanceNotice(event: "maintenance.started" | "maintenance.ended", row: MaintenanceRow): Notice {
   const { projectRef, maintenanceId: maintenance_id, title, message } = row;
   const [starts_at, ends_at] = [isoTime(row.starts_at), isoTime(row.ends_at)];
   const text = event === "maintenance.ended" ? "planned work has ended" : `planned work until ${ends_at}`;
@@ -79,12 +59,13 @@ function maintenanceNotice(
 function flappingNotice(
   event: "monitor.down" | "monitor.up" | "monitor.flapping",
   monitor: MonitorRow,
-): QuietNotice {
+  incident: IncidentRow | null,
+): Notice {
   const { projectRef } = monitor;
   const [changes, minutes, rest] = [FLAPPING_CHANGES, FLAPPING_WITHIN_MS / 60_000, SETTLED_MS / 60_000];
   const text =
     event === "monitor.flapping"
       ? `${changes} changes within ${minutes} minutes: silence until it has stayed as it is for ${rest} minutes`
       : `it has stayed so for ${rest} minutes`;
-  return { projectRef, monitor, event, text };
+  return { projectRef, monitor, event, text, incidentId: incident?.incidentId ?? null };
 }

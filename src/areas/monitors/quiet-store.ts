@@ -5,7 +5,6 @@ export type QuietRow = {
   /** JSON: epoch milliseconds of the last changes, oldest first. */
   readonly changes: string;
   readonly flapping: number;
-  readonly suppressed: number;
 };
 
 export type QuietStore = ReturnType<typeof quietStore>;
@@ -30,10 +29,10 @@ export function quietStore(db: Database) {
     freeChildren: db.change<[parentRef: number]>("DELETE FROM monitor_parents WHERE parent_ref = ?"),
 
     quiet: db.one<QuietRow, [ref: number]>(
-      "SELECT changes, flapping, suppressed FROM monitor_quiet WHERE monitor_ref = ?",
+      "SELECT changes, flapping FROM monitor_quiet WHERE monitor_ref = ?",
     ),
     setQuiet: db.change<[QuietRow & { readonly ref: number }]>(
-      "INSERT OR REPLACE INTO monitor_quiet (monitor_ref, changes, flapping, suppressed) VALUES ($ref, $changes, $flapping, $suppressed)",
+      "INSERT OR REPLACE INTO monitor_quiet (monitor_ref, changes, flapping) VALUES ($ref, $changes, $flapping)",
     ),
     removeQuiet: db.change<[ref: number]>("DELETE FROM monitor_quiet WHERE monitor_ref = ?"),
 

@@ -37,13 +37,13 @@ export interface Next {
 /** What it does bring about. */
 export interface Calmed extends Next {
   readonly mark: Mark | null;
-  /** What it depends on, which has failed: then nobody is told. */
-  readonly parent: MonitorRow | null;
+  /** What it depends on has failed: the incident of that, else its id. Then nobody is told. */
+  readonly suppressedBy: string | null;
   /** Whether channels are told nothing of the change. */
   readonly isHushed: boolean;
 }
 
-type Parts = Pick<MonitorParts, "monitors" | "scheduler" | "clock" | "stopped" | "writer"> & {
+type Parts = Pick<MonitorParts, "monitors" | "incidents" | "scheduler" | "clock" | "stopped" | "writer"> & {
   readonly quiet: QuietStore;
   readonly observer: Observer;
   readonly maintenance: MaintenanceService;
@@ -89,7 +89,7 @@ export class Quiet {
     if (made.offline === true) return held(monitor, made, "observer_offline", monitor.consecutiveFailures);
     if (this.parts.maintenance.endFor(monitor.ref, made.at) !== null)
       return held(monitor, made, "maintenance", next.state.consecutiveFailures);
-    const plain = { ...next, mark: null, parent: null, isHushed: false };
+    const plain = { ...next, mark: null, suppressedBy: null, isHushed: false };
     const [was, is] = [monitor.status, next.state.status];
     if (is === "down") return this.down(tx, monitor, made, plain);
     return was === "down" ? this.up(tx, monitor, made, plain) : plain;
@@ -122,10 +122,11 @@ export class Quiet {
   }
 
   /** What answers say of a monitor. */
-  viewOf({ ref }: MonitorRow) {
+  viewOf(monitor: MonitorRow) {
+    const { ref } = monitor;
     return {
       depends_on: this.parentOf(ref)?.monitorId ?? null,
-      flapping: this.parts.quiet.quiet(ref)?.flapping === 1,
+      flapping: this.flaps(monitor),
       maintenance: this.parts.maintenance.endFor(ref, this.parts.clock.now()) !== null,
     };
   }
@@ -142,26 +143,27 @@ export class Quiet {
 
   private down(tx: Tx, monitor: MonitorRow, made: CheckMade, plain: Calmed): Calmed {
     const goesDown = monitor.status !== "down";
-    const known = this.parts.quiet.quiet(monitor.ref);
-    const wasSilent = known?.suppressed === 1;
-    if (!goesDown && plain.event === null && !wasSilent) return plain;
+    if (!goesDown && plain.event === null) return plain;
     const parent = this.failingParent(monitor.ref);
-    if (parent !== null) {
-      // A later alert is due as soon as the parent is well, and this one is not.
-      const state = { ...plain.state, alertedAt: monitor.alertedAt };
-      if (goesDown) this.save(tx, monitor.ref, { suppressed: 1 });
-      return { ...plain, state, event: null, parent, isHushed: true };
-    }
-    if (wasSilent && !made.manual) this.save(tx, monitor.ref, { suppressed: 0 });
-    if (!goesDown) return { ...plain, isHushed: known?.flapping === 1 };
-    return { ...plain, isHushed: this.changed(tx, monitor, made) };
+    if (parent === null)
+      return { ...plain, isHushed: goesDown ? this.changed(tx, monitor, made) : this.flaps(monitor) };
+    const suppressedBy = this.parts.incidents.openOf(parent.ref)?.incidentId ?? parent.monitorId;
+    // An alert is due as soon as the parent is well, and this one is not.
+    const state = { ...plain.state, alertedAt: monitor.alertedAt };
+    return { ...plain, state, event: null, suppressedBy };
   }
 
   private up(tx: Tx, monitor: MonitorRow, made: CheckMade, plain: Calmed): Calmed {
-    if (this.parts.quiet.quiet(monitor.ref)?.suppressed !== 1)
-      return { ...plain, isHushed: this.changed(tx, monitor, made) };
-    this.save(tx, monitor.ref, { suppressed: 0 });
-    return { ...plain, event: null, isHushed: true };
+    return this.isSuppressed(monitor) ? plain : { ...plain, isHushed: this.changed(tx, monitor, made) };
+  }
+
+  /** Whether nobody was told that a monitor is down, since what it depends on had failed. */
+  private isSuppressed({ ref }: MonitorRow): boolean {
+    return (this.parts.incidents.openOf(ref)?.suppressedBy ?? null) !== null;
+  }
+
+  private flaps({ ref }: MonitorRow): boolean {
+    return this.parts.quiet.quiet(ref)?.flapping === 1;
   }
 
   /** The parent of a monitor if that is down, or its last check failed. One that is paused says nothing. */
@@ -174,15 +176,14 @@ export class Quiet {
   /** Counts a change of the status. Returns whether it is one too many to be told. */
   private changed(tx: Tx, monitor: MonitorRow, { at, manual }: CheckMade): boolean {
     const { quiet, scheduler, tell } = this.parts;
+    const flapped = this.flaps(monitor);
     // From `unknown` nothing has changed, and what people find by hand they know.
-    if (monitor.status === "unknown" || manual) return quiet.quiet(monitor.ref)?.flapping === 1;
-    const known = quiet.quiet(monitor.ref);
-    const before: number[] = JSON.parse(known?.changes ?? "[]");
+    if (monitor.status === "unknown" || manual) return flapped;
+    const before: number[] = JSON.parse(quiet.quiet(monitor.ref)?.changes ?? "[]");
     const changes = [...before, at].slice(-FLAPPING_CHANGES);
     const many = changes.length === FLAPPING_CHANGES && at - (changes[0] ?? 0) <= FLAPPING_WITHIN_MS;
-    const flapped = known?.flapping === 1;
     const flaps = flapped || many;
-    this.save(tx, monitor.ref, { changes: JSON.stringify(changes), flapping: flaps ? 1 : 0 });
+    quiet.setQuiet(tx, { ref: monitor.ref, changes: JSON.stringify(changes), flapping: flaps ? 1 : 0 });
     if (!flaps) return false;
     scheduler.enqueue(tx, SETTLED, String(monitor.ref), at + SETTLED_MS, null);
     if (!flapped) tell(tx, "monitor.flapping", monitor);
@@ -199,16 +200,9 @@ export class Quiet {
       scheduler.enqueue(tx, SETTLED, String(ref), end, null);
       return;
     }
-    const suppressed = quiet.quiet(ref)?.suppressed ?? 0;
-    this.save(tx, ref, { changes: "[]", flapping: 0 });
-    const isTold = monitor.settings.active && suppressed === 0 && monitor.status !== "unknown";
+    quiet.removeQuiet(tx, ref);
+    const isTold = monitor.settings.active && monitor.status !== "unknown" && !this.isSuppressed(monitor);
     if (isTold) tell(tx, `monitor.${monitor.status === "down" ? "down" : "up"}`, monitor);
-  }
-
-  private save(tx: Tx, ref: number, change: object): void {
-    const { quiet } = this.parts;
-    const before = quiet.quiet(ref) ?? { changes: "[]", flapping: 0, suppressed: 0 };
-    quiet.setQuiet(tx, { ...before, ...change, ref });
   }
 
   /** Has a monitor checked, unless it was checked since a moment; with others that wait for the same. */
@@ -236,5 +230,5 @@ function held(monitor: MonitorRow, made: CheckMade, mark: Mark, consecutiveFailu
   const { at: lastCheckedAt, latencyMs } = made;
   const isLate = monitor.lastCheckedAt !== null && lastCheckedAt < monitor.lastCheckedAt;
   const state = isLate ? monitor : { ...monitor, latencyMs, lastCheckedAt, consecutiveFailures };
-  return { state, event: null, mark, parent: null, isHushed: true };
+  return { state, event: null, mark, suppressedBy: null, isHushed: true };
 }

@@ -1,6 +1,7 @@
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import { NextCursor, pageQuery } from "../../kernel/http/pagination.ts";
 import { name, named, oneOf, orNull } from "../../kernel/schema.ts";
+import { MonitorChannels } from "./channel-schema.ts";
 
 /** Shortest and longest interval that can be asked for; the tier may raise it. */
 export const INTERVAL_MS_MIN = 15_000;
@@ -72,6 +73,7 @@ const OPTIONAL = {
   ),
   email_alert: Type.Optional(flag("Whether to write to the account's e-mail address. Tiers pro and scale.")),
   notify_recovery: Type.Optional(flag("Whether to tell of recovery as well.")),
+  channels: Type.Optional(orNull(MonitorChannels, { errorMessage: MonitorChannels["errorMessage"] })),
 };
 
 const DependsOn = Type.String({
@@ -135,6 +137,7 @@ const LAST_CHECK = {
     description: "Milliseconds of the last check; the time-out on a time-out.",
   }),
   last_checked_at: Type.Union([Type.Integer(), Type.Null()], { description: "Unix seconds." }),
+  incident_id: orNull(Type.String(), { description: "Of the outage that lasts.", examples: [null] }),
 };
 
 /** What keeps its alerts quiet. */
@@ -163,6 +166,9 @@ const CONFIGURED = {
   webhook_url: orNull(Type.String({ examples: ["https://example.com/alerts"] })),
   email_alert: Type.Boolean({ examples: [false] }),
   notify_recovery: Type.Boolean(),
+  channels: orNull(MonitorChannels, {
+    description: "Who is told of it; null: the project's default channels.",
+  }),
   active: Type.Boolean(),
   created_at: Type.Integer({ description: "Unix seconds." }),
   updated_at: Type.Integer({ description: "Unix seconds." }),

@@ -8,7 +8,7 @@ export type MonitorSettings = Omit<
   Monitor,
   | ("id" | "name" | "headers" | "status" | "latency_ms" | "last_checked_at")
   | ("depends_on" | "flapping" | "maintenance")
-  | ("created_at" | "updated_at" | "warning")
+  | ("created_at" | "updated_at" | "warning" | "channels" | "incident_id")
 > & {
   /** As it was given; null without one. */
   readonly name: string | null;

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { AllEvents } from "../../support/all-events.ts";
 import { expectError } from "../../support/errors.ts";
 import { type AccountClient, startTestServer, type TestServer } from "../../support/server.ts";
 import { WebhookSink } from "../../support/webhook-sink.ts";
@@ -10,23 +11,26 @@ let server: TestServer;
 let account: AccountClient;
 let site: WebhookSink;
 let hooks: WebhookSink;
+let channel: AllEvents;
 /** Paths that answer 500. */
 let broken: Set<string>;
 beforeEach(async () => {
-  [site, hooks, broken] = [new WebhookSink(), new WebhookSink(), new Set()];
+  [site, hooks, channel, broken] = [new WebhookSink(), new WebhookSink(), new AllEvents(), new Set()];
   site.answersBy(({ path }) => (broken.has(path) ? 500 : 200));
   server = await startTestServer({ manualClock: true, args: ["--allow-private-targets", "127.0.0.0/8"] });
   account = await server.account();
+  await channel.open(account);
 });
 afterEach(async () => {
   await server.stop();
   site.stop();
   hooks.stop();
+  channel.stop();
 });
 
 async function watch(path: string, change: object = {}): Promise<string> {
   const alerts = { webhook_url: hooks.url(path), notify_recovery: true };
-  const settings = { url: site.url(path), interval: 15_000, ...alerts, ...change };
+  const settings = { url: site.url(path), interval: 15_000, name: path, ...alerts, ...change };
   const answer = await account.post("/v1/pulse", settings);
   expect(answer.status, answer.text).toBe(201);
   return String(answer.body["id"]);
@@ -34,6 +38,12 @@ async function watch(path: string, change: object = {}): Promise<string> {
 
 const told = (): string[] => hooks.take().map(({ path, body }) => `${path} ${JSON.parse(body).event}`);
 const monitor = async (id: string) => (await account.get(`/v1/pulse/${id}`)).body;
+
+/** The incident of a monitor that lasts. */
+async function incidentOf(id: string) {
+  const { body } = await account.get(`/v1/pulse/incidents?status=open&monitor_id=${id}`);
+  return (body["incidents"] as { id: string; suppressed_by: string | null }[])[0];
+}
 
 describe("a monitor whose parent has failed", () => {
   test("goes down silently and comes up silently, and its uptime counts", async () => {
@@ -44,16 +54,21 @@ describe("a monitor whose parent has failed", () => {
     await server.clock.advance(3 * MINUTE);
     expect(told()).toEqual(["/router monitor.down"]);
     expect(await monitor(child)).toMatchObject({ status: "down", depends_on: parent });
+    expect(channel.take()).toEqual(["/router monitor.down"]);
+    const [of, by] = [await incidentOf(child), await incidentOf(parent)];
+    expect([of?.suppressed_by, by?.suppressed_by]).toEqual([by?.id ?? "", null]);
     const { body } = await account.get(`/v1/pulse/${child}/history`);
     expect((body["uptime"] as Record<string, number>)["24h"]).toBeLessThan(100);
     broken.clear();
     await server.clock.advance(MINUTE);
     expect(told()).toEqual(["/router monitor.up"]);
+    expect(channel.take()).toEqual(["/router monitor.up"]);
     expect(await monitor(child)).toMatchObject({ status: "up" });
     // What it has by itself is told of again.
     broken.add("/shop");
     await server.clock.advance(MINUTE);
     expect(told()).toEqual(["/shop monitor.down"]);
+    expect(channel.take()).toEqual(["/shop monitor.down"]);
   });
 
   test("has it checked at once, however rarely that is checked by itself", async () => {
@@ -74,13 +89,15 @@ describe("a monitor whose parent has failed", () => {
     broken.add("/router").add("/shop");
     await server.clock.advance(15 * SECOND);
     expect(await monitor(child)).toMatchObject({ status: "down" });
-    expect(told()).toEqual([]);
+    expect((await incidentOf(child))?.suppressed_by).toBe(parent);
+    expect([...told(), ...channel.take()]).toEqual([]);
     broken.delete("/router");
     await server.clock.advance(15 * SECOND);
-    expect(told()).toEqual(["/shop monitor.down"]);
+    expect([...told(), ...channel.take()]).toEqual(["/shop monitor.down", "/shop monitor.down"]);
+    expect((await incidentOf(child))?.suppressed_by).toBeNull();
     broken.clear();
     await server.clock.advance(15 * SECOND);
-    expect(told()).toEqual(["/shop monitor.up"]);
+    expect([...told(), ...channel.take()]).toEqual(["/shop monitor.up", "/shop monitor.up"]);
   });
 
   test("that was told of as down before is told of as up", async () => {

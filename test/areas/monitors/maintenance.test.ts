@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { MAINTENANCE_MAX } from "../../../src/areas/monitors/maintenance-schema.ts";
 import { isoTime } from "../../../src/kernel/date-time.ts";
+import { AllEvents } from "../../support/all-events.ts";
 import type { Answer } from "../../support/client.ts";
 import { expectError } from "../../support/errors.ts";
 import { AccountClient, startTestServer, TEST_START_MS, type TestServer } from "../../support/server.ts";
@@ -15,16 +16,20 @@ let server: TestServer;
 let account: AccountClient;
 let site: WebhookSink;
 let hooks: WebhookSink;
+let channel: AllEvents;
 beforeEach(async () => {
   site = new WebhookSink();
   hooks = new WebhookSink();
+  channel = new AllEvents();
   server = await startTestServer({ manualClock: true, args: ["--allow-private-targets", "127.0.0.0/8"] });
   account = await server.account();
+  await channel.open(account);
 });
 afterEach(async () => {
   await server.stop();
   site.stop();
   hooks.stop();
+  channel.stop();
 });
 
 async function restart(): Promise<void> {
@@ -62,14 +67,23 @@ async function historyOf(id: string) {
 
 describe("during planned work", () => {
   test("checks go on and are marked; status, uptime and alerts stay; down at the end is told then", async () => {
-    const id = await watch();
+    const id = await watch({ name: "Shop" });
     await server.clock.advance(MINUTE);
     await plan({ ...once(2 * MINUTE, 12 * MINUTE), monitor_ids: [id] });
+    expect(channel.take()).toEqual([]);
     await server.clock.advance(2 * MINUTE);
+    expect(channel.takeBodies()).toMatchObject([
+      {
+        event: "maintenance.started",
+        ...{ title: "Move", message: "", starts_at: at(2 * MINUTE), ends_at: at(12 * MINUTE) },
+      },
+    ]);
     expect(await monitor(id)).toMatchObject({ status: "up", maintenance: true });
     site.answers(500);
     await server.clock.advance(8 * MINUTE);
     expect(told()).toEqual([]);
+    expect(channel.take()).toEqual([]);
+    expect((await account.get("/v1/pulse/incidents")).body["incidents"]).toEqual([]);
     expect(await monitor(id)).toMatchObject({ status: "up", maintenance: true });
     const { checks, uptime } = await historyOf(id);
     expect(uptime["24h"]).toBe(100);
@@ -80,6 +94,7 @@ describe("during planned work", () => {
     expect(checks.slice(inside.length).some(({ maintenance }) => maintenance)).toBe(false);
     await server.clock.advance(MINUTE);
     expect(told()).toEqual(["monitor.down"]);
+    expect(channel.take()).toEqual(["Move maintenance.ended", "Shop monitor.down"]);
     expect(await monitor(id)).toMatchObject({ status: "down", maintenance: false });
     expect((await historyOf(id)).uptime["24h"]).toBeLessThan(100);
   });

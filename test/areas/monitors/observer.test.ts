@@ -1,4 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { isoTime } from "../../../src/kernel/date-time.ts";
+import { AllEvents } from "../../support/all-events.ts";
 import { Line } from "../../support/line.ts";
 import { scrape } from "../../support/metrics.ts";
 import { AccountClient, startTestServer, type TestServer } from "../../support/server.ts";
@@ -12,23 +14,27 @@ const BACK = "this server's own line is back";
 let line: Line;
 let site: WebhookSink;
 let hooks: WebhookSink;
+let channel: AllEvents;
 let server: TestServer;
 let account: AccountClient;
 beforeEach(() => {
   line = new Line();
   site = new WebhookSink();
   hooks = new WebhookSink();
+  channel = new AllEvents();
 });
 afterEach(async () => {
   await server.stop();
   site.stop();
   hooks.stop();
+  channel.stop();
 });
 
 async function start(...args: string[]): Promise<void> {
   const permitted = ["--allow-private-targets", "127.0.0.0/8", ...args];
   server = await startTestServer({ manualClock: true, args: permitted, parts: { outbound: line.overrides } });
   account = await server.account();
+  await channel.open(account);
 }
 
 async function restart(): Promise<void> {
@@ -78,6 +84,7 @@ describe("without targets of the operator's", () => {
     const cutAt = server.clock.now();
     await server.clock.advance(5 * MINUTE);
     expect(told()).toEqual([]);
+    expect(channel.take()).toEqual([]);
     expect(await online()).toBe(0);
     expect(logged(CUT)).toBe(1);
     for (const id of ids) {
@@ -97,13 +104,21 @@ describe("without targets of the operator's", () => {
     const [outage] = outages();
     expect(outage?.from_at).toBeGreaterThanOrEqual(cutAt);
     expect(outage?.to_at).toBeLessThanOrEqual(server.clock.now());
-    site.take();
     await server.clock.advance(15 * SECOND - (server.clock.now() - (outage?.to_at ?? 0)));
     for (const id of ids) {
       const [newest] = (await historyOf(id)).checks;
       expect(newest).toMatchObject({ status: "up", observer_offline: false });
     }
     expect(told()).toEqual([]);
+    const [notice, ...others] = channel.takeBodies();
+    expect(others).toEqual([]);
+    expect(notice).toMatchObject({
+      event: "observer.offline",
+      from: isoTime(outage?.from_at ?? 0),
+      to: isoTime(outage?.to_at ?? 0),
+    });
+    const { body } = await account.get("/v1/pulse/incidents");
+    expect(body["incidents"]).toEqual([]);
   });
 
   test("a host that fails alone is down, whatever the others say", async () => {
@@ -123,6 +138,12 @@ describe("without targets of the operator's", () => {
     line.isUp = true;
     await server.clock.advance(MINUTE);
     expect(told()).toEqual(["/b.example monitor.down"]);
+    const port = `b.example:${site.port}`;
+    expect(channel.take()).toEqual([
+      `${port} monitor.down`,
+      "The server that watches observer.offline",
+      `${port} monitor.down`,
+    ]);
   });
 
   test("two hosts say too little: both are down", async () => {
