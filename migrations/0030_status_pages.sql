@@ -27,8 +27,10 @@ CREATE TABLE monitor_days (
   day            INTEGER NOT NULL, -- epoch ms of its beginning, UTC
   checks         INTEGER NOT NULL,
   up             INTEGER NOT NULL,
-  degraded       INTEGER NOT NULL, -- checks while it was degraded
   observer_ms    INTEGER NOT NULL, -- for how long this server's own line was cut
   maintenance_ms INTEGER NOT NULL,
   PRIMARY KEY (monitor_ref, day)
 ) STRICT, WITHOUT ROWID;
+
+-- Incidents that people have told, which pages look for among those of monitors.
+CREATE INDEX incidents_by_people ON incidents (project_ref, ref) WHERE monitor_ref IS NULL;

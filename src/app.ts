@@ -178,8 +178,10 @@ function createAreas(
   const relay = createRelay(kernel, outbound, ports);
   const meter = createMeter(kernel, { notifier: relay, policy: outbound.policy, tiers });
   const monitors = createMonitors(kernel, outbound, {
-    ...{ owners: accounts, notifier: relay, outbox, tiers, statusStyle: STATUS_STYLE },
-    projectIdOf: directory.idOf,
+    ...{ owners: accounts, notifier: relay, outbox, tiers, publicUrl: config.publicUrl },
+    observerTargets: config.observerTargets,
+    keyName: (credential) => keys.auditedKey(credential)?.name ?? null,
+    ...{ projectIdOf: directory.idOf, statusStyle: STATUS_STYLE },
   });
   const { activity } = directory;
   const buckets = createCatch(kernel, {

@@ -11,8 +11,11 @@ import {
   type MonitorState,
   shownName,
 } from "./domain.ts";
+import type { Observer } from "./observer.ts";
+import type { Outages } from "./outages.ts";
 import type { MonitorParts } from "./ports.ts";
-import type { CheckMade, MonitorRow, MonitorSettings } from "./store.ts";
+import { MARKS, type Quiet } from "./quiet.ts";
+import type { CheckMade, MonitorRow } from "./store.ts";
 
 /** Redirects that a check follows. */
 const REDIRECTS_MAX = 5;
@@ -37,7 +40,12 @@ export class Checks {
   private readonly counts;
   private nextSequence: number;
 
-  constructor(private readonly parts: MonitorParts) {
+  constructor(
+    private readonly parts: MonitorParts,
+    private readonly outages: Outages,
+    private readonly quiet: Quiet,
+    private readonly observer: Observer,
+  ) {
     this.counts = parts.metrics.counterTable(
       { name: "ninefold_monitor_checks_total", help: "Checks of monitors, by what they found." },
       { label: "trigger", values: ["scheduled", "manual"] },
@@ -52,10 +60,17 @@ export class Checks {
       if (tries > 0) await realDelay(TRIES_PAUSE_MS);
       const at = this.parts.clock.now();
       const outcome = await this.ask(monitor);
-      if (saysSomething(outcome)) return madeOf(outcome, monitor.settings.timeout, at, manual);
+      if (!saysSomething(outcome)) continue;
+      const line = this.observer.saw(monitor, outcome);
+      return { ...madeOf(outcome, monitor.settings.timeout, at, manual), line };
     }
     this.counts[manual ? "manual" : "scheduled"].unknown.add();
     return null;
+  }
+
+  /** What a check would bring about by itself. */
+  next(monitor: MonitorRow, made: CheckMade) {
+    return afterCheck(monitor, made, this.rulesOf(monitor));
   }
 
   /** Records checks and queues their alerts; nothing when the monitor was deleted or changed since they were made. */
@@ -64,6 +79,9 @@ export class Checks {
     let monitor = monitors.monitor(checked.ref);
     if (monitor === null || monitor.version !== checked.version) return;
     this.parts.changes.inProject(tx, monitor.projectRef, "pulse", monitor.monitorId);
+    const last = made.at(-1);
+    if (last?.offline === true) this.observer.begin(tx, last.at);
+    else if (last?.line === "proved") this.observer.end(tx, last.at);
     const up = made.filter((check) => check.up).length;
     for (const check of made) monitor = this.recordOne(tx, monitor, check);
     monitors.updateState(tx, monitor);
@@ -77,8 +95,9 @@ export class Checks {
   /** Returns the monitor after a check, whose row is still to be written. */
   private recordOne(tx: Tx, monitor: MonitorRow, made: CheckMade): MonitorRow {
     const { checks } = this.parts;
-    const { ref, settings } = monitor;
-    const { state, event } = afterCheck(monitor, made, alertRulesOf(settings));
+    const { ref } = monitor;
+    const { state, event, mark, ...calmed } = this.quiet.calmed(tx, monitor, made, this.next(monitor, made));
+    const counts = mark === null ? 1 : 0;
     // A slow check may end after one of the next hour. It counts there: an hour that is closed stays as it is.
     const hour = Math.max(hourOf(made.at), monitor.hour);
     const isSameHour = monitor.hour === hour;
@@ -87,11 +106,28 @@ export class Checks {
       checks.removeHoursBefore(tx, ref, hour - CHECKS_KEPT_MS);
     }
     const start = isSameHour ? monitor : { checks: 0, up: 0 };
-    const current = { hour, checks: start.checks + 1, up: start.up + (made.up ? 1 : 0) };
+    const current = { hour, checks: start.checks + counts, up: start.up + (made.up ? counts : 0) };
     const sequence = this.nextSequence++;
-    checks.insert(tx, { ...made, sequence, ref, previous: monitor.lastCheck });
-    if (event !== null) sendAlert(tx, this.parts, monitor, event, state, made);
+    checks.insert(tx, {
+      ...{ ...made, sequence, ref, previous: monitor.lastCheck },
+      mark: mark === null ? 0 : MARKS[mark],
+    });
+    if (event !== null || state.status !== monitor.status) {
+      const told = this.outages.follow(tx, { before: monitor, after: state, made, event, ...calmed });
+      if (told !== null) sendAlert(tx, this.parts, monitor, told, state, made);
+    }
     return { ...monitor, ...state, ...current, lastCheck: sequence };
+  }
+
+  /** When a monitor alerts. */
+  rulesOf({ settings, projectRef }: MonitorRow): AlertRules {
+    return {
+      threshold: settings.consecutive_threshold,
+      cooldownMs: settings.cooldown_ms,
+      notifyRecovery: settings.notify_recovery,
+      hasListeners:
+        settings.webhook_url !== null || settings.email_alert || this.outages.hasChannels(projectRef),
+    };
   }
 
   private ask(monitor: MonitorRow): Promise<OutboundOutcome> {
@@ -117,16 +153,6 @@ export class Checks {
     const type: RequestHeaders = body === null ? {} : { "Content-Type": typeOf(body) };
     return withDefaults(own, { "User-Agent": USER_AGENT, Accept: "*/*", ...type });
   }
-}
-
-/** When a monitor with these settings alerts. */
-export function alertRulesOf(settings: MonitorSettings): AlertRules {
-  return {
-    threshold: settings.consecutive_threshold,
-    cooldownMs: settings.cooldown_ms,
-    notifyRecovery: settings.notify_recovery,
-    hasListeners: settings.webhook_url !== null || settings.email_alert,
-  };
 }
 
 /** Whether the outcome says anything about the target. */

@@ -40,8 +40,10 @@ export class Days {
     const refs = this.store.monitorsAfter(after, FOLDED_AT_ONCE);
     const today = dayOf(tx.now);
     for (const { ref } of refs) {
-      for (const row of this.ofHours(ref, this.store.lastDay(ref), today))
-        this.store.fold(tx, { ...row, ref });
+      const last = this.store.lastDay(ref);
+      const counts = this.store.ofHours({ ref, from: last, until: today });
+      for (const count of counts)
+        this.store.fold(tx, { ...count, ...this.facts.unobserved(ref, count.day, count.day + DAY_MS), ref });
       this.store.removeBefore(tx, ref, today - DAYS_KEPT * DAY_MS);
     }
     return refs.length < FOLDED_AT_ONCE ? null : (refs.at(-1)?.ref ?? null);
@@ -49,19 +51,22 @@ export class Days {
 
   /**
    * The figures of the days from one on, today's among them, by their beginning. The last day that was folded is counted
-   * anew, as the next fold does: on a long way of the test clock checks of a day are recorded on the next one.
+   * anew, as the next fold does: on a long way of the test clock checks of a day are recorded on the next one. What was
+   * not counted of a day, and why, is known once it is over.
    */
   since(ref: number, day: number): ReadonlyMap<number, DayRow> {
     const days = new Map(this.store.since(ref, day).map((row) => [row.day, row]));
-    const last = [...days.keys()].at(-1) ?? day;
-    for (const row of this.ofHours(ref, last, Number.MAX_SAFE_INTEGER))
-      if (row.checks >= (days.get(row.day)?.checks ?? 0)) days.set(row.day, row);
+    const from = [...days.keys()].at(-1) ?? day;
+    for (const count of this.store.ofHours({ ref, from, until: Number.MAX_SAFE_INTEGER })) {
+      const { observerMs, maintenanceMs, checks } = days.get(count.day) ?? {
+        ...count,
+        ...OBSERVED,
+        checks: 0,
+      };
+      if (count.checks >= checks) days.set(count.day, { ...count, observerMs, maintenanceMs });
+    }
     return days;
   }
-
-  private ofHours(ref: number, from: number, until: number): DayRow[] {
-    return this.store
-      .ofHours({ ref, from, until })
-      .map((count) => ({ ...count, ...this.facts.unobserved(ref, count.day, count.day + DAY_MS) }));
-  }
 }
+
+const OBSERVED = { observerMs: 0, maintenanceMs: 0 };

@@ -1,6 +1,7 @@
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import { NextCursor, pageQuery } from "../../kernel/http/pagination.ts";
 import { name, named, oneOf, orNull } from "../../kernel/schema.ts";
+import { MonitorChannels } from "./channel-schema.ts";
 
 /** Shortest and longest interval that can be asked for; the tier may raise it. */
 export const INTERVAL_MS_MIN = 15_000;
@@ -72,7 +73,16 @@ const OPTIONAL = {
   ),
   email_alert: Type.Optional(flag("Whether to write to the account's e-mail address. Tiers pro and scale.")),
   notify_recovery: Type.Optional(flag("Whether to tell of recovery as well.")),
+  channels: Type.Optional(orNull(MonitorChannels, { errorMessage: MonitorChannels["errorMessage"] })),
 };
+
+const DependsOn = Type.String({
+  maxLength: 64,
+  errorMessage: "must be the id of a monitor",
+  description:
+    "The monitor without which this one cannot be up: while that has failed, this one fails silently.",
+  examples: [],
+});
 
 /** Body of a monitor's creation. */
 export const MonitorCreateBody = named("MonitorCreateBody", {
@@ -83,6 +93,7 @@ export const MonitorCreateBody = named("MonitorCreateBody", {
   headers: Type.Optional(Headers),
   body: Type.Optional(Body),
   webhook_url: Type.Optional(WebhookUrl),
+  depends_on: clearable(DependsOn),
 });
 
 /** Body of a monitor's change: any of these. */
@@ -94,6 +105,7 @@ export const MonitorUpdateBody = named("MonitorUpdateBody", {
   headers: clearable(Headers),
   body: clearable(Body),
   webhook_url: clearable(WebhookUrl),
+  depends_on: clearable(DependsOn),
   active: Type.Optional(flag("Whether it is checked.")),
 });
 export type MonitorUpdateBody = Static<typeof MonitorUpdateBody>;
@@ -125,6 +137,17 @@ const LAST_CHECK = {
     description: "Milliseconds of the last check; the time-out on a time-out.",
   }),
   last_checked_at: Type.Union([Type.Integer(), Type.Null()], { description: "Unix seconds." }),
+  incident_id: orNull(Type.String(), { description: "Of the outage that lasts.", examples: [null] }),
+};
+
+/** What keeps its alerts quiet. */
+const QUIET = {
+  depends_on: orNull(Type.String({ format: "uuid" }), { examples: [null] }),
+  flapping: Type.Boolean({
+    description: "It goes up and down so often that channels are told once, and then where it stays.",
+    examples: [false],
+  }),
+  maintenance: Type.Boolean({ description: "Planned work is under way.", examples: [false] }),
 };
 
 /** What was set about a monitor, as every answer shows it. */
@@ -143,6 +166,9 @@ const CONFIGURED = {
   webhook_url: orNull(Type.String({ examples: ["https://example.com/alerts"] })),
   email_alert: Type.Boolean({ examples: [false] }),
   notify_recovery: Type.Boolean(),
+  channels: orNull(MonitorChannels, {
+    description: "Who is told of it; null: the project's default channels.",
+  }),
   active: Type.Boolean(),
   created_at: Type.Integer({ description: "Unix seconds." }),
   updated_at: Type.Integer({ description: "Unix seconds." }),
@@ -154,6 +180,7 @@ export const Monitor = named("Monitor", {
   ...CONFIGURED,
   headers: orNull(Type.Record(Type.String(), Type.String())),
   ...LAST_CHECK,
+  ...QUIET,
   warning: Type.Optional(
     Type.String({ description: "The interval was raised to the tier's minimum.", examples: [] }),
   ),
@@ -168,6 +195,7 @@ export const MonitorStatus = named("MonitorStatus", {
     description: "The names of `headers`, whose values may be secret.",
   }),
   ...LAST_CHECK,
+  ...QUIET,
   consecutive_failures: Type.Integer({ examples: [0] }),
 });
 export type MonitorStatus = Static<typeof MonitorStatus>;
@@ -188,6 +216,14 @@ export const MonitorCheck = named("MonitorCheck", {
   response_status: orNull(Type.Integer({ examples: [200] })),
   error: orNull(Type.String(), { examples: [null] }),
   manual: Type.Boolean({ examples: [false] }),
+  observer_offline: Type.Boolean({
+    description: "The line of this server itself was cut: the check counts for nothing.",
+    examples: [false],
+  }),
+  maintenance: Type.Boolean({
+    description: "Made during planned work: the check does not count in the uptime.",
+    examples: [false],
+  }),
 });
 export type MonitorCheck = Static<typeof MonitorCheck>;
 

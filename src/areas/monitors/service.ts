@@ -6,10 +6,17 @@ import { decodeNumberCursor, encodeCursor, pageOf, pageStart } from "../../kerne
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { TierBound } from "../../kernel/tier-bounds.ts";
 import { isUuid, uuidToBytes } from "../../kernel/uuid.ts";
+import type { Channels } from "./channels.ts";
 import { CHECKS_KEPT_MS, Checks, sealContext } from "./checks.ts";
-import { type MonitorState, shownName, uptimePercent } from "./domain.ts";
+import { shownName, uptimePercent } from "./domain.ts";
+import type { Incidents } from "./incidents.ts";
 import { CheckSchedule } from "./jobs.ts";
+import type { MaintenanceService } from "./maintenance.ts";
+import type { Notices } from "./notices.ts";
+import { Outages } from "./outages.ts";
 import type { MonitorParts } from "./ports.ts";
+import { MARKS, type Quiet } from "./quiet.ts";
+import { quietParts } from "./quiet-parts.ts";
 import {
   LIST_LIMIT,
   type Monitor,
@@ -31,11 +38,23 @@ export class MonitorService {
   private readonly checks: Checks;
   private readonly schedule: CheckSchedule;
   private readonly bound: TierBound;
+  private readonly quiet: Quiet;
+  readonly maintenance: MaintenanceService;
   private nextRef: number;
 
-  constructor(private readonly parts: MonitorParts) {
-    this.checks = new Checks(parts);
-    this.schedule = new CheckSchedule(parts, this.checks);
+  constructor(
+    private readonly parts: MonitorParts,
+    private readonly told: {
+      readonly notices: Notices;
+      readonly incidents: Incidents;
+      readonly channels: Channels;
+    },
+  ) {
+    const { quiet, observer, maintenance } = quietParts(parts, told.notices, () => this.schedule);
+    this.quiet = quiet;
+    this.maintenance = maintenance;
+    this.checks = new Checks(parts, new Outages(told.incidents, told.notices), quiet, observer);
+    this.schedule = new CheckSchedule(parts, this.checks, quiet);
     this.bound = new TierBound(parts.db, parts.tiers, "monitors", "monitor_limit_exceeded");
     this.nextRef = parts.monitors.highestRef() + 1;
   }
@@ -59,6 +78,8 @@ export class MonitorService {
       monitorId: uuidToBytes(monitorId),
     });
     monitors.insertState(tx, ref, project.ref);
+    if (given.depends_on) this.quiet.setParent(tx, { ref, projectRef: project.ref }, given.depends_on);
+    this.choose(tx, project.ref, ref, given.channels);
     this.schedule.begin(tx, account.ref, ref, settings.url);
     const made = this.monitorOf(this.find(project.ref, monitorId));
     tx.audit({ ...aboutMonitor(made, "created"), before: null, after: settingsOf(made) });
@@ -71,11 +92,14 @@ export class MonitorService {
     const { ref, monitorId: id, settings: old } = before;
     this.assertNameFree(project.ref, given.name, ref);
     const { settings, ...warning } = mergedSettings(this.parts, given, id, account.tier, old);
+    const was = this.monitorOf(before);
+    if (given.depends_on !== undefined) this.quiet.setParent(tx, before, given.depends_on);
     if (Object.keys(given).length > 0) {
+      this.choose(tx, project.ref, ref, given.channels);
       this.parts.monitors.update(tx, { ...settings, ref, now: tx.now });
       this.reschedule(tx, before, settings);
     }
-    const [was, is] = [this.monitorOf(before), this.monitorOf(this.find(project.ref, monitorId))];
+    const is = this.monitorOf(this.find(project.ref, monitorId));
     tx.audit(changed({ ...aboutMonitor(is, "changed"), before: settingsOf(was), after: settingsOf(is) }));
     return { ...is, ...warning };
   }
@@ -96,6 +120,12 @@ export class MonitorService {
       removed += this.remove(tx, ref, rowsMax - removed);
       if (removed >= rowsMax) return removed;
     }
+    removed += this.maintenance.removeRows(tx, projectRef, rowsMax - removed);
+    if (removed >= rowsMax) return removed;
+    removed += this.parts.incidents.removeOfProject(tx, projectRef, rowsMax - removed);
+    if (removed >= rowsMax) return removed;
+    this.parts.channels.removeOfProject(tx, projectRef);
+    this.told.notices.channelsChanged(tx, projectRef);
     this.parts.stopped.forget(tx, projectRef);
     return removed;
   }
@@ -199,9 +229,20 @@ export class MonitorService {
     const figures = hours + (hours < rowsMax ? dailies.remove(tx, ref, rowsMax - hours) : 0);
     if (figures === rowsMax) return figures;
     this.schedule.end(tx, ref);
+    this.quiet.forget(tx, ref);
+    this.told.incidents.end(tx, ref, tx.now);
+    this.parts.channels.choose(tx, ref, null);
     monitors.removeState(tx, ref);
     monitors.remove(tx, ref);
     return figures + 1;
+  }
+
+  /** `channelIds`: null for the default ones, undefined to leave them as they are. */
+  private choose(tx: Tx, projectRef: number, ref: number, channelIds: readonly string[] | null | undefined) {
+    if (channelIds === undefined) return;
+    const { channels } = this.told;
+    const refs = channelIds === null ? null : channels.refsOf(projectRef, channelIds);
+    this.parts.channels.choose(tx, ref, refs);
   }
 
   private reschedule(
@@ -235,19 +276,42 @@ export class MonitorService {
   private monitorOf(monitor: MonitorRow): Monitor {
     return {
       id: monitor.monitorId,
-      ...configuredOf(monitor),
+      ...this.configuredOf(monitor),
       headers: this.headersOf(monitor),
-      ...lastCheckOf(monitor),
+      ...this.lastCheckOf(monitor),
+      ...this.quiet.viewOf(monitor),
     };
   }
 
   private statusOf(monitor: MonitorRow): MonitorStatus {
     return {
       monitor_id: monitor.monitorId,
-      ...configuredOf(monitor),
+      ...this.configuredOf(monitor),
       header_names: Object.keys(this.headersOf(monitor) ?? {}),
-      ...lastCheckOf(monitor),
+      ...this.lastCheckOf(monitor),
+      ...this.quiet.viewOf(monitor),
       consecutive_failures: monitor.consecutiveFailures,
+    };
+  }
+
+  /** What was set, but for the headers. */
+  private configuredOf({ settings, ref, projectRef, createdAt, updatedAt }: MonitorRow) {
+    const { headers, ...others } = settings;
+    return {
+      ...others,
+      name: shownName(settings),
+      channels: this.told.channels.namedBy(projectRef, ref),
+      created_at: secondsOf(createdAt),
+      updated_at: secondsOf(updatedAt),
+    };
+  }
+
+  private lastCheckOf({ ref, status, latencyMs, lastCheckedAt }: MonitorRow) {
+    const at = lastCheckedAt === null ? null : secondsOf(lastCheckedAt);
+    const incident = status === "down" ? this.told.incidents.openOf(ref) : null;
+    return {
+      ...{ status, latency_ms: latencyMs, last_checked_at: at },
+      incident_id: incident?.incidentId ?? null,
     };
   }
 
@@ -266,32 +330,19 @@ function aboutMonitor({ id, url }: Monitor, what: string) {
 
 /** What users set, and nothing that checks find out. */
 function settingsOf(monitor: Monitor): Fields {
-  const { id, status, latency_ms, last_checked_at, created_at, updated_at, warning, ...settings } = monitor;
+  const { id, status, latency_ms, last_checked_at, incident_id, created_at, updated_at, ...more } = monitor;
+  const { flapping, maintenance, warning, ...settings } = more;
   return settings;
 }
 
-/** What was set, but for the headers. */
-function configuredOf({ settings, createdAt, updatedAt }: MonitorRow) {
-  const { headers, ...others } = settings;
-  return {
-    ...others,
-    name: shownName(settings),
-    created_at: secondsOf(createdAt),
-    updated_at: secondsOf(updatedAt),
-  };
-}
-
-function lastCheckOf({ status, latencyMs, lastCheckedAt }: MonitorState) {
-  const at = lastCheckedAt === null ? null : secondsOf(lastCheckedAt);
-  return { status, latency_ms: latencyMs, last_checked_at: at };
-}
-
-function checkOf({ at, up, latencyMs, responseStatus, error, manual }: StoredCheck): MonitorCheck {
+function checkOf({ at, up, latencyMs, responseStatus, error, manual, mark }: StoredCheck): MonitorCheck {
   return {
     checked_at: secondsOf(at),
     status: up === 0 ? "down" : "up",
     ...{ latency_ms: latencyMs, response_status: responseStatus, error },
     manual: manual !== 0,
+    observer_offline: mark === MARKS.observer_offline,
+    maintenance: mark === MARKS.maintenance,
   };
 }
 

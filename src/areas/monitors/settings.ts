@@ -23,7 +23,10 @@ const DEFAULTS: Omit<MonitorSettings, "url" | "interval"> = {
 };
 
 /** The lowest tier that has a feature; every higher one has it as well. */
-const FEATURE_TIERS = { headers: "pro", email_alert: "pro", webhook_url: "starter" } as const;
+const FEATURE_TIERS = {
+  ...({ headers: "pro", email_alert: "pro", webhook_url: "starter" } as const),
+  ...({ "a channel": "starter", "a channel of kind email": "pro" } as const),
+};
 
 /**
  * Checks what a user sets, whatever the monitor. Comes before any charge.
@@ -54,7 +57,7 @@ export function mergedSettings(
   tier: TierName,
   before: MonitorSettings | null,
 ): { settings: MonitorSettings; warning?: string } {
-  const { headers, interval, ...others } = given;
+  const { headers, interval, depends_on, channels, ...others } = given;
   const minimum = parts.tiers[tier].monitorIntervalMinMs;
   const asked = interval ?? minimum;
   const settings: MonitorSettings = {
@@ -68,7 +71,8 @@ export function mergedSettings(
   return { settings, warning };
 }
 
-function assertFeature(field: keyof typeof FEATURE_TIERS, tier: TierName): void {
+/** @throws ApiError `forbidden` naming the tier that a feature needs. */
+export function assertFeature(field: keyof typeof FEATURE_TIERS, tier: TierName): void {
   const needed = FEATURE_TIERS[field];
   if (TIER_NAMES.indexOf(tier) >= TIER_NAMES.indexOf(needed)) return;
   throw new ApiError(

@@ -2,7 +2,9 @@ import type { Api } from "../../kernel/http/api.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { Days } from "./days.ts";
+import { factStore } from "./fact-store.ts";
 import { declareGauges } from "./gauges.ts";
+import { maintenanceStore } from "./maintenance-store.ts";
 import { pageFacts } from "./page-facts.ts";
 import { pageRoutes } from "./page-routes.ts";
 import { pageStore } from "./page-store.ts";
@@ -14,12 +16,24 @@ import { statusRoutes } from "./status-routes.ts";
 /** What status pages need of the rest of the area. */
 type Around = Pick<
   MonitorParts,
-  "monitors" | "checks" | "dailies" | "stopped" | "owners" | "tiers" | "statusStyle" | "projectIdOf"
+  | "monitors"
+  | "checks"
+  | "dailies"
+  | "stopped"
+  | "owners"
+  | "tiers"
+  | "statusStyle"
+  | "projectIdOf"
+  | "incidents"
 >;
 
 /** The status pages of an area that watches: what owners do with them, what everybody sees, and the daily figures. */
 export function createStatusPages(kernel: Kernel, around: Around) {
-  const facts = pageFacts();
+  const facts = pageFacts({
+    facts: factStore(kernel.db),
+    incidents: around.incidents,
+    maintenance: maintenanceStore(kernel.db),
+  });
   const days = new Days(around.dailies, facts);
   days.register(kernel);
   declareGauges(kernel, { ...around, facts });

@@ -13,7 +13,7 @@ export const PAST_DAYS = 15;
 /** How long before it begins maintenance is announced. */
 const AHEAD_DAYS = 14;
 /** Incidents that are shown at most: what a page that people read has room for. */
-const INCIDENTS_MAX = 50;
+export const INCIDENTS_MAX = 50;
 /** Monitors of a page with bars, in its order: the bars of so many make a page of 2 MB. The rest has its figure alone. */
 export const BARS_MAX = 250;
 
@@ -137,7 +137,8 @@ function monitorOf(
     number,
     // A host says more than its owner may want to say: what has no name has a number.
     name: isNamed ? shownName(row.settings) : `Monitor ${number}`,
-    url: settings.show_urls ? row.settings.url : null,
+    // What is not asked has no address, but an id.
+    url: settings.show_urls && row.settings.url.startsWith("http") ? row.settings.url : null,
     state: stateOf(row, facts, quiet.has(number)),
     uptime: uptimeOf([...byDay.values()]),
     latencyMs: settings.show_latency ? row.latencyMs : null,
@@ -180,9 +181,10 @@ export function uptimeOfHours(
 function shownIncidents(facts: PageFacts, page: PageRow, since: number): readonly PageIncident[] {
   const { publish_incidents: published } = page.settings;
   if (published === "none") return [];
+  const withAutomatic = published === "all";
   return facts
-    .incidents(page.projectRef, since, INCIDENTS_MAX)
-    .filter((one) => (one.kind === "manual" ? one.public : published === "all"));
+    .incidents(page.projectRef, { since, withAutomatic, max: INCIDENTS_MAX })
+    .filter((one) => (one.kind === "manual" ? one.public : withAutomatic));
 }
 
 /** What a check has found is told in the names of the page: an incident's own title may hold a host. */

@@ -132,7 +132,7 @@ test("more monitors than one slice has", async () => {
 test("days are kept for 400, and go with their monitor", async () => {
   const today = dayOf(TEST_START_MS);
   const ages = [1, 2, DAYS_KEPT - 1, DAYS_KEPT, DAYS_KEPT + 100];
-  const insert = db().change<[number]>("INSERT INTO monitor_days VALUES (1, ?, 10, 10, 0, 0, 0)");
+  const insert = db().change<[number]>("INSERT INTO monitor_days VALUES (1, ?, 10, 10, 0, 0)");
   await server.server.kernel.writer.submit((tx) => {
     for (const age of ages) insert(tx, today - age * DAY_MS);
   });

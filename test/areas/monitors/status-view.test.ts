@@ -204,7 +204,7 @@ test("a day's colour: 99.9 and 95 percent are the bounds; what is not 100 never 
   const ups = [10_000, 9_999, 9_990, 9_989, 9_500, 9_499, 0];
   const days = ups.map((up, index) => ({
     ...{ day: today - (ups.length - 1 - index) * DAY_MS, checks: 10_000, up },
-    ...{ degraded: 0, observerMs: index === 0 ? 120_000 : 0, maintenanceMs: index === 1 ? 60_000 : 0 },
+    ...{ observerMs: index === 0 ? 120_000 : 0, maintenanceMs: index === 1 ? 60_000 : 0 },
   }));
   const text = statusHtml(view({ monitors: ["up"], days }), "s.css");
   const bars = [...text.matchAll(/<path class="(\w+)"[^>]*><title>([^<]+)<\/title>/g)];
