@@ -109,6 +109,8 @@ async function fillTraffic(call: Call, url: string): Promise<void> {
     const { id } = await call("POST", "/v1/pulse", { url: url + path, interval: 60_000, name });
     for (let at = 0; at < checks; at += 1) await call("POST", `/v1/pulse/${id}/check`);
   }
+  const work = { title: "Backups are moved", schedule: "0 3 * * SUN", tz: "Europe/Berlin" };
+  await call("POST", "/v1/pulse/maintenance", { ...work, duration_ms: 3_600_000 });
   for (const delay of ["1s", "2h", "3d"]) {
     const headers = { "X-Shop": "42" };
     const payload = { order: 1017, total: "42.00" };

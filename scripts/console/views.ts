@@ -12,6 +12,8 @@ export const VIEWS = [
   "locks",
   "monitors",
   "monitors?new=1",
+  "monitors/maintenance",
+  "monitors/maintenance?new=1",
   "relay",
   "relay?new=1",
   "relay?status=failed&resend=1",
