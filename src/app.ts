@@ -176,9 +176,8 @@ function createAreas(
   const ports = { accounts, charger, tiers, outbox, emailOf, settings: config.relay };
   const relay = createRelay(kernel, outbound, ports);
   const meter = createMeter(kernel, { notifier: relay, policy: outbound.policy, tiers });
-  const owners = { account: accounts.account };
   const monitors = createMonitors(kernel, outbound, {
-    ...{ owners, notifier: relay, outbox, tiers, publicUrl: config.publicUrl },
+    ...{ owners: accounts, notifier: relay, outbox, tiers, publicUrl: config.publicUrl },
     observerTargets: config.observerTargets,
     keyName: (credential) => keys.auditedKey(credential)?.name ?? null,
   });

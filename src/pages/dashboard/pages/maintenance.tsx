@@ -3,7 +3,7 @@ import type { Maintenance } from "../../../client/generated/api.ts";
 import { call, requestOf } from "../core/api.ts";
 import { count, span } from "../core/format.ts";
 import { useList } from "../core/resource.ts";
-import { setQuery, place } from "../core/route.ts";
+import { place, setQuery } from "../core/route.ts";
 import { Button } from "../ui/button.tsx";
 import { Confirm } from "../ui/dialog.tsx";
 import { Empty, Loaded, More } from "../ui/feedback.tsx";

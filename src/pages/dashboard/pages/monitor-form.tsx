@@ -7,6 +7,7 @@ import { go } from "../core/route.ts";
 import { toast } from "../core/toasts.ts";
 import { Dialog, Form } from "../ui/dialog.tsx";
 import { CheckField, SelectField, TextField, textOf } from "../ui/field.tsx";
+import { ChannelChoice } from "./channel-choice.tsx";
 
 const INTERVALS = [15_000, 30_000, 60_000, 300_000];
 const METHODS = ["GET", "HEAD", "POST"] as const;
@@ -24,8 +25,15 @@ export function MonitorForm({ of: monitor, onDone, onClose }: MonitorFormProps) 
   const [method, setMethod] = useState<Method>(METHODS.find((one) => one === monitor?.method) ?? "GET");
   const [email_alert, setEmailAlert] = useState(monitor?.email_alert ?? false);
   const [notify_recovery, setNotifyRecovery] = useState(monitor?.notify_recovery ?? false);
+  const [channels, setChannels] = useState<readonly string[] | null>(monitor?.channels ?? null);
   const submit = async (data: FormData): Promise<void> => {
-    const settings = { ...settingsOf(data), method, email_alert, notify_recovery };
+    const settings = {
+      ...settingsOf(data),
+      method,
+      email_alert,
+      notify_recovery,
+      channels: channels && [...channels],
+    };
     if (monitor === undefined) {
       const made = await call("monitors.create", { body: withoutNulls(settings) });
       if (made.warning !== undefined) toast(made.warning);
@@ -52,6 +60,7 @@ export function MonitorForm({ of: monitor, onDone, onClose }: MonitorFormProps) 
         <ParentField of={monitor} />
         <CheckField label="Write an e-mail too" checked={email_alert} onChange={setEmailAlert} />
         <CheckField label="Tell of recovery too" checked={notify_recovery} onChange={setNotifyRecovery} />
+        <ChannelChoice chosen={channels} onChange={setChannels} />
       </Form>
     </Dialog>
   );

@@ -3,13 +3,15 @@ import { Choice } from "../ui/field.tsx";
 
 const VIEWS = [
   ["monitors", "Monitors"],
+  ["incidents", "Incidents"],
+  ["channels", "Channels"],
   ["maintenance", "Planned work"],
 ] as const;
 
-/** One of the lists of monitoring. */
+/** One of the lists of the monitors. */
 export type MonitorView = (typeof VIEWS)[number][0];
 
-/** Leads from one list of monitoring to another. */
+/** Leads from one list of the monitors to another. */
 export function MonitorViews({ view }: { view: MonitorView }) {
   return (
     <div class="toolbar">

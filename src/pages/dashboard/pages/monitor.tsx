@@ -60,6 +60,7 @@ export function MonitorPage({ id }: { id: string }) {
                   ["Checked", <Ago key="c" at={one.last_checked_at} />],
                   ["Latency", one.latency_ms === null ? "–" : `${one.latency_ms} ms`],
                   ["Failures in a row", one.consecutive_failures],
+                  ...(one.incident_id === null ? [] : [incidentOf(one.incident_id)]),
                   ...(one.flapping ? [["Flapping", "up and down: silent until it stays"] as const] : []),
                   ...(one.maintenance ? [["Planned work", "under way: nobody is told"] as const] : []),
                   ...UPTIMES.map(
@@ -147,6 +148,15 @@ function Actions({ id, active, onChanged, onOpen }: ActionsProps) {
       </Button>
     </>
   );
+}
+
+function incidentOf(id: string) {
+  return [
+    "Incident",
+    <a key="i" href={href(["monitors", "incidents", id])}>
+      open
+    </a>,
+  ] as const;
 }
 
 const UPTIMES = ["24h", "7d", "30d"] as const;

@@ -28,12 +28,13 @@ const STATES = [
 
 const EXAMPLE = { url: "https://example.com/health", interval: 60_000 };
 
-/** What else belongs to monitoring, beside the monitors, whose ids are none of these. */
 const LISTS: Readonly<Record<string, ComponentType>> = {
+  incidents: later(async () => (await import("./incidents.tsx")).IncidentsPage),
+  channels: later(async () => (await import("./channels.tsx")).ChannelsPage),
   maintenance: later(async () => (await import("./maintenance.tsx")).MaintenancePage),
 };
 
-/** The monitors, one of them, or what else belongs to monitoring. */
+/** The monitors, one of them, or what else there is of them. */
 export function MonitorsPage() {
   const [id] = place.value.rest;
   const List = LISTS[id ?? ""];
