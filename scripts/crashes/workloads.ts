@@ -5,10 +5,12 @@ import { ChainWorkload } from "./chains.ts";
 import { CheckWorkload } from "./checks.ts";
 import { FlagWorkload } from "./flags.ts";
 import { HoldWorkload } from "./holds.ts";
+import { IncidentWorkload } from "./incidents.ts";
 import { KeyUsesWorkload } from "./key-uses.ts";
 import { MessageWorkload } from "./messages.ts";
 import { MeterWorkload } from "./meters.ts";
 import { OwnBalanceWorkload } from "./own-balances.ts";
+import { PlannedWorkload } from "./planned-work.ts";
 import { PullBucketWorkload } from "./pull-bucket.ts";
 import { ReadWorkload } from "./reads.ts";
 import { RelayWorkload } from "./relays.ts";
@@ -30,6 +32,7 @@ export function allWorkloads(): Workload[] {
     new ResendWorkload(),
     new ScheduleWorkload(),
     new MessageWorkload(),
+    new IncidentWorkload(),
     new BucketWorkload(),
     new PullBucketWorkload(),
     new ReadWorkload(),
@@ -37,5 +40,6 @@ export function allWorkloads(): Workload[] {
     new SessionWorkload(),
     new FlagWorkload(),
     new KeyUsesWorkload(),
+    new PlannedWorkload(),
   ];
 }

@@ -33,9 +33,9 @@ function readRoutes(api: Api, maintenance: MaintenanceService) {
       },
     )
     .get(
-      "/v1/pulse/maintenance/:maintenanceId",
+      "/v1/pulse/maintenance/:maintenance_id",
       ({ call, params }) =>
-        call.read((tx) => maintenance.read(call.caller.project.ref, params.maintenanceId, tx.now)),
+        call.read((tx) => maintenance.read(call.caller.project.ref, params.maintenance_id, tx.now)),
       {
         op: {
           name: "monitors.maintenance.read",
@@ -74,9 +74,9 @@ function changeRoutes(api: Api, maintenance: MaintenanceService) {
       },
     )
     .patch(
-      "/v1/pulse/maintenance/:maintenanceId",
+      "/v1/pulse/maintenance/:maintenance_id",
       ({ call, params, body }) =>
-        call.perform((tx) => maintenance.update(tx, call.caller.project.ref, params.maintenanceId, body)),
+        call.perform((tx) => maintenance.update(tx, call.caller.project.ref, params.maintenance_id, body)),
       {
         op: {
           name: "monitors.maintenance.update",
@@ -93,9 +93,9 @@ function changeRoutes(api: Api, maintenance: MaintenanceService) {
       },
     )
     .delete(
-      "/v1/pulse/maintenance/:maintenanceId",
+      "/v1/pulse/maintenance/:maintenance_id",
       ({ call, params }) =>
-        call.perform((tx) => maintenance.delete(tx, call.caller.project.ref, params.maintenanceId)),
+        call.perform((tx) => maintenance.delete(tx, call.caller.project.ref, params.maintenance_id)),
       {
         op: {
           name: "monitors.maintenance.delete",

@@ -83,7 +83,7 @@ export const MaintenanceUpdateBody = named("MaintenanceUpdateBody", {
 export type MaintenanceUpdateBody = Static<typeof MaintenanceUpdateBody>;
 
 /** Path of planned work. */
-export const MaintenanceParams = Type.Object({ maintenanceId: Type.String({ maxLength: 64 }) });
+export const MaintenanceParams = Type.Object({ maintenance_id: Type.String({ maxLength: 64 }) });
 
 /** Query of a list of planned work. */
 export const MaintenanceQuery = named("MaintenanceQuery", {

@@ -1737,7 +1737,7 @@ export interface MaintenancePage {
   cursor?: string;
 }
 
-/** The body of `PATCH /v1/pulse/maintenance/{maintenanceId}`. */
+/** The body of `PATCH /v1/pulse/maintenance/{maintenance_id}`. */
 export interface MaintenanceUpdateBody {
   /** What is being done. */
   title?: string | undefined;
@@ -3183,22 +3183,22 @@ export const OPERATIONS = {
     never,
     MaintenanceCreateBody
   >,
-  "monitors.maintenance.delete": "DELETE /v1/pulse/maintenance/{maintenanceId}" as Route<
+  "monitors.maintenance.delete": "DELETE /v1/pulse/maintenance/{maintenance_id}" as Route<
     MonitorDeleted,
-    "maintenanceId"
+    "maintenance_id"
   >,
   "monitors.maintenance.list": "GET /v1/pulse/maintenance" as List<
     MaintenancePage,
     never,
     { status?: "scheduled" | "active" | "ended" | undefined }
   >,
-  "monitors.maintenance.read": "GET /v1/pulse/maintenance/{maintenanceId}" as Route<
+  "monitors.maintenance.read": "GET /v1/pulse/maintenance/{maintenance_id}" as Route<
     Maintenance,
-    "maintenanceId"
+    "maintenance_id"
   >,
-  "monitors.maintenance.update": "PATCH /v1/pulse/maintenance/{maintenanceId}" as Route<
+  "monitors.maintenance.update": "PATCH /v1/pulse/maintenance/{maintenance_id}" as Route<
     Maintenance,
-    "maintenanceId",
+    "maintenance_id",
     MaintenanceUpdateBody
   >,
   "monitors.pages.create": "POST /v1/pulse/pages" as Route<StatusPage, never, StatusPageCreateBody>,

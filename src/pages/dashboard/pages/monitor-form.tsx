@@ -2,10 +2,12 @@ import { useState } from "preact/hooks";
 import type { MonitorCreateBody, MonitorStatus, MonitorUpdateBody } from "../../../client/generated/api.ts";
 import { call } from "../core/api.ts";
 import { span } from "../core/format.ts";
+import { useResource } from "../core/resource.ts";
 import { go } from "../core/route.ts";
 import { toast } from "../core/toasts.ts";
 import { Dialog, Form } from "../ui/dialog.tsx";
 import { CheckField, SelectField, TextField, textOf } from "../ui/field.tsx";
+import { ChannelChoice } from "./channel-choice.tsx";
 
 const INTERVALS = [15_000, 30_000, 60_000, 300_000];
 const METHODS = ["GET", "HEAD", "POST"] as const;
@@ -23,8 +25,15 @@ export function MonitorForm({ of: monitor, onDone, onClose }: MonitorFormProps) 
   const [method, setMethod] = useState<Method>(METHODS.find((one) => one === monitor?.method) ?? "GET");
   const [email_alert, setEmailAlert] = useState(monitor?.email_alert ?? false);
   const [notify_recovery, setNotifyRecovery] = useState(monitor?.notify_recovery ?? false);
+  const [channels, setChannels] = useState<readonly string[] | null>(monitor?.channels ?? null);
   const submit = async (data: FormData): Promise<void> => {
-    const settings = { ...settingsOf(data), method, email_alert, notify_recovery };
+    const settings = {
+      ...settingsOf(data),
+      method,
+      email_alert,
+      notify_recovery,
+      channels: channels && [...channels],
+    };
     if (monitor === undefined) {
       const made = await call("monitors.create", { body: withoutNulls(settings) });
       if (made.warning !== undefined) toast(made.warning);
@@ -48,10 +57,39 @@ export function MonitorForm({ of: monitor, onDone, onClose }: MonitorFormProps) 
           value={monitor?.webhook_url ?? undefined}
           placeholder="https://example.com/alerts"
         />
+        <ParentField of={monitor} />
         <CheckField label="Write an e-mail too" checked={email_alert} onChange={setEmailAlert} />
         <CheckField label="Tell of recovery too" checked={notify_recovery} onChange={setNotifyRecovery} />
+        <ChannelChoice chosen={channels} onChange={setChannels} />
       </Form>
     </Dialog>
+  );
+}
+
+/** Monitors that can be chosen from. */
+const PARENTS_SHOWN = 100;
+
+/** What it depends on. */
+function ParentField({ of: monitor }: { of: MonitorStatus | undefined }) {
+  const list = useResource("monitors to depend on", [], (signal) =>
+    call("monitors.list", { query: { limit: PARENTS_SHOWN } }, signal),
+  );
+  const parent = monitor?.depends_on ?? "";
+  const others = (list.data?.monitors ?? []).filter(({ monitor_id }) => monitor_id !== monitor?.monitor_id);
+  const known = others.some(({ monitor_id }) => monitor_id === parent);
+  return (
+    <SelectField
+      key={String(list.data === null)}
+      name="depends_on"
+      label="Depends on"
+      value={parent}
+      options={[
+        ["", "nothing"],
+        ...(parent === "" || known ? [] : [[parent, parent] as const]),
+        ...others.map(({ monitor_id, name }) => [monitor_id, name] as const),
+      ]}
+      hint="While that has failed, this one fails silently."
+    />
   );
 }
 
@@ -134,6 +172,7 @@ function settingsOf(data: FormData) {
     consecutive_threshold: Number(textOf(data, "threshold")),
     webhook_url: textOf(data, "webhook_url") ?? null,
     body: textOf(data, "body") ?? null,
+    depends_on: textOf(data, "depends_on") ?? null,
   } satisfies MonitorUpdateBody;
 }
 

@@ -1,9 +1,11 @@
+import type { ComponentType } from "preact";
 import type { MonitorCheck, MonitorStatus } from "../../../client/generated/api.ts";
 import { Bars } from "../charts/bars.tsx";
 import { call, requestOf } from "../core/api.ts";
 import { percent, span } from "../core/format.ts";
 import { useList, useResource } from "../core/resource.ts";
 import { href, place, setQuery } from "../core/route.ts";
+import { later } from "../shell/later.tsx";
 import { Button } from "../ui/button.tsx";
 import { Empty, Loaded, More } from "../ui/feedback.tsx";
 import { Choice } from "../ui/field.tsx";
@@ -14,6 +16,7 @@ import { Ago } from "../ui/time.tsx";
 import { barsLabel, barsOf } from "./check-bars.ts";
 import { MonitorPage, stateOf } from "./monitor.tsx";
 import { MonitorForm } from "./monitor-form.tsx";
+import { MonitorViews } from "./monitor-views.tsx";
 
 const STATES = [
   ["", "All"],
@@ -25,9 +28,17 @@ const STATES = [
 
 const EXAMPLE = { url: "https://example.com/health", interval: 60_000 };
 
-/** The monitors, or one of them. */
+const LISTS: Readonly<Record<string, ComponentType>> = {
+  incidents: later(async () => (await import("./incidents.tsx")).IncidentsPage),
+  channels: later(async () => (await import("./channels.tsx")).ChannelsPage),
+  maintenance: later(async () => (await import("./maintenance.tsx")).MaintenancePage),
+};
+
+/** The monitors, one of them, or what else there is of them. */
 export function MonitorsPage() {
   const [id] = place.value.rest;
+  const List = LISTS[id ?? ""];
+  if (List !== undefined) return <List />;
   return id === undefined ? <MonitorList /> : <MonitorPage key={id} id={id} />;
 }
 
@@ -53,6 +64,7 @@ function MonitorList() {
         </Button>
       }
     >
+      <MonitorViews view="monitors" />
       <div class="toolbar">
         <Choice label="State" options={STATES} value={status} onChange={(one) => setQuery({ status: one })} />
       </div>
@@ -117,9 +129,21 @@ function MonitorTable({ of: monitors }: { of: readonly MonitorStatus[] }) {
           cell: ({ latency_ms }) => (latency_ms === null ? "–" : `${latency_ms} ms`),
         },
         { head: "Checked", look: "wide", cell: ({ last_checked_at }) => <Ago at={last_checked_at} /> },
-        { head: "State", look: "fit", cell: (monitor) => <Status state={stateOf(monitor)} /> },
+        { head: "State", look: "fit", cell: (monitor) => <States of={monitor} /> },
       ]}
     />
+  );
+}
+
+/** Whether it is up, and why nobody may be told that it is not. */
+export function States({ of: monitor }: { of: MonitorStatus }) {
+  const flags = [monitor.flapping ? "flapping" : null, monitor.maintenance ? "planned work" : null];
+  const shown = flags.filter((flag) => flag !== null);
+  return (
+    <>
+      <Status state={stateOf(monitor)} />
+      {shown.length === 0 ? null : <span class="sub">{shown.join(", ")}</span>}
+    </>
   );
 }
 
