@@ -41,6 +41,7 @@ import type { Tx } from "./kernel/storage/tx.ts";
 import { dashboardPages } from "./pages/dashboard.ts";
 import { docsPages } from "./pages/docs.ts";
 import { rootPage } from "./pages/root.ts";
+import { STATUS_STYLE, statusStylePage } from "./pages/status.ts";
 
 /** The server, built and not yet listening. */
 export interface App {
@@ -178,7 +179,9 @@ function createAreas(
   const meter = createMeter(kernel, { notifier: relay, policy: outbound.policy, tiers });
   const monitors = createMonitors(kernel, outbound, {
     ...{ owners: accounts, notifier: relay, outbox, tiers, publicUrl: config.publicUrl },
+    observerTargets: config.observerTargets,
     keyName: (credential) => keys.auditedKey(credential)?.name ?? null,
+    ...{ projectIdOf: directory.idOf, statusStyle: STATUS_STYLE },
   });
   const { activity } = directory;
   const buckets = createCatch(kernel, {
@@ -298,7 +301,7 @@ function createHttp(kernel: Kernel, config: Config, areas: Areas) {
     areas.flags, //    /v1/gate, /ofrep/v1
     checkOf(kernel, areas), // /v1/check
     areas.locks, //    /v1/latch
-    areas.monitors, // /v1/pulse
+    areas.monitors, // /v1/pulse, /status
     areas.relay, //    /v1/relay
     areas.buckets, //  /v1/catch
     areas.notary, //   /v1/witness
@@ -317,6 +320,7 @@ function createHttp(kernel: Kernel, config: Config, areas: Areas) {
   endWaiting(http, areas, changes);
   rootPage(http, config.dashboard ? "dashboard/" : "docs");
   docsPages(http); //                    /docs
+  statusStylePage(http); //              /status/style-….css
   if (config.dashboard) dashboardPages(http);
   http.seal();
   return { http, readiness, performing };

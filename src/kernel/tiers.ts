@@ -28,6 +28,8 @@ const FIGURES = {
   projects: [5, 20, 100, 1_000],
   keys: [50, 500, 10_000, 1_000_000],
   monitors: [10, 50, 500, 20_000],
+  /** Status pages. */
+  pages: [1, 3, 10, 50],
   /** In one project. */
   schedules: [5, 20, 200, 2_000],
   endpoints: [2, 10, 100, 1_000],
@@ -51,6 +53,7 @@ export const DEFAULT_TIERS: Tiers = {
   unlimited: {
     ...figuresOf(3),
     monthlyCredits: 0,
+    pages: 1_000,
     ...{ projects: NO_BOUND, keys: NO_BOUND, monitors: NO_BOUND, schedules: NO_BOUND },
   },
 };

@@ -1,4 +1,5 @@
 import { hash } from "node:crypto";
+import { names, takesGzip } from "../kernel/http/etag.ts";
 import type { PageHandler } from "../kernel/http/http.ts";
 
 /** A file that the executable carries. Nothing of it is read before somebody asks for it. */
@@ -41,7 +42,7 @@ export function asset(source: AssetSource): PageHandler {
       vary: "Accept-Encoding",
       ...source.headers,
     };
-    if (isKnown(request.headers.get("if-none-match"), tag)) return { status: 304, text: "", headers };
+    if (names(request.headers.get("if-none-match"), tag)) return { status: 304, text: "", headers };
     const encoding = zip ? { "content-encoding": "gzip" } : {};
     return {
       status: 200,
@@ -58,22 +59,4 @@ async function prepare(source: AssetSource): Promise<Prepared> {
   const stream = new Blob([bytes]).stream().pipeThrough(new CompressionStream("gzip"));
   const zipped = new Uint8Array(await new Response(stream).arrayBuffer());
   return { etag: `"${name}"`, zipped, zippedEtag: `"${name}-gzip"` };
-}
-
-function takesGzip(accepted: string | null): boolean {
-  const named = (accepted ?? "").split(",").map((part) =>
-    part
-      .toLowerCase()
-      .split(";")
-      .map((term) => term.trim()),
-  );
-  return named.some(
-    ([name, ...terms]) => name === "gzip" && !terms.some((term) => /^q=0(\.0*)?$/.test(term)),
-  );
-}
-
-function isKnown(given: string | null, etag: string): boolean {
-  if (given === null) return false;
-  const tags = given.split(",").map((tag) => tag.trim().replace(/^W\//, ""));
-  return tags.includes(etag) || tags.includes("*");
 }

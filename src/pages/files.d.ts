@@ -19,3 +19,8 @@ declare module "*/page.html" {
 declare module "*/build/dashboard/files.js" {
   export const FILES: readonly { readonly name: string; readonly path: string }[];
 }
+/** Imported `with { type: "text" }`: its text. */
+declare module "*/status.css" {
+  const text: string;
+  export default text;
+}

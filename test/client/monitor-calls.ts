@@ -19,3 +19,13 @@ export async function callIncidents(nf: Ninefold): Promise<void> {
   expect((await channels.test(channel.id)).status).toBe("failed");
   expect(await channels.delete(channel.id)).toEqual({ deleted: true });
 }
+
+/** Calls everything that has to do with status pages. */
+export async function callPages(nf: Ninefold): Promise<void> {
+  const { pages } = nf.monitors;
+  const { id, url } = await pages.create({ slug: "acme", title: "Acme" });
+  expect((await pages.list().toArray()).map((page) => page.id)).toEqual([id]);
+  expect((await pages.update(id, { published: false })).published).toBe(false);
+  expect(await pages.get(id)).toMatchObject({ url, slug: "acme" });
+  expect(await pages.delete(id)).toEqual({ deleted: true });
+}

@@ -5,7 +5,8 @@ import { join } from "node:path";
 import { operationAt } from "../../src/client/api.ts";
 import { Ninefold } from "../../src/client/index.ts";
 import { startTestServer, type TestServer } from "../support/server.ts";
-import { callIncidents } from "./monitor-calls.ts";
+import { callMaintenance } from "./maintenance-calls.ts";
+import { callIncidents, callPages } from "./monitor-calls.ts";
 import { createRecorder, type Recorder } from "./support.ts";
 import { callBuckets, callDeliveries, callEndpoints, callSchedules, NOBODY_URL } from "./webhook-calls.ts";
 
@@ -270,6 +271,8 @@ test("monitors", async () => {
 });
 
 test("incidents and channels", () => callIncidents(nf));
+test("planned work", () => callMaintenance(nf));
+test("status pages", () => callPages(nf));
 test("deliveries", () => callDeliveries(nf, server));
 test("schedules", () => callSchedules(nf));
 test("endpoints and messages", () => callEndpoints(nf));
@@ -307,6 +310,8 @@ test("what has no method goes by request, with the whole answer", async () => {
 const MONITORING = ["health.live", "health.ready", "metrics.read"];
 /** For pages of the server, in a browser: a client has a key, and no cookie; and a stream is nothing that it reads. */
 const BROWSER = ["session.create", "session.read", "session.end", "changes.stream", "ofrep.events"];
+/** For everybody, in a browser or a feed reader. */
+const PUBLIC = ["status.page", "status.feed", "status.badge"];
 /** For reverse proxies. */
 const PROXIES = ["check.http"];
 
@@ -316,5 +321,5 @@ test("no operation of the API is missing, and none was called by another's name"
   const operations = rows.map((row) => row.split(/ {2,}/)[2] ?? "");
   const called = recorder.requests.map(({ method, path }) => operationAt(method, path));
   const names: string[] = [...new Set(called)].filter((name) => name !== null);
-  expect([...names, ...MONITORING, ...BROWSER, ...PROXIES].sort()).toEqual(operations.sort());
+  expect([...names, ...MONITORING, ...BROWSER, ...PUBLIC, ...PROXIES].sort()).toEqual(operations.sort());
 });

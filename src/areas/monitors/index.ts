@@ -11,6 +11,7 @@ import { channelRoutes } from "./channel-routes.ts";
 import { channelStore } from "./channel-store.ts";
 import { Channels } from "./channels.ts";
 import { CHECKS_KEPT_MS } from "./checks.ts";
+import { dayStore } from "./day-store.ts";
 import { incidentRoutes } from "./incident-routes.ts";
 import { incidentStore } from "./incident-store.ts";
 import { INCIDENTS_KEPT_MS, Incidents } from "./incidents.ts";
@@ -18,11 +19,14 @@ import { Notices } from "./notices.ts";
 import type { MonitorPorts } from "./ports.ts";
 import { monitorRoutes } from "./routes.ts";
 import { MonitorService } from "./service.ts";
+import { createStatusPages } from "./status-area.ts";
 import { checkStore, monitorStore } from "./store.ts";
 
 const codes = registerErrors({
   monitor_name_taken: [409, "Another monitor of the project has this name; `monitor_id` says which."],
   monitor_limit_exceeded: [403, "The account has as many monitors as its tier allows."],
+  page_slug_taken: [409, "Another status page of the server has this slug."],
+  page_limit_exceeded: [403, "The account has as many status pages as its tier allows."],
 });
 
 declare module "../../kernel/errors.ts" {
@@ -45,11 +49,13 @@ export function createMonitors(kernel: Kernel, outbound: OutboundClient, ports: 
   const [monitors, checks] = [monitorStore(kernel.db), checkStore(kernel.db)];
   const stopped = new StoppedProjects(kernel.db, "monitor_stopped_projects");
   const told = { channels: channelStore(kernel.db), incidents: incidentStore(kernel.db) };
-  const parts = { ...kernel, ...ports, ...told, outbound, monitors, checks, stopped };
+  const dailies = dayStore(kernel.db);
+  const parts = { ...kernel, ...ports, ...told, outbound, monitors, checks, stopped, dailies };
   const notices = new Notices(parts);
   const incidents = new Incidents(parts, notices);
   const channels = new Channels(parts, notices);
   const service = new MonitorService(parts, { notices, incidents, channels });
+  const status = createStatusPages(kernel, parts);
   registerPurge(kernel, {
     name: "monitors.purge",
     schedule: "41 * * * *",
@@ -78,18 +84,26 @@ export function createMonitors(kernel: Kernel, outbound: OutboundClient, ports: 
         name: "Monitors",
         description: "Scheduled checks of URLs, with alerts by webhook and e-mail, history and uptime.",
       },
+      {
+        name: "Status pages",
+        description: "What anybody sees of monitors: pages, their data, feeds and badges. No key.",
+      },
     ],
-    alsoCalled: { pulse: ["monitors", "monitoring", "uptime", "checks"] },
+    alsoCalled: { pulse: ["monitors", "monitoring", "uptime", "checks"], pages: ["status-pages"] },
     routes: (api) => [
       ...monitorRoutes(api, service),
       ...incidentRoutes(api, incidents),
       ...channelRoutes(api, channels),
+      ...status.routes(api),
     ],
     resources: {
       name: "monitors",
       count: (projectRef) => monitors.count(projectRef),
       projectDeleted: (tx, projectRef) => stopped.stop(tx, projectRef),
-      removeRows: (tx, projectRef, rowsMax) => service.removeRows(tx, projectRef, rowsMax),
+      removeRows: (tx, projectRef, rowsMax) => {
+        const pages = status.removeRows(tx, projectRef, rowsMax);
+        return pages === rowsMax ? pages : pages + service.removeRows(tx, projectRef, rowsMax - pages);
+      },
     },
   };
 }

@@ -6,13 +6,18 @@ import type { StoppedProjects } from "../../kernel/stopped-projects.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import type { TierName, Tiers } from "../../kernel/tiers.ts";
 import type { ChannelStore } from "./channel-store.ts";
+import type { DayStore } from "./day-store.ts";
 import type { IncidentStore } from "./incident-store.ts";
 import type { CheckStore, MonitorStore } from "./store.ts";
 
 /** The accounts that monitors belong to. */
 export interface MonitorOwners {
   /** An account as it is now. */
-  account(accountRef: number): { readonly email: string; readonly tier: TierName };
+  account(accountRef: number): {
+    readonly email: string;
+    readonly tier: TierName;
+    readonly suspended: boolean;
+  };
 }
 
 /** A notification that is to be delivered. */
@@ -54,16 +59,23 @@ export interface MonitorPorts {
   readonly publicUrl: string | null;
   /** What the key behind a credential is called; null for a platform key. */
   readonly keyName: (credential: string) => string | null;
+  /** Hosts, with their ports, that show whether this server's own line is up. */
+  readonly observerTargets: readonly string[];
+  /** The id of a project, which metrics name it by. */
+  readonly projectIdOf: (projectRef: number) => string | null;
+  /** The name of the status pages' stylesheet, beside which they stand. */
+  readonly statusStyle: string;
 }
 
 /** All that the parts of this area are built on. */
 export interface MonitorParts
   extends MonitorPorts,
-    Pick<Kernel, "db" | "clock" | "ids" | "vault" | "scheduler" | "metrics" | "changes"> {
+    Pick<Kernel, "db" | "clock" | "ids" | "vault" | "scheduler" | "metrics" | "changes" | "writer" | "log"> {
   readonly outbound: OutboundClient;
   readonly monitors: MonitorStore;
   readonly checks: CheckStore;
   readonly channels: ChannelStore;
   readonly incidents: IncidentStore;
+  readonly dailies: DayStore;
   readonly stopped: StoppedProjects;
 }

@@ -1,12 +1,13 @@
 import type { Database } from "../../kernel/storage/database.ts";
 import { bytesToUuid, uuidToBytes } from "../../kernel/uuid.ts";
-import type { CheckResult, HourCount, MonitorState } from "./domain.ts";
+import type { CheckResult, HourCount, LineSign, MonitorState } from "./domain.ts";
 import type { Monitor, TargetStatus } from "./schema.ts";
 
 /** What users set about a monitor, by the names of the API. */
 export type MonitorSettings = Omit<
   Monitor,
   | ("id" | "name" | "headers" | "status" | "latency_ms" | "last_checked_at")
+  | ("depends_on" | "flapping" | "maintenance")
   | ("created_at" | "updated_at" | "warning" | "channels" | "incident_id")
 > & {
   /** As it was given; null without one. */
@@ -124,6 +125,7 @@ function listStore(db: Database) {
   const walkEnd = db.number<[projectRef: number, before: number, offset: number]>(
     "SELECT ref AS n FROM monitors WHERE project_ref = ? AND ref < ? ORDER BY ref DESC LIMIT 1 OFFSET ?",
   );
+  const oldest = db.all<StoredMonitor, [rowsMax: number]>(`${SELECT} ORDER BY ref LIMIT ?`);
   const walked = db.all<StoredMonitor, [PageParams & MonitorFilter & { floor: number }]>(
     `${SELECT} WHERE monitors.project_ref = $projectRef AND ref < $before AND ref >= $floor AND active = $active AND ($status IS NULL OR status = ${STATUS_NUMBER}) ORDER BY ref DESC LIMIT $rowsMax`,
   );
@@ -131,6 +133,10 @@ function listStore(db: Database) {
     /** A project's monitors, newest first, below a reference; of one status if asked. */
     page: (params: PageParams, status?: TargetStatus) =>
       (status === undefined ? page(params) : pageOfStatus({ ...params, status })).map(rowOf),
+    /** The oldest monitors of all projects. */
+    oldest: (rowsMax: number): MonitorRow[] => oldest(rowsMax).map(rowOf),
+    /** How many there are in all. */
+    countAll: db.number("SELECT count(*) AS n FROM monitors"),
     /** The same, those alone that are checked, or that are not; and down to which reference was looked: 0 for all. */
     walk(params: PageParams, filter: MonitorFilter): { rows: MonitorRow[]; floor: number } {
       const floor = walkEnd(params.projectRef, params.before, WALKED_MONITORS_MAX - 1);
@@ -159,11 +165,18 @@ function rowOf(stored: StoredMonitor): MonitorRow {
 export interface CheckMade extends CheckResult {
   readonly responseStatus: number | null;
   readonly error: string | null;
+  /** What it says of this server's own line; null and absent: nothing. */
+  readonly line?: LineSign | null;
+  /** That line is cut: the check says nothing of its target. */
+  readonly offline?: boolean;
 }
 
-type NewCheck = Readonly<CheckMade & { sequence: number; ref: number; previous: number }>;
+type NewCheck = Readonly<CheckMade & { sequence: number; ref: number; previous: number; mark: number }>;
 /** A check as its row has it. */
-export type StoredCheck = Omit<NewCheck, "up" | "manual"> & { up: number; manual: number };
+export type StoredCheck = Omit<NewCheck, "up" | "manual" | "line" | "offline"> & {
+  up: number;
+  manual: number;
+};
 
 export type CheckStore = ReturnType<typeof checkStore>;
 
@@ -172,10 +185,10 @@ export function checkStore(db: Database) {
   return {
     highestSequence: db.number("SELECT max(sequence) AS n FROM monitor_checks"),
     insert: db.change<[NewCheck]>(
-      "INSERT INTO monitor_checks (sequence, monitor_ref, previous, checked_at, up, manual, latency_ms, response_status, error) VALUES ($sequence, $ref, $previous, $at, $up, $manual, $latencyMs, $responseStatus, $error)",
+      "INSERT INTO monitor_checks (sequence, monitor_ref, previous, checked_at, up, manual, latency_ms, response_status, error, mark) VALUES ($sequence, $ref, $previous, $at, $up, $manual, $latencyMs, $responseStatus, $error, $mark)",
     ),
     check: db.one<StoredCheck, [sequence: number]>(
-      "SELECT sequence, monitor_ref AS ref, previous, checked_at AS at, up, manual, latency_ms AS latencyMs, response_status AS responseStatus, error FROM monitor_checks WHERE sequence = ?",
+      "SELECT sequence, monitor_ref AS ref, previous, checked_at AS at, up, manual, latency_ms AS latencyMs, response_status AS responseStatus, error, mark FROM monitor_checks WHERE sequence = ?",
     ),
     /**
      * Removes old checks among the `rowsMax` oldest: those before a moment, and those beyond the newest `keptMax`. They

@@ -138,6 +138,8 @@ export function openProjectDirectory(kernel: Pick<Kernel, "db" | "ids" | "writer
   };
   return {
     store,
+    /** The id of the project with a reference; null where there is none. */
+    idOf: (ref: number): string | null => store.withRef(ref)?.id ?? null,
     activity: new Activity(store, kernel.writer),
     /** Makes a project. */
     create,

@@ -1511,6 +1511,11 @@ export interface MonitorStatus {
   last_checked_at: number | null;
   /** Of the outage that lasts. */
   incident_id: string | null;
+  depends_on: string | null;
+  /** It goes up and down so often that channels are told once, and then where it stays. */
+  flapping: boolean;
+  /** Planned work is under way. */
+  maintenance: boolean;
   consecutive_failures: number;
 }
 
@@ -1541,6 +1546,8 @@ export interface MonitorCreateBody {
   body?: string | undefined;
   /** Where notifications go. Tier starter and higher. */
   webhook_url?: string | undefined;
+  /** The monitor without which this one cannot be up: while that has failed, this one fails silently. */
+  depends_on?: string | null | undefined;
 }
 
 /** What `POST /v1/pulse` answers. */
@@ -1573,6 +1580,11 @@ export interface Monitor {
   last_checked_at: number | null;
   /** Of the outage that lasts. */
   incident_id: string | null;
+  depends_on: string | null;
+  /** It goes up and down so often that channels are told once, and then where it stays. */
+  flapping: boolean;
+  /** Planned work is under way. */
+  maintenance: boolean;
   /** The interval was raised to the tier's minimum. */
   warning?: string;
 }
@@ -1604,6 +1616,10 @@ export interface MonitorCheck {
   response_status: number | null;
   error: string | null;
   manual: boolean;
+  /** The line of this server itself was cut: the check counts for nothing. */
+  observer_offline: boolean;
+  /** Made during planned work: the check does not count in the uptime. */
+  maintenance: boolean;
 }
 
 /** What `POST /v1/pulse/incidents/{incident_id}/acknowledge` answers. */
@@ -1674,6 +1690,168 @@ export interface MonitorPage {
   cursor?: string;
 }
 
+/** The body of `POST /v1/pulse/maintenance`. */
+export interface MaintenanceCreateBody {
+  /** What is being done. */
+  title: string;
+  /** More of it, as plain text. */
+  message?: string | undefined;
+  /** The monitors whose failures tell nobody meanwhile; none for an announcement alone. */
+  monitor_ids?: readonly string[] | undefined;
+  /** Whether status pages show it. */
+  public?: boolean | undefined;
+  /** RFC 3339. */
+  starts_at?: string | undefined;
+  /** RFC 3339. */
+  ends_at?: string | undefined;
+  /** Instead of `starts_at` and `ends_at`: when each window begins, as cron has it. */
+  schedule?: string | undefined;
+  /** The time zone that `schedule` is read in; `UTC` unless given. */
+  tz?: string | undefined;
+  /** Milliseconds of each window of `schedule`. */
+  duration_ms?: number | undefined;
+}
+
+/** What `POST /v1/pulse/maintenance` answers. */
+export interface Maintenance {
+  id: string;
+  title: string;
+  message: string;
+  monitor_ids: string[];
+  status: "scheduled" | "active" | "ended";
+  /** Of work that recurs, the window now or next; the last one where none comes. */
+  starts_at: string;
+  ends_at: string;
+  schedule: string | null;
+  tz: string | null;
+  duration_ms: number | null;
+  public: boolean;
+  created_at: string;
+  updated_at: string;
+}
+
+/** What `GET /v1/pulse/maintenance` answers. */
+export interface MaintenancePage {
+  maintenance: Maintenance[];
+  /** Hand it in to get the next page. Absent on the last one. */
+  cursor?: string;
+}
+
+/** The body of `PATCH /v1/pulse/maintenance/{maintenance_id}`. */
+export interface MaintenanceUpdateBody {
+  /** What is being done. */
+  title?: string | undefined;
+  /** More of it, as plain text. */
+  message?: string | undefined;
+  /** The monitors whose failures tell nobody meanwhile; none for an announcement alone. */
+  monitor_ids?: readonly string[] | undefined;
+  /** Whether status pages show it. */
+  public?: boolean | undefined;
+  /** RFC 3339. */
+  starts_at?: string | undefined;
+  /** RFC 3339. */
+  ends_at?: string | undefined;
+  /** Instead of `starts_at` and `ends_at`: when each window begins, as cron has it. */
+  schedule?: string | undefined;
+  /** The time zone that `schedule` is read in; `UTC` unless given. */
+  tz?: string | undefined;
+  /** Milliseconds of each window of `schedule`. */
+  duration_ms?: number | undefined;
+}
+
+/** The body of `POST /v1/pulse/pages`. */
+export interface StatusPageCreateBody {
+  /** Where the page is: `/status/{slug}`. Unique on the server. */
+  slug: string;
+  title: string;
+  description?: string | undefined;
+  /** What is shown, in its order. */
+  groups?:
+    | readonly {
+        /** Empty for none. */
+        name: string;
+        monitor_ids: readonly string[];
+      }[]
+    | undefined;
+  /** Whether latencies are shown. */
+  show_latency?: boolean | undefined;
+  /** Whether addresses are shown, and hosts in the place of names that were not given. */
+  show_urls?: boolean | undefined;
+  /** `manual`: those that people have told and made public. `all`: those of its monitors besides. */
+  publish_incidents?: "none" | "manual" | "all" | undefined;
+  footer?: string | undefined;
+  /** Whether search engines may list it. */
+  index?: boolean | undefined;
+  /** Whether anybody sees it. */
+  published?: boolean | undefined;
+}
+
+/** What `POST /v1/pulse/pages` answers. */
+export interface StatusPage {
+  id: string;
+  /** Where the page is: `/status/{slug}`. Unique on the server. */
+  slug: string;
+  url: string;
+  title: string;
+  description: string;
+  /** What is shown, in its order. */
+  groups: {
+    /** Empty for none. */
+    name: string;
+    monitor_ids: string[];
+  }[];
+  /** Whether latencies are shown. */
+  show_latency: boolean;
+  /** Whether addresses are shown, and hosts in the place of names that were not given. */
+  show_urls: boolean;
+  /** `manual`: those that people have told and made public. `all`: those of its monitors besides. */
+  publish_incidents: "none" | "manual" | "all";
+  footer: string;
+  /** Whether search engines may list it. */
+  index: boolean;
+  /** Whether anybody sees it. */
+  published: boolean;
+  created_at: string;
+  updated_at: string;
+}
+
+/** What `DELETE /v1/pulse/pages/{page_id}` answers. */
+export type StatusPageDeleted = { deleted: true };
+
+/** What `GET /v1/pulse/pages` answers. */
+export interface StatusPageList {
+  pages: StatusPage[];
+  /** Hand it in to get the next page. Absent on the last one. */
+  cursor?: string;
+}
+
+/** The body of `PATCH /v1/pulse/pages/{page_id}`. */
+export interface StatusPageUpdateBody {
+  /** Where the page is: `/status/{slug}`. Unique on the server. */
+  slug?: string | undefined;
+  title?: string | undefined;
+  description?: string | undefined;
+  /** What is shown, in its order. */
+  groups?:
+    | readonly {
+        /** Empty for none. */
+        name: string;
+        monitor_ids: readonly string[];
+      }[]
+    | undefined;
+  /** Whether latencies are shown. */
+  show_latency?: boolean | undefined;
+  /** Whether addresses are shown, and hosts in the place of names that were not given. */
+  show_urls?: boolean | undefined;
+  /** `manual`: those that people have told and made public. `all`: those of its monitors besides. */
+  publish_incidents?: "none" | "manual" | "all" | undefined;
+  footer?: string | undefined;
+  /** Whether search engines may list it. */
+  index?: boolean | undefined;
+  /** Whether anybody sees it. */
+  published?: boolean | undefined;
+}
+
 /** The body of `PUT /v1/pulse/{monitorId}`. */
 export interface MonitorUpdateBody {
   /** What is checked. */
@@ -1700,6 +1878,8 @@ export interface MonitorUpdateBody {
   body?: string | null | undefined;
   /** Where notifications go. Tier starter and higher. */
   webhook_url?: string | null | undefined;
+  /** The monitor without which this one cannot be up: while that has failed, this one fails silently. */
+  depends_on?: string | null | undefined;
   /** Whether it is checked. */
   active?: boolean | undefined;
 }
@@ -2554,10 +2734,13 @@ export type ErrorCode =
   | "invalid_request"
   | "ip_not_allowed"
   | "key_limit_exceeded"
+  | "maintenance_limit_exceeded"
   | "monitor_limit_exceeded"
   | "monitor_name_taken"
   | "no_meter"
   | "not_found"
+  | "page_limit_exceeded"
+  | "page_slug_taken"
   | "project_limit_exceeded"
   | "rate_limit_exceeded"
   | "rate_limited"
@@ -2995,6 +3178,38 @@ export const OPERATIONS = {
       name?: string | undefined;
     }
   >,
+  "monitors.maintenance.create": "POST /v1/pulse/maintenance" as Route<
+    Maintenance,
+    never,
+    MaintenanceCreateBody
+  >,
+  "monitors.maintenance.delete": "DELETE /v1/pulse/maintenance/{maintenance_id}" as Route<
+    MonitorDeleted,
+    "maintenance_id"
+  >,
+  "monitors.maintenance.list": "GET /v1/pulse/maintenance" as List<
+    MaintenancePage,
+    never,
+    { status?: "scheduled" | "active" | "ended" | undefined }
+  >,
+  "monitors.maintenance.read": "GET /v1/pulse/maintenance/{maintenance_id}" as Route<
+    Maintenance,
+    "maintenance_id"
+  >,
+  "monitors.maintenance.update": "PATCH /v1/pulse/maintenance/{maintenance_id}" as Route<
+    Maintenance,
+    "maintenance_id",
+    MaintenanceUpdateBody
+  >,
+  "monitors.pages.create": "POST /v1/pulse/pages" as Route<StatusPage, never, StatusPageCreateBody>,
+  "monitors.pages.delete": "DELETE /v1/pulse/pages/{page_id}" as Route<StatusPageDeleted, "page_id">,
+  "monitors.pages.list": "GET /v1/pulse/pages" as List<StatusPageList>,
+  "monitors.pages.read": "GET /v1/pulse/pages/{page_id}" as Route<StatusPage, "page_id">,
+  "monitors.pages.update": "PATCH /v1/pulse/pages/{page_id}" as Route<
+    StatusPage,
+    "page_id",
+    StatusPageUpdateBody
+  >,
   "monitors.read": "GET /v1/pulse/{monitorId}" as Route<MonitorStatus, "monitorId">,
   "monitors.update": "PUT /v1/pulse/{monitorId}" as Route<Monitor, "monitorId", MonitorUpdateBody>,
   "ofrep.bulk": "POST /ofrep/v1/evaluate/flags" as Route<Evaluations, never, EvaluationBody>,
@@ -3141,6 +3356,25 @@ export const OPERATIONS = {
   "session.read": "GET /v1/session" as Route<CurrentSession>,
   "sessions.end": "DELETE /v1/sessions" as Route<SessionsEnded>,
   signup: "POST /v1/signup" as Route<SignedUp, never, SignupBody>,
+  "status.badge": "GET /status/{page}/badge/{badge}" as Route<
+    string,
+    "page" | "badge",
+    undefined,
+    {
+      /** `status` unless given. `latency` only where the page shows latencies. */
+      metric?:
+        | "status"
+        | "uptime-24h"
+        | "uptime-7d"
+        | "uptime-30d"
+        | "uptime-90d"
+        | "latency"
+        | "cert"
+        | undefined;
+    }
+  >,
+  "status.feed": "GET /status/{page}/feed.atom" as Route<string, "page">,
+  "status.page": "GET /status/{page}" as Route<string, "page">,
   "witness.config.read": "GET /v1/witness/config" as Route<ReceiptStorage>,
   "witness.config.set": "POST /v1/witness/config" as Route<StorageConfigured, never, StorageBody>,
   "witness.init": "POST /v1/witness/sys/init" as Route<ChainExists | ChainCreated>,
@@ -3164,6 +3398,9 @@ export const PUBLIC: readonly string[] = [
   "session.create",
   "session.read",
   "signup",
+  "status.badge",
+  "status.feed",
+  "status.page",
   "witness.pubkey",
 ];
 

@@ -1,6 +1,6 @@
 import { Counter, Histogram } from "./instruments.ts";
 
-/** Labels of a series, by name. Their values come from the code, never from users: their number is bounded. */
+/** Labels of a series, by name. Their values come from the code, or name things whose number is bounded: that of series is. */
 export type Labels = Readonly<Record<string, string>>;
 
 /** The value of one series now. */

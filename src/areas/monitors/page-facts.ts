@@ -1,0 +1,148 @@
+import { CronTimes } from "../../kernel/scheduler/calendar.ts";
+import { bytesToUuid } from "../../kernel/uuid.ts";
+import type { FactIncident, FactMaintenance, FactStore, Stretch } from "./fact-store.ts";
+import type { IncidentStore } from "./incident-store.ts";
+import { MAINTENANCE_MAX } from "./maintenance-schema.ts";
+import type { MaintenanceRow, MaintenanceStore } from "./maintenance-store.ts";
+import type { MonitorRow } from "./store.ts";
+
+/** An incident, as far as a page shows it. */
+export interface PageIncident {
+  /** Never shown as it is. */
+  readonly id: string;
+  readonly kind: "auto" | "manual";
+  readonly title: string;
+  readonly impact: "degraded" | "outage";
+  readonly status: string;
+  readonly public: boolean;
+  readonly monitorIds: readonly string[];
+  /** Epoch milliseconds. */
+  readonly startedAt: number;
+  readonly resolvedAt: number | null;
+  /** Oldest first. */
+  readonly updates: readonly { readonly at: number; readonly status: string; readonly message: string }[];
+}
+
+/** A time of maintenance; of one that comes again, one of its times. */
+export interface PageMaintenance {
+  /** Never shown as it is; each time has its own. */
+  readonly id: string;
+  readonly title: string;
+  readonly message: string;
+  readonly public: boolean;
+  /** Empty: an announcement that is about none. */
+  readonly monitorIds: readonly string[];
+  /** Epoch milliseconds. */
+  readonly startsAt: number;
+  readonly endsAt: number;
+  /** When it was made known; a time of one that comes again, when it begins. */
+  readonly announcedAt: number;
+}
+
+/** What pages show beside checks. */
+export interface PageFacts {
+  /** A project's incidents that are open, or ended at `since` or later; newest first. */
+  incidents(
+    projectRef: number,
+    asked: { readonly since: number; readonly withAutomatic: boolean; readonly max: number },
+  ): readonly PageIncident[];
+  /** Open incidents of all projects. */
+  openIncidents(): number;
+  /** A project's times of maintenance that touch a stretch of time, in order. */
+  maintenance(projectRef: number, from: number, until: number): readonly PageMaintenance[];
+  /** Whether a monitor answers, but slowly. */
+  isDegraded(monitor: MonitorRow): boolean;
+  /** When the certificate that its last check saw ends, epoch milliseconds; null where none is known. */
+  certificateEndsAt(monitor: MonitorRow): number | null;
+  /** For how long nothing was counted of a monitor between two moments, and why. */
+  unobserved(
+    monitorRef: number,
+    from: number,
+    until: number,
+  ): { readonly observerMs: number; readonly maintenanceMs: number };
+}
+
+/** What the joint is made of. */
+export interface FactParts {
+  readonly facts: FactStore;
+  readonly incidents: Pick<IncidentStore, "updates">;
+  readonly maintenance: Pick<MaintenanceStore, "page" | "idsOf">;
+}
+
+/** What later parts of the area may know of a monitor, in the names of its row. */
+type Known = MonitorRow & {
+  readonly degraded?: boolean;
+  readonly certificate?: { readonly notAfter: number } | null;
+};
+
+/** THE JOINT of status pages with incidents, maintenance, degraded states and certificates: all that they ask of those. */
+export function pageFacts({ facts, incidents, maintenance }: FactParts): PageFacts {
+  const incidentOf = ({ ref, isAuto, isPublic, monitorIds, ...row }: FactIncident): PageIncident => ({
+    ...row,
+    kind: isAuto === 0 ? "manual" : "auto",
+    public: isPublic !== 0,
+    monitorIds: JSON.parse(monitorIds),
+    updates: incidents.updates(ref),
+  });
+  const windowOf = (row: MaintenanceRow): PageMaintenance => ({
+    ...{ id: `${row.maintenanceId} ${row.starts_at}`, title: row.title, message: row.message },
+    ...{ public: row.public !== 0, startsAt: row.starts_at, endsAt: row.ends_at },
+    monitorIds: maintenance.idsOf(row.ref).map(({ id }) => bytesToUuid(id)),
+    announcedAt: row.schedule === null ? row.created_at : row.starts_at,
+  });
+  return {
+    incidents(projectRef, { since, withAutomatic, max }) {
+      const asked = { projectRef, since, rowsMax: max };
+      const rows = [...facts.manual(asked), ...(withAutomatic ? facts.automatic(asked) : [])];
+      return rows
+        .sort((one, other) => other.ref - one.ref)
+        .slice(0, max)
+        .map(incidentOf);
+    },
+    openIncidents: () => facts.open(),
+    maintenance: (projectRef, from, until) =>
+      maintenance
+        .page(projectRef, Number.MAX_SAFE_INTEGER, MAINTENANCE_MAX)
+        .filter((row) => row.public !== 0 && row.starts_at < until && row.ends_at >= from)
+        .map(windowOf)
+        .sort((one, other) => one.startsAt - other.startsAt),
+    isDegraded: (monitor) => (monitor as Known).degraded === true,
+    certificateEndsAt: (monitor) => (monitor as Known).certificate?.notAfter ?? null,
+    unobserved(monitorRef, from, until) {
+      const planned = facts.maintenanceOf(monitorRef).flatMap((one) => windowsOf(one, from, until));
+      return {
+        observerMs: lengthOf(facts.outages({ from, until }), from, until),
+        maintenanceMs: lengthOf(planned, from, until),
+      };
+    },
+  };
+}
+
+/** Windows of a schedule that are looked at in one day: one a minute. */
+const WINDOWS_MAX = 1_440;
+
+function windowsOf(one: FactMaintenance, from: number, until: number): readonly Stretch[] {
+  const { schedule, tz, durationMs, createdAt } = one;
+  if (schedule === null || durationMs === null) return [one];
+  const times = new CronTimes(schedule, tz ?? "UTC");
+  const windows: Stretch[] = [];
+  let start = times.after(Math.max(createdAt, from) - durationMs);
+  while (start !== null && start < until && windows.length < WINDOWS_MAX) {
+    windows.push({ from: Math.max(start, createdAt), to: start + durationMs });
+    start = times.after(start);
+  }
+  return windows;
+}
+
+/** How much of a stretch others cover together. */
+function lengthOf(stretches: readonly Stretch[], from: number, until: number): number {
+  let covered = 0;
+  let end = from;
+  for (const one of [...stretches].sort((a, b) => a.from - b.from)) {
+    const [begins, ends] = [Math.max(one.from, end), Math.min(one.to, until)];
+    if (ends <= begins) continue;
+    covered += ends - begins;
+    end = ends;
+  }
+  return covered;
+}

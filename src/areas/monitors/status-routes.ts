@@ -1,0 +1,108 @@
+import { Elysia } from "elysia";
+import type { Clock } from "../../kernel/clock.ts";
+import { ApiError } from "../../kernel/errors.ts";
+import { networkOf } from "../../kernel/http/addresses.ts";
+import { type Reply, reply } from "../../kernel/http/answer.ts";
+import type { Api } from "../../kernel/http/api.ts";
+import type { TaggedText } from "../../kernel/http/etag.ts";
+import { AttemptLimiter } from "../../kernel/http/guard.ts";
+import { BadgeParams, BadgeQuery, PublicPageParams } from "./page-schema.ts";
+import { missingHtml } from "./status-html.ts";
+import type { StatusPages } from "./status-pages.ts";
+
+/** What one address may ask of all pages together: a person with some tabs open, or a page full of badges. */
+export const PUBLIC_PER_MINUTE = 60;
+const MINUTE_MS = 60_000;
+
+const HTML = "text/html; charset=utf-8";
+const JSON_TYPE = "application/json";
+const ATOM = "application/atom+xml; charset=utf-8";
+const SVG = "image/svg+xml; charset=utf-8";
+
+/** Nothing runs, nothing comes from elsewhere; any site may show the page in a frame, where nothing can be clicked by mistake. */
+const HEADERS = {
+  "content-security-policy":
+    "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors *",
+  "referrer-policy": "no-referrer",
+} as const;
+/** Half a minute old is as good as new, and a busy day of visitors reaches a cache alone. */
+const KEPT = { "cache-control": "public, max-age=30", ...HEADERS } as const;
+
+const ERRORS = { errors: ["not_found", "rate_limit_exceeded"] } as const;
+const SUFFIX = ".json";
+
+/** Declares what anybody sees of status pages. */
+export function statusRoutes(api: Api, status: StatusPages, clock: Clock, style: string) {
+  const attempts = new AttemptLimiter(clock, PUBLIC_PER_MINUTE, MINUTE_MS);
+  const admit = (clientAddress: string): void => {
+    const waitSeconds = attempts.take(networkOf(clientAddress));
+    if (waitSeconds === 0) return;
+    const message = `At most ${PUBLIC_PER_MINUTE} requests for status pages in a minute from one address.`;
+    throw new ApiError("rate_limit_exceeded", message, { retryAfterSeconds: waitSeconds });
+  };
+  return new Elysia({ tags: ["Status pages"] })
+    .use(api)
+    .get(
+      "/status/:page",
+      ({ call: { request }, params: { page } }) => pageAnswer(status, page, request, style),
+      {
+        open: {
+          name: "status.page",
+          summary: "Look at a status page",
+          description: "HTML without scripts; the same data as JSON with `.json` behind the slug.",
+          answerTypes: [HTML, JSON_TYPE],
+          admit,
+          ...ERRORS,
+        },
+        params: PublicPageParams,
+      },
+    )
+    .get(
+      "/status/:page/feed.atom",
+      ({ call: { request, origin }, params: { page } }) => answerOf(status.feed(page, origin), request, ATOM),
+      {
+        open: {
+          name: "status.feed",
+          summary: "Follow a status page's incidents and maintenance as an Atom feed",
+          answerTypes: [ATOM],
+          admit,
+          ...ERRORS,
+        },
+        params: PublicPageParams,
+      },
+    )
+    .get(
+      "/status/:page/badge/:badge",
+      ({ call: { request }, params, query: { metric = "status" } }) => {
+        const { text, isSvg } = status.badge(params.page, params.badge, metric);
+        return answerOf(text, request, isSvg ? SVG : JSON_TYPE);
+      },
+      {
+        open: {
+          name: "status.badge",
+          summary: "Get a badge of a monitor on a status page",
+          description: "A picture with `.svg`, what shields.io's endpoint badge asks for with `.json`.",
+          answerTypes: [SVG, JSON_TYPE],
+          admit,
+          ...ERRORS,
+        },
+        params: BadgeParams,
+        query: BadgeQuery,
+      },
+    );
+}
+
+function answerOf(text: TaggedText, request: Request, type: string): Reply<200 | 304, unknown> {
+  return text.answer(request, { "content-type": type, ...KEPT });
+}
+
+function pageAnswer(status: StatusPages, page: string, request: Request, style: string) {
+  if (page.endsWith(SUFFIX)) return answerOf(status.json(page.slice(0, -SUFFIX.length)), request, JSON_TYPE);
+  try {
+    return answerOf(status.html(page), request, HTML);
+  } catch (error) {
+    // Whoever looks for a page reads a page.
+    if (!(error instanceof ApiError) || error.code !== "not_found") throw error;
+    return reply(404, missingHtml(style), { "content-type": HTML, ...HEADERS });
+  }
+}

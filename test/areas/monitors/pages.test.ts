@@ -1,0 +1,235 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { GROUP_MONITORS_MAX, GROUPS_MAX, PAGE_BOUNDS } from "../../../src/areas/monitors/page-schema.ts";
+import { DEFAULT_TIERS } from "../../../src/kernel/tiers.ts";
+import { expectError } from "../../support/errors.ts";
+import { endpoint, type Scenario, type World } from "../../support/scenario.ts";
+import { type AccountClient, startTestServer, type TestServer } from "../../support/server.ts";
+
+let server: TestServer;
+beforeAll(async () => {
+  server = await startTestServer({ manualClock: true });
+});
+afterAll(() => server.stop());
+
+const PAGES = "/v1/pulse/pages";
+const UNKNOWN = `${PAGES}/page_0190a0a0000070008000000000000000`;
+let slugs = 0;
+const fresh = () => `page-${++slugs}`;
+
+async function monitor(account: AccountClient): Promise<string> {
+  const body = { url: "https://site.example.com/health", interval: 300_000 };
+  return String((await account.post("/v1/pulse", body)).body["id"]);
+}
+
+async function page(account: AccountClient, more: object = {}): Promise<string> {
+  const { status, text, body } = await account.post(PAGES, { slug: fresh(), title: "Acme", ...more });
+  expect(status, text).toBe(201);
+  return String(body["id"]);
+}
+
+function created(name: string, more: object, holds: object = more): Scenario {
+  const body = { slug: fresh(), title: "Acme", ...more };
+  return { name, request: ["POST", PAGES, body], status: 201, holds, spent: 1 };
+}
+
+function refused(name: string, more: object, field: string): Scenario {
+  return {
+    name,
+    request: ["POST", PAGES, { slug: fresh(), title: "Acme", ...more }],
+    status: 400,
+    code: "validation_error",
+    after: (_, { body }) => expect(Object.keys(body["fields"] as object)[0]?.split(/[.[/]/)[0]).toBe(field),
+  };
+}
+
+const groups = (count: number) => Array.from({ length: count }, () => ({ name: "", monitor_ids: [] }));
+const strangers = (count: number) => [
+  { name: "G", monitor_ids: Array.from({ length: count }, () => crypto.randomUUID()) },
+];
+
+describe("POST /v1/pulse/pages", () => {
+  const DEFAULTS = {
+    ...{ description: "", groups: [], show_latency: false, show_urls: false, publish_incidents: "manual" },
+    ...{ footer: "", index: false, published: true },
+  };
+  const { title, description, footer, groupName } = PAGE_BOUNDS;
+  endpoint(() => server, "POST /v1/pulse/pages", [
+    created("only what is required: the rest has its defaults", {}, DEFAULTS),
+    created("the shortest slug", { slug: "a-1" }),
+    created("the longest slug", { slug: "z".repeat(60) }),
+    created("the longest texts, in characters", {
+      ...{ title: "🙂".repeat(title), description: "d".repeat(description), footer: "f".repeat(footer) },
+      groups: [{ name: "g".repeat(groupName), monitor_ids: [] }],
+    }),
+    created("as many groups as there can be", { groups: groups(GROUPS_MAX) }),
+    created("everything set", {
+      ...{ show_latency: true, show_urls: true, publish_incidents: "all", index: true, published: false },
+    }),
+    created("a field that is not known has no effect", { colour: "red" }, DEFAULTS),
+    refused("a slug of 2", { slug: "ab" }, "slug"),
+    refused("a slug of 61", { slug: "z".repeat(61) }, "slug"),
+    refused("a slug with other characters", { slug: "Acme" }, "slug"),
+    refused("a slug with a dot, which would hide the data of another", { slug: "acme.json" }, "slug"),
+    refused("no title", { title: "" }, "title"),
+    refused("a title past its bound", { title: "t".repeat(title + 1) }, "title"),
+    refused("a description past its bound", { description: "d".repeat(description + 1) }, "description"),
+    refused("a footer past its bound", { footer: "f".repeat(footer + 1) }, "footer"),
+    refused(
+      "a group's name past its bound",
+      { groups: [{ name: "g".repeat(101), monitor_ids: [] }] },
+      "groups",
+    ),
+    refused("a group too many", { groups: groups(GROUPS_MAX + 1) }, "groups"),
+    refused("a monitor too many in a group", { groups: strangers(GROUP_MONITORS_MAX + 1) }, "groups"),
+    refused("a monitor of nobody", { groups: strangers(1) }, "groups"),
+    refused("what is no id", { groups: [{ name: "", monitor_ids: ["1"] }] }, "groups"),
+    refused("a flag that is none", { index: "yes" }, "index"),
+    refused("another rule for incidents", { publish_incidents: "some" }, "publish_incidents"),
+    { name: "without a key", as: "nobody", request: ["POST", PAGES, {}], status: 401, code: "unauthorized" },
+    {
+      name: "without credits",
+      account: { balance: 0 },
+      request: ["POST", PAGES, { slug: fresh(), title: "Acme" }],
+      ...{ status: 402, code: "insufficient_balance" },
+    },
+    {
+      name: "beyond the tier",
+      account: { tier: "free" },
+      before: ({ account }: World) => page(account),
+      request: ["POST", PAGES, { slug: fresh(), title: "Acme" }],
+      ...{ status: 403, code: "page_limit_exceeded", spent: 1 },
+    },
+    {
+      name: "a slug that somebody else has",
+      before: async ({ server: { operator } }: World) => {
+        const { status } = await operator.post(PAGES, { slug: "taken", title: "First" });
+        expect(status).toBe(201);
+      },
+      request: ["POST", PAGES, { slug: "taken", title: "Acme" }],
+      ...{ status: 409, code: "page_slug_taken", spent: 1, lacks: ["First", "page_0"] },
+    },
+  ]);
+
+  test("as many monitors as a group can have", async () => {
+    const account = await server.account();
+    const id = await monitor(account);
+    const monitor_ids = Array.from({ length: GROUP_MONITORS_MAX }, () => id);
+    await page(account, { groups: [{ name: "G", monitor_ids }] });
+  });
+
+  test("a monitor of another project is none of this one", async () => {
+    const id = await monitor(await server.account());
+    const other = await server.account();
+    const groups = [{ name: "G", monitor_ids: [id] }];
+    expectError(await other.post(PAGES, { slug: fresh(), title: "Acme", groups }), "validation_error");
+  });
+
+  test.each([
+    ["free", 1],
+    ["starter", 3],
+    ["pro", 10],
+    ["scale", 50],
+    ["unlimited", 1_000],
+  ] as const)("the tier %s has %d", (tier, pages) => {
+    expect(DEFAULT_TIERS[tier].pages).toBe(pages);
+  });
+
+  test("a page that is deleted makes room for another", async () => {
+    const account = await server.account({ tier: "free" });
+    const id = await page(account);
+    expectError(await account.post(PAGES, { slug: fresh(), title: "A" }), "page_limit_exceeded");
+    expect((await account.delete(`${PAGES}/${id}`)).body).toEqual({ deleted: true });
+    await page(account);
+  });
+});
+
+describe("GET, PATCH and DELETE", () => {
+  test.each(["GET", "PATCH", "DELETE"])("%s: 400, 401, 402, 404", async (method) => {
+    const body = method === "PATCH" ? { title: "B" } : undefined;
+    const account = await server.account({ balance: 2 });
+    const theirs = `${PAGES}/${await page(await server.account())}`;
+    expectError(await server.client(null).send(method, theirs, body), "unauthorized");
+    expectError(await account.send(method, `${PAGES}/${"x".repeat(65)}`, body), "validation_error");
+    expectError(await account.send(method, UNKNOWN, body), "not_found");
+    expectError(await account.send(method, theirs, body), "not_found");
+    expectError(await account.send(method, theirs, body), "insufficient_balance");
+  });
+
+  test("the list: 400, 401, 402", async () => {
+    const account = await server.account({ balance: 1 });
+    expectError(await server.client(null).get(PAGES), "unauthorized");
+    expectError(await account.get(`${PAGES}?cursor=abc`), "validation_error");
+    expect((await account.get(PAGES)).body).toEqual({ pages: [] });
+    expectError(await account.get(PAGES), "insufficient_balance");
+  });
+
+  test.each([{ title: "" }, { slug: "A B" }, { groups: strangers(1) }])(
+    "a change to %p: 400",
+    async (body) => {
+      const account = await server.account();
+      const path = `${PAGES}/${await page(account)}`;
+      expectError(await account.patch(path, body), "validation_error");
+    },
+  );
+
+  test("what is left out stays; the slug moves, and its old place is free", async () => {
+    const account = await server.account();
+    const id = await monitor(account);
+    const slug = fresh();
+    const groups = [{ name: "G", monitor_ids: [id] }];
+    const made = await account.post(PAGES, { slug, title: "Acme", groups, footer: "f" });
+    const path = `${PAGES}/${made.body["id"]}`;
+    await server.clock.advance(1_000);
+    const moved = fresh();
+    const changed = await account.patch(path, { slug: moved, index: true });
+    expect(changed.body).toEqual({
+      ...made.body,
+      ...{ slug: moved, index: true, url: `${server.url}/status/${moved}` },
+      updated_at: new Date(server.clock.now()).toISOString(),
+    });
+    expect((await account.get(path)).body).toEqual(changed.body);
+    await page(account, { slug });
+    expectError(await account.patch(path, { slug }), "page_slug_taken");
+    expect((await account.patch(path, { slug: moved })).status).toBe(200);
+  });
+
+  test("a monitor that is deleted is gone from the view", async () => {
+    const account = await server.account();
+    const [one, other] = [await monitor(account), await monitor(account)];
+    const id = await page(account, { groups: [{ name: "G", monitor_ids: [one, other] }] });
+    await account.delete(`/v1/pulse/${one}`);
+    const { groups } = (await account.get(`${PAGES}/${id}`)).body;
+    expect(groups).toEqual([{ name: "G", monitor_ids: [other] }]);
+  });
+
+  test("the list is the project's own, newest first, page by page", async () => {
+    const account = await server.account();
+    const ids = [await page(account), await page(account), await page(account)].reverse();
+    const first = await account.get(`${PAGES}?limit=2`);
+    const idsOf = (body: Record<string, unknown>) => (body["pages"] as { id: string }[]).map(({ id }) => id);
+    expect(idsOf(first.body)).toEqual(ids.slice(0, 2));
+    const second = await account.get(`${PAGES}?limit=2&cursor=${first.body["cursor"]}`);
+    expect(idsOf(second.body)).toEqual(ids.slice(2));
+    expect(second.body["cursor"]).toBeUndefined();
+  });
+});
+
+test("a project that is deleted takes its pages along, and their addresses are free", async () => {
+  const account = await server.account();
+  const project = await account.post("/v1/projects", { name: "Shop" });
+  const key = await account.post(`/v1/projects/${project.body["id"]}/keys`, {
+    ...{ prefix: "sm", name: "k", scopes: ["pulse:*"] },
+  });
+  const inside = server.client(String(key.body["secret"] ?? key.body["key"]));
+  const slug = fresh();
+  const made = await inside.post(PAGES, { slug, title: "Acme" });
+  expect(made.status, made.text).toBe(201);
+  expect((await server.client(null).get(`/status/${slug}`)).status).toBe(200);
+  expect((await account.delete(`/v1/projects/${project.body["id"]}`)).status).toBeLessThan(300);
+  expect((await server.client(null).get(`/status/${slug}`)).status).toBe(404);
+  for (let tries = 0; tries < 100; tries += 1) {
+    await server.clock.advance(60_000);
+    if ((await account.post(PAGES, { slug, title: "Acme" })).status === 201) return;
+  }
+  throw new Error("the address never became free");
+});

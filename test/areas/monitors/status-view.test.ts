@@ -1,0 +1,266 @@
+import { describe, expect, test } from "bun:test";
+import { XMLParser, XMLValidator } from "fast-xml-parser";
+import { HtmlValidate } from "html-validate";
+import type { DayRow } from "../../../src/areas/monitors/day-store.ts";
+import { DAY_MS, dayOf } from "../../../src/areas/monitors/days.ts";
+import { html, paragraphs } from "../../../src/areas/monitors/markup.ts";
+import type { PageIncident, PageMaintenance } from "../../../src/areas/monitors/page-facts.ts";
+import { PAGE_DEFAULTS, type PageSettings } from "../../../src/areas/monitors/page-schema.ts";
+import { badgeOf } from "../../../src/areas/monitors/status-badge.ts";
+import { statusFeed, statusJson } from "../../../src/areas/monitors/status-feed.ts";
+import { statusHtml } from "../../../src/areas/monitors/status-html.ts";
+import { BARS_MAX, type ViewParts, viewOf } from "../../../src/areas/monitors/status-view.ts";
+import { TEST_START_MS } from "../../support/server.ts";
+
+const NOW = TEST_START_MS;
+const HOUR_MS = DAY_MS / 24;
+
+const INCIDENT: PageIncident = {
+  ...{ id: "inc_1", kind: "manual", title: "Slow <search>", impact: "degraded", status: "identified" },
+  ...{ public: true, monitorIds: ["m1"], startedAt: NOW - HOUR_MS, resolvedAt: null },
+  updates: [
+    { at: NOW - HOUR_MS, status: "investigating", message: "We look.\nSee https://example.com/x." },
+    { at: NOW - 1_000, status: "identified", message: "Found & <fixed>" },
+  ],
+};
+const MAINTENANCE: PageMaintenance = {
+  ...{ id: "mnt_1", title: "New disks", message: "Short breaks.", public: true, monitorIds: ["m2"] },
+  ...{ startsAt: NOW - HOUR_MS, endsAt: NOW + HOUR_MS, announcedAt: NOW - DAY_MS },
+};
+
+interface Given {
+  /** What each monitor is; its name is `Monitor m1` and so on. */
+  readonly monitors?: readonly ("up" | "down" | "unknown" | "slow" | "paused")[];
+  readonly incidents?: readonly PageIncident[];
+  readonly maintenance?: readonly PageMaintenance[];
+  readonly settings?: Partial<PageSettings>;
+  readonly days?: readonly DayRow[];
+}
+
+function view({
+  monitors = ["up", "up"],
+  incidents = [],
+  maintenance = [],
+  settings = {},
+  days = [],
+}: Given) {
+  const rows = monitors.map((state, index) => ({
+    ...{
+      ref: index + 1,
+      monitorId: `m${index + 1}`,
+      projectRef: 1,
+      latencyMs: 20,
+      lastCheckedAt: NOW - 1_000,
+    },
+    status: state === "slow" || state === "paused" ? "up" : state,
+    settings: { name: `Name ${index + 1}`, url: "https://example.com/", active: state !== "paused" },
+  }));
+  const parts = {
+    monitors: { find: (id: string) => rows.find(({ monitorId }) => monitorId === id) ?? null },
+    days: { since: () => new Map(days.map((row) => [row.day, row])) },
+    facts: {
+      incidents: () => incidents,
+      maintenance: () => maintenance,
+      isDegraded: ({ ref }: { ref: number }) => monitors[ref - 1] === "slow",
+    },
+  } as unknown as ViewParts;
+  const groups = [{ name: "Shop", monitor_ids: rows.map(({ monitorId }) => monitorId) }];
+  const page = {
+    ...{
+      ref: 1,
+      pageId: "page_1",
+      accountRef: 1,
+      projectRef: 1,
+      slug: "acme",
+      createdAt: NOW,
+      updatedAt: NOW,
+    },
+    settings: { ...PAGE_DEFAULTS, title: "Acme", groups, ...settings },
+  };
+  return viewOf(parts, page, NOW);
+}
+
+describe("the sentence", () => {
+  test.each<[string, Given, string, string]>([
+    ["all up", {}, "up", "All systems work"],
+    ["nothing on the page", { monitors: [] }, "unknown", "Nothing is known yet"],
+    ["not checked yet", { monitors: ["unknown", "paused"] }, "unknown", "Nothing is known yet"],
+    ["one of them", { monitors: ["up", "down", "up", "paused"] }, "down", "1 of 3 systems is down"],
+    ["some of them", { monitors: ["up", "down", "down"] }, "down", "2 of 3 systems are down"],
+    ["all of them", { monitors: ["down", "down"] }, "down", "All systems are down"],
+    ["a slow one", { monitors: ["up", "slow"] }, "degraded", "Some systems are slow"],
+    ["told to be slow", { incidents: [INCIDENT] }, "degraded", "Some systems are slow"],
+    ["an outage told", { incidents: [{ ...INCIDENT, impact: "outage" }] }, "down", "There is an outage"],
+    ["maintenance", { maintenance: [MAINTENANCE] }, "maintenance", "Maintenance is under way"],
+    [
+      "down in maintenance",
+      { monitors: ["up", "down"], maintenance: [MAINTENANCE] },
+      "maintenance",
+      "Maintenance is under way",
+    ],
+    [
+      "down beside maintenance",
+      { monitors: ["down", "up"], maintenance: [MAINTENANCE] },
+      "down",
+      "1 of 2 systems is down",
+    ],
+  ])("%s", (_, given, state, sentence) => {
+    expect(view(given)).toMatchObject({ state, sentence });
+  });
+});
+
+describe("incidents", () => {
+  const ended = { ...INCIDENT, resolvedAt: NOW - 1 };
+  const auto: PageIncident = {
+    ...INCIDENT,
+    kind: "auto",
+    title: "secret.internal is down",
+    public: false,
+    updates: [],
+  };
+  const titles = (given: Given) => view(given).incidents.map(({ title }) => title);
+
+  test.each<[string, Partial<PageSettings>, PageIncident, boolean]>([
+    ["manual, public", {}, INCIDENT, true],
+    ["manual, not public", {}, { ...INCIDENT, public: false }, false],
+    ["manual, of no monitor", {}, { ...INCIDENT, monitorIds: [] }, true],
+    ["manual, of others", {}, { ...INCIDENT, monitorIds: ["m9"] }, false],
+    ["automatic, where manual ones are shown", {}, auto, false],
+    ["automatic, where all are", { publish_incidents: "all" }, auto, true],
+    ["automatic, of others", { publish_incidents: "all" }, { ...auto, monitorIds: ["m9"] }, false],
+    ["none at all", { publish_incidents: "none" }, INCIDENT, false],
+  ])("%s", (_, settings, incident, isShown) => {
+    expect(titles({ settings, incidents: [incident] })).toHaveLength(isShown ? 1 : 0);
+  });
+
+  test("what a check has found is told in the page's own names", () => {
+    const settings = { publish_incidents: "all" } as const;
+    expect(titles({ settings, incidents: [auto] })).toEqual(["Name 1 is down"]);
+    expect(titles({ settings, incidents: [{ ...auto, resolvedAt: NOW }] })).toEqual(["Name 1 was down"]);
+  });
+
+  test("open ones stand first, ended ones among the past", () => {
+    const text = statusHtml(view({ incidents: [INCIDENT, { ...ended, title: "Over" }] }), "s.css");
+    const order = ["Open incidents", "Slow &lt;search&gt;", "Shop", "Past incidents", "Over"];
+    const places = order.map((word) => text.indexOf(`>${word}<`));
+    expect(places).toEqual(places.toSorted((one, other) => one - other));
+    expect(places[0]).toBeGreaterThan(0);
+    expect(text.indexOf("identified")).toBeLessThan(text.indexOf("investigating"));
+  });
+});
+
+describe("maintenance", () => {
+  const shown = (more: Partial<PageMaintenance>) =>
+    view({ maintenance: [{ ...MAINTENANCE, ...more }] }).maintenance;
+  test("is shown where it is public, and about the page or nobody", () => {
+    expect(shown({})).toHaveLength(1);
+    expect(shown({ monitorIds: [] })).toHaveLength(1);
+    expect(shown({ monitorIds: ["m9"] })).toEqual([]);
+    expect(shown({ public: false })).toEqual([]);
+  });
+
+  test("that is over is in the feed alone", () => {
+    const over = view({ maintenance: [{ ...MAINTENANCE, endsAt: NOW - 1 }] });
+    expect(over.sentence).toBe("All systems work");
+    expect(statusHtml(over, "s.css")).not.toContain("New disks");
+    expect(statusFeed(over, "http://x/status/acme")).toContain("New disks");
+  });
+});
+
+const FULL: Given = {
+  incidents: [INCIDENT, { ...INCIDENT, id: "inc_2", resolvedAt: NOW - 1 }],
+  maintenance: [MAINTENANCE],
+  settings: { show_latency: true, show_urls: true, footer: "f", description: "d" },
+};
+
+test("everything at once is valid HTML, Atom and JSON", async () => {
+  const full = view(FULL);
+  const validator = new HtmlValidate({ extends: ["html-validate:standard"] });
+  const report = await validator.validateString(statusHtml(full, "s.css"));
+  expect(report.results.flatMap(({ messages }) => messages)).toEqual([]);
+  const broken = await validator.validateString("<!doctype html><p><div></p>");
+  expect(broken.valid).toBe(false);
+  const atom = statusFeed(full, "https://x.example/status/acme");
+  expect(XMLValidator.validate(atom)).toBe(true);
+  const { feed } = new XMLParser().parse(atom);
+  expect(feed.entry).toHaveLength(3);
+  const ids = feed.entry.map(({ id }: { id: string }) => id);
+  expect(new Set(ids).size).toBe(3);
+  expect(ids.join("")).not.toContain("inc_");
+  expect(feed.entry.map(({ title }: { title: string }) => title)).toEqual([
+    ...["Resolved: Slow <search>", "Slow <search>", "Maintenance: New disks"],
+  ]);
+  const updates = feed.entry.map(({ updated }: { updated: string }) => Date.parse(updated));
+  expect(updates).toEqual([NOW - 1_000, NOW - 1, NOW - DAY_MS].toSorted((one, other) => other - one));
+  expect(Date.parse(feed.updated)).toBe(NOW);
+  expect(JSON.parse(statusJson(full))).toMatchObject({
+    incidents: [{ title: "Slow <search>", monitors: [1], resolved_at: null }, {}],
+    maintenance: [{ title: "New disks", monitors: [2] }],
+  });
+});
+
+test("a day's colour: 99.9 and 95 percent are the bounds; what is not 100 never reads so", () => {
+  const today = dayOf(NOW);
+  const ups = [10_000, 9_999, 9_990, 9_989, 9_500, 9_499, 0];
+  const days = ups.map((up, index) => ({
+    ...{ day: today - (ups.length - 1 - index) * DAY_MS, checks: 10_000, up },
+    ...{ observerMs: index === 0 ? 120_000 : 0, maintenanceMs: index === 1 ? 60_000 : 0 },
+  }));
+  const text = statusHtml(view({ monitors: ["up"], days }), "s.css");
+  const bars = [...text.matchAll(/<path class="(\w+)"[^>]*><title>([^<]+)<\/title>/g)];
+  expect(bars).toHaveLength(90);
+  expect(bars.slice(-8).map(([, look, says]) => [look, says?.split(": ")[1]])).toEqual([
+    ["none", "no data"],
+    ["good", "100%, not observed for 2 min"],
+    ["good", "99.99%, 1 min of maintenance"],
+    ["good", "99.9%"],
+    ["fair", "99.89%"],
+    ["fair", "95%"],
+    ["bad", "94.99%"],
+    ["bad", "0%"],
+  ]);
+  expect(bars.at(-1)?.[2]).toStartWith("10 Mar: ");
+  expect(text).toContain('aria-label="90 days: 4 days with failures"');
+});
+
+test("past so many monitors only figures are shown", () => {
+  const monitors = Array.from({ length: BARS_MAX + 1 }, () => "up" as const);
+  expect(statusHtml(view({ monitors }), "s.css").split("<svg").length - 1).toBe(BARS_MAX);
+});
+
+test.each([
+  [null, "no data", "grey"],
+  [-1, "expired", "red"],
+  [1, "1 day", "red"],
+  [3, "3 days", "red"],
+  [4, "4 days", "amber"],
+  [13, "13 days", "amber"],
+  [14, "14 days", "green"],
+] as const)("a certificate with %p days left", (certificateDays, message, colour) => {
+  const monitor = view({}).groups[0]?.monitors[0];
+  if (monitor === undefined) throw new Error("no monitor");
+  const badge = badgeOf({ monitor, metric: "cert", uptime: null, certificateDays });
+  expect(badge).toEqual({ label: "Name 1 certificate", message, colour });
+});
+
+describe("templates", () => {
+  test("escape what they are given, in lists too, and leave out what is nothing", () => {
+    expect(html`<a title="${`"<'&`}">${["<", html`<b>${1}</b>`, null, false]}</a>`.text).toBe(
+      '<a title="&quot;&lt;&#39;&amp;">&lt;<b>1</b></a>',
+    );
+    expect(html`${"\u0000\ufffe\ud800\t\r"}`.text).toBe("\ufffd\ufffd\ufffd\t\n");
+  });
+
+  test.each([
+    ["one\ntwo\n\n\n\nthree", "<p>one<br>two</p><p>three</p>"],
+    ["javascript:alert(1)", "<p>javascript:alert(1)</p>"],
+    ["http://", "<p>http://</p>"],
+    [
+      '(see https://a.example/"><script>)',
+      '<p>(see <a href="https://a.example/&quot;&gt;&lt;script&gt;" rel="nofollow noopener noreferrer">https://a.example/&quot;&gt;&lt;script&gt;</a>)</p>',
+    ],
+    ["", ""],
+  ])("paragraphs of %p", (text, expected) => {
+    expect(paragraphs(text).text).toBe(expected);
+  });
+});
