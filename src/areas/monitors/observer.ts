@@ -80,7 +80,7 @@ export class Observer {
     const { quiet, metrics, scheduler } = parts;
     this.since = quiet.outage() || null;
     const help =
-      "0 while this server's own line seems cut, so that failures of monitors count for nothing; else 1.";
+      "1; 0 while this server's own line seems cut, so that failures of monitors count for nothing.";
     metrics.number("ninefold_observer_online", help, () => (this.offline ? 0 : 1));
     scheduler.register(LOOK, {
       concurrency: 1,
