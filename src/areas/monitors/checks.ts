@@ -3,6 +3,8 @@ import { isoTime } from "../../kernel/date-time.ts";
 import { type RequestHeaders, withDefaults } from "../../kernel/outbound/headers.ts";
 import type { OutboundOutcome } from "../../kernel/outbound/outcome.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
+import { failureOf } from "./assertions.ts";
+import { metCertificate } from "./certificate.ts";
 import {
   type AlertRules,
   afterCheck,
@@ -11,6 +13,7 @@ import {
   type MonitorState,
   shownName,
 } from "./domain.ts";
+import { looksAtBody } from "./options.ts";
 import type { MonitorParts } from "./ports.ts";
 import type { CheckMade, MonitorRow, MonitorSettings } from "./store.ts";
 
@@ -52,7 +55,7 @@ export class Checks {
       if (tries > 0) await realDelay(TRIES_PAUSE_MS);
       const at = this.parts.clock.now();
       const outcome = await this.ask(monitor);
-      if (saysSomething(outcome)) return madeOf(outcome, monitor.settings.timeout, at, manual);
+      if (saysSomething(outcome)) return madeOf(outcome, monitor.settings, at, manual);
     }
     this.counts[manual ? "manual" : "scheduled"].unknown.add();
     return null;
@@ -89,13 +92,21 @@ export class Checks {
     const start = isSameHour ? monitor : { checks: 0, up: 0 };
     const current = { hour, checks: start.checks + 1, up: start.up + (made.up ? 1 : 0) };
     const sequence = this.nextSequence++;
-    checks.insert(tx, { ...made, sequence, ref, previous: monitor.lastCheck });
+    const { certificate: met, ...check } = made;
+    checks.insert(tx, { ...check, sequence, ref, previous: monitor.lastCheck });
     if (event !== null) sendAlert(tx, this.parts, monitor, event, state, made);
-    return { ...monitor, ...state, ...current, lastCheck: sequence };
+    const after = { ...monitor, ...state, ...current, lastCheck: sequence };
+    if (met === undefined || state.lastCheckedAt !== made.at) return after;
+    return {
+      ...after,
+      certificate: metCertificate(monitor.certificate, met, made, settings.tls_expiry_days),
+    };
   }
 
   private ask(monitor: MonitorRow): Promise<OutboundOutcome> {
     const { method, url, timeout, body: text } = monitor.settings;
+    // Schemes have any case.
+    const readsCertificate = url.slice(0, "https:".length).toLowerCase() === "https:";
     const body = method === "POST" ? text : null;
     return this.parts.outbound.send({
       ...{ account: monitor.accountRef, method, url },
@@ -103,7 +114,8 @@ export class Checks {
       body: body === null ? null : Buffer.from(body),
       timeoutMs: timeout,
       bodyBytesMax: BODY_BYTES_MAX,
-      keepsBody: false,
+      keepsBody: looksAtBody(monitor.settings),
+      readsCertificate,
       longerBody: "truncate",
       redirectsMax: REDIRECTS_MAX,
       // Connecting is part of what is checked.
@@ -123,6 +135,8 @@ export class Checks {
 export function alertRulesOf(settings: MonitorSettings): AlertRules {
   return {
     threshold: settings.consecutive_threshold,
+    recoveryThreshold: settings.recovery_threshold,
+    degradedMs: settings.degraded_ms,
     cooldownMs: settings.cooldown_ms,
     notifyRecovery: settings.notify_recovery,
     hasListeners: settings.webhook_url !== null || settings.email_alert,
@@ -149,13 +163,14 @@ function typeOf(body: string): string {
   }
 }
 
-function madeOf(outcome: OutboundOutcome, timeoutMs: number, at: number, manual: boolean): CheckMade {
+function madeOf(outcome: OutboundOutcome, settings: MonitorSettings, at: number, manual: boolean): CheckMade {
+  const { timeout: timeoutMs } = settings;
   const latencyMs = Math.min(outcome.latencyMs, timeoutMs);
   if (outcome.answered) {
-    const { status } = outcome;
-    const up = status < 400;
-    const error = up ? null : `the target answered ${status}`;
-    return { up, latencyMs, at, manual, responseStatus: status, error };
+    const { status, certificate } = outcome;
+    const error = failureOf(settings, outcome);
+    const made = { up: error === null, latencyMs, at, manual, responseStatus: status, error };
+    return certificate === null ? made : { ...made, certificate };
   }
   const { kind, message } = outcome.failure;
   const error = `${kind}: ${message}`;

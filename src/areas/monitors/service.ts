@@ -6,8 +6,9 @@ import { decodeNumberCursor, encodeCursor, pageOf, pageStart } from "../../kerne
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { TierBound } from "../../kernel/tier-bounds.ts";
 import { isUuid, uuidToBytes } from "../../kernel/uuid.ts";
+import { daysLeft } from "./certificate.ts";
 import { CHECKS_KEPT_MS, Checks, sealContext } from "./checks.ts";
-import { type MonitorState, shownName, uptimePercent } from "./domain.ts";
+import { isFailing, shownName, uptimePercent } from "./domain.ts";
 import { CheckSchedule } from "./jobs.ts";
 import type { MonitorParts } from "./ports.ts";
 import {
@@ -74,6 +75,7 @@ export class MonitorService {
     if (Object.keys(given).length > 0) {
       this.parts.monitors.update(tx, { ...settings, ref, now: tx.now });
       this.reschedule(tx, before, settings);
+      if (settings.url !== old.url) this.parts.monitors.forgetCertificate(tx, ref);
     }
     const [was, is] = [this.monitorOf(before), this.monitorOf(this.find(project.ref, monitorId))];
     tx.audit(changed({ ...aboutMonitor(is, "changed"), before: settingsOf(was), after: settingsOf(is) }));
@@ -120,7 +122,8 @@ export class MonitorService {
     if (name !== undefined) {
       const named = [monitors.named(projectRef, name) ?? []].flat();
       const isWanted = ({ settings, ...row }: MonitorRow) =>
-        row.status === (status ?? row.status) && settings.active === (active ?? settings.active);
+        (status === "degraded" ? row.degraded : row.status === (status ?? row.status)) &&
+        settings.active === (active ?? settings.active);
       return { rows: named.filter(isWanted), floor: 0 };
     }
     if (active !== undefined) return monitors.walk(params, { status: status ?? null, active });
@@ -236,7 +239,7 @@ export class MonitorService {
       id: monitor.monitorId,
       ...configuredOf(monitor),
       headers: this.headersOf(monitor),
-      ...lastCheckOf(monitor),
+      ...lastCheckOf(monitor, this.parts.clock.now()),
     };
   }
 
@@ -245,7 +248,7 @@ export class MonitorService {
       monitor_id: monitor.monitorId,
       ...configuredOf(monitor),
       header_names: Object.keys(this.headersOf(monitor) ?? {}),
-      ...lastCheckOf(monitor),
+      ...lastCheckOf(monitor, this.parts.clock.now()),
       consecutive_failures: monitor.consecutiveFailures,
     };
   }
@@ -265,7 +268,8 @@ function aboutMonitor({ id, url }: Monitor, what: string) {
 
 /** What users set, and nothing that checks find out. */
 function settingsOf(monitor: Monitor): Fields {
-  const { id, status, latency_ms, last_checked_at, created_at, updated_at, warning, ...settings } = monitor;
+  const { id, status, latency_ms, last_checked_at, created_at, updated_at, warning, ...more } = monitor;
+  const { degraded, failing, certificate, ...settings } = more;
   return settings;
 }
 
@@ -280,9 +284,20 @@ function configuredOf({ settings, createdAt, updatedAt }: MonitorRow) {
   };
 }
 
-function lastCheckOf({ status, latencyMs, lastCheckedAt }: MonitorState) {
-  const at = lastCheckedAt === null ? null : secondsOf(lastCheckedAt);
-  return { status, latency_ms: latencyMs, last_checked_at: at };
+function lastCheckOf(monitor: MonitorRow, now: number) {
+  const { status, latencyMs, lastCheckedAt, degraded, certificate } = monitor;
+  return {
+    status,
+    latency_ms: latencyMs,
+    last_checked_at: lastCheckedAt === null ? null : secondsOf(lastCheckedAt),
+    degraded,
+    failing: isFailing(monitor),
+    certificate: certificate && {
+      not_after: secondsOf(certificate.notAfter),
+      days_left: daysLeft(certificate, now),
+      issuer: certificate.issuer,
+    },
+  };
 }
 
 function checkOf({ at, up, latencyMs, responseStatus, error, manual }: StoredCheck): MonitorCheck {

@@ -17,9 +17,14 @@ const UNCHECKED: MonitorState = {
   lastCheckedAt: null,
   consecutiveFailures: 0,
   alertedAt: null,
+  degraded: false,
+  streak: 0,
 };
 
-const RULES: AlertRules = { threshold: 1, cooldownMs: 60_000, notifyRecovery: true, hasListeners: true };
+const RULES: AlertRules = {
+  ...{ threshold: 1, recoveryThreshold: 1, degradedMs: null },
+  ...{ cooldownMs: 60_000, notifyRecovery: true, hasListeners: true },
+};
 const NOW = Date.UTC(2026, 2, 10, 12);
 
 /**
@@ -33,7 +38,11 @@ type Step = readonly [
   told: string,
 ];
 
-const SEQUENCES: readonly { name: string; rules?: Partial<AlertRules>; steps: readonly Step[] }[] = [
+const SEQUENCES: readonly {
+  name: string;
+  rules?: Partial<AlertRules>;
+  steps: readonly Step[];
+}[] = [
   {
     name: "the first success makes it up and tells nobody",
     steps: [
