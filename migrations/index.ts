@@ -25,6 +25,7 @@ import schedules from "./0023_schedules.sql" with { type: "text" };
 import catchPull from "./0024_catch_pull.sql" with { type: "text" };
 import catchSettings from "./0025_catch_settings.sql" with { type: "text" };
 import assertions from "./0027_assertions.sql" with { type: "text" };
+import incidents from "./0028_incidents.sql" with { type: "text" };
 
 /** Every step of the schema, in order. A step that has been released is never changed. */
 export const MIGRATIONS: readonly Migration[] = [
@@ -54,4 +55,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: "0024_catch_pull", sql: catchPull },
   { name: "0025_catch_settings", sql: catchSettings },
   { name: "0027_assertions", sql: assertions },
+  { name: "0028_incidents", sql: incidents },
 ];

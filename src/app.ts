@@ -177,7 +177,10 @@ function createAreas(
   const relay = createRelay(kernel, outbound, ports);
   const meter = createMeter(kernel, { notifier: relay, policy: outbound.policy, tiers });
   const owners = { account: accounts.account };
-  const monitors = createMonitors(kernel, outbound, { owners, notifier: relay, outbox, tiers });
+  const monitors = createMonitors(kernel, outbound, {
+    ...{ owners, notifier: relay, outbox, tiers, publicUrl: config.publicUrl },
+    keyName: (credential) => keys.auditedKey(credential)?.name ?? null,
+  });
   const { activity } = directory;
   const buckets = createCatch(kernel, {
     ...{ accounts, charger, activity, outbound, tiers, secrets: relay.secrets, publicUrl: config.publicUrl },

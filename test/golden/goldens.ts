@@ -1,5 +1,6 @@
 import type { DeclaredRoute } from "../../src/kernel/http/api.ts";
 import { startTestServer } from "../support/server.ts";
+import { renderChannelMessages } from "./channel-messages.ts";
 import { renderMistakes } from "./mistakes.ts";
 
 /** Writes the golden files anew, from the repository's root. */
@@ -13,6 +14,8 @@ export interface Goldens {
   readonly "openapi.json": string;
   /** Typical mistakes, each with what it is answered. */
   readonly "mistakes.txt": string;
+  /** What channels of every kind are sent. */
+  readonly "channel-messages.txt": string;
 }
 
 /** Renders the golden files from a running server; on a test clock, so that every route is there. */
@@ -25,6 +28,7 @@ export async function renderGoldens(): Promise<Goldens> {
       "routes.txt": renderRoutes(server.server.app.http.routes),
       "openapi.json": `${printed(body)}\n`,
       "mistakes.txt": await renderMistakes(server),
+      "channel-messages.txt": await renderChannelMessages(),
     };
   } finally {
     await server.stop();

@@ -14,6 +14,7 @@ import {
   shownName,
 } from "./domain.ts";
 import { looksAtBody } from "./options.ts";
+import type { Outages } from "./outages.ts";
 import type { MonitorParts } from "./ports.ts";
 import type { CheckMade, MonitorRow, MonitorSettings } from "./store.ts";
 
@@ -40,7 +41,10 @@ export class Checks {
   private readonly counts;
   private nextSequence: number;
 
-  constructor(private readonly parts: MonitorParts) {
+  constructor(
+    private readonly parts: MonitorParts,
+    private readonly outages: Outages,
+  ) {
     this.counts = parts.metrics.counterTable(
       { name: "ninefold_monitor_checks_total", help: "Checks of monitors, by what they found." },
       { label: "trigger", values: ["scheduled", "manual"] },
@@ -80,8 +84,8 @@ export class Checks {
   /** Returns the monitor after a check, whose row is still to be written. */
   private recordOne(tx: Tx, monitor: MonitorRow, made: CheckMade): MonitorRow {
     const { checks } = this.parts;
-    const { ref, settings } = monitor;
-    const { state, event } = afterCheck(monitor, made, alertRulesOf(settings));
+    const { ref } = monitor;
+    const { state, event } = afterCheck(monitor, made, this.rulesOf(monitor));
     // A slow check may end after one of the next hour. It counts there: an hour that is closed stays as it is.
     const hour = Math.max(hourOf(made.at), monitor.hour);
     const isSameHour = monitor.hour === hour;
@@ -94,12 +98,28 @@ export class Checks {
     const sequence = this.nextSequence++;
     const { certificate: met, ...check } = made;
     checks.insert(tx, { ...check, sequence, ref, previous: monitor.lastCheck });
-    if (event !== null) sendAlert(tx, this.parts, monitor, event, state, made);
-    const after = { ...monitor, ...state, ...current, lastCheck: sequence };
-    if (met === undefined || state.lastCheckedAt !== made.at) return after;
+    if (event !== null || state.status !== monitor.status) {
+      const told = this.outages.follow(tx, { before: monitor, after: state, made, event });
+      if (told !== null) sendAlert(tx, this.parts, monitor, told, state, made);
+    }
+    const isNews = met !== undefined && state.lastCheckedAt === made.at;
+    const { tls_expiry_days: days } = monitor.settings;
+    const certificate = isNews ? metCertificate(monitor.certificate, met, made, days) : monitor.certificate;
+    const after = { ...monitor, ...state, ...current, lastCheck: sequence, certificate };
+    this.outages.tellHealth(tx, monitor, after, made);
+    return after;
+  }
+
+  /** When a monitor alerts. */
+  rulesOf({ settings, projectRef }: MonitorRow): AlertRules {
     return {
-      ...after,
-      certificate: metCertificate(monitor.certificate, met, made, settings.tls_expiry_days),
+      threshold: settings.consecutive_threshold,
+      recoveryThreshold: settings.recovery_threshold,
+      degradedMs: settings.degraded_ms,
+      cooldownMs: settings.cooldown_ms,
+      notifyRecovery: settings.notify_recovery,
+      hasListeners:
+        settings.webhook_url !== null || settings.email_alert || this.outages.hasChannels(projectRef),
     };
   }
 
@@ -129,18 +149,6 @@ export class Checks {
     const type: RequestHeaders = body === null ? {} : { "Content-Type": typeOf(body) };
     return withDefaults(own, { "User-Agent": USER_AGENT, Accept: "*/*", ...type });
   }
-}
-
-/** When a monitor with these settings alerts. */
-export function alertRulesOf(settings: MonitorSettings): AlertRules {
-  return {
-    threshold: settings.consecutive_threshold,
-    recoveryThreshold: settings.recovery_threshold,
-    degradedMs: settings.degraded_ms,
-    cooldownMs: settings.cooldown_ms,
-    notifyRecovery: settings.notify_recovery,
-    hasListeners: settings.webhook_url !== null || settings.email_alert,
-  };
 }
 
 /** Whether the outcome says anything about the target. */

@@ -35,7 +35,7 @@ export interface AlertRules {
   readonly degradedMs: number | null;
   readonly cooldownMs: number;
   readonly notifyRecovery: boolean;
-  /** Whether there is a webhook or an e-mail address. */
+  /** Whether there is a webhook, an e-mail address or a channel. */
   readonly hasListeners: boolean;
 }
 
@@ -148,4 +148,19 @@ export function uptimePercent(counts: readonly HourCount[], now: number, hours: 
   const sum = (of: "checks" | "up") => recent.reduce((total, count) => total + count[of], 0);
   const checks = sum("checks");
   return checks === 0 ? null : Math.round((sum("up") / checks) * 100_000) / 1_000;
+}
+
+/** `since 12:01 UTC`, with the day where that is another one than today. */
+export function sinceText(at: number, now: number): string {
+  const [day = "", time = ""] = new Date(at).toISOString().split("T");
+  const isToday = new Date(now).toISOString().startsWith(day);
+  return `since ${isToday ? "" : `${day} `}${time.slice(0, 5)} UTC`;
+}
+
+/** How long something took, for people: `45 s`, `12 min`, `5 h`, `3 days`. */
+export function durationText(ms: number): string {
+  const minutes = ms / 60_000;
+  if (minutes < 1) return `${Math.round(ms / 1_000)} s`;
+  if (minutes < 120) return `${Math.round(minutes)} min`;
+  return minutes < 2_880 ? `${Math.round(minutes / 60)} h` : `${Math.round(minutes / 1_440)} days`;
 }

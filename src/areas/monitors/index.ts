@@ -7,7 +7,14 @@ import { COUNTED_MAX, figures, type OverviewCard } from "../../kernel/overview-c
 import type { ProjectResources } from "../../kernel/project-resources.ts";
 import { registerPurge } from "../../kernel/removal.ts";
 import { StoppedProjects } from "../../kernel/stopped-projects.ts";
+import { channelRoutes } from "./channel-routes.ts";
+import { channelStore } from "./channel-store.ts";
+import { Channels } from "./channels.ts";
 import { CHECKS_KEPT_MS } from "./checks.ts";
+import { incidentRoutes } from "./incident-routes.ts";
+import { incidentStore } from "./incident-store.ts";
+import { INCIDENTS_KEPT_MS, Incidents } from "./incidents.ts";
+import { Notices } from "./notices.ts";
 import type { MonitorPorts } from "./ports.ts";
 import { monitorRoutes } from "./routes.ts";
 import { MonitorService } from "./service.ts";
@@ -37,12 +44,21 @@ export interface MonitorsArea extends ApiArea {
 export function createMonitors(kernel: Kernel, outbound: OutboundClient, ports: MonitorPorts): MonitorsArea {
   const [monitors, checks] = [monitorStore(kernel.db), checkStore(kernel.db)];
   const stopped = new StoppedProjects(kernel.db, "monitor_stopped_projects");
-  const service = new MonitorService({ ...kernel, ...ports, outbound, monitors, checks, stopped });
+  const told = { channels: channelStore(kernel.db), incidents: incidentStore(kernel.db) };
+  const parts = { ...kernel, ...ports, ...told, outbound, monitors, checks, stopped };
+  const notices = new Notices(parts);
+  const incidents = new Incidents(parts, notices);
+  const channels = new Channels(parts, notices);
+  const service = new MonitorService(parts, { notices, incidents, channels });
   registerPurge(kernel, {
     name: "monitors.purge",
     schedule: "41 * * * *",
     rowsMax: 2_000,
-    remove: (tx, rowsMax) => checks.removeOld(tx, rowsMax, tx.now - CHECKS_KEPT_MS, CHECKS_KEPT_MAX),
+    remove: (tx, rowsMax) =>
+      Math.max(
+        checks.removeOld(tx, rowsMax, tx.now - CHECKS_KEPT_MS, CHECKS_KEPT_MAX),
+        told.incidents.removeOld(tx, rowsMax, tx.now - INCIDENTS_KEPT_MS),
+      ),
   });
   const counted = (status: number) => (projectRef: number) =>
     monitors.countOf(projectRef, status, COUNTED_MAX);
@@ -64,7 +80,11 @@ export function createMonitors(kernel: Kernel, outbound: OutboundClient, ports: 
       },
     ],
     alsoCalled: { pulse: ["monitors", "monitoring", "uptime", "checks"] },
-    routes: (api) => monitorRoutes(api, service),
+    routes: (api) => [
+      ...monitorRoutes(api, service),
+      ...incidentRoutes(api, incidents),
+      ...channelRoutes(api, channels),
+    ],
     resources: {
       name: "monitors",
       count: (projectRef) => monitors.count(projectRef),

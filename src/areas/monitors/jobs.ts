@@ -3,7 +3,7 @@ import { laneName } from "../../kernel/scheduler/dispatcher.ts";
 import type { Job, JobOutcome } from "../../kernel/scheduler/scheduler.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { AdvancePace } from "./advance-pace.ts";
-import { alertRulesOf, type Checks } from "./checks.ts";
+import type { Checks } from "./checks.ts";
 import { afterCheck, firstCheckAt, isFailing, nextCheckAt } from "./domain.ts";
 import { retryMsMin } from "./options.ts";
 import type { MonitorParts } from "./ports.ts";
@@ -63,7 +63,7 @@ export class CheckSchedule {
     // The attempt counter is of no use to a job that never ends.
     if (made === null || stopped.has(monitor.projectRef)) return { retryAt: next, attempt: 0 };
     const checks = [...this.pace.leftOut(ref, intervalMs, dueAt), made];
-    const rules = alertRulesOf(monitor.settings);
+    const rules = this.checks.rulesOf(monitor);
     const after = afterCheck(monitor, made, rules).state;
     const paced = this.pace.nextAt({ ref, intervalMs, dueAt, made, before: monitor, after, rules }, next);
     const retryAt = isFailing(after) ? Math.min(paced, this.retryAt(monitor)) : paced;

@@ -1,9 +1,12 @@
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { Outbox } from "../../kernel/mail/outbox.ts";
 import type { OutboundClient } from "../../kernel/outbound/client.ts";
+import type { RequestHeaders } from "../../kernel/outbound/headers.ts";
 import type { StoppedProjects } from "../../kernel/stopped-projects.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import type { TierName, Tiers } from "../../kernel/tiers.ts";
+import type { ChannelStore } from "./channel-store.ts";
+import type { IncidentStore } from "./incident-store.ts";
 import type { CheckStore, MonitorStore } from "./store.ts";
 
 /** The accounts that monitors belong to. */
@@ -17,15 +20,28 @@ export interface MonitorNotification {
   readonly accountRef: number;
   readonly projectRef: number;
   readonly event: string;
-  readonly monitor_id: string;
+  readonly monitor_id: string | null;
+  /** As it may be shown. */
   readonly target_url: string;
   readonly body: string;
+  /** Where it really goes, unsigned, with headers of its own; left out: to `target_url`, signed. */
+  readonly destination?: { readonly url: string; readonly headers: RequestHeaders };
+}
+
+/** What became of a notification that was sent once. */
+export interface TrialResult {
+  /** Null without an answer. */
+  readonly status: number | null;
+  /** Null when it arrived. */
+  readonly error: string | null;
 }
 
 /** Delivers notifications, signed and retried. */
 export interface Notifier {
   /** Queues a notification in the unit of work that causes it. */
   notify(tx: Tx, notification: MonitorNotification): void;
+  /** Sends a notification at once, once only, and keeps nothing of it. */
+  trial(notification: MonitorNotification): Promise<TrialResult>;
 }
 
 /** What monitors need from the other areas and the kernel's optional parts. */
@@ -34,6 +50,10 @@ export interface MonitorPorts {
   readonly notifier: Notifier;
   readonly outbox: Outbox;
   readonly tiers: Tiers;
+  /** How browsers reach the server; null where nobody has said. */
+  readonly publicUrl: string | null;
+  /** What the key behind a credential is called; null for a platform key. */
+  readonly keyName: (credential: string) => string | null;
 }
 
 /** All that the parts of this area are built on. */
@@ -43,5 +63,7 @@ export interface MonitorParts
   readonly outbound: OutboundClient;
   readonly monitors: MonitorStore;
   readonly checks: CheckStore;
+  readonly channels: ChannelStore;
+  readonly incidents: IncidentStore;
   readonly stopped: StoppedProjects;
 }

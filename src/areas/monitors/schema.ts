@@ -1,6 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { NextCursor, pageQuery } from "../../kernel/http/pagination.ts";
 import { name, named, oneOf, orNull } from "../../kernel/schema.ts";
+import { MonitorChannels } from "./channel-schema.ts";
 import { clearable, flag, integer, milliseconds } from "./fields.ts";
 import { OPTION_FIELDS, SHOWN_OPTIONS } from "./options.ts";
 
@@ -59,6 +60,7 @@ const OPTIONAL = {
   email_alert: Type.Optional(flag("Whether to write to the account's e-mail address. Tiers pro and scale.")),
   notify_recovery: Type.Optional(flag("Whether to tell of recovery as well.")),
   ...OPTION_FIELDS,
+  channels: Type.Optional(orNull(MonitorChannels, { errorMessage: MonitorChannels["errorMessage"] })),
 };
 
 /** Body of a monitor's creation. */
@@ -132,6 +134,7 @@ const LAST_CHECK = {
     }),
     { description: "The one that the last check met, of `https` alone." },
   ),
+  incident_id: orNull(Type.String(), { description: "Of the outage that lasts.", examples: [null] }),
 };
 
 /** What was set about a monitor, as every answer shows it. */
@@ -151,6 +154,9 @@ const CONFIGURED = {
   email_alert: Type.Boolean({ examples: [false] }),
   notify_recovery: Type.Boolean(),
   ...SHOWN_OPTIONS,
+  channels: orNull(MonitorChannels, {
+    description: "Who is told of it; null: the project's default channels.",
+  }),
   active: Type.Boolean(),
   created_at: Type.Integer({ description: "Unix seconds." }),
   updated_at: Type.Integer({ description: "Unix seconds." }),

@@ -7,9 +7,13 @@ import type { Tx } from "../../kernel/storage/tx.ts";
 import { TierBound } from "../../kernel/tier-bounds.ts";
 import { isUuid, uuidToBytes } from "../../kernel/uuid.ts";
 import { daysLeft } from "./certificate.ts";
+import type { Channels } from "./channels.ts";
 import { CHECKS_KEPT_MS, Checks, sealContext } from "./checks.ts";
 import { isFailing, shownName, uptimePercent } from "./domain.ts";
+import type { Incidents } from "./incidents.ts";
 import { CheckSchedule } from "./jobs.ts";
+import type { Notices } from "./notices.ts";
+import { Outages } from "./outages.ts";
 import type { MonitorParts } from "./ports.ts";
 import {
   LIST_LIMIT,
@@ -34,8 +38,15 @@ export class MonitorService {
   private readonly bound: TierBound;
   private nextRef: number;
 
-  constructor(private readonly parts: MonitorParts) {
-    this.checks = new Checks(parts);
+  constructor(
+    private readonly parts: MonitorParts,
+    private readonly told: {
+      readonly notices: Notices;
+      readonly incidents: Incidents;
+      readonly channels: Channels;
+    },
+  ) {
+    this.checks = new Checks(parts, new Outages(told.incidents, told.notices));
     this.schedule = new CheckSchedule(parts, this.checks);
     this.bound = new TierBound(parts.db, parts.tiers, "monitors", "monitor_limit_exceeded");
     this.nextRef = parts.monitors.highestRef() + 1;
@@ -60,6 +71,7 @@ export class MonitorService {
       monitorId: uuidToBytes(monitorId),
     });
     monitors.insertState(tx, ref, project.ref);
+    this.choose(tx, project.ref, ref, given.channels);
     this.schedule.begin(tx, account.ref, ref, settings.url);
     const made = this.monitorOf(this.find(project.ref, monitorId));
     tx.audit({ ...aboutMonitor(made, "created"), before: null, after: settingsOf(made) });
@@ -72,12 +84,14 @@ export class MonitorService {
     const { ref, monitorId: id, settings: old } = before;
     this.assertNameFree(project.ref, given.name, ref);
     const { settings, ...warning } = mergedSettings(this.parts, given, id, account.tier, old);
+    const was = this.monitorOf(before);
     if (Object.keys(given).length > 0) {
+      this.choose(tx, project.ref, ref, given.channels);
       this.parts.monitors.update(tx, { ...settings, ref, now: tx.now });
       this.reschedule(tx, before, settings);
       if (settings.url !== old.url) this.parts.monitors.forgetCertificate(tx, ref);
     }
-    const [was, is] = [this.monitorOf(before), this.monitorOf(this.find(project.ref, monitorId))];
+    const is = this.monitorOf(this.find(project.ref, monitorId));
     tx.audit(changed({ ...aboutMonitor(is, "changed"), before: settingsOf(was), after: settingsOf(is) }));
     return { ...is, ...warning };
   }
@@ -98,6 +112,10 @@ export class MonitorService {
       removed += this.remove(tx, ref, rowsMax - removed);
       if (removed >= rowsMax) return removed;
     }
+    removed += this.parts.incidents.removeOfProject(tx, projectRef, rowsMax - removed);
+    if (removed >= rowsMax) return removed;
+    this.parts.channels.removeOfProject(tx, projectRef);
+    this.told.notices.channelsChanged(tx, projectRef);
     this.parts.stopped.forget(tx, projectRef);
     return removed;
   }
@@ -201,9 +219,19 @@ export class MonitorService {
     const hours = checks.removeHours(tx, ref, rowsMax);
     if (hours === rowsMax) return hours;
     this.schedule.end(tx, ref);
+    this.told.incidents.end(tx, ref, tx.now);
+    this.parts.channels.choose(tx, ref, null);
     monitors.removeState(tx, ref);
     monitors.remove(tx, ref);
     return hours + 1;
+  }
+
+  /** `channelIds`: null for the default ones, undefined to leave them as they are. */
+  private choose(tx: Tx, projectRef: number, ref: number, channelIds: readonly string[] | null | undefined) {
+    if (channelIds === undefined) return;
+    const { channels } = this.told;
+    const refs = channelIds === null ? null : channels.refsOf(projectRef, channelIds);
+    this.parts.channels.choose(tx, ref, refs);
   }
 
   private reschedule(
@@ -237,19 +265,43 @@ export class MonitorService {
   private monitorOf(monitor: MonitorRow): Monitor {
     return {
       id: monitor.monitorId,
-      ...configuredOf(monitor),
+      ...this.configuredOf(monitor),
       headers: this.headersOf(monitor),
-      ...lastCheckOf(monitor, this.parts.clock.now()),
+      ...this.lastCheckOf(monitor),
     };
   }
 
   private statusOf(monitor: MonitorRow): MonitorStatus {
     return {
       monitor_id: monitor.monitorId,
-      ...configuredOf(monitor),
+      ...this.configuredOf(monitor),
       header_names: Object.keys(this.headersOf(monitor) ?? {}),
-      ...lastCheckOf(monitor, this.parts.clock.now()),
+      ...this.lastCheckOf(monitor),
       consecutive_failures: monitor.consecutiveFailures,
+    };
+  }
+
+  /** What was set, but for the headers. */
+  private configuredOf({ settings, ref, projectRef, createdAt, updatedAt }: MonitorRow) {
+    const { headers, ...others } = settings;
+    return {
+      ...others,
+      name: shownName(settings),
+      channels: this.told.channels.namedBy(projectRef, ref),
+      created_at: secondsOf(createdAt),
+      updated_at: secondsOf(updatedAt),
+    };
+  }
+
+  private lastCheckOf(monitor: MonitorRow) {
+    const { ref, status, latencyMs, lastCheckedAt, degraded } = monitor;
+    const at = lastCheckedAt === null ? null : secondsOf(lastCheckedAt);
+    const incident = status === "down" ? this.told.incidents.openOf(ref) : null;
+    return {
+      ...{ status, latency_ms: latencyMs, last_checked_at: at },
+      ...{ degraded, failing: isFailing(monitor) },
+      certificate: certificateOf(monitor, this.parts.clock.now()),
+      incident_id: incident?.incidentId ?? null,
     };
   }
 
@@ -269,35 +321,14 @@ function aboutMonitor({ id, url }: Monitor, what: string) {
 /** What users set, and nothing that checks find out. */
 function settingsOf(monitor: Monitor): Fields {
   const { id, status, latency_ms, last_checked_at, created_at, updated_at, warning, ...more } = monitor;
-  const { degraded, failing, certificate, ...settings } = more;
+  const { degraded, failing, certificate, incident_id, ...settings } = more;
   return settings;
 }
 
-/** What was set, but for the headers. */
-function configuredOf({ settings, createdAt, updatedAt }: MonitorRow) {
-  const { headers, ...others } = settings;
-  return {
-    ...others,
-    name: shownName(settings),
-    created_at: secondsOf(createdAt),
-    updated_at: secondsOf(updatedAt),
-  };
-}
-
-function lastCheckOf(monitor: MonitorRow, now: number) {
-  const { status, latencyMs, lastCheckedAt, degraded, certificate } = monitor;
-  return {
-    status,
-    latency_ms: latencyMs,
-    last_checked_at: lastCheckedAt === null ? null : secondsOf(lastCheckedAt),
-    degraded,
-    failing: isFailing(monitor),
-    certificate: certificate && {
-      not_after: secondsOf(certificate.notAfter),
-      days_left: daysLeft(certificate, now),
-      issuer: certificate.issuer,
-    },
-  };
+function certificateOf({ certificate }: MonitorRow, now: number): Monitor["certificate"] {
+  if (certificate === null) return null;
+  const { notAfter, issuer } = certificate;
+  return { not_after: secondsOf(notAfter), days_left: daysLeft(certificate, now), issuer };
 }
 
 function checkOf({ at, up, latencyMs, responseStatus, error, manual }: StoredCheck): MonitorCheck {

@@ -25,7 +25,10 @@ const DEFAULTS: Omit<MonitorSettings, "url" | "interval"> = {
 };
 
 /** The lowest tier that has a feature; every higher one has it as well. */
-const FEATURE_TIERS = { headers: "pro", email_alert: "pro", webhook_url: "starter" } as const;
+const FEATURE_TIERS = {
+  ...({ headers: "pro", email_alert: "pro", webhook_url: "starter" } as const),
+  ...({ "a channel": "starter", "a channel of kind email": "pro" } as const),
+};
 
 /**
  * Checks what a user sets, whatever the monitor. Comes before any charge.
@@ -56,7 +59,7 @@ export function mergedSettings(
   tier: TierName,
   before: MonitorSettings | null,
 ): { settings: MonitorSettings; warning?: string } {
-  const { headers, interval, ...others } = given;
+  const { headers, interval, channels, ...others } = given;
   const minimum = parts.tiers[tier].monitorIntervalMinMs;
   const asked = interval ?? minimum;
   const plain: MonitorSettings = {
@@ -78,7 +81,8 @@ function raised(field: string, asked: number, minimum: number, tier: TierName): 
   return `${field} was raised from ${asked} to ${minimum} ms, the minimum of the tier ${tier}.`;
 }
 
-function assertFeature(field: keyof typeof FEATURE_TIERS, tier: TierName): void {
+/** @throws ApiError `forbidden` naming the tier that a feature needs. */
+export function assertFeature(field: keyof typeof FEATURE_TIERS, tier: TierName): void {
   const needed = FEATURE_TIERS[field];
   if (TIER_NAMES.indexOf(tier) >= TIER_NAMES.indexOf(needed)) return;
   throw new ApiError(

@@ -12,6 +12,7 @@ export type MonitorSettings = Omit<
   Monitor,
   | ("id" | "name" | "headers" | "status" | "latency_ms" | "last_checked_at")
   | ("degraded" | "failing" | "certificate" | "created_at" | "updated_at" | "warning")
+  | ("channels" | "incident_id")
 > & {
   /** As it was given; null without one. */
   readonly name: string | null;

@@ -106,6 +106,8 @@ export function createRelay(kernel: Kernel, outbound: OutboundClient, ports: Rel
     secrets,
     /** Queues a monitor's notification in the unit of work that causes it. */
     notify: (tx: Tx, notification: Notification) => service.notify(tx, notification),
+    /** Sends one at once, and keeps nothing of it. */
+    trial: (notification: Notification) => service.trial(notification),
     resources,
     card: cardOf(store),
   };

@@ -1,5 +1,5 @@
 import type { Kernel } from "../../kernel/kernel.ts";
-import type { OutboundClient } from "../../kernel/outbound/client.ts";
+import type { OutboundClient, OutboundRequest } from "../../kernel/outbound/client.ts";
 import { type RequestHeaders, withDefaults } from "../../kernel/outbound/headers.ts";
 import type { OutboundOutcome } from "../../kernel/outbound/outcome.ts";
 import { notificationSignature, relaySignature, type SignedBody } from "../../kernel/outbound/signing.ts";
@@ -12,7 +12,7 @@ import { type AttemptResult, afterAttempt, DELIVER, failureOf, type NextStep, re
 import type { EndpointDeliveries, EndpointJob, EndpointRequest } from "./endpoint-deliveries.ts";
 import { BODY_BYTES_KEPT, exchangeOf } from "./exchange.ts";
 import type { RelayFailure } from "./schema.ts";
-import type { AttemptRow, RelayRequest, RelayStore } from "./store.ts";
+import type { AttemptRow, NewRelay, RelayRequest, RelayStore } from "./store.ts";
 
 /** Attempts running at once, in all. */
 const CONCURRENCY = 1_024;
@@ -40,6 +40,22 @@ export interface SigningKeys {
   /** The newest platform key of an account. */
   signingKey(accountRef: number): string;
 }
+
+/** Where a notification goes whose URL holds a secret, and with which headers. */
+export interface Destination {
+  readonly url: string;
+  readonly headers: RequestHeaders;
+}
+
+/** A notification that is sent once. */
+type Trial = Pick<NewRelay, "relay_id" | "accountRef" | "projectRef" | "event" | "target_url" | "body"> & {
+  readonly destination?: Destination;
+};
+/** What differs between requests. */
+type Sent = Pick<
+  OutboundRequest,
+  "account" | "method" | "url" | "requireHttps" | "headers" | "body" | "timeoutMs"
+>;
 
 /** Sends the webhooks of deliveries, and retries them. */
 export class WebhookSender {
@@ -106,29 +122,25 @@ export class WebhookSender {
     job: EndpointJob,
     message: EndpointRequest | null,
   ): Promise<JobOutcome> {
-    const { clock, outbound, endpoints } = this.deps;
+    const { clock, endpoints } = this.deps;
     const { kind, attempts, method, target_url } = relay.item;
     const body = message?.body ?? bodyOf(relay);
-    const custom = withDefaults(message?.custom ?? this.customOf(relay), defaultsOf(relay));
+    const destination = this.destinationOf(relay);
+    const given = message?.custom ?? destination?.headers ?? this.customOf(relay);
+    const custom = withDefaults(given, defaultsOf(relay));
     const startedAt = clock.now();
     const own = await (message === null
-      ? this.ownHeaders(relay, startedAt, body ?? "")
+      ? this.ownHeaders(relay, destination, startedAt, body ?? "")
       : endpoints.headers(relay, startedAt, message.body));
-    const outcome = await outbound.send({
+    const outcome = await this.ask({
       account: relay.accountRef,
       method,
-      url: message?.url ?? target_url,
+      url: message?.url ?? destination?.url ?? target_url,
       // What users schedule may go over plain HTTP; an alert says what is down, and where.
       requireHttps: kind === "pulse",
       headers: { ...custom, ...own },
       body,
       timeoutMs: message?.timeoutMs ?? relay.timeout_ms ?? ATTEMPT_TIMEOUT_MS,
-      bodyBytesMax: RESPONSE_BYTES_MAX,
-      keepsBody: true,
-      keptBytesMax: BODY_BYTES_KEPT,
-      longerBody: "truncate",
-      redirectsMax: 0,
-      reuseConnection: true,
     });
     if (!outcome.answered && outcome.failure.kind === "local") {
       // Nothing has left this machine, so it does not count as an attempt.
@@ -139,17 +151,56 @@ export class WebhookSender {
     const next = this.nextOf(relay, result);
     const failure = next.kind === "failed" ? failureOf(result) : null;
     const kept = exchangeOf(custom, own, outcome);
+    // An answer may repeat the path that it is to, with its secrets.
+    const keepsResponse = message?.keepsResponse !== false && destination === null;
     const made: AttemptRow = {
       attempt: attempts + 1,
       started_at: startedAt,
       duration_ms: outcome.latencyMs,
       response_status: result.status,
       error: next.kind === "delivered" ? null : next.error,
-      ...(message?.keepsResponse === false ? { ...kept, response_headers: null, response_body: null } : kept),
+      ...(keepsResponse ? kept : { ...kept, response_headers: null, response_body: null }),
     };
     const record = (tx: Tx): void => this.record(tx, relay, job, made, next.kind, failure);
     if (next.kind !== "retry") return { record };
     return { record, ...(message === null ? { retryAt: next.at } : endpoints.again(job, next.at)) };
+  }
+
+  /** Sends a notification once, and keeps nothing of it. */
+  async trial(notification: Trial): Promise<{ status: number | null; error: string | null }> {
+    const { accountRef, target_url, destination = null } = notification;
+    const body = Buffer.from(notification.body ?? "");
+    const now = this.deps.clock.now();
+    const own = await this.ownHeaders(
+      { ...notification, item: { ...notification, kind: "pulse" } },
+      destination,
+      now,
+      body,
+    );
+    const outcome = await this.ask({
+      account: accountRef,
+      method: "POST",
+      url: destination?.url ?? target_url,
+      requireHttps: true,
+      headers: { ...withDefaults(destination?.headers ?? {}, defaultsOf({ body_bytes: null })), ...own },
+      body,
+      timeoutMs: ATTEMPT_TIMEOUT_MS,
+    });
+    const result = resultOf(outcome, now);
+    const next = afterAttempt("pulse", 1, result, 0);
+    return { status: result.status, error: next.kind === "delivered" ? null : next.error };
+  }
+
+  private ask(request: Sent): Promise<OutboundOutcome> {
+    return this.deps.outbound.send({
+      ...request,
+      bodyBytesMax: RESPONSE_BYTES_MAX,
+      keepsBody: true,
+      keptBytesMax: BODY_BYTES_KEPT,
+      longerBody: "truncate",
+      redirectsMax: 0,
+      reuseConnection: true,
+    });
   }
 
   private nextOf(relay: RelayRequest, result: AttemptResult): NextStep {
@@ -165,8 +216,20 @@ export class WebhookSender {
     return headers === null ? {} : JSON.parse(this.deps.vault.open(headers, sealContext(item.relay_id)));
   }
 
-  /** Each attempt is signed anew, with the newest key and with the project's secrets. */
-  private async ownHeaders(relay: RelayRequest, now: number, body: SignedBody): Promise<RequestHeaders> {
+  private destinationOf({ destination, item }: RelayRequest): Destination | null {
+    return destination && JSON.parse(this.deps.vault.open(destination, sealContext(item.relay_id)));
+  }
+
+  /** Each attempt is signed anew, with the newest key and with the project's secrets, but for other services' own formats. */
+  private async ownHeaders(
+    relay: Pick<RelayRequest, "accountRef" | "projectRef"> & {
+      readonly item: Pick<RelayRequest["item"], "kind" | "event" | "relay_id">;
+    },
+    destination: Destination | null,
+    now: number,
+    body: SignedBody,
+  ): Promise<RequestHeaders> {
+    if (destination !== null) return {};
     const { accounts, secrets } = this.deps;
     const { kind, event, relay_id: relayId } = relay.item;
     const key = accounts.signingKey(relay.accountRef);
@@ -214,7 +277,7 @@ export function sealContext(relayId: string): string {
 }
 
 /** What a user's headers may set. What no one has said the type of is bytes, unless it is the JSON of a payload. */
-function defaultsOf({ body_bytes }: RelayRequest): RequestHeaders {
+function defaultsOf({ body_bytes }: Pick<RelayRequest, "body_bytes">): RequestHeaders {
   const type = body_bytes === null ? "application/json" : "application/octet-stream";
   return { "Content-Type": type, "User-Agent": USER_AGENT };
 }

@@ -26,14 +26,17 @@ import {
   type RelayResent,
   type RelayScheduled,
 } from "./schema.ts";
-import { sealContext, type WebhookSender } from "./sender.ts";
+import { type Destination, sealContext, type WebhookSender } from "./sender.ts";
 import type { NewRelay, RelayExtras, RelayRequest, RelayStore } from "./store.ts";
 
 /** A notification of a monitor. */
 export type Notification = Pick<
   NewRelay,
   "accountRef" | "projectRef" | "event" | "monitor_id" | "target_url" | "body"
->;
+> & {
+  /** Where it really goes, unsigned, where `target_url` is no more than what may be shown of that. */
+  readonly destination?: Destination;
+};
 
 /** What a schedule sends. */
 export type ScheduledRun = Pick<
@@ -141,13 +144,21 @@ export class RelayService {
   }
 
   /** Queues a monitor's notification, due at once. */
-  notify(tx: Tx, notification: Notification): void {
+  notify(tx: Tx, { destination, ...notification }: Notification): void {
+    const id = this.newId();
     const fixed = { kind: "pulse", method: "POST", headers: null } as const;
+    const sealed = destination && this.deps.vault.seal(JSON.stringify(destination), sealContext(id.relay_id));
     this.insert(
       tx,
-      { ...notification, ...this.newId(), ...fixed, scheduled_for: tx.now },
+      { ...notification, ...id, ...fixed, scheduled_for: tx.now },
       new URL(notification.target_url).host,
+      sealed === undefined ? null : { ...NO_EXTRAS, destination: sealed },
     );
+  }
+
+  /** Sends a notification at once, once only, and keeps nothing of it. */
+  trial(notification: Notification): Promise<{ status: number | null; error: string | null }> {
+    return this.deps.sender.trial({ ...notification, relay_id: this.newId().relay_id });
   }
 
   /** A page of a project's deliveries, newest first. @throws ApiError `validation_error` for a foreign cursor. */
@@ -283,6 +294,7 @@ const NO_EXTRAS: RelayExtras = {
   retry_schedule: null,
   timeout_ms: null,
   schedule_id: null,
+  destination: null,
 };
 
 /** What few deliveries have; null for the others. */

@@ -35,6 +35,8 @@ export interface RelayRequest extends RelayRow {
   readonly retry_schedule: string | null;
   /** Null: the usual time. */
   readonly timeout_ms: number | null;
+  /** Sealed: where it goes, unsigned, and with which headers; null: to `target_url`. */
+  readonly destination: Uint8Array | null;
   /** Attempts that were made before it was last sent again. */
   readonly attempts_before: number;
   /** Of a failed one, 1 and up; null where what it sent is gone. */
@@ -43,7 +45,7 @@ export interface RelayRequest extends RelayRow {
 type RelayContent = Omit<RelayRequest, keyof RelayRow>;
 
 /** What few deliveries have. */
-export type RelayExtras = Pick<RelayRequest, "body_bytes" | "retry_schedule" | "timeout_ms"> &
+export type RelayExtras = Pick<RelayRequest, "body_bytes" | "retry_schedule" | "timeout_ms" | "destination"> &
   Pick<RelayItem, "schedule_id">;
 
 /** A delivery to be stored. */
@@ -109,7 +111,7 @@ const COLUMNS = `ref, project_ref AS projectRef, relay_id, kind, event, monitor_
    CASE WHEN message_ref IS NOT NULL THEN (SELECT message_id FROM relay_messages AS m WHERE m.ref = message_ref) END AS message_id,
    target_url, method, status, attempts, response_status, error, scheduled_for, finished_at, created_at`;
 const CONTENT =
-  "account_ref AS accountRef, endpoint_ref AS endpointRef, message_ref AS messageRef, headers, body, body_bytes, retry_schedule, timeout_ms, attempts_before, failure";
+  "account_ref AS accountRef, endpoint_ref AS endpointRef, message_ref AS messageRef, headers, body, body_bytes, retry_schedule, timeout_ms, destination, attempts_before, failure";
 const MATCHES = `($kind IS NULL OR kind = $kind) AND ($event IS NULL OR event = $event)
   AND ($since IS NULL OR created_at >= $since) AND ($until IS NULL OR created_at < $until)
   AND ($failure IS NULL OR failure = $failure) AND ($schedule IS NULL OR schedule_id = $schedule)
@@ -146,10 +148,11 @@ export function relayStore(db: Database) {
         body_bytes,
         retry_schedule,
         timeout_ms,
+        destination,
         ...rest
       } = row;
       const { attempts_before, failure, ...stored } = rest;
-      const sent = { headers, body, body_bytes, retry_schedule, timeout_ms };
+      const sent = { headers, body, body_bytes, retry_schedule, timeout_ms, destination };
       const of = { accountRef, endpointRef, messageRef };
       return { ...rowOf(stored), ...sent, ...of, attempts_before, failure };
     },
@@ -194,7 +197,7 @@ function insertStore(db: Database) {
      endpoint_ref, message_ref) VALUES (?, ?, ?, ?, 3, 1, ?, ?, 'POST', 0, ?, ?, ?, ?)`,
   );
   const setExtras = db.change<[extras: RelayExtras & Referenced]>(
-    "UPDATE relays SET body_bytes = $body_bytes, retry_schedule = $retry_schedule, timeout_ms = $timeout_ms, schedule_id = $schedule_id WHERE ref = $ref",
+    "UPDATE relays SET body_bytes = $body_bytes, retry_schedule = $retry_schedule, timeout_ms = $timeout_ms, schedule_id = $schedule_id, destination = $destination WHERE ref = $ref",
   );
   return {
     insert(tx: Tx, relay: NewRelay, extras: RelayExtras | null = null): void {
@@ -268,7 +271,7 @@ function attemptStore(db: Database) {
     "UPDATE relays SET status = $status, attempts = $attempts, response_status = $response_status, error = $error WHERE ref = $ref",
   );
   const finish = db.change<[outcome: Outcome & { readonly finished_at: number }]>(
-    "UPDATE relays SET status = $status, attempts = $attempts, response_status = $response_status, error = $error, finished_at = $finished_at, headers = NULL, body = NULL, body_bytes = NULL WHERE ref = $ref",
+    "UPDATE relays SET status = $status, attempts = $attempts, response_status = $response_status, error = $error, finished_at = $finished_at, headers = NULL, body = NULL, body_bytes = NULL, destination = NULL WHERE ref = $ref",
   );
   const fail = db.change<[outcome: Outcome & { readonly finished_at: number }]>(
     "UPDATE relays SET status = $status, attempts = $attempts, response_status = $response_status, error = $error, finished_at = $finished_at, failure = $failure WHERE ref = $ref",

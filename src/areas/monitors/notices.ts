@@ -1,0 +1,145 @@
+import type { Tx } from "../../kernel/storage/tx.ts";
+import { coveredUrl, headingOf, requestOf, shortened, type Told, textOf } from "./channel-requests.ts";
+import { CHANNELS_MAX, type ChannelConfig, type NoticeEvent } from "./channel-schema.ts";
+import type { ChannelRow } from "./channel-store.ts";
+import { shownName } from "./domain.ts";
+import type { MonitorNotification, MonitorParts, TrialResult } from "./ports.ts";
+import type { MonitorRow } from "./store.ts";
+
+/** Something that channels are told of. */
+export interface Notice {
+  readonly projectRef: number;
+  /** Null: it is about the project, whose default channels are told. */
+  readonly monitor: MonitorRow | null;
+  readonly event: NoticeEvent;
+  /** What it is about, on one line; of a monitor its name where nothing is given. */
+  readonly title?: string;
+  /** What has happened, on one line, without a full stop. */
+  readonly text: string;
+  readonly incidentId?: string | null;
+  /** What the body of a webhook says besides. */
+  readonly facts?: Readonly<Record<string, unknown>>;
+}
+
+type NoticeParts = Pick<MonitorParts, "vault" | "notifier" | "outbox" | "publicUrl" | "channels" | "clock">;
+
+/** What a test says. */
+const TEST_TEXT = "A test: alerts of this channel arrive here";
+
+/** Tells channels, each in the unit of work of what it is told of: both happen or neither does. */
+export class Notices {
+  /** Projects that have channels: all others take no time. */
+  private readonly projects: Set<number>;
+
+  constructor(private readonly parts: NoticeParts) {
+    this.projects = new Set(parts.channels.projects().map(({ projectRef }) => projectRef));
+  }
+
+  /** Whether a project has channels. */
+  hasChannels(projectRef: number): boolean {
+    return this.projects.has(projectRef);
+  }
+
+  /** A project may have got its first channel, or lost its last one. */
+  channelsChanged(tx: Tx, projectRef: number): void {
+    const [had, has] = [this.projects.has(projectRef), this.parts.channels.count(projectRef) > 0];
+    const set = (is: boolean) => (is ? this.projects.add(projectRef) : this.projects.delete(projectRef));
+    set(has);
+    tx.onRollback(() => set(had));
+  }
+
+  /** Tells the channels of a monitor, else the project's default ones, each if it wants to know of such events. */
+  tell(tx: Tx, notice: Notice): void {
+    const { projectRef, monitor, event } = notice;
+    if (!this.hasChannels(projectRef)) return;
+    const chosen = monitor === null ? null : this.parts.channels.chosen(monitor.ref);
+    let told: Told | null = null;
+    for (const channel of this.parts.channels.page(projectRef, Number.MAX_SAFE_INTEGER, CHANNELS_MAX)) {
+      const isMeant = chosen === null ? channel.isDefault : chosen.includes(channel.ref);
+      if (!isMeant || !channel.events.includes(event)) continue;
+      told ??= this.toldOf(notice, tx.now);
+      this.send(tx, channel, monitor, told);
+    }
+  }
+
+  /** Sends a test at once, once only, and keeps nothing of it. */
+  trial(channel: ChannelRow): Promise<TrialResult> {
+    return this.parts.notifier.trial(this.notificationOf(channel, null, this.testOf(channel)));
+  }
+
+  /** A test of a channel that writes e-mails: these have a queue of their own. */
+  trialByMail(tx: Tx, channel: ChannelRow): void {
+    this.send(tx, channel, null, this.testOf(channel));
+  }
+
+  /** Seals a channel's configuration. */
+  sealed(config: ChannelConfig, channelId: string): Uint8Array {
+    return this.parts.vault.seal(JSON.stringify(config), sealContext(channelId));
+  }
+
+  /** A channel's configuration. */
+  configOf({ config, channelId }: ChannelRow): ChannelConfig {
+    return JSON.parse(this.parts.vault.open(config, sealContext(channelId)));
+  }
+
+  private testOf({ name }: ChannelRow): Told {
+    const event = "channel.test";
+    const timestamp = secondsOf(this.parts.clock.now());
+    const facts = { event, name, text: TEST_TEXT, timestamp };
+    return { event, heading: headingOf(event, name), text: TEST_TEXT, link: null, facts };
+  }
+
+  private toldOf(
+    { monitor, event, title, text: given, incidentId = null, facts }: Notice,
+    now: number,
+  ): Told {
+    const { publicUrl } = this.parts;
+    const text = shortened(given);
+    const name = title ?? (monitor === null ? "" : shownName(monitor.settings));
+    const about =
+      monitor === null
+        ? {}
+        : { monitor_id: monitor.monitorId, name, url: monitor.settings.url, status: monitor.status };
+    const page = monitor === null ? "monitors" : `monitors/${monitor.monitorId}`;
+    return {
+      event,
+      heading: headingOf(event, name),
+      text,
+      link: publicUrl === null ? null : `${publicUrl}/dashboard/#/${page}`,
+      facts: { event, name, ...about, ...facts, incident_id: incidentId, text, timestamp: secondsOf(now) },
+    };
+  }
+
+  private send(tx: Tx, channel: ChannelRow, monitor: MonitorRow | null, told: Told): void {
+    const { notifier, outbox } = this.parts;
+    if (channel.kind !== "email") {
+      notifier.notify(tx, this.notificationOf(channel, monitor, told));
+      return;
+    }
+    // The mail server may have been taken away since the channel was made.
+    if (!outbox.available) return;
+    const mail = { subject: told.heading, text: textOf(told).replaceAll(" · ", "\n") };
+    for (const to of this.configOf(channel).to ?? []) outbox.enqueue(tx, { to, ...mail });
+  }
+
+  private notificationOf(channel: ChannelRow, monitor: MonitorRow | null, told: Told): MonitorNotification {
+    const { kind, accountRef, projectRef } = channel;
+    if (kind === "email") throw new Error("e-mails are no requests");
+    const config = this.configOf(channel);
+    const { body, ...destination } = requestOf(kind, config, told);
+    const monitor_id = monitor?.monitorId ?? null;
+    const notification = { accountRef, projectRef, event: told.event, monitor_id, body };
+    // Of these the receiver knows by their signature who they are from, and their URL is shown.
+    if (kind === "webhook") return { ...notification, target_url: destination.url };
+    return { ...notification, target_url: coveredUrl(destination.url), destination };
+  }
+}
+
+/** What a sealed configuration is sealed for. */
+function sealContext(channelId: string): string {
+  return `channel-config:${channelId}`;
+}
+
+function secondsOf(epochMs: number): number {
+  return Math.floor(epochMs / 1_000);
+}

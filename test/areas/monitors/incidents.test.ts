@@ -1,0 +1,257 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { INCIDENT_UPDATES_MAX, OPEN_INCIDENTS_MAX } from "../../../src/areas/monitors/incidents.ts";
+import type { Client } from "../../support/client.ts";
+import { expectError } from "../../support/errors.ts";
+import { startTestServer, TEST_START_MS, type TestServer } from "../../support/server.ts";
+import { WebhookSink } from "../../support/webhook-sink.ts";
+
+const SECOND = 1_000;
+const DAY = 86_400 * SECOND;
+const INCIDENTS = "/v1/pulse/incidents";
+
+let server: TestServer;
+let site: WebhookSink;
+let owner: Client;
+beforeEach(async () => {
+  site = new WebhookSink();
+  server = await startTestServer({
+    manualClock: true,
+    args: ["--allow-private-targets", "127.0.0.0/8"],
+  });
+  owner = await server.account({ tier: "unlimited" });
+});
+afterEach(async () => {
+  await server.stop();
+  site.stop();
+});
+
+type Shown = Readonly<Record<string, unknown>>;
+
+async function incidents(query = "", client = owner): Promise<Shown[]> {
+  const { status, body } = await client.get(INCIDENTS + query);
+  expect(status).toBe(200);
+  return body["incidents"] as Shown[];
+}
+
+/** A monitor every 15 s that is found down at once. */
+async function downMonitor(more: object = {}): Promise<string> {
+  site.answers(500);
+  const { body } = await owner.post("/v1/pulse", { url: site.url("/shop"), interval: 15_000, ...more });
+  await server.clock.advance(5 * SECOND);
+  return String(body["id"]);
+}
+
+describe("of a monitor", () => {
+  test("one opens with the check that finds it down, and ends with the one that finds it up", async () => {
+    const id = await downMonitor({ name: "Shop" });
+    const [open, ...others] = await incidents();
+    expect(others).toEqual([]);
+    expect(open).toMatchObject({
+      ...{ kind: "auto", title: "Shop is down", impact: "outage", status: "investigating" },
+      ...{ cause: "the target answered 500", monitor_ids: [id], public: false, suppressed_by: null },
+      ...{ acknowledged_at: null, acknowledged_by: null, resolved_at: null, updates: [] },
+    });
+    expect(open?.["id"]).toMatch(/^inc_[0-9a-f]{32}$/);
+    const began = Date.parse(String(open?.["started_at"]));
+    expect(began).toBeWithin(TEST_START_MS, TEST_START_MS + 5 * SECOND);
+    const { body: shown } = await owner.get(`/v1/pulse/${id}`);
+    expect(shown).toMatchObject({ status: "down", incident_id: open?.["id"] });
+    // It goes on as the same.
+    await server.clock.advance(600 * SECOND);
+    expect(await incidents()).toEqual([open ?? {}]);
+    site.answers(200);
+    await server.clock.advance(15 * SECOND);
+    const [ended] = await incidents();
+    expect(ended).toMatchObject({ id: open?.["id"], status: "resolved" });
+    const lasted = Date.parse(String(ended?.["resolved_at"])) - began;
+    expect(lasted).toBeWithin(595 * SECOND, 620 * SECOND);
+    expect((await owner.get(`/v1/pulse/${id}`)).body["incident_id"]).toBeNull();
+    // The next outage is another incident.
+    site.answers(503);
+    await server.clock.advance(15 * SECOND);
+    expect((await incidents()).map(({ status }) => status)).toEqual(["investigating", "resolved"]);
+    expect((await incidents("?status=open")).map(({ cause }) => cause)).toEqual(["the target answered 503"]);
+    expect(await incidents("?status=resolved")).toEqual([ended ?? {}]);
+    expect((await incidents(`?monitor_id=${id.toUpperCase()}`)).length).toBe(2);
+    expect((await incidents(`?monitor_id=${id}&status=resolved`)).length).toBe(1);
+    expect((await incidents(`?monitor_id=${id}&status=open`)).length).toBe(1);
+    expect(await incidents(`?monitor_id=${crypto.randomUUID()}`)).toEqual([]);
+  });
+
+  test("failures below the threshold open none; a manual check does, and ends it", async () => {
+    site.answers(500);
+    const body = { url: site.url(), interval: 300_000, consecutive_threshold: 2 };
+    const { body: made } = await owner.post("/v1/pulse", body);
+    await server.clock.advance(5 * SECOND);
+    expect(await incidents()).toEqual([]);
+    const check = `/v1/pulse/${made["id"]}/check`;
+    expect((await owner.post(check)).body["incident_id"]).toStartWith("inc_");
+    expect((await incidents("?status=open")).length).toBe(1);
+    site.answers(200);
+    expect((await owner.post(check)).body["incident_id"]).toBeNull();
+    expect(await incidents("?status=open")).toEqual([]);
+  });
+
+  test("a monitor that is deleted leaves none open, and the past one stays", async () => {
+    const id = await downMonitor();
+    await owner.delete(`/v1/pulse/${id}`);
+    expect(await incidents("?status=open")).toEqual([]);
+    expect(await incidents(`?monitor_id=${id}`)).toMatchObject([{ status: "resolved", monitor_ids: [id] }]);
+  });
+
+  test("it lasts over a restart, and ends after it", async () => {
+    await downMonitor();
+    await server.restart();
+    owner = server.client(owner.key);
+    expect((await incidents("?status=open")).length).toBe(1);
+    site.answers(200);
+    await server.clock.advance(30 * SECOND);
+    expect(await incidents("?status=open")).toEqual([]);
+  });
+
+  test("acknowledging ends the repeats of its alert; people cannot resolve it", async () => {
+    const alerts = new WebhookSink();
+    await downMonitor({ webhook_url: alerts.url("/hook"), cooldown_ms: 60_000 });
+    await server.clock.advance(130 * SECOND);
+    expect(alerts.take().length).toBe(3);
+    const [open] = await incidents();
+    const path = `${INCIDENTS}/${open?.["id"]}`;
+    const first = await owner.post(`${path}/acknowledge`);
+    expect(first.status).toBe(200);
+    expect(first.body["acknowledged_at"]).toBe(new Date(server.clock.now()).toISOString());
+    expect(first.body["acknowledged_by"]).toMatch(/^usr_/);
+    await server.clock.advance(300 * SECOND);
+    expect(alerts.take()).toEqual([]);
+    expect((await owner.post(`${path}/acknowledge`)).body).toEqual(first.body);
+    expectError(await owner.post(`${path}/updates`, { status: "resolved" }), "conflict");
+    const said = await owner.post(`${path}/updates`, { status: "identified", message: "A disk is full." });
+    expect(said.status).toBe(201);
+    expect(said.body).toMatchObject({
+      status: "identified",
+      updates: [{ status: "identified", message: "A disk is full." }],
+    });
+    site.answers(200);
+    await server.clock.advance(15 * SECOND);
+    expectError(await owner.post(`${path}/acknowledge`), "conflict");
+    expectError(await owner.post(`${path}/updates`, { status: "monitoring" }), "conflict");
+    // The next outage is told again.
+    site.answers(500);
+    await server.clock.advance(15 * SECOND);
+    expect(alerts.take().length).toBe(1);
+    alerts.stop();
+  });
+});
+
+describe("of people", () => {
+  test("it is told, changed and resolved by them", async () => {
+    const made = await owner.post(INCIDENTS, { title: "Payments fail" });
+    expect(made.status).toBe(201);
+    const at = new Date(TEST_START_MS).toISOString();
+    expect(made.body).toEqual({
+      ...{ id: made.body["id"], kind: "manual", title: "Payments fail", impact: "outage" },
+      ...{ status: "investigating", cause: null, monitor_ids: [], started_at: at, acknowledged_at: null },
+      ...{ acknowledged_by: null, resolved_at: null, public: false, suppressed_by: null, updates: [] },
+    });
+    const path = `${INCIDENTS}/${made.body["id"]}`;
+    const changed = await owner.patch(path, { title: "Payments are slow", public: true });
+    expect(changed.body).toEqual({ ...made.body, title: "Payments are slow", public: true });
+    const by = await owner.post(`${path}/acknowledge`);
+    expect(by.body["acknowledged_at"]).toBe(at);
+    await server.clock.advance(60 * SECOND);
+    const resolved = await owner.post(`${path}/updates`, { status: "resolved", message: "All is well." });
+    expect(resolved.body).toMatchObject({ status: "resolved", resolved_at: "2026-03-10T12:01:00.000Z" });
+    expect((await owner.get(path)).body).toEqual(resolved.body);
+    // What it is called can still be put right.
+    expect((await owner.patch(path, { public: false })).body["public"]).toBe(false);
+  });
+
+  test("it names monitors of its project", async () => {
+    const { body: monitor } = await owner.post("/v1/pulse", { url: site.url(), interval: 300_000 });
+    const about = {
+      title: "Slow",
+      impact: "degraded",
+      message: "We look into it.",
+      monitor_ids: [monitor["id"]],
+    };
+    const { body } = await owner.post(INCIDENTS, about);
+    expect(body).toMatchObject({ impact: "degraded", monitor_ids: [monitor["id"]] });
+    expect(body["updates"]).toMatchObject([{ status: "investigating", message: "We look into it." }]);
+    expect(await incidents(`?monitor_id=${monitor["id"]}`)).toEqual([body]);
+    const stranger = await server.account();
+    const { body: foreign } = await stranger.post("/v1/pulse", { url: site.url(), interval: 300_000 });
+    for (const id of [foreign["id"], crypto.randomUUID(), "shop"])
+      expectError(await owner.post(INCIDENTS, { title: "x", monitor_ids: [id] }), "validation_error");
+  });
+
+  test("what is out of bounds is refused", async () => {
+    const long = (length: number) => "ß".repeat(length);
+    expect((await owner.post(INCIDENTS, { title: long(200), message: long(5_000) })).status).toBe(201);
+    const ids = Array.from({ length: 101 }, () => crypto.randomUUID());
+    for (const body of [
+      ...[{}, { title: "" }, { title: long(201) }, { title: "x", message: long(5_001) }],
+      ...[
+        { title: "x", impact: "bad" },
+        { title: "x", public: 1 },
+        { title: "x", monitor_ids: ids },
+      ],
+    ])
+      expectError(await owner.post(INCIDENTS, body), "validation_error");
+    const { body } = await owner.post(INCIDENTS, { title: "x" });
+    const path = `${INCIDENTS}/${body["id"]}`;
+    for (const [way, given] of [
+      ...([
+        ["updates", { status: "open" }],
+        ["updates", {}],
+      ] as const),
+      ["updates", { status: "monitoring", message: long(5_001) }] as const,
+    ])
+      expectError(await owner.post(`${path}/${way}`, given), "validation_error");
+    expectError(await owner.patch(path, { title: "" }), "validation_error");
+    expectError(await owner.get(`${INCIDENTS}?status=ended`), "validation_error");
+    expectError(await owner.get(`${INCIDENTS}/inc_0`), "not_found");
+  });
+
+  test("so many last at once, and have so many updates", async () => {
+    let last = "";
+    for (let number = 0; number < OPEN_INCIDENTS_MAX; number += 1)
+      last = `${INCIDENTS}/${(await owner.post(INCIDENTS, { title: `${number}` })).body["id"]}`;
+    expectError(await owner.post(INCIDENTS, { title: "one more" }), "incident_limit_exceeded");
+    const update = { status: "monitoring", message: "Still so." };
+    for (let number = 0; number < INCIDENT_UPDATES_MAX; number += 1)
+      expect((await owner.post(`${last}/updates`, update)).status).toBe(201);
+    const refused = await owner.post(`${last}/updates`, update);
+    expectError(refused, "incident_update_limit_exceeded");
+    const page = await owner.get(`${INCIDENTS}?limit=60`);
+    const more = await owner.get(`${INCIDENTS}?limit=60&cursor=${page.body["cursor"]}`);
+    const titles = [page, more].flatMap(({ body }) =>
+      (body["incidents"] as Shown[]).map(({ title }) => title),
+    );
+    expect(titles).toEqual(Array.from({ length: OPEN_INCIDENTS_MAX }, (_, index) => String(99 - index)));
+    expect(more.body["cursor"]).toBeUndefined();
+  });
+});
+
+test("incidents go 400 days after their end, those that last stay, and all of a deleted project go", async () => {
+  const { body: lasting } = await owner.post(INCIDENTS, { title: "Lasts" });
+  const { body: over } = await owner.post(INCIDENTS, { title: "Ends" });
+  await owner.post(`${INCIDENTS}/${over["id"]}/updates`, { status: "resolved", message: "Done." });
+  const { db, writer } = server.server.kernel;
+  const older = db.change<[ms: number]>("UPDATE incidents SET resolved_at = resolved_at - ?");
+  await writer.submit((tx) => older(tx, 400 * DAY - 3_600 * SECOND));
+  await server.clock.advance(3_599 * SECOND);
+  expect((await incidents()).length).toBe(2);
+  await server.clock.advance(2 * 3_600 * SECOND);
+  expect((await incidents()).map(({ id }) => id)).toEqual([lasting["id"]]);
+  const { body: project } = await owner.post("/v1/projects", { name: "Short-lived" });
+  const given = { prefix: "sm", name: "Ada's key", scopes: ["*"] };
+  const { body: key } = await owner.post(`/v1/projects/${project["id"]}/keys`, given);
+  const inside = server.client(String(key["secret"]));
+  const { body: made } = await inside.post(INCIDENTS, { title: "x", message: "y" });
+  const by = await inside.post(`${INCIDENTS}/${made["id"]}/acknowledge`);
+  expect(by.body["acknowledged_by"]).toBe("Ada's key");
+  expectError(await owner.get(`${INCIDENTS}/${made["id"]}`), "not_found");
+  await owner.delete(`/v1/projects/${project["id"]}`);
+  await server.clock.advance(3_600 * SECOND);
+  expect(db.one("SELECT count(*) AS n FROM incidents")()).toEqual({ n: 1 });
+  expect(db.one("SELECT count(*) AS n FROM incident_updates")()).toEqual({ n: 0 });
+});
