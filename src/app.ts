@@ -35,6 +35,7 @@ import type { Logger } from "./kernel/log.ts";
 import { createOutbox, createSmtpMailer } from "./kernel/mail/outbox.ts";
 import { declareEventLoopLag, declareKernelMetrics } from "./kernel/metrics/kernel-metrics.ts";
 import { RecentLoad } from "./kernel/metrics/recent-load.ts";
+import { authoritiesWith } from "./kernel/outbound/authorities.ts";
 import { OutboundClient, type OutboundOverrides } from "./kernel/outbound/client.ts";
 import { takeRestoreMark } from "./kernel/storage/restored.ts";
 import type { Tx } from "./kernel/storage/tx.ts";
@@ -146,7 +147,9 @@ function createAreas(
   const outbox = createOutbox({ ...kernel, mailer });
   const load = new RecentLoad(monotonicMs);
   const observeLag = declareEventLoopLag(kernel);
-  const outbound = new OutboundClient(config.allowPrivateTargets, overrides, (lateMs) => {
+  const known =
+    config.extraCaPath === null ? {} : { certificateAuthorities: authoritiesWith(config.extraCaPath) };
+  const outbound = new OutboundClient(config.allowPrivateTargets, { ...known, ...overrides }, (lateMs) => {
     observeLag(lateMs);
     load.tick(lateMs);
   });
