@@ -35,7 +35,7 @@ import type { Logger } from "./kernel/log.ts";
 import { createOutbox, createSmtpMailer } from "./kernel/mail/outbox.ts";
 import { declareEventLoopLag, declareKernelMetrics } from "./kernel/metrics/kernel-metrics.ts";
 import { RecentLoad } from "./kernel/metrics/recent-load.ts";
-import { authoritiesWith } from "./kernel/outbound/authorities.ts";
+import { extraAuthorities } from "./kernel/outbound/authorities.ts";
 import { OutboundClient, type OutboundOverrides } from "./kernel/outbound/client.ts";
 import { takeRestoreMark } from "./kernel/storage/restored.ts";
 import type { Tx } from "./kernel/storage/tx.ts";
@@ -133,6 +133,14 @@ async function noteStart(
   await noted.catch((error) => log.warn("the start stands in no audit log", { error: errorText(error) }));
 }
 
+function openOutbound(
+  { allowPrivateTargets, extraCaPath }: Config,
+  overrides: OutboundOverrides,
+  onTick: (lateMs: number) => void,
+): OutboundClient {
+  return new OutboundClient(allowPrivateTargets, { ...extraAuthorities(extraCaPath), ...overrides }, onTick);
+}
+
 type Areas = ReturnType<typeof createAreas>;
 
 /** Every area, each with the ports that it asks for. */
@@ -147,9 +155,7 @@ function createAreas(
   const outbox = createOutbox({ ...kernel, mailer });
   const load = new RecentLoad(monotonicMs);
   const observeLag = declareEventLoopLag(kernel);
-  const known =
-    config.extraCaPath === null ? {} : { certificateAuthorities: authoritiesWith(config.extraCaPath) };
-  const outbound = new OutboundClient(config.allowPrivateTargets, { ...known, ...overrides }, (lateMs) => {
+  const outbound = openOutbound(config, overrides, (lateMs) => {
     observeLag(lateMs);
     load.tick(lateMs);
   });
@@ -179,9 +185,8 @@ function createAreas(
   const ports = { accounts, charger, tiers, outbox, emailOf, settings: config.relay };
   const relay = createRelay(kernel, outbound, ports);
   const meter = createMeter(kernel, { notifier: relay, policy: outbound.policy, tiers });
-  const owners = { account: accounts.account };
   const monitors = createMonitors(kernel, outbound, {
-    ...{ owners, notifier: relay, outbox, tiers, publicUrl: config.publicUrl },
+    ...{ owners: { account: accounts.account }, notifier: relay, outbox, tiers, publicUrl: config.publicUrl },
     keyName: (credential) => keys.auditedKey(credential)?.name ?? null,
   });
   const { activity } = directory;

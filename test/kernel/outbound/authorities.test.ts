@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createServer, rootCertificates, type Server } from "node:tls";
-import { authoritiesWith } from "../../../src/kernel/outbound/authorities.ts";
+import { extraAuthorities } from "../../../src/kernel/outbound/authorities.ts";
 import { CertificateAuthority } from "../../support/certificates.ts";
 import { TestServer } from "../../support/server.ts";
 
@@ -58,7 +58,9 @@ describe("--extra-ca", () => {
 
   test("the public ones stay, and a file may have several", () => {
     const other = new CertificateAuthority();
-    const all = authoritiesWith(file("two.pem", `${authority.pem}\n${other.pem}`));
+    const { certificateAuthorities: all = [] } = extraAuthorities(
+      file("two.pem", `${authority.pem}\n${other.pem}`),
+    );
     other.remove();
     expect(all.slice(0, -2)).toEqual([...rootCertificates]);
     expect(all.slice(-2).map((pem) => pem.trim())).toEqual([authority.pem.trim(), other.pem.trim()]);
