@@ -186,7 +186,7 @@ function createAreas(
   const relay = createRelay(kernel, outbound, ports);
   const meter = createMeter(kernel, { notifier: relay, policy: outbound.policy, tiers });
   const monitors = createMonitors(kernel, outbound, {
-    ...{ owners: { account: accounts.account }, notifier: relay, outbox, tiers, publicUrl: config.publicUrl },
+    ...{ owners: accounts, notifier: relay, outbox, tiers, publicUrl: config.publicUrl },
     keyName: (credential) => keys.auditedKey(credential)?.name ?? null,
   });
   const { activity } = directory;

@@ -109,6 +109,11 @@ async function fillTraffic(call: Call, url: string): Promise<void> {
     const { id } = await call("POST", "/v1/pulse", { url: url + path, interval: 60_000, name });
     for (let at = 0; at < checks; at += 1) await call("POST", `/v1/pulse/${id}/check`);
   }
+  const hook = { url: `${url}/v1/ping` };
+  await call("POST", "/v1/pulse/channels", { name: "Team chat", kind: "slack", config: hook });
+  const incident = { title: "Payments fail", message: "Our provider has an outage." };
+  const { id: told } = await call("POST", "/v1/pulse/incidents", incident);
+  await call("POST", `/v1/pulse/incidents/${told}/acknowledge`);
   for (const delay of ["1s", "2h", "3d"]) {
     const headers = { "X-Shop": "42" };
     const payload = { order: 1017, total: "42.00" };

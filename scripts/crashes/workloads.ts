@@ -5,6 +5,7 @@ import { ChainWorkload } from "./chains.ts";
 import { CheckWorkload } from "./checks.ts";
 import { FlagWorkload } from "./flags.ts";
 import { HoldWorkload } from "./holds.ts";
+import { IncidentWorkload } from "./incidents.ts";
 import { KeyUsesWorkload } from "./key-uses.ts";
 import { MessageWorkload } from "./messages.ts";
 import { MeterWorkload } from "./meters.ts";
@@ -30,6 +31,7 @@ export function allWorkloads(): Workload[] {
     new ResendWorkload(),
     new ScheduleWorkload(),
     new MessageWorkload(),
+    new IncidentWorkload(),
     new BucketWorkload(),
     new PullBucketWorkload(),
     new ReadWorkload(),

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { operationAt } from "../../src/client/api.ts";
 import { Ninefold } from "../../src/client/index.ts";
 import { startTestServer, type TestServer } from "../support/server.ts";
+import { callIncidents } from "./monitor-calls.ts";
 import { createRecorder, type Recorder } from "./support.ts";
 import { callBuckets, callDeliveries, callEndpoints, callSchedules, NOBODY_URL } from "./webhook-calls.ts";
 
@@ -268,6 +269,7 @@ test("monitors", async () => {
   expect(await nf.monitors.delete(id)).toEqual({ deleted: true });
 });
 
+test("incidents and channels", () => callIncidents(nf));
 test("deliveries", () => callDeliveries(nf, server));
 test("schedules", () => callSchedules(nf));
 test("endpoints and messages", () => callEndpoints(nf));

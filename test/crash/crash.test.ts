@@ -144,6 +144,11 @@ describe("the comparison notices", () => {
         /\d+ uses are taken, \d+ were answered/,
       ],
       [
+        "a lost incident",
+        "DELETE FROM incidents WHERE monitor_ref IS NULL",
+        /incidents: inc_\w+ was made and is lost/,
+      ],
+      [
         "a changed payload",
         "UPDATE catch_payloads SET body = CAST(CAST(body AS TEXT) || ' ' AS BLOB)",
         /bucket \S+: evt_\w+ is not as it was sent/,
@@ -169,6 +174,11 @@ describe("the comparison notices", () => {
         "a lost change of an own balance",
         "DELETE FROM account_entries WHERE kind IN ('deduct', 'refill')",
         /own-\d@example.com: (deduct|refill) \d+.* was acknowledged and is lost/,
+      ],
+      [
+        "an outage without its incident",
+        "UPDATE incidents SET resolved_at = 0 WHERE monitor_ref IS NOT NULL; UPDATE monitor_states SET status = 2",
+        /incidents: monitor \S+ is down, and its open incidents are $/m,
       ],
       [
         "charges of reads that were paid twice",

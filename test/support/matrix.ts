@@ -97,7 +97,12 @@ const MAKERS: Readonly<Record<string, (owner: Client) => Promise<Made>>> = {
   },
   pulse: async (owner) => {
     const monitor = { url: "https://127.0.0.1:9/", interval: 300_000 };
-    return { monitorId: await made(owner, "/v1/pulse", monitor, "id") };
+    const channel = { name: "Chat", kind: "webhook", config: { url: "https://127.0.0.1:9/" } };
+    return {
+      monitorId: await made(owner, "/v1/pulse", monitor, "id"),
+      incident_id: await made(owner, "/v1/pulse/incidents", { title: "Slow" }, "id"),
+      channel_id: await made(owner, "/v1/pulse/channels", channel, "id"),
+    };
   },
   relay: async (owner) => {
     const delivery = {

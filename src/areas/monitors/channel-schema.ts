@@ -11,10 +11,10 @@ const RECIPIENTS_MAX = 5;
 const LIST_LIMIT = 50;
 
 /** Where people can be told. */
-export const CHANNEL_KINDS = [
+const CHANNEL_KINDS = [
   ...(["webhook", "slack", "discord", "telegram", "ntfy", "gotify", "apprise", "email"] as const),
 ] as const;
-/** One of {@link CHANNEL_KINDS}. */
+/** A kind of channel. */
 export type ChannelKind = (typeof CHANNEL_KINDS)[number];
 
 /** What a channel can be told of. */

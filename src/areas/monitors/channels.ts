@@ -3,7 +3,7 @@ import { isoTime } from "../../kernel/date-time.ts";
 import { ApiError, type ErrorMeaning, invalidField, registerErrors } from "../../kernel/errors.ts";
 import type { Call } from "../../kernel/http/call.ts";
 import type { Caller, CallerAccount } from "../../kernel/http/caller.ts";
-import { PAGE_LIMIT_MAX, pageOf, pageStart } from "../../kernel/http/pagination.ts";
+import { pageOf, pageStart } from "../../kernel/http/pagination.ts";
 import { isEmail } from "../../kernel/mail/address.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { isUnlimited } from "../../kernel/tiers.ts";
@@ -132,6 +132,8 @@ export class Channels {
   /** Sends a test, once, and says what became of it. @throws ApiError `not_found` */
   test(call: Call, channelId: string): Promise<ChannelTested> {
     const { ref: projectRef } = call.caller.project;
+    // A target has more time than an idle connection.
+    call.setIdleTimeout(0);
     return call.performAcross({
       claim: () => this.find(projectRef, channelId),
       outside: async (channel) => (channel.kind === "email" ? null : await this.notices.trial(channel)),
@@ -157,8 +159,9 @@ export class Channels {
   namedBy(projectRef: number, monitorRef: number): string[] | null {
     const refs = this.parts.channels.chosen(monitorRef);
     if (refs === null) return null;
-    const there = this.parts.channels.page(projectRef, Number.MAX_SAFE_INTEGER, PAGE_LIMIT_MAX);
-    return there.filter(({ ref }) => refs.includes(ref)).map(({ channelId }) => channelId);
+    const there = this.parts.channels.idsOf(projectRef);
+    const idOf = new Map(there.map(({ ref, channelId }) => [ref, channelId]));
+    return refs.flatMap((ref) => idOf.get(ref) ?? []);
   }
 
   private find(projectRef: number, channelId: string): ChannelRow {

@@ -17,7 +17,7 @@ const CHANGE = { ...READ, access: "pulse:write", audit: "yes" } as const;
 
 /** Declares what is done with incidents. */
 export function incidentRoutes(api: Api, incidents: Incidents) {
-  return [readRoutes(api, incidents), changeRoutes(api, incidents)];
+  return [readRoutes(api, incidents), changeRoutes(api, incidents), progressRoutes(api, incidents)];
 }
 
 function readRoutes(api: Api, incidents: Incidents) {
@@ -83,7 +83,13 @@ function changeRoutes(api: Api, incidents: Incidents) {
         body: IncidentPatch,
         response: Incident,
       },
-    )
+    );
+}
+
+/** What people do about an incident. */
+function progressRoutes(api: Api, incidents: Incidents) {
+  return new Elysia({ tags: ["Monitors"] })
+    .use(api)
     .post(
       "/v1/pulse/incidents/:incident_id/acknowledge",
       ({ call, params }) => call.perform((tx) => incidents.acknowledge(tx, call.caller, params.incident_id)),

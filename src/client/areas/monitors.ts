@@ -1,10 +1,19 @@
 import type { Answers, Api, ListOf, PageQuery, QueryOf } from "../api.ts";
 import type { MonitorCreateBody, MonitorUpdateBody } from "../generated/api.ts";
 import type { ChangeOptions, RequestOptions } from "../options.ts";
+import { MonitorChannels, MonitorIncidents } from "./monitor-incidents.ts";
 
 /** Scheduled checks of URLs. Each request costs 1 credit; scheduled checks are free. */
 export class Monitors {
-  constructor(private readonly api: Api) {}
+  /** What has gone wrong. */
+  readonly incidents: MonitorIncidents;
+  /** Through which people are told. */
+  readonly channels: MonitorChannels;
+
+  constructor(private readonly api: Api) {
+    this.incidents = new MonitorIncidents(api);
+    this.channels = new MonitorChannels(api);
+  }
 
   /** Makes a monitor; the first check comes within 5 seconds. */
   create(body: MonitorCreateBody, options?: ChangeOptions): Answers<"monitors.create"> {

@@ -1357,6 +1357,129 @@ export interface ProjectUsageBucket {
   entries: number;
 }
 
+/** The body of `PATCH /v1/pulse/channels/{channel_id}`. */
+export interface ChannelPatch {
+  /** What people call it. */
+  name?: string | undefined;
+  /** What its kind needs. Secrets are shown as `[secret]`. */
+  config?:
+    | {
+        /** Of all kinds but `email`; `telegram` needs none. */
+        url?: string | undefined;
+        /** Of `telegram` and `gotify`; `ntfy` can do without. */
+        token?: string | undefined;
+        /** Of `telegram`. */
+        chat_id?: string | undefined;
+        /** Of `email`: the account's own address; the operator's channels write to any. */
+        to?: readonly string[] | undefined;
+      }
+    | undefined;
+  /** Whether monitors use it that name no channels. */
+  default?: boolean | undefined;
+  /** What it is told of. */
+  events?:
+    | readonly (
+        | "monitor.down"
+        | "monitor.up"
+        | "monitor.degraded"
+        | "monitor.recovered"
+        | "monitor.certificate"
+        | "monitor.flapping"
+        | "monitor.acknowledged"
+        | "observer.offline"
+        | "maintenance.started"
+        | "maintenance.ended"
+      )[]
+    | undefined;
+}
+
+/** What `PATCH /v1/pulse/channels/{channel_id}` answers. */
+export interface Channel {
+  id: string;
+  name: string;
+  kind: "webhook" | "slack" | "discord" | "telegram" | "ntfy" | "gotify" | "apprise" | "email";
+  /** What its kind needs. Secrets are shown as `[secret]`. */
+  config: {
+    /** Of all kinds but `email`; `telegram` needs none. */
+    url?: string;
+    /** Of `telegram` and `gotify`; `ntfy` can do without. */
+    token?: string;
+    /** Of `telegram`. */
+    chat_id?: string;
+    /** Of `email`: the account's own address; the operator's channels write to any. */
+    to?: string[];
+  };
+  /** Whether monitors use it that name no channels. */
+  default: boolean;
+  events: (
+    | "monitor.down"
+    | "monitor.up"
+    | "monitor.degraded"
+    | "monitor.recovered"
+    | "monitor.certificate"
+    | "monitor.flapping"
+    | "monitor.acknowledged"
+    | "observer.offline"
+    | "maintenance.started"
+    | "maintenance.ended"
+  )[];
+  created_at: string;
+  updated_at: string;
+}
+
+/** The body of `POST /v1/pulse/channels`. */
+export interface ChannelCreateBody {
+  /** What people call it. */
+  name: string;
+  kind: "webhook" | "slack" | "discord" | "telegram" | "ntfy" | "gotify" | "apprise" | "email";
+  /** What its kind needs. Secrets are shown as `[secret]`. */
+  config: {
+    /** Of all kinds but `email`; `telegram` needs none. */
+    url?: string | undefined;
+    /** Of `telegram` and `gotify`; `ntfy` can do without. */
+    token?: string | undefined;
+    /** Of `telegram`. */
+    chat_id?: string | undefined;
+    /** Of `email`: the account's own address; the operator's channels write to any. */
+    to?: readonly string[] | undefined;
+  };
+  /** Whether monitors use it that name no channels. */
+  default?: boolean | undefined;
+  /** What it is told of. */
+  events?:
+    | readonly (
+        | "monitor.down"
+        | "monitor.up"
+        | "monitor.degraded"
+        | "monitor.recovered"
+        | "monitor.certificate"
+        | "monitor.flapping"
+        | "monitor.acknowledged"
+        | "observer.offline"
+        | "maintenance.started"
+        | "maintenance.ended"
+      )[]
+    | undefined;
+}
+
+/** What `DELETE /v1/pulse/channels/{channel_id}` answers. */
+export type ChannelDeleted = { deleted: true };
+
+/** What `GET /v1/pulse/channels` answers. */
+export interface ChannelPage {
+  channels: Channel[];
+  /** Hand it in to get the next page. Absent on the last one. */
+  cursor?: string;
+}
+
+/** What `POST /v1/pulse/channels/{channel_id}/test` answers. */
+export interface ChannelTested {
+  status: "sent" | "failed";
+  /** Null without an answer, and of `email`, which the mail queue has taken. */
+  response_status: number | null;
+  error: string | null;
+}
+
 /** What `POST /v1/pulse/{monitorId}/check` answers. */
 export interface MonitorStatus {
   monitor_id: string;
@@ -1372,6 +1495,8 @@ export interface MonitorStatus {
   webhook_url: string | null;
   email_alert: boolean;
   notify_recovery: boolean;
+  /** Who is told of it; null: the project's default channels. */
+  channels: string[] | null;
   active: boolean;
   /** Unix seconds. */
   created_at: number;
@@ -1384,6 +1509,8 @@ export interface MonitorStatus {
   latency_ms: number | null;
   /** Unix seconds. */
   last_checked_at: number | null;
+  /** Of the outage that lasts. */
+  incident_id: string | null;
   consecutive_failures: number;
 }
 
@@ -1405,6 +1532,7 @@ export interface MonitorCreateBody {
   email_alert?: boolean | undefined;
   /** Whether to tell of recovery as well. */
   notify_recovery?: boolean | undefined;
+  channels?: readonly string[] | null | undefined;
   /** Unique in the project. The host of `url` stands in its place where none is given. */
   name?: string | undefined;
   /** Sent with each check. Tiers pro and scale. */
@@ -1430,6 +1558,8 @@ export interface Monitor {
   webhook_url: string | null;
   email_alert: boolean;
   notify_recovery: boolean;
+  /** Who is told of it; null: the project's default channels. */
+  channels: string[] | null;
   active: boolean;
   /** Unix seconds. */
   created_at: number;
@@ -1441,6 +1571,8 @@ export interface Monitor {
   latency_ms: number | null;
   /** Unix seconds. */
   last_checked_at: number | null;
+  /** Of the outage that lasts. */
+  incident_id: string | null;
   /** The interval was raised to the tier's minimum. */
   warning?: string;
 }
@@ -1474,6 +1606,67 @@ export interface MonitorCheck {
   manual: boolean;
 }
 
+/** What `POST /v1/pulse/incidents/{incident_id}/acknowledge` answers. */
+export interface Incident {
+  id: string;
+  /** Found by a monitor, or told by people. */
+  kind: "auto" | "manual";
+  title: string;
+  impact: "degraded" | "outage";
+  status: "investigating" | "identified" | "monitoring" | "resolved";
+  /** What the check said that found it; null of a manual one. */
+  cause: string | null;
+  monitor_ids: string[];
+  started_at: string;
+  acknowledged_at: string | null;
+  /** A key's name, else a user id. */
+  acknowledged_by: string | null;
+  resolved_at: string | null;
+  /** Whether status pages show it. */
+  public: boolean;
+  /** The incident, else the monitor, that accounts for it: then nobody was told. */
+  suppressed_by: string | null;
+  /** What people have said of it, the oldest first. */
+  updates: {
+    at: string;
+    status: "investigating" | "identified" | "monitoring" | "resolved";
+    message: string;
+  }[];
+}
+
+/** The body of `PATCH /v1/pulse/incidents/{incident_id}`. */
+export interface IncidentPatch {
+  title?: string | undefined;
+  /** Whether status pages show it. */
+  public?: boolean | undefined;
+}
+
+/** The body of `POST /v1/pulse/incidents`. */
+export interface IncidentCreateBody {
+  title: string;
+  /** Plain text. */
+  message?: string | undefined;
+  impact?: "degraded" | "outage" | undefined;
+  /** The monitors that it is about. */
+  monitor_ids?: readonly string[] | undefined;
+  /** Whether status pages show it. */
+  public?: boolean | undefined;
+}
+
+/** What `GET /v1/pulse/incidents` answers. */
+export interface IncidentPage {
+  incidents: Incident[];
+  /** Hand it in to get the next page. Absent on the last one. */
+  cursor?: string;
+}
+
+/** The body of `POST /v1/pulse/incidents/{incident_id}/updates`. */
+export interface IncidentUpdateBody {
+  status: "investigating" | "identified" | "monitoring" | "resolved";
+  /** Plain text. */
+  message?: string | undefined;
+}
+
 /** What `GET /v1/pulse` answers. */
 export interface MonitorPage {
   monitors: MonitorStatus[];
@@ -1499,6 +1692,7 @@ export interface MonitorUpdateBody {
   email_alert?: boolean | undefined;
   /** Whether to tell of recovery as well. */
   notify_recovery?: boolean | undefined;
+  channels?: readonly string[] | null | undefined;
   /** Unique in the project. The host of `url` stands in its place where none is given. */
   name?: string | null | undefined;
   headers?: Record<string, string> | null | undefined;
@@ -2340,6 +2534,7 @@ export type ErrorCode =
   | "catch.provider_unsupported"
   | "catch.replay_failed"
   | "catch.signature_invalid"
+  | "channel_limit_exceeded"
   | "conflict"
   | "deleted"
   | "disabled"
@@ -2350,6 +2545,8 @@ export type ErrorCode =
   | "gate.evaluation_failed"
   | "gate.feature_not_found"
   | "gate.rule_invalid"
+  | "incident_limit_exceeded"
+  | "incident_update_limit_exceeded"
   | "insufficient_balance"
   | "insufficient_scope"
   | "internal_error"
@@ -2748,10 +2945,45 @@ export const OPERATIONS = {
       granularity?: "hour" | "day" | "month" | undefined;
     }
   >,
+  "monitors.channels.change": "PATCH /v1/pulse/channels/{channel_id}" as Route<
+    Channel,
+    "channel_id",
+    ChannelPatch
+  >,
+  "monitors.channels.create": "POST /v1/pulse/channels" as Route<Channel, never, ChannelCreateBody>,
+  "monitors.channels.delete": "DELETE /v1/pulse/channels/{channel_id}" as Route<ChannelDeleted, "channel_id">,
+  "monitors.channels.list": "GET /v1/pulse/channels" as List<ChannelPage>,
+  "monitors.channels.read": "GET /v1/pulse/channels/{channel_id}" as Route<Channel, "channel_id">,
+  "monitors.channels.test": "POST /v1/pulse/channels/{channel_id}/test" as Route<ChannelTested, "channel_id">,
   "monitors.check": "POST /v1/pulse/{monitorId}/check" as Route<MonitorStatus, "monitorId">,
   "monitors.create": "POST /v1/pulse" as Route<Monitor, never, MonitorCreateBody>,
   "monitors.delete": "DELETE /v1/pulse/{monitorId}" as Route<MonitorDeleted, "monitorId">,
   "monitors.history": "GET /v1/pulse/{monitorId}/history" as List<MonitorHistory, "monitorId">,
+  "monitors.incidents.acknowledge": "POST /v1/pulse/incidents/{incident_id}/acknowledge" as Route<
+    Incident,
+    "incident_id"
+  >,
+  "monitors.incidents.change": "PATCH /v1/pulse/incidents/{incident_id}" as Route<
+    Incident,
+    "incident_id",
+    IncidentPatch
+  >,
+  "monitors.incidents.create": "POST /v1/pulse/incidents" as Route<Incident, never, IncidentCreateBody>,
+  "monitors.incidents.list": "GET /v1/pulse/incidents" as List<
+    IncidentPage,
+    never,
+    {
+      status?: "open" | "resolved" | undefined;
+      /** Only those about this monitor. */
+      monitor_id?: string | undefined;
+    }
+  >,
+  "monitors.incidents.read": "GET /v1/pulse/incidents/{incident_id}" as Route<Incident, "incident_id">,
+  "monitors.incidents.update": "POST /v1/pulse/incidents/{incident_id}/updates" as Route<
+    Incident,
+    "incident_id",
+    IncidentUpdateBody
+  >,
   "monitors.list": "GET /v1/pulse" as List<
     MonitorPage,
     never,

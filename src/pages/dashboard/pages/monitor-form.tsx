@@ -6,6 +6,7 @@ import { go } from "../core/route.ts";
 import { toast } from "../core/toasts.ts";
 import { Dialog, Form } from "../ui/dialog.tsx";
 import { CheckField, SelectField, TextField, textOf } from "../ui/field.tsx";
+import { ChannelChoice } from "./channel-choice.tsx";
 import { MoreFields, moreOf } from "./monitor-more.tsx";
 
 const INTERVALS = [15_000, 30_000, 60_000, 300_000];
@@ -25,10 +26,12 @@ export function MonitorForm({ of: monitor, onDone, onClose }: MonitorFormProps) 
   const [email_alert, setEmailAlert] = useState(monitor?.email_alert ?? false);
   const [notify_recovery, setNotifyRecovery] = useState(monitor?.notify_recovery ?? false);
   const [notify_degraded, setNotifyDegraded] = useState(monitor?.notify_degraded ?? false);
+  const [channels, setChannels] = useState<readonly string[] | null>(monitor?.channels ?? null);
   const submit = async (data: FormData): Promise<void> => {
     const settings = {
       ...{ ...settingsOf(data), ...moreOf(data) },
       ...{ method, email_alert, notify_recovery, notify_degraded },
+      channels: channels && [...channels],
     };
     if (monitor === undefined) {
       const made = await call("monitors.create", { body: withoutNulls(settings) });
@@ -55,6 +58,7 @@ export function MonitorForm({ of: monitor, onDone, onClose }: MonitorFormProps) 
         />
         <CheckField label="Write an e-mail too" checked={email_alert} onChange={setEmailAlert} />
         <CheckField label="Tell of recovery too" checked={notify_recovery} onChange={setNotifyRecovery} />
+        <ChannelChoice chosen={channels} onChange={setChannels} />
         <MoreFields of={monitor} method={method} notifies={notify_degraded} onNotifies={setNotifyDegraded} />
       </Form>
     </Dialog>

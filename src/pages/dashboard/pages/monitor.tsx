@@ -5,7 +5,7 @@ import { LineChart } from "../charts/line.tsx";
 import { call, requestOf } from "../core/api.ts";
 import { count, percent, span } from "../core/format.ts";
 import { useResource } from "../core/resource.ts";
-import { go } from "../core/route.ts";
+import { go, href } from "../core/route.ts";
 import { toast } from "../core/toasts.ts";
 import { later } from "../shell/later.tsx";
 import { Button } from "../ui/button.tsx";
@@ -64,6 +64,7 @@ export function MonitorPage({ id }: { id: string }) {
                   ["Latency", one.latency_ms === null ? "–" : `${one.latency_ms} ms`],
                   ["Failures in a row", one.consecutive_failures],
                   ...certificateFact(one),
+                  ...(one.incident_id === null ? [] : [incidentOf(one.incident_id)]),
                   ...UPTIMES.map(
                     (range) => [`Uptime, ${range}`, percent(history.data?.uptime[range] ?? null)] as const,
                   ),
@@ -150,6 +151,15 @@ function Actions({ id, active, onChanged, onOpen }: ActionsProps) {
       </Button>
     </>
   );
+}
+
+function incidentOf(id: string) {
+  return [
+    "Incident",
+    <a key="i" href={href(["monitors", "incidents", id])}>
+      open
+    </a>,
+  ] as const;
 }
 
 const UPTIMES = ["24h", "7d", "30d"] as const;

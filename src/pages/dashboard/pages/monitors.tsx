@@ -1,3 +1,4 @@
+import type { ComponentType } from "preact";
 import type { MonitorCheck, MonitorStatus } from "../../../client/generated/api.ts";
 import { Bars } from "../charts/bars.tsx";
 import { call, requestOf } from "../core/api.ts";
@@ -15,6 +16,7 @@ import { Ago } from "../ui/time.tsx";
 import { barsLabel, barsOf } from "./check-bars.ts";
 import { MonitorPage, stateOf } from "./monitor.tsx";
 import { certificateEnd } from "./monitor-facts.tsx";
+import { MonitorViews } from "./monitor-views.tsx";
 
 const STATES = [
   ["", "All"],
@@ -29,9 +31,16 @@ const MonitorForm = later(async () => (await import("./monitor-form.tsx")).Monit
 
 const EXAMPLE = { url: "https://example.com/health", interval: 60_000 };
 
-/** The monitors, or one of them. */
+const LISTS: Readonly<Record<string, ComponentType>> = {
+  incidents: later(async () => (await import("./incidents.tsx")).IncidentsPage),
+  channels: later(async () => (await import("./channels.tsx")).ChannelsPage),
+};
+
+/** The monitors, one of them, or what else there is of them. */
 export function MonitorsPage() {
   const [id] = place.value.rest;
+  const List = LISTS[id ?? ""];
+  if (List !== undefined) return <List />;
   return id === undefined ? <MonitorList /> : <MonitorPage key={id} id={id} />;
 }
 
@@ -57,6 +66,7 @@ function MonitorList() {
         </Button>
       }
     >
+      <MonitorViews view="monitors" />
       <div class="toolbar">
         <Choice label="State" options={STATES} value={status} onChange={(one) => setQuery({ status: one })} />
       </div>

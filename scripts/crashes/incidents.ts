@@ -1,0 +1,169 @@
+import type { Answer } from "../processes/connection.ts";
+import type { Random } from "./random.ts";
+import {
+  bodyOf,
+  createAccount,
+  Recorded,
+  type Target,
+  type TargetRequest,
+  type Workload,
+} from "./workload.ts";
+
+const MONITORS = 4;
+const PATH = "/v1/pulse/incidents";
+/** Scheduled checks come rarely, and are no part of what is counted here. */
+const INTERVAL_MS = 300_000;
+/** Reads of a monitor and its incidents between which no check has come. */
+const READS_MAX = 10;
+
+interface Incident {
+  readonly id: string;
+  readonly kind: "auto" | "manual";
+  readonly acknowledged_at: string | null;
+  readonly resolved_at: string | null;
+  readonly updates: readonly object[];
+}
+
+/** What an incident has been acknowledged to be. */
+interface Known {
+  acknowledged: boolean;
+  resolved: boolean;
+}
+
+/**
+ * Monitors that are found down and up again, and incidents that people tell of. A monitor that is down has exactly one open
+ * incident, one that is not has none, and of each that is acknowledged the channel is told once.
+ */
+export class IncidentWorkload extends Recorded implements Workload {
+  readonly name = "incidents";
+  readonly weight = 1;
+  private readonly known = new Map<string, Known>();
+  private readonly monitors: string[] = [];
+  /** Monitors whose targets answer 500. */
+  private readonly failing = new Set<string>();
+  private inDoubt: TargetRequest[] = [];
+  private key = "";
+  private asked = 0;
+
+  async prepare(target: Target): Promise<void> {
+    this.key = await createAccount(target, "incidents@example.com", "unlimited");
+    const site = Bun.serve({
+      port: 0,
+      hostname: "127.0.0.1",
+      fetch: ({ url }) => new Response(null, { status: this.failing.has(new URL(url).pathname) ? 500 : 200 }),
+    });
+    site.unref();
+    const base = `http://127.0.0.1:${site.port}`;
+    const ask = (path: string, body: object) => target.ask({ method: "POST", path, key: this.key, body });
+    await ask("/v1/pulse/channels", {
+      ...{ name: "c", kind: "slack", config: { url: `${base}/channel` }, events: ["monitor.acknowledged"] },
+    });
+    for (let number = 0; number < MONITORS; number += 1) {
+      const made = await ask("/v1/pulse", { url: `${base}/${number}`, interval: INTERVAL_MS });
+      if (made.status !== 201) throw new Error(`no monitor: ${made.text}`);
+      this.monitors.push(String(bodyOf(made)["id"]));
+    }
+  }
+
+  async act(target: Target, random: Random): Promise<void> {
+    const number = random.below(MONITORS);
+    if (random.chance(0.5)) {
+      const path = `/${number}`;
+      if (random.chance(0.5)) this.failing.add(path);
+      else this.failing.delete(path);
+      const check = {
+        method: "POST",
+        path: `/v1/pulse/${this.monitors[number]}/check`,
+        key: this.key,
+      } as const;
+      const answer = await target.send(check);
+      if (answer === null) this.counts.inDoubt += 1;
+      else this.counts.acknowledged += 1;
+      return;
+    }
+    const request = this.requestOf(random);
+    const answer = await target.send(request);
+    if (answer !== null) return this.acknowledge(answer);
+    this.counts.inDoubt += 1;
+    this.inDoubt.push(request);
+  }
+
+  async verify(target: Target): Promise<string[]> {
+    // Under its key a repeat is safe.
+    for (const request of this.inDoubt.splice(0)) {
+      const answer = await target.ask(request);
+      if (answer.headers.get("idempotent-replayed") === "true") this.counts.happened += 1;
+      this.acknowledge(answer);
+    }
+    const problems: string[] = [];
+    for (const id of this.monitors) problems.push(...(await this.problemsOfMonitor(target, id)));
+    const there = await this.all<Incident>(target, PATH, "incidents");
+    problems.push(...this.problemsOf(there));
+    const told = await this.all(target, "/v1/relay?event=monitor.acknowledged", "deliveries");
+    const acknowledged = there.filter(({ acknowledged_at }) => acknowledged_at !== null);
+    if (told.length !== acknowledged.length)
+      problems.push(`incidents: ${acknowledged.length} are acknowledged, and ${told.length} were told`);
+    return problems;
+  }
+
+  private requestOf(random: Random): TargetRequest {
+    this.asked += 1;
+    const about = { method: "POST", key: this.key, idempotencyKey: `incident-${this.asked}` } as const;
+    const open = [...this.known].filter(([, { resolved }]) => !resolved);
+    if (open.length < 10 || random.chance(0.3))
+      return { ...about, path: PATH, body: { title: `${this.asked}` } };
+    const [id] = random.pick(open);
+    if (random.chance(0.5)) return { ...about, path: `${PATH}/${id}/acknowledge` };
+    const status = random.chance(0.7) ? "resolved" : "identified";
+    return { ...about, path: `${PATH}/${id}/updates`, body: { status, message: "x" } };
+  }
+
+  private acknowledge(answer: Answer): void {
+    if (answer.status !== 200 && answer.status !== 201) return;
+    this.counts.acknowledged += 1;
+    const { id, acknowledged_at, resolved_at } = bodyOf(answer) as unknown as Incident;
+    const known = this.known.get(id) ?? { acknowledged: false, resolved: false };
+    known.acknowledged ||= acknowledged_at !== null;
+    known.resolved ||= resolved_at !== null;
+    this.known.set(id, known);
+  }
+
+  private problemsOf(there: readonly Incident[]): string[] {
+    const byId = new Map(there.map((incident) => [incident.id, incident]));
+    return [...this.known].flatMap(([id, { acknowledged, resolved }]) => {
+      const found = byId.get(id);
+      if (found === undefined) return [`incidents: ${id} was made and is lost`];
+      const isLost =
+        (acknowledged && found.acknowledged_at === null) || (resolved && found.resolved_at === null);
+      return isLost ? [`incidents: ${id} has lost what was said of it`] : [];
+    });
+  }
+
+  private async problemsOfMonitor(target: Target, id: string): Promise<string[]> {
+    const read = async () =>
+      bodyOf(await target.ask({ method: "GET", path: `/v1/pulse/${id}`, key: this.key }));
+    for (let reads = 0; reads < READS_MAX; reads += 1) {
+      const { status, incident_id, last_checked_at } = await read();
+      const open = await this.all<Incident>(target, `${PATH}?status=open&monitor_id=${id}`, "incidents");
+      if ((await read())["last_checked_at"] !== last_checked_at) continue;
+      const expected = status === "down" ? [incident_id] : [];
+      const found = open.filter(({ kind }) => kind === "auto").map((incident) => incident.id);
+      return Bun.deepEquals(found, expected)
+        ? []
+        : [`incidents: monitor ${id} is ${status}, and its open incidents are ${found.join(", ")}`];
+    }
+    return [`incidents: monitor ${id} is checked all the time`];
+  }
+
+  /** All items of a list. */
+  private async all<Item>(target: Target, path: string, name: string): Promise<Item[]> {
+    const items: Item[] = [];
+    for (let cursor = ""; ; ) {
+      const query = `${path.includes("?") ? "&" : "?"}limit=100${cursor}`;
+      const page = bodyOf(await target.ask({ method: "GET", path: path + query, key: this.key }));
+      items.push(...(page[name] as Item[]));
+      if (page["cursor"] === undefined) return items;
+      cursor = `&cursor=${encodeURIComponent(String(page["cursor"]))}`;
+    }
+  }
+}

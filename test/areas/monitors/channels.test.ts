@@ -1,0 +1,280 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { NOTICE_EVENTS } from "../../../src/areas/monitors/channel-schema.ts";
+import type { Client } from "../../support/client.ts";
+import { MailServer } from "../../support/mail-server.ts";
+import { startTestServer, type TestServer } from "../../support/server.ts";
+import { type Received, WebhookSink } from "../../support/webhook-sink.ts";
+
+const SECOND = 1_000;
+const CHANNELS = "/v1/pulse/channels";
+/** Stands in every secret of these tests, so that it can be looked for. */
+const NEEDLE = "N33DLE";
+
+let server: TestServer;
+let site: WebhookSink;
+let sink: WebhookSink;
+let mail: MailServer;
+let owner: Client;
+beforeEach(async () => {
+  [site, sink] = [new WebhookSink(), new WebhookSink()];
+  mail = await new MailServer().start();
+  server = await startTestServer({
+    manualClock: true,
+    args: [
+      ...["--allow-private-targets", "127.0.0.0/8", "--mail-from", "alerts@ninefold.example"],
+      ...["--public-url", "https://ninefold.example"],
+    ],
+    environment: { NINEFOLD_SMTP_URL: mail.url },
+  });
+  owner = await server.account({ tier: "pro", email: "owner@example.com" });
+});
+afterEach(async () => {
+  await server.stop();
+  await mail.stop();
+  site.stop();
+  sink.stop();
+});
+
+/** Every kind, leading to the sink. */
+const KINDS = () => [
+  { kind: "webhook", config: { url: sink.url("/webhook") } },
+  { kind: "slack", config: { url: sink.url(`/slack/${NEEDLE}`) } },
+  { kind: "discord", config: { url: sink.url(`/discord/${NEEDLE}`) } },
+  { kind: "telegram", config: { url: sink.url("/tg/"), token: `12:${NEEDLE}`, chat_id: "-1009" } },
+  { kind: "ntfy", config: { url: sink.url(`/${NEEDLE}`), token: `tk_${NEEDLE}` } },
+  { kind: "gotify", config: { url: sink.url("/gotify/"), token: NEEDLE } },
+  { kind: "apprise", config: { url: sink.url(`/notify/${NEEDLE}`) } },
+  { kind: "email", config: { to: ["Owner@example.com"] } },
+];
+
+async function made(terms: object, client = owner): Promise<string> {
+  const { status, body, text } = await client.post(CHANNELS, { name: "Chat", ...terms });
+  expect(status, text).toBe(201);
+  return String(body["id"]);
+}
+
+async function monitored(more: object = {}): Promise<string> {
+  const monitor = { url: site.url("/health"), interval: 30_000, name: "Shop", ...more };
+  const { status, body, text } = await owner.post("/v1/pulse", monitor);
+  expect(status, text).toBe(201);
+  return String(body["id"]);
+}
+
+/** The requests since the last call, by the first segment of their paths. */
+function taken(): Record<string, Received> {
+  return Object.fromEntries(sink.take().map((one) => [one.path.split("/")[1] ?? "", one]));
+}
+
+test("each kind is sent its own request: down at once, up again whatever the monitor says of recovery", async () => {
+  for (const channel of KINDS()) await made(channel);
+  const id = await monitored();
+  await server.clock.advance(5 * SECOND);
+  expect(sink.take()).toEqual([]);
+  site.answers(503);
+  await server.clock.advance(30 * SECOND);
+  const link = `https://ninefold.example/dashboard/#/monitors/${id}`;
+  const since = "the target answered 503 · since 12:00 UTC";
+  const text = `${since} · ${link}`;
+  const { webhook, slack, discord, tg, gotify, notify, ...others } = taken();
+  const ntfy = others[NEEDLE];
+  const down = JSON.parse(webhook?.body ?? "");
+  const incident = (await owner.get("/v1/pulse/incidents")).body["incidents"] as { id: string }[];
+  expect(down).toEqual({
+    ...{ event: "monitor.down", monitor_id: id, name: "Shop", url: site.url("/health"), status: "down" },
+    ...{ previous_status: "up", error: "the target answered 503", response_status: 503 },
+    ...{ latency_ms: down.latency_ms, consecutive_failures: 1, checked_at: down.checked_at },
+    ...{ incident_id: incident[0]?.id, text: since, timestamp: down.timestamp },
+  });
+  expect(webhook?.headers.get("x-svc-signature")).toMatch(/^sha256=[0-9a-f]{64}$/);
+  expect(webhook?.headers.get("webhook-signature")).toMatch(/^v1,/);
+  expect(webhook?.headers.get("x-svc-event")).toBe("monitor.down");
+  const said = `[DOWN] Shop\n${text}`;
+  expect([slack?.path, slack?.body]).toEqual([`/slack/${NEEDLE}`, JSON.stringify({ text: said })]);
+  expect(JSON.parse(discord?.body ?? "")).toEqual({ content: said, allowed_mentions: { parse: [] } });
+  expect([tg?.path, tg?.body]).toEqual([
+    `/tg/bot12:${NEEDLE}/sendMessage`,
+    JSON.stringify({ chat_id: "-1009", text: said }),
+  ]);
+  expect([ntfy?.body, ntfy?.headers.get("title"), ntfy?.headers.get("priority")]).toEqual([
+    text,
+    "[DOWN] Shop",
+    "5",
+  ]);
+  expect(ntfy?.headers.get("authorization")).toBe(`Bearer tk_${NEEDLE}`);
+  expect(gotify?.path).toBe("/gotify/message");
+  expect(gotify?.headers.get("x-gotify-key")).toBe(NEEDLE);
+  expect(JSON.parse(gotify?.body ?? "")).toEqual({ title: "[DOWN] Shop", message: text, priority: 8 });
+  expect(JSON.parse(notify?.body ?? "")).toEqual({ title: "[DOWN] Shop", body: text, type: "failure" });
+  for (const one of [slack, discord, tg, ntfy, gotify, notify])
+    expect([...(one?.headers.keys() ?? [])].filter((name) => /svc|signature/.test(name))).toEqual([]);
+  expect(mail.received.map(({ to }) => to)).toEqual([["Owner@example.com"]]);
+  expect(mail.received[0]?.raw).toContain("Subject: [DOWN] Shop\r\n");
+  expect(mail.received[0]?.raw).toContain("the target answered 503\r\nsince 12:00 UTC\r\nhttps://");
+  site.answers(200);
+  await server.clock.advance(30 * SECOND);
+  const up = taken();
+  expect(Object.keys(up).length).toBe(7);
+  expect(JSON.parse(up["webhook"]?.body ?? "")).toMatchObject({
+    ...{ event: "monitor.up", status: "up", previous_status: "down", incident_id: incident[0]?.id },
+  });
+  expect(up["slack"]?.body).toMatch(/\[UP\] Shop\\nanswered 200 in \d+ ms · was down for 30 s · https/);
+});
+
+test("no secret stands in any view, log, audit entry or answer", async () => {
+  const ids: string[] = [];
+  for (const channel of KINDS()) ids.push(await made(channel));
+  // Some arrive, some are refused by an answer that repeats the path, some are tried again.
+  sink.answersBy(({ path }) => {
+    if (path.startsWith("/slack")) return 200;
+    const status = path.startsWith("/tg") ? 404 : 500;
+    return new Response(`no route ${path}`, { status, headers: { Location: path, "X-Path": path } });
+  });
+  site.answers(500);
+  const id = await monitored();
+  await server.clock.advance(120 * SECOND);
+  for (const channel of ids) await owner.post(`${CHANNELS}/${channel}/test`);
+  const { body } = await owner.get("/v1/relay?limit=100&status=failed");
+  const [delivered, failed] = [await owner.get("/v1/relay?status=delivered"), body];
+  const deliveries = [delivered.body, failed].flatMap((page) => page["deliveries"] as { relay_id: string }[]);
+  expect(deliveries.length).toBeGreaterThanOrEqual(7);
+  const paths = [
+    ...[CHANNELS, ...ids.map((channel) => `${CHANNELS}/${channel}`), "/v1/audit?limit=100"],
+    ...["/v1/relay?limit=100&status=failed", ...deliveries.map(({ relay_id }) => `/v1/relay/${relay_id}`)],
+    ...[`/v1/pulse/${id}`, "/v1/pulse/incidents", "/v1/overview"],
+  ];
+  for (const path of paths)
+    expect([path, (await owner.get(path)).text.includes(NEEDLE)]).toEqual([path, false]);
+  expect(JSON.stringify(server.logs)).not.toContain(NEEDLE);
+  const { db } = server.server.kernel;
+  const tables = db.all<{ name: string }>("SELECT name FROM sqlite_master WHERE type = 'table'")();
+  expect(tables.length).toBeGreaterThan(30);
+  for (const { name } of tables)
+    for (const row of db.all<Record<string, string | number | Uint8Array | null>>(`SELECT * FROM ${name}`)())
+      for (const value of Object.values(row)) {
+        const bytes = value instanceof Uint8Array ? Buffer.from(value) : Buffer.from(String(value));
+        expect([name, bytes.includes(NEEDLE)]).toEqual([name, false]);
+      }
+  const shown = (await owner.get(CHANNELS)).body["channels"] as { kind: string; config: object }[];
+  expect(Object.fromEntries(shown.map(({ kind, config }) => [kind, config]))).toEqual({
+    webhook: { url: sink.url("/webhook") },
+    slack: { url: sink.url("/[secret]") },
+    discord: { url: sink.url("/[secret]") },
+    telegram: { url: sink.url("/tg/"), token: "[secret]", chat_id: "-1009" },
+    ntfy: { url: sink.url("/[secret]"), token: "[secret]" },
+    gotify: { url: sink.url("/gotify/"), token: "[secret]" },
+    apprise: { url: sink.url("/[secret]") },
+    email: { to: ["Owner@example.com"] },
+  });
+});
+
+describe("who is told", () => {
+  test("a monitor's own channels, none at all, or the project's default ones", async () => {
+    await made({ kind: "slack", config: { url: sink.url("/default") } });
+    const other = await made({ kind: "slack", config: { url: sink.url("/other") }, default: false });
+    const own = await monitored({ channels: [other] });
+    const silent = await monitored({ name: "Silent", channels: [] });
+    const usual = await monitored({ name: "Usual" });
+    expect((await owner.get(`/v1/pulse/${own}`)).body["channels"]).toEqual([other]);
+    expect((await owner.get(`/v1/pulse/${silent}`)).body["channels"]).toEqual([]);
+    expect((await owner.get(`/v1/pulse/${usual}`)).body["channels"]).toBeNull();
+    site.answers(500);
+    await server.clock.advance(5 * SECOND);
+    const told = sink.take().map(({ path, body }) => [path, JSON.parse(body).text.split("\n")[0]]);
+    expect(told.sort()).toEqual([
+      ["/default", "[DOWN] Usual"],
+      ["/other", "[DOWN] Shop"],
+    ]);
+    expect((await owner.put(`/v1/pulse/${own}`, { channels: null })).body["channels"]).toBeNull();
+    await owner.put(`/v1/pulse/${usual}`, { channels: [other] });
+    await owner.delete(`${CHANNELS}/${other}`);
+    expect((await owner.get(`/v1/pulse/${usual}`)).body["channels"]).toEqual([]);
+    site.answers(200);
+    await server.clock.advance(30 * SECOND);
+    expect(sink.take().map(({ path, body }) => [path, JSON.parse(body).text.split("\n")[0]])).toEqual([
+      ["/default", "[UP] Shop"],
+    ]);
+  });
+
+  test("of what its events name, after a restart too; repeated after the cooldown; not by a manual check", async () => {
+    await made({ kind: "slack", config: { url: sink.url("/all") }, events: NOTICE_EVENTS });
+    await made({ kind: "slack", config: { url: sink.url("/up") }, events: ["monitor.up"] });
+    const id = await monitored({ interval: 30_000, cooldown_ms: 60_000 });
+    site.answers(500);
+    await owner.post(`/v1/pulse/${id}/check`);
+    site.answers(200);
+    await owner.post(`/v1/pulse/${id}/check`);
+    expect(sink.take()).toEqual([]);
+    await server.restart();
+    owner = server.client(owner.key);
+    site.answers(500);
+    await server.clock.advance(35 * SECOND);
+    await server.clock.advance(90 * SECOND);
+    expect(sink.take().map(({ path }) => path)).toEqual(["/all", "/all"]);
+    const { body } = await owner.get("/v1/pulse/incidents?status=open");
+    const [incident] = body["incidents"] as { id: string }[];
+    await owner.post(`/v1/pulse/incidents/${incident?.id}/acknowledge`);
+    await owner.post(`/v1/pulse/incidents/${incident?.id}/acknowledge`);
+    await server.clock.advance(90 * SECOND);
+    const acknowledged = sink.take().map(({ path, body }) => [path, JSON.parse(body).text.split("\n")[0]]);
+    expect(acknowledged).toEqual([["/all", "[ACKNOWLEDGED] Shop"]]);
+    const { body: told } = await owner.post("/v1/pulse/incidents", { title: "Payments fail" });
+    await owner.post(`/v1/pulse/incidents/${told["id"]}/acknowledge`);
+    await server.clock.advance(0);
+    const [by] = sink.take();
+    expect(JSON.parse(by?.body ?? "").text).toMatch(/^\[ACKNOWLEDGED\] Payments fail\nby .* · since \d\d:\d\d UTC · /);
+    expect(by?.body).toContain(`https://ninefold.example/dashboard/#/monitors/incidents/${told["id"]}`);
+    site.answers(200);
+    await server.clock.advance(30 * SECOND);
+    expect(
+      sink
+        .take()
+        .map(({ path }) => path)
+        .sort(),
+    ).toEqual(["/all", "/up"]);
+  });
+
+  test("a channel that is busy is asked again when it says so; one that refuses is not", async () => {
+    await made({ kind: "discord", config: { url: sink.url("/busy") } });
+    sink.answers(new Response(null, { status: 429, headers: { "Retry-After": "120" } }), 204);
+    site.answers(500);
+    await monitored({ interval: 300_000, cooldown_ms: 3_600_000 });
+    await server.clock.advance(100 * SECOND);
+    expect(sink.take().length).toBe(1);
+    await server.clock.advance(25 * SECOND);
+    expect(sink.take().length).toBe(1);
+  });
+});
+
+describe("a test of a channel", () => {
+  test("sends once and says what became of it", async () => {
+    for (const channel of KINDS().slice(0, 7)) {
+      const id = await made({ ...channel, name: "Ops" });
+      const sent = await owner.post(`${CHANNELS}/${id}/test`);
+      expect([sent.status, sent.body]).toEqual([200, { status: "sent", response_status: 200, error: null }]);
+    }
+    const requests = sink.take();
+    expect(requests.length).toBe(7);
+    expect(requests[0]?.headers.get("x-svc-signature")).toMatch(/^sha256=/);
+    expect(JSON.parse(requests[0]?.body ?? "")).toMatchObject({ event: "channel.test", name: "Ops" });
+    expect(JSON.parse(requests[1]?.body ?? "").text).toStartWith("[TEST] Ops\n");
+    const failing = await made({ kind: "slack", config: { url: sink.url("/no") } });
+    sink.answers(500);
+    const refused = await owner.post(`${CHANNELS}/${failing}/test`);
+    const answered = { status: "failed", response_status: 500, error: "the target answered 500" };
+    expect(refused.body).toEqual(answered);
+    await server.clock.advance(60 * SECOND);
+    expect(sink.take().length).toBe(1);
+    sink.stop();
+    const lost = await owner.post(`${CHANNELS}/${failing}/test`);
+    expect(lost.body).toMatchObject({ status: "failed", response_status: null });
+    expect(lost.body["error"]).toStartWith("connect: ");
+  });
+
+  test("an e-mail goes through the mail queue", async () => {
+    const id = await made({ kind: "email", name: "Ops", config: { to: ["owner@example.com"] } });
+    const { body } = await owner.post(`${CHANNELS}/${id}/test`);
+    expect(body).toEqual({ status: "sent", response_status: null, error: null });
+    await server.clock.advance(SECOND);
+    expect(mail.received[0]?.raw).toContain("Subject: [TEST] Ops");
+  });
+});

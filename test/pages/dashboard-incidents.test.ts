@@ -1,0 +1,102 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { startTestServer, type TestServer } from "../support/server.ts";
+import { WebhookSink } from "../support/webhook-sink.ts";
+import { closeBrowser, TIMEOUT_MS } from "./browser.ts";
+import { Console } from "./console.ts";
+
+let server: TestServer;
+const sink = new WebhookSink();
+beforeAll(async () => {
+  server = await startTestServer({ args: ["--allow-private-targets", "127.0.0.0/8"] });
+}, TIMEOUT_MS);
+afterAll(async () => {
+  await closeBrowser();
+  await server.stop();
+  sink.stop();
+}, TIMEOUT_MS);
+
+test(
+  "a channel is made, tested, changed without its secret, chosen by a monitor, and goes",
+  async () => {
+    const visit = await Console.enter(server);
+    const { page } = visit;
+    await visit.go("monitors");
+    await page.getByRole("button", { name: "Channels", exact: true }).click();
+    await page.getByText("No channels here").waitFor();
+    await page.getByRole("button", { name: "New channel" }).click();
+    await page.getByLabel("Name", { exact: true }).fill("Ops phone");
+    await page.getByLabel("Kind").selectOption("gotify");
+    await page.getByLabel("Address").fill(sink.url("/gotify"));
+    await page.getByLabel("Token").fill("s3cret");
+    await page.getByLabel("is taken care of").check();
+    await page.getByLabel("For monitors that name no channels").uncheck();
+    await page.getByRole("button", { name: "Create channel" }).click();
+    await page.getByText("The channel is made: test it").waitFor();
+    await page.getByRole("button", { name: "Test Ops phone" }).click();
+    await page.getByText("A test is sent to Ops phone").waitFor();
+    expect(sink.take().map(({ path }) => path)).toEqual(["/gotify/message"]);
+    await page.getByRole("button", { name: "Change Ops phone" }).click();
+    await page.getByLabel("Name", { exact: true }).fill("Ops");
+    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByRole("button", { name: "Test Ops" }).click();
+    await page.getByText("A test is sent to Ops", { exact: true }).waitFor();
+    expect(sink.take()[0]?.headers.get("x-gotify-key")).toBe("s3cret");
+    const [channel] = (await server.operator.get("/v1/pulse/channels")).body["channels"] as { id: string }[];
+    expect(channel).toMatchObject({ name: "Ops", kind: "gotify", default: false });
+    expect(channel).toMatchObject({ config: { token: "[secret]" } });
+
+    const monitor = { url: sink.url("/site"), interval: 300_000, name: "Shop" };
+    const { body: made } = await server.operator.post("/v1/pulse", monitor);
+    await visit.go(`monitors/${made["id"]}`);
+    await page.getByRole("button", { name: "Change…" }).click();
+    await page.getByLabel("The project's default ones").uncheck();
+    await page.getByLabel("Ops", { exact: true }).check();
+    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByText("The monitor is changed").waitFor();
+    const { body: chosen } = await server.operator.get(`/v1/pulse/${made["id"]}`);
+    expect(chosen["channels"]).toEqual([channel?.id]);
+
+    await visit.go("monitors/channels");
+    await page.getByRole("button", { name: "Delete Ops" }).click();
+    await page.getByRole("button", { name: "Delete channel" }).click();
+    await page.getByText("No channels here").waitFor();
+    await visit.expectClean();
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "an outage shows as an incident, which is acknowledged; one of people is opened, published and resolved",
+  async () => {
+    sink.answers(500);
+    const monitor = { url: sink.url("/site"), interval: 300_000, name: "Basket" };
+    const { body: made } = await server.operator.post("/v1/pulse", monitor);
+    await server.operator.post(`/v1/pulse/${made["id"]}/check`);
+    const visit = await Console.enter(server);
+    const { page } = visit;
+    await visit.go(`monitors/${made["id"]}`);
+    await page.getByRole("link", { name: "open", exact: true }).click();
+    const inspector = page.locator(".inspector");
+    await inspector.getByText("the target answered 500").waitFor();
+    await inspector.getByRole("button", { name: "Acknowledge" }).click();
+    await page.getByText("Its alert is not repeated any more").waitFor();
+    await inspector.getByRole("button", { name: "Acknowledge" }).waitFor({ state: "detached" });
+
+    await page.getByRole("button", { name: "New incident" }).click();
+    await page.getByLabel("Title").fill("Payments fail");
+    await page.getByRole("dialog").getByLabel("Message").fill("We look into it.");
+    await page.getByRole("button", { name: "Open incident" }).click();
+    await inspector.getByRole("heading", { name: "Payments fail" }).waitFor();
+    await inspector.getByRole("button", { name: "Publish" }).click();
+    await inspector.getByRole("button", { name: "Hide" }).waitFor();
+    await inspector.getByLabel("State").selectOption("resolved");
+    await inspector.getByLabel("Message").fill("All is well.");
+    await inspector.getByRole("button", { name: "Say so" }).click();
+    await inspector.getByRole("table", { name: "Updates" }).getByText("All is well.").waitFor();
+    await inspector.getByRole("button", { name: "Say so" }).waitFor({ state: "detached" });
+    const { body } = await server.operator.get("/v1/pulse/incidents?status=resolved");
+    expect(body["incidents"]).toMatchObject([{ title: "Payments fail", public: true }]);
+    await visit.expectClean();
+  },
+  TIMEOUT_MS,
+);
