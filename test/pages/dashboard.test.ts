@@ -96,7 +96,7 @@ describe("the files of the console", () => {
     const later = files.filter((name) => name.endsWith(".js") && !first.includes(name));
     expect(later.map((name) => name.replace(/-\w+\.js$/, "")).sort()).toEqual([
       ...["audit", "backups", "channels", "check", "endpoints", "incidents", "index", "locks"],
-      ...["maintenance", "messages", "metrics", "notary", "schedules", "settings"],
+      ...["maintenance", "messages", "metrics", "monitor-form", "notary", "schedules", "settings"],
     ]);
   });
 

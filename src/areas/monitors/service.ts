@@ -6,9 +6,10 @@ import { decodeNumberCursor, encodeCursor, pageOf, pageStart } from "../../kerne
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { TierBound } from "../../kernel/tier-bounds.ts";
 import { isUuid, uuidToBytes } from "../../kernel/uuid.ts";
+import { daysLeft } from "./certificate.ts";
 import type { Channels } from "./channels.ts";
 import { CHECKS_KEPT_MS, Checks, sealContext } from "./checks.ts";
-import { shownName, uptimePercent } from "./domain.ts";
+import { isFailing, shownName, uptimePercent } from "./domain.ts";
 import type { Incidents } from "./incidents.ts";
 import { CheckSchedule } from "./jobs.ts";
 import type { MaintenanceService } from "./maintenance.ts";
@@ -98,6 +99,7 @@ export class MonitorService {
       this.choose(tx, project.ref, ref, given.channels);
       this.parts.monitors.update(tx, { ...settings, ref, now: tx.now });
       this.reschedule(tx, before, settings);
+      if (settings.url !== old.url) this.parts.monitors.forgetCertificate(tx, ref);
     }
     const is = this.monitorOf(this.find(project.ref, monitorId));
     tx.audit(changed({ ...aboutMonitor(is, "changed"), before: settingsOf(was), after: settingsOf(is) }));
@@ -150,7 +152,8 @@ export class MonitorService {
     if (name !== undefined) {
       const named = [monitors.named(projectRef, name) ?? []].flat();
       const isWanted = ({ settings, ...row }: MonitorRow) =>
-        row.status === (status ?? row.status) && settings.active === (active ?? settings.active);
+        (status === "degraded" ? row.degraded : row.status === (status ?? row.status)) &&
+        settings.active === (active ?? settings.active);
       return { rows: named.filter(isWanted), floor: 0 };
     }
     if (active !== undefined) return monitors.walk(params, { status: status ?? null, active });
@@ -306,11 +309,14 @@ export class MonitorService {
     };
   }
 
-  private lastCheckOf({ ref, status, latencyMs, lastCheckedAt }: MonitorRow) {
+  private lastCheckOf(monitor: MonitorRow) {
+    const { ref, status, latencyMs, lastCheckedAt, degraded } = monitor;
     const at = lastCheckedAt === null ? null : secondsOf(lastCheckedAt);
     const incident = status === "down" ? this.told.incidents.openOf(ref) : null;
     return {
       ...{ status, latency_ms: latencyMs, last_checked_at: at },
+      ...{ degraded, failing: isFailing(monitor) },
+      certificate: certificateOf(monitor, this.parts.clock.now()),
       incident_id: incident?.incidentId ?? null,
     };
   }
@@ -330,9 +336,15 @@ function aboutMonitor({ id, url }: Monitor, what: string) {
 
 /** What users set, and nothing that checks find out. */
 function settingsOf(monitor: Monitor): Fields {
-  const { id, status, latency_ms, last_checked_at, incident_id, created_at, updated_at, ...more } = monitor;
-  const { flapping, maintenance, warning, ...settings } = more;
+  const { id, status, latency_ms, last_checked_at, created_at, updated_at, warning, ...more } = monitor;
+  const { degraded, failing, certificate, incident_id, flapping, maintenance, ...settings } = more;
   return settings;
+}
+
+function certificateOf({ certificate }: MonitorRow, now: number): Monitor["certificate"] {
+  if (certificate === null) return null;
+  const { notAfter, issuer } = certificate;
+  return { not_after: secondsOf(notAfter), days_left: daysLeft(certificate, now), issuer };
 }
 
 function checkOf({ at, up, latencyMs, responseStatus, error, manual, mark }: StoredCheck): MonitorCheck {
