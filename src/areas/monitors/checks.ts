@@ -120,7 +120,8 @@ export class Checks {
       const told = this.outages.follow(tx, { before: monitor, after: state, made, event, ...calmed });
       if (told !== null) sendAlert(tx, this.parts, monitor, told, state, made);
     }
-    const isNews = met !== undefined && state.lastCheckedAt === made.at;
+    // During planned work nobody is told: a certificate that ends is met again after it.
+    const isNews = met !== undefined && mark === null && state.lastCheckedAt === made.at;
     const { tls_expiry_days: days } = monitor.settings;
     const certificate = isNews ? metCertificate(monitor.certificate, met, made, days) : monitor.certificate;
     const after = { ...monitor, ...state, ...current, lastCheck: sequence, certificate };
