@@ -24,6 +24,7 @@ import endpoints from "./0022_endpoints.sql" with { type: "text" };
 import schedules from "./0023_schedules.sql" with { type: "text" };
 import catchPull from "./0024_catch_pull.sql" with { type: "text" };
 import catchSettings from "./0025_catch_settings.sql" with { type: "text" };
+import heartbeats from "./0026_heartbeats.sql" with { type: "text" };
 
 /** Every step of the schema, in order. A step that has been released is never changed. */
 export const MIGRATIONS: readonly Migration[] = [
@@ -52,4 +53,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: "0023_schedules", sql: schedules },
   { name: "0024_catch_pull", sql: catchPull },
   { name: "0025_catch_settings", sql: catchSettings },
+  { name: "0026_heartbeats", sql: heartbeats },
 ];

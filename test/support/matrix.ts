@@ -99,6 +99,10 @@ const MAKERS: Readonly<Record<string, (owner: Client) => Promise<Made>>> = {
     const monitor = { url: "https://127.0.0.1:9/", interval: 300_000 };
     return { monitorId: await made(owner, "/v1/pulse", monitor, "id") };
   },
+  ping: async (owner) => {
+    const url = await made(owner, "/v1/pulse", { type: "heartbeat" }, "ping_url");
+    return { check: new URL(url).pathname.slice("/ping/".length) };
+  },
   relay: async (owner) => {
     const delivery = {
       target_url: "https://127.0.0.1:9/",

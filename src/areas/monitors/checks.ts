@@ -58,11 +58,11 @@ export class Checks {
     return null;
   }
 
-  /** Records checks and queues their alerts; nothing when the monitor was deleted or changed since they were made. */
-  record(tx: Tx, checked: MonitorRow, made: readonly CheckMade[]): void {
+  /** Records checks and queues their alerts, and returns the monitor after them; nothing when the monitor was deleted or changed since they were made. */
+  record(tx: Tx, checked: MonitorRow, made: readonly CheckMade[]): MonitorRow | null {
     const { monitors } = this.parts;
     let monitor = monitors.monitor(checked.ref);
-    if (monitor === null || monitor.version !== checked.version) return;
+    if (monitor === null || monitor.version !== checked.version) return null;
     this.parts.changes.inProject(tx, monitor.projectRef, "pulse", monitor.monitorId);
     const up = made.filter((check) => check.up).length;
     for (const check of made) monitor = this.recordOne(tx, monitor, check);
@@ -72,13 +72,19 @@ export class Checks {
       counts.up.add(up);
       counts.down.add(made.length - up);
     });
+    return monitor;
   }
 
   /** Returns the monitor after a check, whose row is still to be written. */
   private recordOne(tx: Tx, monitor: MonitorRow, made: CheckMade): MonitorRow {
     const { checks } = this.parts;
     const { ref, settings } = monitor;
-    const { state, event } = afterCheck(monitor, made, alertRulesOf(settings));
+    const rules = alertRulesOf(settings);
+    const { state, event } = afterCheck(monitor, made, made.atOnce ? { ...rules, threshold: 1 } : rules);
+    if (made.again) {
+      if (event !== null) sendAlert(tx, this.parts, monitor, event, state, made);
+      return { ...monitor, ...state };
+    }
     // A slow check may end after one of the next hour. It counts there: an hour that is closed stays as it is.
     const hour = Math.max(hourOf(made.at), monitor.hour);
     const isSameHour = monitor.hour === hour;
@@ -89,7 +95,9 @@ export class Checks {
     const start = isSameHour ? monitor : { checks: 0, up: 0 };
     const current = { hour, checks: start.checks + 1, up: start.up + (made.up ? 1 : 0) };
     const sequence = this.nextSequence++;
-    checks.insert(tx, { ...made, sequence, ref, previous: monitor.lastCheck });
+    const { at, up, manual, latencyMs, responseStatus, error } = made;
+    const found = { at, up, manual, latencyMs, responseStatus, error };
+    checks.insert(tx, { ...found, sequence, ref, previous: monitor.lastCheck });
     if (event !== null) sendAlert(tx, this.parts, monitor, event, state, made);
     return { ...monitor, ...state, ...current, lastCheck: sequence };
   }

@@ -8,6 +8,9 @@ import type { ProjectResources } from "../../kernel/project-resources.ts";
 import { registerPurge } from "../../kernel/removal.ts";
 import { StoppedProjects } from "../../kernel/stopped-projects.ts";
 import { CHECKS_KEPT_MS } from "./checks.ts";
+import { heartbeatRoutes } from "./heartbeat-routes.ts";
+import { heartbeatStore } from "./heartbeat-store.ts";
+import { Pings } from "./pings.ts";
 import type { MonitorPorts } from "./ports.ts";
 import { monitorRoutes } from "./routes.ts";
 import { MonitorService } from "./service.ts";
@@ -15,6 +18,7 @@ import { checkStore, monitorStore } from "./store.ts";
 
 const codes = registerErrors({
   monitor_name_taken: [409, "Another monitor of the project has this name; `monitor_id` says which."],
+  monitor_slug_taken: [409, "Another heartbeat of the project has this slug; `monitor_id` says which."],
   monitor_limit_exceeded: [403, "The account has as many monitors as its tier allows."],
 });
 
@@ -37,7 +41,12 @@ export interface MonitorsArea extends ApiArea {
 export function createMonitors(kernel: Kernel, outbound: OutboundClient, ports: MonitorPorts): MonitorsArea {
   const [monitors, checks] = [monitorStore(kernel.db), checkStore(kernel.db)];
   const stopped = new StoppedProjects(kernel.db, "monitor_stopped_projects");
-  const service = new MonitorService({ ...kernel, ...ports, outbound, monitors, checks, stopped });
+  const heartbeats = heartbeatStore(kernel.db);
+  const parts = { ...kernel, ...ports, outbound, monitors, checks, heartbeats, stopped };
+  const service = new MonitorService(parts);
+  const pings = new Pings(parts, service.heartbeats, (tx, owner, slug) =>
+    service.createPinged(tx, owner, slug),
+  );
   registerPurge(kernel, {
     name: "monitors.purge",
     schedule: "41 * * * *",
@@ -60,11 +69,12 @@ export function createMonitors(kernel: Kernel, outbound: OutboundClient, ports: 
     parts: [
       {
         name: "Monitors",
-        description: "Scheduled checks of URLs, with alerts by webhook and e-mail, history and uptime.",
+        description:
+          "Scheduled checks of URLs, and heartbeats that wait for pings, with alerts by webhook and e-mail, history and uptime.",
       },
     ],
-    alsoCalled: { pulse: ["monitors", "monitoring", "uptime", "checks"] },
-    routes: (api) => monitorRoutes(api, service),
+    alsoCalled: { pulse: ["monitors", "monitoring", "uptime", "checks", "heartbeats"] },
+    routes: (api) => [...monitorRoutes(api, service), ...heartbeatRoutes(api, service, pings)],
     resources: {
       name: "monitors",
       count: (projectRef) => monitors.count(projectRef),

@@ -4,6 +4,7 @@ import type { OutboundClient } from "../../kernel/outbound/client.ts";
 import type { StoppedProjects } from "../../kernel/stopped-projects.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import type { TierName, Tiers } from "../../kernel/tiers.ts";
+import type { HeartbeatStore } from "./heartbeat-store.ts";
 import type { CheckStore, MonitorStore } from "./store.ts";
 
 /** The accounts that monitors belong to. */
@@ -43,5 +44,6 @@ export interface MonitorParts
   readonly outbound: OutboundClient;
   readonly monitors: MonitorStore;
   readonly checks: CheckStore;
+  readonly heartbeats: HeartbeatStore;
   readonly stopped: StoppedProjects;
 }

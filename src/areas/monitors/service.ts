@@ -8,9 +8,13 @@ import { TierBound } from "../../kernel/tier-bounds.ts";
 import { isUuid, uuidToBytes } from "../../kernel/uuid.ts";
 import { CHECKS_KEPT_MS, Checks, sealContext } from "./checks.ts";
 import { type MonitorState, shownName, uptimePercent } from "./domain.ts";
+import type { HeartbeatView } from "./heartbeat-schema.ts";
+import { assertOfType, mergedTiming, splitGiven } from "./heartbeat-settings.ts";
+import { Heartbeats, type Viewer } from "./heartbeats.ts";
 import { CheckSchedule } from "./jobs.ts";
 import type { MonitorParts } from "./ports.ts";
 import {
+  assertHttpTerms,
   LIST_LIMIT,
   type Monitor,
   type MonitorCheck,
@@ -26,8 +30,21 @@ import type { MonitorRow, MonitorSettings, StoredCheck } from "./store.ts";
 
 const DAY_HOURS = 24;
 
+/** The project that a ping key is of. */
+interface PingedProject {
+  readonly projectRef: number;
+  readonly accountRef: number;
+}
+
+/** Whose a new monitor is. */
+type Owner = {
+  readonly account: Pick<Caller["account"], "ref" | "tier">;
+  readonly project: { readonly ref: number };
+};
+
 /** The use cases of monitors. */
 export class MonitorService {
+  readonly heartbeats: Heartbeats;
   private readonly checks: Checks;
   private readonly schedule: CheckSchedule;
   private readonly bound: TierBound;
@@ -36,6 +53,7 @@ export class MonitorService {
   constructor(private readonly parts: MonitorParts) {
     this.checks = new Checks(parts);
     this.schedule = new CheckSchedule(parts, this.checks);
+    this.heartbeats = new Heartbeats(parts, this.checks);
     this.bound = new TierBound(parts.db, parts.tiers, "monitors", "monitor_limit_exceeded");
     this.nextRef = parts.monitors.highestRef() + 1;
   }
@@ -45,13 +63,35 @@ export class MonitorService {
     assertSettings(this.parts, given, caller.account.tier);
   }
 
-  /** Creates a monitor and begins to check it. @throws ApiError `monitor_limit_exceeded`, `monitor_name_taken` */
-  create(tx: Tx, { account, project }: Caller, given: MonitorUpdateBody): Monitor {
+  /** The same for a new monitor, which may lack nothing. */
+  assertTerms(caller: Caller, given: MonitorUpdateBody): void {
+    const { type = "http" } = given;
+    if (type === "http") assertHttpTerms(given);
+    assertOfType(type, given);
+    this.assertSettings(caller, given);
+  }
+
+  /**
+   * Creates a monitor and begins to check it, or to wait for its pings.
+   * @throws ApiError `monitor_limit_exceeded`, `monitor_name_taken`, `monitor_slug_taken`, `validation_error`
+   */
+  create(tx: Tx, viewer: Viewer, given: MonitorUpdateBody): Monitor {
+    const { monitor, ...warning } = this.insert(tx, viewer.caller, given);
+    tx.audit({ ...aboutMonitor(monitor, "created"), before: null, after: this.auditedOf(monitor) });
+    return { ...this.monitorOf(monitor, viewer), ...warning };
+  }
+
+  /** The same without a request's own terms: see {@link create}. */
+  insert(tx: Tx, { account, project }: Owner, given: MonitorUpdateBody) {
     const { monitors, ids } = this.parts;
     this.assertNameFree(project.ref, given.name, null);
     this.bound.assertRoom(account);
     const monitorId = ids.uuidV7();
-    const { settings, ...warning } = mergedSettings(this.parts, given, monitorId, account.tier, null);
+    const { type = "http", timing, common } = splitGiven(given);
+    const terms = mergedSettings(this.parts, common, monitorId, account.tier, null);
+    const isHeartbeat = type === "heartbeat";
+    const own = isHeartbeat ? { type, url: `heartbeat:${monitorId}`, interval: 0 } : {};
+    const settings = { ...terms.settings, ...own };
     const ref = this.nextRef++;
     monitors.insert(tx, {
       ...settings,
@@ -59,32 +99,48 @@ export class MonitorService {
       monitorId: uuidToBytes(monitorId),
     });
     monitors.insertState(tx, ref, project.ref);
-    this.schedule.begin(tx, account.ref, ref, settings.url);
-    const made = this.monitorOf(this.find(project.ref, monitorId));
-    tx.audit({ ...aboutMonitor(made, "created"), before: null, after: settingsOf(made) });
-    return { ...made, ...warning };
+    const monitor = this.find(project.ref, monitorId);
+    if (isHeartbeat) this.heartbeats.create(tx, monitor, mergedTiming(timing, null, tx.now));
+    else this.schedule.begin(tx, account.ref, ref, settings.url);
+    return { monitor, ...(terms.warning === undefined || isHeartbeat ? {} : { warning: terms.warning }) };
   }
 
-  /** Changes a monitor. @throws ApiError `not_found`, `monitor_name_taken` */
-  update(tx: Tx, { account, project }: Caller, monitorId: string, given: MonitorUpdateBody): Monitor {
+  /** Makes a heartbeat for pings that name a slug. Returns its reference. @throws ApiError `monitor_limit_exceeded` */
+  createPinged(tx: Tx, { projectRef, accountRef }: PingedProject, slug: string): number {
+    const { owners, monitors } = this.parts;
+    const { tier } = owners.account(accountRef);
+    const named = monitors.named(projectRef, slug) === null ? { name: slug } : {};
+    const owner = { account: { ref: accountRef, tier }, project: { ref: projectRef } };
+    return this.insert(tx, owner, { type: "heartbeat", slug, ...named }).monitor.ref;
+  }
+
+  /** Changes a monitor. @throws ApiError `not_found`, `monitor_name_taken`, `monitor_slug_taken`, `validation_error` */
+  update(tx: Tx, viewer: Viewer, monitorId: string, given: MonitorUpdateBody): Monitor {
+    const { account, project } = viewer.caller;
     const before = this.find(project.ref, monitorId);
     const { ref, monitorId: id, settings: old } = before;
+    assertOfType(old.type, given);
     this.assertNameFree(project.ref, given.name, ref);
-    const { settings, ...warning } = mergedSettings(this.parts, given, id, account.tier, old);
+    const { timing, common } = splitGiven(given);
+    const { settings, ...warning } = mergedSettings(this.parts, common, id, account.tier, old);
+    const was = this.auditedOf(before);
     if (Object.keys(given).length > 0) {
       this.parts.monitors.update(tx, { ...settings, ref, now: tx.now });
-      this.reschedule(tx, before, settings);
+      if (old.type === "http") this.reschedule(tx, before, settings);
+      else {
+        const timed = mergedTiming(timing, this.heartbeats.of(before), tx.now);
+        this.heartbeats.change(tx, before, { ...before, settings }, timed);
+      }
     }
-    const [was, is] = [this.monitorOf(before), this.monitorOf(this.find(project.ref, monitorId))];
-    tx.audit(changed({ ...aboutMonitor(is, "changed"), before: settingsOf(was), after: settingsOf(is) }));
-    return { ...is, ...warning };
+    const is = this.find(project.ref, monitorId);
+    tx.audit(changed({ ...aboutMonitor(is, "changed"), before: was, after: this.auditedOf(is) }));
+    return { ...this.monitorOf(is, viewer), ...warning };
   }
 
   /** Deletes a monitor and what its checks found. @throws ApiError `not_found` */
   delete(tx: Tx, projectRef: number, monitorId: string): MonitorDeleted {
     const monitor = this.find(projectRef, monitorId);
-    const last = this.monitorOf(monitor);
-    tx.audit({ ...aboutMonitor(last, "deleted"), before: settingsOf(last), after: null });
+    tx.audit({ ...aboutMonitor(monitor, "deleted"), before: this.auditedOf(monitor), after: null });
     this.remove(tx, monitor.ref, Number.MAX_SAFE_INTEGER);
     return { deleted: true };
   }
@@ -96,22 +152,23 @@ export class MonitorService {
       removed += this.remove(tx, ref, rowsMax - removed);
       if (removed >= rowsMax) return removed;
     }
+    this.parts.heartbeats.removeKey(tx, projectRef);
     this.parts.stopped.forget(tx, projectRef);
     return removed;
   }
 
   /** @throws ApiError `not_found` */
-  status(projectRef: number, monitorId: string): MonitorStatus {
-    return this.statusOf(this.find(projectRef, monitorId));
+  status(viewer: Viewer, monitorId: string): MonitorStatus {
+    return this.statusOf(this.find(viewer.caller.project.ref, monitorId), viewer);
   }
 
   /** A page of a project's monitors, newest first. @throws ApiError `validation_error` for a foreign cursor. */
-  list(projectRef: number, query: MonitorQuery): MonitorPage {
+  list(viewer: Viewer, query: MonitorQuery): MonitorPage {
     const { limit = LIST_LIMIT } = query;
-    const { rows, floor } = this.rowsOf(projectRef, query, limit + 1);
+    const { rows, floor } = this.rowsOf(viewer.caller.project.ref, query, limit + 1);
     const { items, ...next } = pageOf(rows, limit, ({ ref }) => [ref]);
     const more = next.cursor === undefined && floor > 0 ? { cursor: encodeCursor([floor]) } : next;
-    return { monitors: items.map((row) => this.statusOf(row)), ...more };
+    return { monitors: items.map((row) => this.statusOf(row, viewer)), ...more };
   }
 
   private rowsOf(projectRef: number, { status, active, name, cursor }: MonitorQuery, rowsMax: number) {
@@ -167,14 +224,14 @@ export class MonitorService {
 
   /**
    * Makes and records a manual check. It sends no alert.
-   * @throws ApiError `not_found` also when the monitor was deleted meanwhile, `service_unavailable` when the check says
-   *   nothing because this server's event loop stalled.
+   * @throws ApiError `not_found` also when the monitor was deleted meanwhile, `invalid_request` for a heartbeat,
+   *   `service_unavailable` when the check says nothing because this server's event loop stalled.
    */
   checkNow(call: Call, monitorId: string) {
     // A check may take 30 s, and more when it must be made again.
     call.setIdleTimeout(0);
     return call.performAcross({
-      claim: () => this.find(call.caller.project.ref, monitorId),
+      claim: () => this.findAsking(call.caller.project.ref, monitorId),
       outside: (monitor) => this.checks.make(monitor, true),
       settle: (tx, monitor, made) => {
         if (made === null) {
@@ -187,9 +244,15 @@ export class MonitorService {
           );
         }
         this.checks.record(tx, monitor, [made]);
-        return this.status(monitor.projectRef, monitorId);
+        return this.status(call, monitorId);
       },
     });
+  }
+
+  private findAsking(projectRef: number, monitorId: string): MonitorRow {
+    const monitor = this.find(projectRef, monitorId);
+    if (monitor.settings.type === "http") return monitor;
+    throw new ApiError("invalid_request", "A heartbeat asks nobody: it waits for pings.");
   }
 
   /** Removes at most `rowsMax` rows of a monitor: its hours, then itself. Returns how many. */
@@ -198,9 +261,10 @@ export class MonitorService {
     const hours = checks.removeHours(tx, ref, rowsMax);
     if (hours === rowsMax) return hours;
     this.schedule.end(tx, ref);
+    const pings = this.heartbeats.remove(tx, ref);
     monitors.removeState(tx, ref);
     monitors.remove(tx, ref);
-    return hours + 1;
+    return hours + pings + 1;
   }
 
   private reschedule(
@@ -231,23 +295,36 @@ export class MonitorService {
     throw new ApiError("monitor_name_taken", message, { extras: { monitor_id } });
   }
 
-  private monitorOf(monitor: MonitorRow): Monitor {
+  private monitorOf(monitor: MonitorRow, viewer: Viewer): Monitor {
     return {
       id: monitor.monitorId,
       ...configuredOf(monitor),
+      ...this.heartbeatOf(monitor, viewer),
       headers: this.headersOf(monitor),
       ...lastCheckOf(monitor),
     };
   }
 
-  private statusOf(monitor: MonitorRow): MonitorStatus {
+  private statusOf(monitor: MonitorRow, viewer: Viewer): MonitorStatus {
     return {
       monitor_id: monitor.monitorId,
       ...configuredOf(monitor),
+      ...this.heartbeatOf(monitor, viewer),
       header_names: Object.keys(this.headersOf(monitor) ?? {}),
       ...lastCheckOf(monitor),
       consecutive_failures: monitor.consecutiveFailures,
     };
+  }
+
+  private heartbeatOf(monitor: MonitorRow, viewer: Viewer): Partial<HeartbeatView> {
+    return monitor.settings.type === "http" ? {} : this.heartbeats.view(monitor, viewer);
+  }
+
+  /** What users set, and nothing that checks find out. */
+  private auditedOf(monitor: MonitorRow): Fields {
+    const { created_at, updated_at, ...settings } = configuredOf(monitor);
+    const waits = settings.type === "http" ? {} : this.heartbeats.settingsOf(monitor);
+    return { ...settings, ...waits, headers: this.headersOf(monitor) };
   }
 
   private headersOf({ monitorId, settings: { headers } }: MonitorRow): Record<string, string> | null {
@@ -256,24 +333,17 @@ export class MonitorService {
 }
 
 /** What the audit log says of a monitor. */
-function aboutMonitor({ id, url }: Monitor, what: string) {
-  return {
-    summary: `Monitor of ${URL.parse(url)?.host ?? "nothing"} ${what}`,
-    target: { type: "monitor", id },
-  };
-}
-
-/** What users set, and nothing that checks find out. */
-function settingsOf(monitor: Monitor): Fields {
-  const { id, status, latency_ms, last_checked_at, created_at, updated_at, warning, ...settings } = monitor;
-  return settings;
+function aboutMonitor({ monitorId, settings }: MonitorRow, what: string) {
+  const host = settings.type === "http" ? new URL(settings.url).host : shownName(settings);
+  return { summary: `Monitor of ${host} ${what}`, target: { type: "monitor", id: monitorId } };
 }
 
 /** What was set, but for the headers. */
 function configuredOf({ settings, createdAt, updatedAt }: MonitorRow) {
-  const { headers, ...others } = settings;
+  const { headers, interval, ...others } = settings;
   return {
     ...others,
+    interval: settings.type === "heartbeat" ? null : interval,
     name: shownName(settings),
     created_at: secondsOf(createdAt),
     updated_at: secondsOf(updatedAt),

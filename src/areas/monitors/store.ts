@@ -1,6 +1,7 @@
 import type { Database } from "../../kernel/storage/database.ts";
 import { bytesToUuid, uuidToBytes } from "../../kernel/uuid.ts";
 import type { CheckResult, HourCount, MonitorState } from "./domain.ts";
+import type { HeartbeatView } from "./heartbeat-schema.ts";
 import type { Monitor, TargetStatus } from "./schema.ts";
 
 /** What users set about a monitor, by the names of the API. */
@@ -8,7 +9,10 @@ export type MonitorSettings = Omit<
   Monitor,
   | ("id" | "name" | "headers" | "status" | "latency_ms" | "last_checked_at")
   | ("created_at" | "updated_at" | "warning")
+  | ("interval" | keyof HeartbeatView)
 > & {
+  /** Milliseconds; 0: nothing is asked. */
+  readonly interval: number;
   /** As it was given; null without one. */
   readonly name: string | null;
   /** Sealed. */
@@ -40,7 +44,7 @@ const STATUS = "CASE status WHEN 1 THEN 'up' WHEN 2 THEN 'down' ELSE 'unknown' E
 const STATUS_NUMBER = "CASE $status WHEN 'up' THEN 1 WHEN 'down' THEN 2 ELSE 3 END";
 
 const SELECT = `SELECT ref, monitor_id AS monitorId, account_ref AS accountRef, monitors.project_ref AS projectRef, version,
-  created_at AS createdAt, updated_at AS updatedAt, url, name, method, headers, body, timeout_ms AS timeout,
+  created_at AS createdAt, updated_at AS updatedAt, type, url, name, method, headers, body, timeout_ms AS timeout,
   interval_ms AS interval, consecutive_threshold, cooldown_ms, webhook_url, email_alert, notify_recovery, active,
   ${STATUS} AS status, latency_ms AS latencyMs, last_checked_at AS lastCheckedAt,
   consecutive_failures AS consecutiveFailures, told_at AS alertedAt, last_check AS lastCheck,
@@ -62,9 +66,9 @@ export type MonitorStore = ReturnType<typeof monitorStore>;
 /** All SQL of monitors and of where their targets stand. */
 export function monitorStore(db: Database) {
   const columns =
-    "url, name, method, headers, body, timeout_ms, interval_ms, consecutive_threshold, cooldown_ms, webhook_url, email_alert, notify_recovery, active";
+    "type, url, name, method, headers, body, timeout_ms, interval_ms, consecutive_threshold, cooldown_ms, webhook_url, email_alert, notify_recovery, active";
   const values =
-    "$url, $name, $method, $headers, $body, $timeout, $interval, $consecutive_threshold, $cooldown_ms, $webhook_url, $email_alert, $notify_recovery, $active";
+    "$type, $url, $name, $method, $headers, $body, $timeout, $interval, $consecutive_threshold, $cooldown_ms, $webhook_url, $email_alert, $notify_recovery, $active";
   const withId = db.one<StoredMonitor, [monitorId: Uint8Array]>(`${SELECT} WHERE monitor_id = ?`);
   const withRef = db.one<StoredMonitor, [ref: number]>(`${SELECT} WHERE ref = ?`);
   const withName = db.one<StoredMonitor, [projectRef: number, name: string]>(
@@ -140,13 +144,14 @@ function listStore(db: Database) {
 }
 
 function rowOf(stored: StoredMonitor): MonitorRow {
-  const { url, name, method, headers, body, timeout, interval, consecutive_threshold, ...more } = stored;
+  const { type, url, name, method, headers, body, timeout, interval, consecutive_threshold, ...more } =
+    stored;
   const { cooldown_ms, webhook_url, email_alert, notify_recovery, active, monitorId, ...row } = more;
   return {
     ...row,
     monitorId: bytesToUuid(monitorId),
     settings: {
-      ...{ url, name, method, headers, body, timeout, interval, consecutive_threshold },
+      ...{ type, url, name, method, headers, body, timeout, interval, consecutive_threshold },
       ...{ cooldown_ms, webhook_url },
       email_alert: email_alert !== 0,
       notify_recovery: notify_recovery !== 0,
@@ -157,11 +162,17 @@ function rowOf(stored: StoredMonitor): MonitorRow {
 
 /** A check that was made: its result, and what it saw. */
 export interface CheckMade extends CheckResult {
+  /** Whether a failure makes it down whatever the threshold: a ping that is missing says all. */
+  readonly atOnce?: boolean;
+  /** Whether nothing was found anew: a failure is told of again, and counts no second time. */
+  readonly again?: boolean;
   readonly responseStatus: number | null;
   readonly error: string | null;
 }
 
-type NewCheck = Readonly<CheckMade & { sequence: number; ref: number; previous: number }>;
+type NewCheck = Readonly<
+  Omit<CheckMade, "atOnce" | "again"> & { sequence: number; ref: number; previous: number }
+>;
 /** A check as its row has it. */
 export type StoredCheck = Omit<NewCheck, "up" | "manual"> & { up: number; manual: number };
 

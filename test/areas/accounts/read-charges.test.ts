@@ -65,6 +65,7 @@ test("every metered read is answered without a commit; its charge shows at once"
       "keys.verify",
       "monitors.history",
       "monitors.list",
+      "monitors.pings",
       "monitors.read",
     ],
     ...["ofrep.bulk", "ofrep.evaluate"],

@@ -18,6 +18,7 @@ const NOT_AUDITED: ReadonlySet<string> = new Set([
   ...["relay.messages.send", "relay.messages.batch", "relay.endpoints.test"],
   ...[
     "monitors.check",
+    "monitors.ping",
     "keys.verify",
     "witness.verify",
     "catch.ingest",
