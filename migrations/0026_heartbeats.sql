@@ -27,7 +27,8 @@ CREATE TABLE heartbeat_states (
   expected_at      INTEGER,          -- the next success, counted from there
   missed_at        INTEGER,          -- when that is missing; null while nothing is expected
   overran_at       INTEGER,          -- when the run under way has taken too long
-  repeat_at        INTEGER           -- when it is told again that a ping is missing
+  repeat_at        INTEGER,          -- when it is told again that a ping is missing
+  looked_at        INTEGER           -- when its job looks at these; null without one
 ) STRICT;
 
 -- The last pings of each: the id is the heartbeat's reference times 100, and which of 100 places in turn.

@@ -58,11 +58,17 @@ export class Checks {
     return null;
   }
 
-  /** Records checks and queues their alerts, and returns the monitor after them; nothing when the monitor was deleted or changed since they were made. */
+  /** Records checks, queues their alerts, returns the monitor after them; nothing when it was deleted or changed meanwhile. */
   record(tx: Tx, checked: MonitorRow, made: readonly CheckMade[]): MonitorRow | null {
-    const { monitors } = this.parts;
-    let monitor = monitors.monitor(checked.ref);
+    const monitor = this.parts.monitors.monitor(checked.ref);
     if (monitor === null || monitor.version !== checked.version) return null;
+    return this.recordNow(tx, monitor, made);
+  }
+
+  /** The same of a monitor that was read in this unit of work. */
+  recordNow(tx: Tx, checked: MonitorRow, made: readonly CheckMade[]): MonitorRow {
+    const { monitors } = this.parts;
+    let monitor = checked;
     this.parts.changes.inProject(tx, monitor.projectRef, "pulse", monitor.monitorId);
     const up = made.filter((check) => check.up).length;
     for (const check of made) monitor = this.recordOne(tx, monitor, check);

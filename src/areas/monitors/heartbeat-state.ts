@@ -25,6 +25,8 @@ export interface HeartbeatState {
   readonly missedAt: number | null;
   readonly overranAt: number | null;
   readonly repeatAt: number | null;
+  /** When the job looks at them: at the earliest, or sooner; null without a job. */
+  readonly lookedAt: number | null;
 }
 
 /** A ping's address, read. */

@@ -4,7 +4,7 @@ import type { Call } from "../../kernel/http/call.ts";
 import { hasScope } from "../../kernel/http/caller.ts";
 import { keyDigest } from "../../kernel/secrets/key-format.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
-import { uuidToBytes } from "../../kernel/uuid.ts";
+import { bytesToUuid, uuidToBytes } from "../../kernel/uuid.ts";
 import type { Checks } from "./checks.ts";
 import {
   afterPing,
@@ -80,7 +80,7 @@ export class Heartbeats {
     const since = isResumed && status !== "unknown" ? tx.now : was.waitsSince;
     const fresh: HeartbeatState = { ...was, expectedAt: null };
     const next = since === null ? fresh : expecting(fresh, made, since);
-    this.save(tx, was, {
+    this.save(tx, ref, {
       ...next,
       missedAt: isOn && status !== "down" ? next.missedAt : null,
       overranAt: isOn && was.overranAt !== null ? (was.startedAt ?? 0) + made.grace_ms : null,
@@ -114,10 +114,10 @@ export class Heartbeats {
       heartbeats.save(tx, ref, { ...was, pings: is.pings, lastPingAt: tx.now });
     } else if (isEnd) {
       const error = kind === "success" ? null : exit === null ? "fail" : `exit status ${exit}`;
-      const status = this.checks.record(tx, monitor, [madeOf(tx, error, durationMs)])?.status;
-      this.save(tx, was, status === "down" ? { ...is, missedAt: null } : is);
+      const { status } = this.checks.recordNow(tx, monitor, [madeOf(tx, error, durationMs)]);
+      this.save(tx, ref, status === "down" ? { ...is, missedAt: null } : is);
       return true;
-    } else this.save(tx, was, is);
+    } else this.save(tx, ref, is);
     changes.inProject(tx, monitor.projectRef, "pulse", monitor.monitorId);
     return true;
   }
@@ -163,7 +163,7 @@ export class Heartbeats {
     const key = mayPing && slug !== null ? this.keyOf(monitor.projectRef) : null;
     return {
       ...{ slug, period_ms, schedule, tz, grace_ms, last_duration_ms: lastDurationMs },
-      ping_url: mayPing ? `${origin}/ping/${row.pingId}` : null,
+      ping_url: mayPing ? `${origin}/ping/${bytesToUuid(row.pingId)}` : null,
       ping_slug_url: key === null ? null : `${origin}/ping/${key}/${slug}`,
       last_ping_at: isoTimeOrNull(row.lastPingAt),
       started_at: isoTimeOrNull(row.startedAt),
@@ -183,12 +183,10 @@ export class Heartbeats {
     const found = heartbeats.find(ref);
     if (monitor === null || found === null || !monitor.settings.active) return;
     if (stopped.has(monitor.projectRef)) return;
-    const row = { ...found, ...afterStart(found, found, this.listensSince) };
+    const row: HeartbeatRow = { ...found, ...afterStart(found, found, this.listensSince) };
     const deadline = deadlineOf(row);
-    if (deadline === null) return;
-    if (deadline > tx.now) {
-      heartbeats.save(tx, ref, row);
-      this.await(tx, ref, deadline);
+    if (deadline === null || deadline > tx.now) {
+      this.save(tx, ref, { ...row, lookedAt: null });
       return;
     }
     const { missedAt, overranAt } = row;
@@ -197,10 +195,8 @@ export class Heartbeats {
     const next = { ...row, missedAt: null, overranAt: isOver ? null : overranAt };
     const error = isMissed ? missedText(row) : isOver ? overranText(row) : this.lastError(monitor);
     const made = { ...madeOf(tx, error, null), atOnce: true, again: !isMissed && !isOver };
-    this.checks.record(tx, monitor, [made]);
-    const repeatAt = tx.now + monitor.settings.cooldown_ms;
-    heartbeats.save(tx, ref, { ...next, repeatAt });
-    this.await(tx, ref, deadlineOf({ ...next, repeatAt }));
+    this.checks.recordNow(tx, monitor, [made]);
+    this.save(tx, ref, { ...next, repeatAt: tx.now + monitor.settings.cooldown_ms, lookedAt: null });
   }
 
   /** Why it is down, which its last check found. */
@@ -208,17 +204,18 @@ export class Heartbeats {
     return this.parts.checks.check(lastCheck)?.error ?? "missed";
   }
 
-  /** Writes a state, and moves the deadline's job in the same unit of work. */
-  private save(tx: Tx, { ref, ...was }: HeartbeatRow, is: HeartbeatState): void {
-    this.parts.heartbeats.save(tx, ref, is);
+  /**
+   * Writes a state with its deadlines, and its job in the same unit of work. A job that stands before the deadline stays
+   * where it is, and looks anew when it runs: pings come far more often than deadlines pass.
+   */
+  private save(tx: Tx, ref: number, is: HeartbeatState): void {
+    const { heartbeats, scheduler } = this.parts;
     const deadline = deadlineOf(is);
-    if (deadline !== deadlineOf(was)) this.await(tx, ref, deadline);
-  }
-
-  private await(tx: Tx, ref: number, deadline: number | null): void {
-    const { scheduler } = this.parts;
-    if (deadline === null) scheduler.cancel(tx, DEADLINES, String(ref));
-    else scheduler.enqueue(tx, DEADLINES, String(ref), deadline, null);
+    const stands = deadline !== null && is.lookedAt !== null && is.lookedAt <= deadline;
+    heartbeats.save(tx, ref, stands ? is : { ...is, lookedAt: deadline });
+    if (stands) return;
+    if (deadline !== null) scheduler.enqueue(tx, DEADLINES, String(ref), deadline, null);
+    else if (is.lookedAt !== null) scheduler.cancel(tx, DEADLINES, String(ref));
   }
 
   /** A slug is unique in its project. `ownRef`: the monitor that may have it already. */
