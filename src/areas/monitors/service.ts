@@ -340,10 +340,10 @@ function aboutMonitor({ monitorId, settings }: MonitorRow, what: string) {
 
 /** What was set, but for the headers. */
 function configuredOf({ settings, createdAt, updatedAt }: MonitorRow) {
-  const { headers, interval, ...others } = settings;
+  const { headers, ...others } = settings;
   return {
     ...others,
-    interval: settings.type === "heartbeat" ? null : interval,
+    interval: settings.type === "heartbeat" ? null : others.interval,
     name: shownName(settings),
     created_at: secondsOf(createdAt),
     updated_at: secondsOf(updatedAt),
