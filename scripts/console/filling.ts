@@ -109,6 +109,10 @@ async function fillTraffic(call: Call, url: string): Promise<void> {
     const { id } = await call("POST", "/v1/pulse", { url: url + path, interval: 60_000, name });
     for (let at = 0; at < checks; at += 1) await call("POST", `/v1/pulse/${id}/check`);
   }
+  const beat = { type: "heartbeat", name: "Backup", slug: "backup", schedule: "30 2 * * *" };
+  const { ping_url } = await call("POST", "/v1/pulse", beat);
+  await fetch(`${ping_url}/start`);
+  await fetch(String(ping_url), { method: "POST", body: "42 files\n1.2 GB" });
   for (const delay of ["1s", "2h", "3d"]) {
     const headers = { "X-Shop": "42" };
     const payload = { order: 1017, total: "42.00" };

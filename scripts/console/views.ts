@@ -12,6 +12,7 @@ export const VIEWS = [
   "locks",
   "monitors",
   "monitors?new=1",
+  "monitors?new=heartbeat",
   "relay",
   "relay?new=1",
   "relay?status=failed&resend=1",

@@ -4,6 +4,7 @@ import { call, requestOf } from "../core/api.ts";
 import { percent, span } from "../core/format.ts";
 import { useList, useResource } from "../core/resource.ts";
 import { href, place, setQuery } from "../core/route.ts";
+import { later } from "../shell/later.tsx";
 import { Button } from "../ui/button.tsx";
 import { Empty, Loaded, More } from "../ui/feedback.tsx";
 import { Choice } from "../ui/field.tsx";
@@ -14,6 +15,8 @@ import { Ago } from "../ui/time.tsx";
 import { barsLabel, barsOf } from "./check-bars.ts";
 import { MonitorPage, stateOf } from "./monitor.tsx";
 import { MonitorForm } from "./monitor-form.tsx";
+
+const HeartbeatForm = later(async () => (await import("./heartbeat-form.tsx")).HeartbeatForm);
 
 const STATES = [
   ["", "All"],
@@ -48,9 +51,14 @@ function MonitorList() {
       title="Monitors"
       request={requestOf("monitors.list", {})}
       actions={
-        <Button kind="primary" icon="new" scope="pulse:write" onClick={() => setQuery({ new: "1" })}>
-          New monitor
-        </Button>
+        <>
+          <Button icon="new" scope="pulse:write" onClick={() => setQuery({ new: "heartbeat" })}>
+            New heartbeat
+          </Button>
+          <Button kind="primary" icon="new" scope="pulse:write" onClick={() => setQuery({ new: "1" })}>
+            New monitor
+          </Button>
+        </>
       }
     >
       <div class="toolbar">
@@ -65,7 +73,9 @@ function MonitorList() {
                 title={status === "" ? "No monitors here" : "No monitor in this state"}
                 request={requestOf("monitors.create", { body: EXAMPLE })}
               >
-                A monitor asks an address at an interval, and tells you when it stops answering.
+                A monitor asks an address at an interval, and tells you when it stops answering. A heartbeat
+                waits for the pings of a cron job or a backup, and tells you when one is missing:{" "}
+                <code>curl -fsS -m 10 --retry 5 $URL/ping/&lt;uuid&gt;</code>
               </Empty>
               <More of={list} />
             </>
@@ -77,9 +87,21 @@ function MonitorList() {
           )
         }
       </Loaded>
-      {query.has("new") ? <MonitorForm onClose={() => setQuery({ new: undefined })} /> : null}
+      <NewMonitor what={query.get("new")} />
     </Page>
   );
+}
+
+function NewMonitor({ what }: { what: string | null }) {
+  if (what === null) return null;
+  const Made = what === "heartbeat" ? HeartbeatForm : MonitorForm;
+  return <Made onClose={() => setQuery({ new: undefined })} />;
+}
+
+/** What it does, in a line. */
+function workOf({ method, url, interval, schedule, period_ms }: MonitorStatus): string {
+  if (interval !== null) return `${method} ${url}, every ${span(interval)}`;
+  return schedule ? `pinged at ${schedule}` : `pinged every ${span(period_ms ?? 0)}`;
 }
 
 /** A row reads its own checks; beyond this many rows nobody looks at the bars. */
@@ -96,12 +118,10 @@ function MonitorTable({ of: monitors }: { of: readonly MonitorStatus[] }) {
       columns={[
         {
           head: "Monitor",
-          cell: ({ name, url, method, interval }) => (
+          cell: (monitor) => (
             <>
-              {name}
-              <span class="sub">
-                {method} {url}, every {span(interval)}
-              </span>
+              {monitor.name}
+              <span class="sub">{workOf(monitor)}</span>
             </>
           ),
         },
