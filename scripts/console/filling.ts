@@ -123,6 +123,10 @@ async function fillTraffic(call: Call, url: string): Promise<void> {
   await call("POST", `/v1/pulse/incidents/${told}/acknowledge`);
   const work = { title: "Backups are moved", schedule: "0 3 * * SUN", tz: "Europe/Berlin" };
   await call("POST", "/v1/pulse/maintenance", { ...work, duration_ms: 3_600_000 });
+  const beat = { type: "heartbeat", name: "Backup", slug: "backup", schedule: "30 2 * * *" };
+  const { ping_url } = await call("POST", "/v1/pulse", beat);
+  await fetch(`${ping_url}/start`);
+  await fetch(String(ping_url), { method: "POST", body: "42 files\n1.2 GB" });
   for (const delay of ["1s", "2h", "3d"]) {
     const headers = { "X-Shop": "42" };
     const payload = { order: 1017, total: "42.00" };

@@ -12,6 +12,7 @@ export const VIEWS = [
   "locks",
   "monitors",
   "monitors?new=1",
+  "monitors?new=heartbeat",
   "monitors/incidents",
   "monitors/incidents?new=1",
   "monitors/channels",

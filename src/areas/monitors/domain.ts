@@ -45,9 +45,9 @@ export interface AlertRules {
   readonly hasListeners: boolean;
 }
 
-/** What people read of a monitor: the name that it was given, else the host that it checks. */
+/** What people read of a monitor: the name that it was given, else the host that it checks, which a heartbeat has not. */
 export function shownName({ name, url }: { readonly name: string | null; readonly url: string }): string {
-  return name ?? new URL(url).host;
+  return name ?? (new URL(url).host || "Heartbeat");
 }
 
 /** What an alert says. */

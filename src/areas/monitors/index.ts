@@ -12,10 +12,13 @@ import { channelStore } from "./channel-store.ts";
 import { Channels } from "./channels.ts";
 import { CHECKS_KEPT_MS } from "./checks.ts";
 import { dayStore } from "./day-store.ts";
+import { heartbeatRoutes } from "./heartbeat-routes.ts";
+import { heartbeatStore } from "./heartbeat-store.ts";
 import { incidentRoutes } from "./incident-routes.ts";
 import { incidentStore } from "./incident-store.ts";
 import { INCIDENTS_KEPT_MS, Incidents } from "./incidents.ts";
 import { Notices } from "./notices.ts";
+import { Pings } from "./pings.ts";
 import type { MonitorPorts } from "./ports.ts";
 import { monitorRoutes } from "./routes.ts";
 import { MonitorService } from "./service.ts";
@@ -24,6 +27,7 @@ import { checkStore, monitorStore } from "./store.ts";
 
 const codes = registerErrors({
   monitor_name_taken: [409, "Another monitor of the project has this name; `monitor_id` says which."],
+  monitor_slug_taken: [409, "Another heartbeat of the project has this slug; `monitor_id` says which."],
   monitor_limit_exceeded: [403, "The account has as many monitors as its tier allows."],
   page_slug_taken: [409, "Another status page of the server has this slug."],
   page_limit_exceeded: [403, "The account has as many status pages as its tier allows."],
@@ -49,12 +53,15 @@ export function createMonitors(kernel: Kernel, outbound: OutboundClient, ports: 
   const [monitors, checks] = [monitorStore(kernel.db), checkStore(kernel.db)];
   const stopped = new StoppedProjects(kernel.db, "monitor_stopped_projects");
   const told = { channels: channelStore(kernel.db), incidents: incidentStore(kernel.db) };
-  const dailies = dayStore(kernel.db);
-  const parts = { ...kernel, ...ports, ...told, outbound, monitors, checks, stopped, dailies };
+  const stores = { ...told, monitors, checks, dailies: dayStore(kernel.db), heartbeats: heartbeatStore(kernel.db) };
+  const parts = { ...kernel, ...ports, ...stores, outbound, stopped };
   const notices = new Notices(parts);
   const incidents = new Incidents(parts, notices);
   const channels = new Channels(parts, notices);
   const service = new MonitorService(parts, { notices, incidents, channels });
+  const pings = new Pings(parts, service.heartbeats, (tx, owner, slug) =>
+    service.createPinged(tx, owner, slug),
+  );
   const status = createStatusPages(kernel, parts);
   registerPurge(kernel, {
     name: "monitors.purge",
@@ -82,16 +89,21 @@ export function createMonitors(kernel: Kernel, outbound: OutboundClient, ports: 
     parts: [
       {
         name: "Monitors",
-        description: "Scheduled checks of URLs, with alerts by webhook and e-mail, history and uptime.",
+        description:
+          "Scheduled checks of URLs, and heartbeats that wait for pings, with alerts by webhook and e-mail, history and uptime.",
       },
       {
         name: "Status pages",
         description: "What anybody sees of monitors: pages, their data, feeds and badges. No key.",
       },
     ],
-    alsoCalled: { pulse: ["monitors", "monitoring", "uptime", "checks"], pages: ["status-pages"] },
+    alsoCalled: {
+      pulse: ["monitors", "monitoring", "uptime", "checks", "heartbeats"],
+      pages: ["status-pages"],
+    },
     routes: (api) => [
       ...monitorRoutes(api, service),
+      ...heartbeatRoutes(api, service, pings),
       ...incidentRoutes(api, incidents),
       ...channelRoutes(api, channels),
       ...status.routes(api),

@@ -7,6 +7,7 @@ import type { Tx } from "../../kernel/storage/tx.ts";
 import type { TierName, Tiers } from "../../kernel/tiers.ts";
 import type { ChannelStore } from "./channel-store.ts";
 import type { DayStore } from "./day-store.ts";
+import type { HeartbeatStore } from "./heartbeat-store.ts";
 import type { IncidentStore } from "./incident-store.ts";
 import type { CheckStore, MonitorStore } from "./store.ts";
 
@@ -77,5 +78,6 @@ export interface MonitorParts
   readonly channels: ChannelStore;
   readonly incidents: IncidentStore;
   readonly dailies: DayStore;
+  readonly heartbeats: HeartbeatStore;
   readonly stopped: StoppedProjects;
 }

@@ -26,7 +26,7 @@ export function quietParts(
     ...{ ...parts, maintenance: maintenanceStore(parts.db) },
     look(tx, ref) {
       const monitor = parts.monitors.monitor(ref);
-      if (monitor === null || !monitor.settings.active) return;
+      if (monitor === null || monitor.settings.type !== "http" || !monitor.settings.active) return;
       schedule().checkAt(tx, { ...monitor, url: monitor.settings.url }, tx.now);
     },
     tell: (tx, event, row) => notices.tell(tx, maintenanceNotice(event, row)),

@@ -208,7 +208,11 @@ export class Quiet {
   /** Has a monitor checked, unless it was checked since a moment; with others that wait for the same. */
   private checkSince(ref: number, at: number, by: Checker): Promise<void> {
     const monitor = this.parts.monitors.monitor(ref);
-    const isKnown = monitor === null || !monitor.settings.active || (monitor.lastCheckedAt ?? 0) > at;
+    const isKnown =
+      monitor === null ||
+      monitor.settings.type !== "http" ||
+      !monitor.settings.active ||
+      (monitor.lastCheckedAt ?? 0) > at;
     if (isKnown) return Promise.resolve();
     const running = this.underWay.get(ref);
     if (running !== undefined) return running;

@@ -73,6 +73,7 @@ test("every metered read is answered without a commit; its charge shows at once"
       "monitors.maintenance.read",
       "monitors.pages.list",
       "monitors.pages.read",
+      "monitors.pings",
       "monitors.read",
     ],
     ...["ofrep.bulk", "ofrep.evaluate"],

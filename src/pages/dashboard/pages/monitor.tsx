@@ -21,6 +21,9 @@ import { assertionFacts, certificateFact } from "./monitor-facts.tsx";
 
 const MonitorForm = later(async () => (await import("./monitor-form.tsx")).MonitorForm);
 
+const HeartbeatPanels = later(async () => (await import("./heartbeat.tsx")).HeartbeatPanels);
+const HeartbeatForm = later(async () => (await import("./heartbeat-form.tsx")).HeartbeatForm);
+
 const CHECKS = 100;
 const PLACES = 50;
 
@@ -40,11 +43,12 @@ export function MonitorPage({ id }: { id: string }) {
       title={monitor.data?.name ?? "Monitor"}
       up={["#/monitors", "Monitors"]}
       status={monitor.data === null ? null : <Status state={stateOf(monitor.data)} />}
-      lead={monitor.data === null ? undefined : monitor.data.url}
+      lead={monitor.data?.interval ? monitor.data.url : undefined}
       request={requestOf("monitors.history", { params })}
       actions={
         <Actions
           id={id}
+          isAsked={monitor.data?.type !== "heartbeat"}
           active={monitor.data?.active ?? null}
           onChanged={() => {
             monitor.reload();
@@ -75,16 +79,23 @@ export function MonitorPage({ id }: { id: string }) {
             </Panel>
           )}
         </Loaded>
+        {monitor.data?.type === "heartbeat" ? (
+          <HeartbeatPanels of={monitor.data} onChanged={monitor.reload} />
+        ) : null}
         <Loaded of={history}>{({ checks }) => <Checks of={checks} />}</Loaded>
         {monitor.data === null ? null : <Settings of={monitor.data} />}
         <History type="monitor" id={id} />
       </div>
       {open === "change" && monitor.data !== null ? (
-        <MonitorForm of={monitor.data} onDone={monitor.reload} onClose={close} />
+        <ChangeForm of={monitor.data} onDone={monitor.reload} onClose={close} />
       ) : null}
       {open === "delete" ? <DeleteMonitor id={id} name={monitor.data?.name ?? id} onClose={close} /> : null}
     </Page>
   );
+}
+
+function ChangeForm(props: { of: MonitorStatus; onDone: () => void; onClose: () => void }) {
+  return props.of.type === "heartbeat" ? <HeartbeatForm {...props} /> : <MonitorForm {...props} />;
 }
 
 function DeleteMonitor({ id, name, onClose }: { id: string; name: string; onClose: () => void }) {
@@ -113,13 +124,15 @@ export function stateOf({ active, status, degraded }: MonitorStatus): string {
 
 interface ActionsProps {
   readonly id: string;
+  /** Whether it asks, and can do so now. */
+  readonly isAsked: boolean;
   /** Null until that is known. */
   readonly active: boolean | null;
   readonly onChanged: () => void;
   readonly onOpen: (what: "change" | "delete") => void;
 }
 
-function Actions({ id, active, onChanged, onOpen }: ActionsProps) {
+function Actions({ id, isAsked, active, onChanged, onOpen }: ActionsProps) {
   const params = { monitorId: id };
   const check = async (): Promise<void> => {
     const { status, latency_ms } = await call("monitors.check", { params });
@@ -133,9 +146,11 @@ function Actions({ id, active, onChanged, onOpen }: ActionsProps) {
   };
   return (
     <>
-      <Button icon="reload" scope="pulse:write" onClick={check}>
-        Check now
-      </Button>
+      {isAsked ? (
+        <Button icon="reload" scope="pulse:write" onClick={check}>
+          Check now
+        </Button>
+      ) : null}
       <Button scope="pulse:write" disabled={active === null} onClick={pause}>
         {active === false ? "Go on" : "Pause"}
       </Button>
@@ -173,9 +188,7 @@ function Settings({ of: monitor }: { of: MonitorStatus }) {
     <Panel title="Settings">
       <Facts
         of={[
-          ["Method", monitor.method],
-          ["Every", span(monitor.interval)],
-          ["Answers within", span(monitor.timeout)],
+          ...askedFacts(monitor),
           ...assertionFacts(monitor),
           ["Down after", count(failures, "failed check")],
           ["Alerts to", alerts.length === 0 ? "nobody" : alerts.join(" and ")],
@@ -210,6 +223,17 @@ function Settings({ of: monitor }: { of: MonitorStatus }) {
 function uncountedOf({ observer_offline, maintenance }: MonitorCheck): string {
   if (observer_offline) return "no: the server's own line was cut";
   return maintenance ? "no: planned work" : "yes";
+}
+
+/** How the target is asked; a heartbeat asks nobody. */
+function askedFacts({ method, interval, timeout, schedule, tz, period_ms }: MonitorStatus) {
+  if (interval === null)
+    return [["Pings", schedule ? `at ${schedule}, ${tz}` : `every ${span(period_ms ?? 0)}`] as const];
+  return [
+    ["Method", method],
+    ["Every", span(interval)],
+    ["Answers within", span(timeout)],
+  ] as const;
 }
 
 function Checks({ of: checks }: { of: readonly MonitorCheck[] }) {

@@ -18,6 +18,8 @@ import { MonitorPage, stateOf } from "./monitor.tsx";
 import { certificateEnd } from "./monitor-facts.tsx";
 import { MonitorViews } from "./monitor-views.tsx";
 
+const HeartbeatForm = later(async () => (await import("./heartbeat-form.tsx")).HeartbeatForm);
+
 const STATES = [
   ["", "All"],
   ["up", "Up"],
@@ -62,9 +64,14 @@ function MonitorList() {
       title="Monitors"
       request={requestOf("monitors.list", {})}
       actions={
-        <Button kind="primary" icon="new" scope="pulse:write" onClick={() => setQuery({ new: "1" })}>
-          New monitor
-        </Button>
+        <>
+          <Button icon="new" scope="pulse:write" onClick={() => setQuery({ new: "heartbeat" })}>
+            New heartbeat
+          </Button>
+          <Button kind="primary" icon="new" scope="pulse:write" onClick={() => setQuery({ new: "1" })}>
+            New monitor
+          </Button>
+        </>
       }
     >
       <MonitorViews view="monitors" />
@@ -80,7 +87,9 @@ function MonitorList() {
                 title={status === "" ? "No monitors here" : "No monitor in this state"}
                 request={requestOf("monitors.create", { body: EXAMPLE })}
               >
-                A monitor asks an address at an interval, and tells you when it stops answering.
+                A monitor asks an address at an interval, and tells you when it stops answering. A heartbeat
+                waits for the pings of a cron job or a backup, and tells you when one is missing:{" "}
+                <code>curl -fsS -m 10 --retry 5 $URL/ping/&lt;uuid&gt;</code>
               </Empty>
               <More of={list} />
             </>
@@ -92,9 +101,21 @@ function MonitorList() {
           )
         }
       </Loaded>
-      {query.has("new") ? <MonitorForm onClose={() => setQuery({ new: undefined })} /> : null}
+      <NewMonitor what={query.get("new")} />
     </Page>
   );
+}
+
+function NewMonitor({ what }: { what: string | null }) {
+  if (what === null) return null;
+  const Made = what === "heartbeat" ? HeartbeatForm : MonitorForm;
+  return <Made onClose={() => setQuery({ new: undefined })} />;
+}
+
+/** What it does, in a line. */
+function workOf({ method, url, interval, schedule, period_ms }: MonitorStatus): string {
+  if (interval !== null) return `${method} ${url}, every ${span(interval)}`;
+  return schedule ? `pinged at ${schedule}` : `pinged every ${span(period_ms ?? 0)}`;
 }
 
 /** A row reads its own checks; beyond this many rows nobody looks at the bars. */
@@ -115,9 +136,7 @@ function MonitorTable({ of: monitors }: { of: readonly MonitorStatus[] }) {
             <>
               {monitor.group === null ? null : `${monitor.group} / `}
               {monitor.name}
-              <span class="sub">
-                {monitor.method} {monitor.url}, every {span(monitor.interval)}
-              </span>
+              <span class="sub">{workOf(monitor)}</span>
               {certificateEnd(monitor) === null ? null : <span class="sub">{certificateEnd(monitor)}</span>}
             </>
           ),

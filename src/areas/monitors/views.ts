@@ -1,0 +1,120 @@
+import type { Fields } from "../../kernel/audit/change.ts";
+import { daysLeft } from "./certificate.ts";
+import type { Channels } from "./channels.ts";
+import { sealContext } from "./checks.ts";
+import { isFailing, shownName } from "./domain.ts";
+import type { HeartbeatView } from "./heartbeat-schema.ts";
+import type { Heartbeats, Viewer } from "./heartbeats.ts";
+import type { Incidents } from "./incidents.ts";
+import type { MonitorParts } from "./ports.ts";
+import { MARKS, type Quiet } from "./quiet.ts";
+import type { Monitor, MonitorCheck, MonitorStatus } from "./schema.ts";
+import type { MonitorRow, StoredCheck } from "./store.ts";
+
+/** What answers and the audit log say of monitors. */
+export class MonitorViews {
+  constructor(
+    private readonly parts: Pick<MonitorParts, "clock" | "vault">,
+    private readonly of: {
+      readonly channels: Channels;
+      readonly incidents: Incidents;
+      readonly quiet: Quiet;
+      readonly heartbeats: Heartbeats;
+    },
+  ) {}
+
+  /** A monitor, whole. */
+  whole(monitor: MonitorRow, viewer: Viewer): Monitor {
+    return {
+      id: monitor.monitorId,
+      ...this.configuredOf(monitor),
+      ...this.heartbeatOf(monitor, viewer),
+      headers: this.headersOf(monitor),
+      ...this.lastCheckOf(monitor),
+      ...this.of.quiet.viewOf(monitor),
+    };
+  }
+
+  /** What it says of its target, without secrets. */
+  status(monitor: MonitorRow, viewer: Viewer): MonitorStatus {
+    return {
+      monitor_id: monitor.monitorId,
+      ...this.configuredOf(monitor),
+      ...this.heartbeatOf(monitor, viewer),
+      header_names: Object.keys(this.headersOf(monitor) ?? {}),
+      ...this.lastCheckOf(monitor),
+      ...this.of.quiet.viewOf(monitor),
+      consecutive_failures: monitor.consecutiveFailures,
+    };
+  }
+
+  /** What users set, and nothing that checks find out. */
+  audited(monitor: MonitorRow): Fields {
+    const { created_at, updated_at, ...settings } = this.configuredOf(monitor);
+    const waits = settings.type === "http" ? {} : this.of.heartbeats.settingsOf(monitor);
+    const { depends_on } = this.of.quiet.viewOf(monitor);
+    return { ...settings, ...waits, depends_on, headers: this.headersOf(monitor) };
+  }
+
+  /** What was set, but for the headers. */
+  private configuredOf({ settings, ref, projectRef, createdAt, updatedAt }: MonitorRow) {
+    const { headers, ...others } = settings;
+    return {
+      ...others,
+      interval: settings.type === "heartbeat" ? null : others.interval,
+      name: shownName(settings),
+      channels: this.of.channels.namedBy(projectRef, ref),
+      created_at: secondsOf(createdAt),
+      updated_at: secondsOf(updatedAt),
+    };
+  }
+
+  private lastCheckOf(monitor: MonitorRow) {
+    const { ref, status, latencyMs, lastCheckedAt, degraded } = monitor;
+    const at = lastCheckedAt === null ? null : secondsOf(lastCheckedAt);
+    const incident = status === "down" ? this.of.incidents.openOf(ref) : null;
+    return {
+      ...{ status, latency_ms: latencyMs, last_checked_at: at },
+      ...{ degraded, failing: isFailing(monitor) },
+      certificate: certificateOf(monitor, this.parts.clock.now()),
+      incident_id: incident?.incidentId ?? null,
+    };
+  }
+
+  private heartbeatOf(monitor: MonitorRow, viewer: Viewer): Partial<HeartbeatView> {
+    return monitor.settings.type === "http" ? {} : this.of.heartbeats.view(monitor, viewer);
+  }
+
+  private headersOf({ monitorId, settings: { headers } }: MonitorRow): Record<string, string> | null {
+    return headers && JSON.parse(this.parts.vault.open(headers, sealContext(monitorId)));
+  }
+}
+
+/** What the audit log says of a monitor. */
+export function aboutMonitor({ monitorId, settings }: MonitorRow, what: string) {
+  const host = settings.type === "http" ? new URL(settings.url).host : shownName(settings);
+  return { summary: `Monitor of ${host} ${what}`, target: { type: "monitor", id: monitorId } };
+}
+
+/** A check as it is shown. */
+export function viewOfCheck(check: StoredCheck): MonitorCheck {
+  const { at, up, latencyMs, responseStatus, error, manual, mark } = check;
+  return {
+    checked_at: secondsOf(at),
+    status: up === 0 ? "down" : "up",
+    ...{ latency_ms: latencyMs, response_status: responseStatus, error },
+    manual: manual !== 0,
+    observer_offline: mark === MARKS.observer_offline,
+    maintenance: mark === MARKS.maintenance,
+  };
+}
+
+function certificateOf({ certificate }: MonitorRow, now: number): Monitor["certificate"] {
+  if (certificate === null) return null;
+  const { notAfter, issuer } = certificate;
+  return { not_after: secondsOf(notAfter), days_left: daysLeft(certificate, now), issuer };
+}
+
+function secondsOf(epochMs: number): number {
+  return Math.floor(epochMs / 1_000);
+}

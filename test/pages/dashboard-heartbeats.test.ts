@@ -1,0 +1,50 @@
+import { expect, test } from "bun:test";
+import { Client } from "../support/client.ts";
+import { TIMEOUT_MS } from "./browser.ts";
+import { Console, useFilledConsole } from "./console.ts";
+
+const server = useFilledConsole();
+
+test(
+  "a heartbeat is made, shows the line that pings it and its pings, and is changed",
+  async () => {
+    const visit = await Console.enter(server);
+    const { page } = visit;
+    await visit.go("monitors");
+    await page.getByRole("button", { name: "New heartbeat" }).click();
+    await page.getByLabel("Name", { exact: true }).fill("Mail queue");
+    await page.getByLabel("Slug").fill("mail-queue");
+    await page.getByLabel("Minutes between pings").fill("90");
+    await page.getByLabel("Minutes of grace").fill("5");
+    await page.getByRole("button", { name: "Create heartbeat" }).click();
+    await page.getByRole("heading", { name: "Mail queue", level: 1 }).waitFor();
+    const found = async () => {
+      const { body } = await server.operator.get(`/v1/pulse?name=${encodeURIComponent("Mail queue")}`);
+      return (body["monitors"] as Record<string, unknown>[])[0] ?? {};
+    };
+    const made = await found();
+    expect(made).toMatchObject({ type: "heartbeat", period_ms: 5_400_000, grace_ms: 300_000 });
+    await page.getByText("None yet.").waitFor();
+    const line = `curl -fsS -m 10 --retry 5 ${made["ping_url"]}`;
+    expect(await page.locator(".code pre").first().innerText()).toBe(line);
+    const nobody = new Client(server.url, null);
+    const { pathname } = new URL(String(made["ping_url"]));
+    await nobody.send("POST", pathname, "12 sent\n<b>none</b> left");
+    await nobody.get(`${pathname}/3`);
+    await page.getByText("fail, exit 3").waitFor();
+    await page.getByText("12 sent").first().click();
+    await page.getByText("<b>none</b> left").waitFor();
+    expect(await page.getByRole("button", { name: "Check now" }).count()).toBe(0);
+    await page.getByRole("button", { name: "Make the project's ping key" }).click();
+    await page.getByText(/\/ping\/[0-9A-Za-z]{22}\/mail-queue/).waitFor();
+    await page.getByRole("button", { name: "Change…" }).click();
+    await page.getByLabel("Pings come").selectOption("schedule");
+    await page.getByLabel("Times").fill("0 6 * * MON");
+    await page.getByLabel("Time zone").fill("Europe/Berlin");
+    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByText("at 0 6 * * MON, Europe/Berlin").waitFor();
+    expect(await found()).toMatchObject({ schedule: "0 6 * * MON", tz: "Europe/Berlin", period_ms: null });
+    await visit.expectClean();
+  },
+  TIMEOUT_MS,
+);
