@@ -248,10 +248,10 @@ export class EndpointDeliveries {
       const row = isUnderWay(ref) ? null : store.request(ref);
       if (row !== null) this.end(tx, endpoint, ref, row.projectRef);
     }
-    endpoints.removeParked(tx, endpointRef, SLICE);
-    const last = waiting.at(-1);
-    if (waiting.length === SLICE && last !== undefined)
-      scheduler.enqueue(tx, END, String(endpointRef), tx.now, last.ref);
+    const last = waiting.length === SLICE ? waiting.at(-1) : undefined;
+    // Those alone that have ended: the endpoint may be enabled before the others have.
+    endpoints.unparkThrough(tx, endpointRef, last?.ref ?? Number.MAX_SAFE_INTEGER);
+    if (last !== undefined) scheduler.enqueue(tx, END, String(endpointRef), tx.now, last.ref);
     else if (endpoint !== null) registry.setHealth(tx, endpoint, { holds: 0 });
     else this.paces.delete(endpointRef);
   }

@@ -122,6 +122,10 @@ function parkedStore(db: Database) {
       return found;
     },
     removeParked: remove,
+    /** Takes out those up to a delivery, which is included. */
+    unparkThrough: db.change<[endpointRef: number, relayRef: number]>(
+      "DELETE FROM relay_parked WHERE endpoint_ref = ? AND relay_ref <= ?",
+    ),
     /** Takes out one delivery, if it is parked. */
     unparkOne: db.change<[endpointRef: number, relayRef: number]>(
       "DELETE FROM relay_parked WHERE endpoint_ref = ? AND relay_ref = ?",

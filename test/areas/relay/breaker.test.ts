@@ -219,6 +219,29 @@ describe("disabled", () => {
     expect((await stage.read(later)).status).toBe("delivered");
   });
 
+  test("and enabled again before all that waits has ended: what has not ended is sent", async () => {
+    const id = await messaging.endpoint("/a", { retry_schedule: ["1s"] });
+    const batch = (delay: string) => {
+      const messages = Array.from({ length: 100 }, () => ({ event_type: "a", payload: { n: 1 }, delay }));
+      return stage.account.post("/v1/relay/messages/batch", { messages });
+    };
+    for (let made = 0; made < 5; made += 1) await batch("1h");
+    await outage(id);
+    for (let made = 0; made < 2; made += 1) await batch("0s");
+    await messaging.settle();
+    stage.sink.answersBy(() => 410);
+    const probed = advance(MINUTE);
+    while ((await messaging.read(id)).state !== "disabled") await Bun.sleep(0);
+    stage.sink.answersBy(() => 200);
+    await messaging.patch(id, { state: "live" });
+    await probed;
+    await advance(2 * HOUR);
+    const { counts } = await messaging.read(id);
+    expect(counts).toMatchObject({ waiting: 0 });
+    // Some had ended, as the endpoint was disabled; the slices go on for a while after its state is seen.
+    expect(counts["delivered_24h"]).toBeGreaterThan(0);
+  });
+
   test("after 120 hours in which everything failed", async () => {
     const id = await messaging.endpoint("/a", { retry_schedule: [] });
     stage.sink.answersBy(() => 500);
