@@ -1,7 +1,6 @@
-import { monotonicMs, realDelay } from "../../kernel/clock.ts";
 import { firstSequenceAt } from "./ids.ts";
-import { SEARCH_SLICE_MS } from "./search.ts";
 import type { EventRow, EventStore } from "./store.ts";
+import { Turns } from "./turns.ts";
 
 /** Bytes of a page: the largest event, written out, takes 7.4 MiB of it. */
 export const EXPORT_BYTES_MAX = 8 * 1024 * 1024;
@@ -33,17 +32,18 @@ export async function exportPage(
   { bucketRef, since, until, after }: ExportTerms,
   line: (row: EventRow) => string | null,
   signal: AbortSignal,
+  turns = new Turns(),
 ): Promise<ExportPage> {
   const end = firstSequenceAt(until);
   const lines: string[] = [];
   let bytes = 0;
   // What is left of a number that was given to no event: the first is wanted too.
   let through = Math.max(after, firstSequenceAt(since) - 1);
-  let sliceEnd = monotonicMs() + SEARCH_SLICE_MS;
   while (!signal.aborted) {
     const rows = events.after(bucketRef, through, ROWS_AT_ONCE);
     for (const row of rows) {
       if (row.sequence >= end) return { text: lines.join(""), through: null };
+      if (turns.isOver) await turns.next();
       const text = line(row);
       const size = text === null ? 0 : Buffer.byteLength(text);
       const isFull = bytes + size > EXPORT_BYTES_MAX || lines.length >= EXPORT_EVENTS_MAX;
@@ -51,9 +51,6 @@ export async function exportPage(
       if (text !== null) lines.push(text);
       bytes += size;
       through = row.sequence;
-      if (monotonicMs() < sliceEnd) continue;
-      await realDelay(0);
-      sliceEnd = monotonicMs() + SEARCH_SLICE_MS;
     }
     if (rows.length < ROWS_AT_ONCE) break;
   }

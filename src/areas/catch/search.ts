@@ -1,13 +1,12 @@
-import { monotonicMs, realDelay } from "../../kernel/clock.ts";
+import { monotonicMs } from "../../kernel/clock.ts";
 import { plainHeaders } from "./event-headers.ts";
 import type { EventFilter, EventRow, EventStore, PayloadRow } from "./store.ts";
+import { SLICE_MS, Turns } from "./turns.ts";
 
 /** Events that one request looks at: a full bucket of the largest tier takes twenty of them. */
 export const SEARCHED_EVENTS_MAX = 5_000;
 /** How long one request looks, waits for others included. What is left is for the next page. */
 export const SEARCH_MS_MAX = 200;
-/** How long a search looks before others have the event loop, which also waits for the event under way: a mebibyte takes 5 ms. */
-export const SEARCH_SLICE_MS = 4;
 /** Slices that every search has, however busy the machine is: what is found among a bucket's newest events shall not depend on it. */
 export const SLICES_MIN = 5;
 /** Events whose small rows are read at once. */
@@ -40,12 +39,11 @@ export interface Found {
 
 /** Looks for events that no index leads to, and for texts in them, newest first, a slice at a time. */
 export class EventSearch {
-  private turn = Promise.resolve();
-
   constructor(
     private readonly events: Pick<EventStore, "page" | "payload">,
     /** Milliseconds of a clock that goes on while a search works. */
     private readonly elapsed: () => number = monotonicMs,
+    private readonly turns = new Turns(),
   ) {}
 
   /** Finds the newest events that have a text. At least {@link SLICES_MIN} events are looked at, so that pages always get on. */
@@ -54,18 +52,12 @@ export class EventSearch {
     const look = new Look(this.events, terms);
     let slices = 0;
     do {
-      await this.nextTurn();
-      const sliceEnd = this.elapsed() + SEARCH_SLICE_MS;
+      await this.turns.next();
+      const sliceEnd = this.elapsed() + SLICE_MS;
       while (look.step() && this.elapsed() < sliceEnd);
       slices += 1;
     } while (!look.isOver && (slices < SLICES_MIN || this.elapsed() < end) && !signal.aborted);
     return look.found();
-  }
-
-  /** One slice in a turn of the event loop, however many searches there are. */
-  private nextTurn(): Promise<void> {
-    this.turn = this.turn.then(() => realDelay(0));
-    return this.turn;
   }
 }
 

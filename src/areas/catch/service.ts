@@ -25,6 +25,7 @@ import {
 } from "./schema.ts";
 import { EventSearch } from "./search.ts";
 import type { EventRow, PayloadRow } from "./store.ts";
+import { Turns } from "./turns.ts";
 
 /** An event of a bucket, whole. */
 interface Found {
@@ -40,6 +41,8 @@ interface PendingSearch {
 
 /** The use cases of events, but for their coming in and going out. */
 export class EventService {
+  /** What looks at many events takes turns. */
+  readonly turns = new Turns();
   private readonly searching: EventSearch;
 
   constructor(
@@ -50,7 +53,7 @@ export class EventService {
     private readonly buckets: Buckets,
     private readonly removal: Removal,
   ) {
-    this.searching = new EventSearch(deps.events);
+    this.searching = new EventSearch(deps.events, undefined, this.turns);
   }
 
   /**
@@ -145,6 +148,7 @@ export class EventService {
           { ...terms, after, bucketRef: bucket.ref },
           line,
           signal,
+          this.turns,
         );
         return { text: page.text, cursor: page.through === null ? null : eventIdOf(page.through) };
       },

@@ -2,12 +2,12 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import {
   EventSearch,
   SEARCH_MS_MAX,
-  SEARCH_SLICE_MS,
   SEARCHED_EVENTS_MAX,
   type SearchTerms,
   SLICES_MIN,
 } from "../../../src/areas/catch/search.ts";
 import type { EventRow } from "../../../src/areas/catch/store.ts";
+import { SLICE_MS } from "../../../src/areas/catch/turns.ts";
 import { monotonicMs } from "../../../src/kernel/clock.ts";
 import { endpoint } from "../../support/scenario.ts";
 import { type AccountClient, startTestServer, type TestServer } from "../../support/server.ts";
@@ -198,7 +198,7 @@ describe("a search ends", () => {
     const events = eventsTo(1_000);
     const found = await new EventSearch(events, clock).find(ALL, NOBODY_LEFT);
     expect(found.isPartial).toBe(true);
-    expect(now).toBeLessThanOrEqual(SEARCH_MS_MAX + SEARCH_SLICE_MS + 1);
+    expect(now).toBeLessThanOrEqual(SEARCH_MS_MAX + SLICE_MS + 1);
     expect(found.through).toBe(1_000 - events.looked.length + 1);
     expect(events.looked.length).toBeGreaterThan(SEARCH_MS_MAX / 2);
   });
@@ -227,7 +227,7 @@ describe("a search ends", () => {
     let now = 0;
     const events = eventsTo(1_000);
     await new EventSearch(events, () => (now += 1)).find(ALL, left);
-    expect(events.looked.length).toBeLessThanOrEqual(SEARCH_SLICE_MS);
+    expect(events.looked.length).toBeLessThanOrEqual(SLICE_MS);
   });
 });
 
