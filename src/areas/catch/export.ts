@@ -10,7 +10,7 @@ export const EXPORT_EVENTS_MAX = 10_000;
 const ROWS_AT_ONCE = 100;
 
 /** Which events are wanted. */
-export interface ExportTerms {
+interface ExportTerms {
   readonly bucketRef: number;
   /** Epoch milliseconds. */
   readonly since: number;
@@ -21,7 +21,7 @@ export interface ExportTerms {
 }
 
 /** A page of an export: its lines, and the number of its last event; null where there is nothing after it. */
-export interface ExportPage {
+interface ExportPage {
   readonly text: string;
   readonly through: number | null;
 }

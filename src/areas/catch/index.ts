@@ -17,7 +17,7 @@ import { bucketStore, eventStore } from "./store.ts";
 import { EventStream } from "./stream.ts";
 
 /** What buckets offer to the rest of the server. */
-export interface CatchArea extends ApiArea {
+interface CatchArea extends ApiArea {
   readonly card: OverviewCard;
   /** The buckets of a project. */
   readonly resources: ProjectResources;

@@ -3,7 +3,7 @@ import { type Fact, firstOf, headerOf, joinOf, type Received, type Source } from
 import { isSigned, type Recipe, type Scheme, schemeOf } from "./signatures.ts";
 
 /** What a sender asks of an endpoint before it sends anything: see `challenges.ts`. */
-export type ChallengeKind = "hub" | "hub-json" | "slack" | "graph" | "zoom" | "discord" | "crc" | "dropbox";
+type ChallengeKind = "hub" | "hub-json" | "slack" | "graph" | "zoom" | "discord" | "crc" | "dropbox";
 
 /** How a sender signs, and what it says of its events. */
 export interface Preset {

@@ -1,7 +1,7 @@
 import type { Database } from "../../kernel/storage/database.ts";
 
 /** An id that a bucket's sender gave to an event. */
-export interface SeenRow {
+interface SeenRow {
   readonly bucket_ref: number;
   readonly digest: Uint8Array;
   readonly sequence: number;

@@ -13,14 +13,14 @@ const PROBE = "relay.endpoint.probe";
 const CONCURRENCY = 4;
 
 /** What a project is told of its endpoints, as messages to those that name them. */
-export type NoticeType =
+type NoticeType =
   | "ninefold.endpoint.failing"
   | "ninefold.endpoint.recovered"
   | "ninefold.endpoint.disabled"
   | "ninefold.delivery.failed";
 
 /** Sends a notice to the endpoints of a project that name it, but the one that it is about. */
-export type SendNotice = (tx: Tx, about: Endpoint, type: NoticeType, data: object) => void;
+type SendNotice = (tx: Tx, about: Endpoint, type: NoticeType, data: object) => void;
 
 /** The breakers of endpoints, and when they are given up. */
 export class EndpointHealth {

@@ -31,7 +31,7 @@ import type { RelayStore } from "./store.ts";
 const LOOK_AGAIN_MS = 3_600_000;
 
 /** Whose message it is. */
-export interface MessageOwner {
+interface MessageOwner {
   readonly accountRef: number;
   readonly projectRef: number;
 }

@@ -31,7 +31,7 @@ const SET_BACK_MS = 3 * 60 * 60 * 1000;
 const DUE_HEADER = "X-Ninefold-Scheduled-At";
 
 /** What runs need of the rest. */
-export interface ScheduleRunDeps extends Pick<Kernel, "scheduler" | "clock" | "vault" | "changes"> {
+interface ScheduleRunDeps extends Pick<Kernel, "scheduler" | "clock" | "vault" | "changes"> {
   readonly schedules: ScheduleStore;
   readonly service: Pick<RelayService, "sendScheduled" | "isOpen">;
   readonly messages: Pick<Messages, "send" | "takersOf" | "isOpen">;

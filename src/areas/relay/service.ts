@@ -37,7 +37,7 @@ export type Notification = Pick<
 >;
 
 /** What a schedule sends. */
-export type ScheduledRun = Pick<
+type ScheduledRun = Pick<
   NewRelay,
   "accountRef" | "projectRef" | "target_url" | "method" | "body" | "scheduled_for"
 > &
@@ -50,7 +50,7 @@ export interface MessageRefs {
 }
 
 /** A delivery that a caller asks for, checked and made ready. */
-export type PreparedRelay = ReturnType<RelayService["prepare"]>;
+type PreparedRelay = ReturnType<RelayService["prepare"]>;
 
 /** The use cases of deliveries. */
 export class RelayService {

@@ -51,14 +51,14 @@ export type NewRelay = Pick<RelayRequest, "ref" | "projectRef" | "accountRef" | 
   Pick<RelayItem, "relay_id" | "kind" | "event" | "monitor_id" | "target_url" | "method" | "scheduled_for">;
 
 /** A message's delivery to be stored: what it sends is the message's. */
-export type NewMessageDelivery = Pick<NewRelay, "ref" | "relay_id" | "accountRef" | "projectRef" | "event"> &
+type NewMessageDelivery = Pick<NewRelay, "ref" | "relay_id" | "accountRef" | "projectRef" | "event"> &
   Pick<NewRelay, "target_url" | "scheduled_for"> & {
     readonly endpointRef: number;
     readonly messageRef: number;
   };
 
 /** What an attempt makes of a delivery. */
-export type RelayResult = Pick<RelayItem, "status" | "attempts" | "response_status" | "error"> & {
+type RelayResult = Pick<RelayItem, "status" | "attempts" | "response_status" | "error"> & {
   /** Why it failed, if it did. */
   readonly failure: RelayFailure | null;
 };
