@@ -111,14 +111,33 @@ function negated(holds: Filter): Filter {
 
 /** An array is equal to what it contains. */
 function equals(wanted: Scalar): Filter {
-  return (value) => value === wanted || (Array.isArray(value) && value.includes(wanted));
+  return (value) => value === wanted || (Array.isArray(value) && contains(value, wanted));
+}
+
+/** Elements of an array that are looked through each time: to make a set of so few takes longer. */
+const FEW_ELEMENTS = 16;
+/** What longer arrays contain, as long as they are in use: a thousand filters with fifty comparisons each may look at one. */
+const CONTENTS = new WeakMap<readonly unknown[], ReadonlySet<unknown>>();
+
+function contains(array: readonly unknown[], wanted: unknown): boolean {
+  if (array.length <= FEW_ELEMENTS) return array.includes(wanted);
+  let contents = CONTENTS.get(array);
+  if (contents === undefined) {
+    contents = new Set(array);
+    CONTENTS.set(array, contents);
+  }
+  return contents.has(wanted);
 }
 
 function isAmong(wanted: unknown, place: Place): Filter {
-  const among = new Set<unknown>(
-    listed(wanted, place).map((one, at) => scalar(one, inside(place, String(at)))),
-  );
-  return (value) => among.has(value) || (Array.isArray(value) && value.some((one) => among.has(one)));
+  const list = listed(wanted, place).map((one, at) => scalar(one, inside(place, String(at))));
+  const among = new Set<unknown>(list);
+  return (value) => {
+    if (!Array.isArray(value)) return among.has(value);
+    return value.length <= FEW_ELEMENTS
+      ? value.some((one) => among.has(one))
+      : list.some((one) => contains(value, one));
+  };
 }
 
 /** Numbers are compared with numbers, texts with texts; nothing else has an order. */

@@ -112,3 +112,28 @@ describe("is refused, by the place of the fault", () => {
     expect(refusalBy(() => passes(long(FILTER_BYTES_MAX + 1)))?.code).toBe("validation_error");
   });
 });
+
+describe("an array", () => {
+  test.each([16, 17])("of %d elements is equal to each of them, and to nothing else", (count) => {
+    const list = [...Array.from({ length: count - 3 }, (_, n) => n), null, "x", true];
+    for (const one of list) {
+      expect(passes({ list: one }, { list })).toBe(true);
+      expect(passes({ list: { $in: ["no", one] } }, { list })).toBe(true);
+      expect(passes({ list: { $nin: ["no", one] } }, { list })).toBe(false);
+    }
+    expect(passes({ list: "1" }, { list })).toBe(false);
+    expect(passes({ list: { $in: [count, false] } }, { list })).toBe(false);
+  });
+
+  test("that is long is looked through once, whatever looks at it", () => {
+    const value = { list: Array.from({ length: 200_000 }, (_, n) => `element ${n}`) };
+    const conditions = Array.from({ length: FILTER_CONDITIONS_MAX }, (_, n) => ({
+      list: n % 2 === 0 ? `no ${n}` : { $in: [`no ${n}`, `nor ${n}`] },
+    }));
+    const filters = Array.from({ length: 100 }, () => compileFilter("filter", { $or: conditions }));
+    const start = performance.now();
+    expect(filters.some((filter) => filter(value))).toBe(false);
+    // Each time anew it would be half a minute.
+    expect(performance.now() - start).toBeLessThan(10_000);
+  });
+});
