@@ -6,6 +6,8 @@ import { LIST_LIMIT, NARROWED, RELAY_ID, RelayBody, RelayItem } from "./schema.t
 
 /** Messages in one request: with ten endpoints, a thousand deliveries in one commit. */
 export const BATCH_MAX = 100;
+/** Deliveries of one request: they are one unit of work, and nothing else is done in the half second that it takes. */
+export const BATCH_DELIVERIES_MAX = 10_000;
 /** A longer payload gets a warning: receivers may refuse it (Standard Webhooks advises it). */
 export const PAYLOAD_ADVISED_BYTES = 20_000;
 

@@ -12,6 +12,7 @@ import { DISABLED } from "./endpoint-store.ts";
 import { idOf } from "./ids.ts";
 import { WALKED_ROWS_MAX } from "./listing.ts";
 import {
+  BATCH_DELIVERIES_MAX,
   PAYLOAD_ADVISED_BYTES,
   type RelayMessage,
   type RelayMessageBody,
@@ -120,7 +121,13 @@ export class Messages {
     forNothing: () => void,
   ): Reply<201, RelayMessagesSent> {
     const owner = ownerOf(caller);
-    const messages = given.map((one, at) => within(`messages.${at}`, () => this.offer(tx, owner, one)));
+    const offered = given.map(({ message, dueAt }) => {
+      return { dueAt, message: { ...message, to: this.takersOf(owner.projectRef, message) } };
+    });
+    const made = offered.reduce((sum, { message: { to } }) => sum + to.length, 0);
+    if (made > BATCH_DELIVERIES_MAX)
+      throw invalidField("messages", `have ${made} deliveries: send at most ${BATCH_DELIVERIES_MAX} at once`);
+    const messages = offered.map((one, at) => within(`messages.${at}`, () => this.offer(tx, owner, one)));
     const anew = messages.filter(({ deduplicated }) => deduplicated !== true);
     const cost = anew.reduce((sum, { deliveries }) => sum + 1 + deliveries.length, 0);
     if (cost === 0) forNothing();
@@ -158,7 +165,7 @@ export class Messages {
   send(tx: Tx, { accountRef, projectRef }: MessageOwner, given: NewMessage): RelayMessageSent {
     const { store, messages, deliveries, ids, newId, payloadRetentionMs } = this.deps;
     const { type, payload, channels = [], dueAt: due = tx.now } = given;
-    const endpoints = given.to ?? this.takers(projectRef, { type, channels, value: parsedOnce(payload) });
+    const endpoints = given.to ?? this.takersOf(projectRef, given);
     const ref = this.nextRef++;
     const message_id = given.messageId ?? idOf("msg", ids.uuidV7());
     const made = endpoints.map((endpoint) => ({ endpoint, id: newId() }));
@@ -183,9 +190,9 @@ export class Messages {
     };
   }
 
-  /** The endpoints that would take a message of a type now. `payload` is JSON. */
-  takersOf(projectRef: number, type: string, payload: string): readonly Endpoint[] {
-    return this.takers(projectRef, { type, channels: [], value: parsedOnce(payload) });
+  /** The endpoints that would take a message now. */
+  takersOf(projectRef: number, { type, payload, channels = [] }: NewMessage): readonly Endpoint[] {
+    return this.takers(projectRef, { type, channels, value: parsedOnce(payload) });
   }
 
   /** Whether some of a message's deliveries have not ended. */

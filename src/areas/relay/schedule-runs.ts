@@ -76,8 +76,8 @@ export class ScheduleRuns {
   }
 
   /** The endpoints that a run's message goes to; null for one with a target of its own. */
-  private takersOf({ event_type, projectRef, payload }: ScheduleRow): readonly Endpoint[] | null {
-    return event_type === null ? null : this.deps.messages.takersOf(projectRef, event_type, payload);
+  private takersOf({ event_type: type, projectRef, payload }: ScheduleRow): readonly Endpoint[] | null {
+    return type === null ? null : this.deps.messages.takersOf(projectRef, { type, payload });
   }
 
   /** Runs a schedule in this unit of work, and counts it. `due`: which of its times this is. */

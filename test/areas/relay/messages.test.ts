@@ -1,6 +1,10 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { createHmac } from "node:crypto";
-import { BATCH_MAX, PAYLOAD_ADVISED_BYTES } from "../../../src/areas/relay/message-schema.ts";
+import {
+  BATCH_DELIVERIES_MAX,
+  BATCH_MAX,
+  PAYLOAD_ADVISED_BYTES,
+} from "../../../src/areas/relay/message-schema.ts";
 import { expectError } from "../../support/errors.ts";
 import { Messaging } from "./messages-support.ts";
 import { RelayStage } from "./support.ts";
@@ -221,6 +225,21 @@ describe("POST /v1/relay/messages/batch", () => {
     expectError(await batch(Array(BATCH_MAX + 1).fill(MESSAGE)), "validation_error");
     expect((await stage.account.get("/v1/relay/messages")).body.messages).toEqual([]);
     expect((await batch(Array(BATCH_MAX).fill(MESSAGE))).status).toBe(201);
+  });
+
+  test("at most so many deliveries: others wait while they are made", async () => {
+    const endpoints = BATCH_DELIVERIES_MAX / BATCH_MAX;
+    const paused = () => messaging.endpoint("/a", { state: "paused" });
+    await Promise.all(Array.from({ length: endpoints }, paused));
+    const one = await messaging.endpoint("/a", { state: "paused" });
+    const refused = await batch(Array(BATCH_MAX).fill(MESSAGE));
+    expectError(refused, "validation_error");
+    expect(Object.keys(refused.body["fields"] as object)).toEqual(["messages"]);
+    expect((await stage.account.get("/v1/relay/messages")).body.messages).toEqual([]);
+    await stage.account.delete(`/v1/relay/endpoints/${one}`);
+    const answer = await batch(Array(BATCH_MAX).fill(MESSAGE));
+    const messages = answer.body.messages as { deliveries: unknown[] }[];
+    expect(messages.map(({ deliveries }) => deliveries.length)).toEqual(Array(BATCH_MAX).fill(endpoints));
   });
 });
 
