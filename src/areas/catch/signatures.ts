@@ -240,11 +240,18 @@ function hasMoreThan(text: string, wanted: string, most: number): boolean {
   return count > most;
 }
 
+const HEX = /^(?:[0-9a-f]{2})+$/i;
+const BASE64 = /^[a-z0-9+/_-]+={0,2}$/i;
+
+/** Empty for what is not encoded so: decoding ends, or goes on, where another character stands, and a short key can be guessed. */
 function keyBytes({ secret_encoding = "text" }: Recipe, secret: string): string | Uint8Array {
   if (secret_encoding === "text") return secret;
-  if (secret_encoding === "hex") return Buffer.from(secret, "hex");
-  const prefix = secret_encoding === "whsec" && secret.startsWith("whsec_") ? "whsec_".length : 0;
-  return Buffer.from(secret.slice(prefix), "base64");
+  // A key that was copied may have line ends.
+  const written = secret.replace(/\s/g, "");
+  if (secret_encoding === "hex") return Buffer.from(HEX.test(written) ? written : "", "hex");
+  const prefix = secret_encoding === "whsec" && written.startsWith("whsec_") ? "whsec_".length : 0;
+  const base64 = written.slice(prefix);
+  return Buffer.from(BASE64.test(base64) ? base64 : "", "base64");
 }
 
 function hasDigest(

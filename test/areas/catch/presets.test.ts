@@ -284,6 +284,25 @@ describe("recipes of one's own", () => {
       }
   });
 
+  test.each([
+    ["hex", "a1b2", true],
+    ["hex", "a1 b2\n", true],
+    ["hex", "a1b2-not-hex", false],
+    ["hex", "a1b", false],
+    ["base64", "obI=", true],
+    ["base64", "ob\r\nI=", true],
+    ["base64", "obI=.more", false],
+    ["whsec", "whsec_obI=", true],
+    ["whsec", "whsec_obI= whsec_obI=", false],
+  ] as const)("a secret in %s: %j verifies: %p", (secret_encoding, secret, isKey) => {
+    const recipe = { ...plain, algorithm: "hmac-sha256", secret_encoding } as const;
+    const signature = createHmac("sha256", Buffer.from("a1b2", "hex")).update(BODY).digest("hex");
+    expect(own(recipe, { "x-sig": signature }, secret)).toBe(isKey ? "valid" : "invalid");
+    // What a secret begins with is a shorter key, which can be guessed.
+    const short = createHmac("sha256", Buffer.from("a1", "hex")).update(BODY).digest("hex");
+    expect(own(recipe, { "x-sig": short }, secret)).toBe("invalid");
+  });
+
   test("everything that a template can name", () => {
     const template = "{method} {path} {url} {id:X-Id} {timestamp}\n{body}";
     const recipe = {
