@@ -71,6 +71,7 @@ const OF_CHECKS: ReadonlySet<string> = new Set([
   "latency_ms",
   "last_checked_at",
   "consecutive_failures",
+  "incident_id",
   "status",
 ]);
 

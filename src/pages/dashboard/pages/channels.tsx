@@ -97,7 +97,7 @@ function ChannelTable({ of: channels, onOpen }: { of: readonly Channel[]; onOpen
           look: "wide",
         },
         { head: "Default", cell: ({ default: is }) => (is ? "yes" : "no"), look: "fit wide" },
-        { head: "", cell: (channel) => <RowActions of={channel} onOpen={onOpen} />, look: "fit" },
+        { head: "Actions", cell: (channel) => <RowActions of={channel} onOpen={onOpen} />, look: "fit" },
       ]}
     />
   );

@@ -126,7 +126,7 @@ function Updates({ of: { updates } }: { of: Incident }) {
           rows={updates.toReversed()}
           keyOf={({ at, message }) => at + message}
           columns={[
-            { head: "When", cell: ({ at }) => <Moment at={at} />, look: "fit" },
+            { head: "When", cell: ({ at }) => <Moment at={at} />, look: "fit wide" },
             { head: "State", cell: (update) => <IncidentState of={update} />, look: "fit" },
             { head: "Message", cell: ({ message }) => message },
           ]}
