@@ -4,6 +4,7 @@ import { holdCycle } from "./holds.ts";
 import { FLAG_EVALUATE, KEY_VERIFY, LIMITED_KEY_VERIFY } from "./keys-and-flags.ts";
 import { lockCycle } from "./locks.ts";
 import { OFREP } from "./ofrep.ts";
+import { PINGS } from "./pings.ts";
 import { messageRequest, prepareEndpoints, scheduleRequest } from "./schedule.ts";
 import { METERS, type Stage } from "./stage.ts";
 import { WEBHOOK_IN, WEBHOOK_STREAM } from "./webhooks.ts";
@@ -132,4 +133,5 @@ export const BENCHMARKS: readonly Benchmark[] = [
   KEY_VERIFY,
   LIMITED_KEY_VERIFY,
   ...CHECKS,
+  PINGS,
 ];

@@ -15,6 +15,7 @@ import { PullBucketWorkload } from "./pull-bucket.ts";
 import { ReadWorkload } from "./reads.ts";
 import { RelayWorkload } from "./relays.ts";
 import { ResendWorkload } from "./resends.ts";
+import { PingWorkload } from "./pings.ts";
 import { ScheduleWorkload } from "./schedules.ts";
 import { SessionWorkload } from "./sessions.ts";
 import type { Workload } from "./workload.ts";
@@ -31,6 +32,7 @@ export function allWorkloads(): Workload[] {
     new RelayWorkload(),
     new ResendWorkload(),
     new ScheduleWorkload(),
+    new PingWorkload(),
     new MessageWorkload(),
     new IncidentWorkload(),
     new BucketWorkload(),

@@ -12,6 +12,7 @@ import { launchUnderLoad, runLoad } from "../crashes/load.ts";
 import { MessageWorkload } from "../crashes/messages.ts";
 import { MeterWorkload } from "../crashes/meters.ts";
 import { OwnBalanceWorkload } from "../crashes/own-balances.ts";
+import { PingWorkload } from "../crashes/pings.ts";
 import { PullBucketWorkload } from "../crashes/pull-bucket.ts";
 import { createRandom } from "../crashes/random.ts";
 import { ResendWorkload } from "../crashes/resends.ts";
@@ -82,6 +83,7 @@ function createWorkloads(): Workload[] {
     new ResendWorkload(),
     new MessageWorkload(false),
     new ScheduleWorkload(),
+    new PingWorkload(),
     new KeyUsesWorkload(KEYS_WITH_USES),
     new FlagWorkload(),
   ];

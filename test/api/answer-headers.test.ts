@@ -51,6 +51,7 @@ test("an answer that holds a secret is kept by no cache, and neither is its repe
     "/v1/keys/:id/rotate",
     "/v1/keys/rotate",
     "/v1/projects/:id/keys",
+    "/v1/pulse/ping-key",
     "/v1/relay/endpoints",
     "/v1/relay/endpoints/:endpoint_id/secret/rotate",
     "/v1/relay/secret",

@@ -268,6 +268,20 @@ test("monitors", async () => {
   expect(check).toMatchObject({ status: "down", manual: true });
   expect((await nf.monitors.history(id).page()).uptime["24h"]).toBe(0);
   expect(await nf.monitors.delete(id)).toEqual({ deleted: true });
+
+  await nf.monitors.renewPingKey();
+  const beat = await nf.monitors.create({ type: "heartbeat", slug: "nightly" });
+  const rid = crypto.randomUUID();
+  await nf.monitors.ping(beat.ping_url ?? "", { says: "start", rid });
+  await nf.monitors.ping(beat.ping_slug_url ?? "", { body: "42 files", rid });
+  await nf.monitors.ping(beat.ping_url ?? "", { says: 3 });
+  const { pings } = await nf.monitors.pings(beat.id);
+  expect(pings.map(({ kind, exit, body }) => [kind, exit, body])).toEqual([
+    ["fail", 3, null],
+    ["success", null, "42 files"],
+    ["start", null, null],
+  ]);
+  await expect(nf.monitors.ping(`/ping/${id}`)).rejects.toMatchObject({ status: 404 });
 });
 
 test("incidents and channels", () => callIncidents(nf));

@@ -106,6 +106,10 @@ const MAKERS: Readonly<Record<string, (owner: Client) => Promise<Made>>> = {
       maintenance_id: await made(owner, "/v1/pulse/maintenance", work, "id"),
     };
   },
+  ping: async (owner) => {
+    const url = await made(owner, "/v1/pulse", { type: "heartbeat" }, "ping_url");
+    return { check: new URL(url).pathname.slice("/ping/".length) };
+  },
   relay: async (owner) => {
     const delivery = {
       target_url: "https://127.0.0.1:9/",

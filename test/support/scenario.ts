@@ -54,7 +54,8 @@ export function endpoint(server: () => TestServer, route: string, scenarios: rea
   });
 }
 
-async function play(server: TestServer, scenario: Scenario): Promise<void> {
+/** Plays one scenario, and checks all that it says. */
+export async function play(server: TestServer, scenario: Scenario): Promise<void> {
   const account = await server.account({ balance: 100, ...scenario.account });
   const world = { server, account };
   await scenario.before?.(world);

@@ -12,7 +12,7 @@ import {
   shownName,
 } from "./domain.ts";
 import type { Observer } from "./observer.ts";
-import type { Outages } from "./outages.ts";
+import type { Outages, Turn } from "./outages.ts";
 import type { MonitorParts } from "./ports.ts";
 import { MARKS, type Quiet } from "./quiet.ts";
 import type { CheckMade, MonitorRow } from "./store.ts";
@@ -70,14 +70,21 @@ export class Checks {
 
   /** What a check would bring about by itself. */
   next(monitor: MonitorRow, made: CheckMade) {
-    return afterCheck(monitor, made, this.rulesOf(monitor));
+    const rules = this.rulesOf(monitor);
+    return afterCheck(monitor, made, made.atOnce ? { ...rules, threshold: 1 } : rules);
   }
 
-  /** Records checks and queues their alerts; nothing when the monitor was deleted or changed since they were made. */
-  record(tx: Tx, checked: MonitorRow, made: readonly CheckMade[]): void {
+  /** Records checks, queues their alerts, returns the monitor after them; nothing when it was deleted or changed meanwhile. */
+  record(tx: Tx, checked: MonitorRow, made: readonly CheckMade[]): MonitorRow | null {
+    const monitor = this.parts.monitors.monitor(checked.ref);
+    if (monitor === null || monitor.version !== checked.version) return null;
+    return this.recordNow(tx, monitor, made);
+  }
+
+  /** The same of a monitor that was read in this unit of work. */
+  recordNow(tx: Tx, checked: MonitorRow, made: readonly CheckMade[]): MonitorRow {
     const { monitors } = this.parts;
-    let monitor = monitors.monitor(checked.ref);
-    if (monitor === null || monitor.version !== checked.version) return;
+    let monitor = checked;
     this.parts.changes.inProject(tx, monitor.projectRef, "pulse", monitor.monitorId);
     const last = made.at(-1);
     if (last?.offline === true) this.observer.begin(tx, last.at);
@@ -90,6 +97,7 @@ export class Checks {
       counts.up.add(up);
       counts.down.add(made.length - up);
     });
+    return monitor;
   }
 
   /** Returns the monitor after a check, whose row is still to be written. */
@@ -98,6 +106,10 @@ export class Checks {
     const { ref } = monitor;
     const { state, event, mark, ...calmed } = this.quiet.calmed(tx, monitor, made, this.next(monitor, made));
     const counts = mark === null ? 1 : 0;
+    if (made.again) {
+      this.tell(tx, { before: monitor, after: state, made, event, ...calmed });
+      return { ...monitor, ...state };
+    }
     // A slow check may end after one of the next hour. It counts there: an hour that is closed stays as it is.
     const hour = Math.max(hourOf(made.at), monitor.hour);
     const isSameHour = monitor.hour === hour;
@@ -108,14 +120,11 @@ export class Checks {
     const start = isSameHour ? monitor : { checks: 0, up: 0 };
     const current = { hour, checks: start.checks + counts, up: start.up + (made.up ? counts : 0) };
     const sequence = this.nextSequence++;
-    checks.insert(tx, {
-      ...{ ...made, sequence, ref, previous: monitor.lastCheck },
-      mark: mark === null ? 0 : MARKS[mark],
-    });
-    if (event !== null || state.status !== monitor.status) {
-      const told = this.outages.follow(tx, { before: monitor, after: state, made, event, ...calmed });
-      if (told !== null) sendAlert(tx, this.parts, monitor, told, state, made);
-    }
+    const { at, up, manual, latencyMs, responseStatus, error } = made;
+    const found = { at, up, manual, latencyMs, responseStatus, error };
+    const marked = mark === null ? 0 : MARKS[mark];
+    checks.insert(tx, { ...found, sequence, ref, previous: monitor.lastCheck, mark: marked });
+    this.tell(tx, { before: monitor, after: state, made, event, ...calmed });
     return { ...monitor, ...state, ...current, lastCheck: sequence };
   }
 
@@ -128,6 +137,13 @@ export class Checks {
       hasListeners:
         settings.webhook_url !== null || settings.email_alert || this.outages.hasChannels(projectRef),
     };
+  }
+
+  private tell(tx: Tx, turn: Turn): void {
+    const { before, after, made, event } = turn;
+    if (event === null && after.status === before.status) return;
+    const told = this.outages.follow(tx, turn);
+    if (told !== null) sendAlert(tx, this.parts, before, told, after, made);
   }
 
   private ask(monitor: MonitorRow): Promise<OutboundOutcome> {

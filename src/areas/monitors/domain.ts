@@ -37,9 +37,9 @@ export interface AlertRules {
   readonly hasListeners: boolean;
 }
 
-/** What people read of a monitor: the name that it was given, else the host that it checks. */
+/** What people read of a monitor: the name that it was given, else the host that it checks, which a heartbeat has not. */
 export function shownName({ name, url }: { readonly name: string | null; readonly url: string }): string {
-  return name ?? new URL(url).host;
+  return name ?? (new URL(url).host || "Heartbeat");
 }
 
 /** What an alert says. */
@@ -137,4 +137,9 @@ export function durationText(ms: number): string {
   if (minutes < 1) return `${Math.round(ms / 1_000)} s`;
   if (minutes < 120) return `${Math.round(minutes)} min`;
   return minutes < 2_880 ? `${Math.round(minutes / 60)} h` : `${Math.round(minutes / 1_440)} days`;
+}
+
+/** Unix seconds. */
+export function secondsOf(epochMs: number): number {
+  return Math.floor(epochMs / 1_000);
 }

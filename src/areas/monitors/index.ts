@@ -15,6 +15,9 @@ import { incidentRoutes } from "./incident-routes.ts";
 import { incidentStore } from "./incident-store.ts";
 import { INCIDENTS_KEPT_MS, Incidents } from "./incidents.ts";
 import { Notices } from "./notices.ts";
+import { heartbeatRoutes } from "./heartbeat-routes.ts";
+import { heartbeatStore } from "./heartbeat-store.ts";
+import { Pings } from "./pings.ts";
 import type { MonitorPorts } from "./ports.ts";
 import { monitorRoutes } from "./routes.ts";
 import { MonitorService } from "./service.ts";
@@ -22,6 +25,7 @@ import { checkStore, monitorStore } from "./store.ts";
 
 const codes = registerErrors({
   monitor_name_taken: [409, "Another monitor of the project has this name; `monitor_id` says which."],
+  monitor_slug_taken: [409, "Another heartbeat of the project has this slug; `monitor_id` says which."],
   monitor_limit_exceeded: [403, "The account has as many monitors as its tier allows."],
 });
 
@@ -44,12 +48,16 @@ export interface MonitorsArea extends ApiArea {
 export function createMonitors(kernel: Kernel, outbound: OutboundClient, ports: MonitorPorts): MonitorsArea {
   const [monitors, checks] = [monitorStore(kernel.db), checkStore(kernel.db)];
   const stopped = new StoppedProjects(kernel.db, "monitor_stopped_projects");
+  const heartbeats = heartbeatStore(kernel.db);
   const told = { channels: channelStore(kernel.db), incidents: incidentStore(kernel.db) };
-  const parts = { ...kernel, ...ports, ...told, outbound, monitors, checks, stopped };
+  const parts = { ...kernel, ...ports, ...told, outbound, monitors, checks, heartbeats, stopped };
   const notices = new Notices(parts);
   const incidents = new Incidents(parts, notices);
   const channels = new Channels(parts, notices);
   const service = new MonitorService(parts, { notices, incidents, channels });
+  const pings = new Pings(parts, service.heartbeats, (tx, owner, slug) =>
+    service.createPinged(tx, owner, slug),
+  );
   registerPurge(kernel, {
     name: "monitors.purge",
     schedule: "41 * * * *",
@@ -76,14 +84,16 @@ export function createMonitors(kernel: Kernel, outbound: OutboundClient, ports: 
     parts: [
       {
         name: "Monitors",
-        description: "Scheduled checks of URLs, with alerts by webhook and e-mail, history and uptime.",
+        description:
+          "Scheduled checks of URLs, and heartbeats that wait for pings, with alerts by webhook and e-mail, history and uptime.",
       },
     ],
-    alsoCalled: { pulse: ["monitors", "monitoring", "uptime", "checks"] },
+    alsoCalled: { pulse: ["monitors", "monitoring", "uptime", "checks", "heartbeats"] },
     routes: (api) => [
       ...monitorRoutes(api, service),
       ...incidentRoutes(api, incidents),
       ...channelRoutes(api, channels),
+      ...heartbeatRoutes(api, service, pings),
     ],
     resources: {
       name: "monitors",

@@ -75,6 +75,7 @@ export class Observer {
   private since: number | null;
   private answer: { readonly at: number; readonly cut: Promise<boolean> } | null = null;
   private turn = 0;
+  private back = 0;
 
   constructor(private readonly parts: Parts) {
     const { quiet, metrics, scheduler } = parts;
@@ -103,6 +104,11 @@ export class Observer {
   /** Whether the line is cut, as far as is known. */
   get offline(): boolean {
     return this.since !== null;
+  }
+
+  /** When the line came back last, epoch milliseconds; 0: not since the start. */
+  get backAt(): number {
+    return this.back;
   }
 
   /** What a check's outcome says of the line; null for a target inside, which neither proves it nor suffers from it. */
@@ -166,11 +172,14 @@ export class Observer {
     if (from === null || at < from) return;
     const { quiet, scheduler, log } = this.parts;
     const answer = this.answer;
+    const back = this.back;
     this.since = null;
     this.answer = null;
+    this.back = tx.now;
     tx.onRollback(() => {
       this.since = from;
       this.answer = answer;
+      this.back = back;
     });
     quiet.endOutage(tx, tx.now);
     scheduler.cancel(tx, LOOK, "");

@@ -7,6 +7,7 @@ import type { Tx } from "../../kernel/storage/tx.ts";
 import type { TierName, Tiers } from "../../kernel/tiers.ts";
 import type { ChannelStore } from "./channel-store.ts";
 import type { IncidentStore } from "./incident-store.ts";
+import type { HeartbeatStore } from "./heartbeat-store.ts";
 import type { CheckStore, MonitorStore } from "./store.ts";
 
 /** The accounts that monitors belong to. */
@@ -67,5 +68,6 @@ export interface MonitorParts
   readonly checks: CheckStore;
   readonly channels: ChannelStore;
   readonly incidents: IncidentStore;
+  readonly heartbeats: HeartbeatStore;
   readonly stopped: StoppedProjects;
 }

@@ -53,7 +53,7 @@ export function quietStore(db: Database) {
       { readonly ref: number; readonly accountRef: number; readonly url: string },
       [ref: number, rowsMax: number]
     >(
-      "SELECT ref, account_ref AS accountRef, url FROM monitors WHERE ref > ? AND active = 1 ORDER BY ref LIMIT ?",
+      "SELECT ref, account_ref AS accountRef, url FROM monitors WHERE ref > ? AND active = 1 AND type = 'http' ORDER BY ref LIMIT ?",
     ),
   };
 }

@@ -34,7 +34,7 @@ export function monitorRoutes(api: Api, monitors: MonitorService) {
 function readRoutes(api: Api, monitors: MonitorService) {
   return new Elysia({ tags: ["Monitors"] })
     .use(api)
-    .get("/v1/pulse", ({ call, query }) => call.read(() => monitors.list(call.caller.project.ref, query)), {
+    .get("/v1/pulse", ({ call, query }) => call.read(() => monitors.list(call, query)), {
       op: {
         name: "monitors.list",
         ...READ,
@@ -45,7 +45,7 @@ function readRoutes(api: Api, monitors: MonitorService) {
     })
     .get(
       "/v1/pulse/:monitorId",
-      ({ call, params }) => call.read(() => monitors.status(call.caller.project.ref, params.monitorId)),
+      ({ call, params }) => call.read(() => monitors.status(call, params.monitorId)),
       {
         op: {
           name: "monitors.read",
@@ -82,16 +82,16 @@ function changeRoutes(api: Api, monitors: MonitorService) {
     .post(
       "/v1/pulse",
       ({ call, body }) => {
-        monitors.assertSettings(call.caller, body);
-        return call.perform((tx) => reply(201, monitors.create(tx, call.caller, body)));
+        monitors.assertTerms(call.caller, body);
+        return call.perform((tx) => reply(201, monitors.create(tx, call, body)));
       },
       {
         op: {
           name: "monitors.create",
           ...CHANGE,
           summary: "Create a monitor",
-          description: "The first check comes within 5 seconds.",
-          errors: ["monitor_limit_exceeded", "monitor_name_taken"],
+          description: "The first check comes within 5 seconds. A heartbeat waits for its first ping.",
+          errors: ["monitor_limit_exceeded", "monitor_name_taken", "monitor_slug_taken"],
           example: { url: "https://example.com/health", interval: 60_000 },
         },
         body: MonitorCreateBody,
@@ -102,7 +102,7 @@ function changeRoutes(api: Api, monitors: MonitorService) {
       "/v1/pulse/:monitorId",
       ({ call, params, body }) => {
         monitors.assertSettings(call.caller, body);
-        return call.perform((tx) => monitors.update(tx, call.caller, params.monitorId, body));
+        return call.perform((tx) => monitors.update(tx, call, params.monitorId, body));
       },
       {
         op: {
@@ -111,7 +111,7 @@ function changeRoutes(api: Api, monitors: MonitorService) {
           summary: "Change a monitor",
           description:
             "What is left out stays as it is. `active: false` stops the checks and keeps the status.",
-          errors: ["not_found", "monitor_name_taken"],
+          errors: ["not_found", "monitor_name_taken", "monitor_slug_taken"],
           example: { interval: 30_000 },
         },
         params: MonitorParams,
@@ -139,8 +139,8 @@ function changeRoutes(api: Api, monitors: MonitorService) {
         name: "monitors.check",
         ...WRITE,
         summary: "Check now",
-        description: "Counts like a scheduled check, but tells nobody. Works on an inactive monitor as well.",
-        errors: ["not_found"],
+        description: "Counts like a scheduled check, but tells nobody. Not on heartbeats.",
+        errors: ["not_found", "invalid_request"],
       },
       params: MonitorParams,
       response: MonitorStatus,

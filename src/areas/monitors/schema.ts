@@ -1,7 +1,9 @@
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import { NextCursor, pageQuery } from "../../kernel/http/pagination.ts";
+import { compileValidator } from "../../kernel/http/validate.ts";
 import { name, named, oneOf, orNull } from "../../kernel/schema.ts";
 import { MonitorChannels } from "./channel-schema.ts";
+import { HEARTBEAT_CREATE, HEARTBEAT_UPDATE, HEARTBEAT_VIEW, MonitorType } from "./heartbeat-schema.ts";
 
 /** Shortest and longest interval that can be asked for; the tier may raise it. */
 export const INTERVAL_MS_MIN = 15_000;
@@ -36,11 +38,11 @@ const clearable = <T extends TSchema>(schema: T) =>
   Type.Optional(orNull(schema, { errorMessage: `${String(schema["errorMessage"])}, or null` }));
 
 const Name = name("Unique in the project. The host of `url` stands in its place where none is given.");
-const Url = url("What is checked.");
+const Url = url("What is checked. Required, but for heartbeats.");
 const Interval = milliseconds(
   INTERVAL_MS_MIN,
   INTERVAL_MS_MAX,
-  "Milliseconds between checks; raised to the tier's minimum, with a `warning`.",
+  "Milliseconds between checks; raised to the tier's minimum, with a `warning`. Required, but for heartbeats.",
 );
 const Headers = Type.Record(Type.String(), Type.String({ errorMessage: "must be a text" }), {
   errorMessage: "must be an object of header names to texts",
@@ -86,8 +88,9 @@ const DependsOn = Type.String({
 
 /** Body of a monitor's creation. */
 export const MonitorCreateBody = named("MonitorCreateBody", {
-  url: Url,
-  interval: Interval,
+  url: Type.Optional(Url),
+  interval: Type.Optional(Interval),
+  ...HEARTBEAT_CREATE,
   ...OPTIONAL,
   name: Type.Optional(Name),
   headers: Type.Optional(Headers),
@@ -100,6 +103,7 @@ export const MonitorCreateBody = named("MonitorCreateBody", {
 export const MonitorUpdateBody = named("MonitorUpdateBody", {
   url: Type.Optional(Url),
   interval: Type.Optional(Interval),
+  ...HEARTBEAT_UPDATE,
   ...OPTIONAL,
   name: clearable(Name),
   headers: clearable(Headers),
@@ -109,6 +113,11 @@ export const MonitorUpdateBody = named("MonitorUpdateBody", {
   active: Type.Optional(flag("Whether it is checked.")),
 });
 export type MonitorUpdateBody = Static<typeof MonitorUpdateBody>;
+
+/** @throws ApiError `validation_error` naming what a new monitor of a URL lacks. */
+export const assertHttpTerms = compileValidator(
+  Type.Object({ url: Url, interval: Interval }, { additionalProperties: true }),
+);
 
 /** Path of a monitor. */
 export const MonitorParams = Type.Object({ monitorId: Type.String({ maxLength: 64 }) });
@@ -152,15 +161,19 @@ const QUIET = {
 
 /** What was set about a monitor, as every answer shows it. */
 const CONFIGURED = {
-  url: Type.String({ examples: ["https://example.com/health"] }),
+  type: MonitorType,
+  url: Type.String({
+    description: "Of a heartbeat `heartbeat:` and its id.",
+    examples: ["https://example.com/health"],
+  }),
   name: Type.String({
-    description: "The given name, else the host of `url`.",
+    description: "The given name, else the host of `url`; of a heartbeat `Heartbeat`.",
     examples: ["example.com"],
   }),
   method: Type.String({ examples: ["GET"] }),
   body: orNull(Type.String(), { examples: [null] }),
   timeout: Type.Integer({ examples: [10_000] }),
-  interval: Type.Integer({ examples: [60_000] }),
+  interval: orNull(Type.Integer({ examples: [60_000] }), { description: "Null for heartbeats." }),
   consecutive_threshold: Type.Integer({ examples: [3] }),
   cooldown_ms: Type.Integer({ examples: [300_000] }),
   webhook_url: orNull(Type.String({ examples: ["https://example.com/alerts"] })),
@@ -172,6 +185,7 @@ const CONFIGURED = {
   active: Type.Boolean(),
   created_at: Type.Integer({ description: "Unix seconds." }),
   updated_at: Type.Integer({ description: "Unix seconds." }),
+  ...HEARTBEAT_VIEW,
 };
 
 /** A monitor, whole. */

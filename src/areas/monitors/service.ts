@@ -1,26 +1,30 @@
 import { changed, type Fields } from "../../kernel/audit/change.ts";
-import { ApiError, invalidField } from "../../kernel/errors.ts";
+import { ApiError } from "../../kernel/errors.ts";
 import type { Call } from "../../kernel/http/call.ts";
 import type { Caller } from "../../kernel/http/caller.ts";
-import { decodeNumberCursor, encodeCursor, pageOf, pageStart } from "../../kernel/http/pagination.ts";
+import { encodeCursor, pageOf, pageStart } from "../../kernel/http/pagination.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { TierBound } from "../../kernel/tier-bounds.ts";
 import { isUuid, uuidToBytes } from "../../kernel/uuid.ts";
 import type { Channels } from "./channels.ts";
-import { CHECKS_KEPT_MS, Checks, sealContext } from "./checks.ts";
-import { shownName, uptimePercent } from "./domain.ts";
+import { Checks, sealContext } from "./checks.ts";
+import { secondsOf, shownName } from "./domain.ts";
+import type { HeartbeatView } from "./heartbeat-schema.ts";
+import { assertOfType, mergedTiming, splitGiven } from "./heartbeat-settings.ts";
+import { Heartbeats, type Viewer } from "./heartbeats.ts";
+import { historyOf } from "./history.ts";
 import type { Incidents } from "./incidents.ts";
 import { CheckSchedule } from "./jobs.ts";
 import type { MaintenanceService } from "./maintenance.ts";
 import type { Notices } from "./notices.ts";
 import { Outages } from "./outages.ts";
 import type { MonitorParts } from "./ports.ts";
-import { MARKS, type Quiet } from "./quiet.ts";
+import type { Quiet } from "./quiet.ts";
 import { quietParts } from "./quiet-parts.ts";
 import {
+  assertHttpTerms,
   LIST_LIMIT,
   type Monitor,
-  type MonitorCheck,
   type MonitorDeleted,
   type MonitorHistory,
   type MonitorPage,
@@ -29,12 +33,23 @@ import {
   type MonitorUpdateBody,
 } from "./schema.ts";
 import { assertSettings, mergedSettings } from "./settings.ts";
-import type { MonitorRow, MonitorSettings, StoredCheck } from "./store.ts";
+import type { MonitorRow, MonitorSettings } from "./store.ts";
 
-const DAY_HOURS = 24;
+/** The project that a ping key is of. */
+interface PingedProject {
+  readonly projectRef: number;
+  readonly accountRef: number;
+}
+
+/** Whose a new monitor is. */
+type Owner = {
+  readonly account: Pick<Caller["account"], "ref" | "tier">;
+  readonly project: { readonly ref: number };
+};
 
 /** The use cases of monitors. */
 export class MonitorService {
+  readonly heartbeats: Heartbeats;
   private readonly checks: Checks;
   private readonly schedule: CheckSchedule;
   private readonly bound: TierBound;
@@ -50,11 +65,15 @@ export class MonitorService {
       readonly channels: Channels;
     },
   ) {
-    const { quiet, observer, maintenance } = quietParts(parts, told.notices, () => this.schedule);
+    const { quiet, observer, maintenance } = quietParts(parts, told.notices, {
+      schedule: () => this.schedule,
+      heartbeats: () => this.heartbeats,
+    });
     this.quiet = quiet;
     this.maintenance = maintenance;
     this.checks = new Checks(parts, new Outages(told.incidents, told.notices), quiet, observer);
     this.schedule = new CheckSchedule(parts, this.checks, quiet);
+    this.heartbeats = new Heartbeats(parts, this.checks, quiet);
     this.bound = new TierBound(parts.db, parts.tiers, "monitors", "monitor_limit_exceeded");
     this.nextRef = parts.monitors.highestRef() + 1;
   }
@@ -64,13 +83,35 @@ export class MonitorService {
     assertSettings(this.parts, given, caller.account.tier);
   }
 
-  /** Creates a monitor and begins to check it. @throws ApiError `monitor_limit_exceeded`, `monitor_name_taken` */
-  create(tx: Tx, { account, project }: Caller, given: MonitorUpdateBody): Monitor {
+  /** The same for a new monitor, which may lack nothing. */
+  assertTerms(caller: Caller, given: MonitorUpdateBody): void {
+    const { type = "http" } = given;
+    if (type === "http") assertHttpTerms(given);
+    assertOfType(type, given);
+    this.assertSettings(caller, given);
+  }
+
+  /**
+   * Creates a monitor and begins to check it, or to wait for its pings.
+   * @throws ApiError `monitor_limit_exceeded`, `monitor_name_taken`, `monitor_slug_taken`, `validation_error`
+   */
+  create(tx: Tx, viewer: Viewer, given: MonitorUpdateBody): Monitor {
+    const { monitor, ...warning } = this.insert(tx, viewer.caller, given);
+    tx.audit({ ...aboutMonitor(monitor, "created"), before: null, after: this.auditedOf(monitor) });
+    return { ...this.monitorOf(monitor, viewer), ...warning };
+  }
+
+  /** The same without a request's own terms: see {@link create}. */
+  insert(tx: Tx, { account, project }: Owner, given: MonitorUpdateBody) {
     const { monitors, ids } = this.parts;
     this.assertNameFree(project.ref, given.name, null);
     this.bound.assertRoom(account);
     const monitorId = ids.uuidV7();
-    const { settings, ...warning } = mergedSettings(this.parts, given, monitorId, account.tier, null);
+    const { type = "http", timing, common } = splitGiven(given);
+    const terms = mergedSettings(this.parts, common, monitorId, account.tier, null);
+    const isHeartbeat = type === "heartbeat";
+    const own = isHeartbeat ? { type, url: `heartbeat:${monitorId}`, interval: 0 } : {};
+    const settings = { ...terms.settings, ...own };
     const ref = this.nextRef++;
     monitors.insert(tx, {
       ...settings,
@@ -78,37 +119,52 @@ export class MonitorService {
       monitorId: uuidToBytes(monitorId),
     });
     monitors.insertState(tx, ref, project.ref);
-    if (given.depends_on) this.quiet.setParent(tx, { ref, projectRef: project.ref }, given.depends_on);
+    const monitor = this.find(project.ref, monitorId);
+    if (given.depends_on) this.quiet.setParent(tx, monitor, given.depends_on);
     this.choose(tx, project.ref, ref, given.channels);
-    this.schedule.begin(tx, account.ref, ref, settings.url);
-    const made = this.monitorOf(this.find(project.ref, monitorId));
-    tx.audit({ ...aboutMonitor(made, "created"), before: null, after: settingsOf(made) });
-    return { ...made, ...warning };
+    if (isHeartbeat) this.heartbeats.create(tx, monitor, mergedTiming(timing, null, tx.now));
+    else this.schedule.begin(tx, account.ref, ref, settings.url);
+    return { monitor, ...(terms.warning === undefined || isHeartbeat ? {} : { warning: terms.warning }) };
   }
 
-  /** Changes a monitor. @throws ApiError `not_found`, `monitor_name_taken` */
-  update(tx: Tx, { account, project }: Caller, monitorId: string, given: MonitorUpdateBody): Monitor {
+  /** Makes a heartbeat for pings that name a slug. Returns its reference. @throws ApiError `monitor_limit_exceeded` */
+  createPinged(tx: Tx, { projectRef, accountRef }: PingedProject, slug: string): number {
+    const { owners, monitors } = this.parts;
+    const { tier } = owners.account(accountRef);
+    const named = monitors.named(projectRef, slug) === null ? { name: slug } : {};
+    const owner = { account: { ref: accountRef, tier }, project: { ref: projectRef } };
+    return this.insert(tx, owner, { type: "heartbeat", slug, ...named }).monitor.ref;
+  }
+
+  /** Changes a monitor. @throws ApiError `not_found`, `monitor_name_taken`, `monitor_slug_taken`, `validation_error` */
+  update(tx: Tx, viewer: Viewer, monitorId: string, given: MonitorUpdateBody): Monitor {
+    const { account, project } = viewer.caller;
     const before = this.find(project.ref, monitorId);
     const { ref, monitorId: id, settings: old } = before;
+    assertOfType(old.type, given);
     this.assertNameFree(project.ref, given.name, ref);
-    const { settings, ...warning } = mergedSettings(this.parts, given, id, account.tier, old);
-    const was = this.monitorOf(before);
+    const { timing, common } = splitGiven(given);
+    const { settings, ...warning } = mergedSettings(this.parts, common, id, account.tier, old);
+    const was = this.auditedOf(before);
     if (given.depends_on !== undefined) this.quiet.setParent(tx, before, given.depends_on);
     if (Object.keys(given).length > 0) {
       this.choose(tx, project.ref, ref, given.channels);
       this.parts.monitors.update(tx, { ...settings, ref, now: tx.now });
-      this.reschedule(tx, before, settings);
+      if (old.type === "http") this.reschedule(tx, before, settings);
+      else {
+        const timed = mergedTiming(timing, this.heartbeats.of(before), tx.now);
+        this.heartbeats.change(tx, before, { ...before, settings }, timed);
+      }
     }
-    const is = this.monitorOf(this.find(project.ref, monitorId));
-    tx.audit(changed({ ...aboutMonitor(is, "changed"), before: settingsOf(was), after: settingsOf(is) }));
-    return { ...is, ...warning };
+    const is = this.find(project.ref, monitorId);
+    tx.audit(changed({ ...aboutMonitor(is, "changed"), before: was, after: this.auditedOf(is) }));
+    return { ...this.monitorOf(is, viewer), ...warning };
   }
 
   /** Deletes a monitor and what its checks found. @throws ApiError `not_found` */
   delete(tx: Tx, projectRef: number, monitorId: string): MonitorDeleted {
     const monitor = this.find(projectRef, monitorId);
-    const last = this.monitorOf(monitor);
-    tx.audit({ ...aboutMonitor(last, "deleted"), before: settingsOf(last), after: null });
+    tx.audit({ ...aboutMonitor(monitor, "deleted"), before: this.auditedOf(monitor), after: null });
     this.remove(tx, monitor.ref, Number.MAX_SAFE_INTEGER);
     return { deleted: true };
   }
@@ -126,22 +182,23 @@ export class MonitorService {
     if (removed >= rowsMax) return removed;
     this.parts.channels.removeOfProject(tx, projectRef);
     this.told.notices.channelsChanged(tx, projectRef);
+    this.parts.heartbeats.removeKey(tx, projectRef);
     this.parts.stopped.forget(tx, projectRef);
     return removed;
   }
 
   /** @throws ApiError `not_found` */
-  status(projectRef: number, monitorId: string): MonitorStatus {
-    return this.statusOf(this.find(projectRef, monitorId));
+  status(viewer: Viewer, monitorId: string): MonitorStatus {
+    return this.statusOf(this.find(viewer.caller.project.ref, monitorId), viewer);
   }
 
   /** A page of a project's monitors, newest first. @throws ApiError `validation_error` for a foreign cursor. */
-  list(projectRef: number, query: MonitorQuery): MonitorPage {
+  list(viewer: Viewer, query: MonitorQuery): MonitorPage {
     const { limit = LIST_LIMIT } = query;
-    const { rows, floor } = this.rowsOf(projectRef, query, limit + 1);
+    const { rows, floor } = this.rowsOf(viewer.caller.project.ref, query, limit + 1);
     const { items, ...next } = pageOf(rows, limit, ({ ref }) => [ref]);
     const more = next.cursor === undefined && floor > 0 ? { cursor: encodeCursor([floor]) } : next;
-    return { monitors: items.map((row) => this.statusOf(row)), ...more };
+    return { monitors: items.map((row) => this.statusOf(row, viewer)), ...more };
   }
 
   private rowsOf(projectRef: number, { status, active, name, cursor }: MonitorQuery, rowsMax: number) {
@@ -162,27 +219,9 @@ export class MonitorService {
     projectRef: number,
     monitorId: string,
     now: number,
-    { limit = LIST_LIMIT, cursor }: { limit?: number; cursor?: string },
+    query: { limit?: number; cursor?: string },
   ): MonitorHistory {
-    const { checks: store } = this.parts;
-    const monitor = this.find(projectRef, monitorId);
-    const checks: MonitorCheck[] = [];
-    let sequence = cursor === undefined ? monitor.lastCheck : this.sequenceOf(cursor, monitor.ref);
-    while (sequence !== 0 && checks.length < limit) {
-      const check = store.check(sequence);
-      // Older ones have been removed.
-      if (check === null) break;
-      checks.push(checkOf(check));
-      sequence = check.previous;
-    }
-    const more = checks.length === limit && store.check(sequence) !== null;
-    const counts = [...store.hoursSince(monitor.ref, now - CHECKS_KEPT_MS), monitor];
-    const percent = (days: number) => uptimePercent(counts, now, days * DAY_HOURS);
-    return {
-      checks,
-      uptime: { "24h": percent(1), "7d": percent(7), "30d": percent(30) },
-      ...(more ? { cursor: encodeCursor([sequence]) } : {}),
-    };
+    return historyOf(this.parts.checks, this.find(projectRef, monitorId), now, query);
   }
 
   /** A monitor of a project. @throws ApiError `not_found` */
@@ -197,14 +236,14 @@ export class MonitorService {
 
   /**
    * Makes and records a manual check. It sends no alert.
-   * @throws ApiError `not_found` also when the monitor was deleted meanwhile, `service_unavailable` when the check says
-   *   nothing because this server's event loop stalled.
+   * @throws ApiError `not_found` also when the monitor was deleted meanwhile, `invalid_request` for a heartbeat,
+   *   `service_unavailable` when the check says nothing because this server's event loop stalled.
    */
   checkNow(call: Call, monitorId: string) {
     // A check may take 30 s, and more when it must be made again.
     call.setIdleTimeout(0);
     return call.performAcross({
-      claim: () => this.find(call.caller.project.ref, monitorId),
+      claim: () => this.findAsking(call.caller.project.ref, monitorId),
       outside: (monitor) => this.checks.make(monitor, true),
       settle: (tx, monitor, made) => {
         if (made === null) {
@@ -217,9 +256,15 @@ export class MonitorService {
           );
         }
         this.checks.record(tx, monitor, [made]);
-        return this.status(monitor.projectRef, monitorId);
+        return this.status(call, monitorId);
       },
     });
+  }
+
+  private findAsking(projectRef: number, monitorId: string): MonitorRow {
+    const monitor = this.find(projectRef, monitorId);
+    if (monitor.settings.type === "http") return monitor;
+    throw new ApiError("invalid_request", "A heartbeat asks nobody: it waits for pings.");
   }
 
   /** Removes at most `rowsMax` rows of a monitor: its hours, then itself. Returns how many. */
@@ -231,9 +276,10 @@ export class MonitorService {
     this.quiet.forget(tx, ref);
     this.told.incidents.end(tx, ref, tx.now);
     this.parts.channels.choose(tx, ref, null);
+    const pings = this.heartbeats.remove(tx, ref);
     monitors.removeState(tx, ref);
     monitors.remove(tx, ref);
-    return hours + 1;
+    return hours + pings + 1;
   }
 
   /** `channelIds`: null for the default ones, undefined to leave them as they are. */
@@ -254,15 +300,6 @@ export class MonitorService {
     else if (!isSame) this.schedule.begin(tx, accountRef, ref, after.url);
   }
 
-  private sequenceOf(cursor: string, ref: number): number {
-    const sequence = decodeNumberCursor(cursor);
-    const check = this.parts.checks.check(sequence);
-    if (check !== null && check.ref !== ref) {
-      throw invalidField("cursor", "is not a cursor of this monitor's history");
-    }
-    return sequence;
-  }
-
   /** A name is unique in its project. `ownRef`: the monitor that may have it already. @throws ApiError `monitor_name_taken` */
   private assertNameFree(projectRef: number, name: string | null | undefined, ownRef: number | null): void {
     const holder = name === null || name === undefined ? null : this.parts.monitors.named(projectRef, name);
@@ -272,20 +309,22 @@ export class MonitorService {
     throw new ApiError("monitor_name_taken", message, { extras: { monitor_id } });
   }
 
-  private monitorOf(monitor: MonitorRow): Monitor {
+  private monitorOf(monitor: MonitorRow, viewer: Viewer): Monitor {
     return {
       id: monitor.monitorId,
       ...this.configuredOf(monitor),
+      ...this.heartbeatOf(monitor, viewer),
       headers: this.headersOf(monitor),
       ...this.lastCheckOf(monitor),
       ...this.quiet.viewOf(monitor),
     };
   }
 
-  private statusOf(monitor: MonitorRow): MonitorStatus {
+  private statusOf(monitor: MonitorRow, viewer: Viewer): MonitorStatus {
     return {
       monitor_id: monitor.monitorId,
       ...this.configuredOf(monitor),
+      ...this.heartbeatOf(monitor, viewer),
       header_names: Object.keys(this.headersOf(monitor) ?? {}),
       ...this.lastCheckOf(monitor),
       ...this.quiet.viewOf(monitor),
@@ -293,11 +332,24 @@ export class MonitorService {
     };
   }
 
+  private heartbeatOf(monitor: MonitorRow, viewer: Viewer): Partial<HeartbeatView> {
+    return monitor.settings.type === "http" ? {} : this.heartbeats.view(monitor, viewer);
+  }
+
+  /** What users set, and nothing that checks find out. */
+  private auditedOf(monitor: MonitorRow): Fields {
+    const { created_at, updated_at, ...settings } = this.configuredOf(monitor);
+    const waits = settings.type === "http" ? {} : this.heartbeats.settingsOf(monitor);
+    const depends_on = this.quiet.parentOf(monitor.ref)?.monitorId ?? null;
+    return { ...settings, ...waits, depends_on, headers: this.headersOf(monitor) };
+  }
+
   /** What was set, but for the headers. */
   private configuredOf({ settings, ref, projectRef, createdAt, updatedAt }: MonitorRow) {
     const { headers, ...others } = settings;
     return {
       ...others,
+      interval: settings.type === "heartbeat" ? null : others.interval,
       name: shownName(settings),
       channels: this.told.channels.namedBy(projectRef, ref),
       created_at: secondsOf(createdAt),
@@ -320,31 +372,7 @@ export class MonitorService {
 }
 
 /** What the audit log says of a monitor. */
-function aboutMonitor({ id, url }: Monitor, what: string) {
-  return {
-    summary: `Monitor of ${URL.parse(url)?.host ?? "nothing"} ${what}`,
-    target: { type: "monitor", id },
-  };
-}
-
-/** What users set, and nothing that checks find out. */
-function settingsOf(monitor: Monitor): Fields {
-  const { id, status, latency_ms, last_checked_at, incident_id, created_at, updated_at, ...more } = monitor;
-  const { flapping, maintenance, warning, ...settings } = more;
-  return settings;
-}
-
-function checkOf({ at, up, latencyMs, responseStatus, error, manual, mark }: StoredCheck): MonitorCheck {
-  return {
-    checked_at: secondsOf(at),
-    status: up === 0 ? "down" : "up",
-    ...{ latency_ms: latencyMs, response_status: responseStatus, error },
-    manual: manual !== 0,
-    observer_offline: mark === MARKS.observer_offline,
-    maintenance: mark === MARKS.maintenance,
-  };
-}
-
-function secondsOf(epochMs: number): number {
-  return Math.floor(epochMs / 1_000);
+function aboutMonitor({ monitorId, settings }: MonitorRow, what: string) {
+  const host = settings.type === "http" ? new URL(settings.url).host : shownName(settings);
+  return { summary: `Monitor of ${host} ${what}`, target: { type: "monitor", id: monitorId } };
 }

@@ -9,6 +9,7 @@ import type { MonitorSettings } from "./store.ts";
 
 /** What a monitor has where its user sets nothing. */
 const DEFAULTS: Omit<MonitorSettings, "url" | "interval"> = {
+  type: "http",
   name: null,
   method: "GET",
   headers: null,

@@ -1,6 +1,7 @@
 import type { Database } from "../../kernel/storage/database.ts";
 import { bytesToUuid, uuidToBytes } from "../../kernel/uuid.ts";
 import type { CheckResult, HourCount, LineSign, MonitorState } from "./domain.ts";
+import type { HeartbeatView } from "./heartbeat-schema.ts";
 import type { Monitor, TargetStatus } from "./schema.ts";
 
 /** What users set about a monitor, by the names of the API. */
@@ -9,7 +10,10 @@ export type MonitorSettings = Omit<
   | ("id" | "name" | "headers" | "status" | "latency_ms" | "last_checked_at")
   | ("depends_on" | "flapping" | "maintenance")
   | ("created_at" | "updated_at" | "warning" | "channels" | "incident_id")
+  | ("interval" | keyof HeartbeatView)
 > & {
+  /** Milliseconds; 0: nothing is asked. */
+  readonly interval: number;
   /** As it was given; null without one. */
   readonly name: string | null;
   /** Sealed. */
@@ -40,13 +44,13 @@ type StoredMonitor = Omit<MonitorRow, "monitorId" | "settings"> &
 const STATUS = "CASE status WHEN 1 THEN 'up' WHEN 2 THEN 'down' ELSE 'unknown' END";
 const STATUS_NUMBER = "CASE $status WHEN 'up' THEN 1 WHEN 'down' THEN 2 ELSE 3 END";
 
-const SELECT = `SELECT ref, monitor_id AS monitorId, account_ref AS accountRef, monitors.project_ref AS projectRef, version,
-  created_at AS createdAt, updated_at AS updatedAt, url, name, method, headers, body, timeout_ms AS timeout,
-  interval_ms AS interval, consecutive_threshold, cooldown_ms, webhook_url, email_alert, notify_recovery, active,
-  ${STATUS} AS status, latency_ms AS latencyMs, last_checked_at AS lastCheckedAt,
+const SETTINGS = `ref, monitor_id AS monitorId, account_ref AS accountRef, monitors.project_ref AS projectRef, version,
+  created_at AS createdAt, updated_at AS updatedAt, type, url, name, method, headers, body, timeout_ms AS timeout,
+  interval_ms AS interval, consecutive_threshold, cooldown_ms, webhook_url, email_alert, notify_recovery, active`;
+const STATE = `${STATUS} AS status, latency_ms AS latencyMs, last_checked_at AS lastCheckedAt,
   consecutive_failures AS consecutiveFailures, told_at AS alertedAt, last_check AS lastCheck,
-  hour, hour_checks AS checks, hour_up AS up
-  FROM monitors JOIN monitor_states ON monitor_ref = ref`;
+  hour, hour_checks AS checks, hour_up AS up`;
+const SELECT = `SELECT ${SETTINGS}, ${STATE} FROM monitors JOIN monitor_states ON monitor_ref = ref`;
 
 type SettingsParams = MonitorSettings & { ref: number; now: number };
 type Identity = { monitorId: Uint8Array; accountRef: number; projectRef: number };
@@ -63,11 +67,13 @@ export type MonitorStore = ReturnType<typeof monitorStore>;
 /** All SQL of monitors and of where their targets stand. */
 export function monitorStore(db: Database) {
   const columns =
-    "url, name, method, headers, body, timeout_ms, interval_ms, consecutive_threshold, cooldown_ms, webhook_url, email_alert, notify_recovery, active";
+    "type, url, name, method, headers, body, timeout_ms, interval_ms, consecutive_threshold, cooldown_ms, webhook_url, email_alert, notify_recovery, active";
   const values =
-    "$url, $name, $method, $headers, $body, $timeout, $interval, $consecutive_threshold, $cooldown_ms, $webhook_url, $email_alert, $notify_recovery, $active";
+    "$type, $url, $name, $method, $headers, $body, $timeout, $interval, $consecutive_threshold, $cooldown_ms, $webhook_url, $email_alert, $notify_recovery, $active";
   const withId = db.one<StoredMonitor, [monitorId: Uint8Array]>(`${SELECT} WHERE monitor_id = ?`);
-  const withRef = db.one<StoredMonitor, [ref: number]>(`${SELECT} WHERE ref = ?`);
+  // One by one: a row of two tables takes the driver ten times as long, and each check and each ping reads one.
+  const settingsOf = db.one<StoredMonitor, [ref: number]>(`SELECT ${SETTINGS} FROM monitors WHERE ref = ?`);
+  const stateOf = db.one<object, [ref: number]>(`SELECT ${STATE} FROM monitor_states WHERE monitor_ref = ?`);
   const withName = db.one<StoredMonitor, [projectRef: number, name: string]>(
     `${SELECT} WHERE monitors.project_ref = ? AND name = ?`,
   );
@@ -95,8 +101,8 @@ export function monitorStore(db: Database) {
       return stored && rowOf(stored);
     },
     monitor(ref: number): MonitorRow | null {
-      const stored = withRef(ref);
-      return stored && rowOf(stored);
+      const [settings, state] = [settingsOf(ref), stateOf(ref)];
+      return settings && state && rowOf(Object.assign(settings, state));
     },
     /** The monitor that was given a name in a project. */
     named(projectRef: number, name: string): MonitorRow | null {
@@ -141,13 +147,14 @@ function listStore(db: Database) {
 }
 
 function rowOf(stored: StoredMonitor): MonitorRow {
-  const { url, name, method, headers, body, timeout, interval, consecutive_threshold, ...more } = stored;
+  const { type, url, name, method, headers, body, timeout, interval, consecutive_threshold, ...more } =
+    stored;
   const { cooldown_ms, webhook_url, email_alert, notify_recovery, active, monitorId, ...row } = more;
   return {
     ...row,
     monitorId: bytesToUuid(monitorId),
     settings: {
-      ...{ url, name, method, headers, body, timeout, interval, consecutive_threshold },
+      ...{ type, url, name, method, headers, body, timeout, interval, consecutive_threshold },
       ...{ cooldown_ms, webhook_url },
       email_alert: email_alert !== 0,
       notify_recovery: notify_recovery !== 0,
@@ -158,6 +165,10 @@ function rowOf(stored: StoredMonitor): MonitorRow {
 
 /** A check that was made: its result, and what it saw. */
 export interface CheckMade extends CheckResult {
+  /** Whether a failure makes it down whatever the threshold: a ping that is missing says all. */
+  readonly atOnce?: boolean;
+  /** Whether nothing was found anew: a failure is told of again, and counts no second time. */
+  readonly again?: boolean;
   readonly responseStatus: number | null;
   readonly error: string | null;
   /** What it says of this server's own line; null and absent: nothing. */
@@ -166,7 +177,9 @@ export interface CheckMade extends CheckResult {
   readonly offline?: boolean;
 }
 
-type NewCheck = Readonly<CheckMade & { sequence: number; ref: number; previous: number; mark: number }>;
+type NewCheck = Readonly<
+  Omit<CheckMade, "atOnce" | "again"> & { sequence: number; ref: number; previous: number; mark: number }
+>;
 /** A check as its row has it. */
 export type StoredCheck = Omit<NewCheck, "up" | "manual" | "line" | "offline"> & {
   up: number;

@@ -1483,13 +1483,17 @@ export interface ChannelTested {
 /** What `POST /v1/pulse/{monitorId}/check` answers. */
 export interface MonitorStatus {
   monitor_id: string;
+  /** `http` asks a URL, `heartbeat` waits for pings. `http` unless given; fixed after creation. */
+  type: "http" | "heartbeat";
+  /** Of a heartbeat `heartbeat:` and its id. */
   url: string;
-  /** The given name, else the host of `url`. */
+  /** The given name, else the host of `url`; of a heartbeat `Heartbeat`. */
   name: string;
   method: string;
   body: string | null;
   timeout: number;
-  interval: number;
+  /** Null for heartbeats. */
+  interval: number | null;
   consecutive_threshold: number;
   cooldown_ms: number;
   webhook_url: string | null;
@@ -1502,6 +1506,28 @@ export interface MonitorStatus {
   created_at: number;
   /** Unix seconds. */
   updated_at: number;
+  /** Heartbeats alone. The name in `ping_slug_url`. */
+  slug?: string | null;
+  /** Heartbeats alone. Null with a `schedule`. */
+  period_ms?: number | null;
+  /** Heartbeats alone. Null with a `period_ms`. */
+  schedule?: string | null;
+  /** Heartbeats alone. The time zone of `schedule`. */
+  tz?: string | null;
+  /** Heartbeats alone. */
+  grace_ms?: number;
+  /** Heartbeats alone. Where its pings go: a secret, shown to keys with `pulse:write`. */
+  ping_url?: string | null;
+  /** Heartbeats alone. The same by its slug, in projects with a ping key. Shown to keys with `pulse:write`. */
+  ping_slug_url?: string | null;
+  /** Heartbeats alone. The last ping of any kind. */
+  last_ping_at?: string | null;
+  /** Heartbeats alone. When the run under way began. */
+  started_at?: string | null;
+  /** Heartbeats alone. When the next success is expected; it is missed once the grace has passed as well. */
+  expected_at?: string | null;
+  /** Heartbeats alone. How long the last run took, if its start was told. */
+  last_duration_ms?: number | null;
   /** The names of `headers`, whose values may be secret. */
   header_names: string[];
   status: "up" | "down" | "unknown";
@@ -1521,10 +1547,22 @@ export interface MonitorStatus {
 
 /** The body of `POST /v1/pulse`. */
 export interface MonitorCreateBody {
-  /** What is checked. */
-  url: string;
-  /** Milliseconds between checks; raised to the tier's minimum, with a `warning`. */
-  interval: number;
+  /** What is checked. Required, but for heartbeats. */
+  url?: string | undefined;
+  /** Milliseconds between checks; raised to the tier's minimum, with a `warning`. Required, but for heartbeats. */
+  interval?: number | undefined;
+  /** `http` asks a URL, `heartbeat` waits for pings. `http` unless given; fixed after creation. */
+  type?: "http" | "heartbeat" | undefined;
+  /** Heartbeats: the name in `ping_slug_url`, unique in the project. */
+  slug?: string | undefined;
+  /** Heartbeats: milliseconds between pings; 86400000 unless given. */
+  period_ms?: number | undefined;
+  /** Heartbeats, instead of `period_ms`: when pings come, as a cron expression of five fields. */
+  schedule?: string | undefined;
+  /** The time zone that `schedule` is read in, as the IANA database names it; `UTC` unless given. */
+  tz?: string | undefined;
+  /** Heartbeats: how much later a ping may come, and how long a run may take; 3600000 unless given. */
+  grace_ms?: number | undefined;
   /** `GET` unless given. */
   method?: "GET" | "HEAD" | "POST" | undefined;
   /** Milliseconds; 10000 unless given. */
@@ -1553,13 +1591,17 @@ export interface MonitorCreateBody {
 /** What `POST /v1/pulse` answers. */
 export interface Monitor {
   id: string;
+  /** `http` asks a URL, `heartbeat` waits for pings. `http` unless given; fixed after creation. */
+  type: "http" | "heartbeat";
+  /** Of a heartbeat `heartbeat:` and its id. */
   url: string;
-  /** The given name, else the host of `url`. */
+  /** The given name, else the host of `url`; of a heartbeat `Heartbeat`. */
   name: string;
   method: string;
   body: string | null;
   timeout: number;
-  interval: number;
+  /** Null for heartbeats. */
+  interval: number | null;
   consecutive_threshold: number;
   cooldown_ms: number;
   webhook_url: string | null;
@@ -1572,6 +1614,28 @@ export interface Monitor {
   created_at: number;
   /** Unix seconds. */
   updated_at: number;
+  /** Heartbeats alone. The name in `ping_slug_url`. */
+  slug?: string | null;
+  /** Heartbeats alone. Null with a `schedule`. */
+  period_ms?: number | null;
+  /** Heartbeats alone. Null with a `period_ms`. */
+  schedule?: string | null;
+  /** Heartbeats alone. The time zone of `schedule`. */
+  tz?: string | null;
+  /** Heartbeats alone. */
+  grace_ms?: number;
+  /** Heartbeats alone. Where its pings go: a secret, shown to keys with `pulse:write`. */
+  ping_url?: string | null;
+  /** Heartbeats alone. The same by its slug, in projects with a ping key. Shown to keys with `pulse:write`. */
+  ping_slug_url?: string | null;
+  /** Heartbeats alone. The last ping of any kind. */
+  last_ping_at?: string | null;
+  /** Heartbeats alone. When the run under way began. */
+  started_at?: string | null;
+  /** Heartbeats alone. When the next success is expected; it is missed once the grace has passed as well. */
+  expected_at?: string | null;
+  /** Heartbeats alone. How long the last run took, if its start was told. */
+  last_duration_ms?: number | null;
   headers: Record<string, string> | null;
   status: "up" | "down" | "unknown";
   /** Milliseconds of the last check; the time-out on a time-out. */
@@ -1759,12 +1823,48 @@ export interface MaintenanceUpdateBody {
   duration_ms?: number | undefined;
 }
 
+/** What `POST /v1/pulse/ping-key` answers. */
+export interface PingKey {
+  /** What stands before the slug in the project's ping URLs. The one before it no longer works. */
+  ping_key: string;
+}
+
+/** What `GET /v1/pulse/{monitorId}/pings` answers. */
+export type HeartbeatPings = { pings: HeartbeatPing[] };
+
+/** What `GET /v1/pulse/{monitorId}/pings` answers, `pings`, `[]`. */
+export interface HeartbeatPing {
+  at: string;
+  kind: "success" | "fail" | "start" | "log";
+  /** The exit status that it named. */
+  exit: number | null;
+  /** Since the start of its run, if that was told. */
+  duration_ms: number | null;
+  /** The run that it named. */
+  rid: string | null;
+  ip: string | null;
+  /** The first 10000 bytes of what it was sent with. */
+  body: string | null;
+}
+
 /** The body of `PUT /v1/pulse/{monitorId}`. */
 export interface MonitorUpdateBody {
-  /** What is checked. */
+  /** What is checked. Required, but for heartbeats. */
   url?: string | undefined;
-  /** Milliseconds between checks; raised to the tier's minimum, with a `warning`. */
+  /** Milliseconds between checks; raised to the tier's minimum, with a `warning`. Required, but for heartbeats. */
   interval?: number | undefined;
+  /** `http` asks a URL, `heartbeat` waits for pings. `http` unless given; fixed after creation. */
+  type?: "http" | "heartbeat" | undefined;
+  /** Heartbeats: the name in `ping_slug_url`, unique in the project. */
+  slug?: string | null | undefined;
+  /** Heartbeats: milliseconds between pings; 86400000 unless given. */
+  period_ms?: number | undefined;
+  /** Heartbeats, instead of `period_ms`: when pings come, as a cron expression of five fields. */
+  schedule?: string | undefined;
+  /** The time zone that `schedule` is read in, as the IANA database names it; `UTC` unless given. */
+  tz?: string | undefined;
+  /** Heartbeats: how much later a ping may come, and how long a run may take; 3600000 unless given. */
+  grace_ms?: number | undefined;
   /** `GET` unless given. */
   method?: "GET" | "HEAD" | "POST" | undefined;
   /** Milliseconds; 10000 unless given. */
@@ -2644,6 +2744,7 @@ export type ErrorCode =
   | "maintenance_limit_exceeded"
   | "monitor_limit_exceeded"
   | "monitor_name_taken"
+  | "monitor_slug_taken"
   | "no_meter"
   | "not_found"
   | "project_limit_exceeded"
@@ -3106,6 +3207,9 @@ export const OPERATIONS = {
     "maintenance_id",
     MaintenanceUpdateBody
   >,
+  "monitors.ping": "POST /ping/{check}" as Route<string, "check", AnyBody>,
+  "monitors.ping_key": "POST /v1/pulse/ping-key" as Route<PingKey>,
+  "monitors.pings": "GET /v1/pulse/{monitorId}/pings" as Route<HeartbeatPings, "monitorId">,
   "monitors.read": "GET /v1/pulse/{monitorId}" as Route<MonitorStatus, "monitorId">,
   "monitors.update": "PUT /v1/pulse/{monitorId}" as Route<Monitor, "monitorId", MonitorUpdateBody>,
   "ofrep.bulk": "POST /ofrep/v1/evaluate/flags" as Route<Evaluations, never, EvaluationBody>,
@@ -3269,6 +3373,7 @@ export type Operations = typeof OPERATIONS;
 export const PUBLIC: readonly string[] = [
   "catch.in",
   "catch.ingest",
+  "monitors.ping",
   "ofrep.events",
   "openapi.read",
   "ping",

@@ -71,6 +71,7 @@ test("every metered read is answered without a commit; its charge shows at once"
       "monitors.list",
       "monitors.maintenance.list",
       "monitors.maintenance.read",
+      "monitors.pings",
       "monitors.read",
     ],
     ...["ofrep.bulk", "ofrep.evaluate"],

@@ -19,6 +19,7 @@ const NOT_AUDITED: ReadonlySet<string> = new Set([
   ...[
     "monitors.check",
     "monitors.channels.test",
+    "monitors.ping",
     "keys.verify",
     "witness.verify",
     "catch.ingest",

@@ -59,6 +59,7 @@ describe("POST /v1/pulse", () => {
         expect(id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/);
         expect(rest).toEqual({
           ...BODY,
+          type: "http",
           name: "site.example.com",
           method: "GET",
           headers: null,

@@ -1,0 +1,47 @@
+import type { Benchmark, WrkScript } from "./benchmark.ts";
+import type { Stage } from "./stage.ts";
+
+/** Heartbeats that are pinged in turn. */
+const CHECKS = 1_000;
+const paths: string[] = [];
+
+/** Pings of one check are bounded by the minute, but for the tier without bounds. */
+async function prepare(stage: Stage): Promise<void> {
+  const account = { email: "pings@example.com", tier: "unlimited" };
+  const { api_key } = await stage.post("/v1/admin/accounts", account, stage.operatorKey);
+  for (let made = 0; made < CHECKS; made += 1) {
+    const beat = await stage.post("/v1/pulse", { type: "heartbeat" }, String(api_key));
+    paths.push(new URL(String(beat["ping_url"])).pathname);
+  }
+  const answer = await fetch(stage.url + paths[0]);
+  if ((await answer.text()) !== "OK") throw new Error(`no ping: ${answer.status}`);
+}
+
+/** The line of a cron job, each time of another check. */
+function request(stage: Stage): WrkScript {
+  return {
+    lua: `
+local tail = " HTTP/1.1\\r\\nHost: ${new URL(stage.url).host}\\r\\nUser-Agent: curl/8.5.0\\r\\nAccept: */*\\r\\n\\r\\n"
+local paths = {${paths.map((path) => `"${path}"`).join(",")}}
+function init(args)
+  number = thread_index * 37
+end
+function request()
+  number = number + 1
+  return "GET " .. paths[number % #paths + 1] .. tail
+end
+`,
+  };
+}
+
+/** Pings: each is durable, counted as a check, and moves its check's deadline before it is answered. */
+export const PINGS: Benchmark = {
+  name: "ping of a heartbeat",
+  connections: [32],
+  prepare,
+  request,
+  requires: [
+    { kind: "ratio", to: "bare", atLeast: 0.45, connections: [32] },
+    { kind: "p99", atMostMs: 10, connections: [32] },
+  ],
+};

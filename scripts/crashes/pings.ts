@@ -1,0 +1,124 @@
+import type { Random } from "./random.ts";
+import {
+  bodyOf,
+  createAccount,
+  Recorded,
+  type Target,
+  type TargetRequest,
+  UNAVAILABLE,
+  type Workload,
+} from "./workload.ts";
+
+/** The odd ones are pinged once: they are missed two minutes later. */
+const HEARTBEATS = 12;
+/** Acknowledged pings of each that are looked for: more come in between than a hundred that are kept. */
+const LOOKED_FOR = 40;
+const SHORTEST_MS = 60_000;
+/** Successes twice as often, so that most are up. */
+const SIGNALS = ["", "", "/start", "/fail", "/log", "/0", "/7"] as const;
+
+interface Heartbeat {
+  readonly id: string;
+  readonly path: string;
+  /** Bodies of its last acknowledged pings. */
+  readonly acknowledged: string[];
+}
+
+interface Ping {
+  readonly at: string;
+  readonly kind: string;
+  readonly body: string | null;
+}
+
+interface Check {
+  readonly checked_at: number;
+  readonly error: string | null;
+}
+
+/**
+ * Pings of all kinds. Every acknowledged one is there, what was refused is not, its check is in the history, and no deadline
+ * has passed twice.
+ */
+export class PingWorkload extends Recorded implements Workload {
+  readonly name = "pings";
+  readonly weight = 1;
+  private heartbeats: Heartbeat[] = [];
+  private readonly refused = new Set<string>();
+  private readonly inDoubt = new Set<string>();
+  private key = "";
+  private sent = 0;
+
+  async prepare(target: Target): Promise<void> {
+    this.key = await createAccount(target, "pings@example.com", "unlimited");
+    const body = { type: "heartbeat", period_ms: SHORTEST_MS, grace_ms: SHORTEST_MS };
+    for (let made = 0; made < HEARTBEATS; made += 1) {
+      const answer = bodyOf(await target.ask({ method: "POST", path: "/v1/pulse", key: this.key, body }));
+      const { pathname } = new URL(String(answer["ping_url"]));
+      this.heartbeats.push({ id: String(answer["id"]), path: pathname, acknowledged: [] });
+    }
+    for (const heartbeat of this.heartbeats) await this.ping(target, heartbeat, "");
+  }
+
+  async act(target: Target, random: Random): Promise<void> {
+    const pinged = this.heartbeats.filter((_, number) => number % 2 === 0);
+    await this.ping(target, random.pick(pinged), random.pick(SIGNALS));
+  }
+
+  async verify(target: Target): Promise<string[]> {
+    const problems: string[] = [];
+    for (const heartbeat of this.heartbeats) problems.push(...(await this.problemsOf(target, heartbeat)));
+    this.inDoubt.clear();
+    return problems;
+  }
+
+  private async ping(target: Target, { path, acknowledged }: Heartbeat, signal: string): Promise<void> {
+    this.sent += 1;
+    const body = { ping: this.sent };
+    const answer = await target.send({ method: "POST", path: path + signal, key: null, body });
+    const text = JSON.stringify(body);
+    if (answer === null) {
+      this.counts.inDoubt += 1;
+      this.inDoubt.add(text);
+    } else if (answer.status === 200) {
+      this.counts.acknowledged += 1;
+      acknowledged.push(text);
+      if (acknowledged.length > LOOKED_FOR) acknowledged.shift();
+    } else if (answer.status === UNAVAILABLE) this.refused.add(text);
+  }
+
+  private async problemsOf(target: Target, { id, acknowledged }: Heartbeat): Promise<string[]> {
+    const pings = (await this.read(target, `${id}/pings`))["pings"] as readonly Ping[];
+    const checks = (await this.read(target, `${id}/history?limit=100`))["checks"] as readonly Check[];
+    const kept = new Set(pings.map(({ body }) => body ?? ""));
+    for (const text of this.inDoubt) if (kept.has(text)) this.counts.happened += 1;
+    const [end] = pings.filter(({ kind }) => kind === "success" || kind === "fail");
+    const [heard] = checks.filter((check) => !isLate(check));
+    const endedAt = end === undefined ? undefined : Math.floor(Date.parse(end.at) / 1_000);
+    // An odd one may have been missed since, and all ends may have gone among its last pings.
+    const agree = end === undefined || heard?.checked_at === endedAt;
+    const twice = checks.some((check, at) => isMissed(check) && isMissed(checks[at + 1]));
+    return [
+      ...acknowledged
+        .filter((text) => !kept.has(text))
+        .map((text) => `pings: ${text} of ${id} was acknowledged and is lost`),
+      ...[...kept]
+        .filter((text) => this.refused.has(text))
+        .map((text) => `pings: ${text} of ${id} was refused and is there`),
+      ...(agree ? [] : [`pings: the last end of ${id} came at ${endedAt}, its check at ${heard?.checked_at}`]),
+      ...(twice ? [`pings: one deadline of ${id} passed twice`] : []),
+    ];
+  }
+
+  private async read(target: Target, what: string): Promise<Record<string, unknown>> {
+    const request: TargetRequest = { method: "GET", path: `/v1/pulse/${what}`, key: this.key };
+    return bodyOf(await target.ask(request));
+  }
+}
+
+function isMissed(check: Check | undefined): boolean {
+  return check?.error?.startsWith("missed") === true;
+}
+
+function isLate(check: Check): boolean {
+  return isMissed(check) || check.error?.startsWith("overran") === true;
+}

@@ -1,0 +1,179 @@
+import { readFileSync } from "node:fs";
+import { createRandom, type Random } from "../crashes/random.ts";
+import { type Command, ServerProcess } from "../processes/server-process.ts";
+
+const SECOND = 1_000;
+const MINUTE = 60 * SECOND;
+const HOUR = 60 * MINUTE;
+/** Minutes between pings; each heartbeat has one of them, and as much grace as suits it. */
+const PERIODS = [30, 60, 120] as const;
+const GRACES = [5, 10, 30] as const;
+/** Share of the runs that do not come, and of those that come late within their grace. */
+const MISSING = 0.05;
+const LATE = 0.3;
+/** Longest from the moment at which a ping is missing to the check that says so. */
+const FOUND_WITHIN_MS = 2 * SECOND;
+/** Requests under way. */
+const CONNECTIONS = 32;
+/** The interval of the others, which are asked each time. */
+const INTERVAL_MS = 300_000;
+/** Memory is level from here on, as a part of the whole. */
+const WARM = 1 / 3;
+
+/** What is simulated. */
+export interface DayPlan {
+  readonly command: Command;
+  /** Half of them heartbeats. */
+  readonly monitors: number;
+  readonly hours: number;
+  readonly seed: number;
+}
+
+/** What came of it. */
+export interface DayResult {
+  readonly pings: number;
+  readonly missed: number;
+  readonly problems: readonly string[];
+  /** Memory in MiB once warm, and at the end. */
+  readonly memory: readonly [warm: number, end: number];
+}
+
+interface Heartbeat {
+  readonly id: string;
+  readonly path: string;
+  readonly periodMs: number;
+  readonly graceMs: number;
+  /** When it pings next. */
+  nextAt: number;
+  lastAt: number;
+  /** When pings were missing. */
+  readonly missing: number[];
+}
+
+/** Lets heartbeats ping and fail to, beside monitors that are checked, for so many hours of a test clock. */
+export async function simulateDay(plan: DayPlan): Promise<DayResult> {
+  const { command, monitors, hours, seed } = plan;
+  using target = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response("ok") });
+  const args = ["--port", "0", "--ephemeral", "--test-clock", "--log-level", "error"];
+  const more = ["--allow-private-targets", "127.0.0.1"];
+  const server = await ServerProcess.start({ command, args: [...args, ...more] });
+  try {
+    const day = new Day(server, createRandom(seed));
+    await day.prepare(monitors, target.url.href);
+    return await day.run(hours);
+  } finally {
+    await server.stop();
+  }
+}
+
+class Day {
+  private readonly heartbeats: Heartbeat[] = [];
+  private readonly problems: string[] = [];
+  private now = 0;
+  private pings = 0;
+
+  constructor(
+    private readonly server: ServerProcess,
+    private readonly random: Random,
+  ) {}
+
+  async prepare(monitors: number, url: string): Promise<void> {
+    await this.advance(SECOND);
+    const half = Math.floor(monitors / 2);
+    await inTurn(half, async () => {
+      await this.ask("POST", "/v1/pulse", { url, interval: INTERVAL_MS });
+    });
+    await inTurn(monitors - half, async () => {
+      const periodMs = this.random.pick(PERIODS) * MINUTE;
+      const graceMs = this.random.pick(GRACES) * MINUTE;
+      const terms = { type: "heartbeat", period_ms: periodMs, grace_ms: graceMs };
+      const made = await this.ask("POST", "/v1/pulse", terms);
+      const { pathname: path } = new URL(String(made["ping_url"]));
+      const nextAt = this.now + this.random.below(periodMs / MINUTE) * MINUTE;
+      const of = { id: String(made["id"]), path, periodMs, graceMs };
+      this.heartbeats.push({ ...of, nextAt, lastAt: 0, missing: [] });
+    });
+  }
+
+  async run(hours: number): Promise<DayResult> {
+    const end = this.now + hours * HOUR;
+    const warmAt = this.now + hours * HOUR * WARM;
+    let warm = 0;
+    while (this.now < end) {
+      const due = this.heartbeats.filter(({ nextAt }) => nextAt <= this.now);
+      await inTurn(due.length, (at) => this.ping(due[at] as Heartbeat));
+      await this.advance(MINUTE);
+      if (warm === 0 && this.now >= warmAt) warm = this.memory();
+    }
+    const memory = [warm, this.memory()] as const;
+    let missed = 0;
+    await inTurn(this.heartbeats.length, async (at) => {
+      const times = await this.judge(this.heartbeats[at] as Heartbeat);
+      missed += times;
+    });
+    return { pings: this.pings, missed, problems: this.problems, memory };
+  }
+
+  /** Pings, or not, and says when the next run is. */
+  private async ping(beat: Heartbeat): Promise<void> {
+    const { periodMs, graceMs, path } = beat;
+    const comes = beat.lastAt === 0 || !this.random.chance(MISSING);
+    if (comes) {
+      const missingAt = beat.lastAt + periodMs + graceMs;
+      // What falls due in this minute has been looked at: the clock stands.
+      if (beat.lastAt > 0 && missingAt <= this.now) beat.missing.push(missingAt);
+      beat.lastAt = this.now;
+      this.pings += 1;
+      const answer = await fetch(this.server.url + path);
+      if ((await answer.text()) !== "OK") this.problems.push(`a ping was answered ${answer.status}`);
+    }
+    const late = this.random.chance(LATE) ? this.random.below(graceMs / MINUTE) * MINUTE : 0;
+    beat.nextAt = this.now + periodMs + late;
+  }
+
+  /** Compares what was missed with what was found. Returns how often pings were missing. */
+  private async judge({ id, missing, lastAt, periodMs, graceMs }: Heartbeat): Promise<number> {
+    const deadline = lastAt + periodMs + graceMs;
+    const expected = [...missing, ...(deadline <= this.now ? [deadline] : [])];
+    const { checks } = await this.ask("GET", `/v1/pulse/${id}/history?limit=100`);
+    const found = (checks as { checked_at: number; status: string }[])
+      .filter(({ status }) => status === "down")
+      .map(({ checked_at }) => checked_at * SECOND)
+      .reverse();
+    if (found.length !== expected.length)
+      this.problems.push(`${id}: pings were missing ${expected.length} times, and found ${found.length} times`);
+    expected.forEach((at, number) => {
+      const late = (found[number] ?? Number.POSITIVE_INFINITY) - at;
+      // The history has whole seconds.
+      if (late > FOUND_WITHIN_MS || late <= -SECOND) this.problems.push(`${id}: found ${late} ms after its moment`);
+    });
+    return expected.length;
+  }
+
+  private async advance(ms: number): Promise<void> {
+    this.now = Number((await this.ask("POST", "/v1/admin/clock", { advance_ms: ms }))["now"]);
+  }
+
+  private async ask(method: string, path: string, body?: object): Promise<Record<string, unknown>> {
+    const headers = { Authorization: `Bearer ${this.server.key}`, "Content-Type": "application/json" };
+    const init = body === undefined ? { method, headers } : { method, headers, body: JSON.stringify(body) };
+    const answer = await fetch(this.server.url + path, init);
+    if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${await answer.text()}`);
+    return (await answer.json()) as Record<string, unknown>;
+  }
+
+  /** MiB that the server holds. */
+  private memory(): number {
+    const [, kilobytes] = /^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${this.server.pid}/status`, "utf8")) ?? [];
+    return Math.round(Number(kilobytes) / 1024);
+  }
+}
+
+/** Does something so many times, {@link CONNECTIONS} at once. */
+async function inTurn(times: number, work: (number: number) => Promise<void>): Promise<void> {
+  let next = 0;
+  const worker = async (): Promise<void> => {
+    while (next < times) await work(next++);
+  };
+  await Promise.all(Array.from({ length: Math.min(CONNECTIONS, times) }, worker));
+}

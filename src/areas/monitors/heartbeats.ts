@@ -1,0 +1,283 @@
+import { isoTime, isoTimeOrNull } from "../../kernel/date-time.ts";
+import { ApiError } from "../../kernel/errors.ts";
+import type { Call } from "../../kernel/http/call.ts";
+import { hasScope } from "../../kernel/http/caller.ts";
+import { keyDigest } from "../../kernel/secrets/key-format.ts";
+import type { Tx } from "../../kernel/storage/tx.ts";
+import { bytesToUuid, uuidToBytes } from "../../kernel/uuid.ts";
+import type { Checks } from "./checks.ts";
+import {
+  afterPing,
+  afterStart,
+  deadlineOf,
+  expecting,
+  type HeartbeatState,
+  type PingRequest,
+} from "./heartbeat-state.ts";
+import { type HeartbeatView, type PingKey, type PingList, WAIT_MS_MIN } from "./heartbeat-schema.ts";
+import type { HeartbeatRow, HeartbeatSettings, StoredPing } from "./heartbeat-store.ts";
+import type { MonitorParts } from "./ports.ts";
+import type { Quiet } from "./quiet.ts";
+import type { CheckMade, MonitorRow } from "./store.ts";
+
+/** The job of a heartbeat's deadline, under the monitor's reference; it is gone where nothing is waited for. */
+const DEADLINES = "monitors.heartbeats";
+/** Deadlines that are looked at in one commit. */
+const CONCURRENCY = 256;
+/** Characters of a project's ping key: as many as Healthchecks gives. */
+const PING_KEY_LENGTH = 22;
+
+/** Who looks at a heartbeat, and where the server was reached. */
+export type Viewer = Pick<Call, "caller" | "origin">;
+
+/** What came with a ping. */
+export type PingMade = PingRequest & Pick<StoredPing, "ip" | "body">;
+
+/** Waits for pings, and notices when they do not come. */
+export class Heartbeats {
+  /** What was due before could not be heard: see {@link afterStart}. */
+  private listensSince: number;
+
+  constructor(
+    private readonly parts: MonitorParts,
+    private readonly checks: Checks,
+    private readonly quiet: Quiet,
+  ) {
+    const { clock, scheduler } = parts;
+    this.listensSince = clock.now();
+    // A machine that slept has heard nothing either; in less than a minute clients have tried again.
+    clock.onWallSet((before, now) => {
+      if (now - before >= WAIT_MS_MIN) this.listensSince = clock.now();
+    });
+    scheduler.register(DEADLINES, {
+      concurrency: CONCURRENCY,
+      run: async ({ key }) => {
+        const isDeaf = this.isOver(Number(key), clock.now()) && (await quiet.isDeaf());
+        return {
+          record: (tx) => {
+            if (isDeaf) quiet.noteDeaf(tx);
+            this.passed(tx, Number(key));
+          },
+        };
+      },
+    });
+  }
+
+  /** Makes a monitor wait for pings. @throws ApiError `monitor_slug_taken` */
+  create(tx: Tx, { ref, projectRef }: Pick<MonitorRow, "ref" | "projectRef">, made: HeartbeatSettings): void {
+    const { heartbeats, ids } = this.parts;
+    this.assertSlugFree(projectRef, made.slug, null);
+    heartbeats.insert(tx, { ...made, ref, projectRef, pingId: uuidToBytes(ids.uuidV4()) });
+    heartbeats.insertState(tx, ref);
+  }
+
+  /** Looks at the deadlines of a heartbeat at once, whatever they waited for. */
+  lookNow(tx: Tx, ref: number): void {
+    const row = this.parts.heartbeats.find(ref);
+    if (row !== null) this.save(tx, ref, { ...row, lookedAt: null });
+  }
+
+  /** The heartbeat of a monitor. */
+  of({ ref }: Pick<MonitorRow, "ref">): HeartbeatRow {
+    const row = this.parts.heartbeats.find(ref);
+    if (row === null) throw new Error(`monitor ${ref} has no heartbeat`);
+    return row;
+  }
+
+  /** Changes what is waited for. `before`: the monitor before the change. @throws ApiError `monitor_slug_taken` */
+  change(tx: Tx, before: MonitorRow, after: MonitorRow, made: HeartbeatSettings): void {
+    const { heartbeats } = this.parts;
+    const { ref, projectRef, status } = before;
+    const was = this.of(before);
+    this.assertSlugFree(projectRef, made.slug, ref);
+    heartbeats.update(tx, { ...made, ref });
+    const isOn = after.settings.active;
+    const isResumed = isOn && !before.settings.active;
+    const since = isResumed && status !== "unknown" ? tx.now : was.waitsSince;
+    const fresh: HeartbeatState = { ...was, expectedAt: null };
+    const next = since === null ? fresh : expecting(fresh, made, since);
+    this.save(tx, ref, {
+      ...next,
+      missedAt: isOn && status !== "down" ? next.missedAt : null,
+      overranAt: isOn && was.overranAt !== null ? (was.startedAt ?? 0) + made.grace_ms : null,
+      repeatAt: isOn ? was.repeatAt : null,
+    });
+  }
+
+  /** Removes what belongs to a monitor's heartbeat. Returns how many rows that were. */
+  remove(tx: Tx, ref: number): number {
+    const { heartbeats, scheduler } = this.parts;
+    if (heartbeats.find(ref) === null) return 0;
+    scheduler.cancel(tx, DEADLINES, String(ref));
+    heartbeats.removeState(tx, ref);
+    heartbeats.remove(tx, ref);
+    return heartbeats.removePings(tx, ref) + 2;
+  }
+
+  /** Takes a ping. Returns false where the heartbeat has gone meanwhile. */
+  take(tx: Tx, ref: number, ping: PingMade): boolean {
+    const { monitors, heartbeats, stopped, changes } = this.parts;
+    const monitor = monitors.monitor(ref);
+    const was = heartbeats.find(ref);
+    if (monitor === null || was === null || stopped.has(monitor.projectRef)) return false;
+    const { kind, exit, rid, ip, body } = ping;
+    const isEnd = kind === "success" || kind === "fail";
+    const startedAt = isEnd && rid !== null && rid !== was.startedRid ? heartbeats.startOf(ref, rid) : null;
+    const is = afterPing(was, ping, was, tx.now, startedAt === null ? null : tx.now - startedAt);
+    const durationMs = isEnd ? is.lastDurationMs : null;
+    heartbeats.insertPing(tx, ref, is.pings, { at: tx.now, kind, exit, durationMs, rid, ip, body });
+    if (!monitor.settings.active) {
+      heartbeats.save(tx, ref, { ...was, pings: is.pings, lastPingAt: tx.now });
+    } else if (isEnd) {
+      const error = kind === "success" ? null : exit === null ? "fail" : `exit status ${exit}`;
+      const { status } = this.checks.recordNow(tx, monitor, [madeOf(tx, error, durationMs)]);
+      this.save(tx, ref, status === "down" ? { ...is, missedAt: null } : is);
+      return true;
+    } else this.save(tx, ref, is);
+    changes.inProject(tx, monitor.projectRef, "pulse", monitor.monitorId);
+    return true;
+  }
+
+  /** The last pings of a heartbeat, newest first; of another monitor, none. */
+  pings({ ref }: MonitorRow): PingList {
+    const shown = ({ at, durationMs, ...ping }: StoredPing) => ({
+      ...ping,
+      at: isoTime(at),
+      duration_ms: durationMs,
+    });
+    return { pings: this.parts.heartbeats.pings(ref).map(shown) };
+  }
+
+  /** Gives a project a new ping key; the one before no longer works. */
+  renewKey(tx: Tx, { account, project }: Call["caller"]): PingKey {
+    const { heartbeats, ids, vault } = this.parts;
+    const had = heartbeats.keyOf(project.ref) !== null;
+    const ping_key = ids.base62(PING_KEY_LENGTH);
+    const sealed = vault.seal(ping_key, keyContext(project.ref));
+    const owner = { projectRef: project.ref, accountRef: account.ref };
+    heartbeats.setKey(tx, { ...owner, digest: keyDigest(ping_key), sealed });
+    tx.audit({
+      summary: `Ping key ${had ? "renewed" : "made"}`,
+      target: { type: "ping_key", id: project.id },
+      before: null,
+      after: { renewed: had },
+    });
+    return { ping_key };
+  }
+
+  /** What users have set about a heartbeat. */
+  settingsOf(monitor: MonitorRow): HeartbeatSettings {
+    const { slug, period_ms, schedule, tz, grace_ms } = this.of(monitor);
+    return { slug, period_ms, schedule, tz, grace_ms };
+  }
+
+  /** A heartbeat as its viewer may see it: whoever knows its address may ping, and so change what is read. */
+  view(monitor: MonitorRow, { caller, origin }: Viewer): HeartbeatView {
+    const row = this.of(monitor);
+    const { slug, period_ms, schedule, tz, grace_ms, lastDurationMs } = row;
+    const mayPing = hasScope(caller, "pulse:write");
+    const key = mayPing && slug !== null ? this.keyOf(monitor.projectRef) : null;
+    return {
+      ...{ slug, period_ms, schedule, tz, grace_ms, last_duration_ms: lastDurationMs },
+      ping_url: mayPing ? `${origin}/ping/${bytesToUuid(row.pingId)}` : null,
+      ping_slug_url: key === null ? null : `${origin}/ping/${key}/${slug}`,
+      last_ping_at: isoTimeOrNull(row.lastPingAt),
+      started_at: isoTimeOrNull(row.startedAt),
+      expected_at: isoTimeOrNull(row.expectedAt),
+    };
+  }
+
+  private keyOf(projectRef: number): string | null {
+    const row = this.parts.heartbeats.keyOf(projectRef);
+    return row && this.parts.vault.open(row.sealed, keyContext(projectRef));
+  }
+
+  /** A deadline has passed, unless a ping has moved it meanwhile. */
+  private passed(tx: Tx, ref: number): void {
+    const { monitors, heartbeats, scheduler, stopped } = this.parts;
+    const monitor = monitors.monitor(ref);
+    const found = heartbeats.find(ref);
+    if (monitor === null || found === null || !monitor.settings.active) return;
+    if (stopped.has(monitor.projectRef)) return;
+    const row = this.heard(found);
+    const deadline = deadlineOf(row);
+    if (deadline === null || deadline > tx.now) {
+      this.save(tx, ref, { ...row, lookedAt: null });
+      return;
+    }
+    const lookedAt = this.quiet.waitsUntil(ref, tx.now);
+    if (lookedAt !== null) {
+      heartbeats.save(tx, ref, { ...row, lookedAt });
+      scheduler.enqueue(tx, DEADLINES, String(ref), lookedAt, null);
+      return;
+    }
+    const { missedAt, overranAt } = row;
+    const isMissed = missedAt !== null && missedAt <= tx.now;
+    const isOver = overranAt !== null && overranAt <= tx.now;
+    const next = { ...row, missedAt: null, overranAt: isOver ? null : overranAt };
+    const error = isMissed ? missedText(row) : isOver ? overranText(row) : this.lastError(monitor);
+    const made = { ...madeOf(tx, error, null), atOnce: true, again: !isMissed && !isOver };
+    this.checks.recordNow(tx, monitor, [made]);
+    this.save(tx, ref, { ...next, repeatAt: tx.now + monitor.settings.cooldown_ms, lookedAt: null });
+  }
+
+  /** A heartbeat with the deadlines that it has where none could be heard for a time. */
+  private heard(row: HeartbeatRow): HeartbeatRow {
+    return { ...row, ...afterStart(row, row, Math.max(this.listensSince, this.quiet.hearsSince)) };
+  }
+
+  private isOver(ref: number, now: number): boolean {
+    const row = this.parts.heartbeats.find(ref);
+    return row !== null && (deadlineOf(this.heard(row)) ?? Number.POSITIVE_INFINITY) <= now;
+  }
+
+  /** Why it is down, which its last check found. */
+  private lastError({ lastCheck }: MonitorRow): string {
+    return this.parts.checks.check(lastCheck)?.error ?? "missed";
+  }
+
+  /**
+   * Writes a state with its deadlines, and its job in the same unit of work. A job that stands before the deadline stays
+   * where it is, and looks anew when it runs: pings come far more often than deadlines pass.
+   */
+  private save(tx: Tx, ref: number, is: HeartbeatState): void {
+    const { heartbeats, scheduler } = this.parts;
+    const deadline = deadlineOf(is);
+    const stands = deadline !== null && is.lookedAt !== null && is.lookedAt <= deadline;
+    heartbeats.save(tx, ref, stands ? is : { ...is, lookedAt: deadline });
+    if (stands) return;
+    if (deadline !== null) scheduler.enqueue(tx, DEADLINES, String(ref), deadline, null);
+    else if (is.lookedAt !== null) scheduler.cancel(tx, DEADLINES, String(ref));
+  }
+
+  /** A slug is unique in its project. `ownRef`: the monitor that may have it already. */
+  private assertSlugFree(projectRef: number, slug: string | null, ownRef: number | null): void {
+    const { heartbeats, monitors } = this.parts;
+    const holder = slug === null ? null : heartbeats.withSlug(projectRef, slug);
+    if (holder === null || holder.ref === ownRef) return;
+    const monitor_id = monitors.monitor(holder.ref)?.monitorId ?? "";
+    const message = `The monitor ${monitor_id} of this project has this slug: change that one, or choose another slug.`;
+    throw new ApiError("monitor_slug_taken", message, { extras: { monitor_id } });
+  }
+}
+
+/** What a ping, or one that did not come, amounts to as a check. */
+function madeOf(tx: Tx, error: string | null, durationMs: number | null): CheckMade {
+  return {
+    ...{ up: error === null, latencyMs: durationMs ?? 0, at: tx.now, manual: false },
+    ...{ responseStatus: null, error },
+  };
+}
+
+function missedText({ expectedAt, grace_ms }: HeartbeatRow): string {
+  return `missed: no ping since ${isoTime(expectedAt ?? 0)}, when one was expected, for ${grace_ms} ms`;
+}
+
+function overranText({ startedAt, grace_ms }: HeartbeatRow): string {
+  return `overran: the run that began at ${isoTime(startedAt ?? 0)} has not ended within ${grace_ms} ms`;
+}
+
+/** What a sealed ping key is sealed for. */
+function keyContext(projectRef: number): string {
+  return `ping-key:${projectRef}`;
+}

@@ -1,0 +1,291 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { LATE_START_MS_MAX, nextExpected } from "../../../src/areas/monitors/heartbeat-state.ts";
+import { makeHeartbeat, type TestHeartbeat } from "../../support/heartbeats.ts";
+import { type AccountClient, startTestServer, TEST_START_MS, type TestServer } from "../../support/server.ts";
+
+const SECOND = 1_000;
+const MINUTE = 60 * SECOND;
+const HOUR = 60 * MINUTE;
+
+let server: TestServer;
+let account: AccountClient;
+beforeEach(async () => {
+  server = await startTestServer({ manualClock: true });
+  account = await server.account();
+});
+afterEach(async () => {
+  await server.stop();
+});
+
+const TERMS = {
+  ...{ period_ms: HOUR, grace_ms: 5 * MINUTE, cooldown_ms: 10 * MINUTE },
+  ...{ webhook_url: "https://hooks.example.com/in", notify_recovery: true },
+};
+
+async function statusOf(beat: TestHeartbeat): Promise<unknown> {
+  return (await beat.view())["status"];
+}
+
+/** The events that were told, oldest first, with why. */
+function told(): string[] {
+  const rows = server.server.kernel.db.all<{ body: string }>(
+    "SELECT CAST(body AS TEXT) AS body FROM relays ORDER BY rowid",
+  )();
+  return rows.map(({ body }) => {
+    const { event, error } = JSON.parse(body) as { event: string; error: string | null };
+    return error === null ? event : `${event} ${error.split(":")[0]}`;
+  });
+}
+
+async function historyOf(beat: TestHeartbeat): Promise<Record<string, unknown>> {
+  return (await account.get(`/v1/pulse/${beat.id}/history?limit=100`)).body;
+}
+
+async function errorsOf(beat: TestHeartbeat): Promise<unknown[]> {
+  return ((await historyOf(beat))["checks"] as { error: string | null }[]).map(({ error }) => error);
+}
+
+function jobs(): number {
+  return server.server.kernel.db.number(
+    "SELECT count(*) AS n FROM jobs WHERE kind = 'monitors.heartbeats'",
+  )();
+}
+
+describe("a heartbeat", () => {
+  test("is unknown until its first success, and nothing is expected before", async () => {
+    const beat = await makeHeartbeat(server, account, TERMS);
+    expect(await beat.view()).toMatchObject({ status: "unknown", expected_at: null, last_ping_at: null });
+    expect(jobs()).toBe(0);
+    await server.clock.advance(48 * HOUR);
+    await beat.ping("/log");
+    expect(await statusOf(beat)).toBe("unknown");
+    await beat.ping();
+    const expected_at = new Date(server.clock.now() + HOUR).toISOString();
+    expect(await beat.view()).toMatchObject({ status: "up", expected_at });
+    expect(jobs()).toBe(1);
+  });
+
+  test("is down once period and grace have passed, told of again by the cooldown, counted once, and up by a success", async () => {
+    const beat = await makeHeartbeat(server, account, TERMS);
+    await beat.ping();
+    await server.clock.advance(HOUR + 5 * MINUTE - 1);
+    expect(await statusOf(beat)).toBe("up");
+    await server.clock.advance(1);
+    expect(await statusOf(beat)).toBe("down");
+    expect(told()).toEqual(["monitor.down missed"]);
+    await server.clock.advance(10 * MINUTE - 1);
+    expect(told().length).toBe(1);
+    await server.clock.advance(1);
+    await server.clock.advance(10 * MINUTE);
+    expect(told()).toEqual(Array(3).fill("monitor.down missed"));
+    await beat.ping();
+    expect(await statusOf(beat)).toBe("up");
+    expect(told().at(-1)).toBe("monitor.up");
+    const missed = `missed: no ping since ${new Date(TEST_START_MS + HOUR).toISOString()}, when one was expected, for 300000 ms`;
+    expect(await errorsOf(beat)).toEqual([null, missed, null]);
+    expect(((await historyOf(beat))["uptime"] as Record<string, number>)["24h"]).toBe(66.667);
+    expect(jobs()).toBe(1);
+  });
+
+  test("stays up while its pings come on time, and no deadline is left behind", async () => {
+    const beat = await makeHeartbeat(server, account, TERMS);
+    for (let hour = 0; hour < 50; hour += 1) {
+      await beat.ping();
+      await server.clock.advance(HOUR + 4 * MINUTE);
+    }
+    expect(told()).toEqual([]);
+    expect(jobs()).toBe(1);
+  });
+
+  test("that fails is down by its threshold, and a missing ping makes it so at once", async () => {
+    const beat = await makeHeartbeat(server, account, { ...TERMS, consecutive_threshold: 2 });
+    await beat.ping();
+    await beat.ping("/fail");
+    expect(await beat.view()).toMatchObject({ status: "up", consecutive_failures: 1 });
+    await beat.ping("/3");
+    expect(await statusOf(beat)).toBe("down");
+    expect(told()).toEqual(["monitor.down exit status 3"]);
+    // It has said what it had to say: nothing more is expected of it until it succeeds.
+    await server.clock.advance(24 * HOUR);
+    expect(told().length).toBe(1);
+    expect(jobs()).toBe(0);
+    await beat.ping();
+    await server.clock.advance(HOUR + 5 * MINUTE);
+    expect(await statusOf(beat)).toBe("down");
+    expect(told().slice(1)).toEqual(["monitor.up", "monitor.down missed"]);
+  });
+
+  test("whose run does not end within its grace is down; the late end makes it up", async () => {
+    const beat = await makeHeartbeat(server, account, TERMS);
+    await beat.ping("/start");
+    expect((await beat.view())["started_at"]).toBe(new Date(TEST_START_MS).toISOString());
+    await server.clock.advance(5 * MINUTE - 1);
+    expect(await statusOf(beat)).toBe("unknown");
+    await server.clock.advance(1);
+    expect(await statusOf(beat)).toBe("down");
+    expect(told()).toEqual(["monitor.down overran"]);
+    await server.clock.advance(10 * MINUTE);
+    expect(told()).toEqual(["monitor.down overran", "monitor.down overran"]);
+    await server.clock.advance(MINUTE);
+    await beat.ping();
+    expect(await beat.view()).toMatchObject({
+      ...{ status: "up", started_at: null, last_duration_ms: 16 * MINUTE, latency_ms: 16 * MINUTE },
+    });
+    const overran = `overran: the run that began at ${new Date(TEST_START_MS).toISOString()} has not ended within 300000 ms`;
+    expect(await errorsOf(beat)).toEqual([null, overran]);
+  });
+
+  test("with a start near the end of its period is judged by the earlier deadline", async () => {
+    const beat = await makeHeartbeat(server, account, TERMS);
+    await beat.ping();
+    await server.clock.advance(HOUR + 4 * MINUTE);
+    await beat.ping("/start");
+    await server.clock.advance(MINUTE);
+    expect(await statusOf(beat)).toBe("down");
+    // The run goes on, and may overrun as well.
+    await server.clock.advance(4 * MINUTE);
+    expect((await errorsOf(beat)).map((error) => String(error).split(":")[0])).toEqual([
+      "overran",
+      "missed",
+      "null",
+    ]);
+  });
+
+  test("that is paused keeps its pings and its state, and starts anew when it goes on", async () => {
+    const beat = await makeHeartbeat(server, account, TERMS);
+    await beat.ping();
+    await account.put(`/v1/pulse/${beat.id}`, { active: false });
+    expect(jobs()).toBe(0);
+    await server.clock.advance(10 * HOUR);
+    await beat.ping("/fail", "kept");
+    const { body } = await account.get(`/v1/pulse/${beat.id}/pings`);
+    expect((body["pings"] as object[])[0]).toMatchObject({ kind: "fail", body: "kept" });
+    expect(await beat.view()).toMatchObject({
+      ...{ status: "up", last_ping_at: new Date(server.clock.now()).toISOString(), consecutive_failures: 0 },
+    });
+    await account.put(`/v1/pulse/${beat.id}`, { active: true });
+    await server.clock.advance(HOUR + 5 * MINUTE - 1);
+    expect(await statusOf(beat)).toBe("up");
+    await server.clock.advance(1);
+    expect(await statusOf(beat)).toBe("down");
+  });
+
+  test("follows a change of its period from its last success on", async () => {
+    const beat = await makeHeartbeat(server, account, TERMS);
+    await beat.ping();
+    await server.clock.advance(30 * MINUTE);
+    await account.put(`/v1/pulse/${beat.id}`, { period_ms: 40 * MINUTE, grace_ms: MINUTE });
+    await server.clock.advance(11 * MINUTE - 1);
+    expect(await statusOf(beat)).toBe("up");
+    await server.clock.advance(1);
+    expect(await statusOf(beat)).toBe("down");
+  });
+});
+
+describe("a server that was down over deadlines", () => {
+  test("gives what passed meanwhile its grace anew, and 10 minutes at most", async () => {
+    const terms = { ...TERMS, webhook_url: undefined };
+    const short = await makeHeartbeat(server, account, terms);
+    const long = await makeHeartbeat(server, account, { ...terms, grace_ms: HOUR });
+    const later = await makeHeartbeat(server, account, { ...terms, period_ms: 24 * HOUR });
+    for (const beat of [short, long, later]) await beat.ping();
+    await server.halt();
+    await server.clock.advance(5 * HOUR);
+    await server.start();
+    await server.clock.advance(5 * MINUTE - 1);
+    await long.ping();
+    expect(await statusOf(short)).toBe("up");
+    await server.clock.advance(1);
+    expect(await statusOf(short)).toBe("down");
+    await server.clock.advance(HOUR);
+    expect([await statusOf(long), await statusOf(later)]).toEqual(["up", "up"]);
+    await server.clock.advance(18 * HOUR);
+    expect(await statusOf(later)).toBe("down");
+  });
+
+  test("alarms for nothing that pings within that time, a run that ends included", async () => {
+    const beat = await makeHeartbeat(server, account, { ...TERMS, grace_ms: HOUR });
+    await beat.ping();
+    await beat.ping("/start");
+    await server.halt();
+    await server.clock.advance(5 * HOUR);
+    await server.start();
+    await server.clock.advance(LATE_START_MS_MAX - 1);
+    await beat.ping();
+    await server.clock.advance(MINUTE);
+    expect(told()).toEqual([]);
+    expect(await beat.view()).toMatchObject({ status: "up", started_at: null });
+  });
+
+  test("is noticed where a machine has slept as well", async () => {
+    const beat = await makeHeartbeat(server, account, TERMS);
+    await beat.ping();
+    server.clock.setWall(5 * HOUR);
+    await server.clock.advance(5 * MINUTE - 1);
+    expect(await statusOf(beat)).toBe("up");
+    await server.clock.advance(1);
+    expect(await statusOf(beat)).toBe("down");
+  });
+
+  test("finds what is missed after its start at its moment", async () => {
+    const beat = await makeHeartbeat(server, account, TERMS);
+    await beat.ping();
+    await server.clock.advance(HOUR);
+    await server.restart();
+    await server.clock.advance(5 * MINUTE - 1);
+    expect(await statusOf(beat)).toBe("up");
+    await server.clock.advance(1);
+    expect(await statusOf(beat)).toBe("down");
+    expect(told()).toEqual(["monitor.down missed"]);
+  });
+});
+
+describe("a schedule", () => {
+  /** What is expected after a success at a moment, without year and seconds. */
+  function expectedAfter(schedule: string, tz: string, at: string): string {
+    const next = nextExpected({ schedule, tz, period_ms: null, grace_ms: HOUR }, Date.parse(at));
+    return new Date(next ?? 0).toISOString().slice(5, 16);
+  }
+
+  test("in Berlin: a time that the clocks leave out comes when they have moved on, one that they repeat comes once", async () => {
+    const nightly = (at: string) => expectedAfter("30 2 * * *", "Europe/Berlin", at);
+    expect(nightly("2026-03-28T00:00:00Z")).toBe("03-28T01:30");
+    expect(nightly("2026-03-28T01:30:00Z")).toBe("03-29T01:00");
+    expect(nightly("2026-03-29T01:00:00Z")).toBe("03-30T00:30");
+    expect(nightly("2026-10-24T12:00:00Z")).toBe("10-25T00:30");
+    expect(nightly("2026-10-25T00:30:00Z")).toBe("10-26T01:30");
+    const beat = await makeHeartbeat(server, account, {
+      ...{ ...TERMS, period_ms: undefined, grace_ms: MINUTE },
+      ...{ schedule: "30 2 * * *", tz: "Europe/Berlin" },
+    });
+    await beat.ping();
+    expect((await beat.view())["expected_at"]).toBe("2026-03-11T01:30:00.000Z");
+    await server.clock.advance(Date.parse("2026-03-11T01:31:00Z") - TEST_START_MS);
+    expect(await statusOf(beat)).toBe("down");
+  });
+
+  test("of other forms", () => {
+    const monday = (at: string) => expectedAfter("0 9 * * MON#1", "America/New_York", at);
+    expect(monday("2026-01-01T00:00:00Z")).toBe("01-05T14:00");
+    expect(monday("2026-01-05T14:00:00Z")).toBe("02-02T14:00");
+    expect(expectedAfter("0 0 L * *", "UTC", "2026-01-31T00:00:00Z")).toBe("02-28T00:00");
+  });
+
+  test("is kept to: early pings are no harm, a missing one is found", async () => {
+    const beat = await makeHeartbeat(server, account, {
+      ...TERMS,
+      schedule: "0 * * * *",
+      period_ms: undefined,
+    });
+    for (let ping = 0; ping < 3; ping += 1) {
+      await beat.ping();
+      await server.clock.advance(MINUTE);
+    }
+    expect((await beat.view())["expected_at"]).toBe(new Date(TEST_START_MS + HOUR).toISOString());
+    await server.clock.advance(HOUR - 3 * MINUTE);
+    await beat.ping();
+    expect((await beat.view())["expected_at"]).toBe(new Date(TEST_START_MS + 2 * HOUR).toISOString());
+    await server.clock.advance(HOUR + 5 * MINUTE);
+    expect(await statusOf(beat)).toBe("down");
+  });
+});
