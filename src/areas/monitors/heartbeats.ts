@@ -6,6 +6,7 @@ import { keyDigest } from "../../kernel/secrets/key-format.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { bytesToUuid, uuidToBytes } from "../../kernel/uuid.ts";
 import type { Checks } from "./checks.ts";
+import { type HeartbeatView, type PingKey, type PingList, WAIT_MS_MIN } from "./heartbeat-schema.ts";
 import {
   afterPing,
   afterStart,
@@ -14,7 +15,6 @@ import {
   type HeartbeatState,
   type PingRequest,
 } from "./heartbeat-state.ts";
-import { type HeartbeatView, type PingKey, type PingList, WAIT_MS_MIN } from "./heartbeat-schema.ts";
 import type { HeartbeatRow, HeartbeatSettings, StoredPing } from "./heartbeat-store.ts";
 import type { MonitorParts } from "./ports.ts";
 import type { Quiet } from "./quiet.ts";

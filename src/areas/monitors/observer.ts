@@ -15,7 +15,7 @@ const HOSTS_MIN = 3;
 /** What was seen of hosts longer ago says nothing, unless no host is checked more often. */
 const SEEN_MS_MIN = 60_000;
 /** Hosts of which is known how their last check went: some megabytes. */
-export const HOSTS_MAX = 10_000;
+const HOSTS_MAX = 10_000;
 /** Hosts that are asked at once before the line is said to be cut. */
 const ASKED_MAX = 5;
 /** How long outages are kept: as long as the figures of days. */

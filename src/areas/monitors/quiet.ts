@@ -9,7 +9,7 @@ import type { QuietStore } from "./quiet-store.ts";
 import type { CheckMade, MonitorRow } from "./store.ts";
 
 /** Monitors that depend on each other, at most: the deepest has two above it. */
-export const DEPENDENT_MAX = 3;
+const DEPENDENT_MAX = 3;
 /** So many changes of the status within {@link FLAPPING_WITHIN_MS} are flapping. */
 export const FLAPPING_CHANGES = 5;
 /** See {@link FLAPPING_CHANGES}. */

@@ -45,7 +45,11 @@ const status = async () => (await account.get(`/v1/pulse/${id}`)).body["status"]
 
 async function plan(from: number, to: number): Promise<string> {
   const times = { starts_at: isoTime(from), ends_at: isoTime(to) };
-  const { body } = await account.post("/v1/pulse/maintenance", { title: "Move", ...times, monitor_ids: [id] });
+  const { body } = await account.post("/v1/pulse/maintenance", {
+    title: "Move",
+    ...times,
+    monitor_ids: [id],
+  });
   return String(body["id"]);
 }
 
