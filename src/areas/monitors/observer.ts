@@ -129,10 +129,13 @@ export class Observer {
    * Whether a check counts for nothing, since the line is cut. `matters`: whether somebody would be told, or the target
    * would be down; then the line is tried.
    */
-  async holds({ line, at }: CheckMade, matters: boolean): Promise<boolean> {
-    if (line === undefined || line === null || line === "proved") return false;
-    if (this.offline) return true;
-    return line === "failed" && matters && (await this.isCut(at));
+  async holds({ line = null, at }: CheckMade, matters: boolean): Promise<boolean> {
+    return this.mutes(line) || (line === "failed" && matters && (await this.isCut(at)));
+  }
+
+  /** Whether a check with this sign counts for nothing by what is known already. */
+  mutes(line: LineSign | null): boolean {
+    return this.offline && line !== null && line !== "proved";
   }
 
   /**

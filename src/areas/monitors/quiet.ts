@@ -72,7 +72,7 @@ export class Quiet {
    * recorded, since both may take requests.
    */
   async judged(monitor: MonitorRow, made: CheckMade, by: Checker): Promise<CheckMade> {
-    if (made.up || made.manual) return made;
+    if (made.up || made.manual || made.offline === true) return made;
     const { state, event } = by.next(monitor, made);
     const goesDown = state.status === "down" && monitor.status !== "down";
     const matters = goesDown || event !== null;
