@@ -151,7 +151,7 @@ function createAreas(
   testClock: ManualClock | null,
   overrides: OutboundOverrides,
 ) {
-  const { tiers, signup, rotationGraceMs } = config;
+  const { tiers, signup, rotationGraceMs, publicUrl, observerTargets } = config;
   const mailer = config.smtp === null ? null : createSmtpMailer(config.smtp.url, config.smtp.from);
   const outbox = createOutbox({ ...kernel, mailer });
   const load = new RecentLoad(monotonicMs);
@@ -187,8 +187,7 @@ function createAreas(
   const relay = createRelay(kernel, outbound, ports);
   const meter = createMeter(kernel, { notifier: relay, policy: outbound.policy, tiers });
   const monitors = createMonitors(kernel, outbound, {
-    ...{ owners: accounts, notifier: relay, outbox, tiers, publicUrl: config.publicUrl },
-    observerTargets: config.observerTargets,
+    ...{ owners: accounts, notifier: relay, outbox, tiers, publicUrl, observerTargets },
     keyName: (credential) => keys.auditedKey(credential)?.name ?? null,
     ...{ projectIdOf: directory.idOf, statusStyle: STATUS_STYLE },
   });

@@ -104,7 +104,9 @@ export class PingWorkload extends Recorded implements Workload {
       ...[...kept]
         .filter((text) => this.refused.has(text))
         .map((text) => `pings: ${text} of ${id} was refused and is there`),
-      ...(agree ? [] : [`pings: the last end of ${id} came at ${endedAt}, its check at ${heard?.checked_at}`]),
+      ...(agree
+        ? []
+        : [`pings: the last end of ${id} came at ${endedAt}, its check at ${heard?.checked_at}`]),
       ...(twice ? [`pings: one deadline of ${id} passed twice`] : []),
     ];
   }

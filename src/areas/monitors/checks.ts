@@ -65,7 +65,8 @@ export class Checks {
       const outcome = await this.ask(monitor);
       if (!saysSomething(outcome)) continue;
       const line = this.observer.saw(monitor, outcome);
-      return { ...madeOf(outcome, monitor.settings, at, manual), line };
+      const made = { ...madeOf(outcome, monitor.settings, at, manual), line };
+      return this.observer.mutes(line) ? { ...made, offline: true } : made;
     }
     this.counts[manual ? "manual" : "scheduled"].unknown.add();
     return null;

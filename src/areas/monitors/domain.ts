@@ -170,3 +170,8 @@ export function durationText(ms: number): string {
   if (minutes < 120) return `${Math.round(minutes)} min`;
   return minutes < 2_880 ? `${Math.round(minutes / 60)} h` : `${Math.round(minutes / 1_440)} days`;
 }
+
+/** Unix seconds. */
+export function secondsOf(epochMs: number): number {
+  return Math.floor(epochMs / 1_000);
+}

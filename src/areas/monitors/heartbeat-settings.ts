@@ -1,7 +1,7 @@
 import { invalidField } from "../../kernel/errors.ts";
 import { CronTimes, isTimeZone } from "../../kernel/scheduler/calendar.ts";
-import { nextExpected } from "./heartbeat-state.ts";
 import { GRACE_MS, type MonitorType, PERIOD_MS } from "./heartbeat-schema.ts";
+import { nextExpected } from "./heartbeat-state.ts";
 import type { HeartbeatSettings } from "./heartbeat-store.ts";
 import type { MonitorUpdateBody } from "./schema.ts";
 

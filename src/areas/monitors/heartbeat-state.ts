@@ -130,16 +130,8 @@ export const LATE_START_MS_MAX = 10 * 60 * 1000;
  * gets its grace from there on.
  */
 export function afterStart(state: HeartbeatState, { grace_ms }: Timing, startedAt: number): HeartbeatState {
-  return moved(state, startedAt, startedAt + Math.min(grace_ms, LATE_START_MS_MAX));
-}
-
-/** The state during planned work, whose end the deadlines within it wait for. */
-export function putOff(state: HeartbeatState, end: number): HeartbeatState {
-  return moved(state, end, end);
-}
-
-function moved(state: HeartbeatState, before: number, until: number): HeartbeatState {
-  const later = (at: number | null) => (at !== null && at < before ? until : at);
+  const until = startedAt + Math.min(grace_ms, LATE_START_MS_MAX);
+  const moved = (at: number | null) => (at !== null && at < startedAt ? until : at);
   const { missedAt, overranAt, repeatAt } = state;
-  return { ...state, missedAt: later(missedAt), overranAt: later(overranAt), repeatAt: later(repeatAt) };
+  return { ...state, missedAt: moved(missedAt), overranAt: moved(overranAt), repeatAt: moved(repeatAt) };
 }

@@ -1,8 +1,8 @@
 import type { Database } from "../../kernel/storage/database.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { bytesToUuid, uuidToBytes } from "../../kernel/uuid.ts";
-import type { HeartbeatState, PingRequest, Timing } from "./heartbeat-state.ts";
 import { PINGS_KEPT } from "./heartbeat-schema.ts";
+import type { HeartbeatState, PingRequest, Timing } from "./heartbeat-state.ts";
 
 /** What users set about a heartbeat. */
 export interface HeartbeatSettings extends Timing {

@@ -6,6 +6,7 @@ import { keyDigest } from "../../kernel/secrets/key-format.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { bytesToUuid, uuidToBytes } from "../../kernel/uuid.ts";
 import type { Checks } from "./checks.ts";
+import { type HeartbeatView, type PingKey, type PingList, WAIT_MS_MIN } from "./heartbeat-schema.ts";
 import {
   afterPing,
   afterStart,
@@ -13,13 +14,10 @@ import {
   expecting,
   type HeartbeatState,
   type PingRequest,
-  putOff,
 } from "./heartbeat-state.ts";
-import { type HeartbeatView, type PingKey, type PingList, WAIT_MS_MIN } from "./heartbeat-schema.ts";
 import type { HeartbeatRow, HeartbeatSettings, StoredPing } from "./heartbeat-store.ts";
-import type { MaintenanceService } from "./maintenance.ts";
-import type { Observer } from "./observer.ts";
 import type { MonitorParts } from "./ports.ts";
+import type { Quiet } from "./quiet.ts";
 import type { CheckMade, MonitorRow } from "./store.ts";
 
 /** The job of a heartbeat's deadline, under the monitor's reference; it is gone where nothing is waited for. */
@@ -43,7 +41,7 @@ export class Heartbeats {
   constructor(
     private readonly parts: MonitorParts,
     private readonly checks: Checks,
-    private readonly calm: { readonly observer: Observer; readonly maintenance: MaintenanceService },
+    private readonly quiet: Quiet,
   ) {
     const { clock, scheduler } = parts;
     this.listensSince = clock.now();
@@ -53,7 +51,15 @@ export class Heartbeats {
     });
     scheduler.register(DEADLINES, {
       concurrency: CONCURRENCY,
-      run: async ({ key }) => ({ record: (tx) => this.passed(tx, Number(key)) }),
+      run: async ({ key }) => {
+        const isDeaf = this.isOver(Number(key), clock.now()) && (await quiet.isDeaf());
+        return {
+          record: (tx) => {
+            if (isDeaf) quiet.noteDeaf(tx);
+            this.passed(tx, Number(key));
+          },
+        };
+      },
     });
   }
 
@@ -63,6 +69,12 @@ export class Heartbeats {
     this.assertSlugFree(projectRef, made.slug, null);
     heartbeats.insert(tx, { ...made, ref, projectRef, pingId: uuidToBytes(ids.uuidV4()) });
     heartbeats.insertState(tx, ref);
+  }
+
+  /** Looks at the deadlines of a heartbeat at once, whatever they waited for. */
+  lookNow(tx: Tx, ref: number): void {
+    const row = this.parts.heartbeats.find(ref);
+    if (row !== null) this.save(tx, ref, { ...row, lookedAt: null });
   }
 
   /** The heartbeat of a monitor. */
@@ -182,19 +194,21 @@ export class Heartbeats {
 
   /** A deadline has passed, unless a ping has moved it meanwhile. */
   private passed(tx: Tx, ref: number): void {
-    const { monitors, heartbeats, stopped } = this.parts;
+    const { monitors, heartbeats, scheduler, stopped } = this.parts;
     const monitor = monitors.monitor(ref);
     const found = heartbeats.find(ref);
     if (monitor === null || found === null || !monitor.settings.active) return;
     if (stopped.has(monitor.projectRef)) return;
-    // While this server's own line is cut, no ping can come either.
-    if (this.calm.observer.offline) this.listensSince = tx.now + 1;
-    const heard = afterStart(found, found, this.listensSince);
-    const worked = this.calm.maintenance.endFor(ref, tx.now);
-    const row: HeartbeatRow = { ...found, ...(worked === null ? heard : putOff(heard, worked)) };
+    const row = this.heard(found);
     const deadline = deadlineOf(row);
     if (deadline === null || deadline > tx.now) {
       this.save(tx, ref, { ...row, lookedAt: null });
+      return;
+    }
+    const lookedAt = this.quiet.waitsUntil(ref, tx.now);
+    if (lookedAt !== null) {
+      heartbeats.save(tx, ref, { ...row, lookedAt });
+      scheduler.enqueue(tx, DEADLINES, String(ref), lookedAt, null);
       return;
     }
     const { missedAt, overranAt } = row;
@@ -205,6 +219,16 @@ export class Heartbeats {
     const made = { ...madeOf(tx, error, null), atOnce: true, again: !isMissed && !isOver };
     this.checks.recordNow(tx, monitor, [made]);
     this.save(tx, ref, { ...next, repeatAt: tx.now + monitor.settings.cooldown_ms, lookedAt: null });
+  }
+
+  /** A heartbeat with the deadlines that it has where none could be heard for a time. */
+  private heard(row: HeartbeatRow): HeartbeatRow {
+    return { ...row, ...afterStart(row, row, Math.max(this.listensSince, this.quiet.hearsSince)) };
+  }
+
+  private isOver(ref: number, now: number): boolean {
+    const row = this.parts.heartbeats.find(ref);
+    return row !== null && (deadlineOf(this.heard(row)) ?? Number.POSITIVE_INFINITY) <= now;
   }
 
   /** Why it is down, which its last check found. */

@@ -15,7 +15,7 @@ const HOSTS_MIN = 3;
 /** What was seen of hosts longer ago says nothing, unless no host is checked more often. */
 const SEEN_MS_MIN = 60_000;
 /** Hosts of which is known how their last check went: some megabytes. */
-export const HOSTS_MAX = 10_000;
+const HOSTS_MAX = 10_000;
 /** Hosts that are asked at once before the line is said to be cut. */
 const ASKED_MAX = 5;
 /** How long outages are kept: as long as the figures of days. */
@@ -75,6 +75,7 @@ export class Observer {
   private since: number | null;
   private answer: { readonly at: number; readonly cut: Promise<boolean> } | null = null;
   private turn = 0;
+  private back = 0;
 
   constructor(private readonly parts: Parts) {
     const { quiet, metrics, scheduler } = parts;
@@ -105,6 +106,11 @@ export class Observer {
     return this.since !== null;
   }
 
+  /** When the line came back last, epoch milliseconds; 0: not since the start. */
+  get backAt(): number {
+    return this.back;
+  }
+
   /** What a check's outcome says of the line; null for a target inside, which neither proves it nor suffers from it. */
   saw(monitor: MonitorRow, outcome: OutboundOutcome): LineSign | null {
     const { url, interval } = monitor.settings;
@@ -123,10 +129,13 @@ export class Observer {
    * Whether a check counts for nothing, since the line is cut. `matters`: whether somebody would be told, or the target
    * would be down; then the line is tried.
    */
-  async holds({ line, at }: CheckMade, matters: boolean): Promise<boolean> {
-    if (line === undefined || line === null || line === "proved") return false;
-    if (this.offline) return true;
-    return line === "failed" && matters && (await this.isCut(at));
+  async holds({ line = null, at }: CheckMade, matters: boolean): Promise<boolean> {
+    return this.mutes(line) || (line === "failed" && matters && (await this.isCut(at)));
+  }
+
+  /** Whether a check with this sign counts for nothing by what is known already. */
+  mutes(line: LineSign | null): boolean {
+    return this.offline && line !== null && line !== "proved";
   }
 
   /**
@@ -166,11 +175,14 @@ export class Observer {
     if (from === null || at < from) return;
     const { quiet, scheduler, log } = this.parts;
     const answer = this.answer;
+    const back = this.back;
     this.since = null;
     this.answer = null;
+    this.back = tx.now;
     tx.onRollback(() => {
       this.since = from;
       this.answer = answer;
+      this.back = back;
     });
     quiet.endOutage(tx, tx.now);
     scheduler.cancel(tx, LOOK, "");

@@ -1,4 +1,5 @@
 import { isoTime } from "../../kernel/date-time.ts";
+import type { Heartbeats } from "./heartbeats.ts";
 import type { IncidentRow } from "./incident-store.ts";
 import type { CheckSchedule } from "./jobs.ts";
 import { MaintenanceService } from "./maintenance.ts";
@@ -10,24 +11,25 @@ import { FLAPPING_CHANGES, FLAPPING_WITHIN_MS, Quiet, SETTLED_MS } from "./quiet
 import { quietStore } from "./quiet-store.ts";
 import type { MonitorRow } from "./store.ts";
 
-/** Builds what keeps alerts quiet. `schedule`: checks monitors; it is built later. */
+/** Builds what keeps alerts quiet. `by`: what looks at monitors; it is built later. */
 export function quietParts(
   parts: MonitorParts,
   notices: Pick<Notices, "tell">,
-  schedule: () => CheckSchedule,
+  by: { readonly schedule: () => CheckSchedule; readonly heartbeats: () => Heartbeats },
 ) {
   const quiet = quietStore(parts.db);
   const observer = new Observer({
     ...{ ...parts, quiet },
-    checkAt: (tx, monitor, at) => schedule().checkAt(tx, monitor, at),
+    checkAt: (tx, monitor, at) => by.schedule().checkAt(tx, monitor, at),
     tell: (tx, projectRef, outage) => notices.tell(tx, outageNotice(projectRef, outage)),
   });
   const maintenance = new MaintenanceService({
     ...{ ...parts, maintenance: maintenanceStore(parts.db) },
     look(tx, ref) {
       const monitor = parts.monitors.monitor(ref);
-      if (monitor === null || monitor.settings.type !== "http" || !monitor.settings.active) return;
-      schedule().checkAt(tx, { ...monitor, url: monitor.settings.url }, tx.now);
+      if (monitor === null || !monitor.settings.active) return;
+      if (monitor.settings.type === "heartbeat") by.heartbeats().lookNow(tx, ref);
+      else by.schedule().checkAt(tx, { ...monitor, url: monitor.settings.url }, tx.now);
     },
     tell: (tx, event, row) => notices.tell(tx, maintenanceNotice(event, row)),
   });

@@ -3,21 +3,19 @@ import type { Tx } from "../../kernel/storage/tx.ts";
 import { isUuid } from "../../kernel/uuid.ts";
 import type { MonitorEvent, MonitorState } from "./domain.ts";
 import type { MaintenanceService } from "./maintenance.ts";
-import type { Observer } from "./observer.ts";
+import { AGAIN_MS, type Observer } from "./observer.ts";
 import type { MonitorParts } from "./ports.ts";
 import type { QuietStore } from "./quiet-store.ts";
 import type { CheckMade, MonitorRow } from "./store.ts";
 
 /** Monitors that depend on each other, at most: the deepest has two above it. */
-export const DEPENDENT_MAX = 3;
+const DEPENDENT_MAX = 3;
 /** So many changes of the status within {@link FLAPPING_WITHIN_MS} are flapping. */
 export const FLAPPING_CHANGES = 5;
 /** See {@link FLAPPING_CHANGES}. */
 export const FLAPPING_WITHIN_MS = 30 * 60_000;
 /** After so long without a change it is over. */
 export const SETTLED_MS = 15 * 60_000;
-/** While nothing may be told, the end of flapping waits, and is looked at again. */
-const HELD_AGAIN_MS = 10_000;
 
 /** The job of the moment at which a monitor has flapped enough; its key is the monitor's reference. */
 const SETTLED = "monitors.settled";
@@ -74,7 +72,7 @@ export class Quiet {
    * recorded, since both may take requests.
    */
   async judged(monitor: MonitorRow, made: CheckMade, by: Checker): Promise<CheckMade> {
-    if (made.up || made.manual) return made;
+    if (made.up || made.manual || made.offline === true) return made;
     const { state, event } = by.next(monitor, made);
     const goesDown = state.status === "down" && monitor.status !== "down";
     const matters = goesDown || event !== null;
@@ -119,6 +117,28 @@ export class Quiet {
     if (above + 1 + quiet.generationsBelow(ref) > DEPENDENT_MAX)
       throw invalidField("depends_on", `leads to more than ${DEPENDENT_MAX} monitors in a row`);
     quiet.setParent(tx, ref, parent.ref);
+  }
+
+  /** Until when something waits that tells of a monitor; null: it does not. */
+  waitsUntil(ref: number, now: number): number | null {
+    const { observer, maintenance } = this.parts;
+    return maintenance.endFor(ref, now) ?? (observer.offline ? now + AGAIN_MS : null);
+  }
+
+  /** Whether pings cannot come in, as far as a look at the server's own line shows. */
+  async isDeaf(): Promise<boolean> {
+    const { observer, clock } = this.parts;
+    return observer.isCut(clock.now());
+  }
+
+  /** Notes that no pings can come in. */
+  noteDeaf(tx: Tx): void {
+    this.parts.observer.begin(tx, tx.now);
+  }
+
+  /** Since when pings can come in again, epoch milliseconds; 0: since the start. */
+  get hearsSince(): number {
+    return this.parts.observer.backAt;
   }
 
   /** What answers say of a monitor. */
@@ -192,10 +212,10 @@ export class Quiet {
 
   /** A monitor that flapped has not changed for long: channels are told where it stands. */
   private settled(tx: Tx, ref: number): void {
-    const { quiet, scheduler, monitors, stopped, observer, maintenance, tell } = this.parts;
+    const { quiet, scheduler, monitors, stopped, tell } = this.parts;
     const monitor = monitors.monitor(ref);
     if (monitor === null || stopped.has(monitor.projectRef)) return;
-    const end = maintenance.endFor(ref, tx.now) ?? (observer.offline ? tx.now + HELD_AGAIN_MS : null);
+    const end = this.waitsUntil(ref, tx.now);
     if (end !== null) {
       scheduler.enqueue(tx, SETTLED, String(ref), end, null);
       return;

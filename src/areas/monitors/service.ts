@@ -1,16 +1,16 @@
 import { changed } from "../../kernel/audit/change.ts";
-import { ApiError, invalidField } from "../../kernel/errors.ts";
+import { ApiError } from "../../kernel/errors.ts";
 import type { Call } from "../../kernel/http/call.ts";
 import type { Caller } from "../../kernel/http/caller.ts";
-import { decodeNumberCursor, encodeCursor, pageOf, pageStart } from "../../kernel/http/pagination.ts";
+import { encodeCursor, pageOf, pageStart } from "../../kernel/http/pagination.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { TierBound } from "../../kernel/tier-bounds.ts";
 import { isUuid, uuidToBytes } from "../../kernel/uuid.ts";
 import type { Channels } from "./channels.ts";
-import { CHECKS_KEPT_MS, Checks } from "./checks.ts";
-import { uptimePercent } from "./domain.ts";
+import { Checks } from "./checks.ts";
 import { assertOfType, mergedTiming, splitGiven } from "./heartbeat-settings.ts";
 import { Heartbeats, type Viewer } from "./heartbeats.ts";
+import { historyOf } from "./history.ts";
 import type { Incidents } from "./incidents.ts";
 import { CheckSchedule } from "./jobs.ts";
 import type { MaintenanceService } from "./maintenance.ts";
@@ -23,7 +23,6 @@ import {
   assertHttpTerms,
   LIST_LIMIT,
   type Monitor,
-  type MonitorCheck,
   type MonitorDeleted,
   type MonitorHistory,
   type MonitorPage,
@@ -33,9 +32,7 @@ import {
 } from "./schema.ts";
 import { assertSettings, mergedSettings } from "./settings.ts";
 import type { MonitorRow, MonitorSettings } from "./store.ts";
-import { aboutMonitor, MonitorViews, viewOfCheck } from "./views.ts";
-
-const DAY_HOURS = 24;
+import { aboutMonitor, MonitorViews } from "./views.ts";
 
 /** The project that a ping key is of. */
 interface PingedProject {
@@ -68,12 +65,15 @@ export class MonitorService {
       readonly channels: Channels;
     },
   ) {
-    const { quiet, observer, maintenance } = quietParts(parts, told.notices, () => this.schedule);
+    const { quiet, observer, maintenance } = quietParts(parts, told.notices, {
+      schedule: () => this.schedule,
+      heartbeats: () => this.heartbeats,
+    });
     this.quiet = quiet;
     this.maintenance = maintenance;
     this.checks = new Checks(parts, new Outages(told.incidents, told.notices), quiet, observer);
     this.schedule = new CheckSchedule(parts, this.checks, quiet);
-    this.heartbeats = new Heartbeats(parts, this.checks, { observer, maintenance });
+    this.heartbeats = new Heartbeats(parts, this.checks, quiet);
     this.views = new MonitorViews(parts, { ...told, quiet, heartbeats: this.heartbeats });
     this.bound = new TierBound(parts.db, parts.tiers, "monitors", "monitor_limit_exceeded");
     this.nextRef = parts.monitors.highestRef() + 1;
@@ -120,9 +120,9 @@ export class MonitorService {
       monitorId: uuidToBytes(monitorId),
     });
     monitors.insertState(tx, ref, project.ref);
-    if (given.depends_on) this.quiet.setParent(tx, { ref, projectRef: project.ref }, given.depends_on);
-    this.choose(tx, project.ref, ref, given.channels);
     const monitor = this.find(project.ref, monitorId);
+    if (given.depends_on) this.quiet.setParent(tx, monitor, given.depends_on);
+    this.choose(tx, project.ref, ref, given.channels);
     if (isHeartbeat) this.heartbeats.create(tx, monitor, mergedTiming(timing, null, tx.now));
     else this.schedule.begin(tx, account.ref, ref, settings.url);
     return { monitor, ...(terms.warning === undefined || isHeartbeat ? {} : { warning: terms.warning }) };
@@ -223,27 +223,9 @@ export class MonitorService {
     projectRef: number,
     monitorId: string,
     now: number,
-    { limit = LIST_LIMIT, cursor }: { limit?: number; cursor?: string },
+    query: { limit?: number; cursor?: string },
   ): MonitorHistory {
-    const { checks: store } = this.parts;
-    const monitor = this.find(projectRef, monitorId);
-    const checks: MonitorCheck[] = [];
-    let sequence = cursor === undefined ? monitor.lastCheck : this.sequenceOf(cursor, monitor.ref);
-    while (sequence !== 0 && checks.length < limit) {
-      const check = store.check(sequence);
-      // Older ones have been removed.
-      if (check === null) break;
-      checks.push(viewOfCheck(check));
-      sequence = check.previous;
-    }
-    const more = checks.length === limit && store.check(sequence) !== null;
-    const counts = [...store.hoursSince(monitor.ref, now - CHECKS_KEPT_MS), monitor];
-    const percent = (days: number) => uptimePercent(counts, now, days * DAY_HOURS);
-    return {
-      checks,
-      uptime: { "24h": percent(1), "7d": percent(7), "30d": percent(30) },
-      ...(more ? { cursor: encodeCursor([sequence]) } : {}),
-    };
+    return historyOf(this.parts.checks, this.find(projectRef, monitorId), now, query);
   }
 
   /** A monitor of a project. @throws ApiError `not_found` */
@@ -321,15 +303,6 @@ export class MonitorService {
     const isSame = before.active && before.url === after.url && before.interval === after.interval;
     if (!after.active) this.schedule.end(tx, ref);
     else if (!isSame) this.schedule.begin(tx, accountRef, ref, after.url);
-  }
-
-  private sequenceOf(cursor: string, ref: number): number {
-    const sequence = decodeNumberCursor(cursor);
-    const check = this.parts.checks.check(sequence);
-    if (check !== null && check.ref !== ref) {
-      throw invalidField("cursor", "is not a cursor of this monitor's history");
-    }
-    return sequence;
   }
 
   /** A name is unique in its project. `ownRef`: the monitor that may have it already. @throws ApiError `monitor_name_taken` */

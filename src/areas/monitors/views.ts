@@ -2,14 +2,14 @@ import type { Fields } from "../../kernel/audit/change.ts";
 import { daysLeft } from "./certificate.ts";
 import type { Channels } from "./channels.ts";
 import { sealContext } from "./checks.ts";
-import { isFailing, shownName } from "./domain.ts";
+import { isFailing, secondsOf, shownName } from "./domain.ts";
 import type { HeartbeatView } from "./heartbeat-schema.ts";
 import type { Heartbeats, Viewer } from "./heartbeats.ts";
 import type { Incidents } from "./incidents.ts";
 import type { MonitorParts } from "./ports.ts";
-import { MARKS, type Quiet } from "./quiet.ts";
-import type { Monitor, MonitorCheck, MonitorStatus } from "./schema.ts";
-import type { MonitorRow, StoredCheck } from "./store.ts";
+import type { Quiet } from "./quiet.ts";
+import type { Monitor, MonitorStatus } from "./schema.ts";
+import type { MonitorRow } from "./store.ts";
 
 /** What answers and the audit log say of monitors. */
 export class MonitorViews {
@@ -52,7 +52,7 @@ export class MonitorViews {
   audited(monitor: MonitorRow): Fields {
     const { created_at, updated_at, ...settings } = this.configuredOf(monitor);
     const waits = settings.type === "http" ? {} : this.of.heartbeats.settingsOf(monitor);
-    const { depends_on } = this.of.quiet.viewOf(monitor);
+    const depends_on = this.of.quiet.parentOf(monitor.ref)?.monitorId ?? null;
     return { ...settings, ...waits, depends_on, headers: this.headersOf(monitor) };
   }
 
@@ -96,25 +96,8 @@ export function aboutMonitor({ monitorId, settings }: MonitorRow, what: string) 
   return { summary: `Monitor of ${host} ${what}`, target: { type: "monitor", id: monitorId } };
 }
 
-/** A check as it is shown. */
-export function viewOfCheck(check: StoredCheck): MonitorCheck {
-  const { at, up, latencyMs, responseStatus, error, manual, mark } = check;
-  return {
-    checked_at: secondsOf(at),
-    status: up === 0 ? "down" : "up",
-    ...{ latency_ms: latencyMs, response_status: responseStatus, error },
-    manual: manual !== 0,
-    observer_offline: mark === MARKS.observer_offline,
-    maintenance: mark === MARKS.maintenance,
-  };
-}
-
 function certificateOf({ certificate }: MonitorRow, now: number): Monitor["certificate"] {
   if (certificate === null) return null;
   const { notAfter, issuer } = certificate;
   return { not_after: secondsOf(notAfter), days_left: daysLeft(certificate, now), issuer };
-}
-
-function secondsOf(epochMs: number): number {
-  return Math.floor(epochMs / 1_000);
 }

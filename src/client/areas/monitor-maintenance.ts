@@ -36,6 +36,10 @@ export class MonitorMaintenance {
 
   /** Deletes it; work that is under way ends. */
   delete(maintenanceId: string, options?: ChangeOptions): Answers<"monitors.maintenance.delete"> {
-    return this.api.call("monitors.maintenance.delete", { params: { maintenance_id: maintenanceId } }, options);
+    return this.api.call(
+      "monitors.maintenance.delete",
+      { params: { maintenance_id: maintenanceId } },
+      options,
+    );
   }
 }

@@ -97,6 +97,9 @@ describe("without targets of the operator's", () => {
     }
     // What lies inside neither proves the line nor suffers from it.
     expect((await historyOf(inside)).checks.every((check) => !check.observer_offline)).toBe(true);
+    const byHand = await account.post(`/v1/pulse/${ids[0]}/check`);
+    expect(byHand.body).toMatchObject({ status: "up", consecutive_failures: 0 });
+    expect((await historyOf(ids[0] ?? "")).checks[0]).toMatchObject({ observer_offline: true });
     line.isUp = true;
     await server.clock.advance(10 * SECOND);
     expect(await online()).toBe(1);

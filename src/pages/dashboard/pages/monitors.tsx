@@ -160,7 +160,7 @@ function MonitorTable({ of: monitors }: { of: readonly MonitorStatus[] }) {
 }
 
 /** Whether it is up, and why nobody may be told that it is not. */
-export function States({ of: monitor }: { of: MonitorStatus }) {
+function States({ of: monitor }: { of: MonitorStatus }) {
   const flags = [monitor.flapping ? "flapping" : null, monitor.maintenance ? "planned work" : null];
   const shown = flags.filter((flag) => flag !== null);
   return (
