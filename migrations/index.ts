@@ -26,6 +26,7 @@ import catchPull from "./0024_catch_pull.sql" with { type: "text" };
 import catchSettings from "./0025_catch_settings.sql" with { type: "text" };
 import assertions from "./0027_assertions.sql" with { type: "text" };
 import incidents from "./0028_incidents.sql" with { type: "text" };
+import maintenance from "./0029_maintenance.sql" with { type: "text" };
 
 /** Every step of the schema, in order. A step that has been released is never changed. */
 export const MIGRATIONS: readonly Migration[] = [
@@ -56,4 +57,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: "0025_catch_settings", sql: catchSettings },
   { name: "0027_assertions", sql: assertions },
   { name: "0028_incidents", sql: incidents },
+  { name: "0029_maintenance", sql: maintenance },
 ];

@@ -187,6 +187,7 @@ function createAreas(
   const meter = createMeter(kernel, { notifier: relay, policy: outbound.policy, tiers });
   const monitors = createMonitors(kernel, outbound, {
     ...{ owners: accounts, notifier: relay, outbox, tiers, publicUrl: config.publicUrl },
+    observerTargets: config.observerTargets,
     keyName: (credential) => keys.auditedKey(credential)?.name ?? null,
   });
   const { activity } = directory;

@@ -113,6 +113,7 @@ function assemble(values: Values, tiers: Tiers) {
     extraCaPath: values.extra_ca,
     tls: pair(values, "tls_cert", "tls_key", (certPath, keyPath) => ({ certPath, keyPath })),
     smtp: pair(values, "smtp_url", "mail_from", (url, from) => ({ url, from })),
+    observerTargets: values.observer_targets,
     publicUrl: values.public_url,
     corsOrigins: values.cors_origins,
     trustProxy: values.trust_proxy,
@@ -146,6 +147,20 @@ function pair<T>(values: Values, a: Pair, b: Pair, build: (a: string, b: string)
     throw new StartupError(`${a} and ${b} go together: one of them is missing.`);
   }
   return build(first, second);
+}
+
+/** More would not know better. */
+const OBSERVER_TARGETS_MAX = 5;
+const HOST_AND_PORT = /^(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):\d{1,5}$/;
+
+function assertObserverTargets(targets: readonly string[]): void {
+  if (targets.length > OBSERVER_TARGETS_MAX)
+    throw new StartupError(`observer_targets: at most ${OBSERVER_TARGETS_MAX} hosts can be named.`);
+  for (const target of targets) {
+    const port = Number(target.slice(target.lastIndexOf(":") + 1));
+    if (HOST_AND_PORT.test(target) && port > 0 && URL.canParse(`http://${target}`)) continue;
+    throw new StartupError(`observer_targets: "${target}" is not a host and port such as 192.0.2.1:53.`);
+  }
 }
 
 const ORIGIN = /^https?:\/\/[^/?#\s]+$/;
@@ -185,6 +200,7 @@ function checked(config: Config, options: Resolved): Config {
       `public_url: "${config.publicUrl}" is not an origin such as https://ninefold.example.com.`,
     );
   }
+  assertObserverTargets(config.observerTargets);
   for (const origin of config.corsOrigins) {
     if (!ORIGIN.test(origin)) {
       throw new StartupError(`cors_origins: "${origin}" is not an origin such as https://app.example.com.`);

@@ -114,6 +114,8 @@ async function fillTraffic(call: Call, url: string): Promise<void> {
   const incident = { title: "Payments fail", message: "Our provider has an outage." };
   const { id: told } = await call("POST", "/v1/pulse/incidents", incident);
   await call("POST", `/v1/pulse/incidents/${told}/acknowledge`);
+  const work = { title: "Backups are moved", schedule: "0 3 * * SUN", tz: "Europe/Berlin" };
+  await call("POST", "/v1/pulse/maintenance", { ...work, duration_ms: 3_600_000 });
   for (const delay of ["1s", "2h", "3d"]) {
     const headers = { "X-Shop": "42" };
     const payload = { order: 1017, total: "42.00" };

@@ -16,6 +16,8 @@ export const VIEWS = [
   "monitors/incidents?new=1",
   "monitors/channels",
   "monitors/channels?new=1",
+  "monitors/maintenance",
+  "monitors/maintenance?new=1",
   "relay",
   "relay?new=1",
   "relay?status=failed&resend=1",

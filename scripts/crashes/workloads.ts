@@ -10,6 +10,7 @@ import { KeyUsesWorkload } from "./key-uses.ts";
 import { MessageWorkload } from "./messages.ts";
 import { MeterWorkload } from "./meters.ts";
 import { OwnBalanceWorkload } from "./own-balances.ts";
+import { PlannedWorkload } from "./planned-work.ts";
 import { PullBucketWorkload } from "./pull-bucket.ts";
 import { ReadWorkload } from "./reads.ts";
 import { RelayWorkload } from "./relays.ts";
@@ -39,5 +40,6 @@ export function allWorkloads(): Workload[] {
     new SessionWorkload(),
     new FlagWorkload(),
     new KeyUsesWorkload(),
+    new PlannedWorkload(),
   ];
 }

@@ -6,6 +6,7 @@ export type { KeyAsk, KeyClient, Keys } from "./areas/keys.ts";
 export type { AcquireOptions, Locks } from "./areas/locks.ts";
 export type { AllMeters, Meter } from "./areas/meter.ts";
 export type { MonitorChannels, MonitorIncidents } from "./areas/monitor-incidents.ts";
+export type { MonitorMaintenance } from "./areas/monitor-maintenance.ts";
 export type { Monitors } from "./areas/monitors.ts";
 export type { Notary, Receipts } from "./areas/notary.ts";
 export type { Projects } from "./areas/projects.ts";

@@ -66,6 +66,10 @@ const DECLARED = {
   smtp_url: { ...optional("URL", "Mail server, such as smtp://user:password@host:587"), secret: true },
   mail_from: optional("ADDRESS", "Sender of e-mails"),
   operator_email: optional("ADDRESS", "The operator's e-mail address, from this start on"),
+  observer_targets: list(
+    "HOST:PORT,…",
+    "Hosts that show whether this server's own line is up (TCP, at most 5)",
+  ),
   public_url: optional("URL", "Where browsers and senders reach this server: https://ninefold.example.com"),
   cors_origins: list("ORIGIN,…", "Origins whose pages may call the API"),
   trust_proxy: list("CIDR,…", "Proxies whose X-Forwarded-For and -Proto are believed"),

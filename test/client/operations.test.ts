@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { operationAt } from "../../src/client/api.ts";
 import { Ninefold } from "../../src/client/index.ts";
 import { startTestServer, type TestServer } from "../support/server.ts";
+import { callMaintenance } from "./maintenance-calls.ts";
 import { callIncidents } from "./monitor-calls.ts";
 import { createRecorder, type Recorder } from "./support.ts";
 import { callBuckets, callDeliveries, callEndpoints, callSchedules, NOBODY_URL } from "./webhook-calls.ts";
@@ -270,6 +271,7 @@ test("monitors", async () => {
 });
 
 test("incidents and channels", () => callIncidents(nf));
+test("planned work", () => callMaintenance(nf));
 test("deliveries", () => callDeliveries(nf, server));
 test("schedules", () => callSchedules(nf));
 test("endpoints and messages", () => callEndpoints(nf));

@@ -47,6 +47,16 @@ describe("what is refused, in one line that says what is wrong", () => {
     [["--mail-from", "a@example.com"], "smtp_url and mail_from go together: one of them is missing."],
     [["--operator-email", "ops@"], 'operator_email: "ops@" is not an e-mail address.'],
     [["--operator-email", `${"a".repeat(250)}@b.de`], "is not an e-mail address."],
+    ...["1.1.1.1", "1.1.1.1:0", "1.1.1.1:65536", "http://a:80", "a b:80", "user@a:80", ":80"].map(
+      (target): [string[], string] => [
+        ["--observer-targets", target],
+        `observer_targets: "${target}" is not a host and port such as 192.0.2.1:53.`,
+      ],
+    ),
+    [
+      ["--observer-targets", Array.from({ length: 6 }, (_, one) => `10.0.0.${one}:53`).join()],
+      "observer_targets: at most 5 hosts can be named.",
+    ],
     [["--cors-origins", "*"], 'cors_origins: "*" is not an origin such as https://app.example.com.'],
     [["--cors-origins", "https://a.example.com/"], "is not an origin"],
     [["--cors-origins", "a.example.com"], "is not an origin"],

@@ -195,6 +195,72 @@ describe("what an answer must be like", () => {
   );
 });
 
+describe("planned work", () => {
+  test(
+    "is made for once and for again and again, is shown beside its monitors, and goes",
+    async () => {
+      const { body } = await server.operator.post("/v1/pulse", {
+        ...{ url: `${server.url}/v1/ping`, interval: 60_000, name: "Stock" },
+      });
+      const visit = await Console.enter(server);
+      const { page } = visit;
+      await visit.go("monitors");
+      await page.getByRole("button", { name: "Planned work" }).click();
+      await page.getByRole("button", { name: "Plan work" }).click();
+      const dialog = page.getByRole("dialog");
+      await dialog.getByLabel("What is done").fill("New shelves");
+      await dialog.getByLabel("From").fill("2020-01-01T00:00");
+      await dialog.getByLabel("Until").fill("2099-01-01T00:00");
+      await dialog.getByLabel("Stock").check();
+      await dialog.getByRole("button", { name: "Plan work" }).click();
+      await page.getByText("The work is planned").waitFor();
+      const row = page.getByRole("row").filter({ hasText: "New shelves" });
+      await row.getByText("1 monitor").waitFor();
+      await row.getByText("active").waitFor();
+      await page.getByRole("button", { name: "Plan work" }).click();
+      await dialog.getByLabel("What is done").fill("Night");
+      await dialog.getByRole("button", { name: "Again and again" }).click();
+      await dialog.getByLabel("Begins at").fill("30 2 * * *");
+      await dialog.getByLabel("Time zone").fill("Europe/Berlin");
+      await dialog.getByRole("button", { name: "Plan work" }).click();
+      await page.getByText("30 2 * * *, Europe/Berlin, for 1 h").waitFor();
+      await visit.go("monitors");
+      await page.getByRole("row").filter({ hasText: "Stock" }).getByText("planned work").waitFor();
+      await visit.go("monitors/maintenance");
+      await page.getByRole("button", { name: "Delete New shelves" }).click();
+      await page.getByRole("button", { name: "Delete planned work" }).click();
+      await row.waitFor({ state: "detached" });
+      expect((await server.operator.get(`/v1/pulse/${body["id"]}`)).body).toMatchObject({
+        maintenance: false,
+      });
+      await visit.expectClean();
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
+    "is not needed where one monitor depends on another",
+    async () => {
+      const made = async (name: string) =>
+        (await server.operator.post("/v1/pulse", { url: `${server.url}/v1/ping`, interval: 60_000, name }))
+          .body;
+      const [parent, child] = [await made("Line"), await made("Desk")];
+      const visit = await Console.enter(server);
+      const { page } = visit;
+      await visit.go(`monitors/${child["id"]}`);
+      await page.getByRole("button", { name: "Change…" }).click();
+      await page.getByLabel("Depends on").selectOption("Line");
+      await page.getByRole("button", { name: "Save" }).click();
+      await page.getByRole("link", { name: String(parent["id"]) }).waitFor();
+      expect((await server.operator.get(`/v1/pulse/${child["id"]}`)).body).toMatchObject({
+        depends_on: parent["id"],
+      });
+      await visit.expectClean();
+    },
+    TIMEOUT_MS,
+  );
+});
+
 describe("the audit log", () => {
   test(
     "shows the entry that the address names, however far down it stands",

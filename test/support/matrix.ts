@@ -97,11 +97,13 @@ const MAKERS: Readonly<Record<string, (owner: Client) => Promise<Made>>> = {
   },
   pulse: async (owner) => {
     const monitor = { url: "https://127.0.0.1:9/", interval: 300_000 };
+    const work = { title: "Move", schedule: "@yearly", duration_ms: 60_000 };
     const channel = { name: "Chat", kind: "webhook", config: { url: "https://127.0.0.1:9/" } };
     return {
       monitorId: await made(owner, "/v1/pulse", monitor, "id"),
       incident_id: await made(owner, "/v1/pulse/incidents", { title: "Slow" }, "id"),
       channel_id: await made(owner, "/v1/pulse/channels", channel, "id"),
+      maintenance_id: await made(owner, "/v1/pulse/maintenance", work, "id"),
     };
   },
   relay: async (owner) => {

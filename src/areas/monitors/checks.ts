@@ -13,9 +13,11 @@ import {
   type MonitorState,
   shownName,
 } from "./domain.ts";
+import type { Observer } from "./observer.ts";
 import { looksAtBody } from "./options.ts";
 import type { Outages } from "./outages.ts";
 import type { MonitorParts } from "./ports.ts";
+import { MARKS, type Quiet } from "./quiet.ts";
 import type { CheckMade, MonitorRow, MonitorSettings } from "./store.ts";
 
 /** Redirects that a check follows. */
@@ -44,6 +46,8 @@ export class Checks {
   constructor(
     private readonly parts: MonitorParts,
     private readonly outages: Outages,
+    private readonly quiet: Quiet,
+    private readonly observer: Observer,
   ) {
     this.counts = parts.metrics.counterTable(
       { name: "ninefold_monitor_checks_total", help: "Checks of monitors, by what they found." },
@@ -59,10 +63,17 @@ export class Checks {
       if (tries > 0) await realDelay(TRIES_PAUSE_MS);
       const at = this.parts.clock.now();
       const outcome = await this.ask(monitor);
-      if (saysSomething(outcome)) return madeOf(outcome, monitor.settings, at, manual);
+      if (!saysSomething(outcome)) continue;
+      const line = this.observer.saw(monitor, outcome);
+      return { ...madeOf(outcome, monitor.settings, at, manual), line };
     }
     this.counts[manual ? "manual" : "scheduled"].unknown.add();
     return null;
+  }
+
+  /** What a check would bring about by itself. */
+  next(monitor: MonitorRow, made: CheckMade) {
+    return afterCheck(monitor, made, this.rulesOf(monitor));
   }
 
   /** Records checks and queues their alerts; nothing when the monitor was deleted or changed since they were made. */
@@ -71,6 +82,9 @@ export class Checks {
     let monitor = monitors.monitor(checked.ref);
     if (monitor === null || monitor.version !== checked.version) return;
     this.parts.changes.inProject(tx, monitor.projectRef, "pulse", monitor.monitorId);
+    const last = made.at(-1);
+    if (last?.offline === true) this.observer.begin(tx, last.at);
+    else if (last?.line === "proved") this.observer.end(tx, last.at);
     const up = made.filter((check) => check.up).length;
     for (const check of made) monitor = this.recordOne(tx, monitor, check);
     monitors.updateState(tx, monitor);
@@ -85,7 +99,8 @@ export class Checks {
   private recordOne(tx: Tx, monitor: MonitorRow, made: CheckMade): MonitorRow {
     const { checks } = this.parts;
     const { ref } = monitor;
-    const { state, event } = afterCheck(monitor, made, this.rulesOf(monitor));
+    const { state, event, mark, ...calmed } = this.quiet.calmed(tx, monitor, made, this.next(monitor, made));
+    const counts = mark === null ? 1 : 0;
     // A slow check may end after one of the next hour. It counts there: an hour that is closed stays as it is.
     const hour = Math.max(hourOf(made.at), monitor.hour);
     const isSameHour = monitor.hour === hour;
@@ -94,15 +109,18 @@ export class Checks {
       checks.removeHoursBefore(tx, ref, hour - CHECKS_KEPT_MS);
     }
     const start = isSameHour ? monitor : { checks: 0, up: 0 };
-    const current = { hour, checks: start.checks + 1, up: start.up + (made.up ? 1 : 0) };
+    const current = { hour, checks: start.checks + counts, up: start.up + (made.up ? counts : 0) };
     const sequence = this.nextSequence++;
     const { certificate: met, ...check } = made;
-    checks.insert(tx, { ...check, sequence, ref, previous: monitor.lastCheck });
+    checks.insert(tx, {
+      ...{ ...check, sequence, ref, previous: monitor.lastCheck },
+      mark: mark === null ? 0 : MARKS[mark],
+    });
     if (event !== null || state.status !== monitor.status) {
-      const told = this.outages.follow(tx, { before: monitor, after: state, made, event });
+      const told = this.outages.follow(tx, { before: monitor, after: state, made, event, ...calmed });
       if (told !== null) sendAlert(tx, this.parts, monitor, told, state, made);
     }
-    const isNews = met !== undefined && state.lastCheckedAt === made.at;
+    const isNews = met !== undefined && mark === null && state.lastCheckedAt === made.at;
     const { tls_expiry_days: days } = monitor.settings;
     const certificate = isNews ? metCertificate(monitor.certificate, met, made, days) : monitor.certificate;
     const after = { ...monitor, ...state, ...current, lastCheck: sequence, certificate };

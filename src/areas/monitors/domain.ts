@@ -16,6 +16,12 @@ export interface MonitorState {
   readonly streak: number;
 }
 
+/**
+ * What a check of a target outside says of this server's own line: it was `proved` by an answer, it `failed` as it would
+ * without a line, or it is `open`.
+ */
+export type LineSign = "proved" | "failed" | "open";
+
 /** What a check found. */
 export interface CheckResult {
   readonly up: boolean;

@@ -71,6 +71,11 @@ export class Incidents {
     return this.insert(tx, { ...about, cause, startedAt: at, isPublic: false, suppressedBy });
   }
 
+  /** The outage as one that is told of, whatever accounted for it before. */
+  tellOf(tx: Tx, incident: IncidentRow): IncidentRow {
+    return incident.suppressedBy === null ? incident : this.write(tx, { ...incident, suppressedBy: null });
+  }
+
   /** Ends the outage of a monitor; null where none lasts. */
   end(tx: Tx, monitorRef: number, at: number): IncidentRow | null {
     const open = this.openOf(monitorRef);

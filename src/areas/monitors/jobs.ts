@@ -7,6 +7,7 @@ import type { Checks } from "./checks.ts";
 import { afterCheck, firstCheckAt, isFailing, nextCheckAt } from "./domain.ts";
 import { retryMsMin } from "./options.ts";
 import type { MonitorParts } from "./ports.ts";
+import type { Quiet } from "./quiet.ts";
 import type { MonitorRow } from "./store.ts";
 
 /** The job of a monitor's next scheduled check; its key is the monitor's reference. */
@@ -29,6 +30,7 @@ export class CheckSchedule {
   constructor(
     private readonly parts: MonitorParts,
     private readonly checks: Checks,
+    private readonly quiet: Quiet,
   ) {
     this.pace = new AdvancePace(parts.clock);
     parts.scheduler.register(CHECK, {
@@ -40,9 +42,17 @@ export class CheckSchedule {
 
   /** Begins to check a monitor, within 5 seconds, or begins anew. */
   begin(tx: Tx, accountRef: number, ref: number, url: string): void {
+    this.checkAt(tx, { accountRef, ref, url }, firstCheckAt(ref, tx.now));
+  }
+
+  /** Checks a monitor at a moment, instead of when it would be; it is active. */
+  checkAt(
+    tx: Tx,
+    { accountRef, ref, url }: { accountRef: number; ref: number; url: string },
+    at: number,
+  ): void {
     this.pace.forget(ref);
-    const lane = laneName(accountRef, new URL(url).host);
-    this.parts.scheduler.enqueue(tx, CHECK, String(ref), firstCheckAt(ref, tx.now), null, lane);
+    this.parts.scheduler.enqueue(tx, CHECK, String(ref), at, null, laneName(accountRef, new URL(url).host));
   }
 
   /** Ends the checks of a monitor. */
@@ -55,7 +65,8 @@ export class CheckSchedule {
     const { monitors, stopped, clock } = this.parts;
     const monitor = monitors.monitor(Number(job.key));
     if (monitor === null || !monitor.settings.active || stopped.has(monitor.projectRef)) return {};
-    const made = await this.checks.make(monitor, false);
+    const found = await this.checks.make(monitor, false);
+    const made = found && (await this.quiet.judged(monitor, found, this.checks));
     const { ref } = monitor;
     const { dueAt } = job;
     const intervalMs = this.intervalOf(monitor);

@@ -15,6 +15,8 @@ export interface Turn {
   readonly event: MonitorEvent | null;
   /** The incident, else the monitor, that accounts for it: then nobody is told. */
   readonly suppressedBy?: string | null;
+  /** Channels are told nothing of it, and know why. */
+  readonly isHushed?: boolean;
 }
 
 /** What follows from a check beside the monitor's new state: its incident, and what channels are told. */
@@ -37,7 +39,7 @@ export class Outages {
     if (made.manual || isKnown) return null;
     const isBack = before.status === "down" && after.status === "up";
     const told = event ?? (isBack ? "monitor.up" : null);
-    if (told !== null) this.tell(tx, turn, told, incident);
+    if (told !== null && turn.isHushed !== true) this.tell(tx, turn, told, incident);
     return event;
   }
 
@@ -50,9 +52,14 @@ export class Outages {
     }
   }
 
-  private incidentOf(tx: Tx, { before, after, made, suppressedBy = null }: Turn): IncidentRow | null {
+  private incidentOf(tx: Tx, turn: Turn): IncidentRow | null {
+    const { before, after, made, event, suppressedBy = null } = turn;
     const { at, error: cause } = made;
-    if (after.status === "down") return this.incidents.begin(tx, before, { at, cause, suppressedBy });
+    if (after.status === "down") {
+      const incident = this.incidents.begin(tx, before, { at, cause, suppressedBy });
+      // What accounted for it is well, and this is not.
+      return event === null || suppressedBy !== null ? incident : this.incidents.tellOf(tx, incident);
+    }
     return before.status === "down" ? this.incidents.end(tx, before.ref, at) : null;
   }
 

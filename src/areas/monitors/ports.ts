@@ -54,12 +54,14 @@ export interface MonitorPorts {
   readonly publicUrl: string | null;
   /** What the key behind a credential is called; null for a platform key. */
   readonly keyName: (credential: string) => string | null;
+  /** Hosts, with their ports, that show whether this server's own line is up. */
+  readonly observerTargets: readonly string[];
 }
 
 /** All that the parts of this area are built on. */
 export interface MonitorParts
   extends MonitorPorts,
-    Pick<Kernel, "db" | "clock" | "ids" | "vault" | "scheduler" | "metrics" | "changes"> {
+    Pick<Kernel, "db" | "clock" | "ids" | "vault" | "scheduler" | "metrics" | "changes" | "writer" | "log"> {
   readonly outbound: OutboundClient;
   readonly monitors: MonitorStore;
   readonly checks: CheckStore;

@@ -2,6 +2,7 @@ import { Elysia } from "elysia";
 import { reply } from "../../kernel/http/answer.ts";
 import type { Api } from "../../kernel/http/api.ts";
 import { pageQuery } from "../../kernel/http/pagination.ts";
+import { maintenanceRoutes } from "./maintenance-routes.ts";
 import {
   LIST_LIMIT,
   Monitor,
@@ -23,7 +24,11 @@ const CHANGE = { ...WRITE, audit: "yes" } as const;
 
 /** Declares monitors and what can be seen of them. */
 export function monitorRoutes(api: Api, monitors: MonitorService) {
-  return [readRoutes(api, monitors), changeRoutes(api, monitors)];
+  return [
+    readRoutes(api, monitors),
+    changeRoutes(api, monitors),
+    maintenanceRoutes(api, monitors.maintenance),
+  ].flat();
 }
 
 function readRoutes(api: Api, monitors: MonitorService) {

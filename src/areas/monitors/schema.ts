@@ -63,6 +63,14 @@ const OPTIONAL = {
   channels: Type.Optional(orNull(MonitorChannels, { errorMessage: MonitorChannels["errorMessage"] })),
 };
 
+const DependsOn = Type.String({
+  maxLength: 64,
+  errorMessage: "must be the id of a monitor",
+  description:
+    "The monitor without which this one cannot be up: while that has failed, this one fails silently.",
+  examples: [],
+});
+
 /** Body of a monitor's creation. */
 export const MonitorCreateBody = named("MonitorCreateBody", {
   url: Url,
@@ -72,6 +80,7 @@ export const MonitorCreateBody = named("MonitorCreateBody", {
   headers: Type.Optional(Headers),
   body: Type.Optional(Body),
   webhook_url: Type.Optional(WebhookUrl),
+  depends_on: clearable(DependsOn),
 });
 
 /** Body of a monitor's change: any of these. */
@@ -83,6 +92,7 @@ export const MonitorUpdateBody = named("MonitorUpdateBody", {
   headers: clearable(Headers),
   body: clearable(Body),
   webhook_url: clearable(WebhookUrl),
+  depends_on: clearable(DependsOn),
   active: Type.Optional(flag("Whether it is checked.")),
 });
 export type MonitorUpdateBody = Static<typeof MonitorUpdateBody>;
@@ -137,6 +147,16 @@ const LAST_CHECK = {
   incident_id: orNull(Type.String(), { description: "Of the outage that lasts.", examples: [null] }),
 };
 
+/** What keeps its alerts quiet. */
+const QUIET = {
+  depends_on: orNull(Type.String({ format: "uuid" }), { examples: [null] }),
+  flapping: Type.Boolean({
+    description: "It goes up and down so often that channels are told once, and then where it stays.",
+    examples: [false],
+  }),
+  maintenance: Type.Boolean({ description: "Planned work is under way.", examples: [false] }),
+};
+
 /** What was set about a monitor, as every answer shows it. */
 const CONFIGURED = {
   url: Type.String({ examples: ["https://example.com/health"] }),
@@ -168,6 +188,7 @@ export const Monitor = named("Monitor", {
   ...CONFIGURED,
   headers: orNull(Type.Record(Type.String(), Type.String())),
   ...LAST_CHECK,
+  ...QUIET,
   warning: Type.Optional(
     Type.String({ description: "The interval was raised to the tier's minimum.", examples: [] }),
   ),
@@ -182,6 +203,7 @@ export const MonitorStatus = named("MonitorStatus", {
     description: "The names of `headers`, whose values may be secret.",
   }),
   ...LAST_CHECK,
+  ...QUIET,
   consecutive_failures: Type.Integer({ examples: [0] }),
 });
 export type MonitorStatus = Static<typeof MonitorStatus>;
@@ -202,6 +224,14 @@ export const MonitorCheck = named("MonitorCheck", {
   response_status: orNull(Type.Integer({ examples: [200] })),
   error: orNull(Type.String(), { examples: [null] }),
   manual: Type.Boolean({ examples: [false] }),
+  observer_offline: Type.Boolean({
+    description: "The line of this server itself was cut: the check counts for nothing.",
+    examples: [false],
+  }),
+  maintenance: Type.Boolean({
+    description: "Made during planned work: the check does not count in the uptime.",
+    examples: [false],
+  }),
 });
 export type MonitorCheck = Static<typeof MonitorCheck>;
 

@@ -12,9 +12,12 @@ import { CHECKS_KEPT_MS, Checks, sealContext } from "./checks.ts";
 import { isFailing, shownName, uptimePercent } from "./domain.ts";
 import type { Incidents } from "./incidents.ts";
 import { CheckSchedule } from "./jobs.ts";
+import type { MaintenanceService } from "./maintenance.ts";
 import type { Notices } from "./notices.ts";
 import { Outages } from "./outages.ts";
 import type { MonitorParts } from "./ports.ts";
+import { MARKS, type Quiet } from "./quiet.ts";
+import { quietParts } from "./quiet-parts.ts";
 import {
   LIST_LIMIT,
   type Monitor,
@@ -36,6 +39,8 @@ export class MonitorService {
   private readonly checks: Checks;
   private readonly schedule: CheckSchedule;
   private readonly bound: TierBound;
+  private readonly quiet: Quiet;
+  readonly maintenance: MaintenanceService;
   private nextRef: number;
 
   constructor(
@@ -46,8 +51,11 @@ export class MonitorService {
       readonly channels: Channels;
     },
   ) {
-    this.checks = new Checks(parts, new Outages(told.incidents, told.notices));
-    this.schedule = new CheckSchedule(parts, this.checks);
+    const { quiet, observer, maintenance } = quietParts(parts, told.notices, () => this.schedule);
+    this.quiet = quiet;
+    this.maintenance = maintenance;
+    this.checks = new Checks(parts, new Outages(told.incidents, told.notices), quiet, observer);
+    this.schedule = new CheckSchedule(parts, this.checks, quiet);
     this.bound = new TierBound(parts.db, parts.tiers, "monitors", "monitor_limit_exceeded");
     this.nextRef = parts.monitors.highestRef() + 1;
   }
@@ -71,6 +79,7 @@ export class MonitorService {
       monitorId: uuidToBytes(monitorId),
     });
     monitors.insertState(tx, ref, project.ref);
+    if (given.depends_on) this.quiet.setParent(tx, { ref, projectRef: project.ref }, given.depends_on);
     this.choose(tx, project.ref, ref, given.channels);
     this.schedule.begin(tx, account.ref, ref, settings.url);
     const made = this.monitorOf(this.find(project.ref, monitorId));
@@ -85,6 +94,7 @@ export class MonitorService {
     this.assertNameFree(project.ref, given.name, ref);
     const { settings, ...warning } = mergedSettings(this.parts, given, id, account.tier, old);
     const was = this.monitorOf(before);
+    if (given.depends_on !== undefined) this.quiet.setParent(tx, before, given.depends_on);
     if (Object.keys(given).length > 0) {
       this.choose(tx, project.ref, ref, given.channels);
       this.parts.monitors.update(tx, { ...settings, ref, now: tx.now });
@@ -112,6 +122,8 @@ export class MonitorService {
       removed += this.remove(tx, ref, rowsMax - removed);
       if (removed >= rowsMax) return removed;
     }
+    removed += this.maintenance.removeRows(tx, projectRef, rowsMax - removed);
+    if (removed >= rowsMax) return removed;
     removed += this.parts.incidents.removeOfProject(tx, projectRef, rowsMax - removed);
     if (removed >= rowsMax) return removed;
     this.parts.channels.removeOfProject(tx, projectRef);
@@ -219,6 +231,7 @@ export class MonitorService {
     const hours = checks.removeHours(tx, ref, rowsMax);
     if (hours === rowsMax) return hours;
     this.schedule.end(tx, ref);
+    this.quiet.forget(tx, ref);
     this.told.incidents.end(tx, ref, tx.now);
     this.parts.channels.choose(tx, ref, null);
     monitors.removeState(tx, ref);
@@ -268,6 +281,7 @@ export class MonitorService {
       ...this.configuredOf(monitor),
       headers: this.headersOf(monitor),
       ...this.lastCheckOf(monitor),
+      ...this.quiet.viewOf(monitor),
     };
   }
 
@@ -277,6 +291,7 @@ export class MonitorService {
       ...this.configuredOf(monitor),
       header_names: Object.keys(this.headersOf(monitor) ?? {}),
       ...this.lastCheckOf(monitor),
+      ...this.quiet.viewOf(monitor),
       consecutive_failures: monitor.consecutiveFailures,
     };
   }
@@ -320,8 +335,8 @@ function aboutMonitor({ id, url }: Monitor, what: string) {
 
 /** What users set, and nothing that checks find out. */
 function settingsOf(monitor: Monitor): Fields {
-  const { id, status, latency_ms, last_checked_at, created_at, updated_at, warning, ...more } = monitor;
-  const { degraded, failing, certificate, incident_id, ...settings } = more;
+  const { id, status, latency_ms, last_checked_at, incident_id, created_at, updated_at, ...more } = monitor;
+  const { flapping, maintenance, degraded, failing, certificate, warning, ...settings } = more;
   return settings;
 }
 
@@ -331,12 +346,14 @@ function certificateOf({ certificate }: MonitorRow, now: number): Monitor["certi
   return { not_after: secondsOf(notAfter), days_left: daysLeft(certificate, now), issuer };
 }
 
-function checkOf({ at, up, latencyMs, responseStatus, error, manual }: StoredCheck): MonitorCheck {
+function checkOf({ at, up, latencyMs, responseStatus, error, manual, mark }: StoredCheck): MonitorCheck {
   return {
     checked_at: secondsOf(at),
     status: up === 0 ? "down" : "up",
     ...{ latency_ms: latencyMs, response_status: responseStatus, error },
     manual: manual !== 0,
+    observer_offline: mark === MARKS.observer_offline,
+    maintenance: mark === MARKS.maintenance,
   };
 }
 

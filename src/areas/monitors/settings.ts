@@ -59,7 +59,7 @@ export function mergedSettings(
   tier: TierName,
   before: MonitorSettings | null,
 ): { settings: MonitorSettings; warning?: string } {
-  const { headers, interval, channels, ...others } = given;
+  const { headers, interval, depends_on, channels, ...others } = given;
   const minimum = parts.tiers[tier].monitorIntervalMinMs;
   const asked = interval ?? minimum;
   const plain: MonitorSettings = {

@@ -3,7 +3,7 @@ import type { Database } from "../../kernel/storage/database.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { bytesToUuid, uuidToBytes } from "../../kernel/uuid.ts";
 import type { MetCertificate } from "./certificate.ts";
-import type { CheckResult, HourCount, MonitorState } from "./domain.ts";
+import type { CheckResult, HourCount, LineSign, MonitorState } from "./domain.ts";
 import { type MonitorOptions, optionsOf, storedOptions } from "./options.ts";
 import type { Monitor, StatusFilter } from "./schema.ts";
 
@@ -12,7 +12,7 @@ export type MonitorSettings = Omit<
   Monitor,
   | ("id" | "name" | "headers" | "status" | "latency_ms" | "last_checked_at")
   | ("degraded" | "failing" | "certificate" | "created_at" | "updated_at" | "warning")
-  | ("channels" | "incident_id")
+  | ("depends_on" | "flapping" | "maintenance" | "channels" | "incident_id")
 > & {
   /** As it was given; null without one. */
   readonly name: string | null;
@@ -201,13 +201,20 @@ export interface CheckMade extends CheckResult {
   readonly error: string | null;
   /** The certificate that was met, if one was. */
   readonly certificate?: Certificate;
+  /** What it says of this server's own line; null and absent: nothing. */
+  readonly line?: LineSign | null;
+  /** That line is cut: the check says nothing of its target. */
+  readonly offline?: boolean;
 }
 
 type NewCheck = Readonly<
-  Omit<CheckMade, "certificate"> & { sequence: number; ref: number; previous: number }
+  Omit<CheckMade, "certificate"> & { sequence: number; ref: number; previous: number; mark: number }
 >;
 /** A check as its row has it. */
-export type StoredCheck = Omit<NewCheck, "up" | "manual"> & { up: number; manual: number };
+export type StoredCheck = Omit<NewCheck, "up" | "manual" | "line" | "offline"> & {
+  up: number;
+  manual: number;
+};
 
 export type CheckStore = ReturnType<typeof checkStore>;
 
@@ -216,10 +223,10 @@ export function checkStore(db: Database) {
   return {
     highestSequence: db.number("SELECT max(sequence) AS n FROM monitor_checks"),
     insert: db.change<[NewCheck]>(
-      "INSERT INTO monitor_checks (sequence, monitor_ref, previous, checked_at, up, manual, latency_ms, response_status, error) VALUES ($sequence, $ref, $previous, $at, $up, $manual, $latencyMs, $responseStatus, $error)",
+      "INSERT INTO monitor_checks (sequence, monitor_ref, previous, checked_at, up, manual, latency_ms, response_status, error, mark) VALUES ($sequence, $ref, $previous, $at, $up, $manual, $latencyMs, $responseStatus, $error, $mark)",
     ),
     check: db.one<StoredCheck, [sequence: number]>(
-      "SELECT sequence, monitor_ref AS ref, previous, checked_at AS at, up, manual, latency_ms AS latencyMs, response_status AS responseStatus, error FROM monitor_checks WHERE sequence = ?",
+      "SELECT sequence, monitor_ref AS ref, previous, checked_at AS at, up, manual, latency_ms AS latencyMs, response_status AS responseStatus, error, mark FROM monitor_checks WHERE sequence = ?",
     ),
     /**
      * Removes old checks among the `rowsMax` oldest: those before a moment, and those beyond the newest `keptMax`. They

@@ -2,6 +2,7 @@ import type { Answers, Api, ListOf, PageQuery, QueryOf } from "../api.ts";
 import type { MonitorCreateBody, MonitorUpdateBody } from "../generated/api.ts";
 import type { ChangeOptions, RequestOptions } from "../options.ts";
 import { MonitorChannels, MonitorIncidents } from "./monitor-incidents.ts";
+import { MonitorMaintenance } from "./monitor-maintenance.ts";
 
 /** Scheduled checks of URLs. Each request costs 1 credit; scheduled checks are free. */
 export class Monitors {
@@ -9,10 +10,13 @@ export class Monitors {
   readonly incidents: MonitorIncidents;
   /** Through which people are told. */
   readonly channels: MonitorChannels;
+  /** Planned work. */
+  readonly maintenance: MonitorMaintenance;
 
   constructor(private readonly api: Api) {
     this.incidents = new MonitorIncidents(api);
     this.channels = new MonitorChannels(api);
+    this.maintenance = new MonitorMaintenance(api);
   }
 
   /** Makes a monitor; the first check comes within 5 seconds. */

@@ -1535,6 +1535,11 @@ export interface MonitorStatus {
   } | null;
   /** Of the outage that lasts. */
   incident_id: string | null;
+  depends_on: string | null;
+  /** It goes up and down so often that channels are told once, and then where it stays. */
+  flapping: boolean;
+  /** Planned work is under way. */
+  maintenance: boolean;
   consecutive_failures: number;
 }
 
@@ -1588,6 +1593,8 @@ export interface MonitorCreateBody {
   body?: string | undefined;
   /** Where notifications go. Tier starter and higher. */
   webhook_url?: string | undefined;
+  /** The monitor without which this one cannot be up: while that has failed, this one fails silently. */
+  depends_on?: string | null | undefined;
 }
 
 /** What `POST /v1/pulse` answers. */
@@ -1644,6 +1651,11 @@ export interface Monitor {
   } | null;
   /** Of the outage that lasts. */
   incident_id: string | null;
+  depends_on: string | null;
+  /** It goes up and down so often that channels are told once, and then where it stays. */
+  flapping: boolean;
+  /** Planned work is under way. */
+  maintenance: boolean;
   /** The interval was raised to the tier's minimum. */
   warning?: string;
 }
@@ -1675,6 +1687,10 @@ export interface MonitorCheck {
   response_status: number | null;
   error: string | null;
   manual: boolean;
+  /** The line of this server itself was cut: the check counts for nothing. */
+  observer_offline: boolean;
+  /** Made during planned work: the check does not count in the uptime. */
+  maintenance: boolean;
 }
 
 /** What `POST /v1/pulse/incidents/{incident_id}/acknowledge` answers. */
@@ -1745,6 +1761,75 @@ export interface MonitorPage {
   cursor?: string;
 }
 
+/** The body of `POST /v1/pulse/maintenance`. */
+export interface MaintenanceCreateBody {
+  /** What is being done. */
+  title: string;
+  /** More of it, as plain text. */
+  message?: string | undefined;
+  /** The monitors whose failures tell nobody meanwhile; none for an announcement alone. */
+  monitor_ids?: readonly string[] | undefined;
+  /** Whether status pages show it. */
+  public?: boolean | undefined;
+  /** RFC 3339. */
+  starts_at?: string | undefined;
+  /** RFC 3339. */
+  ends_at?: string | undefined;
+  /** Instead of `starts_at` and `ends_at`: when each window begins, as cron has it. */
+  schedule?: string | undefined;
+  /** The time zone that `schedule` is read in; `UTC` unless given. */
+  tz?: string | undefined;
+  /** Milliseconds of each window of `schedule`. */
+  duration_ms?: number | undefined;
+}
+
+/** What `POST /v1/pulse/maintenance` answers. */
+export interface Maintenance {
+  id: string;
+  title: string;
+  message: string;
+  monitor_ids: string[];
+  status: "scheduled" | "active" | "ended";
+  /** Of work that recurs, the window now or next; the last one where none comes. */
+  starts_at: string;
+  ends_at: string;
+  schedule: string | null;
+  tz: string | null;
+  duration_ms: number | null;
+  public: boolean;
+  created_at: string;
+  updated_at: string;
+}
+
+/** What `GET /v1/pulse/maintenance` answers. */
+export interface MaintenancePage {
+  maintenance: Maintenance[];
+  /** Hand it in to get the next page. Absent on the last one. */
+  cursor?: string;
+}
+
+/** The body of `PATCH /v1/pulse/maintenance/{maintenance_id}`. */
+export interface MaintenanceUpdateBody {
+  /** What is being done. */
+  title?: string | undefined;
+  /** More of it, as plain text. */
+  message?: string | undefined;
+  /** The monitors whose failures tell nobody meanwhile; none for an announcement alone. */
+  monitor_ids?: readonly string[] | undefined;
+  /** Whether status pages show it. */
+  public?: boolean | undefined;
+  /** RFC 3339. */
+  starts_at?: string | undefined;
+  /** RFC 3339. */
+  ends_at?: string | undefined;
+  /** Instead of `starts_at` and `ends_at`: when each window begins, as cron has it. */
+  schedule?: string | undefined;
+  /** The time zone that `schedule` is read in; `UTC` unless given. */
+  tz?: string | undefined;
+  /** Milliseconds of each window of `schedule`. */
+  duration_ms?: number | undefined;
+}
+
 /** The body of `PUT /v1/pulse/{monitorId}`. */
 export interface MonitorUpdateBody {
   /** What is checked. */
@@ -1794,6 +1879,8 @@ export interface MonitorUpdateBody {
   body?: string | null | undefined;
   /** Where notifications go. Tier starter and higher. */
   webhook_url?: string | null | undefined;
+  /** The monitor without which this one cannot be up: while that has failed, this one fails silently. */
+  depends_on?: string | null | undefined;
   /** Whether it is checked. */
   active?: boolean | undefined;
 }
@@ -2648,6 +2735,7 @@ export type ErrorCode =
   | "invalid_request"
   | "ip_not_allowed"
   | "key_limit_exceeded"
+  | "maintenance_limit_exceeded"
   | "monitor_limit_exceeded"
   | "monitor_name_taken"
   | "no_meter"
@@ -3088,6 +3176,29 @@ export const OPERATIONS = {
       /** Only the monitor that was given this name. */
       name?: string | undefined;
     }
+  >,
+  "monitors.maintenance.create": "POST /v1/pulse/maintenance" as Route<
+    Maintenance,
+    never,
+    MaintenanceCreateBody
+  >,
+  "monitors.maintenance.delete": "DELETE /v1/pulse/maintenance/{maintenance_id}" as Route<
+    MonitorDeleted,
+    "maintenance_id"
+  >,
+  "monitors.maintenance.list": "GET /v1/pulse/maintenance" as List<
+    MaintenancePage,
+    never,
+    { status?: "scheduled" | "active" | "ended" | undefined }
+  >,
+  "monitors.maintenance.read": "GET /v1/pulse/maintenance/{maintenance_id}" as Route<
+    Maintenance,
+    "maintenance_id"
+  >,
+  "monitors.maintenance.update": "PATCH /v1/pulse/maintenance/{maintenance_id}" as Route<
+    Maintenance,
+    "maintenance_id",
+    MaintenanceUpdateBody
   >,
   "monitors.read": "GET /v1/pulse/{monitorId}" as Route<MonitorStatus, "monitorId">,
   "monitors.update": "PUT /v1/pulse/{monitorId}" as Route<Monitor, "monitorId", MonitorUpdateBody>,

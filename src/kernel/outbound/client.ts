@@ -48,7 +48,20 @@ export interface OutboundOverrides {
   readonly stalls?: EventLoopStalls;
   /** Accepts the certificates of servers on this machine, which are for the names that others know them by. */
   readonly trustLoopback?: boolean;
+  /** Where connections to an address really go: how a test has hosts with public addresses on its own machine. */
+  readonly leadTo?: (address: string) => string;
 }
+
+/** A connection that is only tried. */
+export interface Reach {
+  /** As in {@link OutboundRequest}. */
+  readonly account: number | null;
+  readonly timeoutMs: number;
+  /** The operator has named the host: it may be anywhere. */
+  readonly anywhere?: boolean;
+}
+
+const ANYWHERE = new TargetPolicy(allowedAddresses(["all"]));
 
 /**
  * Every request that the server makes goes through here. A name is resolved once, all of its addresses are checked, and
@@ -74,7 +87,11 @@ export class OutboundClient {
   ) {
     this.policy = new TargetPolicy(allowedAddresses(allowPrivateTargets));
     this.lookups = new Lookups(overrides.resolver ?? createSystemResolver());
-    this.connector = new Connector(overrides.certificateAuthorities, overrides.trustLoopback);
+    this.connector = new Connector(
+      overrides.certificateAuthorities,
+      overrides.trustLoopback,
+      overrides.leadTo,
+    );
     this.stalls = overrides.stalls ?? watchEventLoop(onTick);
   }
 
@@ -82,12 +99,33 @@ export class OutboundClient {
   async send(request: OutboundRequest): Promise<OutboundOutcome> {
     const startedAt = monotonicMs();
     const deadline = new Deadline(request.timeoutMs);
+    const led: Led = { addresses: [] };
     try {
-      const answer = await this.follow({ ...request, deadline });
+      const answer = await this.follow({ ...request, deadline, led });
       return { ...answer, ...this.measured(startedAt) };
     } catch (error) {
       if (!(error instanceof OutboundFailure)) throw error;
-      return { answered: false, failure: error, ...this.measured(startedAt) };
+      return { answered: false, failure: error, ...led, ...this.measured(startedAt) };
+    } finally {
+      deadline.close();
+    }
+  }
+
+  /** Whether a host takes connections, over which nothing is sent. True also where this machine has none to give. */
+  async reaches(url: string, { account, timeoutMs, anywhere = false }: Reach): Promise<boolean> {
+    const policy = anywhere ? ANYWHERE : this.policy;
+    const target = policy.examine(url);
+    if ("refused" in target) return false;
+    const deadline = new Deadline(timeoutMs);
+    try {
+      const led: Led = { addresses: [] };
+      const addresses = await this.checkedAddresses(target, { account, deadline, led }, policy);
+      const connection = await this.connect({ ...target, secure: false }, addresses, deadline);
+      connection.destroy();
+      return true;
+    } catch (error) {
+      if (!(error instanceof OutboundFailure)) throw error;
+      return error.kind === "local";
     } finally {
       deadline.close();
     }
@@ -183,11 +221,17 @@ export class OutboundClient {
     return answer;
   }
 
-  private async checkedAddresses(target: Target, request: Sending): Promise<readonly string[]> {
-    const { account, deadline } = request;
+  private async checkedAddresses(
+    target: Target,
+    request: Seeking,
+    policy = this.policy,
+  ): Promise<readonly string[]> {
+    const { account, deadline, led } = request;
+    led.addresses = [];
     const addresses =
       knownAddresses(target) ?? (await this.lookups.addressesOf(target.host, account, deadline));
-    const refusal = this.policy.refusalOf(target, addresses, request);
+    led.addresses = addresses;
+    const refusal = policy.refusalOf(target, addresses, request);
     if (refusal !== null) throw refusalFailure(refusal);
     return addresses.slice(0, ADDRESSES_TRIED_MAX);
   }
@@ -207,8 +251,17 @@ export class OutboundClient {
   }
 }
 
+/** Where the name of a request led, also where nothing comes of it. */
+interface Led {
+  addresses: readonly string[];
+}
+
+/** What a look-up needs of a request. */
+type Seeking = TargetRules &
+  Pick<OutboundRequest, "account"> & { readonly deadline: Deadline; readonly led: Led };
+
 /** A request with the end of its time. */
-type Sending = OutboundRequest & { readonly deadline: Deadline };
+type Sending = OutboundRequest & Seeking;
 
 type Unmeasured = Omit<Answered, "latencyMs" | "stalledMs">;
 

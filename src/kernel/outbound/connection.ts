@@ -80,11 +80,12 @@ export class Connector {
 
   /**
    * `certificateAuthorities`: PEM of the only authorities to trust; without it the built-in ones.
-   * `trustLoopback`: a server on this machine need not prove its name.
+   * `trustLoopback`: a server on this machine need not prove its name. `leadTo`: where connections to an address go.
    */
   constructor(
     certificateAuthorities?: string | string[],
     private readonly trustLoopback = false,
+    private readonly leadTo: (address: string) => string = (address) => address,
   ) {
     this.secureContext =
       certificateAuthorities === undefined ? null : createSecureContext({ ca: certificateAuthorities });
@@ -96,7 +97,8 @@ export class Connector {
    */
   open(target: Target, address: string, deadline: Deadline): Promise<Connection> {
     return deadline.within<Connection>((settle) => {
-      const socket = target.secure ? this.openTls(target, address) : openTcp(target, address);
+      const leads = this.leadTo(address);
+      const socket = target.secure ? this.openTls(target, leads) : openTcp(target, leads);
       let connected = false;
       const onError = (error: unknown): void => settle.reject(connectFailure(error, connected));
       const onClose = (): void => settle.reject(connectFailure(null, connected));

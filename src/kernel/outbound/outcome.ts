@@ -60,6 +60,8 @@ export interface Answered extends Measured {
 export interface Failed extends Measured {
   readonly answered: false;
   readonly failure: OutboundFailure;
+  /** Where the name led; empty when that is not known. */
+  readonly addresses: readonly string[];
 }
 
 /** The end of a request's real time, which covers everything from the name's look-up to the last byte. */

@@ -69,6 +69,8 @@ test("every metered read is answered without a commit; its charge shows at once"
       "monitors.incidents.list",
       "monitors.incidents.read",
       "monitors.list",
+      "monitors.maintenance.list",
+      "monitors.maintenance.read",
       "monitors.read",
     ],
     ...["ofrep.bulk", "ofrep.evaluate"],

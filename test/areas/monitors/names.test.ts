@@ -107,6 +107,7 @@ test("what was configured is read back, one by one and in the list: headers by n
     monitor_id: id,
     ...given,
     header_names: ["Authorization", "X-Probe"],
+    ...{ channels: null, depends_on: null, flapping: false, incident_id: null, maintenance: false },
     ...{ active: true, status: "unknown", latency_ms: null, last_checked_at: null, consecutive_failures: 0 },
     ...{ channels: null, incident_id: null },
     ...{ created_at: TEST_START_MS / 1_000, updated_at: TEST_START_MS / 1_000 },

@@ -2,6 +2,7 @@ import { useState } from "preact/hooks";
 import type { MonitorCreateBody, MonitorStatus, MonitorUpdateBody } from "../../../client/generated/api.ts";
 import { call } from "../core/api.ts";
 import { span } from "../core/format.ts";
+import { useResource } from "../core/resource.ts";
 import { go } from "../core/route.ts";
 import { toast } from "../core/toasts.ts";
 import { Dialog, Form } from "../ui/dialog.tsx";
@@ -56,12 +57,40 @@ export function MonitorForm({ of: monitor, onDone, onClose }: MonitorFormProps) 
           value={monitor?.webhook_url ?? undefined}
           placeholder="https://example.com/alerts"
         />
+        <ParentField of={monitor} />
         <CheckField label="Write an e-mail too" checked={email_alert} onChange={setEmailAlert} />
         <CheckField label="Tell of recovery too" checked={notify_recovery} onChange={setNotifyRecovery} />
         <ChannelChoice chosen={channels} onChange={setChannels} />
         <MoreFields of={monitor} method={method} notifies={notify_degraded} onNotifies={setNotifyDegraded} />
       </Form>
     </Dialog>
+  );
+}
+
+/** Monitors that can be chosen from. */
+const PARENTS_SHOWN = 100;
+
+/** What it depends on. */
+function ParentField({ of: monitor }: { of: MonitorStatus | undefined }) {
+  const list = useResource("monitors to depend on", [], (signal) =>
+    call("monitors.list", { query: { limit: PARENTS_SHOWN } }, signal),
+  );
+  const parent = monitor?.depends_on ?? "";
+  const others = (list.data?.monitors ?? []).filter(({ monitor_id }) => monitor_id !== monitor?.monitor_id);
+  const known = others.some(({ monitor_id }) => monitor_id === parent);
+  return (
+    <SelectField
+      key={String(list.data === null)}
+      name="depends_on"
+      label="Depends on"
+      value={parent}
+      options={[
+        ["", "nothing"],
+        ...(parent === "" || known ? [] : [[parent, parent] as const]),
+        ...others.map(({ monitor_id, name }) => [monitor_id, name] as const),
+      ]}
+      hint="While that has failed, this one fails silently."
+    />
   );
 }
 
@@ -144,6 +173,7 @@ function settingsOf(data: FormData) {
     consecutive_threshold: Number(textOf(data, "threshold")),
     webhook_url: textOf(data, "webhook_url") ?? null,
     body: textOf(data, "body") ?? null,
+    depends_on: textOf(data, "depends_on") ?? null,
   } satisfies MonitorUpdateBody;
 }
 

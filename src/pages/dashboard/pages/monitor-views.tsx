@@ -5,6 +5,7 @@ const VIEWS = [
   ["monitors", "Monitors"],
   ["incidents", "Incidents"],
   ["channels", "Channels"],
+  ["maintenance", "Planned work"],
 ] as const;
 
 /** One of the lists of the monitors. */

@@ -65,6 +65,8 @@ export function MonitorPage({ id }: { id: string }) {
                   ["Failures in a row", one.consecutive_failures],
                   ...certificateFact(one),
                   ...(one.incident_id === null ? [] : [incidentOf(one.incident_id)]),
+                  ...(one.flapping ? [["Flapping", "up and down: silent until it stays"] as const] : []),
+                  ...(one.maintenance ? [["Planned work", "under way: nobody is told"] as const] : []),
                   ...UPTIMES.map(
                     (range) => [`Uptime, ${range}`, percent(history.data?.uptime[range] ?? null)] as const,
                   ),
@@ -178,6 +180,16 @@ function Settings({ of: monitor }: { of: MonitorStatus }) {
           ["Down after", count(failures, "failed check")],
           ["Alerts to", alerts.length === 0 ? "nobody" : alerts.join(" and ")],
           ["Told of recovery", monitor.notify_recovery ? "yes" : "no"],
+          [
+            "Depends on",
+            monitor.depends_on === null ? (
+              "nothing"
+            ) : (
+              <a key="d" href={href(["monitors", monitor.depends_on])}>
+                {monitor.depends_on}
+              </a>
+            ),
+          ],
           ["Told again after", span(monitor.cooldown_ms)],
           ["Headers", header_names.length === 0 ? "–" : header_names.join(", ")],
           ["Group", monitor.group ?? "–"],
@@ -192,6 +204,12 @@ function Settings({ of: monitor }: { of: MonitorStatus }) {
       />
     </Panel>
   );
+}
+
+/** Why a failure counts for nothing. */
+function uncountedOf({ observer_offline, maintenance }: MonitorCheck): string {
+  if (observer_offline) return "no: the server's own line was cut";
+  return maintenance ? "no: planned work" : "yes";
 }
 
 function Checks({ of: checks }: { of: readonly MonitorCheck[] }) {
@@ -219,6 +237,7 @@ function Checks({ of: checks }: { of: readonly MonitorCheck[] }) {
               { head: "Answer", cell: ({ response_status }) => response_status ?? "none", look: "fit wide" },
               { head: "Why", cell: ({ error }) => error ?? "–" },
               { head: "By hand", cell: ({ manual }) => (manual ? "yes" : ""), look: "fit wide" },
+              { head: "Counts", cell: (check) => uncountedOf(check), look: "fit wide" },
             ]}
           />
         </Panel>

@@ -34,6 +34,7 @@ const EXAMPLE = { url: "https://example.com/health", interval: 60_000 };
 const LISTS: Readonly<Record<string, ComponentType>> = {
   incidents: later(async () => (await import("./incidents.tsx")).IncidentsPage),
   channels: later(async () => (await import("./channels.tsx")).ChannelsPage),
+  maintenance: later(async () => (await import("./maintenance.tsx")).MaintenancePage),
 };
 
 /** The monitors, one of them, or what else there is of them. */
@@ -133,9 +134,21 @@ function MonitorTable({ of: monitors }: { of: readonly MonitorStatus[] }) {
           cell: ({ latency_ms }) => (latency_ms === null ? "–" : `${latency_ms} ms`),
         },
         { head: "Checked", look: "wide", cell: ({ last_checked_at }) => <Ago at={last_checked_at} /> },
-        { head: "State", look: "fit", cell: (monitor) => <Status state={stateOf(monitor)} /> },
+        { head: "State", look: "fit", cell: (monitor) => <States of={monitor} /> },
       ]}
     />
+  );
+}
+
+/** Whether it is up, and why nobody may be told that it is not. */
+export function States({ of: monitor }: { of: MonitorStatus }) {
+  const flags = [monitor.flapping ? "flapping" : null, monitor.maintenance ? "planned work" : null];
+  const shown = flags.filter((flag) => flag !== null);
+  return (
+    <>
+      <Status state={stateOf(monitor)} />
+      {shown.length === 0 ? null : <span class="sub">{shown.join(", ")}</span>}
+    </>
   );
 }
 

@@ -1,0 +1,324 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { MAINTENANCE_MAX } from "../../../src/areas/monitors/maintenance-schema.ts";
+import { isoTime } from "../../../src/kernel/date-time.ts";
+import { AllEvents } from "../../support/all-events.ts";
+import type { Answer } from "../../support/client.ts";
+import { expectError } from "../../support/errors.ts";
+import { AccountClient, startTestServer, TEST_START_MS, type TestServer } from "../../support/server.ts";
+import { WebhookSink } from "../../support/webhook-sink.ts";
+
+const SECOND = 1_000;
+const MINUTE = 60 * SECOND;
+const HOUR = 60 * MINUTE;
+const PATH = "/v1/pulse/maintenance";
+
+let server: TestServer;
+let account: AccountClient;
+let site: WebhookSink;
+let hooks: WebhookSink;
+let channel: AllEvents;
+beforeEach(async () => {
+  site = new WebhookSink();
+  hooks = new WebhookSink();
+  channel = new AllEvents();
+  server = await startTestServer({ manualClock: true, args: ["--allow-private-targets", "127.0.0.0/8"] });
+  account = await server.account();
+  await channel.open(account);
+});
+afterEach(async () => {
+  await server.stop();
+  site.stop();
+  hooks.stop();
+  channel.stop();
+});
+
+async function restart(): Promise<void> {
+  await server.restart();
+  account = new AccountClient(server.url, account.key ?? "", account.userId, account.email);
+}
+
+async function watch(change: object = {}): Promise<string> {
+  const alerts = { webhook_url: hooks.url(), notify_recovery: true };
+  const answer = await account.post("/v1/pulse", { url: site.url(), interval: 15_000, ...alerts, ...change });
+  return String(answer.body["id"]);
+}
+
+const told = (): string[] => hooks.take().map(({ body }) => JSON.parse(body).event);
+const at = (ms: number): string => isoTime(TEST_START_MS + ms);
+const once = (from: number, to: number) => ({ title: "Move", starts_at: at(from), ends_at: at(to) });
+
+async function plan(body: object): Promise<Answer["body"]> {
+  const answer = await account.post(PATH, body);
+  expect(answer.status, answer.text).toBe(201);
+  return answer.body;
+}
+
+async function monitor(id: string) {
+  return (await account.get(`/v1/pulse/${id}`)).body;
+}
+
+async function historyOf(id: string) {
+  const { body } = await account.get(`/v1/pulse/${id}/history?limit=100`);
+  return body as unknown as {
+    checks: { status: string; maintenance: boolean; checked_at: number }[];
+    uptime: Record<string, number | null>;
+  };
+}
+
+describe("during planned work", () => {
+  test("checks go on and are marked; status, uptime and alerts stay; down at the end is told then", async () => {
+    const id = await watch({ name: "Shop" });
+    await server.clock.advance(MINUTE);
+    await plan({ ...once(2 * MINUTE, 12 * MINUTE), monitor_ids: [id] });
+    expect(channel.take()).toEqual([]);
+    await server.clock.advance(2 * MINUTE);
+    expect(channel.takeBodies()).toMatchObject([
+      {
+        event: "maintenance.started",
+        ...{ title: "Move", message: "", starts_at: at(2 * MINUTE), ends_at: at(12 * MINUTE) },
+      },
+    ]);
+    expect(await monitor(id)).toMatchObject({ status: "up", maintenance: true });
+    site.answers(500);
+    await server.clock.advance(8 * MINUTE);
+    expect(told()).toEqual([]);
+    expect(channel.take()).toEqual([]);
+    expect((await account.get("/v1/pulse/incidents")).body["incidents"]).toEqual([]);
+    expect(await monitor(id)).toMatchObject({ status: "up", maintenance: true });
+    const { checks, uptime } = await historyOf(id);
+    expect(uptime["24h"]).toBe(100);
+    const inside = checks.filter(({ checked_at }) => checked_at * 1_000 >= TEST_START_MS + 2 * MINUTE);
+    expect(inside.length).toBeGreaterThan(30);
+    expect(inside.every(({ maintenance }) => maintenance)).toBe(true);
+    expect(checks.filter(({ status }) => status === "down").length).toBeGreaterThan(30);
+    expect(checks.slice(inside.length).some(({ maintenance }) => maintenance)).toBe(false);
+    await server.clock.advance(MINUTE);
+    expect(told()).toEqual(["monitor.down"]);
+    expect(channel.take()).toEqual(["Move maintenance.ended", "Shop monitor.down"]);
+    expect(await monitor(id)).toMatchObject({ status: "down", maintenance: false });
+    expect((await historyOf(id)).uptime["24h"]).toBeLessThan(100);
+  });
+
+  test("what is up again at the end is told of if it was down before, and else nobody is", async () => {
+    const [fine, broken] = [
+      await watch(),
+      await watch({ url: site.url("/broken"), consecutive_threshold: 3 }),
+    ];
+    site.answersBy(({ path }) => (path === "/broken" ? 500 : 200));
+    await server.clock.advance(2 * MINUTE);
+    expect(told()).toEqual(["monitor.down"]);
+    await plan({ ...once(0, 12 * MINUTE), monitor_ids: [fine, broken] });
+    site.answersBy(({ path }) => (path === "/broken" ? 200 : 500));
+    await server.clock.advance(5 * MINUTE);
+    site.answers(200);
+    await server.clock.advance(4 * MINUTE);
+    expect([await monitor(fine), await monitor(broken)]).toMatchObject([
+      { status: "up" },
+      { status: "down" },
+    ]);
+    expect(told()).toEqual([]);
+    await server.clock.advance(2 * MINUTE);
+    expect(told()).toEqual(["monitor.up"]);
+    expect([await monitor(fine), await monitor(broken)]).toMatchObject([{ status: "up" }, { status: "up" }]);
+  });
+
+  test("a manual check changes no status either", async () => {
+    const id = await watch();
+    await server.clock.advance(MINUTE);
+    await plan({ ...once(0, HOUR), monitor_ids: [id] });
+    site.answers(500);
+    expect((await account.post(`/v1/pulse/${id}/check`)).body).toMatchObject({ status: "up" });
+    expect((await historyOf(id)).checks[0]).toMatchObject({ maintenance: true, status: "down" });
+  });
+
+  test("other monitors are told of as ever; an announcement concerns none", async () => {
+    const [inside, outside] = [await watch(), await watch()];
+    await server.clock.advance(MINUTE);
+    await plan({ ...once(0, HOUR), monitor_ids: [inside] });
+    await plan({ ...once(0, HOUR), monitor_ids: [] });
+    site.answers(500);
+    await server.clock.advance(MINUTE);
+    expect(told()).toEqual(["monitor.down"]);
+    expect(await monitor(outside)).toMatchObject({ status: "down", maintenance: false });
+  });
+
+  for (const [how, end] of [
+    ["is deleted", (id: string) => account.delete(`${PATH}/${id}`)],
+    ["is moved", (id: string) => account.patch(`${PATH}/${id}`, { ends_at: at(2 * MINUTE) })],
+    ["no longer has the monitor", (id: string) => account.patch(`${PATH}/${id}`, { monitor_ids: [] })],
+  ] as const) {
+    test(`ends when it ${how}: down is told then`, async () => {
+      const id = await watch({ interval: 300_000 });
+      await server.clock.advance(MINUTE);
+      const { id: work } = await plan({ ...once(0, 10 * HOUR), monitor_ids: [id] });
+      site.answers(500);
+      await server.clock.advance(30 * MINUTE);
+      expect(told()).toEqual([]);
+      expect((await end(String(work))).status).toBe(200);
+      await server.clock.advance(SECOND);
+      expect(told()).toEqual(["monitor.down"]);
+    });
+  }
+
+  test("a restart changes nothing, and a window that ended meanwhile has ended", async () => {
+    const id = await watch();
+    await server.clock.advance(MINUTE);
+    const { id: work } = await plan({ ...once(2 * MINUTE, 10 * MINUTE), monitor_ids: [id] });
+    site.answers(500);
+    await server.clock.advance(2 * MINUTE);
+    told();
+    await server.halt();
+    await server.clock.advance(MINUTE);
+    await restart();
+    await server.clock.advance(2 * MINUTE);
+    expect(told()).toEqual([]);
+    await server.halt();
+    await server.clock.advance(HOUR);
+    await restart();
+    await server.clock.advance(SECOND);
+    expect(told()).toEqual(["monitor.down"]);
+    expect((await account.get(`${PATH}/${work}`)).body).toMatchObject({ status: "ended" });
+  });
+});
+
+describe("planned work", () => {
+  test("recurs by its schedule, on the clocks of its zone", async () => {
+    const id = await watch();
+    // Its checks, of weeks, are another test's matter.
+    await account.put(`/v1/pulse/${id}`, { active: false });
+    // The clocks of Berlin go forward on 29 March 2026, at 2:00.
+    const body = { title: "Night", schedule: "30 2 * * *", tz: "Europe/Berlin", duration_ms: HOUR };
+    const made = await plan({ ...body, monitor_ids: [id] });
+    expect(made).toMatchObject({
+      ...{ ...body, status: "scheduled", monitor_ids: [id], public: false, message: "" },
+      starts_at: "2026-03-11T01:30:00.000Z",
+      ends_at: "2026-03-11T02:30:00.000Z",
+    });
+    await server.clock.advance(14 * HOUR);
+    expect(await monitor(id)).toMatchObject({ maintenance: true });
+    await server.clock.advance(HOUR);
+    expect(await monitor(id)).toMatchObject({ maintenance: false });
+    expect((await account.get(`${PATH}/${made["id"]}`)).body).toMatchObject({
+      status: "scheduled",
+      starts_at: "2026-03-12T01:30:00.000Z",
+    });
+    await server.clock.advance(18 * 24 * HOUR);
+    expect((await account.get(`${PATH}/${made["id"]}`)).body).toMatchObject({
+      starts_at: "2026-03-30T00:30:00.000Z",
+    });
+    const moved = await account.patch(`${PATH}/${made["id"]}`, { schedule: "0 12 * * *", tz: "UTC" });
+    expect(moved.body).toMatchObject({ starts_at: "2026-03-29T12:00:00.000Z" });
+  });
+
+  test("begins at once where its window is open", async () => {
+    const id = await watch();
+    const made = await plan({ title: "Now", schedule: "0 * * * *", duration_ms: HOUR, monitor_ids: [id] });
+    expect(made).toMatchObject({ status: "active", starts_at: at(0), ends_at: at(HOUR), tz: "UTC" });
+    expect(await monitor(id)).toMatchObject({ maintenance: true });
+  });
+
+  test("is listed newest first, by pages and by status, read, changed and deleted", async () => {
+    const first = await plan(once(-HOUR, HOUR));
+    const second = await plan({ ...once(HOUR, 2 * HOUR), message: "soon", public: true });
+    const list = async (query: string) => {
+      const { body } = await account.get(`${PATH}${query}`);
+      return (body["maintenance"] as { id: string }[]).map(({ id }) => id);
+    };
+    expect(await list("")).toEqual([String(second["id"]), String(first["id"])]);
+    const page = (await account.get(`${PATH}?limit=1`)).body;
+    expect(page["maintenance"]).toEqual([second]);
+    expect(await list(`?limit=1&cursor=${page["cursor"]}`)).toEqual([String(first["id"])]);
+    expect(await list("?status=active")).toEqual([String(first["id"])]);
+    expect(await list("?status=ended")).toEqual([]);
+    const changed = await account.patch(`${PATH}/${first["id"]}`, { title: "Other", ends_at: at(MINUTE) });
+    expect(changed.body).toEqual({ ...first, title: "Other", ends_at: at(MINUTE) });
+    await server.clock.advance(MINUTE);
+    expect(await list("?status=ended")).toEqual([String(first["id"])]);
+    expect((await account.get(`${PATH}/${second["id"]}`)).body).toEqual(second);
+    expect((await account.delete(`${PATH}/${second["id"]}`)).body).toEqual({ deleted: true });
+    expectError(await account.get(`${PATH}/${second["id"]}`), "not_found");
+    expectError(await account.patch(`${PATH}/${second["id"]}`, {}), "not_found");
+    expectError(await account.delete(`${PATH}/${second["id"]}`), "not_found");
+  });
+
+  test("is at most so much in a project", async () => {
+    for (let made = 0; made < MAINTENANCE_MAX; made += 1) await plan(once(0, HOUR));
+    expectError(await account.post(PATH, once(0, HOUR)), "maintenance_limit_exceeded");
+    const { body } = await account.get(`${PATH}?limit=100`);
+    await account.delete(`${PATH}/${(body["maintenance"] as { id: string }[])[0]?.id}`);
+    await plan(once(0, HOUR));
+  });
+
+  test("loses a monitor that is deleted, and goes with its project", async () => {
+    const id = await watch();
+    const made = await plan({ ...once(0, HOUR), monitor_ids: [id, id] });
+    expect(made["monitor_ids"]).toEqual([id]);
+    await account.delete(`/v1/pulse/${id}`);
+    expect((await account.get(`${PATH}/${made["id"]}`)).body).toMatchObject({ monitor_ids: [] });
+    const { body: project } = await account.post("/v1/projects", { name: "Short-lived" });
+    const terms = { prefix: "sm", name: "all", scopes: ["*"] };
+    const key = await account.post(`/v1/projects/${project["id"]}/keys`, terms);
+    const inside = server.client(String(key.body["secret"]));
+    expect((await inside.post(PATH, once(0, HOUR))).status).toBe(201);
+    expectError(await inside.get(`${PATH}/${made["id"]}`), "not_found");
+    await account.delete(`/v1/projects/${project["id"]}`);
+    await server.clock.advance(2 * HOUR);
+    const { db } = server.server.kernel;
+    expect(db.one("SELECT count(*) AS rows FROM monitor_maintenance")()).toEqual({ rows: 1 });
+    expect(db.one("SELECT count(*) AS rows FROM jobs WHERE kind = 'monitors.maintenance'")()).toEqual({
+      rows: 0,
+    });
+  });
+});
+
+describe("what is refused", () => {
+  const recurring = { title: "Night", schedule: "0 2 * * *", duration_ms: HOUR };
+  const cases: readonly (readonly [name: string, body: object, field: string])[] = [
+    ["no title", { ...once(0, HOUR), title: undefined }, "title"],
+    ["an empty title", { ...once(0, HOUR), title: "" }, "title"],
+    ["a title of two lines", { ...once(0, HOUR), title: "a\nb" }, "title"],
+    ["a long title", { ...once(0, HOUR), title: "a".repeat(101) }, "title"],
+    ["a long message", { ...once(0, HOUR), message: "a".repeat(5_001) }, "message"],
+    ["no times", { title: "Move" }, "starts_at"],
+    ["no end", { title: "Move", starts_at: at(0) }, "ends_at"],
+    ["no moment", { ...once(0, HOUR), starts_at: "tomorrow" }, "starts_at"],
+    ["an end before the start", once(HOUR, HOUR), "ends_at"],
+    ["an end in the past", once(-HOUR, 0), "ends_at"],
+    ["a foreign monitor", { ...once(0, HOUR), monitor_ids: [crypto.randomUUID()] }, "monitor_ids.0"],
+    ["no id", { ...once(0, HOUR), monitor_ids: ["shop"] }, "monitor_ids.0"],
+    ["many monitors", { ...once(0, HOUR), monitor_ids: Array(101).fill("a") }, "monitor_ids"],
+    ["a duration without schedule", { ...once(0, HOUR), duration_ms: HOUR }, "duration_ms"],
+    ["a zone without schedule", { ...once(0, HOUR), tz: "UTC" }, "tz"],
+    ["no duration", { ...recurring, duration_ms: undefined }, "duration_ms"],
+    ["a short duration", { ...recurring, duration_ms: 59_999 }, "duration_ms"],
+    ["a long duration", { ...recurring, duration_ms: 604_800_001 }, "duration_ms"],
+    ["no schedule", { ...recurring, schedule: "at night" }, "schedule"],
+    ["a schedule that never comes", { ...recurring, schedule: "0 0 30 2 *" }, "schedule"],
+    ["no zone", { ...recurring, tz: "Mars/Olympus" }, "tz"],
+    ["both kinds", { ...recurring, starts_at: at(0) }, "starts_at"],
+  ];
+  for (const [name, body, field] of cases) {
+    test(name, async () => {
+      const { error } = expectError(await account.post(PATH, body), "validation_error");
+      expect(error.message).toContain(field);
+    });
+  }
+
+  test("what is just within its bounds is taken", async () => {
+    await plan({ ...once(0, HOUR), title: "a".repeat(100), message: "a".repeat(5_000) });
+    await plan({ ...recurring, duration_ms: MINUTE });
+    await plan({ ...recurring, duration_ms: 604_800_000 });
+    const ids = Array(100).fill(await watch());
+    await plan({ ...once(0, HOUR), monitor_ids: ids });
+  });
+
+  test("work that happens once cannot come to recur, nor the other way round", async () => {
+    const { id: one } = await plan(once(0, HOUR));
+    const { id: many } = await plan(recurring);
+    const patched = (id: unknown, body: object) => account.patch(`${PATH}/${id}`, body);
+    expectError(await patched(one, { schedule: "0 2 * * *" }), "validation_error");
+    expectError(await patched(many, { ends_at: at(HOUR) }), "validation_error");
+    expectError(await patched(one, { ends_at: at(-HOUR) }), "validation_error");
+    expect((await patched(one, {})).status).toBe(200);
+  });
+});

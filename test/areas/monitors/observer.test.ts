@@ -1,0 +1,226 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { isoTime } from "../../../src/kernel/date-time.ts";
+import { AllEvents } from "../../support/all-events.ts";
+import { Line } from "../../support/line.ts";
+import { scrape } from "../../support/metrics.ts";
+import { AccountClient, startTestServer, type TestServer } from "../../support/server.ts";
+import { WebhookSink } from "../../support/webhook-sink.ts";
+
+const SECOND = 1_000;
+const MINUTE = 60 * SECOND;
+const CUT = "this server's own line seems cut: failures of monitors count for nothing until it is back";
+const BACK = "this server's own line is back";
+
+let line: Line;
+let site: WebhookSink;
+let hooks: WebhookSink;
+let channel: AllEvents;
+let server: TestServer;
+let account: AccountClient;
+beforeEach(() => {
+  line = new Line();
+  site = new WebhookSink();
+  hooks = new WebhookSink();
+  channel = new AllEvents();
+});
+afterEach(async () => {
+  await server.stop();
+  site.stop();
+  hooks.stop();
+  channel.stop();
+});
+
+async function start(...args: string[]): Promise<void> {
+  const permitted = ["--allow-private-targets", "127.0.0.0/8", ...args];
+  server = await startTestServer({ manualClock: true, args: permitted, parts: { outbound: line.overrides } });
+  account = await server.account();
+  await channel.open(account);
+}
+
+async function restart(): Promise<void> {
+  await server.restart();
+  account = new AccountClient(server.url, account.key ?? "", account.userId, account.email);
+}
+
+async function watch(host: string, change: object = {}): Promise<string> {
+  const url = `http://${host}:${site.port}/`;
+  const alerts = { webhook_url: hooks.url(`/${host}`), notify_recovery: true };
+  const answer = await account.post("/v1/pulse", { url, interval: 15_000, ...alerts, ...change });
+  expect(answer.status).toBe(201);
+  return String(answer.body["id"]);
+}
+
+const statusOf = async (id: string) => (await account.get(`/v1/pulse/${id}`)).body["status"];
+
+async function historyOf(id: string) {
+  const { body } = await account.get(`/v1/pulse/${id}/history?limit=100`);
+  return body as unknown as {
+    checks: { status: string; observer_offline: boolean; error: string | null; checked_at: number }[];
+    uptime: Record<string, number | null>;
+  };
+}
+
+/** What webhooks were told since the last call, in order. */
+const told = (): string[] => hooks.take().map(({ path, body }) => `${path} ${JSON.parse(body).event}`);
+
+const online = async (): Promise<number | null> =>
+  (await scrape(server.operator)).find("ninefold_observer_online");
+
+const logged = (wanted: string): number => server.logs.filter(({ message }) => message === wanted).length;
+
+const outages = () =>
+  server.server.kernel.db.all<{ from_at: number; to_at: number | null }>(
+    "SELECT from_at, to_at FROM monitor_observer_outages",
+  )();
+
+describe("without targets of the operator's", () => {
+  test("a cut line tells nobody and changes nothing; once it is back, all is checked within 15 s", async () => {
+    await start();
+    const ids = [await watch("a.example"), await watch("b.example"), await watch("c.example")];
+    const inside = await watch("127.0.0.1");
+    await server.clock.advance(2 * MINUTE);
+    expect(await online()).toBe(1);
+    line.isUp = false;
+    const cutAt = server.clock.now();
+    await server.clock.advance(5 * MINUTE);
+    expect(told()).toEqual([]);
+    expect(channel.take()).toEqual([]);
+    expect(await online()).toBe(0);
+    expect(logged(CUT)).toBe(1);
+    for (const id of ids) {
+      expect(await statusOf(id)).toBe("up");
+      const { checks, uptime } = await historyOf(id);
+      expect(uptime["24h"]).toBe(100);
+      const during = checks.filter(({ checked_at }) => checked_at * 1_000 > cutAt);
+      expect(during.length).toBeGreaterThanOrEqual(19);
+      expect(during.every((check) => check.observer_offline && check.status === "down")).toBe(true);
+    }
+    // What lies inside neither proves the line nor suffers from it.
+    expect((await historyOf(inside)).checks.every((check) => !check.observer_offline)).toBe(true);
+    line.isUp = true;
+    await server.clock.advance(10 * SECOND);
+    expect(await online()).toBe(1);
+    expect(logged(BACK)).toBe(1);
+    const [outage] = outages();
+    expect(outage?.from_at).toBeGreaterThanOrEqual(cutAt);
+    expect(outage?.to_at).toBeLessThanOrEqual(server.clock.now());
+    await server.clock.advance(15 * SECOND - (server.clock.now() - (outage?.to_at ?? 0)));
+    for (const id of ids) {
+      const [newest] = (await historyOf(id)).checks;
+      expect(newest).toMatchObject({ status: "up", observer_offline: false });
+    }
+    expect(told()).toEqual([]);
+    const [notice, ...others] = channel.takeBodies();
+    expect(others).toEqual([]);
+    expect(notice).toMatchObject({
+      event: "observer.offline",
+      from: isoTime(outage?.from_at ?? 0),
+      to: isoTime(outage?.to_at ?? 0),
+    });
+    const { body } = await account.get("/v1/pulse/incidents");
+    expect(body["incidents"]).toEqual([]);
+  });
+
+  test("a host that fails alone is down, whatever the others say", async () => {
+    await start();
+    const ids = [await watch("a.example"), await watch("b.example"), await watch("c.example")];
+    await server.clock.advance(MINUTE);
+    line.gone.add("b.example");
+    await server.clock.advance(MINUTE);
+    expect(told()).toEqual(["/b.example monitor.down"]);
+    expect(await Promise.all(ids.map(statusOf))).toEqual(["up", "down", "up"]);
+    expect(await online()).toBe(1);
+    // The line is cut with it, and nothing more is told.
+    line.isUp = false;
+    await server.clock.advance(10 * MINUTE);
+    expect(told()).toEqual([]);
+    expect(await online()).toBe(0);
+    line.isUp = true;
+    await server.clock.advance(MINUTE);
+    expect(told()).toEqual(["/b.example monitor.down"]);
+    const port = `b.example:${site.port}`;
+    expect(channel.take()).toEqual([
+      `${port} monitor.down`,
+      "The server that watches observer.offline",
+      `${port} monitor.down`,
+    ]);
+  });
+
+  test("two hosts say too little: both are down", async () => {
+    await start();
+    await watch("a.example");
+    await watch("b.example");
+    await watch("127.0.0.1");
+    await server.clock.advance(MINUTE);
+    line.isUp = false;
+    await server.clock.advance(MINUTE);
+    expect(told().sort()).toEqual(["/a.example monitor.down", "/b.example monitor.down"]);
+    expect(await online()).toBe(1);
+  });
+
+  test("an answer proves the line, whatever its status", async () => {
+    await start();
+    const hosts = ["a.example", "b.example", "c.example"];
+    for (const host of hosts) await watch(host);
+    await server.clock.advance(MINUTE);
+    site.answers(500);
+    await server.clock.advance(MINUTE);
+    expect(told().sort()).toEqual(hosts.map((host) => `/${host} monitor.down`));
+    expect(await online()).toBe(1);
+  });
+
+  test("a restart forgets no outage", async () => {
+    await start();
+    const ids = [await watch("a.example"), await watch("b.example"), await watch("c.example")];
+    await server.clock.advance(MINUTE);
+    line.isUp = false;
+    await server.clock.advance(MINUTE);
+    await restart();
+    expect(await online()).toBe(0);
+    await server.clock.advance(5 * MINUTE);
+    expect(told()).toEqual([]);
+    line.isUp = true;
+    await server.clock.advance(30 * SECOND);
+    expect(await online()).toBe(1);
+    expect(await Promise.all(ids.map(statusOf))).toEqual(["up", "up", "up"]);
+    expect(outages().length).toBe(1);
+  });
+});
+
+describe("with targets of the operator's", () => {
+  test("a line on which none of them is reached is cut, and is back with the first", async () => {
+    const { port } = site;
+    await start("--observer-targets", `one.example:${port},${line.addressOf("two.example")}:${port}`);
+    const id = await watch("a.example");
+    await server.clock.advance(MINUTE);
+    line.gone.add("one.example");
+    line.gone.add("a.example");
+    await server.clock.advance(MINUTE);
+    // The other target is reached: the host itself is gone.
+    expect(told()).toEqual(["/a.example monitor.down"]);
+    line.gone.clear();
+    await server.clock.advance(MINUTE);
+    expect(told()).toEqual(["/a.example monitor.up"]);
+    line.isUp = false;
+    await server.clock.advance(10 * MINUTE);
+    expect(told()).toEqual([]);
+    expect([await statusOf(id), await online()]).toEqual(["up", 0]);
+    line.isUp = true;
+    await server.clock.advance(10 * SECOND);
+    expect(await online()).toBe(1);
+  });
+
+  test("targets on a network of the operator's own count; private hosts are told of as ever", async () => {
+    const router = new WebhookSink();
+    await start("--observer-targets", `127.0.0.1:${router.port}`);
+    await watch("a.example");
+    await watch("127.0.0.1");
+    await server.clock.advance(MINUTE);
+    router.stop();
+    line.isUp = false;
+    site.stop();
+    await server.clock.advance(2 * MINUTE);
+    expect(told()).toEqual(["/127.0.0.1 monitor.down"]);
+    expect(await online()).toBe(0);
+  });
+});
