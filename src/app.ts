@@ -159,7 +159,6 @@ function createAreas(
     observeLag(lateMs);
     load.tick(lateMs);
   });
-
   const directory = openProjectDirectory(kernel);
   const audit = createAudit(kernel, config.audit, {
     keyOf: (credential) => keys.auditedKey(credential),

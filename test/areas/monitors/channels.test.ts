@@ -221,7 +221,9 @@ describe("who is told", () => {
     await owner.post(`/v1/pulse/incidents/${told["id"]}/acknowledge`);
     await server.clock.advance(0);
     const [by] = sink.take();
-    expect(JSON.parse(by?.body ?? "").text).toMatch(/^\[ACKNOWLEDGED\] Payments fail\nby .* · since \d\d:\d\d UTC · /);
+    expect(JSON.parse(by?.body ?? "").text).toMatch(
+      /^\[ACKNOWLEDGED\] Payments fail\nby .* · since \d\d:\d\d UTC · /,
+    );
     expect(by?.body).toContain(`https://ninefold.example/dashboard/#/monitors/incidents/${told["id"]}`);
     site.answers(200);
     await server.clock.advance(30 * SECOND);
