@@ -160,7 +160,6 @@ function createAreas(
     observeLag(lateMs);
     load.tick(lateMs);
   });
-
   const directory = openProjectDirectory(kernel);
   const audit = createAudit(kernel, config.audit, {
     keyOf: (credential) => keys.auditedKey(credential),

@@ -185,6 +185,20 @@ describe("over real connections", () => {
     expect(await certificateOf(silent)).toBe(null);
   });
 
+  test("during planned work nothing is told; it is once that is over", async () => {
+    await serve(soon);
+    const now = server.clock.now();
+    const at = (ms: number) => new Date(now + ms).toISOString();
+    const planned = await account.post("/v1/pulse/maintenance", {
+      ...{ title: "Work", monitor_ids: [await create()], starts_at: at(0), ends_at: at(1_800_000) },
+    });
+    expect(planned.status).toBe(201);
+    await server.clock.advance(1_500_000);
+    expect(told()).toEqual([]);
+    await server.clock.advance(900_000);
+    expect(told()).toMatchObject([{ event: EVENT, days_left: 4 }]);
+  });
+
   test("a certificate that is not valid is down, and the last one that was stays shown", async () => {
     await serve(later);
     const id = await create();
