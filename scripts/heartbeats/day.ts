@@ -141,11 +141,14 @@ class Day {
       .map(({ checked_at }) => checked_at * SECOND)
       .reverse();
     if (found.length !== expected.length)
-      this.problems.push(`${id}: pings were missing ${expected.length} times, and found ${found.length} times`);
+      this.problems.push(
+        `${id}: pings were missing ${expected.length} times, and found ${found.length} times`,
+      );
     expected.forEach((at, number) => {
       const late = (found[number] ?? Number.POSITIVE_INFINITY) - at;
       // The history has whole seconds.
-      if (late > FOUND_WITHIN_MS || late <= -SECOND) this.problems.push(`${id}: found ${late} ms after its moment`);
+      if (late > FOUND_WITHIN_MS || late <= -SECOND)
+        this.problems.push(`${id}: found ${late} ms after its moment`);
     });
     return expected.length;
   }
@@ -164,7 +167,8 @@ class Day {
 
   /** MiB that the server holds. */
   private memory(): number {
-    const [, kilobytes] = /^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${this.server.pid}/status`, "utf8")) ?? [];
+    const [, kilobytes] =
+      /^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${this.server.pid}/status`, "utf8")) ?? [];
     return Math.round(Number(kilobytes) / 1024);
   }
 }

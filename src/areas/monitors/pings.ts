@@ -56,13 +56,15 @@ export class Pings {
   async receive(call: OpenCall): Promise<Reply<number, string>> {
     const { request, socketAddress } = call;
     const { method } = request;
-    if (!METHODS.has(method)) return said(405, "method not allowed", { allow: "GET, HEAD, POST" });
+    if (!METHODS.has(method))
+      return said(405, "method not allowed", { ...HEADERS, allow: "GET, HEAD, POST" });
     const asked = readPing(targetOf(request.url));
     if (asked === null) return said(400, "invalid url format");
     const target = this.targetOf(asked);
     if (target === null) return said(404, "not found");
     const waitMs = target.ref === null ? 0 : this.takeToken(target.ref);
-    if (waitMs > 0) return said(429, "rate limited", { "retry-after": String(Math.ceil(waitMs / 1_000)) });
+    if (waitMs > 0)
+      return said(429, "rate limited", { ...HEADERS, "retry-after": String(Math.ceil(waitMs / 1_000)) });
     const body = method === "POST" ? await bodyOf(call) : null;
     const ip = socketAddress === null ? null : call.clientAddress;
     return this.store(target, { ...asked, ip, body });
@@ -73,7 +75,7 @@ export class Pings {
       const words = await this.deps.writer.submit((tx) => this.take(tx, target, ping));
       return said(STATUSES[words], words, TAKEN);
     } catch (error) {
-      if (isUnavailable(error)) return said(503, "try again", { "retry-after": RETRY_SECONDS });
+      if (isUnavailable(error)) return said(503, "try again", { ...HEADERS, "retry-after": RETRY_SECONDS });
       if (error instanceof ApiError && error.code === "monitor_limit_exceeded")
         return said(403, "the account has as many checks as its tier allows");
       throw error;
@@ -116,8 +118,8 @@ export class Pings {
   }
 }
 
-function said(status: number, words: string, headers: Readonly<Record<string, string>> = {}) {
-  return reply(status, words, { ...HEADERS, ...headers });
+function said(status: number, words: string, headers: Readonly<Record<string, string>> = HEADERS) {
+  return reply(status, words, headers);
 }
 
 /** The first part of what a ping was sent with; null without any. Of more than a request may carry nothing is kept. */

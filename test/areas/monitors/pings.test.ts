@@ -182,6 +182,21 @@ test("pings of one check are bounded by the minute, and of others not by them", 
     expect((await unlimited.ping()).status).toBe(200);
 });
 
+test("pings that come together share a commit, and leave one deadline each", async () => {
+  const beats = await Promise.all(Array.from({ length: 50 }, () => makeHeartbeat(server, account)));
+  const { stats } = server.server.kernel.writer;
+  const before = stats.commits;
+  const answers = await Promise.all(beats.map((beat) => beat.ping()));
+  expect(answers.every(({ text }) => text === "OK")).toBe(true);
+  expect(stats.commits - before).toBeLessThan(beats.length / 2);
+  for (const beat of beats) await beat.ping();
+  const { db } = server.server.kernel;
+  const own = `(SELECT ref FROM monitors ORDER BY ref DESC LIMIT ${beats.length})`;
+  expect(
+    db.number(`SELECT count(*) AS n FROM jobs WHERE kind = 'monitors.heartbeats' AND key IN ${own}`)(),
+  ).toBe(beats.length);
+});
+
 describe("by slug", () => {
   test("a ping finds its heartbeat; a key that was renewed finds nothing", async () => {
     const beat = await makeHeartbeat(server, account, { slug: "nightly" });

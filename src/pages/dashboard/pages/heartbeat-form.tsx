@@ -30,7 +30,11 @@ export function HeartbeatForm({ of: beat, onDone, onClose }: HeartbeatFormProps)
     const [name, slug, webhook] = ["name", "slug", "webhook_url"].map((field) => textOf(data, field));
     const common = { ...timingOf(data, way), email_alert, notify_recovery };
     if (beat === undefined) {
-      const given = { ...(name && { name }), ...(slug && { slug }), ...(webhook && { webhook_url: webhook }) };
+      const given = {
+        ...(name && { name }),
+        ...(slug && { slug }),
+        ...(webhook && { webhook_url: webhook }),
+      };
       const body: MonitorCreateBody = { type: "heartbeat", ...common, ...given };
       go(["monitors", (await call("monitors.create", { body })).id]);
       return;

@@ -23,8 +23,8 @@ export function HeartbeatPanels({ of: beat, onChanged }: { of: MonitorStatus; on
             <Code text={pingLine(beat.ping_url)} what="Line" />
             {beat.ping_slug_url ? <Code text={pingLine(beat.ping_slug_url)} what="Line by slug" /> : null}
             <p class="quiet small">
-              Behind the address: <code>/start</code>, <code>/fail</code>, <code>/log</code> or an exit status.
-              Who knows it may ping.
+              Behind the address: <code>/start</code>, <code>/fail</code>, <code>/log</code> or an exit
+              status. Who knows it may ping.
             </p>
             {beat.slug && !beat.ping_slug_url ? <MakePingKey onMade={onChanged} /> : null}
           </>
@@ -69,7 +69,11 @@ function Pings({ of: pings }: { of: readonly Ping[] }) {
       keyOf={({ at, number }) => `${at} ${number}`}
       columns={[
         { head: "When", cell: ({ at }) => <Moment at={at} />, look: "fit" },
-        { head: "Ping", cell: ({ kind, exit }) => (exit === null ? kind : `${kind}, exit ${exit}`), look: "fit" },
+        {
+          head: "Ping",
+          cell: ({ kind, exit }) => (exit === null ? kind : `${kind}, exit ${exit}`),
+          look: "fit",
+        },
         {
           head: "Took",
           cell: ({ duration_ms }) => (duration_ms === null ? "–" : span(duration_ms)),
