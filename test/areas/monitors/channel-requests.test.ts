@@ -50,7 +50,9 @@ describe("a title for ntfy", () => {
   test("of other characters goes as encoded words, each whole and of at most 75 characters", () => {
     for (const title of ["Café", "界".repeat(100), "😀".repeat(100), `a${"é".repeat(99)}`]) {
       const words = titleOf(title).split(" ");
-      expect(words.every((word) => word.length <= 75 && /^=\?UTF-8\?B\?[A-Za-z0-9+/=]+\?=$/.test(word))).toBe(true);
+      expect(words.every((word) => word.length <= 75 && /^=\?UTF-8\?B\?[A-Za-z0-9+/=]+\?=$/.test(word))).toBe(
+        true,
+      );
       const parts = words.map((word) => Buffer.from(word.slice(10, -2), "base64").toString());
       // Decoders put a word's bytes together by themselves.
       expect(parts.some((part) => part.includes("\ufffd"))).toBe(false);
@@ -61,7 +63,8 @@ describe("a title for ntfy", () => {
 
 test("a server of one's own is asked below its own path", () => {
   const url = (kind: "telegram" | "gotify", base?: string) =>
-    requestOf(kind, { token: "1:a", chat_id: "1", ...(base === undefined ? {} : { url: base }) }, told("x")).url;
+    requestOf(kind, { token: "1:a", chat_id: "1", ...(base === undefined ? {} : { url: base }) }, told("x"))
+      .url;
   expect(url("telegram")).toBe("https://api.telegram.org/bot1:a/sendMessage");
   expect(url("telegram", "https://bots.example/api/")).toBe("https://bots.example/api/bot1:a/sendMessage");
   expect(url("gotify", "https://gotify.example")).toBe("https://gotify.example/message");
@@ -74,8 +77,17 @@ test("times read as people say them", () => {
   expect(sinceText(at, at + 1_000)).toBe("since 12:01 UTC");
   expect(sinceText(at, at + 86_400_000)).toBe("since 2026-03-10 12:01 UTC");
   const durations: [ms: number, text: string][] = [
-    ...([[0, "0 s"], [59_000, "59 s"], [60_000, "1 min"], [7_140_000, "119 min"]] as [number, string][]),
-    ...([[7_200_000, "2 h"], [172_000_000, "48 h"], [172_800_000, "2 days"]] as [number, string][]),
+    ...([
+      [0, "0 s"],
+      [59_000, "59 s"],
+      [60_000, "1 min"],
+      [7_140_000, "119 min"],
+    ] as [number, string][]),
+    ...([
+      [7_200_000, "2 h"],
+      [172_000_000, "48 h"],
+      [172_800_000, "2 days"],
+    ] as [number, string][]),
   ];
   for (const [ms, text] of durations) expect(durationText(ms)).toBe(text);
 });

@@ -7,6 +7,7 @@ import { count, percent, span } from "../core/format.ts";
 import { useResource } from "../core/resource.ts";
 import { go, href } from "../core/route.ts";
 import { toast } from "../core/toasts.ts";
+import { later } from "../shell/later.tsx";
 import { Button } from "../ui/button.tsx";
 import { Confirm } from "../ui/dialog.tsx";
 import { Loaded } from "../ui/feedback.tsx";
@@ -16,7 +17,8 @@ import { Table } from "../ui/table.tsx";
 import { Ago, Moment } from "../ui/time.tsx";
 import { History } from "./audit-list.tsx";
 import { barsLabel, barsOf } from "./check-bars.ts";
-import { MonitorForm } from "./monitor-form.tsx";
+
+const MonitorForm = later(async () => (await import("./monitor-form.tsx")).MonitorForm);
 
 const CHECKS = 100;
 const PLACES = 50;

@@ -15,7 +15,6 @@ import { Table } from "../ui/table.tsx";
 import { Ago } from "../ui/time.tsx";
 import { barsLabel, barsOf } from "./check-bars.ts";
 import { MonitorPage, stateOf } from "./monitor.tsx";
-import { MonitorForm } from "./monitor-form.tsx";
 import { MonitorViews } from "./monitor-views.tsx";
 
 const STATES = [
@@ -28,9 +27,12 @@ const STATES = [
 
 const EXAMPLE = { url: "https://example.com/health", interval: 60_000 };
 
+const MonitorForm = later(async () => (await import("./monitor-form.tsx")).MonitorForm);
+
 const LISTS: Readonly<Record<string, ComponentType>> = {
   incidents: later(async () => (await import("./incidents.tsx")).IncidentsPage),
   channels: later(async () => (await import("./channels.tsx")).ChannelsPage),
+  pages: later(async () => (await import("./status-pages.tsx")).StatusPagesPage),
   maintenance: later(async () => (await import("./maintenance.tsx")).MaintenancePage),
 };
 
