@@ -178,10 +178,8 @@ function createAreas(
   const relay = createRelay(kernel, outbound, ports);
   const meter = createMeter(kernel, { notifier: relay, policy: outbound.policy, tiers });
   const monitors = createMonitors(kernel, outbound, {
-    ...{ owners: accounts, notifier: relay, outbox, tiers, publicUrl: config.publicUrl },
-    observerTargets: config.observerTargets,
+    ...{ ...monitorSettings(config), owners: accounts, notifier: relay, outbox, projectIdOf: directory.idOf },
     keyName: (credential) => keys.auditedKey(credential)?.name ?? null,
-    ...{ projectIdOf: directory.idOf, statusStyle: STATUS_STYLE },
   });
   const { activity } = directory;
   const buckets = createCatch(kernel, {
@@ -207,6 +205,11 @@ function createAreas(
     ...{ directory, outbound, audit, accounts, projects, keys, meter, sessions, authenticator },
     ...{ flags, locks, relay, monitors, buckets, notary, backups, load },
   };
+}
+
+/** What monitors are told of the configuration and of the pages. */
+function monitorSettings({ publicUrl, observerTargets, tiers }: Config) {
+  return { publicUrl, observerTargets, tiers, statusStyle: STATUS_STYLE };
 }
 
 /** One call to keys, meters and flags. */

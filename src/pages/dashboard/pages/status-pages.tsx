@@ -159,7 +159,7 @@ function PageActions({ of: { id, url }, onDelete }: { of: StatusPage; onDelete: 
   return (
     <div class="actions">
       <CurlButton request={requestOf("monitors.pages.read", { params: { page_id: id } })} />
-      <CopyButton text={url} what="The address">
+      <CopyButton text={url} what="Address">
         Copy address
       </CopyButton>
       <Button kind="danger" icon="delete" scope="pulse:write" onClick={onDelete}>
