@@ -108,6 +108,12 @@ const MAKERS: Readonly<Record<string, (owner: Client) => Promise<Made>>> = {
       maintenance_id: await made(owner, "/v1/pulse/maintenance", work, "id"),
     };
   },
+  status: async (owner) => {
+    const monitor = { url: "https://127.0.0.1:9/", interval: 300_000 };
+    const monitor_ids = [await made(owner, "/v1/pulse", monitor, "id")];
+    const page = { slug: `seen-${crypto.randomUUID()}`, title: "Seen", groups: [{ name: "", monitor_ids }] };
+    return { page: await made(owner, "/v1/pulse/pages", page, "slug"), badge: "1.json" };
+  },
   relay: async (owner) => {
     const delivery = {
       target_url: "https://127.0.0.1:9/",
