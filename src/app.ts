@@ -151,7 +151,7 @@ function createAreas(
   testClock: ManualClock | null,
   overrides: OutboundOverrides,
 ) {
-  const { tiers, signup, rotationGraceMs, publicUrl, observerTargets } = config;
+  const { tiers, signup, rotationGraceMs } = config;
   const mailer = config.smtp === null ? null : createSmtpMailer(config.smtp.url, config.smtp.from);
   const outbox = createOutbox({ ...kernel, mailer });
   const load = new RecentLoad(monotonicMs);
@@ -186,9 +186,8 @@ function createAreas(
   const relay = createRelay(kernel, outbound, ports);
   const meter = createMeter(kernel, { notifier: relay, policy: outbound.policy, tiers });
   const monitors = createMonitors(kernel, outbound, {
-    ...{ owners: accounts, notifier: relay, outbox, tiers, publicUrl, observerTargets },
+    ...{ ...monitorSettings(config), owners: accounts, notifier: relay, outbox, projectIdOf: directory.idOf },
     keyName: (credential) => keys.auditedKey(credential)?.name ?? null,
-    ...{ projectIdOf: directory.idOf, statusStyle: STATUS_STYLE },
   });
   const { activity } = directory;
   const buckets = createCatch(kernel, {
@@ -214,6 +213,11 @@ function createAreas(
     ...{ directory, outbound, audit, accounts, projects, keys, meter, sessions, authenticator },
     ...{ flags, locks, relay, monitors, buckets, notary, backups, load },
   };
+}
+
+/** What monitors are told of the configuration and of the pages. */
+function monitorSettings({ publicUrl, observerTargets, tiers }: Config) {
+  return { publicUrl, observerTargets, tiers, statusStyle: STATUS_STYLE };
 }
 
 /** One call to keys, meters and flags. */

@@ -116,6 +116,10 @@ async function fillTraffic(call: Call, url: string): Promise<void> {
     const { id } = await call("POST", "/v1/pulse", { url: url + path, interval: 60_000, name });
     for (let at = 0; at < checks; at += 1) await call("POST", `/v1/pulse/${id}/check`);
   }
+  const { monitors } = await call("GET", "/v1/pulse");
+  const monitor_ids = (monitors as { monitor_id: string }[]).map(({ monitor_id }) => monitor_id);
+  const groups = [{ name: "Shop", monitor_ids }];
+  await call("POST", "/v1/pulse/pages", { slug: "acme", title: "Acme", groups, publish_incidents: "all" });
   const hook = { url: `${url}/v1/ping` };
   await call("POST", "/v1/pulse/channels", { name: "Team chat", kind: "slack", config: hook });
   const incident = { title: "Payments fail", message: "Our provider has an outage." };

@@ -9,6 +9,8 @@ const PAGE = "index.html";
 /** Forms are sent by script; nothing may make markup of a text, which webhooks and logs bring from strangers. */
 const HEADERS = pageHeaders(
   "form-action 'self'",
+  // A status page is looked at beside its settings.
+  "frame-src 'self'",
   "require-trusted-types-for 'script'",
   "trusted-types 'none'",
 );

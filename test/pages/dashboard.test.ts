@@ -35,7 +35,7 @@ describe("the console's page", () => {
     expect(answer.headers.get("content-type")).toBe("text/html; charset=utf-8");
     expect(answer.headers.get("content-security-policy")).toBe(
       "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
-        "base-uri 'none'; form-action 'self'; frame-ancestors 'none'; " +
+        "base-uri 'none'; form-action 'self'; frame-ancestors 'none'; frame-src 'self'; " +
         "require-trusted-types-for 'script'; trusted-types 'none'",
     );
     expect(answer.headers.get("cross-origin-opener-policy")).toBe("same-origin");
@@ -97,7 +97,7 @@ describe("the files of the console", () => {
     expect(later.map((name) => name.replace(/-\w+\.js$/, "")).sort()).toEqual([
       ...["audit", "backups", "channels", "check", "endpoints", "heartbeat", "heartbeat-form", "incidents"],
       ...["index", "locks", "maintenance", "messages", "metrics", "monitor-form", "notary", "schedules"],
-      "settings",
+      ...["settings", "status-pages"],
     ]);
   });
 

@@ -112,6 +112,12 @@ const MAKERS: Readonly<Record<string, (owner: Client) => Promise<Made>>> = {
     const url = await made(owner, "/v1/pulse", { type: "heartbeat" }, "ping_url");
     return { check: new URL(url).pathname.slice("/ping/".length) };
   },
+  status: async (owner) => {
+    const monitor = { url: "https://127.0.0.1:9/", interval: 300_000 };
+    const monitor_ids = [await made(owner, "/v1/pulse", monitor, "id")];
+    const page = { slug: `seen-${crypto.randomUUID()}`, title: "Seen", groups: [{ name: "", monitor_ids }] };
+    return { page: await made(owner, "/v1/pulse/pages", page, "slug"), badge: "1.json" };
+  },
   relay: async (owner) => {
     const delivery = {
       target_url: "https://127.0.0.1:9/",

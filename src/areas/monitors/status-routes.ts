@@ -101,8 +101,9 @@ function pageAnswer(status: StatusPages, page: string, request: Request, style: 
   try {
     return answerOf(status.html(page), request, HTML);
   } catch (error) {
-    // Whoever looks for a page reads a page.
-    if (!(error instanceof ApiError) || error.code !== "not_found") throw error;
-    return reply(404, missingHtml(style), { "content-type": HTML, ...HEADERS });
+    const isMissing = error instanceof ApiError && error.code === "not_found";
+    // A person reads a page; programs, which do not ask for HTML, read what they read everywhere.
+    if (!isMissing || !(request.headers.get("accept") ?? "").includes("text/html")) throw error;
+    return reply(404, missingHtml(style), { "content-type": HTML, vary: "Accept", ...HEADERS });
   }
 }

@@ -113,6 +113,10 @@ describe("everybody", () => {
       }
       expect(new Set(texts).size, suffix).toBe(1);
     }
+    for (const path of [slug, "never-made"]) {
+      const { status, text } = await look(path, { accept: "text/html,*/*;q=0.8" });
+      expect([status, text.includes("No status page here")]).toEqual([404, true]);
+    }
     await account.patch(`/v1/pulse/pages/${id}`, { published: true });
     expect((await look(slug)).status).toBe(200);
   });

@@ -6,6 +6,7 @@ const VIEWS = [
   ["incidents", "Incidents"],
   ["channels", "Channels"],
   ["maintenance", "Planned work"],
+  ["pages", "Status pages"],
 ] as const;
 
 /** One of the lists of the monitors. */

@@ -36,6 +36,7 @@ const EXAMPLE = { url: "https://example.com/health", interval: 60_000 };
 const LISTS: Readonly<Record<string, ComponentType>> = {
   incidents: later(async () => (await import("./incidents.tsx")).IncidentsPage),
   channels: later(async () => (await import("./channels.tsx")).ChannelsPage),
+  pages: later(async () => (await import("./status-pages.tsx")).StatusPagesPage),
   maintenance: later(async () => (await import("./maintenance.tsx")).MaintenancePage),
 };
 

@@ -1,0 +1,152 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { startTestServer, type TestServer } from "../support/server.ts";
+import { WebhookSink } from "../support/webhook-sink.ts";
+import { closeBrowser, openBrowser, TIMEOUT_MS } from "./browser.ts";
+import { Console } from "./console.ts";
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"];
+
+let server: TestServer;
+const site = new WebhookSink();
+beforeAll(async () => {
+  server = await startTestServer({ args: ["--allow-private-targets", "127.0.0.0/8"] });
+  site.answersBy(({ path }) => (path === "/bad" ? 503 : 200));
+  await fill(3);
+  await fill(60);
+}, TIMEOUT_MS);
+afterAll(async () => {
+  await closeBrowser();
+  await server.stop();
+  site.stop();
+}, TIMEOUT_MS);
+
+/** A page of so many monitors with incidents and planned work. */
+async function fill(count: number): Promise<void> {
+  const { operator } = server;
+  const monitor_ids: string[] = [];
+  for (let at = 0; at < count; at += 1) {
+    const name =
+      at === 2
+        ? `Payments in EUR, ${"with-a-name-that-has-no-space".repeat(2)}`
+        : `Service ${at} of ${count}`;
+    const body = { url: site.url(at === 1 ? "/bad" : "/ok"), interval: 300_000, name };
+    const made = await operator.post("/v1/pulse", { ...body, name: `${name.slice(0, 90)} ${count}` });
+    expect(made.status, made.text).toBe(201);
+    if (at < 5) await operator.post(`/v1/pulse/${made.body["id"]}/check`);
+    monitor_ids.push(String(made.body["id"]));
+  }
+  const incident = {
+    title: "Payments fail",
+    message: "See https://example.com/x\n\nWe look into it.",
+    public: true,
+  };
+  await operator.post("/v1/pulse/incidents", { ...incident, monitor_ids: monitor_ids.slice(0, 1) });
+  const work = {
+    title: "New disks",
+    message: "Short breaks.",
+    public: true,
+    monitor_ids: monitor_ids.slice(2, 3),
+  };
+  await operator.post("/v1/pulse/maintenance", { ...work, schedule: "* * * * *", duration_ms: 3_600_000 });
+  const groups = [
+    { name: "Shop", monitor_ids: monitor_ids.slice(0, 40) },
+    { name: "", monitor_ids: monitor_ids.slice(40) },
+  ];
+  const texts = { title: "Acme", description: "What we run: https://example.com/", footer: "Acme Ltd" };
+  const flags = { show_latency: true, show_urls: true, publish_incidents: "all" };
+  const made = await operator.post("/v1/pulse/pages", { slug: `with-${count}`, groups, ...texts, ...flags });
+  expect(made.status, made.text).toBe(201);
+}
+
+const LOOKS = [3, 60].flatMap((count) =>
+  (["light", "dark"] as const).flatMap((colorScheme) =>
+    [1280, 390].map((width) => [count, colorScheme, width] as const),
+  ),
+);
+
+test.each(LOOKS)(
+  "%d monitors, %s, %d px: nothing that axe finds, nothing to scroll sideways, no script, nothing of elsewhere",
+  async (count, colorScheme, width) => {
+    const browser = await openBrowser();
+    const context = await browser.newContext({
+      colorScheme,
+      viewport: { width, height: 900 },
+      bypassCSP: true,
+    });
+    const page = await context.newPage();
+    const asked: string[] = [];
+    page.on("request", (request) => asked.push(request.url()));
+    await page.goto(`${server.url}/status/with-${count}`);
+    await page.getByRole("heading", { name: "Open incidents" }).waitFor();
+    expect(asked.filter((url) => !url.startsWith(`${server.url}/status/`))).toEqual([]);
+    expect(asked.length).toBe(2);
+    expect(await page.locator("script").count()).toBe(0);
+    expect(await page.evaluate<number>("document.documentElement.scrollWidth - innerWidth")).toBe(0);
+    await page.evaluate(AXE);
+    const options = JSON.stringify({ runOnly: RULES, resultTypes: ["violations"] });
+    const found = await page.evaluate<{ violations: { id: string }[] }>(`axe.run(${options})`);
+    expect(found.violations.map(({ id }) => id)).toEqual([]);
+    await context.close();
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "its policy lets the page have its style, and no script",
+  async () => {
+    const context = await (await openBrowser()).newContext();
+    const page = await context.newPage();
+    const faults: string[] = [];
+    page.on("console", (message) => faults.push(message.text()));
+    await page.goto(`${server.url}/status/with-3`);
+    expect(faults).toEqual([]);
+    const style = "getComputedStyle(document.querySelector('ul')).listStyleType";
+    expect(await page.evaluate<string>(style)).toBe("none");
+    const missing = await page.goto(`${server.url}/status/nowhere`);
+    expect(missing?.status()).toBe(404);
+    await page.getByRole("heading", { name: "No status page here" }).waitFor();
+    await context.close();
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "a page is made in the console, filled, looked at beside its settings, taken off and deleted",
+  async () => {
+    const visit = await Console.enter(server);
+    const { page } = visit;
+    await visit.go("monitors/pages?new=1");
+    const dialog = page.getByRole("dialog");
+    await dialog.getByLabel("Title").fill("Team");
+    await dialog.getByLabel("Address").fill("team");
+    await dialog.getByRole("button", { name: "Create page" }).click();
+    const inspector = page.locator(".inspector");
+    await inspector.getByRole("button", { name: "Add a group" }).click();
+    await inspector.getByLabel("Name of the group").fill("Core");
+    await inspector.getByLabel("Add a monitor").selectOption({ label: "Service 0 of 3 3" });
+    await inspector.getByLabel("Add a monitor").selectOption({ label: "Service 1 of 3 3" });
+    await inspector.getByRole("button", { name: "Take Service 1 of 3 3 off" }).click();
+    await inspector.getByLabel("Show latencies").check();
+    await inspector.getByRole("button", { name: "Save" }).click();
+    await page.getByText("The page is saved").waitFor();
+    const preview = page.frameLocator("iframe.preview");
+    await preview.getByRole("heading", { name: "Core" }).waitFor();
+    await preview.getByText("Service 0 of 3 3", { exact: true }).waitFor();
+    expect(await preview.getByText("Service 1 of 3 3").count()).toBe(0);
+    expect(await visit.violations()).toEqual([]);
+    const { pages } = (await server.operator.get("/v1/pulse/pages")).body as { pages: object[] };
+    expect(pages[0]).toMatchObject({ slug: "team", show_latency: true, groups: [{ name: "Core" }] });
+    await inspector.getByLabel("Published").uncheck();
+    await inspector.getByRole("button", { name: "Save" }).click();
+    await page.getByText("It is not published").waitFor();
+    expect((await server.client(null).get("/status/team")).status).toBe(404);
+    await inspector.getByRole("button", { name: "Delete…" }).click();
+    await page.getByRole("button", { name: "Delete page" }).click();
+    await page.getByText("/status/team").waitFor({ state: "detached" });
+    await visit.expectClean();
+  },
+  TIMEOUT_MS,
+);
