@@ -48,13 +48,29 @@ export interface MonitorsArea extends ApiArea {
   readonly down: (caller: Caller) => number;
 }
 
+/** Its parts of the documentation. */
+const PARTS = [
+  {
+    name: "Monitors",
+    description:
+      "Scheduled checks of URLs, and heartbeats that wait for pings, with alerts by webhook and e-mail, history and uptime.",
+  },
+  {
+    name: "Status pages",
+    description: "What anybody sees of monitors: pages, their data, feeds and badges. No key.",
+  },
+];
+
 /** Builds the area: scheduled checks of URLs, and their alerts. */
 export function createMonitors(kernel: Kernel, outbound: OutboundClient, ports: MonitorPorts): MonitorsArea {
   const [monitors, checks] = [monitorStore(kernel.db), checkStore(kernel.db)];
   const stopped = new StoppedProjects(kernel.db, "monitor_stopped_projects");
-  const told = { channels: channelStore(kernel.db), incidents: incidentStore(kernel.db) };
-  const stores = { ...told, monitors, checks, dailies: dayStore(kernel.db), heartbeats: heartbeatStore(kernel.db) };
-  const parts = { ...kernel, ...ports, ...stores, outbound, stopped };
+  const incidentRows = incidentStore(kernel.db);
+  const parts = {
+    ...{ ...kernel, ...ports, outbound, monitors, checks, stopped, incidents: incidentRows },
+    ...{ channels: channelStore(kernel.db), dailies: dayStore(kernel.db) },
+    heartbeats: heartbeatStore(kernel.db),
+  };
   const notices = new Notices(parts);
   const incidents = new Incidents(parts, notices);
   const channels = new Channels(parts, notices);
@@ -70,7 +86,7 @@ export function createMonitors(kernel: Kernel, outbound: OutboundClient, ports: 
     remove: (tx, rowsMax) =>
       Math.max(
         checks.removeOld(tx, rowsMax, tx.now - CHECKS_KEPT_MS, CHECKS_KEPT_MAX),
-        told.incidents.removeOld(tx, rowsMax, tx.now - INCIDENTS_KEPT_MS),
+        incidentRows.removeOld(tx, rowsMax, tx.now - INCIDENTS_KEPT_MS),
       ),
   });
   const counted = (status: number) => (projectRef: number) =>
@@ -86,17 +102,7 @@ export function createMonitors(kernel: Kernel, outbound: OutboundClient, ports: 
       },
     },
     down: ({ project }) => down(project.ref),
-    parts: [
-      {
-        name: "Monitors",
-        description:
-          "Scheduled checks of URLs, and heartbeats that wait for pings, with alerts by webhook and e-mail, history and uptime.",
-      },
-      {
-        name: "Status pages",
-        description: "What anybody sees of monitors: pages, their data, feeds and badges. No key.",
-      },
-    ],
+    parts: PARTS,
     alsoCalled: {
       pulse: ["monitors", "monitoring", "uptime", "checks", "heartbeats"],
       pages: ["status-pages"],

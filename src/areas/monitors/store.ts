@@ -224,7 +224,12 @@ export interface CheckMade extends CheckResult {
 }
 
 type NewCheck = Readonly<
-  Omit<CheckMade, "certificate" | "atOnce" | "again"> & { sequence: number; ref: number; previous: number; mark: number }
+  Omit<CheckMade, "certificate" | "atOnce" | "again"> & {
+    sequence: number;
+    ref: number;
+    previous: number;
+    mark: number;
+  }
 >;
 /** A check as its row has it. */
 export type StoredCheck = Omit<NewCheck, "up" | "manual" | "line" | "offline"> & {

@@ -1,7 +1,5 @@
 import { useState } from "preact/hooks";
-import type { MonitorCheck, MonitorStatus } from "../../../client/generated/api.ts";
-import { Bars } from "../charts/bars.tsx";
-import { LineChart } from "../charts/line.tsx";
+import type { MonitorStatus } from "../../../client/generated/api.ts";
 import { call, requestOf } from "../core/api.ts";
 import { count, percent, span } from "../core/format.ts";
 import { useResource } from "../core/resource.ts";
@@ -13,19 +11,16 @@ import { Confirm } from "../ui/dialog.tsx";
 import { Loaded } from "../ui/feedback.tsx";
 import { Facts, Page, Panel } from "../ui/page.tsx";
 import { Status } from "../ui/status.tsx";
-import { Table } from "../ui/table.tsx";
-import { Ago, Moment } from "../ui/time.tsx";
+import { Ago } from "../ui/time.tsx";
 import { History } from "./audit-list.tsx";
-import { barsLabel, barsOf } from "./check-bars.ts";
+import { Checks } from "./monitor-checks.tsx";
 import { assertionFacts, certificateFact } from "./monitor-facts.tsx";
 
 const MonitorForm = later(async () => (await import("./monitor-form.tsx")).MonitorForm);
-
 const HeartbeatPanels = later(async () => (await import("./heartbeat.tsx")).HeartbeatPanels);
 const HeartbeatForm = later(async () => (await import("./heartbeat-form.tsx")).HeartbeatForm);
 
 const CHECKS = 100;
-const PLACES = 50;
 
 /** One monitor: its checks as bars and as a line, its uptime. */
 export function MonitorPage({ id }: { id: string }) {
@@ -219,12 +214,6 @@ function Settings({ of: monitor }: { of: MonitorStatus }) {
   );
 }
 
-/** Why a failure counts for nothing. */
-function uncountedOf({ observer_offline, maintenance }: MonitorCheck): string {
-  if (observer_offline) return "no: the server's own line was cut";
-  return maintenance ? "no: planned work" : "yes";
-}
-
 /** How the target is asked; a heartbeat asks nobody. */
 function askedFacts({ method, interval, timeout, schedule, tz, period_ms }: MonitorStatus) {
   if (interval === null)
@@ -234,38 +223,4 @@ function askedFacts({ method, interval, timeout, schedule, tz, period_ms }: Moni
     ["Every", span(interval)],
     ["Answers within", span(timeout)],
   ] as const;
-}
-
-function Checks({ of: checks }: { of: readonly MonitorCheck[] }) {
-  const failures = checks.filter(({ status }) => status === "down");
-  const points = checks.toReversed().map(({ checked_at, latency_ms, status }) => ({
-    at: checked_at * 1000,
-    value: status === "up" ? latency_ms : null,
-  }));
-  return (
-    <>
-      <Panel title={`Last ${count(Math.min(checks.length, PLACES), "check")}`}>
-        <Bars bars={barsOf(checks)} places={PLACES} label={barsLabel(checks.slice(0, PLACES))} />
-      </Panel>
-      <Panel>
-        <LineChart title="Latency" unit="ms" points={points} />
-      </Panel>
-      {failures.length === 0 ? null : (
-        <Panel title="Failed checks" flush>
-          <Table
-            label="Failed checks"
-            rows={failures}
-            keyOf={({ checked_at }) => String(checked_at)}
-            columns={[
-              { head: "When", cell: ({ checked_at }) => <Moment at={checked_at} />, look: "fit" },
-              { head: "Answer", cell: ({ response_status }) => response_status ?? "none", look: "fit wide" },
-              { head: "Why", cell: ({ error }) => error ?? "–" },
-              { head: "By hand", cell: ({ manual }) => (manual ? "yes" : ""), look: "fit wide" },
-              { head: "Counts", cell: (check) => uncountedOf(check), look: "fit wide" },
-            ]}
-          />
-        </Panel>
-      )}
-    </>
-  );
 }
