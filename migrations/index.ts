@@ -25,6 +25,7 @@ import schedules from "./0023_schedules.sql" with { type: "text" };
 import catchPull from "./0024_catch_pull.sql" with { type: "text" };
 import catchSettings from "./0025_catch_settings.sql" with { type: "text" };
 import heartbeats from "./0026_heartbeats.sql" with { type: "text" };
+import assertions from "./0027_assertions.sql" with { type: "text" };
 import incidents from "./0028_incidents.sql" with { type: "text" };
 import maintenance from "./0029_maintenance.sql" with { type: "text" };
 
@@ -56,6 +57,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: "0024_catch_pull", sql: catchPull },
   { name: "0025_catch_settings", sql: catchSettings },
   { name: "0026_heartbeats", sql: heartbeats },
+  { name: "0027_assertions", sql: assertions },
   { name: "0028_incidents", sql: incidents },
   { name: "0029_maintenance", sql: maintenance },
 ];

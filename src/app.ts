@@ -35,6 +35,7 @@ import type { Logger } from "./kernel/log.ts";
 import { createOutbox, createSmtpMailer } from "./kernel/mail/outbox.ts";
 import { declareEventLoopLag, declareKernelMetrics } from "./kernel/metrics/kernel-metrics.ts";
 import { RecentLoad } from "./kernel/metrics/recent-load.ts";
+import { extraAuthorities } from "./kernel/outbound/authorities.ts";
 import { OutboundClient, type OutboundOverrides } from "./kernel/outbound/client.ts";
 import { takeRestoreMark } from "./kernel/storage/restored.ts";
 import type { Tx } from "./kernel/storage/tx.ts";
@@ -132,6 +133,14 @@ async function noteStart(
   await noted.catch((error) => log.warn("the start stands in no audit log", { error: errorText(error) }));
 }
 
+function openOutbound(
+  { allowPrivateTargets, extraCaPath }: Config,
+  overrides: OutboundOverrides,
+  onTick: (lateMs: number) => void,
+): OutboundClient {
+  return new OutboundClient(allowPrivateTargets, { ...extraAuthorities(extraCaPath), ...overrides }, onTick);
+}
+
 type Areas = ReturnType<typeof createAreas>;
 
 /** Every area, each with the ports that it asks for. */
@@ -146,11 +155,10 @@ function createAreas(
   const outbox = createOutbox({ ...kernel, mailer });
   const load = new RecentLoad(monotonicMs);
   const observeLag = declareEventLoopLag(kernel);
-  const outbound = new OutboundClient(config.allowPrivateTargets, overrides, (lateMs) => {
+  const outbound = openOutbound(config, overrides, (lateMs) => {
     observeLag(lateMs);
     load.tick(lateMs);
   });
-
   const directory = openProjectDirectory(kernel);
   const audit = createAudit(kernel, config.audit, {
     keyOf: (credential) => keys.auditedKey(credential),

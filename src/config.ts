@@ -110,6 +110,7 @@ function assemble(values: Values, tiers: Tiers) {
     durability: values.durability,
     acceptDamagedLog: values.accept_damaged_log,
     allowPrivateTargets: values.allow_private_targets,
+    extraCaPath: values.extra_ca,
     tls: pair(values, "tls_cert", "tls_key", (certPath, keyPath) => ({ certPath, keyPath })),
     smtp: pair(values, "smtp_url", "mail_from", (url, from) => ({ url, from })),
     observerTargets: values.observer_targets,

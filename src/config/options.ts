@@ -57,6 +57,10 @@ const DECLARED = {
     ...list("WORD|CIDR,…", "Where requests go besides public addresses: loopback, private, all, ranges"),
     ephemeral: ["loopback"],
   },
+  extra_ca: optional(
+    "FILE",
+    "Certificates (PEM) of authorities that targets may have besides the public ones",
+  ),
   tls_cert: optional("FILE", "Certificate chain (PEM); serves HTTPS"),
   tls_key: optional("FILE", "Private key of the certificate (PEM)"),
   smtp_url: { ...optional("URL", "Mail server, such as smtp://user:password@host:587"), secret: true },

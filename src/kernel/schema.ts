@@ -89,10 +89,10 @@ export function text({ min, max, ...more }: TextOptions) {
 }
 
 /** A name that users give to what they make: one line, since it stands in subjects of e-mails and in lists. */
-export function name(description: string) {
+export function name(description: string, max: number = NAME_LENGTH_MAX) {
   return Type.Unsafe<string>({
-    ...text({ min: 1, max: NAME_LENGTH_MAX, description, examples: ["shop"] }),
+    ...text({ min: 1, max, description, examples: ["shop"] }),
     pattern: ONE_LINE,
-    errorMessage: `must be a text of 1 to ${NAME_LENGTH_MAX} characters on one line`,
+    errorMessage: `must be a text of 1 to ${max} characters on one line`,
   });
 }

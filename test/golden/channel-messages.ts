@@ -109,7 +109,7 @@ function follow(tx: Tx, outages: Outages, before: MonitorRow, up: boolean): void
     ? { up, at, manual: false, latencyMs: 84, responseStatus: 200, error: null }
     : { up, at, manual: false, latencyMs: 10_000, responseStatus: null, error: "timeout: no complete answer within 10000 ms" };
   const seen = { latencyMs: made.latencyMs, lastCheckedAt: at, consecutiveFailures: up ? 0 : 1, alertedAt: null };
-  const after = { ...seen, status: up ? ("up" as const) : ("down" as const) };
+  const after = { ...seen, degraded: false, streak: 0, status: up ? ("up" as const) : ("down" as const) };
   outages.follow(tx, { before, after, made, event: up ? null : "monitor.down" });
 }
 

@@ -63,6 +63,7 @@ const SAMPLES: Record<PlacedOption, Sample> = {
     toml: '["10.0.0.0/8", "::1/128"]',
     shown: { allowPrivateTargets: ["10.0.0.0/8", "::1/128"] },
   },
+  extra_ca: textSample("ca.pem", { extraCaPath: "ca.pem" }),
   tls_cert: {
     ...textSample("cert.pem", { tls: { certPath: "cert.pem", keyPath: "key.pem" } }),
     beside: { NINEFOLD_TLS_KEY: "key.pem" },
@@ -163,6 +164,7 @@ describe("defaults", () => {
       durability: "full",
       acceptDamagedLog: false,
       allowPrivateTargets: [],
+      extraCaPath: null,
       tls: null,
       smtp: null,
       operatorEmail: null,

@@ -143,6 +143,58 @@ describe("monitors", () => {
   );
 });
 
+describe("what an answer must be like", () => {
+  test(
+    "is set under More, shown, and stays when something else is changed",
+    async () => {
+      const visit = await Console.enter(server);
+      const { page } = visit;
+      await visit.go("monitors?new=1");
+      await page.getByLabel("Address").fill(`${server.url}/v1/ping`);
+      await page.getByLabel("Name", { exact: true }).fill("Particular");
+      await page.getByText("More", { exact: true }).click();
+      await page.getByLabel("Group").fill("shop");
+      await page.getByLabel("Statuses that are up").fill("200, 300-399");
+      await page.getByLabel("The answer contains").fill("ok");
+      await page.getByLabel("In a JSON answer").fill("$.status");
+      await page.getByLabel("Compared with").fill("5");
+      await page.getByLabel("Seconds between checks once one failed").fill("7.5");
+      await page.getByLabel("Successes until it is up again").fill("2");
+      await page.getByLabel("Milliseconds above which it is slow").fill("900");
+      await page.getByLabel("Days before its certificate ends").fill("30");
+      await page.getByLabel("Tell channels when it is slow").check();
+      await page.getByRole("button", { name: "Create monitor" }).click();
+      await page.getByText("$.status == 5").waitFor();
+      const given = {
+        ...{ group: "shop", accept_status: ["200", "300-399"], keyword: "ok", keyword_absent: null },
+        ...{ json_path: "$.status", json_op: "==", json_value: 5, retry_interval: 7_500 },
+        ...{ recovery_threshold: 2, degraded_ms: 900, tls_expiry_days: 30, notify_degraded: true },
+      };
+      const found = async () => (await server.operator.get("/v1/pulse?name=Particular")).body["monitors"];
+      expect(await found()).toMatchObject([given]);
+      await page.getByRole("button", { name: "Change…" }).click();
+      await page.getByLabel("Failures until it is down").fill("4");
+      await page.getByRole("button", { name: "Save" }).click();
+      await page.getByText("4 failed checks").waitFor();
+      expect(await found()).toMatchObject([{ ...given, consecutive_threshold: 4 }]);
+      await page.getByRole("button", { name: "Change…" }).click();
+      await page.getByText("More", { exact: true }).click();
+      await page.getByLabel("Compared with").fill('"5"');
+      await page.getByLabel("The answer contains").fill("");
+      await page.getByRole("button", { name: "Save" }).click();
+      await page.getByText('$.status == "5"').waitFor();
+      expect(await found()).toMatchObject([{ json_value: "5", keyword: null }]);
+      await page.getByRole("button", { name: "Change…" }).click();
+      await page.getByLabel("Method").selectOption("HEAD");
+      await page.getByRole("button", { name: "Save" }).click();
+      await page.getByText("$.status").waitFor({ state: "detached" });
+      expect(await found()).toMatchObject([{ method: "HEAD", json_path: null, group: "shop" }]);
+      await visit.expectClean();
+    },
+    TIMEOUT_MS,
+  );
+});
+
 describe("planned work", () => {
   test(
     "is made for once and for again and again, is shown beside its monitors, and goes",

@@ -95,8 +95,8 @@ describe("the files of the console", () => {
     const first = (await linked()).map((path) => path.slice("/dashboard/".length));
     const later = files.filter((name) => name.endsWith(".js") && !first.includes(name));
     expect(later.map((name) => name.replace(/-\w+\.js$/, "")).sort()).toEqual([
-      ...["audit", "backups", "channels", "check", "endpoints", "incidents", "index", "locks"],
-      ...["maintenance", "messages", "metrics", "notary", "schedules", "settings"],
+      ...["audit", "backups", "channels", "check", "endpoints", "incidents", "index", "locks", "maintenance"],
+      ...["messages", "metrics", "monitor-form", "notary", "schedules", "settings"],
     ]);
   });
 

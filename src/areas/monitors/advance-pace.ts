@@ -68,7 +68,7 @@ export class AdvancePace {
 /** Whether the state is on its way: another check alike would change it once more. */
 function changesSomething({ before, after }: Followed): boolean {
   if (after.status !== before.status || after.status === "unknown") return true;
-  return after.status === "up" && after.consecutiveFailures > 0;
+  return after.streak > 0 || (after.status === "up" && after.consecutiveFailures > 0);
 }
 
 /** When a target that stays down is told of again; never where nobody is told. */

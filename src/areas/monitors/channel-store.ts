@@ -66,6 +66,9 @@ export function channelStore(db: Database) {
     /** A project's channels, newest first, below a reference. */
     page: (projectRef: number, before: number, rowsMax: number) =>
       page(projectRef, before, rowsMax).map(rowOf),
+    idsOf: db.all<{ ref: number; channelId: string }, [projectRef: number]>(
+      "SELECT ref, channel_id AS channelId FROM channels WHERE project_ref = ?",
+    ),
     /** Those that a monitor names; null: it names none. */
     chosen(monitorRef: number): readonly number[] | null {
       const row = chosen(monitorRef);

@@ -132,6 +132,8 @@ export class Channels {
   /** Sends a test, once, and says what became of it. @throws ApiError `not_found` */
   test(call: Call, channelId: string): Promise<ChannelTested> {
     const { ref: projectRef } = call.caller.project;
+    // A target has more time than an idle connection.
+    call.setIdleTimeout(0);
     return call.performAcross({
       claim: () => this.find(projectRef, channelId),
       outside: async (channel) => (channel.kind === "email" ? null : await this.notices.trial(channel)),
@@ -157,7 +159,7 @@ export class Channels {
   namedBy(projectRef: number, monitorRef: number): string[] | null {
     const refs = this.parts.channels.chosen(monitorRef);
     if (refs === null) return null;
-    const there = this.parts.channels.page(projectRef, Number.MAX_SAFE_INTEGER, CHANNELS_MAX);
+    const there = this.parts.channels.idsOf(projectRef);
     const idOf = new Map(there.map(({ ref, channelId }) => [ref, channelId]));
     return refs.flatMap((ref) => idOf.get(ref) ?? []);
   }

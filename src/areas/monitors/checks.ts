@@ -3,6 +3,8 @@ import { isoTime } from "../../kernel/date-time.ts";
 import { type RequestHeaders, withDefaults } from "../../kernel/outbound/headers.ts";
 import type { OutboundOutcome } from "../../kernel/outbound/outcome.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
+import { failureOf } from "./assertions.ts";
+import { metCertificate } from "./certificate.ts";
 import {
   type AlertRules,
   afterCheck,
@@ -12,10 +14,11 @@ import {
   shownName,
 } from "./domain.ts";
 import type { Observer } from "./observer.ts";
+import { looksAtBody } from "./options.ts";
 import type { Outages, Turn } from "./outages.ts";
 import type { MonitorParts } from "./ports.ts";
 import { MARKS, type Quiet } from "./quiet.ts";
-import type { CheckMade, MonitorRow } from "./store.ts";
+import type { CheckMade, MonitorRow, MonitorSettings } from "./store.ts";
 
 /** Redirects that a check follows. */
 const REDIRECTS_MAX = 5;
@@ -62,7 +65,7 @@ export class Checks {
       const outcome = await this.ask(monitor);
       if (!saysSomething(outcome)) continue;
       const line = this.observer.saw(monitor, outcome);
-      const made = { ...madeOf(outcome, monitor.settings.timeout, at, manual), line };
+      const made = { ...madeOf(outcome, monitor.settings, at, manual), line };
       return this.observer.mutes(line) ? { ...made, offline: true } : made;
     }
     this.counts[manual ? "manual" : "scheduled"].unknown.add();
@@ -126,13 +129,21 @@ export class Checks {
     const marked = mark === null ? 0 : MARKS[mark];
     checks.insert(tx, { ...found, sequence, ref, previous: monitor.lastCheck, mark: marked });
     this.tell(tx, { before: monitor, after: state, made, event, ...calmed });
-    return { ...monitor, ...state, ...current, lastCheck: sequence };
+    const { certificate: met } = made;
+    const isNews = met !== undefined && mark === null && state.lastCheckedAt === at;
+    const { tls_expiry_days: days } = monitor.settings;
+    const certificate = isNews ? metCertificate(monitor.certificate, met, made, days) : monitor.certificate;
+    const after = { ...monitor, ...state, ...current, lastCheck: sequence, certificate };
+    this.outages.tellHealth(tx, monitor, after, made);
+    return after;
   }
 
   /** When a monitor alerts. */
   rulesOf({ settings, projectRef }: MonitorRow): AlertRules {
     return {
       threshold: settings.consecutive_threshold,
+      recoveryThreshold: settings.recovery_threshold,
+      degradedMs: settings.degraded_ms,
       cooldownMs: settings.cooldown_ms,
       notifyRecovery: settings.notify_recovery,
       hasListeners:
@@ -149,6 +160,8 @@ export class Checks {
 
   private ask(monitor: MonitorRow): Promise<OutboundOutcome> {
     const { method, url, timeout, body: text } = monitor.settings;
+    // Schemes have any case.
+    const readsCertificate = url.slice(0, "https:".length).toLowerCase() === "https:";
     const body = method === "POST" ? text : null;
     return this.parts.outbound.send({
       ...{ account: monitor.accountRef, method, url },
@@ -156,7 +169,8 @@ export class Checks {
       body: body === null ? null : Buffer.from(body),
       timeoutMs: timeout,
       bodyBytesMax: BODY_BYTES_MAX,
-      keepsBody: false,
+      keepsBody: looksAtBody(monitor.settings),
+      readsCertificate,
       longerBody: "truncate",
       redirectsMax: REDIRECTS_MAX,
       // Connecting is part of what is checked.
@@ -192,13 +206,14 @@ function typeOf(body: string): string {
   }
 }
 
-function madeOf(outcome: OutboundOutcome, timeoutMs: number, at: number, manual: boolean): CheckMade {
+function madeOf(outcome: OutboundOutcome, settings: MonitorSettings, at: number, manual: boolean): CheckMade {
+  const { timeout: timeoutMs } = settings;
   const latencyMs = Math.min(outcome.latencyMs, timeoutMs);
   if (outcome.answered) {
-    const { status } = outcome;
-    const up = status < 400;
-    const error = up ? null : `the target answered ${status}`;
-    return { up, latencyMs, at, manual, responseStatus: status, error };
+    const { status, certificate } = outcome;
+    const error = failureOf(settings, outcome);
+    const made = { up: error === null, latencyMs, at, manual, responseStatus: status, error };
+    return certificate === null ? made : { ...made, certificate };
   }
   const { kind, message } = outcome.failure;
   const error = `${kind}: ${message}`;

@@ -10,6 +10,10 @@ export interface MonitorState {
   readonly consecutiveFailures: number;
   /** When the last alert that it is down was sent; null while it is not down, or no alert has been sent. */
   readonly alertedAt: number | null;
+  /** Whether it is up, but slow. */
+  readonly degraded: boolean;
+  /** Checks in a row towards a change: successes of what is down, else slow ones, or quick ones while it is degraded. */
+  readonly streak: number;
 }
 
 /**
@@ -31,6 +35,10 @@ export interface CheckResult {
 /** When a monitor alerts, and whether it has anywhere to send alerts. */
 export interface AlertRules {
   readonly threshold: number;
+  /** Successes in a row that make it up again. */
+  readonly recoveryThreshold: number;
+  /** Milliseconds above which a check is slow; null: none is. */
+  readonly degradedMs: number | null;
   readonly cooldownMs: number;
   readonly notifyRecovery: boolean;
   /** Whether there is a webhook, an e-mail address or a channel. */
@@ -45,6 +53,9 @@ export function shownName({ name, url }: { readonly name: string | null; readonl
 /** What an alert says. */
 export type MonitorEvent = "monitor.down" | "monitor.up";
 
+/** Slow checks in a row after which a target is degraded, and quick ones after which it no longer is. */
+const SLOW_CHECKS = 3;
+
 /** The state after a check, and the alert that it causes. */
 export function afterCheck(
   state: MonitorState,
@@ -57,20 +68,41 @@ export function afterCheck(
   const mayAlert = !result.manual && rules.hasListeners;
   if (result.up) {
     const recovered = state.status === "down";
+    const successes = state.streak + 1;
+    if (recovered && successes < rules.recoveryThreshold) {
+      return { state: { ...state, ...seen, consecutiveFailures: 0, streak: successes }, event: null };
+    }
     const event = recovered && mayAlert && rules.notifyRecovery ? "monitor.up" : null;
-    return { state: { ...seen, status: "up", consecutiveFailures: 0, alertedAt: null }, event };
+    const pace = paceAfter(recovered ? QUICK : state, result, rules);
+    return { state: { ...seen, ...pace, status: "up", consecutiveFailures: 0, alertedAt: null }, event };
   }
   const consecutiveFailures = state.consecutiveFailures + 1;
   const isDown = state.status === "down" || consecutiveFailures >= rules.threshold;
-  if (!isDown) return { state: { ...state, ...seen, consecutiveFailures }, event: null };
+  if (!isDown) return { state: { ...state, ...seen, consecutiveFailures, streak: 0 }, event: null };
   // One alert, and another whenever the cooldown has passed. Of a down that only a manual check has found, none was sent.
   const isDue = state.alertedAt === null || result.at - state.alertedAt >= rules.cooldownMs;
   const alerts = mayAlert && isDue;
   const alertedAt = alerts ? result.at : state.alertedAt;
   return {
-    state: { ...seen, status: "down", consecutiveFailures, alertedAt },
+    state: { ...seen, ...QUICK, status: "down", consecutiveFailures, alertedAt },
     event: alerts ? "monitor.down" : null,
   };
+}
+
+type Pace = Pick<MonitorState, "degraded" | "streak">;
+const QUICK: Pace = { degraded: false, streak: 0 };
+
+/** How slow a target is after a success. */
+function paceAfter({ degraded, streak }: Pace, { latencyMs }: CheckResult, { degradedMs }: AlertRules): Pace {
+  if (degradedMs === null) return QUICK;
+  const isSlow = latencyMs > degradedMs;
+  if (isSlow === degraded) return { degraded, streak: 0 };
+  return streak + 1 < SLOW_CHECKS ? { degraded, streak: streak + 1 } : { degraded: isSlow, streak: 0 };
+}
+
+/** Whether the last check failed, and more must do so before it is down. */
+export function isFailing({ status, consecutiveFailures }: MonitorState): boolean {
+  return status !== "down" && consecutiveFailures > 0;
 }
 
 /** Longest wait for a monitor's first check: a little less than the 5 s promised, since starting it takes time as well. */

@@ -6,7 +6,10 @@ import type { HeartbeatSettings } from "./heartbeat-store.ts";
 import type { MonitorUpdateBody } from "./schema.ts";
 
 /** What only monitors of a URL have. */
-const HTTP_FIELDS = ["url", "interval", "method", "headers", "body", "timeout"] as const;
+const HTTP_FIELDS = [
+  ...(["url", "interval", "method", "headers", "body", "timeout", "accept_status"] as const),
+  ...(["keyword", "keyword_absent", "json_path", "json_op", "json_value", "tls_expiry_days"] as const),
+] as const;
 /** What only heartbeats have. */
 const HEARTBEAT_FIELDS = ["slug", "period_ms", "schedule", "tz", "grace_ms"] as const;
 const TIME_ZONE = "UTC";

@@ -140,20 +140,22 @@ function removalStore(db: Database) {
     "DELETE FROM incident_monitors WHERE monitor_id = ? AND incident_ref = ?",
   );
   const remove = db.change<[ref: number]>("DELETE FROM incidents WHERE ref = ?");
-  function removeAll(tx: Tx, rows: readonly Removed[]): number {
+  function removeAll(tx: Tx, rows: readonly Removed[], rowsMax: number): number {
+    let removed = 0;
     for (const { ref, monitorIds } of rows) {
-      removeUpdates(tx, ref);
-      for (const monitorId of JSON.parse(monitorIds)) removeMonitor(tx, monitorId, ref);
-      remove(tx, ref);
+      if (removed >= rowsMax) return rowsMax;
+      removed += removeUpdates(tx, ref) + remove(tx, ref);
+      for (const monitorId of JSON.parse(monitorIds)) removed += removeMonitor(tx, monitorId, ref);
     }
-    return rows.length;
+    return Math.min(removed, rowsMax);
   }
   return {
-    /** Removes at most `rowsMax` that ended before a moment. Returns how many. */
-    removeOld: (tx: Tx, rowsMax: number, before: number) => removeAll(tx, endedBefore(before, rowsMax)),
-    /** Removes at most `rowsMax` of a project. Returns how many. */
+    /** Removes some `rowsMax` rows of those that ended before a moment. Returns how many, fewer when nothing is left. */
+    removeOld: (tx: Tx, rowsMax: number, before: number) =>
+      removeAll(tx, endedBefore(before, rowsMax), rowsMax),
+    /** Removes some `rowsMax` rows of a project. Returns how many, fewer when nothing is left. */
     removeOfProject: (tx: Tx, projectRef: number, rowsMax: number) =>
-      removeAll(tx, ofProject(projectRef, rowsMax)),
+      removeAll(tx, ofProject(projectRef, rowsMax), rowsMax),
   };
 }
 

@@ -4,7 +4,8 @@ import type { Job, JobOutcome } from "../../kernel/scheduler/scheduler.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { AdvancePace } from "./advance-pace.ts";
 import type { Checks } from "./checks.ts";
-import { afterCheck, firstCheckAt, nextCheckAt } from "./domain.ts";
+import { afterCheck, firstCheckAt, isFailing, nextCheckAt } from "./domain.ts";
+import { retryMsMin } from "./options.ts";
 import type { MonitorParts } from "./ports.ts";
 import type { Quiet } from "./quiet.ts";
 import type { MonitorRow } from "./store.ts";
@@ -75,16 +76,27 @@ export class CheckSchedule {
     const checks = [...this.pace.leftOut(ref, intervalMs, dueAt), made];
     const rules = this.checks.rulesOf(monitor);
     const after = afterCheck(monitor, made, rules).state;
-    const retryAt = this.pace.nextAt({ ref, intervalMs, dueAt, made, before: monitor, after, rules }, next);
+    const paced = this.pace.nextAt({ ref, intervalMs, dueAt, made, before: monitor, after, rules }, next);
+    const retryAt = isFailing(after) ? Math.min(paced, this.retryAt(monitor)) : paced;
     if (clock.advancing() === null) await this.window.join();
     return { retryAt, attempt: 0, record: (tx) => this.checks.record(tx, monitor, checks) };
   }
 
   /** A tier change works at once: an interval below the tier's minimum counts as that. */
   private intervalOf(monitor: MonitorRow): number {
+    return Math.max(monitor.settings.interval, this.intervalMinOf(monitor));
+  }
+
+  /** When a target that has begun to fail is asked again, at the latest. */
+  private retryAt(monitor: MonitorRow): number {
+    const { retry_interval: asked } = monitor.settings;
+    if (asked === null) return Number.POSITIVE_INFINITY;
+    return this.parts.clock.now() + Math.max(asked, retryMsMin(this.intervalMinOf(monitor)));
+  }
+
+  private intervalMinOf({ accountRef }: MonitorRow): number {
     const { owners, tiers } = this.parts;
-    const minimum = tiers[owners.account(monitor.accountRef).tier].monitorIntervalMinMs;
-    return Math.max(monitor.settings.interval, minimum);
+    return tiers[owners.account(accountRef).tier].monitorIntervalMinMs;
   }
 }
 

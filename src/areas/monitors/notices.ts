@@ -98,15 +98,16 @@ export class Notices {
     const name = title ?? (monitor === null ? "" : shownName(monitor.settings));
     const about =
       monitor === null
-        ? {}
+        ? { name }
         : { monitor_id: monitor.monitorId, name, url: monitor.settings.url, status: monitor.status };
-    const page = monitor === null ? "monitors" : `monitors/${monitor.monitorId}`;
+    const incident = incidentId === null ? "" : `/incidents/${incidentId}`;
+    const page = monitor === null ? incident : `/${monitor.monitorId}`;
     return {
       event,
       heading: headingOf(event, name),
       text,
-      link: publicUrl === null ? null : `${publicUrl}/dashboard/#/${page}`,
-      facts: { event, name, ...about, ...facts, incident_id: incidentId, text, timestamp: secondsOf(now) },
+      link: publicUrl === null ? null : `${publicUrl}/dashboard/#/monitors${page}`,
+      facts: { event, ...about, ...facts, incident_id: incidentId, text, timestamp: secondsOf(now) },
     };
   }
 

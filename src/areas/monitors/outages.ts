@@ -1,5 +1,6 @@
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { durationText, type MonitorEvent, type MonitorState, sinceText } from "./domain.ts";
+import { healthNotices } from "./health.ts";
 import type { IncidentRow } from "./incident-store.ts";
 import type { Incidents } from "./incidents.ts";
 import type { Notices } from "./notices.ts";
@@ -40,6 +41,15 @@ export class Outages {
     const told = event ?? (isBack ? "monitor.up" : null);
     if (told !== null && turn.isHushed !== true) this.tell(tx, turn, told, incident);
     return event;
+  }
+
+  /** Tells the channels what is to be told of a monitor beside down and up. */
+  tellHealth(tx: Tx, before: MonitorRow, after: MonitorRow, made: CheckMade): void {
+    const { projectRef } = before;
+    if (!this.hasChannels(projectRef)) return;
+    for (const notice of healthNotices(before, after, made)) {
+      this.notices.tell(tx, { projectRef, monitor: after, ...notice });
+    }
   }
 
   private incidentOf(tx: Tx, turn: Turn): IncidentRow | null {

@@ -1,9 +1,11 @@
-import { type Static, type TSchema, Type } from "@sinclair/typebox";
+import { type Static, Type } from "@sinclair/typebox";
 import { NextCursor, pageQuery } from "../../kernel/http/pagination.ts";
 import { compileValidator } from "../../kernel/http/validate.ts";
 import { name, named, oneOf, orNull } from "../../kernel/schema.ts";
 import { MonitorChannels } from "./channel-schema.ts";
+import { clearable, flag, integer, milliseconds } from "./fields.ts";
 import { HEARTBEAT_CREATE, HEARTBEAT_UPDATE, HEARTBEAT_VIEW, MonitorType } from "./heartbeat-schema.ts";
+import { OPTION_FIELDS, SHOWN_OPTIONS } from "./options.ts";
 
 /** Shortest and longest interval that can be asked for; the tier may raise it. */
 export const INTERVAL_MS_MIN = 15_000;
@@ -15,28 +17,12 @@ export const BODY_LENGTH_MAX = 10_000;
 export const LIST_LIMIT = 50;
 
 const MINUTE_MS = 60_000;
-const integer = (minimum: number, maximum: number, description: string) =>
-  Type.Integer({
-    minimum,
-    maximum,
-    errorMessage: `must be an integer from ${minimum} to ${maximum}`,
-    description,
-  });
-const milliseconds = (minimum: number, maximum: number, description: string) => ({
-  ...integer(minimum, maximum, description),
-  errorMessage: `must be an integer from ${minimum} to ${maximum}, in milliseconds: ${MINUTE_MS} is a minute`,
-});
-const flag = (description: string) => Type.Boolean({ errorMessage: "must be true or false", description });
 const url = (description: string) =>
   Type.String({
     minLength: 1,
     errorMessage: "must be an http or https URL such as https://example.com/health",
     description,
   });
-/** For settings that a change can remove. */
-const clearable = <T extends TSchema>(schema: T) =>
-  Type.Optional(orNull(schema, { errorMessage: `${String(schema["errorMessage"])}, or null` }));
-
 const Name = name("Unique in the project. The host of `url` stands in its place where none is given.");
 const Url = url("What is checked. Required, but for heartbeats.");
 const Interval = milliseconds(
@@ -75,6 +61,7 @@ const OPTIONAL = {
   ),
   email_alert: Type.Optional(flag("Whether to write to the account's e-mail address. Tiers pro and scale.")),
   notify_recovery: Type.Optional(flag("Whether to tell of recovery as well.")),
+  ...OPTION_FIELDS,
   channels: Type.Optional(orNull(MonitorChannels, { errorMessage: MonitorChannels["errorMessage"] })),
 };
 
@@ -126,11 +113,15 @@ const TargetStatus = oneOf(["up", "down", "unknown"]);
 /** Whether a target is up, as far as its monitor knows. */
 export type TargetStatus = Static<typeof TargetStatus>;
 
+const StatusFilter = oneOf(["up", "down", "unknown", "degraded"]);
+/** Of which status monitors are listed: those that are degraded are up. */
+export type StatusFilter = Static<typeof StatusFilter>;
+
 /** Query of a list of monitors. */
 export const MonitorQuery = Type.Composite(
   [
     Type.Object({
-      status: Type.Optional(TargetStatus),
+      status: Type.Optional(StatusFilter),
       active: Type.Optional(flag("Only those that are checked, or only those that are paused.")),
       name: Type.Optional(name("Only the monitor that was given this name.")),
     }),
@@ -146,6 +137,22 @@ const LAST_CHECK = {
     description: "Milliseconds of the last check; the time-out on a time-out.",
   }),
   last_checked_at: Type.Union([Type.Integer(), Type.Null()], { description: "Unix seconds." }),
+  degraded: Type.Boolean({
+    description: "Up, but slow: three checks in a row took longer than `degraded_ms`.",
+    examples: [false],
+  }),
+  failing: Type.Boolean({
+    description: "The last check failed, and it takes more of them to be down.",
+    examples: [false],
+  }),
+  certificate: orNull(
+    Type.Object({
+      not_after: Type.Integer({ description: "When it ends, Unix seconds." }),
+      days_left: Type.Integer({ description: "Whole days; negative once it has ended.", examples: [61] }),
+      issuer: Type.String({ examples: ["Let's Encrypt"] }),
+    }),
+    { description: "The one that the last check met, of `https` alone." },
+  ),
   incident_id: orNull(Type.String(), { description: "Of the outage that lasts.", examples: [null] }),
 };
 
@@ -179,6 +186,7 @@ const CONFIGURED = {
   webhook_url: orNull(Type.String({ examples: ["https://example.com/alerts"] })),
   email_alert: Type.Boolean({ examples: [false] }),
   notify_recovery: Type.Boolean(),
+  ...SHOWN_OPTIONS,
   channels: orNull(MonitorChannels, {
     description: "Who is told of it; null: the project's default channels.",
   }),

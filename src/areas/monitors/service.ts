@@ -6,9 +6,10 @@ import { encodeCursor, pageOf, pageStart } from "../../kernel/http/pagination.ts
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { TierBound } from "../../kernel/tier-bounds.ts";
 import { isUuid, uuidToBytes } from "../../kernel/uuid.ts";
+import { daysLeft } from "./certificate.ts";
 import type { Channels } from "./channels.ts";
 import { Checks, sealContext } from "./checks.ts";
-import { secondsOf, shownName } from "./domain.ts";
+import { isFailing, secondsOf, shownName } from "./domain.ts";
 import type { HeartbeatView } from "./heartbeat-schema.ts";
 import { assertOfType, mergedTiming, splitGiven } from "./heartbeat-settings.ts";
 import { Heartbeats, type Viewer } from "./heartbeats.ts";
@@ -150,6 +151,7 @@ export class MonitorService {
     if (Object.keys(given).length > 0) {
       this.choose(tx, project.ref, ref, given.channels);
       this.parts.monitors.update(tx, { ...settings, ref, now: tx.now });
+      if (settings.url !== old.url) this.parts.monitors.forgetCertificate(tx, ref);
       if (old.type === "http") this.reschedule(tx, before, settings);
       else {
         const timed = mergedTiming(timing, this.heartbeats.of(before), tx.now);
@@ -207,7 +209,8 @@ export class MonitorService {
     if (name !== undefined) {
       const named = [monitors.named(projectRef, name) ?? []].flat();
       const isWanted = ({ settings, ...row }: MonitorRow) =>
-        row.status === (status ?? row.status) && settings.active === (active ?? settings.active);
+        (status === "degraded" ? row.degraded : row.status === (status ?? row.status)) &&
+        settings.active === (active ?? settings.active);
       return { rows: named.filter(isWanted), floor: 0 };
     }
     if (active !== undefined) return monitors.walk(params, { status: status ?? null, active });
@@ -357,11 +360,14 @@ export class MonitorService {
     };
   }
 
-  private lastCheckOf({ ref, status, latencyMs, lastCheckedAt }: MonitorRow) {
+  private lastCheckOf(monitor: MonitorRow) {
+    const { ref, status, latencyMs, lastCheckedAt, degraded } = monitor;
     const at = lastCheckedAt === null ? null : secondsOf(lastCheckedAt);
     const incident = status === "down" ? this.told.incidents.openOf(ref) : null;
     return {
       ...{ status, latency_ms: latencyMs, last_checked_at: at },
+      ...{ degraded, failing: isFailing(monitor) },
+      certificate: certificateOf(monitor, this.parts.clock.now()),
       incident_id: incident?.incidentId ?? null,
     };
   }
@@ -375,4 +381,10 @@ export class MonitorService {
 function aboutMonitor({ monitorId, settings }: MonitorRow, what: string) {
   const host = settings.type === "http" ? new URL(settings.url).host : shownName(settings);
   return { summary: `Monitor of ${host} ${what}`, target: { type: "monitor", id: monitorId } };
+}
+
+function certificateOf({ certificate }: MonitorRow, now: number): Monitor["certificate"] {
+  if (certificate === null) return null;
+  const { notAfter, issuer } = certificate;
+  return { not_after: secondsOf(notAfter), days_left: daysLeft(certificate, now), issuer };
 }

@@ -3,6 +3,7 @@ import { givenHeaders } from "../../kernel/outbound/headers.ts";
 import type { Vault } from "../../kernel/secrets/vault.ts";
 import { TIER_NAMES, type TierName } from "../../kernel/tiers.ts";
 import { sealContext } from "./checks.ts";
+import { optionsOf, retryMsMin, settledOptions } from "./options.ts";
 import type { MonitorParts } from "./ports.ts";
 import type { MonitorUpdateBody } from "./schema.ts";
 import type { MonitorSettings } from "./store.ts";
@@ -21,6 +22,7 @@ const DEFAULTS: Omit<MonitorSettings, "url" | "interval"> = {
   email_alert: false,
   notify_recovery: false,
   active: true,
+  ...optionsOf(null),
 };
 
 /** The lowest tier that has a feature; every higher one has it as well. */
@@ -61,15 +63,23 @@ export function mergedSettings(
   const { headers, interval, depends_on, channels, ...others } = given;
   const minimum = parts.tiers[tier].monitorIntervalMinMs;
   const asked = interval ?? minimum;
-  const settings: MonitorSettings = {
+  const plain: MonitorSettings = {
     ...(before ?? { ...DEFAULTS, url: "", interval: minimum }),
     ...others,
     ...(headers === undefined ? {} : { headers: sealed(parts.vault, headers, monitorId) }),
     ...(interval === undefined ? {} : { interval: Math.max(asked, minimum) }),
   };
-  if (asked >= minimum) return { settings };
-  const warning = `interval was raised from ${asked} to ${minimum} ms, the minimum of the tier ${tier}.`;
-  return { settings, warning };
+  const settings = { ...plain, ...settledOptions(given, before, plain, minimum) };
+  const warning = [
+    raised("interval", asked, minimum, tier),
+    raised("retry_interval", given.retry_interval ?? Number.POSITIVE_INFINITY, retryMsMin(minimum), tier),
+  ].filter((one) => one !== null);
+  return { settings, ...(warning.length === 0 ? {} : { warning: warning.join(" ") }) };
+}
+
+function raised(field: string, asked: number, minimum: number, tier: TierName): string | null {
+  if (asked >= minimum) return null;
+  return `${field} was raised from ${asked} to ${minimum} ms, the minimum of the tier ${tier}.`;
 }
 
 /** @throws ApiError `forbidden` naming the tier that a feature needs. */

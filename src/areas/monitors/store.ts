@@ -1,15 +1,19 @@
+import type { Certificate } from "../../kernel/outbound/certificate.ts";
 import type { Database } from "../../kernel/storage/database.ts";
+import type { Tx } from "../../kernel/storage/tx.ts";
 import { bytesToUuid, uuidToBytes } from "../../kernel/uuid.ts";
+import type { MetCertificate } from "./certificate.ts";
 import type { CheckResult, HourCount, LineSign, MonitorState } from "./domain.ts";
 import type { HeartbeatView } from "./heartbeat-schema.ts";
-import type { Monitor, TargetStatus } from "./schema.ts";
+import { type MonitorOptions, optionsOf, storedOptions } from "./options.ts";
+import type { Monitor, StatusFilter } from "./schema.ts";
 
 /** What users set about a monitor, by the names of the API. */
 export type MonitorSettings = Omit<
   Monitor,
   | ("id" | "name" | "headers" | "status" | "latency_ms" | "last_checked_at")
-  | ("depends_on" | "flapping" | "maintenance")
-  | ("created_at" | "updated_at" | "warning" | "channels" | "incident_id")
+  | ("degraded" | "failing" | "certificate" | "created_at" | "updated_at" | "warning")
+  | ("depends_on" | "flapping" | "maintenance" | "channels" | "incident_id")
   | ("interval" | keyof HeartbeatView)
 > & {
   /** Milliseconds; 0: nothing is asked. */
@@ -33,26 +37,38 @@ export interface MonitorRow extends MonitorState, HourCount {
   readonly updatedAt: number;
   /** Sequence of the last check; 0: none. */
   readonly lastCheck: number;
+  /** Null before one was met. */
+  readonly certificate: MetCertificate | null;
 }
 
 /** Settings that their row has as 0 or 1. */
 type Flags<Value> = Record<"email_alert" | "notify_recovery" | "active", Value>;
-type StoredMonitor = Omit<MonitorRow, "monitorId" | "settings"> &
-  Omit<MonitorSettings, keyof Flags<number>> &
-  Flags<number> & { readonly monitorId: Uint8Array };
+type StoredSettings = Omit<MonitorSettings, keyof Flags<number> | keyof MonitorOptions> & {
+  readonly options: string | null;
+};
+type StoredMonitor = Omit<MonitorRow, "monitorId" | "settings" | "degraded" | "certificate"> &
+  StoredSettings &
+  Flags<number> & {
+    readonly monitorId: Uint8Array;
+    readonly degraded: number;
+    readonly certificate: string | null;
+  };
 
 const STATUS = "CASE status WHEN 1 THEN 'up' WHEN 2 THEN 'down' ELSE 'unknown' END";
 const STATUS_NUMBER = "CASE $status WHEN 'up' THEN 1 WHEN 'down' THEN 2 ELSE 3 END";
 
 const SETTINGS = `ref, monitor_id AS monitorId, account_ref AS accountRef, monitors.project_ref AS projectRef, version,
   created_at AS createdAt, updated_at AS updatedAt, type, url, name, method, headers, body, timeout_ms AS timeout,
-  interval_ms AS interval, consecutive_threshold, cooldown_ms, webhook_url, email_alert, notify_recovery, active`;
+  interval_ms AS interval, consecutive_threshold, cooldown_ms, webhook_url, email_alert, notify_recovery, active, options`;
 const STATE = `${STATUS} AS status, latency_ms AS latencyMs, last_checked_at AS lastCheckedAt,
   consecutive_failures AS consecutiveFailures, told_at AS alertedAt, last_check AS lastCheck,
-  hour, hour_checks AS checks, hour_up AS up`;
+  hour, hour_checks AS checks, hour_up AS up, degraded, streak, certificate`;
 const SELECT = `SELECT ${SETTINGS}, ${STATE} FROM monitors JOIN monitor_states ON monitor_ref = ref`;
 
-type SettingsParams = MonitorSettings & { ref: number; now: number };
+type NewSettings = MonitorSettings & { ref: number; now: number };
+type SettingsParams = ReturnType<typeof storable<NewSettings>>;
+/** What a check changes. */
+type StateParams = MonitorState & HourCount & { ref: number; lastCheck: number };
 type Identity = { monitorId: Uint8Array; accountRef: number; projectRef: number };
 type PageParams = { projectRef: number; before: number; rowsMax: number };
 
@@ -60,16 +76,16 @@ type PageParams = { projectRef: number; before: number; rowsMax: number };
 export const WALKED_MONITORS_MAX = 2_000;
 
 /** What a list of monitors is narrowed to. */
-export type MonitorFilter = { readonly status: TargetStatus | null; readonly active: boolean };
+export type MonitorFilter = { readonly status: StatusFilter | null; readonly active: boolean };
 
 export type MonitorStore = ReturnType<typeof monitorStore>;
 
 /** All SQL of monitors and of where their targets stand. */
 export function monitorStore(db: Database) {
   const columns =
-    "type, url, name, method, headers, body, timeout_ms, interval_ms, consecutive_threshold, cooldown_ms, webhook_url, email_alert, notify_recovery, active";
+    "type, url, name, method, headers, body, timeout_ms, interval_ms, consecutive_threshold, cooldown_ms, webhook_url, email_alert, notify_recovery, active, options";
   const values =
-    "$type, $url, $name, $method, $headers, $body, $timeout, $interval, $consecutive_threshold, $cooldown_ms, $webhook_url, $email_alert, $notify_recovery, $active";
+    "$type, $url, $name, $method, $headers, $body, $timeout, $interval, $consecutive_threshold, $cooldown_ms, $webhook_url, $email_alert, $notify_recovery, $active, $options";
   const withId = db.one<StoredMonitor, [monitorId: Uint8Array]>(`${SELECT} WHERE monitor_id = ?`);
   // One by one: a row of two tables takes the driver ten times as long, and each check and each ping reads one.
   const settingsOf = db.one<StoredMonitor, [ref: number]>(`SELECT ${SETTINGS} FROM monitors WHERE ref = ?`);
@@ -77,21 +93,30 @@ export function monitorStore(db: Database) {
   const withName = db.one<StoredMonitor, [projectRef: number, name: string]>(
     `${SELECT} WHERE monitors.project_ref = ? AND name = ?`,
   );
+  const insert = db.change<[SettingsParams & Identity]>(
+    `INSERT INTO monitors (ref, monitor_id, account_ref, project_ref, ${columns}, version, created_at, updated_at) VALUES ($ref, $monitorId, $accountRef, $projectRef, ${values}, 1, $now, $now)`,
+  );
+  const update = db.change<[SettingsParams]>(
+    `UPDATE monitors SET (${columns}) = (${values}), version = version + 1, updated_at = $now WHERE ref = $ref`,
+  );
+  const updateState = db.change<[Readonly<StateParams & { certificate: string | null }>]>(
+    `UPDATE monitor_states SET status = ${STATUS_NUMBER}, latency_ms = $latencyMs, last_checked_at = $lastCheckedAt, consecutive_failures = $consecutiveFailures, told_at = $alertedAt, last_check = $lastCheck, hour = $hour, hour_checks = $checks, hour_up = $up, degraded = $degraded, streak = $streak, certificate = $certificate WHERE monitor_ref = $ref`,
+  );
   return {
     ...listStore(db),
     /** The largest reference ever given; 0 when there is none. */
     highestRef: db.number("SELECT seq AS n FROM sqlite_sequence WHERE name = 'monitors'"),
-    insert: db.change<[SettingsParams & Identity]>(
-      `INSERT INTO monitors (ref, monitor_id, account_ref, project_ref, ${columns}, version, created_at, updated_at) VALUES ($ref, $monitorId, $accountRef, $projectRef, ${values}, 1, $now, $now)`,
-    ),
+    insert: (tx: Tx, monitor: NewSettings & Identity) => insert(tx, storable(monitor)),
     insertState: db.change<[ref: number, projectRef: number]>(
       "INSERT INTO monitor_states (monitor_ref, project_ref, status, consecutive_failures, last_check, hour, hour_checks, hour_up) VALUES (?, ?, 3, 0, 0, 0, 0, 0)",
     ),
-    update: db.change<[SettingsParams]>(
-      `UPDATE monitors SET (${columns}) = (${values}), version = version + 1, updated_at = $now WHERE ref = $ref`,
-    ),
-    updateState: db.change<[Readonly<MonitorState & HourCount & { ref: number; lastCheck: number }>]>(
-      `UPDATE monitor_states SET status = ${STATUS_NUMBER}, latency_ms = $latencyMs, last_checked_at = $lastCheckedAt, consecutive_failures = $consecutiveFailures, told_at = $alertedAt, last_check = $lastCheck, hour = $hour, hour_checks = $checks, hour_up = $up WHERE monitor_ref = $ref`,
+    update: (tx: Tx, monitor: NewSettings) => update(tx, storable(monitor)),
+    updateState(tx: Tx, { certificate, ...state }: StateParams & Pick<MonitorRow, "certificate">): void {
+      updateState(tx, { ...state, certificate: certificate && JSON.stringify(certificate) });
+    },
+    /** For another target, whose certificate is another one. */
+    forgetCertificate: db.change<[ref: number]>(
+      "UPDATE monitor_states SET certificate = NULL WHERE monitor_ref = ?",
     ),
     remove: db.change<[ref: number]>("DELETE FROM monitors WHERE ref = ?"),
     /** Its checks go when they are old: nothing leads to them any more. */
@@ -125,19 +150,24 @@ function listStore(db: Database) {
   const page = db.all<StoredMonitor, [PageParams]>(
     `${SELECT} WHERE monitors.project_ref = $projectRef AND ref < $before ORDER BY ref DESC LIMIT $rowsMax`,
   );
-  const pageOfStatus = db.all<StoredMonitor, [PageParams & { status: TargetStatus }]>(
-    `${SELECT} WHERE monitor_states.project_ref = $projectRef AND status = ${STATUS_NUMBER} AND monitor_ref < $before ORDER BY monitor_ref DESC LIMIT $rowsMax`,
-  );
+  const pageWhere = <Params extends PageParams>(condition: string) =>
+    db.all<StoredMonitor, [Params]>(
+      `${SELECT} WHERE monitor_states.project_ref = $projectRef AND ${condition} AND monitor_ref < $before ORDER BY monitor_ref DESC LIMIT $rowsMax`,
+    );
+  const pageOfStatus = pageWhere<PageParams & { status: StatusFilter }>(`status = ${STATUS_NUMBER}`);
+  const pageOfDegraded = pageWhere("degraded = 1");
   const walkEnd = db.number<[projectRef: number, before: number, offset: number]>(
     "SELECT ref AS n FROM monitors WHERE project_ref = ? AND ref < ? ORDER BY ref DESC LIMIT 1 OFFSET ?",
   );
   const walked = db.all<StoredMonitor, [PageParams & MonitorFilter & { floor: number }]>(
-    `${SELECT} WHERE monitors.project_ref = $projectRef AND ref < $before AND ref >= $floor AND active = $active AND ($status IS NULL OR status = ${STATUS_NUMBER}) ORDER BY ref DESC LIMIT $rowsMax`,
+    `${SELECT} WHERE monitors.project_ref = $projectRef AND ref < $before AND ref >= $floor AND active = $active AND ($status IS NULL OR CASE $status WHEN 'degraded' THEN degraded = 1 ELSE status = ${STATUS_NUMBER} END) ORDER BY ref DESC LIMIT $rowsMax`,
   );
   return {
     /** A project's monitors, newest first, below a reference; of one status if asked. */
-    page: (params: PageParams, status?: TargetStatus) =>
-      (status === undefined ? page(params) : pageOfStatus({ ...params, status })).map(rowOf),
+    page(params: PageParams, status?: StatusFilter): MonitorRow[] {
+      if (status === "degraded") return pageOfDegraded(params).map(rowOf);
+      return (status === undefined ? page(params) : pageOfStatus({ ...params, status })).map(rowOf);
+    },
     /** The same, those alone that are checked, or that are not; and down to which reference was looked: 0 for all. */
     walk(params: PageParams, filter: MonitorFilter): { rows: MonitorRow[]; floor: number } {
       const floor = walkEnd(params.projectRef, params.before, WALKED_MONITORS_MAX - 1);
@@ -146,16 +176,25 @@ function listStore(db: Database) {
   };
 }
 
+function storable<Row extends MonitorSettings>(row: Row) {
+  const { accept_status, ...others } = row;
+  return { ...others, options: storedOptions(row) };
+}
+
 function rowOf(stored: StoredMonitor): MonitorRow {
   const { type, url, name, method, headers, body, timeout, interval, consecutive_threshold, ...more } =
     stored;
-  const { cooldown_ms, webhook_url, email_alert, notify_recovery, active, monitorId, ...row } = more;
+  const { cooldown_ms, webhook_url, email_alert, notify_recovery, active, options, ...others } = more;
+  const { monitorId, degraded, certificate, ...row } = others;
   return {
     ...row,
     monitorId: bytesToUuid(monitorId),
+    degraded: degraded !== 0,
+    certificate: certificate === null ? null : JSON.parse(certificate),
     settings: {
       ...{ type, url, name, method, headers, body, timeout, interval, consecutive_threshold },
       ...{ cooldown_ms, webhook_url },
+      ...optionsOf(options),
       email_alert: email_alert !== 0,
       notify_recovery: notify_recovery !== 0,
       active: active !== 0,
@@ -171,6 +210,8 @@ export interface CheckMade extends CheckResult {
   readonly again?: boolean;
   readonly responseStatus: number | null;
   readonly error: string | null;
+  /** The certificate that was met, if one was. */
+  readonly certificate?: Certificate;
   /** What it says of this server's own line; null and absent: nothing. */
   readonly line?: LineSign | null;
   /** That line is cut: the check says nothing of its target. */
@@ -178,7 +219,12 @@ export interface CheckMade extends CheckResult {
 }
 
 type NewCheck = Readonly<
-  Omit<CheckMade, "atOnce" | "again"> & { sequence: number; ref: number; previous: number; mark: number }
+  Omit<CheckMade, "atOnce" | "again" | "certificate"> & {
+    sequence: number;
+    ref: number;
+    previous: number;
+    mark: number;
+  }
 >;
 /** A check as its row has it. */
 export type StoredCheck = Omit<NewCheck, "up" | "manual" | "line" | "offline"> & {

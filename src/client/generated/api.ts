@@ -1499,6 +1499,18 @@ export interface MonitorStatus {
   webhook_url: string | null;
   email_alert: boolean;
   notify_recovery: boolean;
+  group: string | null;
+  retry_interval: number | null;
+  recovery_threshold: number;
+  degraded_ms: number | null;
+  notify_degraded: boolean;
+  accept_status: string[] | null;
+  keyword: string | null;
+  keyword_absent: string | null;
+  json_path: string | null;
+  json_op: "==" | "!=" | "<" | "<=" | ">" | ">=" | "contains" | "exists" | null;
+  json_value: string | number | boolean | null;
+  tls_expiry_days: number;
   /** Who is told of it; null: the project's default channels. */
   channels: string[] | null;
   active: boolean;
@@ -1535,6 +1547,18 @@ export interface MonitorStatus {
   latency_ms: number | null;
   /** Unix seconds. */
   last_checked_at: number | null;
+  /** Up, but slow: three checks in a row took longer than `degraded_ms`. */
+  degraded: boolean;
+  /** The last check failed, and it takes more of them to be down. */
+  failing: boolean;
+  /** The one that the last check met, of `https` alone. */
+  certificate: {
+    /** When it ends, Unix seconds. */
+    not_after: number;
+    /** Whole days; negative once it has ended. */
+    days_left: number;
+    issuer: string;
+  } | null;
   /** Of the outage that lasts. */
   incident_id: string | null;
   depends_on: string | null;
@@ -1575,6 +1599,29 @@ export interface MonitorCreateBody {
   email_alert?: boolean | undefined;
   /** Whether to tell of recovery as well. */
   notify_recovery?: boolean | undefined;
+  /** What it is listed under. */
+  group?: string | null | undefined;
+  /** Milliseconds between the checks from the first failure until it is down, at most `interval`; null: `interval`. */
+  retry_interval?: number | null | undefined;
+  /** Successes in a row that make it up again; 1 unless given. */
+  recovery_threshold?: number | undefined;
+  /** Milliseconds above which a check is slow, less than `timeout`. */
+  degraded_ms?: number | null | undefined;
+  /** Whether channels are told when it becomes slow, and quick again. */
+  notify_degraded?: boolean | undefined;
+  accept_status?: readonly string[] | null | undefined;
+  /** What the first 64 KiB of the body must have in them. */
+  keyword?: string | null | undefined;
+  /** What they must not have in them. */
+  keyword_absent?: string | null | undefined;
+  /** Where a value of a JSON answer stands. */
+  json_path?: string | null | undefined;
+  /** How it is compared; `==` unless given. */
+  json_op?: "==" | "!=" | "<" | "<=" | ">" | ">=" | "contains" | "exists" | null | undefined;
+  /** What it is compared with. */
+  json_value?: string | number | boolean | null | undefined;
+  /** Days before its certificate ends at which channels are told; 0: never. 14 unless given. */
+  tls_expiry_days?: number | undefined;
   channels?: readonly string[] | null | undefined;
   /** Unique in the project. The host of `url` stands in its place where none is given. */
   name?: string | undefined;
@@ -1607,6 +1654,18 @@ export interface Monitor {
   webhook_url: string | null;
   email_alert: boolean;
   notify_recovery: boolean;
+  group: string | null;
+  retry_interval: number | null;
+  recovery_threshold: number;
+  degraded_ms: number | null;
+  notify_degraded: boolean;
+  accept_status: string[] | null;
+  keyword: string | null;
+  keyword_absent: string | null;
+  json_path: string | null;
+  json_op: "==" | "!=" | "<" | "<=" | ">" | ">=" | "contains" | "exists" | null;
+  json_value: string | number | boolean | null;
+  tls_expiry_days: number;
   /** Who is told of it; null: the project's default channels. */
   channels: string[] | null;
   active: boolean;
@@ -1642,6 +1701,18 @@ export interface Monitor {
   latency_ms: number | null;
   /** Unix seconds. */
   last_checked_at: number | null;
+  /** Up, but slow: three checks in a row took longer than `degraded_ms`. */
+  degraded: boolean;
+  /** The last check failed, and it takes more of them to be down. */
+  failing: boolean;
+  /** The one that the last check met, of `https` alone. */
+  certificate: {
+    /** When it ends, Unix seconds. */
+    not_after: number;
+    /** Whole days; negative once it has ended. */
+    days_left: number;
+    issuer: string;
+  } | null;
   /** Of the outage that lasts. */
   incident_id: string | null;
   depends_on: string | null;
@@ -1877,6 +1948,29 @@ export interface MonitorUpdateBody {
   email_alert?: boolean | undefined;
   /** Whether to tell of recovery as well. */
   notify_recovery?: boolean | undefined;
+  /** What it is listed under. */
+  group?: string | null | undefined;
+  /** Milliseconds between the checks from the first failure until it is down, at most `interval`; null: `interval`. */
+  retry_interval?: number | null | undefined;
+  /** Successes in a row that make it up again; 1 unless given. */
+  recovery_threshold?: number | undefined;
+  /** Milliseconds above which a check is slow, less than `timeout`. */
+  degraded_ms?: number | null | undefined;
+  /** Whether channels are told when it becomes slow, and quick again. */
+  notify_degraded?: boolean | undefined;
+  accept_status?: readonly string[] | null | undefined;
+  /** What the first 64 KiB of the body must have in them. */
+  keyword?: string | null | undefined;
+  /** What they must not have in them. */
+  keyword_absent?: string | null | undefined;
+  /** Where a value of a JSON answer stands. */
+  json_path?: string | null | undefined;
+  /** How it is compared; `==` unless given. */
+  json_op?: "==" | "!=" | "<" | "<=" | ">" | ">=" | "contains" | "exists" | null | undefined;
+  /** What it is compared with. */
+  json_value?: string | number | boolean | null | undefined;
+  /** Days before its certificate ends at which channels are told; 0: never. 14 unless given. */
+  tls_expiry_days?: number | undefined;
   channels?: readonly string[] | null | undefined;
   /** Unique in the project. The host of `url` stands in its place where none is given. */
   name?: string | null | undefined;
@@ -3177,7 +3271,7 @@ export const OPERATIONS = {
     MonitorPage,
     never,
     {
-      status?: "up" | "down" | "unknown" | undefined;
+      status?: "up" | "down" | "unknown" | "degraded" | undefined;
       /** Only those that are checked, or only those that are paused. */
       active?: boolean | undefined;
       /** Only the monitor that was given this name. */

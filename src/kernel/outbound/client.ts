@@ -1,5 +1,6 @@
 import { monotonicMs } from "../clock.ts";
 import { allowedAddresses } from "./address.ts";
+import { type Certificate, endingFirst } from "./certificate.ts";
 import {
   type Connection,
   ConnectionPool,
@@ -35,13 +36,15 @@ export interface OutboundRequest extends TargetRules, WantedBody {
   readonly redirectsMax: number;
   /** Whether a connection left open by an earlier request may carry this one. */
   readonly reuseConnection: boolean;
+  /** Whether the outcome says what certificate was met: on new connections alone. */
+  readonly readsCertificate?: boolean;
 }
 
 /** What tests put in place of parts of the real network. */
 export interface OutboundOverrides {
   readonly resolver?: Resolver;
   /** PEM of the only certificate authorities that are believed. */
-  readonly certificateAuthorities?: string;
+  readonly certificateAuthorities?: string | string[];
   readonly stalls?: EventLoopStalls;
   /** Accepts the certificates of servers on this machine, which are for the names that others know them by. */
   readonly trustLoopback?: boolean;
@@ -134,7 +137,10 @@ export class OutboundClient {
     this.stalls.stop();
   }
 
-  private measured(startedAt: number): { latencyMs: number; stalledMs: number } {
+  private measured(startedAt: number): {
+    latencyMs: number;
+    stalledMs: number;
+  } {
     return {
       latencyMs: Math.round(monotonicMs() - startedAt),
       stalledMs: Math.round(this.stalls.longestSince(startedAt)),
@@ -144,10 +150,14 @@ export class OutboundClient {
   private async follow(request: Sending): Promise<Unmeasured> {
     let target = this.targetOf(request.url, request);
     let current = request;
+    let certificate: Certificate | null = null;
     for (let redirects = 0; ; redirects += 1) {
       const answer = await this.ask(target, current);
+      certificate = endingFirst(certificate, answer.certificate);
       const location = redirectOf(answer);
-      if (location === null || request.redirectsMax === 0) return answered(answer, request);
+      if (location === null || request.redirectsMax === 0) {
+        return { ...answered(answer, request), certificate };
+      }
       if (redirects >= request.redirectsMax) {
         throw new OutboundFailure("redirects", `more than ${request.redirectsMax} redirects`);
       }
@@ -171,7 +181,12 @@ export class OutboundClient {
       const answer = await this.askIdle(target, addresses, bytes, request);
       if (answer !== null) return answer;
     }
-    return this.askOver(await this.connect(target, addresses, request.deadline), bytes, request);
+    const connection = await this.connect(target, addresses, request.deadline);
+    // Once the answer is there the connection may be gone.
+    const certificate = request.readsCertificate === true ? connection.certificate : null;
+    const answer = await this.askOver(connection, bytes, request);
+    answer.certificate = certificate;
+    return answer;
   }
 
   /** Null: there is no idle connection, or it was dead. */
@@ -250,7 +265,7 @@ type Sending = OutboundRequest & Seeking;
 
 type Unmeasured = Omit<Answered, "latencyMs" | "stalledMs">;
 
-function answered(answer: ResponseReader, request: OutboundRequest): Unmeasured {
+function answered(answer: ResponseReader, request: OutboundRequest): Omit<Unmeasured, "certificate"> {
   if (answer.truncated && request.longerBody === "fail") {
     throw new OutboundFailure("too-large", `the answer's body is larger than ${request.bodyBytesMax} bytes`);
   }

@@ -10,6 +10,7 @@ import {
 } from "node:tls";
 import { type Cancel, monotonicMs, realTimeout } from "../clock.ts";
 import { errorCode } from "../errors.ts";
+import { type Certificate, certificateOf } from "./certificate.ts";
 import { type Deadline, OutboundFailure } from "./outcome.ts";
 import { HeadTooLarge, ResponseReader, type WantedBody } from "./response-reader.ts";
 import type { Target } from "./target.ts";
@@ -55,6 +56,11 @@ export class Connection {
     return !this.closed && !this.socket.destroyed && this.socket.readable && this.socket.writable;
   }
 
+  /** The certificate of the other end; null without TLS. */
+  get certificate(): Certificate | null {
+    return certificateOf(this.socket);
+  }
+
   write(bytes: Uint8Array): void {
     this.socket.write(bytes);
   }
@@ -73,11 +79,11 @@ export class Connector {
   private readonly secureContext: SecureContext | null;
 
   /**
-   * `certificateAuthorities`: PEM of the only authorities to trust, instead of the built-in ones.
+   * `certificateAuthorities`: PEM of the only authorities to trust; without it the built-in ones.
    * `trustLoopback`: a server on this machine need not prove its name. `leadTo`: where connections to an address go.
    */
   constructor(
-    certificateAuthorities?: string,
+    certificateAuthorities?: string | string[],
     private readonly trustLoopback = false,
     private readonly leadTo: (address: string) => string = (address) => address,
   ) {

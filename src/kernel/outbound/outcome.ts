@@ -1,4 +1,5 @@
 import { realTimeout } from "../clock.ts";
+import type { Certificate } from "./certificate.ts";
 import type { ResponseHeaders } from "./response-reader.ts";
 
 /**
@@ -51,6 +52,8 @@ export interface Answered extends Measured {
   readonly truncated: boolean;
   /** The address that it came from. */
   readonly address: string;
+  /** Of all connections on the way, the one that ends first; null where none was asked for, or none was met. */
+  readonly certificate: Certificate | null;
 }
 
 /** The target did not answer, or was not asked. */

@@ -1,3 +1,5 @@
+import type { Certificate } from "./certificate.ts";
+
 /** Most bytes of status line and headers, interim answers included. */
 export const HEAD_BYTES_MAX = 64 * 1024;
 /**
@@ -49,6 +51,8 @@ export class ResponseReader {
   headers: ResponseHeaders = {};
   /** The address that it came from. */
   address = "";
+  /** What was met on the way to it, where that was asked for. */
+  certificate: Certificate | null = null;
   /** Whether the body was longer than what was read. */
   truncated = false;
   /** Whether the connection may carry another request. */

@@ -133,9 +133,16 @@ test(
 test("a clock that runs by itself, or stands, leaves out nothing", () => {
   const state: MonitorState = {
     ...{ status: "up", latencyMs: 1, lastCheckedAt: 0, consecutiveFailures: 0, alertedAt: null },
+    ...{ degraded: false, streak: 0 },
   };
   const made = { up: true, latencyMs: 1, at: 0, manual: false, responseStatus: 200, error: null };
-  const rules = { threshold: 1, cooldownMs: HOUR, notifyRecovery: false, hasListeners: false };
+  const rules = {
+    ...{ recoveryThreshold: 1, degradedMs: null },
+    threshold: 1,
+    cooldownMs: HOUR,
+    notifyRecovery: false,
+    hasListeners: false,
+  };
   const check = { ref: 1, intervalMs: MINUTE, dueAt: 0, made, before: state, after: state, rules };
   const next = (left: number | null) => new AdvancePace({ advancing: () => left }).nextAt(check, MINUTE);
   expect([next(null), next(0), next(FULL_PACE_MS), next(FULL_PACE_MS + MINUTE)]).toEqual(

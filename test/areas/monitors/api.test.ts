@@ -57,7 +57,7 @@ describe("POST /v1/pulse", () => {
       spent: 1,
       after: (_, { body: { id, ...rest } }) => {
         expect(id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/);
-        expect(rest).toEqual({
+        expect(rest).toMatchObject({
           ...BODY,
           type: "http",
           name: "site.example.com",

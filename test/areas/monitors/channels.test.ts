@@ -217,6 +217,14 @@ describe("who is told", () => {
     await server.clock.advance(90 * SECOND);
     const acknowledged = sink.take().map(({ path, body }) => [path, JSON.parse(body).text.split("\n")[0]]);
     expect(acknowledged).toEqual([["/all", "[ACKNOWLEDGED] Shop"]]);
+    const { body: told } = await owner.post("/v1/pulse/incidents", { title: "Payments fail" });
+    await owner.post(`/v1/pulse/incidents/${told["id"]}/acknowledge`);
+    await server.clock.advance(0);
+    const [by] = sink.take();
+    expect(JSON.parse(by?.body ?? "").text).toMatch(
+      /^\[ACKNOWLEDGED\] Payments fail\nby .* · since \d\d:\d\d UTC · /,
+    );
+    expect(by?.body).toContain(`https://ninefold.example/dashboard/#/monitors/incidents/${told["id"]}`);
     site.answers(200);
     await server.clock.advance(30 * SECOND);
     expect(

@@ -5,6 +5,7 @@ import {
   afterCheck,
   FIRST_CHECK_MS_MAX,
   firstCheckAt,
+  isFailing,
   type MonitorState,
   nextCheckAt,
   uptimePercent,
@@ -17,9 +18,14 @@ const UNCHECKED: MonitorState = {
   lastCheckedAt: null,
   consecutiveFailures: 0,
   alertedAt: null,
+  degraded: false,
+  streak: 0,
 };
 
-const RULES: AlertRules = { threshold: 1, cooldownMs: 60_000, notifyRecovery: true, hasListeners: true };
+const RULES: AlertRules = {
+  ...{ threshold: 1, recoveryThreshold: 1, degradedMs: null },
+  ...{ cooldownMs: 60_000, notifyRecovery: true, hasListeners: true },
+};
 const NOW = Date.UTC(2026, 2, 10, 12);
 
 /**
@@ -33,7 +39,11 @@ type Step = readonly [
   told: string,
 ];
 
-const SEQUENCES: readonly { name: string; rules?: Partial<AlertRules>; steps: readonly Step[] }[] = [
+const SEQUENCES: readonly {
+  name: string;
+  rules?: Partial<AlertRules>;
+  steps: readonly Step[];
+}[] = [
   {
     name: "the first success makes it up and tells nobody",
     steps: [
@@ -180,6 +190,79 @@ const SEQUENCES: readonly { name: string; rules?: Partial<AlertRules>; steps: re
     ],
   },
 ];
+
+describe("recovery and slowness", () => {
+  /** What each check finds: its latency, or -1 for a failure; and the state after it, with `slow` while it is degraded. */
+  const walk = (rules: Partial<AlertRules>, latencies: readonly number[]): string[] => {
+    let state: MonitorState = UNCHECKED;
+    return latencies.map((latencyMs, number) => {
+      const result = { up: latencyMs >= 0, manual: false, latencyMs, at: NOW + number * 15_000 };
+      const next = afterCheck(state, result, { ...RULES, ...rules });
+      state = next.state;
+      return [
+        state.status,
+        ...(state.degraded ? ["slow"] : []),
+        ...(next.event?.split(".").slice(1) ?? []),
+      ].join();
+    });
+  };
+
+  test("so many successes in a row make it up again; a failure in between starts them anew", () => {
+    expect(walk({ recoveryThreshold: 3 }, [1, -1, 1, 1, -1, 1, 1, 1, 1])).toEqual([
+      ...["up", "down,down", "down", "down", "down", "down", "down", "up,up", "up"],
+    ]);
+  });
+
+  test("the first success of what is not down needs no others", () => {
+    expect(walk({ recoveryThreshold: 10 }, [1, -1])).toEqual(["up", "down,down"]);
+  });
+
+  test("failures in a row are counted anew after a success that is not enough, and the cooldown goes on", () => {
+    let state: MonitorState = UNCHECKED;
+    const seen = [-1, -1, 1, -1, -1, -1].map((latencyMs, number) => {
+      const result = { up: latencyMs > 0, manual: false, latencyMs, at: NOW + number * 15_000 };
+      const next = afterCheck(state, result, { ...RULES, recoveryThreshold: 2 });
+      state = next.state;
+      return `${state.consecutiveFailures} ${next.event}`;
+    });
+    expect(seen).toEqual([...["1 monitor.down", "2 null", "0 null", "1 null", "2 monitor.down", "3 null"]]);
+  });
+
+  test("three slow checks in a row make it slow, and three quick ones quick again; the bound itself is quick", () => {
+    expect(walk({ degradedMs: 100 }, [101, 101, 100, 101, 101, 101, 100, 100, 101, 100, 100, 100])).toEqual([
+      ...["up", "up", "up", "up", "up", "up,slow"],
+      ...["up,slow", "up,slow", "up,slow", "up,slow", "up,slow", "up"],
+    ]);
+  });
+
+  test("a failure breaks the row, and while it is down it is not slow", () => {
+    expect(
+      walk({ degradedMs: 100, threshold: 2 }, [101, 101, -1, 101, 101, 101, -1, -1, 101, 101, 101]),
+    ).toEqual([
+      ...["up", "up", "up", "up", "up", "up,slow"],
+      ...["up,slow", "down,down", "up,up", "up", "up,slow"],
+    ]);
+  });
+
+  test("without a bound nothing is slow, nor any longer once it is taken away", () => {
+    expect(walk({}, [9_000, 9_000, 9_000])).toEqual(["up", "up", "up"]);
+    const slow: MonitorState = { ...UNCHECKED, status: "up", degraded: true };
+    const result = { up: true, manual: false, latencyMs: 9_000, at: NOW };
+    expect(afterCheck(slow, result, RULES).state).toMatchObject({ degraded: false, streak: 0 });
+  });
+
+  test("it fails while it is not down", () => {
+    const failing = (latencies: readonly number[], threshold: number) => {
+      let state: MonitorState = UNCHECKED;
+      return latencies.map((latencyMs, number) => {
+        const result = { up: latencyMs > 0, manual: false, latencyMs, at: NOW + number };
+        state = afterCheck(state, result, { ...RULES, threshold }).state;
+        return isFailing(state);
+      });
+    };
+    expect(failing([-1, -1, -1, 1, -1], 3)).toEqual([true, true, false, false, true]);
+  });
+});
 
 describe("sequences of checks", () => {
   for (const { name, rules, steps } of SEQUENCES) {

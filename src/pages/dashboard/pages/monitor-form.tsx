@@ -8,6 +8,7 @@ import { toast } from "../core/toasts.ts";
 import { Dialog, Form } from "../ui/dialog.tsx";
 import { CheckField, SelectField, TextField, textOf } from "../ui/field.tsx";
 import { ChannelChoice } from "./channel-choice.tsx";
+import { MoreFields, moreOf } from "./monitor-more.tsx";
 
 const INTERVALS = [15_000, 30_000, 60_000, 300_000];
 const METHODS = ["GET", "HEAD", "POST"] as const;
@@ -25,13 +26,12 @@ export function MonitorForm({ of: monitor, onDone, onClose }: MonitorFormProps) 
   const [method, setMethod] = useState<Method>(METHODS.find((one) => one === monitor?.method) ?? "GET");
   const [email_alert, setEmailAlert] = useState(monitor?.email_alert ?? false);
   const [notify_recovery, setNotifyRecovery] = useState(monitor?.notify_recovery ?? false);
+  const [notify_degraded, setNotifyDegraded] = useState(monitor?.notify_degraded ?? false);
   const [channels, setChannels] = useState<readonly string[] | null>(monitor?.channels ?? null);
   const submit = async (data: FormData): Promise<void> => {
     const settings = {
-      ...settingsOf(data),
-      method,
-      email_alert,
-      notify_recovery,
+      ...{ ...settingsOf(data), ...moreOf(data) },
+      ...{ method, email_alert, notify_recovery, notify_degraded },
       channels: channels && [...channels],
     };
     if (monitor === undefined) {
@@ -61,6 +61,7 @@ export function MonitorForm({ of: monitor, onDone, onClose }: MonitorFormProps) 
         <CheckField label="Write an e-mail too" checked={email_alert} onChange={setEmailAlert} />
         <CheckField label="Tell of recovery too" checked={notify_recovery} onChange={setNotifyRecovery} />
         <ChannelChoice chosen={channels} onChange={setChannels} />
+        <MoreFields of={monitor} method={method} notifies={notify_degraded} onNotifies={setNotifyDegraded} />
       </Form>
     </Dialog>
   );
@@ -113,7 +114,7 @@ function CheckFields({ of: monitor, method, onMethod }: CheckFieldsProps) {
         value={monitor?.url}
         placeholder="https://example.com/health"
         required
-        hint="Up is what answers with a status below 400."
+        hint="Up is what answers with a status below 400, unless More says otherwise."
       />
       <TextField name="name" label="Name" value={givenName(monitor)} hint="Its host, unless entered." />
       <div class="two">

@@ -7,6 +7,7 @@ import { count, percent, span } from "../core/format.ts";
 import { useResource } from "../core/resource.ts";
 import { go, href } from "../core/route.ts";
 import { toast } from "../core/toasts.ts";
+import { later } from "../shell/later.tsx";
 import { Button } from "../ui/button.tsx";
 import { Confirm } from "../ui/dialog.tsx";
 import { Loaded } from "../ui/feedback.tsx";
@@ -16,7 +17,9 @@ import { Table } from "../ui/table.tsx";
 import { Ago, Moment } from "../ui/time.tsx";
 import { History } from "./audit-list.tsx";
 import { barsLabel, barsOf } from "./check-bars.ts";
-import { MonitorForm } from "./monitor-form.tsx";
+import { assertionFacts, certificateFact } from "./monitor-facts.tsx";
+
+const MonitorForm = later(async () => (await import("./monitor-form.tsx")).MonitorForm);
 
 const CHECKS = 100;
 const PLACES = 50;
@@ -60,6 +63,7 @@ export function MonitorPage({ id }: { id: string }) {
                   ["Checked", <Ago key="c" at={one.last_checked_at} />],
                   ["Latency", one.latency_ms === null ? "–" : `${one.latency_ms} ms`],
                   ["Failures in a row", one.consecutive_failures],
+                  ...certificateFact(one),
                   ...(one.incident_id === null ? [] : [incidentOf(one.incident_id)]),
                   ...(one.flapping ? [["Flapping", "up and down: silent until it stays"] as const] : []),
                   ...(one.maintenance ? [["Planned work", "under way: nobody is told"] as const] : []),
@@ -102,8 +106,9 @@ function DeleteMonitor({ id, name, onClose }: { id: string; name: string; onClos
 }
 
 /** What it says of its target; a monitor that is paused says nothing. */
-export function stateOf({ active, status }: MonitorStatus): string {
-  return active ? status : "paused";
+export function stateOf({ active, status, degraded }: MonitorStatus): string {
+  if (!active) return "paused";
+  return degraded ? "degraded" : status;
 }
 
 interface ActionsProps {
@@ -171,6 +176,7 @@ function Settings({ of: monitor }: { of: MonitorStatus }) {
           ["Method", monitor.method],
           ["Every", span(monitor.interval)],
           ["Answers within", span(monitor.timeout)],
+          ...assertionFacts(monitor),
           ["Down after", count(failures, "failed check")],
           ["Alerts to", alerts.length === 0 ? "nobody" : alerts.join(" and ")],
           ["Told of recovery", monitor.notify_recovery ? "yes" : "no"],
@@ -186,6 +192,7 @@ function Settings({ of: monitor }: { of: MonitorStatus }) {
           ],
           ["Told again after", span(monitor.cooldown_ms)],
           ["Headers", header_names.length === 0 ? "–" : header_names.join(", ")],
+          ["Group", monitor.group ?? "–"],
           ["Created", <Ago key="c" at={monitor.created_at} />],
           [
             "Id",

@@ -15,16 +15,19 @@ import { Table } from "../ui/table.tsx";
 import { Ago } from "../ui/time.tsx";
 import { barsLabel, barsOf } from "./check-bars.ts";
 import { MonitorPage, stateOf } from "./monitor.tsx";
-import { MonitorForm } from "./monitor-form.tsx";
+import { certificateEnd } from "./monitor-facts.tsx";
 import { MonitorViews } from "./monitor-views.tsx";
 
 const STATES = [
   ["", "All"],
   ["up", "Up"],
   ["down", "Down"],
+  ["degraded", "Slow"],
   ["unknown", "Not checked yet"],
   ["paused", "Paused"],
 ] as const;
+
+const MonitorForm = later(async () => (await import("./monitor-form.tsx")).MonitorForm);
 
 const EXAMPLE = { url: "https://example.com/health", interval: 60_000 };
 
@@ -108,12 +111,14 @@ function MonitorTable({ of: monitors }: { of: readonly MonitorStatus[] }) {
       columns={[
         {
           head: "Monitor",
-          cell: ({ name, url, method, interval }) => (
+          cell: (monitor) => (
             <>
-              {name}
+              {monitor.group === null ? null : `${monitor.group} / `}
+              {monitor.name}
               <span class="sub">
-                {method} {url}, every {span(interval)}
+                {monitor.method} {monitor.url}, every {span(monitor.interval)}
               </span>
+              {certificateEnd(monitor) === null ? null : <span class="sub">{certificateEnd(monitor)}</span>}
             </>
           ),
         },

@@ -2,10 +2,10 @@ import type { ComponentType } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { Loading } from "../ui/feedback.tsx";
 
-/** A page that is loaded when it is first looked at: few do, and everybody would wait for it. */
-export function later(load: () => Promise<ComponentType>): ComponentType {
-  let loaded: ComponentType | null = null;
-  return () => {
+/** What is loaded when it is first looked at, a page or a form: few do, and everybody would wait for it. */
+export function later<Props extends object>(load: () => Promise<ComponentType<Props>>): ComponentType<Props> {
+  let loaded: ComponentType<Props> | null = null;
+  return (props) => {
     const [, redraw] = useState(false);
     useEffect(() => {
       if (loaded !== null) return;
@@ -15,6 +15,6 @@ export function later(load: () => Promise<ComponentType>): ComponentType {
       });
     }, []);
     const Page = loaded;
-    return Page === null ? <Loading /> : <Page />;
+    return Page === null ? <Loading /> : <Page {...props} />;
   };
 }

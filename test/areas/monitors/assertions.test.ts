@@ -1,0 +1,195 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { failureOf } from "../../../src/areas/monitors/assertions.ts";
+import { type Assertions, optionsOf } from "../../../src/areas/monitors/options.ts";
+import { type AccountClient, startTestServer, type TestServer } from "../../support/server.ts";
+import { type SinkAnswer, WebhookSink } from "../../support/webhook-sink.ts";
+
+const KIB_64 = 64 * 1024;
+
+let server: TestServer;
+let account: AccountClient;
+let site: WebhookSink;
+beforeAll(async () => {
+  site = new WebhookSink();
+  server = await startTestServer({ manualClock: true, args: ["--allow-private-targets", "127.0.0.0/8"] });
+});
+afterAll(async () => {
+  await server.stop();
+  site.stop();
+});
+beforeEach(async () => {
+  account = await server.account({ tier: "unlimited" });
+});
+
+/** What one check of a monitor with these assertions finds. */
+async function checked(assertions: object, answer: SinkAnswer): Promise<readonly unknown[]> {
+  site.answers(answer);
+  const made = await account.post("/v1/pulse", { url: site.url(), interval: 300_000, ...assertions });
+  expect(made.status).toBe(201);
+  await account.post(`/v1/pulse/${made.body["id"]}/check`);
+  const { body } = await account.get(`/v1/pulse/${made.body["id"]}/history`);
+  const [{ status, error, response_status }] = body["checks"] as [Record<string, unknown>];
+  return [status, error, response_status];
+}
+
+const text = (body: string, headers: Record<string, string> = {}) => new Response(body, { headers });
+const json = (body: unknown) => text(JSON.stringify(body));
+
+describe("accept_status", () => {
+  for (const [accepted, status, error] of [
+    [["200"], 200, null],
+    [["200"], 204, "status: 204"],
+    [["200-299"], 299, null],
+    [["200-299"], 300, "status: 300"],
+    [["200-299"], 199 + 301, "status: 500"],
+    [["404", "500-599"], 404, null],
+    [["404", "500-599"], 503, null],
+    [["404", "500-599"], 200, "status: 200"],
+    [null, 404, "the target answered 404"],
+    [null, 399, null],
+  ] as const) {
+    test(`${accepted ?? "none"}: ${status} is ${error ?? "up"}`, async () => {
+      expect(await checked({ accept_status: accepted }, status)).toEqual([
+        error === null ? "up" : "down",
+        error,
+        status,
+      ]);
+    });
+  }
+
+  test("redirects are followed first", async () => {
+    site.answersBy(({ path }) =>
+      path === "/end" ? 200 : new Response(null, { status: 302, headers: { Location: "/end" } }),
+    );
+    const { body } = await account.post("/v1/pulse", {
+      ...{ url: site.url(), interval: 300_000, accept_status: ["200"] },
+    });
+    expect((await account.post(`/v1/pulse/${body["id"]}/check`)).body).toMatchObject({ status: "up" });
+  });
+});
+
+describe("keyword and keyword_absent", () => {
+  const missing = "keyword: not found in the first 64 KiB";
+  const there = "keyword_absent: found in the first 64 KiB";
+  const cases: readonly (readonly [string, object, string, string | null])[] = [
+    ["is there", { keyword: "All good" }, "<p>All good</p>", null],
+    ["is not there", { keyword: "All good" }, "<p>all good</p>", missing],
+    ["of other characters", { keyword: "größe \u{1f642}" }, "x größe \u{1f642} y", null],
+    ["ends at 64 KiB", { keyword: "end" }, `${"x".repeat(KIB_64 - 3)}end${"x".repeat(10)}`, null],
+    ["ends behind 64 KiB", { keyword: "end" }, `${"x".repeat(KIB_64 - 2)}end${"x".repeat(10)}`, missing],
+    ["in an empty body", { keyword: "x" }, "", missing],
+    ["absent", { keyword_absent: "Exception" }, "fine", null],
+    ["not absent", { keyword_absent: "Exception" }, "an Exception", there],
+    ["absent in the first 64 KiB", { keyword_absent: "end" }, `${"x".repeat(KIB_64)}end`, null],
+    ["both", { keyword: "a", keyword_absent: "b" }, "ab", there],
+  ];
+  for (const [name, assertions, body, error] of cases) {
+    test(name, async () => {
+      expect((await checked(assertions, text(body))).slice(0, 2)).toEqual([
+        error === null ? "up" : "down",
+        error,
+      ]);
+    });
+  }
+
+  test("the status counts first, and a packed body is not searched", async () => {
+    expect(await checked({ keyword: "x" }, new Response("x", { status: 500 }))).toEqual([
+      ...["down", "the target answered 500", 500],
+    ]);
+    const packed = text("x", { "Content-Encoding": "gzip" });
+    expect((await checked({ keyword_absent: "y" }, packed))[1]).toBe("body: it came packed as gzip");
+  });
+});
+
+describe("json", () => {
+  const value = (found: unknown, op: string, wanted: unknown) =>
+    checked({ json_path: "$.v", json_op: op, json_value: wanted }, json({ v: found }));
+  const long = "é".repeat(200);
+  const cases: readonly (readonly [found: unknown, op: string, wanted: unknown, error: string | null])[] = [
+    ["UP", "==", "UP", null],
+    ["DOWN", "==", "UP", '$.v is "DOWN", not "UP"'],
+    [1, "==", "1", '$.v is 1, not "1"'],
+    [0, "==", false, "$.v is 0, not false"],
+    [null, "==", null, null],
+    [{ a: 1 }, "==", null, '$.v is {"a":1}, not null'],
+    [long, "==", "x", `$.v is "${"é".repeat(99)}…, not "x"`],
+    ["a", "!=", "b", null],
+    ["a", "!=", "a", '$.v is "a", not other than "a"'],
+    [4, "<", 5, null],
+    [5, "<", 5, "$.v is 5, not below 5"],
+    [5, "<=", 5, null],
+    [6, "<=", 5, "$.v is 6, not at most 5"],
+    [5.5, ">", 5, null],
+    [5, ">", 5, "$.v is 5, not above 5"],
+    [5, ">=", 5, null],
+    ["9", ">=", 5, '$.v is "9", not at least 5'],
+    [["a", "b"], "contains", "b", null],
+    [[1, 2], "contains", 2, null],
+    [["ab"], "contains", "b", '$.v is ["ab"], without "b"'],
+    ["abc", "contains", "bc", null],
+    ["123", "contains", 2, '$.v is "123", without 2'],
+    [{ b: 1 }, "contains", "b", '$.v is {"b":1}, without "b"'],
+    [null, "exists", undefined, null],
+  ];
+  for (const [found, op, wanted, error] of cases) {
+    test(`${JSON.stringify(found)?.slice(0, 20)} ${op} ${JSON.stringify(wanted)}`, async () => {
+      expect((await value(found, op, wanted)).slice(0, 2)).toEqual([
+        error === null ? "up" : "down",
+        error === null ? null : `json: ${error}`,
+      ]);
+    });
+  }
+
+  test("what is not there fails whatever the comparison", async () => {
+    for (const [op, wanted] of [
+      ["==", null],
+      ["!=", "x"],
+      ["exists", undefined],
+    ]) {
+      const assertion = { json_path: "$.a.b", json_op: op, json_value: wanted };
+      expect((await checked(assertion, json({ a: {} })))[1]).toBe("json: there is no $.a.b");
+    }
+  });
+
+  test("a byte order mark is none of the text", async () => {
+    expect((await checked({ json_path: "$", json_value: 1 }, text("\ufeff1")))[0]).toBe("up");
+  });
+
+  const hostile: readonly (readonly [string, string, string])[] = [
+    ["no JSON", "<html>", "json: the body is not JSON"],
+    ["nothing", "", "json: the body is not JSON"],
+    ["more than 64 KiB", `{"v":1,"x":"${"x".repeat(KIB_64)}"}`, "json: the body is longer than 64 KiB"],
+    ["deep lists", "[".repeat(KIB_64), "json: the body has more than 500 levels"],
+    ["deep objects", '{"a":'.repeat(13_000), "json: the body has more than 500 levels"],
+    ["another prototype", '{"__proto__":{"v":1}}', "json: there is no $.v"],
+  ];
+  for (const [name, body, error] of hostile) {
+    test(`a body of ${name}`, async () => {
+      expect((await checked({ json_path: "$.v", json_value: 1 }, text(body)))[1]).toBe(error);
+    });
+  }
+
+  test("a body of 64 KiB is read whole", async () => {
+    const [head, tail] = ['{"x":"', '","v":1}'];
+    const body = `${head}${"x".repeat(KIB_64 - head.length - tail.length)}${tail}`;
+    expect(body.length).toBe(KIB_64);
+    expect((await checked({ json_path: "$.v", json_value: 1 }, text(body)))[0]).toBe("up");
+  });
+});
+
+test("bodies that are made to be slow to search take less than 100 ms", () => {
+  const body = Buffer.from("a".repeat(KIB_64));
+  const answer = { status: 200, headers: {}, body, truncated: false };
+  const none = optionsOf(null);
+  const slow: readonly Partial<Assertions>[] = [
+    { keyword: `${"a".repeat(255)}b` },
+    { keyword: `b${"a".repeat(255)}` },
+    { keyword_absent: `${"a".repeat(128)}b${"a".repeat(127)}` },
+  ];
+  for (const assertions of slow) {
+    const start = performance.now();
+    const failure = failureOf({ ...none, ...assertions }, answer);
+    expect(failure === null).toBe(assertions.keyword === undefined);
+    expect(performance.now() - start).toBeLessThan(100);
+  }
+});
