@@ -48,7 +48,9 @@ export function createStatusPages(kernel: Kernel, around: Around) {
       statusRoutes(api, status, kernel.clock, around.statusStyle),
     ],
     /** Removes at most `rowsMax` pages of a deleted project. Returns how many. */
-    removeRows: (tx: Tx, projectRef: number, rowsMax: number) =>
-      pages.removeOfProject(tx, projectRef, rowsMax),
+    removeRows(tx: Tx, projectRef: number, rowsMax: number): number {
+      status.removedOf(tx, projectRef);
+      return pages.removeOfProject(tx, projectRef, rowsMax);
+    },
   };
 }

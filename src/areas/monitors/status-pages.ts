@@ -43,6 +43,14 @@ export class StatusPages {
     tx.afterCommit(() => this.rendered.delete(slug));
   }
 
+  /** A project's pages are removed. */
+  removedOf(tx: Tx, projectRef: number): void {
+    tx.afterCommit(() => {
+      for (const [slug, { view }] of this.rendered)
+        if (view.page.projectRef === projectRef) this.rendered.delete(slug);
+    });
+  }
+
   /** @throws ApiError `not_found`, as all of these do: for what is unknown as for what is not published. */
   html(slug: string): TaggedText {
     const one = this.at(slug);
