@@ -7,6 +7,7 @@ import { pageOf, pageStart } from "../../kernel/http/pagination.ts";
 import { isEmail } from "../../kernel/mail/address.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { isUnlimited } from "../../kernel/tiers.ts";
+import { prefixedId } from "../../kernel/uuid.ts";
 import { covered } from "./channel-requests.ts";
 import {
   CHANNELS_MAX,
@@ -76,7 +77,7 @@ export class Channels {
         "channel_limit_exceeded",
         `A project has at most ${CHANNELS_MAX} channels. Remove one.`,
       );
-    const channelId = `chn_${ids.uuidV7().replaceAll("-", "")}`;
+    const channelId = prefixedId("chn", ids.uuidV7());
     const row: ChannelRow = {
       ...{ ref: this.nextRef++, channelId, accountRef: account.ref, projectRef: project.ref },
       ...{ name, kind, config: this.notices.sealed(config, channelId), isDefault, events },

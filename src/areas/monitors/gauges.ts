@@ -12,7 +12,7 @@ export const MONITORS_MEASURED_MAX = 500;
 type Read = (monitor: MonitorRow) => number | null;
 
 type GaugeParts = Pick<MonitorParts, "monitors" | "stopped" | "projectIdOf"> & {
-  readonly facts: Pick<PageFacts, "isDegraded" | "certificateEndsAt" | "openIncidents">;
+  readonly facts: Pick<PageFacts, "openIncidents">;
 };
 
 /** Declares what Prometheus reads of monitors, by project and name. */
@@ -21,7 +21,7 @@ export function declareGauges({ metrics }: Pick<Kernel, "metrics">, parts: Gauge
   const labels = new LabelledMonitors(parts);
   const gauges: readonly (readonly [name: string, help: string, read: Read])[] = [
     ["up", "1 while it is up, 0 while it is down; left out before its first check.", upOf],
-    ["degraded", "1 while it answers, but slowly.", (monitor) => (facts.isDegraded(monitor) ? 1 : 0)],
+    ["degraded", "1 while it answers, but slowly.", ({ degraded }) => (degraded ? 1 : 0)],
     ["latency_seconds", "Time of its last check.", ({ latencyMs }) => inSeconds(latencyMs)],
     [
       "last_check_timestamp_seconds",
@@ -31,7 +31,7 @@ export function declareGauges({ metrics }: Pick<Kernel, "metrics">, parts: Gauge
     [
       "certificate_not_after_timestamp_seconds",
       "When the certificate ends that its last check saw, Unix time.",
-      (monitor) => inSeconds(facts.certificateEndsAt(monitor)),
+      ({ certificate }) => inSeconds(certificate?.notAfter ?? null),
     ],
   ];
   for (const [name, help, read] of gauges) {
@@ -66,7 +66,7 @@ class LabelledMonitors {
       project: this.projectIdOf(projectRef),
       monitor: monitorId,
       name: shownName(settings),
-      type: "http",
+      type: settings.type,
     };
   }
 

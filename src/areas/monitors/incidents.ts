@@ -4,7 +4,7 @@ import { ApiError, type ErrorMeaning, invalidField, registerErrors } from "../..
 import type { Caller } from "../../kernel/http/caller.ts";
 import { pageOf, pageStart } from "../../kernel/http/pagination.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
-import { isUuid } from "../../kernel/uuid.ts";
+import { isUuid, prefixedId } from "../../kernel/uuid.ts";
 import { shownName, sinceText } from "./domain.ts";
 import {
   INCIDENT_LIST_LIMIT,
@@ -198,7 +198,7 @@ export class Incidents {
       "ref" | "incidentId" | "status" | "acknowledgedAt" | "acknowledgedBy" | "resolvedAt"
     >,
   ): IncidentRow {
-    const incidentId = `inc_${this.parts.ids.uuidV7().replaceAll("-", "")}`;
+    const incidentId = prefixedId("inc", this.parts.ids.uuidV7());
     const open = {
       status: "investigating",
       acknowledgedAt: null,

@@ -5,7 +5,7 @@ import type { Caller } from "../../kernel/http/caller.ts";
 import { pageOf, pageStart } from "../../kernel/http/pagination.ts";
 import { CronTimes, isTimeZone } from "../../kernel/scheduler/calendar.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
-import { bytesToUuid, isUuid } from "../../kernel/uuid.ts";
+import { bytesToUuid, isUuid, prefixedId } from "../../kernel/uuid.ts";
 import {
   MAINTENANCE_MAX,
   type Maintenance,
@@ -69,7 +69,7 @@ export class MaintenanceService {
         `A project has at most ${MAINTENANCE_MAX} pieces of planned work. Delete one that has ended.`,
       );
     const ref = this.nextRef++;
-    const maintenanceId = `mnt_${ids.uuidV7().replaceAll("-", "")}`;
+    const maintenanceId = prefixedId("mnt", ids.uuidV7());
     maintenance.insert(tx, { ...settings, ref, maintenanceId, projectRef: project.ref, now: tx.now });
     for (const monitor of monitors) maintenance.addMonitor(tx, monitor, ref);
     const view = this.turned(tx, ref);

@@ -4,7 +4,6 @@ import type { FactIncident, FactMaintenance, FactStore, Stretch } from "./fact-s
 import type { IncidentStore } from "./incident-store.ts";
 import { MAINTENANCE_MAX } from "./maintenance-schema.ts";
 import type { MaintenanceRow, MaintenanceStore } from "./maintenance-store.ts";
-import type { MonitorRow } from "./store.ts";
 
 /** An incident, as far as a page shows it. */
 export interface PageIncident {
@@ -50,10 +49,6 @@ export interface PageFacts {
   openIncidents(): number;
   /** A project's times of maintenance that touch a stretch of time, in order. */
   maintenance(projectRef: number, from: number, until: number): readonly PageMaintenance[];
-  /** Whether a monitor answers, but slowly. */
-  isDegraded(monitor: MonitorRow): boolean;
-  /** When the certificate that its last check saw ends, epoch milliseconds; null where none is known. */
-  certificateEndsAt(monitor: MonitorRow): number | null;
   /** For how long nothing was counted of a monitor between two moments, and why. */
   unobserved(
     monitorRef: number,
@@ -62,20 +57,14 @@ export interface PageFacts {
   ): { readonly observerMs: number; readonly maintenanceMs: number };
 }
 
-/** What the joint is made of. */
+/** What these facts are read from. */
 export interface FactParts {
   readonly facts: FactStore;
   readonly incidents: Pick<IncidentStore, "updates">;
   readonly maintenance: Pick<MaintenanceStore, "page" | "idsOf">;
 }
 
-/** What later parts of the area may know of a monitor, in the names of its row. */
-type Known = MonitorRow & {
-  readonly degraded?: boolean;
-  readonly certificate?: { readonly notAfter: number } | null;
-};
-
-/** THE JOINT of status pages with incidents, maintenance, degraded states and certificates: all that they ask of those. */
+/** All that status pages ask of incidents, planned work and the server's own line. */
 export function pageFacts({ facts, incidents, maintenance }: FactParts): PageFacts {
   const incidentOf = ({ ref, isAuto, isPublic, monitorIds, ...row }: FactIncident): PageIncident => ({
     ...row,
@@ -106,8 +95,6 @@ export function pageFacts({ facts, incidents, maintenance }: FactParts): PageFac
         .filter((row) => row.public !== 0 && row.starts_at < until && row.ends_at >= from)
         .map(windowOf)
         .sort((one, other) => one.startsAt - other.startsAt),
-    isDegraded: (monitor) => (monitor as Known).degraded === true,
-    certificateEndsAt: (monitor) => (monitor as Known).certificate?.notAfter ?? null,
     unobserved(monitorRef, from, until) {
       const planned = facts.maintenanceOf(monitorRef).flatMap((one) => windowsOf(one, from, until));
       return {

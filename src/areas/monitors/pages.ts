@@ -5,7 +5,7 @@ import type { Caller } from "../../kernel/http/caller.ts";
 import { pageOf, pageStart } from "../../kernel/http/pagination.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { TierBound } from "../../kernel/tier-bounds.ts";
-import { isUuid } from "../../kernel/uuid.ts";
+import { isUuid, prefixedId } from "../../kernel/uuid.ts";
 import {
   PAGE_DEFAULTS,
   type PageSettings,
@@ -42,7 +42,7 @@ export class Pages {
     this.bound.assertRoom(account);
     const { slug, title } = given;
     const ref = this.nextRef++;
-    const pageId = `page_${ids.uuidV7().replaceAll("-", "")}`;
+    const pageId = prefixedId("page", ids.uuidV7());
     const settings = JSON.stringify(settingsIn({ ...PAGE_DEFAULTS, title }, given));
     const owner = { accountRef: account.ref, projectRef: project.ref };
     pages.insert(tx, { ref, pageId, ...owner, slug, settings, now: tx.now });

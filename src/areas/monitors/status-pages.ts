@@ -84,7 +84,7 @@ export class StatusPages {
 
   private figuresOf({ now }: StatusView, { row, uptime }: ShownMonitor, metric: BadgeMetric) {
     const hours = metric in HOURS ? HOURS[metric as keyof typeof HOURS] : null;
-    const endsAt = this.parts.facts.certificateEndsAt(row);
+    const endsAt = row.certificate?.notAfter ?? null;
     return {
       uptime: hours === null ? uptime : uptimeOfHours(this.parts, row, now, hours),
       certificateDays: endsAt === null ? null : Math.floor((endsAt - now) / DAY_MS),

@@ -126,7 +126,7 @@ function groupsOf({ settings }: PageRow, shown: ReadonlyMap<number, ShownMonitor
 }
 
 function monitorOf(
-  { days, facts }: ViewParts,
+  { days }: ViewParts,
   { settings }: PageRow,
   { number, row, firstDay }: { number: number; row: MonitorRow; firstDay: number },
   quiet: ReadonlySet<number>,
@@ -139,7 +139,7 @@ function monitorOf(
     name: isNamed ? shownName(row.settings) : `Monitor ${number}`,
     // What is not asked has no address, but an id.
     url: settings.show_urls && row.settings.url.startsWith("http") ? row.settings.url : null,
-    state: stateOf(row, facts, quiet.has(number)),
+    state: stateOf(row, quiet.has(number)),
     uptime: uptimeOf([...byDay.values()]),
     latencyMs: settings.show_latency ? row.latencyMs : null,
     days:
@@ -150,10 +150,10 @@ function monitorOf(
   };
 }
 
-function stateOf(row: MonitorRow, facts: PageFacts, isMaintained: boolean): ShownState {
+function stateOf(row: MonitorRow, isMaintained: boolean): ShownState {
   if (isMaintained) return "maintenance";
   if (!row.settings.active) return "paused";
-  return row.status === "up" && facts.isDegraded(row) ? "degraded" : row.status;
+  return row.status === "up" && row.degraded ? "degraded" : row.status;
 }
 
 /** Percent of checks that were up, cut to two decimals: nothing but 100 is shown as 100. Null without checks. */

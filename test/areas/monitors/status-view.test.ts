@@ -53,6 +53,7 @@ function view({
       lastCheckedAt: NOW - 1_000,
     },
     status: state === "slow" || state === "paused" ? "up" : state,
+    degraded: state === "slow",
     settings: { name: `Name ${index + 1}`, url: "https://example.com/", active: state !== "paused" },
   }));
   const parts = {
@@ -61,7 +62,6 @@ function view({
     facts: {
       incidents: () => incidents,
       maintenance: () => maintenance,
-      isDegraded: ({ ref }: { ref: number }) => monitors[ref - 1] === "slow",
     },
   } as unknown as ViewParts;
   const groups = [{ name: "Shop", monitor_ids: rows.map(({ monitorId }) => monitorId) }];
