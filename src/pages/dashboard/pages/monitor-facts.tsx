@@ -8,6 +8,12 @@ type Fact = readonly [label: string, value: ComponentChildren];
 /** A certificate that ends within so many days is looked at twice. */
 const CERTIFICATE_DAYS = 14;
 
+/** What it says of its target; a monitor that is paused says nothing. */
+export function stateOf({ active, status, degraded }: MonitorStatus): string {
+  if (!active) return "paused";
+  return degraded ? "degraded" : status;
+}
+
 /** When a certificate ends, if that is soon. */
 export function certificateEnd({ certificate }: MonitorStatus): string | null {
   if (certificate === null || certificate.days_left > CERTIFICATE_DAYS) return null;

@@ -14,7 +14,7 @@ import { Status } from "../ui/status.tsx";
 import { Ago } from "../ui/time.tsx";
 import { History } from "./audit-list.tsx";
 import { Checks } from "./monitor-checks.tsx";
-import { assertionFacts, certificateFact } from "./monitor-facts.tsx";
+import { assertionFacts, certificateFact, stateOf } from "./monitor-facts.tsx";
 
 const MonitorForm = later(async () => (await import("./monitor-form.tsx")).MonitorForm);
 const HeartbeatPanels = later(async () => (await import("./heartbeat.tsx")).HeartbeatPanels);
@@ -109,12 +109,6 @@ function DeleteMonitor({ id, name, onClose }: { id: string; name: string; onClos
       </p>
     </Confirm>
   );
-}
-
-/** What it says of its target; a monitor that is paused says nothing. */
-export function stateOf({ active, status, degraded }: MonitorStatus): string {
-  if (!active) return "paused";
-  return degraded ? "degraded" : status;
 }
 
 interface ActionsProps {

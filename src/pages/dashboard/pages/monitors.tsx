@@ -14,11 +14,8 @@ import { Status } from "../ui/status.tsx";
 import { Table } from "../ui/table.tsx";
 import { Ago } from "../ui/time.tsx";
 import { barsLabel, barsOf } from "./check-bars.ts";
-import { MonitorPage, stateOf } from "./monitor.tsx";
-import { certificateEnd } from "./monitor-facts.tsx";
+import { certificateEnd, stateOf } from "./monitor-facts.tsx";
 import { MonitorViews } from "./monitor-views.tsx";
-
-const HeartbeatForm = later(async () => (await import("./heartbeat-form.tsx")).HeartbeatForm);
 
 const STATES = [
   ["", "All"],
@@ -29,6 +26,8 @@ const STATES = [
   ["paused", "Paused"],
 ] as const;
 
+const MonitorPage = later(async () => (await import("./monitor.tsx")).MonitorPage);
+const HeartbeatForm = later(async () => (await import("./heartbeat-form.tsx")).HeartbeatForm);
 const MonitorForm = later(async () => (await import("./monitor-form.tsx")).MonitorForm);
 
 const EXAMPLE = { url: "https://example.com/health", interval: 60_000 };
