@@ -67,7 +67,9 @@ async function fire(operation: ApiOperation, explorer: Explorer, request: Fuzzed
   const method = request.method === "HEAD" ? "GET" : request.method;
   const statuses = documentedStatuses(operations, method, path);
   expect([...statuses], `${request.method} ${request.target} → ${answer.text}`).toContain(answer.status);
-  if (answer.status >= 400 && request.method !== "HEAD") expectErrorShape(answer);
+  const isPlain = answer.headers.get("content-type")?.startsWith("text/plain") === true;
+  if (isPlain) expect(Object.keys(operation.responses[answer.status]?.content ?? {})).toEqual(["text/plain"]);
+  else if (answer.status >= 400 && request.method !== "HEAD") expectErrorShape(answer);
 }
 
 test.each(operations.map((operation) => [operation.operationId, operation] as const))(

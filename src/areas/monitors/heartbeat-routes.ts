@@ -53,12 +53,19 @@ function pingRoute(api: Api, pings: Pings) {
       description:
         "Healthchecks' ping API. By GET, HEAD or POST, and without a key: `/ping/<uuid>` or `/ping/<ping key>/<slug>`; " +
         "below it `/start`, `/fail`, `/log`, or an exit status from 0 to 255. `?rid=<uuid>` pairs the start and the end of a run, " +
-        "`?create=1` makes a heartbeat where the slug has none. The answer is a text: 200 `OK` or 201 `Created` once the ping is " +
-        "durable, 400 `invalid url format`, 403 where the tier allows no more checks, 404 `not found`, 429 `rate limited` beyond 60 pings a minute " +
-        "of one check, 503 when it could not be stored.",
+        "`?create=1` makes a heartbeat where the slug has none. The answer is a text.",
       anyBody: `What the run said. The first ${PING_BODY_BYTES_MAX} bytes of it are kept.`,
       bodyBounds: largeBody(),
-      answerTypes: ["text/plain"],
+      plainAnswers: {
+        "200": "`OK`: the ping is durable.",
+        "201": "`Created`: so are the ping and the heartbeat that it made.",
+        "400": "`invalid url format`",
+        "403": "The tier allows no more monitors.",
+        "404": "`not found`",
+        "429":
+          "`rate limited`: beyond 60 pings a minute of one heartbeat. `Retry-After` says when to try again.",
+      },
+      errors: ["service_unavailable"],
     },
     params: PingParams,
   });

@@ -58,6 +58,8 @@ export interface OperationSpec {
   readonly bodyBounds?: BodyBounds;
   /** Media types of an answer that is no JSON, but a text made while it is sent. */
   readonly answerTypes?: readonly string[];
+  /** What it answers as plain text, by status, where a protocol that others have made wants it. */
+  readonly plainAnswers?: Readonly<Record<string, string>>;
   /** Codes that this endpoint adds to those which every endpoint of its kind can give. */
   readonly errors?: readonly ErrorCode[];
   /** A body that works. */
@@ -86,7 +88,15 @@ export interface RefusedCall {
 }
 
 /** What no operation has to say. */
-type Unsaid = "description" | "errors" | "example" | "anyBody" | "admit" | "answerTypes" | "refusalExtras";
+type Unsaid =
+  | "description"
+  | "errors"
+  | "example"
+  | "anyBody"
+  | "admit"
+  | "answerTypes"
+  | "plainAnswers"
+  | "refusalExtras";
 
 /** An operation with everything said. */
 export type Operation = OperationSpec &

@@ -213,7 +213,15 @@ const MEANING_OF_SUCCESS: Readonly<Record<string, string>> = {
 };
 
 function successes({ answers, operation }: DeclaredRoute, named: Components): Json {
-  const { answerTypes, tagged } = operation;
+  const { answerTypes, plainAnswers, tagged } = operation;
+  if (plainAnswers !== undefined) {
+    const content = { "text/plain": { schema: { type: "string" } } };
+    const described = Object.entries(plainAnswers).map(([status, description]) => [
+      status,
+      { description, headers: ANSWER_HEADERS, content },
+    ]);
+    return Object.fromEntries(described);
+  }
   if (answerTypes !== undefined) {
     const content = Object.fromEntries(answerTypes.map((type) => [type, { schema: { type: "string" } }]));
     return { "200": { description: MEANING_OF_SUCCESS["200"], headers: ANSWER_HEADERS, content } };

@@ -90,7 +90,7 @@ function MaintenanceTable(props: { of: readonly Maintenance[]; onDelete: (one: M
         { head: "For", cell: ({ monitor_ids }) => count(monitor_ids.length, "monitor"), look: "wide" },
         { head: "State", cell: ({ status }) => <Status state={status} />, look: "fit" },
         {
-          head: "",
+          head: "Delete",
           cell: (one) => (
             <Button
               kind="danger"
