@@ -49,6 +49,7 @@ describe("the description of the API", () => {
         "Check",
         "Locks",
         "Monitors",
+        "Status pages",
         "Relay",
         "Catch",
       ],

@@ -84,9 +84,16 @@ const INCIDENT = {
     description: "The incident, else the monitor, that accounts for it: then nobody was told.",
     examples: [null],
   }),
-  updates: Type.Array(Type.Object({ at: RFC_3339, status: Status, message: Type.String() }), {
-    description: "What people have said of it, the oldest first.",
-  }),
+  updates: Type.Array(
+    Type.Object({
+      at: RFC_3339,
+      status: Status,
+      message: Type.String({ examples: ["Our provider has an outage."] }),
+    }),
+    {
+      description: "What people have said of it, the oldest first.",
+    },
+  ),
 };
 
 /** An incident. */

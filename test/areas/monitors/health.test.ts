@@ -95,7 +95,7 @@ describe("a target that becomes slow", () => {
     for (let number = 0; number < 3; number += 1) await account.post(`/v1/pulse/${wanted}/check`);
     expect(await shown(wanted)).toMatchObject({ degraded: true });
     await account.patch(`/v1/pulse/channels/${made.body["id"]}`, { events: ["monitor.down"] });
-    const third = await create({ degraded_ms: SLOW_MS, notify_degraded: true });
+    const third = await create({ degraded_ms: SLOW_MS, interval: 300_000, notify_degraded: true });
     await server.clock.advance(900 * SECOND);
     for (const id of [silent, third]) expect(await shown(id)).toMatchObject({ degraded: true });
     expect(told()).toEqual([]);
