@@ -58,8 +58,7 @@ function testCommand(run: TestRun, report: string): string[] {
     `--reporter-outfile=${report}`,
     `--timeout=${TEST_TIMEOUT_MS}`,
   ];
-  // Tests wait for browsers, servers and disks: one process more than processors keeps these at work.
-  const processes = Math.min(run.files.length, availableParallelism() + 1, PROCESSES_MAX);
+  const processes = Math.min(run.files.length, availableParallelism(), PROCESSES_MAX);
   // The files of a process share what they import: --isolate would read the sources anew for each.
   if (processes > 1) command.push(`--parallel=${processes}`, "--no-isolate", `--timings=${TIMINGS}`);
   if (run.measure === true) command.push("--update-timings");

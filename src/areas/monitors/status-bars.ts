@@ -1,6 +1,7 @@
 import type { DayRow } from "./day-store.ts";
 import { DAY_MS } from "./days.ts";
 import { Markup } from "./markup.ts";
+import { dayText } from "./status-dates.ts";
 import { percentOf } from "./status-view.ts";
 
 const GOOD_PERCENT = 99.9;
@@ -13,11 +14,9 @@ export function lookOf(uptime: number | null): "none" | "good" | "fair" | "bad" 
   return uptime >= FAIR_PERCENT ? "fair" : "bad";
 }
 
-const DATE = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", timeZone: "UTC" });
-
 /** The dates of the days from one on, as bars say them: written once for all bars of a page. */
 export function datesFrom(firstDay: number, days: number): readonly string[] {
-  return Array.from({ length: days }, (_, index) => DATE.format(firstDay + index * DAY_MS));
+  return Array.from({ length: days }, (_, index) => dayText(firstDay + index * DAY_MS));
 }
 
 /** A stroke for each day, and what it says. Only numbers and words of ours stand in it: nothing is to be escaped. */

@@ -1,6 +1,7 @@
 import { isoTime } from "../../kernel/date-time.ts";
 import { html, Markup, paragraphs } from "./markup.ts";
 import { barsOf, datesFrom } from "./status-bars.ts";
+import { momentText } from "./status-dates.ts";
 import {
   DAYS_SHOWN,
   isUnderWay,
@@ -149,10 +150,6 @@ export function namesOf(numbers: readonly number[], { groups }: StatusView): str
   return monitors.length === 0 ? null : `. ${monitors.map(({ name }) => name).join(", ")}`;
 }
 
-const MOMENT = new Intl.DateTimeFormat("en-GB", {
-  ...{ day: "numeric", month: "short", hour: "2-digit", minute: "2-digit", timeZone: "UTC" },
-});
-
 function time(epochMs: number): Markup {
-  return html`<time datetime="${isoTime(epochMs)}">${MOMENT.format(epochMs)}</time>`;
+  return html`<time datetime="${isoTime(epochMs)}">${momentText(epochMs)}</time>`;
 }
