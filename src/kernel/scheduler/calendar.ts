@@ -20,13 +20,13 @@ const TIME_ZONE_LENGTH_MAX = 64;
 const TIME_ZONE = /^[A-Za-z][A-Za-z0-9_+/-]*$/;
 
 /** Names for expressions. */
-const NAMED: Readonly<Record<string, string>> = {
-  "@hourly": "0 * * * *",
-  "@daily": "0 0 * * *",
-  "@weekly": "0 0 * * 0",
-  "@monthly": "0 0 1 * *",
-  "@yearly": "0 0 1 1 *",
-};
+const NAMED: ReadonlyMap<string, string> = new Map([
+  ["@hourly", "0 * * * *"],
+  ["@daily", "0 0 * * *"],
+  ["@weekly", "0 0 * * 0"],
+  ["@monthly", "0 0 1 * *"],
+  ["@yearly", "0 0 1 1 *"],
+]);
 const FIELDS = 5;
 
 /** Years that are searched. The rarest day, a leap day on a given weekday, comes every 40 years at the latest. */
@@ -58,7 +58,7 @@ export class CronTimes {
     expression: string,
     private readonly timeZone: string,
   ) {
-    const fields = NAMED[expression] ?? expression.trim();
+    const fields = NAMED.get(expression) ?? expression.trim();
     const isLong = fields.length > CRON_LENGTH_MAX;
     if (isLong || fields.split(/\s+/).length !== FIELDS) throw new RangeError("no cron expression");
     this.fields = fields;

@@ -82,12 +82,18 @@ describe("times on the clocks of a zone", () => {
     expect(new CronTimes("0 0 1 1 *", "UTC").after(Date.UTC(9999, 11, 31))).toBeNull();
   });
 
-  test.each(["", "61 * * * *", "* * * *", "0 * * * * *", "@reboot", "@midnight", "2026-05-01T00:00:00"])(
-    "%p is no expression",
-    (expression) => {
-      expect(() => new CronTimes(expression, "UTC")).toThrow(RangeError);
-    },
-  );
+  test.each([
+    "",
+    "61 * * * *",
+    "* * * *",
+    "0 * * * * *",
+    "@reboot",
+    "@midnight",
+    "toString",
+    "2026-05-01T00:00:00",
+  ])("%p is no expression", (expression) => {
+    expect(() => new CronTimes(expression, "UTC")).toThrow(RangeError);
+  });
 
   test.each([
     ["UTC", true],
