@@ -68,6 +68,10 @@ export function maintenanceStore(db: Database) {
       `SELECT monitor_id AS id FROM monitor_maintained JOIN monitors ON monitors.ref = monitor_ref
        WHERE maintenance_ref = ? ORDER BY monitor_ref`,
     ),
+    /** Whether any is planned for a monitor: 1 or 0. Asked of one table at every check, which a join makes ten times as long. */
+    isPlannedFor: db.number<[monitorRef: number]>(
+      "SELECT 1 AS n FROM monitor_maintained WHERE monitor_ref = ? LIMIT 1",
+    ),
     /** When the last window ends in which a monitor is at a moment; 0: it is in none. */
     endFor: db.number<[monitorRef: number, at: number, at: number]>(
       `SELECT max(ends_at) AS n FROM monitor_maintained JOIN monitor_maintenance ON ref = maintenance_ref

@@ -55,7 +55,8 @@ export class MaintenanceService {
 
   /** When the window ends in which a monitor is at a moment (epoch milliseconds); null: it is in none. */
   endFor(monitorRef: number, at: number): number | null {
-    return this.parts.maintenance.endFor(monitorRef, at, at) || null;
+    const { maintenance } = this.parts;
+    return maintenance.isPlannedFor(monitorRef) === 0 ? null : maintenance.endFor(monitorRef, at, at) || null;
   }
 
   /** Plans work. @throws ApiError `validation_error`, `maintenance_limit_exceeded` */
