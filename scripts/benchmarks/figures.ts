@@ -77,6 +77,8 @@ function findingOf(name: string, requirement: Requirement, connections: number, 
 /** The median of the rounds' ratios: both sides of each were measured within seconds of each other. */
 function pairedRatio(own: Series | undefined, other: Series | undefined): number | null {
   if (own === undefined || other === undefined || other.rounds.length === 0) return null;
+  // Nothing is a multiple of a server that has answered nothing.
+  if (other.rounds.some(({ perSecond }) => perSecond === 0)) return null;
   return median(
     own.rounds.map((one, round) => one.perSecond / (other.rounds[round]?.perSecond ?? Number.NaN)),
   );

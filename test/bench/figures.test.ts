@@ -14,11 +14,12 @@ test("a row is compared with its own rivals, round by round, and with competitor
     series("one, ceiling", 100, 50, 100),
     series("other, bare", 1, 1, 1),
     series("elsewhere", 40, 40, 40),
+    series("dead", 0, 40, 40),
   ]);
   const ratio = (to: string, atLeast: number) => ({ kind: "ratio", to, atLeast, connections: [32] }) as const;
   const requires = [
     ...[ratio("bare", 0), ratio("ceiling", 0.8), ratio("ceiling", 0.81)],
-    ...[ratio("elsewhere", 2), ratio("not installed", 2)],
+    ...[ratio("elsewhere", 2), ratio("not installed", 2), ratio("dead", 2)],
   ];
   const row = { name: "one", connections: [32], request: () => ({ lua: "" }), requires };
   const found = findingsOf(row, results).map(({ what, measured, ok }) => [what, measured, ok]);
@@ -28,6 +29,7 @@ test("a row is compared with its own rivals, round by round, and with competitor
     ["one, 32 connections: to ceiling", "× 0.80", false],
     ["one, 32 connections: to elsewhere", "× 2.00", true],
     ["one, 32 connections: to not installed", "–", null],
+    ["one, 32 connections: to dead", "–", null],
   ]);
 });
 
@@ -44,7 +46,6 @@ test("each row is compared with a bare server, at each of its connections, and w
       "meter hold, capture",
       "lock acquire, release",
       "schedule a relay",
-      "message to 10 endpoints",
       "notary log of 1 KB",
     ],
     "webhook in, 1 KiB",
