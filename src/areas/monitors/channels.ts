@@ -1,4 +1,5 @@
 import { type AuditChange, changed } from "../../kernel/audit/change.ts";
+import { SECRET } from "../../kernel/audit/redaction.ts";
 import { isoTime } from "../../kernel/date-time.ts";
 import { ApiError, type ErrorMeaning, invalidField, registerErrors } from "../../kernel/errors.ts";
 import type { Call } from "../../kernel/http/call.ts";
@@ -180,6 +181,10 @@ export class Channels {
     const foreign = (Object.keys(config) as Field[]).find((field) => !takes.includes(field));
     if (foreign !== undefined)
       throw invalidField(`config.${foreign}`, `is nothing that the kind ${kind} takes`);
+    const shown = (["url", "token"] as const).find((field) => config[field]?.includes(SECRET));
+    // Who sends back what a view shows would lose the secret, and learn it from the alert that does not come.
+    if (shown !== undefined)
+      throw invalidField(`config.${shown}`, `must have the secret itself where views show ${SECRET}`);
     const { url, token, chat_id: chat, to } = config;
     if (url !== undefined) this.parts.outbound.policy.assertUrl("config.url", url, { requireHttps: true });
     const isToken = kind === "telegram" ? TELEGRAM_TOKEN : TOKEN;

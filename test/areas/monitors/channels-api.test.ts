@@ -100,6 +100,31 @@ describe("a channel", () => {
       expectError(await owner.post(CHANNELS, { ...SLACK, ...more }), "validation_error");
   });
 
+  test("takes no secret as views show it: what is sent back whole would lose it", async () => {
+    const url = "https://example.com/x";
+    const shown: [string, object, string][] = [
+      ["slack", { url }, "config.url"],
+      ["ntfy", { url }, "config.url"],
+      ["gotify", { url, token: "A" }, "config.token"],
+      ["telegram", { token: "12:ab", chat_id: "1" }, "config.token"],
+    ];
+    for (const [kind, config, field] of shown) {
+      const { body } = await owner.post(CHANNELS, { name: "x", kind, config });
+      const path = `${CHANNELS}/${body["id"]}`;
+      const { fields } = expectError(await owner.patch(path, { config: body["config"] }), "validation_error");
+      expect([kind, fields]).toEqual([
+        kind,
+        { [field]: ["must have the secret itself where views show [secret]"] },
+      ]);
+      expectError(await owner.post(CHANNELS, { name: "x", kind, config: body["config"] }), "validation_error");
+      expect((await owner.get(path)).body).toEqual(body);
+      expect((await owner.patch(path, { config })).status).toBe(200);
+    }
+    const webhook = await owner.post(CHANNELS, { name: "x", kind: "webhook", config: { url } });
+    const path = `${CHANNELS}/${webhook.body["id"]}`;
+    expect((await owner.patch(path, { config: webhook.body["config"] })).status).toBe(200);
+  });
+
   test("needs the tier starter, and pro to write e-mails, to the account's own address alone", async () => {
     const free = await server.account({ tier: "free" });
     expect(expectError(await free.post(CHANNELS, SLACK), "forbidden").error.message).toContain("starter");
