@@ -82,13 +82,18 @@ export function nextExpected({ period_ms, schedule, tz }: Timing, after: number)
   return new CronTimes(schedule, tz ?? "UTC").after(after);
 }
 
-/** The state after a ping. `ranMs`: how long a run took that is not the one under way. */
+/** How long a run took, by the wall clock: one that was set back meanwhile says nothing less than 0. */
+export function ranMs(startedAt: number, endedAt: number): number {
+  return Math.max(0, endedAt - startedAt);
+}
+
+/** The state after a ping. `otherMs`: how long a run took that is not the one under way. */
 export function afterPing(
   state: HeartbeatState,
   { kind, rid }: Pick<PingRequest, "kind" | "rid">,
   timing: Timing,
   now: number,
-  ranMs: number | null,
+  otherMs: number | null,
 ): HeartbeatState {
   const seen = { ...state, pings: state.pings + 1, lastPingAt: now };
   if (kind === "log") return seen;
@@ -99,7 +104,7 @@ export function afterPing(
   const ended = {
     ...seen,
     ...(ends ? { startedAt: null, startedRid: null, overranAt: null } : {}),
-    lastDurationMs: isItsEnd ? now - (state.startedAt ?? now) : ranMs,
+    lastDurationMs: isItsEnd ? ranMs(state.startedAt ?? now, now) : otherMs,
     repeatAt: null,
   };
   return kind === "fail" ? ended : expecting(ended, timing, now);

@@ -14,6 +14,7 @@ import {
   expecting,
   type HeartbeatState,
   type PingRequest,
+  ranMs,
 } from "./heartbeat-state.ts";
 import type { HeartbeatRow, HeartbeatSettings, StoredPing } from "./heartbeat-store.ts";
 import type { MonitorParts } from "./ports.ts";
@@ -45,9 +46,11 @@ export class Heartbeats {
   ) {
     const { clock, scheduler } = parts;
     this.listensSince = clock.now();
-    // A machine that slept has heard nothing either; in less than a minute clients have tried again.
+    // A machine that slept has heard nothing either; in less than a minute clients have tried again. With a clock that is
+    // set back the start lies ahead: nothing would be missed until it has come again.
     clock.onWallSet((before, now) => {
-      if (now - before >= WAIT_MS_MIN) this.listensSince = clock.now();
+      const slept = now - before >= WAIT_MS_MIN;
+      if (slept || this.listensSince > clock.now()) this.listensSince = clock.now();
     });
     scheduler.register(DEADLINES, {
       concurrency: CONCURRENCY,
@@ -123,7 +126,7 @@ export class Heartbeats {
     const { kind, exit, rid, ip, body } = ping;
     const isEnd = kind === "success" || kind === "fail";
     const startedAt = isEnd && rid !== null && rid !== was.startedRid ? heartbeats.startOf(ref, rid) : null;
-    const is = afterPing(was, ping, was, tx.now, startedAt === null ? null : tx.now - startedAt);
+    const is = afterPing(was, ping, was, tx.now, startedAt === null ? null : ranMs(startedAt, tx.now));
     const durationMs = isEnd ? is.lastDurationMs : null;
     heartbeats.insertPing(tx, ref, is.pings, { at: tx.now, kind, exit, durationMs, rid, ip, body });
     if (!monitor.settings.active) {
@@ -223,7 +226,11 @@ export class Heartbeats {
 
   /** A heartbeat with the deadlines that it has where none could be heard for a time. */
   private heard(row: HeartbeatRow): HeartbeatRow {
-    return { ...row, ...afterStart(row, row, Math.max(this.listensSince, this.quiet.hearsSince)) };
+    const { hearsSince } = this.quiet;
+    // The same of a line that was cut.
+    const isAhead = hearsSince > this.parts.clock.now();
+    const since = isAhead ? this.listensSince : Math.max(this.listensSince, hearsSince);
+    return { ...row, ...afterStart(row, row, since) };
   }
 
   private isOver(ref: number, now: number): boolean {

@@ -135,6 +135,18 @@ describe("a heartbeat", () => {
     expect(await errorsOf(beat)).toEqual([null, overran]);
   });
 
+  test("whose run a clock set back would have end before it began took no time", async () => {
+    const beat = await makeHeartbeat(server, account, TERMS);
+    const rid = "00000000-0000-4000-8000-000000000000";
+    await beat.ping(`/start?rid=${rid}`);
+    await beat.ping("/start");
+    server.clock.setWall(-HOUR);
+    await beat.ping(`?rid=${rid}`);
+    expect((await beat.view())["last_duration_ms"]).toBe(0);
+    await beat.ping();
+    expect(await beat.view()).toMatchObject({ last_duration_ms: 0, latency_ms: 0 });
+  });
+
   test("with a start near the end of its period is judged by the earlier deadline", async () => {
     const beat = await makeHeartbeat(server, account, TERMS);
     await beat.ping();
@@ -222,6 +234,16 @@ describe("a server that was down over deadlines", () => {
     await beat.ping();
     server.clock.setWall(5 * HOUR);
     await server.clock.advance(5 * MINUTE - 1);
+    expect(await statusOf(beat)).toBe("up");
+    await server.clock.advance(1);
+    expect(await statusOf(beat)).toBe("down");
+  });
+
+  test("finds what is missed at its moment where its clock ran ahead and is set back", async () => {
+    const beat = await makeHeartbeat(server, account, TERMS);
+    server.clock.setWall(-24 * HOUR);
+    await beat.ping();
+    await server.clock.advance(HOUR + 5 * MINUTE - 1);
     expect(await statusOf(beat)).toBe("up");
     await server.clock.advance(1);
     expect(await statusOf(beat)).toBe("down");
