@@ -56,6 +56,7 @@ async function sentBy(server: TestServer): Promise<string[]> {
   const notices = new Notices({
     ...{ vault, clock, channels, publicUrl: "https://ninefold.example" },
     notifier: { notify: (_, one) => sent.push(requestText(one)), trial: () => Promise.reject(new Error("none")) },
+    owners: { account: () => ({ email: "ada@example.com", tier: "unlimited", suspended: false }) },
     outbox: { available: true, enqueue: (_, mail) => sent.push(mailText(mail)) },
   });
   const parts = { ids, incidents, monitors, changes, keyName: () => "Ada's key" };

@@ -1,4 +1,5 @@
 import type { Tx } from "../../kernel/storage/tx.ts";
+import { isUnlimited } from "../../kernel/tiers.ts";
 import { coveredUrl, headingOf, requestOf, shortened, type Told, textOf } from "./channel-requests.ts";
 import { CHANNELS_MAX, type ChannelConfig, type NoticeEvent } from "./channel-schema.ts";
 import type { ChannelRow } from "./channel-store.ts";
@@ -21,7 +22,7 @@ export interface Notice {
   readonly facts?: Readonly<Record<string, unknown>>;
 }
 
-type NoticeParts = Pick<MonitorParts, "vault" | "notifier" | "outbox" | "publicUrl" | "channels" | "clock">;
+type NoticeParts = Pick<MonitorParts, "vault" | "notifier" | "outbox" | "owners" | "publicUrl" | "channels" | "clock">;
 
 /** What a test says. */
 const TEST_TEXT = "A test: alerts of this channel arrive here";
@@ -120,7 +121,15 @@ export class Notices {
     // The mail server may have been taken away since the channel was made.
     if (!outbox.available) return;
     const mail = { subject: told.heading, text: textOf(told).replaceAll(" · ", "\n") };
-    for (const to of this.configOf(channel).to ?? []) outbox.enqueue(tx, { to, ...mail });
+    for (const to of this.recipientsOf(channel)) outbox.enqueue(tx, { to, ...mail });
+  }
+
+  /** Those of the channel while they are its account's own: that may have another address now, and the old one another owner. */
+  private recipientsOf(channel: ChannelRow): readonly string[] {
+    const { email, tier } = this.parts.owners.account(channel.accountRef);
+    const { to = [] } = this.configOf(channel);
+    const isOwn = (address: string) => address.toLowerCase() === email.toLowerCase();
+    return isUnlimited(tier) || (to.length === 1 && to.every(isOwn)) ? to : [email];
   }
 
   private notificationOf(channel: ChannelRow, monitor: MonitorRow | null, told: Told): MonitorNotification {

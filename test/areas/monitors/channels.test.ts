@@ -279,4 +279,19 @@ describe("a test of a channel", () => {
     await server.clock.advance(SECOND);
     expect(mail.received[0]?.raw).toContain("Subject: [TEST] Ops");
   });
+
+  test("an e-mail goes to the address that its account has by then, once however it is spelled", async () => {
+    const pro = await server.account({ tier: "pro", email: "old@example.com" });
+    const to = ["old@example.com", "OLD@example.com"];
+    const id = await made({ kind: "email", config: { to } }, pro);
+    await pro.post(`${CHANNELS}/${id}/test`);
+    await server.operator.patch(`/v1/admin/accounts/${pro.userId}`, { email: "new@example.com" });
+    await pro.post(`${CHANNELS}/${id}/test`);
+    const several = { kind: "email", config: { to: ["a@example.com", "b@example.com"] } };
+    const ops = await made(several, server.operator);
+    await server.operator.post(`${CHANNELS}/${ops}/test`);
+    await server.clock.advance(SECOND);
+    const sent = mail.received.flatMap(({ to }) => to);
+    expect(sent.sort()).toEqual(["a@example.com", "b@example.com", "new@example.com", "old@example.com"]);
+  });
 });
