@@ -56,14 +56,25 @@ export type MonitorEvent = "monitor.down" | "monitor.up";
 /** Slow checks in a row after which a target is degraded, and quick ones after which it no longer is. */
 const SLOW_CHECKS = 3;
 
+/** How much older than a later one a slow check may be: three tries of 30 s, and as many of what its target depends on. */
+export const LATE_MS_MAX = 3 * 60_000;
+
+/**
+ * Whether a check is out of date, since a later one has ended before it. One that is older than any check lasts is not:
+ * the clock was set back, and what it showed before must not outweigh all checks until it shows that again.
+ */
+export function isLate({ lastCheckedAt }: Pick<MonitorState, "lastCheckedAt">, at: number): boolean {
+  return lastCheckedAt !== null && at < lastCheckedAt && lastCheckedAt - at <= LATE_MS_MAX;
+}
+
 /** The state after a check, and the alert that it causes. */
 export function afterCheck(
   state: MonitorState,
   result: CheckResult,
   rules: AlertRules,
 ): { readonly state: MonitorState; readonly event: MonitorEvent | null } {
-  // A slow check that ends after a later one is out of date: it goes into the history, and changes nothing.
-  if (state.lastCheckedAt !== null && result.at < state.lastCheckedAt) return { state, event: null };
+  // It goes into the history, and changes nothing.
+  if (isLate(state, result.at)) return { state, event: null };
   const seen = { latencyMs: result.latencyMs, lastCheckedAt: result.at };
   const mayAlert = !result.manual && rules.hasListeners;
   if (result.up) {
@@ -80,7 +91,8 @@ export function afterCheck(
   const isDown = state.status === "down" || consecutiveFailures >= rules.threshold;
   if (!isDown) return { state: { ...state, ...seen, consecutiveFailures, streak: 0 }, event: null };
   // One alert, and another whenever the cooldown has passed. Of a down that only a manual check has found, none was sent.
-  const isDue = state.alertedAt === null || result.at - state.alertedAt >= rules.cooldownMs;
+  // One that lies ahead was sent before the clock was set back.
+  const isDue = state.alertedAt === null || Math.abs(result.at - state.alertedAt) >= rules.cooldownMs;
   const alerts = mayAlert && isDue;
   const alertedAt = alerts ? result.at : state.alertedAt;
   return {

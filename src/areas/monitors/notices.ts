@@ -22,7 +22,10 @@ export interface Notice {
   readonly facts?: Readonly<Record<string, unknown>>;
 }
 
-type NoticeParts = Pick<MonitorParts, "vault" | "notifier" | "outbox" | "owners" | "publicUrl" | "channels" | "clock">;
+type NoticeParts = Pick<
+  MonitorParts,
+  "vault" | "notifier" | "outbox" | "owners" | "publicUrl" | "channels" | "clock"
+>;
 
 /** What a test says. */
 const TEST_TEXT = "A test: alerts of this channel arrive here";

@@ -1,7 +1,7 @@
 import { invalidField } from "../../kernel/errors.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { isUuid } from "../../kernel/uuid.ts";
-import type { MonitorEvent, MonitorState } from "./domain.ts";
+import { isLate, type MonitorEvent, type MonitorState } from "./domain.ts";
 import type { MaintenanceService } from "./maintenance.ts";
 import { AGAIN_MS, type Observer } from "./observer.ts";
 import type { MonitorParts } from "./ports.ts";
@@ -252,7 +252,8 @@ export class Quiet {
 /** A check that changes nothing but when, and how quickly, the target was last seen to do something. */
 function held(monitor: MonitorRow, made: CheckMade, mark: Mark, consecutiveFailures: number): Calmed {
   const { at: lastCheckedAt, latencyMs } = made;
-  const isLate = monitor.lastCheckedAt !== null && lastCheckedAt < monitor.lastCheckedAt;
-  const state = isLate ? monitor : { ...monitor, latencyMs, lastCheckedAt, consecutiveFailures };
+  const state = isLate(monitor, lastCheckedAt)
+    ? monitor
+    : { ...monitor, latencyMs, lastCheckedAt, consecutiveFailures };
   return { state, event: null, mark, suppressedBy: null, isHushed: true };
 }

@@ -116,7 +116,10 @@ describe("a channel", () => {
         kind,
         { [field]: ["must have the secret itself where views show [secret]"] },
       ]);
-      expectError(await owner.post(CHANNELS, { name: "x", kind, config: body["config"] }), "validation_error");
+      expectError(
+        await owner.post(CHANNELS, { name: "x", kind, config: body["config"] }),
+        "validation_error",
+      );
       expect((await owner.get(path)).body).toEqual(body);
       expect((await owner.patch(path, { config })).status).toBe(200);
     }

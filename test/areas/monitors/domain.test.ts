@@ -6,6 +6,7 @@ import {
   FIRST_CHECK_MS_MAX,
   firstCheckAt,
   isFailing,
+  LATE_MS_MAX,
   type MonitorState,
   nextCheckAt,
   uptimePercent,
@@ -294,6 +295,21 @@ describe("sequences of checks", () => {
     expect(older).toEqual({ state: up, event: null });
     const together = afterCheck(up, { ...result, up: false, at: NOW }, RULES);
     expect([together.state.status, together.event]).toEqual(["down", "monitor.down"]);
+  });
+
+  test("a check that is older than any lasts counts: the clock was set back", () => {
+    const result = { latencyMs: 5, manual: false };
+    const up = afterCheck(UNCHECKED, { ...result, up: true, at: NOW }, RULES).state;
+    const failsAt = (state: MonitorState, at: number) =>
+      afterCheck(state, { ...result, up: false, at }, RULES);
+    expect(failsAt(up, NOW - LATE_MS_MAX)).toEqual({ state: up, event: null });
+    const at = NOW - LATE_MS_MAX - 1;
+    const down = failsAt(up, at);
+    expect(down.state).toMatchObject({ status: "down", lastCheckedAt: at, alertedAt: at });
+    // Of what lasts, alerts are sent as if the clock had not been set.
+    const set = failsAt(down.state, at - LATE_MS_MAX - 1);
+    expect(set.event).toBe("monitor.down");
+    expect(failsAt(set.state, set.state.lastCheckedAt ?? 0).event).toBeNull();
   });
 
   test("somebody who begins to listen while it is down is told at the next failure", () => {

@@ -241,6 +241,7 @@ describe("a server that was down over deadlines", () => {
 
   test("finds what is missed at its moment where its clock ran ahead and is set back", async () => {
     const beat = await makeHeartbeat(server, account, TERMS);
+    await beat.ping("/fail");
     server.clock.setWall(-24 * HOUR);
     await beat.ping();
     await server.clock.advance(HOUR + 5 * MINUTE - 1);
