@@ -48,6 +48,7 @@ export function channelStore(db: Database) {
   const choose = db.change<[monitorRef: number, refs: string]>(
     "INSERT OR REPLACE INTO monitor_channels (monitor_ref, channel_refs) VALUES (?, ?)",
   );
+  const isThere = db.number<[ref: number]>("SELECT 1 AS n FROM channels WHERE ref = ?");
   const forget = db.change<[monitorRef: number]>("DELETE FROM monitor_channels WHERE monitor_ref = ?");
   return {
     /** The largest reference ever given; 0 when there is none. */
@@ -69,10 +70,13 @@ export function channelStore(db: Database) {
     idsOf: db.all<{ ref: number; channelId: string }, [projectRef: number]>(
       "SELECT ref, channel_id AS channelId FROM channels WHERE project_ref = ?",
     ),
-    /** Those that a monitor names; null: it names none. */
+    /** Those that a monitor names; null: it names none, or none that is left, which must not silence it. */
     chosen(monitorRef: number): readonly number[] | null {
       const row = chosen(monitorRef);
-      return row && JSON.parse(row.refs);
+      if (row === null) return null;
+      const refs: number[] = JSON.parse(row.refs);
+      const left = refs.filter((ref) => isThere(ref) !== 0);
+      return refs.length > 0 && left.length === 0 ? null : left;
     },
     choose(tx: Tx, monitorRef: number, refs: readonly number[] | null): void {
       if (refs === null) forget(tx, monitorRef);
