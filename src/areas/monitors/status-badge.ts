@@ -64,7 +64,7 @@ export function badgeOf({ monitor, metric, uptime, certificateDays }: Measured):
   }
   const label = named(metric.replace("-", " "));
   if (uptime === null) return { label, ...unknown };
-  return { label, message: `${Math.floor(uptime * 100) / 100}%`, colour: LOOKS[lookOf(uptime)] };
+  return { label, message: `${uptime}%`, colour: LOOKS[lookOf(uptime)] };
 }
 
 function daysText(days: number): string {

@@ -144,10 +144,13 @@ ${paragraphs(message)}</article>
 `;
 }
 
-/** The names of what it is about, in the order of the page. */
+/** The names of what it is about, in the order of the page; of what stands there more than once, the first. */
 export function namesOf(numbers: readonly number[], { groups }: StatusView): string | null {
-  const monitors = groups.flatMap((group) => group.monitors).filter(({ number }) => numbers.includes(number));
-  return monitors.length === 0 ? null : `. ${monitors.map(({ name }) => name).join(", ")}`;
+  const wanted = new Set(numbers);
+  const names = new Map<number, string>();
+  for (const { number, name, row } of groups.flatMap((group) => group.monitors))
+    if (wanted.has(number) && !names.has(row.ref)) names.set(row.ref, name);
+  return names.size === 0 ? null : `. ${[...names.values()].join(", ")}`;
 }
 
 function time(epochMs: number): Markup {

@@ -1,6 +1,6 @@
 import type { DayRow } from "./day-store.ts";
 import { DAY_MS, type Days, dayOf } from "./days.ts";
-import { shownName, uptimePercent } from "./domain.ts";
+import { shownName } from "./domain.ts";
 import type { PageFacts, PageIncident, PageMaintenance } from "./page-facts.ts";
 import type { PageRow } from "./page-store.ts";
 import type { MonitorParts } from "./ports.ts";
@@ -67,8 +67,8 @@ export interface ViewParts extends Pick<MonitorParts, "monitors" | "checks"> {
 export function viewOf(parts: ViewParts, page: PageRow, now: number): StatusView {
   const { facts } = parts;
   const places = placesOf(parts, page);
-  const numbersOf = (ids: readonly string[]): number[] =>
-    ids.flatMap((id) => [...places].flatMap(([number, { monitorId }]) => (monitorId === id ? [number] : [])));
+  const numbers = Map.groupBy(places.keys(), (number) => places.get(number)?.monitorId);
+  const numbersOf = (ids: readonly string[]): number[] => ids.flatMap((id) => numbers.get(id) ?? []);
   const onPage = (ids: readonly string[]): boolean => ids.length === 0 || numbersOf(ids).length > 0;
   const from = now - PAST_DAYS * DAY_MS;
   const maintenance = facts
@@ -164,18 +164,19 @@ export function uptimeOf(rows: readonly { readonly checks: number; readonly up: 
 
 /** The same of one count. */
 export function percentOf(checks: number, up: number): number | null {
-  return checks === 0 ? null : Math.floor((up / checks) * 10_000) / 100;
+  // Multiplied first: a quotient such as 0.69 lies a little below itself, and would lose its last digit.
+  return checks === 0 ? null : Math.floor((up * 10_000) / checks) / 100;
 }
 
-/** Percent of the last hours, as the monitor's history says it. */
+/** Percent of the last hours, cut as that of days. */
 export function uptimeOfHours(
   { checks }: ViewParts,
   row: MonitorRow,
   now: number,
   hours: number,
 ): number | null {
-  const counts = [...checks.hoursSince(row.ref, now - hours * (DAY_MS / 24)), row];
-  return uptimePercent(counts, now, hours);
+  const since = now - hours * (DAY_MS / 24);
+  return uptimeOf([...checks.hoursSince(row.ref, since), row].filter(({ hour }) => hour > since));
 }
 
 function shownIncidents(facts: PageFacts, page: PageRow, since: number): readonly PageIncident[] {
@@ -193,8 +194,9 @@ function titleOf(
   shown: ReadonlyMap<number, ShownMonitor>,
 ): string {
   if (kind === "manual") return title;
-  const names = numbers.flatMap((number) => shown.get(number)?.name ?? []);
-  return `${names.join(", ")} ${resolvedAt === null ? "is" : "was"} down`;
+  // It is about one monitor, which may stand on the page more than once.
+  const name = shown.get(numbers[0] ?? 0)?.name ?? "";
+  return `${name} ${resolvedAt === null ? "is" : "was"} down`;
 }
 
 function summaryOf(

@@ -9,7 +9,7 @@ import { PAGE_DEFAULTS, type PageSettings } from "../../../src/areas/monitors/pa
 import { badgeOf } from "../../../src/areas/monitors/status-badge.ts";
 import { statusFeed, statusJson } from "../../../src/areas/monitors/status-feed.ts";
 import { statusHtml } from "../../../src/areas/monitors/status-html.ts";
-import { BARS_MAX, type ViewParts, viewOf } from "../../../src/areas/monitors/status-view.ts";
+import { BARS_MAX, percentOf, type ViewParts, viewOf } from "../../../src/areas/monitors/status-view.ts";
 import { TEST_START_MS } from "../../support/server.ts";
 
 const NOW = TEST_START_MS;
@@ -221,6 +221,42 @@ test("a day's colour: 99.9 and 95 percent are the bounds; what is not 100 never 
   ]);
   expect(bars.at(-1)?.[2]).toStartWith("10 Mar: ");
   expect(text).toContain('aria-label="90 days: 4 days with failures"');
+});
+
+test("a percentage is cut where it is, and a badge says the same", () => {
+  expect(percentOf(2_900, 2_001)).toBe(69);
+  expect(percentOf(10_000, 6_410)).toBe(64.1);
+  const monitor = view({}).groups[0]?.monitors[0];
+  if (monitor === undefined) throw new Error("no monitor");
+  const badge = badgeOf({ monitor, metric: "uptime-90d", uptime: 64.1, certificateDays: null });
+  expect(badge.message).toBe("64.1%");
+});
+
+describe("a monitor that a page shows again and again", () => {
+  const groups = (times: number) => [{ name: "", monitor_ids: Array<string>(times).fill("m1") }];
+  const auto: PageIncident = { ...INCIDENT, kind: "auto" };
+  const all = { publish_incidents: "all" } as const;
+
+  test("is named once in what is about it, and in maintenance at all its places", () => {
+    const maintenance = [{ ...MAINTENANCE, monitorIds: ["m1"] }];
+    const shown = view({ incidents: [auto], maintenance, settings: { groups: groups(3), ...all } });
+    expect(shown.incidents).toMatchObject([{ title: "Name 1 is down", numbers: [1, 2, 3] }]);
+    expect(shown.groups[0]?.monitors.map(({ state }) => state)).toEqual(Array(3).fill("maintenance"));
+    expect(statusHtml(shown, "s.css")).not.toContain("Name 1, Name 1");
+    expect(statusHtml(shown, "s.css")).toContain("</time>. Name 1</p>");
+  });
+
+  test("makes no page slow: 2,500 places, with as much told of them as there can be", () => {
+    const monitorIds = Array.from({ length: 100 }, (_, index) => `m${index + 1}`);
+    const maintenance = Array.from({ length: 100 }, () => ({ ...MAINTENANCE, monitorIds }));
+    const incidents = Array.from({ length: 50 }, () => ({ ...INCIDENT, monitorIds }));
+    const settings = { groups: Array.from({ length: 50 }, () => groups(50)).flat() };
+    const startedAt = performance.now();
+    const text = statusHtml(view({ incidents, maintenance, settings }), "s.css");
+    // Where nothing else runs it takes 0.2 s; looking through all places for each of them took twelve.
+    expect(performance.now() - startedAt).toBeLessThan(2_000);
+    expect(text.length).toBeLessThan(6_000_000);
+  });
 });
 
 test("past so many monitors only figures are shown", () => {
