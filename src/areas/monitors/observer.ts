@@ -88,7 +88,8 @@ export class Observer {
       run: async () => {
         if (!this.offline) return {};
         if (!(await this.isBack())) return { retryAt: parts.clock.now() + AGAIN_MS, attempt: 0 };
-        return { record: (tx) => this.end(tx, tx.now) };
+        // Also where the clock was set back meanwhile: nobody looks again after this.
+        return { record: (tx) => this.end(tx, Math.max(tx.now, this.since ?? 0)) };
       },
     });
     scheduler.register(RETURN, {
@@ -145,7 +146,8 @@ export class Observer {
   isCut(at: number): Promise<boolean> {
     if (this.offline) return Promise.resolve(true);
     const now = this.parts.clock.now();
-    if (this.answer === null || now - this.answer.at >= AGAIN_MS)
+    // A clock that was set back makes no answer stand longer.
+    if (this.answer === null || Math.abs(now - this.answer.at) >= AGAIN_MS)
       this.answer = { at: now, cut: this.ask(at, now) };
     return this.answer.cut;
   }
@@ -198,7 +200,8 @@ export class Observer {
     const seenMs = Math.max(SEEN_MS_MIN, Math.min(...outside.map(({ intervalMs }) => intervalMs)));
     const recent = outside.filter((host) => host.at >= now - seenMs);
     if (recent.length < HOSTS_MIN) return false;
-    const proofs = recent.filter(({ proved }) => proved);
+    // Those that are checked more rarely are asked too: three dead hosts of one user say nothing about all others.
+    const proofs = outside.filter(({ proved }) => proved);
     if (proofs.some((host) => host.at >= at)) return false;
     // These answered before the line can have been cut. The latest stand last.
     return !(await this.reachesAny(proofs.slice(-ASKED_MAX)));
@@ -217,8 +220,9 @@ export class Observer {
     const outside = [...this.hosts.values()].filter(({ isPublic }) => isPublic);
     this.turn += 1;
     const host = outside[this.turn % outside.length];
-    // After a start, until the first of them is checked, nothing is known of any.
-    return host === undefined ? Promise.resolve(false) : this.reachesAny([host]);
+    if (host !== undefined) return this.reachesAny([host]);
+    // After a start, until the first of them is checked, nothing is known of any; where none is checked, nothing ever is.
+    return Promise.resolve(this.parts.quiet.checkedAfter(0, 1).length === 0);
   }
 
   private isPublic(host: string, outcome: OutboundOutcome): boolean {

@@ -172,6 +172,51 @@ describe("without targets of the operator's", () => {
     expect(await online()).toBe(1);
   });
 
+  test("dead hosts of one user cut no line on which rarely checked hosts of others answer", async () => {
+    await start();
+    const rare = await watch("rare.example", { interval: 300_000 });
+    await server.clock.advance(5 * MINUTE);
+    expect(await statusOf(rare)).toBe("up");
+    await server.clock.advance(2 * MINUTE);
+    const other = await server.account();
+    for (const host of ["x.example", "y.example", "z.example"]) {
+      line.gone.add(host);
+      const monitor = { url: `http://${host}:${site.port}/`, interval: 15_000, consecutive_threshold: 3 };
+      expect((await other.post("/v1/pulse", monitor)).status).toBe(201);
+    }
+    await server.clock.advance(90 * SECOND);
+    expect([await online(), logged(CUT), outages()]).toEqual([1, 0, []]);
+  });
+
+  test("a line is not cut for ever where nothing outside is checked any more", async () => {
+    await start();
+    const ids = [await watch("a.example"), await watch("b.example"), await watch("c.example")];
+    await server.clock.advance(MINUTE);
+    line.isUp = false;
+    await server.clock.advance(MINUTE);
+    expect(await online()).toBe(0);
+    for (const id of ids) await account.put(`/v1/pulse/${id}`, { active: false });
+    await restart();
+    expect(await online()).toBe(0);
+    await server.clock.advance(20 * SECOND);
+    expect(await online()).toBe(1);
+  });
+
+  test("a clock that is set back meanwhile keeps nobody from noticing that it is over", async () => {
+    await start();
+    const ids = [await watch("a.example"), await watch("b.example"), await watch("c.example")];
+    await server.clock.advance(MINUTE);
+    line.isUp = false;
+    await server.clock.advance(MINUTE);
+    expect(await online()).toBe(0);
+    server.clock.setWall(-60 * MINUTE);
+    await server.clock.advance(0);
+    line.isUp = true;
+    await server.clock.advance(30 * SECOND);
+    expect(await online()).toBe(1);
+    expect(await Promise.all(ids.map(statusOf))).toEqual(["up", "up", "up"]);
+  });
+
   test("a restart forgets no outage", async () => {
     await start();
     const ids = [await watch("a.example"), await watch("b.example"), await watch("c.example")];
