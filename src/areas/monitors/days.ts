@@ -1,3 +1,4 @@
+import { monotonicMs } from "../../kernel/clock.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import type { DayRow, DayStore } from "./day-store.ts";
@@ -11,6 +12,8 @@ export const DAYS_KEPT = 400;
 const SCHEDULE = "11 0 * * *";
 /** Monitors in one unit of work: those of a month without a single fold are some milliseconds. */
 export const FOLDED_AT_ONCE = 50;
+/** A unit of work takes no further monitor after so long: what monitors have been planned for can take its time. */
+const FOLD_MS_MAX = 50;
 
 /** The beginning of a moment's day, UTC. */
 export function dayOf(epochMs: number): number {
@@ -39,12 +42,14 @@ export class Days {
   fold(tx: Tx, after: number): number | null {
     const refs = this.store.monitorsAfter(after, FOLDED_AT_ONCE);
     const today = dayOf(tx.now);
+    const startedAt = monotonicMs();
     for (const { ref } of refs) {
       const last = this.store.lastDay(ref);
       const counts = this.store.ofHours({ ref, from: last, until: today });
       for (const count of counts)
         this.store.fold(tx, { ...count, ...this.facts.unobserved(ref, count.day, count.day + DAY_MS), ref });
       this.store.removeBefore(tx, ref, today - DAYS_KEPT * DAY_MS);
+      if (monotonicMs() - startedAt > FOLD_MS_MAX) return ref;
     }
     return refs.length < FOLDED_AT_ONCE ? null : (refs.at(-1)?.ref ?? null);
   }

@@ -1,5 +1,12 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { DAY_MS, DAYS_KEPT, dayOf, FOLDED_AT_ONCE } from "../../../src/areas/monitors/days.ts";
+import { dayStore } from "../../../src/areas/monitors/day-store.ts";
+import { DAY_MS, DAYS_KEPT, Days, dayOf, FOLDED_AT_ONCE } from "../../../src/areas/monitors/days.ts";
+import { factStore } from "../../../src/areas/monitors/fact-store.ts";
+import { incidentStore } from "../../../src/areas/monitors/incident-store.ts";
+import { maintenanceStore } from "../../../src/areas/monitors/maintenance-store.ts";
+import { pageFacts } from "../../../src/areas/monitors/page-facts.ts";
+import { realPause } from "../../../src/kernel/clock.ts";
+import type { Tx } from "../../../src/kernel/storage/tx.ts";
 import { type AccountClient, startTestServer, TEST_START_MS, type TestServer } from "../../support/server.ts";
 import { WebhookSink } from "../../support/webhook-sink.ts";
 
@@ -111,6 +118,41 @@ test("the hour that a paused monitor stopped in is in its day", async () => {
   await server.clock.advance(DAY_MS);
   expect(folded().slice(0, 2)).toEqual(counted().slice(0, 2));
   expect(await shown(4)).toEqual([100, 100, 100, 100]);
+});
+
+test("planned work for every minute, many times over, holds nobody up while days are folded", async () => {
+  const every = { schedule: "* * * * *", tz: "Europe/Berlin", duration_ms: 60_000 };
+  const work = { title: "W", monitor_ids: [id], ...every };
+  for (let count = 0; count < 100; count += 1)
+    expect((await account.post("/v1/pulse/maintenance", work)).status).toBe(201);
+  const facts = pageFacts({
+    facts: factStore(db()),
+    incidents: incidentStore(db()),
+    maintenance: maintenanceStore(db()),
+  });
+  const day = dayOf(TEST_START_MS) + DAY_MS;
+  const startedAt = performance.now();
+  const { maintenanceMs } = facts.unobserved(1, day, day + DAY_MS);
+  // Looking at all of them takes half a minute.
+  expect(performance.now() - startedAt).toBeLessThan(2_000);
+  expect(maintenanceMs).toBeGreaterThan(DAY_MS - HOUR_MS);
+});
+
+test("a fold that takes long goes on in another unit of work", async () => {
+  for (let count = 0; count < 3; count += 1)
+    await account.post("/v1/pulse", { url: site.url("/"), interval: 300_000, name: `n${count}` });
+  await server.clock.advance(HOUR_MS);
+  const slow = {
+    unobserved() {
+      realPause(60);
+      return { observerMs: 0, maintenanceMs: 0 };
+    },
+  };
+  const days = new Days(dayStore(db()), slow);
+  const later = (tx: Tx): Tx => Object.assign(Object.create(tx), { now: TEST_START_MS + DAY_MS });
+  const { writer } = server.server.kernel;
+  expect(await writer.submit((tx) => days.fold(later(tx), 0))).toBe(1);
+  expect(await writer.submit((tx) => days.fold(later(tx), 1))).toBe(2);
 });
 
 test("more monitors than one slice has", async () => {
