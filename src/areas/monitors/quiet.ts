@@ -59,6 +59,8 @@ interface Checker {
 /** Keeps quiet what says nothing, or has been said: fewer false alarms. */
 export class Quiet {
   private readonly underWay = new Map<number, Promise<void>>();
+  /** Of the checks under way: those that wait for another one's end, and for whose. */
+  private readonly waits = new Map<number, number>();
 
   constructor(private readonly parts: Parts) {
     parts.scheduler.register(SETTLED, {
@@ -71,14 +73,18 @@ export class Quiet {
    * What a check comes to when the server's own line and the monitor's parent have been looked at. Comes before it is
    * recorded, since both may take requests.
    */
-  async judged(monitor: MonitorRow, made: CheckMade, by: Checker): Promise<CheckMade> {
+  async judged(monitor: MonitorRow, made: CheckMade, by: Checker, isUnderWay = false): Promise<CheckMade> {
     if (made.up || made.manual || made.offline === true) return made;
     const { state, event } = by.next(monitor, made);
     const goesDown = state.status === "down" && monitor.status !== "down";
     const matters = goesDown || event !== null;
     if (await this.parts.observer.holds(made, matters)) return { ...made, offline: true };
     const parent = this.parts.quiet.parentOf(monitor.ref);
-    if (parent !== 0 && (matters || monitor.status !== "down")) await this.checkSince(parent, made.at, by);
+    const isAsked = parent !== 0 && (matters || monitor.status !== "down");
+    // What depends on what may change meanwhile: two checks that wait for each other would never end.
+    if (!isAsked || (isUnderWay && this.waitsFor(parent, monitor.ref))) return made;
+    if (isUnderWay) this.waits.set(monitor.ref, parent);
+    await this.checkSince(parent, made.at, by).finally(() => isUnderWay && this.waits.delete(monitor.ref));
     return made;
   }
 
@@ -241,10 +247,17 @@ export class Quiet {
     return work;
   }
 
+  /** Whether a check waits for another one, or for one that does. */
+  private waitsFor(ref: number, other: number): boolean {
+    let one: number | undefined = ref;
+    while (one !== undefined && one !== other) one = this.waits.get(one);
+    return one === other;
+  }
+
   private async check(monitor: MonitorRow, by: Checker): Promise<void> {
     const made = await by.make(monitor, false);
     if (made === null) return;
-    const judged = await this.judged(monitor, made, by);
+    const judged = await this.judged(monitor, made, by, true);
     await this.parts.writer.submit((tx) => by.record(tx, monitor, [judged]));
   }
 }

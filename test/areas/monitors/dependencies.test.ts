@@ -100,6 +100,34 @@ describe("a monitor whose parent has failed", () => {
     expect([...told(), ...channel.take()]).toEqual(["/shop monitor.up", "/shop monitor.up"]);
   });
 
+  test("is checked to its end, whichever way it comes to depend on others meanwhile", async () => {
+    const other = await watch("/other", { interval: 300_000 });
+    const one = await watch("/one", { depends_on: other });
+    await server.clock.advance(MINUTE);
+    site.take();
+    const depends = async (id: string, depends_on: string | null) =>
+      expect((await account.put(`/v1/pulse/${id}`, { depends_on })).status).toBe(200);
+    const turns = [
+      async () => {},
+      // The other one is being checked for the first, and comes to depend on it.
+      () => depends(one, null).then(() => depends(other, one)),
+      // Now the first is being checked for the other one, and depends on it again.
+      () => depends(other, null).then(() => depends(one, other)),
+    ];
+    site.answersBy(async () => {
+      await turns.shift()?.();
+      return new Response(null, { status: 500 });
+    });
+    await server.clock.advance(15 * SECOND);
+    expect(site.take().map(({ path }) => path)).toEqual(["/one", "/other", "/one"]);
+    // What was changed during a check is checked anew.
+    await server.clock.advance(15 * SECOND);
+    expect([await monitor(one), await monitor(other)]).toMatchObject([
+      { status: "down" },
+      { status: "down" },
+    ]);
+  });
+
   test("that was told of as down before is told of as up", async () => {
     const parent = await watch("/router");
     await watch("/shop", { depends_on: parent, cooldown_ms: 60_000 });
