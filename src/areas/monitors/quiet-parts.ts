@@ -29,7 +29,9 @@ export function quietParts(
       const monitor = parts.monitors.monitor(ref);
       if (monitor === null || !monitor.settings.active) return;
       if (monitor.settings.type === "heartbeat") by.heartbeats().lookNow(tx, ref);
-      else by.schedule().checkAt(tx, { ...monitor, url: monitor.settings.url }, tx.now);
+      // One that is well has nothing to tell, and work that recurs often must not hurry its checks.
+      else if (monitor.consecutiveFailures > 0)
+        by.schedule().checkAt(tx, { ...monitor, url: monitor.settings.url }, tx.now);
     },
     tell: (tx, event, row) => notices.tell(tx, maintenanceNotice(event, row)),
   });
