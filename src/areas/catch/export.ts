@@ -1,6 +1,6 @@
+import { slices, type TimeSlices } from "../../kernel/time-slices.ts";
 import { firstSequenceAt } from "./ids.ts";
 import type { EventRow, EventStore } from "./store.ts";
-import { Turns } from "./turns.ts";
 
 /** Bytes of a page: the largest event, written out, takes 7.4 MiB of it. */
 export const EXPORT_BYTES_MAX = 8 * 1024 * 1024;
@@ -32,7 +32,7 @@ export async function exportPage(
   { bucketRef, since, until, after }: ExportTerms,
   line: (row: EventRow) => string | null,
   signal: AbortSignal,
-  turns = new Turns(),
+  timeSlices: TimeSlices = slices,
 ): Promise<ExportPage> {
   const end = firstSequenceAt(until);
   const lines: string[] = [];
@@ -43,7 +43,7 @@ export async function exportPage(
     const rows = events.after(bucketRef, through, ROWS_AT_ONCE);
     for (const row of rows) {
       if (row.sequence >= end) return { text: lines.join(""), through: null };
-      if (turns.isOver) await turns.next();
+      if (timeSlices.isOver) await timeSlices.next();
       const text = line(row);
       const size = text === null ? 0 : Buffer.byteLength(text);
       const isFull = bytes + size > EXPORT_BYTES_MAX || lines.length >= EXPORT_EVENTS_MAX;

@@ -1,7 +1,7 @@
 import { monotonicMs } from "../../kernel/clock.ts";
+import { SLICE_MS, slices, type TimeSlices } from "../../kernel/time-slices.ts";
 import { plainHeaders } from "./event-headers.ts";
 import type { EventFilter, EventRow, EventStore, PayloadRow } from "./store.ts";
-import { SLICE_MS, Turns } from "./turns.ts";
 
 /** Events that one request looks at: a full bucket of the largest tier takes twenty of them. */
 export const SEARCHED_EVENTS_MAX = 5_000;
@@ -43,7 +43,7 @@ export class EventSearch {
     private readonly events: Pick<EventStore, "page" | "payload">,
     /** Milliseconds of a clock that goes on while a search works. */
     private readonly elapsed: () => number = monotonicMs,
-    private readonly turns = new Turns(),
+    private readonly timeSlices: TimeSlices = slices,
   ) {}
 
   /** Finds the newest events that have a text. At least {@link SLICES_MIN} events are looked at, so that pages always get on. */
@@ -52,7 +52,7 @@ export class EventSearch {
     const look = new Look(this.events, terms);
     let slices = 0;
     do {
-      await this.turns.next();
+      await this.timeSlices.next();
       const sliceEnd = this.elapsed() + SLICE_MS;
       while (look.step() && this.elapsed() < sliceEnd);
       slices += 1;

@@ -25,7 +25,6 @@ import {
 } from "./schema.ts";
 import { EventSearch } from "./search.ts";
 import type { EventRow, PayloadRow } from "./store.ts";
-import { Turns } from "./turns.ts";
 
 /** An event of a bucket, whole. */
 interface Found {
@@ -41,8 +40,6 @@ interface PendingSearch {
 
 /** The use cases of events, but for their coming in and going out. */
 export class EventService {
-  /** What looks at many events takes turns. */
-  readonly turns = new Turns();
   private readonly searching: EventSearch;
 
   constructor(
@@ -53,7 +50,7 @@ export class EventService {
     private readonly buckets: Buckets,
     private readonly removal: Removal,
   ) {
-    this.searching = new EventSearch(deps.events, undefined, this.turns);
+    this.searching = new EventSearch(deps.events);
   }
 
   /**
@@ -148,7 +145,6 @@ export class EventService {
           { ...terms, after, bucketRef: bucket.ref },
           line,
           signal,
-          this.turns,
         );
         return { text: page.text, cursor: page.through === null ? null : eventIdOf(page.through) };
       },

@@ -1,6 +1,7 @@
 import { monotonicMs, realDelay, realTimeout } from "../../kernel/clock.ts";
 import { ApiError, invalidField } from "../../kernel/errors.ts";
 import type { Call } from "../../kernel/http/call.ts";
+import { slices } from "../../kernel/time-slices.ts";
 import type { BucketActor, Buckets, CatchDeps } from "./buckets.ts";
 import { knownProvider } from "./domain.ts";
 import { eventIdOf, sequenceOf } from "./ids.ts";
@@ -112,11 +113,10 @@ export class EventStream {
 
   /** Reads on from where a page has come to, in slices. */
   private async look(bucket: BucketActor, wanted: Wanted, page: Page): Promise<void> {
-    const { turns } = this.service;
     for (;;) {
       const rows = this.deps.events.after(bucket.ref, page.through, ROWS_AT_ONCE);
       for (const row of rows) {
-        if (turns.isOver) await turns.next();
+        if (slices.isOver) await slices.next();
         const event = wanted(row) ? this.service.ofRow(bucket, row) : null;
         if (event === null) page.through = row.sequence;
         else page.add(event, row.sequence);

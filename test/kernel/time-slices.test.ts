@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
-import { exportPage } from "../../../src/areas/catch/export.ts";
-import type { EventRow } from "../../../src/areas/catch/store.ts";
-import { SLICE_MS, Turns } from "../../../src/areas/catch/turns.ts";
-import { monotonicMs } from "../../../src/kernel/clock.ts";
+import { exportPage } from "../../src/areas/catch/export.ts";
+import type { EventRow } from "../../src/areas/catch/store.ts";
+import { monotonicMs } from "../../src/kernel/clock.ts";
+import { SLICE_MS, TimeSlices } from "../../src/kernel/time-slices.ts";
 
 let worked = 0;
 
@@ -32,11 +32,11 @@ async function mostInATurn(request: () => Promise<unknown>, count: number): Prom
 // One by who has the turn, one by who came meanwhile, and one between two looks at the counter.
 const FEW = 3;
 
-test("requests that look at large events take turns, also for their first ones", async () => {
-  const turns = new Turns();
+test("requests that look at large events take timeSlices, also for their first ones", async () => {
+  const timeSlices = new TimeSlices();
   const request = async () => {
     for (let event = 0; event < 3; event += 1) {
-      if (turns.isOver) await turns.next();
+      if (timeSlices.isOver) await timeSlices.next();
       work();
     }
   };
@@ -44,7 +44,7 @@ test("requests that look at large events take turns, also for their first ones",
 });
 
 test("exports of large events do", async () => {
-  const turns = new Turns();
+  const timeSlices = new TimeSlices();
   const rows = [1, 2, 3].map((sequence) => ({ sequence }) as EventRow);
   const events = { after: (_: number, after: number) => rows.slice(after) };
   const terms = { bucketRef: 1, since: 0, until: Number.POSITIVE_INFINITY, after: 0 };
@@ -52,15 +52,15 @@ test("exports of large events do", async () => {
     work();
     return "x\n";
   };
-  const request = () => exportPage(events, terms, line, new AbortController().signal, turns);
+  const request = () => exportPage(events, terms, line, new AbortController().signal, timeSlices);
   expect(await mostInATurn(request, 20)).toBeLessThanOrEqual(FEW);
 });
 
 test("one that is alone waits for nobody, and a turn that is used up is over for all", async () => {
-  const turns = new Turns();
-  expect(turns.isOver).toBe(false);
+  const timeSlices = new TimeSlices();
+  expect(timeSlices.isOver).toBe(false);
   work();
-  expect(turns.isOver).toBe(true);
+  expect(timeSlices.isOver).toBe(true);
   await Bun.sleep(2);
-  expect(turns.isOver).toBe(false);
+  expect(timeSlices.isOver).toBe(false);
 });
