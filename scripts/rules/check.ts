@@ -4,7 +4,7 @@ import { checkUnusedExports, type Linked } from "./graph.ts";
 import { importsOf } from "./imports.ts";
 import { checkLayers } from "./layers.ts";
 import { type Module, parseModule, type SourceText, type Violation, violationAt } from "./model.ts";
-import { checkFileLength, checkShape } from "./shape.ts";
+import { checkShape } from "./shape.ts";
 import { checkSqlText } from "./sql.ts";
 import { checkCitations, checkWords } from "./words.ts";
 
@@ -18,7 +18,6 @@ export function checkTree(files: readonly SourceText[]): Violation[] {
   const found = [
     ...files.flatMap(checkWords),
     ...files.flatMap(checkPatterns),
-    ...files.filter(isCode).flatMap(checkFileLength),
     ...files.filter(isCode).flatMap(checkCitations),
     ...tree.flatMap(checkModule),
     ...checkUnusedExports(tree),

@@ -1,35 +1,35 @@
 import type { Node } from "oxc-parser";
-import { type Module, type Place, type SourceText, type Violation, violationAt, walk } from "./model.ts";
-import { BROWSER, inZone } from "./zones.ts";
+import { type Module, type Violation, violationAt, walk } from "./model.ts";
 
-export const MAX_FILE_LINES = 400;
-export const MAX_FUNCTION_LINES = 70;
-/** Of the console: a page that needs more shows more than one thing. */
-export const MAX_PAGE_LINES = 250;
+/** Statements of one function, without those of the functions inside it: more than this does more than one thing. */
+export const STATEMENTS_MAX = 40;
 
-/** What is written by a script is read by name, not from end to end. */
-const GENERATED = "src/client/generated/";
-
-/** Rule 5 for any code file, whatever its language: its length. */
-export function checkFileLength(source: SourceText): Violation[] {
-  const lines = source.text.split("\n").length - (source.text.endsWith("\n") ? 1 : 0);
-  const most = inZone(source.path, BROWSER) ? MAX_PAGE_LINES : MAX_FILE_LINES;
-  if (lines <= most || source.path.startsWith(GENERATED)) return [];
-  const message = `${lines} lines, ${most} at most; split the file by what its parts know`;
-  return [{ path: source.path, line: most + 1, rule: "file-length", message }];
-}
-
-/** Rule 5 for TypeScript: function length. */
+/**
+ * Rule 5: a function has a limited number of statements. Its length in lines is the formatter's work. Tests are sequences
+ * of steps, which read best from top to bottom.
+ */
 export function checkShape(module: Module): Violation[] {
+  if (module.path.startsWith("test/")) return [];
   const found: Violation[] = [];
-  walk(module.root, (node, place) => {
-    const finding = tooLong(module, node, place);
-    if (finding) found.push(violationAt(module, node.start, ...finding));
+  const open: { node: Node; statements: number }[] = [];
+  const close = (offset: number): void => {
+    for (let last = open.at(-1); last !== undefined && last.node.end <= offset; last = open.at(-1)) {
+      open.pop();
+      if (last.statements > STATEMENTS_MAX) {
+        const message = `a function of ${last.statements} statements, ${STATEMENTS_MAX} at most; give its steps names of their own`;
+        found.push(violationAt(module, last.node.start, "function-statements", message));
+      }
+    }
+  };
+  walk(module.root, (node) => {
+    close(node.start);
+    const current = open.at(-1);
+    if (current !== undefined && isStatement(node)) current.statements += 1;
+    if (FUNCTIONS.has(node.type)) open.push({ node, statements: 0 });
   });
+  close(Number.POSITIVE_INFINITY);
   return found;
 }
-
-type Finding = readonly [rule: string, message: string];
 
 const FUNCTIONS: ReadonlySet<string> = new Set([
   "FunctionDeclaration",
@@ -37,33 +37,7 @@ const FUNCTIONS: ReadonlySet<string> = new Set([
   "ArrowFunctionExpression",
 ]);
 
-function tooLong(module: Module, node: Node, place: Place): Finding | undefined {
-  if (!FUNCTIONS.has(node.type)) return undefined;
-  const lines = module.lineAt(node.end) - module.lineAt(node.start) + 1;
-  if (lines <= MAX_FUNCTION_LINES || isTestBlock(module.path, place.parent)) return undefined;
-  return [
-    "function-length",
-    `a function of ${lines} lines, ${MAX_FUNCTION_LINES} at most; give its steps names of their own`,
-  ];
-}
-
-const TEST_BLOCKS: ReadonlySet<string> = new Set([
-  "describe",
-  "it",
-  "test",
-  "beforeAll",
-  "beforeEach",
-  "afterAll",
-  "afterEach",
-]);
-
-/** True for the callback of `describe(…)`, `it(…)`, `test.each(…)(…)` and the like. */
-function isTestBlock(path: string, parent: Node | undefined): boolean {
-  if (!path.startsWith("test/") || parent?.type !== "CallExpression") return false;
-  let callee: Node = parent.callee;
-  for (;;) {
-    if (callee.type === "CallExpression") callee = callee.callee;
-    else if (callee.type === "MemberExpression") callee = callee.object;
-    else return callee.type === "Identifier" && TEST_BLOCKS.has(callee.name);
-  }
+/** A block is the form of a statement, not one itself. */
+function isStatement({ type }: Node): boolean {
+  return (type.endsWith("Statement") && type !== "BlockStatement") || type === "VariableDeclaration";
 }
