@@ -3,7 +3,14 @@ import type { DeclaredRoute } from "../../src/kernel/http/api.ts";
 import type { Scope } from "../../src/kernel/http/caller.ts";
 import type { Client } from "../support/client.ts";
 import { expectError } from "../support/errors.ts";
-import { parametersOf, pathOf, scopedRoutes } from "../support/matrix.ts";
+import {
+  CREDENTIALS,
+  type Credential,
+  clientOf,
+  parametersOf,
+  pathOf,
+  scopedRoutes,
+} from "../support/matrix.ts";
 import { startTestServer, type TestServer } from "../support/server.ts";
 
 /** Reads that are sent as POST. */
@@ -25,7 +32,7 @@ const EVERY_SCOPE: readonly Scope[] = [
 let server: TestServer;
 let routes: readonly DeclaredRoute[];
 beforeAll(async () => {
-  server = await startTestServer({ manualClock: true });
+  server = await startTestServer({ manualClock: true, args: ["--trust-proxy", "127.0.0.1"] });
   routes = scopedRoutes(server);
 });
 afterAll(() => server.stop());
@@ -33,21 +40,25 @@ afterAll(() => server.stop());
 const scopeOf = ({ operation }: DeclaredRoute): Scope => operation.access as Scope;
 
 /** Keys of the operator's account, which has no rate limits. */
-async function keyWith(scopes: readonly string[], project?: string): Promise<Client> {
+async function keyWith(
+  scopes: readonly string[],
+  credential: Credential = "key",
+  project?: string,
+): Promise<Client> {
   const path = project === undefined ? "/v1/keys" : `/v1/projects/${project}/keys`;
   const { status, body, text } = await server.operator.post(path, { prefix: "sm", name: "k", scopes });
   expect(status, text).toBe(201);
-  return server.client(String(body.secret));
+  return clientOf(server, String(body.secret), credential);
 }
 
 /**
  * A request that ends behind the gate of the scopes, at that of the input: nothing is done by it. Where there is no
  * body to be refused, what it names does not exist.
  */
-function knock(client: Client, route: DeclaredRoute) {
+function knock(client: Client, route: DeclaredRoute, headers: Record<string, string> = {}) {
   const params = Object.fromEntries(parametersOf(route).map((name) => [name, "none"]));
   const body = route.body === undefined ? undefined : "[1]";
-  return client.send(route.method, pathOf(route, params), body);
+  return client.send(route.method, pathOf(route, params), body, { headers });
 }
 
 /** What hands out all scopes asks for all of them. */
@@ -57,11 +68,12 @@ function grantsEverything(route: DeclaredRoute): boolean {
 
 /** Routes by their scope, each with a key that `scopes` describes. */
 async function onEveryRoute(
+  credential: Credential,
   scopes: (scope: Scope) => readonly string[],
   look: (client: Client, route: DeclaredRoute, scope: Scope) => Promise<void>,
 ): Promise<void> {
   for (const scope of new Set(routes.map(scopeOf))) {
-    const client = await keyWith(scopes(scope));
+    const client = await keyWith(scopes(scope), credential);
     for (const route of routes) {
       if (scopeOf(route) === scope) await look(client, route, scope);
     }
@@ -77,9 +89,10 @@ test("GET needs read, everything else write, but for what only looks although it
   }
 });
 
-describe("at every route that needs a scope", () => {
+describe.each(CREDENTIALS)("at every route that needs a scope, with a %s", (credential) => {
   test("a key with every scope but this one gets 403, which names it", () =>
     onEveryRoute(
+      credential,
       (scope) => EVERY_SCOPE.filter((other) => other !== scope),
       async (client, route, scope) => {
         const { error } = expectError(await knock(client, route), "forbidden");
@@ -89,6 +102,7 @@ describe("at every route that needs a scope", () => {
 
   test("a key with exactly this one is let in", () =>
     onEveryRoute(
+      credential,
       (scope) => [scope],
       async (client, route) => {
         if (grantsEverything(route)) {
@@ -101,22 +115,39 @@ describe("at every route that needs a scope", () => {
       },
     ));
 
-  test("so is one with the area's *, and one with *", async () => {
-    const all = await keyWith(["*"]);
-    await onEveryRoute(
+  test("so is one with the area's *", () =>
+    onEveryRoute(
+      credential,
       (scope) => [`${scope.split(":")[0]}:*`],
       async (client, route) => {
-        for (const one of grantsEverything(route) ? [all] : [client, all]) {
-          const { status, text } = await knock(one, route);
-          expect([401, 403], `${route.method} ${route.path}: ${text}`).not.toContain(status);
-        }
+        if (grantsEverything(route)) return;
+        const { status, text } = await knock(client, route);
+        expect([401, 403], `${route.method} ${route.path}: ${text}`).not.toContain(status);
       },
-    );
+    ));
+
+  test("so is one with *", async () => {
+    const client = await keyWith(["*"], credential);
+    for (const route of routes) {
+      const { status, text } = await knock(client, route);
+      expect([401, 403], `${route.method} ${route.path}: ${text}`).not.toContain(status);
+    }
+  });
+
+  test("of a key without * every route of another project is closed to a session", async () => {
+    if (credential === "key") return;
+    const project = await server.operator.post("/v1/projects", { name: "Other" });
+    const headers = { "x-ninefold-project": String(project.body.id) };
+    const client = await keyWith(EVERY_SCOPE, credential);
+    for (const route of routes) {
+      const answer = await knock(client, route, headers);
+      expectError(answer, "forbidden");
+    }
   });
 
   test("a key of one project with * is let in, but where only keys of the account are", async () => {
     const project = await server.operator.post("/v1/projects", { name: "Shop" });
-    const client = await keyWith(["*"], String(project.body.id));
+    const client = await keyWith(["*"], credential, String(project.body.id));
     const refused: string[] = [];
     for (const route of routes) {
       const answer = await knock(client, route);
@@ -132,40 +163,50 @@ describe("at every route that needs a scope", () => {
   });
 });
 
-test("a platform key in its grace is let in, but where keys are made, changed or ended", async () => {
-  const account = await server.account({ tier: "unlimited" });
-  expect((await account.post("/v1/keys/rotate")).status).toBe(200);
-  const refused: string[] = [];
-  for (const route of routes) {
-    const answer = await knock(account, route);
-    if (answer.status === 403) {
-      expect(expectError(answer, "forbidden").error.message).toContain("changes no keys");
-      refused.push(route.operation.name);
+test.each(CREDENTIALS)(
+  "a platform key in its grace is let in with a %s, but where keys are made, changed or ended",
+  async (credential) => {
+    const platform = await server.account({ tier: "unlimited" });
+    expect((await platform.post("/v1/keys/rotate")).status).toBe(200);
+    const account = await clientOf(server, platform.key, credential);
+    const refused: string[] = [];
+    for (const route of routes) {
+      const answer = await knock(account, route);
+      if (answer.status === 403) {
+        expect(expectError(answer, "forbidden").error.message).toContain("changes no keys");
+        refused.push(route.operation.name);
+      }
+      expect(answer.status).not.toBe(401);
     }
-    expect(answer.status).not.toBe(401);
-  }
-  expect(refused.sort()).toEqual(
-    routes
-      .map(({ operation }) => operation.name as string)
-      .filter((name) => CHANGES_KEYS.has(name))
-      .sort(),
-  );
-  expect(refused).toHaveLength(CHANGES_KEYS.size);
-});
+    expect(refused.sort()).toEqual(
+      routes
+        .map(({ operation }) => operation.name as string)
+        .filter((name) => CHANGES_KEYS.has(name))
+        .sort(),
+    );
+    expect(refused).toHaveLength(CHANGES_KEYS.size);
+  },
+);
 
-test("a managed key is no operator unless it is the operator account's own with *", async () => {
-  const { routes: declared } = server.server.app.http;
-  const operators = declared.filter(({ operation }) => operation.access === "operator");
-  expect(operators.length).toBeGreaterThan(2);
-  const project = await server.operator.post("/v1/projects", { name: "Shop" });
-  const [all, some, bound] = [
-    await keyWith(["*"]),
-    await keyWith(SCOPE_AREAS.map((area) => `${area}:*`)),
-    await keyWith(["*"], String(project.body.id)),
-  ];
-  for (const route of operators) {
-    expectError(await knock(some, route), "forbidden");
-    expectError(await knock(bound, route), "forbidden");
-    expect([401, 403]).not.toContain((await knock(all, route)).status);
-  }
-});
+test.each(CREDENTIALS)(
+  "a managed key is no operator unless it is the operator account's own with *: %s",
+  async (credential) => {
+    const { routes: declared } = server.server.app.http;
+    const operators = declared.filter(({ operation }) => operation.access === "operator");
+    expect(operators.length).toBeGreaterThan(2);
+    const project = await server.operator.post("/v1/projects", { name: "Shop" });
+    const [all, some, bound] = [
+      await keyWith(["*"], credential),
+      await keyWith(
+        SCOPE_AREAS.map((area) => `${area}:*`),
+        credential,
+      ),
+      await keyWith(["*"], credential, String(project.body.id)),
+    ];
+    for (const route of operators) {
+      expectError(await knock(some, route), "forbidden");
+      expectError(await knock(bound, route), "forbidden");
+      expect([401, 403]).not.toContain((await knock(all, route)).status);
+    }
+  },
+);

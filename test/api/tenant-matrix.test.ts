@@ -1,9 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { DeclaredRoute } from "../../src/kernel/http/api.ts";
+import type { Browser } from "../areas/session/support.ts";
 import type { Client } from "../support/client.ts";
 import { expectError } from "../support/errors.ts";
 import {
   bodyOf,
+  CREDENTIALS,
+  clientOf,
   makeResource,
   NOT_404,
   parametersOf,
@@ -20,7 +23,7 @@ const SHARED: ReadonlySet<string> = new Set(["meter.own.balance", "meter.own.his
 let server: TestServer;
 let routes: readonly DeclaredRoute[];
 beforeAll(async () => {
-  const args = ["--allow-private-targets", "127.0.0.0/8"];
+  const args = ["--allow-private-targets", "127.0.0.0/8", "--trust-proxy", "127.0.0.1"];
   server = await startTestServer({ manualClock: true, args });
   routes = scopedRoutes(server);
 });
@@ -36,6 +39,9 @@ async function keyOfProject(account: Client): Promise<Client> {
 }
 
 type Params = Readonly<Record<string, string>>;
+
+/** Areas of the account, which its credentials see from every project. */
+const OF_THE_ACCOUNT: ReadonlySet<string> = new Set(["audit", "keys", "projects"]);
 
 /** Reads that are sent as POST, and say all that their area shows. */
 const READS_BY_POST: ReadonlySet<string> = new Set(["ofrep.evaluate", "ofrep.bulk"]);
@@ -57,8 +63,12 @@ async function everythingOf(owner: Client, segment: string, params: Params): Pro
 }
 
 /** Has a stranger send every route that names a resource of the owner's, and expects nothing to come of it. */
-async function expectApart(owner: Client, stranger: Client): Promise<void> {
-  const naming = routes.filter((route) => parametersOf(route).length > 0);
+async function expectApart(
+  owner: Client,
+  stranger: Client,
+  shared: ReadonlySet<string> = new Set(),
+): Promise<void> {
+  const naming = routes.filter((route) => parametersOf(route).length > 0 && !shared.has(segmentOf(route)));
   const segments = new Set(naming.map(segmentOf));
   expect(segments.size).toBeGreaterThan(4);
   for (const segment of segments) {
@@ -83,24 +93,38 @@ async function expectApart(owner: Client, stranger: Client): Promise<void> {
   }
 }
 
-describe("what belongs to one is neither seen nor touched by another", () => {
-  test("account", async () => {
-    const owner = await server.account({ balance: 1_000 });
-    await expectApart(owner, await server.account({ balance: 1_000 }));
-  });
+describe.each(CREDENTIALS)(
+  "what belongs to one is neither seen nor touched by another with a %s",
+  (credential) => {
+    const strangerOf = ({ key }: Client): Promise<Client> => clientOf(server, key, credential);
 
-  test("account, with a key of one of its projects", async () => {
-    const owner = await server.account({ balance: 1_000 });
-    await expectApart(owner, await keyOfProject(await server.account({ balance: 1_000 })));
-  });
+    test("account", async () => {
+      const owner = await server.account({ balance: 1_000 });
+      await expectApart(owner, await strangerOf(await server.account({ balance: 1_000 })));
+    });
 
-  test("project of the same account", async () => {
-    const account = await server.account({ balance: 1_000 });
-    await expectApart(await keyOfProject(account), await keyOfProject(account));
-  });
+    test("account, with a key of one of its projects", async () => {
+      const owner = await server.account({ balance: 1_000 });
+      const stranger = await keyOfProject(await server.account({ balance: 1_000 }));
+      await expectApart(owner, await strangerOf(stranger));
+    });
 
-  test("project, the default one of the same account", async () => {
-    const account = await server.account({ balance: 1_000 });
-    await expectApart(account, await keyOfProject(account));
-  });
+    test("project of the same account", async () => {
+      const account = await server.account({ balance: 1_000 });
+      await expectApart(await keyOfProject(account), await strangerOf(await keyOfProject(account)));
+    });
+
+    test("project, the default one of the same account", async () => {
+      const account = await server.account({ balance: 1_000 });
+      await expectApart(account, await strangerOf(await keyOfProject(account)));
+    });
+  },
+);
+
+test("a session that names another project of its account works in that one alone", async () => {
+  const account = await server.account({ balance: 1_000 });
+  const project = await account.post("/v1/projects", { name: "Other" });
+  const stranger = (await clientOf(server, account.key, "session of a key")) as Browser;
+  stranger.headers["x-ninefold-project"] = String(project.body.id);
+  await expectApart(account, stranger, OF_THE_ACCOUNT);
 });

@@ -1,5 +1,6 @@
 import { EXAMPLE_TOKEN } from "../../src/areas/locks/schema.ts";
 import type { DeclaredRoute } from "../../src/kernel/http/api.ts";
+import { Browser } from "../areas/session/support.ts";
 import type { Client } from "./client.ts";
 import type { TestServer } from "./server.ts";
 
@@ -7,6 +8,28 @@ import type { TestServer } from "./server.ts";
 export function scopedRoutes(server: TestServer): DeclaredRoute[] {
   const { routes } = server.server.app.http;
   return routes.filter(({ operation }) => operation.access.includes(":") && !operation.forProxies);
+}
+
+/** What a request can come with: a key, or a browser session of it. Both are the same to every gate. */
+export const CREDENTIALS = ["key", "session of a key"] as const;
+/** One of {@link CREDENTIALS}. */
+export type Credential = (typeof CREDENTIALS)[number];
+
+let networks = 0;
+
+/** A client with a key, or logged in with it: the server trusts this machine as a proxy, so that each login has a network of its own. */
+export async function clientOf(
+  server: TestServer,
+  key: string | null,
+  credential: Credential,
+): Promise<Client> {
+  if (credential === "key") return server.client(key);
+  const browser = new Browser(server);
+  networks += 1;
+  browser.headers["x-forwarded-for"] = `10.1.${networks >> 8}.${networks & 255}`;
+  // An account logs in ten times a minute.
+  await server.clock.advance(6_000);
+  return browser.logIn(key);
 }
 
 /** The path of a route with its parameters filled in. @throws Error when one is not known. */

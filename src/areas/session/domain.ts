@@ -46,12 +46,12 @@ export function setCookie(name: string, token: string, seconds: number): string 
   return `${name}=${token}; HttpOnly; SameSite=Strict; Path=/; Max-Age=${seconds}${secure}`;
 }
 
-/** The value of the first of these cookies that a `Cookie` header has; null when it has none. */
-export function cookieIn(header: string | null, names: readonly string[]): string | null {
+/** The value of the first cookie of this name in a `Cookie` header; null when there is none. */
+export function cookieIn(header: string | null, name: string): string | null {
   if (header === null) return null;
   for (const pair of header.split(";")) {
     const equals = pair.indexOf("=");
-    if (equals > 0 && names.includes(pair.slice(0, equals).trim())) return pair.slice(equals + 1).trim();
+    if (equals > 0 && pair.slice(0, equals).trim() === name) return pair.slice(equals + 1).trim();
   }
   return null;
 }

@@ -58,6 +58,7 @@ export class SessionService {
     try {
       const caller = await this.deps.writer.submit((tx) => {
         const digest = link === undefined ? digestOfKey(key ?? "") : this.takeLink(tx, link);
+        this.deps.sessions.endReplaced(tx, login);
         return this.insert(tx, this.callerOf(digest, login), digest, token, login);
       });
       const name = this.deps.sessions.cookieName(login);
@@ -81,7 +82,7 @@ export class SessionService {
   /** Ends the caller's own session. Returns the header that takes the cookie away. @throws ApiError `forbidden` */
   end(tx: Tx, caller: Caller, from: PageRequest): string {
     const { sessions } = this.deps;
-    const token = sessions.tokenOf(from.request);
+    const token = sessions.tokenOf(from);
     if (caller.session === undefined || token === null) {
       throw new ApiError("forbidden", "A key has no session that could be ended.");
     }

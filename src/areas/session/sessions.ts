@@ -52,6 +52,7 @@ class SessionCaller implements Caller {
     private readonly active: ActiveSession,
     private readonly key: Caller,
     private readonly named: CallerProject | null,
+    private readonly isDeleted: (project: CallerProject) => boolean,
   ) {
     this.credential = `session:${active.id}`;
     const { id, digest, endsAt } = active;
@@ -75,7 +76,7 @@ class SessionCaller implements Caller {
   }
 
   get projectDeleted() {
-    return this.key.projectDeleted;
+    return this.key.projectDeleted || (this.named !== null && this.isDeleted(this.named));
   }
 
   get revoked() {
@@ -115,7 +116,7 @@ export class Sessions implements SessionAuthenticator {
 
   authenticateSession(from: PageRequest): Caller | null {
     const { request } = from;
-    const token = this.tokenOf(request);
+    const token = this.tokenOf(from);
     if (token === null) return null;
     this.assertOwnPage(from);
     const session = token.length === TOKEN_LENGTH ? this.find(token) : undefined;
@@ -123,7 +124,8 @@ export class Sessions implements SessionAuthenticator {
     const key = this.ports.keys.authenticate(session.digest);
     if (key === null) return null;
     this.note(session);
-    return new SessionCaller(session, key, this.projectOf(request, key));
+    const isDeleted = ({ id }: CallerProject) => this.ports.findProject(key.account.ref, id) === null;
+    return new SessionCaller(session, key, this.projectOf(request, key), isDeleted);
   }
 
   /** @throws ApiError `forbidden` for a request that no page of this server has made. */
@@ -145,9 +147,19 @@ export class Sessions implements SessionAuthenticator {
     tx.afterCommit(() => this.active.drop(name));
   }
 
-  /** The token that a request's cookie has; null without one. */
-  tokenOf(request: Request): string | null {
-    return cookieIn(request.headers.get("cookie"), [this.names.secure, this.names.plain]);
+  /**
+   * The token in a request's cookie; null without one. Over HTTPS only the `__Host-` cookie counts: a neighbouring host of
+   * the same domain can set the other one.
+   */
+  tokenOf(from: PageRequest): string | null {
+    return cookieIn(from.request.headers.get("cookie"), this.cookieName(from));
+  }
+
+  /** Ends the session whose cookie comes with a request, in the unit of work that opens its successor. */
+  endReplaced(tx: Tx, from: PageRequest): void {
+    const token = this.tokenOf(from);
+    const replaced = token === null ? null : this.store.withToken(tokenHash(token));
+    if (token !== null && replaced !== null) this.end(tx, replaced.id, tokenHash(token));
   }
 
   private find(token: string): ActiveSession | undefined {
@@ -164,8 +176,11 @@ export class Sessions implements SessionAuthenticator {
   private projectOf(request: Request, key: Caller): CallerProject | null {
     const id = request.headers.get(PROJECT_HEADER);
     if (id === null || id === key.project.id) return null;
-    if (key.projectBound) {
-      throw new ApiError("forbidden", "The key of this session works in its own project alone.");
+    if (key.projectBound || !key.scopes.has("*")) {
+      throw new ApiError(
+        "forbidden",
+        "The key of this session works in its own project only. Log in with a key of the account that has the scope *.",
+      );
     }
     const project = this.ports.findProject(key.account.ref, id);
     if (project === null) throw new ApiError("not_found", "There is no project with this id.");

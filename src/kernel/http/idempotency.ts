@@ -183,9 +183,9 @@ export function isStorable(status: number): boolean {
   return status < 500 && status !== 401 && status !== 429;
 }
 
-/** Where the answers to a caller stand. */
-function ownPlaceOf({ projectBound, project }: Caller): number {
-  return projectBound ? project.ref : OF_ACCOUNT;
+/** Where the responses to a caller are stored: in the project that a key is bound to, or that a session's request names. */
+function ownPlaceOf({ projectBound, project, account }: Caller): number {
+  return projectBound || project.ref !== account.defaultProject.ref ? project.ref : OF_ACCOUNT;
 }
 
 /** Where a caller's key may have been used: in its default project, the account's credentials share their keys with those of the project. */

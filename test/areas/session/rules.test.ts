@@ -125,6 +125,53 @@ describe("X-Ninefold-Project", () => {
     const other = { "x-ninefold-project": own.at(-1)?.id ?? "" };
     expectError(await bound.get("/v1/gate", { headers: other }), "forbidden");
   });
+
+  test("403 for a session of a managed key without *: it reaches the project of its key and no other", async () => {
+    const account = await server.account();
+    const project = await account.post("/v1/projects", { name: "Shop" });
+    const headers = { "x-ninefold-project": String(project.body.id) };
+    const terms = { prefix: "sm", name: "k", scopes: ["gate:*", "keys:*"] };
+    const { body } = await account.post("/v1/keys", terms);
+    const mine = await loggedIn(server, String(body.secret));
+    expectError(await mine.get("/v1/gate", { headers }), "forbidden");
+    expectError(await mine.get("/v1/session", { headers }), "forbidden");
+    const path = `/v1/projects/${project.body.id}/keys`;
+    expectError(await mine.post(path, terms, { headers }), "forbidden");
+    expectError(await mine.post("/v1/keys", terms, { headers }), "forbidden");
+    expect((await account.get("/v1/keys")).body.keys).toHaveLength(1);
+    // Its own project may be named.
+    const own = (await account.get("/v1/projects")).body.projects as { id: string }[];
+    const named = { "x-ninefold-project": own.at(-1)?.id ?? "" };
+    expect((await mine.get("/v1/gate", { headers: named })).status).toBe(200);
+    // A managed key with * reaches all of them.
+    const all = await account.post("/v1/keys", { ...terms, scopes: ["*"] });
+    const whole = await loggedIn(server, String(all.body.secret));
+    expect((await whole.get("/v1/gate", { headers })).status).toBe(200);
+  });
+});
+
+describe("an Idempotency-Key under a session", () => {
+  test("belongs to the project that the request works in", async () => {
+    const account = await server.account();
+    const project = await account.post("/v1/projects", { name: "Shop" });
+    const mine = await loggedIn(server, account.key);
+    const shop = { "x-ninefold-project": String(project.body.id), "idempotency-key": "once" };
+    const flag = { flag_key: "once", enabled: true };
+    const first = await mine.post("/v1/gate", flag, { headers: { "idempotency-key": "once" } });
+    expect(first.status).toBe(201);
+    const second = await mine.post("/v1/gate", flag, { headers: shop });
+    expect([second.status, second.headers.get("idempotent-replayed")]).toEqual([201, null]);
+    const headers = { "x-ninefold-project": shop["x-ninefold-project"] };
+    expect((await mine.get("/v1/gate", { headers })).body).toEqual({ flags: ["once"] });
+    const repeat = await mine.post("/v1/gate", flag, { headers: shop });
+    expect([repeat.status, repeat.headers.get("idempotent-replayed")]).toEqual([201, "true"]);
+    // A key of that project shares the Idempotency-Key with the session.
+    const terms = { prefix: "sm", name: "k", scopes: ["*"] };
+    const key = await account.post(`/v1/projects/${project.body.id}/keys`, terms);
+    const bound = server.client(String(key.body.secret));
+    const shared = await bound.post("/v1/gate", flag, { headers: { "idempotency-key": "once" } });
+    expect(shared.headers.get("idempotent-replayed")).toBe("true");
+  });
 });
 
 describe("what a session pays", () => {

@@ -67,6 +67,40 @@ describe("POST /v1/session", () => {
     expect((await mine.get("/v1/projects")).status).toBe(200);
   });
 
+  test("201 ends the session whose cookie came with it, also one of another account", async () => {
+    const [first, second] = [await server.account(), await server.account()];
+    const mine = await browser().logIn(first.key);
+    const replaced = mine.cookie;
+    // A failed login ends nothing.
+    expectError(await mine.post("/v1/session", { key: "sm_none" }), "unauthorized");
+    expect((await mine.get("/v1/gate")).status).toBe(200);
+    await mine.logIn(second.key);
+    expect((await mine.get("/v1/session")).body.session).toMatchObject({ user_id: second.userId });
+    mine.cookie = replaced;
+    expectError(await mine.get("/v1/gate"), "unauthorized");
+  });
+
+  test("behind HTTPS only the __Host- cookie counts: a neighbouring host can set the other one", async () => {
+    const [mine, theirs] = [await server.account(), await server.account()];
+    const planted = (await browser().logIn(theirs.key)).cookie;
+    const secure = browser();
+    secure.headers["x-forwarded-proto"] = "https";
+    secure.cookie = planted;
+    expectError(await secure.get("/v1/gate"), "unauthorized");
+    secure.cookie = "";
+    await secure.logIn(mine.key);
+    secure.cookie = `${planted}; ${secure.cookie}`;
+    expect((await secure.get("/v1/session")).body.session).toMatchObject({ user_id: mine.userId });
+    // Nor does a login with it end the other session.
+    const neighbour = browser();
+    neighbour.headers["x-forwarded-proto"] = "https";
+    neighbour.cookie = planted;
+    await neighbour.logIn(mine.key);
+    const plain = browser();
+    plain.cookie = planted;
+    expect((await plain.get("/v1/gate")).status).toBe(200);
+  });
+
   test("400 without key and link, with both, and with neither text", async () => {
     const body = { key: server.key, link: "x" };
     for (const wrong of [{}, body, { key: 1 }]) {
@@ -149,7 +183,9 @@ describe("GET /v1/session", () => {
       ...{ key_id: made.body.key_id, key_name: "CI", scopes: ["gate:read"] },
     });
     const headers = { "x-ninefold-project": "proj_none" };
-    expectError(await mine.get("/v1/session", { headers }), "not_found");
+    expectError(await mine.get("/v1/session", { headers }), "forbidden");
+    const whole = await browser().logIn(account.key);
+    expectError(await whole.get("/v1/session", { headers }), "not_found");
     delete mine.headers["x-ninefold-session"];
     expectError(await mine.get("/v1/session"), "forbidden");
     Object.assign(mine.headers, OWN_PAGE);
