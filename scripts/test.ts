@@ -2,8 +2,9 @@
 //   scripts/test                    everything
 //   scripts/test PATH…              the tests in these files and folders
 //   scripts/test --only PATTERN     the tests whose name matches PATTERN
+//   scripts/test --long             the long forms: the tests that repeat something, as often as they ever do
 //   scripts/test --update-timings   everything; writes down how long each file takes, by which the next runs are planned
-import { existsSync, mkdtempSync, rmSync, statSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
@@ -36,9 +37,18 @@ function testFiles(path: string): string[] {
   return [...new Bun.Glob("**/*.test.ts").scanSync(path)].map((file) => `${path}/${file}`).sort();
 }
 
+/** What the tests with a long form import, and the variable that it reads. */
+const LONG_FORM = { module: "support/long-form.ts", env: { NINEFOLD_TEST_LONG: "1" } };
+
+/** The test files that have a long form. */
+function longFiles(): string[] {
+  return testFiles("test").filter((file) => readFileSync(file, "utf8").includes(LONG_FORM.module));
+}
+
 /** What is made once for the tests of a folder, which find it by a variable. */
 interface Preparation {
-  readonly tests: string;
+  /** Where those tests are: the start of a path. */
+  readonly tests: readonly string[];
   readonly env: Readonly<Record<string, string>>;
   readonly make: () => Promise<StepResult>;
   /** Whether it is worth making for some files, too: the tests do not make it by themselves. */
@@ -46,18 +56,18 @@ interface Preparation {
 }
 
 /** `folder` is a temporary one, and empty. */
-function preparations(folder: string): readonly Preparation[] {
+function preparations(folder: string, isLong: boolean): readonly Preparation[] {
   const install = [process.execPath, "--no-env-file", "--no-install", INSTALL_PACKAGE, folder];
   return [
     {
-      tests: "test/binary/",
+      tests: isLong ? ["test/binary/", "test/crash/"] : ["test/binary/"],
       // All other tests that start servers take the executable, too: it starts in half the time.
       env: { NINEFOLD_BINARY: `${process.cwd()}/${EXECUTABLE}` },
       make: () => runCheck("build", ["sh", "scripts/build"]),
       forSome: true,
     },
     {
-      tests: "test/client/",
+      tests: ["test/client/"],
       env: { NINEFOLD_INSTALLED: folder },
       make: () => runCheck("package", install),
       forSome: false,
@@ -85,12 +95,13 @@ async function runSome(paths: readonly string[], only: string | undefined): Prom
 async function runFiles(
   files: readonly string[],
   whole: boolean,
-  options: Omit<TestRun, "name" | "files" | "env">,
+  { env: given, ...options }: Omit<TestRun, "name" | "files">,
 ): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), "ninefold-installed-"));
   try {
-    const wanted = preparations(folder).filter(
-      ({ tests, forSome }) => (forSome || whole) && files.some((file) => file.startsWith(tests)),
+    const isOf = (file: string, { tests }: Preparation) => tests.some((start) => file.startsWith(start));
+    const wanted = preparations(folder, given === LONG_FORM.env).filter(
+      (one) => (one.forSome || whole) && files.some((file) => isOf(file, one)),
     );
     const installing = installMissing(files);
     const made = await Promise.all(wanted.map(async (one) => ({ ...one, step: await one.make() })));
@@ -99,8 +110,9 @@ async function runFiles(
     if (installed !== null) record(installed);
     const failed = made.filter(({ step }) => step.failed > 0);
     // Tests of what could not be made would only repeat its failure.
-    const left = files.filter((file) => !failed.some(({ tests }) => file.startsWith(tests)));
-    const env = Object.assign({}, ...made.filter((one) => !failed.includes(one)).map((one) => one.env));
+    const left = files.filter((file) => !failed.some((one) => isOf(file, one)));
+    const succeeded = made.filter((one) => !failed.includes(one));
+    const env = Object.assign({}, given, ...succeeded.map((one) => one.env));
     if (left.length > 0) record(await runTests({ name: "tests", files: left, env, ...options }));
   } finally {
     rmSync(folder, { recursive: true, force: true });
@@ -117,9 +129,14 @@ function finish(): void {
 try {
   const { values, positionals } = parseArgs({
     allowPositionals: true,
-    options: { only: { type: "string" }, "update-timings": { type: "boolean", default: false } },
+    options: {
+      only: { type: "string" },
+      long: { type: "boolean", default: false },
+      "update-timings": { type: "boolean", default: false },
+    },
   });
-  if (positionals.length === 0 && values.only === undefined) await runAll(values["update-timings"]);
+  if (values.long) await runFiles(longFiles(), false, { verbose: false, env: LONG_FORM.env });
+  else if (positionals.length === 0 && values.only === undefined) await runAll(values["update-timings"]);
   else await runSome(positionals, values.only);
 } catch (error) {
   const output = `scripts/test: ${error instanceof Error ? error.message : String(error)}`;

@@ -5,12 +5,13 @@ import { join } from "node:path";
 import { RelayWorkload } from "../../scripts/crashes/relays.ts";
 import { inParallel, ServerTarget } from "../../scripts/crashes/target.ts";
 import { NINEFOLD_COMMAND, ServerProcess } from "../../scripts/processes/server-process.ts";
+import { repeated } from "../support/long-form.ts";
 
-const DELIVERIES = 5_000;
+const DELIVERIES = repeated(1_500, 5_000);
 /** Deliveries fall due over so many seconds. */
-const SPREAD_SECONDS = 10;
+const SPREAD_SECONDS = repeated(4, 10);
 const KILL_EVERY_MS = 2_000;
-const KILLS = 5;
+const KILLS = repeated(2, 5);
 
 test(`${DELIVERIES} deliveries fall due while the server is killed every 2 s: all arrive, repeats only of those under way`, async () => {
   const folder = mkdtempSync(join(tmpdir(), "ninefold-crash-relays-"));

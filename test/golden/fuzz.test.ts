@@ -4,11 +4,12 @@ import { DEFAULT_TIERS } from "../../src/kernel/tiers.ts";
 import { type ApiOperation, documentedStatuses, Explorer, isEndless, readOperations } from "./api-document.ts";
 import { type FuzzedRequest, requestsFor } from "./fuzzed-requests.ts";
 import { expectErrorShape, UUID_V7 } from "../support/errors.ts";
+import { repeated } from "../support/long-form.ts";
 import { sendRaw } from "../support/raw-http.ts";
 import { type AccountClient, startTestServer, type TestServer } from "../support/server.ts";
 
 /** Requests to each operation. */
-const RUNS = 80;
+const RUNS = repeated(12, 80);
 /** An operation that waits for something else may wait for ever on a clock that stands still. */
 const WAIT_MS = 250;
 const ANSWER_MS = 5_000;

@@ -102,6 +102,12 @@ export class Console {
     return found.map((violation) => `${other}: ${violation}`);
   }
 
+  /** What axe finds of things too small to hit with a finger: the one rule that depends on the width alone. */
+  smallTargets(): Promise<string[]> {
+    const options = { ...AXE_OPTIONS, runOnly: ["target-size"], rules: { "target-size": { enabled: true } } };
+    return this.found(options);
+  }
+
   private async found(options: object): Promise<string[]> {
     if (!(await this.page.evaluate<boolean>("'axe' in window"))) await this.page.evaluate(AXE);
     const found = await this.page.evaluate(`axe.run(${JSON.stringify(options)})`);

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fillConsole } from "../../scripts/console/filling.ts";
 import { SET_BUCKET, VIEWS, WITH_ROWS } from "../../scripts/console/views.ts";
+import { IS_LONG } from "../support/long-form.ts";
 import { startTestServer, type TestServer } from "../support/server.ts";
 import { closeBrowser } from "./browser.ts";
 import { Console, type Look } from "./console.ts";
@@ -11,90 +12,109 @@ import { Console, type Look } from "./console.ts";
 /** Starting a browser takes seconds on a machine that is busy with other things. */
 const TIMEOUT_MS = 240_000;
 
+/** What is checked of each view: everything in both themes, everything in one theme, or only what depends on the width. */
+type Scope = "both themes" | "one theme" | "size";
+
 /**
- * Where nothing is there yet, the form of the page is the same: one look of each size and colour does. Where all is
- * filled, each view is looked at in the other colours as well, before the walk goes on.
+ * Every run checks the filled console in one theme, and on a phone its sizes; the long form checks every theme and width,
+ * and the empty console too.
  */
-const LOOKS: readonly (readonly [name: string, at: number, look: Look])[] = [
-  ["empty, wide, light", 0, { colorScheme: "light" }],
-  ["empty, 390 px, dark", 0, { colorScheme: "dark", width: 390 }],
-  ["full, wide, light and dark", 1, { colorScheme: "light" }],
-  ["full, 390 px, dark and light", 1, { colorScheme: "dark", width: 390 }],
-];
+const LOOKS: readonly (readonly [name: string, at: number, look: Look, scope: Scope])[] = IS_LONG
+  ? [
+      ["empty, wide, light", 0, { colorScheme: "light" }, "one theme"],
+      ["empty, 390 px, dark", 0, { colorScheme: "dark", width: 390 }, "one theme"],
+      ["full, wide, light and dark", 1, { colorScheme: "light" }, "both themes"],
+      ["full, 390 px, dark and light", 1, { colorScheme: "dark", width: 390 }, "both themes"],
+    ]
+  : [
+      ["full, wide, light", 1, { colorScheme: "light" }, "one theme"],
+      ["full, 390 px", 1, { colorScheme: "dark", width: 390 }, "size"],
+    ];
 
 let folder: string;
 const servers: TestServer[] = [];
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), "ninefold-views-"));
-  for (const isFull of [false, true]) {
+  for (const isFull of IS_LONG ? [false, true] : [true]) {
     const server = await startTestServer({
       args: [...["--allow-private-targets", "127.0.0.0/8"], ...(isFull ? ["--backup-dir", folder] : [])],
     });
     if (isFull) await fillConsole(server.url, server.key);
-    servers.push(server);
+    servers[isFull ? 1 : 0] = server;
   }
 }, TIMEOUT_MS);
 afterAll(async () => {
   await closeBrowser();
-  for (const server of servers) await server.stop();
+  for (const server of Object.values(servers)) await server.stop();
   rmSync(folder, { recursive: true });
 }, TIMEOUT_MS);
 
+/** A walk through the console, with what is checked of each view. */
+interface Walk {
+  readonly visit: Console;
+  readonly scope: Scope;
+}
+
 /** What is wrong with the view that is drawn. */
-async function troubles(visit: Console, view: string): Promise<string[]> {
-  const others = visit.server === servers[1] ? await visit.violationsInOtherColours() : [];
-  const found = [...(await visit.violations()), ...others].map((violation) => `${view}: ${violation}`);
+async function troubles({ visit, scope }: Walk, view: string): Promise<string[]> {
+  const others = scope === "both themes" ? await visit.violationsInOtherColours() : [];
+  const own = scope === "size" ? await visit.smallTargets() : await visit.violations();
+  const found = [...own, ...others].map((violation) => `${view}: ${violation}`);
   const overflow = await visit.overflow();
   return overflow > 0 ? [...found, `${view}: ${overflow} px too wide`] : found;
 }
 
 /** Goes through all that is shown of an event with a few tries behind it. */
-async function walkEvent(visit: Console): Promise<string[]> {
+async function walkEvent(walk: Walk): Promise<string[]> {
+  const { visit } = walk;
   const found: string[] = [];
   await visit.page.locator("main a.row").nth(1).click();
   for (const tab of ["Body", "Raw", "Headers", "Attempts"]) {
     await visit.page.getByRole("button", { name: tab, exact: true }).click();
-    found.push(...(await troubles(visit, `an event, ${tab}`)));
+    found.push(...(await troubles(walk, `an event, ${tab}`)));
   }
   await visit.page.getByText("What it answered").first().click();
-  return [...found, ...(await troubles(visit, "an event, an answer"))];
+  return [...found, ...(await troubles(walk, "an event, an answer"))];
 }
 
 /** The form with all that is set of a bucket. */
-async function walkSettings(visit: Console): Promise<string[]> {
+async function walkSettings(walk: Walk): Promise<string[]> {
+  const { visit } = walk;
   await visit.go("catch");
   await visit.page.getByRole("link", { name: SET_BUCKET }).click();
   await visit.page.getByRole("button", { name: "Settings…" }).click();
   const form = visit.page.locator("dialog");
   expect(await form.getByLabel("and body").inputValue()).toContain("thanks");
-  const found = await troubles(visit, "a bucket's settings");
+  const found = await troubles(walk, "a bucket's settings");
   await form.getByRole("button", { name: "Cancel" }).click();
   return found;
 }
 
-async function walk(visit: Console): Promise<string[]> {
+async function walkViews(walk: Walk): Promise<string[]> {
+  const { visit } = walk;
   const found: string[] = [];
   for (const view of VIEWS) {
     await visit.go(view);
-    found.push(...(await troubles(visit, view)));
+    found.push(...(await troubles(walk, view)));
     const row = visit.page.locator("main a.row").first();
     if (!WITH_ROWS.includes(view) || (await row.count()) === 0) continue;
     await row.click();
     await visit.settle();
-    found.push(...(await troubles(visit, `${view}, one`)));
-    if (view === "catch") found.push(...(await walkEvent(visit)), ...(await walkSettings(visit)));
+    found.push(...(await troubles(walk, `${view}, one`)));
+    if (view === "catch") found.push(...(await walkEvent(walk)), ...(await walkSettings(walk)));
   }
   return found;
 }
 
 test.each(LOOKS)(
   "every page, %s: nothing that axe finds, nothing to scroll sideways, no error in the console",
-  async (_, at, look) => {
+  async (_, at, look, scope) => {
     const server = servers[at] as TestServer;
     const visit = await Console.open(server, look);
-    expect(await troubles(visit, "log-in")).toEqual([]);
+    const walk = { visit, scope };
+    expect(await troubles(walk, "log-in")).toEqual([]);
     await visit.logIn(server.key);
-    expect(await walk(visit)).toEqual([]);
+    expect(await walkViews(walk)).toEqual([]);
     await visit.expectClean();
   },
   TIMEOUT_MS,
