@@ -31,6 +31,11 @@ export class Line {
     };
   }
 
+  /** Gives a host an address, before it is asked for. */
+  place(host: string, address: string): void {
+    this.addresses.set(host, address);
+  }
+
   /** The public address of a host. */
   addressOf(host: string): string {
     const known = this.addresses.get(host) ?? `9.9.9.${this.addresses.size + 1}`;

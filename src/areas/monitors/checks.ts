@@ -66,7 +66,7 @@ export class Checks {
       if (!saysSomething(outcome)) continue;
       const line = this.observer.saw(monitor, outcome);
       const made = { ...madeOf(outcome, monitor.settings, at, manual), line };
-      return this.observer.mutes(line) ? { ...made, offline: true } : made;
+      return this.observer.mutes(line) ? { ...made, offline: "server" } : made;
     }
     this.counts[manual ? "manual" : "scheduled"].unknown.add();
     return null;
@@ -91,7 +91,7 @@ export class Checks {
     let monitor = checked;
     this.parts.changes.inProject(tx, monitor.projectRef, "pulse", monitor.monitorId);
     const last = made.at(-1);
-    if (last?.offline === true) this.observer.begin(tx, last.at);
+    if (last?.offline === "server") this.observer.begin(tx, last.at);
     else if (last?.line === "proved") this.observer.end(tx, last.at);
     const up = made.filter((check) => check.up).length;
     for (const check of made) monitor = this.recordOne(tx, monitor, check);

@@ -136,7 +136,7 @@ export const LATE_START_MS_MAX = 10 * 60 * 1000;
  */
 export function afterStart(state: HeartbeatState, { grace_ms }: Timing, startedAt: number): HeartbeatState {
   const until = startedAt + Math.min(grace_ms, LATE_START_MS_MAX);
-  const moved = (at: number | null) => (at !== null && at < startedAt ? until : at);
+  const moved = (at: number | null) => (at !== null && at <= startedAt ? until : at);
   const { missedAt, overranAt, repeatAt } = state;
   return { ...state, missedAt: moved(missedAt), overranAt: moved(overranAt), repeatAt: moved(repeatAt) };
 }

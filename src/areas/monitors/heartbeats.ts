@@ -55,7 +55,8 @@ export class Heartbeats {
     scheduler.register(DEADLINES, {
       concurrency: CONCURRENCY,
       run: async ({ key }) => {
-        const isDeaf = this.isOver(Number(key), clock.now()) && (await quiet.isDeaf());
+        const late = this.overdue(Number(key), clock.now());
+        const isDeaf = late !== null && (await quiet.isDeaf(late.accountRef));
         return {
           record: (tx) => {
             if (isDeaf) quiet.noteDeaf(tx);
@@ -202,7 +203,7 @@ export class Heartbeats {
     const found = heartbeats.find(ref);
     if (monitor === null || found === null || !monitor.settings.active) return;
     if (stopped.has(monitor.projectRef)) return;
-    const row = this.heard(found);
+    const row = this.heard(monitor, found);
     const deadline = deadlineOf(row);
     if (deadline === null || deadline > tx.now) {
       this.save(tx, ref, { ...row, lookedAt: null });
@@ -225,17 +226,21 @@ export class Heartbeats {
   }
 
   /** A heartbeat with the deadlines that it has where none could be heard for a time. */
-  private heard(row: HeartbeatRow): HeartbeatRow {
-    const { hearsSince } = this.quiet;
+  private heard({ accountRef }: MonitorRow, row: HeartbeatRow): HeartbeatRow {
+    const hearsSince = this.quiet.hearsSince(accountRef);
     // The same of a line that was cut.
     const isAhead = hearsSince > this.parts.clock.now();
     const since = isAhead ? this.listensSince : Math.max(this.listensSince, hearsSince);
     return { ...row, ...afterStart(row, row, since) };
   }
 
-  private isOver(ref: number, now: number): boolean {
+  /** The monitor of a heartbeat whose deadline has passed; null while it has not. */
+  private overdue(ref: number, now: number): MonitorRow | null {
+    const monitor = this.parts.monitors.monitor(ref);
     const row = this.parts.heartbeats.find(ref);
-    return row !== null && (deadlineOf(this.heard(row)) ?? Number.POSITIVE_INFINITY) <= now;
+    if (monitor === null || row === null) return null;
+    const deadline = deadlineOf(this.heard(monitor, row));
+    return deadline !== null && deadline <= now ? monitor : null;
   }
 
   /** Why it is down, which its last check found. */

@@ -1,23 +1,25 @@
-import { isPublicAddress } from "../../kernel/outbound/address.ts";
-import type { FailureKind, OutboundOutcome } from "../../kernel/outbound/outcome.ts";
+import type { OutboundOutcome } from "../../kernel/outbound/outcome.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import type { LineSign } from "./domain.ts";
+import { inTurns, ObserverHosts, type SeenHost } from "./observer-hosts.ts";
 import type { MonitorParts } from "./ports.ts";
 import type { QuietStore } from "./quiet-store.ts";
 import type { CheckMade, MonitorRow } from "./store.ts";
 
 /** How long a host may take to be reached. */
 const REACH_MS = 2_000;
-/** How long an answer to whether the line is cut stands, and how often it is asked again while it is. */
+/** How often connectivity is checked again while the server is offline. */
 export const AGAIN_MS = 10_000;
 /** Without hosts that the operator names, so many hosts must have failed. */
 const HOSTS_MIN = 3;
+/** All hosts of one user may fail, and all of one network: of so many of each must some fail before the server is offline. */
+const ACCOUNTS_MIN = 2;
+/** See {@link ACCOUNTS_MIN}. */
+const NETWORKS_MIN = 3;
 /** What was seen of hosts longer ago says nothing, unless no host is checked more often. */
 const SEEN_MS_MIN = 60_000;
-/** Hosts of which is known how their last check went: some megabytes. */
-const HOSTS_MAX = 10_000;
-/** Hosts that are asked at once before the line is said to be cut. */
-const ASKED_MAX = 5;
+/** Hosts that are probed before the server counts as offline. */
+const PROBED_MAX = 8;
 /** How long outages are kept: as long as the figures of days. */
 const OUTAGES_KEPT_MS = 400 * 24 * 60 * 60 * 1000;
 
@@ -31,22 +33,19 @@ const SLICE = { projects: 100, monitors: 1_000 };
 const RETURN_MS = 12_000;
 const GOLDEN_RATIO = (Math.sqrt(5) - 1) / 2;
 
-/** Failures as a cut line causes them. */
-const LINE_FAILURES: ReadonlySet<FailureKind> = new Set(["dns", "connect", "timeout", "reset"]);
-
-interface SeenHost {
-  readonly url: string;
-  readonly account: number;
-  readonly isPublic: boolean;
-  readonly proved: boolean;
-  readonly at: number;
-  readonly intervalMs: number;
-}
-
 /** The time in which the line was cut. */
 export interface Outage {
   readonly from: number;
   readonly to: number;
+}
+
+/** Whom a loss of connectivity affects: everyone, or one account only, all of whose hosts fail while nothing is known of others. */
+export type OfflineScope = "server" | "account";
+
+/** One look at connectivity: hosts that were probed, and whether any was reached. */
+interface Look {
+  readonly probed: readonly SeenHost[];
+  readonly reached: boolean;
 }
 
 interface Return extends Outage {
@@ -71,9 +70,12 @@ type Parts = Pick<
  * until it is back.
  */
 export class Observer {
-  private readonly hosts = new Map<string, SeenHost>();
+  private readonly hosts = new ObserverHosts();
+  /** Per account that alone seemed offline: when it last did, epoch milliseconds. */
+  private readonly offlineAt = new Map<number, number>();
   private since: number | null;
-  private answer: { readonly at: number; readonly cut: Promise<boolean> } | null = null;
+  private running: Promise<Look> | null = null;
+  private following: Promise<Look> | null = null;
   private turn = 0;
   private back = 0;
 
@@ -107,31 +109,29 @@ export class Observer {
     return this.since !== null;
   }
 
-  /** When the line came back last, epoch milliseconds; 0: not since the start. */
-  get backAt(): number {
-    return this.back;
+  /** Since when pings of an account can arrive, as far as is known, epoch milliseconds; 0: since the start. */
+  hearsSince(account: number): number {
+    return Math.max(this.back, this.offlineAt.get(account) ?? 0);
   }
 
   /** What a check's outcome says of the line; null for a target inside, which neither proves it nor suffers from it. */
   saw(monitor: MonitorRow, outcome: OutboundOutcome): LineSign | null {
-    const { url, interval } = monitor.settings;
-    const { host } = new URL(url);
-    const isPublic = this.isPublic(host, outcome);
-    const sign = isPublic ? signOf(outcome) : null;
-    if (sign === "open") return sign;
-    this.hosts.delete(host);
-    const known = { url, account: monitor.accountRef, intervalMs: interval };
-    this.hosts.set(host, { ...known, isPublic, proved: sign === "proved", at: this.parts.clock.now() });
-    if (this.hosts.size > HOSTS_MAX) this.hosts.delete(this.hosts.keys().next().value ?? "");
+    const sign = this.hosts.saw(monitor, outcome, this.parts.clock.now());
+    if (sign === "proved") this.offlineAt.delete(monitor.accountRef);
     return sign;
   }
 
   /**
-   * Whether a check counts for nothing, since the line is cut. `matters`: whether somebody would be told, or the target
-   * would be down; then the line is tried.
+   * Whether a check counts for nothing, since the server is offline. `matters`: whether someone would be notified, or the
+   * target would be down; then connectivity is checked.
    */
-  async holds({ line = null, at }: CheckMade, matters: boolean): Promise<boolean> {
-    return this.mutes(line) || (line === "failed" && matters && (await this.isCut(at)));
+  async holds(
+    { accountRef }: MonitorRow,
+    { line = null }: CheckMade,
+    matters: boolean,
+  ): Promise<OfflineScope | null> {
+    if (this.mutes(line)) return "server";
+    return line === "failed" && matters ? await this.offlineFor(accountRef) : null;
   }
 
   /** Whether a check with this sign counts for nothing by what is known already. */
@@ -140,16 +140,20 @@ export class Observer {
   }
 
   /**
-   * Whether the line is cut: none of the hosts that the operator named is reached, or, where none is named, no host
-   * outside has answered lately, nor does one now. `at`: a host that answered since then proves the line.
+   * Whether the server is offline as far as an account can see: none of the hosts that the operator named is reached, or,
+   * where none is named, no host outside is reached and enough of them fail. What is concluded was seen after this call.
    */
-  isCut(at: number): Promise<boolean> {
-    if (this.offline) return Promise.resolve(true);
-    const now = this.parts.clock.now();
-    // A clock that was set back makes no answer stand longer.
-    if (this.answer === null || Math.abs(now - this.answer.at) >= AGAIN_MS)
-      this.answer = { at: now, cut: this.ask(at, now) };
-    return this.answer.cut;
+  async offlineFor(account: number): Promise<OfflineScope | null> {
+    if (this.offline) return "server";
+    const isPossible =
+      this.parts.observerTargets.length > 0 || this.scopeOf(account, this.candidates()) !== null;
+    if (!isPossible) return null;
+    const { reached, probed } = await this.lookAgain();
+    if (this.offline) return "server";
+    if (reached) return null;
+    const scope = this.parts.observerTargets.length > 0 ? "server" : this.scopeOf(account, probed);
+    if (scope === "account") this.offlineAt.set(account, this.parts.clock.now());
+    return scope;
   }
 
   /** Notes that the line is cut; once. */
@@ -176,14 +180,11 @@ export class Observer {
     const from = this.since;
     if (from === null || at < from) return;
     const { quiet, scheduler, log } = this.parts;
-    const answer = this.answer;
     const back = this.back;
     this.since = null;
-    this.answer = null;
     this.back = tx.now;
     tx.onRollback(() => {
       this.since = from;
-      this.answer = answer;
       this.back = back;
     });
     quiet.endOutage(tx, tx.now);
@@ -193,18 +194,51 @@ export class Observer {
     tx.afterCommit(() => log.info("this server's own line is back", { seconds: (began.to - from) / 1_000 }));
   }
 
-  private async ask(at: number, now: number): Promise<boolean> {
+  /** A look that begins now or later: one that is running may have seen what no longer holds. Many callers share it. */
+  private lookAgain(): Promise<Look> {
+    if (this.running === null) {
+      this.running = this.look().finally(() => {
+        this.running = null;
+      });
+      return this.running;
+    }
+    const next = (): Promise<Look> => {
+      this.following = null;
+      return this.lookAgain();
+    };
+    this.following ??= this.running.then(next, next);
+    return this.following;
+  }
+
+  private async look(): Promise<Look> {
     const { observerTargets } = this.parts;
-    if (observerTargets.length > 0) return !(await this.reachesAny(observerTargets.map(ofOperator)));
-    const outside = [...this.hosts.values()].filter(({ isPublic }) => isPublic);
-    const seenMs = Math.max(SEEN_MS_MIN, Math.min(...outside.map(({ intervalMs }) => intervalMs)));
-    const recent = outside.filter((host) => host.at >= now - seenMs);
-    if (recent.length < HOSTS_MIN) return false;
-    // Those that are checked more rarely are asked too: three dead hosts of one user say nothing about all others.
-    const proofs = outside.filter(({ proved }) => proved);
-    if (proofs.some((host) => host.at >= at)) return false;
-    // These answered before the line can have been cut. The latest stand last.
-    return !(await this.reachesAny(proofs.slice(-ASKED_MAX)));
+    if (observerTargets.length > 0)
+      return { probed: [], reached: await this.reachesAny(observerTargets.map(ofOperator)) };
+    const probed = this.candidates();
+    return { probed, reached: await this.reachesAny(probed) };
+  }
+
+  /** Hosts that answered when they were last checked, however long ago: three dead hosts of one user say nothing about others. */
+  private candidates(): SeenHost[] {
+    return inTurns(this.hosts.outside.filter(({ proved }) => proved)).slice(0, PROBED_MAX);
+  }
+
+  /** Whom it affects if none of `probed` is reached. */
+  private scopeOf(account: number, probed: readonly SeenHost[]): OfflineScope | null {
+    const { outside } = this.hosts;
+    const seenMs = outside.reduce(
+      (least, { intervalMs }) => Math.min(least, intervalMs),
+      Number.POSITIVE_INFINITY,
+    );
+    const since = this.parts.clock.now() - Math.max(SEEN_MS_MIN, seenMs);
+    const failing = [...outside.filter(({ proved, at }) => !proved && at >= since), ...probed];
+    if (failing.length < HOSTS_MIN) return null;
+    const accounts = new Set(failing.map((host) => host.account));
+    const networks = new Set(failing.map(({ network }) => network));
+    if (accounts.size >= ACCOUNTS_MIN && networks.size >= NETWORKS_MIN) return "server";
+    if (failing.filter((host) => host.account === account).length < HOSTS_MIN) return null;
+    // Where nobody else has monitors, nobody else is silenced.
+    return this.parts.quiet.accounts() < ACCOUNTS_MIN ? "server" : "account";
   }
 
   private async reachesAny(hosts: readonly Asked[]): Promise<boolean> {
@@ -217,18 +251,12 @@ export class Observer {
   private isBack(): Promise<boolean> {
     const { observerTargets } = this.parts;
     if (observerTargets.length > 0) return this.reachesAny(observerTargets.map(ofOperator));
-    const outside = [...this.hosts.values()].filter(({ isPublic }) => isPublic);
+    const outside = inTurns(this.hosts.outside);
     this.turn += 1;
     const host = outside[this.turn % outside.length];
     if (host !== undefined) return this.reachesAny([host]);
     // After a start, until the first of them is checked, nothing is known of any; where none is checked, nothing ever is.
     return Promise.resolve(this.parts.quiet.checkedAfter(0, 1).length === 0);
-  }
-
-  private isPublic(host: string, outcome: OutboundOutcome): boolean {
-    const addresses = outcome.answered ? [outcome.address] : outcome.addresses;
-    if (addresses.length === 0) return this.hosts.get(host)?.isPublic ?? true;
-    return addresses.every((address) => isPublicAddress(address));
   }
 
   /** Tells some projects of an outage, or moves the checks of some monitors up; and what is left then. */
@@ -262,9 +290,4 @@ type Asked = { readonly url: string; readonly account: number | null; readonly a
 
 function ofOperator(target: string): Asked {
   return { url: `http://${target}`, account: null, anywhere: true };
-}
-
-function signOf(outcome: OutboundOutcome): LineSign {
-  if (outcome.answered) return "proved";
-  return LINE_FAILURES.has(outcome.failure.kind) ? "failed" : "open";
 }

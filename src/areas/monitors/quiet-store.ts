@@ -48,6 +48,10 @@ export function quietStore(db: Database) {
     projectAfter: db.number<[projectRef: number]>(
       "SELECT min(project_ref) AS n FROM monitors WHERE project_ref > ?",
     ),
+    /** Accounts that have monitors: 0, 1, or 2 for two and more. */
+    accounts: db.number(
+      "SELECT count(*) AS n FROM (SELECT 1 FROM account_counts WHERE kind = 'monitors' AND count > 0 LIMIT 2)",
+    ),
     /** Monitors that are checked, by their references. */
     checkedAfter: db.all<
       { readonly ref: number; readonly accountRef: number; readonly url: string },

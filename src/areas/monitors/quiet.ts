@@ -74,11 +74,12 @@ export class Quiet {
    * recorded, since both may take requests.
    */
   async judged(monitor: MonitorRow, made: CheckMade, by: Checker, isUnderWay = false): Promise<CheckMade> {
-    if (made.up || made.manual || made.offline === true) return made;
+    if (made.up || made.manual || made.offline !== undefined) return made;
     const { state, event } = by.next(monitor, made);
     const goesDown = state.status === "down" && monitor.status !== "down";
     const matters = goesDown || event !== null;
-    if (await this.parts.observer.holds(made, matters)) return { ...made, offline: true };
+    const scope = await this.parts.observer.holds(monitor, made, matters);
+    if (scope !== null) return { ...made, offline: scope };
     const parent = this.parts.quiet.parentOf(monitor.ref);
     const isAsked = parent !== 0 && (matters || monitor.status !== "down");
     // What depends on what may change meanwhile: two checks that wait for each other would never end.
@@ -90,7 +91,8 @@ export class Quiet {
 
   /** What a check brings about where failures may have to be kept quiet. */
   calmed(tx: Tx, monitor: MonitorRow, made: CheckMade, next: Next): Calmed {
-    if (made.offline === true) return held(monitor, made, "observer_offline", monitor.consecutiveFailures);
+    if (made.offline !== undefined)
+      return held(monitor, made, "observer_offline", monitor.consecutiveFailures);
     if (this.parts.maintenance.endFor(monitor.ref, made.at) !== null)
       return held(monitor, made, "maintenance", next.state.consecutiveFailures);
     const plain = { ...next, mark: null, suppressedBy: null, isHushed: false };
@@ -131,10 +133,9 @@ export class Quiet {
     return maintenance.endFor(ref, now) ?? (observer.offline ? now + AGAIN_MS : null);
   }
 
-  /** Whether pings cannot come in, as far as a look at the server's own line shows. */
-  async isDeaf(): Promise<boolean> {
-    const { observer, clock } = this.parts;
-    return observer.isCut(clock.now());
+  /** Whether the whole server seems offline, so that no pings can arrive. Notes it where an account alone seems so. */
+  async isDeaf(accountRef: number): Promise<boolean> {
+    return (await this.parts.observer.offlineFor(accountRef)) === "server";
   }
 
   /** Notes that no pings can come in. */
@@ -142,9 +143,9 @@ export class Quiet {
     this.parts.observer.begin(tx, tx.now);
   }
 
-  /** Since when pings can come in again, epoch milliseconds; 0: since the start. */
-  get hearsSince(): number {
-    return this.parts.observer.backAt;
+  /** Since when pings of an account can arrive again, epoch milliseconds; 0: since the start. */
+  hearsSince(accountRef: number): number {
+    return this.parts.observer.hearsSince(accountRef);
   }
 
   /** What answers say of a monitor. */

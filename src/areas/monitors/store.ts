@@ -217,8 +217,8 @@ export interface CheckMade extends CheckResult {
   readonly error: string | null;
   /** What it says of this server's own line; null and absent: nothing. */
   readonly line?: LineSign | null;
-  /** That line is cut: the check says nothing of its target. */
-  readonly offline?: boolean;
+  /** Whom the server seems offline for: the check says nothing of its target. */
+  readonly offline?: "server" | "account";
   /** The certificate that was met, if one was. */
   readonly certificate?: Certificate;
 }

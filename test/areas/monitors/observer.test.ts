@@ -235,6 +235,87 @@ describe("without targets of the operator's", () => {
   });
 });
 
+describe("with several accounts", () => {
+  const DEAD = ["v.example", "w.example", "x.example", "y.example", "z.example"];
+
+  /** Another account that watches hosts, each in a network of its own. */
+  async function others(hosts: readonly string[]): Promise<AccountClient> {
+    const other = await server.account();
+    for (const [index, host] of hosts.entries()) {
+      line.place(host, `8.8.${index}.1`);
+      const monitor = { url: `http://${host}:${site.port}/`, interval: 15_000 };
+      expect((await other.post("/v1/pulse", monitor)).status).toBe(201);
+    }
+    return other;
+  }
+
+  test("an account whose hosts all fail hides no outage of others", async () => {
+    await start();
+    const victim = await watch("a.example");
+    await watch("b.example");
+    await others(DEAD);
+    await server.clock.advance(MINUTE);
+    for (const host of ["a.example", ...DEAD]) line.gone.add(host);
+    await server.clock.advance(MINUTE);
+    expect(told()).toEqual(["/a.example monitor.down"]);
+    expect([await statusOf(victim), await online(), logged(CUT)]).toEqual(["down", 1, 0]);
+  });
+
+  test("hosts of one account silence that account alone, and no heartbeat of others", async () => {
+    await start();
+    const beat = { type: "heartbeat", name: "Backup", period_ms: MINUTE, grace_ms: MINUTE };
+    const { body } = await account.post("/v1/pulse", beat);
+    await fetch(server.url + new URL(String(body["ping_url"])).pathname);
+    const other = await others(DEAD);
+    const its = await other.post("/v1/pulse", beat);
+    await fetch(server.url + new URL(String(its.body["ping_url"])).pathname);
+    await server.clock.advance(30 * SECOND);
+    for (const host of DEAD) line.gone.add(host);
+    await server.clock.advance(3 * MINUTE);
+    expect(channel.take()).toEqual(["Backup monitor.down"]);
+    const { body: list } = await other.get("/v1/pulse");
+    const statuses = (list["monitors"] as { status: string }[]).map(({ status }) => status);
+    expect([statuses, await online(), logged(CUT)]).toEqual([Array(6).fill("up"), 1, 0]);
+    line.gone.clear();
+    await server.clock.advance(5 * MINUTE);
+    const beatOf = async () => (await other.get(`/v1/pulse/${its.body["id"]}`)).body["status"];
+    expect(await beatOf()).toBe("down");
+  });
+
+  test("hosts of two accounts in three networks are enough", async () => {
+    await start();
+    await watch("a.example");
+    await others(["x.example", "y.example"]);
+    await server.clock.advance(MINUTE);
+    line.isUp = false;
+    await server.clock.advance(MINUTE);
+    expect([told(), await online(), logged(CUT)]).toEqual([[], 0, 1]);
+  });
+
+  test("an account cannot change what another one has seen of a host", async () => {
+    await start();
+    for (const host of ["a.example", "b.example"]) await watch(host);
+    await others(["a.example", "b.example", ...DEAD]);
+    await server.clock.advance(MINUTE);
+    expect(await online()).toBe(1);
+    line.gone.add("a.example");
+    for (const host of DEAD) line.gone.add(host);
+    await server.clock.advance(MINUTE);
+    expect([told(), await online()]).toEqual([["/a.example monitor.down"], 1]);
+  });
+});
+
+test("a line that is cut just after it was seen to be up is seen to be cut", async () => {
+  await start();
+  for (const host of ["a.example", "b.example", "c.example", "d.example"]) await watch(host);
+  await server.clock.advance(MINUTE);
+  line.gone.add("a.example");
+  while (told().length === 0) await server.clock.advance(100);
+  line.isUp = false;
+  await server.clock.advance(9 * SECOND);
+  expect([told(), await online()]).toEqual([[], 0]);
+});
+
 describe("with targets of the operator's", () => {
   test("a line on which none of them is reached is cut, and is back with the first", async () => {
     const { port } = site;
