@@ -7,6 +7,15 @@
  */
 export const JSON_LEVELS_MAX = 500;
 
+/**
+ * Values of one text: objects, arrays, texts, numbers, `true`, `false` and `null`, at every level; names are none. Whatever
+ * walks a parsed text once takes a few milliseconds for that many. No text of 100,000 characters has more.
+ */
+export const JSON_VALUES_MAX = 50_000;
+
+/** Of what a JSON text has more than it may. */
+export type JsonExcess = "levels" | "values";
+
 /** Something in a JSON text that a parser would lose or change without a word. */
 export interface Inexactness {
   /** Names and indexes from the outside in. */
@@ -65,21 +74,58 @@ function someToken(json: string, visit: (code: number, start: number, end: numbe
   return false;
 }
 
+/** A name, its colon, the five letters of `false`, and a comma. */
+const VISITS_PER_VALUE_MAX = 8;
+
 /**
- * Whether a JSON text has more than `levelsMax` levels of objects and arrays. One pass at most, and none for most texts.
- * For a text that is not JSON the result means nothing.
+ * Of what a JSON text has too much, before it is parsed: levels of objects and arrays, or values. Null when it has neither.
+ * One pass at most, and none for most texts. For a text that is not JSON the result means nothing.
  */
-export function isNestedDeeper(json: string, levelsMax: number): boolean {
-  // Every level takes two characters, and no text has more levels than opening brackets.
-  if (json.length <= 2 * levelsMax) return false;
-  const objects = countUpTo(levelsMax + 1, json, "{");
-  if (objects + countUpTo(levelsMax + 1 - objects, json, "[") <= levelsMax) return false;
+export function findExcess(
+  json: string,
+  levelsMax: number,
+  valuesMax: number = JSON_VALUES_MAX,
+): JsonExcess | null {
+  // Every level takes two characters, and so does every value with the comma that follows.
+  if (json.length <= 2 * levelsMax) return null;
+  if (json.length <= 2 * valuesMax && !hasMoreBrackets(json, levelsMax)) return null;
   let level = 0;
-  return someToken(json, (code) => {
-    if (code === OPEN_ARRAY || code === OPEN_OBJECT) level += 1;
-    else if (code === CLOSE_ARRAY || code === CLOSE_OBJECT) level -= 1;
-    return level > levelsMax;
+  // The first value of each container is counted at its bracket, every other one at the comma before it.
+  let values = 1;
+  let visits = 0;
+  let previous = 0;
+  let excess: JsonExcess | null = null;
+  someToken(json, (code) => {
+    visits += 1;
+    if (code === OPEN_ARRAY || code === OPEN_OBJECT) {
+      level += 1;
+      values += 1;
+    } else if (code === CLOSE_ARRAY || code === CLOSE_OBJECT) {
+      level -= 1;
+      if (previous === OPEN_ARRAY || previous === OPEN_OBJECT) values -= 1;
+    } else {
+      if (code === COMMA) values += 1;
+      // An empty container may still follow a bracket: only what stands behind it proves a value.
+      if (values > valuesMax) excess = "values";
+    }
+    if (level > levelsMax) excess = "levels";
+    // What is not JSON is not scanned to its end.
+    else if (visits > VISITS_PER_VALUE_MAX * valuesMax) excess = "values";
+    previous = code;
+    return excess !== null;
   });
+  return excess ?? (values > valuesMax ? "values" : null);
+}
+
+/** Whether a JSON text has more than `levelsMax` levels of objects and arrays. For a text that is not JSON the result means nothing. */
+export function isNestedDeeper(json: string, levelsMax: number): boolean {
+  return findExcess(json, levelsMax, Number.POSITIVE_INFINITY) === "levels";
+}
+
+/** Whether a text has more opening brackets than `most`: no text has more levels than those. */
+function hasMoreBrackets(json: string, most: number): boolean {
+  const objects = countUpTo(most + 1, json, "{");
+  return objects + countUpTo(most + 1 - objects, json, "[") > most;
 }
 
 function countUpTo(most: number, text: string, character: string): number {

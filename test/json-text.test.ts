@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { endOfString, isNestedDeeper, isValueDeeper } from "../src/json-text.ts";
+import { endOfString, findExcess, isNestedDeeper, isValueDeeper, JSON_VALUES_MAX } from "../src/json-text.ts";
 import { anyJson } from "./support/receipts.ts";
 
 const arrays = (levels: number, inner = ""): string => `${"[".repeat(levels)}${inner}${"]".repeat(levels)}`;
@@ -63,6 +63,49 @@ describe("levels of a text", () => {
       isNestedDeeper(text, 500);
       isNestedDeeper(`${arrays(499)}"${text}`, 500);
       expect(performance.now() - startedAt).toBeLessThan(500);
+    }
+  });
+});
+
+/** Values of a value, itself included, the plain way. */
+function valuesOf(value: unknown): number {
+  if (typeof value !== "object" || value === null) return 1;
+  return Object.values(value).reduce((sum: number, member) => sum + valuesOf(member), 1);
+}
+
+describe("values of a text", () => {
+  test("of any JSON are those of its value", () => {
+    fc.assert(
+      fc.property(anyJson, fc.constantFrom(0, 2), (value, space) => {
+        const text = JSON.stringify(value, null, space);
+        const count = valuesOf(value);
+        expect(findExcess(text, 1_000, count)).toBe(null);
+        expect(findExcess(text, 0, count - 1)).not.toBe(null);
+      }),
+    );
+  });
+
+  test.each([
+    ["numbers", "1"],
+    ["texts", '"a,[{:"'],
+    ["literals", "false"],
+    ["empty lists", "[]"],
+    ["empty objects", "{ }"],
+    ["members", '{"name":null}'],
+  ])("%s: to the limit and past it", (_, unit) => {
+    const each = unit.includes(":") && unit.startsWith("{") ? 2 : 1;
+    // The list itself is one value as well.
+    const count = Math.floor((JSON_VALUES_MAX - 1) / each);
+    const list = (length: number): string => `[${Array(length).fill(`${unit}   `).join()}]`;
+    expect(findExcess(list(count), 500)).toBe(null);
+    expect(findExcess(list(count + 1), 500)).toBe("values");
+  });
+
+  test("are counted no further than the limit, and what is not JSON is not scanned to its end", () => {
+    const tail = " ".repeat(1024 * 1024);
+    expect(findExcess(`[${"1,".repeat(JSON_VALUES_MAX)}`, 500)).toBe("values");
+    for (const unit of ["{}", "[]", ":", "a", "\\"]) {
+      expect(findExcess(unit.repeat(8 * JSON_VALUES_MAX + 2) + tail, 500)).toBe("values");
     }
   });
 });

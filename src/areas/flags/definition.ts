@@ -62,7 +62,7 @@ export function changedDefinition(
 
 function checked(fields: unknown): StoredDefinition {
   check ??= TypeCompiler.Compile(StoredDefinition);
-  if (!check.Check(fields)) throw ruleInvalid(fieldMessages(check.Errors(fields), pathOf));
+  if (!check.Check(fields)) throw ruleInvalid(fieldMessages(StoredDefinition, fields, pathOf));
   const faults = faultsOf(fields);
   if (Object.keys(faults).length > 0) throw ruleInvalid(faults);
   return fields;

@@ -1,4 +1,4 @@
-import { isNestedDeeper, JSON_LEVELS_MAX } from "../../json-text.ts";
+import { findExcess, JSON_LEVELS_MAX, JSON_VALUES_MAX } from "../../json-text.ts";
 import { ApiError, invalidField } from "../errors.ts";
 
 /** Largest request body. Catch has its own rule for the same size. */
@@ -84,13 +84,14 @@ export function decodeBody(bytes: Uint8Array): string {
 
 /**
  * The JSON object in a body. No body counts as an empty object, so that its required fields are named.
- * @throws ApiError `validation_error` when it is nested deeper than `levelsMax`, not JSON, or not an object.
+ * @throws ApiError `validation_error` when it is nested deeper than `levelsMax`, has more than
+ * {@link JSON_VALUES_MAX} values, is not JSON, or not an object.
  */
 export function parseObject(text: string, levelsMax: number): Record<string, unknown> {
   if (text === "") return {};
-  if (isNestedDeeper(text, levelsMax)) {
-    throw invalidField("body", `is nested deeper than ${levelsMax} levels`);
-  }
+  const excess = findExcess(text, levelsMax);
+  if (excess === "levels") throw invalidField("body", `is nested deeper than ${levelsMax} levels`);
+  if (excess === "values") throw invalidField("body", `has more than ${JSON_VALUES_MAX} values`);
   let value: unknown;
   try {
     value = JSON.parse(text);

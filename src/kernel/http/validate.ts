@@ -1,7 +1,7 @@
-import type { Static, TObject, TSchema } from "@sinclair/typebox";
+import { Kind, type Static, type TObject, type TSchema, Type } from "@sinclair/typebox";
 import { type TypeCheck, TypeCompiler, type ValueError } from "@sinclair/typebox/compiler";
-import { ValueErrorType } from "@sinclair/typebox/errors";
-import { ApiError, echoed, invalidField } from "../errors.ts";
+import { Errors, ValueErrorType } from "@sinclair/typebox/errors";
+import { ApiError, ECHO_LENGTH_MAX, echoed, invalidField } from "../errors.ts";
 
 /** Checks a value against a schema. The value itself comes back: nothing is coerced, filled in or stripped. */
 export type Validator<S extends TSchema> = (value: unknown) => Static<S>;
@@ -13,49 +13,156 @@ export const FIELD_ERRORS_MAX = 20;
  * Makes a schema's check. It is compiled when it is used for the first time: compiling the checks of every endpoint
  * would be a tenth of the time that a server takes to start, and most servers never use most of them.
  *
- * The check throws ApiError `validation_error` with every wrong field and what would be right.
+ * The check throws ApiError `validation_error` with the first wrong fields and what would be right.
  */
 export function compileValidator<S extends TSchema>(schema: S): Validator<S> {
   let compiled: TypeCheck<S> | undefined;
   return (value) => {
-    compiled ??= TypeCompiler.Compile(schema);
+    compiled ??= compiledCheck(schema);
     if (compiled.Check(value)) return value;
-    throw validationError(compiled.Errors(value));
+    throw validationError(schema, value);
   };
 }
 
-function validationError(errors: Iterable<ValueError>): ApiError {
-  const fields = fieldMessages(errors, (path) => path.replaceAll("/", "."));
+function validationError(schema: TSchema, value: unknown): ApiError {
+  const fields = fieldMessages(schema, value, (path) => path.replaceAll("/", "."));
   const first = Object.entries(fields)[0];
   const message = first === undefined ? "The request is not valid." : `${first[0]} ${first[1].join(", ")}`;
   return new ApiError("validation_error", message, { fields });
 }
 
-/** What a schema finds wrong, at most {@link FIELD_ERRORS_MAX} fields of it. `nameOf`: what a path such as `a/0/b` is called. */
+/**
+ * What a schema finds wrong with a value, at most {@link FIELD_ERRORS_MAX} fields of it: the search ends with the last of
+ * them. `nameOf`: what a path such as `a/0/b` is called.
+ */
 export function fieldMessages(
-  errors: Iterable<ValueError>,
+  schema: TSchema,
+  value: unknown,
   nameOf: (path: string) => string,
 ): Record<string, string[]> {
   const fields: Record<string, string[]> = {};
-  for (const error of innermost(errors)) {
-    const name = error.path === "" ? "body" : echoed(nameOf(error.path.slice(1)));
+  const paths = new Set<string>();
+  for (const error of errorsIn(schema, "", value)) {
+    paths.add(error.path);
+    // Whatever is behind the part that is shown is not worth naming: a name in a body may be a megabyte long.
+    const path = error.path.slice(1, ECHO_LENGTH_MAX + 2);
+    const name = error.path === "" ? "body" : echoed(nameOf(path));
     // A missing field also fails its type: the first message of a field is the one that says what to do.
-    if (Object.hasOwn(fields, name)) continue;
-    Object.defineProperty(fields, name, { value: [describe(error)], enumerable: true });
-    if (Object.keys(fields).length >= FIELD_ERRORS_MAX) break;
+    if (!Object.hasOwn(fields, name))
+      Object.defineProperty(fields, name, { value: [describe(error)], enumerable: true });
+    if (paths.size >= FIELD_ERRORS_MAX) break;
   }
   return fields;
 }
 
-/** The same errors; for a value that may be null and is not, those of what it may be besides, where the schema has no words of its own. */
-function* innermost(errors: Iterable<ValueError>): Generator<ValueError> {
-  for (const error of errors) {
-    const [first] = error.errors;
-    const { errorMessage, anyOf } = error.schema;
-    const isNullable = error.type === ValueErrorType.Union && anyOf.length === 2 && anyOf[1].type === "null";
-    if (isNullable && errorMessage === undefined && first !== undefined) yield* innermost(first);
-    else yield error;
+/** The compiled checks of schemas and of their parts. */
+const compiledChecks = new WeakMap<TSchema, TypeCheck<TSchema>>();
+
+function compiledCheck<S extends TSchema>(schema: S): TypeCheck<S> {
+  const known = compiledChecks.get(schema);
+  if (known !== undefined) return known as TypeCheck<S>;
+  const compiled = TypeCompiler.Compile(schema);
+  compiledChecks.set(schema, compiled);
+  return compiled;
+}
+
+/**
+ * Finds what is wrong with a value, one error after another. The library's own search walks every member of a value, also
+ * the correct ones and those beyond the number allowed, at a hundredth of the speed of a compiled check. Here compiled
+ * checks decide which members to look into, and a container with too many members has no other error.
+ *
+ * For a value that may be null and is not, the errors are those of what it may be besides, where the schema has no words
+ * of its own.
+ */
+function* errorsIn(schema: TSchema, path: string, value: unknown): Generator<ValueError> {
+  if (compiledCheck(schema).Check(value)) return;
+  const kind = schema[Kind];
+  if (kind === "Union" && isNullableAlone(schema)) yield* errorsIn(schema.anyOf[0], path, value);
+  else if (kind === "Array" && Array.isArray(value)) yield* errorsInItems(schema, path, value);
+  else if (kind === "Object" && isMembers(value)) yield* errorsInMembers(schema, path, value);
+  else if (kind === "Record" && isMembers(value)) yield* errorsInRecord(schema, path, value);
+  else yield* libraryErrors(schema, path, value);
+}
+
+function isNullableAlone({ anyOf, errorMessage }: TSchema): boolean {
+  return anyOf.length === 2 && anyOf[1].type === "null" && errorMessage === undefined;
+}
+
+/** Members of an object by name. */
+type Members = Readonly<Record<string, unknown>>;
+
+function isMembers(value: unknown): value is Members {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function isCount(count: number, min = 0, max = Number.POSITIVE_INFINITY): boolean {
+  return count >= min && count <= max;
+}
+
+function hasCount({ minProperties, maxProperties }: TSchema, members: Members): boolean {
+  return isCount(Object.keys(members).length, minProperties, maxProperties);
+}
+
+function* errorsInItems(schema: TSchema, path: string, items: readonly unknown[]): Generator<ValueError> {
+  if (!isCount(items.length, schema.minItems, schema.maxItems)) return yield* firstError(schema, path, items);
+  let isEachRight = true;
+  for (const [index, item] of items.entries()) {
+    for (const error of errorsIn(schema.items, `${path}/${index}`, item)) {
+      isEachRight = false;
+      yield error;
+    }
   }
+  // What is left is wrong with the list as a whole, such as an item that occurs twice.
+  if (isEachRight) yield* libraryErrors(schema, path, items);
+}
+
+function* errorsInMembers(schema: TSchema, path: string, members: Members): Generator<ValueError> {
+  if (!hasCount(schema, members)) return yield* firstError(schema, path, members);
+  const { properties = {}, additionalProperties } = schema;
+  const unchecked: Record<string, TSchema> = {};
+  for (const [name, property] of Object.entries<TSchema>(properties))
+    unchecked[name] = { ...property, [Kind]: "Any" };
+  // Missing members, and those that may not be there.
+  yield* libraryErrors(
+    { ...schema, properties: unchecked, additionalProperties: additionalProperties !== false },
+    path,
+    members,
+  );
+  if (typeof additionalProperties === "object") {
+    for (const name of Object.keys(members)) {
+      if (!Object.hasOwn(properties, name))
+        yield* errorsIn(additionalProperties, `${path}/${pointerPart(name)}`, members[name]);
+    }
+  }
+  for (const [name, property] of Object.entries<TSchema>(properties)) {
+    if (members[name] !== undefined) yield* errorsIn(property, `${path}/${pointerPart(name)}`, members[name]);
+  }
+}
+
+function* errorsInRecord(schema: TSchema, path: string, members: Members): Generator<ValueError> {
+  if (!hasCount(schema, members)) return yield* firstError(schema, path, members);
+  const [pattern, memberSchema] = Object.entries<TSchema>(schema.patternProperties)[0] ?? ["", schema];
+  const fitting = compiledCheck(Type.String({ pattern }));
+  for (const [name, member] of Object.entries(members)) {
+    if (fitting.Check(name)) yield* errorsIn(memberSchema, `${path}/${pointerPart(name)}`, member);
+  }
+  const unchecked = { [pattern]: { ...memberSchema, [Kind]: "Any" } };
+  yield* libraryErrors({ ...schema, patternProperties: unchecked }, path, members);
+}
+
+/** What the library's own search finds, with the path of the value before it. */
+function* libraryErrors(schema: TSchema, path: string, value: unknown): Generator<ValueError> {
+  for (const error of Errors(schema, [], value)) yield { ...error, path: `${path}${error.path}` };
+}
+
+/** The first of them: for a container with a wrong number of members that is this number. */
+function* firstError(schema: TSchema, path: string, value: unknown): Generator<ValueError> {
+  for (const error of libraryErrors(schema, path, value)) return yield error;
+}
+
+/** A name as one part of a path, as JSON pointers write it. */
+function pointerPart(name: string): string {
+  return name.replaceAll("~", "~0").replaceAll("/", "~1");
 }
 
 function describe(error: ValueError): string {

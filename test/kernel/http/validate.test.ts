@@ -67,6 +67,57 @@ describe("validator", () => {
     expect(fieldsOf(100_000).at(-1)).toBe(`items.${FIELD_ERRORS_MAX - 1}`);
   });
 
+  test("a container with too many members has no other error", () => {
+    const member = Type.String({ maxLength: 3 });
+    const bounded = compileValidator(
+      Type.Object({
+        list: Type.Optional(Type.Array(member, { maxItems: 2, uniqueItems: true })),
+        record: Type.Optional(Type.Record(Type.String(), member, { maxProperties: 2 })),
+        either: Type.Optional(Type.Union([Type.Array(member, { maxItems: 2 }), Type.Null()])),
+      }),
+    );
+    const wrong = Array(50_000).fill("long");
+    const fields = refusal(() => bounded({ list: wrong, record: { ...wrong }, either: wrong })).details
+      .fields;
+    expect(Object.keys(fields ?? {})).toEqual(["list", "record", "either"]);
+  });
+
+  test("the search ends with the last error that is shown", () => {
+    let looks = 0;
+    const items = Array.from({ length: 10_000 }, () => ({
+      get seen() {
+        looks += 1;
+        return 1;
+      },
+    }));
+    const list = compileValidator(Type.Object({ items: Type.Array(Type.Object({ seen: Type.String() })) }));
+    refusal(() => list({ items }));
+    expect(looks).toBeLessThan(10 * FIELD_ERRORS_MAX);
+  });
+
+  test("fields whose names have the same beginning count as fields", () => {
+    const odd = compileValidator(Type.Record(Type.String(), Type.String()));
+    const name = "n".repeat(200);
+    const members = Object.fromEntries(Array.from({ length: 1_000 }, (_, index) => [`${name}${index}`, 1]));
+    expect(Object.keys(refusal(() => odd(members)).details.fields ?? {})).toEqual([`${"n".repeat(100)}…`]);
+  });
+
+  test("members of every kind of container are named by their paths", () => {
+    const schema = Type.Object(
+      {
+        "a/b": Type.Record(Type.String({ pattern: "^[a-z]+$" }), Type.Integer()),
+        list: Type.Array(Type.Union([Type.String(), Type.Null()]), { minItems: 1, uniqueItems: true }),
+      },
+      { additionalProperties: false },
+    );
+    const value = { "a/b": { a: "x", "~": 1 }, list: [1, null], more: 1 };
+    expect(refusal(() => compileValidator(schema)(value)).details.fields).toEqual({
+      more: ["unexpected property"],
+      "a~1b.a": ["must be integer"],
+      "list.0": ["must be string"],
+    });
+  });
+
   test("a field called like a part of every object is a field like any other", () => {
     const odd = compileValidator(Type.Record(Type.String(), Type.String()));
     const error = refusal(() => odd(JSON.parse('{"__proto__": 1, "constructor": 2}')));
