@@ -1,8 +1,9 @@
+import TEMPLATE from "../build/template/ninefold.db" with { type: "file" };
 import { MIGRATIONS } from "../migrations/index.ts";
 import { type Kernel, type KernelOptions, openKernel } from "./kernel/kernel.ts";
 import { dataFilesOf } from "./kernel/storage/folders.ts";
 
-type DataFolderOptions = Omit<KernelOptions, "databasePath" | "masterKeyPath" | "migrations">;
+type DataFolderOptions = Omit<KernelOptions, "databasePath" | "masterKeyPath" | "migrations" | "template">;
 
 /**
  * Opens the kernel on a data folder, and brings its database up to date. Nobody else may hold the folder.
@@ -10,5 +11,11 @@ type DataFolderOptions = Omit<KernelOptions, "databasePath" | "masterKeyPath" | 
  */
 export function openDataFolder(folder: string, options: DataFolderOptions): Kernel {
   const { database, masterKey } = dataFilesOf(folder);
-  return openKernel({ ...options, databasePath: database, masterKeyPath: masterKey, migrations: MIGRATIONS });
+  return openKernel({
+    ...options,
+    databasePath: database,
+    masterKeyPath: masterKey,
+    migrations: MIGRATIONS,
+    template: TEMPLATE,
+  });
 }

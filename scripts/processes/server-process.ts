@@ -1,5 +1,5 @@
-// Servers from source carry the console too.
-import "../dashboard.ts";
+// Servers from source carry the console and the template of a new database too.
+import "../prepare.ts";
 import { join } from "node:path";
 import { endsWithUs } from "./children.ts";
 

@@ -29,6 +29,7 @@ import {
 } from "./storage/examine.ts";
 import { syncFolder } from "./storage/folders.ts";
 import { type Migration, migrate } from "./storage/migrate.ts";
+import { copyTemplate } from "./storage/template.ts";
 import { Writer } from "./storage/writer.ts";
 
 /** What every area is built on. */
@@ -58,6 +59,8 @@ export interface KernelOptions {
   /** Whether what stands behind a damaged place of the log is given up. */
   readonly acceptDamagedLog?: boolean;
   readonly migrations: readonly Migration[];
+  /** A database file with all migrations, which a new database is copied from; without it they are run. */
+  readonly template?: string;
   readonly clock?: Clock;
   readonly ids?: Ids;
   readonly log: Logger;
@@ -81,6 +84,9 @@ export function openKernel(options: KernelOptions): Kernel {
   if (!databaseExists) noteLoneKey(options);
   const { masterKey: given, masterKeyPath: path } = options;
   const masterKey = obtainMasterKey({ given, path, databaseExists });
+  if (!databaseExists && options.template !== undefined) {
+    copyTemplate(options.template, databasePath, options.durability);
+  }
   try {
     const db = new Database(databasePath, options.durability);
     db.onDamage = (error) => {

@@ -19,6 +19,11 @@ declare module "*/page.html" {
 declare module "*/build/dashboard/files.js" {
   export const FILES: readonly { readonly name: string; readonly path: string }[];
 }
+/** What `scripts/template.ts` has made. */
+declare module "*/build/template/ninefold.db" {
+  const path: string;
+  export default path;
+}
 /** Imported `with { type: "text" }`: its text. */
 declare module "*/status.css" {
   const text: string;

@@ -96,7 +96,13 @@ export function openVault(db: Database, masterKey: Uint8Array): Vault {
     throw new StartupError("The master key is not the one this database was made with. Nothing was changed.");
   }
   const sealed = Buffer.from(vault.seal(CHECK_TEXT, CHECK_CONTEXT)).toString("hex");
+  // In one commit: a database that was copied from the template has no instance id yet.
+  db.execute("BEGIN IMMEDIATE");
   db.execute(`INSERT INTO settings (name, value) VALUES ('master_key_check', x'${sealed}')`);
+  db.execute(
+    "UPDATE settings SET value = lower(hex(randomblob(4))) WHERE name = 'instance_id' AND value = ''",
+  );
+  db.execute("COMMIT");
   return vault;
 }
 
