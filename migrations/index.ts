@@ -29,6 +29,7 @@ import assertions from "./0027_assertions.sql" with { type: "text" };
 import incidents from "./0028_incidents.sql" with { type: "text" };
 import maintenance from "./0029_maintenance.sql" with { type: "text" };
 import statusPages from "./0030_status_pages.sql" with { type: "text" };
+import auditBytes from "./0031_audit_bytes.sql" with { type: "text" };
 
 /** Every step of the schema, in order. A step that has been released is never changed. */
 export const MIGRATIONS: readonly Migration[] = [
@@ -62,4 +63,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: "0028_incidents", sql: incidents },
   { name: "0029_maintenance", sql: maintenance },
   { name: "0030_status_pages", sql: statusPages },
+  { name: "0031_audit_bytes", sql: auditBytes },
 ];

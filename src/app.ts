@@ -163,11 +163,16 @@ function createAreas(
   const directory = openProjectDirectory(kernel);
   const audit = createAudit(kernel, config.audit, {
     keyOf: (credential) => keys.auditedKey(credential),
-    accounts: { refOfUser: (userId) => accounts.refOfUser(userId) },
+    accounts: {
+      refOfUser: (userId) => accounts.refOfUser(userId),
+      tierOf: (ref) => accounts.account(ref).tier,
+    },
+    tiers,
   });
   const { trail } = audit;
   const settings = { signup, rotationGraceMs, tiers, testClock };
   const accounts = createAccounts(kernel, settings, { projects: directory, outbox, trail });
+  const { charger } = accounts;
   const keys = createKeys(kernel, { accounts, projects: directory, tiers });
   const flags = createFlags(kernel, {
     keys: {
@@ -177,10 +182,10 @@ function createAreas(
         return digest === null ? null : authenticator.authenticate(digest);
       },
     },
+    charger,
     publicUrl: config.publicUrl,
   });
   const locks = createLocks(kernel);
-  const { charger } = accounts;
   const emailOf = (accountRef: number) => accounts.account(accountRef).email;
   const ports = { accounts, charger, tiers, outbox, emailOf, settings: config.relay };
   const relay = createRelay(kernel, outbound, ports);

@@ -33,6 +33,8 @@ const FIGURES = {
   /** In one project. */
   schedules: [5, 20, 200, 2_000],
   endpoints: [2, 10, 100, 1_000],
+  /** Bytes of audit entries before the rest of the day's are shortened. */
+  auditBytesPerDay: [50_000_000, 200_000_000, 1_000_000_000, 5_000_000_000],
 };
 
 /** What a tier grants. Every figure can be overridden in the configuration file. */
@@ -54,6 +56,7 @@ export const DEFAULT_TIERS: Tiers = {
     ...figuresOf(3),
     monthlyCredits: 0,
     pages: 1_000,
+    auditBytesPerDay: NO_BOUND,
     ...{ projects: NO_BOUND, keys: NO_BOUND, monitors: NO_BOUND, schedules: NO_BOUND },
   },
 };

@@ -5,6 +5,7 @@ import { Changes } from "../../src/kernel/changes.ts";
 export const UNHEARD = new AuditTrail({
   write: () => {},
   keyOf: () => null,
+  budget: { isSpent: () => false, spend: () => {} },
   keepsAddresses: true,
   changes: new Changes(),
 });

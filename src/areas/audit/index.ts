@@ -1,17 +1,29 @@
-import { AuditTrail, type AuditTrailDeps } from "../../kernel/audit/trail.ts";
+import { type AuditBudget, AuditTrail, type AuditTrailDeps } from "../../kernel/audit/trail.ts";
 import type { ApiArea } from "../../kernel/http/api.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { RecentList } from "../../kernel/overview-card.ts";
 import { registerPurge } from "../../kernel/removal.ts";
+import type { TierName, Tiers } from "../../kernel/tiers.ts";
 import { auditRoutes } from "./routes.ts";
 import { AuditEntry } from "./schema.ts";
 import { type AuditAccounts, AuditService } from "./service.ts";
-import { auditStore } from "./store.ts";
+import { type AuditStore, auditStore } from "./store.ts";
 
 /** How the log is kept. */
 export interface AuditSettings extends Pick<AuditTrailDeps, "keepsAddresses"> {
-  /** Days that entries are kept; 0: for ever. */
+  /** Days that entries are stored; 0: forever. */
   readonly retentionDays: number;
+}
+
+/** What the log needs of the accounts. */
+interface Accounts extends AuditAccounts {
+  tierOf(accountRef: number): TierName;
+}
+
+/** What the log needs of others. */
+interface AuditPorts extends Pick<AuditTrailDeps, "keyOf"> {
+  readonly accounts: Accounts;
+  readonly tiers: Tiers;
 }
 
 /** What the log offers to the rest of the house. */
@@ -30,10 +42,10 @@ const PURGE_SLICE_ROWS = 200;
 export function createAudit(
   kernel: Kernel,
   settings: AuditSettings,
-  ports: Pick<AuditTrailDeps, "keyOf"> & { readonly accounts: AuditAccounts },
+  { keyOf, accounts, tiers }: AuditPorts,
 ): AuditArea {
   const store = auditStore(kernel.db);
-  const service = new AuditService(store, ports.accounts);
+  const service = new AuditService(store, accounts);
   if (settings.retentionDays > 0) {
     registerPurge(kernel, {
       name: "audit.purge",
@@ -43,7 +55,13 @@ export function createAudit(
     });
   }
   return {
-    trail: new AuditTrail({ ...settings, ...ports, write: store.insert, changes: kernel.changes }),
+    trail: new AuditTrail({
+      keyOf,
+      keepsAddresses: settings.keepsAddresses,
+      write: store.insert,
+      budget: budgetOf(store, accounts, tiers),
+      changes: kernel.changes,
+    }),
     recent: {
       area: "audit",
       item: AuditEntry,
@@ -52,4 +70,18 @@ export function createAudit(
     parts: [{ name: "Audit", description: "Who changed what: one entry per change, written with it." }],
     routes: (api) => auditRoutes(api, service),
   };
+}
+
+/** The budget of each account, by its tier and the day in UTC. */
+function budgetOf(store: AuditStore, accounts: Accounts, tiers: Tiers): AuditBudget {
+  return {
+    isSpent: (ref, now) => store.bytesOf(ref, dayOf(now)) >= tiers[accounts.tierOf(ref)].auditBytesPerDay,
+    spend: (tx, ref, bytes) => {
+      store.addBytes(tx, ref, dayOf(tx.now), bytes);
+    },
+  };
+}
+
+function dayOf(time: number): number {
+  return Math.floor(time / DAY_MS);
 }

@@ -68,7 +68,7 @@ export const EntryParams = Type.Object({
 
 const Fields = Type.Object(
   {},
-  { additionalProperties: true, examples: [{ enabled: true }], description: "The changed fields alone." },
+  { additionalProperties: true, examples: [{ enabled: true }], description: "The changed fields only." },
 );
 
 /** Who did it. */
@@ -91,10 +91,20 @@ export const AuditEntry = named("AuditEntry", {
     type: Type.String({ examples: ["flag"] }),
     id: Type.String({ examples: ["new-checkout"] }),
   }),
-  before: orNull(Fields, { examples: [{ enabled: false }], description: "Null for what was made." }),
-  after: orNull(Fields, { examples: [{ enabled: true }], description: "Null for what is gone." }),
+  before: orNull(Fields, {
+    examples: [{ enabled: false }],
+    description: "Changed fields before the change; unchanged fields are left out. Null for a creation.",
+  }),
+  after: orNull(Fields, {
+    examples: [{ enabled: true }],
+    description: "Changed fields after the change; unchanged fields are left out. Null for a deletion.",
+  }),
   truncated: Type.Optional(
-    Type.Literal(true, { description: "`before` or `after` is not whole: more than 8 KiB.", examples: [] }),
+    Type.Literal(true, {
+      description:
+        "`before` or `after` was shortened: it was too large, or the account had used up its tier's bytes for the day.",
+      examples: [],
+    }),
   ),
   ip: orNull(Type.String({ examples: ["203.0.113.7"] })),
   user_agent: orNull(Type.String({ examples: ["curl/8.5"] })),

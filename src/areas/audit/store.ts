@@ -109,6 +109,14 @@ export function auditStore(db: Database) {
     removeOld: db.change<[rowsMax: number, before: number]>(
       "DELETE FROM audit_log WHERE sequence IN (SELECT sequence FROM audit_log ORDER BY sequence LIMIT ?) AND at < ?",
     ),
+    /** Bytes of the entries that an account has written in a day. */
+    bytesOf: db.number<[accountRef: number, day: number]>(
+      "SELECT bytes AS n FROM audit_bytes WHERE account_ref = ? AND day = ?",
+    ),
+    addBytes: db.change<[accountRef: number, day: number, bytes: number]>(
+      `INSERT INTO audit_bytes (account_ref, day, bytes) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET
+       bytes = excluded.bytes + CASE day WHEN excluded.day THEN bytes ELSE 0 END, day = excluded.day`,
+    ),
     highest: db.number("SELECT max(sequence) AS n FROM audit_log"),
     everything: walk<Record<never, never>>(db, ["true"]),
     ofAccount: walk<{ accountRef: number }>(db, ["account_ref = $accountRef"]),

@@ -1,4 +1,5 @@
-import { type AuditChange, changed } from "../../kernel/audit/change.ts";
+import type { AuditChange } from "../../kernel/audit/change.ts";
+import { resolved } from "./definition.ts";
 import type { StoredDefinition } from "./definition-schema.ts";
 
 /** What is set of a flag. */
@@ -9,31 +10,32 @@ export interface FlagSetting {
   readonly definition: StoredDefinition | null;
 }
 
-/** What a save is to the audit log; null when it changes nothing. */
+/** A save as the audit log has it; null when it changes nothing of what is stored. */
 export function savedFlag(
   flagKey: string,
   before: FlagSetting | null,
   after: FlagSetting,
 ): AuditChange | null {
-  const isWhole = isMoreThanSwitch(after) || (before !== null && isMoreThanSwitch(before));
-  return changed({
+  if (before !== null && Bun.deepEquals(before, after)) return null;
+  const showsDefinition = isMoreThanSwitch(after) || (before !== null && isMoreThanSwitch(before));
+  return {
     summary: `Flag ${flagKey} ${whatWasDone(before, after)}`,
     target: targetOf(flagKey),
-    before: before && fieldsOf(before, isWhole),
-    after: fieldsOf(after, isWhole),
-    isWhole,
-  });
+    before: before && fieldsOf(before, showsDefinition, hasOffVariant(after)),
+    after: fieldsOf(after, showsDefinition, before !== null && hasOffVariant(before)),
+    isDefinition: showsDefinition,
+  };
 }
 
 /** What a deletion is to the audit log. */
 export function deletedFlag(flagKey: string, before: FlagSetting): AuditChange {
-  const isWhole = isMoreThanSwitch(before);
+  const showsDefinition = isMoreThanSwitch(before);
   return {
     summary: `Flag ${flagKey} deleted`,
     target: targetOf(flagKey),
-    before: fieldsOf(before, isWhole),
+    before: fieldsOf(before, showsDefinition),
     after: null,
-    isWhole,
+    isDefinition: showsDefinition,
   };
 }
 
@@ -45,9 +47,22 @@ function isMoreThanSwitch({ archived, definition }: FlagSetting): boolean {
   return archived || definition !== null;
 }
 
-/** As a save would send them: whoever wants the flag back as it was sends what stands in the log. */
-function fieldsOf({ definition, archived, ...setting }: FlagSetting, isWhole: boolean) {
-  return isWhole ? { ...setting, archived, ...definition } : setting;
+function hasOffVariant({ definition }: FlagSetting): boolean {
+  return definition?.off_variant !== undefined;
+}
+
+/**
+ * As a save sends them: sending the fields of an entry's `before` restores what its change replaced. For most fields null
+ * is the default; for `off_variant` it is a value, so its default is spelled out where it is compared.
+ */
+function fieldsOf(
+  { definition, archived, ...setting }: FlagSetting,
+  showsDefinition: boolean,
+  showsOffVariant = false,
+) {
+  if (!showsDefinition) return setting;
+  const { off_variant } = resolved(definition ?? {});
+  return { ...setting, archived, ...definition, ...(showsOffVariant ? { off_variant } : {}) };
 }
 
 function whatWasDone(before: FlagSetting | null, after: FlagSetting): string {

@@ -72,7 +72,7 @@ function checked(fields: unknown): StoredDefinition {
 let check: ReturnType<typeof TypeCompiler.Compile<typeof StoredDefinition>> | undefined;
 
 /** Bytes of a value's JSON in UTF-8. */
-function jsonBytes(value: unknown): number {
+export function jsonBytes(value: unknown): number {
   return Buffer.byteLength(JSON.stringify(value));
 }
 

@@ -17,6 +17,8 @@ export const FLAGS_PER_PROJECT_MAX = 20_000;
  * have 400 bytes each, which is two rules.
  */
 export const DEFINITIONS_BYTES_MAX = 8 * 1024 * 1024;
+/** Bytes of what a save changes that are free of charge; each started multiple beyond them costs a credit. */
+export const SAVE_BYTES_PER_CREDIT = 4 * 1024;
 /** No flag can have this key: its path is that of the configuration. */
 export const RESERVED_KEY = "config";
 /** An evaluation is noted to the hour: a flag in use costs one small write an hour. */
@@ -33,6 +35,11 @@ const codes = registerErrors({
 
 declare module "../../kernel/errors.ts" {
   interface ErrorCodes extends Record<keyof typeof codes, ErrorMeaning> {}
+}
+
+/** Credits that a save costs, by the bytes of JSON that it changes: a switch can be flipped without any. */
+export function creditsOfSave(changedBytes: number): number {
+  return Math.max(0, Math.ceil(changedBytes / SAVE_BYTES_PER_CREDIT) - 1);
 }
 
 /** @throws ApiError `validation_error` */

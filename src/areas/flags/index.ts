@@ -1,4 +1,5 @@
 import type { ApiArea } from "../../kernel/http/api.ts";
+import type { Charger } from "../../kernel/http/caller.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import { figures, type OverviewCard } from "../../kernel/overview-card.ts";
 import type { ProjectResources } from "../../kernel/project-resources.ts";
@@ -29,12 +30,13 @@ export interface FlagsArea extends ApiArea {
 /** What flags need of other areas and of the configuration. */
 export interface FlagPorts {
   readonly keys: NamedKeys;
+  readonly charger: Charger;
   /** Where clients reach this server; null: where they have asked. */
   readonly publicUrl: string | null;
 }
 
 /** Builds the area: feature flags, per project. */
-export function createFlags(kernel: Kernel, { keys, publicUrl }: FlagPorts): FlagsArea {
+export function createFlags(kernel: Kernel, { keys, charger, publicUrl }: FlagPorts): FlagsArea {
   const store = flagStore(kernel.db);
   const uses = new FlagUses(store, kernel);
   const flags = new FlagService(store, uses);
@@ -63,6 +65,6 @@ export function createFlags(kernel: Kernel, { keys, publicUrl }: FlagPorts): Fla
       },
     ],
     alsoCalled: { gate: ["flags", "features", "feature-flags", "toggles"] },
-    routes: (api) => [...flagRoutes(api, flags), ...ofrepRoutes(api, ofrep, streams)],
+    routes: (api) => [...flagRoutes(api, flags, charger), ...ofrepRoutes(api, ofrep, streams)],
   };
 }

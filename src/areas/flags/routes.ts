@@ -2,6 +2,7 @@ import { Elysia } from "elysia";
 import { reply } from "../../kernel/http/answer.ts";
 import type { Api } from "../../kernel/http/api.ts";
 import { largeBody } from "../../kernel/http/body.ts";
+import type { Charger } from "../../kernel/http/caller.ts";
 import { assertBoolean, assertKeyAllowed } from "./domain.ts";
 import {
   FlagBody,
@@ -37,12 +38,15 @@ const EXAMPLE = {
   tags: ["team:checkout"],
 };
 
+/** What a large save is charged as. */
+const SAVE = "gate.save";
+
 /** Declares the endpoints of feature flags. */
-export function flagRoutes(api: Api, flags: FlagService) {
-  return [changeRoutes(api, flags), readRoutes(api, flags)];
+export function flagRoutes(api: Api, flags: FlagService, charger: Charger) {
+  return [changeRoutes(api, flags, charger), readRoutes(api, flags)];
 }
 
-function changeRoutes(api: Api, flags: FlagService) {
+function changeRoutes(api: Api, flags: FlagService, charger: Charger) {
   return new Elysia({ tags: ["Flags"] })
     .use(api)
     .post(
@@ -50,17 +54,21 @@ function changeRoutes(api: Api, flags: FlagService) {
       ({ call, body }) => {
         assertKeyAllowed(body.flag_key);
         assertBoolean(body.enabled);
-        return call.perform((tx) => reply(201, flags.save(tx, call.caller.project.ref, body)));
+        const { account, project } = call.caller;
+        return call.perform((tx) => {
+          const pay = (credits: number) => charger.charge(tx, account, SAVE, credits);
+          return reply(201, flags.save(tx, project.ref, body, pay));
+        });
       },
       {
         op: {
-          name: "gate.save",
+          name: SAVE,
           audit: "yes",
           access: "gate:write",
           summary: "Create or change a flag",
           description:
-            "The next request sees it. What is left out stays as it is; null is the default. What changes nothing writes nothing.",
-          errors: ["gate.rule_invalid"],
+            "The next request sees it. What is left out stays as it is; null is the default. What changes nothing writes nothing. Costs 1 credit per started 4 KiB of changed fields, as JSON, above the first 4 KiB, which are free of charge.",
+          errors: ["gate.rule_invalid", "insufficient_balance"],
           example: EXAMPLE,
           bodyBounds: largeBody(),
         },

@@ -1,11 +1,13 @@
+import { type AuditChange, difference } from "../../kernel/audit/change.ts";
 import { isoTime, isoTimeOrNull } from "../../kernel/date-time.ts";
 import { ApiError } from "../../kernel/errors.ts";
 import { isStorageFailure } from "../../kernel/storage/database.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { deletedFlag, type FlagSetting, savedFlag } from "./audit.ts";
 import { Effort, type EvaluationContext } from "./context.ts";
-import { changedDefinition, resolved } from "./definition.ts";
+import { changedDefinition, jsonBytes, resolved } from "./definition.ts";
 import {
+  creditsOfSave,
   DEFINITIONS_BYTES_MAX,
   FLAGS_PER_PROJECT_MAX,
   noSuchFlag,
@@ -52,12 +54,12 @@ export class FlagService {
 
   /**
    * Creates a flag, or changes the one with this key. What is left out stays; null is the default. What changes nothing
-   * writes nothing.
+   * writes nothing. `pay` takes the credits that a large change costs.
    *
    * @throws ApiError `gate.rule_invalid`; `conflict` when the flag has another version than was expected; `forbidden` for one
-   *   flag too many, or too much in their definitions.
+   *   flag too many, or too much in their definitions; what `pay` throws.
    */
-  save(tx: Tx, projectRef: number, body: FlagBody): FlagSaved {
+  save(tx: Tx, projectRef: number, body: FlagBody, pay: (credits: number) => void = () => {}): FlagSaved {
     const { flag_key } = body;
     const row = this.store.find(projectRef, flag_key);
     const before = row && settingOf(row);
@@ -71,6 +73,8 @@ export class FlagService {
     const bytes = byteLength(definition) - byteLength(row?.definition ?? null);
     if (row === null) assertRoom(state.count);
     if (bytes > 0) assertBytes(state.bytes + bytes);
+    const credits = creditsOfSave(change === null ? 0 : changedBytes(change));
+    if (credits > 0) pay(credits);
     const version = state.version + 1;
     const isHidden = isServerOnly(after) && (before === null || isServerOnly(before));
     this.active.change(tx, projectRef, {
@@ -287,6 +291,11 @@ function assertVersion(wanted: unknown, row: FlagRow | null): void {
       ? "There is no flag with this key any more."
       : `The flag has version ${version} by now. Read it again.`;
   throw new ApiError("conflict", message, { extras: { version } });
+}
+
+/** Bytes of JSON of the fields that a change sets. */
+function changedBytes({ before, after }: AuditChange): number {
+  return jsonBytes(before === null ? after : difference(after ?? {}, before));
 }
 
 /** @throws ApiError `forbidden` */

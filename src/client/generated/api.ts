@@ -58,11 +58,11 @@ export interface AuditEntry {
   actor: AuditActor;
   project_id: string | null;
   target: AuditTarget;
-  /** Null for what was made. */
+  /** Changed fields before the change; unchanged fields are left out. Null for a creation. */
   before: Record<string, unknown> | null;
-  /** Null for what is gone. */
+  /** Changed fields after the change; unchanged fields are left out. Null for a deletion. */
   after: Record<string, unknown> | null;
-  /** `before` or `after` is not whole: more than 8 KiB. */
+  /** `before` or `after` was shortened: it was too large, or the account had used up its tier's bytes for the day. */
   truncated?: true;
   ip: string | null;
   user_agent: string | null;

@@ -9,8 +9,8 @@ export interface AuditChange {
   readonly after: Fields | null;
   /** The id of the project that it belongs to: the caller's where the operation changes that, unless said otherwise. */
   readonly projectId?: string | null;
-  /** Whether both sides are kept whole, and not what differs alone: a definition that can be put back as it was. */
-  readonly isWhole?: boolean;
+  /** Whether each side may have as many bytes as the largest definition, so that an earlier one can be restored. */
+  readonly isDefinition?: boolean;
   /** The account that was acted on, where that is not the caller's. */
   readonly subjectRef?: number;
 }
@@ -32,7 +32,7 @@ export function changed(change: AuditChange): AuditChange | null {
     : change;
 }
 
-/** The fields of `one` that `other` has not, or not so. */
+/** The fields of `one` that differ from those of `other`; a field that only `other` has is null. */
 export function difference(one: Fields, other: Fields): Fields {
   const names = Object.keys({ ...one, ...other });
   const differing = names.filter((name) => !Bun.deepEquals(one[name] ?? null, other[name] ?? null));

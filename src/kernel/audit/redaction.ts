@@ -2,12 +2,22 @@ import type { Fields } from "./change.ts";
 
 /** What stands in the place of a secret, whether there was one or not. */
 export const SECRET = "[secret]";
-/** Longest JSON that is kept of each side of a change, in bytes. */
+/** How much of each side of a change is stored. */
+export interface SideLimit {
+  /** Longest JSON of a side, in bytes. */
+  readonly bytesMax: number;
+  /** What is stored of a text in a side that is too long, in UTF-16 units: enough to recognize it. */
+  readonly textMax: number;
+}
+
+/** Longest JSON that is stored of each side of a change, in bytes. */
 export const SIDE_BYTES_MAX = 8 * 1024;
-/** The same of a side that is kept whole: the largest definition, and what stands beside it. */
-export const WHOLE_SIDE_BYTES_MAX = 72 * 1024;
-/** What is kept of a text in a side that is too long, in UTF-16 units: enough to know it again. */
-export const TEXT_KEPT = 256;
+/** The limit of a side. */
+export const SIDE: SideLimit = { bytesMax: SIDE_BYTES_MAX, textMax: 256 };
+/** The limit of a side of a definition: the largest definition, and the fields next to it. */
+export const DEFINITION_SIDE: SideLimit = { ...SIDE, bytesMax: 72 * 1024 };
+/** The limit of a side when the account has used up its budget for the day: enough for a switch or a number. */
+export const REDUCED_SIDE: SideLimit = { bytesMax: 256, textMax: 32 };
 
 /** Fields whose values are never kept, in lower case. */
 const SECRET_NAMES: ReadonlySet<string> = new Set([
@@ -23,8 +33,8 @@ export interface KeptSide {
   readonly truncated: boolean;
 }
 
-/** Takes the secrets out of fields, and bounds what is left of them. */
-export function keptSide(fields: Fields, bytesMax = SIDE_BYTES_MAX): KeptSide {
+/** Removes the secrets from fields, and shortens the rest to a limit: fields that do not fit are left out. */
+export function keptSide(fields: Fields, { bytesMax, textMax }: SideLimit = SIDE): KeptSide {
   const plain = plainFields(fields);
   const whole = JSON.stringify(plain);
   if (Buffer.byteLength(whole) <= bytesMax) return { text: whole, truncated: false };
@@ -32,7 +42,7 @@ export function keptSide(fields: Fields, bytesMax = SIDE_BYTES_MAX): KeptSide {
   // The braces.
   let bytes = 2;
   for (const [name, value] of Object.entries(plain)) {
-    const short = shortened(value);
+    const short = shortened(value, textMax);
     // Name, colon and comma included.
     const size = Buffer.byteLength(JSON.stringify({ [name]: short }));
     if (bytes + size > bytesMax) continue;
@@ -69,9 +79,9 @@ function plainUrl(text: string): string {
   return scheme + authority.slice(authority.lastIndexOf("@") + 1) + shown.slice(authority.length);
 }
 
-function shortened(value: unknown): unknown {
-  if (typeof value === "string" && value.length > TEXT_KEPT) {
-    return `${value.slice(0, TEXT_KEPT).toWellFormed()}…`;
+function shortened(value: unknown, textMax: number): unknown {
+  if (typeof value === "string" && value.length > textMax) {
+    return `${value.slice(0, textMax).toWellFormed()}…`;
   }
   return value;
 }

@@ -2,15 +2,19 @@ import type { Changes } from "../changes.ts";
 import type { Caller, Operation } from "../http/caller.ts";
 import type { Auditor, Tx } from "../storage/tx.ts";
 import { type AuditChange, difference } from "./change.ts";
-import { keptSide, SIDE_BYTES_MAX, WHOLE_SIDE_BYTES_MAX } from "./redaction.ts";
+import { DEFINITION_SIDE, keptSide, REDUCED_SIDE, SIDE } from "./redaction.ts";
 
 /** Who can have caused an entry. `cli`: a command on the folder of a stopped server; `public`: nobody known. */
 export const ACTOR_TYPES = ["key", "session", "cli", "system", "public"] as const;
 /** One of {@link ACTOR_TYPES}. */
 export type ActorType = (typeof ACTOR_TYPES)[number];
 
-/** Longest user agent that is kept, in UTF-16 units; the rest is cut off. */
+/** Longest user agent that is stored, in UTF-16 units; the rest is cut off. */
 export const USER_AGENT_KEPT = 512;
+/** The same when the account has used up its budget for the day. */
+const REDUCED_USER_AGENT = 64;
+/** Bytes of an entry next to its texts: ids, times, the row itself and its entries in four indexes. */
+const ENTRY_BYTES = 300;
 
 /** Where a request came from. */
 export interface RequestOrigin {
@@ -52,10 +56,19 @@ export interface AuditRow {
   readonly requestId: string | null;
 }
 
+/** How many bytes of entries each account may write in a day before they are shortened. */
+export interface AuditBudget {
+  /** Whether an account has used up its budget for the day. */
+  isSpent(accountRef: number, now: number): boolean;
+  /** Counts the bytes of an entry. */
+  spend(tx: Tx, accountRef: number, bytes: number): void;
+}
+
 /** What the trail is built on. */
 export interface AuditTrailDeps {
   /** Writes an entry within the unit of work that it tells of. */
   readonly write: (tx: Tx, row: AuditRow) => void;
+  readonly budget: AuditBudget;
   /** The managed key behind a credential; null for a platform key. */
   readonly keyOf: (credential: string) => AuditedKey | null;
   /** Whether client addresses are kept. */
@@ -144,29 +157,48 @@ export class AuditTrail {
   private from({ ip, userAgent }: RequestOrigin, requestId: string) {
     return {
       ip: this.deps.keepsAddresses ? ip : null,
-      userAgent: userAgent?.slice(0, USER_AGENT_KEPT).toWellFormed() ?? null,
+      userAgent: cutText(userAgent, USER_AGENT_KEPT),
       requestId,
     };
   }
 
   private write(tx: Tx, action: string, change: AuditChange, acting: Acting): void {
-    const { summary, target, before, after, projectId = null, subjectRef = null, isWhole = false } = change;
+    const { summary, target, before, after, projectId = null, subjectRef = null } = change;
+    const { accountRef } = acting;
     // Whoever was acted on reads of it in its own log, too.
-    for (const ref of new Set([acting.accountRef, subjectRef]))
+    for (const ref of new Set([accountRef, subjectRef]))
       if (ref !== null) this.deps.changes.inAccount(tx, ref, "audit");
-    const showsAll = isWhole || before === null || after === null;
-    const bytesMax = isWhole ? WHOLE_SIDE_BYTES_MAX : SIDE_BYTES_MAX;
-    const was = before && keptSide(showsAll ? before : difference(before, after), bytesMax);
-    const is = after && keptSide(showsAll ? after : difference(after, before), bytesMax);
-    this.deps.write(tx, {
+    const isReduced = accountRef !== null && this.deps.budget.isSpent(accountRef, tx.now);
+    const limit = isReduced ? REDUCED_SIDE : change.isDefinition === true ? DEFINITION_SIDE : SIDE;
+    const was = before && keptSide(after === null ? before : difference(before, after), limit);
+    const is = after && keptSide(before === null ? after : difference(after, before), limit);
+    const row = {
       ...acting,
-      ...{ at: tx.now, action, summary, projectId },
-      subjectRef: subjectRef === acting.accountRef ? null : subjectRef,
-      ...{ targetType: target.type, targetId: target.id },
-      ...{ before: was?.text ?? null, after: is?.text ?? null },
+      at: tx.now,
+      action,
+      summary,
+      projectId,
+      subjectRef: subjectRef === accountRef ? null : subjectRef,
+      targetType: target.type,
+      targetId: target.id,
+      before: was?.text ?? null,
+      after: is?.text ?? null,
       truncated: was?.truncated === true || is?.truncated === true,
-    });
+      userAgent: isReduced ? cutText(acting.userAgent, REDUCED_USER_AGENT) : acting.userAgent,
+    };
+    this.deps.write(tx, row);
+    if (accountRef !== null) this.deps.budget.spend(tx, accountRef, bytesOf(row));
   }
+}
+
+function cutText(text: string | null, lengthMax: number): string | null {
+  return text?.slice(0, lengthMax).toWellFormed() ?? null;
+}
+
+/** What an entry takes in the file, approximately. */
+function bytesOf({ before, after, summary, userAgent, keyName, targetId }: AuditRow): number {
+  const texts = [before, after, summary, userAgent, keyName, targetId];
+  return texts.reduce((bytes, text) => bytes + Buffer.byteLength(text ?? ""), ENTRY_BYTES);
 }
 
 /** Takes down what one request changes, over all of its units of work. */

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { keptSide, SIDE_BYTES_MAX, TEXT_KEPT } from "../../../src/kernel/audit/redaction.ts";
+import { keptSide, SIDE, SIDE_BYTES_MAX } from "../../../src/kernel/audit/redaction.ts";
 import { USER_AGENT_KEPT } from "../../../src/kernel/audit/trail.ts";
 import { startTestServer, type TestServer } from "../../support/server.ts";
 import { entriesIn, entriesOf, newestOf, switchFlag } from "./support.ts";
@@ -46,7 +46,7 @@ describe("what is kept of a change", () => {
     expect(keptSide(whole)).toEqual({ text: JSON.stringify(whole), truncated: false });
     const long = { name: "n", text: `${whole.text}x` };
     expect(keptSide(long)).toEqual({
-      text: JSON.stringify({ name: "n", text: `${"x".repeat(TEXT_KEPT)}…` }),
+      text: JSON.stringify({ name: "n", text: `${"x".repeat(SIDE.textMax)}…` }),
       truncated: true,
     });
     const many = Object.fromEntries(Array.from({ length: 100 }, (_, at) => [`f${at}`, "ü".repeat(200)]));

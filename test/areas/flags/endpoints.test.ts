@@ -204,6 +204,18 @@ describe("POST /v1/gate", () => {
     ...["true", 1, 0, null, [true], {}].map(notBoolean),
     withoutKey("POST", "/v1/gate", ON),
     {
+      name: "a large definition without credits",
+      account: { balance: 0 },
+      request: [
+        "POST",
+        "/v1/gate",
+        { ...ON, type: "string", variants: { on: "x".repeat(8_192) }, default: { variant: "on" } },
+      ],
+      status: 402,
+      code: "insufficient_balance",
+      after: leaves(),
+    },
+    {
       name: "an Idempotency-Key used for another body",
       headers: { "idempotency-key": "k" },
       before: ({ account }) => account.post("/v1/gate", ON, { headers: { "idempotency-key": "k" } }),
