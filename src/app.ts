@@ -23,7 +23,7 @@ import { Readiness, WriteProbe } from "./kernel/health/readiness.ts";
 import { createCors } from "./kernel/http/answer.ts";
 import type { ApiArea } from "./kernel/http/api.ts";
 import { FreeAnswers } from "./kernel/http/free-answers.ts";
-import { Guard } from "./kernel/http/guard.ts";
+import { Guard, limitClock } from "./kernel/http/guard.ts";
 import { Http } from "./kernel/http/http.ts";
 import { IdempotencyStore } from "./kernel/http/idempotency.ts";
 import { OpenClaims } from "./kernel/http/open-claims.ts";
@@ -201,7 +201,12 @@ function createAreas(
   const notary = createNotary(kernel, outbound, directory);
   const authenticator = keys.authenticatorBeside(accounts.authenticator);
   const sessions = createSessions(kernel, {
-    ...{ keys: authenticator, findProject: directory.find, trail, keyOf: keys.auditedKey, emailOf },
+    keys: authenticator,
+    findProject: directory.find,
+    trail,
+    keyOf: keys.auditedKey,
+    emailOf,
+    limitClock: limitClock(kernel.clock, config.testClock),
   });
   const projects = createProjects(kernel, directory, {
     accounts: {

@@ -15,6 +15,8 @@ const ACCOUNTS = 6;
 const SESSIONS_MAX = 12;
 /** Refused log-ins that a verification may cause: after ten the server looks at none of this machine's. */
 const REFUSALS_MAX = 8;
+/** Beyond the limit of logins a minute: nothing was done. */
+const TOO_MANY = 429;
 /** Ended sessions that are looked at again after later kills. */
 const ENDED_KEPT = 10;
 /** What pages of the server send. */
@@ -111,6 +113,7 @@ export class SessionWorkload extends Recorded implements Workload {
   /** Returns the answer's status; null without one. */
   private async logIn(user: User, body: object, target: Target): Promise<number | null> {
     const answer = await target.send(logInWith(body));
+    if (answer?.status === TOO_MANY) return TOO_MANY;
     if (this.counted(answer)) this.keep(user, answer);
     else if (answer === null) user.unknown += 1;
     return answer?.status ?? null;
@@ -125,7 +128,7 @@ export class SessionWorkload extends Recorded implements Workload {
   private async follow(user: User, link: Link, target: Target): Promise<void> {
     link.state = "in doubt";
     const status = await this.logIn(user, { link: link.token }, target);
-    if (status !== null) link.state = status === UNAVAILABLE ? "fresh" : "used";
+    if (status !== null) link.state = status === UNAVAILABLE || status === TOO_MANY ? "fresh" : "used";
   }
 
   private async makeLink(user: User, target: Target): Promise<void> {
@@ -149,6 +152,8 @@ export class SessionWorkload extends Recorded implements Workload {
   /** Returns the number of log-ins that were refused. */
   private async compareLink(user: User, link: Link, target: Target): Promise<number> {
     const answer = await target.ask(logInWith({ link: link.token }));
+    // It can be looked at by a later verification.
+    if (answer.status === TOO_MANY) return 0;
     if (answer.status === 201) {
       this.keep(user, answer);
       if (link.state === "used") {

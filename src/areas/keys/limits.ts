@@ -63,7 +63,7 @@ export interface LimitsLook {
   readonly take: (tx: Tx) => void;
 }
 
-/** The buckets behind the rate limits of keys. They lie in memory, and are full after a start. */
+/** The buckets behind the rate limits of keys. They lie in memory, each account with its share, and are full after a start. */
 export class KeyLimits {
   private readonly buckets = new TokenBuckets<string>(LIMIT_BUCKETS_MAX);
 
@@ -76,7 +76,7 @@ export class KeyLimits {
     const costOf = ({ name, isAutomatic }: KeyLimit) =>
       named.find((one) => one.name === name)?.cost ?? (isAutomatic ? 1 : 0);
     const looks = key.limits.map((limit) => {
-      const bucket = this.buckets.at(bucketOf(key, limit), limit.rate, now);
+      const bucket = this.bucketOf(key, limit, now);
       const cost = costOf(limit);
       return { limit, bucket, cost, waitMs: waitForTokens(bucket, cost) };
     });
@@ -94,20 +94,22 @@ export class KeyLimits {
 
   /** How all limits of a key stand, none of them taking part. */
   states(key: LimitedKey, now: number): RatelimitState[] {
-    return key.limits.map((limit) =>
-      stateOf(limit, this.buckets.at(bucketOf(key, limit), limit.rate, now), false),
-    );
+    return key.limits.map((limit) => stateOf(limit, this.bucketOf(key, limit, now), false));
   }
 
   /** Fills the buckets of a key at the figures that it has until now: they are about to change. */
   settle(key: LimitedKey, now: number): void {
-    for (const limit of key.limits) this.buckets.settle(bucketOf(key, limit), now);
+    for (const limit of key.limits) this.buckets.settle(nameOf(key, limit), now, key.accountRef);
+  }
+
+  private bucketOf(key: LimitedKey, limit: KeyLimit, now: number): TokenBucket {
+    return this.buckets.at(nameOf(key, limit), limit.rate, now, 0, key.accountRef);
   }
 }
 
 /** The bucket of the key itself, or of its owner in its project. No name has a slash, so that no two are alike. */
-function bucketOf({ ref, accountRef, project, owner_id }: LimitedKey, { name, isShared }: KeyLimit): string {
-  return isShared ? `${accountRef}/${project?.ref ?? ""}/${owner_id}/${name}` : `${ref}/${name}`;
+function nameOf({ ref, project, owner_id }: LimitedKey, { name, isShared }: KeyLimit): string {
+  return isShared ? `/${project?.ref ?? ""}/${owner_id}/${name}` : `${ref}/${name}`;
 }
 
 function stateOf({ name, rate }: KeyLimit, bucket: TokenBucket, exceeded: boolean): RatelimitState {

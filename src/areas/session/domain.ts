@@ -21,6 +21,10 @@ export const REFUSALS_WINDOW_MS = 10 * MINUTE_MS;
 export const REFUSALS_NOTED_MS = MINUTE_MS;
 /** Addresses whose refused log-ins wait for their entry; those of all others make one together. */
 export const REFUSING_ADDRESSES_MAX = 1_000;
+/** Logins from one network, and of one account, within {@link LOGINS_WINDOW_MS}: a person logs in a few times a day. */
+export const LOGINS_MAX = 10;
+/** The window of logins. */
+export const LOGINS_WINDOW_MS = MINUTE_MS;
 /** Minutes that a link works unless asked otherwise. */
 export const LINK_MINUTES = 30;
 /** Longest that it can work. */

@@ -32,9 +32,9 @@ function openRoutes(api: Api, service: SessionService, sessions: Sessions) {
           secret: true,
           summary: "Log a browser in",
           description:
-            "Exchanges a key, or a log-in link, for a cookie that no script can read. The session can do what the key can, and ends with it. Only for pages of this server, with the header `X-Ninefold-Session: 1`. At most 10 refused attempts in 10 minutes per client address.",
+            "Exchanges a key, or a log-in link, for a cookie that no script can read. The session can do what the key can, and ends with it. Only for pages of this server, with the header `X-Ninefold-Session: 1`. At most 10 logins a minute per client address and per account, and 10 rejected attempts in 10 minutes per client address.",
           errors: ["unauthorized", "forbidden", "rate_limit_exceeded", "service_unavailable"],
-          admit: (clientAddress: string) => service.refusals.assertMayTry(clientAddress),
+          admit: (clientAddress: string) => service.assertMayTry(clientAddress),
         },
         body: SessionBody,
         response: { 201: Session },

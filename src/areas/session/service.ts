@@ -1,5 +1,6 @@
 import { version } from "../../../package.json" with { type: "json" };
 import type { AuditedKey, AuditTrail, RequestOrigin } from "../../kernel/audit/trail.ts";
+import type { Clock } from "../../kernel/clock.ts";
 import { isoTime } from "../../kernel/date-time.ts";
 import { ApiError } from "../../kernel/errors.ts";
 import { assertAllowedFrom, assertStillValid, type Caller, isOperator } from "../../kernel/http/caller.ts";
@@ -8,6 +9,7 @@ import type { Kernel } from "../../kernel/kernel.ts";
 import { isBearerKey, keyDigest } from "../../kernel/secrets/key-format.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { SESSION_MS, SESSIONS_PER_ACCOUNT_MAX, setCookie, TOKEN_BYTES } from "./domain.ts";
+import { Logins } from "./logins.ts";
 import { Refusals, type RefusedRequest } from "./refusals.ts";
 import type { LoginLink, Session, SessionBody } from "./schema.ts";
 import { type SessionPorts, type Sessions, tokenHash } from "./sessions.ts";
@@ -19,6 +21,8 @@ export interface SessionDeps extends Pick<Kernel, "clock" | "ids" | "writer" | "
   readonly sessions: Sessions;
   readonly ports: SessionPorts & {
     readonly trail: AuditTrail;
+    /** The time that limits of logins go by. */
+    readonly limitClock: Pick<Clock, "monotonic">;
     readonly emailOf: (accountRef: number) => string;
     readonly keyOf: (credential: string) => AuditedKey | null;
   };
@@ -38,14 +42,22 @@ const MINUTE_MS = 60_000;
 /** The use cases of browser sessions. */
 export class SessionService {
   readonly refusals: Refusals;
+  private readonly logins: Logins;
 
   constructor(private readonly deps: SessionDeps) {
+    this.logins = new Logins(deps.ports.limitClock);
     this.refusals = new Refusals(deps, deps.ports.trail);
+  }
+
+  /** @throws ApiError `rate_limit_exceeded` for an address with too many logins, or too many rejected ones. */
+  assertMayTry(clientAddress: string): void {
+    this.refusals.assertMayTry(clientAddress);
+    this.logins.assertMayTry(clientAddress);
   }
 
   /**
    * Opens a session for a key, or for the one that a link stands for.
-   * @throws ApiError `validation_error`, `unauthorized`, `forbidden`
+   * @throws ApiError `validation_error`, `unauthorized`, `forbidden`, `rate_limit_exceeded`
    */
   async open(body: SessionBody, login: LoginRequest): Promise<OpenedSession> {
     const { key, link } = body;
@@ -59,7 +71,9 @@ export class SessionService {
       const caller = await this.deps.writer.submit((tx) => {
         const digest = link === undefined ? digestOfKey(key ?? "") : this.takeLink(tx, link);
         this.deps.sessions.endReplaced(tx, login);
-        return this.insert(tx, this.callerOf(digest, login), digest, token, login);
+        const found = this.callerOf(digest, login);
+        this.logins.count(tx, login.clientAddress, found.account);
+        return this.insert(tx, found, digest, token, login);
       });
       const name = this.deps.sessions.cookieName(login);
       const cookie = setCookie(name, token, SESSION_MS / 1000);

@@ -51,13 +51,14 @@ export class RateLimiter<Key extends string | number = string> {
 
   /**
    * Takes one token from the bucket of `key`, if there is one. The figures hold since `since` (epoch
-   * milliseconds): what had run in before that did so at the figures of the time.
+   * milliseconds): what had run in before that did so at the figures of the time. `owner`: the account whose share of
+   * the memory holds the bucket.
    */
-  take(key: Key, capacity: number, perMinute: number, since = 0): RateVerdict {
+  take(key: Key, capacity: number, perMinute: number, since = 0, owner?: number): RateVerdict {
     const beside = this.besideMs();
     const now = this.clock.now() + beside;
     const rate = { capacity, parts: PARTS, gainPerMs: perMinute };
-    const bucket = this.buckets.at(key, rate, now, since);
+    const bucket = this.buckets.at(key, rate, now, since, owner);
     const untilOneMs = waitForTokens(bucket, 1);
     const allowed = untilOneMs === 0;
     if (allowed) takeTokens(bucket, 1);
@@ -71,8 +72,8 @@ export class RateLimiter<Key extends string | number = string> {
   }
 
   /** Gives back the token that was just taken: the request was refused elsewhere. */
-  giveBack(key: Key): void {
-    const bucket = this.buckets.peek(key);
+  giveBack(key: Key, owner?: number): void {
+    const bucket = this.buckets.peek(key, owner);
     if (bucket !== undefined) takeTokens(bucket, -1);
   }
 
@@ -85,12 +86,19 @@ export class RateLimiter<Key extends string | number = string> {
 /** Addresses remembered at once. The oldest are forgotten first: memory stays bounded under a flood of addresses. */
 export const ATTEMPT_KEYS_MAX = 50_000;
 
+/** The monotonic time that limits of attempts go by: on a test clock, which stands until it is moved, real time counts, too. */
+export function limitClock(clock: Clock, fillsInRealTime: boolean): Pick<Clock, "monotonic"> {
+  if (!fillsInRealTime) return clock;
+  const begun = monotonicMs();
+  return { monotonic: () => clock.monotonic() + monotonicMs() - begun };
+}
+
 /** At most so many attempts per key within any window of the given length (a sliding log, so no burst at its edge). */
 export class AttemptLimiter {
   private readonly attempts = new Map<string, number[]>();
 
   constructor(
-    private readonly clock: Clock,
+    private readonly clock: Pick<Clock, "monotonic">,
     private readonly limit: number,
     private readonly windowMs: number,
     private readonly keysMax: number = ATTEMPT_KEYS_MAX,
@@ -121,6 +129,11 @@ export class AttemptLimiter {
     return 0;
   }
 
+  /** Takes back the newest attempt of a key: it came to nothing. */
+  giveBack(key: string): void {
+    this.attempts.get(key)?.pop();
+  }
+
   private recent(key: string, now: number): number[] {
     return (this.attempts.get(key) ?? []).filter((at) => at > now - this.windowMs);
   }
@@ -134,16 +147,19 @@ const DIGESTS_REMEMBERED_MAX = 10_000;
 const HEADER_REMEMBERED_LENGTH_MAX = 64;
 
 /**
- * Requests per minute of a browser session, on all paths together, in a bucket of its own: a page reads much at once, and
- * must not take from what the account's programs have.
+ * Requests per minute of all browser sessions of an account together, in place of what its tier gives a key: a page reads
+ * much at once. The monitor limit and the account's ceiling count sessions as they count keys.
  */
 export const SESSION_REQUESTS_PER_MINUTE = 600;
+/** The bucket that all browser sessions of an account share. */
+const SESSIONS_BUCKET = "sessions";
 
 /** Where reverse proxies put their own key, as it is: `Authorization` is their client's. */
 export const PROXY_KEY_HEADER = "X-Ninefold-Key";
 
 /** The gates between a request and its work, in their order: 401, 403, 429. */
 export class Guard {
+  /** A bucket per key and one for all browser sessions of an account, each account with its share of the memory. */
   private readonly keys: RateLimiter;
   /** One bucket per account, over all its keys: in a map of its own, where many keys of one push out nobody's. */
   private readonly accounts: RateLimiter<number>;
@@ -234,21 +250,21 @@ export class Guard {
    */
   takeToken(caller: Caller, operation: Operation): RateVerdict | null {
     if (operation.limit === "none" || isUnlimited(caller.account.tier)) return null;
-    if (caller.session !== undefined) {
-      return this.keys.take(caller.credential, SESSION_REQUESTS_PER_MINUTE, SESSION_REQUESTS_PER_MINUTE);
-    }
     const { ref, tier, tierSince } = caller.account;
     const figures = this.tiers[tier];
+    const isSession = caller.session !== undefined;
     const isMonitor = operation.limit === "monitor";
-    const key = isMonitor ? `monitor/${caller.credential}` : caller.credential;
-    const capacity = isMonitor ? figures.monitorBurst : figures.requestsPerMinute;
-    const perMinute = isMonitor ? figures.monitorRequestsPerMinute : capacity;
-    const own = this.keys.take(key, capacity, perMinute, tierSince);
+    const credential = isSession ? SESSIONS_BUCKET : caller.credential;
+    const key = isMonitor ? `monitor/${credential}` : credential;
+    const general = isSession ? SESSION_REQUESTS_PER_MINUTE : figures.requestsPerMinute;
+    const capacity = isMonitor ? figures.monitorBurst : general;
+    const perMinute = isMonitor ? figures.monitorRequestsPerMinute : general;
+    const own = this.keys.take(key, capacity, perMinute, tierSince, ref);
     if (!own.allowed) return own;
     const ceiling = figures.accountRequestsPerMinute;
     const shared = this.accounts.take(ref, ceiling, ceiling, tierSince);
     if (shared.allowed) return own;
-    this.keys.giveBack(key);
+    this.keys.giveBack(key, ref);
     return { ...shared, overAllKeys: true };
   }
 }

@@ -22,24 +22,30 @@ export interface TokenBucket {
 
 /** After a search for full buckets the next one waits so long: it looks at all of them. */
 const SWEEP_PAUSE_MS = 1_000;
+/** Part of all buckets that is removed at once, so that not every new bucket needs a search. */
+const REMOVED_PART = 0.01;
+/** The owner of buckets that are not told apart by owner. */
+const NO_OWNER = 0;
 
 /**
  * Token buckets, refilled continuously. A bucket starts full; when its figures change it refills at the new rate from
- * where it stands, and does not jump.
+ * where it stands, and does not jump. Owners share the space fairly: nobody's new buckets remove those of an owner with
+ * fewer buckets than the average.
  */
 export class TokenBuckets<Key extends string | number> {
-  private readonly buckets = new Map<Key, TokenBucket>();
+  private readonly owners = new Map<number, Map<Key, TokenBucket>>();
+  private count = 0;
   private sweptAt = Number.NEGATIVE_INFINITY;
 
-  /** `bucketsMax`: those kept in memory. A full bucket is the same as none, so only what was used lately needs one. */
+  /** `bucketsMax`: buckets held in memory. A full bucket is the same as none, so only what was used lately needs one. */
   constructor(private readonly bucketsMax: number) {}
 
   /**
    * The bucket of `key`, filled until `now`. The figures hold since `since` (epoch milliseconds): what had run in before
-   * that did so at the figures of the time.
+   * that did so at the figures of the time. Keys are unique within their owner.
    */
-  at(key: Key, rate: BucketRate, now: number, since = 0): TokenBucket {
-    const bucket = this.buckets.get(key) ?? this.insert(key, rate, now);
+  at(key: Key, rate: BucketRate, now: number, since = 0, owner = NO_OWNER): TokenBucket {
+    const bucket = this.peek(key, owner) ?? this.insert(key, rate, now, owner);
     const { rate: before } = bucket;
     if (before.gainPerMs !== rate.gainPerMs && since > bucket.filledAt) fill(bucket, since);
     if (before.parts !== rate.parts) bucket.level = Math.floor((bucket.level / before.parts) * rate.parts);
@@ -49,39 +55,68 @@ export class TokenBuckets<Key extends string | number> {
   }
 
   /** Fills a bucket that is there until `now`, at the figures that it has: they are about to change. */
-  settle(key: Key, now: number): void {
-    const bucket = this.buckets.get(key);
+  settle(key: Key, now: number, owner = NO_OWNER): void {
+    const bucket = this.peek(key, owner);
     if (bucket !== undefined) fill(bucket, now);
   }
 
   /** The bucket of `key`, as it was last looked at. */
-  peek(key: Key): TokenBucket | undefined {
-    return this.buckets.get(key);
+  peek(key: Key, owner = NO_OWNER): TokenBucket | undefined {
+    return this.owners.get(owner)?.get(key);
   }
 
   /** Buckets in memory. */
   get size(): number {
-    return this.buckets.size;
+    return this.count;
   }
 
-  private insert(key: Key, rate: BucketRate, now: number): TokenBucket {
-    if (this.buckets.size >= this.bucketsMax) this.sweep(now);
+  private insert(key: Key, rate: BucketRate, now: number, owner: number): TokenBucket {
+    if (this.count >= this.bucketsMax) this.makeSpace(now);
     const fresh = { level: rate.capacity * rate.parts, rate, filledAt: now, fullAt: now };
-    this.buckets.set(key, fresh);
+    const buckets = this.owners.get(owner) ?? new Map<Key, TokenBucket>();
+    this.owners.set(owner, buckets.set(key, fresh));
+    this.count += 1;
     return fresh;
   }
 
-  /** Forgets buckets that are full by now; failing that, the oldest. */
-  private sweep(now: number): void {
+  /** Removes buckets that are full by now; failing that, the oldest of the owners that have most. */
+  private makeSpace(now: number): void {
     if (Math.abs(now - this.sweptAt) >= SWEEP_PAUSE_MS) {
       this.sweptAt = now;
-      for (const [key, bucket] of this.buckets) {
-        if (bucket.fullAt <= now) this.buckets.delete(key);
-      }
+      this.removeFull(now);
     }
-    for (const key of this.buckets.keys()) {
-      if (this.buckets.size < this.bucketsMax) return;
-      this.buckets.delete(key);
+    if (this.count < this.bucketsMax) return;
+    let excess = Math.max(1, Math.floor(this.bucketsMax * REMOVED_PART));
+    // At least half of the owners have this many or lose more than one: a search is paid for by what it removes.
+    const fairShare = Math.floor(this.count / this.owners.size);
+    for (const [owner, buckets] of this.owners) {
+      if (excess <= 0) return;
+      if (buckets.size < fairShare) continue;
+      const leaving = Math.min(excess, Math.max(1, buckets.size - fairShare));
+      this.removeOldest(owner, buckets, leaving);
+      excess -= leaving;
+    }
+  }
+
+  private removeOldest(owner: number, buckets: Map<Key, TokenBucket>, leaving: number): void {
+    let left = leaving;
+    for (const key of buckets.keys()) {
+      if (left === 0) break;
+      buckets.delete(key);
+      left -= 1;
+    }
+    this.count -= leaving;
+    if (buckets.size === 0) this.owners.delete(owner);
+  }
+
+  private removeFull(now: number): void {
+    for (const [owner, buckets] of this.owners) {
+      for (const [key, bucket] of buckets) {
+        if (bucket.fullAt > now) continue;
+        buckets.delete(key);
+        this.count -= 1;
+      }
+      if (buckets.size === 0) this.owners.delete(owner);
     }
   }
 }

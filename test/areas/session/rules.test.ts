@@ -1,8 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { LINK_MINUTES, LINK_MINUTES_MAX } from "../../../src/areas/session/domain.ts";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
+import { LINK_MINUTES, LINK_MINUTES_MAX, LOGINS_WINDOW_MS } from "../../../src/areas/session/domain.ts";
 import { SESSION_REQUESTS_PER_MINUTE } from "../../../src/kernel/http/guard.ts";
+import { DEFAULT_TIERS } from "../../../src/kernel/tiers.ts";
 import { Scratch } from "../../kernel/support.ts";
 import { CertificateAuthority } from "../../support/certificates.ts";
+import type { Answer, Client } from "../../support/client.ts";
 import { expectError } from "../../support/errors.ts";
 import { endpoint } from "../../support/scenario.ts";
 import { startTestServer, type TestServer } from "../../support/server.ts";
@@ -16,6 +18,8 @@ beforeAll(async () => {
   server = await startTestServer({ manualClock: true, args: ["--cors-origins", LISTED] });
 });
 afterAll(() => server.stop());
+// Each test has the logins of a minute.
+afterEach(() => server.clock.advance(LOGINS_WINDOW_MS));
 
 describe("a cookie counts in requests of this server's own pages alone", () => {
   const FOREIGN: Readonly<Record<string, Record<string, string>>> = {
@@ -185,16 +189,47 @@ describe("what a session pays", () => {
     expect((await mine.get("/v1/meter/balance")).body.balance).toBe(9);
   });
 
-  test(`${SESSION_REQUESTS_PER_MINUTE} requests a minute from a bucket of its own, monitors included`, async () => {
-    const account = await server.account({ tier: "free" });
-    const mine = await loggedIn(server, account.key);
-    const path = (index: number) => (index % 2 === 0 ? "/v1/pulse" : "/v1/gate");
-    const all = Array.from({ length: SESSION_REQUESTS_PER_MINUTE }, (_, index) => mine.get(path(index)));
-    for (const { status } of await Promise.all(all)) expect(status).toBe(200);
-    for (const one of ["/v1/pulse", "/v1/gate"]) expectError(await mine.get(one), "rate_limit_exceeded");
+  /** Sends the same request many times. Returns how many were accepted. */
+  async function accepted(browsers: readonly Client[], path: string, count: number): Promise<number> {
+    const all = Array.from({ length: count }, (_, index) => browsers[index % browsers.length]?.get(path));
+    return (await Promise.all(all)).filter((answer) => answer?.status === 200).length;
+  }
+
+  test(`${SESSION_REQUESTS_PER_MINUTE} requests a minute, all sessions of the account together`, async () => {
+    const account = await server.account({ tier: "pro" });
+    const both = [await loggedIn(server, account.key), await loggedIn(server, account.key)];
+    expect(await accepted(both, "/v1/gate", SESSION_REQUESTS_PER_MINUTE + 50)).toBe(
+      SESSION_REQUESTS_PER_MINUTE,
+    );
+    expectError((await both[0]?.get("/v1/gate")) as Answer, "rate_limit_exceeded");
+    // A new session finds the bucket as empty; a key has one of its own.
+    expectError(await (await loggedIn(server, account.key)).get("/v1/gate"), "rate_limit_exceeded");
     expect((await account.get("/v1/gate")).status).toBe(200);
     await server.clock.advance(60_000);
-    expect((await mine.get("/v1/gate")).status).toBe(200);
+    expect((await both[0]?.get("/v1/gate"))?.status).toBe(200);
+  });
+
+  test("the monitor limit of its tier, all sessions of the account together", async () => {
+    const account = await server.account({ tier: "free" });
+    const both = [await loggedIn(server, account.key), await loggedIn(server, account.key)];
+    const { monitorBurst } = DEFAULT_TIERS.free;
+    expect(await accepted(both, "/v1/pulse", monitorBurst + 10)).toBe(monitorBurst);
+    const answer = (await both[0]?.get("/v1/pulse")) as Answer;
+    expectError(answer, "rate_limit_exceeded");
+    expect(answer.headers.get("x-ratelimit-limit")).toBe(String(monitorBurst));
+    expect((await both[0]?.get("/v1/gate"))?.status).toBe(200);
+    expect((await account.get("/v1/pulse")).status).toBe(200);
+  });
+
+  test("the account's ceiling, together with its keys", async () => {
+    const account = await server.account({ tier: "free" });
+    const mine = await loggedIn(server, account.key);
+    const { accountRequestsPerMinute, requestsPerMinute } = DEFAULT_TIERS.free;
+    expect(await accepted([account], "/v1/gate", requestsPerMinute)).toBe(requestsPerMinute);
+    const left = accountRequestsPerMinute - requestsPerMinute;
+    expect(await accepted([mine], "/v1/gate", accountRequestsPerMinute)).toBe(left);
+    const { error } = expectError(await mine.get("/v1/gate"), "rate_limit_exceeded");
+    expect(error.message).toContain("over all keys of this account");
   });
 });
 

@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import {
   IDLE_MS,
+  LOGINS_MAX,
+  LOGINS_WINDOW_MS,
   REFUSALS_MAX,
   REFUSALS_NOTED_MS,
   REFUSALS_WINDOW_MS,
@@ -158,10 +160,40 @@ describe("POST /v1/session", () => {
     expect((await mine.post("/v1/session", { key: server.key })).status).toBe(201);
   });
 
+  test(`429 after ${LOGINS_MAX} logins of one account in a minute, and nothing is stored`, async () => {
+    const account = await server.account();
+    const attempts = Array.from({ length: 3 * LOGINS_MAX }, () =>
+      browser().post("/v1/session", { key: account.key }),
+    );
+    const statuses = (await Promise.all(attempts)).map(({ status }) => status);
+    expect(statuses.filter((status) => status === 201)).toHaveLength(LOGINS_MAX);
+    expect(statuses.filter((status) => status === 429)).toHaveLength(2 * LOGINS_MAX);
+    expect(await entriesOf(account, "?action=session.create&limit=100")).toHaveLength(LOGINS_MAX);
+    const answer = await browser().post("/v1/session", { key: account.key });
+    expectError(answer, "rate_limit_exceeded");
+    expect(answer.headers.get("retry-after")).toBe(String(LOGINS_WINDOW_MS / 1000));
+    await browser().logIn((await server.account()).key);
+    await server.clock.advance(LOGINS_WINDOW_MS);
+    await browser().logIn(account.key);
+  });
+
+  test(`429 after ${LOGINS_MAX} logins from one network in a minute, whatever the key`, async () => {
+    const network = browser().headers;
+    const fromThere = () => Object.assign(browser(), { headers: network });
+    for (let count = 0; count < LOGINS_MAX; count += 1) await fromThere().logIn((await server.account()).key);
+    const account = await server.account();
+    for (const key of [account.key, "sm_none"])
+      expectError(await fromThere().post("/v1/session", { key }), "rate_limit_exceeded");
+    await browser().logIn(account.key);
+    await server.clock.advance(LOGINS_WINDOW_MS);
+    await fromThere().logIn(account.key);
+  });
+
   test(`of one account ${SESSIONS_PER_ACCOUNT_MAX} at most: the oldest goes`, async () => {
     const account = await server.account();
     const all: Browser[] = [];
     for (let index = 0; index <= SESSIONS_PER_ACCOUNT_MAX; index += 1) {
+      await server.clock.advance(LOGINS_WINDOW_MS / LOGINS_MAX);
       all.push(await browser().logIn(account.key));
       if (index === SESSIONS_PER_ACCOUNT_MAX - 1) expect((await all[0]?.get("/v1/gate"))?.status).toBe(200);
     }

@@ -174,4 +174,23 @@ describe("bound", () => {
     // Ten tokens have come since; a forgotten bucket would have fifteen.
     expect(drain("slow", 15, 10, 30)).toBe(10);
   });
+
+  test("an account with many buckets removes its own, and nobody else's", () => {
+    limiter = new RateLimiter(clock, 1_000);
+    const [few, many] = [1, 2];
+    for (let index = 0; index < 100; index += 1) limiter.take(`key ${index}`, 2, 2, 0, few);
+    for (let index = 0; index < 5_000; index += 1) limiter.take(`key ${index}`, 2, 2, 0, many);
+    expect(limiter.size).toBeLessThanOrEqual(1_000);
+    for (let index = 0; index < 100; index += 1) {
+      expect(limiter.take(`key ${index}`, 2, 2, 0, few).remaining).toBe(0);
+    }
+  });
+
+  test("accounts with one bucket each share the space: the oldest go first", () => {
+    limiter = new RateLimiter(clock, 1_000);
+    for (let account = 0; account < 3_000; account += 1) limiter.take("key", 2, 2, 0, account);
+    expect(limiter.size).toBeLessThanOrEqual(1_000);
+    expect(limiter.take("key", 2, 2, 0, 2_999).remaining).toBe(0);
+    expect(limiter.take("key", 2, 2, 0, 0).remaining).toBe(1);
+  });
 });

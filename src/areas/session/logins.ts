@@ -1,0 +1,40 @@
+import type { Clock } from "../../kernel/clock.ts";
+import { ApiError } from "../../kernel/errors.ts";
+import { networkOf } from "../../kernel/http/addresses.ts";
+import type { CallerAccount } from "../../kernel/http/caller.ts";
+import { AttemptLimiter } from "../../kernel/http/guard.ts";
+import type { Tx } from "../../kernel/storage/tx.ts";
+import { LOGINS_MAX, LOGINS_WINDOW_MS } from "./domain.ts";
+
+/** Limits successful logins, per network and per account: each stores a session and an entry of the audit log. */
+export class Logins {
+  private readonly networks: AttemptLimiter;
+  private readonly accounts: AttemptLimiter;
+
+  constructor(clock: Pick<Clock, "monotonic">) {
+    this.networks = new AttemptLimiter(clock, LOGINS_MAX, LOGINS_WINDOW_MS);
+    this.accounts = new AttemptLimiter(clock, LOGINS_MAX, LOGINS_WINDOW_MS);
+  }
+
+  /** Rejects an attempt from a network at its limit, before its key is looked at. @throws ApiError `rate_limit_exceeded` */
+  assertMayTry(clientAddress: string): void {
+    assertWithinLimit(this.networks.wait(networkOf(clientAddress)), "from this address");
+  }
+
+  /** Counts a login in the unit of work that opens its session. @throws ApiError `rate_limit_exceeded` */
+  count(tx: Tx, clientAddress: string, { userId }: CallerAccount): void {
+    take(tx, this.networks, networkOf(clientAddress), "from this address");
+    take(tx, this.accounts, userId, "of this account");
+  }
+}
+
+function take(tx: Tx, limiter: AttemptLimiter, key: string, whose: string): void {
+  assertWithinLimit(limiter.take(key), whose);
+  tx.onRollback(() => limiter.giveBack(key));
+}
+
+function assertWithinLimit(retryAfterSeconds: number, whose: string): void {
+  if (retryAfterSeconds === 0) return;
+  const message = `Too many logins ${whose}. Try again in ${retryAfterSeconds} s.`;
+  throw new ApiError("rate_limit_exceeded", message, { retryAfterSeconds });
+}
