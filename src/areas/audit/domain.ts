@@ -6,6 +6,8 @@ export const WALKED_ROWS_MAX = 5_000;
 export const EXPORT_ROWS_MAX = 1_000_000;
 /** Rows read at a time for an export: a millisecond or two, after which other requests have their turn. */
 export const EXPORT_SLICE_ROWS = 500;
+/** Bytes of sides read at a time for an export, and on a page: some milliseconds. A larger entry comes alone. */
+export const STEP_BYTES_MAX = 256 * 1024;
 
 const COLUMNS = [
   ...["sequence", "at", "action", "summary", "actor_type", "key_id", "key_name", "user_id", "project_id"],
@@ -14,6 +16,25 @@ const COLUMNS = [
 
 /** The format of an export. */
 export type ExportFormat = "jsonl" | "csv";
+
+/** Divides entries into steps of at most {@link STEP_BYTES_MAX} bytes, or of one entry. */
+export function* stepsOf<Sized extends { readonly bytes: number }>(
+  entries: readonly Sized[],
+): Generator<readonly [Sized, ...Sized[]]> {
+  let step: [Sized, ...Sized[]] | null = null;
+  let bytes = 0;
+  for (const entry of entries) {
+    bytes += entry.bytes;
+    if (step !== null && bytes <= STEP_BYTES_MAX) {
+      step.push(entry);
+      continue;
+    }
+    if (step !== null) yield step;
+    step = [entry];
+    bytes = entry.bytes;
+  }
+  if (step !== null) yield step;
+}
 
 /** What stands before the entries. */
 export function exportHead(format: ExportFormat): string {

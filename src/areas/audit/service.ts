@@ -10,6 +10,7 @@ import {
   type ExportFormat,
   exportHead,
   exportLine,
+  stepsOf,
   WALKED_ROWS_MAX,
 } from "./domain.ts";
 import {
@@ -19,7 +20,7 @@ import {
   type AuditPage,
   ENTRIES_LIMIT,
 } from "./schema.ts";
-import type { AuditStore, Filters, StoredEntry, Walk } from "./store.ts";
+import type { AuditStore, EntrySize, Filters, StoredEntry, Walk } from "./store.ts";
 
 /** The accounts, as far as the log needs them. */
 export interface AuditAccounts {
@@ -49,10 +50,11 @@ export class AuditService {
     const walk = this.walkOf(reader, query);
     const last = pageStart(cursor) - 1;
     const first = walk.downFrom({ last, rows: WALKED_ROWS_MAX });
-    const found = walk.newest({ ...filters, first, last, limit: limit + 1 });
-    const entries = found.slice(0, limit).map(entryView);
-    const lastShown = found[limit - 1];
-    if (found.length > limit && lastShown !== undefined)
+    const found = walk.newestSizes({ ...filters, first, last, limit: limit + 1 });
+    const [shown = []] = stepsOf(found.slice(0, limit));
+    const entries = entriesIn(walk, filters, shown).toReversed().map(entryView);
+    const lastShown = shown.at(-1);
+    if (found.length > shown.length && lastShown !== undefined)
       return { entries, cursor: encodeCursor([lastShown.sequence]) };
     // The walk ended early: there may be more.
     return first > 1 ? { entries, cursor: encodeCursor([first]) } : { entries };
@@ -106,18 +108,30 @@ function* exported(walk: Bound, filters: Filters, format: ExportFormat, through:
   let left = EXPORT_ROWS_MAX;
   for (let first = 1; first <= through && left > 0; ) {
     const last = walk.upFrom({ first, rows: EXPORT_SLICE_ROWS }) || through;
-    const entries = walk.oldest({ ...filters, first, last: Math.min(last, through) }).slice(0, left);
-    left -= entries.length;
+    const sizes = walk.oldestSizes({ ...filters, first, last: Math.min(last, through) }).slice(0, left);
+    left -= sizes.length;
     first = last + 1;
-    yield entries.map((entry) => exportLine(format, entryView(entry))).join("");
+    // Also where nothing matches: the reader's turn is where others get theirs.
+    if (sizes.length === 0) yield "";
+    for (const step of stepsOf(sizes)) {
+      const entries = entriesIn(walk, filters, step);
+      yield entries.map((entry) => exportLine(format, entryView(entry))).join("");
+    }
   }
+}
+
+/** The entries of a step, oldest first, whichever way it was found. */
+function entriesIn(walk: Bound, filters: Filters, step: readonly EntrySize[]): StoredEntry[] {
+  const ends = [step.at(0)?.sequence ?? 0, step.at(-1)?.sequence ?? 0];
+  return walk.oldest({ ...filters, first: Math.min(...ends), last: Math.max(...ends) });
 }
 
 function bound<Whose extends object>(walk: Walk<Whose>, whose: Whose): Bound {
   return {
     downFrom: (query) => walk.downFrom({ ...whose, ...query }),
     upFrom: (query) => walk.upFrom({ ...whose, ...query }),
-    newest: (query) => walk.newest({ ...whose, ...query }),
+    newestSizes: (query) => walk.newestSizes({ ...whose, ...query }),
+    oldestSizes: (query) => walk.oldestSizes({ ...whose, ...query }),
     oldest: (query) => walk.oldest({ ...whose, ...query }),
   };
 }

@@ -35,6 +35,8 @@ const COLUMNS = `sequence, at, action, summary, project_id AS projectId, actor_t
   key_name AS keyName, user_id AS userId, target_type AS targetType, target_id AS targetId, was AS before, became AS after,
   truncated, ip, user_agent AS userAgent, request_id AS requestId`;
 
+const SIZE = "sequence, coalesce(octet_length(was), 0) + coalesce(octet_length(became), 0) AS bytes";
+
 const MATCHES = `($action IS NULL OR action = $action)
   AND ($actionPrefix IS NULL OR substr(action, 1, length($actionPrefix)) = $actionPrefix)
   AND ($actor IS NULL OR user_id = $actor OR actor_type = $actor OR key_id = $actorKey)
@@ -45,15 +47,24 @@ const MATCHES = `($action IS NULL OR action = $action)
 /** Entries between two sequences, both included. */
 export type Stretch = { readonly first: number; readonly last: number };
 
+/** How large an entry is. */
+export interface EntrySize {
+  readonly sequence: number;
+  /** Bytes of both sides. */
+  readonly bytes: number;
+}
+
 /** A walk through entries that one index leads to, in slices of rows. */
 export interface Walk<Whose> {
   /** The sequence of the row that lies `rows` before `last`, that one counted; 0 when there are fewer. */
   readonly downFrom: (whose: Whose & { last: number; rows: number }) => number;
   /** The same upwards. */
   readonly upFrom: (whose: Whose & { first: number; rows: number }) => number;
-  /** What matches in a stretch, newest first. */
-  readonly newest: (query: Whose & Filters & Stretch & { limit: number }) => StoredEntry[];
+  /** What matches in a stretch, newest first, without reading it. */
+  readonly newestSizes: (query: Whose & Filters & Stretch & { limit: number }) => EntrySize[];
   /** The same, oldest first. */
+  readonly oldestSizes: (query: Whose & Filters & Stretch) => EntrySize[];
+  /** The entries that match in a stretch, oldest first. */
   readonly oldest: (query: Whose & Filters & Stretch) => StoredEntry[];
 }
 
@@ -69,14 +80,13 @@ function walk<Whose extends Named>(db: Database, where: readonly string[]): Walk
   const up = db.number<[Named]>(
     `SELECT sequence AS n FROM (${all("sequence", "sequence >= $first")} ORDER BY sequence LIMIT 1 OFFSET $rows - 1)`,
   );
-  const newest = db.all<Row, [Named]>(
-    `${all(COLUMNS, `${stretch} AND ${MATCHES}`)} ORDER BY sequence DESC LIMIT $limit`,
-  );
-  const oldest = db.all<Row, [Named]>(`${all(COLUMNS, `${stretch} AND ${MATCHES}`)} ORDER BY sequence`);
+  const matching = `${stretch} AND ${MATCHES}`;
+  const oldest = db.all<Row, [Named]>(`${all(COLUMNS, matching)} ORDER BY sequence`);
   return {
     downFrom: down,
     upFrom: up,
-    newest: (query) => newest(query).map(entryOf),
+    newestSizes: db.all<EntrySize, [Named]>(`${all(SIZE, matching)} ORDER BY sequence DESC LIMIT $limit`),
+    oldestSizes: db.all<EntrySize, [Named]>(`${all(SIZE, matching)} ORDER BY sequence`),
     oldest: (query) => oldest(query).map(entryOf),
   };
 }

@@ -1,8 +1,9 @@
+import { slices, type TimeSlices } from "../time-slices.ts";
 import type { OpenCall } from "./call.ts";
 
 /** Text that is made while it is sent. */
 export interface TextSource {
-  /** The next piece; null at the end. */
+  /** The next piece, made within some milliseconds; null at the end. */
   next(): string | null;
   /** Called once, however the sending ends. */
   end(): void;
@@ -10,8 +11,15 @@ export interface TextSource {
 
 const UTF8 = new TextEncoder();
 
-/** The body of an answer whose text is made a piece at a time, as quickly as its reader takes it. */
-export function textStream(call: OpenCall, source: TextSource): ReadableStream<Uint8Array> | string {
+/**
+ * The body of a response whose text is made a piece at a time, as fast as its reader takes it. However fast that is, other
+ * requests have their turn between the slices.
+ */
+export function textStream(
+  call: OpenCall,
+  source: TextSource,
+  timeSlices: Pick<TimeSlices, "isOver" | "next"> = slices,
+): ReadableStream<Uint8Array> | string {
   // Nobody would ever read it.
   if (call.request.method === "HEAD") {
     source.end();
@@ -27,8 +35,9 @@ export function textStream(call: OpenCall, source: TextSource): ReadableStream<U
   call.request.signal.addEventListener("abort", end, { once: true });
   return new ReadableStream<Uint8Array>(
     {
-      pull(controller) {
+      async pull(controller) {
         try {
+          if (timeSlices.isOver) await timeSlices.next();
           const text = hasEnded ? null : source.next();
           if (text !== null) return controller.enqueue(UTF8.encode(text));
           controller.close();
