@@ -64,7 +64,7 @@ interface RouteHooks {
  * - `open` for endpoints that anyone may call, whose handlers get an {@link OpenCall}.
  *
  * The schemas of a route type its handler. They are taken out of Elysia's hands before it compiles them: a key is
- * judged before the body is read, nothing is coerced or stripped, and errors have one shape. Answers are checked by
+ * judged before the body is read, nothing is coerced, and errors have one shape. Answers are checked by
  * the compiler and by the tests, not at run time. A handler runs behind its gates, where {@link mounted} puts it; a
  * plugin that is mounted otherwise has no call to work with.
  */

@@ -1,9 +1,11 @@
 import { Kind, type Static, type TObject, type TSchema, Type } from "@sinclair/typebox";
-import { type TypeCheck, TypeCompiler, type ValueError } from "@sinclair/typebox/compiler";
+import type { TypeCheck, ValueError } from "@sinclair/typebox/compiler";
 import { Errors, ValueErrorType } from "@sinclair/typebox/errors";
 import { ApiError, ECHO_LENGTH_MAX, echoed, invalidField } from "../errors.ts";
+import { compiledCheck } from "./compiled-check.ts";
+import { declaredFields } from "./declared-fields.ts";
 
-/** Checks a value against a schema. The value itself comes back: nothing is coerced, filled in or stripped. */
+/** Checks a value against a schema, and returns it. Nothing is coerced or filled in. */
 export type Validator<S extends TSchema> = (value: unknown) => Static<S>;
 
 /** Messages listed for one request: a body with a thousand mistakes needs no thousand lines. */
@@ -53,17 +55,6 @@ export function fieldMessages(
     if (paths.size >= FIELD_ERRORS_MAX) break;
   }
   return fields;
-}
-
-/** The compiled checks of schemas and of their parts. */
-const compiledChecks = new WeakMap<TSchema, TypeCheck<TSchema>>();
-
-function compiledCheck<S extends TSchema>(schema: S): TypeCheck<S> {
-  const known = compiledChecks.get(schema);
-  if (known !== undefined) return known as TypeCheck<S>;
-  const compiled = TypeCompiler.Compile(schema);
-  compiledChecks.set(schema, compiled);
-  return compiled;
 }
 
 /**
@@ -187,6 +178,7 @@ export interface InputChecks {
   readonly params: Validator<TObject> | null;
   /** The query of a URL, with numbers and booleans read and defaults filled in. @throws ApiError `validation_error` */
   readonly query: ((url: string) => Record<string, unknown>) | null;
+  /** A body with the declared fields alone. @throws ApiError `validation_error` */
   readonly body: Validator<TObject> | null;
 }
 
@@ -195,8 +187,14 @@ export function inputChecks({ params, query, body }: InputSchemas): InputChecks 
   return {
     params: params === undefined ? null : compileValidator(params),
     query: query === undefined ? null : queryReader(query),
-    body: body === undefined ? null : compileValidator(body),
+    body: body === undefined ? null : bodyReader(body),
   };
+}
+
+function bodyReader(schema: TObject): Validator<TObject> {
+  const check = compileValidator(schema);
+  const declared = declaredFields(schema);
+  return (value) => declared(check(value)) as Static<TObject>;
 }
 
 function queryReader(schema: TObject): (url: string) => Record<string, unknown> {
