@@ -205,7 +205,7 @@ export function exactly(text: string): unknown {
 }
 
 /** What a JSON text says, to be written again: its numbers keep their digits. */
-export function exactJson<T extends object>(text: string): T {
+function exactJson<T extends object>(text: string): T {
   const json = JSON as unknown as RawJson;
   return json.parse(text, (_key, value, { source }) =>
     typeof value === "number" && source !== undefined && String(value) !== source

@@ -5,6 +5,7 @@ import type { Outbox } from "../../kernel/mail/outbox.ts";
 import type { TargetPolicy } from "../../kernel/outbound/target.ts";
 import { WebhookSecrets } from "../../kernel/outbound/webhook-secrets.ts";
 import { registerPurge } from "../../kernel/removal.ts";
+import type { StoppedProjects } from "../../kernel/stopped-projects.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import type { Tiers } from "../../kernel/tiers.ts";
 import type { DeliveryCounts } from "./counts.ts";
@@ -15,6 +16,7 @@ import { EndpointRegistry } from "./endpoint-registry.ts";
 import { endpointRoutes } from "./endpoint-routes.ts";
 import { endpointStore } from "./endpoint-store.ts";
 import { Endpoints } from "./endpoints.ts";
+import { FanOut } from "./fan-out.ts";
 import { messageRoutes } from "./message-routes.ts";
 import { messageStore } from "./message-store.ts";
 import { Messages } from "./messages.ts";
@@ -35,7 +37,11 @@ interface Around {
   readonly counts: DeliveryCounts;
   readonly policy: TargetPolicy;
   readonly isUnderWay: (ref: number) => boolean;
-  readonly newId: () => { ref: number; relay_id: string };
+  readonly stopped: StoppedProjects;
+  /** The references of so many new deliveries. */
+  readonly newIds: (count: number) => { first: number; uuid: string };
+  /** The id of the delivery with a reference. */
+  readonly idOf: (uuid: string, ref: number) => string;
 }
 
 /** Messages in one slice of their purge: each may have a thousand deliveries to look at. */
@@ -55,7 +61,8 @@ export function createEndpoints(kernel: Kernel, ports: EndpointPorts, around: Ar
     notice: (tx, about, type, data) => messages.notice(tx, about, type, data),
   });
   const deliveries = new EndpointDeliveries({ ...common, endpoints: rows, messages: messageRows, health });
-  const messages = new Messages({ ...common, messages: messageRows, deliveries });
+  const fanOut = new FanOut({ ...common, endpoints: rows, messages: messageRows, deliveries });
+  const messages = new Messages({ ...common, messages: messageRows, deliveries, fanOut });
   const endpoints = new Endpoints({ ...common, endpoints: rows, messages, stateChanged });
   registerPurge(kernel, {
     name: "relay.messages.purge",

@@ -83,6 +83,12 @@ export class EndpointDeliveries {
     }
   }
 
+  /** The same where the endpoint may be deleted: then the job ends the delivery. */
+  enqueueFor(tx: Tx, endpoint: Endpoint | null, ref: number, dueAt: number): void {
+    if (endpoint === null) this.deps.scheduler.enqueueAnonymous(tx, DELIVER, tx.now, ref);
+    else this.enqueue(tx, endpoint, ref, dueAt);
+  }
+
   /** An endpoint's lane has its own places, and shares its host's with others. */
   laneTerms(place: string): LaneTerms | null {
     const ref = endpointIn(place);
@@ -131,7 +137,7 @@ export class EndpointDeliveries {
   /** What is sent now. @throws Error without its message, which stays as long as its deliveries. */
   request({ endpointRef, messageRef, item }: RelayRequest): EndpointRequest {
     const endpoint = this.deps.registry.get(endpointRef ?? 0);
-    const message = this.deps.messages.find(messageRef ?? 0);
+    const message = this.deps.messages.content(messageRef ?? 0);
     if (endpoint === null || message === null || message.payload === null)
       throw new Error(`the delivery ${item.relay_id} has lost what it sends`);
     const { terms, custom } = endpoint;

@@ -56,7 +56,9 @@ export function createRelay(kernel: Kernel, outbound: OutboundClient, ports: Rel
   const endpoints = createEndpoints(kernel, ports, {
     ...{ store, counts, policy },
     isUnderWay: (ref) => sender.isUnderWay(ref),
-    newId: () => service.newId(),
+    stopped,
+    newIds: (count) => service.newIds(count),
+    idOf: (uuid, ref) => service.idOf(uuid, ref),
   });
   const { messages, deliveries, refs } = endpoints;
   const sender = new WebhookSender({

@@ -24,9 +24,13 @@ export function messageRoutes(api: Api, messages: Messages) {
     .use(api)
     .post(
       "/v1/relay/messages",
-      ({ call, body }) => {
-        const ready = messages.prepare(body, call.bodyText);
-        return call.perform((tx, forNothing) => messages.sendOne(tx, call.caller, ready, forNothing));
+      async ({ call, body }) => {
+        const ready = await messages.prepare(call.caller, body, call.bodyText);
+        const sent = await call.perform((tx, forNothing) =>
+          messages.sendOne(tx, call.caller, ready, forNothing),
+        );
+        await messages.completed(ready);
+        return sent;
       },
       {
         op: {
@@ -44,9 +48,13 @@ export function messageRoutes(api: Api, messages: Messages) {
     )
     .post(
       "/v1/relay/messages/batch",
-      ({ call, body }) => {
-        const ready = messages.prepareMany(body, call.bodyText);
-        return call.perform((tx, forNothing) => messages.sendMany(tx, call.caller, ready, forNothing));
+      async ({ call, body }) => {
+        const ready = await messages.prepareMany(call.caller, body, call.bodyText);
+        const sent = await call.perform((tx, forNothing) =>
+          messages.sendMany(tx, call.caller, ready, forNothing),
+        );
+        await messages.completed(ready);
+        return sent;
       },
       {
         op: {

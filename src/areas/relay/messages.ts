@@ -1,14 +1,21 @@
 import { ApiError, invalidField } from "../../kernel/errors.ts";
-import { type Reply, reply } from "../../kernel/http/answer.ts";
+import { type Reply, reply, withJson } from "../../kernel/http/answer.ts";
 import type { Caller, Charger } from "../../kernel/http/caller.ts";
 import { encodeCursor, pageStart } from "../../kernel/http/pagination.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
+import { slices } from "../../kernel/time-slices.ts";
 import { bytesToUuid, prefixedId } from "../../kernel/uuid.ts";
 import { DEDUPLICATED_MS, dueAt, exactly, RELAYS_KEPT_MS } from "./domain.ts";
 import type { EndpointDeliveries } from "./endpoint-deliveries.ts";
-import { type Endpoint, type EndpointRegistry, type Offered, OWN_TYPES } from "./endpoint-registry.ts";
+import {
+  type Endpoint,
+  type EndpointRegistry,
+  type Offered as OfferedMessage,
+  OWN_TYPES,
+} from "./endpoint-registry.ts";
 import { DISABLED } from "./endpoint-store.ts";
+import { DIRECT_MAX, type FanOut } from "./fan-out.ts";
 import { WALKED_ROWS_MAX } from "./listing.ts";
 import {
   BATCH_DELIVERIES_MAX,
@@ -50,10 +57,32 @@ export interface NewMessage {
   readonly to?: readonly Endpoint[];
 }
 
-/** A message that a caller sends, checked and made ready. */
+/** A message that a caller sends, checked. */
 interface Prepared {
-  readonly message: Omit<NewMessage, "dueAt">;
+  readonly message: Omit<NewMessage, "dueAt" | "to">;
   readonly dueAt: (now: number) => number;
+  /** References of the endpoints that take it. */
+  to: readonly number[];
+}
+
+/** What a caller sends, ready for its unit of work. */
+interface Sending {
+  readonly messages: readonly Prepared[];
+  /** What stands before the fields of a message in errors. */
+  readonly placeOf: (at: number) => string;
+  /** Messages whose deliveries are not all stored in that unit. */
+  readonly unfinished: number[];
+}
+
+/** A message of a request, once it is known whether it was sent before. */
+interface Offered {
+  readonly message: Prepared["message"];
+  readonly dueAt: number;
+  readonly to: readonly Endpoint[];
+  /** The stored message that it repeats. */
+  readonly first: MessageRow | null;
+  /** The position in the request of the message that it repeats. */
+  readonly repeats: number | null;
 }
 
 type Sent = RelayMessagesSent["messages"][number];
@@ -75,75 +104,146 @@ export class Messages {
       readonly deliveries: EndpointDeliveries;
       readonly charger: Charger;
       readonly payloadRetentionMs: number;
-      /** The reference and the id of a new delivery. */
-      readonly newId: () => { ref: number; relay_id: string };
+      readonly fanOut: FanOut;
+      /** The references of so many new deliveries. */
+      readonly newIds: (count: number) => { first: number; uuid: string };
+      /** The id of the delivery with a reference. */
+      readonly idOf: (uuid: string, ref: number) => string;
     },
   ) {
     this.nextRef = deps.messages.highestRef() + 1;
   }
 
-  /** Checks what a caller sends. @throws ApiError `validation_error` naming the field. */
-  prepare(given: RelayMessageBody, bodyText: string): Prepared {
+  /** Checks what a caller sends, and finds the endpoints that take it. @throws ApiError `validation_error` naming the field. */
+  async prepare(caller: Caller, given: RelayMessageBody, bodyText: string): Promise<Sending> {
     const exact = exactly(bodyText) as { payload: object } | null;
-    return prepared(given, exact?.payload ?? given.payload);
+    const message = prepared(given, exact?.payload ?? given.payload);
+    await this.select(caller, [message], [given]);
+    return { messages: [message], placeOf: () => "", unfinished: [] };
   }
 
-  /** The same for many: a fault of one refuses all. */
-  prepareMany({ messages }: RelayMessagesBody, bodyText: string): readonly Prepared[] {
+  /** The same for many: an error in one rejects all. */
+  async prepareMany(caller: Caller, { messages }: RelayMessagesBody, bodyText: string): Promise<Sending> {
     const exact = exactly(bodyText) as RelayMessagesBody | null;
-    return messages.map((given, at) =>
-      within(`messages.${at}`, () => prepared(given, exact?.messages[at]?.payload ?? given.payload)),
+    const all = messages.map((given, at) =>
+      within(placeInBatch(at), () => prepared(given, exact?.messages[at]?.payload ?? given.payload)),
     );
+    await this.select(caller, all, messages);
+    return { messages: all, placeOf: placeInBatch, unfinished: [] };
+  }
+
+  /** Chooses the endpoints of messages, in slices: filters of a thousand endpoints take their time. */
+  private async select(
+    { project }: Caller,
+    messages: readonly Prepared[],
+    given: readonly RelayMessageBody[],
+  ): Promise<void> {
+    const seen = new Set<string>();
+    for (const [at, one] of messages.entries()) {
+      const ids = idsOf(one.message);
+      // A repeat within the request goes nowhere.
+      if (ids.some((id) => seen.has(id))) continue;
+      for (const id of ids) seen.add(id);
+      const { type, channels = [] } = one.message;
+      const offered = { type, channels, value: () => given[at]?.payload };
+      const to: number[] = [];
+      for (const endpoint of this.deps.registry.ofProject(project.ref)) {
+        if (slices.isOver) await slices.next();
+        if (takesNow(endpoint, offered)) to.push(endpoint.row.ref);
+      }
+      one.to = to;
+    }
   }
 
   /** Sends one, unless it has been sent before. */
   sendOne(
     tx: Tx,
     caller: Caller,
-    given: Prepared,
+    sending: Sending,
     forNothing: () => void,
   ): Reply<201, RelayMessageSent> | Reply<200, RelayMessageSent & { deduplicated: true }> {
-    const { deduplicated, ...sent } = this.offer(tx, ownerOf(caller), given);
-    if (deduplicated === true) {
-      forNothing();
-      return reply(200, { ...sent, deduplicated });
-    }
-    this.charge(tx, caller, SEND, sent.deliveries.length);
-    return reply(201, sent);
+    const offered = this.offer(tx, ownerOf(caller), sending);
+    const cost = costOf(offered);
+    if (cost === 0) forNothing();
+    else this.charge(tx, caller, SEND, cost - 1);
+    const [sent] = this.sendOffered(tx, ownerOf(caller), offered, sending.unfinished);
+    if (sent === undefined) throw new Error("one message is sent");
+    const { deduplicated, ...rest } = sent;
+    return deduplicated === true ? reply(200, { ...rest, deduplicated }) : reply(201, rest);
   }
 
-  /** Sends many in one unit of work. @throws ApiError for the first fault: then none is sent. */
-  sendMany(
-    tx: Tx,
-    caller: Caller,
-    given: readonly Prepared[],
-    forNothing: () => void,
-  ): Reply<201, RelayMessagesSent> {
-    const owner = ownerOf(caller);
-    const offered = given.map(({ message, dueAt }) => {
-      return { dueAt, message: { ...message, to: this.takersOf(owner.projectRef, message) } };
-    });
-    const made = offered.reduce((sum, { message: { to } }) => sum + to.length, 0);
-    if (made > BATCH_DELIVERIES_MAX)
-      throw invalidField("messages", `have ${made} deliveries: send at most ${BATCH_DELIVERIES_MAX} at once`);
-    const messages = offered.map((one, at) => within(`messages.${at}`, () => this.offer(tx, owner, one)));
-    const anew = messages.filter(({ deduplicated }) => deduplicated !== true);
-    const cost = anew.reduce((sum, { deliveries }) => sum + 1 + deliveries.length, 0);
+  /** Sends many in one unit of work. @throws ApiError for the first error: then none is sent. */
+  sendMany(tx: Tx, caller: Caller, sending: Sending, forNothing: () => void): Reply<201, RelayMessagesSent> {
+    const offered = this.offer(tx, ownerOf(caller), sending);
+    const listed = offered.reduce((sum, { first, to }) => sum + (first?.deliveries ?? to.length), 0);
+    if (listed > BATCH_DELIVERIES_MAX)
+      throw invalidField(
+        "messages",
+        `have ${listed} deliveries: send at most ${BATCH_DELIVERIES_MAX} at once`,
+      );
+    const cost = costOf(offered);
+    // Charged before the work: a request that cannot be paid costs the server nothing.
     if (cost === 0) forNothing();
     // One is paid already.
     else this.charge(tx, caller, BATCH, cost - 1);
-    return reply(201, { messages });
+    return reply(201, { messages: this.sendOffered(tx, ownerOf(caller), offered, sending.unfinished) });
   }
 
-  private offer(tx: Tx, owner: MessageOwner, { message, dueAt }: Prepared): Sent {
-    const warning =
-      Buffer.byteLength(message.payload) > PAYLOAD_ADVISED_BYTES
-        ? { warning: `The payload is larger than ${PAYLOAD_ADVISED_BYTES} bytes: receivers may refuse it.` }
-        : {};
-    const first = this.sentBefore(tx, owner, message);
-    if (first === null) return { ...this.send(tx, owner, { ...message, dueAt: dueAt(tx.now) }), ...warning };
-    const deliveries = this.deliveriesOf(first).map(named);
-    return { message_id: first.message_id, deliveries, ...warning, deduplicated: true };
+  /** Waits until all deliveries of a request are stored. Where that fails for now, a job stores the rest. */
+  async completed({ unfinished }: Sending): Promise<void> {
+    await Promise.allSettled(unfinished.map((ref) => this.deps.fanOut.complete(ref)));
+  }
+
+  /** Finds out which messages were sent before, by an earlier request or earlier in this one. */
+  private offer(tx: Tx, owner: MessageOwner, { messages, placeOf }: Sending): Offered[] {
+    const positions = new Map<string, number>();
+    const offered: Offered[] = [];
+    for (const [at, { message, dueAt, to }] of messages.entries()) {
+      const ids = idsOf(message);
+      const repeats = ids.map((id) => positions.get(id)).find((one) => one !== undefined) ?? null;
+      const earlier = repeats === null ? null : (offered[repeats] ?? null);
+      const first = earlier === null ? this.sentBefore(tx, owner, message) : earlier.first;
+      const isNew = earlier === null && first === null;
+      if (isNew) for (const id of ids) positions.set(id, at);
+      const refs = earlier === null ? to : [];
+      offered.push({
+        message,
+        dueAt: isNew ? within(placeOf(at), () => dueAt(tx.now)) : tx.now,
+        to: earlier?.to ?? refs.map((ref) => this.deps.registry.get(ref)).filter(isEnabled),
+        first,
+        repeats,
+      });
+    }
+    return offered;
+  }
+
+  private sendOffered(
+    tx: Tx,
+    owner: MessageOwner,
+    offered: readonly Offered[],
+    unfinished: number[],
+  ): Sent[] {
+    let direct = DIRECT_MAX;
+    const sent: Sent[] = [];
+    for (const { message, dueAt, to, first, repeats } of offered) {
+      const warning =
+        Buffer.byteLength(message.payload) > PAYLOAD_ADVISED_BYTES
+          ? { warning: `The payload is larger than ${PAYLOAD_ADVISED_BYTES} bytes: receivers may reject it.` }
+          : {};
+      const earlier = repeats === null ? undefined : sent[repeats];
+      if (earlier !== undefined) {
+        const { message_id, deliveries } = earlier;
+        sent.push({ message_id, deliveries, ...warning, deduplicated: true });
+      } else if (first !== null) {
+        const deliveries = this.deliveriesOf(first).map(named);
+        sent.push({ message_id: first.message_id, deliveries, ...warning, deduplicated: true });
+      } else {
+        const isDirect = to.length <= direct;
+        if (isDirect) direct -= to.length;
+        sent.push({ ...this.send(tx, owner, { ...message, dueAt, to }, isDirect, unfinished), ...warning });
+      }
+    }
+    return sent;
   }
 
   private sentBefore(tx: Tx, { projectRef }: MessageOwner, given: Prepared["message"]): MessageRow | null {
@@ -160,31 +260,47 @@ export class Messages {
       : null;
   }
 
-  /** Sends a message: a delivery for each endpoint that takes it, all in this unit of work. Charges nothing. */
-  send(tx: Tx, { accountRef, projectRef }: MessageOwner, given: NewMessage): RelayMessageSent {
-    const { store, messages, deliveries, ids, newId, payloadRetentionMs } = this.deps;
+  /**
+   * Sends a message: a delivery for each endpoint that takes it. Charges nothing. `isDirect`: all deliveries are stored in
+   * this unit of work; otherwise the message is added to `unfinished`, and the deliveries are stored soon.
+   */
+  send(
+    tx: Tx,
+    { accountRef, projectRef }: MessageOwner,
+    given: NewMessage,
+    isDirect?: boolean,
+    unfinished: number[] = [],
+  ): RelayMessageSent {
+    const { messages, fanOut, ids, newIds, idOf, payloadRetentionMs } = this.deps;
     const { type, payload, channels = [], dueAt: due = tx.now } = given;
     const endpoints = given.to ?? this.takersOf(projectRef, given);
     const ref = this.nextRef++;
     const message_id = given.messageId ?? prefixedId("msg", ids.uuidV7());
-    const made = endpoints.map((endpoint) => ({ endpoint, id: newId() }));
+    const reserved = newIds(endpoints.length);
+    const message = { ref, event_type: type, scheduled_for: due, created_at: tx.now };
     messages.insert(tx, {
-      ...{ ref, projectRef, message_id, payload, event_type: type, scheduled_for: due, created_at: tx.now },
+      ...message,
+      projectRef,
+      message_id,
+      payload,
       channels: channels.length === 0 ? null : JSON.stringify(channels),
       deduplication_id: given.deduplicationId ?? null,
-      ...{ first_ref: made[0]?.id.ref ?? 0, deliveries: made.length, purge_at: due + payloadRetentionMs },
+      first_ref: endpoints.length === 0 ? 0 : reserved.first,
+      deliveries: endpoints.length,
+      purge_at: due + payloadRetentionMs,
     });
-    for (const { endpoint, id } of made) {
-      store.insertOfMessage(tx, {
-        ...{ ref: id.ref, relay_id: id.relay_id, accountRef, projectRef, event: type, scheduled_for: due },
-        ...{ target_url: endpoint.terms.url, endpointRef: endpoint.row.ref, messageRef: ref },
-      });
-      deliveries.enqueue(tx, endpoint, id.ref, due);
+    const refs = endpoints.map(({ row }) => row.ref);
+    const owned = { ...message, accountRef, projectRef };
+    if (isDirect ?? refs.length <= DIRECT_MAX) fanOut.storeNow(tx, owned, reserved, refs);
+    else {
+      fanOut.storeLater(tx, owned, reserved, refs);
+      unfinished.push(ref);
     }
     return {
       message_id,
-      deliveries: made.map(({ endpoint, id }) => ({
-        ...{ relay_id: id.relay_id, endpoint_id: endpoint.row.endpoint_id },
+      deliveries: endpoints.map(({ row: { endpoint_id } }, at) => ({
+        relay_id: idOf(reserved.uuid, reserved.first + at),
+        endpoint_id,
       })),
     };
   }
@@ -197,12 +313,11 @@ export class Messages {
   /** Whether some of a message's deliveries have not ended. */
   isOpen(projectRef: number, messageId: string): boolean {
     const row = this.deps.messages.findById(projectRef, messageId);
-    return row !== null && this.deliveriesOf(row).some(({ finished_at }) => finished_at === null);
+    return row !== null && this.hasOpenDeliveries(row);
   }
 
-  private takers(projectRef: number, offered: Offered): Endpoint[] {
-    const all = this.deps.registry.ofProject(projectRef);
-    return all.filter((one) => one.health.state !== DISABLED && one.takes(offered));
+  private takers(projectRef: number, offered: OfferedMessage): Endpoint[] {
+    return this.deps.registry.ofProject(projectRef).filter((one) => takesNow(one, offered));
   }
 
   /** Tells the endpoints of a project that name a type of this server's own; never the one that it is about. */
@@ -234,12 +349,11 @@ export class Messages {
   }
 
   /** A message with its deliveries. @throws ApiError `not_found` */
-  read(projectRef: number, messageId: string): RelayMessage {
+  read(projectRef: number, messageId: string): Reply<200, RelayMessage> {
     const row = this.find(projectRef, messageId);
-    const { payload } = row;
-    return {
+    const payload = this.deps.messages.content(row.ref)?.payload ?? null;
+    const shown = {
       ...itemView(row),
-      payload: payload === null ? null : ((exactly(payload) as object | null) ?? JSON.parse(payload)),
       deliveries: this.deliveriesOf(row).map((one) => ({
         ...named(one),
         status: RELAY_STATUSES[one.status - 1] ?? "scheduled",
@@ -247,6 +361,7 @@ export class Messages {
         ...{ response_status: one.response_status, error: one.error, finished_at: one.finished_at },
       })),
     };
+    return withJson(200, shown, "payload", payload);
   }
 
   /**
@@ -261,7 +376,7 @@ export class Messages {
     forNothing: () => void,
   ): Reply<202, RelayMessageResent> {
     const row = this.find(caller.project.ref, messageId);
-    if (row.payload === null)
+    if (row.has_payload === 0)
       throw new ApiError("conflict", "The payload of this message is gone: its time is over.");
     const all = this.deliveriesOf(row);
     const wanted =
@@ -296,7 +411,7 @@ export class Messages {
   /** Where a delivery of a message can go now; null where its endpoint is disabled or deleted, or its payload gone. */
   endpointFor({ endpointRef, messageRef }: { endpointRef: number | null; messageRef: number | null }) {
     const endpoint = this.deps.registry.get(endpointRef ?? 0);
-    const isThere = this.deps.messages.find(messageRef ?? 0)?.payload != null;
+    const isThere = this.deps.messages.find(messageRef ?? 0)?.has_payload === 1;
     return isThere && endpoint?.health.state !== DISABLED ? endpoint : null;
   }
 
@@ -308,11 +423,10 @@ export class Messages {
     const { messages } = this.deps;
     const rows = messages.toPurge(tx.now, rowsMax);
     for (const row of rows) {
-      const deliveries = this.deliveriesOf(row);
-      if (deliveries.some(({ finished_at }) => finished_at === null))
+      if (this.hasOpenDeliveries(row)) messages.lookAgainAt(tx, tx.now + LOOK_AGAIN_MS, row.ref);
+      else if (row.has_payload === 1) messages.dropPayload(tx, tx.now + RELAYS_KEPT_MS, row.ref);
+      else if (messages.hasDeliveries(row.first_ref, row.deliveries, row.ref) === 1)
         messages.lookAgainAt(tx, tx.now + LOOK_AGAIN_MS, row.ref);
-      else if (row.payload !== null) messages.dropPayload(tx, tx.now + RELAYS_KEPT_MS, row.ref);
-      else if (deliveries.length > 0) messages.lookAgainAt(tx, tx.now + LOOK_AGAIN_MS, row.ref);
       else messages.remove(tx, row.ref);
     }
     return rows.length;
@@ -322,8 +436,13 @@ export class Messages {
     if (cost > 0) this.deps.charger.charge(tx, account, operation, cost);
   }
 
-  private deliveriesOf({ ref, first_ref, deliveries }: MessageRow): MessageDelivery[] {
-    return this.deps.messages.deliveries(first_ref, deliveries, ref);
+  private hasOpenDeliveries({ ref, first_ref, deliveries }: MessageRow): boolean {
+    return this.deps.messages.hasOpenDeliveries(first_ref, deliveries, ref) === 1;
+  }
+
+  private deliveriesOf(row: MessageRow): MessageDelivery[] {
+    const stored = this.deps.messages.deliveries(row.first_ref, row.deliveries, row.ref);
+    return [...stored, ...this.deps.fanOut.pending(row)];
   }
 
   private find(projectRef: number, messageId: string): MessageRow {
@@ -338,9 +457,13 @@ function prepared(given: RelayMessageBody, payload: object): Prepared {
   assertUsersType(type);
   return {
     message: {
-      ...{ type, channels, payload: JSON.stringify(payload) },
-      ...{ messageId: message_id ?? null, deduplicationId: deduplication_id ?? null },
+      type,
+      channels,
+      payload: JSON.stringify(payload),
+      messageId: message_id ?? null,
+      deduplicationId: deduplication_id ?? null,
     },
+    to: [],
     dueAt:
       delay === undefined && at === undefined
         ? (now) => now
@@ -354,6 +477,10 @@ export function assertUsersType(type: string): void {
   throw invalidField("event_type", `must not begin with ${OWN_TYPES}: that is for this server's own`);
 }
 
+function placeInBatch(at: number): string {
+  return `messages.${at}.`;
+}
+
 /** Runs a part, and names its place in what it refuses. */
 function within<T>(place: string, part: () => T): T {
   try {
@@ -361,7 +488,7 @@ function within<T>(place: string, part: () => T): T {
   } catch (error) {
     if (!(error instanceof ApiError) || error.code !== "validation_error") throw error;
     const [field = "", messages = []] = Object.entries(error.details.fields ?? {})[0] ?? [];
-    throw invalidField(`${place}.${field}`, messages.join(", "));
+    throw invalidField(`${place}${field}`, messages.join(", "));
   }
 }
 
@@ -385,6 +512,28 @@ function itemView({ message_id, event_type, channels, scheduled_for, created_at 
     ...{ message_id, event_type, scheduled_for, created_at },
     channels: channels === null ? [] : (JSON.parse(channels) as string[]),
   };
+}
+
+function isEnabled(endpoint: Endpoint | null): endpoint is Endpoint {
+  return endpoint !== null && endpoint.health.state !== DISABLED;
+}
+
+function takesNow(endpoint: Endpoint, offered: OfferedMessage): boolean {
+  return isEnabled(endpoint) && endpoint.takes(offered);
+}
+
+/** Under which a message is sent once. */
+function idsOf({ messageId, deduplicationId }: Prepared["message"]): string[] {
+  return [
+    ...(messageId == null ? [] : [`message ${messageId}`]),
+    ...(deduplicationId == null ? [] : [`deduplication ${deduplicationId}`]),
+  ];
+}
+
+/** A credit for each message that was not sent before, and one for each of its deliveries. */
+function costOf(offered: readonly Offered[]): number {
+  const made = offered.filter(({ first, repeats }) => first === null && repeats === null);
+  return made.reduce((sum, { to }) => sum + 1 + to.length, 0);
 }
 
 function parsedOnce(text: string): () => unknown {

@@ -29,7 +29,7 @@ function changeRoutes(api: Api, schedules: Schedules) {
       "/v1/relay/schedules",
       ({ call, body }) => {
         const change = schedules.prepare(body, call.bodyText);
-        return call.perform((tx) => reply(201, schedules.create(tx, call.caller, body, change)));
+        return call.perform((tx) => schedules.create(tx, call.caller, body, change));
       },
       {
         op: {

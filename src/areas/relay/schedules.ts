@@ -1,5 +1,6 @@
 import { type AuditChange, changed } from "../../kernel/audit/change.ts";
 import { ApiError, type ErrorMeaning, invalidField, registerErrors } from "../../kernel/errors.ts";
+import { type Reply, withJson } from "../../kernel/http/answer.ts";
 import type { Caller } from "../../kernel/http/caller.ts";
 import { pageOf, pageStart } from "../../kernel/http/pagination.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
@@ -8,7 +9,6 @@ import type { TargetPolicy } from "../../kernel/outbound/target.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { NO_BOUND, type Tiers } from "../../kernel/tiers.ts";
 import { isPrefixedId, prefixedId } from "../../kernel/uuid.ts";
-import { exactJson } from "./domain.ts";
 import type { ScheduleRuns } from "./schedule-runs.ts";
 import {
   NEXT_RUNS,
@@ -61,7 +61,12 @@ export class Schedules {
   }
 
   /** @throws ApiError `validation_error`, `schedule_limit_exceeded`, `schedule_name_taken` */
-  create(tx: Tx, caller: Caller, { cron }: Pick<ScheduleBody, "cron">, change: ScheduleChange): Schedule {
+  create(
+    tx: Tx,
+    caller: Caller,
+    { cron }: Pick<ScheduleBody, "cron">,
+    change: ScheduleChange,
+  ): Reply<201, Schedule> {
     const { schedules, runs, ids } = this.deps;
     const { account, project } = caller;
     const schedule_id = prefixedId("sch", ids.uuidV7());
@@ -79,11 +84,11 @@ export class Schedules {
     if (next_run_at !== null) runs.await(tx, { ref, accountRef: account.ref }, next_run_at);
     const row = this.find(project.ref, schedule_id);
     tx.audit({ ...about(row, "created"), before: null, after: this.audited(row) });
-    return this.view(row);
+    return this.view(201, row);
   }
 
   /** @throws ApiError `not_found`, `validation_error`, `schedule_name_taken` */
-  update(tx: Tx, projectRef: number, scheduleId: string, change: ScheduleChange): Schedule {
+  update(tx: Tx, projectRef: number, scheduleId: string, change: ScheduleChange): Reply<200, Schedule> {
     const { schedules, runs } = this.deps;
     const before = this.find(projectRef, scheduleId);
     const headers = change.headers === undefined ? before.headers : runs.sealed(change.headers, scheduleId);
@@ -97,7 +102,7 @@ export class Schedules {
     const row = this.find(projectRef, scheduleId);
     const sides = { before: this.audited(before), after: this.audited(row) };
     tx.audit(changed({ ...about(row, "changed"), ...sides }));
-    return this.view(row);
+    return this.view(200, row);
   }
 
   /** @throws ApiError `not_found` */
@@ -123,8 +128,8 @@ export class Schedules {
   }
 
   /** @throws ApiError `not_found` */
-  read(projectRef: number, scheduleId: string): Schedule {
-    return this.view(this.find(projectRef, scheduleId));
+  read(projectRef: number, scheduleId: string): Reply<200, Schedule> {
+    return this.view(200, this.find(projectRef, scheduleId));
   }
 
   /** A page of a project's schedules, newest first. @throws ApiError `validation_error` for a foreign cursor. */
@@ -179,11 +184,11 @@ export class Schedules {
     };
   }
 
-  private view(row: ScheduleRow): Schedule {
+  private view<const Status extends number>(status: Status, row: ScheduleRow): Reply<Status, Schedule> {
     const next_runs: number[] = [];
     for (let at = row.next_run_at; at !== null && next_runs.length < NEXT_RUNS; at = nextRun(row, at))
       next_runs.push(at);
-    return { ...this.item(row), payload: exactJson(row.payload), next_runs };
+    return withJson(status, { ...this.item(row), next_runs }, "payload", row.payload);
   }
 
   /** What the audit log keeps: all that users set. */

@@ -255,10 +255,21 @@ export class RelayService {
     this.enqueue(tx, row, tx.now, new URL(row.item.target_url).host);
   }
 
-  /** The reference and the id of a new delivery. */
-  newId(): { ref: number; relay_id: string } {
-    const ref = this.nextRef++;
-    return { ref, relay_id: this.relayIds.idOf(this.deps.ids.uuidV7(), ref) };
+  /** The references of so many new deliveries: the first of them, and what their ids are made of. */
+  newIds(count: number): { first: number; uuid: string } {
+    const first = this.nextRef;
+    this.nextRef += count;
+    return { first, uuid: this.deps.ids.uuidV7() };
+  }
+
+  /** The id of the delivery with a reference. */
+  idOf(uuid: string, ref: number): string {
+    return this.relayIds.idOf(uuid, ref);
+  }
+
+  private newId(): { ref: number; relay_id: string } {
+    const { first, uuid } = this.newIds(1);
+    return { ref: first, relay_id: this.idOf(uuid, first) };
   }
 
   /** `host`: where the delivery goes; with the account it is the lane that it waits in. */

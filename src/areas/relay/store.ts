@@ -55,6 +55,7 @@ export type NewRelay = Pick<RelayRequest, "ref" | "projectRef" | "accountRef" | 
 /** A message's delivery to be stored: what it sends is the message's. */
 type NewMessageDelivery = Pick<NewRelay, "ref" | "relay_id" | "accountRef" | "projectRef" | "event"> &
   Pick<NewRelay, "target_url" | "scheduled_for"> & {
+    readonly created_at: number;
     readonly endpointRef: number;
     readonly messageRef: number;
   };
@@ -129,12 +130,13 @@ export function relayStore(db: Database) {
   const remove = db.change<[ref: number]>("DELETE FROM relays WHERE ref = ?");
   const { removeAttempts, ...attempts } = attemptStore(db);
   const references = new References(db, "relays", "relay_highest_removed");
+  const highestPending = db.number("SELECT max(last_ref) AS n FROM relay_fan_outs");
   return {
     ...attempts,
     ...insertStore(db),
     ...listStore(db),
-    /** The largest reference given so far, also to deliveries that are gone; 0 when there was none. */
-    highestRef: references.highest,
+    /** The largest reference given so far, also to deliveries that are gone or not stored yet; 0 when there was none. */
+    highestRef: () => Math.max(references.highest(), highestPending()),
     /** A delivery with what its attempts need. */
     request(ref: number): RelayRequest | null {
       const row = request(ref);
@@ -190,7 +192,7 @@ function insertStore(db: Database) {
   const insertOfMessage = db.change<
     [
       ...[ref: number, relayId: Uint8Array, accountRef: number, projectRef: number, event: string | null],
-      ...[url: string, scheduledFor: number, now: number, endpointRef: number, messageRef: number],
+      ...[url: string, scheduledFor: number, createdAt: number, endpointRef: number, messageRef: number],
     ]
   >(
     `INSERT INTO relays (ref, relay_id, account_ref, project_ref, kind, status, event, target_url, method, attempts, scheduled_for, created_at,
@@ -212,11 +214,12 @@ function insertStore(db: Database) {
     },
     /** Positional: a message has up to a thousand. */
     insertOfMessage(tx: Tx, one: NewMessageDelivery): void {
-      const { ref, accountRef, projectRef, event, target_url, scheduled_for, endpointRef, messageRef } = one;
+      const { ref, accountRef, projectRef, event, target_url, scheduled_for, created_at } = one;
+      const { endpointRef, messageRef } = one;
       const id = uuidToBytes(one.relay_id);
       insertOfMessage(
         ...[tx, ref, id, accountRef, projectRef, event, target_url],
-        ...[scheduled_for, tx.now, endpointRef, messageRef],
+        ...[scheduled_for, created_at, endpointRef, messageRef],
       );
     },
   };

@@ -33,6 +33,20 @@ export function reply<const Status extends number, T>(
   return new Reply(status, body, headers);
 }
 
+/**
+ * Responds with an object and one more member, whose JSON text goes out as it is stored: parsing and writing a megabyte
+ * of numbers takes too long.
+ */
+export function withJson<const Status extends number, T extends object, Name extends keyof T & string>(
+  status: Status,
+  body: Omit<T, Name>,
+  name: Name,
+  json: string | null,
+): Reply<Status, T> {
+  const text = `${JSON.stringify(body).slice(0, -1)},${JSON.stringify(name)}:${json}}`;
+  return new Reply(status, text as never);
+}
+
 /** An answer as it goes out and as it is stored under an `Idempotency-Key`. */
 export interface RenderedAnswer {
   readonly status: number;

@@ -1,0 +1,152 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { FAN_OUT_UNIT } from "../../../src/areas/relay/fan-out.ts";
+import { expectError } from "../../support/errors.ts";
+import { longestTurnMs } from "../../support/longest-turn.ts";
+import { Scrape } from "../../support/metrics.ts";
+import type { AccountClient } from "../../support/server.ts";
+import { Messaging } from "./messages-support.ts";
+import { RelayStage } from "./support.ts";
+
+let stage: RelayStage;
+let messaging: Messaging;
+beforeAll(async () => {
+  stage = await RelayStage.start();
+  messaging = new Messaging(stage);
+});
+beforeEach(async () => {
+  await messaging.settle();
+  await stage.anew();
+});
+afterAll(() => stage.stop());
+
+/** What one request may hold the event loop. */
+const TURN_MS = 20;
+const RUNS = 3;
+
+/** Commits so far. */
+async function committed(): Promise<number> {
+  const { text } = await stage.server.operator.get("/metrics");
+  return new Scrape(text).find("ninefold_commits_total") ?? 0;
+}
+
+async function endpoints(count: number, terms: object = {}): Promise<void> {
+  for (let made = 0; made < count; made += 50)
+    await Promise.all(
+      Array.from({ length: Math.min(50, count - made) }, (_, at) =>
+        messaging.endpoint(`/${made + at}`, { state: "paused", ...terms }),
+      ),
+    );
+}
+
+/** The shortest of some runs of the longest turn. */
+async function bestTurnMs(work: () => Promise<unknown>): Promise<number> {
+  const turns: number[] = [];
+  for (let run = 0; run < RUNS; run += 1) turns.push(await longestTurnMs(work));
+  return Math.min(...turns);
+}
+
+const batchOf = (count: number, change: object = {}) => ({
+  messages: Array.from({ length: count }, (_, n) => ({ event_type: "x", payload: { n }, ...change })),
+});
+const send = (body: object, account: AccountClient = stage.account) =>
+  account.post("/v1/relay/messages/batch", body);
+
+describe("a message to very many endpoints", () => {
+  test("holds nobody up, and all its deliveries are there with the response", async () => {
+    await endpoints(1_000);
+    const commits = await committed();
+    let sent: string[] = [];
+    const turn = await bestTurnMs(async () => {
+      sent = Object.values(await messaging.send());
+    });
+    expect(turn).toBeLessThan(TURN_MS);
+    expect((await committed()) - commits).toBeGreaterThanOrEqual((RUNS * 1_000) / FAN_OUT_UNIT);
+    expect(new Set(sent).size).toBe(1_000);
+    for (const id of [sent[0], sent[FAN_OUT_UNIT], sent[999]])
+      expect((await stage.account.get(`/v1/relay/${id}`)).status).toBe(200);
+  }, 120_000);
+
+  test("is complete after a stop in the middle, with each delivery once", async () => {
+    await endpoints(450, { state: "live" });
+    const id = "stopped-in-the-middle";
+    const body = { event_type: "x", payload: { n: 1 }, message_id: id };
+    const sending = stage.account.post("/v1/relay/messages", body).catch(() => null);
+    while ((await stage.account.get(`/v1/relay/messages/${id}`)).status === 404);
+    const seen = (await stage.account.get(`/v1/relay/messages/${id}`)).body["deliveries"] as unknown[];
+    expect(seen).toHaveLength(450);
+    await stage.server.halt();
+    await sending;
+    await stage.restart();
+    const again = await stage.account.post("/v1/relay/messages", body);
+    expect(again.body["deduplicated"]).toBe(true);
+    expect(again.body["deliveries"]).toHaveLength(450);
+    // Made while the others may still be pending: its reference is another one.
+    const [other] = Object.values(await messaging.send({ n: 2 }));
+    await messaging.settle();
+    await stage.server.clock.advance(5_000);
+    const taken = stage.sink.take().filter((one) => one.headers.get("webhook-id") === id);
+    expect(taken.map(({ path }) => path).sort()).toHaveLength(450);
+    expect(new Set(taken.map(({ path }) => path)).size).toBe(450);
+    const ids = (again.body["deliveries"] as { relay_id: string }[]).map(({ relay_id }) => relay_id);
+    expect(ids).not.toContain(other);
+  }, 120_000);
+});
+
+describe("a batch", () => {
+  test("that cannot be paid is rejected before its work; one that can holds nobody up", async () => {
+    const rich = stage.account;
+    await endpoints(100);
+    const paid = await bestTurnMs(async () => {
+      const answer = await send(batchOf(100));
+      expect(answer.status, answer.text.slice(0, 200)).toBe(201);
+    });
+    expect(paid).toBeLessThan(TURN_MS);
+    const poor = await stage.server.account({ balance: 5_000 });
+    stage.account = poor;
+    await endpoints(100);
+    const rejected = await bestTurnMs(async () => {
+      expectError(await send(batchOf(100), poor), "insufficient_balance");
+    });
+    expect(rejected).toBeLessThan(TURN_MS);
+    expect((await poor.get("/v1/relay/messages")).body["messages"]).toEqual([]);
+    stage.account = rich;
+  }, 120_000);
+
+  test("of repeats of one message to many endpoints sends it once", async () => {
+    await endpoints(1_000);
+    const repeats = batchOf(10, { message_id: "one" });
+    const turn = await bestTurnMs(async () => {
+      const answer = await send(repeats);
+      expect(answer.status, answer.text.slice(0, 200)).toBe(201);
+      const all = answer.body["messages"] as { deliveries: unknown[]; deduplicated?: true }[];
+      expect(all.slice(1).every(({ deduplicated }) => deduplicated === true)).toBe(true);
+      expect(all.every(({ deliveries }) => Bun.deepEquals(deliveries, all[0]?.deliveries))).toBe(true);
+    });
+    expect(turn).toBeLessThan(TURN_MS);
+    expectError(await send(batchOf(11, { message_id: "one" })), "validation_error");
+    expectError(await send(batchOf(100, { message_id: "two" })), "validation_error");
+  }, 120_000);
+
+  test("of invalid messages names the first errors only", async () => {
+    const answer = await send(batchOf(100, { event_type: "", message_id: "." }));
+    expectError(answer, "validation_error");
+    expect(Object.keys(answer.body["fields"] as object).length).toBeLessThanOrEqual(20);
+  });
+});
+
+test("a message with a megabyte of numbers is read as it was sent", async () => {
+  const payload = `{"a":[${Array(49_000).fill("12345678901234567.0").join(",")}]}`;
+  const answer = await stage.account.send(
+    "POST",
+    "/v1/relay/messages",
+    `{"event_type":"x","payload":${payload}}`,
+  );
+  expect(answer.status, answer.text.slice(0, 200)).toBe(201);
+  const path = `/v1/relay/messages/${answer.body["message_id"]}`;
+  let text = "";
+  const turn = await bestTurnMs(async () => {
+    ({ text } = await stage.account.get(path));
+  });
+  expect(text).toContain(`"payload":${payload}`);
+  expect(turn).toBeLessThan(TURN_MS);
+}, 60_000);
