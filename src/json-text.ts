@@ -48,6 +48,7 @@ const SPACE = 0x20;
 const QUOTE = 0x22;
 const COMMA = 0x2c;
 const MINUS = 0x2d;
+const POINT = 0x2e;
 const DIGIT_0 = 0x30;
 const DIGIT_9 = 0x39;
 const OPEN_ARRAY = 0x5b;
@@ -55,8 +56,9 @@ const BACKSLASH = 0x5c;
 const CLOSE_ARRAY = 0x5d;
 const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
-/** Integers of so many characters are exact in a double, sign included. */
-const EXACT_INTEGER_LENGTH = 15;
+/** Every decimal number of so many digits, with an exponent in this range, is exact in a double. */
+const EXACT_DIGITS = 15;
+const EXACT_EXPONENT = 290;
 
 /**
  * Scans a JSON text: visits each string and number as a whole, and every other character but blanks by itself, until a
@@ -225,7 +227,7 @@ function endOfNumber(json: string, start: number): number {
 
 /** Digits, `.`, `e`, `E`, `+`, `-`. */
 function isNumberPart(code: number): boolean {
-  return isDigit(code) || code === 0x2e || code === 0x65 || code === 0x45 || code === 0x2b || code === MINUS;
+  return isDigit(code) || code === POINT || code === 0x65 || code === 0x45 || code === 0x2b || code === MINUS;
 }
 
 /**
@@ -233,21 +235,56 @@ function isNumberPart(code: number): boolean {
  * are (as `1`, `100` and `0`), `12345678901234567890` and `1e400` are not.
  */
 function inexactNumber(source: string): string | null {
-  if (source.length <= EXACT_INTEGER_LENGTH && /^-?\d+$/.test(source)) return null;
+  const sent = readDecimal(source);
+  if (sent.digits.length <= EXACT_DIGITS && Math.abs(sent.exponent) <= EXACT_EXPONENT) return null;
   const carried = Number(source);
-  if (Number.isFinite(carried) && decimalValue(source) === decimalValue(String(carried))) return null;
+  if (Number.isFinite(carried) && isSameDecimal(sent, readDecimal(String(carried)))) return null;
   return "is a number that JSON readers cannot carry exactly: send it as a string";
 }
 
-/** One text for each decimal value: sign, digits without zeros at either end, exponent. */
-function decimalValue(number: string): string {
-  const [, sign = "", whole = "", fraction = "", exponent = "0"] =
-    /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(number) ?? [];
-  const digits = whole + fraction;
-  let first = 0;
-  while (digits.charCodeAt(first) === DIGIT_0) first += 1;
-  if (first === digits.length) return "0";
-  let end = digits.length;
-  while (digits.charCodeAt(end - 1) === DIGIT_0) end -= 1;
-  return `${sign}${digits.slice(first, end)}e${Number(exponent) - fraction.length + digits.length - end}`;
+/** The value of a number as its text says it: `digits` times ten to the power of `exponent`. */
+interface Decimal {
+  readonly isNegative: boolean;
+  /** Without zeros at either end; empty for zero. */
+  readonly digits: string;
+  readonly exponent: number;
+}
+
+const ZERO: Decimal = { isNegative: false, digits: "", exponent: 0 };
+
+/** Reads a number by index: a body may have tens of thousands of them, and an expression takes several times as long. */
+function readDecimal(number: string): Decimal {
+  const isNegative = number.charCodeAt(0) === MINUS;
+  let first = isNegative ? 1 : 0;
+  let mantissaEnd = first;
+  let point = -1;
+  for (; mantissaEnd < number.length; mantissaEnd += 1) {
+    const code = number.charCodeAt(mantissaEnd);
+    if (code === POINT) point = mantissaEnd;
+    else if (!isDigit(code)) break;
+  }
+  const power = mantissaEnd < number.length ? Number(number.slice(mantissaEnd + 1)) : 0;
+  if (point < 0) point = mantissaEnd;
+  while (first < mantissaEnd && isZeroOrPoint(number.charCodeAt(first))) first += 1;
+  if (first === mantissaEnd) return ZERO;
+  let end = mantissaEnd;
+  while (isZeroOrPoint(number.charCodeAt(end - 1))) end -= 1;
+  const hasPointWithin = first < point && point < end;
+  return {
+    isNegative,
+    digits: hasPointWithin
+      ? number.slice(first, point) + number.slice(point + 1, end)
+      : number.slice(first, end),
+    exponent: end <= point ? power + point - end : power - (end - 1 - point),
+  };
+}
+
+function isZeroOrPoint(code: number): boolean {
+  return code === DIGIT_0 || code === POINT;
+}
+
+function isSameDecimal(one: Decimal, other: Decimal): boolean {
+  return (
+    one.exponent === other.exponent && one.isNegative === other.isNegative && one.digits === other.digits
+  );
 }

@@ -83,15 +83,21 @@ export function decodeBody(bytes: Uint8Array): string {
 }
 
 /**
- * The JSON object in a body. No body counts as an empty object, so that its required fields are named.
- * @throws ApiError `validation_error` when it is nested deeper than `levelsMax`, has more than
- * {@link JSON_VALUES_MAX} values, is not JSON, or not an object.
+ * Checks the text of a JSON body before it is parsed.
+ * @throws ApiError `validation_error` when it is nested too deeply, or has more than {@link JSON_VALUES_MAX} values.
  */
-export function parseObject(text: string, levelsMax: number): Record<string, unknown> {
-  if (text === "") return {};
+export function assertWithinBounds(text: string, { levelsMax }: BodyBounds): void {
   const excess = findExcess(text, levelsMax);
   if (excess === "levels") throw invalidField("body", `is nested deeper than ${levelsMax} levels`);
   if (excess === "values") throw invalidField("body", `has more than ${JSON_VALUES_MAX} values`);
+}
+
+/**
+ * The JSON object in a body. No body counts as an empty object, so that its required fields are named.
+ * @throws ApiError `validation_error` when it is not JSON, or not an object.
+ */
+export function parseObject(text: string): Record<string, unknown> {
+  if (text === "") return {};
   let value: unknown;
   try {
     value = JSON.parse(text);

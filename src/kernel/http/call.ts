@@ -1,7 +1,9 @@
+import type { TObject } from "@sinclair/typebox";
 import type { RequestOrigin } from "../audit/trail.ts";
 import { monotonicMs } from "../clock.ts";
 import { ApiError, errorText, refusalBy } from "../errors.ts";
 import type { Tx } from "../storage/tx.ts";
+import { slices } from "../time-slices.ts";
 import {
   ClientRefusal,
   internalError,
@@ -11,7 +13,7 @@ import {
   renderError,
   renderResult,
 } from "./answer.ts";
-import { decodeBody, parseObject, readBody } from "./body.ts";
+import { assertWithinBounds, decodeBody, parseObject, readBody, SMALL_BODY_BYTES_MAX } from "./body.ts";
 import { assertMayChangeKeys, type Caller, type Operation } from "./caller.ts";
 import type { Endpoint, HttpDeps } from "./endpoint.ts";
 import { taggedAnswer } from "./etag.ts";
@@ -20,6 +22,7 @@ import { assertIdempotencyKey, fingerprintOf, type IdempotentRequest } from "./i
 import type { Arrival } from "./peers.ts";
 import type { AcrossNetwork, Performer } from "./perform.ts";
 import { targetOf } from "./request-target.ts";
+import type { Validator } from "./validate.ts";
 
 /** What of Elysia's context belongs to a call: it is there for whoever answers, however far the call came. */
 export interface Context {
@@ -127,17 +130,32 @@ export class OpenCall {
     return this.send(this.renderFailure(error));
   }
 
-  protected takeBody(context: Context, bytes: Uint8Array): void {
+  /** Reads what a body says; a promise for a large one, whose steps take a few milliseconds each. */
+  protected takeBody(context: Context, bytes: Uint8Array): void | Promise<void> {
     this.bodyText = decodeBody(bytes);
     this.takeInput(context);
+    const { body } = this.endpoint.checks;
+    if (body === null) return;
+    if (bytes.length > SMALL_BODY_BYTES_MAX) return this.takeLargeBody(context, body);
+    assertWithinBounds(this.bodyText, this.operation.bodyBounds);
+    context.body = body(parseObject(this.bodyText));
   }
 
-  /** The path's parameters are checked where they stand. */
+  private async takeLargeBody(context: Context, check: Validator<TObject>): Promise<void> {
+    assertWithinBounds(this.bodyText, this.operation.bodyBounds);
+    if (slices.isOver) await slices.next();
+    const parsed = parseObject(this.bodyText);
+    if (slices.isOver) await slices.next();
+    context.body = check(parsed);
+    if (slices.isOver) await slices.next();
+  }
+
+  /** Path parameters, which are checked where they stand, and query. */
   protected takeInput(context: Context): void {
-    const { checks, operation } = this.endpoint;
+    const { checks } = this.endpoint;
     checks.params?.(context.params);
     context.query = checks.query?.(this.request.url) ?? NOTHING;
-    context.body = checks.body?.(parseObject(this.bodyText, operation.bodyBounds.levelsMax)) ?? NOTHING;
+    context.body = NOTHING;
   }
 
   /** The response to an answer, with the headers that every answer has. */
@@ -236,7 +254,7 @@ export class Call extends OpenCall implements Performer {
     const startedAt = this.deps.clock.now();
     return this.readBytes().then((bytes) => {
       this.lookAgain(startedAt);
-      this.takeBody(context, bytes);
+      return this.takeBody(context, bytes);
     });
   }
 
@@ -291,7 +309,7 @@ export class Call extends OpenCall implements Performer {
     const fingerprint = fingerprintOf(request.method, targetOf(request.url), bytes);
     this.idempotency = { key, fingerprint, secret: operation.secret };
     if (forbidden !== null) throw forbidden;
-    this.takeBody(context, bytes);
+    await this.takeBody(context, bytes);
   }
 
   private pass(): void {

@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { JSON_LEVELS_MAX } from "../../../src/json-text.ts";
 import { ApiError } from "../../../src/kernel/errors.ts";
 import { BODY_BYTES_MAX, decodeBody, parseObject, readBody } from "../../../src/kernel/http/body.ts";
 import { rejection, thrown } from "../support.ts";
@@ -142,11 +141,11 @@ describe("object", () => {
     ["{}", {}],
     [' { "a" : [1, "x", null] } ', { a: [1, "x", null] }],
   ])("%p", (text, value) => {
-    expect(parseObject(text, JSON_LEVELS_MAX)).toEqual(value);
+    expect(parseObject(text)).toEqual(value);
   });
 
   test.each(["[]", "null", "1", '"text"', "true"])("%s is JSON but no object: 400", (text) => {
-    expect(thrown(() => parseObject(text, JSON_LEVELS_MAX))).toMatchObject({
+    expect(thrown(() => parseObject(text))).toMatchObject({
       code: "validation_error",
       message: "body must be a JSON object",
     });
@@ -155,7 +154,7 @@ describe("object", () => {
   test.each(["{", "{'a': 1}", '{"a": 1,}', "a=1", " ", "{} {}", "NaN", '{"a": 01}'])(
     "%p is no JSON: 400",
     (text) => {
-      expect(thrown(() => parseObject(text, JSON_LEVELS_MAX))).toMatchObject({
+      expect(thrown(() => parseObject(text))).toMatchObject({
         code: "validation_error",
         message: "body is not JSON: it must be one JSON object",
       });
