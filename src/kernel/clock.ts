@@ -27,6 +27,11 @@ export interface Clock {
   /** Milliseconds by which the wall clock has been set since the start: forward counts up, back counts down. Looks now. */
   wallMoved(): number;
   /**
+   * Monotonic time since which the process has run, at least since this clock was made, without an interruption of more
+   * than {@link INTERRUPTION_MS_MIN}: stopped, on a machine that slept, or with the wall clock set forward, which may mean the same. Looks now.
+   */
+  runningSince(): number;
+  /**
    * Calls `listener` each time that the wall clock turns out to have been set, with what {@link wallMoved} was before
    * and is now. It may be called within {@link wallMoved}.
    */
@@ -43,6 +48,8 @@ const LONGEST_SLEEP_MS = 24 * 60 * 60 * 1000;
  * on, and no timer notices; looking twice a second costs nothing, and nothing is a second late.
  */
 export const WALL_LOOK_MS = 500;
+/** In a process that is held up for less, clients retry and are heard: twice a second it looks whether it was. */
+export const INTERRUPTION_MS_MIN = 60_000;
 /** A smaller difference between two looks is slewing, or a clock that runs unevenly: nobody set it. */
 const WALL_STEP_MIN_MS = 100;
 /** Two readings that lie further apart say nothing about each other: the process was held up in between. */
@@ -130,8 +137,19 @@ class WallWatch {
   private timer: ReturnType<typeof setTimeout> | undefined;
   private lead = readLead();
   private moved = 0;
+  private lookedAt = performance.now();
+  private interruptedUntil = this.lookedAt;
+
+  /** Monotonic time of the end of the last interruption. */
+  get runningSince(): number {
+    this.look();
+    return this.interruptedUntil;
+  }
 
   look(): number {
+    const now = performance.now();
+    if (now - this.lookedAt >= INTERRUPTION_MS_MIN && this.listeners.size > 0) this.interruptedUntil = now;
+    this.lookedAt = now;
     const step = Date.now() - performance.now() - this.lead;
     if (Math.abs(step) < WALL_STEP_MIN_MS) {
       this.lead += step;
@@ -141,7 +159,10 @@ class WallWatch {
   }
 
   listen(listener: WallListener): Cancel {
-    if (this.listeners.size === 0) this.lookLater();
+    if (this.listeners.size === 0) {
+      this.lookedAt = performance.now();
+      this.lookLater();
+    }
     this.listeners.add(listener);
     return () => {
       this.listeners.delete(listener);
@@ -157,6 +178,7 @@ class WallWatch {
     if (Math.abs(step) < WALL_STEP_MIN_MS) return this.moved;
     const before = this.moved;
     this.moved += step;
+    if (step >= INTERRUPTION_MS_MIN) this.interruptedUntil = performance.now();
     for (const listener of this.listeners) listener(before, this.moved);
     return this.moved;
   }
@@ -193,6 +215,7 @@ export function createSystemClock(): Clock {
     track: () => {},
     advancing: () => null,
     wallMoved: () => watch.look(),
+    runningSince: () => watch.runningSince,
     onWallSet: (listener) => watch.listen(listener),
   };
 }
@@ -209,12 +232,14 @@ export class ManualClock implements Clock {
   private current: number;
   /** What the wall clock shows beyond it. */
   private moved = 0;
+  private interruptedUntil: number;
   private moving: Promise<unknown> = Promise.resolve();
   /** Where the advance under way leads, by monotonic time; null while the clock stands. */
   private target: number | null = null;
 
   constructor(startMs: number = Date.now()) {
     this.current = startMs;
+    this.interruptedUntil = startMs;
   }
 
   now(): number {
@@ -252,7 +277,18 @@ export class ManualClock implements Clock {
   setWall(byMs: number): void {
     const before = this.moved;
     this.moved += byMs;
+    if (byMs >= INTERRUPTION_MS_MIN) this.interruptedUntil = this.current;
     for (const listener of this.listeners) listener(before, this.moved);
+  }
+
+  runningSince(): number {
+    return this.interruptedUntil;
+  }
+
+  /** Lets time pass without anything running, as in a process that is stopped. What falls due runs at the next advance. */
+  freeze(byMs: number): void {
+    this.current += byMs;
+    if (byMs >= INTERRUPTION_MS_MIN) this.interruptedUntil = this.current;
   }
 
   track(work: Promise<unknown>): void {

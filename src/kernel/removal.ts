@@ -17,14 +17,17 @@ export interface Purge {
   readonly remove: (tx: Tx, rowsMax: number) => number;
 }
 
-/** Registers the removal of old rows, a slice per unit of work until a slice is not full. */
+/**
+ * Registers the removal of old rows, a slice per unit of work until a slice is not full. A clock that is not trusted
+ * removes nothing.
+ */
 export function registerPurge(
   { scheduler, writer }: Pick<Kernel, "scheduler" | "writer">,
   purge: Purge,
 ): void {
   const { name, schedule, rowsMax, remove } = purge;
   scheduler.recurring(name, schedule, async () => {
-    while ((await writer.submit((tx) => remove(tx, rowsMax))) === rowsMax);
+    while (scheduler.clockTrust.isTrusted && (await writer.submit((tx) => remove(tx, rowsMax))) === rowsMax);
   });
 }
 

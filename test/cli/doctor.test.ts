@@ -13,7 +13,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { driftText, judgeFileSystem } from "../../src/cli/doctor/disk.ts";
-import { clockTrouble } from "../../src/cli/doctor/state.ts";
+import { clockJump, clockTrouble } from "../../src/cli/doctor/state.ts";
 import { assertSqlite, sqliteTrouble } from "../../src/kernel/storage/examine.ts";
 import { fingerprint } from "../binary/support.ts";
 import { CertificateAuthority } from "../support/certificates.ts";
@@ -358,6 +358,19 @@ test.each([
 });
 
 const NOW = Date.UTC(2026, 5, 1);
+const DAY = 24 * 60 * 60 * 1000;
+test.each([
+  [null, null],
+  [NOW - DAY, null],
+  [NOW + DAY, null],
+  [NOW - DAY - 1, "after"],
+  [NOW + DAY + 1, "before"],
+])("a clock that was last trusted at %p has jumped: %p", (trustedAt, side) => {
+  const jump = clockJump(NOW, trustedAt);
+  if (side === null) expect(jump).toBeNull();
+  else expect(jump).toContain(`${side} the server last trusted its clock`);
+});
+
 test.each([
   [Date.UTC(2026, 0, 1) - 1, null, "that is before this program was written"],
   [Date.UTC(2026, 0, 1), null, null],

@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, jest, setSystemTime, spyOn, test } from "bun:test";
 import {
   createSystemClock,
+  INTERRUPTION_MS_MIN,
   ManualClock,
   monotonicMs,
   realDelay,
@@ -363,4 +364,25 @@ describe("real time", () => {
     expect(ran).toBe(false);
     expect(monotonicMs() - before).toBeGreaterThanOrEqual(9);
   });
+});
+
+test("the system's clock notices that the process was stopped for more than a minute, and no shorter stop", () => {
+  const clock = createSystemClock();
+  const end = clock.onWallSet(() => undefined);
+  const [startedAt, wall] = [performance.now(), Date.now()];
+  const now = spyOn(performance, "now");
+  const afterMs = (ms: number): number => {
+    setSystemTime(new Date(wall + ms));
+    now.mockReturnValue(startedAt + ms);
+    return clock.runningSince() - startedAt;
+  };
+  try {
+    expect(afterMs(INTERRUPTION_MS_MIN - 1_000)).toBeLessThanOrEqual(0);
+    expect(afterMs(2 * INTERRUPTION_MS_MIN)).toBe(2 * INTERRUPTION_MS_MIN);
+    expect(afterMs(2 * INTERRUPTION_MS_MIN + 500)).toBe(2 * INTERRUPTION_MS_MIN);
+  } finally {
+    now.mockRestore();
+    setSystemTime();
+    end();
+  }
 });

@@ -47,7 +47,9 @@ export class Removal {
       rowsMax: REMOVAL_SLICE_ROWS,
       remove: (tx, rowsMax) => deps.events.forgetSeen(tx, tx.now, rowsMax),
     });
-    deps.scheduler.recurring("catch.retention", RETENTION_SCHEDULE, () => this.retain());
+    deps.scheduler.recurring("catch.retention", RETENTION_SCHEDULE, async () => {
+      if (deps.scheduler.clockTrust.isTrusted) await this.retain();
+    });
   }
 
   /** Deletes the oldest events of a bucket that has passed its maximum. */

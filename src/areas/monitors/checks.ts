@@ -119,7 +119,7 @@ export class Checks {
     const isSameHour = monitor.hour === hour;
     if (monitor.checks > 0 && !isSameHour) {
       checks.insertHour(tx, { ref, hour: monitor.hour, checks: monitor.checks, up: monitor.up });
-      checks.removeHoursBefore(tx, ref, hour - CHECKS_KEPT_MS);
+      if (this.parts.scheduler.clockTrust.isTrusted) checks.removeHoursBefore(tx, ref, hour - CHECKS_KEPT_MS);
     }
     const start = isSameHour ? monitor : { checks: 0, up: 0 };
     const current = { hour, checks: start.checks + counts, up: start.up + (made.up ? counts : 0) };

@@ -33,13 +33,13 @@ export class Days {
       let after: number | null = 0;
       while (after !== null) {
         const from: number = after;
-        after = await writer.submit((tx) => this.fold(tx, from));
+        after = await writer.submit((tx) => this.fold(tx, from, scheduler.clockTrust.isTrusted));
       }
     });
   }
 
-  /** Folds the days that are over of the next monitors. Returns the last of them, null when there are no more. */
-  fold(tx: Tx, after: number): number | null {
+  /** Folds the days that are over of the next monitors, and removes those whose retention is over, if it may. Returns the last of them, null when there are no more. */
+  fold(tx: Tx, after: number, mayRemove = true): number | null {
     const refs = this.store.monitorsAfter(after, FOLDED_AT_ONCE);
     const today = dayOf(tx.now);
     const startedAt = monotonicMs();
@@ -48,7 +48,7 @@ export class Days {
       const counts = this.store.ofHours({ ref, from: last, until: today });
       for (const count of counts)
         this.store.fold(tx, { ...count, ...this.facts.unobserved(ref, count.day, count.day + DAY_MS), ref });
-      this.store.removeBefore(tx, ref, today - DAYS_KEPT * DAY_MS);
+      if (mayRemove) this.store.removeBefore(tx, ref, today - DAYS_KEPT * DAY_MS);
       if (monotonicMs() - startedAt > FOLD_MS_MAX) return ref;
     }
     return refs.length < FOLDED_AT_ONCE ? null : (refs.at(-1)?.ref ?? null);

@@ -28,6 +28,8 @@ export interface CheckResult {
   readonly latencyMs: number;
   /** Epoch milliseconds. */
   readonly at: number;
+  /** Recorded at the very time it is made, so that none which was recorded before can be later. */
+  readonly isImmediate?: boolean;
   /** Asked for by a user: it counts like any other, but sends no alert. */
   readonly manual: boolean;
 }
@@ -63,7 +65,11 @@ export const LATE_MS_MAX = 3 * 60_000;
  * Whether a check is out of date, since a later one has ended before it. One that is older than any check lasts is not:
  * the clock was set back, and what it showed before must not outweigh all checks until it shows that again.
  */
-export function isLate({ lastCheckedAt }: Pick<MonitorState, "lastCheckedAt">, at: number): boolean {
+export function isLate(
+  { lastCheckedAt }: Pick<MonitorState, "lastCheckedAt">,
+  { at, isImmediate = false }: Pick<CheckResult, "at" | "isImmediate">,
+): boolean {
+  if (isImmediate) return false;
   return lastCheckedAt !== null && at < lastCheckedAt && lastCheckedAt - at <= LATE_MS_MAX;
 }
 
@@ -74,7 +80,7 @@ export function afterCheck(
   rules: AlertRules,
 ): { readonly state: MonitorState; readonly event: MonitorEvent | null } {
   // It goes into the history, and changes nothing.
-  if (isLate(state, result.at)) return { state, event: null };
+  if (isLate(state, result)) return { state, event: null };
   const seen = { latencyMs: result.latencyMs, lastCheckedAt: result.at };
   const mayAlert = !result.manual && rules.hasListeners;
   if (result.up) {

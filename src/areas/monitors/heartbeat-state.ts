@@ -127,6 +127,23 @@ export function deadlineOf({ missedAt, overranAt, repeatAt }: HeartbeatState): n
   return earliest === Number.POSITIVE_INFINITY ? null : earliest;
 }
 
+/** The state with all its times moved back, as the wall clock was. */
+export function movedBack(state: HeartbeatState, byMs: number): HeartbeatState {
+  if (byMs === 0) return state;
+  const moved = (at: number | null) => at && at - byMs;
+  return {
+    ...state,
+    lastPingAt: moved(state.lastPingAt),
+    startedAt: moved(state.startedAt),
+    waitsSince: moved(state.waitsSince),
+    expectedAt: moved(state.expectedAt),
+    missedAt: moved(state.missedAt),
+    overranAt: moved(state.overranAt),
+    repeatAt: moved(state.repeatAt),
+    lookedAt: moved(state.lookedAt),
+  };
+}
+
 /** Longest that a deadline is put off which passed while the server was down. */
 export const LATE_START_MS_MAX = 10 * 60 * 1000;
 

@@ -6,13 +6,14 @@ import { keyDigest } from "../../kernel/secrets/key-format.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { bytesToUuid, uuidToBytes } from "../../kernel/uuid.ts";
 import type { Checks } from "./checks.ts";
-import { type HeartbeatView, type PingKey, type PingList, WAIT_MS_MIN } from "./heartbeat-schema.ts";
+import type { HeartbeatView, PingKey, PingList } from "./heartbeat-schema.ts";
 import {
   afterPing,
   afterStart,
   deadlineOf,
   expecting,
   type HeartbeatState,
+  movedBack,
   type PingRequest,
   ranMs,
 } from "./heartbeat-state.ts";
@@ -36,8 +37,8 @@ export type PingMade = PingRequest & Pick<StoredPing, "ip" | "body">;
 
 /** Waits for pings, and notices when they do not come. */
 export class Heartbeats {
-  /** What was due before could not be heard: see {@link afterStart}. */
-  private listensSince: number;
+  /** Monotonic time. */
+  private readonly startedAt: number;
 
   constructor(
     private readonly parts: MonitorParts,
@@ -45,22 +46,16 @@ export class Heartbeats {
     private readonly quiet: Quiet,
   ) {
     const { clock, scheduler } = parts;
-    this.listensSince = clock.now();
-    // A machine that slept has heard nothing either; in less than a minute clients have tried again. With a clock that is
-    // set back the start lies ahead: nothing would be missed until it has come again.
-    clock.onWallSet((before, now) => {
-      const slept = now - before >= WAIT_MS_MIN;
-      if (slept || this.listensSince > clock.now()) this.listensSince = clock.now();
-    });
+    this.startedAt = clock.monotonic();
     scheduler.register(DEADLINES, {
       concurrency: CONCURRENCY,
-      run: async ({ key }) => {
-        const late = this.overdue(Number(key), clock.now());
+      run: async ({ key, dueAt }) => {
+        const late = this.overdue(Number(key), dueAt);
         const isDeaf = late !== null && (await quiet.isDeaf(late.accountRef));
         return {
           record: (tx) => {
             if (isDeaf) quiet.noteDeaf(tx);
-            this.passed(tx, Number(key));
+            this.passed(tx, Number(key), dueAt);
           },
         };
       },
@@ -196,14 +191,14 @@ export class Heartbeats {
     return row && this.parts.vault.open(row.sealed, keyContext(projectRef));
   }
 
-  /** A deadline has passed, unless a ping has moved it meanwhile. */
-  private passed(tx: Tx, ref: number): void {
+  /** A deadline has passed, unless a ping has moved it meanwhile. `dueAt`: when the job was due that looks. */
+  private passed(tx: Tx, ref: number, dueAt: number): void {
     const { monitors, heartbeats, scheduler, stopped } = this.parts;
     const monitor = monitors.monitor(ref);
     const found = heartbeats.find(ref);
     if (monitor === null || found === null || !monitor.settings.active) return;
     if (stopped.has(monitor.projectRef)) return;
-    const row = this.heard(monitor, found);
+    const row = this.heard(monitor, found, dueAt);
     const deadline = deadlineOf(row);
     if (deadline === null || deadline > tx.now) {
       this.save(tx, ref, { ...row, lookedAt: null });
@@ -225,22 +220,35 @@ export class Heartbeats {
     this.save(tx, ref, { ...next, repeatAt: tx.now + monitor.settings.cooldown_ms, lookedAt: null });
   }
 
-  /** A heartbeat with the deadlines that it has where none could be heard for a time. */
-  private heard({ accountRef }: MonitorRow, row: HeartbeatRow): HeartbeatRow {
-    const hearsSince = this.quiet.hearsSince(accountRef);
-    // The same of a line that was cut.
-    const isAhead = hearsSince > this.parts.clock.now();
-    const since = isAhead ? this.listensSince : Math.max(this.listensSince, hearsSince);
-    return { ...row, ...afterStart(row, row, since) };
+  /** A heartbeat with the deadlines that it has where the clock was set back, or no ping could arrive for a time. */
+  private heard({ accountRef }: MonitorRow, row: HeartbeatRow, dueAt: number): HeartbeatRow {
+    // Its job was due when it is looked at, until the clock was set back, and the job with it.
+    const setBackMs = row.lookedAt === null ? 0 : Math.max(0, row.lookedAt - dueAt);
+    const since = Math.max(this.listensSince, this.hearsSince(accountRef));
+    const is = movedBack(row, setBackMs);
+    return { ...row, ...afterStart(is, row, since) };
+  }
+
+  /** When pings could be received again, after a start or an interruption of the process, by the wall clock of now. */
+  private get listensSince(): number {
+    const { clock } = this.parts;
+    const since = Math.max(this.startedAt, clock.runningSince());
+    return clock.now() - Math.max(0, Math.round(clock.monotonic() - since));
+  }
+
+  /** The same of a lost connectivity. A time that lies ahead is from before the clock was set back. */
+  private hearsSince(accountRef: number): number {
+    const since = this.quiet.hearsSince(accountRef);
+    return since > this.parts.clock.now() ? 0 : since;
   }
 
   /** The monitor of a heartbeat whose deadline has passed; null while it has not. */
-  private overdue(ref: number, now: number): MonitorRow | null {
+  private overdue(ref: number, dueAt: number): MonitorRow | null {
     const monitor = this.parts.monitors.monitor(ref);
     const row = this.parts.heartbeats.find(ref);
     if (monitor === null || row === null) return null;
-    const deadline = deadlineOf(this.heard(monitor, row));
-    return deadline !== null && deadline <= now ? monitor : null;
+    const deadline = deadlineOf(this.heard(monitor, row, dueAt));
+    return deadline !== null && deadline <= this.parts.clock.now() ? monitor : null;
   }
 
   /** Why it is down, which its last check found. */
@@ -276,7 +284,7 @@ export class Heartbeats {
 /** What a ping, or one that did not come, amounts to as a check. */
 function madeOf(tx: Tx, error: string | null, durationMs: number | null): CheckMade {
   return {
-    ...{ up: error === null, latencyMs: durationMs ?? 0, at: tx.now, manual: false },
+    ...{ up: error === null, latencyMs: durationMs ?? 0, at: tx.now, manual: false, isImmediate: true },
     ...{ responseStatus: null, error },
   };
 }

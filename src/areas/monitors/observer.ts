@@ -164,7 +164,7 @@ export class Observer {
     tx.onRollback(() => {
       this.since = null;
     });
-    quiet.removeOutages(tx, tx.now - OUTAGES_KEPT_MS);
+    if (scheduler.clockTrust.isTrusted) quiet.removeOutages(tx, tx.now - OUTAGES_KEPT_MS);
     quiet.beginOutage(tx, from);
     scheduler.enqueue(tx, LOOK, "", tx.now + AGAIN_MS, null);
     tx.afterCommit(() => {

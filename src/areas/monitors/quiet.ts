@@ -266,7 +266,7 @@ export class Quiet {
 /** A check that changes nothing but when, and how quickly, the target was last seen to do something. */
 function held(monitor: MonitorRow, made: CheckMade, mark: Mark, consecutiveFailures: number): Calmed {
   const { at: lastCheckedAt, latencyMs } = made;
-  const state = isLate(monitor, lastCheckedAt)
+  const state = isLate(monitor, made)
     ? monitor
     : { ...monitor, latencyMs, lastCheckedAt, consecutiveFailures };
   return { state, event: null, mark, suppressedBy: null, isHushed: true };

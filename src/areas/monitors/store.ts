@@ -224,7 +224,7 @@ export interface CheckMade extends CheckResult {
 }
 
 type NewCheck = Readonly<
-  Omit<CheckMade, "certificate" | "atOnce" | "again"> & {
+  Omit<CheckMade, "certificate" | "atOnce" | "again" | "isImmediate"> & {
     sequence: number;
     ref: number;
     previous: number;

@@ -1,6 +1,7 @@
 import { statSync } from "node:fs";
 import { MIGRATIONS } from "../../../migrations/index.ts";
 import { createSystemClock } from "../../kernel/clock.ts";
+import { JUMP_MS_MAX } from "../../kernel/clock-trust.ts";
 import { isoTime } from "../../kernel/date-time.ts";
 import { StartupError } from "../../kernel/errors.ts";
 import { findMasterKey, opensMark } from "../../kernel/secrets/master-key.ts";
@@ -17,7 +18,7 @@ import {
 import { dataFilesOf } from "../../kernel/storage/folders.ts";
 import { formatAmount, formatDuration } from "../progress.ts";
 import { driftText, fileSystemDriftMs } from "./disk.ts";
-import { type Check, failed, ok, skipped, type Target } from "./finding.ts";
+import { type Check, failed, ok, skipped, type Target, warning } from "./finding.ts";
 
 /** When this was written: a clock before it is wrong. */
 const CLOCK_MIN_MS = Date.UTC(2026, 0, 1);
@@ -100,7 +101,9 @@ export const clockCheck: Check = {
     const now = createSystemClock().now();
     const cure = "Set the clock, and keep it right with NTP.";
     const wrong = clockTrouble(now, newestEntryAt(target)) ?? driftText(fileSystemDriftMs(target));
-    return wrong === null ? ok(isoTime(now)) : failed(`${isoTime(now)}: ${wrong}`, cure);
+    if (wrong !== null) return failed(`${isoTime(now)}: ${wrong}`, cure);
+    const jump = clockJump(now, clockTrustedAt(target));
+    return jump === null ? ok(isoTime(now)) : warning(`${isoTime(now)}: ${jump}`, cure);
   },
 };
 
@@ -109,6 +112,20 @@ export function clockTrouble(now: number, newestEntryAt: number | null): string 
   if (now < CLOCK_MIN_MS) return "that is before this program was written";
   if (newestEntryAt === null || newestEntryAt <= now + CLOCK_STEP_MS) return null;
   return `that is ${formatDuration(newestEntryAt - now)} before the newest entry in the database`;
+}
+
+/** How far a time is from the last that a server trusted, where that makes it keep what has expired; null elsewhere. */
+export function clockJump(now: number, trustedAt: number | null): string | null {
+  const byMs = trustedAt === null ? 0 : now - trustedAt;
+  if (Math.abs(byMs) <= JUMP_MS_MAX) return null;
+  const side = byMs > 0 ? "after" : "before";
+  return `that is ${formatDuration(Math.abs(byMs))} ${side} the server last trusted its clock: nothing expired is deleted until it has run steadily for an hour`;
+}
+
+function clockTrustedAt(target: Target): number | null {
+  const path = databasePath(target);
+  const facts = path === null ? null : factsOf(path);
+  return facts === null || facts === "unreadable" ? null : facts.clockTrustedAt;
 }
 
 function newestEntryAt(target: Target): number | null {

@@ -42,6 +42,11 @@ export function declareKernelMetrics(kernel: Kernel, ports: MetricPorts): void {
       "When the last backup was made, Unix time.",
       () => inSeconds(ports.lastBackupAt()),
     ],
+    [
+      "ninefold_clock_trusted",
+      "1; 0 after the clock has jumped by more than a day, until it has run steadily for an hour: nothing expired is deleted.",
+      () => (kernel.scheduler.clockTrust.isTrusted ? 1 : 0),
+    ],
     ["process_start_time_seconds", "When the process was started, Unix time.", () => inSeconds(startedAt)],
     ["process_resident_memory_bytes", "Memory that the process occupies.", () => process.memoryUsage.rss()],
     ["process_cpu_seconds_total", "Processor time used, of all threads.", cpuSeconds],

@@ -1,4 +1,5 @@
 import { type Cancel, type Clock, monotonicMs, realDelay } from "../clock.ts";
+import { ClockTrust } from "../clock-trust.ts";
 import { errorText, isUnavailable } from "../errors.ts";
 import type { Logger } from "../log.ts";
 import type { Database } from "../storage/database.ts";
@@ -61,6 +62,9 @@ const DEFECT_RETRY_MAX_MS = 60 * 60 * 1000;
 /** Wait before an outcome that could not be committed (a full disk) is tried again. Real time: the disk is the cause. */
 const RECORD_RETRY_MS = 1_000;
 
+/** A clock that is less behind the last stop was set right, as NTP does: no job waits much longer. */
+const BEHIND_MS_MIN = 1_000;
+
 /** A job that takes longer makes its lane a slow one; one that does not makes it a quick one again. */
 const SLOW_AFTER_MS = 1_000;
 /** Wait before the table is read again after a failure. */
@@ -78,6 +82,8 @@ export class Scheduler {
   private readonly work = new Set<Promise<void>>();
   private readonly calendar = new Map<string, string>();
   private readonly setBack: SetBack;
+  /** Whether what has expired by the wall clock may be deleted. */
+  readonly clockTrust: ClockTrust;
   private cancelTimer: Cancel | null = null;
   private stopListening: Cancel | null = null;
   private armedFor = Number.POSITIVE_INFINITY;
@@ -90,6 +96,7 @@ export class Scheduler {
     private readonly log: Logger,
   ) {
     this.store = new JobStore(db);
+    this.clockTrust = new ClockTrust(db, writer, clock, log);
     this.setBack = new SetBack({
       store: this.store,
       writer,
@@ -150,10 +157,13 @@ export class Scheduler {
   async start(): Promise<void> {
     this.started = true;
     const moved = this.clock.wallMoved();
-    // How the clock stood when the jobs in the table were made is unknown: they count as made now.
-    if (moved !== 0) this.store.wallSet(moved, 0);
+    const behind = this.clockTrust.behindLastStop;
+    // The jobs in the table were made by a clock that showed as much at the last stop as it does now, or more.
+    if (moved !== 0 || behind >= BEHIND_MS_MIN) this.store.wallSet(moved + behind, 0);
     this.stopListening = this.clock.onWallSet((before, now) => this.wallSet(before, now));
+    await this.clockTrust.start();
     await this.planCalendar();
+    if (behind >= BEHIND_MS_MIN) this.setBackSinceLastStop(moved, behind);
     const now = this.clock.now();
     for (const kind of this.kinds.values()) kind.lookAt = now;
     this.armAt(now);
@@ -167,6 +177,7 @@ export class Scheduler {
     this.cancelTimer?.();
     this.armedFor = Number.POSITIVE_INFINITY;
     await Promise.race([Promise.all(this.work), realDelay(graceMs)]);
+    await this.clockTrust.stop();
   }
 
   /** Jobs that are running. */
@@ -213,6 +224,12 @@ export class Scheduler {
       this.log.error("recurring work could not be planned anew", { error: errorText(error) });
     });
     this.clock.track(Promise.all([planned, this.setBack.begin()]));
+  }
+
+  private setBackSinceLastStop(moved: number, byMs: number): void {
+    this.store.wallSet(moved);
+    this.log.warn("the clock is behind the last stop of the server", { by_ms: byMs });
+    this.clock.track(this.setBack.begin());
   }
 
   private plan(tx: Tx, name: string, expression: string): void {

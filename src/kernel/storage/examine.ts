@@ -1,6 +1,7 @@
 import { constants, Database as SqliteDatabase } from "bun:sqlite";
 import { existsSync, realpathSync, statSync } from "node:fs";
 import { pathToFileURL } from "node:url";
+import { CLOCK_TRUSTED } from "../clock-trust.ts";
 import { errorText, StartupError } from "../errors.ts";
 import type { Logger } from "../log.ts";
 import { type Durability, plainReason } from "./database.ts";
@@ -16,6 +17,8 @@ export interface DatabaseFacts {
   readonly schema: number;
   /** What the master key must open; null before there is one. */
   readonly masterKeyMark: Uint8Array | null;
+  /** When a server last trusted its clock, epoch milliseconds; null where that is not known. */
+  readonly clockTrustedAt: number | null;
   /** Time of the newest entry in a ledger, epoch milliseconds; null when there is none. */
   readonly newestEntryAt: number | null;
 }
@@ -66,6 +69,7 @@ export function examineDatabase(path: string, migrations: readonly Migration[]):
   return {
     schema: firstValue<number>(db, "PRAGMA user_version") ?? 0,
     masterKeyMark: valueIn("settings", "SELECT value FROM settings WHERE name = 'master_key_check'"),
+    clockTrustedAt: valueIn("settings", `SELECT value FROM settings WHERE name = '${CLOCK_TRUSTED}'`),
     newestEntryAt: times.length === 0 ? null : Math.max(...times),
   };
 }

@@ -250,6 +250,54 @@ describe("a server that was down over deadlines", () => {
     expect(await statusOf(beat)).toBe("down");
   });
 
+  test("finds what is missed at its time, though the clock is set back while it waits", async () => {
+    const beat = await makeHeartbeat(server, account, TERMS);
+    await beat.ping();
+    await server.clock.advance(HOUR);
+    server.clock.setWall(-48 * HOUR);
+    await server.clock.advance(5 * MINUTE - 1);
+    expect(await statusOf(beat)).toBe("up");
+    await server.clock.advance(1);
+    expect(await statusOf(beat)).toBe("down");
+    await beat.ping();
+    expect(await statusOf(beat)).toBe("up");
+  });
+
+  test("finds what is missed where the clock was ahead before a restart and is right after it", async () => {
+    server.clock.setWall(400 * 24 * HOUR);
+    const beat = await makeHeartbeat(server, account, TERMS);
+    await beat.ping();
+    await server.halt();
+    server.clock.setWall(-400 * 24 * HOUR);
+    await server.start();
+    await server.clock.advance(HOUR + 5 * MINUTE - 1);
+    expect(await statusOf(beat)).toBe("up");
+    await server.clock.advance(1);
+    expect(await statusOf(beat)).toBe("down");
+  });
+
+  test("counts a ping that comes while the clock shows less than at the last one", async () => {
+    const beat = await makeHeartbeat(server, account, TERMS);
+    await beat.ping("/fail");
+    expect(await statusOf(beat)).toBe("down");
+    server.clock.setWall(-2 * MINUTE);
+    await beat.ping();
+    expect(await statusOf(beat)).toBe("up");
+  });
+
+  test("is not missed while the process was stopped", async () => {
+    const beat = await makeHeartbeat(server, account, TERMS);
+    await beat.ping();
+    await server.clock.advance(HOUR + 4 * MINUTE);
+    server.clock.freeze(5 * MINUTE);
+    await server.clock.advance(0);
+    expect(await statusOf(beat)).toBe("up");
+    await server.clock.advance(5 * MINUTE - 1);
+    expect(await statusOf(beat)).toBe("up");
+    await server.clock.advance(1);
+    expect(await statusOf(beat)).toBe("down");
+  });
+
   test("finds what is missed after its start at its moment", async () => {
     const beat = await makeHeartbeat(server, account, TERMS);
     await beat.ping();

@@ -48,6 +48,24 @@ describe("a wall clock that is set forward", () => {
   });
 });
 
+describe("a wall clock that was ahead at the last stop", () => {
+  test("makes no job wait longer", async () => {
+    register("a");
+    await bench.scheduler.start();
+    await set(400 * DAY);
+    await enqueue("a", "hour", HOUR);
+    await bench.scheduler.stop();
+    bench.storage.clock.setWall(-400 * DAY);
+    bench.renew();
+    register("a");
+    await bench.scheduler.start();
+    await bench.advance(HOUR - 1);
+    expect(ran).toEqual([]);
+    await bench.advance(1);
+    expect(ran).toEqual([["hour", HOUR]]);
+  });
+});
+
 describe("a wall clock that is set back", () => {
   test("makes no job wait longer", async () => {
     register("a");
@@ -187,7 +205,7 @@ test("a scheduler that has stopped, or has not begun, looks after no clock", asy
   register("a");
   await bench.scheduler.start();
   await set(-HOUR);
-  // One of the two hours nobody saw.
+  // One of the two hours was found by the comparison with the last stop.
   await bench.advance(HOUR + 10 * SECOND);
-  expect(ran).toEqual([["x", HOUR + 10 * SECOND]]);
+  expect(ran).toEqual([["x", 10 * SECOND]]);
 });
