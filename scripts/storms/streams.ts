@@ -28,8 +28,10 @@ export interface StreamLoadResult {
 const MIB_MAX = 200;
 const ALL_HEARD_MS_MAX = 5_000;
 const PING_MS_MAX = 50;
-/** Streams of one key, which a server bounds. */
+/** Streams of one key, as a server limits them. */
 const PER_KEY = 1_000;
+/** Streams of one account: a quarter of those of a server. */
+const PER_ACCOUNT = 2_500;
 const PING_EVERY_MS = 5;
 /** What a server has done in vain is collected by then. */
 const SETTLE_MS = 2_000;
@@ -40,12 +42,15 @@ export async function runStreamLoad({ command, folder, streams }: StreamLoad): P
   const server = await ServerProcess.start({ command, args });
   const open: EventSocket[] = [];
   try {
-    const change = (enabled: boolean) => ask(server, server.key, "/v1/gate", { flag_key: "loaded", enabled });
+    const accounts = await Promise.all(Array.from({ length: Math.ceil(streams / PER_ACCOUNT) }, (_, at) => newAccount(server, at)));
+    const change = (enabled: boolean) =>
+      Promise.all(accounts.map((key) => ask(server, key, "/v1/gate", { flag_key: "loaded", enabled })));
     await change(true);
     const before = residentMiB(server.pid);
     while (open.length < streams) {
-      const count = Math.min(PER_KEY, streams - open.length);
-      open.push(...(await openEventSockets(server.url, await newStream(server), count)));
+      const count = Math.min(PER_KEY, PER_ACCOUNT - (open.length % PER_ACCOUNT), streams - open.length);
+      const stream = await newStream(server, accounts[Math.floor(open.length / PER_ACCOUNT)] ?? null);
+      open.push(...(await openEventSockets(server.url, stream, count)));
     }
     await Bun.sleep(SETTLE_MS);
     const after = residentMiB(server.pid);
@@ -70,10 +75,16 @@ async function ask<T>({ url }: ServerProcess, key: string | null, path: string, 
   return (await answer.json()) as T;
 }
 
-/** Where a new key listens. */
-async function newStream(server: ServerProcess): Promise<string> {
+/** The key of a new account without rate limits. */
+async function newAccount(server: ServerProcess, at: number): Promise<string> {
+  const account = { email: `streams-${at}@example.com`, tier: "unlimited" };
+  return (await ask<{ api_key: string }>(server, server.key, "/v1/admin/accounts", account)).api_key;
+}
+
+/** Where a new key of an account listens. */
+async function newStream(server: ServerProcess, accountKey: string | null): Promise<string> {
   const terms = { prefix: "sm", name: "browsers", scopes: ["ofrep:read"] };
-  const { secret } = await ask<{ secret: string }>(server, server.key, "/v1/keys", terms);
+  const { secret } = await ask<{ secret: string }>(server, accountKey, "/v1/keys", terms);
   const all = await ask<Evaluations>(server, secret, "/ofrep/v1/evaluate/flags", {});
   const path = all.eventStreams[0]?.endpoint.requestUri;
   if (path === undefined) throw new Error("no stream was named");

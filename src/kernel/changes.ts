@@ -1,7 +1,16 @@
 import type { Tx } from "./storage/tx.ts";
 
-/** Learns of a change once it is committed: in which area, and of what; null where that has no id, or many have changed. */
-export type ChangeListener = (area: string, id: string | null) => void;
+/**
+ * Learns of a change once it is committed: in which area, and of what; null where that has no id, or many have changed.
+ * `shared` is given for a change in what the projects of an account share.
+ */
+export type ChangeListener = (area: string, id: string | null, shared?: SharedChange) => void;
+
+/** A change in what the projects of an account share: keys, projects, the audit log. */
+export interface SharedChange {
+  /** The id of the project that it belongs to; null where it is the account's. */
+  readonly projectId: string | null;
+}
 
 /** What somebody listens to: one project, and what belongs to the account around it. */
 export interface Listened {
@@ -24,10 +33,16 @@ export class Changes {
       tx.afterCommit(() => tell(this.projects.get(projectRef), area, id));
   }
 
-  /** Notes a change in what all projects of an account share. */
-  inAccount(tx: Tx, accountRef: number, area: string, id: string | null = null): void {
+  /** Notes a change in what the projects of an account share. `projectId`: the project that it belongs to, if any. */
+  inAccount(
+    tx: Tx,
+    accountRef: number,
+    area: string,
+    id: string | null = null,
+    projectId: string | null = null,
+  ): void {
     if (this.listening > 0 && this.accounts.has(accountRef))
-      tx.afterCommit(() => tell(this.accounts.get(accountRef), area, id));
+      tx.afterCommit(() => tell(this.accounts.get(accountRef), area, id, { projectId }));
   }
 
   /** Tells a listener from now on. Returns how to end that. */
@@ -41,8 +56,13 @@ export class Changes {
   }
 }
 
-function tell(listeners: ReadonlySet<ChangeListener> | undefined, area: string, id: string | null): void {
-  for (const listener of listeners ?? []) listener(area, id);
+function tell(
+  listeners: ReadonlySet<ChangeListener> | undefined,
+  area: string,
+  id: string | null,
+  shared?: SharedChange,
+): void {
+  for (const listener of listeners ?? []) listener(area, id, shared);
 }
 
 function join(all: Map<number, Set<ChangeListener>>, ref: number, listener: ChangeListener): () => void {

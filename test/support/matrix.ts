@@ -15,9 +15,7 @@ export const CREDENTIALS = ["key", "session of a key"] as const;
 /** One of {@link CREDENTIALS}. */
 export type Credential = (typeof CREDENTIALS)[number];
 
-let networks = 0;
-
-/** A client with a key, or logged in with it: the server trusts this machine as a proxy, so that each login has a network of its own. */
+/** A client with a key, or logged in with it, on a server that trusts this machine as a proxy. */
 export async function clientOf(
   server: TestServer,
   key: string | null,
@@ -25,8 +23,6 @@ export async function clientOf(
 ): Promise<Client> {
   if (credential === "key") return server.client(key);
   const browser = new Browser(server);
-  networks += 1;
-  browser.headers["x-forwarded-for"] = `10.1.${networks >> 8}.${networks & 255}`;
   // An account logs in ten times a minute.
   await server.clock.advance(6_000);
   return browser.logIn(key);

@@ -93,7 +93,7 @@ export class AuditService {
     }
     const accountRef = reader.account.ref;
     const { target_type: targetType, target_id: targetId, project_id } = query;
-    if (reader.projectBound) return bound(store.ofProject, { accountRef, project: reader.project.id });
+    if (seesOwnProjectOnly(reader)) return bound(store.ofProject, { accountRef, project: reader.project.id });
     if (targetType !== undefined && targetId !== undefined) {
       return bound(store.ofTarget, { accountRef, targetType, targetId });
     }
@@ -157,7 +157,12 @@ function momentOrNull(field: string, text: string | undefined): number | null {
 function isVisible(reader: Reader, entry: StoredEntry & { readonly accountRef: number | null }): boolean {
   if (reader === "operator") return true;
   if (entry.accountRef !== reader.account.ref) return false;
-  return !reader.projectBound || entry.projectId === reader.project.id;
+  return !seesOwnProjectOnly(reader) || entry.projectId === reader.project.id;
+}
+
+/** Whether a caller reads the entries of its own project only: a key of one project, or one without the scope `*`. */
+function seesOwnProjectOnly({ projectBound, scopes }: Caller): boolean {
+  return projectBound || !scopes.has("*");
 }
 
 function entryView(entry: StoredEntry): AuditEntry {

@@ -1,6 +1,7 @@
 import { monotonicMs, realDelay, realTimeout } from "../../kernel/clock.ts";
 import { ApiError, invalidField } from "../../kernel/errors.ts";
 import type { Call } from "../../kernel/http/call.ts";
+import { SharedPlaces } from "../../kernel/http/shared-places.ts";
 import { slices } from "../../kernel/time-slices.ts";
 import type { BucketActor, Buckets, CatchDeps } from "./buckets.ts";
 import { knownProvider } from "./domain.ts";
@@ -12,8 +13,10 @@ import type { EventRow } from "./store.ts";
 
 /** Requests that wait at one bucket: a team's laptops, with room for those that a proxy has not let go yet. */
 export const WAITING_PER_BUCKET_MAX = 8;
-/** Requests that wait at all buckets together: a socket each, and no more. */
+/** Requests that wait at all buckets together, a quarter of them per account: a socket each, and no more. */
 export const WAITING_MAX = 256;
+/** When a request that finds no place to wait may be sent again. */
+const RETRY_AFTER_SECONDS = 1;
 /** What comes so soon behind the first event goes with it: fewer requests under load. */
 const GATHER_MS = 20;
 /** Characters of JSON after which a page ends: what a client holds at once. An event that is longer stands alone. */
@@ -60,7 +63,11 @@ class Page {
 /** Hands out the events of a bucket in their order, to whoever asks for them, and lets requests wait for the next one. */
 export class EventStream {
   private readonly waiting = new Map<number, number>();
-  private all = 0;
+  private readonly places = new SharedPlaces({
+    placesMax: WAITING_MAX,
+    held: "waiting requests",
+    retryAfterSeconds: RETRY_AFTER_SECONDS,
+  });
   private readonly ended = new AbortController();
 
   constructor(
@@ -133,7 +140,7 @@ export class EventStream {
     waitMs: number,
     look: () => Promise<boolean>,
   ): Promise<void> {
-    const leave = this.join(bucket.ref);
+    const leave = this.join(bucket);
     const { signal } = call.request;
     const end = monotonicMs() + waitMs;
     let changed = Promise.withResolvers<void>();
@@ -169,20 +176,19 @@ export class EventStream {
   }
 
   /** Counts a request that waits. Returns how to end that. */
-  private join(bucketRef: number): () => void {
-    const here = this.waiting.get(bucketRef) ?? 0;
-    if (here >= WAITING_PER_BUCKET_MAX || this.all >= WAITING_MAX) {
-      const where = here >= WAITING_PER_BUCKET_MAX ? "this bucket" : "all buckets together";
-      const message = `${here >= WAITING_PER_BUCKET_MAX ? here : this.all} requests wait at ${where} already. Try again later, or with wait_ms=0.`;
-      throw new ApiError("rate_limit_exceeded", message, { retryAfterSeconds: 1 });
+  private join({ ref, account_ref }: BucketActor): () => void {
+    const here = this.waiting.get(ref) ?? 0;
+    if (here >= WAITING_PER_BUCKET_MAX) {
+      const message = `${here} requests wait at this bucket already. Try again later, or with wait_ms=0.`;
+      throw new ApiError("rate_limit_exceeded", message, { retryAfterSeconds: RETRY_AFTER_SECONDS });
     }
-    this.waiting.set(bucketRef, here + 1);
-    this.all += 1;
+    const release = this.places.take(account_ref);
+    this.waiting.set(ref, here + 1);
     return () => {
-      this.all -= 1;
-      const left = (this.waiting.get(bucketRef) ?? 1) - 1;
-      if (left === 0) this.waiting.delete(bucketRef);
-      else this.waiting.set(bucketRef, left);
+      release();
+      const left = (this.waiting.get(ref) ?? 1) - 1;
+      if (left === 0) this.waiting.delete(ref);
+      else this.waiting.set(ref, left);
     };
   }
 }

@@ -6,7 +6,7 @@ export const HEARTBEAT_MS = 20_000;
 export const IDS_PER_AREA_MAX = 20;
 /** Streams of one credential. */
 export const STREAMS_PER_CREDENTIAL_MAX = 5;
-/** Streams of the server: each holds a connection, and some kilobytes. */
+/** Streams of the server, a quarter of them per account: each holds a connection, and some kilobytes. */
 export const STREAMS_MAX = 200;
 
 /** What has changed in each area: ids, or true where there is none or too many. */

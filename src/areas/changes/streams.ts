@@ -1,4 +1,5 @@
-import type { Cancel } from "../../kernel/clock.ts";
+import type { SharedChange } from "../../kernel/changes.ts";
+import { type Cancel, realTimeout } from "../../kernel/clock.ts";
 import type { Call } from "../../kernel/http/call.ts";
 import { hasScope } from "../../kernel/http/caller.ts";
 import { type EventStream, EventStreams } from "../../kernel/http/event-stream.ts";
@@ -19,7 +20,7 @@ export type StreamDeps = Pick<Kernel, "clock" | "changes" | "metrics">;
 /** How long a client waits before it comes back, and what begins every stream. */
 const BEGIN = "retry: 2000\n\n";
 
-/** The streams of changes. */
+/** The streams of changes. They go by real time, also on a clock that stands: a page shows what is. */
 export class ChangeStreams {
   private readonly streams: EventStreams;
 
@@ -29,7 +30,7 @@ export class ChangeStreams {
       perCredentialMax: STREAMS_PER_CREDENTIAL_MAX,
       heartbeatMs: HEARTBEAT_MS,
       heartbeat: ": still here\n\n",
-      after: (delayMs, run) => deps.clock.after(delayMs, run),
+      after: realTimeout,
       retryAfterSeconds: HEARTBEAT_MS / 1000,
     });
     const { streams } = this;
@@ -44,12 +45,15 @@ export class ChangeStreams {
     const { account, project, credential } = call.caller;
     return this.streams.begin(call, {
       credential,
+      accountRef: account.ref,
       begin: BEGIN,
       lookAgain: () => call.lookAgain(),
       attach: (stream) => {
         const telling = new Telling(this.deps, call, stream);
         const listened = { accountRef: account.ref, projectRef: project.ref };
-        const leave = this.deps.changes.listen(listened, (area, id) => telling.note(area, id));
+        const leave = this.deps.changes.listen(listened, (area, id, shared) =>
+          telling.note(area, id, shared),
+        );
         return () => {
           leave();
           telling.stop();
@@ -75,15 +79,25 @@ class Telling {
     private readonly stream: EventStream,
   ) {}
 
-  note(area: string, id: string | null): void {
+  note(area: string, id: string | null, shared?: SharedChange): void {
+    // What ends the caller (its key revoked or paused, its account suspended) has an entry in the audit log.
+    if (area === "audit" && !this.stream.lookAgain()) return;
     if (!hasScope(this.call.caller, `${area}:read`)) return;
+    if (shared !== undefined && !this.sees(area, shared)) return;
     add(this.changed, area, id);
-    this.cancelMessage ??= this.deps.clock.after(COALESCED_MS, () => {
+    this.cancelMessage ??= realTimeout(COALESCED_MS, () => {
       this.cancelMessage = null;
       const { changed } = this;
       this.changed = new Map();
-      this.stream.send(message(this.deps.clock.now(), changed));
+      if (this.stream.lookAgain()) this.stream.send(message(this.deps.clock.now(), changed));
     });
+  }
+
+  /** Whether the caller could read what has changed: what is not its project's, credentials of the account alone. */
+  private sees(area: string, { projectId }: SharedChange): boolean {
+    const { project, projectBound, scopes } = this.call.caller;
+    if (projectId === project.id) return true;
+    return !projectBound && (area !== "audit" || scopes.has("*"));
   }
 
   stop(): void {

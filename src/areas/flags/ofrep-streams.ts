@@ -74,6 +74,7 @@ export class OfrepStreams {
       this.handedOut.known(nameOf(caller), flags.version(ref, listener));
     return this.streams.begin(call, {
       credential: caller.credential,
+      accountRef: caller.account.ref,
       begin: beginning(told, ids.fraction()),
       lookAgain: () => this.assertMayListen(name, from, ref),
       attach: (stream) => this.listen(caller, { ...listener, stream, told }),

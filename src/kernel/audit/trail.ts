@@ -113,7 +113,7 @@ export class AuditTrail {
     const { id } = change.target;
     if (area === null) return;
     if (operation.changesProject) this.deps.changes.inProject(tx, caller.project.ref, area, id);
-    else this.deps.changes.inAccount(tx, caller.account.ref, area, id);
+    else this.deps.changes.inAccount(tx, caller.account.ref, area, id, projectId);
   }
 
   /** The log-in of a browser. */
@@ -167,7 +167,7 @@ export class AuditTrail {
     const { accountRef } = acting;
     // Whoever was acted on reads of it in its own log, too.
     for (const ref of new Set([accountRef, subjectRef]))
-      if (ref !== null) this.deps.changes.inAccount(tx, ref, "audit");
+      if (ref !== null) this.deps.changes.inAccount(tx, ref, "audit", null, projectId);
     const isReduced = accountRef !== null && this.deps.budget.isSpent(accountRef, tx.now);
     const limit = isReduced ? REDUCED_SIDE : change.isDefinition === true ? DEFINITION_SIDE : SIDE;
     const was = before && keptSide(after === null ? before : difference(before, after), limit);

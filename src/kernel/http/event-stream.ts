@@ -1,6 +1,7 @@
 import type { Cancel } from "../clock.ts";
 import { ApiError } from "../errors.ts";
 import type { OpenCall } from "./call.ts";
+import { SharedPlaces } from "./shared-places.ts";
 
 /** Headers of every stream of events. */
 export const EVENT_STREAM_HEADERS = {
@@ -39,6 +40,8 @@ export interface EventStreamTerms {
 /** Somebody who is about to listen. */
 export interface EventReader {
   readonly credential: string;
+  /** The account that the stream counts for. */
+  readonly accountRef: number;
   /** What its stream begins with. */
   readonly begin: string;
   /** Looks whether it may still listen. @throws ApiError */
@@ -51,9 +54,13 @@ export interface EventReader {
 export class EventStreams {
   private readonly open = new Set<EventStream>();
   private readonly counts = new Map<string, number>();
+  private readonly places: SharedPlaces;
   private isStopping = false;
 
-  constructor(private readonly terms: EventStreamTerms) {}
+  constructor(private readonly terms: EventStreamTerms) {
+    const { streamsMax, retryAfterSeconds } = terms;
+    this.places = new SharedPlaces({ placesMax: streamsMax, held: "streams", retryAfterSeconds });
+  }
 
   /** Streams that are open. */
   get size(): number {
@@ -68,7 +75,7 @@ export class EventStreams {
     if (this.isStopping) throw new ApiError("service_unavailable", "The server is shutting down.");
     // Nobody would ever read it.
     if (call.request.method === "HEAD") return "";
-    this.assertRoom(reader.credential);
+    this.assertSpace(reader);
     // A silent answer would be cut.
     call.setIdleTimeout(0);
     return new ReadableStream<Uint8Array>(
@@ -88,8 +95,10 @@ export class EventStreams {
   }
 
   private add(call: OpenCall, reader: EventReader, controller: Controller): void {
-    const { credential } = reader;
+    const { credential, accountRef } = reader;
+    const release = this.places.take(accountRef);
     const stream = new EventStream(this.terms, call, controller, reader, () => {
+      release();
       this.open.delete(stream);
       const left = this.countOf(credential) - 1;
       if (left > 0) this.counts.set(credential, left);
@@ -105,14 +114,15 @@ export class EventStreams {
     }
   }
 
-  private assertRoom(credential: string): void {
-    const { perCredentialMax, streamsMax, retryAfterSeconds } = this.terms;
-    const hasOwnRoom = this.countOf(credential) < perCredentialMax;
-    if (hasOwnRoom && this.open.size < streamsMax) return;
-    const whose = hasOwnRoom ? "this server" : "this key or session";
-    throw new ApiError("rate_limit_exceeded", `Too many streams of ${whose} are open. Close one first.`, {
-      retryAfterSeconds,
-    });
+  private assertSpace({ credential, accountRef }: EventReader): void {
+    const { perCredentialMax, retryAfterSeconds } = this.terms;
+    this.places.assertFree(accountRef);
+    if (this.countOf(credential) < perCredentialMax) return;
+    throw new ApiError(
+      "rate_limit_exceeded",
+      "Too many streams of this key or session are open. Close one first.",
+      { retryAfterSeconds },
+    );
   }
 
   private countOf(credential: string): number {

@@ -76,6 +76,29 @@ describe("an entry", () => {
     expect(entry.request_id).toBe(answer.headers.get("x-request-id"));
   });
 
+  test("of another project or of the account is not shown to a key of the account without *", async () => {
+    const account = await server.account();
+    const reader = await managedKey(account, ["audit:read", "keys:read"]);
+    const before = (await entriesOf(account)).length;
+    const { body: shop } = await account.post("/v1/projects", { name: "Shop" });
+    const terms = { prefix: "sm", name: "k", scopes: ["*"] };
+    const { body: key } = await account.post(`/v1/projects/${shop.id}/keys`, terms);
+    await switchFlag(server.client(String(key.secret)), "elsewhere", true);
+    await switchFlag(account, "mine", true);
+    const all = await entriesOf(account);
+    expect(all).toHaveLength(before + 4);
+    expect((await entriesOf(reader)).map(({ target }) => target.id)).toEqual(["mine"]);
+    expect(await entriesOf(reader, `?project_id=${shop.id}`)).toEqual([]);
+    expect(await entriesOf(reader, `?target_type=key&target_id=${key.key_id}`)).toEqual([]);
+    for (const { sequence, project_id } of all) {
+      const isOwn = project_id !== null && project_id !== shop.id;
+      expect((await reader.get(`/v1/audit/${sequence}`)).status).toBe(isOwn ? 200 : 404);
+    }
+    const exported = (await reader.get("/v1/audit/export")).text;
+    expect(exported.trim().split("\n")).toHaveLength(1);
+    expect(exported).toContain('"mine"');
+  });
+
   test("has the fields alone that changed", async () => {
     const account = await server.account();
     await switchFlag(account, "beta", false);

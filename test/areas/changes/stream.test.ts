@@ -9,16 +9,17 @@ import {
   STREAMS_MAX,
   STREAMS_PER_CREDENTIAL_MAX,
 } from "../../../src/areas/changes/domain.ts";
-import type { Client } from "../../support/client.ts";
+import { ACCOUNT_PART } from "../../../src/kernel/http/shared-places.ts";
+import type { Answer, Client } from "../../support/client.ts";
 import { expectError } from "../../support/errors.ts";
 import { EventReader } from "../../support/event-reader.ts";
-import { startTestServer, TEST_START_MS, type TestServer } from "../../support/server.ts";
+import { type AccountClient, startTestServer, TEST_START_MS, type TestServer } from "../../support/server.ts";
 import { switchFlag } from "../audit/support.ts";
 import { loggedIn, OWN_PAGE } from "../session/support.ts";
 
 let server: TestServer;
 beforeAll(async () => {
-  server = await startTestServer({ manualClock: true });
+  server = await startTestServer({ manualClock: true, args: ["--trust-proxy", "127.0.0.1"] });
 });
 afterAll(() => server.stop());
 
@@ -30,6 +31,33 @@ class Listener extends EventReader {
     await this.read(`${client.url}/v1/changes`, { ...key, ...headers });
     await this.until((text) => text.includes("retry: 2000\n\n"));
     return this;
+  }
+
+  private seen = 0;
+
+  /** Leaves out of {@link areas} what came until now. */
+  forget(): void {
+    this.seen = this.messages.length;
+  }
+
+  /** What has changed, over all messages. */
+  get areas(): Record<string, true | string[]> {
+    const areas: Record<string, true | string[]> = {};
+    for (const message of this.messages.slice(this.seen)) {
+      for (const [area, ids] of Object.entries(message.areas)) {
+        const known = areas[area];
+        areas[area] = known === true || ids === true ? true : [...new Set([...(known ?? []), ...ids])];
+      }
+    }
+    return areas;
+  }
+
+  /** Waits until so many areas are there, and expects just these changes. */
+  async told(areas: Record<string, unknown>): Promise<void> {
+    await this.until(
+      () => Bun.deepEquals(this.areas, areas) || Object.keys(this.areas).some((area) => !(area in areas)),
+    );
+    expect(this.areas).toEqual(areas as Record<string, true | string[]>);
   }
 
   /** What came as messages so far. */
@@ -54,18 +82,13 @@ describe("GET /v1/changes", () => {
     await switchFlag(other, "two", true);
     await other.post("/v1/meter/customer/refill", { amount: 1 });
     expect(listener.messages).toEqual([]);
-    await server.clock.advance(COALESCED_MS);
-    await listener.until(() => listener.messages.length === 1);
-    expect(listener.messages).toEqual([
-      { at: TEST_START_MS + COALESCED_MS, areas: { audit: true, gate: ["one", "two"], meter: true } },
-    ]);
-    // Nothing has changed since.
+    await listener.told({ audit: true, gate: ["one", "two"], meter: true });
+    expect(listener.messages[0]?.at).toBe(TEST_START_MS);
+    listener.forget();
+    // A read changes nothing.
     await account.get("/v1/gate");
-    await server.clock.advance(COALESCED_MS);
     const project = await account.post("/v1/projects", { name: "Shop" });
-    await server.clock.advance(COALESCED_MS);
-    await listener.until(() => listener.messages.length === 2);
-    expect(listener.messages[1]?.areas).toEqual({ audit: true, projects: [String(project.body.id)] });
+    await listener.told({ audit: true, projects: [String(project.body.id)] });
     listener.close();
   });
 
@@ -73,12 +96,10 @@ describe("GET /v1/changes", () => {
     const account = await server.account();
     const listener = await new Listener().open(account);
     await account.post("/v1/latch/job/acquire", { ttl: 1_000 });
-    await server.clock.advance(COALESCED_MS);
-    await listener.until(() => listener.messages.length === 1);
+    await listener.until(() => "latch" in listener.areas);
+    listener.forget();
     await server.clock.advance(1_000);
-    await server.clock.advance(COALESCED_MS);
-    await listener.until(() => listener.messages.length === 2);
-    expect(listener.messages[1]?.areas).toEqual({ latch: ["job"] });
+    await listener.told({ latch: ["job"] });
     listener.close();
   });
 
@@ -94,13 +115,9 @@ describe("GET /v1/changes", () => {
     const stranger = await new Listener().open(await server.account());
     await account.post("/v1/meter/customer/refill", { amount: 1 });
     await switchFlag(account, "one", true);
-    await server.clock.advance(COALESCED_MS);
-    await all.until(() => all.messages.length === 1);
-    await some.until(() => some.messages.length === 1);
-    await inShop.until(() => inShop.messages.length === 1);
-    expect(all.messages[0]?.areas).toEqual({ meter: true, audit: true, gate: ["one"] });
-    expect(some.messages[0]?.areas).toEqual({ gate: ["one"] });
-    expect(inShop.messages[0]?.areas).toEqual({ audit: true });
+    await all.told({ meter: true, audit: true, gate: ["one"] });
+    await some.told({ gate: ["one"] });
+    await inShop.told({ audit: true });
     expect(stranger.messages).toEqual([]);
     for (const one of [all, some, inShop, stranger]) one.close();
   });
@@ -110,25 +127,88 @@ describe("GET /v1/changes", () => {
     const listener = await new Listener().open(account);
     expectError(await account.delete("/v1/gate/none"), "flag_not_found");
     expectError(await account.post("/v1/meter/m/deduct", { amount: 1 }), "insufficient_balance");
-    await server.clock.advance(COALESCED_MS);
     await switchFlag(account, "one", true);
-    await server.clock.advance(COALESCED_MS);
-    await listener.until(() => listener.messages.length === 1);
-    expect(Object.keys(listener.messages[0]?.areas ?? {}).sort()).toEqual(["audit", "gate"]);
+    await listener.told({ audit: true, gate: ["one"] });
     listener.close();
   });
 
-  test("a comment keeps it open, and it ends when the key does", async () => {
+  test("a key of one project learns of nothing outside its project", async () => {
     const account = await server.account();
-    const client = await keyWith(account, ["gate:read"]);
-    const listener = await new Listener().open(client);
-    await server.clock.advance(HEARTBEAT_MS);
-    await listener.until((text) => text.endsWith(": still here\n\n"));
-    const keys = (await account.get("/v1/keys")).body.keys as { id: string }[];
-    await account.delete(`/v1/keys/${keys[0]?.id}`);
-    expect(listener.hasEnded).toBe(false);
-    await server.clock.advance(HEARTBEAT_MS);
-    await listener.until((_text, hasEnded) => hasEnded);
+    const [shop, other] = [
+      await account.post("/v1/projects", { name: "Shop" }),
+      await account.post("/v1/projects", { name: "Other" }),
+    ];
+    const terms = { prefix: "sm", name: "k", scopes: ["*"] };
+    const keyOf = async ({ body }: { body: Record<string, unknown> }) =>
+      (await account.post(`/v1/projects/${body.id}/keys`, terms)).body;
+    const bound = await new Listener().open(server.client(String((await keyOf(shop)).secret)));
+    const whole = await new Listener().open(account);
+    // Outside: a key and a flag of another project, a key of the account, a login, the other project itself.
+    const made = await keyOf(other);
+    await switchFlag(server.client(String(made.secret)), "elsewhere", true);
+    const ofAccount = await keyWith(account, ["gate:*"]);
+    await switchFlag(ofAccount, "in-default", true);
+    await account.patch(`/v1/projects/${other.body.id}`, { name: "Others" });
+    await loggedIn(server, account.key);
+    await whole.until(() => JSON.stringify(whole.areas).includes(String(made.key_id)));
+    await whole.until(() => JSON.stringify(whole.areas).includes(String(other.body.id)));
+    // Inside.
+    const own = await keyOf(shop);
+    await account.patch(`/v1/projects/${shop.body.id}`, { name: "Shops" });
+    await bound.told({ audit: true, keys: [own.key_id], projects: [shop.body.id] });
+    expect(bound.messages.length).toBeLessThanOrEqual(3);
+    for (const one of [bound, whole]) one.close();
+  });
+
+  test("the audit log is that of its own project for a key of the account without *", async () => {
+    const account = await server.account();
+    const reader = await keyWith(account, ["gate:read", "audit:read"]);
+    const listener = await new Listener().open(reader);
+    await account.post("/v1/projects", { name: "Shop" });
+    await keyWith(account, ["gate:*"]);
+    await Bun.sleep(2 * COALESCED_MS);
+    expect(listener.messages).toEqual([]);
+    await switchFlag(account, "one", true);
+    await listener.told({ audit: true, gate: ["one"] });
+    listener.close();
+  });
+
+  const ENDINGS: Readonly<Record<string, (account: AccountClient, keyId: string) => Promise<Answer>>> = {
+    "its key is revoked": (account, id) => account.delete(`/v1/keys/${id}`),
+    "its key is paused": (account, id) => account.patch(`/v1/keys/${id}`, { enabled: false }),
+    "its owner's keys are revoked": (account) => account.post("/v1/keys/revoke", { owner_id: "owner" }),
+    "its account is suspended": ({ userId }) =>
+      server.operator.patch(`/v1/admin/accounts/${userId}`, { suspended: true }),
+  };
+
+  test.each(Object.entries(ENDINGS))("ends immediately when %s, also that of a session", async (_, end) => {
+    const account = await server.account();
+    const terms = { prefix: "sm", name: "k", scopes: ["gate:read"], owner_id: "owner" };
+    const { body } = await account.post("/v1/keys", terms);
+    const client = server.client(String(body.secret));
+    const { cookie } = await loggedIn(server, String(body.secret));
+    const both = [
+      await new Listener().open(client),
+      await new Listener().open(server.client(null), { ...OWN_PAGE, cookie }),
+    ];
+    // What changed before is not sent any more.
+    await switchFlag(account, "one", true);
+    expect((await end(account, String(body.key_id))).status).toBe(200);
+    const begun = performance.now();
+    await Promise.all(both.map((one) => one.until((_text, hasEnded) => hasEnded)));
+    expect(performance.now() - begun).toBeLessThan(HEARTBEAT_MS / 4);
+  });
+
+  test("ends immediately when the platform key is replaced, and when the session ends", async () => {
+    const account = await server.account();
+    const mine = await loggedIn(server, account.key);
+    const session = await new Listener().open(server.client(null), { ...OWN_PAGE, cookie: mine.cookie });
+    const key = await new Listener().open(account);
+    expect((await mine.delete("/v1/session")).status).toBe(204);
+    await session.until((_text, hasEnded) => hasEnded);
+    expect(key.hasEnded).toBe(false);
+    expect((await account.post("/v1/keys/rotate", { grace_hours: 0 })).status).toBe(200);
+    await key.until((_text, hasEnded) => hasEnded);
   });
 
   test(`429 for more than ${STREAMS_PER_CREDENTIAL_MAX} of one key, until one is closed; HEAD takes no place`, async () => {
@@ -158,17 +238,21 @@ test(`the server has ${STREAMS_MAX} streams at most, and ends them all when it s
   const own = await startTestServer();
   const listeners: Listener[] = [];
   try {
+    const perAccount = STREAMS_MAX * ACCOUNT_PART;
+    let account: Client = own.operator;
     for (let made = 0; made < STREAMS_MAX; made += STREAMS_PER_CREDENTIAL_MAX) {
-      const { body } = await own.operator.post("/v1/keys", {
-        prefix: "sm",
-        name: "k",
-        scopes: ["gate:read"],
-      });
+      if (made > 0 && made % perAccount === 0) {
+        const { error } = expectError(await account.get("/v1/changes"), "rate_limit_exceeded");
+        expect(error.message).toContain("of this account");
+        account = await own.account();
+      }
+      const { body } = await account.post("/v1/keys", { prefix: "sm", name: "k", scopes: ["gate:read"] });
       const client = own.client(String(body.secret));
       const some = Array.from({ length: STREAMS_PER_CREDENTIAL_MAX }, () => new Listener().open(client));
       listeners.push(...(await Promise.all(some)));
     }
-    expectError(await own.operator.get("/v1/changes"), "rate_limit_exceeded");
+    const { error } = expectError(await (await own.account()).get("/v1/changes"), "rate_limit_exceeded");
+    expect(error.message).toContain("of this server");
   } finally {
     const begun = performance.now();
     await own.stop();

@@ -89,7 +89,9 @@ describe("a credential that is bound to addresses", () => {
 
   test("opens sessions from there, which work from there", async () => {
     const { secret } = await bearer(["127.0.0.1", "::1"]);
-    const mine = await loggedIn(server, secret);
+    const mine = new Browser(server);
+    mine.headers["x-forwarded-for"] = "127.0.0.1";
+    await mine.logIn(secret);
     expect((await mine.get("/v1/gate")).status).toBe(200);
     expectError(await mine.get("/v1/gate", from("198.51.100.1")), "forbidden");
     const refused = await new Browser(server).post("/v1/session", { key: secret }, from("198.51.100.1"));

@@ -4,13 +4,20 @@ import type { TestServer } from "../../support/server.ts";
 /** What a page of the server sends with every request. */
 export const OWN_PAGE = { "x-ninefold-session": "1" };
 
-/** A browser: it has no key, and sends back the cookie that it was given. */
+let browsers = 0;
+
+/**
+ * A browser: it has no key, and sends back the cookie that it was given. Logins are limited by network: where the server
+ * trusts this machine as a proxy, each browser has a network of its own.
+ */
 export class Browser extends Client {
   cookie = "";
   readonly headers: Record<string, string> = { ...OWN_PAGE };
 
   constructor(server: TestServer) {
     super(server.url, null);
+    browsers += 1;
+    this.headers["x-forwarded-for"] = `10.1.${browsers >> 8}.${browsers & 255}`;
   }
 
   override async send(...[method, path, body, options]: Parameters<Client["send"]>) {

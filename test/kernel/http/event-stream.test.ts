@@ -49,11 +49,11 @@ function begin(more: Partial<EventReader> = {}): void {
   ended = 0;
   timeouts.length = 0;
   streams = new EventStreams({
-    ...{ streamsMax: 3, perCredentialMax: 2, heartbeatMs: 60_000, heartbeat: ": ping\n\n" },
+    ...{ streamsMax: 12, perCredentialMax: 2, heartbeatMs: 60_000, heartbeat: ": ping\n\n" },
     ...{ after: realTimeout, retryAfterSeconds: 7 },
   });
   reader = {
-    ...{ credential: "one", begin: ": ok\n\n", lookAgain: () => {} },
+    ...{ credential: "one", accountRef: 1, begin: ": ok\n\n", lookAgain: () => {} },
     attach: (stream) => {
       attached.push(stream);
       return () => {
@@ -152,23 +152,32 @@ test("a stream that ends while it begins leaves nothing behind, nor does one tha
   expect(streams.size).toBe(0);
 });
 
-test("room is by credential and in all; none when the server stops", async () => {
+test("space is by credential, by account and in all; none when the server stops", async () => {
   begin();
   const sockets = [await open(), await open()];
-  const refused = await fetch(server.url);
-  expect({ status: refused.status, text: await refused.text() }).toEqual({
+  const rejected = await fetch(server.url);
+  expect({ status: rejected.status, text: await rejected.text() }).toEqual({
     status: 429,
     text: expect.stringContaining("of this key or session"),
   });
   reader = { ...reader, credential: "two" };
   sockets.push(await open());
   reader = { ...reader, credential: "three" };
+  // A quarter of the 12, whatever the credential.
+  expect(await (await fetch(server.url)).text()).toContain("of this account");
+  for (const accountRef of [2, 3, 4]) {
+    for (const name of ["a", "b", "c"]) {
+      reader = { ...reader, credential: `${accountRef}${name}`, accountRef };
+      sockets.push(await open());
+    }
+  }
+  reader = { ...reader, credential: "five", accountRef: 5 };
   expect(await (await fetch(server.url)).text()).toContain("of this server");
   sockets[0]?.destroy();
-  await until(() => streams.size === 2);
+  await until(() => streams.size === 11);
   sockets.push(await open());
   streams.stop();
-  expect({ ended, open: streams.size }).toEqual({ ended: 4, open: 0 });
+  expect({ ended, open: streams.size }).toEqual({ ended: 13, open: 0 });
   expect((await fetch(server.url)).status).toBe(503);
   for (const socket of sockets) socket.destroy();
 });
@@ -182,7 +191,7 @@ test("a heartbeat goes out while the credential holds", async () => {
   });
   let beat = (): void => {};
   streams = new EventStreams({
-    ...{ streamsMax: 3, perCredentialMax: 2, heartbeatMs: 5, heartbeat: ": ping\n\n", retryAfterSeconds: 7 },
+    ...{ streamsMax: 12, perCredentialMax: 2, heartbeatMs: 5, heartbeat: ": ping\n\n", retryAfterSeconds: 7 },
     after: (_delayMs, run) => {
       beat = run;
       return () => {};
