@@ -42,7 +42,9 @@ export async function runStreamLoad({ command, folder, streams }: StreamLoad): P
   const server = await ServerProcess.start({ command, args });
   const open: EventSocket[] = [];
   try {
-    const accounts = await Promise.all(Array.from({ length: Math.ceil(streams / PER_ACCOUNT) }, (_, at) => newAccount(server, at)));
+    const accounts = await Promise.all(
+      Array.from({ length: Math.ceil(streams / PER_ACCOUNT) }, (_, at) => newAccount(server, at)),
+    );
     const change = (enabled: boolean) =>
       Promise.all(accounts.map((key) => ask(server, key, "/v1/gate", { flag_key: "loaded", enabled })));
     await change(true);
