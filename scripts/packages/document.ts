@@ -18,6 +18,8 @@ export interface Schema {
 }
 
 interface Content {
+  /** Whether only a user's settings lead to this response: a client's type does not have it. */
+  readonly "x-by-settings"?: boolean;
   readonly content?: Readonly<Record<string, { readonly schema?: Schema }>>;
 }
 
@@ -83,7 +85,9 @@ function readOperation(method: string, path: string, one: OperationObject): ApiO
   const all = one.parameters ?? [];
   const parameters = all.filter((parameter): parameter is Parameter => !("$ref" in parameter));
   const content = one.requestBody?.content ?? {};
-  const successes = Object.entries(one.responses).filter(([status]) => status.startsWith("2"));
+  const successes = Object.entries(one.responses).filter(
+    ([status, response]) => status.startsWith("2") && response["x-by-settings"] !== true,
+  );
   return {
     id: one.operationId,
     tag: one.tags[0] ?? "System",

@@ -17,7 +17,11 @@ export function typeOf(schema: Schema, direction: Direction): string {
 export function written(schema: Schema, direction: Direction): string {
   if (schema.const !== undefined) return JSON.stringify(schema.const);
   if (schema.enum !== undefined) return schema.enum.map((one) => JSON.stringify(one)).join(" | ");
-  if (schema.anyOf !== undefined) return schema.anyOf.map((one) => typeOf(one, direction)).join(" | ");
+  if (schema.anyOf !== undefined) {
+    // An alternative that says nothing would make the whole type unknown.
+    const said = schema.anyOf.filter((one) => Object.keys(one).length > 0);
+    return said.map((one) => typeOf(one, direction)).join(" | ");
+  }
   const { type } = schema;
   if (typeof type === "object") {
     return type.map((one) => written({ ...schema, type: one }, direction)).join(" | ");

@@ -3,6 +3,7 @@
  * An ApiError is thrown once, where the fact is known, and caught once, at the HTTP shell.
  * Anything else that is thrown is a defect: callers read `internal_error`, the log gets the rest.
  */
+import type { TSchema } from "@sinclair/typebox";
 
 /** The status of a code, and what it means to whoever reads it. */
 export type ErrorMeaning = readonly [status: number, meaning: string];
@@ -40,6 +41,18 @@ const catalogue = new Map<string, ErrorMeaning>(Object.entries(COMMON_CODES));
 export function registerErrors<const Codes extends Record<string, ErrorMeaning>>(codes: Codes): Codes {
   for (const [code, meaning] of Object.entries(codes)) catalogue.set(code, meaning);
   return codes;
+}
+
+const fieldsOfErrors = new Map<string, TSchema>();
+
+/** Says which fields an area's errors add to their bodies ({@link ErrorDetails.extras}), for the API document. */
+export function registerErrorFields(fields: Readonly<Record<string, TSchema>>): void {
+  for (const [name, schema] of Object.entries(fields)) fieldsOfErrors.set(name, schema);
+}
+
+/** The schema of every field that errors add, in an order that does not depend on which area was loaded first. */
+export function errorFields(): Readonly<Record<string, TSchema>> {
+  return Object.fromEntries([...fieldsOfErrors].sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
 /** Every code that is known, in an order that does not hang on which area was loaded first. */

@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { EXAMPLE_KEY } from "../../src/kernel/http/openapi-security.ts";
 import type { Answer, Client } from "../support/client.ts";
 import { makeResource, queryOf, segmentOf } from "../support/matrix.ts";
 import type { TestServer } from "../support/server.ts";
@@ -163,7 +164,8 @@ export class Explorer {
       const [held] = Object.values(body).flat() as { fencing_token?: number }[];
       return { ...example, fencing_token: held?.fencing_token ?? 1 };
     }
-    return JSON.parse(JSON.stringify(example).replace(/@example\.com/g, `.${crypto.randomUUID()}$&`));
+    const text = JSON.stringify(example).replaceAll(EXAMPLE_KEY, this.account.key ?? "");
+    return JSON.parse(text.replace(/@example\.com/g, `.${crypto.randomUUID()}$&`));
   }
 
   /** A value for every parameter in the path, of what was made for it. */

@@ -124,13 +124,20 @@ describe("the example request of an operation works in a shell", () => {
     );
   });
 
+  test("a log-in with the caller's key, as from a page of the server", async () => {
+    const { key, userId } = await server.account();
+    const text = await run("session.create", key ?? "");
+    expect(text).toEndWith(" 201");
+    expect(text).toContain(userId);
+  });
+
   test("a public one with any body", async () => {
     expect(await run("catch.ingest", "")).toContain('"status":"ignored"');
   });
 
   test("every operation has one, with nothing left to fill in but address and key", () => {
     for (const { operationId, "x-codeSamples": samples } of operations) {
-      expect(samples[0]?.source, operationId).toMatch(/^curl (-X [A-Z]+ )?"\$URL\/[^":{}$]*"/);
+      expect(samples[0]?.source, operationId).toMatch(/^curl --globoff (-X [A-Z]+ )?"\$URL\/[^":{}$]*"/);
     }
   });
 });

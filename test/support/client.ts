@@ -1,3 +1,5 @@
+import { undocumented } from "./document.ts";
+
 /** An answer, read whole. */
 export interface Answer {
   readonly status: number;
@@ -43,7 +45,10 @@ export class Client {
     return this.send("DELETE", path, undefined, options);
   }
 
-  /** Sends a body as it is when it is text or bytes, as JSON otherwise. */
+  /**
+   * Sends a body as it is when it is text or bytes, as JSON otherwise.
+   * @throws Error for a response that the API document does not describe
+   */
   async send(method: string, path: string, body?: unknown, options: RequestOptions = {}): Promise<Answer> {
     const headers: Record<string, string> = { ...options.headers };
     if (this.key !== null) headers["authorization"] ??= `Bearer ${this.key}`;
@@ -55,7 +60,12 @@ export class Client {
     if (options.signal !== undefined) init.signal = options.signal;
     const response = await fetch(this.url + path, init);
     const text = await response.text();
-    return { status: response.status, headers: response.headers, text, body: parse(text) };
+    const answer = { status: response.status, headers: response.headers, text, body: parse(text) };
+    const surprises = undocumented(method, path, answer);
+    if (surprises.length > 0) {
+      throw new Error(`not as the API document says: ${surprises.join("; ")}\n${text.slice(0, 1_000)}`);
+    }
+    return answer;
   }
 }
 

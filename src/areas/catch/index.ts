@@ -1,3 +1,5 @@
+import { Type } from "@sinclair/typebox";
+import { registerErrorFields } from "../../kernel/errors.ts";
 import type { ApiArea } from "../../kernel/http/api.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import { figures, type OverviewCard, waitingSince } from "../../kernel/overview-card.ts";
@@ -15,6 +17,10 @@ import { catchRoutes } from "./routes.ts";
 import { EventService } from "./service.ts";
 import { bucketStore, eventStore } from "./store.ts";
 import { EventStream } from "./stream.ts";
+
+registerErrorFields({
+  bucket_id: Type.String({ description: "With `bucket_name_taken`: the bucket that has the name." }),
+});
 
 /** What buckets offer to the rest of the server. */
 interface CatchArea extends ApiArea {

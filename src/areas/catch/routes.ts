@@ -27,6 +27,7 @@ import {
 } from "./schema.ts";
 import { SEARCH_MS_MAX, SEARCHED_EVENTS_MAX } from "./search.ts";
 import type { EventService } from "./service.ts";
+import { RESPONSE_TYPES } from "./settings-schema.ts";
 
 /** What the endpoints are made of. */
 interface CatchServices {
@@ -158,6 +159,32 @@ const STATUSES =
   "200 with what became of the request in `status`, unless the bucket has other answers for what is accepted, for a signature " +
   "that does not hold, or for what it has no room for.";
 
+/** What a bucket's own responses, and its replies to challenges, can be. */
+const OWN_CONTENT = Object.fromEntries(RESPONSE_TYPES.map((type) => [type, Type.Unknown()]));
+const REPORT = { "application/json": Ingested };
+const INVALID = "What `invalid_status` chooses for a signature that is not valid.";
+const OVERLOADED = "What `overload_status` chooses for a request beyond the bucket's limits.";
+
+/** Statuses that a bucket's settings choose. */
+const CHOSEN_ANSWERS = {
+  200: {
+    description: "Or the bucket's own `response`, or the reply to a challenge.",
+    content: OWN_CONTENT,
+  },
+  201: { description: "The bucket's own `response`.", content: OWN_CONTENT },
+  202: { description: "The bucket's own `response`.", content: OWN_CONTENT },
+  204: { description: "The bucket's own `response`." },
+  "2XX": {
+    description: "The bucket's own `response`, with any status from 200 to 299.",
+    content: OWN_CONTENT,
+  },
+  400: { description: INVALID, content: REPORT },
+  401: { description: INVALID, content: REPORT },
+  403: { description: INVALID, content: REPORT },
+  429: { description: OVERLOADED, content: REPORT },
+  503: { description: OVERLOADED, content: REPORT },
+} as const;
+
 function ingestRoutes(api: Api, ingestion: Ingestion) {
   return new Elysia({ tags: ["Catch"] })
     .use(api)
@@ -168,6 +195,7 @@ function ingestRoutes(api: Api, ingestion: Ingestion) {
         summary: "Send a webhook to a bucket",
         description: `The path to hand to a provider. ${STATUSES} What is \`accepted\` has been stored. The bucket's account pays for it.`,
         anyBody: "Anything, up to 1 MiB. The exact bytes are kept.",
+        alsoAnswers: CHOSEN_ANSWERS,
         bodyBounds: largeBody(),
       },
       params: PublicBucketParams,
@@ -183,6 +211,7 @@ function ingestRoutes(api: Api, ingestion: Ingestion) {
           `The path for providers that ask by GET before they send anything, and for those that take a path of their own. ${STATUSES} ` +
           "Methods that the bucket does not list are `ignored`.",
         anyBody: "Anything, up to 1 MiB. The exact bytes are kept.",
+        alsoAnswers: CHOSEN_ANSWERS,
         bodyBounds: largeBody(),
         errors: ["forbidden"],
       },

@@ -25,7 +25,7 @@ export const METHODS = ["GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELET
 /** What it takes in unless it says so. */
 export const USUAL_METHODS: readonly string[] = ["POST", "PUT", "PATCH", "DELETE"];
 /** Types of an answer of a bucket's own: none of them is a page. */
-const RESPONSE_TYPES = ["text/plain", "application/json", "application/xml", "text/xml"] as const;
+export const RESPONSE_TYPES = ["text/plain", "application/json", "application/xml", "text/xml"] as const;
 const INVALID_STATUSES = [200, 400, 401, 403] as const;
 const OVERLOAD_STATUSES = [200, 429, 503] as const;
 

@@ -1,8 +1,11 @@
+import { Type } from "@sinclair/typebox";
+import { registerErrorFields } from "../../kernel/errors.ts";
 import type { ApiArea } from "../../kernel/http/api.ts";
 import type { Charger } from "../../kernel/http/caller.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import { figures, type OverviewCard } from "../../kernel/overview-card.ts";
 import type { ProjectResources } from "../../kernel/project-resources.ts";
+import { oneOf, orNull } from "../../kernel/schema.ts";
 import { Ofrep } from "./ofrep.ts";
 import { ofrepRoutes } from "./ofrep-routes.ts";
 import { OfrepStreams } from "./ofrep-streams.ts";
@@ -12,6 +15,17 @@ import { FlagKey } from "./schema.ts";
 import { FlagService } from "./service.ts";
 import { flagStore } from "./store.ts";
 import { FlagUses } from "./uses.ts";
+
+registerErrorFields({
+  version: orNull(Type.Integer(), {
+    description: "With `conflict` of a flag: its current version; null where there is no such flag.",
+  }),
+  key: Type.String({ description: "Of OFREP: the key of the flag that was asked for." }),
+  errorCode: oneOf(["PARSE_ERROR", "INVALID_CONTEXT", "FLAG_NOT_FOUND", "GENERAL"], {
+    description: "Of OFREP: the error as the protocol names it.",
+  }),
+  errorDetails: Type.String({ description: "Of OFREP: the same as `error.message`." }),
+});
 
 /** What flags offer to the rest of the house. */
 export interface FlagsArea extends ApiArea {

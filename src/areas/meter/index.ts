@@ -1,8 +1,11 @@
+import { Type } from "@sinclair/typebox";
+import { registerErrorFields } from "../../kernel/errors.ts";
 import type { ApiArea } from "../../kernel/http/api.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import { COUNTED_MAX, figures, type OverviewCard } from "../../kernel/overview-card.ts";
 import type { ProjectResources } from "../../kernel/project-resources.ts";
 import { registerPurge } from "../../kernel/removal.ts";
+import { oneOf } from "../../kernel/schema.ts";
 import { StoppedProjects } from "../../kernel/stopped-projects.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { DueWork } from "./due.ts";
@@ -16,6 +19,13 @@ import { meterStore } from "./store.ts";
 import { TermsService } from "./terms.ts";
 import { UsageService } from "./usage.ts";
 import { UsageReader } from "./usage-reader.ts";
+
+registerErrorFields({
+  status: oneOf(["captured", "released", "expired"], {
+    description: "With `conflict` of a hold that is no longer open: what became of it.",
+  }),
+  held: Type.Integer({ description: "With `conflict` of a reset: credits in open holds." }),
+});
 
 /** What is available of a meter. */
 export interface MeterFigures {

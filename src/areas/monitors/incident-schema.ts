@@ -10,8 +10,10 @@ const MONITORS_MAX = 100;
 const TITLE_MAX = 200;
 const MESSAGE_MAX = 5_000;
 
-const IMPACTS = ["degraded", "outage"] as const;
-const STATUSES = ["investigating", "identified", "monitoring", "resolved"] as const;
+/** How bad an incident is. */
+export const IMPACTS = ["degraded", "outage"] as const;
+/** How far people are with an incident. */
+export const STATUSES = ["investigating", "identified", "monitoring", "resolved"] as const;
 /** How far people are with an incident. */
 export type IncidentStatus = (typeof STATUSES)[number];
 

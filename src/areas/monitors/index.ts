@@ -1,4 +1,5 @@
-import { type ErrorMeaning, registerErrors } from "../../kernel/errors.ts";
+import { Type } from "@sinclair/typebox";
+import { type ErrorMeaning, registerErrorFields, registerErrors } from "../../kernel/errors.ts";
 import type { ApiArea } from "../../kernel/http/api.ts";
 import type { Caller } from "../../kernel/http/caller.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
@@ -24,6 +25,12 @@ import { monitorRoutes } from "./routes.ts";
 import { MonitorService } from "./service.ts";
 import { createStatusPages } from "./status-area.ts";
 import { checkStore, monitorStore } from "./store.ts";
+
+registerErrorFields({
+  monitor_id: Type.String({
+    description: "With `monitor_name_taken` and `monitor_slug_taken`: the monitor that has it.",
+  }),
+});
 
 const codes = registerErrors({
   monitor_name_taken: [409, "Another monitor of the project has this name; `monitor_id` says which."],

@@ -9,6 +9,7 @@ import { AttemptLimiter } from "../../kernel/http/guard.ts";
 import { BadgeParams, BadgeQuery, PublicPageParams } from "./page-schema.ts";
 import { missingHtml } from "./status-html.ts";
 import type { StatusPages } from "./status-pages.ts";
+import { BadgeData, PublicPage } from "./status-schema.ts";
 
 /** What one address may ask of all pages together: a person with some tabs open, or a page full of badges. */
 export const PUBLIC_PER_MINUTE = 60;
@@ -50,7 +51,18 @@ export function statusRoutes(api: Api, status: StatusPages, clock: Clock, style:
           name: "status.page",
           summary: "Look at a status page",
           description: "HTML without scripts; the same data as JSON with `.json` behind the slug.",
-          answerTypes: [HTML, JSON_TYPE],
+          answerTypes: [HTML],
+          tagged: "by-handler",
+          alsoAnswers: {
+            200: {
+              description: "With `.json` behind the slug: the same as data.",
+              content: { [JSON_TYPE]: PublicPage },
+            },
+            404: {
+              description: "To a client that accepts `text/html`: a page that says the same.",
+              content: { [HTML]: null },
+            },
+          },
           admit,
           ...ERRORS,
         },
@@ -65,6 +77,7 @@ export function statusRoutes(api: Api, status: StatusPages, clock: Clock, style:
           name: "status.feed",
           summary: "Follow a status page's incidents and maintenance as an Atom feed",
           answerTypes: [ATOM],
+          tagged: "by-handler",
           admit,
           ...ERRORS,
         },
@@ -82,7 +95,11 @@ export function statusRoutes(api: Api, status: StatusPages, clock: Clock, style:
           name: "status.badge",
           summary: "Get a badge of a monitor on a status page",
           description: "A picture with `.svg`, what shields.io's endpoint badge asks for with `.json`.",
-          answerTypes: [SVG, JSON_TYPE],
+          answerTypes: [SVG],
+          tagged: "by-handler",
+          alsoAnswers: {
+            200: { description: "With `.json`: the badge as data.", content: { [JSON_TYPE]: BadgeData } },
+          },
           admit,
           ...ERRORS,
         },

@@ -1,4 +1,6 @@
+import { Type } from "@sinclair/typebox";
 import { isoTimeOrNull } from "../../kernel/date-time.ts";
+import { registerErrorFields } from "../../kernel/errors.ts";
 import type { Api } from "../../kernel/http/api.ts";
 import type { Caller, CallerAccount } from "../../kernel/http/caller.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
@@ -27,6 +29,11 @@ import { ProjectSecrets } from "./secrets.ts";
 import { type SigningKeys, WebhookSender } from "./sender.ts";
 import { type Notification, RelayService } from "./service.ts";
 import { type RelayStore, relayStore } from "./store.ts";
+
+registerErrorFields({
+  endpoint_id: Type.String({ description: "Where a name is taken: the endpoint that has it." }),
+  schedule_id: Type.String({ description: "With `schedule_name_taken`: the schedule that has the name." }),
+});
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 

@@ -2,6 +2,7 @@ import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { reply } from "../../kernel/http/answer.ts";
 import type { Api } from "../../kernel/http/api.ts";
+import { EXAMPLE_KEY } from "../../kernel/http/openapi-security.ts";
 import { LINK_MINUTES } from "./domain.ts";
 import { CurrentSession, LoginLink, LoginLinkBody, Session, SessionBody, SessionsEnded } from "./schema.ts";
 import type { SessionService } from "./service.ts";
@@ -30,10 +31,12 @@ function openRoutes(api: Api, service: SessionService, sessions: Sessions) {
           name: "session.create",
           audit: "failure",
           secret: true,
+          fromOwnPage: true,
           summary: "Log a browser in",
           description:
             "Exchanges a key, or a log-in link, for a cookie that no script can read. The session can do what the key can, and ends with it. Only for pages of this server, with the header `X-Ninefold-Session: 1`. At most 10 logins a minute per client address and per account, and 10 rejected attempts in 10 minutes per client address.",
           errors: ["unauthorized", "forbidden", "rate_limit_exceeded", "service_unavailable"],
+          example: { key: EXAMPLE_KEY },
           admit: (clientAddress: string) => service.assertMayTry(clientAddress),
         },
         body: SessionBody,
@@ -43,6 +46,7 @@ function openRoutes(api: Api, service: SessionService, sessions: Sessions) {
     .get("/v1/session", ({ call }) => ({ session: service.current(call) }), {
       open: {
         name: "session.read",
+        fromOwnPage: true,
         summary: "Read a browser's session",
         description: "Null where it has none. Only for pages of this server.",
         errors: ["forbidden", "not_found"],
@@ -66,6 +70,7 @@ function endRoutes(api: Api, service: SessionService, sessions: Sessions) {
       {
         op: {
           name: "session.end",
+          fromOwnPage: true,
           access: "any",
           audit: "yes",
           idempotent: false,

@@ -1,4 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
+import { EXAMPLE_KEY } from "../../kernel/http/openapi-security.ts";
 import { named, oneOf, orNull } from "../../kernel/schema.ts";
 import { TIER_NAMES } from "../../kernel/tiers.ts";
 import { LINK_MINUTES, LINK_MINUTES_MAX } from "./domain.ts";
@@ -13,7 +14,7 @@ const Secret = (description: string, examples: readonly string[]) =>
 
 /** Body of a log-in. */
 export const SessionBody = named("SessionBody", {
-  key: Secret("A key of this API.", ["sm_4fJ9…_1c2d3e4f"]),
+  key: Secret("A key of this API.", [EXAMPLE_KEY]),
   link: Secret("Or what stands in a log-in link behind `#/setup/`.", []),
 });
 export type SessionBody = Static<typeof SessionBody>;

@@ -2959,6 +2959,28 @@ export interface KnownExtras {
   user_id?: string;
   /** With `insufficient_balance`: the meter, if it is one. */
   meter_id?: string;
+  /** With `service_unavailable`: the request took effect, but its outcome could not be stored. */
+  carried_out?: true;
+  /** With `bucket_name_taken`: the bucket that has the name. */
+  bucket_id?: string;
+  /** Where a name is taken: the endpoint that has it. */
+  endpoint_id?: string;
+  /** Of OFREP: the error as the protocol names it. */
+  errorCode?: "PARSE_ERROR" | "INVALID_CONTEXT" | "FLAG_NOT_FOUND" | "GENERAL";
+  /** Of OFREP: the same as `error.message`. */
+  errorDetails?: string;
+  /** With `conflict` of a reset: credits in open holds. */
+  held?: number;
+  /** Of OFREP: the key of the flag that was asked for. */
+  key?: string;
+  /** With `monitor_name_taken` and `monitor_slug_taken`: the monitor that has it. */
+  monitor_id?: string;
+  /** With `schedule_name_taken`: the schedule that has the name. */
+  schedule_id?: string;
+  /** With `conflict` of a hold that is no longer open: what became of it. */
+  status?: "captured" | "released" | "expired";
+  /** With `conflict` of a flag: its current version; null where there is no such flag. */
+  version?: number | null;
 }
 
 /** A body that is sent as it is. */

@@ -267,7 +267,7 @@ export class Call extends OpenCall implements Performer {
   override answer(result: unknown): Response | Promise<Response> {
     const { cursors } = this.endpoint;
     const rendered = renderResult(cursors === null ? result : cursors.seal(result as object, this.caller));
-    const answer = this.operation.tagged ? taggedAnswer(rendered, this.request) : rendered;
+    const answer = this.operation.tagged === true ? taggedAnswer(rendered, this.request) : rendered;
     if (this.idempotency === null || this.performing || !isKept(result)) return this.send(answer);
     // An endpoint that changes nothing has no unit of work of its own to store its answer in.
     const stored = this.deps.performing.storeAnswer(this, answer).then(() => answer);

@@ -1,3 +1,4 @@
+import type { TSchema } from "@sinclair/typebox";
 import { ApiError, type ErrorCode, echoed } from "../errors.ts";
 import type { Tx } from "../storage/tx.ts";
 import { isUnlimited, type TierName } from "../tiers.ts";
@@ -50,8 +51,11 @@ export interface OperationSpec {
   readonly openCursor?: boolean;
   /** Whether a key may also come as `X-API-Key`, where a protocol that others have made has it so. */
   readonly takesApiKeyHeader?: boolean;
-  /** Whether its answers carry an `ETag` made of their bytes, and one that the caller names in `If-None-Match` is a 304. */
-  readonly tagged?: boolean;
+  /**
+   * Whether its responses carry an `ETag`, and one that the caller names in `If-None-Match` is a 304. The tag is made
+   * of the response's bytes; with `by-handler`, the handler sends tag and 304 itself.
+   */
+  readonly tagged?: boolean | "by-handler";
   /** What a refusal's body says besides, where a protocol that others have made wants it. */
   readonly refusalExtras?: (refusal: ApiError, call: RefusedCall) => Readonly<Record<string, string>>;
   /** Bounds of the body where {@link SMALL_BODY} does not do. */
@@ -60,6 +64,13 @@ export interface OperationSpec {
   readonly answerTypes?: readonly string[];
   /** What it answers as plain text, by status, where a protocol that others have made wants it. */
   readonly plainAnswers?: Readonly<Record<string, string>>;
+  /**
+   * Responses that the route's schemas do not have, for the API document: content by media type, by status or range of
+   * statuses (`2XX`). They stand alongside those that the rest says of the operation.
+   */
+  readonly alsoAnswers?: Readonly<Record<string, AlsoAnswered>>;
+  /** Whether only pages of this server may send it: they set the header `X-Ninefold-Session`. */
+  readonly fromOwnPage?: boolean;
   /** Codes that this endpoint adds to those which every endpoint of its kind can give. */
   readonly errors?: readonly ErrorCode[];
   /** A body that works. */
@@ -80,6 +91,14 @@ export interface OperationSpec {
   readonly admit?: (clientAddress: string) => void;
 }
 
+/** A response as the API document describes it, besides what the schemas of its route say. */
+export interface AlsoAnswered {
+  /** One sentence. */
+  readonly description: string;
+  /** Schemas by media type; null for a text. Without content there is no body. */
+  readonly content?: Readonly<Record<string, TSchema | null>>;
+}
+
 /** What a refusal's body can tell of its request. */
 export interface RefusedCall {
   readonly request: Request;
@@ -96,6 +115,7 @@ type Unsaid =
   | "admit"
   | "answerTypes"
   | "plainAnswers"
+  | "alsoAnswers"
   | "refusalExtras";
 
 /** An operation with everything said. */
@@ -124,6 +144,7 @@ export function operationOf(spec: OperationSpec): Operation {
     openCursor: false,
     takesApiKeyHeader: false,
     tagged: false,
+    fromOwnPage: false,
     bodyBounds: SMALL_BODY,
     forProxies: false,
     everyMethod: false,

@@ -1,6 +1,11 @@
 import type { Operation } from "./caller.ts";
 import { PROXY_KEY_HEADER } from "./guard.ts";
 
+/** What pages of this server send with every request, and no page of another site can. */
+export const OWN_PAGE_HEADER = "X-Ninefold-Session";
+/** A key as the document's examples show it. In an example request, the caller's own key stands in its place. */
+export const EXAMPLE_KEY = "sm_4fJ9…_1c2d3e4f";
+
 /** Where keys stand in requests, by their names in the API's description. */
 export const SECURITY_SCHEMES = {
   key: {

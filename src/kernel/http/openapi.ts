@@ -1,14 +1,14 @@
 import { type TObject, Type } from "@sinclair/typebox";
 import { version } from "../../../package.json" with { type: "json" };
 import { isoTime } from "../date-time.ts";
-import { ApiError, type ErrorCode, errorMeaning, invalidField, knownErrors } from "../errors.ts";
+import { ApiError, type ErrorCode, errorFields, errorMeaning, invalidField, knownErrors } from "../errors.ts";
 import { BALANCE_EXTRAS } from "../ledger.ts";
 import { oneOf } from "../schema.ts";
 import { renderError } from "./answer.ts";
 import type { ApiPart, DeclaredRoute } from "./api.ts";
-import type { Operation } from "./caller.ts";
+import type { AlsoAnswered, Operation } from "./caller.ts";
 import { PROXY_KEY_HEADER } from "./guard.ts";
-import { SECURITY_SCHEMES, securityOf } from "./openapi-security.ts";
+import { EXAMPLE_KEY, OWN_PAGE_HEADER, SECURITY_SCHEMES, securityOf } from "./openapi-security.ts";
 
 /** A parameter in a path of Elysia. */
 const PATH_PARAMETER = /:([A-Za-z_]+)/g;
@@ -84,6 +84,15 @@ function errorSchema() {
         }),
       ),
       ...BALANCE_EXTRAS,
+      carried_out: Type.Optional(
+        Type.Literal(true, {
+          description:
+            "With `service_unavailable`: the request took effect, but its outcome could not be stored.",
+        }),
+      ),
+      ...Object.fromEntries(
+        Object.entries(errorFields()).map(([name, schema]) => [name, Type.Optional(schema)]),
+      ),
     },
     { $id: "Error" },
   );
@@ -111,6 +120,14 @@ const IF_NONE_MATCH: Json = {
   schema: { type: "string" },
 };
 
+const OWN_PAGE: Json = {
+  name: OWN_PAGE_HEADER,
+  in: "header",
+  required: true,
+  description: "Set by pages of this server; a page of another site cannot set it.",
+  schema: { type: "string", const: "1" },
+};
+
 function operationObject(route: DeclaredRoute, named: Components): Json {
   const { operation, tag, params, query } = route;
   const isPublic = operation.access === "public";
@@ -119,6 +136,7 @@ function operationObject(route: DeclaredRoute, named: Components): Json {
     ...parameters,
     ...(takesKey(route) ? [{ $ref: "#/components/parameters/IdempotencyKey" }] : []),
     ...(operation.tagged ? [IF_NONE_MATCH] : []),
+    ...(operation.fromOwnPage ? [OWN_PAGE] : []),
   ];
   return {
     operationId: operation.name,
@@ -131,7 +149,38 @@ function operationObject(route: DeclaredRoute, named: Components): Json {
     "x-codeSamples": [{ lang: "Shell", label: "curl", source: curlOf(route, parameters) }],
     parameters: all.length === 0 ? undefined : all,
     requestBody: requestBodyOf(route, named),
-    responses: { ...successes(route, named), ...failures(route) },
+    responses: responsesOf(route, named),
+  };
+}
+
+function responsesOf(route: DeclaredRoute, named: Components): Json {
+  const also = route.operation.alsoAnswers ?? {};
+  const described: Record<string, unknown> = { ...successes(route, named), ...failures(route) };
+  for (const [status, answer] of Object.entries(also)) {
+    described[status] = withAlso(described[status] as Json | undefined, answer, named);
+  }
+  return described;
+}
+
+/** A response with more content. What two describe of one media type is either of them. */
+function withAlso(
+  response: Json | undefined,
+  { description, content }: AlsoAnswered,
+  named: Components,
+): Json {
+  const isNew = response === undefined;
+  const { content: known = {}, description: meaning, ...rest } = response ?? { headers: ANSWER_HEADERS };
+  const joined: Record<string, Json> = { ...(known as Record<string, Json>) };
+  for (const [type, schema] of Object.entries(content ?? {})) {
+    const added = schema === null ? { type: "string" } : publicSchema(schema, named);
+    const { schema: own, ...shown } = joined[type] ?? {};
+    joined[type] = { schema: own === undefined ? added : { anyOf: [own, added] }, ...shown };
+  }
+  return {
+    description: [meaning ?? [], description].flat().join("\n\n"),
+    ...rest,
+    ...(isNew ? { "x-by-settings": true } : {}),
+    content: content === undefined && isNew ? undefined : joined,
   };
 }
 
@@ -183,16 +232,18 @@ function curlOf({ method, path, operation }: DeclaredRoute, parameters: readonly
   const target =
     path.replace(PATH_PARAMETER, (_, name: string) => valueFor(name)) +
     (query.length === 0 ? "" : `?${query.map(({ name }) => `${name}=${valueFor(name)}`).join("&")}`);
-  const parts = ["curl"];
+  const parts = ["curl --globoff"];
   if (method !== "GET") parts.push(`-X ${method}`);
   parts.push(`"$URL${target}"`);
   if (operation.forProxies) parts.push(`-H "${PROXY_KEY_HEADER}: \${AUTH##* }"`, PROXIED);
   else if (operation.access !== "public") parts.push('-H "$AUTH"');
+  if (operation.fromOwnPage) parts.push(`-H "${OWN_PAGE_HEADER}: 1"`);
   const body = operation.anyBody === undefined ? operation.example : { order: 1042 };
   if (body !== undefined) {
     // The way to write an apostrophe within apostrophes of a shell.
     const text = JSON.stringify(body).replaceAll("'", String.raw`'\''`);
-    parts.push('-H "Content-Type: application/json"', `-d '${text}'`);
+    const withKey = text.replaceAll(EXAMPLE_KEY, `'"\${AUTH##* }"'`);
+    parts.push('-H "Content-Type: application/json"', `--data-raw '${withKey}'`);
   }
   return parts.join(" ");
 }
@@ -214,6 +265,7 @@ const MEANING_OF_SUCCESS: Readonly<Record<string, string>> = {
 
 function successes({ answers, operation }: DeclaredRoute, named: Components): Json {
   const { answerTypes, plainAnswers, tagged } = operation;
+  const known = tagged ? { "304": { description: "Nothing is different.", headers: TAGGED_HEADERS } } : {};
   if (plainAnswers !== undefined) {
     const content = { "text/plain": { schema: { type: "string" } } };
     const described = Object.entries(plainAnswers).map(([status, description]) => [
@@ -224,9 +276,9 @@ function successes({ answers, operation }: DeclaredRoute, named: Components): Js
   }
   if (answerTypes !== undefined) {
     const content = Object.fromEntries(answerTypes.map((type) => [type, { schema: { type: "string" } }]));
-    return { "200": { description: MEANING_OF_SUCCESS["200"], headers: ANSWER_HEADERS, content } };
+    const headers = tagged ? TAGGED_HEADERS : ANSWER_HEADERS;
+    return { "200": { description: MEANING_OF_SUCCESS["200"], headers, content }, ...known };
   }
-  const known = tagged ? { "304": { description: "Nothing is different.", headers: TAGGED_HEADERS } } : {};
   const described = Object.fromEntries(
     Object.entries(answers).map(([status, answer]) => {
       const example = exampleOf(publicSchema(answer));
@@ -273,7 +325,9 @@ function failures(route: DeclaredRoute): Json {
   return Object.fromEntries(
     [...byStatus].map(([status, codes]) => [
       status,
-      codes.length === 1 ? { $ref: `#/components/responses/${codes[0]}` } : errorResponse(status, codes),
+      codes.length === 1 && route.operation.alsoAnswers?.[status] === undefined
+        ? { $ref: `#/components/responses/${codes[0]}` }
+        : errorResponse(status, codes),
     ]),
   );
 }
@@ -286,7 +340,8 @@ function errorCodes(route: DeclaredRoute): ErrorCode[] {
   // What takes any body takes any input.
   const takesInput = (params ?? query ?? body) !== undefined && operation.anyBody === undefined;
   if (takesInput || changes) codes.push("validation_error");
-  if (operation.access !== "public") codes.push("unauthorized", "forbidden", "rate_limit_exceeded");
+  if (operation.access !== "public")
+    codes.push("unauthorized", "forbidden", "not_found", "rate_limit_exceeded");
   // What a public endpoint costs is paid by somebody else: its caller never reads of it.
   if (operation.cost > 0 && operation.access !== "public") codes.push("insufficient_balance");
   if (changes) codes.push("conflict");

@@ -1,0 +1,152 @@
+import { describe, expect, test } from "bun:test";
+import type { Client } from "../support/client.ts";
+import { undocumented } from "../support/document.ts";
+import { expectError } from "../support/errors.ts";
+import { bodyOf, makeResource, parametersOf, pathOf, queryOf, segmentOf } from "../support/matrix.ts";
+import { useTestServer } from "../support/server.ts";
+
+const server = useTestServer({
+  manualClock: true,
+  args: ["--allow-private-targets", "127.0.0.0/8"],
+});
+
+/** What waits until a lock is free, where its body does not say for how long. */
+const WAITING: ReadonlySet<string> = new Set(["latch.acquire"]);
+
+/** What {@link Client.send} holds every response of every test to. */
+describe("the check of responses against the API document", () => {
+  const received = (status: number, type: string | null, text: string) => {
+    const headers = new Headers(type === null ? {} : { "content-type": type });
+    let body: unknown = {};
+    if (text !== "") body = JSON.parse(text);
+    return { status, headers, text, body };
+  };
+  const balance = '{"balance":1,"meter_id":"m","available":1,"held":0}';
+
+  test.each([
+    ["what is described", 200, "application/json", balance, []],
+    ["a status", 418, "application/json", "{}", ["this status is not described"]],
+    ["a media type", 200, "text/html", balance, ["the media type text/html is not described"]],
+    ["a field too many", 200, "application/json", balance.replace("{", '{"a":1,'), [".a is not described"]],
+    [
+      "a field too few",
+      200,
+      "application/json",
+      balance.replace('"held":0', '"held":0').replace('"balance":1,', ""),
+      [".balance is missing"],
+    ],
+    [
+      "another type",
+      200,
+      "application/json",
+      balance.replace('"m"', "1"),
+      ['.meter_id is not a "string": 1'],
+    ],
+    [
+      "a body in an error",
+      404,
+      "application/json",
+      "{}",
+      [".error is missing", ".code is missing", ".request_id is missing"],
+    ],
+  ] as const)("finds %s", (_, status, type, text, found) => {
+    const seen = undocumented("GET", "/v1/meter/m/balance?x=1", received(status, type, text));
+    expect(seen).toEqual(found.map((one) => `meter.balance ${status}: ${one}`));
+  });
+
+  test("says nothing of what is no operation", () => {
+    expect(undocumented("GET", "/docs", received(200, "text/html", ""))).toEqual([]);
+  });
+});
+
+describe("every operation of the document", () => {
+  /** Sends an operation in its usual form, and in forms that reach its other statuses. */
+  async function drive(
+    owner: Client,
+    route: (typeof server.server.app.http.routes)[number],
+  ): Promise<number[]> {
+    const { method, operation } = route;
+    const made = parametersOf(route).length === 0 ? {} : await makeResource(segmentOf(route), owner);
+    const path = pathOf(route, made) + queryOf(route);
+    const unknown =
+      route.path.replace(/:[A-Za-z_]+/g, "00000000-0000-7000-8000-000000000000") + queryOf(route);
+    const body = method === "GET" ? undefined : bodyOf(route);
+    const headers = operation.fromOwnPage ? { "x-ninefold-session": "1" } : {};
+    const proxied = operation.forProxies ? { "x-ninefold-key": owner.key ?? "" } : {};
+    const all = { headers: { ...headers, ...proxied } };
+    const answers = [
+      await owner.send(method, path, body, all),
+      await owner.send(method, unknown, body, all),
+      await owner.send(method, `${path}${path.includes("?") ? "&" : "?"}limit=none&cursor=none`, body, all),
+      await owner.send(method, path, method === "GET" ? undefined : "[", all),
+      ...(WAITING.has(operation.name)
+        ? []
+        : [await owner.send(method, path, method === "GET" ? undefined : {}, all)]),
+      await server.client(null).send(method, path, body, all),
+      await owner.send(method, path, body, { headers: { ...all.headers, "if-none-match": "*" } }),
+      await owner.send(method, path, body, { headers: { ...all.headers, accept: "text/html" } }),
+    ];
+    return answers.map(({ status }) => status);
+  }
+
+  test("answers as it is described, in every status that its input can lead to", async () => {
+    const { routes } = server.server.app.http;
+    const seen = new Set<string>();
+    const rich = await server.account({ tier: "unlimited" });
+    for (const route of routes) {
+      const { operation } = route;
+      const isEndless = operation.answerTypes?.includes("text/event-stream");
+      if (operation.monitoring || isEndless) continue;
+      const owner = operation.access === "operator" ? server.operator : rich;
+      for (const status of await drive(owner, route)) seen.add(`${operation.name} ${status}`);
+    }
+    expect(seen.size).toBeGreaterThan(450);
+    const names = new Set([...seen].map((one) => one.split(" ")[0]));
+    expect(names.size).toBeGreaterThan(140);
+  });
+
+  test("says what a status page, its feed and its badges answer", async () => {
+    const account = await server.account();
+    const monitor = await account.post("/v1/pulse", { url: "https://127.0.0.1:9/", interval: 300_000 });
+    const monitor_ids = [monitor.body["id"]];
+    const settings = { show_latency: true, show_urls: true, publish_incidents: "all" };
+    const groups = [{ name: "Shop", monitor_ids }];
+    await account.post("/v1/pulse/pages", { slug: "described", title: "Described", groups, ...settings });
+    const told = { title: "Slow", monitor_ids, public: true, message: "We are looking into it." };
+    expect((await account.post("/v1/pulse/incidents", told)).status).toBe(201);
+    const planned = {
+      title: "Upgrade",
+      monitor_ids,
+      public: true,
+      starts_at: "2026-03-11T00:00:00Z",
+      ends_at: "2026-03-11T01:00:00Z",
+    };
+    expect((await account.post("/v1/pulse/maintenance", planned)).status).toBe(201);
+    const visitor = server.client(null);
+    const page = await visitor.get("/status/described.json");
+    expect(page.body).toMatchObject({ incidents: [{ title: "Slow" }], maintenance: [{ title: "Upgrade" }] });
+    for (const below of [".json", "", "/feed.atom", "/badge/1.svg", "/badge/1.json"]) {
+      const { status, headers } = await visitor.get(`/status/described${below}`);
+      expect(status).toBe(200);
+      const known = { "if-none-match": headers.get("etag") ?? "" };
+      expect((await visitor.get(`/status/described${below}`, { headers: known })).status).toBe(304);
+    }
+    const missing = await visitor.get("/status/missing", { headers: { accept: "text/html" } });
+    expect(missing.headers.get("content-type")).toStartWith("text/html");
+  });
+
+  test("answers 404 to a session that names an unknown project", async () => {
+    const account = await server.account();
+    const own = { "x-ninefold-session": "1" };
+    const opened = await server.client(null).post("/v1/session", { key: account.key }, { headers: own });
+    const cookie = opened.headers.get("set-cookie")?.split(";", 1)[0] ?? "";
+    const headers = { ...own, cookie, "x-ninefold-project": "proj_00000000000000000000" };
+    for (const { path, method, operation } of server.server.app.http.routes) {
+      if (operation.access === "public" || operation.forProxies) continue;
+      const answer = await server
+        .client(null)
+        .send(method, path.replace(/:\w+/g, "none"), undefined, { headers });
+      expectError(answer, "not_found");
+    }
+  });
+});
