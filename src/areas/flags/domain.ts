@@ -10,7 +10,7 @@ import {
 export const FLAG_KEY_LENGTH_MAX = 64;
 /** Longest description, in characters. */
 export const DESCRIPTION_LENGTH_MAX = 256;
-/** Flags in one project. Lists come whole, without pages: this many take about 20 ms. */
+/** Flags in one project. Lists are not divided into pages: this many are sent in slices of some milliseconds. */
 export const FLAGS_PER_PROJECT_MAX = 20_000;
 /**
  * Bytes of all definitions of one project, as JSON: all of them are kept ready while they are evaluated together. 20,000 flags

@@ -6,7 +6,7 @@ import type { Kernel } from "../../kernel/kernel.ts";
 import { figures, type OverviewCard } from "../../kernel/overview-card.ts";
 import type { ProjectResources } from "../../kernel/project-resources.ts";
 import { oneOf, orNull } from "../../kernel/schema.ts";
-import { Ofrep } from "./ofrep.ts";
+import { Ofrep, type OfrepDeps } from "./ofrep.ts";
 import { ofrepRoutes } from "./ofrep-routes.ts";
 import { OfrepStreams } from "./ofrep-streams.ts";
 import type { NamedKeys } from "./ofrep-tokens.ts";
@@ -55,7 +55,9 @@ export function createFlags(kernel: Kernel, { keys, charger, publicUrl }: FlagPo
   const uses = new FlagUses(store, kernel);
   const flags = new FlagService(store, uses);
   const streams = new OfrepStreams({ ...kernel, flags, keys });
-  const ofrep = new Ofrep({ ...kernel, flags, streams, publicUrl });
+  const refund: OfrepDeps["refund"] = (account, { name, cost }) =>
+    kernel.writer.submit((tx) => charger.refund(tx, account, name, cost));
+  const ofrep = new Ofrep({ ...kernel, flags, streams, refund, publicUrl });
   return {
     ...{ flags, flagKey: FlagKey },
     finish: () => uses.finish(),

@@ -2,12 +2,13 @@ import { Elysia } from "elysia";
 import { reply } from "../../kernel/http/answer.ts";
 import type { Api } from "../../kernel/http/api.ts";
 import { EVENT_STREAM_HEADERS } from "../../kernel/http/event-stream.ts";
-import type { Ofrep } from "./ofrep.ts";
+import { BULK, type Ofrep } from "./ofrep.ts";
 import { CONTEXT_BODY, ofrepExtras } from "./ofrep-refusals.ts";
 import { Evaluation, Evaluations, OfrepBody, OfrepEventsQuery, OfrepParams } from "./ofrep-schema.ts";
 import type { OfrepStreams } from "./ofrep-streams.ts";
 
 const TAGS = { tags: ["OpenFeature"] };
+const PAID = {};
 const EXAMPLE = { context: { targetingKey: "user-1", plan: "pro" } };
 
 /** What both evaluations are. */
@@ -48,14 +49,15 @@ function evaluationRoutes(api: Api, ofrep: Ofrep) {
     )
     .post(
       "/ofrep/v1/evaluate/flags",
-      ({ call, body }) =>
-        call.read(() =>
-          reply(200, ofrep.evaluateAll(call.caller, body.context), { "cache-control": "no-store" }),
-        ),
+      async ({ call, body }) => {
+        // Paid before it begins: it may take many turns of the event loop.
+        await call.read(() => PAID);
+        return ofrep.evaluateAll(call.caller, body.context);
+      },
       {
         op: {
           ...TERMS,
-          name: "ofrep.bulk",
+          ...BULK,
           tagged: true,
           summary: "Evaluate all flags for a context",
           description:

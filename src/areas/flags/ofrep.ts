@@ -1,6 +1,9 @@
 import type { Clock } from "../../kernel/clock.ts";
 import { ApiError } from "../../kernel/errors.ts";
-import type { Caller } from "../../kernel/http/caller.ts";
+import { type Reply, reply } from "../../kernel/http/answer.ts";
+import type { Caller, CallerAccount } from "../../kernel/http/caller.ts";
+import { tagOf } from "../../kernel/http/etag.ts";
+import { listReply } from "../../kernel/http/sliced-list.ts";
 import type { EvaluationContext } from "./evaluation.ts";
 import { INACTIVITY_SECONDS } from "./ofrep-domain.ts";
 import type { Evaluation, Evaluations } from "./ofrep-schema.ts";
@@ -12,10 +15,14 @@ export interface OfrepDeps {
   readonly clock: Clock;
   readonly flags: Pick<FlagService, "outcomeOf" | "outcomes">;
   readonly streams: Pick<OfrepStreams, "tokenFor">;
+  /** Gives back what an evaluation of all flags cost. */
+  readonly refund: (account: CallerAccount, operation: typeof BULK) => Promise<void>;
   /** Where clients reach this server; null: where they have asked. */
   readonly publicUrl: string | null;
 }
 
+/** What an evaluation of all flags is charged as. */
+export const BULK = { name: "ofrep.bulk", cost: 1 } as const;
 /** Where the stream is. */
 const EVENTS_PATH = "/ofrep/v1/events";
 
@@ -34,12 +41,25 @@ export class Ofrep {
     return outcome;
   }
 
-  /** @throws ApiError `gate.evaluation_failed` */
-  evaluateAll(caller: Caller, context: EvaluationContext | null = null): Evaluations {
-    const { flags } = this.deps;
-    const all = flags.outcomes(caller.project.ref, context ?? {}, this.termsOf(caller));
-    const token = this.deps.streams.tokenFor(caller);
-    return token === null ? { flags: all } : { flags: all, eventStreams: [this.streamOf(token)] };
+  /**
+   * Evaluates all flags for an evaluation that is paid. What fails is refunded.
+   * @throws ApiError `validation_error` for a context that takes too long, `gate.evaluation_failed`
+   */
+  async evaluateAll(
+    caller: Caller,
+    context: EvaluationContext | null = null,
+  ): Promise<Reply<200, Evaluations>> {
+    const { flags, streams, refund } = this.deps;
+    const outcomes = flags.outcomes(caller.project.ref, context ?? {}, this.termsOf(caller));
+    const token = streams.tokenFor(caller);
+    const more = token === null ? {} : { eventStreams: [this.streamOf(token)] };
+    const hash = new Bun.CryptoHasher("sha256");
+    const all = await listReply("flags", outcomes, { more, hash }).catch(async (error: unknown) => {
+      await refund(caller.account, BULK);
+      throw error;
+    });
+    const headers = { etag: tagOf(hash.digest("base64url")), "cache-control": "no-store" };
+    return reply(200, all.response as Evaluations, headers);
   }
 
   private termsOf(caller: Caller) {

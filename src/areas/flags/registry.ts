@@ -14,6 +14,8 @@ export const FLAGS_IN_MEMORY_MAX = 131_072;
 const FLAGS_TOGETHER_MAX = 131_072;
 /** Bytes of a definition that count as one more flag, as a power of two. */
 const WEIGHT_SHIFT = 8;
+/** Rows read in one step: with the largest definitions a millisecond or two. */
+export const ROWS_PER_STEP = 16;
 /** Projects whose number of flags is kept in memory. */
 const PROJECTS_IN_MEMORY_MAX = 10_000;
 
@@ -69,14 +71,29 @@ export class FlagRegistry {
     });
   }
 
-  /** All flags of a project that are not archived, sorted by key. */
-  ofProject(projectRef: number): readonly CompiledFlag[] {
-    return this.together.get(projectRef, () => {
-      const rows = this.store.ofProject(projectRef).filter(({ archived }) => archived === 0);
-      const weight = rows.reduce((total, { definition }) => total + weightOf(definition), 1);
-      const flags = rows.map(compiledRow).sort((one, other) => (one.key < other.key ? -1 : 1));
-      return { idle: true, recent: false, weight, flags };
-    }).flags;
+  /**
+   * All flags of a project that are not archived, sorted by key. They are read while they are gone through: each is at
+   * least as recent as the first step.
+   */
+  *ofProject(projectRef: number): Generator<CompiledFlag> {
+    const known = this.together.get(projectRef, () => undefined);
+    if (known !== undefined) return yield* known.flags;
+    const { version } = this.stateOf(projectRef);
+    const flags: CompiledFlag[] = [];
+    let weight = 1;
+    for (let rows = this.store.byKey(projectRef, "", ROWS_PER_STEP); rows.length > 0; ) {
+      for (const row of rows) {
+        if (row.archived !== 0) continue;
+        const flag = compiledRow(row);
+        weight += weightOf(row.definition);
+        flags.push(flag);
+        yield flag;
+      }
+      rows = this.store.byKey(projectRef, rows.at(-1)?.flag_key ?? "", ROWS_PER_STEP);
+    }
+    // After a change in between, some of these may be as they were before it.
+    if (this.stateOf(projectRef).version === version)
+      this.put(projectRef, { idle: true, recent: false, weight, flags });
   }
 
   /** What a project's flags come to. */

@@ -3,6 +3,7 @@ import { reply } from "../../kernel/http/answer.ts";
 import type { Api } from "../../kernel/http/api.ts";
 import { largeBody } from "../../kernel/http/body.ts";
 import type { Charger } from "../../kernel/http/caller.ts";
+import { listReply } from "../../kernel/http/sliced-list.ts";
 import { assertBoolean, assertKeyAllowed } from "./domain.ts";
 import {
   FlagBody,
@@ -38,6 +39,8 @@ const EXAMPLE = {
   tags: ["team:checkout"],
 };
 
+/** Large lists are paid before they are made. */
+const PAID = {};
 /** What a large save is charged as. */
 const SAVE = "gate.save";
 
@@ -96,13 +99,16 @@ function changeRoutes(api: Api, flags: FlagService, charger: Charger) {
 function readRoutes(api: Api, flags: FlagService) {
   return new Elysia({ tags: ["Flags"] })
     .use(api)
-    .get("/v1/gate", ({ call }) => flags.keys(call.caller.project.ref), {
+    .get("/v1/gate", ({ call }) => listReply("flags", flags.keys(call.caller.project.ref)), {
       op: { name: "gate.list", access: "gate:read", summary: "List the keys of all flags, newest first" },
-      response: FlagKeys,
+      response: { 200: FlagKeys },
     })
     .get(
       "/v1/gate/config",
-      ({ call, query }) => call.read((tx) => flags.config(call.caller.project.ref, query, tx.now)),
+      async ({ call, query }) => {
+        await call.read(() => PAID);
+        return listReply("flags", flags.config(call.caller.project.ref, query, call.receivedAt));
+      },
       {
         op: {
           name: "gate.config",
@@ -112,7 +118,7 @@ function readRoutes(api: Api, flags: FlagService) {
           description: "Archived ones are left out unless they are asked for.",
         },
         query: FlagConfigQuery,
-        response: FlagConfig,
+        response: { 200: FlagConfig },
       },
     )
     .get(

@@ -16,7 +16,13 @@ import {
   USE_RESOLUTION_MS,
 } from "./domain.ts";
 import { evaluate, type Outcome } from "./evaluation.ts";
-import { type ActiveFlag, FLAGS_IN_MEMORY_MAX, FlagRegistry, storedDefinition } from "./registry.ts";
+import {
+  type ActiveFlag,
+  FLAGS_IN_MEMORY_MAX,
+  FlagRegistry,
+  ROWS_PER_STEP,
+  storedDefinition,
+} from "./registry.ts";
 import type {
   FlagBody,
   FlagConfig,
@@ -24,11 +30,13 @@ import type {
   FlagDefinition,
   FlagDeleted,
   FlagEvaluation,
-  FlagKeys,
   FlagSaved,
 } from "./schema.ts";
 import type { FlagRow, FlagStore } from "./store.ts";
 import type { FlagUses } from "./uses.ts";
+
+/** Keys read in one step: a millisecond or two. */
+const KEYS_PER_STEP = 500;
 
 /** How an evaluation goes. */
 export interface EvaluationOptions {
@@ -144,21 +152,22 @@ export class FlagService {
     return flagKeys.map((flagKey) => this.outcomeOf(projectRef, flagKey, context, options, effort));
   }
 
-  /** The same for all flags of a project that can be evaluated, sorted by key. What is in use among them it cannot tell. */
-  outcomes(
+  /**
+   * The same for all flags of a project that can be evaluated, sorted by key, one flag a step. Which of them are in use
+   * cannot be told from it.
+   */
+  *outcomes(
     projectRef: number,
     context: EvaluationContext,
     { now, seesServerOnly }: EvaluationOptions,
-  ): Outcome[] {
-    return evaluating(() => {
-      const effort = new Effort();
-      const outcomes: Outcome[] = [];
-      for (const flag of this.active.ofProject(projectRef)) {
-        if (flag.serverOnly && !seesServerOnly) continue;
-        outcomes.push(evaluate(flag, context, now, effort));
-      }
-      return outcomes;
-    });
+  ): Generator<Outcome> {
+    const effort = new Effort();
+    try {
+      for (const flag of this.active.ofProject(projectRef))
+        if (seesServerOnly || !flag.serverOnly) yield evaluate(flag, context, now, effort);
+    } catch (cause) {
+      throw failedEvaluation(cause);
+    }
   }
 
   /**
@@ -171,16 +180,22 @@ export class FlagService {
   }
 
   /** The keys of a project's flags, newest first, without archived ones. */
-  keys(projectRef: number): FlagKeys {
-    return { flags: this.store.keysOfProject(projectRef).map(({ flag_key }) => flag_key) };
+  *keys(projectRef: number): Generator<string> {
+    for (const { flag_key } of inSteps((below) => this.store.newestKeys(projectRef, below, KEYS_PER_STEP)))
+      yield flag_key;
   }
 
   /** The flags of a project, newest first. */
-  config(projectRef: number, { full, tag, archived }: FlagConfigQuery, now: number): FlagConfig {
-    const rows = this.store
-      .ofProject(projectRef)
-      .filter((row) => (archived || row.archived === 0) && (tag === undefined || hasTag(row, tag)));
-    return { flags: rows.map((row) => (full ? this.definitionOf(row, now) : briefly(row))) };
+  *config(
+    projectRef: number,
+    { full, tag, archived }: FlagConfigQuery,
+    now: number,
+  ): Generator<FlagConfig["flags"][number]> {
+    for (const row of inSteps((below) => this.store.newest(projectRef, below, ROWS_PER_STEP))) {
+      if (row.archived !== 0 && !archived) continue;
+      if (tag !== undefined && !hasTag(row, tag)) continue;
+      yield full ? this.definitionOf(row, now) : briefly(row);
+    }
   }
 
   /** All that is known of a flag. @throws ApiError `gate.feature_not_found` */
@@ -239,6 +254,15 @@ export class FlagService {
       last_evaluated_at: isoTimeOrNull(evaluatedAt),
       stale: row.archived === 0 && now - row.updated_at >= STALE_AFTER_MS && (isUnused || hasOneOutcome),
     };
+  }
+}
+
+/** Goes through rows with falling numbers, some at a time. */
+function* inSteps<Row extends { readonly ref: number }>(read: (below: number) => Row[]): Generator<Row> {
+  let below = Number.MAX_SAFE_INTEGER;
+  for (let rows = read(below); rows.length > 0; rows = read(below)) {
+    yield* rows;
+    below = rows.at(-1)?.ref ?? 0;
   }
 }
 

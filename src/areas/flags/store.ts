@@ -20,8 +20,8 @@ export type FlagRow = FlagState & {
   readonly evaluated_at: number | null;
 };
 
-/** A flag that is about to go. */
-export type LeavingFlag = Pick<FlagRow, "ref" | "flag_key">;
+/** A flag by its key. */
+export type NamedFlag = Pick<FlagRow, "ref" | "flag_key">;
 
 /** A row of `flag_projects`. */
 export type FlagProjectRow = {
@@ -41,14 +41,20 @@ export function flagStore(db: Database) {
   return {
     highestRef: db.number("SELECT max(ref) AS n FROM flags"),
     find: db.one<FlagRow, [projectRef: number, flagKey: string]>(`${SELECT} AND f.flag_key = ?`),
-    /** Newest first, archived ones included. */
-    ofProject: db.all<FlagRow, [projectRef: number]>(`${SELECT} ORDER BY f.ref DESC`),
-    someOfProject: db.all<LeavingFlag, [projectRef: number, limit: number]>(
+    /** The next flags in the order of their keys. */
+    byKey: db.all<FlagRow, [projectRef: number, after: string, limit: number]>(
+      `${SELECT} AND f.flag_key > ? ORDER BY f.flag_key LIMIT ?`,
+    ),
+    /** The next flags, newest first, archived ones included. */
+    newest: db.all<FlagRow, [projectRef: number, below: number, limit: number]>(
+      `${SELECT} AND f.ref < ? ORDER BY f.ref DESC LIMIT ?`,
+    ),
+    someOfProject: db.all<NamedFlag, [projectRef: number, limit: number]>(
       "SELECT ref, flag_key FROM flags WHERE project_ref = ? LIMIT ?",
     ),
-    /** Newest first, too: what a list shows needs no more of a row. */
-    keysOfProject: db.all<Pick<FlagRow, "flag_key">, [projectRef: number]>(
-      "SELECT flag_key FROM flags WHERE project_ref = ? AND archived = 0 ORDER BY ref DESC",
+    /** The keys of the next flags, newest first. */
+    newestKeys: db.all<NamedFlag, [projectRef: number, below: number, limit: number]>(
+      "SELECT ref, flag_key FROM flags WHERE project_ref = ? AND archived = 0 AND ref < ? ORDER BY ref DESC LIMIT ?",
     ),
     count: db.number<[projectRef: number]>("SELECT count(*) AS n FROM flags WHERE project_ref = ?"),
     figures: db.one<{ readonly total: number; readonly on: number }, [projectRef: number]>(

@@ -9,10 +9,15 @@ const TAG_LENGTH = 22;
  */
 export function taggedAnswer(answer: RenderedAnswer, request: Request): RenderedAnswer {
   if (answer.status !== 200) return answer;
-  const etag = `"${Bun.CryptoHasher.hash("sha256", answer.text, "base64url").slice(0, TAG_LENGTH)}"`;
+  const etag = answer.headers?.["etag"] ?? tagOf(Bun.CryptoHasher.hash("sha256", answer.text, "base64url"));
   const headers = { ...answer.headers, etag };
   const isKnown = names(request.headers.get("if-none-match"), etag);
   return isKnown ? { status: 304, text: "", headers } : { ...answer, headers };
+}
+
+/** The name of a response whose bytes have this digest (SHA-256, base64url). */
+export function tagOf(digest: string): string {
+  return `"${digest.slice(0, TAG_LENGTH)}"`;
 }
 
 /** Shorter texts go out as they are: packed they would be no quicker. */

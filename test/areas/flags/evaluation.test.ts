@@ -349,10 +349,10 @@ describe("hostile contexts", () => {
         "validation_error",
       );
     }
-    // 0.1 s each, and several times that on a busy machine; without the bound it is minutes.
+    // Some milliseconds each, and several times that on a busy machine; without the limit it is minutes.
     expect(performance.now() - startedAt).toBeLessThan(10_000);
     // What is large on one side alone is no trouble.
-    expect(codeOf(rules("in", 50), { a: texts })).toBe("ok");
+    expect(codeOf(rules("in", 5), { a: texts })).toBe("ok");
     expect(codeOf(rules("contains", 4), { a: "v" })).toBe("ok");
   });
 

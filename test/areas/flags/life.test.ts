@@ -191,7 +191,7 @@ describe("without a server", () => {
     expect(await failing.catch((error: ApiError) => error.code)).toBe("conflict");
     expect(service.evaluate(PROJECT, "kept", NOW).enabled).toBe(true);
     expect(() => service.evaluate(PROJECT, "new", NOW)).toThrow("There is no flag");
-    expect(service.config(PROJECT, {}, NOW).flags).toEqual([{ flag_key: "kept", enabled: true }]);
+    expect([...service.config(PROJECT, {}, NOW)]).toEqual([{ flag_key: "kept", enabled: true }]);
     const deleting = bench.kernel.writer.submit((tx) => {
       service.delete(tx, PROJECT, "kept");
       throw new ApiError("conflict", "Refused by this test, after the deletion.");

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import fc from "fast-check";
+import type { EvaluationContext } from "../../../src/areas/flags/context.ts";
 import { DEFINITIONS_BYTES_MAX } from "../../../src/areas/flags/domain.ts";
 import type { FlagBody } from "../../../src/areas/flags/schema.ts";
 import { FlagService } from "../../../src/areas/flags/service.ts";
@@ -35,7 +36,10 @@ function save(flag_key: string, fields: Partial<FlagBody> = {}) {
   return inUnit((tx) => service.save(tx, PROJECT, { flag_key, enabled: true, ...fields }));
 }
 
-const keysSeen = (options = SERVER): string[] => service.outcomes(PROJECT, {}, options).map(({ key }) => key);
+const outcomes = (context: EvaluationContext = {}, options = SERVER, from = service) => [
+  ...from.outcomes(PROJECT, context, options),
+];
+const keysSeen = (options = SERVER): string[] => outcomes({}, options).map(({ key }) => key);
 
 describe("outcomes", () => {
   test("all flags of the project, sorted by key, none that is archived or for servers alone", async () => {
@@ -46,7 +50,7 @@ describe("outcomes", () => {
     await inUnit((tx) => service.save(tx, 2, { flag_key: "another-project", enabled: true }));
     expect(keysSeen()).toEqual(["9", "a", "a-b", "b", "hidden", "off", "z"]);
     expect(keysSeen(BROWSER)).toEqual(["9", "a", "a-b", "b", "off", "z"]);
-    expect(service.outcomes(PROJECT, {}, BROWSER)[4]).toEqual({
+    expect(outcomes({}, BROWSER)[4]).toEqual({
       ...{ key: "off", value: false, variant: "off", reason: "DISABLED", metadata: { owner: "me" } },
     });
   });
@@ -68,7 +72,7 @@ describe("outcomes", () => {
   test("an evaluation by itself is noted, one of all together is not, nor one of what is hidden", async () => {
     for (const key of ["single", "together"]) await save(key);
     await save("hidden", { server_only: true });
-    service.outcomes(PROJECT, {}, SERVER);
+    outcomes();
     service.outcomeOf(PROJECT, "single", {}, BROWSER);
     service.outcomeOf(PROJECT, "hidden", {}, BROWSER);
     const noted = (key: string) => service.definition(PROJECT, key, SERVER.now).last_evaluated_at;
@@ -81,15 +85,12 @@ describe("outcomes", () => {
     const when = [{ attribute: "a", op: "starts_with" as const, values }];
     await save("f", { rules: [{ when, serve: { variant: "on" } }] });
     const long = { a: Array.from({ length: 20_000 }, () => "x") };
-    for (const evaluate of [
-      () => service.outcomeOf(PROJECT, "f", long, SERVER),
-      () => service.outcomes(PROJECT, long, SERVER),
-    ])
+    for (const evaluate of [() => service.outcomeOf(PROJECT, "f", long, SERVER), () => outcomes(long)])
       expect(codeOf(evaluate)).toBe("validation_error");
     bench.kernel.db.execute("UPDATE flags SET definition = '{'");
     service = newService();
     expect(codeOf(() => service.outcomeOf(PROJECT, "f", {}, SERVER))).toBe("gate.evaluation_failed");
-    expect(codeOf(() => service.outcomes(PROJECT, {}, SERVER))).toBe("gate.evaluation_failed");
+    expect(codeOf(() => outcomes())).toBe("gate.evaluation_failed");
     expect(codeOf(() => service.evaluate(PROJECT, "f", SERVER.now))).toBe("gate.evaluation_failed");
   });
 });
@@ -165,11 +166,10 @@ test("random units of work, of which some are taken back, leave in memory what s
       );
       const fresh = newService();
       for (const options of [SERVER, BROWSER]) {
-        expect(service.outcomes(PROJECT, {}, options)).toEqual(fresh.outcomes(PROJECT, {}, options));
+        expect(outcomes({}, options)).toEqual(outcomes({}, options, fresh));
         expect(service.version(PROJECT, options)).toBe(fresh.version(PROJECT, options));
       }
-      const config = service.config(PROJECT, { full: true, archived: true }, SERVER.now).flags;
-      for (const flag of config) {
+      for (const flag of service.config(PROJECT, { full: true, archived: true }, SERVER.now)) {
         highest = Math.max(highest, "version" in flag ? flag.version : 0);
         const found = service.outcomeOf(PROJECT, flag.flag_key, {}, SERVER);
         expect(found).toEqual(fresh.outcomeOf(PROJECT, flag.flag_key, {}, SERVER) as typeof found & object);
@@ -183,10 +183,10 @@ test("random units of work, of which some are taken back, leave in memory what s
 });
 
 function take(tx: Tx, one: Step): void {
-  if (one.kind === "look") service.outcomes(PROJECT, {}, SERVER);
+  if (one.kind === "look") outcomes();
   else if (one.kind === "save")
     service.save(tx, PROJECT, { flag_key: one.key, enabled: true, ...one.fields });
-  else if (service.keys(PROJECT).flags.includes(one.key)) service.delete(tx, PROJECT, one.key);
+  else if ([...service.keys(PROJECT)].includes(one.key)) service.delete(tx, PROJECT, one.key);
 }
 
 test("a change is seen by the next evaluation, also of all flags, and by one in another order", async () => {
@@ -195,10 +195,28 @@ test("a change is seen by the next evaluation, also of all flags, and by one in 
   for (const key of ["c", "a", "e"]) await save(key);
   expect(keysSeen()).toEqual(["a", "b", "c", "d", "e"]);
   await save("c", { default: { variant: "off" }, variants: { on: true, off: false } });
-  expect(service.outcomes(PROJECT, {}, SERVER)[2]).toMatchObject({ key: "c", value: false });
+  expect(outcomes()[2]).toMatchObject({ key: "c", value: false });
   await inUnit((tx) => service.delete(tx, PROJECT, "a"));
   await save("e", { archived: true });
   expect(keysSeen()).toEqual(["b", "c", "d"]);
+});
+
+test("a change while all flags are read is not hidden by what was read before it", async () => {
+  // More than are read in one step.
+  for (let at = 100; at < 140; at += 1) await save(`f${at}`);
+  service = newService();
+  const steps = service.outcomes(PROJECT, {}, SERVER);
+  steps.next();
+  await save("f100", { enabled: false });
+  await save("f139", { enabled: false });
+  const rest = [...steps];
+  expect(rest).toHaveLength(39);
+  expect(rest.at(-1)).toMatchObject({ key: "f139", value: false });
+  expect(
+    outcomes()
+      .filter(({ value }) => value === false)
+      .map(({ key }) => key),
+  ).toEqual(["f100", "f139"]);
 });
 
 test(`the definitions of a project have ${DEFINITIONS_BYTES_MAX} bytes at most; one goes, another may come`, async () => {
