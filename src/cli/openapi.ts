@@ -12,7 +12,7 @@ export async function openapi(): Promise<number> {
   const folder = mkdtempSync(join(tmpdir(), "ninefold-openapi-"));
   try {
     const { app, close } = openOfflineApp(folder, loadConfig(["--ephemeral"], {}));
-    const document = openApiDocument(app.http.routes, app.http.parts);
+    const document = await openApiDocument(app.http.routes, app.http.parts);
     await close();
     printJson(document);
   } finally {

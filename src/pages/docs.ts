@@ -4,7 +4,7 @@ import { version as uiVersion } from "swagger-ui-dist/package.json" with { type:
 import uiStyle from "swagger-ui-dist/swagger-ui.css" with { type: "file" };
 import uiScript from "swagger-ui-dist/swagger-ui-bundle.js" with { type: "file" };
 import type { Http, PageHandler } from "../kernel/http/http.ts";
-import { asset } from "./asset.ts";
+import { asset } from "../kernel/http/asset.ts";
 import pageStyle from "./docs/page.css" with { type: "file" };
 import pageHtml from "./docs/page.html" with { type: "file" };
 import pageScript from "./docs/page.js" with { type: "file" };

@@ -36,7 +36,7 @@ export class TaggedText {
   }
 
   answer({ headers: asked }: Request, own: Readonly<Record<string, string>>): Reply<200 | 304, unknown> {
-    const packs = this.bytes.length >= PACKED_BYTES_MIN && takesGzip(asked.get("accept-encoding"));
+    const packs = this.bytes.length >= PACKED_BYTES_MIN && accepts(asked.get("accept-encoding"), "gzip");
     const etag = `"${this.tag}${packs ? "-gzip" : ""}"`;
     const headers = { ...own, etag, vary: "Accept-Encoding" };
     if (names(asked.get("if-none-match"), etag)) return reply(304, "", headers);
@@ -47,8 +47,8 @@ export class TaggedText {
   }
 }
 
-/** Whether an `Accept-Encoding` takes gzip. */
-export function takesGzip(accepted: string | null): boolean {
+/** Whether an `Accept-Encoding` names a content coding. */
+export function accepts(accepted: string | null, coding: "gzip" | "zstd"): boolean {
   const named = (accepted ?? "").split(",").map((part) =>
     part
       .toLowerCase()
@@ -56,7 +56,7 @@ export function takesGzip(accepted: string | null): boolean {
       .map((term) => term.trim()),
   );
   return named.some(
-    ([name, ...terms]) => name === "gzip" && !terms.some((term) => /^q=0(\.0*)?$/.test(term)),
+    ([name, ...terms]) => name === coding && !terms.some((term) => /^q=0(\.0*)?$/.test(term)),
   );
 }
 

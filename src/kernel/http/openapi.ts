@@ -4,6 +4,7 @@ import { isoTime } from "../date-time.ts";
 import { ApiError, type ErrorCode, errorFields, errorMeaning, invalidField, knownErrors } from "../errors.ts";
 import { BALANCE_EXTRAS } from "../ledger.ts";
 import { oneOf } from "../schema.ts";
+import { slices } from "../time-slices.ts";
 import { renderError } from "./answer.ts";
 import type { ApiPart, DeclaredRoute } from "./api.ts";
 import type { AlsoAnswered, Operation } from "./caller.ts";
@@ -34,13 +35,14 @@ Any request can end in \`internal_error\` (500), which changes nothing and costs
 for all its keys. Who is refused reads in \`Retry-After\` when to come back.
 `.trim();
 
-/** The OpenAPI 3.1 document of all endpoints of the API. */
-export function openApiDocument(routes: readonly DeclaredRoute[], parts: readonly ApiPart[]) {
+/** The OpenAPI 3.1 document of all endpoints of the API. It is made in slices, since it takes some 50 ms. */
+export async function openApiDocument(routes: readonly DeclaredRoute[], parts: readonly ApiPart[]) {
   const paths: Record<string, Record<string, Json>> = {};
   const named: Components = new Map();
   publicSchema(errorSchema(), named);
   for (const route of routes) {
     if (route.operation.monitoring) continue;
+    if (slices.isOver) await slices.next();
     const path = route.path.replace(PATH_PARAMETER, "{$1}");
     paths[path] = { ...paths[path], [route.method.toLowerCase()]: operationObject(route, named) };
   }

@@ -1,12 +1,13 @@
-import { Type } from "@sinclair/typebox";
+import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { refusalBy } from "../errors.ts";
 import type { Readiness } from "../health/readiness.ts";
 import type { Metrics } from "../metrics/metrics.ts";
 import { EXPOSITION_CONTENT_TYPE, renderMetrics } from "../metrics/metrics.ts";
 import { isLoopback, isLoopbackName } from "./addresses.ts";
-import { reply } from "./answer.ts";
+import { Reply, reply } from "./answer.ts";
 import { api } from "./api.ts";
+import { asset } from "./asset.ts";
 import type { OpenCall } from "./call.ts";
 import { operationOf } from "./caller.ts";
 import type { Guard } from "./guard.ts";
@@ -28,11 +29,22 @@ const OpenApiDocument = Type.Object(
   { openapi: Type.String({ examples: ["3.1.0"] }) },
   { $id: "OpenApiDocument", additionalProperties: true },
 );
+type OpenApiDocument = Static<typeof OpenApiDocument>;
 const Status = Type.Object({ status: Type.String() });
 
 /** What belongs to no area: the ping, the description of the API, health and metrics. */
 export function systemRoutes(http: Http, { gate, readiness, metrics }: Monitoring) {
-  let document: ReturnType<typeof openApiDocument> | undefined;
+  let text: Promise<Uint8Array<ArrayBuffer>> | undefined;
+  const document = asset({
+    contentType: "application/json",
+    immutable: false,
+    read: () => {
+      text ??= openApiDocument(http.routes, http.parts).then((made) =>
+        new TextEncoder().encode(JSON.stringify(made)),
+      );
+      return text;
+    },
+  });
   return new Elysia({ tags: ["System"] })
     .use(api)
     .get("/v1/ping", () => ({ pong: true as const }), {
@@ -41,12 +53,16 @@ export function systemRoutes(http: Http, { gate, readiness, metrics }: Monitorin
     })
     .get(
       "/openapi.json",
-      () => {
-        document ??= openApiDocument(http.routes, http.parts);
-        return document;
+      async ({ call }) => {
+        const { status, bytes, headers } = await document(call);
+        return new Reply(status as 200, bytes as unknown as OpenApiDocument, headers);
       },
       {
-        open: { name: "openapi.read", summary: "Read this API's OpenAPI document" },
+        open: {
+          name: "openapi.read",
+          summary: "Read this API's OpenAPI document",
+          tagged: true,
+        },
         response: OpenApiDocument,
       },
     )
