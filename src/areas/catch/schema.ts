@@ -210,7 +210,7 @@ export const CaughtEvent = Type.Object(
     query: Type.String({ description: "As it was sent, without its question mark.", examples: [""] }),
     headers: Type.Record(Type.String(), Type.String()),
     headers_list: Type.Array(Type.Array(Type.String(), { minItems: 2, maxItems: 2 }), {
-      description: "The same as pairs of name and value, in their order.",
+      description: "The same as pairs of name and value, not in the order in which they were sent.",
       examples: [[["content-type", "application/json"]]],
     }),
     remote_address: orNull(Type.String({ examples: ["203.0.113.7"] }), {

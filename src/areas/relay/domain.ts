@@ -3,6 +3,7 @@ import { type ErrorMeaning, invalidField, registerErrors } from "../../kernel/er
 import type { RelayBody, RelayFailure, RelayKind } from "./schema.ts";
 
 const codes = registerErrors({
+  endpoint_name_taken: [409, "Another endpoint of the project has this name; `endpoint_id` says which."],
   endpoint_limit_exceeded: [403, "The project has as many endpoints as its tier allows."],
 });
 

@@ -1,5 +1,5 @@
 import type { Api } from "../../kernel/http/api.ts";
-import type { Charger } from "../../kernel/http/caller.ts";
+import type { CallerAccount, Charger } from "../../kernel/http/caller.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { Outbox } from "../../kernel/mail/outbox.ts";
 import type { TargetPolicy } from "../../kernel/outbound/target.ts";
@@ -25,6 +25,7 @@ import type { RelayStore } from "./store.ts";
 /** What endpoints need of the rest of the server. */
 export interface EndpointPorts {
   readonly charger: Charger;
+  readonly accounts: { account(accountRef: number): CallerAccount };
   readonly tiers: Tiers;
   readonly outbox: Outbox;
   readonly emailOf: (accountRef: number) => string | null;

@@ -175,15 +175,12 @@ export class EndpointDeliveries {
     // A user may have closed the breaker meanwhile.
     const isExpected = isProbe && endpoint.health.breaker === PROBING;
     if (next === "delivered") {
-      health.succeeded(tx, endpoint);
+      health.succeeded(tx, endpoint, relay.item.event);
       return;
     }
-    health.failed(tx, endpoint, {
-      status: made.response_status,
-      error: made.error ?? "",
-      isProbe: isExpected,
-    });
-    if (next === "failed") health.deliveryFailed(tx, endpoint, relay.item.event ?? "");
+    const attempt = { status: made.response_status, error: made.error ?? "", isProbe: isExpected };
+    health.failed(tx, endpoint, attempt, relay.item.event);
+    if (next === "failed") health.deliveryFailed(tx, endpoint, relay.item.event);
     else if (isProbe) this.hold(tx, endpoint.row.ref, relay.ref, { ref: relay.ref });
   }
 

@@ -5,8 +5,9 @@ import type { Job, JobOutcome } from "../../kernel/scheduler/scheduler.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { afterFailure, FAILED_NOTICE_MS, type FailedAttempt, WELL } from "./breaker.ts";
 import { DELIVER } from "./domain.ts";
-import { type Endpoint, type EndpointRegistry, OWN_TYPES } from "./endpoint-registry.ts";
+import type { Endpoint, EndpointRegistry } from "./endpoint-registry.ts";
 import { CLOSED, DISABLED, type EndpointStore, LIVE, OPEN, PROBING } from "./endpoint-store.ts";
+import { isNotice } from "./notices.ts";
 
 /** Job of an endpoint whose breaker is open: lets its oldest parked delivery pass. */
 const PROBE = "relay.endpoint.probe";
@@ -62,21 +63,22 @@ export class EndpointHealth {
     if (endpoint.health.state === LIVE) this.probeAt(tx, endpoint, tx.now);
   }
 
-  /** An attempt that arrived. */
-  succeeded(tx: Tx, endpoint: Endpoint): void {
+  /** An attempt that arrived. `eventType`: that of its message. */
+  succeeded(tx: Tx, endpoint: Endpoint, eventType: string | null): void {
     const { breaker, failures, failing_since } = endpoint.health;
     if (failures === 0 && breaker === CLOSED) return;
     const { disabled_reason: _, ...well } = WELL;
     this.deps.registry.setHealth(tx, endpoint, well);
     if (breaker === CLOSED) return;
     this.changed(tx, endpoint);
-    this.notice(tx, endpoint, "ninefold.endpoint.recovered", { since: failing_since });
+    if (!isNotice(eventType))
+      this.notice(tx, endpoint, "ninefold.endpoint.recovered", { since: failing_since });
     this.deps.scheduler.cancel(tx, PROBE, String(endpoint.row.ref));
     if (endpoint.health.state === LIVE) this.deps.stateChanged(tx, endpoint.row.ref);
   }
 
-  /** An attempt that failed. */
-  failed(tx: Tx, endpoint: Endpoint, attempt: FailedAttempt): void {
+  /** An attempt that failed. `eventType`: that of its message; what a notice meets causes no notice. */
+  failed(tx: Tx, endpoint: Endpoint, attempt: FailedAttempt, eventType: string | null): void {
     const { registry, breakerFailures, ids } = this.deps;
     // One that was under way when it was disabled.
     if (endpoint.health.state === DISABLED) return;
@@ -85,20 +87,19 @@ export class EndpointHealth {
     const { change, disabledFor } = afterFailure(endpoint.health, attempt, bounds, tx.now, ids.fraction());
     registry.setHealth(tx, endpoint, change);
     if (disabledFor !== null) {
-      this.disable(tx, endpoint, disabledFor);
+      this.disable(tx, endpoint, disabledFor, eventType);
       return;
     }
     if (change.next_probe_at == null) return;
     this.probeAt(tx, endpoint, change.next_probe_at);
     if (breaker !== CLOSED) return;
     this.changed(tx, endpoint);
-    this.notice(tx, endpoint, "ninefold.endpoint.failing");
+    if (!isNotice(eventType)) this.notice(tx, endpoint, "ninefold.endpoint.failing");
   }
 
   /** A delivery that has used up its retries. */
-  deliveryFailed(tx: Tx, endpoint: Endpoint, eventType: string): void {
-    // What tells of failures has none to tell of.
-    if (eventType.startsWith(OWN_TYPES)) return;
+  deliveryFailed(tx: Tx, endpoint: Endpoint, eventType: string | null): void {
+    if (isNotice(eventType)) return;
     const { noticed_at, unnoticed } = endpoint.health;
     const count = unnoticed + 1;
     const isSoon = noticed_at !== null && tx.now - noticed_at < FAILED_NOTICE_MS;
@@ -107,7 +108,7 @@ export class EndpointHealth {
     if (!isSoon) this.notice(tx, endpoint, "ninefold.delivery.failed", { count });
   }
 
-  private disable(tx: Tx, endpoint: Endpoint, reason: string): void {
+  private disable(tx: Tx, endpoint: Endpoint, reason: string, eventType: string | null): void {
     const { registry, scheduler, outbox, emailOf, stateChanged } = this.deps;
     const { row, terms } = endpoint;
     registry.setHealth(tx, endpoint, {
@@ -115,7 +116,7 @@ export class EndpointHealth {
     });
     scheduler.cancel(tx, PROBE, String(row.ref));
     this.changed(tx, endpoint);
-    this.notice(tx, endpoint, "ninefold.endpoint.disabled", { reason });
+    if (!isNotice(eventType)) this.notice(tx, endpoint, "ninefold.endpoint.disabled", { reason });
     stateChanged(tx, row.ref);
     const to = terms.notify_email && outbox.available ? emailOf(row.accountRef) : null;
     if (to !== null) outbox.enqueue(tx, { to, ...disabledMail(endpoint, reason) });

@@ -38,7 +38,7 @@ export function endpointRoutes(api: Api, endpoints: Endpoints) {
           summary: "Create an endpoint for messages",
           description: "The answer has its signing secret, this once.",
           example: { url: "https://example.com/hooks", event_types: ["invoice.*"] },
-          errors: ["endpoint_limit_exceeded", "conflict"],
+          errors: ["endpoint_limit_exceeded", "endpoint_name_taken"],
         },
         body: RelayEndpointBody,
         response: { 201: RelayEndpointCreated },
@@ -85,7 +85,7 @@ function changeRoutes(api: Api, endpoints: Endpoints) {
           description:
             "What is left out stays as it is. `state: live` also enables a disabled one and closes its breaker.",
           example: { description: "Bookkeeping" },
-          errors: ["not_found", "conflict"],
+          errors: ["not_found", "endpoint_name_taken"],
         },
         params: RelayEndpointParams,
         body: RelayEndpointPatch,

@@ -1,5 +1,5 @@
 import { type AuditChange, changed } from "../../kernel/audit/change.ts";
-import { ApiError } from "../../kernel/errors.ts";
+import { ApiError, invalidField } from "../../kernel/errors.ts";
 import { compileFilter } from "../../kernel/filter.ts";
 import type { Caller } from "../../kernel/http/caller.ts";
 import { pageOf, pageStart } from "../../kernel/http/pagination.ts";
@@ -13,7 +13,7 @@ import type { Tiers } from "../../kernel/tiers.ts";
 import { prefixedId } from "../../kernel/uuid.ts";
 import { WELL } from "./breaker.ts";
 import { readWaits } from "./domain.ts";
-import { type Endpoint, type EndpointRegistry, endpointSealContext } from "./endpoint-registry.ts";
+import { type Endpoint, type EndpointRegistry, endpointSealContext, OWN_TYPES } from "./endpoint-registry.ts";
 import {
   CONCURRENCY,
   DISABLE_HOURS,
@@ -33,6 +33,7 @@ import {
 } from "./endpoint-schema.ts";
 import { CLOSED, type EndpointStore, type Health, LIVE, OPEN, PAUSED } from "./endpoint-store.ts";
 import type { Messages } from "./messages.ts";
+import { NOTICE_SUBSCRIBERS_MAX, subscribesToNotices } from "./notices.ts";
 import { ownHeadersLeftOut } from "./own-headers.ts";
 import {
   GRACE_HOURS,
@@ -93,7 +94,7 @@ export class Endpoints {
     return { name, custom, state, terms: termsIn(terms) };
   }
 
-  /** Makes an endpoint. @throws ApiError `endpoint_limit_exceeded`, `conflict` for a name that is taken. */
+  /** Makes an endpoint. @throws ApiError `endpoint_limit_exceeded`, `endpoint_name_taken`. */
   create(
     tx: Tx,
     { account, project }: Caller,
@@ -110,6 +111,7 @@ export class Endpoints {
       );
     const { name = null, custom = {}, state, terms } = asked;
     this.assertFree(project.ref, name);
+    if (subscribesToNotices(terms.event_types ?? [])) this.assertMaySubscribe(project.ref);
     const ref = this.nextRef++;
     const endpoint_id = prefixedId("ep", ids.uuidV7());
     endpoints.insert(tx, {
@@ -157,7 +159,7 @@ export class Endpoints {
     };
   }
 
-  /** Changes an endpoint. @throws ApiError `not_found`, `conflict` for a name that is taken. */
+  /** Changes an endpoint. @throws ApiError `not_found`, `endpoint_name_taken`. */
   change(tx: Tx, { project }: Caller, endpointId: string, asked: Asked): RelayEndpointItem {
     const { endpoints, registry, stateChanged } = this.deps;
     const before = this.find(project.ref, endpointId);
@@ -165,6 +167,8 @@ export class Endpoints {
     const shownBefore = itemView(before);
     const { name = before.row.name, custom = before.custom, state, terms } = asked;
     if (name !== before.row.name) this.assertFree(project.ref, name);
+    const subscribed = subscribesToNotices(before.terms.event_types);
+    if (!subscribed && subscribesToNotices(terms.event_types ?? [])) this.assertMaySubscribe(project.ref);
     endpoints.change(tx, {
       ...{ ref, name, terms: JSON.stringify({ ...before.terms, ...terms }), updated_at: tx.now },
       headers: this.seal(custom, endpoint_id),
@@ -235,7 +239,18 @@ export class Endpoints {
     const holder = name === null ? undefined : all.find(({ row }) => row.name === name);
     if (holder === undefined) return;
     const { endpoint_id } = holder.row;
-    throw new ApiError("conflict", `The endpoint ${endpoint_id} has this name.`, { extras: { endpoint_id } });
+    const message = `The endpoint ${endpoint_id} of this project has this name: change that one, or choose another name.`;
+    throw new ApiError("endpoint_name_taken", message, { extras: { endpoint_id } });
+  }
+
+  private assertMaySubscribe(projectRef: number): void {
+    const all = this.deps.registry.ofProject(projectRef);
+    const subscribers = all.filter(({ terms }) => subscribesToNotices(terms.event_types));
+    if (subscribers.length < NOTICE_SUBSCRIBERS_MAX) return;
+    throw invalidField(
+      "event_types",
+      `name types of ${OWN_TYPES}*, as ${NOTICE_SUBSCRIBERS_MAX} endpoints of this project do already: change one of those`,
+    );
   }
 
   private seal(custom: RequestHeaders, endpointId: string): Uint8Array | null {

@@ -2,7 +2,7 @@ import { Type } from "@sinclair/typebox";
 import { isoTimeOrNull } from "../../kernel/date-time.ts";
 import { registerErrorFields } from "../../kernel/errors.ts";
 import type { Api } from "../../kernel/http/api.ts";
-import type { Caller, CallerAccount } from "../../kernel/http/caller.ts";
+import type { Caller } from "../../kernel/http/caller.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { OutboundClient } from "../../kernel/outbound/client.ts";
 import { WebhookSecrets } from "../../kernel/outbound/webhook-secrets.ts";
@@ -39,7 +39,7 @@ const DAY_MS = 24 * 60 * 60 * 1000;
 
 /** What deliveries need of the accounts. */
 interface RelayPorts extends EndpointPorts {
-  readonly accounts: SigningKeys & { account(accountRef: number): CallerAccount };
+  readonly accounts: SigningKeys & EndpointPorts["accounts"];
   readonly tiers: Tiers;
 }
 

@@ -1,6 +1,6 @@
-import { ApiError, invalidField } from "../../kernel/errors.ts";
+import { ApiError, invalidField, refusalBy } from "../../kernel/errors.ts";
 import { type Reply, reply, withJson } from "../../kernel/http/answer.ts";
-import type { Caller, Charger } from "../../kernel/http/caller.ts";
+import type { Caller, CallerAccount, Charger } from "../../kernel/http/caller.ts";
 import { encodeCursor, pageStart } from "../../kernel/http/pagination.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
@@ -14,7 +14,7 @@ import {
   type Offered as OfferedMessage,
   OWN_TYPES,
 } from "./endpoint-registry.ts";
-import { DISABLED } from "./endpoint-store.ts";
+import { CLOSED, DISABLED } from "./endpoint-store.ts";
 import { DIRECT_MAX, type FanOut } from "./fan-out.ts";
 import { WALKED_ROWS_MAX } from "./listing.ts";
 import {
@@ -31,6 +31,7 @@ import {
   type RelayMessagesSent,
 } from "./message-schema.ts";
 import type { MessageDelivery, MessageItem, MessageRow, MessageStore } from "./message-store.ts";
+import { NOTICE_SUBSCRIBERS_MAX, NoticePace } from "./notices.ts";
 import { LIST_LIMIT, RELAY_STATUSES } from "./schema.ts";
 import type { RelayStore } from "./store.ts";
 
@@ -91,13 +92,16 @@ type Sent = RelayMessagesSent["messages"][number];
 const SEND = "relay.messages.send";
 const BATCH = "relay.messages.batch";
 const RESEND = "relay.messages.resend";
+const NOTICE = "relay.endpoints.notice";
 
 /** The use cases of messages. */
 export class Messages {
   private nextRef: number;
+  private readonly notices = new NoticePace();
 
   constructor(
     private readonly deps: Pick<Kernel, "ids"> & {
+      readonly accounts: { account(accountRef: number): CallerAccount };
       readonly store: RelayStore;
       readonly messages: MessageStore;
       readonly registry: EndpointRegistry;
@@ -320,12 +324,23 @@ export class Messages {
     return this.deps.registry.ofProject(projectRef).filter((one) => takesNow(one, offered));
   }
 
-  /** Tells the endpoints of a project that name a type of this server's own; never the one that it is about. */
+  /**
+   * Sends a notice to the endpoints of a project that subscribe to its type: never to the one that it is about, and to none
+   * whose breaker is open. It is charged as any message; without the credits it is not sent. A project gets one notice
+   * in {@link NOTICE_INTERVAL_MS}: later ones are delayed.
+   */
   notice(tx: Tx, about: Endpoint, type: string, data: object): void {
     const { accountRef, projectRef, ref } = about.row;
-    const takers = this.takers(projectRef, { type, channels: [], value: () => data });
-    const to = takers.filter(({ row }) => row.ref !== ref);
-    if (to.length > 0) this.send(tx, { accountRef, projectRef }, { type, payload: JSON.stringify(data), to });
+    const { accounts, charger } = this.deps;
+    const to = this.takers(projectRef, { type, channels: [], value: () => data })
+      .filter(({ row, health }) => row.ref !== ref && health.breaker === CLOSED)
+      .slice(0, NOTICE_SUBSCRIBERS_MAX);
+    const slot = this.notices.slot(projectRef, tx.now);
+    if (to.length === 0 || slot === null) return;
+    const account = accounts.account(accountRef);
+    if (refusalBy(() => charger.charge(tx, account, NOTICE, 1 + to.length)) !== null) return;
+    this.notices.take(tx, projectRef, slot);
+    this.send(tx, { accountRef, projectRef }, { type, payload: JSON.stringify(data), to, dueAt: slot });
   }
 
   /** A page of a project's messages, newest first. @throws ApiError `validation_error` for a foreign cursor. */

@@ -415,7 +415,7 @@ export interface CaughtEvent extends EventItem {
   /** As it was sent, without its question mark. */
   query: string;
   headers: Record<string, string>;
-  /** The same as pairs of name and value, in their order. */
+  /** The same as pairs of name and value, not in the order in which they were sent. */
   headers_list: string[][];
   /** Where it came from, as `--trust-proxy` says; null for what came in before this was noted. */
   remote_address: string | null;
@@ -2913,6 +2913,7 @@ export type ErrorCode =
   | "deleted"
   | "disabled"
   | "endpoint_limit_exceeded"
+  | "endpoint_name_taken"
   | "expired"
   | "flag_not_found"
   | "forbidden"

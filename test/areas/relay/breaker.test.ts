@@ -9,6 +9,11 @@ import {
   SILENT_AFTER_MS,
 } from "../../../src/areas/relay/breaker.ts";
 import { CLOSED, type Health, LIVE, OPEN } from "../../../src/areas/relay/endpoint-store.ts";
+import {
+  NOTICE_INTERVAL_MS,
+  NOTICE_SUBSCRIBERS_MAX,
+  NOTICES_DELAYED_MAX,
+} from "../../../src/areas/relay/notices.ts";
 import { expectError } from "../../support/errors.ts";
 import { Messaging } from "./messages-support.ts";
 import { RelayStage } from "./support.ts";
@@ -275,7 +280,7 @@ describe("notices", () => {
       .filter(({ path }) => path === "/notices")
       .map(({ body }) => JSON.parse(body) as { type: string; data: Record<string, unknown> });
 
-  test("that it fails and has recovered, to those that name them, for nothing", async () => {
+  test("that it fails and has recovered, to those that name them, priced as any message", async () => {
     const id = await messaging.endpoint("/a", { name: "books" });
     await messaging.endpoint("/notices", { event_types: TOLD });
     stage.sink.answersBy(({ path }) => (path === "/a" ? 500 : 200));
@@ -295,7 +300,9 @@ describe("notices", () => {
     await advance(MINUTE);
     await messaging.settle();
     expect(notices().map(({ type }) => type)).toEqual(["ninefold.endpoint.recovered"]);
-    expect((await stage.account.get("/v1/meter/balance")).body["balance"]).toEqual(before as never);
+    const { balance } = (await stage.account.get("/v1/meter/balance")).body;
+    // Two notices, each 1 credit and 1 for its delivery.
+    expect(Number(before) - Number(balance)).toBe(4);
   });
 
   test("that deliveries have failed, once an hour, with how many; and that it is disabled", async () => {
@@ -316,6 +323,9 @@ describe("notices", () => {
     stage.sink.answersBy(({ path }) => (path === "/a" ? 410 : 200));
     await messaging.send({ n: 4 });
     await messaging.settle();
+    // One notice a minute.
+    expect(notices()).toEqual([]);
+    await advance(NOTICE_INTERVAL_MS);
     expect(notices()).toMatchObject([
       { type: "ninefold.endpoint.disabled", data: { endpoint_id: id, reason: "the target answered 410" } },
     ]);
@@ -334,6 +344,63 @@ describe("notices", () => {
     const own = told.filter(([, type]) => type?.startsWith("ninefold."));
     expect(own.length).toBeGreaterThan(0);
     expect(own.every(([path]) => path === "/notices")).toBe(true);
+  });
+
+  test("do not multiply: one message to endpoints that all fail and all subscribe", async () => {
+    for (let n = 0; n < NOTICE_SUBSCRIBERS_MAX; n += 1)
+      await messaging.endpoint(`/${n}`, { event_types: ["invoice.*", ...TOLD], retry_schedule: [] });
+    stage.sink.answersBy(() => 410);
+    await messaging.send();
+    await messaging.settle();
+    await advance(HOUR);
+    const own = stage.sink.take().filter(({ body }) => body.includes('"type":"ninefold.'));
+    // One message was sent; each of its failures is about an endpoint, and the last ones have no subscriber left.
+    expect(own.length).toBeLessThanOrEqual(NOTICE_SUBSCRIBERS_MAX * NOTICE_SUBSCRIBERS_MAX);
+    const { messages } = (await stage.account.get("/v1/relay/messages?limit=100")).body;
+    expect((messages as unknown[]).length).toBeLessThanOrEqual(1 + NOTICES_DELAYED_MAX + 1);
+  });
+
+  test("none without the credits for it, and none to an endpoint whose breaker is open", async () => {
+    stage.account = await stage.server.account({ balance: 11 });
+    await messaging.endpoint("/a", { retry_schedule: [] });
+    await messaging.endpoint("/notices", { event_types: TOLD });
+    stage.sink.answersBy(({ path }) => (path === "/a" ? 500 : 200));
+    const balance = async () => Number((await stage.account.get("/v1/meter/balance")).body["balance"]);
+    while ((await balance()) > 1)
+      await stage.account.post("/v1/relay/messages", { event_type: "x", payload: {} });
+    await messaging.settle();
+    expect(notices()).toEqual([]);
+    expect(await balance()).toBeLessThanOrEqual(1);
+    await stage.anew();
+    await messaging.endpoint("/a", { retry_schedule: [] });
+    const down = await messaging.endpoint("/notices", { event_types: ["invoice.*", ...TOLD] });
+    stage.sink.answersBy(() => 500);
+    for (let n = 0; n < 10; n += 1) await messaging.send({ n }, { event_type: "invoice.paid" });
+    await messaging.settle();
+    await advance(1_000);
+    expect((await messaging.read(down)).health["breaker"]).toBe("open");
+    stage.sink.take();
+    await messaging.endpoint("/gone", { event_types: ["x"] });
+    stage.sink.answersBy(({ path }) => (path === "/gone" ? 410 : 200));
+    const before = ((await messaging.read(down)).counts as { waiting: number }).waiting;
+    await messaging.send({ n: 1 }, { event_type: "x" });
+    await messaging.settle();
+    expect(((await messaging.read(down)).counts as { waiting: number }).waiting).toBe(before);
+  });
+
+  test("go to a limited number of endpoints in a project", async () => {
+    for (let n = 0; n < NOTICE_SUBSCRIBERS_MAX; n += 1)
+      await messaging.endpoint(`/${n}`, { event_types: TOLD });
+    const url = stage.sink.url("/more");
+    const more = { url, event_types: ["ninefold.endpoint.failing"] };
+    expectError(await stage.account.post("/v1/relay/endpoints", more), "validation_error");
+    const id = await messaging.endpoint("/plain");
+    const change = { event_types: ["a", ...TOLD] };
+    expectError(await stage.account.patch(`/v1/relay/endpoints/${id}`, change), "validation_error");
+    const [subscriber] = (await stage.account.get("/v1/relay/endpoints")).body["endpoints"] as {
+      endpoint_id: string;
+    }[];
+    expect(subscriber?.endpoint_id).toBe(id);
   });
 });
 

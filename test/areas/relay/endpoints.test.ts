@@ -64,7 +64,7 @@ describe("POST /v1/relay/endpoints", () => {
     { ...SCENARIOS.noKey, request },
     { ...SCENARIOS.noCredits, name: "free", request, status: 201, code: "" },
     {
-      ...{ name: "a name that is taken", status: 409, code: "conflict" },
+      ...{ name: "a name that is taken", status: 409, code: "endpoint_name_taken" },
       request: ["POST", PATH, { url: URL_GIVEN, name: "books" }],
       before: ({ account }) => account.post(PATH, { url: URL_GIVEN, name: "books" }),
       after: (_, { body }) => expect(body["endpoint_id"]).toMatch(/^ep_/),
@@ -267,7 +267,7 @@ test("a name is one endpoint's: another one cannot take it, until it is free", a
   await create({ name: "books" });
   const { body } = await create({ name: "other" });
   const rename = (name: string | null) => stage.account.patch(`${PATH}/${body["endpoint_id"]}`, { name });
-  expectError(await rename("books"), "conflict");
+  expectError(await rename("books"), "endpoint_name_taken");
   expect((await rename("other")).status).toBe(200);
   expect((await rename(null)).status).toBe(200);
   expect((await create({ name: "other" })).status).toBe(201);
