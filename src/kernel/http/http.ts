@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import type { BunRequest } from "bun";
 import { type AnyElysia, Elysia } from "elysia";
 import { realDelay } from "../clock.ts";
 import { ApiError, errorText, refusalBy, StartupError } from "../errors.ts";
@@ -6,8 +7,8 @@ import { RequestMetrics } from "../metrics/request-metrics.ts";
 import { RareWarning } from "../rare-warning.ts";
 import { urlOf } from "./addresses.ts";
 import type { RenderedAnswer } from "./answer.ts";
-import { type ApiArea, type ApiPart, api, type DeclaredRoute, mounted } from "./api.ts";
-import { OpenCall } from "./call.ts";
+import { type ApiArea, type ApiPart, api, type DeclaredRoute, type MountedRoute, mounted } from "./api.ts";
+import { type Context, OpenCall } from "./call.ts";
 import { operationOf } from "./caller.ts";
 import type { Endpoint, HttpDeps, ListeningServer } from "./endpoint.ts";
 import { Paths } from "./paths.ts";
@@ -34,6 +35,17 @@ const BODY_BYTES_HARD_MAX = Number.MAX_SAFE_INTEGER;
 /** How often the end of the process looks whether all requests are answered. */
 const DRAIN_POLL_MS = 10;
 
+/** A route as the framework takes it. */
+interface Mount {
+  readonly method: string;
+  readonly path: string;
+  readonly handler: (context: Context) => Response | Promise<Response>;
+}
+
+type NativeHandler = (request: BunRequest) => Response | Promise<Response>;
+
+const NOTHING: Readonly<Record<string, never>> = {};
+
 /** Answers a request for something that is no part of the API. What it throws is rendered as an error. */
 export type PageHandler = (call: OpenCall) => RenderedAnswer | Promise<RenderedAnswer>;
 
@@ -47,14 +59,14 @@ export class Http {
   readonly paths = new Paths();
   /** What is counted of the requests. */
   readonly requests = new RequestMetrics();
-  readonly app = new Elysia({
-    name: "ninefold",
-    normalize: false,
-    strictPath: true,
-    handler: { standardHostname: false },
-  });
   /** What its calls work with. */
   readonly deps: HttpDeps;
+  /** What the server's own routing calls, by path and method. */
+  private readonly endpoints: Record<string, Partial<Record<string, NativeHandler>>> = {};
+  /** What the framework routes: endpoints of a request that came over no socket, and then everything else. */
+  private readonly endpointMounts: Mount[] = [];
+  private readonly otherMounts: Mount[] = [];
+  private wholeApp: Elysia | null = null;
   private readonly elsewhere: Endpoint;
   private readonly stopping = new AbortController();
   private server: ListeningServer | null = null;
@@ -77,12 +89,8 @@ export class Http {
     this.parts.push(...parts);
     this.paths.addNames(alsoCalled);
     for (const plugin of [routes(api)].flat() as AnyElysia[]) {
-      // Added one by one: merging a whole plugin takes a tenth of a millisecond a route.
       for (const { serve, ...route } of mounted(plugin, this.deps)) {
-        this.app.route(route.method, route.path, serve as never);
-        if (route.method === "GET") this.app.route("HEAD", route.path, serve as never);
-        if (route.operation.everyMethod)
-          for (const path of [route.path, `${route.path}/*`]) this.app.route("ALL", path, serve as never);
+        this.addEndpoint(route, serve);
         this.routes.push(route);
         // Whom the monitoring endpoints do not answer reads what stands at any unknown path.
         if (!route.operation.monitoring) this.paths.add(route.method, route.path);
@@ -94,24 +102,22 @@ export class Http {
   page(path: string, handler: PageHandler): void {
     this.paths.add("GET", path);
     for (const method of ["GET", "HEAD"]) {
-      this.app.route(method, path, ({ request }) => this.serve(request, handler), { parse: "none" });
+      this.otherMounts.push({ method, path, handler: ({ request }) => this.serve(request, handler) });
     }
   }
 
   /** Closes the list of endpoints: everything else is answered 401 or 404. */
   seal(): void {
     for (const path of ["/*", "/"]) {
-      this.app.all(path, ({ request }) => this.serve(request, (call) => this.unknownRoute(call)), {
-        parse: "none",
-      });
+      const handler = ({ request }: Context) => this.serve(request, (call) => this.unknownRoute(call));
+      this.otherMounts.push({ method: "ALL", path, handler });
     }
-    // Nothing of ours throws past the shell; what Elysia itself refuses (a malformed request) ends here.
-    this.app.onError(({ request, error }) => this.serve(request, () => Promise.reject(error)));
   }
 
   /** Answers a request that came over no socket. */
   answer(request: Request): Promise<Response> {
-    return this.app.handle(request);
+    this.wholeApp ??= this.appOf([...this.endpointMounts, ...this.otherMounts]);
+    return this.wholeApp.handle(request);
   }
 
   /** Aborted when the server is told to stop: whoever keeps requests waiting answers them 503 then. */
@@ -130,7 +136,10 @@ export class Http {
    */
   listen({ host, port, tls, idleTimeoutSeconds = IDLE_TIMEOUT_SECONDS }: ListenOptions): string {
     try {
-      this.app.listen({
+      // The server routes endpoints itself: adding a route to the framework takes ten times as long, and again at `listen`.
+      const server = Bun.serve({
+        routes: this.endpoints,
+        fetch: this.appOf(this.otherMounts).fetch,
         hostname: host,
         port,
         reusePort: false,
@@ -141,11 +150,11 @@ export class Http {
           ? {}
           : { tls: { cert: readFileSync(tls.certPath), key: readFileSync(tls.keyPath) } }),
       });
+      this.server = server;
+      return urlOf({ host, port: server.port ?? port, tls });
     } catch (error) {
       throw new StartupError(`Cannot listen on ${host} port ${port} (${errorText(error)}).`);
     }
-    this.server = this.app.server;
-    return urlOf({ host, port: this.app.server?.port ?? port, tls });
   }
 
   /** Stops accepting, waits until the answers under way have been sent (at most `graceMs`), then cuts what is left. */
@@ -156,6 +165,37 @@ export class Http {
     const stopped = Promise.resolve(server.stop(false));
     await Promise.race([stopped, allSent(server), realDelay(graceMs)]);
     await server.stop(true);
+  }
+
+  /** HEAD comes with every GET. */
+  private addEndpoint({ method, path, operation }: DeclaredRoute, serve: MountedRoute["serve"]): void {
+    const native: NativeHandler = (request) =>
+      serve({ request, params: request.params, query: NOTHING, body: NOTHING });
+    const handlers = this.endpoints[path] ?? {};
+    this.endpoints[path] = handlers;
+    for (const served of method === "GET" ? ["GET", "HEAD"] : [method]) {
+      handlers[served] = native;
+      this.endpointMounts.push({ method: served, path, handler: serve });
+    }
+    if (!operation.everyMethod) return;
+    for (const each of [path, `${path}/*`]) {
+      this.otherMounts.push({ method: "ALL", path: each, handler: serve });
+    }
+  }
+
+  private appOf(mounts: readonly Mount[]): Elysia {
+    const app = new Elysia({
+      name: "ninefold",
+      normalize: false,
+      strictPath: true,
+      handler: { standardHostname: false },
+    });
+    for (const { method, path, handler } of mounts) {
+      app.route(method, path, handler as never, { parse: "none" });
+    }
+    // Nothing of ours throws past the shell; what Elysia itself refuses (a malformed request) ends here.
+    app.onError(({ request, error }) => this.serve(request, () => Promise.reject(error)));
+    return app;
   }
 
   private async serve(request: Request, handler: PageHandler): Promise<Response> {

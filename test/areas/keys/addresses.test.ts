@@ -115,9 +115,9 @@ describe("a paused credential", () => {
 
   test("is refused where it had passed the gates in the same moment", async () => {
     const key = await bearer([]);
-    const { app } = server.server.app.http;
+    const { http } = server.server.app;
     const send = (method: string, path: string, secret: string | null, body?: object) =>
-      app.handle(
+      http.answer(
         new Request(`${server.url}${path}`, {
           method,
           headers: { authorization: `Bearer ${secret}` },

@@ -86,9 +86,9 @@ describe("a change of a key", () => {
   test("by a key that was itself changed in the same moment finds what that has left", async () => {
     const weak = await makeBearer(account, ["keys:write", "gate:read"]);
     const target = await makeBearer(account, ["keys:write"]);
-    const { app } = server.server.app.http;
+    const { http } = server.server.app;
     const patch = (id: string, secret: string | null, body: object) =>
-      app.handle(
+      http.answer(
         new Request(`${server.url}/v1/keys/${id}`, {
           method: "PATCH",
           headers: { authorization: `Bearer ${secret}` },

@@ -167,9 +167,9 @@ describe("revocation", () => {
 
   test("holds for a request that had passed the gates in the same moment", async () => {
     const key = await makeBearer(account, ["*"]);
-    const { app } = server.server.app.http;
+    const { http } = server.server.app;
     const ask = (method: string, path: string, secret: string | null, body?: string) =>
-      app.handle(
+      http.answer(
         new Request(`${server.url}${path}`, {
           method,
           headers: { authorization: `Bearer ${secret}` },
