@@ -8,7 +8,7 @@ import { eventOf, newBucket } from "./support.ts";
 test("headers are stored with every value; neither the document nor the guide promises their order", async () => {
   const server = await startTestServer();
   const account = await server.account();
-  const { bucket_id: id } = await newBucket(account);
+  const { id } = await newBucket(account);
   const answer = await sendRaw(server.url, [
     `POST /v1/in/${id} HTTP/1.1\r\nHost: x\r\nX-Zeta: 1\r\nX-Same: a\r\nX-Alpha: 2\r\nX-Same: b\r\nContent-Length: 2\r\n\r\n{}`,
   ]);
