@@ -253,6 +253,8 @@ function checkOf({ changes }: Kernel, { keys, meter, flags, directory }: Areas):
     },
     flags: {
       key: flags.flagKey,
+      context: flags.context,
+      contextBody: flags.contextBody,
       // Who checks requests is a server.
       outcomesOf: (projectRef, flagKeys, context, now) =>
         flags.flags.outcomesOf(projectRef, flagKeys, context, { now, seesServerOnly: true }),

@@ -84,3 +84,18 @@ describe("every operation answers in its documented form", () => {
     },
   );
 });
+
+test("no example shows something open that has ended", () => {
+  const seen: unknown[] = [];
+  const look = (value: unknown): void => {
+    if (typeof value !== "object" || value === null) return;
+    if ("ended_at" in value && "status" in value) seen.push([value.status === "open", value.ended_at === null]);
+    if ("resolved_at" in value && "status" in value)
+      seen.push([value.status !== "resolved", value.resolved_at === null]);
+    for (const member of Object.values(value)) look(member);
+  };
+  const contents = operations.flatMap(({ responses }) => Object.values(responses).map(({ content }) => content));
+  for (const content of contents) look(content?.["application/json"]?.example);
+  expect(seen.length).toBeGreaterThan(5);
+  for (const one of seen) expect(one).toEqual([true, true]);
+});

@@ -1,4 +1,5 @@
 import type { TSchema } from "@sinclair/typebox";
+import type { BodyBounds } from "../../kernel/http/body.ts";
 import type { Caller } from "../../kernel/http/caller.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import type { Denial } from "./domain.ts";
@@ -120,6 +121,9 @@ export interface FlagOutcome {
 /** Flags of a project. */
 export interface FlagPort {
   readonly key: SchemaOf<string>;
+  readonly context: SchemaOf<Readonly<Record<string, unknown>> | null>;
+  /** The limits of a body with a context. */
+  readonly contextBody: BodyBounds;
   /**
    * What flags are for a context, in the order of their keys; undefined for one that is not there.
    * @throws ApiError `validation_error` for a context that takes too long.

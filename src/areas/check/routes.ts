@@ -28,8 +28,8 @@ function callRoute<Asked>(
   return new Elysia({ tags: ["Check"] }).use(api).post(
     "/v1/check",
     ({ call, body }) => {
-      const { flags = [], context = {} } = body;
-      const question = { key: ports.keys.askedOf(body), claim: claimOf(body), flags, context };
+      const { flags = [], context } = body;
+      const question = { key: ports.keys.askedOf(body), claim: claimOf(body), flags, context: context ?? {} };
       return checked(call, service, question, (answer) =>
         // Stored, a denial would go on for a day after what caused it has ended.
         answer.allowed ? answer : unkept(answer),
@@ -39,6 +39,7 @@ function callRoute<Asked>(
       op: {
         ...CHECK,
         name: "check",
+        bodyBounds: ports.flags.contextBody,
         summary: "Let a customer's request in",
         description:
           "One answer to key, scopes, addresses, rate limits, uses, credits and flags, and one transaction: unless everything passes, nothing is taken. Answers 200 for every well-formed request; `status` says what your client is to read. Under an `Idempotency-Key` only what was allowed is stored.",

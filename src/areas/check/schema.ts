@@ -33,14 +33,12 @@ export function checkBody<Asked>({ keys, meters, flags }: CheckPorts<Asked>) {
         examples: [["new-checkout"]],
       }),
     ),
-    context: Type.Optional(
-      Type.Record(Type.String(), Type.Unknown(), {
-        errorMessage: "must be an object",
-        description:
-          "What else the flags decide by. `targetingKey` is the key's `owner_id`, or else its id, and `key` has its id, owner, environment and metadata.",
-        examples: [{ plan: "pro" }],
-      }),
-    ),
+    context: Type.Optional({
+      ...flags.context,
+      description:
+        "What else the flags are evaluated for: any JSON, at most 8 levels. `targetingKey` is the key's `owner_id`, or else its id, and `key` has its id, owner, environment and metadata.",
+      examples: [{ plan: "pro" }],
+    }),
   });
 }
 export type CheckBody = Static<ReturnType<typeof checkBody>>;

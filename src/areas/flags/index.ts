@@ -1,13 +1,16 @@
 import { Type } from "@sinclair/typebox";
 import { registerErrorFields } from "../../kernel/errors.ts";
 import type { ApiArea } from "../../kernel/http/api.ts";
+import type { BodyBounds } from "../../kernel/http/body.ts";
 import type { Charger } from "../../kernel/http/caller.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import { figures, type OverviewCard } from "../../kernel/overview-card.ts";
 import type { ProjectResources } from "../../kernel/project-resources.ts";
 import { oneOf, orNull } from "../../kernel/schema.ts";
 import { Ofrep, type OfrepDeps } from "./ofrep.ts";
+import { CONTEXT_BODY } from "./ofrep-refusals.ts";
 import { ofrepRoutes } from "./ofrep-routes.ts";
+import { Context } from "./ofrep-schema.ts";
 import { OfrepStreams } from "./ofrep-streams.ts";
 import type { NamedKeys } from "./ofrep-tokens.ts";
 import { flagRoutes } from "./routes.ts";
@@ -35,6 +38,9 @@ export interface FlagsArea extends ApiArea {
   readonly flags: Pick<FlagService, "outcomeOf" | "outcomesOf">;
   /** The schema of a flag's key. */
   readonly flagKey: typeof FlagKey;
+  /** The schema of a context, and the limits of a body that has one. */
+  readonly context: typeof Context;
+  readonly contextBody: BodyBounds;
   /** Writes what is noted in memory. */
   readonly finish: () => Promise<void>;
   /** Ends all streams: the server stops. */
@@ -59,7 +65,7 @@ export function createFlags(kernel: Kernel, { keys, charger, publicUrl }: FlagPo
     kernel.writer.submit((tx) => charger.refund(tx, account, name, cost));
   const ofrep = new Ofrep({ ...kernel, flags, streams, refund, publicUrl });
   return {
-    ...{ flags, flagKey: FlagKey },
+    ...{ flags, flagKey: FlagKey, context: Context, contextBody: CONTEXT_BODY },
     finish: () => uses.finish(),
     stopStreams: () => streams.stop(),
     resources: {

@@ -7,19 +7,21 @@ const Key = Type.String({ examples: ["new-checkout"] });
 /** Path of a flag. A key that no flag can have is one that is not there. */
 export const OfrepParams = Type.Object({ key: Key });
 
-const Context = Type.Object(
-  { targetingKey: Type.Optional(Type.String({ description: "Whom the flag is evaluated for." })) },
-  { additionalProperties: true },
+/** What flags are evaluated for; null for nothing. */
+export const Context = orNull(
+  Type.Object(
+    { targetingKey: Type.Optional(Type.String({ description: "Whom the flag is evaluated for." })) },
+    { additionalProperties: true },
+  ),
+  {
+    errorMessage: "must be an object, and its targetingKey a text",
+    description: "What is known of whom the flags are evaluated for: any JSON, at most 8 levels.",
+  },
 );
 
 /** Body of an evaluation. */
 export const OfrepBody = named("EvaluationBody", {
-  context: Type.Optional(
-    orNull(Context, {
-      errorMessage: "must be an object, and its targetingKey a text",
-      description: "What is known of whom the flags are evaluated for: any JSON, at most 8 levels.",
-    }),
-  ),
+  context: Type.Optional(Context),
 });
 
 /** What a flag is for a context. */

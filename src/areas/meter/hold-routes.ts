@@ -2,6 +2,7 @@ import { Elysia } from "elysia";
 import { reply } from "../../kernel/http/answer.ts";
 import type { Api } from "../../kernel/http/api.ts";
 import type { Call } from "../../kernel/http/call.ts";
+import { assertPositive } from "../../kernel/ledger.ts";
 import { assertCapture } from "./domain.ts";
 import { assertMetadata, type HoldChange, type HoldService } from "./holds.ts";
 import { MeterParams } from "./schema.ts";
@@ -27,6 +28,7 @@ function makingRoutes(api: Api, meters: MeterService, holds: HoldService) {
     .post(
       "",
       ({ call, params, body }) => {
+        assertPositive(body.amount);
         assertMetadata(body);
         return call.perform((tx) => {
           const change = { ...placeOf(call), meterId: params.meterId };
@@ -42,7 +44,7 @@ function makingRoutes(api: Api, meters: MeterService, holds: HoldService) {
           summary: "Hold an amount of a tenant meter",
           description:
             "Takes it from what is available, not from the balance. The same `hold_id` again, with the same terms, answers 200 with the hold as it is now.",
-          errors: ["insufficient_balance", "conflict"],
+          errors: ["insufficient_balance", "conflict", "invalid_request"],
           example: { amount: 60, ttl_seconds: 300 },
         },
         params: MeterParams,

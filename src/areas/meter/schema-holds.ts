@@ -1,6 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { NextCursor, pageQuery } from "../../kernel/http/pagination.ts";
-import { BALANCE_MAX, BalanceValue } from "../../kernel/ledger.ts";
+import { AmountBody, BALANCE_MAX, BalanceValue } from "../../kernel/ledger.ts";
 import { named, oneOf, orNull } from "../../kernel/schema.ts";
 import { MeterBalance, MeterParams, MeterState } from "./schema.ts";
 
@@ -54,9 +54,12 @@ export const HoldQuery = Type.Object({
 });
 export type HoldQuery = Static<typeof HoldQuery>;
 
+/** The same in a body whose route rejects 0 and less with `invalid_request`, as those of deducts and refills do. */
+export const GivenAmount = { ...AmountBody.properties.amount, examples: PositiveAmount["examples"] };
+
 /** Body that makes a hold. */
 export const HoldBody = named("HoldBody", {
-  amount: PositiveAmount,
+  amount: GivenAmount,
   ttl_seconds: Type.Optional({ ...HoldSeconds, default: HOLD_SECONDS_DEFAULT }),
   hold_id: Type.Optional(
     Type.String({ ...HOLD_ID, description: "Yours, unique in the project; a UUID unless given." }),
@@ -105,7 +108,10 @@ export const MeterHold = named("MeterHold", {
   shortfall: Type.Optional(Type.Integer({ description: "What a capped capture did not get." })),
   created_at: Type.String({ format: "date-time" }),
   expires_at: Type.String({ format: "date-time" }),
-  ended_at: orNull(Type.String({ format: "date-time" })),
+  ended_at: orNull(Type.String({ format: "date-time" }), {
+    description: "Null while it is open.",
+    examples: [null],
+  }),
   metadata: orNull(Type.Record(Type.String(), Type.String())),
 });
 export type MeterHold = Static<typeof MeterHold>;

@@ -2,7 +2,7 @@ import { type Static, Type } from "@sinclair/typebox";
 import { BalanceValue } from "../../kernel/ledger.ts";
 import { named, oneOf, orNull } from "../../kernel/schema.ts";
 import { MeterBalance } from "./schema.ts";
-import { PositiveAmount } from "./schema-holds.ts";
+import { GivenAmount, PositiveAmount } from "./schema-holds.ts";
 
 /** How often a plan refills, in the order of the numbers that files have for it. */
 export const PERIODS = ["day", "week", "month"] as const;
@@ -24,7 +24,7 @@ const CARRY = "With `add`: what is left of before is cut to this first, though n
 
 /** Body that sets a plan. */
 export const PlanBody = named("PlanBody", {
-  amount: PositiveAmount,
+  amount: GivenAmount,
   every: Every,
   mode: Type.Optional(Mode),
   day: Type.Optional(

@@ -1,6 +1,7 @@
 import { Elysia } from "elysia";
 import type { Api } from "../../kernel/http/api.ts";
 import type { Call } from "../../kernel/http/call.ts";
+import { assertPositive } from "../../kernel/ledger.ts";
 import { MeterParams } from "./schema.ts";
 import { AlertBody, MeterAlert, MeterPlan, PlanBody, TermRemoved } from "./schema-terms.ts";
 import type { MeterService } from "./service.ts";
@@ -49,8 +50,10 @@ function planRoutes(api: Api, meters: MeterService, terms: TermsService) {
     )
     .put(
       "/plan",
-      ({ call, params, body }) =>
-        call.perform((tx) => terms.setPlan(tx, { ...placeOf(call), ...params }, body)),
+      ({ call, params, body }) => {
+        assertPositive(body.amount);
+        return call.perform((tx) => terms.setPlan(tx, { ...placeOf(call), ...params }, body));
+      },
       {
         op: {
           name: "meter.plan.set",
@@ -59,6 +62,7 @@ function planRoutes(api: Api, meters: MeterService, terms: TermsService) {
           summary: "Refill a meter again and again",
           description:
             "At 00:00 UTC. What was missed while the server was down is made up for: once where it raises, each time where it adds. A meter that does not exist begins with 0.",
+          errors: ["invalid_request"],
           example: { amount: 1000, every: "month" },
         },
         params: MeterParams,

@@ -78,9 +78,9 @@ const INCIDENT = {
   }),
   monitor_ids: Type.Array(Type.String({ format: "uuid" })),
   started_at: RFC_3339,
-  acknowledged_at: orNull(RFC_3339),
+  acknowledged_at: orNull(RFC_3339, { examples: [null] }),
   acknowledged_by: orNull(Type.String(), { description: "A key's name, else a user id.", examples: [null] }),
-  resolved_at: orNull(RFC_3339),
+  resolved_at: orNull(RFC_3339, { description: "Null while it is open.", examples: [null] }),
   public: Public,
   suppressed_by: orNull(Type.String(), {
     description: "The incident, else the monitor, that accounts for it: then nobody was told.",

@@ -570,8 +570,15 @@ export interface CheckBody {
   hold?: CheckHold | undefined;
   /** Flags to evaluate for the key's owner. */
   flags?: readonly string[] | undefined;
-  /** What else the flags decide by. `targetingKey` is the key's `owner_id`, or else its id, and `key` has its id, owner, environment and metadata. */
-  context?: Record<string, unknown> | undefined;
+  /** What else the flags are evaluated for: any JSON, at most 8 levels. `targetingKey` is the key's `owner_id`, or else its id, and `key` has its id, owner, environment and metadata. */
+  context?:
+    | {
+        /** Whom the flag is evaluated for. */
+        targetingKey?: string | undefined;
+        [name: string]: unknown;
+      }
+    | null
+    | undefined;
 }
 
 /** Taken from the meter at once. */
@@ -1242,12 +1249,14 @@ export interface MeterHold {
   shortfall?: number;
   created_at: string;
   expires_at: string;
+  /** Null while it is open. */
   ended_at: string | null;
   metadata: Record<string, string> | null;
 }
 
 /** The body of `POST /v1/meter/{meterId}/holds`. */
 export interface HoldBody {
+  /** Credits; 1 or more. */
   amount: number;
   ttl_seconds?: number | undefined;
   /** Yours, unique in the project; a UUID unless given. */
@@ -1304,6 +1313,7 @@ export interface MeterPlan {
 
 /** The body of `PUT /v1/meter/{meterId}/plan`. */
 export interface PlanBody {
+  /** Credits; 1 or more. */
   amount: number;
   /** At 00:00 UTC. */
   every: "day" | "week" | "month";
@@ -1772,6 +1782,7 @@ export interface Incident {
   acknowledged_at: string | null;
   /** A key's name, else a user id. */
   acknowledged_by: string | null;
+  /** Null while it is open. */
   resolved_at: string | null;
   /** Whether status pages show it. */
   public: boolean;

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { FLAGS_MAX, SECRET_LENGTH_MAX } from "../../../src/areas/check/domain.ts";
+import { CONTEXT_LEVELS_MAX } from "../../../src/areas/flags/ofrep-refusals.ts";
 import { expectError } from "../../support/errors.ts";
 import { type AccountClient, startTestServer, type TestServer } from "../../support/server.ts";
 import { ask, check, customer, UNKNOWN_KEY } from "./support.ts";
@@ -18,6 +19,11 @@ afterAll(() => server.stop());
 const own = async () => (await account.get("/v1/meter/balance")).body.balance;
 const keys = (count: number) => Array.from({ length: count }, (_, at) => `f${at}`);
 
+/** An object of so many levels. */
+function nested(levels: number): object {
+  return levels === 1 ? {} : { a: nested(levels - 1) };
+}
+
 const GOOD: Record<string, unknown>[] = [
   {},
   { meta: null, require: null, cost: null, ratelimits: null },
@@ -27,7 +33,9 @@ const GOOD: Record<string, unknown>[] = [
   { flags: [] },
   { flags: keys(FLAGS_MAX) },
   { context: {} },
-  { context: { constructor: 1, targetingKey: null, deep: { er: [1] } } },
+  { context: null },
+  { context: { constructor: 1, targetingKey: "", deep: { er: [1] } } },
+  { context: nested(CONTEXT_LEVELS_MAX) },
 ];
 
 const BAD: [body: Record<string, unknown>, field: string][] = [
@@ -58,6 +66,9 @@ const BAD: [body: Record<string, unknown>, field: string][] = [
   [{ flags: ["Not a key"] }, "flags.0"],
   [{ flags: ["__proto__"] }, "flags.0"],
   [{ context: [] }, "context"],
+  [{ context: { targetingKey: 5 } }, "context"],
+  [{ context: { targetingKey: null } }, "context"],
+  [{ context: nested(CONTEXT_LEVELS_MAX + 1) }, "body"],
   [{ context: "x" }, "context"],
 ];
 

@@ -61,7 +61,11 @@ describe("POST /v1/meter/{meterId}/holds", () => {
       ...{ name: "the same again", request: ["POST", path, { amount: 60, hold_id: "h" }], before: holding },
       ...{ status: 200, spent: 1, after: available(40) },
     },
-    wrong("an amount that is none", ["POST", path, { amount: 0 }]),
+    ...[0, -1].map((amount) => ({
+      ...wrong(`an amount of ${amount}`, ["POST", path, { amount }]),
+      code: "invalid_request",
+    })),
+    wrong("an amount that is no number", ["POST", path, { amount: "1" }]),
     wrong("a meter id that is none", ["POST", "/v1/meter/a.b/holds", { amount: 1 }]),
     nobody(["POST", path, { amount: 1 }]),
     {

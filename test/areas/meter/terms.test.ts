@@ -142,7 +142,6 @@ describe("plans", () => {
   });
 
   test.each<[string, object]>([
-    ["amount", { amount: 0, every: "day" }],
     ["amount", { amount: MOST + 1, every: "day" }],
     ["every", { amount: 1, every: "year" }],
     ["mode", { amount: 1, every: "day", mode: "set" }],
@@ -158,6 +157,12 @@ describe("plans", () => {
     expect(Object.keys(expectError(answer, "validation_error").fields as object)).toEqual([field]);
     expect((await send("get", "m/plan")).status).toBe(404);
   });
+});
+
+test.each([0, -1])("an amount of %i in a plan", async (amount) => {
+  const { send } = await begin();
+  expectError(await send("put", "m/plan", { amount, every: "day" }), "invalid_request");
+  expect((await send("get", "m/plan")).status).toBe(404);
 });
 
 describe("alerts", () => {
