@@ -50,7 +50,7 @@ export const ALLOWED_IPS_MAX = 50;
 export const REQUIRE_MAX = 20;
 /** Uses that one verification can cost. */
 export const COST_MAX = 1_000_000;
-/** Keys that one revocation by owner ends: some ten milliseconds of the writer's time. */
+/** Keys that one revocation by owner ends, in units of work of their own. */
 export const REVOKED_AT_ONCE_MAX = 1_000;
 /** How long the hours of a key's usage are kept. */
 export const USAGE_KEPT_MS = 90 * 24 * 60 * 60 * 1000;
@@ -209,7 +209,7 @@ function assertWithinAddresses({ prefix, allowed_ips }: Granted, { addresses }: 
  * A key revokes none that can do more.
  * @throws ApiError `forbidden`, naming the scope.
  */
-export function assertMayRevoke(key: Granted, granter: Granter): void {
+export function assertMayRevoke(key: Pick<Granted, "prefix" | "scopes">, granter: Granter): void {
   assertHasScopes(key, granter, "it cannot revoke a key that has it");
 }
 
@@ -222,7 +222,11 @@ export function assertMayChange(key: Granted, granter: Granter): void {
 }
 
 /** Scopes of keys for verify alone mean nothing to this API: any key may give them. */
-function assertHasScopes({ prefix, scopes }: Granted, { has }: Granter, consequence: string): void {
+function assertHasScopes(
+  { prefix, scopes }: Pick<Granted, "prefix" | "scopes">,
+  { has }: Granter,
+  consequence: string,
+): void {
   if (prefix !== BEARER_PREFIX) return;
   const lacking = (JSON.parse(scopes) as readonly string[]).find((scope) => !has(scope));
   if (lacking === undefined) return;

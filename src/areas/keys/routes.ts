@@ -97,7 +97,7 @@ function readRoutes(api: Api, keys: KeyService) {
           name: "keys.list",
           summary: "List managed keys, newest first",
           description:
-            "A key of one project sees the keys of that project. With `environment`, a page may have fewer keys than `limit`, or none, and `has_more` all the same.",
+            "A key of one project sees the keys of that project. With `environment`, and with large keys, a page may have fewer keys than `limit`, or none, and `has_more` all the same.",
           openCursor: true,
         },
         query: KeysQuery,
@@ -195,7 +195,7 @@ function revokeRoutes(api: Api, keys: KeyService) {
     )
     .post(
       "/v1/keys/revoke",
-      ({ call, body }) => call.perform((tx) => keys.revokeOwned(tx, call.caller, body.owner_id)),
+      ({ call, body }) => call.performAcross(keys.revokeOwned(call.caller, body.owner_id)),
       {
         op: {
           ...CHANGE,

@@ -3,8 +3,10 @@ import { isoTime, isoTimeOrNull } from "../../kernel/date-time.ts";
 import { ApiError } from "../../kernel/errors.ts";
 import { AddressRanges } from "../../kernel/http/address-ranges.ts";
 import { type Caller, type CallerAccount, hasScope } from "../../kernel/http/caller.ts";
+import type { AcrossNetwork } from "../../kernel/http/perform.ts";
 import { keyDigest, mintKey } from "../../kernel/secrets/key-format.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
+import type { Writer } from "../../kernel/storage/writer.ts";
 import type { TierBound } from "../../kernel/tier-bounds.ts";
 import { bytesToUuid, isUuid, uuidToBytes } from "../../kernel/uuid.ts";
 import { type AllowanceRow, allowanceOf, type UsesTerms } from "./allowance.ts";
@@ -35,7 +37,7 @@ import type {
   KeysRevoked,
   KeyUsage,
 } from "./schema.ts";
-import type { KeyRow, NewKeyRow } from "./store.ts";
+import type { KeyRow, KeyWalk, NewKeyRow, RevocableKey } from "./store.ts";
 import {
   assertTogether,
   changedTerms,
@@ -47,11 +49,19 @@ import {
 import { type UsageSpan, usageOf } from "./usage.ts";
 
 const LAST_CHARACTERS = 4;
-/**
- * Keys that a list passes over before it ends a page early, of deleted projects and of other environments than the one
- * that is asked for: there may be a million, and other requests wait while they are read.
- */
-export const KEYS_PASSED_OVER_MAX = 1_000;
+/** Keys that a page of a list looks at: there may be a million that it does not show, and other requests wait. */
+export const KEYS_LOOKED_AT_MAX = 1_000;
+/** Characters of JSON after which a page of a list ends: keys can have 16 KiB of metadata, and as much of scopes. */
+export const PAGE_BYTES_MAX = 512 * 1024;
+/** Keys that one unit of work revokes: a few milliseconds of the writer's time, also where each is large. */
+export const REVOKED_PER_UNIT = 100;
+
+/** Keys of one owner that are to be revoked. */
+interface OwnedKeys {
+  readonly keys: readonly RevocableKey[];
+  /** Whether there are more than one request revokes. */
+  readonly more: boolean;
+}
 
 /** What a key is to be, with whose it is to be. */
 type NewKey = KeyTerms & Pick<NewKeyRow, "account_ref" | "project_ref" | "project_id" | "allowance_ref">;
@@ -73,6 +83,7 @@ export class KeyService {
       readonly registry: KeyRegistry;
       readonly bound: TierBound;
       readonly limits: KeyLimits;
+      readonly writer: Writer;
     },
   ) {
     this.nextRef = deps.store.highestRef() + 1;
@@ -109,27 +120,35 @@ export class KeyService {
   }
 
   /**
-   * A page of the keys that the caller sees, made before a moment, newest first. It passes over rows that are to be
-   * purged, belong to a deleted project or are not asked for, up to a bound where the page ends early.
+   * A page of the keys that the caller sees, made before a time, newest first. It looks at a limited number of keys, and
+   * ends early where that is reached: keys that are to be purged, belong to a deleted project or are in another environment
+   * count, too.
    */
   list(caller: Caller, now: number, limit: number, before: number, filter: KeyFilter = {}): KeyPage {
-    const { environment } = filter;
+    const { environment = null } = filter;
+    const walk = this.walkOf(caller, filter.owner_id);
+    const end = walk.endOf({ before, rows: KEYS_LOOKED_AT_MAX });
     const keys: KeyItem[] = [];
     let position = before;
-    let passedOver = 0;
-    // The first read is nearly always enough; if not, there may be very many to pass over.
-    for (let size = limit + 1; ; size = KEYS_PASSED_OVER_MAX) {
-      const rows = this.rowsBefore(caller, position, size, filter.owner_id);
-      for (const row of rows) {
-        const isAskedFor = environment === undefined || row.environment === environment;
-        if (!isAskedFor || !this.isVisible(caller, row, now)) passedOver += 1;
-        else if (keys.length < limit) keys.push(this.itemView(row, now));
-        else return { keys, has_more: true, next_cursor: keys.at(-1)?.created_at ?? isoTime(position) };
-        position = row.created_at;
+    let bytes = 0;
+    for (let isThrough = false; !isThrough; ) {
+      const rows = walk.page({ before: position, end, environment, limit: limit + 1 });
+      for (const listed of rows) {
+        position = listed.created_at;
+        if (!this.isVisible(caller, listed, now)) continue;
+        const newest = keys.at(-1);
+        if (newest !== undefined && (keys.length === limit || bytes >= PAGE_BYTES_MAX))
+          return { keys, has_more: true, next_cursor: newest.created_at };
+        const row = this.deps.store.rowOf(listed.ref);
+        if (row === null) continue;
+        bytes += row.scopes.length + (row.metadata?.length ?? 0) + (row.ratelimits?.length ?? 0);
+        keys.push(this.itemView(row, now));
       }
-      if (rows.length < size) return { keys, has_more: false, next_cursor: null };
-      if (passedOver >= KEYS_PASSED_OVER_MAX) return { keys, has_more: true, next_cursor: isoTime(position) };
+      isThrough = rows.length <= limit;
     }
+    return end === 0
+      ? { keys, has_more: false, next_cursor: null }
+      : { keys, has_more: true, next_cursor: isoTime(end) };
   }
 
   /** @throws ApiError `not_found` */
@@ -201,24 +220,31 @@ export class KeyService {
   }
 
   /**
-   * Revokes the keys of an owner that the caller sees, so many at once.
+   * Revokes the keys of an owner that the caller sees: the first of them with the charge, the others in units of their
+   * own, since a unit of work holds everybody else up.
    * @throws ApiError `forbidden` when one of them can do more than the caller's key: then none is.
    */
-  revokeOwned(tx: Tx, caller: Caller, ownerId: string): KeysRevoked {
-    const { store } = this.deps;
-    const { account, project, projectBound } = caller;
-    const limit = REVOKED_AT_ONCE_MAX + 1;
-    const rows = projectBound
-      ? store.inUseOfOwnerIn(account.ref, ownerId, project.ref, limit)
-      : store.inUseOfOwner(account.ref, ownerId, limit);
-    const seen = rows.slice(0, REVOKED_AT_ONCE_MAX).filter((row) => this.isVisible(caller, row, tx.now));
-    for (const row of seen) assertMayRevoke(row, granterOf(caller));
-    for (const row of seen) this.end(tx, caller, row);
-    const target = { type: "key_owner", id: ownerId };
-    const summary = `Keys of owner ${ownerId} revoked`;
-    const after = { revoked: seen.length };
-    tx.audit(seen.length === 0 ? null : { summary, target, before: null, after });
-    return { revoked: seen.length, more: rows.length > REVOKED_AT_ONCE_MAX };
+  revokeOwned(caller: Caller, ownerId: string): AcrossNetwork<OwnedKeys, void, KeysRevoked> {
+    return {
+      claim: (tx) => {
+        const owned = this.ownedBy(tx, caller, ownerId);
+        const after = { revoked: owned.keys.length };
+        const target = { type: "key_owner", id: ownerId };
+        const summary = `Keys of owner ${ownerId} revoked`;
+        tx.audit(owned.keys.length === 0 ? null : { summary, target, before: null, after });
+        for (const key of owned.keys.slice(0, REVOKED_PER_UNIT)) this.end(tx, caller, key);
+        return owned;
+      },
+      outside: async ({ keys }) => {
+        for (let from = REVOKED_PER_UNIT; from < keys.length; from += REVOKED_PER_UNIT) {
+          const unit = keys.slice(from, from + REVOKED_PER_UNIT);
+          await this.deps.writer.submit((tx) => {
+            for (const key of unit) if (this.deps.store.isInUse(key.ref) === 1) this.end(tx, caller, key);
+          });
+        }
+      },
+      settle: (_tx, { keys, more }) => ({ revoked: keys.length, more }),
+    };
   }
 
   /** How often a key was used, by the hour or day. @throws ApiError `not_found`, `validation_error` */
@@ -227,7 +253,19 @@ export class KeyService {
     return usageOf(span, now, (from, to) => this.deps.uses.hoursOf(ref, from, to));
   }
 
-  private end(tx: Tx, caller: Caller, row: KeyRow): void {
+  private ownedBy(tx: Tx, caller: Caller, ownerId: string): OwnedKeys {
+    const { store } = this.deps;
+    const { account, project, projectBound } = caller;
+    const limit = REVOKED_AT_ONCE_MAX + 1;
+    const rows = projectBound
+      ? store.inUseOfOwnerIn(account.ref, ownerId, project.ref, limit)
+      : store.inUseOfOwner(account.ref, ownerId, limit);
+    const keys = rows.slice(0, REVOKED_AT_ONCE_MAX).filter((row) => this.isVisible(caller, row, tx.now));
+    for (const key of keys) assertMayRevoke(key, granterOf(caller));
+    return { keys, more: rows.length > REVOKED_AT_ONCE_MAX };
+  }
+
+  private end(tx: Tx, caller: Caller, row: Pick<KeyRow, "ref" | "digest" | "project_ref">): void {
     const purge_at = tx.now + RETENTION_MS;
     this.deps.store.setRevoked(tx, tx.now, purge_at, row.ref);
     this.deps.registry.change(tx, row.digest, { revoked_at: tx.now, purge_at });
@@ -311,20 +349,32 @@ export class KeyService {
     throw new ApiError("not_found", "There is no key with this id.");
   }
 
-  private isVisible(caller: Caller, row: KeyRow, now: number): boolean {
+  private isVisible(
+    caller: Caller,
+    row: Pick<KeyRow, "account_ref" | "project_ref" | "purge_at">,
+    now: number,
+  ): boolean {
     if (row.account_ref !== caller.account.ref || hasCome(row.purge_at, now)) return false;
     if (caller.projectBound && row.project_ref !== caller.project.ref) return false;
     return row.project_ref === null || !this.deps.projects.isDeleted(row.project_ref);
   }
 
-  private rowsBefore(caller: Caller, before: number, limit: number, ownerId?: string): KeyRow[] {
+  private walkOf(caller: Caller, ownerId?: string): KeyWalk<Record<never, never>> {
     const { store } = this.deps;
     const { account, project, projectBound } = caller;
-    if (ownerId !== undefined) return store.ofOwner(ownerId, account.ref, before, limit);
+    const accountRef = account.ref;
+    if (ownerId !== undefined) return along(store.ofOwner, { accountRef, ownerId });
     return projectBound
-      ? store.ofProject(project.ref, account.ref, before, limit)
-      : store.ofAccount(account.ref, before, limit);
+      ? along(store.ofProject, { accountRef, projectRef: project.ref })
+      : along(store.ofAccount, { accountRef });
   }
+}
+
+function along<Whose extends object>(walk: KeyWalk<Whose>, whose: Whose): KeyWalk<Record<never, never>> {
+  return {
+    endOf: (query) => walk.endOf({ ...whose, ...query }),
+    page: (query) => walk.page({ ...whose, ...query }),
+  };
 }
 
 /** What the audit log says of a key. */

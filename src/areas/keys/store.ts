@@ -47,6 +47,40 @@ export interface KeyUseRow {
   ua: string | null;
 }
 
+/** A key of a list, as far as it tells whether the list shows it: without what may be large. */
+export type ListedKey = Pick<KeyRow, "ref" | "account_ref" | "project_ref" | "purge_at" | "created_at">;
+
+/** A key in use, as far as its revocation needs it. `scopes`: those of credentials of this API; of other keys none. */
+export type RevocableKey = Pick<
+  KeyRow,
+  "ref" | "account_ref" | "project_ref" | "purge_at" | "digest" | "prefix" | "scopes"
+>;
+
+/** A walk through keys, newest first, along one index. */
+export interface KeyWalk<Whose> {
+  /** When the last of the newest `rows` keys before a time was created; 0 when there are fewer. */
+  readonly endOf: (query: Whose & { before: number; rows: number }) => number;
+  /** The newest keys between two times, the earlier one included. `environment`: null for any. */
+  readonly page: (
+    query: Whose & { before: number; end: number; environment: string | null; limit: number },
+  ) => ListedKey[];
+}
+
+type Named = Record<string, string | number | null>;
+
+/** `index` is named, since SQLite would take that of the account for a stretch of time, with all of the account's keys. */
+function walk<Whose extends Named>(db: Database, index: string, whose: string): KeyWalk<Whose> {
+  const where = `FROM keys INDEXED BY ${index} WHERE ${whose} AND deleted = 0 AND created_at < $before`;
+  return {
+    endOf: db.number<[Named]>(
+      `SELECT created_at AS n ${where} ORDER BY created_at DESC LIMIT 1 OFFSET $rows - 1`,
+    ),
+    page: db.all<ListedKey, [Named]>(
+      `SELECT ref, account_ref, project_ref, purge_at, created_at ${where} AND created_at >= $end AND ($environment IS NULL OR environment = $environment) ORDER BY created_at DESC LIMIT $limit`,
+    ),
+  };
+}
+
 /** A key that is about to go, as far as memory must know it. */
 export type LeavingKey = Pick<KeyRow, "ref" | "digest" | "allowance_ref">;
 
@@ -59,7 +93,8 @@ export interface HourRow {
 
 const SELECT =
   "SELECT ref, id, account_ref, project_ref, project_id, digest, prefix, last4, name, scopes, environment, metadata, created_at, expires_at, owner_id, meter_id, enabled, ratelimits, allowed_ips, allowance_ref, rotated_at, revoked_at, deleted, purge_at FROM keys";
-const PAGE = "account_ref = ? AND created_at < ? AND deleted = 0 ORDER BY created_at DESC LIMIT ?";
+const REVOCABLE =
+  "SELECT ref, account_ref, project_ref, purge_at, digest, prefix, CASE WHEN prefix = 'sm' THEN scopes ELSE '[]' END AS scopes FROM keys";
 const IN_USE = "revoked_at IS NULL AND deleted = 0";
 
 export type KeyStore = ReturnType<typeof keyStore>;
@@ -80,21 +115,28 @@ export function keyStore(db: Database) {
     ),
     withId: db.one<KeyRow, [id: Uint8Array]>(`${SELECT} WHERE id = ? AND deleted = 0`),
     withRef: db.one<Pick<KeyRow, "id" | "name">, [ref: number]>("SELECT id, name FROM keys WHERE ref = ?"),
-    /** Newest first. */
-    ofAccount: db.all<KeyRow, [accountRef: number, before: number, limit: number]>(`${SELECT} WHERE ${PAGE}`),
-    ofProject: db.all<KeyRow, [projectRef: number, accountRef: number, before: number, limit: number]>(
-      `${SELECT} WHERE project_ref = ? AND ${PAGE}`,
+    rowOf: db.one<KeyRow, [ref: number]>(`${SELECT} WHERE ref = ?`),
+    ofAccount: walk<{ accountRef: number }>(db, "keys_by_account", "account_ref = $accountRef"),
+    ofProject: walk<{ accountRef: number; projectRef: number }>(
+      db,
+      "keys_by_project",
+      "project_ref = $projectRef AND account_ref = $accountRef",
     ),
-    ofOwner: db.all<KeyRow, [ownerId: string, accountRef: number, before: number, limit: number]>(
-      `${SELECT} WHERE owner_id = ? AND ${PAGE}`,
+    ofOwner: walk<{ accountRef: number; ownerId: string }>(
+      db,
+      "keys_by_owner",
+      "owner_id = $ownerId AND account_ref = $accountRef",
     ),
     /** Not revoked yet. */
-    inUseOfOwner: db.all<KeyRow, [accountRef: number, ownerId: string, limit: number]>(
-      `${SELECT} WHERE account_ref = ? AND owner_id = ? AND ${IN_USE} LIMIT ?`,
+    inUseOfOwner: db.all<RevocableKey, [accountRef: number, ownerId: string, limit: number]>(
+      `${REVOCABLE} WHERE account_ref = ? AND owner_id = ? AND ${IN_USE} LIMIT ?`,
     ),
-    inUseOfOwnerIn: db.all<KeyRow, [accountRef: number, ownerId: string, projectRef: number, limit: number]>(
-      `${SELECT} WHERE account_ref = ? AND owner_id = ? AND project_ref = ? AND ${IN_USE} LIMIT ?`,
-    ),
+    inUseOfOwnerIn: db.all<
+      RevocableKey,
+      [accountRef: number, ownerId: string, projectRef: number, limit: number]
+    >(`${REVOCABLE} WHERE account_ref = ? AND owner_id = ? AND project_ref = ? AND ${IN_USE} LIMIT ?`),
+    /** 1 for a key that has not been revoked, and whose project has not been deleted. */
+    isInUse: db.number<[ref: number]>(`SELECT count(*) AS n FROM keys WHERE ref = ? AND ${IN_USE}`),
     metadataOf: db.one<Pick<KeyRow, "metadata">, [ref: number]>("SELECT metadata FROM keys WHERE ref = ?"),
     newestOf: db.number<[accountRef: number]>(
       "SELECT max(created_at) AS n FROM keys WHERE account_ref = ? AND deleted = 0",

@@ -50,7 +50,8 @@ test("a page ends where it has as many bytes as a step, and its cursor leads to 
 test("an export is made in steps of bytes, not of entries alone", () => {
   const { db } = server.server.kernel;
   const service = new AuditService(auditStore(db), { refOfUser: () => 0 });
-  const caller = { account: { ref: accountRef }, projectBound: false } as Caller;
+  const account = { ref: accountRef };
+  const caller = { account, projectBound: false, scopes: new Set(["*"]) } as unknown as Caller;
   const source = service.export(caller, caller, {});
   let lines = 0;
   let steps = 0;

@@ -1,0 +1,102 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { REVOKED_PER_UNIT } from "../../../src/areas/keys/service.ts";
+import type { Client } from "../../support/client.ts";
+import { longestTurnMs } from "../../support/longest-turn.ts";
+import { type AccountClient, startTestServer, type TestServer } from "../../support/server.ts";
+import { newestOf } from "../audit/support.ts";
+
+/** Half of what a request may hold the event loop for: other machines are slower. */
+const TURN_MS_MAX = 10;
+/** A first run compiles what the others run. */
+const RUNS = 5;
+const KEYS = 1_050;
+/** As large as a key's metadata can be. */
+const METADATA = Object.fromEntries(Array.from({ length: 31 }, (_, at) => [`tag-${at}`, "x".repeat(500)]));
+
+let server: TestServer;
+let account: AccountClient;
+beforeAll(async () => {
+  server = await startTestServer({ manualClock: true });
+  account = await server.account({ tier: "unlimited" });
+  await makeKeys(account, KEYS, "acme");
+}, 60_000);
+afterAll(() => server.stop());
+
+async function makeKeys(client: Client, count: number, owner_id: string): Promise<void> {
+  const terms = {
+    prefix: "acme",
+    name: "k",
+    scopes: ["x"],
+    environment: "live",
+    owner_id,
+    metadata: METADATA,
+  };
+  for (let made = 0; made < count; made += 50) {
+    const some = Array.from({ length: Math.min(50, count - made) }, () => client.post("/v1/keys", terms));
+    for (const { status, text } of await Promise.all(some)) expect(status, text).toBe(201);
+  }
+}
+
+async function shortestOf(work: () => Promise<unknown>): Promise<number> {
+  let shortest = Number.POSITIVE_INFINITY;
+  for (let run = 0; run < RUNS; run += 1) shortest = Math.min(shortest, await longestTurnMs(work));
+  return shortest;
+}
+
+test("a list of an environment that none of 1,050 large keys is in holds nobody up", async () => {
+  const [path, owned] = ["/v1/keys?environment=nobody", "/v1/keys?environment=nobody&owner_id=acme"];
+  for (const one of [path, owned]) {
+    const { body } = await account.get(one);
+    expect(body).toMatchObject({ keys: [], has_more: true });
+    const rest = await account.get(`${one}&cursor=${body.next_cursor}`);
+    expect(rest.body).toEqual({ keys: [], has_more: false, next_cursor: null });
+    expect(await shortestOf(() => account.get(one))).toBeLessThan(TURN_MS_MAX);
+  }
+});
+
+test("the list of an owner does not look at the keys of others", async () => {
+  await makeKeys(account, 1, "other");
+  const { body } = await account.get("/v1/keys?owner_id=other&environment=live");
+  expect(body).toMatchObject({ keys: [{ owner_id: "other" }], has_more: false });
+  expect(await shortestOf(() => account.get("/v1/keys?owner_id=other"))).toBeLessThan(TURN_MS_MAX);
+});
+
+test("a page of large keys ends early, and nothing is left out", async () => {
+  const seen = new Set<string>();
+  let pages = 0;
+  for (let cursor = ""; ; pages += 1) {
+    const { body } = await account.get(`/v1/keys?limit=100&environment=live${cursor}`);
+    for (const { id } of body.keys as { id: string }[]) seen.add(id);
+    if (body.has_more !== true) break;
+    cursor = `&cursor=${body.next_cursor}`;
+  }
+  expect(seen.size).toBe(KEYS + 1);
+  expect(pages).toBeGreaterThan(KEYS / 100);
+  expect(await shortestOf(() => account.get("/v1/keys?limit=100"))).toBeLessThan(TURN_MS_MAX);
+});
+
+test("the keys of an owner are revoked in units", async () => {
+  const owner = await server.account({ tier: "unlimited" });
+  const count = 5 * REVOKED_PER_UNIT + 1;
+  await makeKeys(owner, count, "acme");
+  let answer = { status: 0, body: {} as Record<string, unknown> };
+  const longest = await longestTurnMs(async () => {
+    answer = await owner.post("/v1/keys/revoke", { owner_id: "acme" });
+  });
+  expect(answer).toMatchObject({ status: 200, body: { revoked: count, more: false } });
+  expect(longest).toBeLessThan(2 * TURN_MS_MAX);
+  expect((await newestOf(owner)).after).toEqual({ revoked: count });
+  expect((await owner.post("/v1/keys/revoke", { owner_id: "acme" })).body).toEqual({
+    revoked: 0,
+    more: false,
+  });
+  let active = 0;
+  for (let cursor = "?limit=100"; cursor !== ""; ) {
+    const { body } = await owner.get(`/v1/keys${cursor}`);
+    active += (body.keys as { revoked_at: string | null }[]).filter(
+      ({ revoked_at }) => revoked_at === null,
+    ).length;
+    cursor = body.has_more === true ? `?limit=100&cursor=${body.next_cursor}` : "";
+  }
+  expect(active).toBe(0);
+}, 60_000);
