@@ -56,8 +56,10 @@ function usesOf(document: Document, operations: readonly ApiOperation[]): Uses {
 }
 
 function partsOf(schema: Schema | undefined): [name: string, Schema][] {
+  const others = schema?.additionalProperties;
   return [
     ...Object.entries(schema?.properties ?? {}),
+    ...(typeof others === "object" ? [["…", others] as [string, Schema]] : []),
     ...Object.values(schema?.patternProperties ?? {}).map((one): [string, Schema] => ["…", one]),
     ...(schema?.anyOf ?? []).map((one): [string, Schema] => ["one of", one]),
     ...(schema?.items === undefined ? [] : [["[]", schema.items] as [string, Schema]]),

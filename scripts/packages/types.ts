@@ -52,7 +52,8 @@ function list({ items = {} }: Schema, direction: Direction): string {
 }
 
 function object(schema: Schema, direction: Direction): string {
-  const [values] = Object.values(schema.patternProperties ?? {});
+  const { additionalProperties: others } = schema;
+  const values = typeof others === "object" ? others : Object.values(schema.patternProperties ?? {})[0];
   if (values !== undefined) return `Record<string, ${typeOf(values, direction)}>`;
   // Interfaces have no index signature: whoever sends one could not hand it in as a record.
   const open = schema.additionalProperties === true;

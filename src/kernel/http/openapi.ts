@@ -375,10 +375,20 @@ function simplified(value: unknown, components: Components | null): unknown {
   const plain: Json = Object.fromEntries(
     Object.entries(rest).map(([key, part]) => [key, simplified(part, components)]),
   );
-  const shown = Array.isArray(plain["anyOf"]) ? union(plain, plain["anyOf"]) : plain;
+  const shown = Array.isArray(plain["anyOf"]) ? union(plain, plain["anyOf"]) : asMap(plain);
   if (typeof name !== "string" || components === null) return shown;
   components.set(name, shown);
   return { $ref: `#/components/schemas/${name}` };
+}
+
+/** The pattern by which TypeBox means any name. As JSON Schema reads it, a name with a line break does not match. */
+const ANY_NAME = "^(.*)$";
+
+/** A map with values of one schema, as others write it. */
+function asMap(schema: Json): Json {
+  const { patternProperties, ...rest } = schema;
+  const values = (patternProperties as Json | undefined)?.[ANY_NAME];
+  return values === undefined ? schema : { ...rest, additionalProperties: values };
 }
 
 function union({ anyOf: _, ...rest }: Json, members: readonly Json[]): Json {
