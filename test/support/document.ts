@@ -51,9 +51,13 @@ const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
   })),
 );
 
+/** Paths of pages that a path of an operation seems to fit. */
+const PAGES = /^\/status\/style-/;
+
 /** The operation that a request means: of several that fit, the one with the earliest literal segment. */
 function operationOf(method: string, target: string): Operation | undefined {
   const path = target.split("?", 1)[0] ?? "";
+  if (PAGES.test(path)) return undefined;
   const segments = path.split("/");
   const fitting = operations.filter((one) => {
     const isAny = EVERY_METHOD.has(one.operation.operationId);
@@ -70,7 +74,8 @@ function operationOf(method: string, target: string): Operation | undefined {
  * for a response that fits, and for one of something that is no operation of the document.
  */
 export function undocumented(method: string, target: string, response: Received): string[] {
-  if (method === "HEAD" || method === "OPTIONS") return [];
+  // The HTTP parser rejects a request with 431 before the API sees it.
+  if (method === "HEAD" || method === "OPTIONS" || response.status === 431) return [];
   const operation = operationOf(method, target);
   if (operation === undefined) return [];
   const where = `${operation.operationId} ${response.status}`;

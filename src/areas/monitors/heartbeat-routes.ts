@@ -64,8 +64,9 @@ function pingRoute(api: Api, pings: Pings) {
         "404": "`not found`",
         "429":
           "`rate limited`: beyond 60 pings a minute of one heartbeat. `Retry-After` says when to try again.",
+        "405": "`method not allowed`",
+        "503": "`try again`: the ping could not be stored. `Retry-After` says when to send it again.",
       },
-      errors: ["service_unavailable"],
     },
     params: PingParams,
   });
