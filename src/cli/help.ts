@@ -8,7 +8,7 @@ import {
   HELP_OPTION,
 } from "./table.ts";
 
-/** Longest left column that the right one is moved for. */
+/** Maximum width of the left column. */
 const COLUMN_MAX = 42;
 
 /** `ninefold --help`. */
@@ -32,7 +32,7 @@ function listed(called: string, commands: readonly CommandSpec[]): string {
     "Commands:",
     ...rows(commands.map((command) => [words(command), command.summary])),
     "",
-    `${called} COMMAND --help tells what a command takes.`,
+    `${called} COMMAND --help prints the help of a command.`,
     "",
   ].join("\n");
 }
@@ -44,9 +44,9 @@ export function commandHelp(command: CommandSpec): string {
   if (command.arguments.length > 0) {
     lines.push("", ...rows(command.arguments.map(({ name, help }) => [name, help])));
   }
-  lines.push("", "Options (defaults in brackets):");
+  lines.push("", "Options (defaults in parentheses):");
   lines.push(...rows(options.map((option) => [usageOf(option), option.help])));
-  if (command.variables.length > 0) lines.push("", "In the environment:", ...rows(command.variables));
+  if (command.variables.length > 0) lines.push("", "Environment variables:", ...rows(command.variables));
   if (command.details !== undefined) lines.push("", command.details);
   lines.push("", "Example:", `  ${command.example}`, "");
   return lines.join("\n");

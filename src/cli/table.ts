@@ -1,9 +1,9 @@
 import { OPTIONS } from "../config/options.ts";
 import { TIER_NAMES } from "../kernel/tiers.ts";
 
-/** A word that a command takes, in its place. */
+/** A positional argument of a command. */
 export interface ArgumentSpec {
-  /** As it stands in the usage line; shells complete a `FILE` and a `FOLDER`. */
+  /** As shown in the usage line; shells complete `FILE` and `FOLDER`. */
   readonly name: string;
   readonly help: string;
   readonly choices?: readonly string[];
@@ -14,30 +14,29 @@ export interface ArgumentSpec {
 export interface CommandOption {
   /** With its dashes. */
   readonly flag: string;
-  /** What stands for the value, as the name of an argument does; none for an option that takes none. */
+  /** Stands for the value in the usage line; absent for an option without a value. */
   readonly placeholder?: string;
   readonly help: string;
   readonly choices?: readonly string[];
-  /** May be given several times, and all of them count. */
+  /** Can be given several times; all values are used. */
   readonly repeatable?: boolean;
 }
 
-/** A command: what help, usage errors, completions and the documentation's test are made of. */
+/** A command: the source of help, usage errors, completions and the test of the documentation. */
 export interface CommandSpec {
-  /** Its words: `account create`. */
+  /** One or two words, such as `account create`. */
   readonly name: string;
   /** One line, for the list of commands. */
   readonly summary: string;
-  /** What else there is to know, in lines of at most 100 characters. */
+  /** Further help, in lines of at most 100 characters. */
   readonly details?: string;
   readonly arguments: readonly ArgumentSpec[];
   readonly options: readonly CommandOption[];
-  /** What it reads of the environment, and what for. */
+  /** Environment variables that it reads, and their meaning. */
   readonly variables: readonly (readonly [name: string, help: string])[];
   readonly example: string;
 }
 
-/** What `--help` is, for every command. */
 export const HELP_OPTION = { flag: "--help", help: "Print this text" } as const satisfies CommandOption;
 
 const JSON_OPTION = { flag: "--json", help: "Print JSON, for programs" } as const satisfies CommandOption;
@@ -57,31 +56,30 @@ const SERVE_OPTIONS: readonly CommandOption[] = OPTIONS.flatMap(({ flag, placeho
   return [{ flag, help, ...(placeholder && { placeholder }), ...(choices && { choices }) }];
 });
 
-/** What commands take that look at a server's configuration: for them, `--json` is about their own output. */
+/** Options of commands that read a server's configuration: there, `--json` refers to their own output. */
 const CONFIG_OPTIONS: readonly CommandOption[] = [
   ...SERVE_OPTIONS.filter(({ flag }) => flag !== JSON_OPTION.flag),
   JSON_OPTION,
 ];
 
-/** How `account` and `key` reach a server. */
+/** How `account` and `key` connect to a server. */
 const API_OPTIONS: readonly CommandOption[] = [
-  option("--url", "URL", "The running server (http://127.0.0.1:9909)"),
-  option("--data", "FOLDER", "Work on the folder of a stopped server instead, as its operator"),
+  option("--url", "URL", "URL of the running server (http://127.0.0.1:9909)"),
+  option("--data", "FOLDER", "Use the data folder of a stopped server instead, as its operator"),
   option("--config", "FILE", "Configuration file of the stopped server, with --data"),
   JSON_OPTION,
 ];
 
-/** What commands take that do nothing but call the API. */
+/** Options and variables of commands that only call the API. */
 const API_CALL = {
   options: API_OPTIONS,
   variables: [
-    ["NINEFOLD_API_KEY", "The key to call with"],
-    ["NINEFOLD_API_KEY_FILE", "A file that holds it"],
-    ["NINEFOLD_URL", "As --url"],
+    ["NINEFOLD_API_KEY", "API key"],
+    ["NINEFOLD_API_KEY_FILE", "File that contains the API key"],
+    ["NINEFOLD_URL", "Same as --url"],
   ],
 } as const;
 
-/** Where a command finds the data folder. */
 const FOLDER_OPTIONS: readonly CommandOption[] = SERVE_OPTIONS.filter(({ flag }) =>
   ["--data", "--config"].includes(flag),
 );
@@ -93,9 +91,9 @@ const DECLARED = [
     name: "serve",
     summary: "Run the server",
     details:
-      "Every option but --accept-damaged-log can also be set as NINEFOLD_… in the environment (such as\n" +
-      "NINEFOLD_PORT) or in the configuration file (such as port = 9909). Flags win over the environment,\n" +
-      "the environment over the file. Secrets can be read from a file named by NINEFOLD_…_FILE.",
+      "Every option except --accept-damaged-log can also be set in the environment (such as NINEFOLD_PORT) or\n" +
+      "in the configuration file (such as port = 9909). Flags take precedence over the environment, and the\n" +
+      "environment over the file. Secrets can be read from a file named by NINEFOLD_…_FILE.",
     options: SERVE_OPTIONS,
     variables: OPTIONS.flatMap(({ flag, variable, help }) =>
       flag === null ? [[variable, help] as const] : [],
@@ -108,8 +106,8 @@ const DECLARED = [
     arguments: [{ name: "EMAIL", help: "The account's e-mail address" }],
     ...API_CALL,
     options: [
-      choice("--tier", TIER_NAMES, "Its tier (free)"),
-      option("--balance", "CREDITS", "Its credits (the tier's monthly credits)"),
+      choice("--tier", TIER_NAMES, "Tier (free)"),
+      option("--balance", "CREDITS", "Initial balance (the monthly credits of the tier)"),
       ...API_OPTIONS,
     ],
     example: "ninefold account create ada@example.com --tier pro",
@@ -126,20 +124,20 @@ const DECLARED = [
     arguments: [USER],
     ...API_CALL,
     options: [
-      option("--email", "ADDRESS", "Its new e-mail address"),
-      choice("--tier", TIER_NAMES, "Its new tier"),
-      option("--balance", "CREDITS", "Its new balance"),
-      choice("--suspended", ["true", "false"], "Whether its keys are refused"),
+      option("--email", "ADDRESS", "New e-mail address"),
+      choice("--tier", TIER_NAMES, "New tier"),
+      option("--balance", "CREDITS", "New balance"),
+      choice("--suspended", ["true", "false"], "Whether the account is suspended"),
       ...API_OPTIONS,
     ],
     example: "ninefold account set ada@example.com --suspended true",
   },
   {
     name: "account reset-key",
-    summary: "End all platform keys of an account at once and print a new one",
+    summary: "Revoke all platform keys of an account and print a new one",
     details:
-      "For a key that has leaked or is lost; managed keys stay. With --data no key is needed, so the operator's\n" +
-      "own can be reset, too: its e-mail address is operator@localhost, unless --operator-email has set another.",
+      "Use it for a key that has leaked or is lost. Managed keys stay valid. With --data no key is needed, so the\n" +
+      "operator's own key can be reset, too (operator@localhost, unless --operator-email has set another address).",
     arguments: [USER],
     ...API_CALL,
     example: "ninefold account reset-key ada@example.com",
@@ -148,16 +146,16 @@ const DECLARED = [
     name: "key create",
     summary: "Create a key and print its secret",
     details:
-      "Without options: a key of the calling account with every scope. With --data this is the way back in for\n" +
-      "an operator whose key is lost.",
+      "Without options, the key belongs to the calling account and has every scope. If the operator's key is lost,\n" +
+      "stop the server and use --data.",
     ...API_CALL,
     options: [
-      option("--name", "NAME", "What it is for (command line)"),
-      option("--prefix", "PREFIX", "What the secret begins with; sm calls this API (sm)"),
-      { ...option("--scope", "SCOPE", "A scope, as often as needed (*)"), repeatable: true },
-      option("--project", "PROJECT", "The id of the only project that it works in"),
-      option("--environment", "TEXT", "Such as live or test"),
-      option("--expires-at", "TIME", "When it ends, such as 2030-01-31T12:00:00Z (never)"),
+      option("--name", "NAME", "Name (command line)"),
+      option("--prefix", "PREFIX", "Prefix of the secret; a key with the prefix sm can call this API (sm)"),
+      { ...option("--scope", "SCOPE", "Scope; repeatable (*)"), repeatable: true },
+      option("--project", "PROJECT", "Limit the key to the project with this id"),
+      option("--environment", "TEXT", "Environment, such as live or test"),
+      option("--expires-at", "TIME", "Expiry, such as 2030-01-31T12:00:00Z (never)"),
       ...API_OPTIONS,
     ],
     example: "ninefold key create --name backups --scope 'meter:read' --scope 'witness:read'",
@@ -170,119 +168,119 @@ const DECLARED = [
   },
   {
     name: "key revoke",
-    summary: "Revoke a key at once",
-    arguments: [{ name: "KEY_ID", help: "The key's id, as key list prints it" }],
+    summary: "Revoke a key immediately",
+    arguments: [{ name: "KEY_ID", help: "Id of the key, as printed by key list" }],
     ...API_CALL,
     example: "ninefold key revoke 0197a3b2-5c1e-7f00-8a9b-0c1d2e3f4a5b",
   },
   {
     name: "audit",
-    summary: "Print who changed what, the newest last",
+    summary: "Print the audit log, newest last",
     details:
-      "The last 100 entries of the calling account's log; with --all of all accounts, and what the server did by\n" +
-      "itself, for the operator. With --json one entry a line.",
+      "Prints the last 100 entries of the calling account. With --all (operator only), prints those of all accounts\n" +
+      "and of the server itself. With --json, prints one entry per line.",
     ...API_CALL,
     options: [
-      { flag: "--all", help: "Of all accounts, for the operator" },
-      { flag: "--follow", help: "Go on with what comes, until it is interrupted" },
+      { flag: "--all", help: "Entries of all accounts (operator only)" },
+      { flag: "--follow", help: "Continue with new entries until interrupted" },
       ...API_OPTIONS,
     ],
     example: "ninefold audit --follow",
   },
   {
     name: "catch export",
-    summary: "Print the events of a bucket, the oldest first",
+    summary: "Print the events of a bucket, oldest first",
     details:
-      "Whole, one JSON object a line, as GET /v1/catch/{bucket_id}/events/export has them. What comes in meanwhile is\n" +
-      "printed too. Exit code 1 when it ends early: what was printed until then are whole lines.",
-    arguments: [{ name: "BUCKET", help: "The bucket's id" }],
+      "Prints one JSON object per line, like GET /v1/catch/{bucket_id}/events/export, including events received\n" +
+      "meanwhile. If it fails, the exit code is 1; the lines printed so far are complete.",
+    arguments: [{ name: "BUCKET", help: "Id of the bucket" }],
     ...API_CALL,
     options: [
-      option("--since", "TIME", "Only those received then or later, such as 2026-01-31T12:00:00Z"),
-      option("--until", "TIME", "Only those received before then"),
+      option("--since", "TIME", "Only events received at or after this time, such as 2026-01-31T12:00:00Z"),
+      option("--until", "TIME", "Only events received before this time"),
       ...API_OPTIONS.filter((one) => one !== JSON_OPTION),
     ],
     example: "ninefold catch export brave-otter-314159 > events.jsonl",
   },
   {
     name: "listen",
-    summary: "Hand what comes into a bucket to a program on this machine",
+    summary: "Forward a bucket's events to a local server",
     details:
-      "For machines that nobody can send to. Each event goes out as it came, its signature included, one at a time and\n" +
-      "in order; without --forward-to it is only printed. A lost connection is tried again for ever.",
-    arguments: [{ name: "BUCKET", optional: true, help: "The bucket's id; none with --create" }],
+      "For machines that cannot be reached from outside. Events are forwarded unchanged, including their signature,\n" +
+      "one at a time and in order. Without --forward-to they are only printed. Lost connections are retried forever.",
+    arguments: [{ name: "BUCKET", optional: true, help: "Id of the bucket; omit it with --create" }],
     ...API_CALL,
     options: [
-      option("--forward-to", "URL", "Where to, such as http://localhost:3000/hook"),
-      { flag: "--keep-path", help: "Put an event's own path and query behind those of the URL" },
-      option("--after", "EVENT", "Begin after this event, or at now or beginning (now)"),
-      option("--resume", "FILE", "Keep there how far it came, and go on from there"),
-      { flag: "--ack", help: "Report results to the bucket, whose delivery must be pull" },
-      option("--once", "N", "End after N events; exit code 1 when one of them failed"),
+      option("--forward-to", "URL", "URL of the local server, such as http://localhost:3000/hook"),
+      { flag: "--keep-path", help: "Append the path and query of the event to the URL" },
+      option("--after", "EVENT", "Start after this event id, or at now or beginning (now)"),
+      option("--resume", "FILE", "Store the position in this file, and continue from it"),
+      { flag: "--ack", help: "Report results to the bucket (delivery must be pull)" },
+      option("--once", "N", "Exit after N events, with code 1 if one of them failed"),
       option("--event-type", "TYPE", "Only events of this type"),
-      { flag: "--skip-invalid", help: "Pass over events whose signature does not hold" },
-      { ...option("--header", "HEADER", "Send it along, such as 'X-Tenant: acme'"), repeatable: true },
-      option("--timeout", "SECONDS", "How long an answer may take (30)"),
-      choice("--print", ["none", "headers", "body"], "What else is printed of an event (none)"),
-      { flag: "--create", help: "Make a bucket for this session, and delete it at its end" },
-      option("--url", "URL", "The running server (http://127.0.0.1:9909)"),
+      { flag: "--skip-invalid", help: "Skip events with an invalid signature" },
+      { ...option("--header", "HEADER", "Additional header, such as 'X-Tenant: acme'; repeatable"), repeatable: true },
+      option("--timeout", "SECONDS", "Timeout of a response (30)"),
+      choice("--print", ["none", "headers", "body"], "Additional parts of an event to print (none)"),
+      { flag: "--create", help: "Create a temporary bucket and delete it at exit" },
+      option("--url", "URL", "URL of the running server (http://127.0.0.1:9909)"),
       JSON_OPTION,
     ],
     example: "ninefold listen brave-otter-314159 --forward-to http://localhost:3000/hook",
   },
   {
     name: "dashboard",
-    summary: "Print a link that logs a browser in, once",
-    details: "It works for 30 minutes, with the scopes of the calling key: the operator's.",
+    summary: "Print a single-use link that logs in a browser",
+    details: "The link is valid for 30 minutes and has the scopes of the calling key, which must be the operator's.",
     ...API_CALL,
     example: "ninefold dashboard",
   },
   {
     name: "verify",
-    summary: "Check a receipt, or a chain of them, without a server",
+    summary: "Verify receipts of the notary without a server",
     details:
-      "FILE holds one receipt, or a chain as JSON lines in ascending order. Exit code 0: all of it holds.",
-    arguments: [{ name: "FILE", help: "The receipts" }],
-    options: [option("--public-key", "X", "The chain's public key, as it must be")],
+      "FILE contains one receipt, or a chain as JSON lines in ascending order. The exit code is 0 if everything is valid.",
+    arguments: [{ name: "FILE", help: "File with the receipts" }],
+    options: [option("--public-key", "X", "Expected public key of the chain")],
     example: "ninefold verify receipts.jsonl",
   },
   {
     name: "backup",
-    summary: "Copy the database into a file, while the server runs or not",
+    summary: "Back up the database, whether the server is running or not",
     details:
-      "FILE appears whole or not at all, and is readable by its owner alone. It does not hold master.key: keep that\n" +
-      "somewhere else. Exit code 1 when something that was verified does not hold; there is no FILE then.",
-    arguments: [{ name: "FILE", help: "The backup" }],
+      "FILE is created completely or not at all, and is readable only by its owner. It does not contain master.key:\n" +
+      "store that separately. If verification fails, the exit code is 1 and FILE is not created.",
+    arguments: [{ name: "FILE", help: "File of the backup" }],
     options: [
-      { flag: "--verify", help: "Check the copy: SQLite's own check, every ledger, every notary chain" },
-      { flag: "--force", help: "Replace FILE if it is there" },
+      { flag: "--verify", help: "Verify the copy: integrity, every ledger, every notary chain" },
+      { flag: "--force", help: "Replace an existing FILE" },
       ...FOLDER_OPTIONS,
     ],
     example: "ninefold backup /mnt/backups/ninefold.db --verify --data /var/lib/ninefold",
   },
   {
     name: "restore",
-    summary: "Put a backup in the place of a stopped server's database",
+    summary: "Restore a backup while the server is stopped",
     details:
-      "FILE is checked before anything is changed. It prints what a restore means for locks, keys, deliveries and\n" +
-      "notary chains, and what is missing for a start.",
-    arguments: [{ name: "FILE", help: "The backup" }],
+      "FILE is verified before anything is changed. Prints the effects on locks, keys, deliveries and notary chains,\n" +
+      "and what is still needed to start the server.",
+    arguments: [{ name: "FILE", help: "File of the backup" }],
     options: [
-      { flag: "--force", help: "Replace a database that is there; it is kept under another name" },
+      { flag: "--force", help: "Replace an existing database, which is kept under another name" },
       ...FOLDER_OPTIONS,
     ],
     example: "ninefold restore /mnt/backups/ninefold.db --data /var/lib/ninefold",
   },
   {
     name: "doctor",
-    summary: "Check that a server can run here, and say what to do where it cannot",
+    summary: "Check whether a server can run here, and print how to fix problems",
     details: "Takes the options, variables and configuration file of serve, and changes nothing.",
-    options: [...CONFIG_OPTIONS, option("--dns-name", "NAME", "The name that is looked up (example.com)")],
+    options: [...CONFIG_OPTIONS, option("--dns-name", "NAME", "Name for the DNS check (example.com)")],
     example: "ninefold doctor --config /etc/ninefold.toml",
   },
   {
     name: "config print",
-    summary: "Print every setting and where it comes from",
+    summary: "Print every setting and its source",
     details: "Takes the options, variables and configuration file of serve. Secrets are masked.",
     options: CONFIG_OPTIONS,
     example: "ninefold config print --config /etc/ninefold.toml",
@@ -294,19 +292,19 @@ const DECLARED = [
   },
   {
     name: "healthcheck",
-    summary: "Ask a running server whether it is ready",
+    summary: "Check whether a server is ready",
     details:
-      "Exit code 0 when it is, 1 when not: fit for Docker's HEALTHCHECK. Without --url it asks the server that the\n" +
-      "environment configures (NINEFOLD_PORT, NINEFOLD_HOST, NINEFOLD_TLS_CERT, NINEFOLD_CONFIG).",
+      "The exit code is 0 if it is ready, else 1, as for Docker's HEALTHCHECK. Without --url, checks the server that\n" +
+      "the environment configures (NINEFOLD_PORT, NINEFOLD_HOST, NINEFOLD_TLS_CERT, NINEFOLD_CONFIG).",
     options: [
-      option("--url", "URL", "The running server (the one that the environment configures)"),
-      { flag: "--live", help: "Ask whether it lives (/healthz) instead of whether it is ready (/readyz)" },
-      option("--timeout", "SECONDS", "How long it may take to answer (5)"),
+      option("--url", "URL", "URL of the server (the one that the environment configures)"),
+      { flag: "--live", help: "Check liveness (/healthz) instead of readiness (/readyz)" },
+      option("--timeout", "SECONDS", "Timeout (5)"),
     ],
     variables: [
-      ["NINEFOLD_URL", "As --url"],
-      ["NINEFOLD_API_KEY", "The operator's key, to ask a server on another machine"],
-      ["NINEFOLD_API_KEY_FILE", "A file that holds it"],
+      ["NINEFOLD_URL", "Same as --url"],
+      ["NINEFOLD_API_KEY", "The operator's key, for a server on another machine"],
+      ["NINEFOLD_API_KEY_FILE", "File that contains the API key"],
     ],
     example: "ninefold healthcheck --timeout 2",
   },
@@ -317,26 +315,25 @@ const DECLARED = [
   },
   {
     name: "completions",
-    summary: "Print the completions of a shell",
+    summary: "Print shell completions",
     details:
-      "bash: put `source <(ninefold completions bash)` into ~/.bashrc.\n" +
-      "zsh: ninefold completions zsh > a file called _ninefold in a folder of $fpath.\n" +
+      "bash: add `source <(ninefold completions bash)` to ~/.bashrc.\n" +
+      "zsh: write ninefold completions zsh to a file _ninefold in a folder of $fpath.\n" +
       "fish: ninefold completions fish > ~/.config/fish/completions/ninefold.fish.",
     arguments: [{ name: "SHELL", choices: ["bash", "zsh", "fish"], help: "bash, zsh or fish" }],
     example: "ninefold completions bash",
   },
   {
     name: "help",
-    summary: "Print what a command does and takes",
+    summary: "Print help for a command",
     arguments: [
       { name: "COMMAND", optional: true, help: "A command, such as serve" },
-      { name: "SUBCOMMAND", optional: true, help: "Its second word, such as create" },
+      { name: "SUBCOMMAND", optional: true, help: "Its subcommand, such as create" },
     ],
     example: "ninefold help account create",
   },
 ] as const satisfies readonly (Pick<CommandSpec, "name" | "summary" | "example"> & Partial<CommandSpec>)[];
 
-/** The name of a command. */
 export type CommandName = (typeof DECLARED)[number]["name"];
 
 /** Every command, in the order of the help. */
@@ -347,20 +344,19 @@ export const COMMANDS: readonly CommandSpec[] = DECLARED.map((command) => ({
   ...command,
 }));
 
-/** A command by its name. */
 export function commandNamed(name: CommandName): CommandSpec {
   const found = COMMANDS.find((command) => command.name === name);
   if (found === undefined) throw new Error(`no command ${name}`);
   return found;
 }
 
-/** The command that the first words name; null when they name none. */
+/** The command named by the first one or two words; null if there is none. */
 export function commandAt([first = "", second = ""]: readonly string[]): CommandSpec | null {
   const named = (name: string) => COMMANDS.find((command) => command.name === name);
   return named(first) ?? named(`${first} ${second}`) ?? null;
 }
 
-/** A word that can stand in a command's place, with what it does. */
+/** A word that completes a command line, with its summary. */
 export interface Word {
   readonly word: string;
   readonly summary: string;
@@ -377,7 +373,7 @@ export function firstWords(): readonly Word[] {
   }));
 }
 
-/** The words of a group: what can follow `ninefold account`. None for what is no group. */
+/** The subcommands of a group such as `account`; empty for any other word. */
 export function commandsOf(group: string): readonly Word[] {
   return COMMANDS.filter(({ name }) => name.startsWith(`${group} `)).map(({ name, summary }) => ({
     word: name.slice(group.length + 1),

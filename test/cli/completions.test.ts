@@ -83,7 +83,7 @@ function told(line: string): string[] {
 describe("what the shells ask", () => {
   test("is answered with what each word means, a line for each", () => {
     expect(completionLines([""])).toContain(
-      "\nbackup\tCopy the database into a file, while the server runs or not\n",
+      "\nbackup\tBack up the database, whether the server is running or not\n",
     );
     expect(completionLines(["account", "l"])).toBe(
       commandsOf("account")
