@@ -29,8 +29,11 @@ import assertions from "./0027_assertions.sql" with { type: "text" };
 import incidents from "./0028_incidents.sql" with { type: "text" };
 import maintenance from "./0029_maintenance.sql" with { type: "text" };
 import statusPages from "./0030_status_pages.sql" with { type: "text" };
+
 import auditBytes from "./0031_audit_bytes.sql" with { type: "text" };
 import relayFanOuts from "./0032_relay_fan_outs.sql" with { type: "text" };
+
+import incidentLinks from "./0033_incident_links.sql" with { type: "text" };
 
 /** Every step of the schema, in order. A step that has been released is never changed. */
 export const MIGRATIONS: readonly Migration[] = [
@@ -66,4 +69,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: "0030_status_pages", sql: statusPages },
   { name: "0031_audit_bytes", sql: auditBytes },
   { name: "0032_relay_fan_outs", sql: relayFanOuts },
+  { name: "0033_incident_links", sql: incidentLinks },
 ];

@@ -39,3 +39,13 @@ export class TimeSlices {
 
 /** The slices of this process: there is one event loop, so whoever works long on it shares these. */
 export const slices = new TimeSlices();
+
+/** Maps a list one item after another, in {@link slices} of the event loop. */
+export async function mapInSlices<T, R>(items: Iterable<T>, map: (item: T) => R): Promise<R[]> {
+  const results: R[] = [];
+  for (const item of items) {
+    if (slices.isOver) await slices.next();
+    results.push(map(item));
+  }
+  return results;
+}

@@ -325,7 +325,7 @@ const MONITORING = ["health.live", "health.ready", "metrics.read"];
 /** For pages of the server, in a browser: a client has a key, and no cookie; and a stream is nothing that it reads. */
 const BROWSER = ["session.create", "session.read", "session.end", "changes.stream", "ofrep.events"];
 /** For everybody, in a browser or a feed reader. */
-const PUBLIC = ["status.page", "status.feed", "status.badge"];
+const PUBLIC = ["status.page", "status.feed", "status.incident", "status.badge"];
 /** For reverse proxies. */
 const PROXIES = ["check.http"];
 

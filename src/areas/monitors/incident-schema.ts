@@ -86,21 +86,27 @@ const INCIDENT = {
     description: "The incident, else the monitor, that accounts for it: then nobody was told.",
     examples: [null],
   }),
-  updates: Type.Array(
-    Type.Object({
-      at: RFC_3339,
-      status: Status,
-      message: Type.String({ examples: ["Our provider has an outage."] }),
-    }),
-    {
-      description: "What people have said of it, the oldest first.",
-    },
-  ),
 };
 
-/** An incident. */
-export const Incident = named("Incident", INCIDENT);
+const Update = Type.Object({
+  at: RFC_3339,
+  status: Status,
+  message: Type.String({ examples: ["Our provider has an outage."] }),
+});
+
+/** An incident with its updates. */
+export const Incident = named("Incident", {
+  ...INCIDENT,
+  updates: Type.Array(Update, { description: "Updates that people have posted, the oldest first." }),
+});
 export type Incident = Static<typeof Incident>;
+
+/** An incident as lists return it: without its updates, of which there can be half a megabyte. */
+export const IncidentSummary = named("IncidentSummary", {
+  ...INCIDENT,
+  updates_count: Type.Integer({ description: "Number of updates that people have posted.", examples: [1] }),
+});
+export type IncidentSummary = Static<typeof IncidentSummary>;
 
 /** Path of an incident. */
 export const IncidentParams = Type.Object({ incident_id: Type.String({ maxLength: 64 }) });
@@ -114,5 +120,8 @@ export const IncidentQuery = named("IncidentQuery", {
 export type IncidentQuery = Static<typeof IncidentQuery>;
 
 /** A page of incidents, newest first. */
-export const IncidentPage = named("IncidentPage", { incidents: Type.Array(Incident), cursor: NextCursor });
+export const IncidentPage = named("IncidentPage", {
+  incidents: Type.Array(IncidentSummary),
+  cursor: NextCursor,
+});
 export type IncidentPage = Static<typeof IncidentPage>;

@@ -1,6 +1,7 @@
 import type { Database } from "../../kernel/storage/database.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import type { Incident, IncidentStatus } from "./incident-schema.ts";
+import { linksOf } from "./markup.ts";
 
 /** An incident as it is kept. */
 export interface IncidentRow {
@@ -10,6 +11,8 @@ export interface IncidentRow {
   /** Whose outage it is; null: told by people. */
   readonly monitorRef: number | null;
   readonly title: string;
+  /** Whether a person gave the title. */
+  readonly titleGiven: boolean;
   readonly impact: Incident["impact"];
   readonly status: IncidentStatus;
   readonly cause: string | null;
@@ -29,21 +32,28 @@ export type IncidentUpdate = {
   readonly message: string;
 };
 
+/** An update as it is stored. */
+export type StoredUpdate = IncidentUpdate & {
+  /** JSON, see `linksOf`; null where it was stored without. */
+  readonly links: string | null;
+};
+
 /** What a list of incidents is narrowed to. */
 export interface IncidentFilter {
   readonly isOpen: boolean | null;
   readonly monitorId: string | null;
 }
 
-type Stored = Omit<IncidentRow, "monitorIds" | "isPublic"> & {
+type Stored = Omit<IncidentRow, "monitorIds" | "isPublic" | "titleGiven"> & {
   /** JSON. */
   readonly monitorIds: string;
   readonly isPublic: number;
+  readonly titleGiven: number;
 };
 type PageParams = { readonly projectRef: number; readonly before: number; readonly rowsMax: number };
 
-const SELECT = `SELECT ref, incident_id AS incidentId, project_ref AS projectRef, monitor_ref AS monitorRef, title, impact, status,
-  cause, monitor_ids AS monitorIds, started_at AS startedAt, acknowledged_at AS acknowledgedAt,
+const SELECT = `SELECT ref, incident_id AS incidentId, project_ref AS projectRef, monitor_ref AS monitorRef, title,
+  title_given AS titleGiven, impact, status, cause, monitor_ids AS monitorIds, started_at AS startedAt, acknowledged_at AS acknowledgedAt,
   acknowledged_by AS acknowledgedBy, resolved_at AS resolvedAt, public AS isPublic, suppressed_by AS suppressedBy FROM incidents`;
 const OPEN = "resolved_at IS NULL";
 const RESOLVED = "resolved_at IS NOT NULL";
@@ -55,16 +65,20 @@ export function incidentStore(db: Database) {
   const withId = db.one<Stored, [incidentId: string]>(`${SELECT} WHERE incident_id = ?`);
   const openOf = db.one<Stored, [monitorRef: number]>(`${SELECT} WHERE monitor_ref = ? AND ${OPEN}`);
   const insert = db.change<[row: Stored]>(
-    `INSERT INTO incidents (ref, incident_id, project_ref, monitor_ref, title, impact, status, cause, monitor_ids, started_at,
+    `INSERT INTO incidents (ref, incident_id, project_ref, monitor_ref, title, title_given, impact, status, cause, monitor_ids, started_at,
      acknowledged_at, acknowledged_by, resolved_at, public, suppressed_by) VALUES ($ref, $incidentId, $projectRef, $monitorRef, $title,
-     $impact, $status, $cause, $monitorIds, $startedAt, $acknowledgedAt, $acknowledgedBy, $resolvedAt, $isPublic, $suppressedBy)`,
+     $titleGiven, $impact, $status, $cause, $monitorIds, $startedAt, $acknowledgedAt, $acknowledgedBy, $resolvedAt, $isPublic, $suppressedBy)`,
   );
   const insertMonitor = db.change<[monitorId: string, ref: number]>(
     "INSERT INTO incident_monitors (monitor_id, incident_ref) VALUES (?, ?)",
   );
   const update = db.change<[row: Stored]>(
-    `UPDATE incidents SET title = $title, status = $status, acknowledged_at = $acknowledgedAt, acknowledged_by = $acknowledgedBy,
+    `UPDATE incidents SET title = $title, title_given = $titleGiven, status = $status, acknowledged_at = $acknowledgedAt, acknowledged_by = $acknowledgedBy,
      resolved_at = $resolvedAt, public = $isPublic, suppressed_by = $suppressedBy WHERE ref = $ref`,
+  );
+  const addUpdate = db.change<[update: StoredUpdate & { readonly ref: number }]>(
+    `INSERT INTO incident_updates (incident_ref, number, at, status, message, links)
+     SELECT $ref, 1 + coalesce(max(number), 0), $at, $status, $message, $links FROM incident_updates WHERE incident_ref = $ref`,
   );
   return {
     ...pageStore(db),
@@ -94,10 +108,17 @@ export function incidentStore(db: Database) {
     updates: db.all<IncidentUpdate, [ref: number]>(
       "SELECT at, status, message FROM incident_updates WHERE incident_ref = ? ORDER BY number",
     ),
-    addUpdate: db.change<[update: IncidentUpdate & { readonly ref: number }]>(
-      `INSERT INTO incident_updates (incident_ref, number, at, status, message)
-       SELECT $ref, 1 + (SELECT count(*) FROM incident_updates WHERE incident_ref = $ref), $at, $status, $message`,
+    /** Number of updates of one. */
+    updatesCount: db.number<[ref: number]>(
+      "SELECT max(number) AS n FROM incident_updates WHERE incident_ref = ?",
     ),
+    /** The newest updates of one, the newest first. */
+    newestUpdates: db.all<StoredUpdate, [ref: number, rowsMax: number]>(
+      "SELECT at, status, message, links FROM incident_updates WHERE incident_ref = ? ORDER BY number DESC LIMIT ?",
+    ),
+    addUpdate(tx: Tx, ref: number, update: IncidentUpdate): void {
+      addUpdate(tx, { ...update, ref, links: JSON.stringify(linksOf(update.message)) });
+    },
   };
 }
 
@@ -160,9 +181,19 @@ function removalStore(db: Database) {
 }
 
 function storedOf(row: IncidentRow): Stored {
-  return { ...row, monitorIds: JSON.stringify(row.monitorIds), isPublic: row.isPublic ? 1 : 0 };
+  return {
+    ...row,
+    monitorIds: JSON.stringify(row.monitorIds),
+    isPublic: row.isPublic ? 1 : 0,
+    titleGiven: row.titleGiven ? 1 : 0,
+  };
 }
 
 function rowOf(stored: Stored): IncidentRow {
-  return { ...stored, monitorIds: JSON.parse(stored.monitorIds), isPublic: stored.isPublic !== 0 };
+  return {
+    ...stored,
+    monitorIds: JSON.parse(stored.monitorIds),
+    isPublic: stored.isPublic !== 0,
+    titleGiven: stored.titleGiven !== 0,
+  };
 }

@@ -13,6 +13,7 @@ import {
   type IncidentPage,
   type IncidentPatch,
   type IncidentQuery,
+  type IncidentSummary,
   type IncidentUpdateBody,
 } from "./incident-schema.ts";
 import type { IncidentRow } from "./incident-store.ts";
@@ -68,7 +69,14 @@ export class Incidents {
     const { projectRef, ref: monitorRef, monitorId } = monitor;
     const title = `${shownName(monitor.settings)} is down`;
     const about = { projectRef, monitorRef, monitorIds: [monitorId], title, impact: "outage" } as const;
-    return this.insert(tx, { ...about, cause, startedAt: at, isPublic: false, suppressedBy });
+    return this.insert(tx, {
+      ...about,
+      titleGiven: false,
+      cause,
+      startedAt: at,
+      isPublic: false,
+      suppressedBy,
+    });
   }
 
   /** The outage as one that is told of, whatever accounted for it before. */
@@ -93,11 +101,10 @@ export class Incidents {
         "incident_limit_exceeded",
         `A project has at most ${OPEN_INCIDENTS_MAX} open incidents of people. Resolve one.`,
       );
-    const about = { projectRef: project.ref, monitorRef: null, monitorIds, title, impact };
+    const about = { projectRef: project.ref, monitorRef: null, monitorIds, title, titleGiven: true, impact };
     const how = { cause: null, startedAt: tx.now, isPublic: given.public ?? false, suppressedBy: null };
     const row = this.insert(tx, { ...about, ...how });
-    const { ref, status } = row;
-    if (message !== "") incidents.addUpdate(tx, { ref, at: tx.now, status, message });
+    if (message !== "") incidents.addUpdate(tx, row.ref, { at: tx.now, status: row.status, message });
     tx.audit({ ...aboutIncident(row, "opened"), before: null, after: this.view(row) });
     return this.view(row);
   }
@@ -111,7 +118,7 @@ export class Incidents {
     };
     const params = { projectRef, before: pageStart(cursor), rowsMax: limit + 1 };
     const { items, ...next } = pageOf(this.parts.incidents.page(params, filter), limit, ({ ref }) => [ref]);
-    return { incidents: items.map((row) => this.view(row)), ...next };
+    return { incidents: items.map((row) => this.summaryOf(row)), ...next };
   }
 
   /** @throws ApiError `not_found` */
@@ -152,13 +159,13 @@ export class Incidents {
         "conflict",
         "This incident is resolved by the check that finds its target up again.",
       );
-    if (incidents.updates(before.ref).length >= INCIDENT_UPDATES_MAX)
+    if (incidents.updatesCount(before.ref) >= INCIDENT_UPDATES_MAX)
       throw new ApiError(
         "incident_update_limit_exceeded",
         `An incident has at most ${INCIDENT_UPDATES_MAX} updates.`,
       );
     const was = this.view(before);
-    incidents.addUpdate(tx, { ref: before.ref, at: tx.now, status, message });
+    incidents.addUpdate(tx, before.ref, { at: tx.now, status, message });
     const row = this.write(tx, { ...before, status, ...(isOver ? { resolvedAt: tx.now } : {}) });
     tx.audit({ ...aboutIncident(row, isOver ? "resolved" : "updated"), before: was, after: this.view(row) });
     return this.view(row);
@@ -168,27 +175,23 @@ export class Incidents {
   change(tx: Tx, projectRef: number, incidentId: string, given: IncidentPatch): Incident {
     const before = this.find(projectRef, incidentId);
     const { title = before.title, public: isPublic = before.isPublic } = given;
-    const row = this.write(tx, { ...before, title, isPublic });
+    const titleGiven = before.titleGiven || title !== before.title;
+    const row = this.write(tx, { ...before, title, titleGiven, isPublic });
     tx.audit(changed({ ...aboutIncident(row, "changed"), before: this.view(before), after: this.view(row) }));
     return this.view(row);
   }
 
-  /** An incident as it is shown. */
+  /** An incident with its updates. */
   view(row: IncidentRow): Incident {
     const updates = this.parts.incidents.updates(row.ref);
     return {
-      id: row.incidentId,
-      kind: row.monitorRef === null ? "manual" : "auto",
-      ...{ title: row.title, impact: row.impact, status: row.status, cause: row.cause },
-      monitor_ids: [...row.monitorIds],
-      started_at: isoTime(row.startedAt),
-      acknowledged_at: isoTimeOrNull(row.acknowledgedAt),
-      acknowledged_by: row.acknowledgedBy,
-      resolved_at: isoTimeOrNull(row.resolvedAt),
-      public: row.isPublic,
-      suppressed_by: row.suppressedBy,
+      ...fieldsOf(row),
       updates: updates.map(({ at, ...said }) => ({ at: isoTime(at), ...said })),
     };
+  }
+
+  private summaryOf(row: IncidentRow): IncidentSummary {
+    return { ...fieldsOf(row), updates_count: this.parts.incidents.updatesCount(row.ref) };
   }
 
   private insert(
@@ -243,4 +246,23 @@ function aboutIncident(
   what: string,
 ): Pick<AuditChange, "summary" | "target"> {
   return { summary: `Incident ${what}: ${title}`, target: { type: "incident", id: incidentId } };
+}
+
+/** What an incident has alone and in a list. */
+function fieldsOf(row: IncidentRow): Omit<Incident, "updates"> {
+  return {
+    id: row.incidentId,
+    kind: row.monitorRef === null ? "manual" : "auto",
+    title: row.title,
+    impact: row.impact,
+    status: row.status,
+    cause: row.cause,
+    monitor_ids: [...row.monitorIds],
+    started_at: isoTime(row.startedAt),
+    acknowledged_at: isoTimeOrNull(row.acknowledgedAt),
+    acknowledged_by: row.acknowledgedBy,
+    resolved_at: isoTimeOrNull(row.resolvedAt),
+    public: row.isPublic,
+    suppressed_by: row.suppressedBy,
+  };
 }

@@ -37,26 +37,48 @@ function escaped(text: string): string {
   return text.toWellFormed().replace(UNSAFE, (one) => ENTITIES[one] ?? REPLACEMENT);
 }
 
-/** Longest word that is looked at as an address. */
+/** Longest link: beyond it browsers and servers disagree about addresses. */
 const LINK_LENGTH_MAX = 2_000;
+/** Links of one text: more than a reader follows, and a limit for what a text of short addresses grows to. */
+export const LINKS_MAX = 100;
+/** What ends a sentence is no part of an address in it. */
+const SENTENCE_END = ".,;:!?)'\"";
 
-/** Plain text as paragraphs, a line a line, in which addresses of http and https are links. Nothing else means anything. */
-export function paragraphs(text: string): Markup {
-  const blocks = text.split("\n\n").filter((block) => block.trim() !== "");
-  return html`${blocks.map((block) => html`<p>${block.trim().split("\n").map(line)}</p>`)}`;
+/**
+ * Where the first {@link LINKS_MAX} links of a plain text are, found in one pass: the beginning and the end of each, in
+ * turn, as UTF-16 offsets. A link is a word that begins with `https://` or `http://`.
+ */
+export function linksOf(text: string): number[] {
+  const links: number[] = [];
+  for (const { 0: word, index } of text.matchAll(/\S+/g)) {
+    if (!word.startsWith("https://") && !word.startsWith("http://")) continue;
+    let length = Math.min(word.length, LINK_LENGTH_MAX);
+    while (SENTENCE_END.includes(word.charAt(length - 1))) length -= 1;
+    if (!URL.canParse(word.slice(0, length))) continue;
+    links.push(index, index + length);
+    if (links.length === 2 * LINKS_MAX) break;
+  }
+  return links;
 }
 
-function line(text: string, index: number): Markup {
-  const words = text.split(" ").map((word, at) => html`${at === 0 ? "" : " "}${linked(word)}`);
-  return html`${index === 0 ? null : new Markup("<br>")}${words}`;
+/** Plain text as paragraphs, line by line, with its links. Nothing else in it has a meaning. */
+export function paragraphs(text: string, links: readonly number[] = linksOf(text)): Markup {
+  const blocks = linked(text, links)
+    .split("\n\n")
+    .map((block) => block.trim())
+    .filter((block) => block !== "");
+  return new Markup(blocks.map((block) => `<p>${block.replaceAll("\n", "<br>")}</p>`).join(""));
 }
 
-function linked(word: string): Markup {
-  if (!word.startsWith("https://") && !word.startsWith("http://")) return html`${word}`;
-  let end = Math.min(word.length, LINK_LENGTH_MAX);
-  // What ends a sentence is no part of an address in it.
-  while (".,;:!?)'\"".includes(word.charAt(end - 1))) end -= 1;
-  const url = word.slice(0, end);
-  if (!URL.canParse(url)) return html`${word}`;
-  return html`<a href="${url}" rel="nofollow noopener noreferrer">${url}</a>${word.slice(end)}`;
+function linked(text: string, links: readonly number[]): string {
+  let result = "";
+  let end = 0;
+  for (let at = 0; at < links.length; at += 2) {
+    const start = links[at] ?? 0;
+    result += escaped(text.slice(end, start));
+    end = links[at + 1] ?? start;
+    const url = text.slice(start, end);
+    result += html`<a href="${url}" rel="nofollow noopener noreferrer">${url}</a>`.text;
+  }
+  return result + escaped(text.slice(end));
 }

@@ -1,16 +1,28 @@
 import { CronTimes } from "../../kernel/scheduler/calendar.ts";
+import { mapInSlices } from "../../kernel/time-slices.ts";
 import { bytesToUuid } from "../../kernel/uuid.ts";
 import type { FactIncident, FactMaintenance, FactStore, Stretch } from "./fact-store.ts";
 import type { IncidentStore } from "./incident-store.ts";
 import { MAINTENANCE_MAX } from "./maintenance-schema.ts";
 import type { MaintenanceRow, MaintenanceStore } from "./maintenance-store.ts";
 
+/** An update of an incident. */
+export interface PageUpdate {
+  /** Epoch milliseconds. */
+  readonly at: number;
+  readonly status: string;
+  readonly message: string;
+  /** Where its links are, see `linksOf`; null: to be found. */
+  readonly links: readonly number[] | null;
+}
+
 /** An incident, as far as a page shows it. */
 export interface PageIncident {
-  /** Never shown as it is. */
   readonly id: string;
   readonly kind: "auto" | "manual";
   readonly title: string;
+  /** Whether a person gave the title: that of a monitor is never shown as it is. */
+  readonly titleGiven: boolean;
   readonly impact: "degraded" | "outage";
   readonly status: string;
   readonly public: boolean;
@@ -18,8 +30,10 @@ export interface PageIncident {
   /** Epoch milliseconds. */
   readonly startedAt: number;
   readonly resolvedAt: number | null;
-  /** Oldest first. */
-  readonly updates: readonly { readonly at: number; readonly status: string; readonly message: string }[];
+  /** Number of all its updates. */
+  readonly updatesCount: number;
+  /** The newest updates, the newest first. */
+  readonly updates: readonly PageUpdate[];
 }
 
 /** A time of maintenance; of one that comes again, one of its times. */
@@ -40,15 +54,22 @@ export interface PageMaintenance {
 
 /** What pages show beside checks. */
 export interface PageFacts {
-  /** A project's incidents that are open, or ended at `since` or later; newest first. */
+  /** A project's incidents that are open, or were resolved at `since` or later; newest first, each with its newest updates. */
   incidents(
     projectRef: number,
-    asked: { readonly since: number; readonly withAutomatic: boolean; readonly max: number },
+    asked: {
+      readonly since: number;
+      readonly withAutomatic: boolean;
+      readonly max: number;
+      readonly updatesMax: number;
+    },
   ): readonly PageIncident[];
+  /** One incident of a project with its newest updates; null where there is none. */
+  incident(projectRef: number, incidentId: string, updatesMax: number): PageIncident | null;
   /** Open incidents of all projects. */
   openIncidents(): number;
-  /** A project's times of maintenance that touch a stretch of time, in order. */
-  maintenance(projectRef: number, from: number, until: number): readonly PageMaintenance[];
+  /** A project's public times of maintenance that touch a stretch of time, in order. */
+  maintenance(projectRef: number, from: number, until: number): Promise<readonly PageMaintenance[]>;
   /** For how long nothing was counted of a monitor between two moments, and why. */
   unobserved(
     monitorRef: number,
@@ -60,41 +81,57 @@ export interface PageFacts {
 /** What these facts are read from. */
 export interface FactParts {
   readonly facts: FactStore;
-  readonly incidents: Pick<IncidentStore, "updates">;
+  readonly incidents: Pick<IncidentStore, "newestUpdates" | "updatesCount">;
   readonly maintenance: Pick<MaintenanceStore, "page" | "idsOf">;
 }
 
 /** All that status pages ask of incidents, planned work and the server's own line. */
 export function pageFacts({ facts, incidents, maintenance }: FactParts): PageFacts {
-  const incidentOf = ({ ref, isAuto, isPublic, monitorIds, ...row }: FactIncident): PageIncident => ({
+  const incidentOf = (
+    { ref, isAuto, isPublic, titleGiven, monitorIds, ...row }: FactIncident,
+    updatesMax: number,
+  ): PageIncident => ({
     ...row,
     kind: isAuto === 0 ? "manual" : "auto",
     public: isPublic !== 0,
+    titleGiven: titleGiven !== 0,
     monitorIds: JSON.parse(monitorIds),
-    updates: incidents.updates(ref),
+    updatesCount: incidents.updatesCount(ref),
+    updates: incidents
+      .newestUpdates(ref, updatesMax)
+      .map(({ links, ...update }) => ({ ...update, links: links === null ? null : JSON.parse(links) })),
   });
   const windowOf = (row: MaintenanceRow): PageMaintenance => ({
-    ...{ id: `${row.maintenanceId} ${row.starts_at}`, title: row.title, message: row.message },
-    ...{ public: row.public !== 0, startsAt: row.starts_at, endsAt: row.ends_at },
+    id: `${row.maintenanceId} ${row.starts_at}`,
+    title: row.title,
+    message: row.message,
+    public: row.public !== 0,
+    startsAt: row.starts_at,
+    endsAt: row.ends_at,
     monitorIds: maintenance.idsOf(row.ref).map(({ id }) => bytesToUuid(id)),
     announcedAt: row.schedule === null ? row.created_at : row.starts_at,
   });
   return {
-    incidents(projectRef, { since, withAutomatic, max }) {
+    incidents(projectRef, { since, withAutomatic, max, updatesMax }) {
       const asked = { projectRef, since, rowsMax: max };
       const rows = [...facts.manual(asked), ...(withAutomatic ? facts.automatic(asked) : [])];
       return rows
         .sort((one, other) => other.ref - one.ref)
         .slice(0, max)
-        .map(incidentOf);
+        .map((row) => incidentOf(row, updatesMax));
+    },
+    incident(projectRef, incidentId, updatesMax) {
+      const row = facts.incident(incidentId, projectRef);
+      return row && incidentOf(row, updatesMax);
     },
     openIncidents: () => facts.open(),
-    maintenance: (projectRef, from, until) =>
-      maintenance
+    async maintenance(projectRef, from, until) {
+      const rows = maintenance
         .page(projectRef, Number.MAX_SAFE_INTEGER, MAINTENANCE_MAX)
-        .filter((row) => row.public !== 0 && row.starts_at < until && row.ends_at >= from)
-        .map(windowOf)
-        .sort((one, other) => one.startsAt - other.startsAt),
+        .filter((row) => row.public !== 0 && row.starts_at < until && row.ends_at >= from);
+      const windows = await mapInSlices(rows, windowOf);
+      return windows.sort((one, other) => one.startsAt - other.startsAt);
+    },
     unobserved(monitorRef, from, until) {
       const planned: Stretch[] = [];
       for (const one of facts.maintenanceOf(monitorRef))

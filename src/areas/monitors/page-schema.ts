@@ -113,6 +113,14 @@ export const StatusPageParams = Type.Object({ page_id: Type.String({ maxLength: 
 /** What is public: the last segments of its addresses. */
 export const PublicPageParams = Type.Object({ page: Type.String({ examples: ["acme"] }) });
 /** See {@link PublicPageParams}. */
+export const PublicIncidentParams = Type.Object({
+  page: Type.String({ examples: ["acme"] }),
+  incident: Type.String({
+    description: "The incident's id.",
+    examples: ["inc_01a1fc2c30c071d9bf080e3cb4a7b202"],
+  }),
+});
+/** See {@link PublicPageParams}. */
 export const BadgeParams = Type.Object({
   page: Type.String({ examples: ["acme"] }),
   badge: Type.String({ description: "`1.svg`, `1.json`: the place on the page.", examples: ["1.svg"] }),

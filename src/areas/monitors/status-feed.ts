@@ -1,41 +1,63 @@
 import { isoTime, isoTimeOrNull } from "../../kernel/date-time.ts";
-import { html, type Markup, paragraphs } from "./markup.ts";
-import { namesOf } from "./status-html.ts";
-import { type ShownIncident, type ShownMaintenance, type StatusView, uptimeOf } from "./status-view.ts";
+import { mapInSlices } from "../../kernel/time-slices.ts";
+import { html, type Markup } from "./markup.ts";
+import type { PageRow } from "./page-store.ts";
+import { omittedText, type ShownIncident, type ShownMaintenance, type StatusNews } from "./status-news.ts";
+import { type ShownMonitor, type StatusView, uptimeOf } from "./status-view.ts";
 
-/** The page as data: what it shows, and nothing besides. */
-export function statusJson(view: StatusView): string {
+/** The page as data: what it shows, and nothing else. */
+export async function statusJson(view: StatusView): Promise<string> {
   const { page, groups, incidents, maintenance } = view;
   const { title, description, footer } = page.settings;
+  const shown: object[] = [];
+  for (const { name, monitors } of groups)
+    shown.push({ name, monitors: await mapInSlices(monitors, monitorJson) });
   return JSON.stringify({
-    ...{ slug: page.slug, title, description, footer },
-    ...{ status: view.state, sentence: view.sentence },
+    slug: page.slug,
+    title,
+    description,
+    footer,
+    status: view.state,
+    sentence: view.sentence,
     checked_at: isoTimeOrNull(view.checkedAt),
     first_day: isoTime(view.firstDay).slice(0, 10),
-    groups: groups.map(({ name, monitors }) => ({ name, monitors: monitors.map(monitorJson) })),
-    incidents: incidents.map(
-      ({ title: called, impact, status, startedAt, resolvedAt, updates, numbers }) => ({
-        ...{ title: called, impact, status, started_at: isoTime(startedAt) },
-        ...{ resolved_at: isoTimeOrNull(resolvedAt), monitors: numbers },
-        updates: updates.map(({ at, ...update }) => ({ at: isoTime(at), ...update })),
-      }),
-    ),
-    maintenance: maintenance.map(({ title: called, message, startsAt, endsAt, numbers }) => ({
-      ...{
-        title: called,
-        message,
-        starts_at: isoTime(startsAt),
-        ends_at: isoTime(endsAt),
-        monitors: numbers,
-      },
+    groups: shown,
+    incidents: incidents.map(incidentObject),
+    maintenance: maintenance.map((one) => ({
+      title: one.title,
+      message: one.message,
+      starts_at: isoTime(one.startsAt),
+      ends_at: isoTime(one.endsAt),
+      monitors: one.numbers,
     })),
   });
 }
 
-function monitorJson(shown: StatusView["groups"][number]["monitors"][number]): object {
-  const { number, name, url, state, uptime, latencyMs, days } = shown;
+/** An incident as data, with the updates that are shown. */
+export function incidentJson(incident: ShownIncident): string {
+  return JSON.stringify(incidentObject(incident));
+}
+
+function incidentObject(one: ShownIncident): object {
   return {
-    ...{ number, name, status: state, uptime_90d: uptime },
+    id: one.id,
+    title: one.title,
+    impact: one.impact,
+    status: one.status,
+    started_at: isoTime(one.startedAt),
+    resolved_at: isoTimeOrNull(one.resolvedAt),
+    monitors: one.numbers,
+    updates_count: one.updatesCount,
+    updates: one.updates.map(({ at, status, message }) => ({ at: isoTime(at), status, message })).reverse(),
+  };
+}
+
+function monitorJson({ number, name, url, state, uptime, latencyMs, days }: ShownMonitor): object {
+  return {
+    number,
+    name,
+    status: state,
+    uptime_90d: uptime,
     ...(url === null ? {} : { url }),
     ...(latencyMs === null ? {} : { latency_ms: latencyMs }),
     uptime_by_day: days === null ? null : days.map((row) => row && uptimeOf([row])),
@@ -43,12 +65,12 @@ function monitorJson(shown: StatusView["groups"][number]["monitors"][number]): o
 }
 
 /** The feed: what happened and what is planned. `address` is the page's own, absolute. */
-export function statusFeed(view: StatusView, address: string): string {
-  const { page, incidents, maintenance } = view;
+export async function statusFeed(news: StatusNews, address: string): Promise<string> {
+  const { page, incidents, maintenance } = news;
   const { title, description } = page.settings;
   const entries = [
-    ...incidents.map((one) => incidentEntry(one, view, address)),
-    ...maintenance.map((one) => maintenanceEntry(one, view, address)),
+    ...(await mapInSlices(incidents, (one) => incidentEntry(one, page, address))),
+    ...(await mapInSlices(maintenance, (one) => maintenanceEntry(one, page, address))),
   ].sort((one, other) => other.updated - one.updated);
   const updated = Math.max(page.updatedAt, ...entries.map((entry) => entry.updated));
   return html`<?xml version="1.0" encoding="utf-8"?>
@@ -68,34 +90,34 @@ interface Entry {
   readonly markup: Markup;
 }
 
-function incidentEntry(incident: ShownIncident, view: StatusView, address: string): Entry {
-  const { title, startedAt, resolvedAt, updates, numbers, impact } = incident;
+function incidentEntry(incident: ShownIncident, page: PageRow, address: string): Entry {
+  const { title, startedAt, resolvedAt, updates, names, impact } = incident;
   const updated = Math.max(startedAt, resolvedAt ?? 0, ...updates.map(({ at }) => at));
   const ended = resolvedAt === null ? null : html`<p>Resolved ${isoTime(resolvedAt)}.</p>`;
-  const told = [...updates].reverse();
-  const content = html`<p>${impact === "outage" ? "Outage" : "Slow"} since ${isoTime(startedAt)}${namesOf(numbers, view)}.</p>
-${ended}${told.map(({ at, status, message }) => html`<p><b>${status}</b>, ${isoTime(at)}</p>${paragraphs(message)}`)}`;
+  const omitted = omittedText(incident);
+  const content = html`<p>${impact === "outage" ? "Outage" : "Slow"} since ${isoTime(startedAt)}${names}.</p>
+${ended}${updates.map(({ at, status, markup }) => html`<p><b>${status}</b>, ${isoTime(at)}</p>${markup}`)}${omitted && html`<p>${omitted}.</p>`}`;
   const state = resolvedAt === null ? "" : "Resolved: ";
   return entryOf(
     { id: incident.id, title: `${state}${title}`, published: startedAt, updated, content },
-    view,
+    page,
     address,
   );
 }
 
-function maintenanceEntry(maintenance: ShownMaintenance, view: StatusView, address: string): Entry {
-  const { id, title, message, startsAt, endsAt, announcedAt, numbers } = maintenance;
-  const content = html`<p>From ${isoTime(startsAt)} to ${isoTime(endsAt)}${namesOf(numbers, view)}.</p>${paragraphs(message)}`;
+function maintenanceEntry(maintenance: ShownMaintenance, page: PageRow, address: string): Entry {
+  const { id, title, markup, startsAt, endsAt, announcedAt, names } = maintenance;
+  const content = html`<p>From ${isoTime(startsAt)} to ${isoTime(endsAt)}${names}.</p>${markup}`;
   return entryOf(
     { id, title: `Maintenance: ${title}`, published: announcedAt, updated: announcedAt, content },
-    view,
+    page,
     address,
   );
 }
 
 function entryOf(
   { id, title, published, updated, content }: Entryable,
-  { page }: StatusView,
+  page: PageRow,
   address: string,
 ): Entry {
   return {

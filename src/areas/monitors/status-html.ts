@@ -1,17 +1,18 @@
 import { isoTime } from "../../kernel/date-time.ts";
+import { mapInSlices } from "../../kernel/time-slices.ts";
 import { html, Markup, paragraphs } from "./markup.ts";
+import type { PageRow } from "./page-store.ts";
 import { barsOf, datesFrom } from "./status-bars.ts";
 import { momentText } from "./status-dates.ts";
 import {
-  DAYS_SHOWN,
   isUnderWay,
+  omittedText,
   PAST_DAYS,
   type ShownIncident,
   type ShownMaintenance,
-  type ShownMonitor,
-  type ShownState,
-  type StatusView,
-} from "./status-view.ts";
+  type ShownUpdate,
+} from "./status-news.ts";
+import { DAYS_SHOWN, type ShownMonitor, type ShownState, type StatusView } from "./status-view.ts";
 
 /** A state in a word. */
 export const WORDS: Readonly<Record<ShownState, string>> = {
@@ -24,13 +25,16 @@ export const WORDS: Readonly<Record<ShownState, string>> = {
 };
 
 /** The page as HTML: no script, nothing of another host. Its links are relative, so that it holds behind a prefix. */
-export function statusHtml(view: StatusView, style: string): string {
+export async function statusHtml(view: StatusView, style: string): Promise<string> {
   const { page, incidents, maintenance, now, state, sentence } = view;
   const { slug, settings } = page;
   const open = incidents.filter(({ resolvedAt }) => resolvedAt === null);
   const past = incidents.filter(({ resolvedAt }) => resolvedAt !== null);
   const dates = datesFrom(view.firstDay, DAYS_SHOWN);
   const ahead = maintenance.filter(({ endsAt }) => endsAt > now);
+  const groups: Markup[] = [];
+  for (const group of view.groups) groups.push(await groupOf(group, dates));
+  const incident = (one: ShownIncident) => incidentOf(one, `${slug}/incidents/${one.id}`);
   const document = html`<!doctype html>
 <html lang="en">
 <head>
@@ -49,18 +53,15 @@ ${settings.description === "" ? null : paragraphs(settings.description)}
 </header>
 <main>
 <p class="sentence ${state}">${sentence}</p>
-${section(
-  "Open incidents",
-  open.map((one) => incidentOf(one, view)),
-)}
+${section("Open incidents", open.map(incident))}
 ${section(
   "Maintenance",
-  ahead.map((one) => maintenanceOf(one, view)),
+  ahead.map((one) => maintenanceOf(one, now)),
 )}
-${view.groups.map((group) => groupOf(group, dates))}
+${groups}
 <section class="past">
 <h2>Past incidents</h2>
-${past.length === 0 ? html`<p>None in the last ${PAST_DAYS} days.</p>` : past.map((one) => incidentOf(one, view))}
+${past.length === 0 ? html`<p>None in the last ${PAST_DAYS} days.</p>` : past.map(incident)}
 </section>
 </main>
 <footer>
@@ -100,11 +101,15 @@ function section(title: string, parts: readonly Markup[]): Markup | null {
   return parts.length === 0 ? null : html`<section>\n<h2>${title}</h2>\n${parts}</section>`;
 }
 
-function groupOf({ name, monitors }: StatusView["groups"][number], dates: readonly string[]): Markup {
+async function groupOf(
+  { name, monitors }: StatusView["groups"][number],
+  dates: readonly string[],
+): Promise<Markup> {
+  const items = await mapInSlices(monitors, (one) => monitorItem(one, dates));
   return html`<section class="group">
 <h2${name === "" ? new Markup(' class="unnamed"') : null}>${name === "" ? "Systems" : name}</h2>
 <ul>
-${monitors.map((one) => monitorItem(one, dates))}</ul>
+${items}</ul>
 </section>
 `;
 }
@@ -120,37 +125,67 @@ ${url === null ? null : html`<div class="url">${url}</div>\n`}${days === null ? 
 `;
 }
 
-function incidentOf(incident: ShownIncident, view: StatusView): Markup {
-  const { title, impact, startedAt, resolvedAt, updates, numbers } = incident;
+/** `address`: where its own page is. */
+function incidentOf(incident: ShownIncident, address: string): Markup {
+  const omitted = omittedText(incident);
+  return html`<article class="incident ${lookOfIncident(incident)}">
+<h3><a href="${address}">${incident.title}</a></h3>
+${whenOf(incident)}
+${incident.updates.map(updateOf)}${omitted && html`<p class="when"><a href="${address}">${omitted}</a></p>\n`}</article>
+`;
+}
+
+function lookOfIncident({ impact, resolvedAt }: ShownIncident): string {
+  return resolvedAt === null ? impact : "over";
+}
+
+function whenOf({ impact, startedAt, resolvedAt, names }: ShownIncident): Markup {
   const end = resolvedAt === null ? null : html` to ${time(resolvedAt)}`;
-  return html`<article class="incident ${resolvedAt === null ? impact : "over"}">
-<h3>${title}</h3>
-<p class="when">${impact === "outage" ? "Outage" : "Slow"}, ${resolvedAt === null ? "since " : ""}${time(startedAt)}${end}${namesOf(numbers, view)}</p>
-${[...updates].reverse().map(updateOf)}</article>
+  return html`<p class="when">${impact === "outage" ? "Outage" : "Slow"}, ${resolvedAt === null ? "since " : ""}${time(startedAt)}${end}${names}</p>`;
+}
+
+/** The page of one incident, with all of its updates that fit. Its links are relative, as those of its status page. */
+export function incidentHtml({ settings, slug }: PageRow, incident: ShownIncident, style: string): string {
+  const omitted = omittedText(incident);
+  return html`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<title>${incident.title}: ${settings.title}</title>
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+${settings.index ? null : new Markup('<meta name="robots" content="noindex">\n')}<link rel="stylesheet" href="../../${style}">
+<link rel="alternate" type="application/json" href="${incident.id}.json">
+</head>
+<body>
+<header>
+<h1>${incident.title}</h1>
+</header>
+<main>
+<article class="incident ${lookOfIncident(incident)}">
+${whenOf(incident)}
+${incident.updates.map(updateOf)}${omitted && html`<p class="when">${omitted} not shown</p>\n`}</article>
+</main>
+<footer>
+<p><a href="../../${slug}">${settings.title}</a> Days and times are in UTC. <a href="${incident.id}.json">JSON</a></p>
+</footer>
+</body>
+</html>
+`.text;
+}
+
+function updateOf({ at, status, markup }: ShownUpdate): Markup {
+  return html`<div class="update"><p class="when"><strong>${status}</strong>, ${time(at)}</p>${markup}</div>
 `;
 }
 
-function updateOf({ at, status, message }: ShownIncident["updates"][number]): Markup {
-  return html`<div class="update"><p class="when"><strong>${status}</strong>, ${time(at)}</p>${paragraphs(message)}</div>
-`;
-}
-
-function maintenanceOf(maintenance: ShownMaintenance, view: StatusView): Markup {
-  const { title, message, startsAt, endsAt, numbers } = maintenance;
+function maintenanceOf(maintenance: ShownMaintenance, now: number): Markup {
+  const { title, markup, startsAt, endsAt, names } = maintenance;
   return html`<article class="incident maintenance">
 <h3>${title}</h3>
-<p class="when">${isUnderWay(maintenance, view.now) ? "Under way" : "Planned"}, ${time(startsAt)} to ${time(endsAt)}${namesOf(numbers, view)}</p>
-${paragraphs(message)}</article>
+<p class="when">${isUnderWay(maintenance, now) ? "Under way" : "Planned"}, ${time(startsAt)} to ${time(endsAt)}${names}</p>
+${markup}</article>
 `;
-}
-
-/** The names of what it is about, in the order of the page; of what stands there more than once, the first. */
-export function namesOf(numbers: readonly number[], { groups }: StatusView): string | null {
-  const wanted = new Set(numbers);
-  const names = new Map<number, string>();
-  for (const { number, name, row } of groups.flatMap((group) => group.monitors))
-    if (wanted.has(number) && !names.has(row.ref)) names.set(row.ref, name);
-  return names.size === 0 ? null : `. ${[...names.values()].join(", ")}`;
 }
 
 function time(epochMs: number): Markup {

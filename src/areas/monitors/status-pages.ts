@@ -3,25 +3,19 @@ import { ApiError } from "../../kernel/errors.ts";
 import { TaggedText } from "../../kernel/http/etag.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { DAY_MS } from "./days.ts";
+import { INCIDENT_UPDATES_MAX } from "./incidents.ts";
 import type { PageRow, PageStore } from "./page-store.ts";
 import type { MonitorParts } from "./ports.ts";
 import { type BadgeMetric, badgeJson, badgeOf, badgeSvg } from "./status-badge.ts";
-import { statusFeed, statusJson } from "./status-feed.ts";
-import { statusHtml } from "./status-html.ts";
-import { type ShownMonitor, type StatusView, uptimeOfHours, type ViewParts, viewOf } from "./status-view.ts";
+import { type CachedPage, StatusCache } from "./status-cache.ts";
+import { incidentJson, statusFeed, statusJson } from "./status-feed.ts";
+import { incidentHtml, statusHtml } from "./status-html.ts";
+import { incidentOf, newsOf, placesOf, type ShownIncident } from "./status-news.ts";
+import { monitorAt, type ShownMonitor, uptimeOfHours, type ViewParts, viewOf } from "./status-view.ts";
+import { TextBudget } from "./text-budget.ts";
 
-/** How long what a page shows stands, however many look at it. */
+/** How long what a page shows stands, however many clients request it. */
 export const RENDERED_MS = 10_000;
-/** Pages kept rendered, some hundred kilobytes each; the oldest are dropped first. */
-const RENDERED_MAX = 100;
-
-/** A page at a moment, and its texts once somebody has asked for them. */
-interface Rendered {
-  readonly view: StatusView;
-  readonly at: number;
-  html?: TaggedText;
-  json?: TaggedText;
-}
 
 interface StatusParts extends ViewParts, Pick<MonitorParts, "owners" | "stopped" | "statusStyle"> {
   readonly pages: PageStore;
@@ -32,57 +26,83 @@ const HOURS = { "uptime-24h": 24, "uptime-7d": 7 * 24, "uptime-30d": 30 * 24 } a
 const SLUG = /^[a-z0-9-]{3,60}$/;
 const BADGE = /^([1-9][0-9]{0,3})\.(svg|json)$/;
 
-/** Pages as everybody sees them. */
+/** Pages as everyone sees them: cached, and rendered in slices of the event loop. */
 export class StatusPages {
-  private readonly rendered = new Map<string, Rendered>();
+  private readonly cache = new StatusCache();
 
   constructor(private readonly parts: StatusParts) {}
 
-  /** What stands at a slug is not what it was. */
+  /** What is at a slug has changed. */
   changedAt(tx: Tx, slug: string): void {
-    tx.afterCommit(() => this.rendered.delete(slug));
+    tx.afterCommit(() => this.cache.drop(slug));
   }
 
   /** A project's pages are removed. */
   removedOf(tx: Tx, projectRef: number): void {
-    tx.afterCommit(() => {
-      for (const [slug, { view }] of this.rendered)
-        if (view.page.projectRef === projectRef) this.rendered.delete(slug);
-    });
+    tx.afterCommit(() => this.cache.dropProject(projectRef));
   }
 
   /** @throws ApiError `not_found`, as all of these do: for what is unknown as for what is not published. */
-  html(slug: string): TaggedText {
-    const one = this.at(slug);
-    one.html ??= new TaggedText(statusHtml(one.view, this.parts.statusStyle));
-    return one.html;
+  async html(slug: string): Promise<TaggedText> {
+    const cached = this.at(slug);
+    return this.cache.text(cached, "html", async () => {
+      const view = await viewOf(this.parts, cached.page, cached.at);
+      return new TaggedText(await statusHtml(view, this.parts.statusStyle));
+    });
   }
 
-  json(slug: string): TaggedText {
-    const one = this.at(slug);
-    one.json ??= new TaggedText(statusJson(one.view));
-    return one.json;
+  async json(slug: string): Promise<TaggedText> {
+    const cached = this.at(slug);
+    return this.cache.text(cached, "json", async () => {
+      const view = await viewOf(this.parts, cached.page, cached.at);
+      return new TaggedText(await statusJson(view));
+    });
   }
 
-  /** `origin`: where the client reaches the server. It is the client's word, so that nothing of this is kept for others. */
-  feed(slug: string, origin: string): TaggedText {
-    return new TaggedText(statusFeed(this.at(slug).view, `${origin}/status/${slug}`));
+  /** `origin`: where the client reaches the server, in the client's words. */
+  async feed(slug: string, origin: string): Promise<TaggedText> {
+    const cached = this.at(slug);
+    const render = async () => {
+      const { page, at: now } = cached;
+      const places = await placesOf(this.parts, page);
+      const news = await newsOf(this.parts, page, { now, places, budget: new TextBudget() });
+      return new TaggedText(await statusFeed(news, `${origin}/status/${slug}`));
+    };
+    return this.cache.text(cached, "feed", render, origin);
+  }
+
+  /** The page of one incident, as HTML or as data. */
+  async incident(slug: string, incidentId: string, form: "html" | "json"): Promise<TaggedText> {
+    const cached = this.at(slug);
+    return this.cache.text(cached, `incident ${incidentId} ${form}`, async () => {
+      const { page } = cached;
+      const incident = await incidentOf(this.parts, page, incidentId, INCIDENT_UPDATES_MAX);
+      if (incident === null) throw new ApiError("not_found", "There is no such incident on this page.");
+      return new TaggedText(textOf(page, incident, form, this.parts.statusStyle));
+    });
   }
 
   /** `name`: the place on the page, and the form. */
-  badge(slug: string, name: string, metric: BadgeMetric): { text: TaggedText; isSvg: boolean } {
+  async badge(
+    slug: string,
+    name: string,
+    metric: BadgeMetric,
+  ): Promise<{ readonly text: TaggedText; readonly isSvg: boolean }> {
+    const cached = this.at(slug);
     const [, number, form] = BADGE.exec(name) ?? [];
-    const { view } = this.at(slug);
-    const shown = view.groups.flatMap(({ monitors }) => monitors);
-    const monitor = shown.find((one) => one.number === Number(number));
-    const isHidden = metric === "latency" && !view.page.settings.show_latency;
-    if (monitor === undefined || isHidden) throw new ApiError("not_found", "There is no such badge.");
-    const badge = badgeOf({ monitor, metric, ...this.figuresOf(view, monitor, metric) });
+    const isHidden = metric === "latency" && !cached.page.settings.show_latency;
+    if (number === undefined || isHidden) throw missingBadge();
     const isSvg = form === "svg";
-    return { text: new TaggedText(isSvg ? badgeSvg(badge) : badgeJson(badge)), isSvg };
+    const text = await this.cache.text(cached, `badge ${name} ${metric}`, async () => {
+      const monitor = await monitorAt(this.parts, cached.page, Number(number), cached.at);
+      if (monitor === null) throw missingBadge();
+      const badge = badgeOf({ monitor, metric, ...this.measured(monitor, metric, cached.at) });
+      return new TaggedText(isSvg ? badgeSvg(badge) : badgeJson(badge));
+    });
+    return { text, isSvg };
   }
 
-  private figuresOf({ now }: StatusView, { row, uptime }: ShownMonitor, metric: BadgeMetric) {
+  private measured({ row, uptime }: ShownMonitor, metric: BadgeMetric, now: number) {
     const hours = metric in HOURS ? HOURS[metric as keyof typeof HOURS] : null;
     const endsAt = row.certificate?.notAfter ?? null;
     return {
@@ -91,24 +111,27 @@ export class StatusPages {
     };
   }
 
-  private at(slug: string): Rendered {
+  private at(slug: string): CachedPage {
     const now = this.parts.clock.now();
-    const known = this.rendered.get(slug);
+    const known = this.cache.find(slug);
     // A clock that was set back makes nothing last longer.
-    if (known !== undefined && Math.abs(now - known.at) < RENDERED_MS && this.isSeen(known.view.page))
-      return known;
-    this.rendered.delete(slug);
+    if (known !== null && Math.abs(now - known.at) < RENDERED_MS && this.isSeen(known.page)) return known;
+    this.cache.drop(slug);
     const page = SLUG.test(slug) ? this.parts.pages.at(slug) : null;
     if (page === null || !this.isSeen(page)) throw new ApiError("not_found", "There is no status page here.");
-    const fresh: Rendered = { view: viewOf(this.parts, page, now), at: now };
-    const [oldest] = this.rendered.keys();
-    if (oldest !== undefined && this.rendered.size >= RENDERED_MAX) this.rendered.delete(oldest);
-    this.rendered.set(slug, fresh);
-    return fresh;
+    return this.cache.add(page, now);
   }
 
   private isSeen({ settings, projectRef, accountRef }: PageRow): boolean {
     const { stopped, owners } = this.parts;
     return settings.published && !stopped.has(projectRef) && !owners.account(accountRef).suspended;
   }
+}
+
+function textOf(page: PageRow, incident: ShownIncident, form: "html" | "json", style: string): string {
+  return form === "html" ? incidentHtml(page, incident, style) : incidentJson(incident);
+}
+
+function missingBadge(): ApiError {
+  return new ApiError("not_found", "There is no such badge.");
 }

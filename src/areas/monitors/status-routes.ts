@@ -6,10 +6,10 @@ import { type Reply, reply } from "../../kernel/http/answer.ts";
 import type { Api } from "../../kernel/http/api.ts";
 import type { TaggedText } from "../../kernel/http/etag.ts";
 import { AttemptLimiter } from "../../kernel/http/guard.ts";
-import { BadgeParams, BadgeQuery, PublicPageParams } from "./page-schema.ts";
+import { BadgeParams, BadgeQuery, PublicIncidentParams, PublicPageParams } from "./page-schema.ts";
 import { missingHtml } from "./status-html.ts";
 import type { StatusPages } from "./status-pages.ts";
-import { BadgeData, PublicPage } from "./status-schema.ts";
+import { BadgeData, PublicIncident, PublicPage } from "./status-schema.ts";
 
 /** What one address may ask of all pages together: a person with some tabs open, or a page full of badges. */
 export const PUBLIC_PER_MINUTE = 60;
@@ -45,7 +45,8 @@ export function statusRoutes(api: Api, status: StatusPages, clock: Clock, style:
     .use(api)
     .get(
       "/status/:page",
-      ({ call: { request }, params: { page } }) => pageAnswer(status, page, request, style),
+      ({ call: { request }, params: { page } }) =>
+        pageAnswer(page, request, style, (slug, form) => status[form](slug)),
       {
         open: {
           name: "status.page",
@@ -85,10 +86,38 @@ export function statusRoutes(api: Api, status: StatusPages, clock: Clock, style:
       },
     )
     .get(
+      "/status/:page/incidents/:incident",
+      ({ call: { request }, params: { page, incident } }) =>
+        pageAnswer(incident, request, `../../${style}`, (id, form) => status.incident(page, id, form)),
+      {
+        open: {
+          name: "status.incident",
+          summary: "Look at an incident of a status page",
+          description:
+            "HTML without scripts, with the updates of the incident, the newest first; the same data as JSON with `.json` behind the id.",
+          answerTypes: [HTML],
+          tagged: "by-handler",
+          alsoAnswers: {
+            200: {
+              description: "With `.json` behind the id: the same as data.",
+              content: { [JSON_TYPE]: PublicIncident },
+            },
+            404: {
+              description: "To a client that accepts `text/html`: a page that says the same.",
+              content: { [HTML]: null },
+            },
+          },
+          admit,
+          ...ERRORS,
+        },
+        params: PublicIncidentParams,
+      },
+    )
+    .get(
       "/status/:page/badge/:badge",
-      ({ call: { request }, params, query: { metric = "status" } }) => {
-        const { text, isSvg } = status.badge(params.page, params.badge, metric);
-        return answerOf(text, request, isSvg ? SVG : JSON_TYPE);
+      async ({ call: { request }, params, query: { metric = "status" } }) => {
+        const { text, isSvg } = await status.badge(params.page, params.badge, metric);
+        return answerOf(Promise.resolve(text), request, isSvg ? SVG : JSON_TYPE);
       },
       {
         open: {
@@ -109,14 +138,25 @@ export function statusRoutes(api: Api, status: StatusPages, clock: Clock, style:
     );
 }
 
-function answerOf(text: TaggedText, request: Request, type: string): Reply<200 | 304, unknown> {
-  return text.answer(request, { "content-type": type, ...KEPT });
+async function answerOf(
+  text: Promise<TaggedText>,
+  request: Request,
+  type: string,
+): Promise<Reply<200 | 304, unknown>> {
+  return (await text).answer(request, { "content-type": type, ...KEPT });
 }
 
-function pageAnswer(status: StatusPages, page: string, request: Request, style: string) {
-  if (page.endsWith(SUFFIX)) return answerOf(status.json(page.slice(0, -SUFFIX.length)), request, JSON_TYPE);
+/** A text of data where the last part of an address ends with `.json`, else a page. */
+async function pageAnswer(
+  last: string,
+  request: Request,
+  style: string,
+  render: (name: string, form: "html" | "json") => Promise<TaggedText>,
+) {
+  if (last.endsWith(SUFFIX))
+    return answerOf(render(last.slice(0, -SUFFIX.length), "json"), request, JSON_TYPE);
   try {
-    return answerOf(status.html(page), request, HTML);
+    return await answerOf(render(last, "html"), request, HTML);
   } catch (error) {
     const isMissing = error instanceof ApiError && error.code === "not_found";
     // A person reads a page; programs, which do not ask for HTML, read what they read everywhere.

@@ -34,19 +34,26 @@ const Places = Type.Array(Type.Integer(), {
   examples: [[1]],
 });
 
-const PublicIncident = named("PublicIncident", {
+/** An incident of a status page as data. */
+export const PublicIncident = named("PublicIncident", {
+  id: Type.String({
+    description: "Its own page is `/status/{slug}/incidents/{id}`.",
+    examples: ["inc_01a1fc2c30c071d9bf080e3cb4a7b202"],
+  }),
   title: Type.String({ examples: ["Checkout is slow"] }),
   impact: oneOf(IMPACTS),
   status: oneOf(STATUSES),
   started_at: Time,
   resolved_at: orNull(Time, { description: "Null while it is open.", examples: [null] }),
   monitors: Places,
+  updates_count: Type.Integer({ description: "Number of all its updates.", examples: [1] }),
   updates: Type.Array(
     Type.Object({
       at: Time,
       status: oneOf(STATUSES),
       message: Type.String({ examples: ["We are looking into it."] }),
     }),
+    { description: "The newest updates, at most 3 on a status page; the oldest of them first." },
   ),
 });
 

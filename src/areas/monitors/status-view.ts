@@ -1,19 +1,14 @@
+import { mapInSlices } from "../../kernel/time-slices.ts";
 import type { DayRow } from "./day-store.ts";
 import { DAY_MS, type Days, dayOf } from "./days.ts";
-import { shownName } from "./domain.ts";
-import type { PageFacts, PageIncident, PageMaintenance } from "./page-facts.ts";
 import type { PageRow } from "./page-store.ts";
 import type { MonitorParts } from "./ports.ts";
+import { isUnderWay, type NewsParts, nameAt, newsOf, placesOf, type StatusNews } from "./status-news.ts";
 import type { MonitorRow } from "./store.ts";
+import { bytesOf, TextBudget } from "./text-budget.ts";
 
 /** Days that the bars show. */
 export const DAYS_SHOWN = 90;
-/** How long incidents and maintenance that are over stay on a page. */
-export const PAST_DAYS = 15;
-/** How long before it begins maintenance is announced. */
-const AHEAD_DAYS = 14;
-/** Incidents that are shown at most: what a page that people read has room for. */
-export const INCIDENTS_MAX = 50;
 /** Monitors of a page with bars, in its order: the bars of so many make a page of 2 MB. The rest has its figure alone. */
 export const BARS_MAX = 250;
 
@@ -36,15 +31,8 @@ export interface ShownMonitor {
   readonly row: MonitorRow;
 }
 
-/** An incident on a page, with the places of its monitors there. */
-export type ShownIncident = PageIncident & { readonly numbers: readonly number[] };
-/** Maintenance on a page. */
-export type ShownMaintenance = PageMaintenance & { readonly numbers: readonly number[] };
-
-/** All that a page shows at a moment. */
-export interface StatusView {
-  readonly page: PageRow;
-  readonly now: number;
+/** All that a page shows at a time. */
+export interface StatusView extends StatusNews {
   readonly state: ShownState;
   readonly sentence: string;
   /** The latest check, epoch milliseconds; null before the first. */
@@ -52,64 +40,49 @@ export interface StatusView {
   /** Epoch milliseconds of the first day of the bars. */
   readonly firstDay: number;
   readonly groups: readonly { readonly name: string; readonly monitors: readonly ShownMonitor[] }[];
-  /** Newest first. */
-  readonly incidents: readonly ShownIncident[];
-  readonly maintenance: readonly ShownMaintenance[];
 }
 
 /** What views are made from. */
-export interface ViewParts extends Pick<MonitorParts, "monitors" | "checks"> {
+export interface ViewParts extends NewsParts, Pick<MonitorParts, "checks"> {
   readonly days: Days;
-  readonly facts: PageFacts;
 }
 
-/** Looks at everything that a page shows. */
-export function viewOf(parts: ViewParts, page: PageRow, now: number): StatusView {
-  const { facts } = parts;
-  const places = placesOf(parts, page);
-  const numbers = Map.groupBy(places.keys(), (number) => places.get(number)?.monitorId);
-  const numbersOf = (ids: readonly string[]): number[] => ids.flatMap((id) => numbers.get(id) ?? []);
-  const onPage = (ids: readonly string[]): boolean => ids.length === 0 || numbersOf(ids).length > 0;
-  const from = now - PAST_DAYS * DAY_MS;
-  const maintenance = facts
-    .maintenance(page.projectRef, from, now + AHEAD_DAYS * DAY_MS)
-    .filter((one) => one.public && onPage(one.monitorIds))
-    .map((one) => ({ ...one, numbers: numbersOf(one.monitorIds) }));
-  const quiet = new Set(maintenance.filter((one) => isUnderWay(one, now)).flatMap(({ numbers }) => numbers));
+/** Looks at everything that a page shows, in slices of the event loop. */
+export async function viewOf(parts: ViewParts, page: PageRow, now: number): Promise<StatusView> {
+  const budget = new TextBudget();
+  const places = await placesOf(parts, page);
+  const news = await newsOf(parts, page, { now, places, budget });
   const firstDay = dayOf(now) - (DAYS_SHOWN - 1) * DAY_MS;
-  const shown = new Map(
-    [...places].map(([number, row]) => [number, monitorOf(parts, page, { number, row, firstDay }, quiet)]),
-  );
-  const groups = groupsOf(page, shown);
-  const incidents = shownIncidents(facts, page, from)
-    .filter(({ kind, monitorIds }) =>
-      kind === "auto" ? numbersOf(monitorIds).length > 0 : onPage(monitorIds),
-    )
-    .map((one) => ({ ...one, numbers: numbersOf(one.monitorIds) }))
-    .map((one) => ({ ...one, title: titleOf(one, shown) }));
-  const isMaintained = maintenance.some((one) => isUnderWay(one, now));
-  const open = incidents.filter(({ resolvedAt }) => resolvedAt === null);
-  const times = [...shown.values()].flatMap(({ row }) => row.lastCheckedAt ?? []);
+  const monitors = await mapInSlices(places, ([number, row]) => {
+    const shown = monitorOf(page, { number, row }, news.maintained);
+    const fits = shown.url === null || budget.takes(bytesOf(shown.url));
+    return { ...shown, url: fits ? shown.url : null, ...historyOf(parts, { number, row, firstDay }) };
+  });
+  const times = monitors.flatMap(({ row }) => row.lastCheckedAt ?? []);
   return {
-    ...{ page, now, firstDay, groups, incidents, maintenance },
-    checkedAt: times.length === 0 ? null : Math.max(...times),
-    ...summaryOf([...shown.values()], open, isMaintained),
+    ...news,
+    firstDay,
+    groups: groupsOf(page, new Map(monitors.map((shown) => [shown.number, shown]))),
+    checkedAt: times.reduce<number | null>((latest, at) => Math.max(latest ?? at, at), null),
+    ...summaryOf(monitors, news),
   };
 }
 
-/** Whether it is on at a moment. */
-export function isUnderWay({ startsAt, endsAt }: PageMaintenance, now: number): boolean {
-  return startsAt <= now && now < endsAt;
-}
-
-/** The monitors of a page by their places. One that is gone leaves its place empty, until the page is changed. */
-function placesOf({ monitors }: ViewParts, { settings, projectRef }: PageRow): Map<number, MonitorRow> {
-  const places = new Map<number, MonitorRow>();
-  for (const [index, id] of settings.groups.flatMap(({ monitor_ids }) => monitor_ids).entries()) {
-    const row = monitors.find(id);
-    if (row !== null && row.projectRef === projectRef) places.set(index + 1, row);
-  }
-  return places;
+/** The monitor in one place of a page, as badges show it; null where there is none. */
+export async function monitorAt(
+  parts: ViewParts,
+  page: PageRow,
+  number: number,
+  now: number,
+): Promise<ShownMonitor | null> {
+  const id = page.settings.groups.flatMap(({ monitor_ids }) => monitor_ids)[number - 1];
+  const row = id === undefined ? null : parts.monitors.find(id);
+  if (row === null || row.projectRef !== page.projectRef) return null;
+  const windows = await parts.facts.maintenance(page.projectRef, now, now + 1);
+  const isMaintained = windows.some((one) => isUnderWay(one, now) && one.monitorIds.includes(row.monitorId));
+  const maintained = new Set(isMaintained ? [number] : []);
+  const firstDay = dayOf(now) - (DAYS_SHOWN - 1) * DAY_MS;
+  return { ...monitorOf(page, { number, row }, maintained), ...historyOf(parts, { number, row, firstDay }) };
 }
 
 function groupsOf({ settings }: PageRow, shown: ReadonlyMap<number, ShownMonitor>): StatusView["groups"] {
@@ -126,27 +99,33 @@ function groupsOf({ settings }: PageRow, shown: ReadonlyMap<number, ShownMonitor
 }
 
 function monitorOf(
-  { days }: ViewParts,
-  { settings }: PageRow,
-  { number, row, firstDay }: { number: number; row: MonitorRow; firstDay: number },
-  quiet: ReadonlySet<number>,
-): ShownMonitor {
-  const byDay = days.since(row.ref, firstDay);
-  const isNamed = row.settings.name !== null || settings.show_urls;
+  page: PageRow,
+  { number, row }: { readonly number: number; readonly row: MonitorRow },
+  maintained: ReadonlySet<number>,
+): Omit<ShownMonitor, "uptime" | "days"> {
+  const { settings } = page;
   return {
     number,
-    // A host says more than its owner may want to say: what has no name has a number.
-    name: isNamed ? shownName(row.settings) : `Monitor ${number}`,
-    // What is not asked has no address, but an id.
+    name: nameAt(page, number, row),
+    // What is not requested has no address, but an id.
     url: settings.show_urls && row.settings.url.startsWith("http") ? row.settings.url : null,
-    state: stateOf(row, quiet.has(number)),
-    uptime: uptimeOf([...byDay.values()]),
+    state: stateOf(row, maintained.has(number)),
     latencyMs: settings.show_latency ? row.latencyMs : null,
+    row,
+  };
+}
+
+function historyOf(
+  { days }: ViewParts,
+  { number, row, firstDay }: { readonly number: number; readonly row: MonitorRow; readonly firstDay: number },
+): Pick<ShownMonitor, "uptime" | "days"> {
+  const byDay = days.since(row.ref, firstDay);
+  return {
+    uptime: uptimeOf([...byDay.values()]),
     days:
       number > BARS_MAX
         ? null
         : Array.from({ length: DAYS_SHOWN }, (_, index) => byDay.get(firstDay + index * DAY_MS) ?? null),
-    row,
   };
 }
 
@@ -179,37 +158,15 @@ export function uptimeOfHours(
   return uptimeOf([...checks.hoursSince(row.ref, since), row].filter(({ hour }) => hour > since));
 }
 
-function shownIncidents(facts: PageFacts, page: PageRow, since: number): readonly PageIncident[] {
-  const { publish_incidents: published } = page.settings;
-  if (published === "none") return [];
-  const withAutomatic = published === "all";
-  return facts
-    .incidents(page.projectRef, { since, withAutomatic, max: INCIDENTS_MAX })
-    .filter((one) => (one.kind === "manual" ? one.public : withAutomatic));
-}
-
-/** What a check has found is told in the names of the page: an incident's own title may hold a host. */
-function titleOf(
-  { kind, title, numbers, resolvedAt }: ShownIncident,
-  shown: ReadonlyMap<number, ShownMonitor>,
-): string {
-  if (kind === "manual") return title;
-  // It is about one monitor, which may stand on the page more than once.
-  const name = shown.get(numbers[0] ?? 0)?.name ?? "";
-  return `${name} ${resolvedAt === null ? "is" : "was"} down`;
-}
-
 function summaryOf(
   shown: readonly ShownMonitor[],
-  open: readonly PageIncident[],
-  isMaintained: boolean,
+  { openImpacts, isMaintained }: StatusNews,
 ): Pick<StatusView, "state" | "sentence"> {
   const known = shown.filter(({ state }) => state !== "unknown" && state !== "paused");
   const down = known.filter(({ state }) => state === "down").length;
-  const told = (impact: PageIncident["impact"]) => open.some((one) => one.impact === impact);
   if (down > 0) return { state: "down", sentence: downSentence(down, known.length) };
-  if (told("outage")) return { state: "down", sentence: "There is an outage" };
-  if (told("degraded") || known.some(({ state }) => state === "degraded"))
+  if (openImpacts.has("outage")) return { state: "down", sentence: "There is an outage" };
+  if (openImpacts.has("degraded") || known.some(({ state }) => state === "degraded"))
     return { state: "degraded", sentence: "Some systems are slow" };
   if (isMaintained) return { state: "maintenance", sentence: "Maintenance is under way" };
   if (known.length === 0) return { state: "unknown", sentence: "Nothing is known yet" };

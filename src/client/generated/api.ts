@@ -1788,7 +1788,7 @@ export interface Incident {
   public: boolean;
   /** The incident, else the monitor, that accounts for it: then nobody was told. */
   suppressed_by: string | null;
-  /** What people have said of it, the oldest first. */
+  /** Updates that people have posted, the oldest first. */
   updates: {
     at: string;
     status: "investigating" | "identified" | "monitoring" | "resolved";
@@ -1817,9 +1817,34 @@ export interface IncidentCreateBody {
 
 /** What `GET /v1/pulse/incidents` answers. */
 export interface IncidentPage {
-  incidents: Incident[];
+  incidents: IncidentSummary[];
   /** Hand it in to get the next page. Absent on the last one. */
   cursor?: string;
+}
+
+/** What `GET /v1/pulse/incidents` answers, `incidents`, `[]`. */
+export interface IncidentSummary {
+  id: string;
+  /** Found by a monitor, or told by people. */
+  kind: "auto" | "manual";
+  title: string;
+  impact: "degraded" | "outage";
+  status: "investigating" | "identified" | "monitoring" | "resolved";
+  /** What the check said that found it; null of a manual one. */
+  cause: string | null;
+  monitor_ids: string[];
+  started_at: string;
+  acknowledged_at: string | null;
+  /** A key's name, else a user id. */
+  acknowledged_by: string | null;
+  /** Null while it is open. */
+  resolved_at: string | null;
+  /** Whether status pages show it. */
+  public: boolean;
+  /** The incident, else the monitor, that accounts for it: then nobody was told. */
+  suppressed_by: string | null;
+  /** Number of updates that people have posted. */
+  updates_count: number;
 }
 
 /** The body of `POST /v1/pulse/incidents/{incident_id}/updates`. */
@@ -3606,6 +3631,7 @@ export const OPERATIONS = {
     }
   >,
   "status.feed": "GET /status/{page}/feed.atom" as Route<string, "page">,
+  "status.incident": "GET /status/{page}/incidents/{incident}" as Route<string, "page" | "incident">,
   "status.page": "GET /status/{page}" as Route<string, "page">,
   "witness.config.read": "GET /v1/witness/config" as Route<ReceiptStorage>,
   "witness.config.set": "POST /v1/witness/config" as Route<StorageConfigured, never, StorageBody>,
@@ -3633,6 +3659,7 @@ export const PUBLIC: readonly string[] = [
   "signup",
   "status.badge",
   "status.feed",
+  "status.incident",
   "status.page",
   "witness.pubkey",
 ];

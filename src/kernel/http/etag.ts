@@ -35,6 +35,11 @@ export class TaggedText {
     this.tag = Bun.hash(this.bytes).toString(36);
   }
 
+  /** Bytes of the text. */
+  get size(): number {
+    return this.bytes.length;
+  }
+
   answer({ headers: asked }: Request, own: Readonly<Record<string, string>>): Reply<200 | 304, unknown> {
     const packs = this.bytes.length >= PACKED_BYTES_MIN && accepts(asked.get("accept-encoding"), "gzip");
     const etag = `"${this.tag}${packs ? "-gzip" : ""}"`;

@@ -145,7 +145,7 @@ describe("everybody", () => {
   test("gets a stylesheet that is kept for ever", async () => {
     const { slug } = await pageOf(["Styled"]);
     const style = /href="(style-[0-9a-f]+\.css)"/.exec((await look(slug)).text)?.[1] ?? "";
-    const { status, headers } = await server.client(null).get(`/status/${style}`);
+    const { status, headers } = await fetch(`${server.url}/status/${style}`);
     expect([status, headers.get("content-type")]).toEqual([200, "text/css; charset=utf-8"]);
     expect(headers.get("cache-control")).toContain("immutable");
   });

@@ -9,7 +9,13 @@ import { PAGE_DEFAULTS, type PageSettings } from "../../../src/areas/monitors/pa
 import { badgeOf } from "../../../src/areas/monitors/status-badge.ts";
 import { statusFeed, statusJson } from "../../../src/areas/monitors/status-feed.ts";
 import { statusHtml } from "../../../src/areas/monitors/status-html.ts";
-import { BARS_MAX, percentOf, type ViewParts, viewOf } from "../../../src/areas/monitors/status-view.ts";
+import {
+  BARS_MAX,
+  percentOf,
+  type StatusView,
+  type ViewParts,
+  viewOf,
+} from "../../../src/areas/monitors/status-view.ts";
 import { TEST_START_MS } from "../../support/server.ts";
 
 const NOW = TEST_START_MS;
@@ -18,9 +24,16 @@ const HOUR_MS = DAY_MS / 24;
 const INCIDENT: PageIncident = {
   ...{ id: "inc_1", kind: "manual", title: "Slow <search>", impact: "degraded", status: "identified" },
   ...{ public: true, monitorIds: ["m1"], startedAt: NOW - HOUR_MS, resolvedAt: null },
+  titleGiven: true,
+  updatesCount: 2,
   updates: [
-    { at: NOW - HOUR_MS, status: "investigating", message: "We look.\nSee https://example.com/x." },
-    { at: NOW - 1_000, status: "identified", message: "Found & <fixed>" },
+    { at: NOW - 1_000, status: "identified", message: "Found & <fixed>", links: [] },
+    {
+      at: NOW - HOUR_MS,
+      status: "investigating",
+      message: "We look.\nSee https://example.com/x.",
+      links: null,
+    },
   ],
 };
 const MAINTENANCE: PageMaintenance = {
@@ -61,7 +74,7 @@ function view({
     days: { since: () => new Map(days.map((row) => [row.day, row])) },
     facts: {
       incidents: () => incidents,
-      maintenance: () => maintenance,
+      maintenance: async () => maintenance,
     },
   } as unknown as ViewParts;
   const groups = [{ name: "Shop", monitor_ids: rows.map(({ monitorId }) => monitorId) }];
@@ -79,6 +92,8 @@ function view({
   };
   return viewOf(parts, page, NOW);
 }
+
+const rendered = (shown: StatusView) => statusHtml(shown, "s.css");
 
 describe("the sentence", () => {
   test.each<[string, Given, string, string]>([
@@ -104,21 +119,23 @@ describe("the sentence", () => {
       "down",
       "1 of 2 systems is down",
     ],
-  ])("%s", (_, given, state, sentence) => {
-    expect(view(given)).toMatchObject({ state, sentence });
+  ])("%s", async (_, given, state, sentence) => {
+    expect(await view(given)).toMatchObject({ state, sentence });
   });
 });
 
 describe("incidents", () => {
-  const ended = { ...INCIDENT, resolvedAt: NOW - 1 };
+  const ended = { ...INCIDENT, id: "inc_2", resolvedAt: NOW - 1 };
   const auto: PageIncident = {
     ...INCIDENT,
     kind: "auto",
     title: "secret.internal is down",
+    titleGiven: false,
     public: false,
+    updatesCount: 0,
     updates: [],
   };
-  const titles = (given: Given) => view(given).incidents.map(({ title }) => title);
+  const titles = async (given: Given) => (await view(given)).incidents.map(({ title }) => title);
 
   test.each<[string, Partial<PageSettings>, PageIncident, boolean]>([
     ["manual, public", {}, INCIDENT, true],
@@ -129,18 +146,20 @@ describe("incidents", () => {
     ["automatic, where all are", { publish_incidents: "all" }, auto, true],
     ["automatic, of others", { publish_incidents: "all" }, { ...auto, monitorIds: ["m9"] }, false],
     ["none at all", { publish_incidents: "none" }, INCIDENT, false],
-  ])("%s", (_, settings, incident, isShown) => {
-    expect(titles({ settings, incidents: [incident] })).toHaveLength(isShown ? 1 : 0);
+  ])("%s", async (_, settings, incident, isShown) => {
+    expect(await titles({ settings, incidents: [incident] })).toHaveLength(isShown ? 1 : 0);
   });
 
-  test("what a check has found is told in the page's own names", () => {
+  test("what a check has found is told in the page's own names", async () => {
     const settings = { publish_incidents: "all" } as const;
-    expect(titles({ settings, incidents: [auto] })).toEqual(["Name 1 is down"]);
-    expect(titles({ settings, incidents: [{ ...auto, resolvedAt: NOW }] })).toEqual(["Name 1 was down"]);
+    expect(await titles({ settings, incidents: [auto] })).toEqual(["Name 1 is down"]);
+    expect(await titles({ settings, incidents: [{ ...auto, resolvedAt: NOW }] })).toEqual([
+      "Name 1 was down",
+    ]);
   });
 
-  test("open ones stand first, ended ones among the past", () => {
-    const text = statusHtml(view({ incidents: [INCIDENT, { ...ended, title: "Over" }] }), "s.css");
+  test("open ones stand first, ended ones among the past", async () => {
+    const text = await rendered(await view({ incidents: [INCIDENT, { ...ended, title: "Over" }] }));
     const order = ["Open incidents", "Slow &lt;search&gt;", "Shop", "Past incidents", "Over"];
     const places = order.map((word) => text.indexOf(`>${word}<`));
     expect(places).toEqual(places.toSorted((one, other) => one - other));
@@ -150,20 +169,20 @@ describe("incidents", () => {
 });
 
 describe("maintenance", () => {
-  const shown = (more: Partial<PageMaintenance>) =>
-    view({ maintenance: [{ ...MAINTENANCE, ...more }] }).maintenance;
-  test("is shown where it is public, and about the page or nobody", () => {
-    expect(shown({})).toHaveLength(1);
-    expect(shown({ monitorIds: [] })).toHaveLength(1);
-    expect(shown({ monitorIds: ["m9"] })).toEqual([]);
-    expect(shown({ public: false })).toEqual([]);
+  const shown = async (more: Partial<PageMaintenance>) =>
+    (await view({ maintenance: [{ ...MAINTENANCE, ...more }] })).maintenance;
+  test("is shown where it is public, and about the page or nobody", async () => {
+    expect(await shown({})).toHaveLength(1);
+    expect(await shown({ monitorIds: [] })).toHaveLength(1);
+    expect(await shown({ monitorIds: ["m9"] })).toEqual([]);
+    expect(await shown({ public: false })).toEqual([]);
   });
 
-  test("that is over is in the feed alone", () => {
-    const over = view({ maintenance: [{ ...MAINTENANCE, endsAt: NOW - 1 }] });
+  test("that is over is in the feed alone", async () => {
+    const over = await view({ maintenance: [{ ...MAINTENANCE, endsAt: NOW - 1 }] });
     expect(over.sentence).toBe("All systems work");
-    expect(statusHtml(over, "s.css")).not.toContain("New disks");
-    expect(statusFeed(over, "http://x/status/acme")).toContain("New disks");
+    expect(await statusHtml(over, "s.css")).not.toContain("New disks");
+    expect(await statusFeed(over, "http://x/status/acme")).toContain("New disks");
   });
 });
 
@@ -174,13 +193,13 @@ const FULL: Given = {
 };
 
 test("everything at once is valid HTML, Atom and JSON", async () => {
-  const full = view(FULL);
+  const full = await view(FULL);
   const validator = new HtmlValidate({ extends: ["html-validate:standard"] });
-  const report = await validator.validateString(statusHtml(full, "s.css"));
+  const report = await validator.validateString(await statusHtml(full, "s.css"));
   expect(report.results.flatMap(({ messages }) => messages)).toEqual([]);
   const broken = await validator.validateString("<!doctype html><p><div></p>");
   expect(broken.valid).toBe(false);
-  const atom = statusFeed(full, "https://x.example/status/acme");
+  const atom = await statusFeed(full, "https://x.example/status/acme");
   expect(XMLValidator.validate(atom)).toBe(true);
   const { feed } = new XMLParser().parse(atom);
   expect(feed.entry).toHaveLength(3);
@@ -193,20 +212,20 @@ test("everything at once is valid HTML, Atom and JSON", async () => {
   const updates = feed.entry.map(({ updated }: { updated: string }) => Date.parse(updated));
   expect(updates).toEqual([NOW - 1_000, NOW - 1, NOW - DAY_MS].toSorted((one, other) => other - one));
   expect(Date.parse(feed.updated)).toBe(NOW);
-  expect(JSON.parse(statusJson(full))).toMatchObject({
+  expect(JSON.parse(await statusJson(full))).toMatchObject({
     incidents: [{ title: "Slow <search>", monitors: [1], resolved_at: null }, {}],
     maintenance: [{ title: "New disks", monitors: [2] }],
   });
 });
 
-test("a day's colour: 99.9 and 95 percent are the bounds; what is not 100 never reads so", () => {
+test("a day's colour: 99.9 and 95 percent are the bounds; what is not 100 never reads so", async () => {
   const today = dayOf(NOW);
   const ups = [10_000, 9_999, 9_990, 9_989, 9_500, 9_499, 0];
   const days = ups.map((up, index) => ({
     ...{ day: today - (ups.length - 1 - index) * DAY_MS, checks: 10_000, up },
     ...{ observerMs: index === 0 ? 120_000 : 0, maintenanceMs: index === 1 ? 60_000 : 0 },
   }));
-  const text = statusHtml(view({ monitors: ["up"], days }), "s.css");
+  const text = await rendered(await view({ monitors: ["up"], days }));
   const bars = [...text.matchAll(/<path class="(\w+)"[^>]*><title>([^<]+)<\/title>/g)];
   expect(bars).toHaveLength(90);
   expect(bars.slice(-8).map(([, look, says]) => [look, says?.split(": ")[1]])).toEqual([
@@ -223,10 +242,10 @@ test("a day's colour: 99.9 and 95 percent are the bounds; what is not 100 never 
   expect(text).toContain('aria-label="90 days: 4 days with failures"');
 });
 
-test("a percentage is cut where it is, and a badge says the same", () => {
+test("a percentage is cut where it is, and a badge says the same", async () => {
   expect(percentOf(2_900, 2_001)).toBe(69);
   expect(percentOf(10_000, 6_410)).toBe(64.1);
-  const monitor = view({}).groups[0]?.monitors[0];
+  const monitor = (await view({})).groups[0]?.monitors[0];
   if (monitor === undefined) throw new Error("no monitor");
   const badge = badgeOf({ monitor, metric: "uptime-90d", uptime: 64.1, certificateDays: null });
   expect(badge.message).toBe("64.1%");
@@ -234,34 +253,34 @@ test("a percentage is cut where it is, and a badge says the same", () => {
 
 describe("a monitor that a page shows again and again", () => {
   const groups = (times: number) => [{ name: "", monitor_ids: Array<string>(times).fill("m1") }];
-  const auto: PageIncident = { ...INCIDENT, kind: "auto" };
+  const auto: PageIncident = { ...INCIDENT, kind: "auto", titleGiven: false };
   const all = { publish_incidents: "all" } as const;
 
-  test("is named once in what is about it, and in maintenance at all its places", () => {
+  test("is named once in what is about it, and in maintenance at all its places", async () => {
     const maintenance = [{ ...MAINTENANCE, monitorIds: ["m1"] }];
-    const shown = view({ incidents: [auto], maintenance, settings: { groups: groups(3), ...all } });
+    const shown = await view({ incidents: [auto], maintenance, settings: { groups: groups(3), ...all } });
     expect(shown.incidents).toMatchObject([{ title: "Name 1 is down", numbers: [1, 2, 3] }]);
     expect(shown.groups[0]?.monitors.map(({ state }) => state)).toEqual(Array(3).fill("maintenance"));
-    expect(statusHtml(shown, "s.css")).not.toContain("Name 1, Name 1");
-    expect(statusHtml(shown, "s.css")).toContain("</time>. Name 1</p>");
+    expect(await statusHtml(shown, "s.css")).not.toContain("Name 1, Name 1");
+    expect(await statusHtml(shown, "s.css")).toContain("</time>. Name 1</p>");
   });
 
-  test("makes no page slow: 2,500 places, with as much told of them as there can be", () => {
+  test("makes no page slow: 2,500 places, with as much told of them as there can be", async () => {
     const monitorIds = Array.from({ length: 100 }, (_, index) => `m${index + 1}`);
     const maintenance = Array.from({ length: 100 }, () => ({ ...MAINTENANCE, monitorIds }));
     const incidents = Array.from({ length: 50 }, () => ({ ...INCIDENT, monitorIds }));
     const settings = { groups: Array.from({ length: 50 }, () => groups(50)).flat() };
     const startedAt = performance.now();
-    const text = statusHtml(view({ incidents, maintenance, settings }), "s.css");
+    const text = await rendered(await view({ incidents, maintenance, settings }));
     // Where nothing else runs it takes 0.2 s; looking through all places for each of them took twelve.
     expect(performance.now() - startedAt).toBeLessThan(2_000);
     expect(text.length).toBeLessThan(6_000_000);
   });
 });
 
-test("past so many monitors only figures are shown", () => {
+test("past so many monitors only figures are shown", async () => {
   const monitors = Array.from({ length: BARS_MAX + 1 }, () => "up" as const);
-  expect(statusHtml(view({ monitors }), "s.css").split("<svg").length - 1).toBe(BARS_MAX);
+  expect((await rendered(await view({ monitors }))).split("<svg").length - 1).toBe(BARS_MAX);
 });
 
 test.each([
@@ -272,8 +291,8 @@ test.each([
   [4, "4 days", "amber"],
   [13, "13 days", "amber"],
   [14, "14 days", "green"],
-] as const)("a certificate with %p days left", (certificateDays, message, colour) => {
-  const monitor = view({}).groups[0]?.monitors[0];
+] as const)("a certificate with %p days left", async (certificateDays, message, colour) => {
+  const monitor = (await view({})).groups[0]?.monitors[0];
   if (monitor === undefined) throw new Error("no monitor");
   const badge = badgeOf({ monitor, metric: "cert", uptime: null, certificateDays });
   expect(badge).toEqual({ label: "Name 1 certificate", message, colour });
