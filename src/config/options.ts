@@ -75,7 +75,7 @@ const DECLARED = {
   metrics_access: choice(
     ["loopback", "health", "operator", "public"],
     "loopback",
-    "Who can read /metrics, /healthz and /readyz: loopback, health, operator, public",
+    "Who can read /metrics and health",
   ),
   audit_retention_days: {
     // A hundred years: a larger value is a typing error.
