@@ -52,7 +52,7 @@ const LAST_CHARACTERS = 4;
 /** Keys that a page of a list looks at: there may be a million that it does not show, and other requests wait. */
 export const KEYS_LOOKED_AT_MAX = 1_000;
 /** Characters of JSON after which a page of a list ends: keys can have 16 KiB of metadata, and as much of scopes. */
-export const PAGE_BYTES_MAX = 512 * 1024;
+const PAGE_BYTES_MAX = 512 * 1024;
 /** Keys that one unit of work revokes: a few milliseconds of the writer's time, also where each is large. */
 export const REVOKED_PER_UNIT = 100;
 
