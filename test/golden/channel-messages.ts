@@ -50,11 +50,11 @@ async function sentBy(server: TestServer): Promise<string[]> {
   await owner.post("/v1/pulse", { ...monitor, channels: null });
   await owner.post("/v1/pulse", { ...monitor, name: "Café ☕" });
   const { kernel } = server.server;
-  const { db, writer, vault, clock, ids, changes } = kernel;
+  const { db, writer, vault, clock, ids, changes, scheduler } = kernel;
   const [monitors, incidents, channels] = [monitorStore(db), incidentStore(db), channelStore(db)];
   const sent: string[] = [];
   const notices = new Notices({
-    ...{ vault, clock, channels, publicUrl: "https://ninefold.example" },
+    ...{ vault, clock, scheduler, channels, publicUrl: "https://ninefold.example" },
     notifier: { notify: (_, one) => sent.push(requestText(one)), trial: () => Promise.reject(new Error("none")) },
     owners: { account: () => ({ email: "ada@example.com", tier: "unlimited", suspended: false }) },
     outbox: { available: true, enqueue: (_, mail) => sent.push(mailText(mail)) },

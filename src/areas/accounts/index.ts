@@ -45,7 +45,9 @@ export function createAccounts(
   const accounts = new Accounts(store, ports.projects);
   const ledger = new AccountLedger(store, accounts, kernel);
   const credentials = new PlatformCredentials(store, accounts, kernel);
-  const deps = { ...kernel, ...settings, ...ports, store, accounts, ledger, credentials };
+  const { suspended } = kernel.scheduler;
+  suspended.load(store.suspended().map(({ ref }) => ref));
+  const deps = { ...kernel, ...settings, ...ports, store, accounts, ledger, credentials, suspended };
   const service = new AccountService(deps);
   registerMonthlyGrant(kernel.scheduler, deps);
   return {

@@ -8,6 +8,7 @@ import { pageOf, pageStart } from "../../kernel/http/pagination.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { MailMessage, Outbox } from "../../kernel/mail/outbox.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
+import type { SuspendedAccounts } from "../../kernel/suspended-accounts.ts";
 import type { Tiers } from "../../kernel/tiers.ts";
 import type { PlatformCredentials } from "./credentials.ts";
 import { assertTierOpen, foldEmail, HOUR_MS, monthOf, type SignupMode, USER_ID_LENGTH } from "./domain.ts";
@@ -41,6 +42,8 @@ export interface AccountServiceDeps extends Pick<Kernel, "writer" | "ids">, Acco
   readonly credentials: PlatformCredentials;
   readonly outbox: Outbox;
   readonly trail: AuditTrail;
+  /** What asks whether an account is suspended. */
+  readonly suspended: SuspendedAccounts;
 }
 
 /** What an account has before its first credits and its key. */
@@ -112,6 +115,7 @@ export class AccountService {
     if (change.email !== undefined) this.setEmail(tx, account, change.email);
     accounts.change(tx, account, { tier, tierSince, suspended });
     store.setTerms(tx, tier, suspended ? 1 : 0, account.ref);
+    this.deps.suspended.set(tx, account.ref, suspended);
     if (change.balance !== undefined) ledger.set(tx, account, "reset", change.balance, requestId);
     tx.audit(changed({ ...aboutAccount(account, "changed"), before, after: termsOf(account) }));
     return viewOf(account);

@@ -78,6 +78,7 @@ function accountStatements(db: Database) {
       "INSERT INTO accounts (ref, user_id, email, tier, balance, suspended, rotated_at, granted_month, created_at, email_folded) VALUES ($ref, $userId, $email, $tier, $balance, $suspended, $rotatedAt, $month, $createdAt, $emailFolded)",
     ),
     setBalance: db.change<[balance: number, ref: number]>("UPDATE accounts SET balance = ? WHERE ref = ?"),
+    suspended: db.all<{ readonly ref: number }>("SELECT ref FROM accounts WHERE suspended = 1"),
     setTerms: db.change<[tier: TierName, suspended: number, ref: number]>(
       "UPDATE accounts SET tier = ?, suspended = ? WHERE ref = ?",
     ),

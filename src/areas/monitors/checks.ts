@@ -104,6 +104,20 @@ export class Checks {
     return monitor;
   }
 
+  /** Makes a monitor's status unknown, and ends its incident: nothing is known of its target any more. Notifies nobody. */
+  forgetStatus(tx: Tx, monitor: MonitorRow): void {
+    const unknown = {
+      status: "unknown",
+      consecutiveFailures: 0,
+      alertedAt: null,
+      degraded: false,
+      streak: 0,
+    } as const;
+    this.parts.monitors.updateState(tx, { ...monitor, ...unknown });
+    this.outages.endIncident(tx, monitor.ref);
+    this.parts.changes.inProject(tx, monitor.projectRef, "pulse", monitor.monitorId);
+  }
+
   /** Returns the monitor after a check, whose row is still to be written. */
   private recordOne(tx: Tx, monitor: MonitorRow, made: CheckMade): MonitorRow {
     const { checks } = this.parts;

@@ -2,6 +2,7 @@ import { isoTime, isoTimeOrNull } from "../../kernel/date-time.ts";
 import { ApiError } from "../../kernel/errors.ts";
 import type { Call } from "../../kernel/http/call.ts";
 import { hasScope } from "../../kernel/http/caller.ts";
+import type { Job, JobOutcome } from "../../kernel/scheduler/scheduler.ts";
 import { keyDigest } from "../../kernel/secrets/key-format.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { bytesToUuid, uuidToBytes } from "../../kernel/uuid.ts";
@@ -26,6 +27,26 @@ import type { CheckMade, MonitorRow } from "./store.ts";
 const DEADLINES = "monitors.heartbeats";
 /** Deadlines that are looked at in one commit. */
 const CONCURRENCY = 256;
+/** The job that makes the heartbeats of a suspended account new, under the account's reference. */
+const RESTART = "monitors.heartbeats-restart";
+/** Monitors that it looks at in one unit of work: a few milliseconds. */
+const RESTARTED_AT_ONCE = 500;
+/** The state of a heartbeat that waits for its first ping. */
+const NEW_STATE = {
+  startedAt: null,
+  startedRid: null,
+  waitsSince: null,
+  expectedAt: null,
+  missedAt: null,
+  overranAt: null,
+  repeatAt: null,
+} as const;
+
+interface Restart {
+  /** The last monitor that was looked at. */
+  readonly after: number;
+}
+
 /** Characters of a project's ping key: as many as Healthchecks gives. */
 const PING_KEY_LENGTH = 22;
 
@@ -47,6 +68,10 @@ export class Heartbeats {
   ) {
     const { clock, scheduler } = parts;
     this.startedAt = clock.monotonic();
+    scheduler.register(RESTART, { concurrency: 1, run: (job) => this.restart(job) });
+    scheduler.suspended.onSuspended((tx, accountRef) =>
+      scheduler.enqueue(tx, RESTART, String(accountRef), tx.now, { after: 0 } satisfies Restart),
+    );
     scheduler.register(DEADLINES, {
       concurrency: CONCURRENCY,
       run: async ({ key, dueAt }) => {
@@ -115,10 +140,11 @@ export class Heartbeats {
 
   /** Takes a ping. Returns false where the heartbeat has gone meanwhile. */
   take(tx: Tx, ref: number, ping: PingMade): boolean {
-    const { monitors, heartbeats, stopped, changes } = this.parts;
+    const { monitors, heartbeats, scheduler, stopped, changes } = this.parts;
     const monitor = monitors.monitor(ref);
     const was = heartbeats.find(ref);
     if (monitor === null || was === null || stopped.has(monitor.projectRef)) return false;
+    if (scheduler.suspended.has(monitor.accountRef)) return false;
     const { kind, exit, rid, ip, body } = ping;
     const isEnd = kind === "success" || kind === "fail";
     const startedAt = isEnd && rid !== null && rid !== was.startedRid ? heartbeats.startOf(ref, rid) : null;
@@ -135,6 +161,33 @@ export class Heartbeats {
     } else this.save(tx, ref, is);
     changes.inProject(tx, monitor.projectRef, "pulse", monitor.monitorId);
     return true;
+  }
+
+  /** Makes the heartbeats of a suspended account new, in slices: what was expected meanwhile could not come. */
+  private async restart({ key, payload }: Job): Promise<JobOutcome> {
+    const { monitors } = this.parts;
+    const { after } = payload as Restart;
+    const found = monitors.after(after, RESTARTED_AT_ONCE);
+    const refs = found.filter(({ accountRef, type }) => accountRef === Number(key) && type === "heartbeat");
+    const record = (tx: Tx): void => {
+      for (const { ref } of refs) this.renew(tx, ref);
+    };
+    const last = found.at(-1);
+    if (last === undefined || found.length < RESTARTED_AT_ONCE) return { record };
+    return {
+      record,
+      retryAt: this.parts.clock.now(),
+      payload: { after: last.ref } satisfies Restart,
+      attempt: 0,
+    };
+  }
+
+  private renew(tx: Tx, ref: number): void {
+    const monitor = this.parts.monitors.monitor(ref);
+    const row = this.parts.heartbeats.find(ref);
+    if (monitor === null || row === null) return;
+    this.save(tx, ref, { ...row, ...NEW_STATE });
+    this.checks.forgetStatus(tx, monitor);
   }
 
   /** The last pings of a heartbeat, newest first; of another monitor, none. */
@@ -197,7 +250,8 @@ export class Heartbeats {
     const monitor = monitors.monitor(ref);
     const found = heartbeats.find(ref);
     if (monitor === null || found === null || !monitor.settings.active) return;
-    if (stopped.has(monitor.projectRef)) return;
+    // Of a suspended account, all begin as new: see {@link restart}.
+    if (stopped.has(monitor.projectRef) || scheduler.suspended.has(monitor.accountRef)) return;
     const row = this.heard(monitor, found, dueAt);
     const deadline = deadlineOf(row);
     if (deadline === null || deadline > tx.now) {

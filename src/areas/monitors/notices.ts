@@ -24,8 +24,11 @@ export interface Notice {
 
 type NoticeParts = Pick<
   MonitorParts,
-  "vault" | "notifier" | "outbox" | "owners" | "publicUrl" | "channels" | "clock"
+  "vault" | "notifier" | "outbox" | "owners" | "publicUrl" | "channels" | "clock" | "scheduler"
 >;
+
+/** Waits before retries, as endpoints have them, up to 24 hours in all: a chat service that is down must not swallow an alert. */
+const CHANNEL_RETRIES = ["5s", "5m", "30m", "2h", "5h", "10h", "6h"] as const;
 
 /** What a test says. */
 const TEST_TEXT = "A test: alerts of this channel arrive here";
@@ -60,7 +63,12 @@ export class Notices {
     let told: Told | null = null;
     for (const channel of this.parts.channels.page(projectRef, Number.MAX_SAFE_INTEGER, CHANNELS_MAX)) {
       const isMeant = chosen === null ? channel.isDefault : chosen.includes(channel.ref);
-      if (!isMeant || !channel.events.includes(event)) continue;
+      if (
+        !isMeant ||
+        !channel.events.includes(event) ||
+        this.parts.scheduler.suspended.has(channel.accountRef)
+      )
+        continue;
       told ??= this.toldOf(notice, tx.now);
       this.send(tx, channel, monitor, told);
     }
@@ -141,7 +149,8 @@ export class Notices {
     const config = this.configOf(channel);
     const { body, ...destination } = requestOf(kind, config, told);
     const monitor_id = monitor?.monitorId ?? null;
-    const notification = { accountRef, projectRef, event: told.event, monitor_id, body };
+    const retry_schedule = CHANNEL_RETRIES;
+    const notification = { accountRef, projectRef, event: told.event, monitor_id, body, retry_schedule };
     // Of these the receiver knows by their signature who they are from, and their URL is shown.
     if (kind === "webhook") return { ...notification, target_url: destination.url };
     return { ...notification, target_url: coveredUrl(destination.url), destination };

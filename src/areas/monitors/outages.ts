@@ -31,6 +31,11 @@ export class Outages {
     return this.notices.hasChannels(projectRef);
   }
 
+  /** Ends the incident of a monitor, if one is open, and notifies nobody. */
+  endIncident(tx: Tx, monitorRef: number): void {
+    this.incidents.end(tx, monitorRef, tx.now);
+  }
+
   /** Opens or ends the incident, and tells the channels. Returns what is left to tell the monitor's own webhook and e-mail. */
   follow(tx: Tx, turn: Turn): MonitorEvent | null {
     const { before, after, made, event } = turn;

@@ -18,6 +18,13 @@ const METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "POST"]);
 export const PINGS_PER_MINUTE = 60;
 const MINUTE_MS = 60_000;
 const RATE: BucketRate = { capacity: PINGS_PER_MINUTE, parts: MINUTE_MS, gainPerMs: PINGS_PER_MINUTE };
+/** Heartbeats that pings of one account make within a minute: more than a rollout of jobs needs, and no flood of names. */
+export const CREATIONS_PER_MINUTE = 30;
+const CREATION_RATE: BucketRate = {
+  capacity: CREATIONS_PER_MINUTE,
+  parts: MINUTE_MS,
+  gainPerMs: CREATIONS_PER_MINUTE,
+};
 /** Checks pinged lately whose pings are counted in memory: some 10 MB. */
 const BUCKETS_MAX = 100_000;
 /** When to come again where nothing could be stored. */
@@ -45,6 +52,8 @@ export type MakeHeartbeat = (tx: Tx, owner: Owner, slug: string) => number;
 /** The public side of heartbeats: Healthchecks' ping API. Each ping is durable before it is answered. */
 export class Pings {
   private readonly buckets = new TokenBuckets<number>(BUCKETS_MAX);
+  /** By account. */
+  private readonly creations = new TokenBuckets<number>(BUCKETS_MAX);
 
   constructor(
     private readonly deps: MonitorParts & Pick<Kernel, "writer">,
@@ -62,7 +71,7 @@ export class Pings {
     if (asked === null) return said(400, "invalid url format");
     const target = this.targetOf(asked);
     if (target === null) return said(404, "not found");
-    const waitMs = target.ref === null ? 0 : this.takeToken(target.ref);
+    const waitMs = target.ref === null ? this.takeCreation(target.owner) : this.takeToken(target.ref);
     if (waitMs > 0)
       return said(429, "rate limited", { ...HEADERS, "retry-after": String(Math.ceil(waitMs / 1_000)) });
     const body = method === "POST" ? await bodyOf(call) : null;
@@ -93,17 +102,28 @@ export class Pings {
   }
 
   private targetOf({ check, creates }: PingRequest): Target | null {
-    const { heartbeats, stopped } = this.deps;
+    const { heartbeats, scheduler, stopped } = this.deps;
     if ("pingId" in check) {
       const ref = heartbeats.refOf(check.pingId);
       return ref === null ? null : { ref };
     }
     const owner = heartbeats.ownerOf(keyDigest(check.pingKey));
-    if (owner === null || stopped.has(owner.projectRef)) return null;
+    if (owner === null || stopped.has(owner.projectRef) || scheduler.suspended.has(owner.accountRef))
+      return null;
     const { slug } = check;
     const ref = heartbeats.withSlug(owner.projectRef, slug)?.ref;
     if (ref !== undefined) return { ref };
     return creates ? { ref: null, owner, slug } : null;
+  }
+
+  /** Milliseconds until pings of an account may make another heartbeat; 0: now. Also what the tier rejects takes a token. */
+  private takeCreation({ accountRef }: Owner): number {
+    const { clock, owners } = this.deps;
+    if (isUnlimited(owners.account(accountRef).tier)) return 0;
+    const bucket = this.creations.at(accountRef, CREATION_RATE, clock.now());
+    const waitMs = waitForTokens(bucket, 1);
+    if (waitMs === 0) takeTokens(bucket, 1);
+    return waitMs;
   }
 
   /** Milliseconds until a check may be pinged again; 0: now. The tier without bounds has none here either. */

@@ -32,6 +32,8 @@ export interface MonitorNotification {
   readonly body: string;
   /** Where it really goes, unsigned, with headers of its own; left out: to `target_url`, signed. */
   readonly destination?: { readonly url: string; readonly headers: RequestHeaders };
+  /** Waits before its retries; left out: four attempts within 21 s. */
+  readonly retry_schedule?: readonly string[];
 }
 
 /** What became of a notification that was sent once. */

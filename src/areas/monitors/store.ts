@@ -171,6 +171,11 @@ function listStore(db: Database) {
     },
     /** The oldest monitors of all projects. */
     oldest: (rowsMax: number): MonitorRow[] => oldest(rowsMax).map(rowOf),
+    /** The monitors behind another one, of all accounts. */
+    after: db.all<
+      { readonly ref: number; readonly accountRef: number; readonly type: string },
+      [ref: number, rowsMax: number]
+    >("SELECT ref, account_ref AS accountRef, type FROM monitors WHERE ref > ? ORDER BY ref LIMIT ?"),
     /** How many there are in all. */
     countAll: db.number("SELECT count(*) AS n FROM monitors"),
     /** The same, those alone that are checked, or that are not; and down to which reference was looked: 0 for all. */

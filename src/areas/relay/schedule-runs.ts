@@ -55,6 +55,8 @@ export class ScheduleRuns {
     deps.scheduler.register(RUNS, {
       concurrency: CONCURRENCY,
       lanes: { perLane: PER_ACCOUNT, perSlowLane: PER_ACCOUNT, slowTotal: CONCURRENCY },
+      // Its times are skipped.
+      runsSuspended: true,
       run: (job) => this.run(job),
     });
   }

@@ -37,6 +37,8 @@ export type Notification = Pick<
 > & {
   /** Where it really goes, unsigned, where `target_url` is no more than what may be shown of that. */
   readonly destination?: Destination;
+  /** Waits before its retries; left out: those of a monitor's webhook. */
+  readonly retry_schedule?: readonly string[];
 };
 
 /** What a schedule sends. */
@@ -146,15 +148,20 @@ export class RelayService {
   }
 
   /** Queues a monitor's notification, due at once. */
-  notify(tx: Tx, { destination, ...notification }: Notification): void {
+  notify(tx: Tx, { destination, retry_schedule, ...notification }: Notification): void {
     const id = this.newId();
     const fixed = { kind: "pulse", method: "POST", headers: null } as const;
     const sealed = destination && this.deps.vault.seal(JSON.stringify(destination), sealContext(id.relay_id));
+    const extras: RelayExtras = {
+      ...NO_EXTRAS,
+      destination: sealed ?? null,
+      retry_schedule: retry_schedule === undefined ? null : JSON.stringify(retry_schedule),
+    };
     this.insert(
       tx,
       { ...notification, ...id, ...fixed, scheduled_for: tx.now },
       new URL(notification.target_url).host,
-      sealed === undefined ? null : { ...NO_EXTRAS, destination: sealed },
+      sealed === undefined && retry_schedule === undefined ? null : extras,
     );
   }
 

@@ -9,6 +9,12 @@ export function laneName(owner: number, place: string): string {
   return `${owner}${OWNER_END}${place}`;
 }
 
+/** The owner in a lane's name; null for another lane. */
+export function ownerOfLane(lane: string): number | null {
+  const end = lane.indexOf(OWNER_END);
+  return end < 0 ? null : Number(lane.slice(0, end));
+}
+
 /** A job with a place. */
 export interface Placed extends JobPosition {
   /** Whether its lane was slow at that time. */

@@ -5,8 +5,9 @@ import type { Logger } from "../log.ts";
 import type { Database } from "../storage/database.ts";
 import type { Tx } from "../storage/tx.ts";
 import type { Writer } from "../storage/writer.ts";
+import { SuspendedAccounts } from "../suspended-accounts.ts";
 import { nextOccurrence } from "./calendar.ts";
-import type { Placed } from "./dispatcher.ts";
+import { ownerOfLane, type Placed } from "./dispatcher.ts";
 import { DUE_COUNTED_MAX, DueJobs, JobCounts, type JobsNow } from "./due-jobs.ts";
 import { type JobRow, JobStore, type NewJob } from "./job-store.ts";
 import type { LaneLimits } from "./lane-groups.ts";
@@ -36,6 +37,8 @@ export interface JobKind {
   readonly concurrency: number;
   /** Limits for jobs with a lane. */
   readonly lanes?: LaneLimits;
+  /** Whether jobs in lanes of suspended accounts run, instead of waiting until the account is active again. */
+  readonly runsSuspended?: boolean;
   /** Does the work. An exception is a defect: it is logged, and the job runs again later. */
   run(job: Job): Promise<JobOutcome>;
 }
@@ -58,6 +61,9 @@ interface RecordedOutcome extends JobOutcome {
 /** Wait before a job with a defect runs again: doubled each time, up to the second figure. */
 const DEFECT_RETRY_MS = 1_000;
 const DEFECT_RETRY_MAX_MS = 60 * 60 * 1000;
+
+/** Wait before a job of a suspended account is looked at again: it runs so much after a reactivation at the latest. */
+export const SUSPENDED_MS = 60_000;
 
 /** Wait before an outcome that could not be committed (a full disk) is tried again. Real time: the disk is the cause. */
 const RECORD_RETRY_MS = 1_000;
@@ -82,6 +88,8 @@ export class Scheduler {
   private readonly work = new Set<Promise<void>>();
   private readonly calendar = new Map<string, string>();
   private readonly setBack: SetBack;
+  /** Accounts whose jobs wait. */
+  readonly suspended = new SuspendedAccounts();
   /** Whether what has expired by the wall clock may be deleted. */
   readonly clockTrust: ClockTrust;
   private cancelTimer: Cancel | null = null;
@@ -322,7 +330,7 @@ export class Scheduler {
     }
     const startedAt = monotonicMs();
     kind.counts.lateness.observe(Math.max(0, this.clock.now() - row.dueAt) / 1000);
-    const work: Promise<void> = this.runJob(row, kind).then((dueAgain) => {
+    const work: Promise<void> = this.runJob(row, kind, job.lane).then((dueAgain) => {
       this.work.delete(work);
       kind.due.release(job, monotonicMs() - startedAt > SLOW_AFTER_MS);
       if (dueAgain !== null) this.arrived(row.kind, dueAgain);
@@ -336,9 +344,11 @@ export class Scheduler {
   }
 
   /** Runs a job and records its outcome. Returns when it is due again, null when it is done. */
-  private async runJob(row: JobRow, kind: Kind): Promise<number | null> {
+  private async runJob(row: JobRow, kind: Kind, lane: string): Promise<number | null> {
     const { key, dueAt, attempt } = row;
     let outcome: RecordedOutcome;
+    if (kind.handler.runsSuspended !== true && this.isSuspended(lane))
+      return this.settle(row, kind.counts, { retryAt: this.clock.now() + SUSPENDED_MS, attempt });
     try {
       const payload: unknown = JSON.parse(row.payload);
       outcome = await kind.handler.run({ kind: kind.name, key, dueAt, attempt, payload });
@@ -347,6 +357,11 @@ export class Scheduler {
     }
     this.clock.wallMoved();
     return this.settle(row, kind.counts, outcome);
+  }
+
+  private isSuspended(lane: string): boolean {
+    const owner = ownerOfLane(lane);
+    return owner !== null && this.suspended.has(owner);
   }
 
   /**

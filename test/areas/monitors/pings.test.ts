@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { PING_BODY_BYTES_MAX, PINGS_KEPT } from "../../../src/areas/monitors/heartbeat-schema.ts";
-import { PINGS_PER_MINUTE } from "../../../src/areas/monitors/pings.ts";
+import { CREATIONS_PER_MINUTE, PINGS_PER_MINUTE } from "../../../src/areas/monitors/pings.ts";
 import { BODY_BYTES_MAX } from "../../../src/kernel/http/body.ts";
 import { Client } from "../../support/client.ts";
 import { makeHeartbeat, makePingKey } from "../../support/heartbeats.ts";
@@ -234,6 +234,19 @@ describe("by slug", () => {
     expect(await owner.post("/v1/pulse", { type: "heartbeat" })).toMatchObject({ status: 403 });
     expect((await nobody.get(`${base}/job-${made}`)).status).toBe(404);
   });
+});
+
+test("pings of one account make so many heartbeats within a minute, and those of another none fewer", async () => {
+  const owner = await server.account({ tier: "pro" });
+  const base = await makePingKey(owner);
+  const make = async (path: string, n: number) => (await nobody.get(`${path}/job-${n}?create=1`)).status;
+  for (let n = 0; n < CREATIONS_PER_MINUTE; n += 1) expect(await make(base, n)).toBe(201);
+  expect(await make(base, CREATIONS_PER_MINUTE)).toBe(429);
+  expect(await make(base, 0)).toBe(200);
+  const other = await makePingKey(await server.account({ tier: "pro" }));
+  expect(await make(other, 0)).toBe(201);
+  await server.clock.advance(60_000 / CREATIONS_PER_MINUTE);
+  expect(await make(base, CREATIONS_PER_MINUTE)).toBe(201);
 });
 
 test("runs that overlap are told apart by their rid", async () => {
