@@ -4,6 +4,7 @@ import { monotonicMs } from "../clock.ts";
 import { ApiError, errorText, refusalBy } from "../errors.ts";
 import type { Tx } from "../storage/tx.ts";
 import { slices } from "../time-slices.ts";
+import { networkOf } from "./addresses.ts";
 import {
   ClientRefusal,
   internalError,
@@ -103,10 +104,24 @@ export class OpenCall {
 
   /**
    * The exact bytes of the body, for endpoints that take any. Once.
-   * @throws ApiError `request_too_large` as soon as that is known.
+   * @throws ApiError `request_too_large`, `timeout`, `service_unavailable`: see {@link readBody}.
    */
   readBytes(): Promise<Uint8Array> {
-    return readBody(this.request, this.operation.bodyBounds.bytesMax);
+    const { request, deps } = this;
+    const { headers } = request;
+    const hasBody = headers.has("transfer-encoding") || Number(headers.get("content-length")) > 0;
+    // What comes over no socket is there already.
+    const arrives = hasBody && deps.server() !== null;
+    return readBody(
+      request,
+      this.operation.bodyBounds.bytesMax,
+      arrives ? deps.bodies.begin(this.sender) : null,
+    );
+  }
+
+  /** Whose the body of this request is, as far as bodies in progress are counted. */
+  protected get sender(): number | string {
+    return networkOf(this.clientAddress);
   }
 
   /**
@@ -220,6 +235,10 @@ export class Call extends OpenCall implements Performer {
 
   override get operation(): Operation {
     return this.ownTerms ?? this.endpoint.operation;
+  }
+
+  protected override get sender(): number | string {
+    return this.caller.account.ref;
   }
 
   /** SHA-256 (hex) of the key that the caller has, or that its session stands for. */

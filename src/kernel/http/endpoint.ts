@@ -5,6 +5,7 @@ import type { OperationRequests, RequestMetrics } from "../metrics/request-metri
 import type { RareWarning } from "../rare-warning.ts";
 import type { Vault } from "../secrets/vault.ts";
 import type { Cors } from "./answer.ts";
+import type { BodiesInProgress } from "./bodies-in-progress.ts";
 import type { Operation } from "./caller.ts";
 import type { Guard } from "./guard.ts";
 import type { SealedCursors } from "./pagination.ts";
@@ -21,6 +22,8 @@ export interface HttpDeps {
   readonly performing: Performing;
   readonly cors: Cors;
   readonly peers: Peers;
+  /** The bodies that are being received. */
+  readonly bodies: BodiesInProgress;
   /** Seals cursors. */
   readonly vault: Vault;
   readonly requests: RequestMetrics;

@@ -8,6 +8,7 @@ import { RareWarning } from "../rare-warning.ts";
 import { urlOf } from "./addresses.ts";
 import type { RenderedAnswer } from "./answer.ts";
 import { type ApiArea, type ApiPart, api, type DeclaredRoute, type MountedRoute, mounted } from "./api.ts";
+import { BodiesInProgress } from "./bodies-in-progress.ts";
 import { type Context, OpenCall } from "./call.ts";
 import { operationOf } from "./caller.ts";
 import type { Endpoint, HttpDeps, ListeningServer } from "./endpoint.ts";
@@ -71,13 +72,19 @@ export class Http {
   private readonly stopping = new AbortController();
   private server: ListeningServer | null = null;
 
-  constructor(given: Omit<HttpDeps, "requests" | "server" | "proxyFaults">) {
+  constructor(given: Omit<HttpDeps, "requests" | "server" | "proxyFaults" | "bodies">) {
     const proxyFaults = new RareWarning(
       given.log,
       "a proxy's client was kept out by a fault that is not its own",
       given.clock,
     );
-    const deps: HttpDeps = { ...given, proxyFaults, requests: this.requests, server: () => this.server };
+    const deps: HttpDeps = {
+      ...given,
+      proxyFaults,
+      bodies: new BodiesInProgress(),
+      requests: this.requests,
+      server: () => this.server,
+    };
     this.deps = deps;
     const operation = operationOf({ name: "none", access: "public", summary: "No endpoint" });
     const requests = this.requests.none;

@@ -1,6 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { ApiError } from "../../../src/kernel/errors.ts";
-import { BODY_BYTES_MAX, decodeBody, parseObject, readBody } from "../../../src/kernel/http/body.ts";
+import {
+  BODY_BYTES_MAX,
+  DISCARDED_BYTES_MAX,
+  decodeBody,
+  parseObject,
+  readBody,
+} from "../../../src/kernel/http/body.ts";
 import { rejection, thrown } from "../support.ts";
 
 /** Answers with the size and the SHA-256 of the body that it read, or with the code of the error. */
@@ -64,7 +70,7 @@ describe("reading a body from the network", () => {
 });
 
 describe("a request object", () => {
-  test("whose length says too much is refused before a byte is read", async () => {
+  test("whose length says too much to discard is rejected before a byte is read", async () => {
     let pulled = 0;
     const body = new ReadableStream<Uint8Array>(
       {
@@ -75,7 +81,7 @@ describe("a request object", () => {
       },
       { highWaterMark: 0 },
     );
-    const headers = { "content-length": String(BODY_BYTES_MAX + 1) };
+    const headers = { "content-length": String(DISCARDED_BYTES_MAX + 1) };
     const error = await rejection(
       readBody(new Request("http://localhost/", { method: "POST", body, headers }), BODY_BYTES_MAX),
     );
@@ -84,7 +90,7 @@ describe("a request object", () => {
     expect(pulled).toBe(0);
   });
 
-  test("whose chunks have no end is read to the bound and no further", async () => {
+  test("whose chunks have no end is read to the limit, and discarded up to another", async () => {
     let pulled = 0;
     let cancelled = false;
     const chunk = new Uint8Array(64 * 1024);
@@ -101,7 +107,7 @@ describe("a request object", () => {
       readBody(new Request("http://localhost/", { method: "POST", body }), BODY_BYTES_MAX),
     );
     expect(error).toMatchObject({ code: "request_too_large" });
-    expect(pulled).toBeLessThanOrEqual(BODY_BYTES_MAX / chunk.length + 3);
+    expect(pulled).toBeLessThanOrEqual((BODY_BYTES_MAX + DISCARDED_BYTES_MAX) / chunk.length + 3);
     expect(cancelled).toBe(true);
   });
 
