@@ -32,6 +32,7 @@ import statusPages from "./0030_status_pages.sql" with { type: "text" };
 
 import auditBytes from "./0031_audit_bytes.sql" with { type: "text" };
 import relayFanOuts from "./0032_relay_fan_outs.sql" with { type: "text" };
+import relayRepairs from "./0034_relay_repairs.sql" with { type: "text" };
 
 import incidentLinks from "./0033_incident_links.sql" with { type: "text" };
 
@@ -70,4 +71,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: "0031_audit_bytes", sql: auditBytes },
   { name: "0032_relay_fan_outs", sql: relayFanOuts },
   { name: "0033_incident_links", sql: incidentLinks },
+  { name: "0034_relay_repairs", sql: relayRepairs },
 ];

@@ -41,6 +41,9 @@ export const DEDUPLICATED_MS = 86_400_000;
 /** How long a delivery is kept after its end. */
 export const RELAYS_KEPT_MS = 7 * 86_400_000;
 
+/** The header with the time of a schedule's run, epoch milliseconds. */
+export const DUE_HEADER = "X-Ninefold-Scheduled-At";
+
 /** The status by which an endpoint says that it is gone for good. */
 export const GONE = 410;
 

@@ -1,6 +1,6 @@
 import { monotonicMs } from "../../kernel/clock.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
-import type { RequestHeaders } from "../../kernel/outbound/headers.ts";
+import { type RequestHeaders, withDefaults } from "../../kernel/outbound/headers.ts";
 import type { SignedBody } from "../../kernel/outbound/signing.ts";
 import type { WebhookSecrets } from "../../kernel/outbound/webhook-secrets.ts";
 import type { LaneTerms } from "../../kernel/scheduler/lane-groups.ts";
@@ -8,7 +8,14 @@ import type { JobOutcome } from "../../kernel/scheduler/scheduler.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { PACE_AHEAD_MS, Pace, Progress } from "./breaker.ts";
 import type { DeliveryCounts } from "./counts.ts";
-import { type AttemptResult, afterEndpointAttempt, DELIVER, messageBody, type NextStep } from "./domain.ts";
+import {
+  type AttemptResult,
+  afterEndpointAttempt,
+  DELIVER,
+  DUE_HEADER,
+  messageBody,
+  type NextStep,
+} from "./domain.ts";
 import type { EndpointHealth } from "./endpoint-health.ts";
 import { type Endpoint, type EndpointRegistry, endpointIn, isHeld } from "./endpoint-registry.ts";
 import { CONCURRENCY } from "./endpoint-schema.ts";
@@ -140,7 +147,9 @@ export class EndpointDeliveries {
     const message = this.deps.messages.content(messageRef ?? 0);
     if (endpoint === null || message === null || message.payload === null)
       throw new Error(`the delivery ${item.relay_id} has lost what it sends`);
-    const { terms, custom } = endpoint;
+    const { terms } = endpoint;
+    const due = message.schedule_id === null ? {} : { [DUE_HEADER]: String(message.scheduled_for) };
+    const custom = withDefaults(due, endpoint.custom);
     return {
       ...{ url: terms.url, custom, timeoutMs: terms.timeout_ms, keepsResponse: terms.keep_responses },
       body: Buffer.from(messageBody(terms.format, { ...message, payload: message.payload })),

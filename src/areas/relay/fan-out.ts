@@ -34,7 +34,10 @@ export interface DeliveryIds {
 }
 
 /** A message, as far as its deliveries need it. */
-export type FanOutMessage = Pick<MessageRow, "ref" | "event_type" | "scheduled_for" | "created_at"> & {
+export type FanOutMessage = Pick<
+  MessageRow,
+  "ref" | "event_type" | "scheduled_for" | "created_at" | "schedule_id"
+> & {
   readonly accountRef: number;
   readonly projectRef: number;
 };
@@ -86,6 +89,7 @@ export class FanOut {
         target_url: url,
         scheduled_for: message.scheduled_for,
         created_at: message.created_at,
+        schedule_id: message.schedule_id,
         endpointRef,
         messageRef: message.ref,
       });
@@ -164,11 +168,19 @@ export class FanOut {
     const { messages, stopped, scheduler } = this.deps;
     const fanOut = messages.findFanOut(messageRef);
     if (fanOut === null) return false;
-    const { uuid, stored, first_ref, event_type, scheduled_for, created_at } = fanOut;
-    const { account_ref: accountRef, project_ref: projectRef } = fanOut;
+    const { uuid, stored, first_ref, account_ref: accountRef, project_ref: projectRef } = fanOut;
+    const { event_type, scheduled_for, created_at, schedule_id } = fanOut;
     const all = JSON.parse(fanOut.endpoints) as number[];
     const unit = stopped.has(projectRef) ? [] : all.slice(stored, stored + FAN_OUT_UNIT);
-    const message = { ref: messageRef, event_type, scheduled_for, created_at, accountRef, projectRef };
+    const message = {
+      ref: messageRef,
+      event_type,
+      scheduled_for,
+      created_at,
+      schedule_id,
+      accountRef,
+      projectRef,
+    };
     this.storeNow(tx, message, { first: first_ref + stored, uuid }, unit);
     const isDone = unit.length === 0 || stored + unit.length === all.length;
     if (isDone) {

@@ -10,6 +10,8 @@ export type MessageItem = {
   readonly channels: string | null;
   readonly scheduled_for: number;
   readonly created_at: number;
+  /** Of the schedule that sent it, at its time `scheduled_for`. */
+  readonly schedule_id: string | null;
 };
 
 /** A message, without its payload, which may be long. */
@@ -58,10 +60,10 @@ export type FanOutRow = {
 };
 type FanOutWithMessage = FanOutRow & { readonly project_ref: number } & Pick<
     MessageRow,
-    "first_ref" | "event_type" | "scheduled_for" | "created_at"
+    "first_ref" | "event_type" | "scheduled_for" | "created_at" | "schedule_id"
   >;
 
-const ITEM = "ref, message_id, event_type, channels, scheduled_for, created_at";
+const ITEM = "ref, message_id, event_type, channels, scheduled_for, created_at, schedule_id";
 const COLUMNS = `${ITEM}, payload IS NOT NULL AS has_payload, first_ref, deliveries`;
 
 export type MessageStore = ReturnType<typeof messageStore>;
@@ -76,8 +78,8 @@ export function messageStore(db: Database) {
     highestRef: db.number("SELECT max(ref) AS n FROM relay_messages"),
     insert: db.change<[row: NewMessage]>(
       `INSERT INTO relay_messages (ref, project_ref, message_id, event_type, channels, payload, deduplication_id, first_ref, deliveries,
-       scheduled_for, created_at, purge_at) VALUES ($ref, $projectRef, $message_id, $event_type, $channels, $payload, $deduplication_id,
-       $first_ref, $deliveries, $scheduled_for, $created_at, $purge_at)`,
+       scheduled_for, created_at, schedule_id, purge_at) VALUES ($ref, $projectRef, $message_id, $event_type, $channels, $payload, $deduplication_id,
+       $first_ref, $deliveries, $scheduled_for, $created_at, $schedule_id, $purge_at)`,
     ),
     find: db.one<MessageRow, [ref: number]>(`SELECT ${COLUMNS} FROM relay_messages WHERE ref = ?`),
     content: db.one<MessageContent, [ref: number]>(
@@ -135,8 +137,8 @@ function fanOutStore(db: Database) {
        VALUES ($message_ref, $account_ref, $uuid, $endpoints, $stored, $last_ref)`,
     ),
     findFanOut: db.one<FanOutWithMessage, [messageRef: number]>(
-      `SELECT message_ref, account_ref, uuid, endpoints, stored, last_ref, project_ref, first_ref, event_type, scheduled_for, created_at
-       FROM relay_fan_outs JOIN relay_messages ON ref = message_ref WHERE message_ref = ?`,
+      `SELECT message_ref, account_ref, uuid, endpoints, stored, last_ref, project_ref, first_ref, event_type, scheduled_for, created_at,
+       schedule_id FROM relay_fan_outs JOIN relay_messages ON ref = message_ref WHERE message_ref = ?`,
     ),
     setStored: db.change<[stored: number, messageRef: number]>(
       "UPDATE relay_fan_outs SET stored = ? WHERE message_ref = ?",

@@ -54,6 +54,8 @@ export interface NewMessage {
   readonly deduplicationId?: string | null;
   /** Epoch milliseconds; now unless given. */
   readonly dueAt?: number;
+  /** The schedule that sends it. */
+  readonly scheduleId?: string;
   /** The endpoints that it goes to, instead of all that take it. */
   readonly to?: readonly Endpoint[];
 }
@@ -281,7 +283,13 @@ export class Messages {
     const ref = this.nextRef++;
     const message_id = given.messageId ?? prefixedId("msg", ids.uuidV7());
     const reserved = newIds(endpoints.length);
-    const message = { ref, event_type: type, scheduled_for: due, created_at: tx.now };
+    const message = {
+      ref,
+      event_type: type,
+      scheduled_for: due,
+      created_at: tx.now,
+      schedule_id: given.scheduleId ?? null,
+    };
     messages.insert(tx, {
       ...message,
       projectRef,

@@ -6,6 +6,7 @@ import { laneName } from "../../kernel/scheduler/dispatcher.ts";
 import type { Job, JobOutcome } from "../../kernel/scheduler/scheduler.ts";
 import type { StoppedProjects } from "../../kernel/stopped-projects.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
+import { DUE_HEADER } from "./domain.ts";
 import type { Endpoint } from "./endpoint-registry.ts";
 import type { Messages } from "./messages.ts";
 import type { ScheduleRun } from "./schedule-schema.ts";
@@ -27,8 +28,6 @@ const CHARGED_AS = "relay.schedules.run";
 export const MISSED_AFTER_MS = 60_000;
 /** A clock that is set back further was wrong before: runs that it has seen are no measure of the next one. */
 const SET_BACK_MS = 3 * 60 * 60 * 1000;
-
-const DUE_HEADER = "X-Ninefold-Scheduled-At";
 
 /** What runs need of the rest. */
 interface ScheduleRunDeps extends Pick<Kernel, "scheduler" | "clock" | "vault" | "changes"> {
@@ -90,7 +89,8 @@ export class ScheduleRuns {
       this.note(tx, row, { ...run, last_relay_id: relay_id, last_message_id: null });
       return { relay_id };
     }
-    const message = { type: row.event_type, payload: row.payload, to };
+    const { event_type: type, payload, schedule_id: scheduleId } = row;
+    const message = { type, payload, to, scheduleId, dueAt: due };
     const { message_id } = this.deps.messages.send(tx, row, message);
     this.note(tx, row, { ...run, last_relay_id: null, last_message_id: message_id });
     return { message_id };

@@ -56,6 +56,7 @@ export type NewRelay = Pick<RelayRequest, "ref" | "projectRef" | "accountRef" | 
 type NewMessageDelivery = Pick<NewRelay, "ref" | "relay_id" | "accountRef" | "projectRef" | "event"> &
   Pick<NewRelay, "target_url" | "scheduled_for"> & {
     readonly created_at: number;
+    readonly schedule_id: string | null;
     readonly endpointRef: number;
     readonly messageRef: number;
   };
@@ -193,10 +194,11 @@ function insertStore(db: Database) {
     [
       ...[ref: number, relayId: Uint8Array, accountRef: number, projectRef: number, event: string | null],
       ...[url: string, scheduledFor: number, createdAt: number, endpointRef: number, messageRef: number],
+      scheduleId: string | null,
     ]
   >(
     `INSERT INTO relays (ref, relay_id, account_ref, project_ref, kind, status, event, target_url, method, attempts, scheduled_for, created_at,
-     endpoint_ref, message_ref) VALUES (?, ?, ?, ?, 3, 1, ?, ?, 'POST', 0, ?, ?, ?, ?)`,
+     endpoint_ref, message_ref, schedule_id) VALUES (?, ?, ?, ?, 3, 1, ?, ?, 'POST', 0, ?, ?, ?, ?, ?)`,
   );
   const setExtras = db.change<[extras: RelayExtras & Referenced]>(
     "UPDATE relays SET body_bytes = $body_bytes, retry_schedule = $retry_schedule, timeout_ms = $timeout_ms, schedule_id = $schedule_id, destination = $destination WHERE ref = $ref",
@@ -215,11 +217,11 @@ function insertStore(db: Database) {
     /** Positional: a message has up to a thousand. */
     insertOfMessage(tx: Tx, one: NewMessageDelivery): void {
       const { ref, accountRef, projectRef, event, target_url, scheduled_for, created_at } = one;
-      const { endpointRef, messageRef } = one;
+      const { endpointRef, messageRef, schedule_id } = one;
       const id = uuidToBytes(one.relay_id);
       insertOfMessage(
         ...[tx, ref, id, accountRef, projectRef, event, target_url],
-        ...[scheduled_for, created_at, endpointRef, messageRef],
+        ...[scheduled_for, created_at, endpointRef, messageRef, schedule_id],
       );
     },
   };

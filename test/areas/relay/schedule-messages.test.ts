@@ -54,6 +54,29 @@ test("a run sends a message to all endpoints that take it, for 1 credit and 1 ea
   await stage.account.delete(schedule);
 });
 
+test("its deliveries name the schedule, and the header its time, also when they are sent again", async () => {
+  const endpointId = await addEndpoint("/timed", {
+    headers: { "X-Ninefold-Scheduled-At": "1", "X-Own": "own" },
+  });
+  const schedule = await addSchedule();
+  const { next_run_at, schedule_id } = await read(schedule);
+  await advance(MINUTE);
+  await stage.account.delete(schedule);
+  const { body } = await stage.account.get(`/v1/relay?schedule_id=${schedule_id}`);
+  const [delivery] = body["deliveries"] as {
+    schedule_id: string;
+    message_id: string;
+    scheduled_for: number;
+  }[];
+  expect(delivery).toMatchObject({ schedule_id, scheduled_for: next_run_at });
+  await advance(MINUTE);
+  const again = { endpoint_id: endpointId };
+  await stage.account.post(`/v1/relay/messages/${delivery?.message_id}/resend`, again);
+  await advance(1);
+  const times = stage.sink.take().map(({ headers }) => headers.get("x-ninefold-scheduled-at"));
+  expect(times).toEqual([String(next_run_at), String(next_run_at)]);
+});
+
 test("by hand it answers with the message, and refuses what cannot be paid", async () => {
   const schedule = await addSchedule({ state: "paused" });
   // Nobody takes it: the run alone costs.
