@@ -189,7 +189,7 @@ function createAreas(
   const emailOf = (accountRef: number) => accounts.account(accountRef).email;
   const ports = { accounts, charger, tiers, outbox, emailOf, settings: config.relay };
   const relay = createRelay(kernel, outbound, ports);
-  const meter = createMeter(kernel, { notifier: relay, policy: outbound.policy, tiers });
+  const meter = createMeter(kernel, { notifier: relay, policy: outbound.policy, tiers, charger });
   const monitors = createMonitors(kernel, outbound, {
     ...{ ...monitorSettings(config), owners: accounts, notifier: relay, outbox, projectIdOf: directory.idOf },
     keyName: (credential) => keys.auditedKey(credential)?.name ?? null,

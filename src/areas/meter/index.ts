@@ -101,7 +101,7 @@ export function createMeter(kernel: Kernel, ports: MeterPorts): MeterArea {
       holds: ["reserve", "reservations"],
       plan: ["grants", "recurring"],
     },
-    routes: (api) => meterRoutes(api, { meters: service, holds, terms, usage }),
+    routes: (api) => meterRoutes(api, { meters: service, holds, terms, usage, charger: ports.charger }),
     resources: resourcesOf(service, terms, stopped),
     card: {
       area: "meter",

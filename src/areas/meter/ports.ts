@@ -1,3 +1,4 @@
+import type { Charger } from "../../kernel/http/caller.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import type { Tiers } from "../../kernel/tiers.ts";
 
@@ -19,6 +20,8 @@ export interface MeterPorts {
     /** Queues a notice in the unit of work that causes it. */
     notify(tx: Tx, notice: MeterNotice): void;
   };
+  /** Takes the credits of operations that cost something in some cases only. */
+  readonly charger: Charger;
   /** What accounts are granted every month. */
   readonly tiers: Tiers;
   /** Where notices may go. */

@@ -1,6 +1,7 @@
 import { Elysia } from "elysia";
 import type { Api } from "../../kernel/http/api.ts";
 import type { Call } from "../../kernel/http/call.ts";
+import type { Charger } from "../../kernel/http/caller.ts";
 import { pageQuery } from "../../kernel/http/pagination.ts";
 import { AmountBody, assertPositive, HISTORY_LIMIT, LedgerPage } from "../../kernel/ledger.ts";
 import type { MeterChange } from "./book.ts";
@@ -27,16 +28,17 @@ export interface MeterServices {
   readonly holds: HoldService;
   readonly terms: TermsService;
   readonly usage: UsageService;
+  readonly charger: Charger;
 }
 
 /** The tenant meters. */
-export function meterRoutes(api: Api, { meters, holds, terms, usage }: MeterServices) {
+export function meterRoutes(api: Api, { meters, holds, terms, usage, charger }: MeterServices) {
   return [
     projectRoutes(api, meters, usage),
     readingRoutes(api, meters, usage),
     changingRoutes(api, meters),
     ...holdRoutes(api, meters, holds),
-    ...termsRoutes(api, meters, terms),
+    ...termsRoutes(api, meters, terms, charger),
   ];
 }
 

@@ -1,25 +1,34 @@
 import { Elysia } from "elysia";
 import type { Api } from "../../kernel/http/api.ts";
 import type { Call } from "../../kernel/http/call.ts";
+import type { Charger } from "../../kernel/http/caller.ts";
 import { assertPositive } from "../../kernel/ledger.ts";
+import type { Tx } from "../../kernel/storage/tx.ts";
 import { MeterParams } from "./schema.ts";
 import { AlertBody, MeterAlert, MeterPlan, PlanBody, TermRemoved } from "./schema-terms.ts";
 import type { MeterService } from "./service.ts";
 import type { AlertPlace, TermsService } from "./terms.ts";
 
+/** Credits for a meter that is created by setting a plan or an alert, as by a refill. */
+const CREATION_COST = 1;
+const CREATES_METER = {
+  note: " A meter that does not exist begins with 0, which costs 1 credit.",
+  errors: ["insufficient_balance"],
+} as const;
+const FREE = { note: "", errors: [] } as const;
 const REMOVED = { success: true } as const;
 
 /** Refill plans and alerts of tenant meters. */
-export function termsRoutes(api: Api, meters: MeterService, terms: TermsService) {
+export function termsRoutes(api: Api, meters: MeterService, terms: TermsService, charger: Charger) {
   return [
-    planRoutes(api, meters, terms),
-    alertRoutes(api, terms, {
+    planRoutes(api, meters, terms, charger),
+    alertRoutes(api, terms, charger, {
       path: "/v1/meter/alert",
       name: "meter.alert.project",
       what: "the alert of all meters that have none of their own",
       params: undefined,
     }),
-    alertRoutes(api, terms, {
+    alertRoutes(api, terms, charger, {
       path: "/v1/meter/:meterId/alert",
       name: "meter.alert",
       what: "a meter's own alert",
@@ -28,7 +37,7 @@ export function termsRoutes(api: Api, meters: MeterService, terms: TermsService)
   ];
 }
 
-function planRoutes(api: Api, meters: MeterService, terms: TermsService) {
+function planRoutes(api: Api, meters: MeterService, terms: TermsService, charger: Charger) {
   return new Elysia({ prefix: "/v1/meter/:meterId", tags: ["Meter"] })
     .use(api)
     .get(
@@ -52,7 +61,9 @@ function planRoutes(api: Api, meters: MeterService, terms: TermsService) {
       "/plan",
       ({ call, params, body }) => {
         assertPositive(body.amount);
-        return call.perform((tx) => terms.setPlan(tx, { ...placeOf(call), ...params }, body));
+        return call.perform((tx) =>
+          terms.setPlan(tx, { ...placeOf(call), ...params }, body, payment(tx, call, charger)),
+        );
       },
       {
         op: {
@@ -61,8 +72,8 @@ function planRoutes(api: Api, meters: MeterService, terms: TermsService) {
           access: "meter:write",
           summary: "Refill a meter again and again",
           description:
-            "At 00:00 UTC. What was missed while the server was down is made up for: once where it raises, each time where it adds. A meter that does not exist begins with 0.",
-          errors: ["invalid_request"],
+            "At 00:00 UTC. What was missed while the server was down is made up for: once where it raises, each time where it adds. A meter that does not exist begins with 0, which costs 1 credit.",
+          errors: ["invalid_request", "insufficient_balance"],
           example: { amount: 1000, every: "month" },
         },
         params: MeterParams,
@@ -100,9 +111,11 @@ interface AlertRoute<Params> {
 function alertRoutes(
   api: Api,
   terms: TermsService,
+  charger: Charger,
   { path, name, what, params }: AlertRoute<typeof MeterParams | undefined>,
 ) {
   const input = params === undefined ? {} : { params };
+  const costs = params === undefined ? FREE : CREATES_METER;
   return new Elysia({ tags: ["Meter"] })
     .use(api)
     .get(
@@ -121,7 +134,10 @@ function alertRoutes(
       path,
       ({ call, params, body }) => {
         terms.assertAlert(body);
-        return call.perform((tx) => terms.setAlert(tx, alertOf(call, params), call.caller.account.ref, body));
+        const { ref } = call.caller.account;
+        return call.perform((tx) =>
+          terms.setAlert(tx, alertOf(call, params), ref, body, payment(tx, call, charger)),
+        );
       },
       {
         op: {
@@ -129,8 +145,8 @@ function alertRoutes(
           audit: "yes",
           access: "meter:write",
           summary: `Set ${what}`,
-          description:
-            "A webhook when what is available falls below the threshold, signed and retried like a monitor's.",
+          description: `A webhook when what is available falls below the threshold, signed and retried like a monitor's.${costs.note}`,
+          errors: costs.errors,
           example: { threshold: 100, webhook_url: "https://example.com/low" },
         },
         ...input,
@@ -151,6 +167,11 @@ function alertRoutes(
         response: TermRemoved,
       },
     );
+}
+
+/** Takes what the creation of a meter costs. */
+function payment(tx: Tx, { caller, operation }: Call, charger: Charger): () => void {
+  return () => charger.charge(tx, caller.account, operation.name, CREATION_COST);
 }
 
 function placeOf({ caller, requestId }: Call) {

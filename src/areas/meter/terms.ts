@@ -24,10 +24,13 @@ export class TermsService {
     private readonly ports: MeterPorts,
   ) {}
 
-  /** Sets a meter's plan, in place of the one that it has. @throws ApiError `validation_error`. */
-  setPlan(tx: Tx, change: MeterChange, body: PlanBody): MeterPlan {
+  /**
+   * Sets a meter's plan, in place of the one that it has. `pay` takes what a meter costs that is created for it.
+   * @throws ApiError `validation_error`; what `pay` throws.
+   */
+  setPlan(tx: Tx, change: MeterChange, body: PlanBody, pay: () => void): MeterPlan {
     const asked = planOf(body, tx.now);
-    const meter = this.book.begun(tx, change);
+    const meter = this.begun(tx, change, pay);
     const extras = this.book.extrasFor(tx, meter);
     const before = extras.plan === null ? null : planView(change.meterId, extras.plan);
     // What is due now is made by the same code as what falls due later.
@@ -63,10 +66,19 @@ export class TermsService {
     tx.audit(audited(meterId, `Refill plan of meter ${meterId} taken away`, planView(meterId, plan), null));
   }
 
-  /** Sets an alert. @throws ApiError `validation_error` for an address that is not permitted. */
-  setAlert(tx: Tx, place: AlertPlace, accountRef: number, { threshold, webhook_url }: AlertBody): MeterAlert {
+  /**
+   * Sets an alert. `pay` takes what a meter costs that is created for it.
+   * @throws ApiError `validation_error` for an address that is not permitted; what `pay` throws.
+   */
+  setAlert(
+    tx: Tx,
+    place: AlertPlace,
+    accountRef: number,
+    { threshold, webhook_url }: AlertBody,
+    pay: () => void,
+  ): MeterAlert {
     const { meterId } = place;
-    const meter = meterId === null ? undefined : this.book.begun(tx, { ...place, meterId });
+    const meter = meterId === null ? undefined : this.begun(tx, { ...place, meterId }, pay);
     const ref = meter?.ref ?? PROJECT;
     const before = this.alertRow(place.projectRef, ref);
     this.store.setAlert(tx, place.projectRef, ref, accountRef, threshold, webhook_url);
@@ -123,6 +135,12 @@ export class TermsService {
   assertAlert({ webhook_url }: AlertBody): void {
     // A notice says who is short of what.
     this.ports.policy.assertUrl("webhook_url", webhook_url, { requireHttps: true });
+  }
+
+  /** A meter is stored forever: one that is created here costs as much as one that is created by a refill. */
+  private begun(tx: Tx, change: MeterChange, pay: () => void) {
+    if (this.book.find(change.projectRef, change.meterId) === undefined) pay();
+    return this.book.begun(tx, change);
   }
 
   /** Null for a meter that does not exist. */

@@ -208,8 +208,21 @@ describe.each(TERMS)("%s", (path, route, body, other, bad) => {
     ? [wrong("a meter id that is none", ["GET", path.replace("/m/", "/a.b/")])]
     : [];
   const put: Request = ["PUT", path, body];
+  const created = route.includes("{")
+    ? [
+        { name: "creates the meter", request: put, status: 200, holds: body, spent: 1 },
+        {
+          name: "no credit for a new meter",
+          account: { balance: 0 },
+          request: put,
+          status: 402,
+          code: "insufficient_balance" as const,
+        },
+      ]
+    : [];
   endpoint(() => server, `PUT ${route}`, [
-    { name: "sets it", request: put, status: 200, holds: body },
+    ...created,
+    { name: "sets it", request: put, before: holding, status: 200, holds: body },
     { name: "replaces it", request: ["PUT", path, other], before: set, status: 200, holds: other },
     wrong("a body without what it needs", ["PUT", path, bad]),
     nobody(put),

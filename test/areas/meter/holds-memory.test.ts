@@ -17,6 +17,7 @@ const REQUEST_ID = "019cd79e-4600-72c4-a4c7-1699cbd1c0e9";
 const PROJECT = 1;
 const PORTS: MeterPorts = {
   notifier: { notify: () => {} },
+  charger: { charge: () => {}, refund: () => {} },
   policy: { assertUrl: () => undefined },
   tiers: DEFAULT_TIERS,
 };
@@ -42,8 +43,12 @@ function begin(inMemoryMax?: number) {
 
 test("refills that were missed are made up for, the first thousand of them", async () => {
   const { meters, terms } = begin();
-  await submit((tx) => void terms.setPlan(tx, change("m"), { amount: 1, every: "day", mode: "add" }));
-  await submit((tx) => void terms.setPlan(tx, change("n"), { amount: 1, every: "day", mode: "add" }));
+  await submit(
+    (tx) => void terms.setPlan(tx, change("m"), { amount: 1, every: "day", mode: "add" }, () => {}),
+  );
+  await submit(
+    (tx) => void terms.setPlan(tx, change("n"), { amount: 1, every: "day", mode: "add" }, () => {}),
+  );
   const missed = async (days: number, meterId: string) => {
     bench.clock.setWall(days * 86_400_000);
     await submit((tx) => void meters.book.current(tx, change(meterId)));

@@ -159,6 +159,22 @@ describe("plans", () => {
   });
 });
 
+test.each([
+  ["m/plan", { amount: 10, every: "day" }],
+  ["m/alert", { threshold: 10, webhook_url: "https://example.com/low" }],
+])(
+  "%s of a meter that does not exist costs what its creation costs, and is free of charge afterwards",
+  async (path, body) => {
+    const poor = await server.account({ balance: 0 });
+    expectError(await poor.put(`/v1/meter/${path}`, body), "insufficient_balance");
+    expect((await poor.get("/v1/meter")).body.meters).toEqual([]);
+    const account = await server.account({ balance: 1 });
+    for (let time = 0; time < 2; time += 1)
+      expect((await account.put(`/v1/meter/${path}`, body)).status).toBe(200);
+    expect((await account.get("/v1/meter/balance")).body.balance).toBe(0);
+  },
+);
+
 test.each([0, -1])("an amount of %i in a plan", async (amount) => {
   const { send } = await begin();
   expectError(await send("put", "m/plan", { amount, every: "day" }), "invalid_request");
