@@ -19,8 +19,11 @@ export const REFUSALS_MAX = 10;
 export const REFUSALS_WINDOW_MS = 10 * MINUTE_MS;
 /** Refused log-ins from one address make one entry of the audit log in this time. */
 export const REFUSALS_NOTED_MS = MINUTE_MS;
-/** Addresses whose refused log-ins wait for their entry; those of all others make one together. */
-export const REFUSING_ADDRESSES_MAX = 1_000;
+/**
+ * Networks whose rejected logins make an entry each in {@link REFUSALS_NOTED_MS}; those of all others make one together.
+ * Anyone can have very many networks, and an entry is stored for a year: so they leave some 15 MB a day at most.
+ */
+export const REFUSING_ADDRESSES_MAX = 20;
 /** Logins from one network, and of one account, within {@link LOGINS_WINDOW_MS}: a person logs in a few times a day. */
 export const LOGINS_MAX = 10;
 /** The window of logins. */

@@ -1,4 +1,5 @@
 import { version } from "../../../package.json" with { type: "json" };
+import { changed } from "../../kernel/audit/change.ts";
 import type { AuditedKey, AuditTrail, RequestOrigin } from "../../kernel/audit/trail.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import { isoTime } from "../../kernel/date-time.ts";
@@ -111,7 +112,7 @@ export class SessionService {
     for (const { id, token_hash } of leaving) this.deps.sessions.end(tx, id, token_hash);
     const target = { type: "account", id: account.userId };
     const summary = `All sessions of the account ended: ${leaving.length}`;
-    tx.audit({ summary, target, before: { sessions: leaving.length }, after: { sessions: 0 } });
+    tx.audit(changed({ summary, target, before: { sessions: leaving.length }, after: { sessions: 0 } }));
     return leaving.length;
   }
 

@@ -6,6 +6,7 @@ import {
   REFUSALS_MAX,
   REFUSALS_NOTED_MS,
   REFUSALS_WINDOW_MS,
+  REFUSING_ADDRESSES_MAX,
   SESSION_MS,
   SESSIONS_PER_ACCOUNT_MAX,
 } from "../../../src/areas/session/domain.ts";
@@ -144,6 +145,20 @@ describe("POST /v1/session", () => {
     expectError(await browser().post("/v1/session", { key: account.key }), "forbidden");
   });
 
+  test(`rejected logins from very many networks make ${REFUSING_ADDRESSES_MAX + 1} entries a minute at most`, async () => {
+    const refused = "/v1/admin/audit?action=session.refused&limit=100";
+    await server.clock.advance(REFUSALS_NOTED_MS);
+    const before = entriesIn(await server.operator.get(refused)).length;
+    for (let count = 0; count < 2 * REFUSING_ADDRESSES_MAX; count += 1) {
+      expectError(await browser().post("/v1/session", { key: "sm_none" }), "unauthorized");
+    }
+    await server.clock.advance(REFUSALS_NOTED_MS);
+    const entries = entriesIn(await server.operator.get(refused));
+    expect(entries).toHaveLength(before + REFUSING_ADDRESSES_MAX + 1);
+    const others = entries.find(({ summary }) => summary.includes("from many addresses"));
+    expect(others?.after).toEqual({ count: REFUSING_ADDRESSES_MAX });
+  });
+
   test(`429 after ${REFUSALS_MAX} refusals from one address, also for a right key`, async () => {
     const mine = browser();
     for (let tries = 0; tries < REFUSALS_MAX; tries += 1) {
@@ -255,6 +270,9 @@ describe("the end of a session", () => {
     for (const one of two) expectError(await one.get("/v1/gate"), "unauthorized");
     expect((await others.get("/v1/gate")).status).toBe(200);
     expect(await newestOf(account)).toMatchObject({ action: "sessions.end", before: { sessions: 2 } });
+    // Where none is left there is nothing to enter.
+    expect((await account.delete("/v1/sessions")).body).toEqual({ ended: 0 });
+    expect(await entriesOf(account, "?action=sessions.end")).toHaveLength(1);
   });
 
   test("after a day without a request, and after seven days of them; restarts change nothing", async () => {

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from "bun:test";
 import { ManualClock } from "../../../src/kernel/clock.ts";
-import { ATTEMPT_KEYS_MAX, AttemptLimiter } from "../../../src/kernel/http/guard.ts";
+import { ATTEMPT_KEYS_MAX, AttemptLimiter, limitClock } from "../../../src/kernel/http/guard.ts";
 
 const HOUR = 60 * 60 * 1000;
 let clock: ManualClock;
@@ -89,4 +89,21 @@ describe("attempt limiter", () => {
     limiter.take("b");
     expect([limiter.take("a"), limiter.take("a")]).toEqual([0, 3_600]);
   });
+});
+
+test("on a test clock, which stands until it is moved, real time counts as well", async () => {
+  const still = new AttemptLimiter(limitClock(clock, false), 1, 20);
+  const running = new AttemptLimiter(limitClock(clock, true), 1, 20);
+  for (const one of [still, running]) expect([one.take("a"), one.take("a")]).toEqual([0, 1]);
+  await Bun.sleep(30);
+  expect([still.wait("a"), running.wait("a")]).toEqual([1, 0]);
+  await clock.advance(20);
+  expect(still.wait("a")).toBe(0);
+});
+
+test("an attempt that came to nothing is given back", () => {
+  limiter = new AttemptLimiter(clock, 1, HOUR);
+  expect(limiter.take("a")).toBe(0);
+  limiter.giveBack("a");
+  expect([limiter.take("a"), limiter.wait("a")]).toEqual([0, 3_600]);
 });
