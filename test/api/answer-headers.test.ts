@@ -81,12 +81,6 @@ test("an answer that holds a secret is kept by no cache, and neither is its repe
   }
 });
 
-test("other answers leave that to whoever keeps them", async () => {
-  const account = await server.account();
-  expect(caching(await account.get("/v1/meter/balance"))).toBeNull();
-  expect(caching(await account.post("/v1/meter/m/refill", { amount: 1 }))).toBeNull();
-});
-
 test("what an answer has of its own is in no other", async () => {
   const account = await server.account();
   const plain = () => account.get("/v1/meter/balance");
@@ -111,4 +105,23 @@ test("what an answer has of its own is in no other", async () => {
     Array.from({ length: 50 }, async () => (await plain()).headers.get("x-request-id")),
   );
   expect(new Set(ids).size).toBe(50);
+});
+
+test("no response to a request with a key is stored by a shared cache, whatever its status", async () => {
+  const account = await server.account();
+  const { routes } = server.server.app.http;
+  const keyed = routes.filter(({ operation }) => operation.access !== "public" && !operation.forProxies);
+  for (const { path, operation, ...route } of keyed) {
+    const method = operation.answerTypes?.includes("text/event-stream") ? "HEAD" : route.method;
+    for (const client of [account, server.client(null)]) {
+      const answer = await client.send(method, path.replace(/:[A-Za-z_]+/g, "none"), undefined);
+      expect({ method, path, caching: caching(answer) }).toEqual({
+        method,
+        path,
+        caching: expect.stringMatching(
+          answer.headers.has("etag") ? /no-store|private, no-cache/ : /^no-store$/,
+        ),
+      });
+    }
+  }
 });

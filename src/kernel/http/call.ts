@@ -46,6 +46,9 @@ const USUAL_HEADERS = new Headers({
   "x-content-type-options": "nosniff",
 });
 
+/** The same for requests under a key: no cache may hand what belongs to one caller to another. */
+const KEYED_HEADERS = new Headers([...USUAL_HEADERS, ["cache-control", "no-store"]]);
+
 /** A request on its way, from its id to its answer, and all that a handler needs of it. */
 export class OpenCall {
   readonly requestId: string;
@@ -182,13 +185,24 @@ export class OpenCall {
     return new Response(hasBody ? (answer.bytes ?? answer.text) : null, { status, headers });
   }
 
+  protected get usualHeaders(): Headers {
+    return USUAL_HEADERS;
+  }
+
   private headersOf(own: RenderedAnswer["headers"], hasBody: boolean): Headers {
-    const { cors } = this.deps;
+    const { cors, stopping } = this.deps;
+    const { usualHeaders } = this;
     const { secret } = this.operation;
-    USUAL_HEADERS.set("x-request-id", this.requestId);
-    if (hasBody && own === null && this.headers === null && !secret && !cors.isOn) return USUAL_HEADERS;
-    const headers = new Headers(USUAL_HEADERS);
+    usualHeaders.set("x-request-id", this.requestId);
+    const isUsual = hasBody && own === null && this.headers === null && !secret;
+    if (isUsual && !cors.isOn && !stopping.aborted) return usualHeaders;
+    const headers = new Headers(usualHeaders);
     if (secret) headers.set("cache-control", "no-store");
+    // A browser may store what has a name and ask again each time: it is the caller's own copy.
+    else if (own?.["etag"] !== undefined && headers.has("cache-control"))
+      headers.set("cache-control", "private, no-cache");
+    // The connection ends with the process: its client must not send the next request on it.
+    if (stopping.aborted) headers.set("connection", "close");
     for (const [name, value] of Object.entries({ ...own, ...this.headers })) headers.set(name, value);
     cors.decorate(this.request, headers);
     if (!hasBody) headers.delete("content-type");
@@ -235,6 +249,10 @@ export class Call extends OpenCall implements Performer {
 
   override get operation(): Operation {
     return this.ownTerms ?? this.endpoint.operation;
+  }
+
+  protected override get usualHeaders(): Headers {
+    return KEYED_HEADERS;
   }
 
   protected override get sender(): number | string {

@@ -22,6 +22,8 @@ export interface HttpDeps {
   readonly performing: Performing;
   readonly cors: Cors;
   readonly peers: Peers;
+  /** Aborted when the server is told to stop. */
+  readonly stopping: AbortSignal;
   /** The bodies that are being received. */
   readonly bodies: BodiesInProgress;
   /** Seals cursors. */

@@ -72,7 +72,7 @@ export class Http {
   private readonly stopping = new AbortController();
   private server: ListeningServer | null = null;
 
-  constructor(given: Omit<HttpDeps, "requests" | "server" | "proxyFaults" | "bodies">) {
+  constructor(given: Omit<HttpDeps, "requests" | "server" | "proxyFaults" | "bodies" | "stopping">) {
     const proxyFaults = new RareWarning(
       given.log,
       "a proxy's client was kept out by a fault that is not its own",
@@ -82,6 +82,7 @@ export class Http {
       ...given,
       proxyFaults,
       bodies: new BodiesInProgress(),
+      stopping: this.stopping.signal,
       requests: this.requests,
       server: () => this.server,
     };
