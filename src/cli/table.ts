@@ -219,7 +219,10 @@ const DECLARED = [
       option("--once", "N", "Exit after N events, with code 1 if one of them failed"),
       option("--event-type", "TYPE", "Only events of this type"),
       { flag: "--skip-invalid", help: "Skip events with an invalid signature" },
-      { ...option("--header", "HEADER", "Additional header, such as 'X-Tenant: acme'; repeatable"), repeatable: true },
+      {
+        ...option("--header", "HEADER", "Additional header, such as 'X-Tenant: acme'; repeatable"),
+        repeatable: true,
+      },
       option("--timeout", "SECONDS", "Timeout of a response (30)"),
       choice("--print", ["none", "headers", "body"], "Additional parts of an event to print (none)"),
       { flag: "--create", help: "Create a temporary bucket and delete it at exit" },
@@ -231,7 +234,8 @@ const DECLARED = [
   {
     name: "dashboard",
     summary: "Print a single-use link that logs in a browser",
-    details: "The link is valid for 30 minutes and has the scopes of the calling key, which must be the operator's.",
+    details:
+      "The link is valid for 30 minutes and has the scopes of the calling key, which must be the operator's.",
     ...API_CALL,
     example: "ninefold dashboard",
   },

@@ -55,7 +55,14 @@ async function sentBy(server: TestServer): Promise<string[]> {
   const sent: string[] = [];
   const notices = new Notices({
     ...{ vault, clock, scheduler, channels, publicUrl: "https://ninefold.example" },
-    notifier: { notify: (_, one) => sent.push(requestText(one)), trial: () => Promise.reject(new Error("none")) },
+    notifier: {
+      notify(_, one) {
+        sent.push(requestText(one));
+        return "";
+      },
+      withdraw: () => false,
+      trial: () => Promise.reject(new Error("none")),
+    },
     owners: { account: () => ({ email: "ada@example.com", tier: "unlimited", suspended: false }) },
     outbox: { available: true, enqueue: (_, mail) => sent.push(mailText(mail)) },
   });

@@ -1,3 +1,4 @@
+import { isoTime } from "../../kernel/date-time.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { isUnlimited } from "../../kernel/tiers.ts";
 import { coveredUrl, headingOf, requestOf, shortened, type Told, textOf } from "./channel-requests.ts";
@@ -30,6 +31,16 @@ type NoticeParts = Pick<
 /** Waits before retries, as endpoints have them, up to 24 hours in all: a chat service that is down must not swallow an alert. */
 const CHANNEL_RETRIES = ["5s", "5m", "30m", "2h", "5h", "10h", "6h"] as const;
 
+/** Alerts that may not have arrived yet and are remembered in memory, some megabytes: older ones are not merged. */
+const PENDING_MAX = 10_000;
+
+/** An alert that a target is down, which may not have arrived yet. */
+interface PendingAlert {
+  readonly id: string;
+  /** When the first one was queued that has not arrived, epoch milliseconds. */
+  readonly at: number;
+}
+
 /** What a test says. */
 const TEST_TEXT = "A test: alerts of this channel arrive here";
 
@@ -37,6 +48,8 @@ const TEST_TEXT = "A test: alerts of this channel arrive here";
 export class Notices {
   /** Projects that have channels: all others take no time. */
   private readonly projects: Set<number>;
+  /** By channel and monitor. */
+  private readonly pending = new Map<string, PendingAlert>();
 
   constructor(private readonly parts: NoticeParts) {
     this.projects = new Set(parts.channels.projects().map(({ projectRef }) => projectRef));
@@ -69,9 +82,45 @@ export class Notices {
         this.parts.scheduler.suspended.has(channel.accountRef)
       )
         continue;
+      const downSince = this.withdrawn(tx, channel, notice);
       told ??= this.toldOf(notice, tx.now);
-      this.send(tx, channel, monitor, told);
+      if (event !== "monitor.up" || downSince === null) {
+        this.remember(tx, channel, notice, this.send(tx, channel, monitor, told), downSince);
+        continue;
+      }
+      const text = `was down ${timeText(downSince)}–${timeText(tx.now)} UTC`;
+      this.send(tx, channel, monitor, this.toldOf({ ...notice, text }, tx.now));
+      this.remember(tx, channel, notice, null, null);
     }
+  }
+
+  /**
+   * Cancels the alert of a monitor that has not arrived at a channel yet, where a newer one says more. Returns since when the
+   * channel has not been notified; null where everything has arrived.
+   */
+  private withdrawn(tx: Tx, channel: ChannelRow, { monitor, event }: Notice): number | null {
+    if (monitor === null || (event !== "monitor.down" && event !== "monitor.up")) return null;
+    const before = this.pending.get(`${channel.ref}/${monitor.ref}`);
+    return before !== undefined && this.parts.notifier.withdraw(tx, before.id) ? before.at : null;
+  }
+
+  private remember(
+    tx: Tx,
+    channel: ChannelRow,
+    { monitor, event }: Notice,
+    id: string | null,
+    since: number | null,
+  ): void {
+    if (monitor === null || (event !== "monitor.down" && event !== "monitor.up")) return;
+    const key = `${channel.ref}/${monitor.ref}`;
+    const before = this.pending.get(key);
+    this.pending.delete(key);
+    if (id !== null && event === "monitor.down") this.pending.set(key, { id, at: since ?? tx.now });
+    if (this.pending.size > PENDING_MAX) this.pending.delete(this.pending.keys().next().value ?? "");
+    tx.onRollback(() => {
+      if (before === undefined) this.pending.delete(key);
+      else this.pending.set(key, before);
+    });
   }
 
   /** Sends a test at once, once only, and keeps nothing of it. */
@@ -123,16 +172,15 @@ export class Notices {
     };
   }
 
-  private send(tx: Tx, channel: ChannelRow, monitor: MonitorRow | null, told: Told): void {
+  /** Returns the id of the notification; null of e-mails, which have a queue of their own. */
+  private send(tx: Tx, channel: ChannelRow, monitor: MonitorRow | null, told: Told): string | null {
     const { notifier, outbox } = this.parts;
-    if (channel.kind !== "email") {
-      notifier.notify(tx, this.notificationOf(channel, monitor, told));
-      return;
-    }
+    if (channel.kind !== "email") return notifier.notify(tx, this.notificationOf(channel, monitor, told));
     // The mail server may have been taken away since the channel was made.
-    if (!outbox.available) return;
+    if (!outbox.available) return null;
     const mail = { subject: told.heading, text: textOf(told).replaceAll(" · ", "\n") };
     for (const to of this.recipientsOf(channel)) outbox.enqueue(tx, { to, ...mail });
+    return null;
   }
 
   /** Those of the channel while they are its account's own: that may have another address now, and the old one another owner. */
@@ -160,6 +208,11 @@ export class Notices {
 /** What a sealed configuration is sealed for. */
 function sealContext(channelId: string): string {
   return `channel-config:${channelId}`;
+}
+
+/** `10:02`. */
+function timeText(epochMs: number): string {
+  return isoTime(epochMs).slice(11, 16);
 }
 
 function secondsOf(epochMs: number): number {

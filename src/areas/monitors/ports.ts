@@ -46,8 +46,10 @@ export interface TrialResult {
 
 /** Delivers notifications, signed and retried. */
 export interface Notifier {
-  /** Queues a notification in the unit of work that causes it. */
-  notify(tx: Tx, notification: MonitorNotification): void;
+  /** Queues a notification in the unit of work that causes it. Returns its id. */
+  notify(tx: Tx, notification: MonitorNotification): string;
+  /** Cancels a notification that has not arrived yet. Returns whether it was still pending. */
+  withdraw(tx: Tx, id: string): boolean;
   /** Sends a notification at once, once only, and keeps nothing of it. */
   trial(notification: MonitorNotification): Promise<TrialResult>;
 }

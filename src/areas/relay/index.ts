@@ -117,6 +117,8 @@ export function createRelay(kernel: Kernel, outbound: OutboundClient, ports: Rel
     secrets,
     /** Queues a monitor's notification in the unit of work that causes it. */
     notify: (tx: Tx, notification: Notification) => service.notify(tx, notification),
+    /** Cancels a notification that has not arrived yet. */
+    withdraw: (tx: Tx, relayId: string) => service.withdraw(tx, relayId),
     /** Sends one at once, and keeps nothing of it. */
     trial: (notification: Notification) => service.trial(notification),
     resources,

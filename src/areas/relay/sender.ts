@@ -259,6 +259,8 @@ export class WebhookSender {
     changes.inProject(tx, projectRef, "relay", item.relay_id);
     tx.afterCommit(() => this.firstAttempts.delete(ref));
     const { attempt: attempts, response_status, error } = made;
+    // Withdrawn while a retry was under way: it stays cancelled.
+    if (item.kind === "pulse" && store.request(ref)?.item.status === "cancelled") return;
     const status = next === "retry" ? "delivering" : next;
     // Removed with its project meanwhile.
     if (!store.update(tx, ref, { status, attempts, response_status, error, failure })) return;

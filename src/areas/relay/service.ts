@@ -147,8 +147,8 @@ export class RelayService {
     return store.request(resends.deduplicated(projectRef, deduplicationId, tx.now - DEDUPLICATED_MS));
   }
 
-  /** Queues a monitor's notification, due at once. */
-  notify(tx: Tx, { destination, retry_schedule, ...notification }: Notification): void {
+  /** Queues a monitor's notification, due immediately. Returns its id, for {@link withdraw}. */
+  notify(tx: Tx, { destination, retry_schedule, ...notification }: Notification): string {
     const id = this.newId();
     const fixed = { kind: "pulse", method: "POST", headers: null } as const;
     const sealed = destination && this.deps.vault.seal(JSON.stringify(destination), sealContext(id.relay_id));
@@ -163,6 +163,19 @@ export class RelayService {
       new URL(notification.target_url).host,
       sealed === undefined && retry_schedule === undefined ? null : extras,
     );
+    return id.relay_id;
+  }
+
+  /** Cancels a notification that has not arrived yet, since a newer one says more. Returns whether it was still pending. */
+  withdraw(tx: Tx, relayId: string): boolean {
+    const { store, sender, counts } = this.deps;
+    const rows = this.relayIds.refsOf(relayId).map((ref) => store.request(ref));
+    const row = rows.find((one) => one?.item.relay_id === relayId && one.item.kind === "pulse");
+    if (!row || row.item.finished_at !== null || sender.isUnderWay(row.ref)) return false;
+    const { attempts, response_status, error } = row.item;
+    store.update(tx, row.ref, { status: "cancelled", failure: null, attempts, response_status, error });
+    tx.afterCommit(() => counts.ended.pulse.cancelled.add());
+    return true;
   }
 
   /** Sends a notification at once, once only, and keeps nothing of it. */

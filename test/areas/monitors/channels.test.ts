@@ -315,3 +315,21 @@ test("a chat service that is down for half an hour still gets the alert; the mon
   expect(ended).toEqual(["delivered", "failed"]);
   hook.stop();
 });
+
+test("an alert that has not arrived when the target recovers is merged with the news of its recovery", async () => {
+  await made({ kind: "slack", config: { url: sink.url("/slack") } });
+  await monitored();
+  await server.clock.advance(5 * SECOND);
+  sink.answers(503);
+  site.answers(503);
+  await server.clock.advance(20 * 60 * SECOND);
+  sink.take();
+  site.answers(200);
+  sink.answers(200);
+  await server.clock.advance(40 * SECOND);
+  const [merged, ...others] = sink.take().map(({ body }) => JSON.parse(body).text as string);
+  expect(others).toEqual([]);
+  expect(merged).toMatch(/^\[UP\] Shop\nwas down \d\d:\d\d–\d\d:\d\d UTC/);
+  await server.clock.advance(24 * 60 * 60 * SECOND);
+  expect(sink.take()).toEqual([]);
+});
