@@ -35,6 +35,7 @@ import relayFanOuts from "./0032_relay_fan_outs.sql" with { type: "text" };
 import relayRepairs from "./0034_relay_repairs.sql" with { type: "text" };
 
 import incidentLinks from "./0033_incident_links.sql" with { type: "text" };
+import housekeeping from "./0035_housekeeping.sql" with { type: "text" };
 
 /** Every step of the schema, in order. A step that has been released is never changed. */
 export const MIGRATIONS: readonly Migration[] = [
@@ -72,4 +73,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: "0032_relay_fan_outs", sql: relayFanOuts },
   { name: "0033_incident_links", sql: incidentLinks },
   { name: "0034_relay_repairs", sql: relayRepairs },
+  { name: "0035_housekeeping", sql: housekeeping },
 ];

@@ -284,7 +284,7 @@ function createHttp(kernel: Kernel, config: Config, areas: Areas) {
   const { db, writer, clock, ids, log, vault, scheduler, metrics } = kernel;
   const { accounts, keys, directory } = areas;
   const answers = new IdempotencyStore(db, vault, new FreeAnswers(db, config.tiers));
-  answers.registerPurge(scheduler, writer);
+  answers.registerPurge(kernel.housekeeping);
   const { authenticator, sessions } = areas;
   const guard = new Guard(authenticator, config.tiers, clock, config.testClock, sessions.authenticator);
   const performing = new Performing(

@@ -4,6 +4,7 @@ import { dirname } from "node:path";
 import { Changes } from "./changes.ts";
 import { type Clock, createSystemClock } from "./clock.ts";
 import { StartupError } from "./errors.ts";
+import { Housekeeping } from "./housekeeping.ts";
 import { createIds, type Ids } from "./ids.ts";
 import type { Logger } from "./log.ts";
 import { Metrics } from "./metrics/metrics.ts";
@@ -41,6 +42,8 @@ export interface Kernel {
   readonly writer: Writer;
   readonly checkpointer: Checkpointer;
   readonly scheduler: Scheduler;
+  /** Removes what has expired. */
+  readonly housekeeping: Housekeeping;
   readonly vault: Vault;
   readonly metrics: Metrics;
   /** Processors that this process may use. */
@@ -117,6 +120,7 @@ function build(options: KernelOptions, db: Database, masterKey: Uint8Array, isNe
   if (isNew && options.durability === "full") syncFolder(dirname(options.databasePath));
   const clock = options.clock ?? createSystemClock();
   const writer = new Writer(db, clock, log);
+  const scheduler = new Scheduler(db, writer, clock, log);
   return {
     clock,
     ids: options.ids ?? createIds(() => clock.now()),
@@ -124,7 +128,8 @@ function build(options: KernelOptions, db: Database, masterKey: Uint8Array, isNe
     db,
     writer,
     checkpointer: new Checkpointer(db, writer, log),
-    scheduler: new Scheduler(db, writer, clock, log),
+    scheduler,
+    housekeeping: new Housekeeping(scheduler, writer, log),
     vault,
     metrics: new Metrics(),
     cores: options.cores ?? availableParallelism(),

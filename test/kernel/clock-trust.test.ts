@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { JUMP_MS_MAX, STEADY_MS } from "../../src/kernel/clock-trust.ts";
-import { registerPurge } from "../../src/kernel/removal.ts";
+import { Housekeeping } from "../../src/kernel/housekeeping.ts";
 import { DAY, HOUR, SchedulerBench } from "./scheduler/bench.ts";
 
 const JUMPED =
@@ -24,7 +24,8 @@ async function start(): Promise<void> {
     purged += 1;
     return 0;
   };
-  registerPurge({ scheduler, writer }, { name: "purge", schedule: "*/10 * * * *", rowsMax: 1, remove });
+  const housekeeping = new Housekeeping(scheduler, writer, bench.storage.log, "*/10 * * * *");
+  housekeeping.addPurge({ name: "purge", rowsMax: 1, remove });
   await scheduler.start();
 }
 

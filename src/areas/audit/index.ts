@@ -2,7 +2,6 @@ import { type AuditBudget, AuditTrail, type AuditTrailDeps } from "../../kernel/
 import type { ApiArea } from "../../kernel/http/api.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { RecentList } from "../../kernel/overview-card.ts";
-import { registerPurge } from "../../kernel/removal.ts";
 import type { TierName, Tiers } from "../../kernel/tiers.ts";
 import { auditRoutes } from "./routes.ts";
 import { AuditEntry } from "./schema.ts";
@@ -47,9 +46,8 @@ export function createAudit(
   const store = auditStore(kernel.db);
   const service = new AuditService(store, accounts);
   if (settings.retentionDays > 0) {
-    registerPurge(kernel, {
+    kernel.housekeeping.addPurge({
       name: "audit.purge",
-      schedule: "47 2 * * *",
       rowsMax: PURGE_SLICE_ROWS,
       remove: (tx, rowsMax) => store.removeOld(tx, rowsMax, tx.now - settings.retentionDays * DAY_MS),
     });

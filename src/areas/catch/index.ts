@@ -4,7 +4,6 @@ import type { ApiArea } from "../../kernel/http/api.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import { figures, type OverviewCard, waitingSince } from "../../kernel/overview-card.ts";
 import type { ProjectResources } from "../../kernel/project-resources.ts";
-import { registerPurge } from "../../kernel/removal.ts";
 import { Buckets, type CatchPorts } from "./buckets.ts";
 import { Forwarder } from "./forwarder.ts";
 import { EventSequence } from "./ids.ts";
@@ -50,9 +49,8 @@ export function createCatch(kernel: Kernel, ports: CatchPorts): CatchArea {
   const service = new EventService(deps, buckets, removal);
   const stream = new EventStream(deps, buckets, service);
   const bulk = new Replays(deps, buckets, service);
-  registerPurge(kernel, {
+  kernel.housekeeping.addPurge({
     name: "catch.purge",
-    schedule: "37 * * * *",
     rowsMax: 250,
     remove: (tx, rowsMax) => replays.removeOld(tx, tx.now - REPLAYS_KEPT_MS, rowsMax),
   });

@@ -1,6 +1,6 @@
 import { realDelay } from "../../kernel/clock.ts";
 import type { ProjectResources } from "../../kernel/project-resources.ts";
-import { registerPurge, removeInSlices } from "../../kernel/removal.ts";
+import { removeInSlices } from "../../kernel/removal.ts";
 import type { JobOutcome } from "../../kernel/scheduler/scheduler.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import type { TierFigures } from "../../kernel/tiers.ts";
@@ -22,10 +22,6 @@ const BUCKETS_PER_LOOK = 100;
 
 /** The job that removes a deleted bucket's events. */
 const REMOVE_BUCKET = "catch.remove-bucket";
-/** Hourly, and not at the full hour, when most other work begins. */
-const RETENTION_SCHEDULE = "7 * * * *";
-/** The same for ids that are no longer to be noticed. */
-const SEEN_SCHEDULE = "37 * * * *";
 const HOUR_MS = 60 * 60 * 1000;
 
 /** Removes events, a slice at a time, with pauses in which other requests run. */
@@ -41,15 +37,12 @@ export class Removal {
       concurrency: 1,
       run: (job) => this.removeBucket(Number(job.key), job.dueAt),
     });
-    registerPurge(deps, {
+    deps.housekeeping.addPurge({
       name: "catch.forget-seen",
-      schedule: SEEN_SCHEDULE,
       rowsMax: REMOVAL_SLICE_ROWS,
       remove: (tx, rowsMax) => deps.events.forgetSeen(tx, tx.now, rowsMax),
     });
-    deps.scheduler.recurring("catch.retention", RETENTION_SCHEDULE, async () => {
-      if (deps.scheduler.clockTrust.isTrusted) await this.retain();
-    });
+    deps.housekeeping.addRemoval(() => this.retain());
   }
 
   /** Deletes the oldest events of a bucket that has passed its maximum. */
@@ -169,7 +162,7 @@ export class Removal {
       const buckets = this.deps.store.oldestEvents(after, BUCKETS_PER_LOOK);
       for (const bucket of buckets) await this.retainIn(bucket);
       after = buckets.at(-1)?.ref;
-      await realDelay(0);
+      if (after !== undefined) await realDelay(0);
     }
   }
 

@@ -3,7 +3,6 @@ import type { Api } from "../../kernel/http/api.ts";
 import type { Authenticator } from "../../kernel/http/caller.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { ProjectResources } from "../../kernel/project-resources.ts";
-import { registerPurge } from "../../kernel/removal.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { TierBound } from "../../kernel/tier-bounds.ts";
 import type { Tiers } from "../../kernel/tiers.ts";
@@ -124,10 +123,9 @@ function registerPurges(
   removeEnded: (tx: Tx, rowsMax: number) => number,
 ): void {
   // Between the end of their retention and the purge, keys are answered as if they were gone.
-  registerPurge(kernel, { name: "keys.purge", schedule: "37 * * * *", rowsMax: 100, remove: removeEnded });
-  registerPurge(kernel, {
+  kernel.housekeeping.addPurge({ name: "keys.purge", rowsMax: 100, remove: removeEnded });
+  kernel.housekeeping.addPurge({
     name: "keys.usage.purge",
-    schedule: "41 3 * * *",
     rowsMax: USAGE_ROWS_PURGED,
     remove: (tx, rowsMax) => store.removeUsage(tx, hourOf(tx.now - USAGE_KEPT_MS), rowsMax),
   });

@@ -4,7 +4,6 @@ import type { ApiArea } from "../../kernel/http/api.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import { COUNTED_MAX, figures, type OverviewCard } from "../../kernel/overview-card.ts";
 import type { ProjectResources } from "../../kernel/project-resources.ts";
-import { registerPurge } from "../../kernel/removal.ts";
 import { oneOf } from "../../kernel/schema.ts";
 import { StoppedProjects } from "../../kernel/stopped-projects.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
@@ -80,9 +79,8 @@ export function createMeter(kernel: Kernel, ports: MeterPorts): MeterArea {
   const reader = new UsageReader(store.usage, kernel);
   const usage = new UsageService(store.usage, reader, service.book, kernel);
   service.book.listeners = { low: (tx, meter) => terms.low(tx, meter), flushed: () => reader.changed() };
-  registerPurge(kernel, {
+  kernel.housekeeping.addPurge({
     name: "meter.holds.purge",
-    schedule: "41 */6 * * *",
     rowsMax: 250,
     remove: (tx, rowsMax) => store.holds.removeEnded(tx, tx.now - HOLDS_KEPT_MS, rowsMax),
   });

@@ -6,7 +6,6 @@ import type { Kernel } from "../../kernel/kernel.ts";
 import type { OutboundClient } from "../../kernel/outbound/client.ts";
 import { COUNTED_MAX, figures, type OverviewCard } from "../../kernel/overview-card.ts";
 import type { ProjectResources } from "../../kernel/project-resources.ts";
-import { registerPurge } from "../../kernel/removal.ts";
 import { StoppedProjects } from "../../kernel/stopped-projects.ts";
 import { channelRoutes } from "./channel-routes.ts";
 import { channelStore } from "./channel-store.ts";
@@ -86,9 +85,8 @@ export function createMonitors(kernel: Kernel, outbound: OutboundClient, ports: 
     service.createPinged(tx, owner, slug),
   );
   const status = createStatusPages(kernel, parts);
-  registerPurge(kernel, {
+  kernel.housekeeping.addPurge({
     name: "monitors.purge",
-    schedule: "41 * * * *",
     rowsMax: 2_000,
     remove: (tx, rowsMax) =>
       Math.max(

@@ -4,7 +4,6 @@ import type { Kernel } from "../../kernel/kernel.ts";
 import type { Outbox } from "../../kernel/mail/outbox.ts";
 import type { TargetPolicy } from "../../kernel/outbound/target.ts";
 import { WebhookSecrets } from "../../kernel/outbound/webhook-secrets.ts";
-import { registerPurge } from "../../kernel/removal.ts";
 import type { StoppedProjects } from "../../kernel/stopped-projects.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import type { Tiers } from "../../kernel/tiers.ts";
@@ -65,9 +64,8 @@ export function createEndpoints(kernel: Kernel, ports: EndpointPorts, around: Ar
   const fanOut = new FanOut({ ...common, endpoints: rows, messages: messageRows, deliveries });
   const messages = new Messages({ ...common, messages: messageRows, deliveries, fanOut });
   const endpoints = new Endpoints({ ...common, endpoints: rows, messages, stateChanged });
-  registerPurge(kernel, {
+  kernel.housekeeping.addPurge({
     name: "relay.messages.purge",
-    schedule: "37 * * * *",
     rowsMax: MESSAGES_PURGED_MAX,
     remove: (tx, rowsMax) => messages.purge(tx, rowsMax),
   });

@@ -8,7 +8,6 @@ import type { OutboundClient } from "../../kernel/outbound/client.ts";
 import { WebhookSecrets } from "../../kernel/outbound/webhook-secrets.ts";
 import { COUNTED_MAX, figures, waitingSince } from "../../kernel/overview-card.ts";
 import type { ProjectResources } from "../../kernel/project-resources.ts";
-import { registerPurge } from "../../kernel/removal.ts";
 import { StoppedProjects } from "../../kernel/stopped-projects.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import type { Tiers } from "../../kernel/tiers.ts";
@@ -79,9 +78,8 @@ export function createRelay(kernel: Kernel, outbound: OutboundClient, ports: Rel
   const kept = scheduleStore(kernel.db);
   const runs = new ScheduleRuns({ ...kernel, ...ports, schedules: kept, service, messages, stopped });
   const schedules = new Schedules({ ...kernel, ...ports, schedules: kept, runs, policy });
-  registerPurge(kernel, {
+  kernel.housekeeping.addPurge({
     name: "relay.purge",
-    schedule: "29 * * * *",
     rowsMax: 250,
     remove: (tx, rowsMax) =>
       Math.max(

@@ -1,7 +1,6 @@
 import type { ApiArea } from "../../kernel/http/api.ts";
 import type { SessionAuthenticator } from "../../kernel/http/caller.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
-import { registerPurge } from "../../kernel/removal.ts";
 import { keyDigest } from "../../kernel/secrets/key-format.ts";
 import { LINK_MINUTES } from "./domain.ts";
 import { sessionRoutes } from "./routes.ts";
@@ -26,9 +25,8 @@ export function createSessions(kernel: Kernel, ports: SessionDeps["ports"]): Ses
   const store = sessionStore(kernel.db);
   const sessions = new Sessions(kernel, store, ports);
   const service = new SessionService({ ...kernel, store, sessions, ports });
-  registerPurge(kernel, {
+  kernel.housekeeping.addPurge({
     name: "sessions.purge",
-    schedule: "27 * * * *",
     rowsMax: PURGE_SLICE_ROWS,
     remove: (tx, rowsMax) => {
       store.removeOldLinks(tx, tx.now);

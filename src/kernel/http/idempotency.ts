@@ -1,20 +1,17 @@
 import { createHash } from "node:crypto";
 import { ApiError } from "../errors.ts";
-import type { Scheduler } from "../scheduler/scheduler.ts";
+import type { Housekeeping } from "../housekeeping.ts";
 import type { Vault } from "../secrets/vault.ts";
 import type { Database } from "../storage/database.ts";
 import type { Tx } from "../storage/tx.ts";
-import type { Writer } from "../storage/writer.ts";
 import { type RenderedAnswer, ReplayedAnswer } from "./answer.ts";
 import type { Caller } from "./caller.ts";
 import type { FreeAnswers } from "./free-answers.ts";
 
 /** How long an answer is kept. */
 export const IDEMPOTENCY_KEPT_MS = 24 * 60 * 60 * 1000;
-/** Rows removed in one unit of work by the hourly clean-up: a few milliseconds of the writer's time. */
+/** Rows removed in one step of the hourly housekeeping: a few milliseconds of the writer's time. */
 const PURGE_SLICE = 500;
-/** Hourly, off the full hour, where everyone else's work begins. */
-const PURGE_SCHEDULE = "17 * * * *";
 /** Longest answer that is kept where nothing was changed: refusals are far shorter. */
 export const REFUSAL_BYTES_MAX = 4 * 1024;
 /** What a repeat of a request that is still running is told to wait: its `Retry-After` tells it from other conflicts. */
@@ -151,17 +148,26 @@ export class IdempotencyStore {
     return () => this.running.delete(key);
   }
 
-  /** Registers the hourly clean-up. */
-  registerPurge(scheduler: Scheduler, writer: Writer): void {
-    scheduler.recurring("idempotency.purge", PURGE_SCHEDULE, async () => {
-      while (scheduler.clockTrust.isTrusted && (await writer.submit((tx) => this.purge(tx))));
-      if (scheduler.clockTrust.isTrusted) await writer.submit((tx) => this.free.purge(tx));
+  /** Registers the removal of expired responses. */
+  registerPurge(housekeeping: Housekeeping): void {
+    housekeeping.addPurge({
+      name: "idempotency",
+      rowsMax: PURGE_SLICE,
+      remove: (tx) => this.purge(tx),
+    });
+    housekeeping.addPurge({
+      name: "free responses",
+      rowsMax: Number.POSITIVE_INFINITY,
+      remove: (tx) => {
+        this.free.purge(tx);
+        return 0;
+      },
     });
   }
 
-  /** Removes a slice of the answers that are past their time. Returns whether there may be more. */
-  purge(tx: Tx): boolean {
-    return this.deleteOld(tx, tx.now - IDEMPOTENCY_KEPT_MS) === PURGE_SLICE;
+  /** Removes a slice of the responses that have expired. Returns how many. */
+  purge(tx: Tx): number {
+    return this.deleteOld(tx, tx.now - IDEMPOTENCY_KEPT_MS);
   }
 }
 
