@@ -163,6 +163,14 @@ function assertObserverTargets(targets: readonly string[]): void {
   }
 }
 
+/** Whether it is an origin, or one with the path prefix under which a proxy serves this server. */
+function isPublicUrl(text: string): boolean {
+  const url = URL.parse(text);
+  return (
+    url !== null && /^https?:$/.test(url.protocol) && text === url.origin + url.pathname.replace(/\/$/, "")
+  );
+}
+
 const ORIGIN = /^https?:\/\/[^/?#\s]+$/;
 
 function assertCron(expression: string): void {
@@ -195,9 +203,9 @@ function checked(config: Config, options: Resolved): Config {
   if (config.operatorEmail !== null && !isEmail(config.operatorEmail)) {
     throw new StartupError(`operator_email: "${config.operatorEmail}" is not an e-mail address.`);
   }
-  if (config.publicUrl !== null && !ORIGIN.test(config.publicUrl)) {
+  if (config.publicUrl !== null && !isPublicUrl(config.publicUrl)) {
     throw new StartupError(
-      `public_url: "${config.publicUrl}" is not an origin such as https://ninefold.example.com.`,
+      `public_url: "${config.publicUrl}" is not a URL such as https://ninefold.example.com or https://example.com/ninefold, without a query and a slash at its end.`,
     );
   }
   assertObserverTargets(config.observerTargets);

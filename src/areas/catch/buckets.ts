@@ -364,15 +364,15 @@ function deliveryOf(pull: boolean): Bucket["delivery"] {
   return pull ? "pull" : "push";
 }
 
-/** A bucket as its owner sees it, who reaches this server at `origin`. */
-export function bucketView(bucket: BucketActor, origin: string): Bucket {
+/** A bucket as its owner sees it, with URLs that begin with `baseUrl`. */
+export function bucketView(bucket: BucketActor, baseUrl: string): Bucket {
   const { id, name, target_url, provider, signing_secret, settings, live, pull } = bucket;
   const { pending, delivered, failed } = bucket;
   // What asks by GET before it sends can only be answered there.
   const asks = settings.preset?.challenge ?? settings.stored.challenge ?? null;
   const path = asks === null || asks === "slack" || asks === "zoom" || asks === "discord" ? "catch" : "in";
   return {
-    ...{ id, name, ingest_url: `${origin}/v1/${path}/${id}`, target_url, provider },
+    ...{ id, name, ingest_url: `${baseUrl}/v1/${path}/${id}`, target_url, provider },
     has_signing_secret: signing_secret !== null,
     ...settingsView(provider, settings),
     state: live ? "live" : "paused",

@@ -55,7 +55,7 @@ function bucketRoutes(api: Api, buckets: Buckets) {
     .post(
       "/v1/catch/buckets",
       ({ call, body }) =>
-        call.perform((tx) => reply(201, bucketView(buckets.create(tx, call.caller, body), call.origin))),
+        call.perform((tx) => reply(201, bucketView(buckets.create(tx, call.caller, body), call.baseUrl))),
       {
         op: {
           name: "catch.buckets.create",
@@ -81,7 +81,7 @@ function bucketRoutes(api: Api, buckets: Buckets) {
       ({ call, query }) => ({
         buckets: buckets
           .listOfProject(call.caller.project.ref, query.name)
-          .map((bucket) => bucketView(bucket, call.origin)),
+          .map((bucket) => bucketView(bucket, call.baseUrl)),
       }),
       {
         op: { name: "catch.buckets.list", access: "catch:read", summary: "List buckets, newest first" },
@@ -92,7 +92,7 @@ function bucketRoutes(api: Api, buckets: Buckets) {
     .get(
       "/v1/catch/buckets/:bucket_id",
       ({ call, params }) =>
-        bucketView(buckets.ofProject(call.caller.project.ref, params.bucket_id), call.origin),
+        bucketView(buckets.ofProject(call.caller.project.ref, params.bucket_id), call.baseUrl),
       {
         op: {
           name: "catch.buckets.get",
@@ -113,7 +113,7 @@ function bucketChangeRoutes(api: Api, { buckets, removal }: CatchServices) {
       "/v1/catch/buckets/:bucket_id",
       ({ call, params, body }) =>
         call.perform((tx) =>
-          bucketView(buckets.change(tx, call.caller.project.ref, params.bucket_id, body), call.origin),
+          bucketView(buckets.change(tx, call.caller.project.ref, params.bucket_id, body), call.baseUrl),
         ),
       {
         op: {

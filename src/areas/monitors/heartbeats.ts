@@ -51,7 +51,7 @@ interface Restart {
 const PING_KEY_LENGTH = 22;
 
 /** Who looks at a heartbeat, and where the server was reached. */
-export type Viewer = Pick<Call, "caller" | "origin">;
+export type Viewer = Pick<Call, "caller" | "baseUrl">;
 
 /** What came with a ping. */
 export type PingMade = PingRequest & Pick<StoredPing, "ip" | "body">;
@@ -224,15 +224,15 @@ export class Heartbeats {
   }
 
   /** A heartbeat as its viewer may see it: whoever knows its address may ping, and so change what is read. */
-  view(monitor: MonitorRow, { caller, origin }: Viewer): HeartbeatView {
+  view(monitor: MonitorRow, { caller, baseUrl }: Viewer): HeartbeatView {
     const row = this.of(monitor);
     const { slug, period_ms, schedule, tz, grace_ms, lastDurationMs } = row;
     const mayPing = hasScope(caller, "pulse:write");
     const key = mayPing && slug !== null ? this.keyOf(monitor.projectRef) : null;
     return {
       ...{ slug, period_ms, schedule, tz, grace_ms, last_duration_ms: lastDurationMs },
-      ping_url: mayPing ? `${origin}/ping/${bytesToUuid(row.pingId)}` : null,
-      ping_slug_url: key === null ? null : `${origin}/ping/${key}/${slug}`,
+      ping_url: mayPing ? `${baseUrl}/ping/${bytesToUuid(row.pingId)}` : null,
+      ping_slug_url: key === null ? null : `${baseUrl}/ping/${key}/${slug}`,
       last_ping_at: isoTimeOrNull(row.lastPingAt),
       started_at: isoTimeOrNull(row.startedAt),
       expected_at: isoTimeOrNull(row.expectedAt),

@@ -28,7 +28,7 @@ function readRoutes(api: Api, pages: Pages) {
     .use(api)
     .get(
       "/v1/pulse/pages",
-      ({ call, query }) => call.read(() => pages.list(call.caller.project.ref, query, call.origin)),
+      ({ call, query }) => call.read(() => pages.list(call.caller.project.ref, query, call.baseUrl)),
       {
         op: { name: "monitors.pages.list", ...READ, summary: "List status pages, newest first" },
         query: StatusPageQuery,
@@ -37,7 +37,8 @@ function readRoutes(api: Api, pages: Pages) {
     )
     .get(
       "/v1/pulse/pages/:page_id",
-      ({ call, params }) => call.read(() => pages.read(call.caller.project.ref, params.page_id, call.origin)),
+      ({ call, params }) =>
+        call.read(() => pages.read(call.caller.project.ref, params.page_id, call.baseUrl)),
       {
         op: {
           name: "monitors.pages.read",
@@ -56,7 +57,7 @@ function changeRoutes(api: Api, pages: Pages) {
     .use(api)
     .post(
       "/v1/pulse/pages",
-      ({ call, body }) => call.perform((tx) => reply(201, pages.create(tx, call.caller, body, call.origin))),
+      ({ call, body }) => call.perform((tx) => reply(201, pages.create(tx, call.caller, body, call.baseUrl))),
       {
         op: {
           name: "monitors.pages.create",
@@ -73,7 +74,7 @@ function changeRoutes(api: Api, pages: Pages) {
     .patch(
       "/v1/pulse/pages/:page_id",
       ({ call, params, body }) =>
-        call.perform((tx) => pages.update(tx, call.caller, params.page_id, body, call.origin)),
+        call.perform((tx) => pages.update(tx, call.caller, params.page_id, body, call.baseUrl)),
       {
         op: {
           name: "monitors.pages.update",
@@ -91,7 +92,7 @@ function changeRoutes(api: Api, pages: Pages) {
     )
     .delete(
       "/v1/pulse/pages/:page_id",
-      ({ call, params }) => call.perform((tx) => pages.delete(tx, call.caller, params.page_id, call.origin)),
+      ({ call, params }) => call.perform((tx) => pages.delete(tx, call.caller, params.page_id, call.baseUrl)),
       {
         op: {
           name: "monitors.pages.delete",

@@ -35,7 +35,7 @@ export class Pages {
   }
 
   /** @throws ApiError `validation_error`, `page_limit_exceeded`, `page_slug_taken` */
-  create(tx: Tx, { account, project }: Caller, given: StatusPageCreateBody, origin: string): StatusPage {
+  create(tx: Tx, { account, project }: Caller, given: StatusPageCreateBody, baseUrl: string): StatusPage {
     const { pages, ids, changedAt } = this.parts;
     this.assertMonitors(project.ref, given);
     this.assertFree(given.slug, null);
@@ -47,7 +47,7 @@ export class Pages {
     const owner = { accountRef: account.ref, projectRef: project.ref };
     pages.insert(tx, { ref, pageId, ...owner, slug, settings, now: tx.now });
     changedAt(tx, slug);
-    const made = this.view(this.find(project.ref, pageId), origin);
+    const made = this.view(this.find(project.ref, pageId), baseUrl);
     tx.audit({ ...about(made, "created"), before: null, after: audited(made) });
     return made;
   }
@@ -58,25 +58,25 @@ export class Pages {
     { project }: Caller,
     pageId: string,
     given: StatusPageUpdateBody,
-    origin: string,
+    baseUrl: string,
   ): StatusPage {
     const { pages, changedAt } = this.parts;
     const before = this.find(project.ref, pageId);
-    const was = this.view(before, origin);
+    const was = this.view(before, baseUrl);
     this.assertMonitors(project.ref, given);
     const { slug = before.slug } = given;
     this.assertFree(slug, before.ref);
     pages.update(tx, slug, JSON.stringify(settingsIn(before.settings, given)), tx.now, before.ref);
     for (const one of new Set([before.slug, slug])) changedAt(tx, one);
-    const is = this.view(this.find(project.ref, pageId), origin);
+    const is = this.view(this.find(project.ref, pageId), baseUrl);
     tx.audit(changed({ ...about(is, "changed"), before: audited(was), after: audited(is) }));
     return is;
   }
 
   /** @throws ApiError `not_found` */
-  delete(tx: Tx, { project }: Caller, pageId: string, origin: string): { deleted: true } {
+  delete(tx: Tx, { project }: Caller, pageId: string, baseUrl: string): { deleted: true } {
     const row = this.find(project.ref, pageId);
-    const last = this.view(row, origin);
+    const last = this.view(row, baseUrl);
     this.parts.pages.remove(tx, row.ref);
     this.parts.changedAt(tx, row.slug);
     tx.audit({ ...about(last, "deleted"), before: audited(last), after: null });
@@ -84,16 +84,16 @@ export class Pages {
   }
 
   /** @throws ApiError `not_found` */
-  read(projectRef: number, pageId: string, origin: string): StatusPage {
-    return this.view(this.find(projectRef, pageId), origin);
+  read(projectRef: number, pageId: string, baseUrl: string): StatusPage {
+    return this.view(this.find(projectRef, pageId), baseUrl);
   }
 
   /** A project's pages, newest first. @throws ApiError `validation_error` for a foreign cursor. */
-  list(projectRef: number, query: { limit?: number; cursor?: string }, origin: string) {
+  list(projectRef: number, query: { limit?: number; cursor?: string }, baseUrl: string) {
     const { limit = LIST_LIMIT, cursor } = query;
     const rows = this.parts.pages.page(projectRef, pageStart(cursor), limit + 1);
     const { items, ...next } = pageOf(rows, limit, ({ ref }) => [ref]);
-    return { pages: items.map((row) => this.view(row, origin)), ...next };
+    return { pages: items.map((row) => this.view(row, baseUrl)), ...next };
   }
 
   private find(projectRef: number, pageId: string): PageRow {
@@ -126,13 +126,13 @@ export class Pages {
   }
 
   /** Without the monitors that are gone. */
-  private view({ settings, ...row }: PageRow, origin: string): StatusPage {
+  private view({ settings, ...row }: PageRow, baseUrl: string): StatusPage {
     const groups = settings.groups.map(({ name, monitor_ids }) => ({
       name,
       monitor_ids: monitor_ids.filter((id) => this.isMonitor(row.projectRef, id)),
     }));
     return {
-      ...{ id: row.pageId, slug: row.slug, url: `${origin}/status/${row.slug}` },
+      ...{ id: row.pageId, slug: row.slug, url: `${baseUrl}/status/${row.slug}` },
       ...settings,
       groups,
       ...{ created_at: isoTime(row.createdAt), updated_at: isoTime(row.updatedAt) },

@@ -59,16 +59,16 @@ export class StatusPages {
     });
   }
 
-  /** `origin`: where the client reaches the server, in the client's words. */
-  async feed(slug: string, origin: string): Promise<TaggedText> {
+  /** `baseUrl`: where the client reaches the server, in the client's words. */
+  async feed(slug: string, baseUrl: string): Promise<TaggedText> {
     const cached = this.at(slug);
     const render = async () => {
       const { page, at: now } = cached;
       const places = await placesOf(this.parts, page);
       const news = await newsOf(this.parts, page, { now, places, budget: new TextBudget() });
-      return new TaggedText(await statusFeed(news, `${origin}/status/${slug}`));
+      return new TaggedText(await statusFeed(news, `${baseUrl}/status/${slug}`));
     };
-    return this.cache.text(cached, "feed", render, origin);
+    return this.cache.text(cached, "feed", render, baseUrl);
   }
 
   /** The page of one incident, as HTML or as data. */

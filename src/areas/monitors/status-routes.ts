@@ -72,7 +72,8 @@ export function statusRoutes(api: Api, status: StatusPages, clock: Clock, style:
     )
     .get(
       "/status/:page/feed.atom",
-      ({ call: { request, origin }, params: { page } }) => answerOf(status.feed(page, origin), request, ATOM),
+      ({ call: { request, baseUrl }, params: { page } }) =>
+        answerOf(status.feed(page, baseUrl), request, ATOM),
       {
         open: {
           name: "status.feed",

@@ -101,7 +101,7 @@ function linkRoute(api: Api, service: SessionService) {
     "/v1/admin/login-links",
     ({ call, body: { minutes = LINK_MINUTES } }) => {
       const digest = Buffer.from(call.keyDigest, "hex");
-      return call.perform((tx) => reply(201, service.createLink(tx, digest, minutes, call.origin)));
+      return call.perform((tx) => reply(201, service.createLink(tx, digest, minutes, call.baseUrl)));
     },
     {
       op: {

@@ -117,7 +117,7 @@ export class SessionService {
   }
 
   /** Makes a link that opens one session of a key. */
-  createLink(tx: Tx, digest: Uint8Array, minutes: number, origin: string): LoginLink {
+  createLink(tx: Tx, digest: Uint8Array, minutes: number, baseUrl: string): LoginLink {
     const token = this.newToken();
     const expiresAt = tx.now + minutes * MINUTE_MS;
     const hashed = tokenHash(token);
@@ -127,7 +127,7 @@ export class SessionService {
       target: { type: "login_link", id: shortName(hashed) },
       ...{ before: null, after: { expires_at: isoTime(expiresAt) } },
     });
-    return { url: `${origin}/dashboard/#/setup/${token}`, expires_at: isoTime(expiresAt) };
+    return { url: `${baseUrl}/dashboard/#/setup/${token}`, expires_at: isoTime(expiresAt) };
   }
 
   private newToken(): string {

@@ -80,9 +80,14 @@ export class OpenCall {
     return this.deps.peers.clientAddress(this.request, this.deps.server());
   }
 
-  /** Where the client reaches this server, such as `https://hooks.example.com`, for URLs in answers to it. */
+  /** The origin of this server's own pages, as the client reaches it. */
   get origin(): string {
     return this.deps.peers.origin(this.request, this.deps.server());
+  }
+
+  /** What URLs in responses begin with, such as `https://example.com/ninefold`. */
+  get baseUrl(): string {
+    return this.deps.peers.baseUrl(this.request, this.deps.server());
   }
 
   /** Where the request came from, for what is noted of it. */

@@ -38,6 +38,7 @@ export type PageRequest = Pick<Arrival, "request" | "origin">;
 /** Who is at the other end of a request, and how it reached us. */
 export class Peers {
   private readonly proxies: readonly Range[];
+  private readonly publicUrl: string | null;
   private readonly publicOrigin: string | null;
   /** Where it listens once it does. */
   private readonly configured: URL;
@@ -47,6 +48,7 @@ export class Peers {
     const address = host.includes(":") ? `[${host}]` : host;
     this.configured = new URL(`${tls === null ? "http" : "https"}://${address}:${port}`);
     this.proxies = trustProxy.map((range) => parseRange(range));
+    this.publicUrl = publicUrl;
     this.publicOrigin = publicUrl === null ? null : new URL(publicUrl).origin;
   }
 
@@ -80,8 +82,8 @@ export class Peers {
   }
 
   /**
-   * Where the client reaches this server, such as `https://hooks.example.com`: the origin of the own pages, and of URLs in
-   * answers. Without a `publicUrl`, what the request shows: its `Host`, and the scheme that it came by.
+   * The origin of this server's pages, such as `https://hooks.example.com`. Without a `publicUrl`, what the request shows:
+   * its `Host`, and the scheme that it came by.
    */
   origin(request: Request, server: Listener | null): string {
     if (this.publicOrigin !== null) return this.publicOrigin;
@@ -90,6 +92,11 @@ export class Peers {
     const scheme = this.scheme(request, server) ?? own.protocol.slice(0, -1);
     // As browsers write it: without the scheme's own port.
     return (URL.parse(`${scheme}://${request.headers.get("host") ?? own.host}`) ?? own).origin;
+  }
+
+  /** The start of URLs in responses, without a slash at its end: the `publicUrl` with its path, or else the {@link origin}. */
+  baseUrl(request: Request, server: Listener | null): string {
+    return this.publicUrl ?? this.origin(request, server);
   }
 
   /** The scheme that `X-Forwarded-Proto` names, of a trusted proxy: one that ends TLS speaks plain HTTP here. */
