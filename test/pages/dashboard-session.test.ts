@@ -69,6 +69,20 @@ describe("an open page", () => {
   );
 
   test(
+    "of a key without * offers no other project, and reads its own",
+    async () => {
+      await server.operator.post("/v1/projects", { name: "Other" });
+      const key = { name: "Narrow", prefix: "sm", scopes: ["gate:read", "projects:read"] };
+      const { body } = await server.operator.post("/v1/keys", key);
+      const visit = await Console.enter(server, String(body["secret"]));
+      await visit.go("flags");
+      expect(await visit.page.getByLabel("Project", { exact: true }).isDisabled()).toBe(true);
+      await visit.expectClean();
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
     "asks for a key again when its own is revoked",
     async () => {
       const key = { name: "Short", prefix: "sm", scopes: ["gate:read"] };

@@ -78,6 +78,11 @@ export function may(scope: string): boolean {
   return scopes.some((one) => one === "*" || one === scope || one === `${area}:*`);
 }
 
+/** Whether the session can work in any project of its account: others work in the project of their key only. */
+export function mayChooseProject(): boolean {
+  return session.value?.project_id === null && session.value.scopes.includes("*");
+}
+
 /** Reads the list of projects again. */
 export async function readProjects(): Promise<void> {
   if (!may("projects:read")) return;
@@ -90,7 +95,7 @@ async function begin(found: Session): Promise<void> {
   session.value = found;
   await readProjects().catch(() => undefined);
   const isThere = projects.value.some(({ id }) => id === kept);
-  projectId.value = found.project_id === null && isThere ? kept : null;
+  projectId.value = mayChooseProject() && isThere ? kept : null;
 }
 
 /** What to say of an error. */

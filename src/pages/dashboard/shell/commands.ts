@@ -1,6 +1,6 @@
 import { signal } from "@preact/signals";
 import { go } from "../core/route.ts";
-import { chooseProject, logOut, may, projects, session } from "../core/session.ts";
+import { chooseProject, logOut, may, mayChooseProject, projects } from "../core/session.ts";
 import { THEMES, theme } from "../core/theme.ts";
 import type { IconName } from "../ui/icon.tsx";
 import { visiblePages } from "./pages.ts";
@@ -42,7 +42,7 @@ export function commands(): readonly Command[] {
     ...CREATE.filter(([, , scope]) => may(scope)).map(
       ([path, title]): Command => ({ title, icon: "new", run: () => go([path], { new: "1" }) }),
     ),
-    ...(session.value?.project_id === null ? projects.value : []).map(
+    ...(mayChooseProject() ? projects.value : []).map(
       ({ id, name }): Command => ({
         title: `Work in project ${name}`,
         icon: "projects",

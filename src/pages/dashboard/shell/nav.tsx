@@ -1,7 +1,7 @@
 import { useEffect } from "preact/hooks";
 import { isLive } from "../core/changes.ts";
 import { place } from "../core/route.ts";
-import { chooseProject, logOut, projectId, projects, session } from "../core/session.ts";
+import { chooseProject, logOut, mayChooseProject, projectId, projects, session } from "../core/session.ts";
 import { Button } from "../ui/button.tsx";
 import { Icon } from "../ui/icon.tsx";
 import { paletteOpen } from "./commands.ts";
@@ -79,7 +79,7 @@ function ProjectSwitch() {
       class="project"
       aria-label="Project"
       value={own ?? projectId.value ?? ""}
-      disabled={own !== null}
+      disabled={!mayChooseProject()}
       onChange={(event) => chooseProject(event.currentTarget.value === "" ? null : event.currentTarget.value)}
     >
       {own === null ? <option value="">Default project</option> : null}
