@@ -269,7 +269,7 @@ function overviewOf(kernel: Kernel, areas: Areas): ApiArea {
   return createOverview(kernel, {
     cards: [...shown.map(({ card }) => card), backupsCard(areas.backups)],
     recent: areas.audit.recent,
-    incidents: { area: "pulse", open: monitors.down },
+    incidents: { area: "pulse", open: monitors.openIncidents },
   });
 }
 

@@ -100,6 +100,10 @@ export function incidentStore(db: Database) {
       const stored = openOf(monitorRef);
       return stored && rowOf(stored);
     },
+    /** Open incidents of a project, counted to a maximum. */
+    openCount: db.number<[projectRef: number, countMax: number]>(
+      `SELECT count(*) AS n FROM (SELECT 1 FROM incidents WHERE project_ref = ? AND ${OPEN} LIMIT ?)`,
+    ),
     /** Incidents that last and were told by people, in a project. */
     openByPeople: db.number<[projectRef: number]>(
       `SELECT count(*) AS n FROM incidents WHERE project_ref = ? AND monitor_ref IS NULL AND ${OPEN}`,

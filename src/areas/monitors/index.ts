@@ -35,7 +35,7 @@ const codes = registerErrors({
   monitor_name_taken: [409, "Another monitor of the project has this name; `monitor_id` says which."],
   monitor_slug_taken: [409, "Another heartbeat of the project has this slug; `monitor_id` says which."],
   monitor_limit_exceeded: [403, "The account has as many monitors as its tier allows."],
-  page_slug_taken: [409, "Another status page of the server has this slug."],
+  page_slug_taken: [409, "This slug is not available."],
   page_limit_exceeded: [403, "The account has as many status pages as its tier allows."],
 });
 
@@ -50,8 +50,8 @@ const CHECKS_KEPT_MAX = 100_000_000;
 export interface MonitorsArea extends ApiArea {
   readonly resources: ProjectResources;
   readonly card: OverviewCard;
-  /** Monitors of the caller's project that are down. */
-  readonly down: (caller: Caller) => number;
+  /** Open incidents of the caller's project, counted to `COUNTED_MAX`. */
+  readonly openIncidents: (caller: Caller) => number;
 }
 
 /** Its parts of the documentation. */
@@ -106,7 +106,7 @@ export function createMonitors(kernel: Kernel, outbound: OutboundClient, ports: 
         return { total: is.up + is.down + unknown(ref), ...is };
       },
     },
-    down: ({ project }) => down(project.ref),
+    openIncidents: ({ project }) => incidentRows.openCount(project.ref, COUNTED_MAX),
     parts: PARTS,
     alsoCalled: {
       pulse: ["monitors", "monitoring", "uptime", "checks", "heartbeats"],

@@ -121,7 +121,8 @@ export class Pages {
     if (holder === null || holder.ref === ownRef) return;
     throw new ApiError(
       "page_slug_taken",
-      "Another status page of this server has this slug: choose another.",
+      // Not why: the slug may be that of a page that nobody sees.
+      "This slug is not available. Choose another.",
     );
   }
 

@@ -49,7 +49,7 @@ function overviewSchema({ cards, recent }: OverviewParts): TObject {
   const areas = Object.fromEntries(cards.map(({ area, schema }) => [area, Type.Optional(schema)]));
   return named("Overview", {
     ...areas,
-    incidents_open: Type.Integer({ description: "Monitors that are down.", examples: [0] }),
+    incidents_open: Type.Integer({ description: "Number of open incidents of the project.", examples: [0] }),
     recent: Type.Array(recent.item, { description: "The latest entries of the audit log." }),
   });
 }

@@ -42,12 +42,8 @@ class KeptFailure {
 
 /** Statuses that are paid when the work itself finds them: it was done. Others undo the charge. */
 const KEEPS_CHARGE: ReadonlySet<number> = new Set([403, 404, 408, 409]);
-/** Refusals for the tier's sake, which cost nothing. */
-const COSTS_NOTHING: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
-  "project_limit_exceeded",
-  "key_limit_exceeded",
-  "monitor_limit_exceeded",
-]);
+/** How the codes end of what is over a limit of a tier or a project, which costs nothing. */
+const LIMIT_CODE = "_limit_exceeded";
 
 /** Joins charge, work and stored answer in one unit of work. */
 export class Performing {
@@ -307,7 +303,7 @@ function storable<T extends object>(tx: Tx, run: () => T | KeptFailure): T | Kep
 }
 
 function keepsCharge({ status, code }: ApiError): boolean {
-  return KEEPS_CHARGE.has(status) && !COSTS_NOTHING.has(code);
+  return KEEPS_CHARGE.has(status) && !code.endsWith(LIMIT_CODE);
 }
 
 function unwrap<T>(outcome: T | KeptFailure): T {

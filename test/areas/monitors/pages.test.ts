@@ -97,7 +97,7 @@ describe("POST /v1/pulse/pages", () => {
       account: { tier: "free" },
       before: ({ account }: World) => page(account),
       request: ["POST", PAGES, { slug: fresh(), title: "Acme" }],
-      ...{ status: 403, code: "page_limit_exceeded", spent: 1 },
+      ...{ status: 403, code: "page_limit_exceeded", spent: 0 },
     },
     {
       name: "a slug that somebody else has",

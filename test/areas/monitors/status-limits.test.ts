@@ -127,7 +127,7 @@ describe("the page of an incident", () => {
     ]);
     const style = /href="(..\/..\/style-[0-9a-f]+\.css)"/.exec(html)?.[1] ?? "";
     const address = new URL(style, `${server.url}/status/own/incidents/${id}`);
-    expect((await fetch(address)).status).toBe(200);
+    expect((await fetch(address)).status, address.href).toBe(200);
   });
 
   test("is missing where its page does not show it", async () => {
@@ -217,4 +217,55 @@ test("compressed texts are what they were", async () => {
     decompress: false,
   });
   expect(gunzipSync(await answer.bytes()).toString()).toContain("<feed");
+});
+
+describe("what owners read", () => {
+  test("the overview counts open incidents, also of people", async () => {
+    const owner = await server.account({ tier: "scale" });
+    const { body } = await owner.post("/v1/pulse/incidents", { title: "Payments fail" });
+    expect((await owner.get("/v1/overview")).body).toMatchObject({ incidents_open: 1 });
+    await owner.post(`/v1/pulse/incidents/${body["id"]}/updates`, { status: "resolved" });
+    expect((await owner.get("/v1/overview")).body).toMatchObject({ incidents_open: 0 });
+  });
+
+  test("one page too many costs nothing", async () => {
+    const owner = await server.account({ tier: "free" });
+    const pages = "/v1/pulse/pages";
+    expect((await owner.post(pages, { slug: "only-one", title: "One" })).status).toBe(201);
+    const balance = async () => (await owner.get("/v1/meter/sys_api_credits")).body["balance"];
+    const before = Number(await balance());
+    expectError(await owner.post(pages, { slug: "only-two", title: "Two" }), "page_limit_exceeded");
+    // The read itself costs a credit at most.
+    expect(before - Number(await balance())).toBeLessThanOrEqual(1);
+  });
+
+  test("a slug that is not available says nothing of the page that has it", async () => {
+    const owner = await server.account({ tier: "scale" });
+    await owner.post("/v1/pulse/pages", { slug: "unseen", title: "Unseen", published: false });
+    const taken = await account.post("/v1/pulse/pages", { slug: "unseen", title: "Mine" });
+    expectError(taken, "page_slug_taken");
+    expect(taken.text).not.toContain("page of");
+  });
+});
+
+test("a title that a person gave to an automatic incident is shown", async () => {
+  const owner = await server.account({ tier: "scale" });
+  const monitor = { url: "https://secret.example.com/", interval: 300_000, name: "Shop" };
+  const { body } = await owner.post("/v1/pulse", monitor);
+  const groups = [{ name: "", monitor_ids: [body["id"]] }];
+  const page = { slug: "titles", title: "T", groups, publish_incidents: "all" };
+  expect((await owner.post("/v1/pulse/pages", page)).status).toBe(201);
+  await owner.post(`/v1/pulse/${body["id"]}/check`);
+  const { incidents } = (await owner.get("/v1/pulse/incidents")).body as { incidents: { id: string }[] };
+  expect(incidents).toHaveLength(1);
+  const titles = async () => {
+    await server.clock.advance(RENDERED_MS);
+    const data = JSON.parse(await read("titles.json")) as { incidents: { title: string }[] };
+    return data.incidents.map(({ title }) => title);
+  };
+  expect(await titles()).toEqual(["Shop is down"]);
+  await owner.patch(`/v1/pulse/incidents/${incidents[0]?.id}`, { public: true });
+  expect(await titles()).toEqual(["Shop is down"]);
+  await owner.patch(`/v1/pulse/incidents/${incidents[0]?.id}`, { title: "Payments fail" });
+  expect(await titles()).toEqual(["Payments fail"]);
 });

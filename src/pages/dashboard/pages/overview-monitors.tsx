@@ -11,25 +11,25 @@ import { Ago } from "../ui/time.tsx";
 
 const INCIDENTS_SHOWN = 10;
 
-/** The monitors that are down. */
+/** The newest open incidents. */
 export function OpenIncidents({ open }: { open: number }) {
   const { data } = useResource(
     "incidents",
     [],
-    (signal) => call("monitors.list", { query: { status: "down", limit: INCIDENTS_SHOWN } }, signal),
+    (signal) => call("monitors.incidents.list", { query: { status: "open", limit: INCIDENTS_SHOWN } }, signal),
     open,
   );
   return (
     <Panel title={`Open incidents (${open})`}>
-      {open === 0 ? <p class="quiet">None: nothing that is watched is down.</p> : null}
+      {open === 0 ? <p class="quiet">No open incidents.</p> : null}
       <ul class="log">
-        {(data?.monitors ?? []).map(({ monitor_id, name, consecutive_failures, last_checked_at }) => (
-          <li key={monitor_id}>
+        {(data?.incidents ?? []).map(({ id, title, started_at }) => (
+          <li key={id}>
             <span>
-              <Status state="down" /> <a href={href(["monitors", monitor_id])}>{name}</a>
+              <Status state="down" /> <a href={href(["monitors", "incidents", id])}>{title}</a>
             </span>
             <span class="quiet small">
-              {count(consecutive_failures, "failed check")}, the last <Ago at={last_checked_at} />
+              since <Ago at={started_at} />
             </span>
           </li>
         ))}

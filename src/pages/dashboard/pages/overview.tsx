@@ -29,9 +29,9 @@ export function OverviewPage() {
                 <CardView key={card.path} {...card} />
               ))}
             </div>
-            {data.pulse === undefined || data.pulse.total === 0 ? null : (
+            {data.pulse === undefined || data.pulse.total + data.incidents_open === 0 ? null : (
               <div class="halves">
-                <LastHour />
+                {data.pulse.total === 0 ? null : <LastHour />}
                 <OpenIncidents open={data.incidents_open} />
               </div>
             )}
