@@ -32,10 +32,12 @@ import statusPages from "./0030_status_pages.sql" with { type: "text" };
 
 import auditBytes from "./0031_audit_bytes.sql" with { type: "text" };
 import relayFanOuts from "./0032_relay_fan_outs.sql" with { type: "text" };
-import relayRepairs from "./0034_relay_repairs.sql" with { type: "text" };
-
 import incidentLinks from "./0033_incident_links.sql" with { type: "text" };
+<<<<<<< HEAD
 import housekeeping from "./0035_housekeeping.sql" with { type: "text" };
+=======
+import relayRepairs from "./0034_relay_repairs.sql" with { type: "text" };
+>>>>>>> 4864105 (Status pages: lists without groups; pages for people are routed with the endpoints, so that the stylesheet is found again)
 
 /** Every step of the schema, in order. A step that has been released is never changed. */
 export const MIGRATIONS: readonly Migration[] = [

@@ -88,8 +88,7 @@ export const PAGE_DEFAULTS: Omit<PageSettings, "title"> = {
 
 const Moment = Type.String({ format: "date-time", examples: ["2030-01-31T12:00:00.000Z"] });
 
-/** A status page, as its owner sees it. */
-export const StatusPage = named("StatusPage", {
+const PAGE = {
   id: Type.String({ examples: ["page_0190a0a0000070008000000000000000"] }),
   slug: Slug,
   url: Type.String({ examples: ["https://ninefold.example.com/status/acme"] }),
@@ -97,12 +96,20 @@ export const StatusPage = named("StatusPage", {
   ...SETTINGS,
   created_at: Moment,
   updated_at: Moment,
-});
+};
+
+/** A status page, as its owner sees it. */
+export const StatusPage = named("StatusPage", PAGE);
 export type StatusPage = Static<typeof StatusPage>;
+
+const { groups: _, ...SUMMARY } = PAGE;
+/** A status page as lists return it: without its groups, which name up to 2,500 monitors. */
+export const StatusPageSummary = named("StatusPageSummary", SUMMARY);
+export type StatusPageSummary = Static<typeof StatusPageSummary>;
 
 /** A project's pages, newest first. */
 export const StatusPageList = named("StatusPageList", {
-  pages: Type.Array(StatusPage),
+  pages: Type.Array(StatusPageSummary),
   cursor: NextCursor,
 });
 /** Query of a list of pages. */

@@ -13,6 +13,9 @@ export interface PageRow {
   readonly updatedAt: number;
 }
 
+/** A page without its groups. */
+export type PageSummaryRow = Omit<PageRow, "settings"> & { readonly settings: Omit<PageSettings, "groups"> };
+
 type Stored = Omit<PageRow, "settings"> & { readonly settings: string };
 
 const SELECT = `SELECT ref, page_id AS pageId, account_ref AS accountRef, project_ref AS projectRef, slug, settings,
@@ -25,7 +28,8 @@ export function pageStore(db: Database) {
   const withId = db.one<Stored, [pageId: string]>(`${SELECT} WHERE page_id = ?`);
   const withSlug = db.one<Stored, [slug: string]>(`${SELECT} WHERE slug = ?`);
   const page = db.all<Stored, [projectRef: number, before: number, rowsMax: number]>(
-    `${SELECT} WHERE project_ref = ? AND ref < ? ORDER BY ref DESC LIMIT ?`,
+    // Without the groups, which are most of the settings.
+    `${SELECT.replace(" settings,", " json_remove(settings, '$.groups') AS settings,")} WHERE project_ref = ? AND ref < ? ORDER BY ref DESC LIMIT ?`,
   );
   return {
     /** The largest reference ever given; 0 when there is none. */
@@ -42,8 +46,8 @@ export function pageStore(db: Database) {
     ),
     find: (pageId: string): PageRow | null => rowOf(withId(pageId)),
     at: (slug: string): PageRow | null => rowOf(withSlug(slug)),
-    /** A project's pages, newest first, below a reference. */
-    page: (projectRef: number, before: number, rowsMax: number): PageRow[] =>
+    /** A project's pages without their groups, newest first, below a reference. */
+    page: (projectRef: number, before: number, rowsMax: number): PageSummaryRow[] =>
       page(projectRef, before, rowsMax).map((stored) => ({
         ...stored,
         settings: JSON.parse(stored.settings),

@@ -11,9 +11,10 @@ import {
   type PageSettings,
   type StatusPage,
   type StatusPageCreateBody,
+  type StatusPageSummary,
   type StatusPageUpdateBody,
 } from "./page-schema.ts";
-import type { PageRow, PageStore } from "./page-store.ts";
+import type { PageRow, PageStore, PageSummaryRow } from "./page-store.ts";
 import type { MonitorParts } from "./ports.ts";
 import { LIST_LIMIT } from "./schema.ts";
 
@@ -93,7 +94,11 @@ export class Pages {
     const { limit = LIST_LIMIT, cursor } = query;
     const rows = this.parts.pages.page(projectRef, pageStart(cursor), limit + 1);
     const { items, ...next } = pageOf(rows, limit, ({ ref }) => [ref]);
+<<<<<<< HEAD
     return { pages: items.map((row) => this.view(row, baseUrl)), ...next };
+=======
+    return { pages: items.map((row) => summaryOf(row, origin)), ...next };
+>>>>>>> 4864105 (Status pages: lists without groups; pages for people are routed with the endpoints, so that the stylesheet is found again)
   }
 
   private find(projectRef: number, pageId: string): PageRow {
@@ -132,13 +137,28 @@ export class Pages {
       name,
       monitor_ids: monitor_ids.filter((id) => this.isMonitor(row.projectRef, id)),
     }));
+<<<<<<< HEAD
     return {
       ...{ id: row.pageId, slug: row.slug, url: `${baseUrl}/status/${row.slug}` },
       ...settings,
       groups,
       ...{ created_at: isoTime(row.createdAt), updated_at: isoTime(row.updatedAt) },
     };
+=======
+    return { ...summaryOf({ ...row, settings }, origin), groups };
+>>>>>>> 4864105 (Status pages: lists without groups; pages for people are routed with the endpoints, so that the stylesheet is found again)
   }
+}
+
+function summaryOf({ settings, ...row }: PageSummaryRow, origin: string): StatusPageSummary {
+  return {
+    id: row.pageId,
+    slug: row.slug,
+    url: `${origin}/status/${row.slug}`,
+    ...settings,
+    created_at: isoTime(row.createdAt),
+    updated_at: isoTime(row.updatedAt),
+  };
 }
 
 /** The known settings that a body has, over others: what else it has goes nowhere. */

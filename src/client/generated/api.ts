@@ -1958,19 +1958,33 @@ export interface StatusPageCreateBody {
 }
 
 /** What `POST /v1/pulse/pages` answers. */
-export interface StatusPage {
-  id: string;
-  /** Where the page is: `/status/{slug}`. Unique on the server. */
-  slug: string;
-  url: string;
-  title: string;
-  description: string;
+export interface StatusPage extends StatusPageSummary {
   /** What is shown, in its order. */
   groups: {
     /** Empty for none. */
     name: string;
     monitor_ids: string[];
   }[];
+}
+
+/** What `DELETE /v1/pulse/pages/{page_id}` answers. */
+export type StatusPageDeleted = { deleted: true };
+
+/** What `GET /v1/pulse/pages` answers. */
+export interface StatusPageList {
+  pages: StatusPageSummary[];
+  /** Hand it in to get the next page. Absent on the last one. */
+  cursor?: string;
+}
+
+/** What `GET /v1/pulse/pages` answers, `pages`, `[]`. */
+export interface StatusPageSummary {
+  id: string;
+  /** Where the page is: `/status/{slug}`. Unique on the server. */
+  slug: string;
+  url: string;
+  title: string;
+  description: string;
   /** Whether latencies are shown. */
   show_latency: boolean;
   /** Whether addresses are shown, and hosts in the place of names that were not given. */
@@ -1984,16 +1998,6 @@ export interface StatusPage {
   published: boolean;
   created_at: string;
   updated_at: string;
-}
-
-/** What `DELETE /v1/pulse/pages/{page_id}` answers. */
-export type StatusPageDeleted = { deleted: true };
-
-/** What `GET /v1/pulse/pages` answers. */
-export interface StatusPageList {
-  pages: StatusPage[];
-  /** Hand it in to get the next page. Absent on the last one. */
-  cursor?: string;
 }
 
 /** The body of `PATCH /v1/pulse/pages/{page_id}`. */
@@ -2191,7 +2195,7 @@ export interface Overview {
     /** Whether two scheduled times have passed since the last one. */
     overdue: boolean;
   };
-  /** Monitors that are down. */
+  /** Number of open incidents of the project. */
   incidents_open: number;
   /** The latest entries of the audit log. */
   recent: AuditEntry[];

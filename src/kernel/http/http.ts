@@ -109,8 +109,11 @@ export class Http {
   /** Answers GET and HEAD of a path that is no part of the API, such as a page for people. */
   page(path: string, handler: PageHandler): void {
     this.paths.add("GET", path);
+    // Routed with the endpoints: an endpoint with a parameter in this place would be found first otherwise.
+    const native: NativeHandler = (request) => this.serve(request, handler);
+    this.endpoints[path] = { GET: native, HEAD: native };
     for (const method of ["GET", "HEAD"]) {
-      this.otherMounts.push({ method, path, handler: ({ request }) => this.serve(request, handler) });
+      this.endpointMounts.push({ method, path, handler: ({ request }) => this.serve(request, handler) });
     }
   }
 

@@ -1,6 +1,6 @@
 import type { AuditedRequest, AuditTrail, OperationAudit } from "../audit/trail.ts";
 import type { Changes } from "../changes.ts";
-import { ApiError, type ErrorCode } from "../errors.ts";
+import { ApiError } from "../errors.ts";
 import type { ProjectActivity } from "../project-activity.ts";
 import type { Tx } from "../storage/tx.ts";
 import type { Writer } from "../storage/writer.ts";

@@ -16,7 +16,8 @@ export function OpenIncidents({ open }: { open: number }) {
   const { data } = useResource(
     "incidents",
     [],
-    (signal) => call("monitors.incidents.list", { query: { status: "open", limit: INCIDENTS_SHOWN } }, signal),
+    (signal) =>
+      call("monitors.incidents.list", { query: { status: "open", limit: INCIDENTS_SHOWN } }, signal),
     open,
   );
   return (
