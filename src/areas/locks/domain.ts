@@ -8,6 +8,9 @@ export const DURATION_MS_DEFAULT = 10_000;
 /** Requests that wait for one lock. Each is an open connection; behind a thousand others, a refusal is better than a wait. */
 export const WAITERS_PER_LOCK_MAX = 1_000;
 
+/** Requests of one account that wait for locks, all locks together: a waiting request costs no credits. */
+export const WAITERS_PER_ACCOUNT_MAX = 1_000;
+
 /** One holder's time with a lock. A refresh makes a new lease with the same tokens. */
 export interface Lease {
   /** Proves that its sender holds the lock. */

@@ -4,6 +4,7 @@ import { type HeapEntry, TimerHeap } from "../../kernel/heap.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { clientGone, type Lease, WAITERS_PER_LOCK_MAX, waitTimedOut } from "./domain.ts";
+import type { HangUps } from "./hang-ups.ts";
 
 const NOBODY: ReadonlySet<Waiter> = new Set();
 
@@ -105,6 +106,7 @@ export interface Handover {
 
 /** A request for a lock. */
 export interface AcquireRequest {
+  readonly accountRef: number;
   readonly projectRef: number;
   readonly key: string;
   readonly ttlMs: number;
@@ -125,6 +127,8 @@ export class Waiter {
   readonly outcome = this.end.promise;
   private ended = false;
   private cancelDeadline: Cancel = () => {};
+  /** Called once, when it waits no longer. */
+  onEnd: () => void = () => {};
   private stopListening: Cancel = () => {};
 
   constructor(readonly request: AcquireRequest) {
@@ -138,14 +142,14 @@ export class Waiter {
   }
 
   /** Begins to watch the deadline and the connection. `leave` takes it out of its queue. */
-  watch(clock: Clock, leave: () => void): void {
+  watch(clock: Clock, hangUps: HangUps, leave: () => void): void {
     if (this.ended) return;
     const { signal, key, timeoutMs } = this.request;
     const endWith = (error: ApiError): void => {
       leave();
       this.refuse(error);
     };
-    const clientLeft = (): void => endWith(clientGone());
+    const clientLeft = (): void => hangUps.add(() => endWith(clientGone()));
     signal.addEventListener("abort", clientLeft, { once: true });
     this.stopListening = () => signal.removeEventListener("abort", clientLeft);
     this.cancelDeadline = clock.after(timeoutMs, () => endWith(waitTimedOut(key, timeoutMs)));
@@ -164,6 +168,7 @@ export class Waiter {
   }
 
   private settle(): void {
+    if (!this.ended) this.onEnd();
     this.ended = true;
     this.cancelDeadline();
     this.stopListening();

@@ -120,7 +120,11 @@ async function acquire(
   const terms = { key, ttlMs: ttl, timeoutMs: timeout, token: token ?? null, signal: call.request.signal };
   // The project is read in the unit of work: one queued before it may make another project the default one.
   const outcome = await call.perform((tx) =>
-    locks.acquire(tx, { ...terms, projectRef: call.caller.project.ref }),
+    locks.acquire(tx, {
+      ...terms,
+      accountRef: call.caller.account.ref,
+      projectRef: call.caller.project.ref,
+    }),
   );
   if (!(outcome instanceof Waiter)) return acquired(outcome);
   call.setIdleTimeout(0);

@@ -3,7 +3,8 @@ import { ApiError, echoed, errorText } from "../../kernel/errors.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import { equalInConstantTime } from "../../kernel/secrets/key-format.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
-import { clientGone, DURATION_MS_MAX, type Lease, stopping } from "./domain.ts";
+import { clientGone, DURATION_MS_MAX, type Lease, stopping, WAITERS_PER_ACCOUNT_MAX } from "./domain.ts";
+import { HangUps } from "./hang-ups.ts";
 import { type AcquireRequest, Expiry, type Granted, type Handover, Lock, LockTable, Waiter } from "./lock.ts";
 import type { HeldLock, LockPage, LockStatus } from "./schema.ts";
 import { FencingSequence, type LockStore } from "./store.ts";
@@ -17,6 +18,9 @@ export class LockService {
   private readonly table = new LockTable();
   private readonly fencing: FencingSequence;
   private readonly expiry: Expiry;
+  private readonly hangUps = new HangUps();
+  /** Requests that wait, by account. */
+  private readonly waitersOf = new Map<number, number>();
   private isStopping = false;
 
   constructor(
@@ -46,8 +50,33 @@ export class LockService {
     if (this.isStopping) throw stopping();
     const waiter = new Waiter(request);
     lock.join(tx, waiter);
-    tx.afterCommit(() => waiter.watch(this.deps.clock, () => lock.leave(waiter)));
+    this.countWaiter(tx, waiter);
+    tx.afterCommit(() => waiter.watch(this.deps.clock, this.hangUps, () => lock.leave(waiter)));
     return waiter;
+  }
+
+  /** Counts a waiter of its account until it ends. @throws ApiError `rate_limit_exceeded` beyond the limit. */
+  private countWaiter(tx: Tx, waiter: Waiter): void {
+    const { accountRef } = waiter.request;
+    const count = this.waitersOf.get(accountRef) ?? 0;
+    if (count >= WAITERS_PER_ACCOUNT_MAX) {
+      throw new ApiError(
+        "rate_limit_exceeded",
+        `${WAITERS_PER_ACCOUNT_MAX} requests of this account wait for locks already. Try again later.`,
+        { retryAfterSeconds: 1 },
+      );
+    }
+    this.waitersOf.set(accountRef, count + 1);
+    let isCounted = true;
+    const endCount = (): void => {
+      if (!isCounted) return;
+      isCounted = false;
+      const left = (this.waitersOf.get(accountRef) ?? 1) - 1;
+      if (left > 0) this.waitersOf.set(accountRef, left);
+      else this.waitersOf.delete(accountRef);
+    };
+    waiter.onEnd = endCount;
+    tx.onRollback(endCount);
   }
 
   /**

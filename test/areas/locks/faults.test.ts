@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { MIGRATIONS } from "../../../migrations/index.ts";
-import { WAITERS_PER_LOCK_MAX } from "../../../src/areas/locks/domain.ts";
+import { WAITERS_PER_ACCOUNT_MAX, WAITERS_PER_LOCK_MAX } from "../../../src/areas/locks/domain.ts";
 import {
   EXPIRIES_PER_UNIT_MAX,
   EXPIRY_RETRY_MS,
@@ -57,6 +57,7 @@ class Bench {
     more: { key?: string; ttlMs?: number; timeoutMs?: number; token?: string; signal?: AbortSignal } = {},
   ) {
     return {
+      accountRef: 1,
       projectRef: PROJECT,
       key: "k",
       ttlMs: 10_000,
@@ -361,5 +362,39 @@ describe("a deleted project", () => {
     expect(bench.rows()).toEqual([]);
     expect(bench.locks.count(PROJECT)).toBe(0);
     await bench.clock.advance(20_000);
+  });
+});
+
+describe("waiters of one account", () => {
+  let limited: Bench;
+  beforeEach(() => {
+    limited = new Bench().open();
+  });
+  afterEach(() => {
+    limited.close();
+    rmSync(limited.folder, { recursive: true });
+  });
+
+  test("have a limit over all locks, and whose client hangs up counts no longer", async () => {
+    const hangUp = new AbortController();
+    const { signal } = hangUp;
+    for (const key of ["a", "b", "c"]) await limited.granted({ key });
+    const half = WAITERS_PER_ACCOUNT_MAX / 2;
+    const waiters = await Promise.all(
+      Array.from({ length: 2 * half }, (_, at) => limited.waiting({ key: at < half ? "a" : "b", signal })),
+    );
+    expect(waiters).toHaveLength(WAITERS_PER_ACCOUNT_MAX);
+    await expect(limited.waiting({ key: "c" })).rejects.toMatchObject({ code: "rate_limit_exceeded" });
+    hangUp.abort();
+    const first = await Promise.race(waiters.map((waiter) => waiter.outcome.catch((error) => error.code)));
+    expect(first).toBe("timeout");
+    // They leave a few in a turn of the event loop, not all in one.
+    const depth = () => limited.locks.status(PROJECT, "a").queue_depth;
+    expect(depth()).toBeGreaterThan(0);
+    while (limited.locks.figures(PROJECT).waiting > 0) await Bun.sleep(1);
+    // A commit that fails leaves no count behind.
+    await limited.failingly(() => limited.waiting({ key: "c" }));
+    for (let at = 0; at < WAITERS_PER_ACCOUNT_MAX; at += 1)
+      await limited.waiting({ key: at < half ? "a" : "b" });
   });
 });
