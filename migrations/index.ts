@@ -29,15 +29,12 @@ import assertions from "./0027_assertions.sql" with { type: "text" };
 import incidents from "./0028_incidents.sql" with { type: "text" };
 import maintenance from "./0029_maintenance.sql" with { type: "text" };
 import statusPages from "./0030_status_pages.sql" with { type: "text" };
-
 import auditBytes from "./0031_audit_bytes.sql" with { type: "text" };
 import relayFanOuts from "./0032_relay_fan_outs.sql" with { type: "text" };
 import incidentLinks from "./0033_incident_links.sql" with { type: "text" };
-<<<<<<< HEAD
-import housekeeping from "./0035_housekeeping.sql" with { type: "text" };
-=======
 import relayRepairs from "./0034_relay_repairs.sql" with { type: "text" };
->>>>>>> 4864105 (Status pages: lists without groups; pages for people are routed with the endpoints, so that the stylesheet is found again)
+import housekeeping from "./0035_housekeeping.sql" with { type: "text" };
+import holdCaptures from "./0036_hold_captures.sql" with { type: "text" };
 
 /** Every step of the schema, in order. A step that has been released is never changed. */
 export const MIGRATIONS: readonly Migration[] = [
@@ -76,4 +73,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: "0033_incident_links", sql: incidentLinks },
   { name: "0034_relay_repairs", sql: relayRepairs },
   { name: "0035_housekeeping", sql: housekeeping },
+  { name: "0036_hold_captures", sql: holdCaptures },
 ];

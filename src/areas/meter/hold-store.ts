@@ -25,6 +25,8 @@ export type HoldRow = {
   readonly expires_at: number;
   readonly ended_at: number | null;
   readonly metadata: string | null;
+  /** Captures that left the hold open. */
+  readonly captures: number;
 };
 
 /** The number that files have for a status. */
@@ -33,7 +35,7 @@ export function holdStatus(status: HoldStatus): number {
 }
 
 const COLUMNS =
-  "ref, project_ref, meter_ref, hold_id, status, requested, at_most, amount, captured, asked, shortfall, created_at, expires_at, ended_at, metadata";
+  "ref, project_ref, meter_ref, hold_id, status, requested, at_most, amount, captured, asked, shortfall, created_at, expires_at, ended_at, metadata, captures";
 
 export type HoldStore = ReturnType<typeof holdStore>;
 
@@ -53,17 +55,25 @@ export function holdStore(db: Database) {
       `SELECT ${COLUMNS} FROM meter_holds WHERE meter_ref = ? AND status = ? AND ref < ? ORDER BY ref DESC LIMIT ?`,
     ),
     insert: db.change<[row: HoldRow]>(
-      `INSERT INTO meter_holds (${COLUMNS}) VALUES ($ref, $project_ref, $meter_ref, $hold_id, $status, $requested, $at_most, $amount, $captured, $asked, $shortfall, $created_at, $expires_at, $ended_at, $metadata)`,
+      `INSERT INTO meter_holds (${COLUMNS}) VALUES ($ref, $project_ref, $meter_ref, $hold_id, $status, $requested, $at_most, $amount, $captured, $asked, $shortfall, $created_at, $expires_at, $ended_at, $metadata, $captures)`,
     ),
     update: db.change<
       [
         row: Pick<
           HoldRow,
-          "ref" | "status" | "amount" | "captured" | "asked" | "shortfall" | "expires_at" | "ended_at"
+          | "ref"
+          | "status"
+          | "amount"
+          | "captured"
+          | "asked"
+          | "shortfall"
+          | "expires_at"
+          | "ended_at"
+          | "captures"
         >,
       ]
     >(
-      "UPDATE meter_holds SET status = $status, amount = $amount, captured = $captured, asked = $asked, shortfall = $shortfall, expires_at = $expires_at, ended_at = $ended_at WHERE ref = $ref",
+      "UPDATE meter_holds SET status = $status, amount = $amount, captured = $captured, asked = $asked, shortfall = $shortfall, expires_at = $expires_at, ended_at = $ended_at, captures = $captures WHERE ref = $ref",
     ),
     /** Ends those of a meter that are over at a moment. */
     end: db.change<[meterRef: number, moment: number]>(

@@ -25,6 +25,8 @@ import type { MeterService } from "./service.ts";
 
 /** Open holds of a meter: they are in memory while the meter is. */
 export const HOLDS_OPEN_MAX = 1_000;
+/** Captures that leave a hold open: each is an entry of the ledger, and the credit that the hold cost pays for all of them. */
+export const CAPTURES_MAX = 1_000;
 /** How long ended holds can be read: as long as ended deliveries. */
 export const HOLDS_KEPT_MS = 7 * 86_400_000;
 
@@ -82,6 +84,7 @@ export class HoldService {
       ...{ hold_id: body.hold_id ?? this.kernel.ids.uuidV7(), status: holdStatus("open"), requested },
       ...{ at_most: Number(at_most), amount, captured: 0, asked: null, shortfall: 0, created_at: tx.now },
       ...{ expires_at: tx.now + ttl_seconds * 1_000, ended_at: null, metadata: metadataText(body) },
+      captures: 0,
     };
     this.store.insert(tx, row);
     this.keep(tx, meter, null, row);
@@ -122,7 +125,8 @@ export class HoldService {
 
   /**
    * Deducts what was used, and frees the rest unless it is to stay held.
-   * @throws ApiError `not_found`; `conflict` when it has ended; `invalid_request` for more than is held.
+   * @throws ApiError `not_found`; `conflict` when it has ended; `invalid_request` for more than is held; `forbidden` for one
+   *   capture too many that leaves it open.
    */
   capture(tx: Tx, change: HoldChange, { amount, final = true, over = "reject" }: CaptureBody): MeterHold {
     const { meter, row } = this.current(tx, change);
@@ -137,10 +141,14 @@ export class HoldService {
     const { available } = this.meters.stateOf(meter, change.meterId, tx.now);
     const taken = Math.min(asked, row.amount + available);
     const captured = row.captured + taken;
-    const left: HoldRow =
-      !final && taken < row.amount
-        ? { ...row, amount: row.amount - taken, captured }
-        : { ...row, ...ended(tx, captured), asked: final ? asked : null, shortfall: asked - taken };
+    const staysOpen = !final && taken < row.amount;
+    if (staysOpen && row.captures >= CAPTURES_MAX) {
+      const message = `The hold ${row.hold_id} has had ${CAPTURES_MAX} captures that left it open. The next one must be final.`;
+      throw new ApiError("forbidden", message);
+    }
+    const left: HoldRow = staysOpen
+      ? { ...row, amount: row.amount - taken, captured, captures: row.captures + Number(taken > 0) }
+      : { ...row, ...ended(tx, captured), asked: final ? asked : null, shortfall: asked - taken };
     this.store.update(tx, left);
     this.keep(tx, meter, row, left);
     if (taken > 0) {
@@ -212,7 +220,7 @@ export class HoldService {
   }
 
   private view(row: HoldRow, meter: MeterActor | undefined, meterId: string, now: number): MeterHold {
-    const { ref, project_ref, meter_ref, at_most, asked, shortfall, metadata, ...shown } = row;
+    const { ref, project_ref, meter_ref, at_most, asked, shortfall, metadata, captures, ...shown } = row;
     const { balance, available } = this.meters.stateOf(meter, meterId, now);
     // Where the disk takes no change, the row does not say yet that it is over.
     const isOver = row.ended_at === null && row.expires_at <= now;

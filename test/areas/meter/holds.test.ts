@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { HOLDS_KEPT_MS, HOLDS_OPEN_MAX } from "../../../src/areas/meter/holds.ts";
+import { CAPTURES_MAX, HOLDS_KEPT_MS, HOLDS_OPEN_MAX } from "../../../src/areas/meter/holds.ts";
 import {
   HOLD_METADATA_BYTES_MAX,
   HOLD_METADATA_MAX,
@@ -109,6 +109,23 @@ test("more than is held is refused or capped; what a partial capture leaves stay
   expectError(await meter.post("holds/in-parts/extend", { ttl_seconds: 60 }), "conflict");
 });
 
+test(`a hold has ${CAPTURES_MAX} captures that leave it open, and then a final one`, async () => {
+  const meter = await Held.with(100);
+  await meter.hold(60, "steps");
+  const { db, writer } = server.server.kernel;
+  const set = db.change<[number]>(
+    "UPDATE meter_holds SET captures = ? WHERE status = 1 AND hold_id = 'steps'",
+  );
+  await writer.submit((tx) => void set(tx, CAPTURES_MAX - 1));
+  const part = { amount: 1, final: false };
+  const last = await meter.post("holds/steps/capture", part);
+  expect(last.body).toMatchObject({ status: "open", amount: 59, captured: 1 });
+  expect(last.body).not.toHaveProperty("captures");
+  expectError(await meter.post("holds/steps/capture", part), "forbidden");
+  const final = await meter.post("holds/steps/capture", { amount: 9 });
+  expect(final.body).toMatchObject({ status: "captured", captured: 10, balance: 90 });
+});
+
 test("a hold that has ended answers as it is when it is asked for again", async () => {
   const meter = await Held.with(10);
   await meter.hold(10, "released-again");
@@ -185,7 +202,8 @@ test("bounds: time, metadata, open holds of a meter", async () => {
   for (const ttl_seconds of [0, 1.5, "60"]) {
     expectError(await meter.hold(1, "ttl", { ttl_seconds }), "validation_error");
   }
-  for (const amount of [0, -1, 1.5, "1", 2 ** 53]) {
+  for (const amount of [0, -1]) expectError(await meter.hold(amount), "invalid_request");
+  for (const amount of [1.5, "1", 2 ** 53]) {
     expectError(await meter.hold(amount as number), "validation_error");
   }
   for (const id of ["", "a b", "ü", "x".repeat(65)]) {
