@@ -79,9 +79,12 @@ export class MeterBook {
   private nextRef: number;
   private nextSequence: number;
 
+  /** Meters that were refilled since the clock is not trusted. */
+  private readonly refilledOnce = new Set<number>();
+
   constructor(
     private readonly store: MeterStore,
-    kernel: Pick<Kernel, "writer" | "log">,
+    private readonly kernel: Pick<Kernel, "writer" | "log" | "scheduler">,
     inMemoryMax: number = METERS_IN_MEMORY_MAX,
   ) {
     this.actors = new ActorRegistry(inMemoryMax);
@@ -248,9 +251,19 @@ export class MeterBook {
     this.flusher.mark(meter);
     const { plan } = extras;
     let next = plan;
+    const isTrusted = this.kernel.scheduler.clockTrust.isTrusted;
+    if (isTrusted) this.refilledOnce.clear();
+    else if (this.refilledOnce.has(meter.ref)) next = null;
     for (let made = 1; next !== null && next.nextAt <= tx.now; made += 1) {
       this.endHolds(tx, meter, extras, next.nextAt);
       this.grant(tx, meter, next, extras.holds.held);
+      // A wrong clock may have skipped years. What is due beyond one period waits.
+      if (!isTrusted) {
+        next = { ...next, nextAt: nextRefill(next, next.nextAt) };
+        this.refilledOnce.add(meter.ref);
+        tx.onRollback(() => this.refilledOnce.delete(meter.ref));
+        break;
+      }
       // Once is as good as many times where a balance is raised.
       const isLast = next.mode === "raise" || made === MISSED_REFILLS_MAX;
       next = { ...next, nextAt: nextRefill(next, isLast ? tx.now : next.nextAt) };

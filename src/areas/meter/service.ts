@@ -20,7 +20,7 @@ export class MeterService {
 
   constructor(
     private readonly store: MeterStore,
-    private readonly kernel: Pick<Kernel, "writer" | "log" | "clock">,
+    private readonly kernel: Pick<Kernel, "writer" | "log" | "clock" | "scheduler">,
     inMemoryMax?: number,
   ) {
     this.book = new MeterBook(store, kernel, inMemoryMax);
