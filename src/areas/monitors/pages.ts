@@ -94,11 +94,7 @@ export class Pages {
     const { limit = LIST_LIMIT, cursor } = query;
     const rows = this.parts.pages.page(projectRef, pageStart(cursor), limit + 1);
     const { items, ...next } = pageOf(rows, limit, ({ ref }) => [ref]);
-<<<<<<< HEAD
-    return { pages: items.map((row) => this.view(row, baseUrl)), ...next };
-=======
-    return { pages: items.map((row) => summaryOf(row, origin)), ...next };
->>>>>>> 4864105 (Status pages: lists without groups; pages for people are routed with the endpoints, so that the stylesheet is found again)
+    return { pages: items.map((row) => summaryOf(row, baseUrl)), ...next };
   }
 
   private find(projectRef: number, pageId: string): PageRow {
@@ -137,16 +133,7 @@ export class Pages {
       name,
       monitor_ids: monitor_ids.filter((id) => this.isMonitor(row.projectRef, id)),
     }));
-<<<<<<< HEAD
-    return {
-      ...{ id: row.pageId, slug: row.slug, url: `${baseUrl}/status/${row.slug}` },
-      ...settings,
-      groups,
-      ...{ created_at: isoTime(row.createdAt), updated_at: isoTime(row.updatedAt) },
-    };
-=======
-    return { ...summaryOf({ ...row, settings }, origin), groups };
->>>>>>> 4864105 (Status pages: lists without groups; pages for people are routed with the endpoints, so that the stylesheet is found again)
+    return { ...summaryOf({ ...row, settings }, baseUrl), groups };
   }
 }
 
