@@ -137,11 +137,11 @@ export class Pages {
   }
 }
 
-function summaryOf({ settings, ...row }: PageSummaryRow, origin: string): StatusPageSummary {
+function summaryOf({ settings, ...row }: PageSummaryRow, baseUrl: string): StatusPageSummary {
   return {
     id: row.pageId,
     slug: row.slug,
-    url: `${origin}/status/${row.slug}`,
+    url: `${baseUrl}/status/${row.slug}`,
     ...settings,
     created_at: isoTime(row.createdAt),
     updated_at: isoTime(row.updatedAt),
