@@ -37,6 +37,7 @@ import { declareEventLoopLag, declareKernelMetrics } from "./kernel/metrics/kern
 import { RecentLoad } from "./kernel/metrics/recent-load.ts";
 import { extraAuthorities } from "./kernel/outbound/authorities.ts";
 import { OutboundClient, type OutboundOverrides } from "./kernel/outbound/client.ts";
+import type { EventLoopWatch } from "./kernel/outbound/event-loop.ts";
 import { takeRestoreMark } from "./kernel/storage/restored.ts";
 import type { Tx } from "./kernel/storage/tx.ts";
 import { dashboardPages } from "./pages/dashboard.ts";
@@ -137,9 +138,9 @@ async function noteStart(
 function openOutbound(
   { allowPrivateTargets, extraCaPath }: Config,
   overrides: OutboundOverrides,
-  onTick: (lateMs: number) => void,
+  watch: EventLoopWatch,
 ): OutboundClient {
-  return new OutboundClient(allowPrivateTargets, { ...extraAuthorities(extraCaPath), ...overrides }, onTick);
+  return new OutboundClient(allowPrivateTargets, { ...extraAuthorities(extraCaPath), ...overrides }, watch);
 }
 
 type Areas = ReturnType<typeof createAreas>;
@@ -156,9 +157,12 @@ function createAreas(
   const outbox = createOutbox({ ...kernel, mailer });
   const load = new RecentLoad(monotonicMs);
   const observeLag = declareEventLoopLag(kernel);
-  const outbound = openOutbound(config, overrides, (lateMs) => {
-    observeLag(lateMs);
-    load.tick(lateMs);
+  const outbound = openOutbound(config, overrides, {
+    onTick: (lateMs, ticks) => {
+      observeLag(lateMs);
+      load.tick(lateMs, ticks);
+    },
+    isIdle: () => load.isIdle(),
   });
   const directory = openProjectDirectory(kernel);
   const audit = createAudit(kernel, config.audit, {

@@ -45,9 +45,9 @@ export type WallListener = (before: number, now: number) => void;
 const LONGEST_SLEEP_MS = 24 * 60 * 60 * 1000;
 /**
  * Longest sleep of what waits for the wall clock. That may be set at any time, or jump when a suspended machine goes
- * on, and no timer notices; looking twice a second costs nothing, and nothing is a second late.
+ * on, and no timer notices; looking once a second costs next to nothing, and nothing is more than a second late.
  */
-export const WALL_LOOK_MS = 500;
+export const WALL_LOOK_MS = 1_000;
 /** In a process that is held up for less, clients retry and are heard: twice a second it looks whether it was. */
 export const INTERRUPTION_MS_MIN = 60_000;
 /** A smaller difference between two looks is slewing, or a clock that runs unevenly: nobody set it. */

@@ -18,6 +18,7 @@ export class RecentLoad {
   requests: () => number = () => 0;
   private readonly lags = new Float64Array(LAGS_KEPT);
   private ticks = 0;
+  private requestsSeen = 0;
   private samples: readonly Sample[];
 
   /** `monotonicNow` in milliseconds. */
@@ -25,13 +26,24 @@ export class RecentLoad {
     this.samples = [{ at: monotonicNow(), requests: 0 }];
   }
 
-  /** Is to be called ten times a second, with how late the call comes. */
-  tick(lateMs: number): void {
-    this.lags[this.ticks % LAGS_KEPT] = lateMs;
-    this.ticks += 1;
-    if (this.ticks % TICKS_PER_SAMPLE !== 0) return;
+  /** Call it ten times a second, with how late the call comes, or less often with the `ticks` that the call stands for. */
+  tick(lateMs: number, ticks = 1): void {
+    const before = Math.floor(this.ticks / TICKS_PER_SAMPLE);
+    for (let count = 0; count < ticks; count += 1) {
+      this.lags[this.ticks % LAGS_KEPT] = lateMs;
+      this.ticks += 1;
+    }
+    if (Math.floor(this.ticks / TICKS_PER_SAMPLE) === before) return;
     const sample = { at: this.monotonicNow(), requests: this.requests() };
     this.samples = [...this.samples, sample].slice(-SAMPLES_KEPT);
+  }
+
+  /** Whether no request was answered since the last call. */
+  isIdle(): boolean {
+    const requests = this.requests();
+    const isIdle = requests === this.requestsSeen;
+    this.requestsSeen = requests;
+    return isIdle;
   }
 
   /** The 99th percentile of the last minute's lags, in milliseconds; 0 before the first. */

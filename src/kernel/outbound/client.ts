@@ -9,7 +9,7 @@ import {
   exchange,
   StaleConnection,
 } from "./connection.ts";
-import { type EventLoopStalls, watchEventLoop } from "./event-loop.ts";
+import { type EventLoopStalls, type EventLoopWatch, watchEventLoop } from "./event-loop.ts";
 import { type RequestHeaders, requestBytes, withoutSecrets } from "./headers.ts";
 import { createSystemResolver, Lookups, type Resolver } from "./lookups.ts";
 import { type Answered, Deadline, OutboundFailure, type OutboundOutcome } from "./outcome.ts";
@@ -74,16 +74,18 @@ export class OutboundClient {
   private readonly connector: Connector;
   private readonly lookups: Lookups;
   private readonly stalls: EventLoopStalls;
+  /** Requests whose outcome is not known yet. */
+  private underWay = 0;
 
   /**
-   * `allowPrivateTargets`: the addresses that the operator permits besides public ones; `onTick`: see
-   * {@link watchEventLoop}.
+   * `allowPrivateTargets`: the addresses that the operator permits besides public ones; `watch`: who else follows the
+   * event loop.
    * @throws StartupError for an entry that is not an address, a range, `loopback`, `private` or `all`.
    */
   constructor(
     allowPrivateTargets: readonly string[],
     overrides: OutboundOverrides = {},
-    onTick?: (lateMs: number) => void,
+    { onTick, isIdle = () => false }: EventLoopWatch = {},
   ) {
     this.policy = new TargetPolicy(allowedAddresses(allowPrivateTargets));
     this.lookups = new Lookups(overrides.resolver ?? createSystemResolver());
@@ -92,7 +94,9 @@ export class OutboundClient {
       overrides.trustLoopback,
       overrides.leadTo,
     );
-    this.stalls = overrides.stalls ?? watchEventLoop(onTick);
+    this.stalls =
+      overrides.stalls ??
+      watchEventLoop({ ...(onTick && { onTick }), isIdle: () => this.underWay === 0 && isIdle() });
   }
 
   /** Sends a request. What targets do is in the outcome, and never thrown. */
@@ -100,6 +104,8 @@ export class OutboundClient {
     const startedAt = monotonicMs();
     const deadline = new Deadline(request.timeoutMs);
     const led: Led = { addresses: [] };
+    this.underWay += 1;
+    this.stalls.wake();
     try {
       const answer = await this.follow({ ...request, deadline, led });
       return { ...answer, ...this.measured(startedAt) };
@@ -107,6 +113,7 @@ export class OutboundClient {
       if (!(error instanceof OutboundFailure)) throw error;
       return { answered: false, failure: error, ...led, ...this.measured(startedAt) };
     } finally {
+      this.underWay -= 1;
       deadline.close();
     }
   }

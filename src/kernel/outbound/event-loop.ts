@@ -2,6 +2,8 @@ import { monotonicMs, realTimeout } from "../clock.ts";
 
 /** How often the timer fires that measures the event loop. */
 const TICK_MS = 100;
+/** The same while nothing is going on: a process without work wakes as rarely as it can. */
+export const IDLE_TICK_MS = 1_000;
 /** A delay of at least this is remembered as a stall. */
 const REMEMBERED_MS = 250;
 /** Stalls are forgotten after this time: longer than any request may take. */
@@ -11,32 +13,56 @@ const KEPT_MS = 120_000;
 export interface EventLoopStalls {
   /** The longest stall since a moment (monotonic milliseconds), in milliseconds. */
   longestSince(since: number): number;
+  /** Measures closely again: work begins that asks for {@link longestSince} at its end. */
+  wake(): void;
   /** Ends the measuring. */
   stop(): void;
 }
 
-/** Measures the event loop by a regular timer, and calls `onTick` each time with how late it fired, in milliseconds. */
-export function watchEventLoop(onTick: (lateMs: number) => void = () => {}): EventLoopStalls {
+/** How an event loop is watched. */
+export interface EventLoopWatch {
+  /** Called at each tick with how late it fired, in milliseconds, and how many ticks of {@link TICK_MS} it stands for. */
+  readonly onTick?: (lateMs: number, ticks: number) => void;
+  /** Asked at each tick: whether nothing is going on, so that the next tick may come later. */
+  readonly isIdle?: () => boolean;
+}
+
+/** Measures the event loop by a regular timer. */
+export function watchEventLoop({
+  onTick = () => {},
+  isIdle = () => false,
+}: EventLoopWatch = {}): EventLoopStalls {
   let stalls: { readonly endedAt: number; readonly lateMs: number }[] = [];
-  let expected = monotonicMs() + TICK_MS;
+  let interval = TICK_MS;
+  let expected = 0;
   let cancel = () => {};
+  const arm = (delayMs: number): void => {
+    interval = delayMs;
+    expected = monotonicMs() + delayMs;
+    cancel = realTimeout(delayMs, tick);
+  };
   const tick = (): void => {
     const now = monotonicMs();
     const lateMs = now - expected;
-    onTick(Math.max(0, lateMs));
+    onTick(Math.max(0, lateMs), interval / TICK_MS);
     if (lateMs >= REMEMBERED_MS) {
       stalls = [...stalls.filter(({ endedAt }) => endedAt > now - KEPT_MS), { endedAt: now, lateMs }];
     }
-    expected = now + TICK_MS;
-    cancel = realTimeout(TICK_MS, tick);
+    arm(isIdle() ? IDLE_TICK_MS : TICK_MS);
   };
-  cancel = realTimeout(TICK_MS, tick);
+  arm(TICK_MS);
   return {
     longestSince(since) {
       // The timer may not have noticed a stall that has just ended.
       let longest = Math.max(0, monotonicMs() - expected);
       for (const { endedAt, lateMs } of stalls) if (endedAt > since) longest = Math.max(longest, lateMs);
       return longest;
+    },
+    wake() {
+      // A tick that is due in less time, or is late already, will measure what follows.
+      if (expected - monotonicMs() <= TICK_MS) return;
+      cancel();
+      arm(TICK_MS);
     },
     stop: () => cancel(),
   };

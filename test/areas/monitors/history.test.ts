@@ -43,7 +43,7 @@ describe("a process that was stalled", () => {
     const held = await startTestServer({
       manualClock: true,
       args: LOOPBACK,
-      parts: { outbound: { stalls: { longestSince: () => stalledMs, stop: () => {} } } },
+      parts: { outbound: { stalls: { longestSince: () => stalledMs, wake: () => {}, stop: () => {} } } },
     });
     try {
       const user = await held.account();

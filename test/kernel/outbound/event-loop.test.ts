@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { watchEventLoop } from "../../../src/kernel/outbound/event-loop.ts";
+import { IDLE_TICK_MS, watchEventLoop } from "../../../src/kernel/outbound/event-loop.ts";
 
 test("a stall of the event loop is known at once and afterwards, and only to what it touched", async () => {
   const stalls = watchEventLoop();
@@ -12,6 +12,24 @@ test("a stall of the event loop is known at once and afterwards, and only to wha
     await Bun.sleep(150);
     expect(stalls.longestSince(before)).toBeGreaterThan(400);
     expect(stalls.longestSince(performance.now())).toBeLessThan(200);
+  } finally {
+    stalls.stop();
+  }
+});
+
+test("while nothing is going on it ticks once a second, and closely again as soon as work begins", async () => {
+  const ticks: number[] = [];
+  const stalls = watchEventLoop({ onTick: (_, count) => ticks.push(count), isIdle: () => true });
+  try {
+    await Bun.sleep(IDLE_TICK_MS + 600);
+    // One at first, and one that stands for a second.
+    expect(ticks.slice(0, 2)).toEqual([1, 10]);
+    stalls.wake();
+    const before = performance.now();
+    await Bun.sleep(20);
+    Bun.sleepSync(600);
+    await Bun.sleep(1);
+    expect(stalls.longestSince(before)).toBeGreaterThan(400);
   } finally {
     stalls.stop();
   }
