@@ -135,7 +135,12 @@ const MAKERS: Readonly<Record<string, (owner: Client) => Promise<Made>>> = {
     const monitor = { url: "https://127.0.0.1:9/", interval: 300_000 };
     const monitor_ids = [await made(owner, "/v1/pulse", monitor, "id")];
     const page = { slug: `seen-${crypto.randomUUID()}`, title: "Seen", groups: [{ name: "", monitor_ids }] };
-    return { page: await made(owner, "/v1/pulse/pages", page, "slug"), badge: "1.json" };
+    const incident = { title: "Seen", public: true, monitor_ids };
+    return {
+      page: await made(owner, "/v1/pulse/pages", page, "slug"),
+      badge: "1.json",
+      incident: await made(owner, "/v1/pulse/incidents", incident, "id"),
+    };
   },
   relay: async (owner) => {
     const delivery = {
