@@ -6,7 +6,7 @@ import type { WebhookSecrets } from "../../kernel/outbound/webhook-secrets.ts";
 import type { LaneTerms } from "../../kernel/scheduler/lane-groups.ts";
 import type { JobOutcome } from "../../kernel/scheduler/scheduler.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
-import { PACE_AHEAD_MS, Pace, Progress } from "./breaker.ts";
+import { PACE_AHEAD_MS, Pace, PROBE_MS_MAX, Progress } from "./breaker.ts";
 import type { DeliveryCounts } from "./counts.ts";
 import {
   type AttemptResult,
@@ -17,9 +17,9 @@ import {
   type NextStep,
 } from "./domain.ts";
 import type { EndpointHealth } from "./endpoint-health.ts";
-import { type Endpoint, type EndpointRegistry, endpointIn, isHeld } from "./endpoint-registry.ts";
+import { type Endpoint, type EndpointRegistry, endpointIn, isHeld, keepsOrder } from "./endpoint-registry.ts";
 import { CONCURRENCY } from "./endpoint-schema.ts";
-import { CLOSED, DISABLED, type EndpointStore, PAUSED, PROBING } from "./endpoint-store.ts";
+import { CLOSED, DISABLED, type EndpointStore, LIVE, PAUSED, PROBING } from "./endpoint-store.ts";
 import type { MessageStore } from "./message-store.ts";
 import type { AttemptRow, RelayRequest, RelayStore } from "./store.ts";
 
@@ -33,6 +33,9 @@ export interface EndpointJob {
   /** The delivery's `scheduled_for`, where the job was made for later: since then the delivery may have been sent again. */
   readonly begun?: number;
 }
+
+/** A retry that has no job of its own yet. */
+type RetryStep = Extract<NextStep, { kind: "retry" }>;
 
 /** What an attempt to an endpoint sends. */
 export interface EndpointRequest {
@@ -73,11 +76,15 @@ export class EndpointDeliveries {
     const { scheduler } = deps;
     scheduler.register(RELEASE, {
       concurrency: JOBS_AT_ONCE,
-      run: async ({ key }) => ({ record: (tx) => this.release(tx, Number(key)) }),
+      run: async ({ key }) => ({
+        record: (tx) => this.release(tx, Number(key)),
+      }),
     });
     scheduler.register(END, {
       concurrency: JOBS_AT_ONCE,
-      run: async ({ key, payload }) => ({ record: (tx) => this.endSome(tx, Number(key), Number(payload)) }),
+      run: async ({ key, payload }) => ({
+        record: (tx) => this.endSome(tx, Number(key), Number(payload)),
+      }),
     });
   }
 
@@ -126,14 +133,19 @@ export class EndpointDeliveries {
     const endpoint = this.deps.registry.get(endpointRef ?? 0);
     if (endpoint === null || endpoint.health.state === DISABLED)
       return { record: (tx) => this.end(tx, endpoint, ref, projectRef) };
-    const { state, breaker } = endpoint.health;
-    if (state === PAUSED || (breaker !== CLOSED && job.probe === undefined))
+    const { state, breaker, retrying_ref } = endpoint.health;
+    const isBehind = retrying_ref !== null && retrying_ref !== ref;
+    if (state === PAUSED || isBehind || (breaker !== CLOSED && job.probe === undefined))
       return { record: (tx) => this.hold(tx, endpoint.row.ref, ref, job) };
     const waitMs = job.paced === true ? 0 : this.paceOf(endpoint);
     if (waitMs === 0) return null;
     if (waitMs > PACE_AHEAD_MS) return { record: (tx) => this.putOff(tx, endpoint.row.ref, ref, job) };
     const retryAt = this.deps.clock.now() + waitMs;
-    return { retryAt, payload: { ...job, paced: true }, attempt: item.attempts };
+    return {
+      retryAt,
+      payload: { ...job, paced: true },
+      attempt: item.attempts,
+    };
   }
 
   /** A job whose delivery has ended before it could be made: the endpoint may be waiting for it as its probe. */
@@ -151,7 +163,12 @@ export class EndpointDeliveries {
     const due = message.schedule_id === null ? {} : { [DUE_HEADER]: String(message.scheduled_for) };
     const custom = withDefaults(due, endpoint.custom);
     return {
-      ...{ url: terms.url, custom, timeoutMs: terms.timeout_ms, keepsResponse: terms.keep_responses },
+      ...{
+        url: terms.url,
+        custom,
+        timeoutMs: terms.timeout_ms,
+        keepsResponse: terms.keep_responses,
+      },
       body: Buffer.from(messageBody(terms.format, { ...message, payload: message.payload })),
     };
   }
@@ -168,17 +185,48 @@ export class EndpointDeliveries {
     return afterEndpointAttempt(waits, number, result, this.deps.ids.fraction());
   }
 
-  /** The job's part in the outcome: a probe that failed waits with the others, any other one for its own time. */
-  again(job: EndpointJob, { item }: RelayRequest, retryAt: number): Pick<JobOutcome, "retryAt" | "payload"> {
-    if (job.probe !== undefined) return {};
-    return { retryAt, payload: { ref: job.ref, begun: item.scheduled_for } satisfies EndpointJob };
+  /**
+   * The job's part in the outcome. Empty where {@link record} makes another job: a probe that failed waits with the others,
+   * and so does what keeps its place among them.
+   */
+  again(
+    job: EndpointJob,
+    { item, endpointRef }: RelayRequest,
+    retryAt: number,
+  ): Pick<JobOutcome, "retryAt" | "payload"> {
+    const endpoint = this.deps.registry.get(endpointRef ?? 0);
+    if (job.probe !== undefined || (endpoint !== null && keepsOrder(endpoint))) return {};
+    return {
+      retryAt,
+      payload: {
+        ref: job.ref,
+        begun: item.scheduled_for,
+      } satisfies EndpointJob,
+    };
+  }
+
+  /** The others of an endpoint that keeps the order wait for a delivery that could not be sent from this machine. */
+  postponed(tx: Tx, { endpointRef, ref }: RelayRequest): void {
+    const endpoint = this.deps.registry.get(endpointRef ?? 0);
+    if (endpoint !== null && keepsOrder(endpoint)) this.deps.health.waitFor(tx, endpoint, ref);
   }
 
   /** Notes what an attempt says of its endpoint. */
-  record(tx: Tx, relay: RelayRequest, job: EndpointJob, made: AttemptRow, next: NextStep["kind"]): void {
+  record(
+    tx: Tx,
+    relay: RelayRequest,
+    job: EndpointJob,
+    made: AttemptRow,
+    retry: RetryStep | null,
+    next: NextStep["kind"],
+  ): void {
     const { registry, health, store } = this.deps;
     const endpoint = registry.get(relay.endpointRef ?? 0);
-    if (endpoint === null) return;
+    if (endpoint === null) {
+      if (retry !== null) this.hold(tx, relay.endpointRef ?? 0, relay.ref, { ref: relay.ref });
+      return;
+    }
+    if (next !== "retry") health.waitNoLonger(tx, endpoint, relay.ref);
     if (relay.item.target_url !== endpoint.terms.url) store.setTarget(tx, endpoint.terms.url, relay.ref);
     const isProbe = job.probe !== undefined;
     // A user may have closed the breaker meanwhile.
@@ -187,15 +235,37 @@ export class EndpointDeliveries {
       health.succeeded(tx, endpoint, relay.item.event);
       return;
     }
-    const attempt = { status: made.response_status, error: made.error ?? "", isProbe: isExpected };
+    const attempt = {
+      status: made.response_status,
+      error: made.error ?? "",
+      isProbe: isExpected,
+    };
     health.failed(tx, endpoint, attempt, relay.item.event);
     if (next === "failed") health.deliveryFailed(tx, endpoint, relay.item.event);
-    else if (isProbe) this.hold(tx, endpoint.row.ref, relay.ref, { ref: relay.ref });
+    else if (retry !== null) this.retry(tx, endpoint, relay, isProbe ? null : retry.at);
+  }
+
+  /** A retry whose job is not the one that ran. `at`: null for a probe, which waits with the others. */
+  private retry(tx: Tx, endpoint: Endpoint, { ref, item }: RelayRequest, at: number | null): void {
+    const { health, scheduler } = this.deps;
+    const { state, breaker } = endpoint.health;
+    if (at === null || state !== LIVE || breaker !== CLOSED) {
+      this.hold(tx, endpoint.row.ref, ref, { ref });
+      return;
+    }
+    if (keepsOrder(endpoint)) health.waitFor(tx, endpoint, ref);
+    const job = { ref, begun: item.scheduled_for } satisfies EndpointJob;
+    // Behind an open breaker others would wait no longer for the next probe.
+    const latest = endpoint.health.holds === 1 ? tx.now + PROBE_MS_MAX : at;
+    scheduler.enqueueAnonymous(tx, DELIVER, Math.min(at, latest), job, endpoint.lane);
   }
 
   /** A delivery that was cancelled takes no place among those that are parked. */
   cancelled(tx: Tx, { endpointRef, ref }: RelayRequest): void {
-    if (endpointRef !== null) this.deps.endpoints.unparkOne(tx, endpointRef, ref);
+    if (endpointRef === null) return;
+    this.deps.endpoints.unparkOne(tx, endpointRef, ref);
+    const endpoint = this.deps.registry.get(endpointRef);
+    if (endpoint !== null) this.deps.health.waitNoLonger(tx, endpoint, ref);
   }
 
   /** Sends what is parked, or ends what waits, as the endpoint now is. */
@@ -277,7 +347,14 @@ export class EndpointDeliveries {
     const ending = endpoint === null ? "cancelled" : "failed";
     const failure = endpoint === null ? null : "disabled";
     const error = endpoint === null ? row.item.error : "endpoint disabled";
-    store.update(tx, ref, { status: ending, failure, attempts, response_status, error });
+    store.update(tx, ref, {
+      status: ending,
+      failure,
+      attempts,
+      response_status,
+      error,
+    });
+    if (endpoint !== null) this.deps.health.waitNoLonger(tx, endpoint, ref);
     changes.inProject(tx, projectRef, "relay", relay_id);
     tx.afterCommit(() => counts.ended[kind][ending].add());
   }

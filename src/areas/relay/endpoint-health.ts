@@ -37,12 +37,27 @@ export class EndpointHealth {
       readonly emailOf: (accountRef: number) => string | null;
     },
   ) {
-    deps.scheduler.register(PROBE, { concurrency: CONCURRENCY, run: (job) => this.probe(job) });
+    deps.scheduler.register(PROBE, {
+      concurrency: CONCURRENCY,
+      run: (job) => this.probe(job),
+    });
   }
 
   /** Whether everything that is due goes out. */
-  takesAll({ health: { state, breaker } }: Endpoint): boolean {
-    return state === LIVE && breaker === CLOSED;
+  takesAll({ health: { state, breaker, retrying_ref } }: Endpoint): boolean {
+    return state === LIVE && breaker === CLOSED && retrying_ref === null;
+  }
+
+  /** The others wait while this delivery of an endpoint that keeps the order waits for its retry. */
+  waitFor(tx: Tx, endpoint: Endpoint, ref: number): void {
+    this.deps.registry.setHealth(tx, endpoint, { retrying_ref: ref });
+  }
+
+  /** They wait no longer: the delivery has ended, or waits with them. */
+  waitNoLonger(tx: Tx, endpoint: Endpoint, ref: number): void {
+    if (endpoint.health.retrying_ref !== ref) return;
+    this.deps.registry.setHealth(tx, endpoint, { retrying_ref: null });
+    this.deps.stateChanged(tx, endpoint.row.ref);
   }
 
   /** A due delivery waits, without a job, until the endpoint takes some again. */
@@ -50,6 +65,7 @@ export class EndpointHealth {
     const { endpoints, registry } = this.deps;
     endpoints.park(tx, endpoint.row.ref, ref);
     if (endpoint.health.holds === 0) registry.setHealth(tx, endpoint, { holds: 1 });
+    this.waitNoLonger(tx, endpoint, ref);
     // The time of a probe has come, and there was nothing to probe with.
     const { breaker, next_probe_at, state } = endpoint.health;
     if (state === LIVE && breaker === OPEN && next_probe_at === null) this.probeAt(tx, endpoint, tx.now);
@@ -72,7 +88,9 @@ export class EndpointHealth {
     if (breaker === CLOSED) return;
     this.changed(tx, endpoint);
     if (!isNotice(eventType))
-      this.notice(tx, endpoint, "ninefold.endpoint.recovered", { since: failing_since });
+      this.notice(tx, endpoint, "ninefold.endpoint.recovered", {
+        since: failing_since,
+      });
     this.deps.scheduler.cancel(tx, PROBE, String(endpoint.row.ref));
     if (endpoint.health.state === LIVE) this.deps.stateChanged(tx, endpoint.row.ref);
   }
@@ -82,7 +100,10 @@ export class EndpointHealth {
     const { registry, breakerFailures, ids } = this.deps;
     // One that was under way when it was disabled.
     if (endpoint.health.state === DISABLED) return;
-    const bounds = { breakerFailures, disableAfterHours: endpoint.terms.disable_after_hours };
+    const bounds = {
+      breakerFailures,
+      disableAfterHours: endpoint.terms.disable_after_hours,
+    };
     const { breaker } = endpoint.health;
     const { change, disabledFor } = afterFailure(endpoint.health, attempt, bounds, tx.now, ids.fraction());
     registry.setHealth(tx, endpoint, change);
@@ -112,7 +133,13 @@ export class EndpointHealth {
     const { registry, scheduler, outbox, emailOf, stateChanged } = this.deps;
     const { row, terms } = endpoint;
     registry.setHealth(tx, endpoint, {
-      ...{ state: DISABLED, disabled_reason: reason, breaker: CLOSED, probes: 0, next_probe_at: null },
+      ...{
+        state: DISABLED,
+        disabled_reason: reason,
+        breaker: CLOSED,
+        probes: 0,
+        next_probe_at: null,
+      },
     });
     scheduler.cancel(tx, PROBE, String(row.ref));
     this.changed(tx, endpoint);
@@ -152,7 +179,12 @@ export class EndpointHealth {
   private notice(tx: Tx, endpoint: Endpoint, type: NoticeType, more: object = {}): void {
     const { row, terms, health } = endpoint;
     this.deps.notice(tx, endpoint, type, {
-      ...{ endpoint_id: row.endpoint_id, name: row.name, url: terms.url, since: health.failing_since },
+      ...{
+        endpoint_id: row.endpoint_id,
+        name: row.name,
+        url: terms.url,
+        since: health.failing_since,
+      },
       ...{ last_status: health.last_status, last_error: health.last_error },
       waiting: this.deps.endpoints.waiting(row.ref, COUNTED_MAX),
       ...more,

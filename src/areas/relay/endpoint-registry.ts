@@ -51,8 +51,13 @@ export function endpointSealContext(endpointId: string): string {
 }
 
 /** Whether due deliveries of an endpoint have to wait, or to go behind others that do. */
-export function isHeld({ health: { state, breaker, holds } }: Endpoint): boolean {
-  return state !== LIVE || breaker !== CLOSED || holds === 1;
+export function isHeld({ health: { state, breaker, holds, retrying_ref } }: Endpoint): boolean {
+  return state !== LIVE || breaker !== CLOSED || holds === 1 || retrying_ref !== null;
+}
+
+/** Whether an endpoint gets its deliveries in their order: while one waits for its retry, the others wait for it. */
+export function keepsOrder({ terms }: Endpoint): boolean {
+  return terms.max_concurrency === 1;
 }
 
 /** The endpoints of the projects in use, in memory. A change of one is seen at once, and taken back with its unit of work. */
@@ -61,7 +66,9 @@ export class EndpointRegistry {
   private readonly byRef = new Map<number, Endpoint>();
 
   constructor(
-    private readonly deps: Pick<Kernel, "vault"> & { readonly store: EndpointStore },
+    private readonly deps: Pick<Kernel, "vault"> & {
+      readonly store: EndpointStore;
+    },
     private readonly inMemoryMax: number = IN_MEMORY_MAX,
   ) {}
 
@@ -111,7 +118,10 @@ export class EndpointRegistry {
   setHealth(tx: Tx, endpoint: Endpoint, change: Partial<Health>): void {
     const before = endpoint.health;
     endpoint.health = { ...before, ...change };
-    this.deps.store.setHealth(tx, { ...endpoint.health, ref: endpoint.row.ref });
+    this.deps.store.setHealth(tx, {
+      ...endpoint.health,
+      ref: endpoint.row.ref,
+    });
     tx.onRollback(() => {
       endpoint.health = before;
     });
@@ -129,7 +139,15 @@ export class EndpointRegistry {
       headers === null ? {} : JSON.parse(this.deps.vault.open(headers, endpointSealContext(row.endpoint_id)));
     const { ref, endpoint_id, accountRef, projectRef, name, created_at, updated_at, ...health } = row;
     return {
-      row: { ref, endpoint_id, accountRef, projectRef, name, created_at, updated_at },
+      row: {
+        ref,
+        endpoint_id,
+        accountRef,
+        projectRef,
+        name,
+        created_at,
+        updated_at,
+      },
       ...{ terms, custom, health },
       lane: laneName(accountRef, endpointPlace(ref)),
       host: new URL(terms.url).host,

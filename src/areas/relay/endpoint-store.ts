@@ -25,6 +25,8 @@ export type Health = {
   /** When it was last said that a delivery had failed, and how many have since. */
   readonly noticed_at: number | null;
   readonly unnoticed: number;
+  /** Of one that keeps the order: the delivery whose retry the others wait for. */
+  readonly retrying_ref: number | null;
 };
 
 /** An endpoint as it is stored. */
@@ -46,7 +48,7 @@ type Changed = Pick<EndpointRow, "ref" | "name" | "terms" | "headers" | "updated
 type Referenced = { readonly ref: number };
 
 const HEALTH =
-  "state, disabled_reason, breaker, failures, failing_since, probes, next_probe_at, last_status, last_error, holds, noticed_at, unnoticed";
+  "state, disabled_reason, breaker, failures, failing_since, probes, next_probe_at, last_status, last_error, holds, noticed_at, unnoticed, retrying_ref";
 const COLUMNS = `ref, endpoint_id, account_ref AS accountRef, project_ref AS projectRef, name, terms, headers, ${HEALTH}, created_at, updated_at`;
 
 export type EndpointStore = ReturnType<typeof endpointStore>;

@@ -13,7 +13,13 @@ import type { Tiers } from "../../kernel/tiers.ts";
 import { prefixedId } from "../../kernel/uuid.ts";
 import { WELL } from "./breaker.ts";
 import { readWaits } from "./domain.ts";
-import { type Endpoint, type EndpointRegistry, endpointSealContext, OWN_TYPES } from "./endpoint-registry.ts";
+import {
+  type Endpoint,
+  type EndpointRegistry,
+  endpointSealContext,
+  keepsOrder,
+  OWN_TYPES,
+} from "./endpoint-registry.ts";
 import {
   CONCURRENCY,
   DISABLE_HOURS,
@@ -51,15 +57,33 @@ export const ENDPOINTS_MAX = 1_000;
 
 /** What an endpoint has where nothing else is given. */
 const USUAL: Omit<EndpointTerms, "url"> = {
-  ...{ event_types: [], channels: [], filter: null, description: null, format: "envelope" },
+  ...{
+    event_types: [],
+    channels: [],
+    filter: null,
+    description: null,
+    format: "envelope",
+  },
   ...{ retry_schedule: [...ENDPOINT_RETRIES], timeout_ms: ENDPOINT_TIMEOUT_MS },
-  ...{ max_per_second: null, max_concurrency: CONCURRENCY, disable_after_hours: DISABLE_HOURS },
+  ...{
+    max_per_second: null,
+    max_concurrency: CONCURRENCY,
+    disable_after_hours: DISABLE_HOURS,
+  },
   ...{ notify_email: true, keep_responses: true },
 };
 
 const NEW: Health = {
   ...WELL,
-  ...{ state: LIVE, last_status: null, last_error: null, holds: 0, noticed_at: null, unnoticed: 0 },
+  ...{
+    state: LIVE,
+    last_status: null,
+    last_error: null,
+    holds: 0,
+    noticed_at: null,
+    unnoticed: 0,
+  },
+  retrying_ref: null,
 };
 
 /** An endpoint as a caller asks for it, checked. */
@@ -115,7 +139,13 @@ export class Endpoints {
     const ref = this.nextRef++;
     const endpoint_id = prefixedId("ep", ids.uuidV7());
     endpoints.insert(tx, {
-      ...{ ref, endpoint_id, accountRef: account.ref, projectRef: project.ref, name },
+      ...{
+        ref,
+        endpoint_id,
+        accountRef: account.ref,
+        projectRef: project.ref,
+        name,
+      },
       ...NEW,
       state: state === "paused" ? PAUSED : LIVE,
       terms: JSON.stringify({ url, ...USUAL, ...terms }),
@@ -170,20 +200,42 @@ export class Endpoints {
     const subscribed = subscribesToNotices(before.terms.event_types);
     if (!subscribed && subscribesToNotices(terms.event_types ?? [])) this.assertMaySubscribe(project.ref);
     endpoints.change(tx, {
-      ...{ ref, name, terms: JSON.stringify({ ...before.terms, ...terms }), updated_at: tx.now },
+      ...{
+        ref,
+        name,
+        terms: JSON.stringify({ ...before.terms, ...terms }),
+        updated_at: tx.now,
+      },
       headers: this.seal(custom, endpoint_id),
     });
     registry.changed(tx, project.ref, ref);
     const endpoint = this.find(project.ref, endpointId);
-    if (state === "paused") registry.setHealth(tx, endpoint, { state: PAUSED, disabled_reason: null });
+    if (state === "paused")
+      registry.setHealth(tx, endpoint, {
+        state: PAUSED,
+        disabled_reason: null,
+      });
     if (state === "live") registry.setHealth(tx, endpoint, { ...WELL, state: LIVE });
-    // What waits for its rate heeds a new one at once.
-    if (state === "live" || terms.max_per_second !== undefined) stateChanged(tx, ref);
+    // Deliveries that wait for a retry go out once no order is kept.
+    if (!keepsOrder(endpoint) && endpoint.health.retrying_ref !== null)
+      registry.setHealth(tx, endpoint, { retrying_ref: null });
+    // What waits for its rate or its turn heeds new terms immediately.
+    if (state === "live" || terms.max_per_second !== undefined || terms.max_concurrency !== undefined)
+      stateChanged(tx, ref);
     const after = itemView(endpoint);
     const { updated_at: _, ...shown } = shownBefore;
     const { updated_at: __, ...shownAfter } = after;
-    const hidden = { ...shownAfter, ...(asked.custom === undefined ? {} : { headers_changed: true }) };
-    tx.audit(changed({ ...about(after, "changed"), before: shown, after: hidden } satisfies AuditChange));
+    const hidden = {
+      ...shownAfter,
+      ...(asked.custom === undefined ? {} : { headers_changed: true }),
+    };
+    tx.audit(
+      changed({
+        ...about(after, "changed"),
+        before: shown,
+        after: hidden,
+      } satisfies AuditChange),
+    );
     return after;
   }
 
@@ -207,7 +259,11 @@ export class Endpoints {
     const [{ text }] = this.deps.secrets.rotate(tx, endpoint.row.ref, graceMs, body.secret);
     const previous_expires_at = tx.now + graceMs;
     const after = { previous_expires_at };
-    tx.audit({ ...about(itemView(endpoint), "got another secret"), before: null, after });
+    tx.audit({
+      ...about(itemView(endpoint), "got another secret"),
+      before: null,
+      after,
+    });
     return { secret: text, previous_expires_at };
   }
 
@@ -218,8 +274,15 @@ export class Endpoints {
     if (stateOf(endpoint) === "disabled")
       throw new ApiError("conflict", "This endpoint is disabled: enable it first, by a state of live.");
     const { event_type: type = "webhook.test", payload = { test: true } } = body;
-    const sent = messages.send(tx, endpoint.row, { type, payload: JSON.stringify(payload), to: [endpoint] });
-    return { message_id: sent.message_id, relay_id: sent.deliveries[0]?.relay_id ?? "" };
+    const sent = messages.send(tx, endpoint.row, {
+      type,
+      payload: JSON.stringify(payload),
+      to: [endpoint],
+    });
+    return {
+      message_id: sent.message_id,
+      relay_id: sent.deliveries[0]?.relay_id ?? "",
+    };
   }
 
   /** The reference that deliveries name an endpoint by, also of a deleted one; 0 where there is none. */
@@ -240,7 +303,9 @@ export class Endpoints {
     if (holder === undefined) return;
     const { endpoint_id } = holder.row;
     const message = `The endpoint ${endpoint_id} of this project has this name: change that one, or choose another name.`;
-    throw new ApiError("endpoint_name_taken", message, { extras: { endpoint_id } });
+    throw new ApiError("endpoint_name_taken", message, {
+      extras: { endpoint_id },
+    });
   }
 
   private assertMaySubscribe(projectRef: number): void {
@@ -280,7 +345,11 @@ function itemView(endpoint: Endpoint): RelayEndpointItem {
     health: {
       breaker: breaker === CLOSED ? "closed" : "open",
       consecutive_failures: failures,
-      ...{ failing_since, next_probe_at: breaker === OPEN ? next_probe_at : null, disabled_reason },
+      ...{
+        failing_since,
+        next_probe_at: breaker === OPEN ? next_probe_at : null,
+        disabled_reason,
+      },
     },
     ...{ created_at: row.created_at, updated_at: row.updated_at },
   };

@@ -51,6 +51,13 @@ export interface Destination {
 type Trial = Pick<NewRelay, "relay_id" | "accountRef" | "projectRef" | "event" | "target_url" | "body"> & {
   readonly destination?: Destination;
 };
+/** What an attempt leads to. */
+interface Recorded {
+  readonly next: NextStep;
+  readonly failure: RelayFailure | null;
+  /** A retry for which the record makes a job; null where the job that ran is postponed, or there is none. */
+  readonly retry: Extract<NextStep, { kind: "retry" }> | null;
+}
 /** What differs between requests. */
 type Sent = Pick<
   OutboundRequest,
@@ -147,7 +154,11 @@ export class WebhookSender {
     if (!outcome.answered && outcome.failure.kind === "local") {
       // Nothing has left this machine, so it does not count as an attempt.
       this.firstAttempts.delete(relay.ref);
-      return { retryAt: clock.now() + LOCAL_RETRY_MS, attempt: attempts };
+      return {
+        record: (tx) => endpoints.postponed(tx, relay),
+        retryAt: clock.now() + LOCAL_RETRY_MS,
+        attempt: attempts,
+      };
     }
     const result = resultOf(outcome, clock.now());
     const next = this.nextOf(relay, result);
@@ -163,9 +174,11 @@ export class WebhookSender {
       error: next.kind === "delivered" ? null : next.error,
       ...(keepsResponse ? kept : { ...kept, response_headers: null, response_body: null }),
     };
-    const record = (tx: Tx): void => this.record(tx, relay, job, made, next.kind, failure);
-    if (next.kind !== "retry") return { record };
-    return { record, ...(message === null ? { retryAt: next.at } : endpoints.again(job, relay, next.at)) };
+    const again = this.againOf(relay, job, next);
+    // The endpoint's terms may change before that is recorded.
+    const retry = next.kind === "retry" && again.retryAt === undefined ? next : null;
+    const record = (tx: Tx): void => this.record(tx, relay, job, made, { next, failure, retry });
+    return { record, ...again };
   }
 
   /** Sends a notification once, and keeps nothing of it. */
@@ -184,13 +197,19 @@ export class WebhookSender {
       method: "POST",
       url: destination?.url ?? target_url,
       requireHttps: true,
-      headers: { ...withDefaults(destination?.headers ?? {}, defaultsOf({ body_bytes: null })), ...own },
+      headers: {
+        ...withDefaults(destination?.headers ?? {}, defaultsOf({ body_bytes: null })),
+        ...own,
+      },
       body,
       timeoutMs: ATTEMPT_TIMEOUT_MS,
     });
     const result = resultOf(outcome, now);
     const next = afterAttempt("pulse", 1, result, 0);
-    return { status: result.status, error: next.kind === "delivered" ? null : next.error };
+    return {
+      status: result.status,
+      error: next.kind === "delivered" ? null : next.error,
+    };
   }
 
   private ask(request: Sent): Promise<OutboundOutcome> {
@@ -212,6 +231,15 @@ export class WebhookSender {
     if (relay.endpointRef !== null) return endpoints.next(relay, number, result);
     const waits = relay.retry_schedule === null ? null : readWaits(JSON.parse(relay.retry_schedule));
     return afterAttempt(kind, number, result, ids.fraction(), waits);
+  }
+
+  private againOf(
+    relay: RelayRequest,
+    job: EndpointJob,
+    next: NextStep,
+  ): Pick<JobOutcome, "retryAt" | "payload"> {
+    if (next.kind !== "retry") return {};
+    return relay.endpointRef === null ? { retryAt: next.at } : this.deps.endpoints.again(job, relay, next.at);
   }
 
   private customOf({ headers, item }: RelayRequest): RequestHeaders {
@@ -237,8 +265,14 @@ export class WebhookSender {
     const key = accounts.signingKey(relay.accountRef);
     const own =
       kind === "pulse"
-        ? { "X-Svc-Event": event ?? "", "X-Svc-Signature": notificationSignature(key, body) }
-        : { "X-Svc-Timestamp": String(now), "X-Svc-Signature": relaySignature(key, now, body) };
+        ? {
+            "X-Svc-Event": event ?? "",
+            "X-Svc-Signature": notificationSignature(key, body),
+          }
+        : {
+            "X-Svc-Timestamp": String(now),
+            "X-Svc-Signature": relaySignature(key, now, body),
+          };
     return {
       ...own,
       "X-Svc-Delivery-Id": relayId,
@@ -251,8 +285,7 @@ export class WebhookSender {
     relay: RelayRequest,
     job: EndpointJob,
     made: AttemptRow,
-    next: NextStep["kind"],
-    failure: RelayFailure | null,
+    { next: { kind: next }, failure, retry }: Recorded,
   ): void {
     const { store, counts, changes, endpoints } = this.deps;
     const { ref, item, projectRef } = relay;
@@ -263,11 +296,20 @@ export class WebhookSender {
     if (item.kind === "pulse" && store.request(ref)?.item.status === "cancelled") return;
     const status = next === "retry" ? "delivering" : next;
     // Removed with its project meanwhile.
-    if (!store.update(tx, ref, { status, attempts, response_status, error, failure })) return;
+    if (
+      !store.update(tx, ref, {
+        status,
+        attempts,
+        response_status,
+        error,
+        failure,
+      })
+    )
+      return;
     const counter = next === "retry" ? counts.retries[item.kind] : counts.ended[item.kind][next];
     tx.afterCommit(() => counter.add());
     store.recordAttempt(tx, { ...made, ref });
-    if (relay.endpointRef !== null) endpoints.record(tx, relay, job, made, next);
+    if (relay.endpointRef !== null) endpoints.record(tx, relay, job, made, retry, next);
   }
 }
 
@@ -288,6 +330,16 @@ function defaultsOf({ body_bytes }: Pick<RelayRequest, "body_bytes">): RequestHe
 
 function resultOf(outcome: OutboundOutcome, endedAt: number): AttemptResult {
   return outcome.answered
-    ? { status: outcome.status, failure: null, retryAfter: outcome.headers["retry-after"], endedAt }
-    : { status: null, failure: outcome.failure, retryAfter: undefined, endedAt };
+    ? {
+        status: outcome.status,
+        failure: null,
+        retryAfter: outcome.headers["retry-after"],
+        endedAt,
+      }
+    : {
+        status: null,
+        failure: outcome.failure,
+        retryAfter: undefined,
+        endedAt,
+      };
 }

@@ -36,8 +36,23 @@ const advance = (ms: number) => stage.server.clock.advance(ms);
 
 describe("what an attempt that failed makes of an endpoint", () => {
   const well: Health = {
-    ...{ state: LIVE, disabled_reason: null, breaker: CLOSED, failures: 0, failing_since: null, probes: 0 },
-    ...{ next_probe_at: null, last_status: null, last_error: null, holds: 0, noticed_at: null, unnoticed: 0 },
+    ...{
+      state: LIVE,
+      disabled_reason: null,
+      breaker: CLOSED,
+      failures: 0,
+      failing_since: null,
+      probes: 0,
+    },
+    ...{
+      next_probe_at: null,
+      last_status: null,
+      last_error: null,
+      holds: 0,
+      noticed_at: null,
+      unnoticed: 0,
+      retrying_ref: null,
+    },
   };
   const bounds = { breakerFailures: 3, disableAfterHours: 120 };
   const attempt = { status: 500, error: "no", isProbe: false };
@@ -47,11 +62,21 @@ describe("what an attempt that failed makes of an endpoint", () => {
       afterFailure({ ...well, failures: 1 }, attempt, bounds, 1_000, 0.5).change.breaker,
     ).toBeUndefined();
     const { change } = afterFailure({ ...well, failures: 2 }, attempt, bounds, 1_000, 0.5);
-    expect(change).toMatchObject({ breaker: OPEN, failures: 3, next_probe_at: 1_000 + PROBE_MS });
+    expect(change).toMatchObject({
+      breaker: OPEN,
+      failures: 3,
+      next_probe_at: 1_000 + PROBE_MS,
+    });
   });
 
   test("a probe's failure doubles the wait, up to its bound; another one's does not", () => {
-    const open = { ...well, breaker: OPEN, failures: 9, probes: 1, failing_since: 0 };
+    const open = {
+      ...well,
+      breaker: OPEN,
+      failures: 9,
+      probes: 1,
+      failing_since: 0,
+    };
     const probe = { ...attempt, isProbe: true };
     expect(afterFailure(open, probe, bounds, 0, 0.5).change).toMatchObject({
       ...{ probes: 2, next_probe_at: 4 * PROBE_MS },
@@ -105,7 +130,10 @@ async function outage(id: string): Promise<void> {
   stage.sink.answersBy(() => 500);
   for (let n = 0; n < 10; n += 1) await messaging.send({ n });
   await messaging.settle();
-  expect((await messaging.read(id)).health).toMatchObject({ breaker: "open", consecutive_failures: 10 });
+  expect((await messaging.read(id)).health).toMatchObject({
+    breaker: "open",
+    consecutive_failures: 10,
+  });
   stage.sink.take();
 }
 
@@ -140,7 +168,12 @@ test("an endpoint that is down is probed, not hammered; after its return all arr
   for (const relayId of [ids[0], ids[9], ids[599]])
     expect((await stage.read(relayId ?? "")).status).toBe("delivered");
   expect(await messaging.read(id)).toMatchObject({
-    health: { breaker: "closed", consecutive_failures: 0, failing_since: null, next_probe_at: null },
+    health: {
+      breaker: "closed",
+      consecutive_failures: 0,
+      failing_since: null,
+      next_probe_at: null,
+    },
     counts: { waiting: 0 },
   });
 }, 60_000);
@@ -150,18 +183,27 @@ test("what waits uses no retry, only the probe does", async () => {
   await outage(id);
   const late = (await messaging.send({ n: 99 }))[id] ?? "";
   await advance(10 * MINUTE);
-  expect(await stage.read(late)).toMatchObject({ status: "scheduled", attempts: 0 });
+  expect(await stage.read(late)).toMatchObject({
+    status: "scheduled",
+    attempts: 0,
+  });
   expect((await messaging.read(id)).health["next_probe_at"]).toBeNumber();
   stage.sink.answersBy(() => 200);
   await advance(15 * MINUTE);
-  expect(await stage.read(late)).toMatchObject({ status: "delivered", attempts: 1 });
+  expect(await stage.read(late)).toMatchObject({
+    status: "delivered",
+    attempts: 1,
+  });
 });
 
 test("an open breaker outlasts a restart, with its probe", async () => {
   const id = await messaging.endpoint("/a");
   await outage(id);
   await stage.restart();
-  expect((await messaging.read(id)).health).toMatchObject({ breaker: "open", consecutive_failures: 10 });
+  expect((await messaging.read(id)).health).toMatchObject({
+    breaker: "open",
+    consecutive_failures: 10,
+  });
   stage.sink.answersBy(() => 200);
   await advance(MINUTE);
   await messaging.settle();
@@ -194,7 +236,10 @@ test("enabling it closes the breaker at once, and what waits goes out", async ()
   await messaging.patch(id, { state: "live" });
   await messaging.settle();
   expect(stage.sink.take()).toHaveLength(10);
-  expect((await messaging.read(id)).health).toMatchObject({ breaker: "closed", consecutive_failures: 0 });
+  expect((await messaging.read(id)).health).toMatchObject({
+    breaker: "closed",
+    consecutive_failures: 0,
+  });
 });
 
 describe("disabled", () => {
@@ -208,7 +253,11 @@ describe("disabled", () => {
       state: "disabled",
       health: { disabled_reason: "the target answered 410", breaker: "closed" },
     });
-    expect(await stage.read(gone)).toMatchObject({ status: "failed", response_status: 410, attempts: 1 });
+    expect(await stage.read(gone)).toMatchObject({
+      status: "failed",
+      response_status: 410,
+      attempts: 1,
+    });
     expect(await stage.read(later)).toMatchObject({
       status: "failed",
       error: "endpoint disabled",
@@ -227,7 +276,11 @@ describe("disabled", () => {
   test("and enabled again before all that waits has ended: what has not ended is sent", async () => {
     const id = await messaging.endpoint("/a", { retry_schedule: ["1s"] });
     const batch = (delay: string) => {
-      const messages = Array.from({ length: 100 }, () => ({ event_type: "a", payload: { n: 1 }, delay }));
+      const messages = Array.from({ length: 100 }, () => ({
+        event_type: "a",
+        payload: { n: 1 },
+        delay,
+      }));
       return stage.account.post("/v1/relay/messages/batch", { messages });
     };
     for (let made = 0; made < 5; made += 1) await batch("1h");
@@ -292,8 +345,17 @@ describe("notices", () => {
     expect(failing).toMatchObject({
       type: "ninefold.endpoint.failing",
       data: {
-        ...{ endpoint_id: id, name: "books", url: stage.sink.url("/a"), last_status: 500 },
-        ...{ last_error: "the target answered 500", since: expect.any(Number), waiting: 10 },
+        ...{
+          endpoint_id: id,
+          name: "books",
+          url: stage.sink.url("/a"),
+          last_status: 500,
+        },
+        ...{
+          last_error: "the target answered 500",
+          since: expect.any(Number),
+          waiting: 10,
+        },
       },
     });
     stage.sink.answersBy(() => 200);
@@ -327,13 +389,22 @@ describe("notices", () => {
     expect(notices()).toEqual([]);
     await advance(NOTICE_INTERVAL_MS);
     expect(notices()).toMatchObject([
-      { type: "ninefold.endpoint.disabled", data: { endpoint_id: id, reason: "the target answered 410" } },
+      {
+        type: "ninefold.endpoint.disabled",
+        data: { endpoint_id: id, reason: "the target answered 410" },
+      },
     ]);
   });
 
   test("none about the endpoint that would get it, and none about a notice", async () => {
-    await messaging.endpoint("/a", { event_types: ["invoice.*", "ninefold.*"], retry_schedule: [] });
-    await messaging.endpoint("/notices", { event_types: TOLD, retry_schedule: [] });
+    await messaging.endpoint("/a", {
+      event_types: ["invoice.*", "ninefold.*"],
+      retry_schedule: [],
+    });
+    await messaging.endpoint("/notices", {
+      event_types: TOLD,
+      retry_schedule: [],
+    });
     stage.sink.answersBy(() => 500);
     for (let n = 0; n < 10; n += 1) await messaging.send({ n });
     await messaging.settle();
@@ -348,7 +419,10 @@ describe("notices", () => {
 
   test("do not multiply: one message to endpoints that all fail and all subscribe", async () => {
     for (let n = 0; n < NOTICE_SUBSCRIBERS_MAX; n += 1)
-      await messaging.endpoint(`/${n}`, { event_types: ["invoice.*", ...TOLD], retry_schedule: [] });
+      await messaging.endpoint(`/${n}`, {
+        event_types: ["invoice.*", ...TOLD],
+        retry_schedule: [],
+      });
     stage.sink.answersBy(() => 410);
     await messaging.send();
     await messaging.settle();
@@ -367,13 +441,18 @@ describe("notices", () => {
     stage.sink.answersBy(({ path }) => (path === "/a" ? 500 : 200));
     const balance = async () => Number((await stage.account.get("/v1/meter/balance")).body["balance"]);
     while ((await balance()) > 1)
-      await stage.account.post("/v1/relay/messages", { event_type: "x", payload: {} });
+      await stage.account.post("/v1/relay/messages", {
+        event_type: "x",
+        payload: {},
+      });
     await messaging.settle();
     expect(notices()).toEqual([]);
     expect(await balance()).toBeLessThanOrEqual(1);
     await stage.anew();
     await messaging.endpoint("/a", { retry_schedule: [] });
-    const down = await messaging.endpoint("/notices", { event_types: ["invoice.*", ...TOLD] });
+    const down = await messaging.endpoint("/notices", {
+      event_types: ["invoice.*", ...TOLD],
+    });
     stage.sink.answersBy(() => 500);
     for (let n = 0; n < 10; n += 1) await messaging.send({ n }, { event_type: "invoice.paid" });
     await messaging.settle();
@@ -405,7 +484,10 @@ describe("notices", () => {
 });
 
 test("a rate holds deliveries back without using attempts", async () => {
-  const id = await messaging.endpoint("/a", { max_per_second: 5, max_concurrency: 1 });
+  const id = await messaging.endpoint("/a", {
+    max_per_second: 5,
+    max_concurrency: 1,
+  });
   const sent: string[] = [];
   for (let n = 0; n < 12; n += 1) sent.push((await messaging.send({ n }))[id] ?? "");
   await messaging.settle();
@@ -415,5 +497,8 @@ test("a rate holds deliveries back without using attempts", async () => {
   expect(stage.sink.received.length).toBeLessThanOrEqual(11);
   await advance(1_000);
   expect(messaging.takenNumbers()).toEqual(Array.from({ length: 12 }, (_, n) => n));
-  expect(await stage.read(sent[11] ?? "")).toMatchObject({ status: "delivered", attempts: 1 });
+  expect(await stage.read(sent[11] ?? "")).toMatchObject({
+    status: "delivered",
+    attempts: 1,
+  });
 });
