@@ -25,7 +25,7 @@ test(
     const made = await found();
     expect(made).toMatchObject({ type: "heartbeat", period_ms: 5_400_000, grace_ms: 300_000 });
     await page.getByText("None yet.").waitFor();
-    const line = `curl -fsS -m 10 --retry 5 ${made["ping_url"]}`;
+    const line = `curl --globoff -fsS -m 10 --retry 5 ${made["ping_url"]}`;
     expect(await page.locator(".code pre").first().innerText()).toBe(line);
     const nobody = new Client(server.url, null);
     const { pathname } = new URL(String(made["ping_url"]));

@@ -1,5 +1,6 @@
 import type { AnswerOf, InputOf as InputOfClient, OperationName, QueryOf } from "../../../client/api.ts";
 import { OPERATIONS } from "../../../client/generated/api.ts";
+import { filledPath } from "./paths.ts";
 
 /** What an operation takes: whichever of path, query and body it has. */
 export type InputOf<N extends OperationName> = Omit<InputOfClient<N>, "query"> & {
@@ -56,10 +57,7 @@ export function sessionHeaders(): Record<string, string> {
 export function requestOf<N extends OperationName>(name: N, input: InputOf<N>): Request {
   const [method = "", template = ""] = (ROUTES[name] ?? "").split(" ");
   const { params = {}, query = {}, body } = input as AnyInput;
-  const path = template
-    .split("/")
-    .map((part) => (part.startsWith("{") ? encodeURIComponent(params[part.slice(1, -1)] ?? "") : part))
-    .join("/");
+  const path = filledPath(template, params);
   const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== "");
   const search = new URLSearchParams(given.map(([key, value]): [string, string] => [key, String(value)]));
   return { method, path: given.length === 0 ? path : `${path}?${search}`, body };

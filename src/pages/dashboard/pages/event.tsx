@@ -1,9 +1,9 @@
 import type { CaughtEvent } from "../../../client/generated/api.ts";
 import { BASE_URL, call } from "../core/api.ts";
 import { copyText } from "../core/copy.ts";
-import { curlTo } from "../core/curl.ts";
 import { useResource } from "../core/resource.ts";
 import { place, setQuery } from "../core/route.ts";
+import { curlTo } from "../core/shell.ts";
 import { toast } from "../core/toasts.ts";
 import { Button } from "../ui/button.tsx";
 import { Code, pretty } from "../ui/code.tsx";

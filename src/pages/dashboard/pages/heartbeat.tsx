@@ -2,6 +2,7 @@ import type { MonitorStatus } from "../../../client/generated/api.ts";
 import { call } from "../core/api.ts";
 import { span } from "../core/format.ts";
 import { useResource } from "../core/resource.ts";
+import { pingLine } from "../core/shell.ts";
 import { Button } from "../ui/button.tsx";
 import { Code } from "../ui/code.tsx";
 import { Loaded } from "../ui/feedback.tsx";
@@ -52,11 +53,6 @@ export function HeartbeatPanels({ of: beat, onChanged }: { of: MonitorStatus; on
       </Loaded>
     </>
   );
-}
-
-/** The line for a crontab. */
-export function pingLine(url: string): string {
-  return `curl -fsS -m 10 --retry 5 ${url}`;
 }
 
 type Ping = Awaited<ReturnType<typeof call<"monitors.pings">>>["pings"][number];

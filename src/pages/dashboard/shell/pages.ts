@@ -57,7 +57,7 @@ const ALL: readonly PageEntry[] = [
     path: "check",
     title: "Try a check",
     icon: "check",
-    letter: "t",
+    letter: "y",
     group: "Services",
     needs: "check:write",
     View: later(async () => (await import("../pages/check.tsx")).CheckPage),
