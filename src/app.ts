@@ -285,7 +285,7 @@ function serverOf(kernel: Kernel, { settings }: Config, { load, backups }: Areas
 
 /** The HTTP side, with every endpoint declared. */
 function createHttp(kernel: Kernel, config: Config, areas: Areas) {
-  const { db, writer, clock, ids, log, vault, scheduler, metrics } = kernel;
+  const { db, writer, clock, ids, log, vault, metrics } = kernel;
   const { accounts, keys, directory } = areas;
   const answers = new IdempotencyStore(db, vault, new FreeAnswers(db, config.tiers));
   answers.registerPurge(kernel.housekeeping);
