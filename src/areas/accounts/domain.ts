@@ -10,7 +10,12 @@ export const ROTATION_INTERVAL_MS = HOUR_MS;
 export const GRACE_HOURS_MAX = 168;
 /** Signups allowed from one client address within {@link SIGNUP_WINDOW_MS}. */
 export const SIGNUPS_PER_WINDOW = 10;
-/** The window of the signup limit. */
+/**
+ * Accounts that all signups together may create within {@link SIGNUP_WINDOW_MS}. An attacker can have very many networks,
+ * and each account is stored for good.
+ */
+export const SIGNUPS_TOTAL_PER_WINDOW = 1_000;
+/** The window of the signup limits. */
 export const SIGNUP_WINDOW_MS = HOUR_MS;
 
 /** Who may sign up: nobody, accounts of tier free, or those of tier pro as well. */

@@ -79,7 +79,7 @@ function signupRoute(api: Api, service: AccountService, mode: SignupMode, clock:
         secret: true,
         summary: "Sign up",
         description:
-          "Only where the operator has opened signup. At most 10 attempts an hour per client address, for IPv6 per /64 network.",
+          "Works only where the operator has opened signup. At most 10 attempts an hour per client address (IPv6: per /64 network), and 1,000 new accounts an hour over all addresses.",
         errors: ["forbidden", "conflict", "rate_limit_exceeded", "service_unavailable"],
         example: { email: "ada@example.com", tier: "free" },
         admit: (clientAddress: string) => {

@@ -4,6 +4,7 @@ import type { ManualClock } from "../../kernel/clock.ts";
 import { isoTime } from "../../kernel/date-time.ts";
 import { ApiError } from "../../kernel/errors.ts";
 import type { Caller } from "../../kernel/http/caller.ts";
+import { AttemptLimiter } from "../../kernel/http/guard.ts";
 import { pageOf, pageStart } from "../../kernel/http/pagination.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import type { MailMessage, Outbox } from "../../kernel/mail/outbox.ts";
@@ -11,7 +12,16 @@ import type { Tx } from "../../kernel/storage/tx.ts";
 import type { SuspendedAccounts } from "../../kernel/suspended-accounts.ts";
 import type { Tiers } from "../../kernel/tiers.ts";
 import type { PlatformCredentials } from "./credentials.ts";
-import { assertTierOpen, foldEmail, HOUR_MS, monthOf, type SignupMode, USER_ID_LENGTH } from "./domain.ts";
+import {
+  assertTierOpen,
+  foldEmail,
+  HOUR_MS,
+  monthOf,
+  SIGNUP_WINDOW_MS,
+  SIGNUPS_TOTAL_PER_WINDOW,
+  type SignupMode,
+  USER_ID_LENGTH,
+} from "./domain.ts";
 import type { AccountActor, AccountLedger, Accounts } from "./ledger.ts";
 import type {
   Account,
@@ -35,7 +45,7 @@ export interface AccountSettings {
 }
 
 /** What the service is built on. */
-export interface AccountServiceDeps extends Pick<Kernel, "writer" | "ids">, AccountSettings {
+export interface AccountServiceDeps extends Pick<Kernel, "writer" | "ids" | "clock">, AccountSettings {
   readonly store: AccountStore;
   readonly accounts: Accounts;
   readonly ledger: AccountLedger;
@@ -49,11 +59,16 @@ export interface AccountServiceDeps extends Pick<Kernel, "writer" | "ids">, Acco
 /** What an account has before its first credits and its key. */
 const NOTHING_YET = { balance: 0, suspended: 0, rotatedAt: null, oldestKey: 0, newestKey: 0 };
 
+/** The key under which signups of all networks are counted. */
+const ALL_SIGNUPS = "all";
+
 /** The use cases of accounts. */
 export class AccountService {
   private nextRef: number;
+  private readonly signups: AttemptLimiter;
 
   constructor(private readonly deps: AccountServiceDeps) {
+    this.signups = new AttemptLimiter(deps.clock, SIGNUPS_TOTAL_PER_WINDOW, SIGNUP_WINDOW_MS);
     this.nextRef = deps.store.highestRef() + 1;
   }
 
@@ -76,7 +91,7 @@ export class AccountService {
 
   /**
    * Signs someone up. The key of a free account is in the answer; that of a pro account goes out by e-mail.
-   * @throws ApiError `forbidden`, `conflict`, `service_unavailable` (no mail server for the tier pro).
+   * @throws ApiError `forbidden`, `conflict`, `rate_limit_exceeded`, `service_unavailable` (no mail server for the tier pro).
    */
   signUp(
     { email, tier }: SignupBody,
@@ -91,12 +106,23 @@ export class AccountService {
       );
     }
     return writer.submit((tx): SignedUp => {
+      this.countSignup(tx);
       const { account, key } = this.create(tx, { email, tier });
       trail.recordPublic(tx, "signup", request, account, creationOf(account));
       if (tier === "free") return { user_id: account.userId, api_key: key };
       outbox.enqueue(tx, welcomeMail(email, account.userId, key));
       return { user_id: account.userId };
     });
+  }
+
+  /** Counts an account that a signup creates, whatever its network. @throws ApiError `rate_limit_exceeded` */
+  private countSignup(tx: Tx): void {
+    const retryAfterSeconds = this.signups.take(ALL_SIGNUPS);
+    if (retryAfterSeconds > 0) {
+      const message = `Too many signups on this server. Try again in ${retryAfterSeconds} s.`;
+      throw new ApiError("rate_limit_exceeded", message, { retryAfterSeconds });
+    }
+    tx.onRollback(() => this.signups.giveBack(ALL_SIGNUPS));
   }
 
   /**

@@ -1,6 +1,12 @@
 import { version } from "../../../package.json" with { type: "json" };
 import { changed } from "../../kernel/audit/change.ts";
-import type { AuditedKey, AuditTrail, RequestOrigin } from "../../kernel/audit/trail.ts";
+import {
+  type AuditedKey,
+  type AuditTrail,
+  cutText,
+  type RequestOrigin,
+  USER_AGENT_KEPT,
+} from "../../kernel/audit/trail.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import { isoTime } from "../../kernel/date-time.ts";
 import { ApiError } from "../../kernel/errors.ts";
@@ -164,7 +170,8 @@ export class SessionService {
     const { store, sessions, ports } = this.deps;
     const { ref: account_ref, userId } = caller.account;
     const token_hash = tokenHash(token);
-    const { ip, userAgent: user_agent } = requestOrigin;
+    const { ip } = requestOrigin;
+    const user_agent = cutText(requestOrigin.userAgent, USER_AGENT_KEPT);
     const expires_at = tx.now + SESSION_MS;
     store.insert(tx, { token_hash, account_ref, key_digest, now: tx.now, expires_at, ip, user_agent });
     for (const old of store.olderOf(account_ref, SESSIONS_PER_ACCOUNT_MAX)) {

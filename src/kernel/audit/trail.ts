@@ -191,7 +191,8 @@ export class AuditTrail {
   }
 }
 
-function cutText(text: string | null, lengthMax: number): string | null {
+/** The first `lengthMax` characters of a text, well formed. */
+export function cutText(text: string | null, lengthMax: number): string | null {
   return text?.slice(0, lengthMax).toWellFormed() ?? null;
 }
 

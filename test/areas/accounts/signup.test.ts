@@ -1,5 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { SIGNUP_WINDOW_MS, SIGNUPS_PER_WINDOW } from "../../../src/areas/accounts/domain.ts";
+import {
+  SIGNUP_WINDOW_MS,
+  SIGNUPS_PER_WINDOW,
+  SIGNUPS_TOTAL_PER_WINDOW,
+} from "../../../src/areas/accounts/domain.ts";
 import { isBearerKey } from "../../../src/kernel/secrets/key-format.ts";
 import type { Answer, Client } from "../../support/client.ts";
 import { expectError } from "../../support/errors.ts";
@@ -238,6 +242,36 @@ describe("429: ten attempts an hour from one client address", () => {
       expectError(await signUp(plain, {}, "198.51.100.99"), "rate_limit_exceeded");
     } finally {
       await plain.stop();
+    }
+  });
+});
+
+describe(`429: ${SIGNUPS_TOTAL_PER_WINDOW} accounts an hour from all networks together`, () => {
+  test("rejected signups do not count, and the next hour has the whole limit again", async () => {
+    const server = await startTestServer({
+      manualClock: true,
+      args: ["--signup", "free", "--trust-proxy", PROXY],
+    });
+    try {
+      const { email } = await server.account();
+      expectError(await signUp(server, { email, tier: "free" }), "conflict");
+      const bodies = Array.from({ length: SIGNUPS_TOTAL_PER_WINDOW }, () => ({
+        email: newEmail(),
+        tier: "free",
+      }));
+      for (let from = 0; from < bodies.length; from += 50) {
+        const unit = await Promise.all(bodies.slice(from, from + 50).map((body) => signUp(server, body)));
+        expect(unit.filter(({ status }) => status !== 201)).toEqual([]);
+      }
+      const later = { email: newEmail(), tier: "free" };
+      const rejected = await signUp(server, later);
+      expectError(rejected, "rate_limit_exceeded");
+      expect(rejected.headers.get("retry-after")).toBe(String(HOUR_MS / 1000));
+      expect((await server.operator.post("/v1/admin/accounts", { ...later, tier: "pro" })).status).toBe(201);
+      await server.clock.advance(HOUR_MS);
+      expect((await signUp(server, { email: newEmail(), tier: "free" })).status).toBe(201);
+    } finally {
+      await server.stop();
     }
   });
 });
