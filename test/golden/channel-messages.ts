@@ -1,8 +1,8 @@
-import { channelStore } from "../../src/areas/monitors/channel-store.ts";
-import { incidentStore } from "../../src/areas/monitors/incident-store.ts";
-import { Incidents } from "../../src/areas/monitors/incidents.ts";
-import { type Notice, Notices } from "../../src/areas/monitors/notices.ts";
-import { Outages } from "../../src/areas/monitors/outages.ts";
+import { channelStore } from "../../src/areas/monitors/alerts/store.ts";
+import { incidentStore } from "../../src/areas/monitors/incidents/store.ts";
+import { Incidents } from "../../src/areas/monitors/incidents/incidents.ts";
+import { type Notice, Notices } from "../../src/areas/monitors/alerts/notifications.ts";
+import { Outages } from "../../src/areas/monitors/incidents/outages.ts";
 import type { MonitorNotification } from "../../src/areas/monitors/ports.ts";
 import { type CheckMade, type MonitorRow, monitorStore } from "../../src/areas/monitors/store.ts";
 import type { MailMessage } from "../../src/kernel/mail/outbox.ts";

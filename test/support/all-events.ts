@@ -1,5 +1,5 @@
 import { expect } from "bun:test";
-import { NOTICE_EVENTS } from "../../src/areas/monitors/channel-schema.ts";
+import { NOTICE_EVENTS } from "../../src/areas/monitors/alerts/schema.ts";
 import type { Client } from "./client.ts";
 import { WebhookSink } from "./webhook-sink.ts";
 

@@ -1,8 +1,8 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { invalidField } from "../../kernel/errors.ts";
 import { name, oneOf, orNull, text } from "../../kernel/schema.ts";
+import { JSON_PATH_LENGTH_MAX, readJsonPath } from "./checks/json-path.ts";
 import { clearable, flag, integer, milliseconds } from "./fields.ts";
-import { JSON_PATH_LENGTH_MAX, readJsonPath } from "./json-path.ts";
 
 /** Longest name of a group: a heading in a list. */
 export const GROUP_LENGTH_MAX = 60;

@@ -5,10 +5,10 @@ import type { RequestHeaders } from "../../kernel/outbound/headers.ts";
 import type { StoppedProjects } from "../../kernel/stopped-projects.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import type { TierName, Tiers } from "../../kernel/tiers.ts";
-import type { ChannelStore } from "./channel-store.ts";
-import type { DayStore } from "./day-store.ts";
-import type { HeartbeatStore } from "./heartbeat-store.ts";
-import type { IncidentStore } from "./incident-store.ts";
+import type { ChannelStore } from "./alerts/store.ts";
+import type { HeartbeatStore } from "./heartbeats/store.ts";
+import type { DayStore } from "./history/day-store.ts";
+import type { IncidentStore } from "./incidents/store.ts";
 import type { CheckStore, MonitorStore } from "./store.ts";
 
 /** The accounts that monitors belong to. */

@@ -2,9 +2,9 @@ import { type Static, Type } from "@sinclair/typebox";
 import { NextCursor, pageQuery } from "../../kernel/http/pagination.ts";
 import { compileValidator } from "../../kernel/http/validate.ts";
 import { name, named, oneOf, orNull } from "../../kernel/schema.ts";
-import { MonitorChannels } from "./channel-schema.ts";
+import { MonitorChannels } from "./alerts/schema.ts";
 import { clearable, flag, integer, milliseconds } from "./fields.ts";
-import { HEARTBEAT_CREATE, HEARTBEAT_UPDATE, HEARTBEAT_VIEW, MonitorType } from "./heartbeat-schema.ts";
+import { HEARTBEAT_CREATE, HEARTBEAT_UPDATE, HEARTBEAT_VIEW, MonitorType } from "./heartbeats/schema.ts";
 import { OPTION_FIELDS, SHOWN_OPTIONS } from "./options.ts";
 
 /** Shortest and longest interval that can be asked for; the tier may raise it. */

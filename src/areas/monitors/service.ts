@@ -6,19 +6,17 @@ import { encodeCursor, pageOf, pageStart } from "../../kernel/http/pagination.ts
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { TierBound } from "../../kernel/tier-bounds.ts";
 import { isUuid, uuidToBytes } from "../../kernel/uuid.ts";
-import type { Channels } from "./channels.ts";
-import { Checks } from "./checks.ts";
-import { assertOfType, mergedTiming, splitGiven } from "./heartbeat-settings.ts";
-import { Heartbeats, type Viewer } from "./heartbeats.ts";
-import { historyOf } from "./history.ts";
-import type { Incidents } from "./incidents.ts";
-import { CheckSchedule } from "./jobs.ts";
-import type { MaintenanceService } from "./maintenance.ts";
-import type { Notices } from "./notices.ts";
-import { Outages } from "./outages.ts";
+import type { Channels } from "./alerts/channels.ts";
+import type { Notices } from "./alerts/notifications.ts";
+import { Checks } from "./checks/checks.ts";
+import { CheckSchedule } from "./checks/jobs.ts";
+import { Heartbeats, type Viewer } from "./heartbeats/heartbeats.ts";
+import { assertOfType, mergedTiming, splitGiven } from "./heartbeats/settings.ts";
+import { historyOf } from "./history/history.ts";
+import type { Incidents } from "./incidents/incidents.ts";
+import { Outages } from "./incidents/outages.ts";
+import type { MaintenanceService } from "./maintenance/maintenance.ts";
 import type { MonitorParts } from "./ports.ts";
-import type { Quiet } from "./quiet.ts";
-import { quietParts } from "./quiet-parts.ts";
 import {
   assertHttpTerms,
   LIST_LIMIT,
@@ -32,6 +30,8 @@ import {
 } from "./schema.ts";
 import { assertSettings, mergedSettings } from "./settings.ts";
 import type { MonitorRow, MonitorSettings } from "./store.ts";
+import { quietParts } from "./suppression/parts.ts";
+import type { Quiet } from "./suppression/suppression.ts";
 import { aboutMonitor, MonitorViews } from "./views.ts";
 
 /** The project that a ping key is of. */

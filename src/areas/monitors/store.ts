@@ -2,9 +2,9 @@ import type { Certificate } from "../../kernel/outbound/certificate.ts";
 import type { Database } from "../../kernel/storage/database.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import { bytesToUuid, uuidToBytes } from "../../kernel/uuid.ts";
-import type { MetCertificate } from "./certificate.ts";
+import type { MetCertificate } from "./checks/certificate.ts";
 import type { CheckResult, HourCount, LineSign, MonitorState } from "./domain.ts";
-import type { HeartbeatView } from "./heartbeat-schema.ts";
+import type { HeartbeatView } from "./heartbeats/schema.ts";
 import { type MonitorOptions, optionsOf, storedOptions } from "./options.ts";
 import type { Monitor, StatusFilter } from "./schema.ts";
 

@@ -1,15 +1,15 @@
 import type { Fields } from "../../kernel/audit/change.ts";
-import { daysLeft } from "./certificate.ts";
-import type { Channels } from "./channels.ts";
-import { sealContext } from "./checks.ts";
+import type { Channels } from "./alerts/channels.ts";
+import { daysLeft } from "./checks/certificate.ts";
+import { sealContext } from "./checks/checks.ts";
 import { isFailing, secondsOf, shownName } from "./domain.ts";
-import type { HeartbeatView } from "./heartbeat-schema.ts";
-import type { Heartbeats, Viewer } from "./heartbeats.ts";
-import type { Incidents } from "./incidents.ts";
+import type { Heartbeats, Viewer } from "./heartbeats/heartbeats.ts";
+import type { HeartbeatView } from "./heartbeats/schema.ts";
+import type { Incidents } from "./incidents/incidents.ts";
 import type { MonitorParts } from "./ports.ts";
-import type { Quiet } from "./quiet.ts";
 import type { Monitor, MonitorStatus } from "./schema.ts";
 import type { MonitorRow } from "./store.ts";
+import type { Quiet } from "./suppression/suppression.ts";
 
 /** What answers and the audit log say of monitors. */
 export class MonitorViews {

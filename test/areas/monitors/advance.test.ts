@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { AdvancePace, FULL_PACE_MS, GAP_MS_MAX } from "../../../src/areas/monitors/advance-pace.ts";
+import { AdvancePace, FULL_PACE_MS, GAP_MS_MAX } from "../../../src/areas/monitors/checks/advance-pace.ts";
 import type { MonitorState } from "../../../src/areas/monitors/domain.ts";
 import { type AccountClient, startTestServer, type TestServer } from "../../support/server.ts";
 import { WebhookSink } from "../../support/webhook-sink.ts";

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import { failureOf } from "../../../src/areas/monitors/assertions.ts";
+import { failureOf } from "../../../src/areas/monitors/checks/assertions.ts";
 import { type Assertions, optionsOf } from "../../../src/areas/monitors/options.ts";
 import { type AccountClient, startTestServer, type TestServer } from "../../support/server.ts";
 import { type SinkAnswer, WebhookSink } from "../../support/webhook-sink.ts";

@@ -1,6 +1,10 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { createServer, type Server as TlsServer } from "node:tls";
-import { daysLeft, type MetCertificate, metCertificate } from "../../../src/areas/monitors/certificate.ts";
+import {
+  daysLeft,
+  type MetCertificate,
+  metCertificate,
+} from "../../../src/areas/monitors/checks/certificate.ts";
 import { CertificateAuthority, type Certificate as Files } from "../../support/certificates.ts";
 import { type AccountClient, startTestServer, type TestServer } from "../../support/server.ts";
 import { WebhookSink } from "../../support/webhook-sink.ts";

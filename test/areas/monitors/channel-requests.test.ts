@@ -6,7 +6,7 @@ import {
   shortened,
   TEXT_MAX,
   type Told,
-} from "../../../src/areas/monitors/channel-requests.ts";
+} from "../../../src/areas/monitors/alerts/channel-requests.ts";
 import { durationText, sinceText } from "../../../src/areas/monitors/domain.ts";
 
 const told = (text: string, title = "Shop", link: string | null = null): Told => {

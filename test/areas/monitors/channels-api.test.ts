@@ -3,7 +3,7 @@ import {
   CHANNELS_MAX,
   MONITOR_CHANNELS_MAX,
   USUAL_EVENTS,
-} from "../../../src/areas/monitors/channel-schema.ts";
+} from "../../../src/areas/monitors/alerts/schema.ts";
 import type { Client } from "../../support/client.ts";
 import { expectError } from "../../support/errors.ts";
 import { startTestServer, type TestServer } from "../../support/server.ts";

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { NOTICE_EVENTS } from "../../../src/areas/monitors/channel-schema.ts";
+import { NOTICE_EVENTS } from "../../../src/areas/monitors/alerts/schema.ts";
 import type { Client } from "../../support/client.ts";
 import { MailServer } from "../../support/mail-server.ts";
 import { startTestServer, type TestServer } from "../../support/server.ts";

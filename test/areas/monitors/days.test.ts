@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { dayStore } from "../../../src/areas/monitors/day-store.ts";
-import { DAY_MS, DAYS_KEPT, Days, dayOf, FOLDED_AT_ONCE } from "../../../src/areas/monitors/days.ts";
-import { factStore } from "../../../src/areas/monitors/fact-store.ts";
-import { incidentStore } from "../../../src/areas/monitors/incident-store.ts";
-import { maintenanceStore } from "../../../src/areas/monitors/maintenance-store.ts";
-import { pageFacts } from "../../../src/areas/monitors/page-facts.ts";
+import { dayStore } from "../../../src/areas/monitors/history/day-store.ts";
+import { DAY_MS, DAYS_KEPT, Days, dayOf, FOLDED_AT_ONCE } from "../../../src/areas/monitors/history/days.ts";
+import { factStore } from "../../../src/areas/monitors/history/state-store.ts";
+import { incidentStore } from "../../../src/areas/monitors/incidents/store.ts";
+import { maintenanceStore } from "../../../src/areas/monitors/maintenance/store.ts";
+import { pageFacts } from "../../../src/areas/monitors/status-pages/facts.ts";
 import { realPause } from "../../../src/kernel/clock.ts";
 import type { Tx } from "../../../src/kernel/storage/tx.ts";
 import { type AccountClient, startTestServer, TEST_START_MS, type TestServer } from "../../support/server.ts";

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { MONITORS_MEASURED_MAX } from "../../../src/areas/monitors/gauges.ts";
+import { MONITORS_MEASURED_MAX } from "../../../src/areas/monitors/history/gauges.ts";
 import type { Client } from "../../support/client.ts";
 import { type AccountClient, startTestServer, type TestServer } from "../../support/server.ts";
 import { WebhookSink } from "../../support/webhook-sink.ts";

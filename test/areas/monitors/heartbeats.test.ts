@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { LATE_START_MS_MAX, nextExpected } from "../../../src/areas/monitors/heartbeat-state.ts";
+import { LATE_START_MS_MAX, nextExpected } from "../../../src/areas/monitors/heartbeats/state.ts";
 import { makeHeartbeat, type TestHeartbeat } from "../../support/heartbeats.ts";
 import { type AccountClient, startTestServer, TEST_START_MS, type TestServer } from "../../support/server.ts";
 

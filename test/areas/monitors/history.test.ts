@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { CHECKS_KEPT_MS, STALL_MS_MAX, TRIES_MAX } from "../../../src/areas/monitors/checks.ts";
-import { CommitWindow } from "../../../src/areas/monitors/jobs.ts";
+import { CHECKS_KEPT_MS, STALL_MS_MAX, TRIES_MAX } from "../../../src/areas/monitors/checks/checks.ts";
+import { CommitWindow } from "../../../src/areas/monitors/checks/jobs.ts";
 import { checkStore } from "../../../src/areas/monitors/store.ts";
 import { expectError } from "../../support/errors.ts";
 import { type AccountClient, startTestServer, type TestServer } from "../../support/server.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { MIGRATIONS } from "../../../migrations/index.ts";
-import { incidentStore } from "../../../src/areas/monitors/incident-store.ts";
+import { incidentStore } from "../../../src/areas/monitors/incidents/store.ts";
 import { migrate } from "../../../src/kernel/storage/migrate.ts";
 import { uuidToBytes } from "../../../src/kernel/uuid.ts";
 import { TestStorage } from "../../kernel/support.ts";

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { INCIDENT_UPDATES_MAX, OPEN_INCIDENTS_MAX } from "../../../src/areas/monitors/incidents.ts";
+import { INCIDENT_UPDATES_MAX, OPEN_INCIDENTS_MAX } from "../../../src/areas/monitors/incidents/incidents.ts";
 import type { Client } from "../../support/client.ts";
 import { expectError } from "../../support/errors.ts";
 import { startTestServer, TEST_START_MS, type TestServer } from "../../support/server.ts";

@@ -1,6 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { atJsonPath, JSON_PATH_LENGTH_MAX, readJsonPath } from "../../../src/areas/monitors/json-path.ts";
+import {
+  atJsonPath,
+  JSON_PATH_LENGTH_MAX,
+  readJsonPath,
+} from "../../../src/areas/monitors/checks/json-path.ts";
 
 const at = (json: string, path: string): unknown => {
   const steps = readJsonPath(path);

@@ -5,7 +5,7 @@ import {
   MAINTENANCE_MAX,
   MESSAGE_LENGTH_MAX,
   MONITORS_MAX,
-} from "../../../src/areas/monitors/maintenance-schema.ts";
+} from "../../../src/areas/monitors/maintenance/schema.ts";
 import { isoTime } from "../../../src/kernel/date-time.ts";
 import { AllEvents } from "../../support/all-events.ts";
 import type { Answer } from "../../support/client.ts";

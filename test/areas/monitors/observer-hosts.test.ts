@@ -1,12 +1,12 @@
 import { expect, test } from "bun:test";
+import type { MonitorRow } from "../../../src/areas/monitors/store.ts";
 import {
   ACCOUNTS_MAX,
   HOSTS_PER_ACCOUNT_MAX,
   inTurns,
   ObserverHosts,
   type SeenHost,
-} from "../../../src/areas/monitors/observer-hosts.ts";
-import type { MonitorRow } from "../../../src/areas/monitors/store.ts";
+} from "../../../src/areas/monitors/suppression/observer-hosts.ts";
 import type { OutboundOutcome } from "../../../src/kernel/outbound/outcome.ts";
 
 function see(hosts: ObserverHosts, account: number, host: string, address: string): void {

@@ -1,5 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { GROUP_MONITORS_MAX, GROUPS_MAX, PAGE_BOUNDS } from "../../../src/areas/monitors/page-schema.ts";
+import {
+  GROUP_MONITORS_MAX,
+  GROUPS_MAX,
+  PAGE_BOUNDS,
+} from "../../../src/areas/monitors/status-pages/schema.ts";
 import { DEFAULT_TIERS } from "../../../src/kernel/tiers.ts";
 import { expectError } from "../../support/errors.ts";
 import { endpoint, type Scenario, type World } from "../../support/scenario.ts";

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { PING_BODY_BYTES_MAX, PINGS_KEPT } from "../../../src/areas/monitors/heartbeat-schema.ts";
-import { CREATIONS_PER_MINUTE, PINGS_PER_MINUTE } from "../../../src/areas/monitors/pings.ts";
+import { CREATIONS_PER_MINUTE, PINGS_PER_MINUTE } from "../../../src/areas/monitors/heartbeats/pings.ts";
+import { PING_BODY_BYTES_MAX, PINGS_KEPT } from "../../../src/areas/monitors/heartbeats/schema.ts";
 import { BODY_BYTES_MAX } from "../../../src/kernel/http/body.ts";
 import { Client } from "../../support/client.ts";
 import { makeHeartbeat, makePingKey } from "../../support/heartbeats.ts";

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { XMLParser, XMLValidator } from "fast-xml-parser";
 import { HtmlValidate } from "html-validate";
-import { RENDERED_MS } from "../../../src/areas/monitors/status-pages.ts";
-import { PUBLIC_PER_MINUTE } from "../../../src/areas/monitors/status-routes.ts";
+import { PUBLIC_PER_MINUTE } from "../../../src/areas/monitors/status-pages/public-routes.ts";
+import { RENDERED_MS } from "../../../src/areas/monitors/status-pages/rendering.ts";
 import { expectError } from "../../support/errors.ts";
 import { type AccountClient, startTestServer, type TestServer } from "../../support/server.ts";
 import { WebhookSink } from "../../support/webhook-sink.ts";

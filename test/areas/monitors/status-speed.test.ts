@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import { DAY_MS, dayOf } from "../../../src/areas/monitors/days.ts";
-import { RENDERED_MS } from "../../../src/areas/monitors/status-pages.ts";
+import { DAY_MS, dayOf } from "../../../src/areas/monitors/history/days.ts";
+import { RENDERED_MS } from "../../../src/areas/monitors/status-pages/rendering.ts";
 import { startTestServer } from "../../support/server.ts";
 
 const MONITORS = 100;

@@ -1,21 +1,21 @@
 import { describe, expect, test } from "bun:test";
 import { XMLParser, XMLValidator } from "fast-xml-parser";
 import { HtmlValidate } from "html-validate";
-import type { DayRow } from "../../../src/areas/monitors/day-store.ts";
-import { DAY_MS, dayOf } from "../../../src/areas/monitors/days.ts";
-import { html, paragraphs } from "../../../src/areas/monitors/markup.ts";
-import type { PageIncident, PageMaintenance } from "../../../src/areas/monitors/page-facts.ts";
-import { PAGE_DEFAULTS, type PageSettings } from "../../../src/areas/monitors/page-schema.ts";
-import { badgeOf } from "../../../src/areas/monitors/status-badge.ts";
-import { statusFeed, statusJson } from "../../../src/areas/monitors/status-feed.ts";
-import { statusHtml } from "../../../src/areas/monitors/status-html.ts";
+import type { DayRow } from "../../../src/areas/monitors/history/day-store.ts";
+import { DAY_MS, dayOf } from "../../../src/areas/monitors/history/days.ts";
+import { html, paragraphs } from "../../../src/areas/monitors/incidents/markup.ts";
+import { badgeOf } from "../../../src/areas/monitors/status-pages/badge.ts";
+import type { PageIncident, PageMaintenance } from "../../../src/areas/monitors/status-pages/facts.ts";
+import { statusFeed, statusJson } from "../../../src/areas/monitors/status-pages/feed.ts";
+import { statusHtml } from "../../../src/areas/monitors/status-pages/html.ts";
+import { PAGE_DEFAULTS, type PageSettings } from "../../../src/areas/monitors/status-pages/schema.ts";
 import {
   BARS_MAX,
   percentOf,
   type StatusView,
   type ViewParts,
   viewOf,
-} from "../../../src/areas/monitors/status-view.ts";
+} from "../../../src/areas/monitors/status-pages/view.ts";
 import { TEST_START_MS } from "../../support/server.ts";
 
 const NOW = TEST_START_MS;

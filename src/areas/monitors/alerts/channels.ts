@@ -1,0 +1,232 @@
+import { type AuditChange, changed } from "../../../kernel/audit/change.ts";
+import { SECRET } from "../../../kernel/audit/redaction.ts";
+import { isoTime } from "../../../kernel/date-time.ts";
+import { ApiError, type ErrorMeaning, invalidField, registerErrors } from "../../../kernel/errors.ts";
+import type { Call } from "../../../kernel/http/call.ts";
+import type { Caller, CallerAccount } from "../../../kernel/http/caller.ts";
+import { pageOf, pageStart } from "../../../kernel/http/pagination.ts";
+import { isEmail } from "../../../kernel/mail/address.ts";
+import type { Tx } from "../../../kernel/storage/tx.ts";
+import { isUnlimited } from "../../../kernel/tiers.ts";
+import { prefixedId } from "../../../kernel/uuid.ts";
+import type { MonitorParts } from "../ports.ts";
+import { assertFeature } from "../settings.ts";
+import { covered } from "./channel-requests.ts";
+import type { Notices } from "./notifications.ts";
+import {
+  CHANNELS_MAX,
+  type Channel,
+  type ChannelConfig,
+  type ChannelCreateBody,
+  type ChannelKind,
+  type ChannelPage,
+  type ChannelPatch,
+  type ChannelQuery,
+  type ChannelTested,
+  USUAL_EVENTS,
+} from "./schema.ts";
+import type { ChannelRow } from "./store.ts";
+
+const codes = registerErrors({
+  channel_limit_exceeded: [403, "The project has as many channels as it may have."],
+});
+
+declare module "../../../kernel/errors.ts" {
+  interface ErrorCodes extends Record<keyof typeof codes, ErrorMeaning> {}
+}
+
+type Field = keyof ChannelConfig;
+const URL_ALONE = { needs: ["url"], takes: ["url"] } as const;
+/** What each kind is configured by. */
+const FIELDS: Readonly<
+  Record<ChannelKind, { readonly needs: readonly Field[]; readonly takes: readonly Field[] }>
+> = {
+  webhook: URL_ALONE,
+  slack: URL_ALONE,
+  discord: URL_ALONE,
+  telegram: { needs: ["token", "chat_id"], takes: ["token", "chat_id", "url"] },
+  ntfy: { needs: ["url"], takes: ["url", "token"] },
+  gotify: { needs: ["url", "token"], takes: ["url", "token"] },
+  apprise: URL_ALONE,
+  email: { needs: ["to"], takes: ["to"] },
+};
+
+/** It stands in a path. */
+const TELEGRAM_TOKEN = /^[0-9]{1,20}:[A-Za-z0-9_-]{1,128}$/;
+/** It stands in a header. */
+const TOKEN = /^[\x21-\x7e]+$/;
+const CHAT = /^(-?[0-9]{1,20}|@[A-Za-z0-9_]{1,63})$/;
+
+/** The use cases of channels. */
+export class Channels {
+  private nextRef: number;
+
+  constructor(
+    private readonly parts: Pick<MonitorParts, "ids" | "channels" | "outbound" | "outbox" | "owners">,
+    private readonly notices: Notices,
+  ) {
+    this.nextRef = parts.channels.highestRef() + 1;
+  }
+
+  /** @throws ApiError `validation_error`, `forbidden` naming the tier it needs, `channel_limit_exceeded` */
+  create(tx: Tx, { account, project }: Caller, given: ChannelCreateBody): Channel {
+    const { channels, ids } = this.parts;
+    const { name, kind, config, default: isDefault = true, events = USUAL_EVENTS } = given;
+    this.assertConfig(account, kind, config);
+    if (channels.count(project.ref) >= CHANNELS_MAX)
+      throw new ApiError(
+        "channel_limit_exceeded",
+        `A project has at most ${CHANNELS_MAX} channels. Remove one.`,
+      );
+    const channelId = prefixedId("chn", ids.uuidV7());
+    const row: ChannelRow = {
+      ...{ ref: this.nextRef++, channelId, accountRef: account.ref, projectRef: project.ref },
+      ...{ name, kind, config: this.notices.sealed(config, channelId), isDefault, events },
+      ...{ createdAt: tx.now, updatedAt: tx.now },
+    };
+    channels.insert(tx, row);
+    this.notices.channelsChanged(tx, project.ref);
+    tx.audit({ ...aboutChannel(row, "created"), before: null, after: this.view(row) });
+    return this.view(row);
+  }
+
+  /** A page of a project's channels, newest first. @throws ApiError `validation_error` for a foreign cursor. */
+  list(projectRef: number, { limit = CHANNELS_MAX, cursor }: ChannelQuery): ChannelPage {
+    const rows = this.parts.channels.page(projectRef, pageStart(cursor), limit + 1);
+    const { items, ...next } = pageOf(rows, limit, ({ ref }) => [ref]);
+    return { channels: items.map((row) => this.view(row)), ...next };
+  }
+
+  /** @throws ApiError `not_found` */
+  read(projectRef: number, channelId: string): Channel {
+    return this.view(this.find(projectRef, channelId));
+  }
+
+  /** @throws ApiError `not_found`, `validation_error` */
+  change(tx: Tx, { account, project }: Caller, channelId: string, given: ChannelPatch): Channel {
+    const before = this.find(project.ref, channelId);
+    const {
+      name = before.name,
+      config,
+      default: isDefault = before.isDefault,
+      events = before.events,
+    } = given;
+    if (config !== undefined) this.assertConfig(account, before.kind, config);
+    const sealed = config === undefined ? before.config : this.notices.sealed(config, channelId);
+    const row: ChannelRow = { ...before, name, isDefault, events, config: sealed, updatedAt: tx.now };
+    this.parts.channels.update(tx, row);
+    const [was, is] = [this.audited(before), this.audited(row)];
+    const change = { ...aboutChannel(row, "changed"), before: was, after: is };
+    // A new secret shows nowhere in it.
+    tx.audit(config === undefined ? changed(change) : change);
+    return this.view(row);
+  }
+
+  /** @throws ApiError `not_found` */
+  delete(tx: Tx, projectRef: number, channelId: string): { deleted: true } {
+    const row = this.find(projectRef, channelId);
+    this.parts.channels.remove(tx, row.ref);
+    this.notices.channelsChanged(tx, projectRef);
+    tx.audit({ ...aboutChannel(row, "deleted"), before: this.audited(row), after: null });
+    return { deleted: true };
+  }
+
+  /** Sends a test, once, and says what became of it. @throws ApiError `not_found` */
+  test(call: Call, channelId: string): Promise<ChannelTested> {
+    const { ref: projectRef } = call.caller.project;
+    // A target has more time than an idle connection.
+    call.setIdleTimeout(0);
+    return call.performAcross({
+      claim: () => this.find(projectRef, channelId),
+      outside: async (channel) => (channel.kind === "email" ? null : await this.notices.trial(channel)),
+      settle: (tx, channel, result) => {
+        if (result === null) this.notices.trialByMail(tx, channel);
+        const { status: response_status, error } = result ?? { status: null, error: null };
+        return { status: error === null ? "sent" : "failed", response_status, error };
+      },
+    });
+  }
+
+  /** The references of channels that a monitor is to tell. @throws ApiError `validation_error` for a foreign one. */
+  refsOf(projectRef: number, channelIds: readonly string[]): number[] {
+    return channelIds.map((id) => {
+      const row = this.parts.channels.find(id);
+      if (row === null || row.projectRef !== projectRef)
+        throw invalidField("channels", "must be ids of channels of this project");
+      return row.ref;
+    });
+  }
+
+  /** The ids of the channels that a monitor names; null: the default ones. */
+  namedBy(projectRef: number, monitorRef: number): string[] | null {
+    const refs = this.parts.channels.chosen(monitorRef);
+    if (refs === null) return null;
+    const there = this.parts.channels.idsOf(projectRef);
+    const idOf = new Map(there.map(({ ref, channelId }) => [ref, channelId]));
+    return refs.flatMap((ref) => idOf.get(ref) ?? []);
+  }
+
+  private find(projectRef: number, channelId: string): ChannelRow {
+    const row = this.parts.channels.find(channelId);
+    if (row === null || row.projectRef !== projectRef)
+      throw new ApiError("not_found", "There is no channel with this id in this project.");
+    return row;
+  }
+
+  private assertConfig(account: CallerAccount, kind: ChannelKind, config: ChannelConfig): void {
+    assertFeature(kind === "email" ? "a channel of kind email" : "a channel", account.tier);
+    const { needs, takes } = FIELDS[kind];
+    const missing = needs.find((field) => config[field] === undefined);
+    if (missing !== undefined) throw invalidField(`config.${missing}`, `is required for the kind ${kind}`);
+    const foreign = (Object.keys(config) as Field[]).find((field) => !takes.includes(field));
+    if (foreign !== undefined)
+      throw invalidField(`config.${foreign}`, `is nothing that the kind ${kind} takes`);
+    const shown = (["url", "token"] as const).find((field) => config[field]?.includes(SECRET));
+    // Who sends back what a view shows would lose the secret, and learn it from the alert that does not come.
+    if (shown !== undefined)
+      throw invalidField(`config.${shown}`, `must have the secret itself where views show ${SECRET}`);
+    const { url, token, chat_id: chat, to } = config;
+    if (url !== undefined) this.parts.outbound.policy.assertUrl("config.url", url, { requireHttps: true });
+    const isToken = kind === "telegram" ? TELEGRAM_TOKEN : TOKEN;
+    if (token !== undefined && !isToken.test(token))
+      throw invalidField("config.token", "must be a token as its provider gives it, without spaces");
+    if (chat !== undefined && !CHAT.test(chat))
+      throw invalidField("config.chat_id", "must be a chat's number, or @ and the name of a channel");
+    if (to !== undefined) this.assertRecipients(account, to);
+  }
+
+  /** Nobody's server writes to whom it does not know: addresses are the account's own, the operator's are free. */
+  private assertRecipients({ ref, tier }: CallerAccount, to: readonly string[]): void {
+    const { outbox, owners } = this.parts;
+    if (!outbox.available)
+      throw invalidField("kind", "must be another one: this server has no mail server to send with");
+    const own = owners.account(ref).email.toLowerCase();
+    const isMine = (address: string) => isUnlimited(tier) || address.toLowerCase() === own;
+    if (!to.every((address) => isEmail(address) && isMine(address)))
+      throw invalidField("config.to", "must be the account's own e-mail address");
+  }
+
+  private view(row: ChannelRow): Channel {
+    return {
+      id: row.channelId,
+      ...{ name: row.name, kind: row.kind, config: covered(row.kind, this.notices.configOf(row)) },
+      default: row.isDefault,
+      events: [...row.events],
+      created_at: isoTime(row.createdAt),
+      updated_at: isoTime(row.updatedAt),
+    };
+  }
+
+  /** What the audit log keeps. */
+  private audited(row: ChannelRow): NonNullable<AuditChange["after"]> {
+    const { id, created_at, updated_at, ...settings } = this.view(row);
+    return settings;
+  }
+}
+
+function aboutChannel(
+  { channelId, name }: ChannelRow,
+  what: string,
+): Pick<AuditChange, "summary" | "target"> {
+  return { summary: `Channel ${name} ${what}`, target: { type: "channel", id: channelId } };
+}

@@ -1,0 +1,43 @@
+import { isoTime } from "../../../kernel/date-time.ts";
+import type { CheckMade, MonitorRow } from "../store.ts";
+import { daysLeft } from "./certificate.ts";
+
+/** What channels are told of a monitor whose status has not changed. */
+export interface HealthNotice {
+  readonly event: "monitor.degraded" | "monitor.recovered" | "monitor.certificate";
+  readonly text: string;
+  readonly facts: Readonly<Record<string, unknown>>;
+}
+
+/** What follows from a check for those who are told of more than down and up. A manual check tells nobody. */
+export function healthNotices(before: MonitorRow, after: MonitorRow, made: CheckMade): HealthNotice[] {
+  if (made.manual) return [];
+  return [paceNotice(before, after, made), certificateNotice(before, after, made)].filter(
+    (notice) => notice !== null,
+  );
+}
+
+function paceNotice(
+  before: MonitorRow,
+  after: MonitorRow,
+  { latencyMs, at }: CheckMade,
+): HealthNotice | null {
+  const { notify_degraded: isWanted, degraded_ms } = after.settings;
+  const isChanged = before.degraded !== after.degraded && after.status === "up";
+  if (!isWanted || degraded_ms === null || !isChanged) return null;
+  const facts = { latency_ms: latencyMs, degraded_ms, checked_at: Math.floor(at / 1_000) };
+  return after.degraded
+    ? { event: "monitor.degraded", text: `answers in ${latencyMs} ms, more than ${degraded_ms} ms`, facts }
+    : { event: "monitor.recovered", text: `answers in ${latencyMs} ms again`, facts };
+}
+
+function certificateNotice(before: MonitorRow, after: MonitorRow, { at }: CheckMade): HealthNotice | null {
+  const { certificate } = after;
+  if (certificate === null || certificate.told === (before.certificate?.told ?? null)) return null;
+  const { notAfter, issuer } = certificate;
+  const days_left = daysLeft(certificate, at);
+  const when = days_left === 0 ? "within a day" : `in ${days_left} ${days_left === 1 ? "day" : "days"}`;
+  const text = `the certificate ends ${when}, on ${isoTime(notAfter).slice(0, 10)}`;
+  const facts = { not_after: Math.floor(notAfter / 1_000), days_left, issuer };
+  return { event: "monitor.certificate", text, facts };
+}

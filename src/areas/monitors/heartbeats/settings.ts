@@ -1,0 +1,76 @@
+import { invalidField } from "../../../kernel/errors.ts";
+import { CronTimes, isTimeZone } from "../../../kernel/scheduler/calendar.ts";
+import type { MonitorUpdateBody } from "../schema.ts";
+import { GRACE_MS, type MonitorType, PERIOD_MS } from "./schema.ts";
+import { nextExpected } from "./state.ts";
+import type { HeartbeatSettings } from "./store.ts";
+
+/** What only monitors of a URL have. */
+const HTTP_FIELDS = [
+  ...(["url", "interval", "method", "headers", "body", "timeout"] as const),
+  ...(["retry_interval", "degraded_ms", "notify_degraded", "accept_status"] as const),
+  ...(["keyword", "keyword_absent", "json_path", "json_op", "json_value", "tls_expiry_days"] as const),
+];
+/** What only heartbeats have. */
+const HEARTBEAT_FIELDS = ["slug", "period_ms", "schedule", "tz", "grace_ms"] as const;
+const TIME_ZONE = "UTC";
+
+/** What a user sets: what belongs to heartbeats, and the rest. */
+export function splitGiven({ type, slug, period_ms, schedule, tz, grace_ms, ...common }: MonitorUpdateBody) {
+  return { type, timing: { slug, period_ms, schedule, tz, grace_ms }, common };
+}
+
+type GivenTiming = ReturnType<typeof splitGiven>["timing"];
+
+/** @throws ApiError `validation_error` for a type other than the monitor's, and for fields of another type. */
+export function assertOfType(type: MonitorType, given: MonitorUpdateBody): void {
+  if (given.type !== undefined && given.type !== type)
+    throw invalidField("type", `is ${type}, and cannot be changed: make another monitor`);
+  const foreign = type === "http" ? HEARTBEAT_FIELDS : HTTP_FIELDS;
+  const field = foreign.find((name) => given[name] !== undefined);
+  if (field === undefined) return;
+  const other = type === "http" ? "a heartbeat (`type`)" : "an http monitor, and this is a heartbeat";
+  throw invalidField(field, `belongs to ${other}: leave it out`);
+}
+
+/**
+ * A heartbeat's settings with what a user sets; a period takes the place of a schedule, and the other way round.
+ * `before`: null for a new one.
+ * @throws ApiError `validation_error` naming the field.
+ */
+export function mergedTiming(
+  { slug, period_ms, schedule, tz, grace_ms }: GivenTiming,
+  before: HeartbeatSettings | null,
+  now: number,
+): HeartbeatSettings {
+  if (period_ms !== undefined && schedule !== undefined)
+    throw invalidField("schedule", "is given instead of period_ms: leave one of them out");
+  const old = before ?? { ...{ slug: null, period_ms: null, schedule: null, tz: null }, grace_ms: GRACE_MS };
+  const kept = { slug: slug === undefined ? old.slug : slug, grace_ms: grace_ms ?? old.grace_ms };
+  const cron = schedule ?? (period_ms === undefined ? old.schedule : null);
+  if (cron === null) {
+    if (tz !== undefined) throw invalidField("tz", "is of use with a schedule alone: leave it out");
+    return { ...kept, period_ms: period_ms ?? old.period_ms ?? PERIOD_MS, schedule: null, tz: null };
+  }
+  const merged = { ...kept, period_ms: null, schedule: cron, tz: tz ?? old.tz ?? TIME_ZONE };
+  if (schedule !== undefined || tz !== undefined) assertSchedule(merged, now);
+  return merged;
+}
+
+/** A zone that is unknown shows only when a time is looked for. */
+function assertSchedule(timing: HeartbeatSettings & { schedule: string; tz: string }, now: number): void {
+  if (!isTimeZone(timing.tz)) throw invalidField("tz", "must be a time zone such as Europe/Berlin or UTC");
+  if (!isCron(timing.schedule, timing.tz))
+    throw invalidField("schedule", "must be five fields such as 30 2 * * *");
+  if (nextExpected(timing, now) === null) throw invalidField("schedule", "names a time that never comes");
+}
+
+function isCron(schedule: string, tz: string): boolean {
+  try {
+    new CronTimes(schedule, tz);
+    return true;
+  } catch (error) {
+    if (error instanceof RangeError) return false;
+    throw error;
+  }
+}

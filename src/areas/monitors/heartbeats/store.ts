@@ -1,0 +1,157 @@
+import type { Database } from "../../../kernel/storage/database.ts";
+import type { Tx } from "../../../kernel/storage/tx.ts";
+import { bytesToUuid, uuidToBytes } from "../../../kernel/uuid.ts";
+import { PINGS_KEPT } from "./schema.ts";
+import type { HeartbeatState, PingRequest, Timing } from "./state.ts";
+
+/** What users set about a heartbeat. */
+export interface HeartbeatSettings extends Timing {
+  readonly slug: string | null;
+}
+
+/** A heartbeat and its state, as their rows have them. */
+export interface HeartbeatRow extends HeartbeatSettings, HeartbeatState {
+  readonly ref: number;
+  readonly projectRef: number;
+  readonly pingId: Uint8Array;
+}
+
+/** A ping as it is kept. */
+export interface StoredPing extends Pick<PingRequest, "kind" | "exit" | "rid"> {
+  readonly at: number;
+  readonly durationMs: number | null;
+  readonly ip: string | null;
+  readonly body: string | null;
+}
+
+/** A project's ping key. */
+export interface PingKeyRow {
+  readonly projectRef: number;
+  readonly accountRef: number;
+  readonly digest: Uint8Array;
+  readonly sealed: Uint8Array;
+}
+
+type Bytes = { readonly startedRid: Uint8Array | null };
+type StoredSettings = Omit<HeartbeatRow, keyof HeartbeatState>;
+type StoredState = Omit<HeartbeatState, "startedRid"> & Bytes;
+type PingRow = Omit<StoredPing, "rid"> & { readonly rid: Uint8Array | null };
+
+const STATE = `pings, last_ping_at AS lastPingAt, started_at AS startedAt, started_rid AS startedRid,
+  last_duration_ms AS lastDurationMs, waits_since AS waitsSince, expected_at AS expectedAt, missed_at AS missedAt,
+  overran_at AS overranAt, repeat_at AS repeatAt, looked_at AS lookedAt`;
+
+export type HeartbeatStore = ReturnType<typeof heartbeatStore>;
+
+/** All SQL of heartbeats, their pings and the keys that these are sent with. */
+export function heartbeatStore(db: Database) {
+  // One by one: a row of two tables takes the driver ten times as long.
+  const settingsOf = db.one<StoredSettings, [ref: number]>(
+    "SELECT monitor_ref AS ref, project_ref AS projectRef, ping_id AS pingId, slug, period_ms, schedule, tz, grace_ms FROM heartbeats WHERE monitor_ref = ?",
+  );
+  const stateOf = db.one<StoredState, [ref: number]>(
+    `SELECT ${STATE} FROM heartbeat_states WHERE monitor_ref = ?`,
+  );
+  const withPingId = db.lookUp<{ ref: number }, [pingId: Uint8Array]>(
+    "SELECT monitor_ref AS ref FROM heartbeats WHERE ping_id = ?",
+  );
+  const saved = db.change<[Readonly<StoredState & { ref: number }>]>(
+    "UPDATE heartbeat_states SET pings = $pings, last_ping_at = $lastPingAt, started_at = $startedAt, started_rid = $startedRid, last_duration_ms = $lastDurationMs, waits_since = $waitsSince, expected_at = $expectedAt, missed_at = $missedAt, overran_at = $overranAt, repeat_at = $repeatAt, looked_at = $lookedAt WHERE monitor_ref = $ref",
+  );
+  return {
+    ...pingStore(db),
+    ...keyStore(db),
+    insert: db.change<
+      [Readonly<HeartbeatSettings & { ref: number; projectRef: number; pingId: Uint8Array }>]
+    >(
+      "INSERT INTO heartbeats (monitor_ref, project_ref, ping_id, slug, period_ms, schedule, tz, grace_ms) VALUES ($ref, $projectRef, $pingId, $slug, $period_ms, $schedule, $tz, $grace_ms)",
+    ),
+    insertState: db.change<[ref: number]>("INSERT INTO heartbeat_states (monitor_ref, pings) VALUES (?, 0)"),
+    update: db.change<[Readonly<HeartbeatSettings & { ref: number }>]>(
+      "UPDATE heartbeats SET slug = $slug, period_ms = $period_ms, schedule = $schedule, tz = $tz, grace_ms = $grace_ms WHERE monitor_ref = $ref",
+    ),
+    save(tx: Tx, ref: number, state: HeartbeatState): void {
+      const { pings, lastPingAt, startedAt, startedRid, lastDurationMs } = state;
+      const { waitsSince, expectedAt, missedAt, overranAt, repeatAt, lookedAt } = state;
+      saved(tx, {
+        ref,
+        pings,
+        lastPingAt,
+        startedAt,
+        startedRid: bytesOf(startedRid),
+        lastDurationMs,
+        waitsSince,
+        expectedAt,
+        missedAt,
+        overranAt,
+        repeatAt,
+        lookedAt,
+      });
+    },
+    find(ref: number): HeartbeatRow | null {
+      const [settings, state] = [settingsOf(ref), stateOf(ref)];
+      return settings && state && Object.assign(settings, state, { startedRid: textOf(state.startedRid) });
+    },
+    refOf: (pingId: string) => withPingId(uuidToBytes(pingId))?.ref ?? null,
+    withSlug: db.one<{ ref: number }, [projectRef: number, slug: string]>(
+      "SELECT monitor_ref AS ref FROM heartbeats WHERE project_ref = ? AND slug = ?",
+    ),
+    remove: db.change<[ref: number]>("DELETE FROM heartbeats WHERE monitor_ref = ?"),
+    removeState: db.change<[ref: number]>("DELETE FROM heartbeat_states WHERE monitor_ref = ?"),
+  };
+}
+
+function pingStore(db: Database) {
+  const inserted = db.change<[Readonly<PingRow & { id: number; number: number }>]>(
+    "INSERT OR REPLACE INTO heartbeat_pings (id, number, at, kind, exit, duration_ms, rid, ip, body) VALUES ($id, $number, $at, $kind, $exit, $durationMs, $rid, $ip, $body)",
+  );
+  const kept = db.all<PingRow, [first: number, end: number]>(
+    "SELECT at, kind, exit, duration_ms AS durationMs, rid, ip, body FROM heartbeat_pings WHERE id >= ? AND id < ? ORDER BY number DESC LIMIT 100",
+  );
+  const startOf = db.one<{ at: number }, [first: number, end: number, rid: Uint8Array]>(
+    "SELECT at FROM heartbeat_pings WHERE id >= ? AND id < ? AND kind = 'start' AND rid = ? ORDER BY number DESC LIMIT 1",
+  );
+  const removed = db.change<[first: number, end: number]>(
+    "DELETE FROM heartbeat_pings WHERE id >= ? AND id < ?",
+  );
+  return {
+    /** Keeps a heartbeat's ping; the one {@link PINGS_KEPT} before it goes. */
+    insertPing(tx: Tx, ref: number, number: number, ping: StoredPing): void {
+      const id = ref * PINGS_KEPT + (number % PINGS_KEPT);
+      inserted(tx, { ...ping, id, number, rid: bytesOf(ping.rid) });
+    },
+    /** A heartbeat's last pings, newest first. */
+    pings: (ref: number): StoredPing[] =>
+      kept(...placesOf(ref)).map((ping) => ({ ...ping, rid: textOf(ping.rid) })),
+    /** When a run began, as far as its start is kept. */
+    startOf: (ref: number, rid: string) => startOf(...placesOf(ref), uuidToBytes(rid))?.at ?? null,
+    removePings: (tx: Tx, ref: number) => removed(tx, ...placesOf(ref)),
+  };
+}
+
+function keyStore(db: Database) {
+  return {
+    setKey: db.change<[Readonly<PingKeyRow>]>(
+      "INSERT OR REPLACE INTO heartbeat_ping_keys (project_ref, account_ref, digest, sealed) VALUES ($projectRef, $accountRef, $digest, $sealed)",
+    ),
+    keyOf: db.one<{ sealed: Uint8Array }, [projectRef: number]>(
+      "SELECT sealed FROM heartbeat_ping_keys WHERE project_ref = ?",
+    ),
+    ownerOf: db.lookUp<Pick<PingKeyRow, "projectRef" | "accountRef">, [digest: Uint8Array]>(
+      "SELECT project_ref AS projectRef, account_ref AS accountRef FROM heartbeat_ping_keys WHERE digest = ?",
+    ),
+    removeKey: db.change<[projectRef: number]>("DELETE FROM heartbeat_ping_keys WHERE project_ref = ?"),
+  };
+}
+
+function placesOf(ref: number): [first: number, end: number] {
+  return [ref * PINGS_KEPT, (ref + 1) * PINGS_KEPT];
+}
+
+function bytesOf(uuid: string | null): Uint8Array | null {
+  return uuid === null ? null : uuidToBytes(uuid);
+}
+
+function textOf(bytes: Uint8Array | null): string | null {
+  return bytes === null ? null : bytesToUuid(bytes);
+}

@@ -1,0 +1,299 @@
+import { changed } from "../../../kernel/audit/change.ts";
+import { isoTime, momentOf } from "../../../kernel/date-time.ts";
+import { ApiError, type ErrorMeaning, invalidField, registerErrors } from "../../../kernel/errors.ts";
+import type { Caller } from "../../../kernel/http/caller.ts";
+import { pageOf, pageStart } from "../../../kernel/http/pagination.ts";
+import { CronTimes, isTimeZone } from "../../../kernel/scheduler/calendar.ts";
+import type { Tx } from "../../../kernel/storage/tx.ts";
+import { bytesToUuid, isUuid, prefixedId } from "../../../kernel/uuid.ts";
+import type { MonitorParts } from "../ports.ts";
+import { LIST_LIMIT, type MonitorDeleted } from "../schema.ts";
+import {
+  MAINTENANCE_MAX,
+  type Maintenance,
+  type MaintenanceCreateBody,
+  type MaintenancePage,
+  type MaintenanceQuery,
+  type MaintenanceUpdateBody,
+  TIME_ZONE,
+} from "./schema.ts";
+import type { MaintenanceRow, MaintenanceSettings, MaintenanceStore } from "./store.ts";
+
+const codes = registerErrors({
+  maintenance_limit_exceeded: [403, "The project has as much planned work as it may have."],
+});
+
+declare module "../../../kernel/errors.ts" {
+  interface ErrorCodes extends Record<keyof typeof codes, ErrorMeaning> {}
+}
+
+/** The job of the next moment at which a window begins or ends; its key is the work's reference. */
+const TURN = "monitors.maintenance";
+/** Windows that turn in one commit. */
+const CONCURRENCY = 64;
+
+type Parts = Pick<MonitorParts, "ids" | "scheduler" | "changes" | "monitors" | "stopped"> & {
+  readonly maintenance: MaintenanceStore;
+  /** Looks at a monitor at once: what was not told during the window is told now. */
+  readonly look: (tx: Tx, ref: number) => void;
+  readonly tell: (tx: Tx, event: "maintenance.started" | "maintenance.ended", row: MaintenanceRow) => void;
+};
+
+type Given = MaintenanceUpdateBody;
+
+/** Planned work: windows in which what monitors find tells nobody. */
+export class MaintenanceService {
+  private nextRef: number;
+
+  constructor(private readonly parts: Parts) {
+    this.nextRef = parts.maintenance.highestRef() + 1;
+    parts.scheduler.register(TURN, {
+      concurrency: CONCURRENCY,
+      run: async ({ key }) => ({ record: (tx) => this.passed(tx, Number(key)) }),
+    });
+  }
+
+  /** When the window ends in which a monitor is at a moment (epoch milliseconds); null: it is in none. */
+  endFor(monitorRef: number, at: number): number | null {
+    const { maintenance } = this.parts;
+    return maintenance.isPlannedFor(monitorRef) === 0 ? null : maintenance.endFor(monitorRef, at, at) || null;
+  }
+
+  /** Plans work. @throws ApiError `validation_error`, `maintenance_limit_exceeded` */
+  create(tx: Tx, { project }: Caller, given: MaintenanceCreateBody): Maintenance {
+    const { maintenance, ids } = this.parts;
+    const settings = this.settingsOf(given, null, tx.now);
+    const monitors = this.refsOf(project.ref, given.monitor_ids ?? []);
+    if (maintenance.count(project.ref) >= MAINTENANCE_MAX)
+      throw new ApiError(
+        "maintenance_limit_exceeded",
+        `A project has at most ${MAINTENANCE_MAX} pieces of planned work. Delete one that has ended.`,
+      );
+    const ref = this.nextRef++;
+    const maintenanceId = prefixedId("mnt", ids.uuidV7());
+    maintenance.insert(tx, { ...settings, ref, maintenanceId, projectRef: project.ref, now: tx.now });
+    for (const monitor of monitors) maintenance.addMonitor(tx, monitor, ref);
+    const view = this.turned(tx, ref);
+    tx.audit({ ...about(view, "planned"), before: null, after: auditedOf(view) });
+    return view;
+  }
+
+  /** Changes planned work. @throws ApiError `not_found`, `validation_error` */
+  update(tx: Tx, projectRef: number, id: string, given: MaintenanceUpdateBody): Maintenance {
+    const { maintenance } = this.parts;
+    const before = this.find(projectRef, id);
+    const was = this.view(before, tx.now);
+    maintenance.update(tx, { ...this.settingsOf(given, before, tx.now), ref: before.ref, now: tx.now });
+    if (given.monitor_ids !== undefined) this.replaceMonitors(tx, before, given.monitor_ids);
+    const view = this.turned(tx, before.ref);
+    tx.audit(changed({ ...about(view, "changed"), before: auditedOf(was), after: auditedOf(view) }));
+    return view;
+  }
+
+  /** Deletes planned work; its window ends. @throws ApiError `not_found` */
+  delete(tx: Tx, projectRef: number, id: string): MonitorDeleted {
+    const row = this.find(projectRef, id);
+    const was = this.view(row, tx.now);
+    tx.audit({ ...about(was, "deleted"), before: auditedOf(was), after: null });
+    const monitors = this.parts.maintenance.monitorsOf(row.ref);
+    this.remove(tx, row.ref);
+    if (row.begun !== 0) this.ended(tx, row, monitors);
+    return { deleted: true };
+  }
+
+  /** @throws ApiError `not_found` */
+  read(projectRef: number, id: string, now: number): Maintenance {
+    return this.view(this.find(projectRef, id), now);
+  }
+
+  /** A page of a project's planned work, newest first. @throws ApiError `validation_error` for a foreign cursor. */
+  list(projectRef: number, query: MaintenanceQuery, now: number): MaintenancePage {
+    const { status, limit = LIST_LIMIT, cursor } = query;
+    const rows = this.parts.maintenance
+      .page(projectRef, pageStart(cursor), MAINTENANCE_MAX)
+      .filter((row) => status === undefined || statusOf(row, now) === status);
+    const { items, ...next } = pageOf(rows.slice(0, limit + 1), limit, ({ ref }) => [ref]);
+    return { maintenance: items.map((row) => this.view(row, now)), ...next };
+  }
+
+  /** A monitor is gone. */
+  forget(tx: Tx, monitorRef: number): void {
+    this.parts.maintenance.forget(tx, monitorRef);
+  }
+
+  /** Removes at most `rowsMax` of a deleted project. Returns how many. */
+  removeRows(tx: Tx, projectRef: number, rowsMax: number): number {
+    const rows = this.parts.maintenance.page(projectRef, Number.MAX_SAFE_INTEGER, rowsMax);
+    for (const { ref } of rows) this.remove(tx, ref);
+    return rows.length;
+  }
+
+  private remove(tx: Tx, ref: number): void {
+    const { maintenance, scheduler } = this.parts;
+    scheduler.cancel(tx, TURN, String(ref));
+    maintenance.removeMonitors(tx, ref);
+    maintenance.remove(tx, ref);
+  }
+
+  private passed(tx: Tx, ref: number): void {
+    const row = this.parts.maintenance.row(ref);
+    if (row !== null && !this.parts.stopped.has(row.projectRef)) this.turned(tx, ref);
+  }
+
+  /** Begins or ends the window, as its time is, waits for what comes next, and returns the work as it is then. */
+  private turned(tx: Tx, ref: number): Maintenance {
+    const { maintenance, scheduler } = this.parts;
+    const { now } = tx;
+    let row = this.row(ref);
+    if (row.begun !== 0 && !isOpen(row, now)) row = this.ended(tx, row, maintenance.monitorsOf(ref));
+    if (now >= row.ends_at) row = { ...row, ...windowAfter(row, now) };
+    if (row.begun === 0 && isOpen(row, now)) row = this.begun(tx, row);
+    maintenance.move(tx, row.starts_at, row.ends_at, row.begun, ref);
+    const next = row.begun === 0 ? row.starts_at : row.ends_at;
+    if (next > now) scheduler.enqueue(tx, TURN, String(ref), next, null);
+    else scheduler.cancel(tx, TURN, String(ref));
+    return this.view(row, now);
+  }
+
+  private begun(tx: Tx, row: MaintenanceRow): MaintenanceRow {
+    this.parts.tell(tx, "maintenance.started", row);
+    this.parts.changes.inProject(tx, row.projectRef, "pulse");
+    return { ...row, begun: 1 };
+  }
+
+  private ended(tx: Tx, row: MaintenanceRow, monitors: readonly { ref: number }[]): MaintenanceRow {
+    this.parts.tell(tx, "maintenance.ended", row);
+    this.parts.changes.inProject(tx, row.projectRef, "pulse");
+    for (const { ref } of monitors) this.parts.look(tx, ref);
+    return { ...row, begun: 0 };
+  }
+
+  /** Monitors that are taken out of a window that lasts are looked at, as at its end. */
+  private replaceMonitors(tx: Tx, { ref, projectRef, begun }: MaintenanceRow, ids: readonly string[]): void {
+    const { maintenance, look } = this.parts;
+    const is = new Set(this.refsOf(projectRef, ids));
+    const was = maintenance.monitorsOf(ref);
+    maintenance.removeMonitors(tx, ref);
+    for (const monitor of is) maintenance.addMonitor(tx, monitor, ref);
+    if (begun === 0) return;
+    for (const monitor of was) if (!is.has(monitor.ref)) look(tx, monitor.ref);
+  }
+
+  private find(projectRef: number, id: string): MaintenanceRow {
+    const row = this.parts.maintenance.find(id);
+    if (row === null || row.projectRef !== projectRef)
+      throw new ApiError("not_found", "There is no planned work with this id in this project.");
+    return row;
+  }
+
+  private row(ref: number): MaintenanceRow {
+    const row = this.parts.maintenance.row(ref);
+    if (row === null) throw new Error(`maintenance ${ref} is gone`);
+    return row;
+  }
+
+  private refsOf(projectRef: number, ids: readonly string[]): number[] {
+    const { monitors } = this.parts;
+    return ids.map((given, index) => {
+      const id = given.toLowerCase();
+      const monitor = isUuid(id) ? monitors.find(id) : null;
+      if (monitor?.projectRef === projectRef) return monitor.ref;
+      throw invalidField(`monitor_ids.${index}`, "must be the id of a monitor of this project");
+    });
+  }
+
+  /** What is set after a change. `before`: null for new work. @throws ApiError `validation_error` naming the field */
+  private settingsOf(given: Given, before: MaintenanceRow | null, now: number): MaintenanceSettings {
+    const { title = before?.title ?? "", message = before?.message ?? "" } = given;
+    const isPublic = given.public ?? (before?.public ?? 0) !== 0;
+    const common = { title, message, public: isPublic ? 1 : 0 };
+    const recurs = before === null ? given.schedule !== undefined : before.schedule !== null;
+    return { ...common, ...(recurs ? recurring(given, before, now) : once(given, before, now)) };
+  }
+
+  private view(row: MaintenanceRow, now: number): Maintenance {
+    const { maintenanceId: id, title, message, schedule, tz, duration_ms } = row;
+    const monitor_ids = this.parts.maintenance.idsOf(row.ref).map((one) => bytesToUuid(one.id));
+    return {
+      ...{ id, title, message, monitor_ids, status: statusOf(row, now) },
+      starts_at: isoTime(row.starts_at),
+      ends_at: isoTime(row.ends_at),
+      ...{ schedule, tz, duration_ms, public: row.public !== 0 },
+      created_at: isoTime(row.created_at),
+      updated_at: isoTime(row.updated_at),
+    };
+  }
+}
+
+type Timing = Omit<MaintenanceSettings, "title" | "message" | "public">;
+type Window = Pick<MaintenanceSettings, "starts_at" | "ends_at">;
+
+function isOpen({ starts_at, ends_at }: Window, now: number): boolean {
+  return starts_at <= now && now < ends_at;
+}
+
+function statusOf(row: Window, now: number): Maintenance["status"] {
+  if (isOpen(row, now)) return "active";
+  return row.starts_at > now ? "scheduled" : "ended";
+}
+
+/** The window of recurring work that ends first after a moment; the same one where none comes. */
+function windowAfter(row: Timing, now: number): Window {
+  const { schedule, tz, duration_ms } = row;
+  if (schedule === null || duration_ms === null) return row;
+  const starts_at = new CronTimes(schedule, tz ?? TIME_ZONE).after(now - duration_ms);
+  return starts_at === null ? row : { starts_at, ends_at: starts_at + duration_ms };
+}
+
+function once(given: Given, before: MaintenanceRow | null, now: number): Timing {
+  const wrong = (["schedule", "tz", "duration_ms"] as const).find((field) => given[field] !== undefined);
+  if (wrong !== undefined) throw invalidField(wrong, "is for work that recurs by schedule");
+  const at = (field: "starts_at" | "ends_at"): number => {
+    const text = given[field];
+    if (text !== undefined) return momentOf(field, text);
+    if (before !== null) return before[field];
+    throw invalidField(field, "is required, or schedule");
+  };
+  const [starts_at, ends_at] = [at("starts_at"), at("ends_at")];
+  if (ends_at <= starts_at) throw invalidField("ends_at", "must be after starts_at");
+  if (before === null && ends_at <= now) throw invalidField("ends_at", "must be in the future");
+  return { starts_at, ends_at, schedule: null, tz: null, duration_ms: null };
+}
+
+function recurring(given: Given, before: MaintenanceRow | null, now: number): Timing {
+  const wrong = (["starts_at", "ends_at"] as const).find((field) => given[field] !== undefined);
+  if (wrong !== undefined) throw invalidField(wrong, "is for work that happens once, without schedule");
+  const schedule = given.schedule ?? before?.schedule ?? "";
+  const tz = given.tz ?? before?.tz ?? TIME_ZONE;
+  const duration_ms = given.duration_ms ?? before?.duration_ms ?? null;
+  if (duration_ms === null) throw invalidField("duration_ms", "is required beside schedule");
+  if (!isTimeZone(tz)) throw invalidField("tz", "must be a time zone such as Europe/Berlin or UTC");
+  const timing = { schedule, tz, duration_ms };
+  const isSame = schedule === before?.schedule && tz === before.tz && duration_ms === before.duration_ms;
+  if (isSame) return { ...timing, starts_at: before.starts_at, ends_at: before.ends_at };
+  const times = timesOf(schedule, tz);
+  const starts_at = times.after(now - duration_ms);
+  if (starts_at === null) throw invalidField("schedule", "names a time that never comes");
+  return { ...timing, starts_at, ends_at: starts_at + duration_ms };
+}
+
+function timesOf(schedule: string, tz: string): CronTimes {
+  try {
+    return new CronTimes(schedule, tz);
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    throw invalidField(
+      "schedule",
+      "must be five fields such as 30 2 * * *, or one of @hourly, @daily, @weekly, @monthly and @yearly",
+    );
+  }
+}
+
+function about({ id, title }: Maintenance, what: string) {
+  return { summary: `Planned work ${title} ${what}`, target: { type: "maintenance", id } };
+}
+
+/** What users set, and nothing that time alone changes. */
+function auditedOf({ id, status, created_at, updated_at, ...settings }: Maintenance) {
+  return settings;
+}

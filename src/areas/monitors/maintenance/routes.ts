@@ -1,0 +1,111 @@
+import { Elysia } from "elysia";
+import { reply } from "../../../kernel/http/answer.ts";
+import type { Api } from "../../../kernel/http/api.ts";
+import { MonitorDeleted } from "../schema.ts";
+import type { MaintenanceService } from "./maintenance.ts";
+import {
+  Maintenance,
+  MaintenanceCreateBody,
+  MaintenancePage,
+  MaintenanceParams,
+  MaintenanceQuery,
+  MaintenanceUpdateBody,
+} from "./schema.ts";
+
+const READ = { access: "pulse:read", cost: 1, limit: "monitor" } as const;
+const CHANGE = { ...READ, access: "pulse:write", audit: "yes" } as const;
+
+/** Declares planned work, beside the monitors. */
+export function maintenanceRoutes(api: Api, maintenance: MaintenanceService) {
+  return [readRoutes(api, maintenance), changeRoutes(api, maintenance)];
+}
+
+function readRoutes(api: Api, maintenance: MaintenanceService) {
+  return new Elysia({ tags: ["Monitors"] })
+    .use(api)
+    .get(
+      "/v1/pulse/maintenance",
+      ({ call, query }) => call.read((tx) => maintenance.list(call.caller.project.ref, query, tx.now)),
+      {
+        op: { name: "monitors.maintenance.list", ...READ, summary: "List planned work, newest first" },
+        query: MaintenanceQuery,
+        response: MaintenancePage,
+      },
+    )
+    .get(
+      "/v1/pulse/maintenance/:maintenance_id",
+      ({ call, params }) =>
+        call.read((tx) => maintenance.read(call.caller.project.ref, params.maintenance_id, tx.now)),
+      {
+        op: {
+          name: "monitors.maintenance.read",
+          ...READ,
+          summary: "Read planned work",
+          errors: ["not_found"],
+        },
+        params: MaintenanceParams,
+        response: Maintenance,
+      },
+    );
+}
+
+function changeRoutes(api: Api, maintenance: MaintenanceService) {
+  return new Elysia({ tags: ["Monitors"] })
+    .use(api)
+    .post(
+      "/v1/pulse/maintenance",
+      ({ call, body }) => call.perform((tx) => reply(201, maintenance.create(tx, call.caller, body))),
+      {
+        op: {
+          name: "monitors.maintenance.create",
+          ...CHANGE,
+          summary: "Plan work during which failures tell nobody",
+          description:
+            "Once, from `starts_at` to `ends_at`; or again and again, by `schedule` and `duration_ms`.",
+          errors: ["maintenance_limit_exceeded"],
+          example: {
+            title: "Move to a larger machine",
+            starts_at: "2030-01-31T22:00:00Z",
+            ends_at: "2030-01-31T23:00:00Z",
+          },
+        },
+        body: MaintenanceCreateBody,
+        response: { 201: Maintenance },
+      },
+    )
+    .patch(
+      "/v1/pulse/maintenance/:maintenance_id",
+      ({ call, params, body }) =>
+        call.perform((tx) => maintenance.update(tx, call.caller.project.ref, params.maintenance_id, body)),
+      {
+        op: {
+          name: "monitors.maintenance.update",
+          ...CHANGE,
+          summary: "Change planned work",
+          description:
+            "What is left out stays as it is. Work that happens once cannot come to recur, nor the other way round.",
+          errors: ["not_found"],
+          example: { message: "It takes an hour longer." },
+        },
+        params: MaintenanceParams,
+        body: MaintenanceUpdateBody,
+        response: Maintenance,
+      },
+    )
+    .delete(
+      "/v1/pulse/maintenance/:maintenance_id",
+      ({ call, params }) =>
+        call.perform((tx) => maintenance.delete(tx, call.caller.project.ref, params.maintenance_id)),
+      {
+        op: {
+          name: "monitors.maintenance.delete",
+          ...CHANGE,
+          summary: "Delete planned work",
+          description: "Work that is under way ends.",
+          errors: ["not_found"],
+        },
+        params: MaintenanceParams,
+        response: MonitorDeleted,
+      },
+    );
+}

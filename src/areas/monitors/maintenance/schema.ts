@@ -1,0 +1,121 @@
+import { type Static, Type } from "@sinclair/typebox";
+import { MOMENT_WANTED } from "../../../kernel/date-time.ts";
+import { NextCursor, pageQuery } from "../../../kernel/http/pagination.ts";
+import { NAME_LENGTH_MAX, name, named, oneOf, orNull, text } from "../../../kernel/schema.ts";
+import { LIST_LIMIT } from "../schema.ts";
+
+/** Planned work of a project, past and to come. */
+export const MAINTENANCE_MAX = 100;
+/** Longest message. */
+export const MESSAGE_LENGTH_MAX = 5_000;
+/** Monitors of one piece of work. */
+export const MONITORS_MAX = 100;
+/** Shortest and longest window of work that recurs: a minute, a week. */
+export const DURATION_MS_MIN = 60_000;
+/** See {@link DURATION_MS_MIN}. */
+export const DURATION_MS_MAX = 604_800_000;
+/** The zone unless given. */
+export const TIME_ZONE = "UTC";
+
+const STATES = ["scheduled", "active", "ended"] as const;
+/** Longer than any RFC 3339 date-time. */
+const MOMENT_LENGTH_MAX = 64;
+
+const moment = (description: string, example: string) =>
+  Type.String({
+    ...{ maxLength: MOMENT_LENGTH_MAX, format: "date-time", errorMessage: MOMENT_WANTED, description },
+    examples: [example],
+  });
+
+const Title = name("What is being done.");
+const Message = text({
+  min: 0,
+  max: MESSAGE_LENGTH_MAX,
+  description: "More of it, as plain text.",
+  examples: ["The shop moves to a larger machine."],
+});
+const MonitorIds = Type.Array(Type.String({ maxLength: 64, errorMessage: "must be the id of a monitor" }), {
+  maxItems: MONITORS_MAX,
+  errorMessage: `must be a list of at most ${MONITORS_MAX} ids of monitors`,
+  description: "The monitors whose failures tell nobody meanwhile; none for an announcement alone.",
+  examples: [[]],
+});
+const Cron = text({
+  ...{ min: 1, max: 256, examples: [] },
+  description: "Instead of `starts_at` and `ends_at`: when each window begins, as cron has it.",
+});
+const TimeZone = text({
+  ...{ min: 1, max: 64, examples: [] },
+  description: "The time zone that `schedule` is read in; `UTC` unless given.",
+});
+const Duration = Type.Integer({
+  minimum: DURATION_MS_MIN,
+  maximum: DURATION_MS_MAX,
+  errorMessage: `must be an integer from ${DURATION_MS_MIN} to ${DURATION_MS_MAX}, in milliseconds: 3600000 is an hour`,
+  description: "Milliseconds of each window of `schedule`.",
+  examples: [],
+});
+const Public = Type.Boolean({
+  errorMessage: "must be true or false",
+  description: "Whether status pages show it.",
+});
+
+const TIMES = {
+  starts_at: moment("RFC 3339.", "2030-01-31T22:00:00Z"),
+  ends_at: moment("RFC 3339.", "2030-01-31T23:00:00Z"),
+  schedule: Cron,
+  tz: TimeZone,
+  duration_ms: Duration,
+};
+const { properties: OPTIONAL } = Type.Partial(
+  Type.Object({ message: Message, monitor_ids: MonitorIds, public: Public, ...TIMES }),
+);
+
+/** Body of new planned work. */
+export const MaintenanceCreateBody = named("MaintenanceCreateBody", { title: Title, ...OPTIONAL });
+export type MaintenanceCreateBody = Static<typeof MaintenanceCreateBody>;
+
+/** Body of a change. */
+export const MaintenanceUpdateBody = named("MaintenanceUpdateBody", {
+  title: Type.Optional(Title),
+  ...OPTIONAL,
+});
+export type MaintenanceUpdateBody = Static<typeof MaintenanceUpdateBody>;
+
+/** Path of planned work. */
+export const MaintenanceParams = Type.Object({ maintenance_id: Type.String({ maxLength: 64 }) });
+
+/** Query of a list of planned work. */
+export const MaintenanceQuery = named("MaintenanceQuery", {
+  status: Type.Optional(oneOf(STATES)),
+  ...pageQuery(LIST_LIMIT).properties,
+});
+export type MaintenanceQuery = Static<typeof MaintenanceQuery>;
+
+/** Planned work. */
+export const Maintenance = named("Maintenance", {
+  id: Type.String({ examples: ["mnt_01a1fc2c30c071d9bf080e3cb4a7b202"] }),
+  title: Type.String({ maxLength: NAME_LENGTH_MAX, examples: ["Move to a larger machine"] }),
+  message: Type.String({ examples: [""] }),
+  monitor_ids: Type.Array(Type.String({ format: "uuid" })),
+  status: oneOf(STATES, {}),
+  starts_at: Type.String({
+    format: "date-time",
+    description: "Of work that recurs, the window now or next; the last one where none comes.",
+  }),
+  ends_at: Type.String({ format: "date-time" }),
+  schedule: orNull(Type.String(), { examples: [null] }),
+  tz: orNull(Type.String(), { examples: [null] }),
+  duration_ms: orNull(Type.Integer(), { examples: [null] }),
+  public: Type.Boolean(),
+  created_at: Type.String({ format: "date-time" }),
+  updated_at: Type.String({ format: "date-time" }),
+});
+export type Maintenance = Static<typeof Maintenance>;
+
+/** A page of planned work, newest first. */
+export const MaintenancePage = named("MaintenancePage", {
+  maintenance: Type.Array(Maintenance),
+  cursor: NextCursor,
+});
+export type MaintenancePage = Static<typeof MaintenancePage>;

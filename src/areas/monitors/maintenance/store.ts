@@ -1,0 +1,81 @@
+import type { Database } from "../../../kernel/storage/database.ts";
+
+/** What is set about planned work, and its window now or next. */
+export type MaintenanceSettings = {
+  readonly title: string;
+  readonly message: string;
+  /** Epoch milliseconds. */
+  readonly starts_at: number;
+  readonly ends_at: number;
+  /** Null: it happens once. */
+  readonly schedule: string | null;
+  readonly tz: string | null;
+  readonly duration_ms: number | null;
+  readonly public: number;
+};
+
+/** Planned work as its row has it. */
+export interface MaintenanceRow extends MaintenanceSettings {
+  readonly ref: number;
+  readonly maintenanceId: string;
+  readonly projectRef: number;
+  readonly begun: number;
+  readonly created_at: number;
+  readonly updated_at: number;
+}
+
+const SETTINGS = "title, message, starts_at, ends_at, schedule, tz, duration_ms, public";
+const VALUES = "$title, $message, $starts_at, $ends_at, $schedule, $tz, $duration_ms, $public";
+const SELECT = `SELECT ref, maintenance_id AS maintenanceId, project_ref AS projectRef, begun, created_at, updated_at, ${SETTINGS} FROM monitor_maintenance`;
+
+type Identity = Pick<MaintenanceRow, "ref" | "maintenanceId" | "projectRef">;
+
+export type MaintenanceStore = ReturnType<typeof maintenanceStore>;
+
+/** All SQL of planned work. */
+export function maintenanceStore(db: Database) {
+  return {
+    /** The largest reference ever given; 0 when there is none. */
+    highestRef: db.number("SELECT seq AS n FROM sqlite_sequence WHERE name = 'monitor_maintenance'"),
+    insert: db.change<[MaintenanceSettings & Identity & { readonly now: number }]>(
+      `INSERT INTO monitor_maintenance (ref, maintenance_id, project_ref, ${SETTINGS}, begun, created_at, updated_at) VALUES ($ref, $maintenanceId, $projectRef, ${VALUES}, 0, $now, $now)`,
+    ),
+    update: db.change<[MaintenanceSettings & { readonly ref: number; readonly now: number }]>(
+      `UPDATE monitor_maintenance SET (${SETTINGS}) = (${VALUES}), updated_at = $now WHERE ref = $ref`,
+    ),
+    move: db.change<[starts: number, ends: number, begun: number, ref: number]>(
+      "UPDATE monitor_maintenance SET starts_at = ?, ends_at = ?, begun = ? WHERE ref = ?",
+    ),
+    remove: db.change<[ref: number]>("DELETE FROM monitor_maintenance WHERE ref = ?"),
+    row: db.one<MaintenanceRow, [ref: number]>(`${SELECT} WHERE ref = ?`),
+    find: db.one<MaintenanceRow, [maintenanceId: string]>(`${SELECT} WHERE maintenance_id = ?`),
+    /** A project's, newest first, below a reference. There are few: those of a state are chosen afterwards. */
+    page: db.all<MaintenanceRow, [projectRef: number, before: number, rowsMax: number]>(
+      `${SELECT} WHERE project_ref = ? AND ref < ? ORDER BY ref DESC LIMIT ?`,
+    ),
+    count: db.number<[projectRef: number]>(
+      "SELECT count(*) AS n FROM monitor_maintenance WHERE project_ref = ?",
+    ),
+    addMonitor: db.change<[monitorRef: number, ref: number]>(
+      "INSERT OR IGNORE INTO monitor_maintained (monitor_ref, maintenance_ref) VALUES (?, ?)",
+    ),
+    removeMonitors: db.change<[ref: number]>("DELETE FROM monitor_maintained WHERE maintenance_ref = ?"),
+    forget: db.change<[monitorRef: number]>("DELETE FROM monitor_maintained WHERE monitor_ref = ?"),
+    monitorsOf: db.all<{ readonly ref: number }, [ref: number]>(
+      "SELECT monitor_ref AS ref FROM monitor_maintained WHERE maintenance_ref = ? ORDER BY monitor_ref",
+    ),
+    idsOf: db.all<{ readonly id: Uint8Array }, [ref: number]>(
+      `SELECT monitor_id AS id FROM monitor_maintained JOIN monitors ON monitors.ref = monitor_ref
+       WHERE maintenance_ref = ? ORDER BY monitor_ref`,
+    ),
+    /** Whether any is planned for a monitor: 1 or 0. Asked of one table at every check, which a join makes ten times as long. */
+    isPlannedFor: db.number<[monitorRef: number]>(
+      "SELECT 1 AS n FROM monitor_maintained WHERE monitor_ref = ? LIMIT 1",
+    ),
+    /** When the last window ends in which a monitor is at a moment; 0: it is in none. */
+    endFor: db.number<[monitorRef: number, at: number, at: number]>(
+      `SELECT max(ends_at) AS n FROM monitor_maintained JOIN monitor_maintenance ON ref = maintenance_ref
+       WHERE monitor_ref = ? AND starts_at <= ? AND ends_at > ?`,
+    ),
+  };
+}

@@ -1,0 +1,46 @@
+import type { DayRow } from "../history/day-store.ts";
+import { DAY_MS } from "../history/days.ts";
+import { Markup } from "../incidents/markup.ts";
+import { dayText } from "./dates.ts";
+import { percentOf } from "./view.ts";
+
+const GOOD_PERCENT = 99.9;
+const FAIR_PERCENT = 95;
+
+/** How an uptime looks: the class of its bar, the colour of its badge. Null: nothing is known. */
+export function lookOf(uptime: number | null): "none" | "good" | "fair" | "bad" {
+  if (uptime === null) return "none";
+  if (uptime >= GOOD_PERCENT) return "good";
+  return uptime >= FAIR_PERCENT ? "fair" : "bad";
+}
+
+/** The dates of the days from one on, as bars say them: written once for all bars of a page. */
+export function datesFrom(firstDay: number, days: number): readonly string[] {
+  return Array.from({ length: days }, (_, index) => dayText(firstDay + index * DAY_MS));
+}
+
+/** A stroke for each day, and what it says. Only numbers and words of ours stand in it: nothing is to be escaped. */
+export function barsOf(days: readonly (DayRow | null)[], dates: readonly string[]): Markup {
+  let strokes = "";
+  let failing = 0;
+  for (const [index, row] of days.entries()) {
+    const uptime = row === null ? null : percentOf(row.checks, row.up);
+    const look = lookOf(uptime);
+    if (look === "bad" || look === "fair") failing += 1;
+    const says = uptime === null ? "no data" : `${uptime}%${notesOf(row)}`;
+    strokes += `<path class="${look}" d="M${index} 0v9"><title>${dates[index]}: ${says}</title></path>\n`;
+  }
+  const failures = `${failing === 0 ? "no" : failing} ${failing < 2 ? "day" : "days"} with failures`;
+  const label = days.every((row) => row === null) ? "no data" : failures;
+  return new Markup(
+    `<svg class="bars" role="img" aria-label="${days.length} days: ${label}" viewBox="-.5 0 ${days.length} 9" preserveAspectRatio="none">${strokes}</svg>\n`,
+  );
+}
+
+/** For how long nothing was counted, in minutes. */
+function notesOf(row: DayRow | null): string {
+  if (row === null) return "";
+  const minutes = (ms: number): number => Math.ceil(ms / 60_000);
+  const maintained = row.maintenanceMs > 0 ? `, ${minutes(row.maintenanceMs)} min of maintenance` : "";
+  return row.observerMs > 0 ? `${maintained}, not observed for ${minutes(row.observerMs)} min` : maintained;
+}

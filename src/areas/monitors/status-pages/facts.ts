@@ -1,0 +1,180 @@
+import { CronTimes } from "../../../kernel/scheduler/calendar.ts";
+import { mapInSlices } from "../../../kernel/time-slices.ts";
+import { bytesToUuid } from "../../../kernel/uuid.ts";
+import type { FactIncident, FactMaintenance, FactStore, Stretch } from "../history/state-store.ts";
+import type { IncidentStore } from "../incidents/store.ts";
+import { MAINTENANCE_MAX } from "../maintenance/schema.ts";
+import type { MaintenanceRow, MaintenanceStore } from "../maintenance/store.ts";
+
+/** An update of an incident. */
+export interface PageUpdate {
+  /** Epoch milliseconds. */
+  readonly at: number;
+  readonly status: string;
+  readonly message: string;
+  /** Where its links are, see `linksOf`; null: to be found. */
+  readonly links: readonly number[] | null;
+}
+
+/** An incident, as far as a page shows it. */
+export interface PageIncident {
+  readonly id: string;
+  readonly kind: "auto" | "manual";
+  readonly title: string;
+  /** Whether a person gave the title: that of a monitor is never shown as it is. */
+  readonly titleGiven: boolean;
+  readonly impact: "degraded" | "outage";
+  readonly status: string;
+  readonly public: boolean;
+  readonly monitorIds: readonly string[];
+  /** Epoch milliseconds. */
+  readonly startedAt: number;
+  readonly resolvedAt: number | null;
+  /** Number of all its updates. */
+  readonly updatesCount: number;
+  /** The newest updates, the newest first. */
+  readonly updates: readonly PageUpdate[];
+}
+
+/** A time of maintenance; of one that comes again, one of its times. */
+export interface PageMaintenance {
+  /** Never shown as it is; each time has its own. */
+  readonly id: string;
+  readonly title: string;
+  readonly message: string;
+  readonly public: boolean;
+  /** Empty: an announcement that is about none. */
+  readonly monitorIds: readonly string[];
+  /** Epoch milliseconds. */
+  readonly startsAt: number;
+  readonly endsAt: number;
+  /** When it was made known; a time of one that comes again, when it begins. */
+  readonly announcedAt: number;
+}
+
+/** What pages show beside checks. */
+export interface PageFacts {
+  /** A project's incidents that are open, or were resolved at `since` or later; newest first, each with its newest updates. */
+  incidents(
+    projectRef: number,
+    asked: {
+      readonly since: number;
+      readonly withAutomatic: boolean;
+      readonly max: number;
+      readonly updatesMax: number;
+    },
+  ): readonly PageIncident[];
+  /** One incident of a project with its newest updates; null where there is none. */
+  incident(projectRef: number, incidentId: string, updatesMax: number): PageIncident | null;
+  /** Open incidents of all projects. */
+  openIncidents(): number;
+  /** A project's public times of maintenance that touch a stretch of time, in order. */
+  maintenance(projectRef: number, from: number, until: number): Promise<readonly PageMaintenance[]>;
+  /** For how long nothing was counted of a monitor between two moments, and why. */
+  unobserved(
+    monitorRef: number,
+    from: number,
+    until: number,
+  ): { readonly observerMs: number; readonly maintenanceMs: number };
+}
+
+/** What these facts are read from. */
+export interface FactParts {
+  readonly facts: FactStore;
+  readonly incidents: Pick<IncidentStore, "newestUpdates" | "updatesCount">;
+  readonly maintenance: Pick<MaintenanceStore, "page" | "idsOf">;
+}
+
+/** All that status pages ask of incidents, planned work and the server's own line. */
+export function pageFacts({ facts, incidents, maintenance }: FactParts): PageFacts {
+  const incidentOf = (
+    { ref, isAuto, isPublic, titleGiven, monitorIds, ...row }: FactIncident,
+    updatesMax: number,
+  ): PageIncident => ({
+    ...row,
+    kind: isAuto === 0 ? "manual" : "auto",
+    public: isPublic !== 0,
+    titleGiven: titleGiven !== 0,
+    monitorIds: JSON.parse(monitorIds),
+    updatesCount: incidents.updatesCount(ref),
+    updates: incidents
+      .newestUpdates(ref, updatesMax)
+      .map(({ links, ...update }) => ({ ...update, links: links === null ? null : JSON.parse(links) })),
+  });
+  const windowOf = (row: MaintenanceRow): PageMaintenance => ({
+    id: `${row.maintenanceId} ${row.starts_at}`,
+    title: row.title,
+    message: row.message,
+    public: row.public !== 0,
+    startsAt: row.starts_at,
+    endsAt: row.ends_at,
+    monitorIds: maintenance.idsOf(row.ref).map(({ id }) => bytesToUuid(id)),
+    announcedAt: row.schedule === null ? row.created_at : row.starts_at,
+  });
+  return {
+    incidents(projectRef, { since, withAutomatic, max, updatesMax }) {
+      const asked = { projectRef, since, rowsMax: max };
+      const rows = [...facts.manual(asked), ...(withAutomatic ? facts.automatic(asked) : [])];
+      return rows
+        .sort((one, other) => other.ref - one.ref)
+        .slice(0, max)
+        .map((row) => incidentOf(row, updatesMax));
+    },
+    incident(projectRef, incidentId, updatesMax) {
+      const row = facts.incident(incidentId, projectRef);
+      return row && incidentOf(row, updatesMax);
+    },
+    openIncidents: () => facts.open(),
+    async maintenance(projectRef, from, until) {
+      const rows = maintenance
+        .page(projectRef, Number.MAX_SAFE_INTEGER, MAINTENANCE_MAX)
+        .filter((row) => row.public !== 0 && row.starts_at < until && row.ends_at >= from);
+      const windows = await mapInSlices(rows, windowOf);
+      return windows.sort((one, other) => one.startsAt - other.startsAt);
+    },
+    unobserved(monitorRef, from, until) {
+      const planned: Stretch[] = [];
+      for (const one of facts.maintenanceOf(monitorRef))
+        planned.push(...windowsOf(one, from, until, WINDOWS_MAX - planned.length));
+      return {
+        observerMs: lengthOf(facts.outages({ from, until }), from, until),
+        maintenanceMs: lengthOf(planned, from, until),
+      };
+    },
+  };
+}
+
+/** Windows that are looked at of all planned work of a monitor in one day: one a minute. Each takes a tenth of a millisecond. */
+const WINDOWS_MAX = 1_440;
+
+function windowsOf(
+  one: FactMaintenance,
+  from: number,
+  until: number,
+  windowsMax: number,
+): readonly Stretch[] {
+  const { schedule, tz, durationMs, createdAt } = one;
+  if (schedule === null || durationMs === null) return [one];
+  if (windowsMax <= 0) return [];
+  const times = new CronTimes(schedule, tz ?? "UTC");
+  const windows: Stretch[] = [];
+  let start = times.after(Math.max(createdAt, from) - durationMs);
+  while (start !== null && start < until && windows.length < windowsMax) {
+    windows.push({ from: Math.max(start, createdAt), to: start + durationMs });
+    start = times.after(start);
+  }
+  return windows;
+}
+
+/** How much of a stretch others cover together. */
+function lengthOf(stretches: readonly Stretch[], from: number, until: number): number {
+  let covered = 0;
+  let end = from;
+  for (const one of [...stretches].sort((a, b) => a.from - b.from)) {
+    const [begins, ends] = [Math.max(one.from, end), Math.min(one.to, until)];
+    if (ends <= begins) continue;
+    covered += ends - begins;
+    end = ends;
+  }
+  return covered;
+}

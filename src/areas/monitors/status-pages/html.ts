@@ -1,0 +1,193 @@
+import { isoTime } from "../../../kernel/date-time.ts";
+import { mapInSlices } from "../../../kernel/time-slices.ts";
+import { html, Markup, paragraphs } from "../incidents/markup.ts";
+import { barsOf, datesFrom } from "./bars.ts";
+import { momentText } from "./dates.ts";
+import {
+  isUnderWay,
+  omittedText,
+  PAST_DAYS,
+  type ShownIncident,
+  type ShownMaintenance,
+  type ShownUpdate,
+} from "./news.ts";
+import type { PageRow } from "./store.ts";
+import { DAYS_SHOWN, type ShownMonitor, type ShownState, type StatusView } from "./view.ts";
+
+/** A state in a word. */
+export const WORDS: Readonly<Record<ShownState, string>> = {
+  up: "Works",
+  degraded: "Slow",
+  down: "Down",
+  maintenance: "Maintenance",
+  paused: "Paused",
+  unknown: "No data",
+};
+
+/** The page as HTML: no script, nothing of another host. Its links are relative, so that it holds behind a prefix. */
+export async function statusHtml(view: StatusView, style: string): Promise<string> {
+  const { page, incidents, maintenance, now, state, sentence } = view;
+  const { slug, settings } = page;
+  const open = incidents.filter(({ resolvedAt }) => resolvedAt === null);
+  const past = incidents.filter(({ resolvedAt }) => resolvedAt !== null);
+  const dates = datesFrom(view.firstDay, DAYS_SHOWN);
+  const ahead = maintenance.filter(({ endsAt }) => endsAt > now);
+  const groups: Markup[] = [];
+  for (const group of view.groups) groups.push(await groupOf(group, dates));
+  const incident = (one: ShownIncident) => incidentOf(one, `${slug}/incidents/${one.id}`);
+  const document = html`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<title>${settings.title}: ${sentence}</title>
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+${settings.index ? null : new Markup('<meta name="robots" content="noindex">\n')}<link rel="stylesheet" href="${style}">
+<link rel="alternate" type="application/atom+xml" title="Incidents and maintenance" href="${slug}/feed.atom">
+<link rel="alternate" type="application/json" href="${slug}.json">
+</head>
+<body>
+<header>
+<h1>${settings.title}</h1>
+${settings.description === "" ? null : paragraphs(settings.description)}
+</header>
+<main>
+<p class="sentence ${state}">${sentence}</p>
+${section("Open incidents", open.map(incident))}
+${section(
+  "Maintenance",
+  ahead.map((one) => maintenanceOf(one, now)),
+)}
+${groups}
+<section class="past">
+<h2>Past incidents</h2>
+${past.length === 0 ? html`<p>None in the last ${PAST_DAYS} days.</p>` : past.map(incident)}
+</section>
+</main>
+<footer>
+${settings.footer === "" ? null : paragraphs(settings.footer)}
+<p>${lastCheck(view)}Days and times are in UTC. <a href="${slug}/feed.atom">Feed</a> <a href="${slug}.json">JSON</a></p>
+</footer>
+</body>
+</html>
+`;
+  return document.text;
+}
+
+/** What stands where there is no page, or none that is published. */
+export function missingHtml(style: string): string {
+  return html`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<title>No status page here</title>
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta name="robots" content="noindex">
+<link rel="stylesheet" href="${style}">
+</head>
+<body>
+<main><h1>No status page here</h1><p>There is none at this address, or it is not published.</p></main>
+</body>
+</html>
+`.text;
+}
+
+function lastCheck({ checkedAt }: StatusView): Markup | null {
+  return checkedAt === null ? null : html`Last check ${time(checkedAt)}. `;
+}
+
+function section(title: string, parts: readonly Markup[]): Markup | null {
+  return parts.length === 0 ? null : html`<section>\n<h2>${title}</h2>\n${parts}</section>`;
+}
+
+async function groupOf(
+  { name, monitors }: StatusView["groups"][number],
+  dates: readonly string[],
+): Promise<Markup> {
+  const items = await mapInSlices(monitors, (one) => monitorItem(one, dates));
+  return html`<section class="group">
+<h2${name === "" ? new Markup(' class="unnamed"') : null}>${name === "" ? "Systems" : name}</h2>
+<ul>
+${items}</ul>
+</section>
+`;
+}
+
+function monitorItem(shown: ShownMonitor, dates: readonly string[]): Markup {
+  const { name, url, state, uptime, latencyMs, days } = shown;
+  const latency = latencyMs === null ? null : html` <span class="latency">${latencyMs} ms</span>`;
+  return html`<li>
+<div class="name"><strong>${name}</strong> <span class="state ${state}">${WORDS[state]}</span></div>
+${url === null ? null : html`<div class="url">${url}</div>\n`}${days === null ? null : barsOf(days, dates)}
+<div class="figures"><span>${DAYS_SHOWN} days: ${uptime === null ? "no data" : `${uptime}%`}</span>${latency}</div>
+</li>
+`;
+}
+
+/** `address`: where its own page is. */
+function incidentOf(incident: ShownIncident, address: string): Markup {
+  const omitted = omittedText(incident);
+  return html`<article class="incident ${lookOfIncident(incident)}">
+<h3><a href="${address}">${incident.title}</a></h3>
+${whenOf(incident)}
+${incident.updates.map(updateOf)}${omitted && html`<p class="when"><a href="${address}">${omitted}</a></p>\n`}</article>
+`;
+}
+
+function lookOfIncident({ impact, resolvedAt }: ShownIncident): string {
+  return resolvedAt === null ? impact : "over";
+}
+
+function whenOf({ impact, startedAt, resolvedAt, names }: ShownIncident): Markup {
+  const end = resolvedAt === null ? null : html` to ${time(resolvedAt)}`;
+  return html`<p class="when">${impact === "outage" ? "Outage" : "Slow"}, ${resolvedAt === null ? "since " : ""}${time(startedAt)}${end}${names}</p>`;
+}
+
+/** The page of one incident, with all of its updates that fit. Its links are relative, as those of its status page. */
+export function incidentHtml({ settings, slug }: PageRow, incident: ShownIncident, style: string): string {
+  const omitted = omittedText(incident);
+  return html`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<title>${incident.title}: ${settings.title}</title>
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+${settings.index ? null : new Markup('<meta name="robots" content="noindex">\n')}<link rel="stylesheet" href="../../${style}">
+<link rel="alternate" type="application/json" href="${incident.id}.json">
+</head>
+<body>
+<header>
+<h1>${incident.title}</h1>
+</header>
+<main>
+<article class="incident ${lookOfIncident(incident)}">
+${whenOf(incident)}
+${incident.updates.map(updateOf)}${omitted && html`<p class="when">${omitted} not shown</p>\n`}</article>
+</main>
+<footer>
+<p><a href="../../${slug}">${settings.title}</a> Days and times are in UTC. <a href="${incident.id}.json">JSON</a></p>
+</footer>
+</body>
+</html>
+`.text;
+}
+
+function updateOf({ at, status, markup }: ShownUpdate): Markup {
+  return html`<div class="update"><p class="when"><strong>${status}</strong>, ${time(at)}</p>${markup}</div>
+`;
+}
+
+function maintenanceOf(maintenance: ShownMaintenance, now: number): Markup {
+  const { title, markup, startsAt, endsAt, names } = maintenance;
+  return html`<article class="incident maintenance">
+<h3>${title}</h3>
+<p class="when">${isUnderWay(maintenance, now) ? "Under way" : "Planned"}, ${time(startsAt)} to ${time(endsAt)}${names}</p>
+${markup}</article>
+`;
+}
+
+function time(epochMs: number): Markup {
+  return html`<time datetime="${isoTime(epochMs)}">${momentText(epochMs)}</time>`;
+}

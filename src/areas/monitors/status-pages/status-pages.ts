@@ -1,0 +1,164 @@
+import { changed } from "../../../kernel/audit/change.ts";
+import { isoTime } from "../../../kernel/date-time.ts";
+import { ApiError, invalidField } from "../../../kernel/errors.ts";
+import type { Caller } from "../../../kernel/http/caller.ts";
+import { pageOf, pageStart } from "../../../kernel/http/pagination.ts";
+import type { Tx } from "../../../kernel/storage/tx.ts";
+import { TierBound } from "../../../kernel/tier-bounds.ts";
+import { isUuid, prefixedId } from "../../../kernel/uuid.ts";
+import type { MonitorParts } from "../ports.ts";
+import { LIST_LIMIT } from "../schema.ts";
+import {
+  PAGE_DEFAULTS,
+  type PageSettings,
+  type StatusPage,
+  type StatusPageCreateBody,
+  type StatusPageSummary,
+  type StatusPageUpdateBody,
+} from "./schema.ts";
+import type { PageRow, PageStore, PageSummaryRow } from "./store.ts";
+
+/** What the use cases of pages are built on. */
+interface PageParts extends Pick<MonitorParts, "db" | "ids" | "tiers" | "monitors"> {
+  readonly pages: PageStore;
+  /** Called when what is public at a slug is no longer what it was. */
+  readonly changedAt: (tx: Tx, slug: string) => void;
+}
+
+/** What owners do with status pages. */
+export class Pages {
+  private readonly bound: TierBound;
+  private nextRef: number;
+
+  constructor(private readonly parts: PageParts) {
+    this.bound = new TierBound(parts.db, parts.tiers, "pages", "page_limit_exceeded");
+    this.nextRef = parts.pages.highestRef() + 1;
+  }
+
+  /** @throws ApiError `validation_error`, `page_limit_exceeded`, `page_slug_taken` */
+  create(tx: Tx, { account, project }: Caller, given: StatusPageCreateBody, baseUrl: string): StatusPage {
+    const { pages, ids, changedAt } = this.parts;
+    this.assertMonitors(project.ref, given);
+    this.assertFree(given.slug, null);
+    this.bound.assertRoom(account);
+    const { slug, title } = given;
+    const ref = this.nextRef++;
+    const pageId = prefixedId("page", ids.uuidV7());
+    const settings = JSON.stringify(settingsIn({ ...PAGE_DEFAULTS, title }, given));
+    const owner = { accountRef: account.ref, projectRef: project.ref };
+    pages.insert(tx, { ref, pageId, ...owner, slug, settings, now: tx.now });
+    changedAt(tx, slug);
+    const made = this.view(this.find(project.ref, pageId), baseUrl);
+    tx.audit({ ...about(made, "created"), before: null, after: audited(made) });
+    return made;
+  }
+
+  /** @throws ApiError `not_found`, `validation_error`, `page_slug_taken` */
+  update(
+    tx: Tx,
+    { project }: Caller,
+    pageId: string,
+    given: StatusPageUpdateBody,
+    baseUrl: string,
+  ): StatusPage {
+    const { pages, changedAt } = this.parts;
+    const before = this.find(project.ref, pageId);
+    const was = this.view(before, baseUrl);
+    this.assertMonitors(project.ref, given);
+    const { slug = before.slug } = given;
+    this.assertFree(slug, before.ref);
+    pages.update(tx, slug, JSON.stringify(settingsIn(before.settings, given)), tx.now, before.ref);
+    for (const one of new Set([before.slug, slug])) changedAt(tx, one);
+    const is = this.view(this.find(project.ref, pageId), baseUrl);
+    tx.audit(changed({ ...about(is, "changed"), before: audited(was), after: audited(is) }));
+    return is;
+  }
+
+  /** @throws ApiError `not_found` */
+  delete(tx: Tx, { project }: Caller, pageId: string, baseUrl: string): { deleted: true } {
+    const row = this.find(project.ref, pageId);
+    const last = this.view(row, baseUrl);
+    this.parts.pages.remove(tx, row.ref);
+    this.parts.changedAt(tx, row.slug);
+    tx.audit({ ...about(last, "deleted"), before: audited(last), after: null });
+    return { deleted: true };
+  }
+
+  /** @throws ApiError `not_found` */
+  read(projectRef: number, pageId: string, baseUrl: string): StatusPage {
+    return this.view(this.find(projectRef, pageId), baseUrl);
+  }
+
+  /** A project's pages, newest first. @throws ApiError `validation_error` for a foreign cursor. */
+  list(projectRef: number, query: { limit?: number; cursor?: string }, baseUrl: string) {
+    const { limit = LIST_LIMIT, cursor } = query;
+    const rows = this.parts.pages.page(projectRef, pageStart(cursor), limit + 1);
+    const { items, ...next } = pageOf(rows, limit, ({ ref }) => [ref]);
+    return { pages: items.map((row) => summaryOf(row, baseUrl)), ...next };
+  }
+
+  private find(projectRef: number, pageId: string): PageRow {
+    const row = this.parts.pages.find(pageId);
+    if (row !== null && row.projectRef === projectRef) return row;
+    throw new ApiError("not_found", "There is no status page with this id in this project.");
+  }
+
+  /** @throws ApiError `validation_error` where an id names no monitor of the project. */
+  private assertMonitors(projectRef: number, { groups = [] }: StatusPageUpdateBody): void {
+    for (const id of groups.flatMap(({ monitor_ids }) => monitor_ids)) {
+      if (this.isMonitor(projectRef, id)) continue;
+      throw invalidField("groups", `names a monitor that is not in this project: ${id}`);
+    }
+  }
+
+  private isMonitor(projectRef: number, id: string): boolean {
+    const monitor = isUuid(id) ? this.parts.monitors.find(id) : null;
+    return monitor?.projectRef === projectRef;
+  }
+
+  /** @throws ApiError `page_slug_taken` */
+  private assertFree(slug: string, ownRef: number | null): void {
+    const holder = this.parts.pages.at(slug);
+    if (holder === null || holder.ref === ownRef) return;
+    throw new ApiError(
+      "page_slug_taken",
+      // Not why: the slug may be that of a page that nobody sees.
+      "This slug is not available. Choose another.",
+    );
+  }
+
+  /** Without the monitors that are gone. */
+  private view({ settings, ...row }: PageRow, baseUrl: string): StatusPage {
+    const groups = settings.groups.map(({ name, monitor_ids }) => ({
+      name,
+      monitor_ids: monitor_ids.filter((id) => this.isMonitor(row.projectRef, id)),
+    }));
+    return { ...summaryOf({ ...row, settings }, baseUrl), groups };
+  }
+}
+
+function summaryOf({ settings, ...row }: PageSummaryRow, baseUrl: string): StatusPageSummary {
+  return {
+    id: row.pageId,
+    slug: row.slug,
+    url: `${baseUrl}/status/${row.slug}`,
+    ...settings,
+    created_at: isoTime(row.createdAt),
+    updated_at: isoTime(row.updatedAt),
+  };
+}
+
+/** The known settings that a body has, over others: what else it has goes nowhere. */
+function settingsIn(before: PageSettings, given: StatusPageUpdateBody): PageSettings {
+  const names = [...Object.keys(PAGE_DEFAULTS), "title"];
+  const known = Object.entries({ ...before, ...given }).filter(([name]) => names.includes(name));
+  return Object.fromEntries(known) as PageSettings;
+}
+
+function audited({ created_at, updated_at, url, ...settings }: StatusPage) {
+  return settings;
+}
+
+function about({ id, slug }: StatusPage, what: string) {
+  return { summary: `Status page ${slug} ${what}`, target: { type: "page", id } };
+}

@@ -1,0 +1,63 @@
+import type { Database } from "../../../kernel/storage/database.ts";
+
+/** What keeps a monitor's changes quiet, as its row has it. */
+export type QuietRow = {
+  /** JSON: epoch milliseconds of the last changes, oldest first. */
+  readonly changes: string;
+  readonly flapping: number;
+};
+
+export type QuietStore = ReturnType<typeof quietStore>;
+
+/** All SQL of what keeps failures quiet: dependencies, flapping, and the server's own outages. */
+export function quietStore(db: Database) {
+  return {
+    parentOf: db.number<[ref: number]>("SELECT parent_ref AS n FROM monitor_parents WHERE monitor_ref = ?"),
+    childOf: db.all<{ readonly ref: number }, [parentRef: number]>(
+      "SELECT monitor_ref AS ref FROM monitor_parents WHERE parent_ref = ?",
+    ),
+    setParent: db.change<[ref: number, parentRef: number]>(
+      "INSERT OR REPLACE INTO monitor_parents (monitor_ref, parent_ref) VALUES (?, ?)",
+    ),
+    /** How many generations depend on a monitor: 0, 1, or 2 for two and more. */
+    generationsBelow: db.number<[ref: number]>(
+      `SELECT max(1 + EXISTS (SELECT 1 FROM monitor_parents AS lower WHERE lower.parent_ref = upper.monitor_ref)) AS n
+       FROM monitor_parents AS upper WHERE parent_ref = ?`,
+    ),
+    removeParent: db.change<[ref: number]>("DELETE FROM monitor_parents WHERE monitor_ref = ?"),
+    /** Nothing depends on a monitor that is gone. */
+    freeChildren: db.change<[parentRef: number]>("DELETE FROM monitor_parents WHERE parent_ref = ?"),
+
+    quiet: db.one<QuietRow, [ref: number]>(
+      "SELECT changes, flapping FROM monitor_quiet WHERE monitor_ref = ?",
+    ),
+    setQuiet: db.change<[QuietRow & { readonly ref: number }]>(
+      "INSERT OR REPLACE INTO monitor_quiet (monitor_ref, changes, flapping) VALUES ($ref, $changes, $flapping)",
+    ),
+    removeQuiet: db.change<[ref: number]>("DELETE FROM monitor_quiet WHERE monitor_ref = ?"),
+
+    /** When the outage began that lasts; 0: there is none. */
+    outage: db.number("SELECT max(from_at) AS n FROM monitor_observer_outages WHERE to_at IS NULL"),
+    beginOutage: db.change<[from: number]>(
+      "INSERT OR REPLACE INTO monitor_observer_outages (from_at) VALUES (?)",
+    ),
+    endOutage: db.change<[to: number]>("UPDATE monitor_observer_outages SET to_at = ? WHERE to_at IS NULL"),
+    removeOutages: db.change<[before: number]>("DELETE FROM monitor_observer_outages WHERE from_at < ?"),
+
+    /** The project behind another one, of those that have monitors; 0: it is the last. */
+    projectAfter: db.number<[projectRef: number]>(
+      "SELECT min(project_ref) AS n FROM monitors WHERE project_ref > ?",
+    ),
+    /** Accounts that have monitors: 0, 1, or 2 for two and more. */
+    accounts: db.number(
+      "SELECT count(*) AS n FROM (SELECT 1 FROM account_counts WHERE kind = 'monitors' AND count > 0 LIMIT 2)",
+    ),
+    /** Monitors that are checked, by their references. */
+    checkedAfter: db.all<
+      { readonly ref: number; readonly accountRef: number; readonly url: string },
+      [ref: number, rowsMax: number]
+    >(
+      "SELECT ref, account_ref AS accountRef, url FROM monitors WHERE ref > ? AND active = 1 AND type = 'http' ORDER BY ref LIMIT ?",
+    ),
+  };
+}
