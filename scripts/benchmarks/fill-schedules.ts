@@ -1,6 +1,6 @@
 // Fills a data folder with schedules: bun fill-schedules.ts FOLDER EMAIL COUNT DUE SECONDS PORT
 // They fall due one after another from the moment DUE (epoch milliseconds) on, all within so many seconds, once each, and are sent to the receiver at a port.
-import { scheduleStore } from "../../src/areas/relay/schedule-store.ts";
+import { scheduleStore } from "../../src/areas/relay/schedules/store.ts";
 import { laneName } from "../../src/kernel/scheduler/dispatcher.ts";
 import type { Tx } from "../../src/kernel/storage/tx.ts";
 import { defaultProjectOf, endFilling, openForFilling } from "./filling.ts";

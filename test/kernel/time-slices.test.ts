@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { exportPage } from "../../src/areas/catch/export.ts";
+import { exportPage } from "../../src/areas/catch/events/export.ts";
 import type { EventRow } from "../../src/areas/catch/store.ts";
 import { monotonicMs } from "../../src/kernel/clock.ts";
 import { SLICE_MS, TimeSlices } from "../../src/kernel/time-slices.ts";

@@ -1,6 +1,6 @@
 import type { Ids } from "../../kernel/ids.ts";
-import adjectives from "./adjectives.txt" with { type: "text" };
-import nouns from "./nouns.txt" with { type: "text" };
+import adjectives from "./buckets/adjectives.txt" with { type: "text" };
+import nouns from "./buckets/nouns.txt" with { type: "text" };
 
 /** Numbers of six digits. */
 const NUMBER_MIN = 100_000;

@@ -4,18 +4,18 @@ import type { ApiArea } from "../../kernel/http/api.ts";
 import type { Kernel } from "../../kernel/kernel.ts";
 import { figures, type OverviewCard, waitingSince } from "../../kernel/overview-card.ts";
 import type { ProjectResources } from "../../kernel/project-resources.ts";
-import { Buckets, type CatchPorts } from "./buckets.ts";
-import { Forwarder } from "./forwarder.ts";
+import { Buckets, type CatchPorts } from "./buckets/buckets.ts";
+import { Removal } from "./buckets/removal.ts";
+import { EventService } from "./events/events.ts";
+import { Forwarder } from "./forwarding/forwarder.ts";
+import { replayStore } from "./forwarding/replay-store.ts";
+import { Replays } from "./forwarding/replays.ts";
 import { EventSequence } from "./ids.ts";
-import { Ingestion } from "./ingestion.ts";
-import { pullRoutes } from "./pull-routes.ts";
-import { Removal } from "./removal.ts";
-import { replayStore } from "./replay-store.ts";
-import { Replays } from "./replays.ts";
+import { Ingestion } from "./ingestion/ingestion.ts";
+import { pullRoutes } from "./pull/routes.ts";
+import { EventStream } from "./pull/stream.ts";
 import { catchRoutes } from "./routes.ts";
-import { EventService } from "./service.ts";
 import { bucketStore, eventStore } from "./store.ts";
-import { EventStream } from "./stream.ts";
 
 registerErrorFields({
   bucket_id: Type.String({ description: "With `bucket_name_taken`: the bucket that has the name." }),

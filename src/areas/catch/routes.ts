@@ -4,9 +4,12 @@ import { reply } from "../../kernel/http/answer.ts";
 import type { Api } from "../../kernel/http/api.ts";
 import { largeBody } from "../../kernel/http/body.ts";
 import type { Call } from "../../kernel/http/call.ts";
-import { aboutBucket, type Buckets, bucketView, termsOf } from "./buckets.ts";
-import type { Ingestion } from "./ingestion.ts";
-import type { Removal } from "./removal.ts";
+import { aboutBucket, type Buckets, bucketView, termsOf } from "./buckets/buckets.ts";
+import type { Removal } from "./buckets/removal.ts";
+import { RESPONSE_TYPES } from "./buckets/settings-schema.ts";
+import type { EventService } from "./events/events.ts";
+import { SEARCH_MS_MAX, SEARCHED_EVENTS_MAX } from "./events/search.ts";
+import type { Ingestion } from "./ingestion/ingestion.ts";
 import {
   Bucket,
   BucketCreateBody,
@@ -25,9 +28,6 @@ import {
   Ingested,
   PublicBucketParams,
 } from "./schema.ts";
-import { SEARCH_MS_MAX, SEARCHED_EVENTS_MAX } from "./search.ts";
-import type { EventService } from "./service.ts";
-import { RESPONSE_TYPES } from "./settings-schema.ts";
 
 /** What the endpoints are made of. */
 interface CatchServices {

@@ -2,6 +2,7 @@ import { type Static, Type } from "@sinclair/typebox";
 import { pageQuery } from "../../kernel/http/pagination.ts";
 import { URL_LENGTH_MAX } from "../../kernel/outbound/target.ts";
 import { name, named, oneOf, orNull, text } from "../../kernel/schema.ts";
+import { SettingsInput, SettingsView } from "./buckets/settings-schema.ts";
 import {
   ANSWER_BYTES_KEPT,
   ATTEMPT_KINDS,
@@ -14,8 +15,7 @@ import {
   SIGNING_SECRET_LENGTH_MAX,
   VERIFICATIONS,
 } from "./domain.ts";
-import { FACT_LENGTH_MAX } from "./facts.ts";
-import { SettingsInput, SettingsView } from "./settings-schema.ts";
+import { FACT_LENGTH_MAX } from "./ingestion/extracted-fields.ts";
 
 /** Events on a page unless asked otherwise. */
 export const EVENTS_LIMIT = 20;

@@ -10,8 +10,8 @@ import {
   type Provider,
   VERIFICATIONS,
 } from "./domain.ts";
+import { seenStore } from "./ingestion/deduplication-store.ts";
 import type { EventAttempt, EventItem } from "./schema.ts";
-import { seenStore } from "./seen-store.ts";
 
 /** A row of `catch_buckets`. */
 export interface BucketRow {

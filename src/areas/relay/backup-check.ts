@@ -1,7 +1,7 @@
 import { below, counted, type RestoreStep } from "../../kernel/backup-check.ts";
 import { MAIL_JOB } from "../../kernel/mail/outbox.ts";
 import { DELIVER } from "./domain.ts";
-import { CLOSED, LIVE, PAUSED } from "./endpoint-store.ts";
+import { CLOSED, LIVE, PAUSED } from "./endpoints/store.ts";
 
 /** What waited to be sent when a backup was made is sent after it is restored. */
 export const reportWaitingDeliveries: RestoreStep = (db) => {

@@ -1,6 +1,6 @@
 import { isoTime } from "../../kernel/date-time.ts";
 import { type ErrorMeaning, invalidField, registerErrors } from "../../kernel/errors.ts";
-import type { RelayBody, RelayFailure, RelayKind } from "./schema.ts";
+import type { RelayBody, RelayFailure, RelayKind } from "./deliveries/schema.ts";
 
 const codes = registerErrors({
   endpoint_name_taken: [409, "Another endpoint of the project has this name; `endpoint_id` says which."],

@@ -11,23 +11,21 @@ import type { ProjectResources } from "../../kernel/project-resources.ts";
 import { StoppedProjects } from "../../kernel/stopped-projects.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
 import type { Tiers } from "../../kernel/tiers.ts";
-import { declareDeliveryCounts } from "./counts.ts";
+import { declareDeliveryCounts } from "./deliveries/counts.ts";
+import { WALKED_ROWS_MAX } from "./deliveries/listing.ts";
+import { relayRoutes, resendRoutes, secretRoutes } from "./deliveries/routes.ts";
+import { type SigningKeys, WebhookSender } from "./deliveries/sender.ts";
+import { type Notification, RelayService } from "./deliveries/service.ts";
+import { type RelayStore, relayStore } from "./deliveries/store.ts";
 import { DEDUPLICATED_MS, RELAYS_KEPT_MS } from "./domain.ts";
-import { createEndpoints, type EndpointPorts } from "./endpoint-area.ts";
-
-import { WALKED_ROWS_MAX } from "./listing.ts";
-import { type ResendStore, resendStore } from "./resend-store.ts";
-
-import { Resends } from "./resends.ts";
-import { relayRoutes, resendRoutes, secretRoutes } from "./routes.ts";
-import { scheduleRoutes } from "./schedule-routes.ts";
-import { ScheduleRuns } from "./schedule-runs.ts";
-import { scheduleStore } from "./schedule-store.ts";
-import { Schedules } from "./schedules.ts";
-import { ProjectSecrets } from "./secrets.ts";
-import { type SigningKeys, WebhookSender } from "./sender.ts";
-import { type Notification, RelayService } from "./service.ts";
-import { type RelayStore, relayStore } from "./store.ts";
+import { createEndpoints, type EndpointPorts } from "./endpoints/index.ts";
+import { ProjectSecrets } from "./endpoints/secrets.ts";
+import { Resends } from "./resends/resends.ts";
+import { type ResendStore, resendStore } from "./resends/store.ts";
+import { scheduleRoutes } from "./schedules/routes.ts";
+import { ScheduleRuns } from "./schedules/runs.ts";
+import { Schedules } from "./schedules/schedules.ts";
+import { scheduleStore } from "./schedules/store.ts";
 
 registerErrorFields({
   endpoint_id: Type.String({ description: "Where a name is taken: the endpoint that has it." }),

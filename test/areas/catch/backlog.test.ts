@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { BEHIND_FROM_EVENTS } from "../../../src/areas/catch/forwarder.ts";
+import { BEHIND_FROM_EVENTS } from "../../../src/areas/catch/forwarding/forwarder.ts";
 import { forwardingStage } from "./forwarding-stage.ts";
 import { accepted, eventOf, stripeSignature } from "./support.ts";
 

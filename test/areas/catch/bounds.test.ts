@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { MIGRATIONS } from "../../../migrations/index.ts";
-import { BUCKETS_IN_MEMORY_MAX, Buckets } from "../../../src/areas/catch/buckets.ts";
+import { BUCKETS_IN_MEMORY_MAX, Buckets } from "../../../src/areas/catch/buckets/buckets.ts";
+import { openSettings } from "../../../src/areas/catch/buckets/settings.ts";
 import { NO_TRAFFIC } from "../../../src/areas/catch/domain.ts";
 import {
   ACCOUNT_SHARE,
@@ -9,8 +10,7 @@ import {
   FORWARDING_BUCKETS_MAX,
   forward,
   RETRIES_AT_ONCE_MAX,
-} from "../../../src/areas/catch/forwarder.ts";
-import { openSettings } from "../../../src/areas/catch/settings.ts";
+} from "../../../src/areas/catch/forwarding/forwarder.ts";
 import { bucketStore, eventStore } from "../../../src/areas/catch/store.ts";
 import { Changes } from "../../../src/kernel/changes.ts";
 import { ManualClock, monotonicMs } from "../../../src/kernel/clock.ts";

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { createHmac, generateKeyPairSync, sign } from "node:crypto";
-import { PATH_LENGTH_MAX, QUERY_LENGTH_MAX } from "../../../src/areas/catch/ingestion.ts";
+import { PATH_LENGTH_MAX, QUERY_LENGTH_MAX } from "../../../src/areas/catch/ingestion/ingestion.ts";
 import { DEFAULT_TIERS } from "../../../src/kernel/tiers.ts";
 import { expectError } from "../../support/errors.ts";
 import { sendRaw } from "../../support/raw-http.ts";

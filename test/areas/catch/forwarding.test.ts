@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { BEHIND_FROM_EVENTS, EVENTS_AT_ONCE_MAX } from "../../../src/areas/catch/forwarder.ts";
+import { BEHIND_FROM_EVENTS, EVENTS_AT_ONCE_MAX } from "../../../src/areas/catch/forwarding/forwarder.ts";
 import { RawServer } from "../../support/raw-server.ts";
 import { forwardingStage } from "./forwarding-stage.ts";
 import { eventOf, eventsOf } from "./support.ts";

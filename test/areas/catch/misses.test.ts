@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { MISSES_MAX } from "../../../src/areas/catch/ingestion.ts";
+import { MISSES_MAX } from "../../../src/areas/catch/ingestion/ingestion.ts";
 import { startTestServer, type TestServer } from "../../support/server.ts";
 
 let server: TestServer;

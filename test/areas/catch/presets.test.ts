@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { createHmac } from "node:crypto";
 import { PROVIDERS, type Provider, type Verification } from "../../../src/areas/catch/domain.ts";
-import { FACT_LENGTH_MAX, type Received } from "../../../src/areas/catch/facts.ts";
-import { type OwnRecipe, PRESETS, verify, withRecipe } from "../../../src/areas/catch/presets.ts";
-import { FORM_FIELDS_MAX, KEY_TRIES_MAX } from "../../../src/areas/catch/signatures.ts";
+import { FACT_LENGTH_MAX, type Received } from "../../../src/areas/catch/ingestion/extracted-fields.ts";
+import { type OwnRecipe, PRESETS, verify, withRecipe } from "../../../src/areas/catch/ingestion/presets.ts";
+import { FORM_FIELDS_MAX, KEY_TRIES_MAX } from "../../../src/areas/catch/ingestion/signatures.ts";
 
 const SECONDS = 1_767_225_600;
 const SECRET = "s3cr3t";

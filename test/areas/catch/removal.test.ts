@@ -1,5 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { REMOVAL_SLICE_BYTES, REMOVAL_SLICE_ROWS, TRIM_ROWS_MAX } from "../../../src/areas/catch/removal.ts";
+import {
+  REMOVAL_SLICE_BYTES,
+  REMOVAL_SLICE_ROWS,
+  TRIM_ROWS_MAX,
+} from "../../../src/areas/catch/buckets/removal.ts";
 import { monotonicMs } from "../../../src/kernel/clock.ts";
 import { DEFAULT_TIERS, type TierFigures, type Tiers } from "../../../src/kernel/tiers.ts";
 import { expectError } from "../../support/errors.ts";

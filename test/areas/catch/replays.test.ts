@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { REPLAYS_RUNNING_MAX } from "../../../src/areas/catch/forwarding/replays.ts";
 import { REPLAYS_KEPT_MS } from "../../../src/areas/catch/index.ts";
-import { REPLAY_IDS_MAX } from "../../../src/areas/catch/pull-schema.ts";
-import { REPLAYS_RUNNING_MAX } from "../../../src/areas/catch/replays.ts";
+import { REPLAY_IDS_MAX } from "../../../src/areas/catch/pull/schema.ts";
 import { PER_SECOND_MAX } from "../../../src/kernel/bulk.ts";
 import type { Client } from "../../support/client.ts";
 import { expectError } from "../../support/errors.ts";

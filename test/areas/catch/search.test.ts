@@ -5,7 +5,7 @@ import {
   SEARCHED_EVENTS_MAX,
   type SearchTerms,
   SLICES_MIN,
-} from "../../../src/areas/catch/search.ts";
+} from "../../../src/areas/catch/events/search.ts";
 import type { EventRow } from "../../../src/areas/catch/store.ts";
 import { monotonicMs } from "../../../src/kernel/clock.ts";
 import { SLICE_MS } from "../../../src/kernel/time-slices.ts";

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import { BODY_BYTES_KEPT, HEADER_BYTES_KEPT } from "../../../src/areas/relay/exchange.ts";
+import { BODY_BYTES_KEPT, HEADER_BYTES_KEPT } from "../../../src/areas/relay/deliveries/exchange.ts";
 import { type Attempt, RelayStage } from "./support.ts";
 
 let stage: RelayStage;

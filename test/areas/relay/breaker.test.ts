@@ -7,13 +7,13 @@ import {
   PROBE_MS_MAX,
   Progress,
   SILENT_AFTER_MS,
-} from "../../../src/areas/relay/breaker.ts";
-import { CLOSED, type Health, LIVE, OPEN } from "../../../src/areas/relay/endpoint-store.ts";
+} from "../../../src/areas/relay/endpoints/breaker.ts";
 import {
   NOTICE_INTERVAL_MS,
   NOTICE_SUBSCRIBERS_MAX,
   NOTICES_DELAYED_MAX,
-} from "../../../src/areas/relay/notices.ts";
+} from "../../../src/areas/relay/endpoints/notices.ts";
+import { CLOSED, type Health, LIVE, OPEN } from "../../../src/areas/relay/endpoints/store.ts";
 import { expectError } from "../../support/errors.ts";
 import { Messaging } from "./messages-support.ts";
 import { RelayStage } from "./support.ts";

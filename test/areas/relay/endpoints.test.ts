@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { createHmac } from "node:crypto";
+import { ENDPOINTS_MAX } from "../../../src/areas/relay/endpoints/endpoints.ts";
 import {
   CHANNELS_MAX,
   CONCURRENCY_MAX,
@@ -7,8 +8,7 @@ import {
   DISABLE_HOURS_MAX,
   EVENT_TYPES_MAX,
   PER_SECOND_TO_ENDPOINT_MAX,
-} from "../../../src/areas/relay/endpoint-schema.ts";
-import { ENDPOINTS_MAX } from "../../../src/areas/relay/endpoints.ts";
+} from "../../../src/areas/relay/endpoints/schema.ts";
 import { expectError } from "../../support/errors.ts";
 import { endpoint, type Scenario } from "../../support/scenario.ts";
 import { Messaging } from "./messages-support.ts";

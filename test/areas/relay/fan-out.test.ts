@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import { FAN_OUT_UNIT } from "../../../src/areas/relay/fan-out.ts";
+import { FAN_OUT_UNIT } from "../../../src/areas/relay/messages/fan-out.ts";
 import { expectError } from "../../support/errors.ts";
 import { longestTurnMs } from "../../support/longest-turn.ts";
 import { Scrape } from "../../support/metrics.ts";

@@ -1,6 +1,6 @@
 import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import { WALKED_ROWS_MAX } from "../../../src/areas/relay/listing.ts";
+import { WALKED_ROWS_MAX } from "../../../src/areas/relay/deliveries/listing.ts";
 import { RawServer } from "../../support/raw-server.ts";
 import { RelayStage } from "./support.ts";
 

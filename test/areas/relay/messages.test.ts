@@ -4,7 +4,7 @@ import {
   BATCH_DELIVERIES_MAX,
   BATCH_MAX,
   PAYLOAD_ADVISED_BYTES,
-} from "../../../src/areas/relay/message-schema.ts";
+} from "../../../src/areas/relay/messages/schema.ts";
 import { expectError } from "../../support/errors.ts";
 import { Messaging } from "./messages-support.ts";
 import { RelayStage } from "./support.ts";

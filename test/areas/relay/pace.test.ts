@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
-import { PACE_AHEAD_MS, Pace } from "../../../src/areas/relay/breaker.ts";
+import { PACE_AHEAD_MS, Pace } from "../../../src/areas/relay/endpoints/breaker.ts";
 import { Messaging } from "./messages-support.ts";
 import { RelayStage } from "./support.ts";
 

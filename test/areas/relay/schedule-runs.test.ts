@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import { MISSED_AFTER_MS } from "../../../src/areas/relay/schedule-runs.ts";
+import { MISSED_AFTER_MS } from "../../../src/areas/relay/schedules/runs.ts";
 import { expectError } from "../../support/errors.ts";
 import { RelayStage } from "./support.ts";
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { RETRIES_MAX } from "../../../src/areas/relay/schema.ts";
+import { RETRIES_MAX } from "../../../src/areas/relay/deliveries/schema.ts";
 import { HEADERS_MAX } from "../../../src/kernel/outbound/headers.ts";
 import { NAME_LENGTH_MAX } from "../../../src/kernel/schema.ts";
 import { DEFAULT_TIERS, NO_BOUND, TIER_NAMES } from "../../../src/kernel/tiers.ts";

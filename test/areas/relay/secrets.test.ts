@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, setSystemTime, test } from "bun:test";
 import { Webhook } from "standardwebhooks";
 import { Webhook as Svix } from "svix";
-import { GRACE_HOURS_MAX } from "../../../src/areas/relay/schema.ts";
+import { GRACE_HOURS_MAX } from "../../../src/areas/relay/deliveries/schema.ts";
 import { signingSecret } from "../../../src/kernel/outbound/signing.ts";
 import { VALID_SECRETS_MAX } from "../../../src/kernel/outbound/webhook-secrets.ts";
 import { endpoint } from "../../support/scenario.ts";

@@ -1,0 +1,395 @@
+import { type Actor, ActorRegistry } from "../../../kernel/actors/registry.ts";
+import { changed, type Fields } from "../../../kernel/audit/change.ts";
+import { isoTime } from "../../../kernel/date-time.ts";
+import { ApiError, invalidField } from "../../../kernel/errors.ts";
+import type { Caller, CallerAccount, Charger } from "../../../kernel/http/caller.ts";
+import type { Kernel } from "../../../kernel/kernel.ts";
+import type { OutboundClient } from "../../../kernel/outbound/client.ts";
+import type { WebhookSecrets } from "../../../kernel/outbound/webhook-secrets.ts";
+import { COUNTED_MAX } from "../../../kernel/overview-card.ts";
+import type { ProjectActivity } from "../../../kernel/project-activity.ts";
+import type { Tx } from "../../../kernel/storage/tx.ts";
+import type { Tiers } from "../../../kernel/tiers.ts";
+import {
+  assertRoomForBucket,
+  type EventStatus,
+  knownProvider,
+  NO_TRAFFIC,
+  type Provider,
+  type Traffic,
+} from "../domain.ts";
+import { type EventSequence, firstSequenceAt, newBucketId, receiptOf } from "../ids.ts";
+import type { Bucket, BucketCreateBody, BucketUpdateBody } from "../schema.ts";
+import {
+  type BucketRow,
+  type BucketStore,
+  decodeProvider,
+  type EventStore,
+  encodeProvider,
+} from "../store.ts";
+import {
+  changedSettings,
+  openSettings,
+  type Settings,
+  type SettingsTerms,
+  type StoredSettings,
+  settingsIn,
+  settingsView,
+} from "./settings.ts";
+
+const DAY_MS = 24 * 60 * 60 * 1000;
+
+/** Buckets kept in memory when idle: some hundred bytes each. */
+export const BUCKETS_IN_MEMORY_MAX = 20_000;
+
+const TARGET_NEEDED =
+  'is required: it must be an https URL such as https://example.com/webhooks, unless delivery is "pull"';
+
+/** What the column of targets has where there is none. */
+const NO_TARGET = "";
+
+/** What buckets need of the rest of the server. */
+export interface CatchPorts {
+  readonly accounts: {
+    /** A live account: a change of tier, balance or suspension shows at once. */
+    account(accountRef: number): CallerAccount;
+    /** The account's newest platform key: what is sent on is signed with it. */
+    signingKey(accountRef: number): string;
+  };
+  readonly charger: Charger;
+  readonly activity: ProjectActivity;
+  readonly outbound: OutboundClient;
+  /** The projects' secrets: what is sent on is signed with them as well. */
+  readonly secrets: Pick<WebhookSecrets, "headers">;
+  readonly tiers: Tiers;
+  /** Where senders reach this server; null where nobody said so. */
+  readonly publicUrl: string | null;
+}
+
+/** What everything in this area works with. */
+export interface CatchDeps extends Kernel, CatchPorts {
+  readonly store: BucketStore;
+  readonly events: EventStore;
+  readonly sequence: EventSequence;
+}
+
+/** A bucket in memory. Only memory knows its recent traffic: a restart forgives it. */
+export interface BucketActor
+  extends Actor,
+    Omit<
+      BucketRow,
+      "target_url" | "provider" | "signing_secret" | "settings" | "live" | "pull" | "deleted_at"
+    > {
+  /** False while its counts are not written. */
+  idle: boolean;
+  target_url: string | null;
+  readonly provider: Provider | null;
+  /** Opened. */
+  signing_secret: string | null;
+  settings: Settings;
+  live: boolean;
+  /** Whether its events wait for who fetches them. */
+  pull: boolean;
+  deleted: boolean;
+  traffic: Traffic;
+}
+
+/** The use cases of buckets, which are in memory while they are in use. Their counts change there, within units of work, and are written once per batch. */
+export class Buckets {
+  private readonly actors: ActorRegistry<string, BucketActor>;
+  private changed = new Set<BucketActor>();
+  private nextRef: number;
+  /** Called when a bucket begins to send its events on. */
+  onLive: (tx: Tx, bucket: BucketActor) => void = () => undefined;
+
+  constructor(
+    private readonly deps: Pick<
+      CatchDeps,
+      | "store"
+      | "events"
+      | "vault"
+      | "ids"
+      | "writer"
+      | "outbound"
+      | "tiers"
+      | "changes"
+      | "accounts"
+      | "publicUrl"
+    >,
+    inMemoryMax = BUCKETS_IN_MEMORY_MAX,
+  ) {
+    this.actors = new ActorRegistry(inMemoryMax);
+    this.nextRef = deps.store.highestRef() + 1;
+    deps.writer.beforeCommit((tx) => this.writeCounts(tx));
+  }
+
+  /** The bucket of an id; undefined once it is deleted. */
+  find(id: string): BucketActor | undefined {
+    const bucket = this.actors.get(id, () => this.load(id));
+    return bucket?.deleted === false ? bucket : undefined;
+  }
+
+  /** The bucket of a reference; undefined once it is deleted. */
+  withRef(ref: number): BucketActor | undefined {
+    const row = this.deps.store.idOf(ref);
+    return row === null ? undefined : this.find(row.id);
+  }
+
+  /** @throws ApiError `catch.bucket_not_found` when it is missing or belongs to another project. */
+  ofProject(projectRef: number, id: string): BucketActor {
+    const bucket = this.find(id);
+    if (bucket === undefined || bucket.project_ref !== projectRef) {
+      throw new ApiError("catch.bucket_not_found", "There is no bucket with this id in your project.");
+    }
+    return bucket;
+  }
+
+  /** A project's buckets, newest first, or the one that was given a name. */
+  listOfProject(projectRef: number, name?: string): BucketActor[] {
+    const { store } = this.deps;
+    const rows =
+      name === undefined ? store.ofProject(projectRef) : [store.named(projectRef, name) ?? []].flat();
+    return rows.flatMap(({ id }) => this.find(id) ?? []);
+  }
+
+  /** The events of a project's buckets, by their status, and what of them asks to be looked at. */
+  figures(projectRef: number, now: number) {
+    const { events } = this.deps;
+    const sum = { pending: 0, failed: 0, failed_24h: 0, delivered: 0 };
+    let waiting = Number.POSITIVE_INFINITY;
+    for (const { ref, provider, live, pending, failed, delivered } of this.listOfProject(projectRef)) {
+      sum.pending += pending;
+      sum.failed += failed;
+      sum.delivered += delivered;
+      const day = firstSequenceAt(now - DAY_MS);
+      if (failed > 0) sum.failed_24h += events.failedFrom(ref, provider, day, COUNTED_MAX);
+      // What a paused bucket holds waits for its owner.
+      if (live && pending > 0) waiting = Math.min(waiting, ...events.pendingAfter(ref, provider, 0, 1));
+    }
+    const pending_since = Number.isFinite(waiting) ? isoTime(receiptOf(waiting)) : null;
+    return { ...sum, pending_since };
+  }
+
+  /** @throws ApiError `validation_error`, `catch.provider_unsupported`, `bucket_name_taken`, `bucket_limit_exceeded` */
+  create(tx: Tx, { account, project }: Caller, body: BucketCreateBody): BucketActor {
+    const { store, tiers } = this.deps;
+    const { target_url = null } = body;
+    const pull = body.delivery === "pull";
+    this.assertTarget(target_url, pull);
+    const provider = knownProvider(body.provider);
+    const settings = changedSettings(provider, {}, settingsIn(body), this.settingsTerms(tx, account.tier));
+    const { name = null } = body;
+    this.assertNameFree(project.ref, name, null);
+    assertRoomForBucket(store.countOfAccount(account.ref), tiers[account.tier].buckets);
+    const id = this.freeId();
+    store.insert(tx, {
+      ...{ ref: this.nextRef++, id, account_ref: account.ref, project_ref: project.ref },
+      ...{ name, target_url: target_url ?? NO_TARGET, pull, provider: encodeProvider(provider) },
+      ...{ signing_secret: this.seal(id, body.signing_secret ?? null), ...this.sealSettings(id, settings) },
+      created_at: tx.now,
+    });
+    tx.onRollback(() => this.actors.drop(id));
+    const bucket = this.ofProject(project.ref, id);
+    tx.audit({ ...aboutBucket(bucket, "created"), before: null, after: termsOf(bucket) });
+    return bucket;
+  }
+
+  /**
+   * Changes what the caller names; what is left out stays.
+   * @throws ApiError `catch.bucket_not_found`, `bucket_name_taken`, `validation_error`
+   */
+  change(tx: Tx, projectRef: number, id: string, changes: BucketUpdateBody): BucketActor {
+    const bucket = this.ofProject(projectRef, id);
+    const { name, target_url, signing_secret, settings, live, pull, updated_at } = bucket;
+    const { target_url: url = target_url, signing_secret: secret = signing_secret, state } = changes;
+    const { name: called = name, delivery } = changes;
+    const before = termsOf(bucket);
+    const given = settingsIn(changes);
+    const plain = [changes.name, changes.target_url, changes.signing_secret, state, delivery];
+    if (plain.every((value) => value === undefined) && Object.keys(given).length === 0) {
+      tx.audit(null);
+      return bucket;
+    }
+    const pulls = delivery === undefined ? pull : delivery === "pull";
+    if (changes.target_url !== undefined || delivery !== undefined) this.assertTarget(url, pulls);
+    this.assertNameFree(projectRef, called, bucket);
+    const sent = isSending(bucket);
+    const { provider, account_ref } = bucket;
+    const set =
+      Object.keys(given).length === 0
+        ? settings
+        : changedSettings(
+            provider,
+            settings.stored,
+            given,
+            this.settingsTerms(tx, this.deps.accounts.account(account_ref).tier),
+          );
+    tx.onRollback(() =>
+      Object.assign(bucket, { name, target_url, signing_secret, settings, live, pull, updated_at }),
+    );
+    bucket.name = called;
+    bucket.target_url = url;
+    bucket.signing_secret = secret;
+    bucket.settings = set;
+    bucket.live = state === undefined ? live : state === "live";
+    bucket.pull = pulls;
+    bucket.updated_at = tx.now;
+    tx.audit(changed({ ...aboutBucket(bucket, "changed"), before, after: termsOf(bucket) }));
+    this.keep(bucket);
+    const sealed = { signing_secret: this.seal(bucket.id, secret), ...this.sealSettings(bucket.id, set) };
+    this.deps.store.setTerms(tx, { ...bucket, target_url: url ?? NO_TARGET, ...sealed });
+    if (isSending(bucket) && !sent) this.onLive(tx, bucket);
+    return bucket;
+  }
+
+  /** Marks a bucket as deleted: it can no longer be found, though its rows are removed later. */
+  markDeleted(tx: Tx, bucket: BucketActor): void {
+    bucket.deleted = true;
+    tx.onRollback(() => {
+      bucket.deleted = false;
+    });
+    this.keep(bucket);
+    this.deps.store.setDeleted(tx, tx.now, bucket.ref);
+    tx.afterCommit(() => this.actors.drop(bucket.id));
+  }
+
+  /** Moves events between statuses: `from` is null for one that came, `to` for one that went. */
+  count(tx: Tx, bucket: BucketActor, from: EventStatus | null, to: EventStatus | null): void {
+    this.keep(bucket);
+    move(bucket, from, to);
+    this.deps.changes.inProject(tx, bucket.project_ref, "catch", bucket.id);
+    tx.onRollback(() => move(bucket, to, from));
+  }
+
+  /** Keeps a bucket in memory, where its changes can be taken back, until the batch ends. */
+  private keep(bucket: BucketActor): void {
+    bucket.idle = false;
+    this.changed.add(bucket);
+  }
+
+  /** When the batch is taken back, each unit's own undo puts memory right. */
+  private writeCounts(tx: Tx): void {
+    if (this.changed.size === 0) return;
+    for (const bucket of this.changed) {
+      this.deps.store.setCounts(tx, bucket.pending, bucket.delivered, bucket.failed, bucket.ref);
+      bucket.idle = true;
+    }
+    this.changed = new Set();
+  }
+
+  private load(id: string): BucketActor | undefined {
+    const row = this.deps.store.find(id);
+    if (row === null) return undefined;
+    const { signing_secret: sealed, settings, deleted_at, ...same } = row;
+    const provider = decodeProvider(row.provider);
+    const set = settings === null ? "{}" : this.deps.vault.open(settings, settingsContext(id));
+    return {
+      ...same,
+      ...{ idle: true, recent: false, traffic: NO_TRAFFIC, provider },
+      target_url: row.target_url === NO_TARGET ? null : row.target_url,
+      settings: openSettings(provider, JSON.parse(set) as StoredSettings),
+      signing_secret: sealed === null ? null : this.deps.vault.open(sealed, sealContext(id)),
+      live: row.live !== 0,
+      pull: row.pull !== 0,
+      deleted: deleted_at !== null,
+    };
+  }
+
+  /** A name is unique in its project. `own`: the bucket that may have it already. @throws ApiError `bucket_name_taken` */
+  private assertNameFree(projectRef: number, name: string | null, own: BucketActor | null): void {
+    const holder = name === null ? null : this.deps.store.named(projectRef, name);
+    if (holder === null || holder.id === own?.id) return;
+    const message = `The bucket ${holder.id} of this project has this name: change that one, or choose another name.`;
+    throw new ApiError("bucket_name_taken", message, { extras: { bucket_id: holder.id } });
+  }
+
+  private assertTarget(url: string | null, pulls: boolean): void {
+    if (url === null) {
+      if (!pulls) throw invalidField("target_url", TARGET_NEEDED);
+      return;
+    }
+    this.deps.outbound.policy.assertUrl("target_url", url, { requireHttps: true });
+  }
+
+  private seal(id: string, secret: string | null): Uint8Array | null {
+    return secret === null ? null : this.deps.vault.seal(secret, sealContext(id));
+  }
+
+  private sealSettings(
+    id: string,
+    { stored }: Settings,
+  ): Pick<BucketRow, "settings"> & { retention_hours: number | null } {
+    const { retention_hours = null } = stored;
+    if (Object.keys(stored).length === 0) return { settings: null, retention_hours };
+    return { settings: this.deps.vault.seal(JSON.stringify(stored), settingsContext(id)), retention_hours };
+  }
+
+  private settingsTerms({ now }: Tx, tier: CallerAccount["tier"]): SettingsTerms {
+    const { tiers, publicUrl } = this.deps;
+    return { now, publicUrl, retentionHoursMax: tiers[tier].eventRetentionHours };
+  }
+
+  /** A random id is hardly ever taken. A deleted bucket keeps its id until its rows are removed. */
+  private freeId(): string {
+    for (;;) {
+      const id = newBucketId(this.deps.ids);
+      if (this.deps.store.find(id) === null) return id;
+    }
+  }
+}
+
+/** Whether a bucket sends its events on by itself. */
+export function isSending({ live, pull }: BucketActor): boolean {
+  return live && !pull;
+}
+
+function move(bucket: BucketActor, from: EventStatus | null, to: EventStatus | null): void {
+  if (from !== null) bucket[from] -= 1;
+  if (to !== null) bucket[to] += 1;
+}
+
+/** What the audit log says of a bucket. */
+export function aboutBucket({ id }: BucketActor, what: string) {
+  return { summary: `Bucket ${id} ${what}`, target: { type: "bucket", id } };
+}
+
+/** What users set of a bucket, for the audit log, which takes out the secret. */
+export function termsOf(bucket: BucketActor): Fields {
+  const { name, target_url, provider, signing_secret, settings, live, pull } = bucket;
+  const terms = { name, target_url, delivery: deliveryOf(pull), provider, signing_secret };
+  return { ...terms, ...settings.stored, state: live ? "live" : "paused" };
+}
+
+function deliveryOf(pull: boolean): Bucket["delivery"] {
+  return pull ? "pull" : "push";
+}
+
+/** A bucket as its owner sees it, with URLs that begin with `baseUrl`. */
+export function bucketView(bucket: BucketActor, baseUrl: string): Bucket {
+  const { id, name, target_url, provider, signing_secret, settings, live, pull } = bucket;
+  const { pending, delivered, failed } = bucket;
+  // What asks by GET before it sends can only be answered there.
+  const asks = settings.preset?.challenge ?? settings.stored.challenge ?? null;
+  const path = asks === null || asks === "slack" || asks === "zoom" || asks === "discord" ? "catch" : "in";
+  return {
+    ...{ id, name, ingest_url: `${baseUrl}/v1/${path}/${id}`, target_url, provider },
+    has_signing_secret: signing_secret !== null,
+    ...settingsView(provider, settings),
+    state: live ? "live" : "paused",
+    delivery: deliveryOf(pull),
+    created_at: isoTime(bucket.created_at),
+    updated_at: isoTime(bucket.updated_at),
+    events: { pending, delivered, failed },
+    ...(live || pull
+      ? {}
+      : { hint: `It sends nothing on yet: PATCH /v1/catch/buckets/${id} {"state": "live"}` }),
+  };
+}
+
+function settingsContext(bucketId: string): string {
+  return `catch-settings:${bucketId}`;
+}
+
+function sealContext(bucketId: string): string {
+  return `catch-signing-secret:${bucketId}`;
+}

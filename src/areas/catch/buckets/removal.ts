@@ -1,0 +1,205 @@
+import { realDelay } from "../../../kernel/clock.ts";
+import type { ProjectResources } from "../../../kernel/project-resources.ts";
+import { removeInSlices } from "../../../kernel/removal.ts";
+import type { JobOutcome } from "../../../kernel/scheduler/scheduler.ts";
+import type { Tx } from "../../../kernel/storage/tx.ts";
+import type { TierFigures } from "../../../kernel/tiers.ts";
+import type { ReplayStore } from "../forwarding/replay-store.ts";
+import { decodeStatus, type OldestEvent, type RemovableRow } from "../store.ts";
+import type { BucketActor, Buckets, CatchDeps } from "./buckets.ts";
+
+/** Events removed in one unit of work: one or two milliseconds of the writer's time. */
+export const REMOVAL_SLICE_ROWS = 50;
+/** Bytes of payload after which a slice ends: freeing a mebibyte takes about as long as fifty small rows. */
+export const REMOVAL_SLICE_BYTES = 1024 * 1024;
+/**
+ * Events removed with one that came in. One keeps a full bucket at its maximum; more let it shrink to a smaller one
+ * after a change of tier.
+ */
+export const TRIM_ROWS_MAX = 4;
+/** Buckets looked at in one go by the hourly clean-up. */
+const BUCKETS_PER_LOOK = 100;
+
+/** The job that removes a deleted bucket's events. */
+const REMOVE_BUCKET = "catch.remove-bucket";
+const HOUR_MS = 60 * 60 * 1000;
+
+/** Removes events, a slice at a time, with pauses in which other requests run. */
+export class Removal {
+  private stopping = false;
+
+  constructor(
+    private readonly deps: CatchDeps & { readonly replays: ReplayStore },
+    private readonly buckets: Buckets,
+  ) {
+    deps.scheduler.register(REMOVE_BUCKET, {
+      // One at a time: two would load the disk twice as much.
+      concurrency: 1,
+      run: (job) => this.removeBucket(Number(job.key), job.dueAt),
+    });
+    deps.housekeeping.addPurge({
+      name: "catch.forget-seen",
+      rowsMax: REMOVAL_SLICE_ROWS,
+      remove: (tx, rowsMax) => deps.events.forgetSeen(tx, tx.now, rowsMax),
+    });
+    deps.housekeeping.addRemoval(() => this.retain());
+  }
+
+  /** Deletes the oldest events of a bucket that has passed its maximum. */
+  trim(tx: Tx, bucket: BucketActor): void {
+    const excess = eventsIn(bucket) - this.figuresOf(bucket.account_ref).eventsPerBucket;
+    if (excess <= 0) return;
+    const rows = this.deps.events.oldestOf(bucket.ref, Math.min(excess, TRIM_ROWS_MAX));
+    for (const row of rows) this.remove(tx, bucket, row);
+  }
+
+  /** From here on the bucket ignores what it is sent; its events are removed in the background. */
+  deleteBucket(tx: Tx, bucket: BucketActor): void {
+    this.buckets.markDeleted(tx, bucket);
+    this.deps.scheduler.enqueue(tx, REMOVE_BUCKET, String(bucket.ref), tx.now, {});
+  }
+
+  /** Removes a bucket's events received before a time. Returns how many there were. */
+  removeBefore(bucket: BucketActor, before: number): Promise<number> {
+    return this.removeOldest(bucket.id, (rows) => receivedBefore(rows, before));
+  }
+
+  /** Removes a slice of a deleted bucket's events, or the bucket when none are left. Returns whether there is more. */
+  private removeRowsOf(tx: Tx, bucketRef: number, rowsMax: number): boolean {
+    const { events, store } = this.deps;
+    const rows = withinBytes(events.oldestOf(bucketRef, Math.min(rowsMax, REMOVAL_SLICE_ROWS)));
+    for (const { sequence } of rows) events.delete(tx, bucketRef, sequence);
+    if (rows.length > 0) return true;
+    if (this.deps.replays.removeOfBucket(tx, bucketRef, rowsMax) === rowsMax) return true;
+    if (events.forgetSeenOf(tx, bucketRef, REMOVAL_SLICE_ROWS) === REMOVAL_SLICE_ROWS) return true;
+    store.delete(tx, bucketRef);
+    return false;
+  }
+
+  /** Ends after the slice under way; the next start goes on with deleted buckets. */
+  stop(): void {
+    this.stopping = true;
+  }
+
+  /** The buckets of a project. */
+  resources(): ProjectResources {
+    const { store } = this.deps;
+    return {
+      name: "buckets",
+      count: (projectRef) => store.ofProject(projectRef).length,
+      projectDeleted: (tx, projectRef) => {
+        for (const bucket of this.buckets.listOfProject(projectRef)) this.buckets.markDeleted(tx, bucket);
+      },
+      removeRows: (tx, projectRef, rowsMax) => {
+        const bucket = store.anyOfProject(projectRef);
+        if (bucket === null) return 0;
+        this.removeRowsOf(tx, bucket.ref, rowsMax);
+        // A slice has bounds of its own: it may be short although there is more.
+        return store.anyOfProject(projectRef) === null ? rowsMax - 1 : rowsMax;
+      },
+    };
+  }
+
+  private figuresOf(accountRef: number): TierFigures {
+    const { accounts, tiers } = this.deps;
+    return tiers[accounts.account(accountRef).tier];
+  }
+
+  private remove(tx: Tx, bucket: BucketActor, row: RemovableRow): void {
+    this.deps.events.delete(tx, bucket.ref, row.sequence);
+    this.buckets.count(tx, bucket, decodeStatus(row.status), null);
+  }
+
+  /** Removes a bucket's oldest events. `toGo`: how many of those found are to go. Returns how many it removed. */
+  private async removeOldest(
+    bucketId: string,
+    toGo: (found: readonly RemovableRow[], bucket: BucketActor) => number,
+  ): Promise<number> {
+    let removed = 0;
+    await this.inSlices((tx) => {
+      const bucket = this.buckets.find(bucketId);
+      if (bucket === undefined) return false;
+      const found = this.deps.events.oldestOf(bucket.ref, REMOVAL_SLICE_ROWS);
+      const wanted = found.slice(0, toGo(found, bucket));
+      const rows = withinBytes(wanted);
+      for (const row of rows) this.remove(tx, bucket, row);
+      tx.afterCommit(() => {
+        removed += rows.length;
+      });
+      return rows.length < wanted.length || rows.length === REMOVAL_SLICE_ROWS;
+    });
+    return removed;
+  }
+
+  /**
+   * Runs a removal in slices, of which each says whether there is more. Returns whether nothing is left. One slice is made
+   * in any case: a job taken up while the process stops makes headway, instead of coming back at once with nothing done.
+   */
+  private inSlices(slice: (tx: Tx) => boolean): Promise<boolean> {
+    let begun = false;
+    const next = () => {
+      begun = true;
+      return this.deps.writer.submit(slice);
+    };
+    return removeInSlices(next, () => begun && this.stopping);
+  }
+
+  private async removeBucket(bucketRef: number, dueAt: number): Promise<JobOutcome> {
+    const done = await this.inSlices(
+      (tx) => this.isDeleted(bucketRef) && this.removeRowsOf(tx, bucketRef, REMOVAL_SLICE_ROWS),
+    );
+    return done ? {} : { retryAt: dueAt, attempt: 0 };
+  }
+
+  /** False when the bucket was removed with its project: after a restart its reference may be another bucket's. */
+  private isDeleted(bucketRef: number): boolean {
+    return this.deps.store.idOf(bucketRef) !== null && this.buckets.withRef(bucketRef) === undefined;
+  }
+
+  /** Goes over all buckets: removes what is past its time, and what a smaller tier has no room for. */
+  private async retain(): Promise<void> {
+    for (let after: number | undefined = 0; after !== undefined && !this.stopping; ) {
+      const buckets = this.deps.store.oldestEvents(after, BUCKETS_PER_LOOK);
+      for (const bucket of buckets) await this.retainIn(bucket);
+      after = buckets.at(-1)?.ref;
+      if (after !== undefined) await realDelay(0);
+    }
+  }
+
+  private async retainIn({
+    id,
+    account_ref,
+    events,
+    oldest_at,
+    retention_hours,
+  }: OldestEvent): Promise<void> {
+    const { eventRetentionHours, eventsPerBucket } = this.figuresOf(account_ref);
+    const hours = Math.min(retention_hours ?? eventRetentionHours, eventRetentionHours);
+    const before = this.deps.clock.now() - hours * HOUR_MS;
+    if (oldest_at === null || (oldest_at >= before && events <= eventsPerBucket)) return;
+    await this.removeOldest(id, (found, bucket) =>
+      Math.max(receivedBefore(found, before), eventsIn(bucket) - eventsPerBucket),
+    );
+  }
+}
+
+/** Events of any status. */
+function eventsIn({ pending, delivered, failed }: BucketActor): number {
+  return pending + delivered + failed;
+}
+
+/** How many of a bucket's oldest events, in the order of their receipt, came before a time. */
+function receivedBefore(oldest: readonly RemovableRow[], before: number): number {
+  const end = oldest.findIndex(({ received_at }) => received_at >= before);
+  return end < 0 ? oldest.length : end;
+}
+
+/** The first rows that a slice has room for: at least one, whatever its size. */
+function withinBytes(rows: readonly RemovableRow[]): readonly RemovableRow[] {
+  let bytes = 0;
+  const end = rows.findIndex(({ payload_bytes }, index) => {
+    bytes += payload_bytes;
+    return index > 0 && bytes > REMOVAL_SLICE_BYTES;
+  });
+  return end < 0 ? rows : rows.slice(0, end);
+}

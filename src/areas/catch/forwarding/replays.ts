@@ -1,0 +1,317 @@
+import {
+  BULK_STATUSES,
+  Bulk,
+  CANCELLED,
+  countMatching,
+  DONE,
+  type Looked,
+  type Matching,
+  PER_SECOND,
+  RUNNING,
+} from "../../../kernel/bulk.ts";
+import { isoTime, isoTimeOrNull, momentOf } from "../../../kernel/date-time.ts";
+import { ApiError, invalidField, refusalBy } from "../../../kernel/errors.ts";
+import { type Reply, reply } from "../../../kernel/http/answer.ts";
+import type { AcrossNetwork } from "../../../kernel/http/perform.ts";
+import type { Job, JobOutcome } from "../../../kernel/scheduler/scheduler.ts";
+import type { Tx } from "../../../kernel/storage/tx.ts";
+import { isPrefixedId, prefixedId } from "../../../kernel/uuid.ts";
+import type { BucketActor, Buckets, CatchDeps } from "../buckets/buckets.ts";
+import { assertSending, type EventStatus, isDelivered, knownProvider, type Provider } from "../domain.ts";
+import type { EventService } from "../events/events.ts";
+import { eventIdOf, sequenceOf } from "../ids.ts";
+import type { CatchReplay, ReplayBody, ReplayMatched, ReplayStarted } from "../pull/schema.ts";
+import type { EventRow } from "../store.ts";
+import { FORWARDING_BUCKETS_MAX, LANES, laneOf } from "./forwarder.ts";
+import type { ReplayRow, ReplayStore } from "./replay-store.ts";
+
+/** The job of a replay of many, which takes some of them up each time. */
+const REPLAYS = "catch.replays";
+/** The job of each event that it has taken up. */
+const REPLAY = "catch.replay";
+/** Replays of many that run in a bucket at once. */
+export const REPLAYS_RUNNING_MAX = 10;
+/** The operation whose credits are charged for each. */
+const CHARGED_AS = "catch.events.replay";
+
+/** What a replay of many is narrowed to. */
+interface Filters {
+  readonly since: number | null;
+  readonly until: number | null;
+  readonly status: EventStatus | null;
+  readonly provider: Provider | null;
+  readonly event_type: string | null;
+  /** Only these, ascending; null for any. */
+  readonly sequences: readonly number[] | null;
+  /** The newest event at its beginning: those to come are not replayed. */
+  readonly last: number;
+}
+
+/** A replay of many that was asked for. */
+interface Asked {
+  readonly bucket: BucketActor;
+  readonly filters: Filters;
+}
+
+/** What matches. */
+interface Found extends Matching {
+  /** How many are left out, since their signatures do not hold. */
+  readonly invalid: number;
+}
+
+/** An event that was taken up. */
+interface TakenUp {
+  readonly account: number;
+  readonly bucket: number;
+  readonly sequence: number;
+  readonly replay: string;
+}
+
+/** Sends events of a bucket to its target again, many at once. */
+export class Replays {
+  private readonly bulk: Bulk<ReplayRow>;
+
+  constructor(
+    private readonly deps: CatchDeps & { readonly replays: ReplayStore },
+    private readonly buckets: Buckets,
+    private readonly service: EventService,
+  ) {
+    this.bulk = new Bulk(deps, {
+      job: REPLAYS,
+      find: ({ key, payload }) => {
+        const { bucket } = payload as { bucket: number };
+        return buckets.withRef(bucket) === undefined ? null : deps.replays.find(bucket, key);
+      },
+      look: (row, after, limit) =>
+        this.look(row.bucket_ref, JSON.parse(row.filters) as Filters, after, limit),
+      sendOne: (tx, row, ref) => this.takeUp(tx, row, ref),
+      update: (tx, row) => deps.replays.update(tx, row),
+      walked: (tx, row) => this.settle(tx, row),
+    });
+    deps.scheduler.register(REPLAY, {
+      concurrency: FORWARDING_BUCKETS_MAX,
+      lanes: LANES,
+      run: (job) => this.replayOne(job),
+    });
+  }
+
+  /**
+   * Begins a replay of many, or says how many it would send. They are counted in slices, so that nobody waits for it.
+   * @throws ApiError, from its parts: `catch.bucket_not_found`, `validation_error`, `catch.provider_unsupported`,
+   * `bucket_paused`, `conflict` without a target or when too many run.
+   */
+  start(
+    projectRef: number,
+    bucketId: string,
+    body: ReplayBody,
+  ): AcrossNetwork<Asked, Found, Reply<202, ReplayStarted> | Reply<200, ReplayMatched>> {
+    const isDry = body.dry_run === true;
+    return {
+      claim: () => {
+        const bucket = this.buckets.ofProject(projectRef, bucketId);
+        const filters = this.filtersOf(bucket, body);
+        if (!isDry) this.assertReady(bucket);
+        return { bucket, filters };
+      },
+      outside: ({ bucket, filters }) => this.count(bucket.ref, filters),
+      settle: (tx, { filters }, { through, invalid, ...matched }) => {
+        if (isDry) {
+          tx.audit(null);
+          return reply(200, matched);
+        }
+        // Looked up again: it may have been changed, or deleted, while they were counted.
+        const bucket = this.buckets.ofProject(projectRef, bucketId);
+        this.assertReady(bucket);
+        // Nothing to do is done.
+        const isDone = matched.matched === 0;
+        const { per_second = PER_SECOND } = body;
+        const row: ReplayRow = {
+          ...{
+            replay_id: prefixedId("rpl", this.deps.ids.uuidV7()),
+            bucket_ref: bucket.ref,
+            per_second,
+            invalid,
+          },
+          ...{ filters: JSON.stringify(filters), after_ref: 0, through_ref: through },
+          ...{ matched: matched.matched, more: matched.more === true ? 1 : 0 },
+          ...{ resent: 0, delivered: 0, failed: 0, error: null },
+          ...{ status: isDone ? DONE : RUNNING, created_at: tx.now, finished_at: isDone ? tx.now : null },
+        };
+        this.deps.replays.insert(tx, row);
+        if (!isDone) this.bulk.begin(tx, row.replay_id, { bucket: bucket.ref });
+        const { dry_run: _, ...asked } = body;
+        tx.audit({
+          ...about(row, bucket, "begun"),
+          before: null,
+          after: { ...asked, ...matched, per_second },
+        });
+        return reply(202, { replay_id: row.replay_id, ...matched });
+      },
+    };
+  }
+
+  /** @throws ApiError `catch.bucket_not_found`, `not_found` */
+  read(projectRef: number, bucketId: string, replayId: string): CatchReplay {
+    const bucket = this.buckets.ofProject(projectRef, bucketId);
+    return replayView(bucket, this.find(bucket, replayId));
+  }
+
+  /** Ends one that runs: what was taken up, is still sent. @throws ApiError as {@link read} */
+  stop(tx: Tx, projectRef: number, bucketId: string, replayId: string): CatchReplay {
+    const bucket = this.buckets.ofProject(projectRef, bucketId);
+    const row = this.find(bucket, replayId);
+    if (row.status !== RUNNING) {
+      tx.audit(null);
+      return replayView(bucket, row);
+    }
+    const after = { status: "cancelled", taken_up: row.resent };
+    tx.audit({ ...about(row, bucket, "stopped"), before: { status: "running" }, after });
+    return replayView(bucket, this.bulk.end(tx, row, CANCELLED));
+  }
+
+  private find(bucket: BucketActor, replayId: string): ReplayRow {
+    const row = isPrefixedId("rpl", replayId) ? this.deps.replays.find(bucket.ref, replayId) : null;
+    if (row === null)
+      throw new ApiError("not_found", "There is no replay with this replay_id in this bucket.");
+    return row;
+  }
+
+  /** @throws ApiError `bucket_paused`, `conflict` */
+  private assertReady(bucket: BucketActor): void {
+    assertSending(bucket);
+    if (this.deps.replays.running(bucket.ref) < REPLAYS_RUNNING_MAX) return;
+    throw new ApiError(
+      "conflict",
+      `${REPLAYS_RUNNING_MAX} replays of this bucket are running: wait for the end of one.`,
+    );
+  }
+
+  private filtersOf(bucket: BucketActor, body: ReplayBody): Filters {
+    const { since, until, status = null, event_type = null, event_ids } = body;
+    const others = [since, until, body.status, body.provider, body.event_type];
+    if (event_ids !== undefined && others.some((given) => given !== undefined))
+      throw invalidField("event_ids", "goes with no other filter: it names the events");
+    const provider = knownProvider(body.provider);
+    return {
+      since: since === undefined ? null : momentOf("since", since),
+      until: until === undefined ? null : momentOf("until", until),
+      ...{ status, provider, event_type, last: this.deps.events.lastOf(bucket.ref) },
+      sequences: event_ids === undefined ? null : sequencesOf(event_ids),
+    };
+  }
+
+  private async count(bucketRef: number, filters: Filters): Promise<Found> {
+    let invalid = 0;
+    const found = await countMatching((after, limit) =>
+      this.look(bucketRef, filters, after, limit, () => {
+        invalid += 1;
+      }),
+    );
+    return { ...found, invalid };
+  }
+
+  /** Events after a number. What is not authentic is never sent on: it is only counted. */
+  private look(
+    bucketRef: number,
+    filters: Filters,
+    after: number,
+    limit: number,
+    onInvalid: () => void = () => undefined,
+  ): Looked[] {
+    return this.rowsAfter(bucketRef, filters, after, limit).map((row) => {
+      const isWanted = row.sequence <= filters.last && isMatching(row, filters);
+      const isInvalid = row.verification === "invalid";
+      if (isWanted && isInvalid) onInvalid();
+      return { ref: row.sequence, matches: isWanted && !isInvalid ? 1 : 0 };
+    });
+  }
+
+  private rowsAfter(bucketRef: number, { sequences }: Filters, after: number, limit: number): EventRow[] {
+    const { events } = this.deps;
+    if (sequences === null) return events.after(bucketRef, after, limit);
+    return sequences
+      .filter((sequence) => sequence > after)
+      .flatMap((sequence) => events.find(bucketRef, sequence) ?? []);
+  }
+
+  /** Charges an event and queues it: what comes of it is recorded with the end of its own job. */
+  private takeUp(tx: Tx, row: ReplayRow, sequence: number): "sent" | "skipped" | "no-credits" {
+    const { charger, accounts, events, scheduler } = this.deps;
+    const bucket = this.buckets.withRef(row.bucket_ref);
+    // It has made room for others since the look at it.
+    if (bucket === undefined || events.find(bucket.ref, sequence) === null) return "skipped";
+    const refusal = refusalBy(() => charger.charge(tx, accounts.account(bucket.account_ref), CHARGED_AS, 1));
+    if (refusal !== null) return "no-credits";
+    const payload: TakenUp = {
+      account: bucket.account_ref,
+      bucket: bucket.ref,
+      sequence,
+      replay: row.replay_id,
+    };
+    const key = `${row.replay_id}/${eventIdOf(sequence)}`;
+    scheduler.enqueue(tx, REPLAY, key, tx.now, payload, laneOf(bucket));
+    return "sent";
+  }
+
+  private async replayOne({ payload }: Job): Promise<JobOutcome> {
+    const taken = payload as TakenUp;
+    const bucket = this.buckets.withRef(taken.bucket);
+    const tried = bucket?.live === true ? await this.service.sendAgain(bucket, taken.sequence) : null;
+    return {
+      record: (tx) => {
+        const outcome = tried?.tried.outcome;
+        const isTaken = outcome?.answered === true && isDelivered(outcome.status);
+        if (tried !== null) this.service.recordAgain(tx, tried.replay, tried.tried);
+        if (!isTaken) this.deps.charger.refund(tx, this.deps.accounts.account(taken.account), CHARGED_AS, 1);
+        const row = this.deps.replays.find(taken.bucket, taken.replay);
+        if (row === null) return;
+        const { delivered, failed } = row;
+        this.settle(tx, isTaken ? { ...row, delivered: delivered + 1 } : { ...row, failed: failed + 1 });
+      },
+    };
+  }
+
+  /** Writes a row, whose run is done once all that were taken up have come to their end. */
+  private settle(tx: Tx, row: ReplayRow): void {
+    const isOver = row.after_ref >= row.through_ref && row.delivered + row.failed === row.resent;
+    if (row.status === RUNNING && isOver) this.bulk.end(tx, row, DONE);
+    else this.deps.replays.update(tx, row);
+  }
+}
+
+function isMatching(row: EventRow, { since, until, status, provider, event_type }: Filters): boolean {
+  return (
+    (since === null || row.received_at >= since) &&
+    (until === null || row.received_at < until) &&
+    (status === null || row.status === status) &&
+    (provider === null || row.provider === provider) &&
+    (event_type === null || row.event_type === event_type)
+  );
+}
+
+/** The numbers behind ids, ascending and each once. @throws ApiError `validation_error` */
+function sequencesOf(eventIds: readonly string[]): number[] {
+  const found = eventIds.map((id) => {
+    const sequence = sequenceOf(id);
+    if (sequence === null) throw invalidField("event_ids", "must be a list of ids of events");
+    return sequence;
+  });
+  return [...new Set(found)].sort((a, b) => a - b);
+}
+
+function about({ replay_id }: ReplayRow, bucket: BucketActor, what: string) {
+  return { summary: `Replay of bucket ${bucket.id} ${what}`, target: { type: "replay", id: replay_id } };
+}
+
+function replayView(bucket: BucketActor, row: ReplayRow): CatchReplay {
+  const { replay_id, matched, resent, delivered, failed, invalid, error, finished_at } = row;
+  return {
+    ...{ replay_id, bucket_id: bucket.id, status: BULK_STATUSES[row.status - 1] ?? "running", matched },
+    ...(row.more === 0 ? {} : { more: true }),
+    ...{ delivered, failed },
+    skipped: invalid + (finished_at === null ? 0 : Math.max(0, matched - resent)),
+    error,
+    created_at: isoTime(row.created_at),
+    finished_at: isoTimeOrNull(finished_at),
+  };
+}

@@ -1,0 +1,45 @@
+import { SECRET_NAMES } from "../../../kernel/secrets/secret-names.ts";
+import type { Vault } from "../../../kernel/secrets/vault.ts";
+
+/** Headers by lower-case name. */
+export type EventHeaders = Readonly<Record<string, string>>;
+
+/** Holds the sealed part of the headers. No header can have such a name. */
+const SEALED = ":sealed";
+
+/**
+ * The headers of a request as they are stored: JSON. Repeated ones are joined, as they arrive. The values of those that
+ * may carry a secret are sealed; their names stay where they stood.
+ */
+export function storedHeaders(received: Headers, vault: Vault, bucketId: string): string {
+  const all: Record<string, unknown> = received.toJSON();
+  // Cookies alone come as a list.
+  const cookies = all["set-cookie"];
+  if (cookies !== undefined) all["set-cookie"] = String(cookies);
+  const names = Object.keys(all).filter((name) => SECRET_NAMES.has(name));
+  if (names.length === 0) return JSON.stringify(all);
+  const secret = Object.fromEntries(names.map((name) => [name, all[name]]));
+  for (const name of names) all[name] = null;
+  const sealed = vault.seal(JSON.stringify(secret), contextOf(bucketId));
+  return JSON.stringify({ ...all, [SEALED]: Buffer.from(sealed).toString("base64") });
+}
+
+/** The headers that were stored, with what is sealed opened. */
+export function readHeaders(stored: string, vault: Vault, bucketId: string): EventHeaders {
+  const { [SEALED]: sealed, ...all } = JSON.parse(stored) as Record<string, string>;
+  if (sealed === undefined) return all;
+  const secret = JSON.parse(vault.open(Buffer.from(sealed, "base64"), contextOf(bucketId))) as EventHeaders;
+  return { ...all, ...secret };
+}
+
+/** The headers that were stored as lines of `name: value`; of what is sealed only the names. */
+export function plainHeaders(stored: string): string {
+  const { [SEALED]: _, ...all } = JSON.parse(stored) as Record<string, string | null>;
+  return Object.entries(all)
+    .map(([name, value]) => `${name}: ${value ?? ""}`)
+    .join("\n");
+}
+
+function contextOf(bucketId: string): string {
+  return `catch-headers:${bucketId}`;
+}

@@ -1,0 +1,258 @@
+import { DETECTED_PROVIDERS, type Provider, type Verification } from "../domain.ts";
+import { type Fact, firstOf, headerOf, joinOf, type Received, type Source } from "./extracted-fields.ts";
+import { isSigned, type Recipe, type Scheme, schemeOf } from "./signatures.ts";
+
+/** What a sender asks of an endpoint before it sends anything: see `challenges.ts`. */
+type ChallengeKind = "hub" | "hub-json" | "slack" | "graph" | "zoom" | "discord" | "crc" | "dropbox";
+
+/** How a sender signs, and what it says of its events. */
+export interface Preset {
+  /** One of them has to hold; none: the sender does not sign, or signs in a way that its bucket says. */
+  readonly schemes: readonly Scheme[];
+  /**
+   * What its own headers begin with. They go along with the event: some receivers check them again, and some senders
+   * name the kind of event in them alone.
+   */
+  readonly prefixes: readonly string[];
+  readonly eventId: Fact;
+  readonly eventType: Fact;
+  readonly challenge: ChallengeKind | null;
+}
+
+/** A preset as it is written down. */
+interface PresetData {
+  readonly recipes?: readonly Recipe[];
+  readonly prefixes?: readonly string[];
+  readonly id?: readonly Source[];
+  readonly type?: readonly Source[];
+  /** Two sources that together say the type. */
+  readonly types?: readonly [Source, Source];
+  readonly challenge?: ChallengeKind;
+}
+
+const SHA256_HEX = { algorithm: "hmac-sha256", encoding: "hex" } as const;
+const SHA256_BASE64 = { algorithm: "hmac-sha256", encoding: "base64" } as const;
+const OF_BODY = "{body}";
+
+/** Standard Webhooks, under either name of its headers. */
+function standardBy(name: "webhook" | "svix"): Recipe {
+  return {
+    ...SHA256_BASE64,
+    ...{ header: `${name}-signature`, prefix: "v1,", separator: " ", timestamp_header: `${name}-timestamp` },
+    ...{ template: `{id:${name}-id}.{timestamp}.{body}`, secret_encoding: "whsec" },
+  };
+}
+
+const STANDARD = standardBy("webhook");
+const SVIX = standardBy("svix");
+const FORGE_SHA256: Recipe = {
+  ...SHA256_HEX,
+  header: "x-hub-signature-256",
+  prefix: "sha256=",
+  template: OF_BODY,
+};
+
+const DATA: Readonly<Record<Provider, PresetData>> = {
+  stripe: {
+    recipes: [
+      {
+        ...{ ...SHA256_HEX, header: "stripe-signature", pairs: ",", signature_key: "v1", timestamp_key: "t" },
+        template: "{timestamp}.{body}",
+      },
+    ],
+    ...{ prefixes: ["stripe-"], id: ["/id"], type: ["/type"] },
+  },
+  github: {
+    recipes: [FORGE_SHA256],
+    ...{
+      prefixes: ["x-github-", "x-hub-"],
+      id: ["header:x-github-delivery"],
+      type: ["header:x-github-event"],
+    },
+  },
+  shopify: {
+    recipes: [{ ...SHA256_BASE64, header: "x-shopify-hmac-sha256", template: OF_BODY }],
+    ...{ prefixes: ["x-shopify-"], id: ["header:x-shopify-event-id"], type: ["header:x-shopify-topic"] },
+  },
+  svix: { recipes: [SVIX], prefixes: ["svix-"], id: ["header:svix-id"], type: ["/type"] },
+  custom: {},
+  standard: {
+    recipes: [STANDARD, SVIX],
+    prefixes: ["webhook-", "svix-"],
+    id: ["header:webhook-id", "header:svix-id"],
+    type: ["/type"],
+  },
+  slack: {
+    recipes: [
+      {
+        ...{ ...SHA256_HEX, header: "x-slack-signature", prefix: "v0=", template: "v0:{timestamp}:{body}" },
+        timestamp_header: "x-slack-request-timestamp",
+      },
+    ],
+    ...{ prefixes: ["x-slack-"], id: ["/event_id"], type: ["/event/type", "/type"], challenge: "slack" },
+  },
+  twilio: {
+    recipes: [
+      { header: "x-twilio-signature", algorithm: "hmac-sha1", encoding: "base64", template: "{url}{form}" },
+    ],
+    ...{ prefixes: ["x-twilio-", "i-twilio-"], id: ["header:i-twilio-idempotency-token"] },
+  },
+  linear: {
+    recipes: [
+      {
+        ...{ ...SHA256_HEX, header: "linear-signature", template: OF_BODY },
+        ...{ timestamp_at: "/webhookTimestamp", timestamp_format: "unix_ms", tolerance_seconds: 60 },
+      },
+    ],
+    ...{ prefixes: ["linear-"], id: ["header:linear-delivery"], types: ["/type", "/action"] },
+  },
+  lemonsqueezy: {
+    recipes: [{ ...SHA256_HEX, header: "x-signature", template: OF_BODY }],
+    ...{ prefixes: ["x-signature", "x-event-name"], id: ["digest"], type: ["header:x-event-name"] },
+  },
+  bitbucket: {
+    recipes: [{ ...FORGE_SHA256, header: "x-hub-signature" }],
+    prefixes: ["x-hub-", "x-request-uuid", "x-event-key", "x-hook-uuid", "x-attempt-number"],
+    id: ["header:x-request-uuid"],
+    type: ["header:x-event-key"],
+  },
+  discord: {
+    recipes: [
+      {
+        ...{ header: "x-signature-ed25519", algorithm: "ed25519", encoding: "hex", secret_encoding: "hex" },
+        ...{ timestamp_header: "x-signature-timestamp", template: "{timestamp}{body}" },
+      },
+    ],
+    ...{ prefixes: ["x-signature-"], id: ["/id"], type: ["/type"], challenge: "discord" },
+  },
+  paddle: {
+    recipes: [
+      {
+        ...{
+          ...SHA256_HEX,
+          header: "paddle-signature",
+          pairs: ";",
+          signature_key: "h1",
+          timestamp_key: "ts",
+        },
+        template: "{timestamp}:{body}",
+      },
+    ],
+    ...{ prefixes: ["paddle-"], id: ["/event_id"], type: ["/event_type"] },
+  },
+  sendgrid: {
+    recipes: [
+      {
+        ...{ algorithm: "ecdsa-p256-sha256", encoding: "base64", secret_encoding: "base64" },
+        header: "x-twilio-email-event-webhook-signature",
+        timestamp_header: "x-twilio-email-event-webhook-timestamp",
+        template: "{timestamp}{body}",
+      },
+    ],
+    ...{ prefixes: ["x-twilio-"], id: ["digest"], type: ["/0/event"] },
+  },
+  square: {
+    recipes: [{ ...SHA256_BASE64, header: "x-square-hmacsha256-signature", template: "{url}{body}" }],
+    ...{ prefixes: ["x-square-", "square-"], id: ["/event_id"], type: ["/type"] },
+  },
+  zoom: {
+    recipes: [
+      {
+        ...{ ...SHA256_HEX, header: "x-zm-signature", prefix: "v0=", template: "v0:{timestamp}:{body}" },
+        timestamp_header: "x-zm-request-timestamp",
+      },
+    ],
+    ...{ prefixes: ["x-zm-"], id: ["digest"], type: ["/event"], challenge: "zoom" },
+  },
+  intercom: {
+    recipes: [
+      {
+        header: "x-hub-signature",
+        algorithm: "hmac-sha1",
+        encoding: "hex",
+        prefix: "sha1=",
+        template: OF_BODY,
+      },
+    ],
+    ...{ prefixes: ["x-hub-"], id: ["/id"], type: ["/topic"] },
+  },
+  gitlab: {
+    recipes: [{ header: "x-gitlab-token", algorithm: "token" }],
+    ...{ prefixes: ["x-gitlab-"], id: ["header:x-gitlab-event-uuid"], type: ["header:x-gitlab-event"] },
+  },
+  zendesk: {
+    recipes: [
+      {
+        ...{ ...SHA256_BASE64, header: "x-zendesk-webhook-signature", template: "{timestamp}{body}" },
+        ...{ timestamp_header: "x-zendesk-webhook-signature-timestamp", timestamp_format: "rfc3339" },
+      },
+    ],
+    ...{ prefixes: ["x-zendesk-"], id: ["/id"], type: ["/type"] },
+  },
+  typeform: {
+    recipes: [{ ...SHA256_BASE64, header: "typeform-signature", prefix: "sha256=", template: OF_BODY }],
+    ...{ prefixes: ["typeform-"], id: ["/event_id"], type: ["/event_type"] },
+  },
+  meta: { prefixes: ["x-hub-"], challenge: "hub" },
+  strava: { challenge: "hub-json" },
+  websub: { prefixes: ["x-hub-", "link"], challenge: "hub" },
+  "microsoft-graph": { challenge: "graph" },
+  x: { prefixes: ["x-twitter-"], challenge: "crc" },
+  dropbox: { prefixes: ["x-dropbox-"], challenge: "dropbox" },
+};
+
+function presetOf({ recipes = [], prefixes = [], id = [], type = [], types, challenge }: PresetData): Preset {
+  return {
+    schemes: recipes.map(schemeOf),
+    prefixes,
+    eventId: firstOf(id),
+    eventType: types === undefined ? firstOf(type) : joinOf(...types),
+    challenge: challenge ?? null,
+  };
+}
+
+/** Every sender that a bucket can name. */
+export const PRESETS = Object.fromEntries(
+  Object.entries(DATA).map(([name, data]) => [name, presetOf(data)]),
+) as Readonly<Record<Provider, Preset>>;
+
+/** A recipe of a caller's own, with where its sender names its events. */
+export type OwnRecipe = Recipe & { readonly event_id?: Source; readonly event_type?: Source };
+
+/** A preset with a recipe of a caller's own. @throws Error saying what is wrong with its template */
+export function withRecipe(preset: Preset, { event_id, event_type, ...recipe }: OwnRecipe): Preset {
+  const scheme = schemeOf(recipe);
+  const sources = [event_id, event_type].flatMap((source) => source ?? []);
+  return {
+    ...preset,
+    schemes: [scheme],
+    prefixes: [...preset.prefixes, ...scheme.headers, ...sources.flatMap((source) => headerOf(source) ?? [])],
+    eventId: firstOf(event_id === undefined ? [] : [event_id]),
+    eventType: firstOf(event_type === undefined ? [] : [event_type]),
+  };
+}
+
+/** The provider that the headers show, or null. */
+export function detectProvider(headers: Headers): Provider | null {
+  return DETECTED_PROVIDERS.find((name) => SIGNED_WITH[name].every((header) => headers.has(header))) ?? null;
+}
+
+/** The headers that the signature of a request is in or about. */
+const SIGNED_WITH = Object.fromEntries(
+  DETECTED_PROVIDERS.map((name) => [name, PRESETS[name].schemes.flatMap(({ headers }) => headers)]),
+) as unknown as Readonly<Record<(typeof DETECTED_PROVIDERS)[number], readonly string[]>>;
+
+/** Whether a header (lower-case) goes along with a sender's events. */
+export function isProvidersOwn({ prefixes }: Preset, header: string): boolean {
+  return prefixes.some((prefix) => header.startsWith(prefix));
+}
+
+/**
+ * Checks a request's signature. Without a sender that signs, or a secret, there is nothing to check; with both, a missing
+ * signature is as invalid as a wrong one. Of several secrets, as while one is being changed, one has to hold.
+ */
+export function verify(preset: Preset | null, secrets: readonly string[], received: Received): Verification {
+  if (preset === null || preset.schemes.length === 0 || secrets.length === 0) return "none";
+  const holds = preset.schemes.some((scheme) => secrets.some((secret) => isSigned(scheme, secret, received)));
+  return holds ? "valid" : "invalid";
+}

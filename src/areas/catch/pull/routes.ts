@@ -1,0 +1,127 @@
+import { Elysia } from "elysia";
+import type { Api } from "../../../kernel/http/api.ts";
+import type { EventService } from "../events/events.ts";
+import type { Replays } from "../forwarding/replays.ts";
+import { BucketParams, EventItem, EventParams } from "../schema.ts";
+import {
+  CatchReplay,
+  EventAckBody,
+  ReplayBody,
+  ReplayMatched,
+  ReplayParams,
+  ReplayStarted,
+  StreamPage,
+  StreamQuery,
+} from "./schema.ts";
+import type { EventStream } from "./stream.ts";
+
+/** What the endpoints are made of. */
+interface PullServices {
+  readonly stream: EventStream;
+  readonly events: EventService;
+  readonly replays: Replays;
+}
+
+/** Declares how events are fetched instead of being sent on, and how many are sent on again. */
+export function pullRoutes(api: Api, services: PullServices) {
+  return [streamRoutes(api, services), replayRoutes(api, services)];
+}
+
+function streamRoutes(api: Api, { stream, events }: PullServices) {
+  return new Elysia({ tags: ["Catch"] })
+    .use(api)
+    .get(
+      "/v1/catch/:bucket_id/stream",
+      ({ call, params, query }) => stream.poll(call, params.bucket_id, query),
+      {
+        op: {
+          name: "catch.stream",
+          access: "catch:read",
+          cost: 1,
+          summary: "Fetch a bucket's events in their order, or wait for the next one",
+          description:
+            "Answers at once when there are events behind `after`, and else when the next one has come, or after `wait_ms` with none. " +
+            "Ask again with the `cursor` of the answer. An answer without events is free.",
+          errors: ["catch.bucket_not_found", "catch.provider_unsupported", "service_unavailable"],
+        },
+        params: BucketParams,
+        query: StreamQuery,
+        response: StreamPage,
+      },
+    )
+    .post(
+      "/v1/catch/:bucket_id/events/:event_id/ack",
+      ({ call, params: { bucket_id, event_id }, body }) =>
+        call.perform((tx) => events.acknowledge(tx, call.caller.project.ref, bucket_id, event_id, body)),
+      {
+        op: {
+          name: "catch.events.ack",
+          access: "catch:write",
+          summary: "Say what became of an event that was fetched",
+          description:
+            "Only in a bucket whose `delivery` is `pull`. The same again changes nothing; `failed` can still become `delivered`.",
+          errors: ["catch.bucket_not_found", "catch.event_not_found", "conflict"],
+          example: { result: "delivered", response_status: 200 },
+        },
+        params: EventParams,
+        body: EventAckBody,
+        response: EventItem,
+      },
+    );
+}
+
+function replayRoutes(api: Api, { replays }: PullServices) {
+  return new Elysia({ tags: ["Catch"] })
+    .use(api)
+    .post(
+      "/v1/catch/:bucket_id/replays",
+      ({ call, params, body }) =>
+        call.performAcross(replays.start(call.caller.project.ref, params.bucket_id, body)),
+      {
+        op: {
+          name: "catch.replays.start",
+          audit: "yes",
+          access: "catch:write",
+          summary: "Send many events to the target once more",
+          description: "In the order of their receipt. 1 credit for each that the target takes.",
+          errors: ["catch.bucket_not_found", "catch.provider_unsupported", "bucket_paused", "conflict"],
+          example: { status: "failed" },
+        },
+        params: BucketParams,
+        body: ReplayBody,
+        response: { 202: ReplayStarted, 200: ReplayMatched },
+      },
+    )
+    .get(
+      "/v1/catch/:bucket_id/replays/:replay_id",
+      ({ call, params: { bucket_id, replay_id } }) =>
+        replays.read(call.caller.project.ref, bucket_id, replay_id),
+      {
+        op: {
+          name: "catch.replays.get",
+          access: "catch:read",
+          summary: "Read how far a replay of many has come",
+          errors: ["catch.bucket_not_found", "not_found"],
+        },
+        params: ReplayParams,
+        response: CatchReplay,
+      },
+    )
+    .delete(
+      "/v1/catch/:bucket_id/replays/:replay_id",
+      ({ call, params: { bucket_id, replay_id } }) =>
+        call.perform((tx) => replays.stop(tx, call.caller.project.ref, bucket_id, replay_id)),
+      {
+        op: {
+          name: "catch.replays.stop",
+          audit: "yes",
+          access: "catch:write",
+          summary: "Stop a replay of many",
+          description: "What was taken up is still sent.",
+          errors: ["catch.bucket_not_found", "not_found"],
+        },
+        params: ReplayParams,
+        response: CatchReplay,
+      },
+    );
+}

@@ -1,0 +1,204 @@
+import { monotonicMs, realDelay, realTimeout } from "../../../kernel/clock.ts";
+import { ApiError, invalidField } from "../../../kernel/errors.ts";
+import type { Call } from "../../../kernel/http/call.ts";
+import { SharedPlaces } from "../../../kernel/http/shared-places.ts";
+import { slices } from "../../../kernel/time-slices.ts";
+import type { BucketActor, Buckets, CatchDeps } from "../buckets/buckets.ts";
+import { knownProvider } from "../domain.ts";
+import type { EventService } from "../events/events.ts";
+import { eventIdOf, sequenceOf } from "../ids.ts";
+import type { CaughtEvent } from "../schema.ts";
+import type { EventRow } from "../store.ts";
+import { STREAM_LIMIT, type StreamPage, type StreamQuery, WAIT_MS } from "./schema.ts";
+
+/** Requests that wait at one bucket: a team's laptops, with room for those that a proxy has not let go yet. */
+export const WAITING_PER_BUCKET_MAX = 8;
+/** Requests that wait at all buckets together, a quarter of them per account: a socket each, and no more. */
+export const WAITING_MAX = 256;
+/** When a request that finds no place to wait may be sent again. */
+const RETRY_AFTER_SECONDS = 1;
+/** What comes so soon behind the first event goes with it: fewer requests under load. */
+const GATHER_MS = 20;
+/** Characters of JSON after which a page ends: what a client holds at once. An event that is longer stands alone. */
+export const PAGE_LENGTH_MAX = 4 * 1024 * 1024;
+/** Events whose small rows are read at once. */
+const ROWS_AT_ONCE = 100;
+/** What a cursor is before the first event. */
+const BEGINNING = "beginning";
+
+/** What a stream is narrowed to. */
+type Wanted = (row: EventRow) => boolean;
+
+/** How far a request has come. */
+class Page {
+  readonly events: CaughtEvent[] = [];
+  private length = 0;
+  private isCut = false;
+
+  constructor(
+    private readonly limit: number,
+    /** The last event that was looked at; 0 before the first. */
+    public through: number,
+  ) {}
+
+  get isFull(): boolean {
+    return this.isCut || this.events.length >= this.limit;
+  }
+
+  /** Adds an event if it has room. */
+  add(event: CaughtEvent, sequence: number): void {
+    this.length += JSON.stringify(event).length;
+    this.isCut = this.length > PAGE_LENGTH_MAX;
+    if (this.isCut && this.events.length > 0) return;
+    this.events.push(event);
+    this.through = sequence;
+  }
+
+  /** The answer. */
+  get answer(): StreamPage {
+    return { events: this.events, cursor: this.through === 0 ? BEGINNING : eventIdOf(this.through) };
+  }
+}
+
+/** Hands out the events of a bucket in their order, to whoever asks for them, and lets requests wait for the next one. */
+export class EventStream {
+  private readonly waiting = new Map<number, number>();
+  private readonly places = new SharedPlaces({
+    placesMax: WAITING_MAX,
+    held: "waiting requests",
+    retryAfterSeconds: RETRY_AFTER_SECONDS,
+  });
+  private readonly ended = new AbortController();
+
+  constructor(
+    private readonly deps: Pick<CatchDeps, "events" | "changes">,
+    private readonly buckets: Buckets,
+    private readonly service: EventService,
+  ) {}
+
+  /** Answers every request that waits, and lets no others wait: the server stops. */
+  stop(): void {
+    this.ended.abort();
+  }
+
+  /**
+   * The events behind a position; when there are none, the next ones to come. Paid only with events.
+   * @throws ApiError `catch.bucket_not_found`, `catch.provider_unsupported`, `validation_error`, `rate_limit_exceeded` when
+   * too many wait, `service_unavailable` when the server stops.
+   */
+  async poll(call: Call, bucketId: string, query: StreamQuery): Promise<StreamPage> {
+    const { limit = STREAM_LIMIT, wait_ms = WAIT_MS } = query;
+    const wanted = filterOf(query);
+    const projectRef = call.caller.project.ref;
+    const bucket = this.buckets.ofProject(projectRef, bucketId);
+    const page = new Page(limit, this.positionOf(bucket, query.after));
+    const look = () => this.look(this.buckets.ofProject(projectRef, bucketId), wanted, page);
+    await look();
+    if (page.events.length === 0 && wait_ms > 0) {
+      await this.wait(call, bucket, wait_ms, async () => {
+        await look();
+        return page.events.length > 0;
+      });
+      // The wait can be long: the key may have been revoked meanwhile.
+      call.lookAgain();
+      if (!page.isFull && page.events.length > 0) {
+        await realDelay(GATHER_MS);
+        await look();
+      }
+    }
+    if (page.events.length === 0 || call.request.signal.aborted) return page.answer;
+    return call.read(() => page.answer);
+  }
+
+  private positionOf(bucket: BucketActor, after: string): number {
+    if (after === BEGINNING) return 0;
+    if (after === "now") return this.deps.events.lastOf(bucket.ref);
+    const sequence = sequenceOf(after);
+    if (sequence === null) throw invalidField("after", "must be an event's id, now or beginning");
+    return sequence;
+  }
+
+  /** Reads on from where a page has come to, in slices. */
+  private async look(bucket: BucketActor, wanted: Wanted, page: Page): Promise<void> {
+    for (;;) {
+      const rows = this.deps.events.after(bucket.ref, page.through, ROWS_AT_ONCE);
+      for (const row of rows) {
+        if (slices.isOver) await slices.next();
+        const event = wanted(row) ? this.service.ofRow(bucket, row) : null;
+        if (event === null) page.through = row.sequence;
+        else page.add(event, row.sequence);
+        if (page.isFull) return;
+      }
+      if (rows.length < ROWS_AT_ONCE) return;
+    }
+  }
+
+  /** Waits until a look has found something, or until nobody wants it any more. */
+  private async wait(
+    call: Call,
+    bucket: BucketActor,
+    waitMs: number,
+    look: () => Promise<boolean>,
+  ): Promise<void> {
+    const leave = this.join(bucket);
+    const { signal } = call.request;
+    const end = monotonicMs() + waitMs;
+    let changed = Promise.withResolvers<void>();
+    const wake = () => changed.resolve();
+    const ignore = this.deps.changes.listen(
+      { accountRef: bucket.account_ref, projectRef: bucket.project_ref },
+      (area, id) => {
+        if (area === "catch" && (id === null || id === bucket.id)) wake();
+      },
+    );
+    const endings = [signal, this.ended.signal];
+    for (const ending of endings) ending.addEventListener("abort", wake, { once: true });
+    const cancel = realTimeout(waitMs, wake);
+    call.setIdleTimeout(0);
+    try {
+      // What came between the look before and this one is found by the first.
+      while (!(await look()) && monotonicMs() < end && !signal.aborted) {
+        this.assertGoing();
+        await changed.promise;
+        changed = Promise.withResolvers<void>();
+      }
+    } finally {
+      cancel();
+      ignore();
+      for (const ending of endings) ending.removeEventListener("abort", wake);
+      leave();
+    }
+  }
+
+  private assertGoing(): void {
+    if (!this.ended.signal.aborted) return;
+    throw new ApiError("service_unavailable", "The server is shutting down. Try again.");
+  }
+
+  /** Counts a request that waits. Returns how to end that. */
+  private join({ ref, account_ref }: BucketActor): () => void {
+    const here = this.waiting.get(ref) ?? 0;
+    if (here >= WAITING_PER_BUCKET_MAX) {
+      const message = `${here} requests wait at this bucket already. Try again later, or with wait_ms=0.`;
+      throw new ApiError("rate_limit_exceeded", message, { retryAfterSeconds: RETRY_AFTER_SECONDS });
+    }
+    const release = this.places.take(account_ref);
+    this.waiting.set(ref, here + 1);
+    return () => {
+      release();
+      const left = (this.waiting.get(ref) ?? 1) - 1;
+      if (left === 0) this.waiting.delete(ref);
+      else this.waiting.set(ref, left);
+    };
+  }
+}
+
+/** What a query narrows a stream to. @throws ApiError `catch.provider_unsupported` */
+function filterOf(query: StreamQuery): Wanted {
+  const provider = knownProvider(query.provider);
+  const { verification, event_type } = query;
+  return (row) =>
+    (provider === null || row.provider === provider) &&
+    (event_type === undefined || row.event_type === event_type) &&
+    (verification === undefined || row.verification === verification);
+}

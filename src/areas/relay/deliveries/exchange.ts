@@ -1,0 +1,66 @@
+import { SECRET } from "../../../kernel/audit/redaction.ts";
+import { type RequestHeaders, withSecretsCovered } from "../../../kernel/outbound/headers.ts";
+import type { OutboundOutcome } from "../../../kernel/outbound/outcome.ts";
+import { SECRET_NAMES } from "../../../kernel/secrets/secret-names.ts";
+import type { RelayAttempt } from "./schema.ts";
+import type { AttemptRow, Exchange } from "./store.ts";
+
+/** Bytes that are kept of an answer's headers, as JSON. */
+export const HEADER_BYTES_KEPT = 4 * 1024;
+/** Bytes that are kept of an answer's body. */
+export const BODY_BYTES_KEPT = 4 * 1024;
+
+/** What is kept of an attempt: what was sent but the body, which is the delivery's, and how the answer begins. */
+export function exchangeOf(custom: RequestHeaders, own: RequestHeaders, outcome: OutboundOutcome): Exchange {
+  const request_headers = JSON.stringify({ ...withSecretsCovered(custom), ...own });
+  if (!outcome.answered) {
+    return { request_headers, response_headers: null, response_body: null, remote_address: null };
+  }
+  const { headers, body, address } = outcome;
+  return {
+    request_headers,
+    response_headers: headersKept(headers),
+    response_body: body.length === 0 ? null : body.subarray(0, BODY_BYTES_KEPT),
+    remote_address: address,
+  };
+}
+
+function headersKept(headers: RequestHeaders): string {
+  const kept: Record<string, string> = {};
+  // The braces.
+  let bytes = 2;
+  for (const [name, given] of Object.entries(headers)) {
+    const value = SECRET_NAMES.has(name) ? SECRET : given;
+    // Name, colon and comma included.
+    bytes += Buffer.byteLength(JSON.stringify({ [name]: value }));
+    if (bytes > HEADER_BYTES_KEPT) break;
+    kept[name] = value;
+  }
+  return JSON.stringify(kept);
+}
+
+/** An attempt as it is shown. */
+export function attemptView(row: AttemptRow): RelayAttempt {
+  const { request_headers, response_headers, response_body, remote_address, ...attempt } = row;
+  return {
+    ...attempt,
+    request_headers: headersIn(request_headers),
+    response_headers: headersIn(response_headers),
+    ...(response_headers === null ? { response_body: null } : bodyView(response_body ?? new Uint8Array())),
+    remote_address,
+  };
+}
+
+function headersIn(text: string | null): Record<string, string> | null {
+  return text === null ? null : JSON.parse(text);
+}
+
+function bodyView(bytes: Uint8Array): Pick<RelayAttempt, "response_body" | "response_body_base64"> {
+  try {
+    const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+    // Where it was cut, a character may be cut: as of a stream, that is left out.
+    return { response_body: decoder.decode(bytes, { stream: bytes.length === BODY_BYTES_KEPT }) };
+  } catch {
+    return { response_body: null, response_body_base64: Buffer.from(bytes).toString("base64") };
+  }
+}

@@ -1,0 +1,47 @@
+import { hmacSha256 } from "../../../kernel/secrets/hmac.ts";
+
+/** Bytes of a delivery's id that name its row: enough for a million million deliveries. */
+const REF_BYTES = 5;
+const REF_DIGITS = 2 * REF_BYTES;
+/** The digits of a UUIDv7 that are its millisecond, with their dash. */
+const TIME_DIGITS = 13;
+const LOW_RANGE = 2 ** 32;
+
+/**
+ * The ids of deliveries: UUIDs whose last digits name the row, so that they need no index. The rows of all accounts are
+ * numbered together, so the digits are masked: plain ones would show how many deliveries others have made. The mask
+ * changes each millisecond, and cannot be lifted without the key.
+ */
+export class RelayIds {
+  /** The mask of the last millisecond asked for: a busy server needs it for many ids. */
+  private time = "";
+  private mask = 0;
+
+  constructor(private readonly key: Uint8Array) {}
+
+  /** The id of a delivery: a UUIDv7 with the last digits of its row. */
+  idOf(uuid: string, ref: number): string {
+    return uuid.slice(0, -REF_DIGITS) + this.masked(uuid, ref).toString(16).padStart(REF_DIGITS, "0");
+  }
+
+  /** The rows that an id can name, of which at most one has this id. The second is for ids older than the mask. */
+  refsOf(relayId: string): [number, number] {
+    const digits = Number.parseInt(relayId.slice(-REF_DIGITS), 16);
+    return [this.masked(relayId, digits), digits];
+  }
+
+  /** Masks the digits, or unmasks them. */
+  private masked(uuid: string, digits: number): number {
+    const mask = this.maskOf(uuid.slice(0, TIME_DIGITS));
+    const high = Math.floor(digits / LOW_RANGE) ^ Math.floor(mask / LOW_RANGE);
+    return high * LOW_RANGE + ((digits ^ mask) >>> 0);
+  }
+
+  private maskOf(time: string): number {
+    if (time !== this.time) {
+      this.mask = hmacSha256(this.key).update(time).digest().readUIntBE(0, REF_BYTES);
+      this.time = time;
+    }
+    return this.mask;
+  }
+}

@@ -1,0 +1,345 @@
+import type { Kernel } from "../../../kernel/kernel.ts";
+import type { OutboundClient, OutboundRequest } from "../../../kernel/outbound/client.ts";
+import { type RequestHeaders, withDefaults } from "../../../kernel/outbound/headers.ts";
+import type { OutboundOutcome } from "../../../kernel/outbound/outcome.ts";
+import { notificationSignature, relaySignature, type SignedBody } from "../../../kernel/outbound/signing.ts";
+import type { WebhookSecrets } from "../../../kernel/outbound/webhook-secrets.ts";
+import type { JobOutcome } from "../../../kernel/scheduler/scheduler.ts";
+import type { StoppedProjects } from "../../../kernel/stopped-projects.ts";
+import type { Tx } from "../../../kernel/storage/tx.ts";
+import { type AttemptResult, afterAttempt, DELIVER, failureOf, type NextStep, readWaits } from "../domain.ts";
+import type { EndpointDeliveries, EndpointJob, EndpointRequest } from "../endpoints/deliveries.ts";
+import type { DeliveryCounts } from "./counts.ts";
+import { BODY_BYTES_KEPT, exchangeOf } from "./exchange.ts";
+import type { RelayFailure } from "./schema.ts";
+import type { AttemptRow, NewRelay, RelayRequest, RelayStore } from "./store.ts";
+
+/** Attempts running at once, in all. */
+const CONCURRENCY = 1_024;
+/** Attempts to one host running at once: what a small server can take. */
+const PER_HOST = 16;
+/** The same to a host that did not answer within a second. */
+const PER_SLOW_HOST = 4;
+/** Attempts to all such hosts running at once: the other half is for those that answer. */
+const SLOW_TOTAL = CONCURRENCY / 2;
+/** Share of both that one account may take: however many hosts it names, the deliveries of others go on. */
+const ACCOUNT_SHARE = 1 / 4;
+
+/** Real time that a target has for an attempt. */
+const ATTEMPT_TIMEOUT_MS = 15_000;
+/** Bytes of an answer's body that are read, so that the connection can be used again. */
+const RESPONSE_BYTES_MAX = 64 * 1024;
+
+/** Wait before an attempt is repeated for which this server had no room. */
+const LOCAL_RETRY_MS = 1_000;
+
+const USER_AGENT = "Svc-Relay/1.0";
+
+/** The accounts' platform keys. */
+export interface SigningKeys {
+  /** The newest platform key of an account. */
+  signingKey(accountRef: number): string;
+}
+
+/** Where a notification goes whose URL holds a secret, and with which headers. */
+export interface Destination {
+  readonly url: string;
+  readonly headers: RequestHeaders;
+}
+
+/** A notification that is sent once. */
+type Trial = Pick<NewRelay, "relay_id" | "accountRef" | "projectRef" | "event" | "target_url" | "body"> & {
+  readonly destination?: Destination;
+};
+/** What an attempt leads to. */
+interface Recorded {
+  readonly next: NextStep;
+  readonly failure: RelayFailure | null;
+  /** A retry for which the record makes a job; null where the job that ran is postponed, or there is none. */
+  readonly retry: Extract<NextStep, { kind: "retry" }> | null;
+}
+/** What differs between requests. */
+type Sent = Pick<
+  OutboundRequest,
+  "account" | "method" | "url" | "requireHttps" | "headers" | "body" | "timeoutMs"
+>;
+
+/** Sends the webhooks of deliveries, and retries them. */
+export class WebhookSender {
+  /** First attempts under way, by reference; each with its project. */
+  private readonly firstAttempts = new Map<number, number>();
+
+  constructor(
+    private readonly deps: Pick<Kernel, "scheduler" | "clock" | "ids" | "vault" | "changes"> & {
+      readonly store: RelayStore;
+      readonly stopped: StoppedProjects;
+      readonly outbound: OutboundClient;
+      readonly accounts: SigningKeys;
+      readonly secrets: Pick<WebhookSecrets, "headers">;
+      readonly counts: DeliveryCounts;
+      readonly endpoints: EndpointDeliveries;
+    },
+  ) {
+    deps.scheduler.register(DELIVER, {
+      concurrency: CONCURRENCY,
+      lanes: {
+        perLane: PER_HOST,
+        perSlowLane: PER_SLOW_HOST,
+        slowTotal: SLOW_TOTAL,
+        ownerShare: ACCOUNT_SHARE,
+        termsOf: (place) => deps.endpoints.laneTerms(place),
+      },
+      run: ({ payload }) =>
+        this.attempt(typeof payload === "object" ? (payload as EndpointJob) : { ref: Number(payload) }),
+    });
+  }
+
+  /** Whether the first attempt is under way. The row does not say so: after a crash it would be wrong. */
+  isUnderWay(ref: number): boolean {
+    return this.firstAttempts.has(ref);
+  }
+
+  /** The deliveries of a project whose first attempt is under way. */
+  underWay(projectRef: number): number[] {
+    return [...this.firstAttempts].filter(([, project]) => project === projectRef).map(([ref]) => ref);
+  }
+
+  private async attempt(job: EndpointJob): Promise<JobOutcome> {
+    const { ref } = job;
+    const { store, stopped, endpoints } = this.deps;
+    const relay = store.request(ref);
+    if (relay === null || relay.item.finished_at !== null) return endpoints.lost(job);
+    // Cancelled or ended, and sent again by another job: that one goes on.
+    if ((job.begun ?? relay.item.scheduled_for) !== relay.item.scheduled_for) return endpoints.lost(job);
+    if (stopped.has(relay.projectRef)) return {};
+    const toEndpoint = relay.endpointRef !== null;
+    const instead = toEndpoint ? endpoints.admit(relay, job) : null;
+    if (instead !== null) return instead;
+    if (toEndpoint || relay.item.status === "scheduled") this.firstAttempts.set(ref, relay.projectRef);
+    try {
+      if (!toEndpoint) return await this.send(relay, job, null);
+      return await endpoints.watched(relay, () => this.send(relay, job, endpoints.request(relay)));
+    } catch (error) {
+      this.firstAttempts.delete(ref);
+      throw error;
+    }
+  }
+
+  /** `message`: what is sent to an endpoint; null for the others. */
+  private async send(
+    relay: RelayRequest,
+    job: EndpointJob,
+    message: EndpointRequest | null,
+  ): Promise<JobOutcome> {
+    const { clock, endpoints } = this.deps;
+    const { kind, attempts, method, target_url } = relay.item;
+    const body = message?.body ?? bodyOf(relay);
+    const destination = this.destinationOf(relay);
+    const given = message?.custom ?? destination?.headers ?? this.customOf(relay);
+    const custom = withDefaults(given, defaultsOf(relay));
+    const startedAt = clock.now();
+    const own = await (message === null
+      ? this.ownHeaders(relay, destination, startedAt, body ?? "")
+      : endpoints.headers(relay, startedAt, message.body));
+    const outcome = await this.ask({
+      account: relay.accountRef,
+      method,
+      url: message?.url ?? destination?.url ?? target_url,
+      // What users schedule may go over plain HTTP; an alert says what is down, and where.
+      requireHttps: kind === "pulse",
+      headers: { ...custom, ...own },
+      body,
+      timeoutMs: message?.timeoutMs ?? relay.timeout_ms ?? ATTEMPT_TIMEOUT_MS,
+    });
+    if (!outcome.answered && outcome.failure.kind === "local") {
+      // Nothing has left this machine, so it does not count as an attempt.
+      this.firstAttempts.delete(relay.ref);
+      return {
+        record: (tx) => endpoints.postponed(tx, relay),
+        retryAt: clock.now() + LOCAL_RETRY_MS,
+        attempt: attempts,
+      };
+    }
+    const result = resultOf(outcome, clock.now());
+    const next = this.nextOf(relay, result);
+    const failure = next.kind === "failed" ? failureOf(result) : null;
+    const kept = exchangeOf(custom, own, outcome);
+    // An answer may repeat the path that it is to, with its secrets.
+    const keepsResponse = message?.keepsResponse !== false && destination === null;
+    const made: AttemptRow = {
+      attempt: attempts + 1,
+      started_at: startedAt,
+      duration_ms: outcome.latencyMs,
+      response_status: result.status,
+      error: next.kind === "delivered" ? null : next.error,
+      ...(keepsResponse ? kept : { ...kept, response_headers: null, response_body: null }),
+    };
+    const again = this.againOf(relay, job, next);
+    // The endpoint's terms may change before that is recorded.
+    const retry = next.kind === "retry" && again.retryAt === undefined ? next : null;
+    const record = (tx: Tx): void => this.record(tx, relay, job, made, { next, failure, retry });
+    return { record, ...again };
+  }
+
+  /** Sends a notification once, and keeps nothing of it. */
+  async trial(notification: Trial): Promise<{ status: number | null; error: string | null }> {
+    const { accountRef, target_url, destination = null } = notification;
+    const body = Buffer.from(notification.body ?? "");
+    const now = this.deps.clock.now();
+    const own = await this.ownHeaders(
+      { ...notification, item: { ...notification, kind: "pulse" } },
+      destination,
+      now,
+      body,
+    );
+    const outcome = await this.ask({
+      account: accountRef,
+      method: "POST",
+      url: destination?.url ?? target_url,
+      requireHttps: true,
+      headers: {
+        ...withDefaults(destination?.headers ?? {}, defaultsOf({ body_bytes: null })),
+        ...own,
+      },
+      body,
+      timeoutMs: ATTEMPT_TIMEOUT_MS,
+    });
+    const result = resultOf(outcome, now);
+    const next = afterAttempt("pulse", 1, result, 0);
+    return {
+      status: result.status,
+      error: next.kind === "delivered" ? null : next.error,
+    };
+  }
+
+  private ask(request: Sent): Promise<OutboundOutcome> {
+    return this.deps.outbound.send({
+      ...request,
+      bodyBytesMax: RESPONSE_BYTES_MAX,
+      keepsBody: true,
+      keptBytesMax: BODY_BYTES_KEPT,
+      longerBody: "truncate",
+      redirectsMax: 0,
+      reuseConnection: true,
+    });
+  }
+
+  private nextOf(relay: RelayRequest, result: AttemptResult): NextStep {
+    const { ids, endpoints } = this.deps;
+    const { attempts, kind } = relay.item;
+    const number = attempts + 1 - relay.attempts_before;
+    if (relay.endpointRef !== null) return endpoints.next(relay, number, result);
+    const waits = relay.retry_schedule === null ? null : readWaits(JSON.parse(relay.retry_schedule));
+    return afterAttempt(kind, number, result, ids.fraction(), waits);
+  }
+
+  private againOf(
+    relay: RelayRequest,
+    job: EndpointJob,
+    next: NextStep,
+  ): Pick<JobOutcome, "retryAt" | "payload"> {
+    if (next.kind !== "retry") return {};
+    return relay.endpointRef === null ? { retryAt: next.at } : this.deps.endpoints.again(job, relay, next.at);
+  }
+
+  private customOf({ headers, item }: RelayRequest): RequestHeaders {
+    return headers === null ? {} : JSON.parse(this.deps.vault.open(headers, sealContext(item.relay_id)));
+  }
+
+  private destinationOf({ destination, item }: RelayRequest): Destination | null {
+    return destination && JSON.parse(this.deps.vault.open(destination, sealContext(item.relay_id)));
+  }
+
+  /** Each attempt is signed anew, with the newest key and with the project's secrets, but for other services' own formats. */
+  private async ownHeaders(
+    relay: Pick<RelayRequest, "accountRef" | "projectRef"> & {
+      readonly item: Pick<RelayRequest["item"], "kind" | "event" | "relay_id">;
+    },
+    destination: Destination | null,
+    now: number,
+    body: SignedBody,
+  ): Promise<RequestHeaders> {
+    if (destination !== null) return {};
+    const { accounts, secrets } = this.deps;
+    const { kind, event, relay_id: relayId } = relay.item;
+    const key = accounts.signingKey(relay.accountRef);
+    const own =
+      kind === "pulse"
+        ? {
+            "X-Svc-Event": event ?? "",
+            "X-Svc-Signature": notificationSignature(key, body),
+          }
+        : {
+            "X-Svc-Timestamp": String(now),
+            "X-Svc-Signature": relaySignature(key, now, body),
+          };
+    return {
+      ...own,
+      "X-Svc-Delivery-Id": relayId,
+      ...(await secrets.headers(relay.projectRef, relayId, now, body)),
+    };
+  }
+
+  private record(
+    tx: Tx,
+    relay: RelayRequest,
+    job: EndpointJob,
+    made: AttemptRow,
+    { next: { kind: next }, failure, retry }: Recorded,
+  ): void {
+    const { store, counts, changes, endpoints } = this.deps;
+    const { ref, item, projectRef } = relay;
+    changes.inProject(tx, projectRef, "relay", item.relay_id);
+    tx.afterCommit(() => this.firstAttempts.delete(ref));
+    const { attempt: attempts, response_status, error } = made;
+    // Withdrawn while a retry was under way: it stays cancelled.
+    if (item.kind === "pulse" && store.request(ref)?.item.status === "cancelled") return;
+    const status = next === "retry" ? "delivering" : next;
+    // Removed with its project meanwhile.
+    if (
+      !store.update(tx, ref, {
+        status,
+        attempts,
+        response_status,
+        error,
+        failure,
+      })
+    )
+      return;
+    const counter = next === "retry" ? counts.retries[item.kind] : counts.ended[item.kind][next];
+    tx.afterCommit(() => counter.add());
+    store.recordAttempt(tx, { ...made, ref });
+    if (relay.endpointRef !== null) endpoints.record(tx, relay, job, made, retry, next);
+  }
+}
+
+function bodyOf({ body, body_bytes }: RelayRequest): Uint8Array | null {
+  return body_bytes ?? (body === null ? null : Buffer.from(body));
+}
+
+/** What sealed headers of a delivery are sealed for. */
+export function sealContext(relayId: string): string {
+  return `relay-headers:${relayId}`;
+}
+
+/** What a user's headers may set. What no one has said the type of is bytes, unless it is the JSON of a payload. */
+function defaultsOf({ body_bytes }: Pick<RelayRequest, "body_bytes">): RequestHeaders {
+  const type = body_bytes === null ? "application/json" : "application/octet-stream";
+  return { "Content-Type": type, "User-Agent": USER_AGENT };
+}
+
+function resultOf(outcome: OutboundOutcome, endedAt: number): AttemptResult {
+  return outcome.answered
+    ? {
+        status: outcome.status,
+        failure: null,
+        retryAfter: outcome.headers["retry-after"],
+        endedAt,
+      }
+    : {
+        status: null,
+        failure: outcome.failure,
+        retryAfter: undefined,
+        endedAt,
+      };
+}

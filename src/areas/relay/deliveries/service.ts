@@ -1,0 +1,356 @@
+import { ApiError, invalidField } from "../../../kernel/errors.ts";
+import { type Reply, reply } from "../../../kernel/http/answer.ts";
+import type { Caller } from "../../../kernel/http/caller.ts";
+import type { Kernel } from "../../../kernel/kernel.ts";
+import type { RequestHeaders } from "../../../kernel/outbound/headers.ts";
+import type { TargetPolicy } from "../../../kernel/outbound/target.ts";
+import { laneName } from "../../../kernel/scheduler/dispatcher.ts";
+import type { Tx } from "../../../kernel/storage/tx.ts";
+import { isUuid } from "../../../kernel/uuid.ts";
+import { DEDUPLICATED_MS, DELIVER, dueAt, payloadText, readWaits } from "../domain.ts";
+import type { EndpointDeliveries } from "../endpoints/deliveries.ts";
+import type { Messages } from "../messages/messages.ts";
+import type { ResendStore } from "../resends/store.ts";
+import type { DeliveryCounts } from "./counts.ts";
+import { attemptView } from "./exchange.ts";
+import { RelayIds } from "./ids.ts";
+import { itemOf, listRelays, statusOf } from "./listing.ts";
+import { ownHeadersLeftOut } from "./reserved-headers.ts";
+import {
+  BODY_BYTES_MAX,
+  type Relay,
+  type RelayBody,
+  type RelayCancelled,
+  type RelayDeduplicated,
+  type RelayPage,
+  type RelayQuery,
+  type RelayResent,
+  type RelayScheduled,
+} from "./schema.ts";
+import { type Destination, sealContext, type WebhookSender } from "./sender.ts";
+import type { NewRelay, RelayExtras, RelayRequest, RelayStore } from "./store.ts";
+
+/** A notification of a monitor. */
+export type Notification = Pick<
+  NewRelay,
+  "accountRef" | "projectRef" | "event" | "monitor_id" | "target_url" | "body"
+> & {
+  /** Where it really goes, unsigned, where `target_url` is no more than what may be shown of that. */
+  readonly destination?: Destination;
+  /** Waits before its retries; left out: those of a monitor's webhook. */
+  readonly retry_schedule?: readonly string[];
+};
+
+/** What a schedule sends. */
+type ScheduledRun = Pick<
+  NewRelay,
+  "accountRef" | "projectRef" | "target_url" | "method" | "body" | "scheduled_for"
+> &
+  Pick<RelayExtras, "retry_schedule" | "schedule_id"> & { readonly headers: RequestHeaders };
+
+/** The references by which deliveries name endpoints and messages; 0 for what is not there. */
+export interface MessageRefs {
+  endpoint(projectRef: number, endpointId: string): number;
+  message(projectRef: number, messageId: string): number;
+}
+
+/** A delivery that a caller asks for, checked and made ready. */
+type PreparedRelay = ReturnType<RelayService["prepare"]>;
+
+/** The use cases of deliveries. */
+export class RelayService {
+  private readonly relayIds: RelayIds;
+  private nextRef: number;
+
+  constructor(
+    private readonly deps: Pick<Kernel, "scheduler" | "vault" | "ids"> & {
+      readonly store: RelayStore;
+      readonly resends: ResendStore;
+      readonly sender: WebhookSender;
+      readonly policy: TargetPolicy;
+      readonly counts: DeliveryCounts;
+      readonly messages: Messages;
+      readonly deliveries: Pick<EndpointDeliveries, "cancelled">;
+      readonly refs: MessageRefs;
+    },
+  ) {
+    this.relayIds = new RelayIds(deps.vault.derive("relay ids"));
+    this.nextRef = deps.store.highestRef() + 1;
+  }
+
+  /** Checks what a caller asks for. @throws ApiError `validation_error` naming the field. */
+  prepare(given: RelayBody, bodyText: string) {
+    const { target_url, method, body_base64, deduplication_id: deduplicationId = null } = given;
+    const { url } = this.deps.policy.assertUrl("target_url", target_url);
+    const hasText = method !== "GET" && body_base64 === undefined;
+    return {
+      host: url.host,
+      dueAt: dueAt(given),
+      custom: ownHeadersLeftOut(given.headers ?? {}),
+      relay: { target_url, method, body: hasText ? payloadText(bodyText, given.payload) : null },
+      extras: extrasOf(given),
+      deduplicationId,
+    };
+  }
+
+  /** Schedules a delivery in the caller's project, unless its `deduplication_id` has done so within a day. */
+  schedule(
+    tx: Tx,
+    { account, project }: Caller,
+    prepared: PreparedRelay,
+    forNothing: () => void,
+  ): Reply<201, RelayScheduled> | Reply<200, RelayDeduplicated> {
+    const { host, dueAt, custom, relay, extras, deduplicationId } = prepared;
+    const first = deduplicationId === null ? null : this.firstOf(tx, project.ref, deduplicationId);
+    if (first !== null) {
+      forNothing();
+      const { relay_id, scheduled_for } = first.item;
+      return reply(200, { relay_id, scheduled_for, status: this.statusOf(first), deduplicated: true });
+    }
+    const id = this.newId();
+    if (deduplicationId !== null)
+      this.deps.resends.noteDeduplication(tx, project.ref, deduplicationId, id.ref, tx.now);
+    const headers = this.sealed(custom, id.relay_id);
+    const scheduled_for = dueAt(tx.now);
+    const owner = { accountRef: account.ref, projectRef: project.ref };
+    const origin = { kind: "scheduled", event: null, monitor_id: null } as const;
+    this.insert(tx, { ...id, ...owner, ...origin, ...relay, headers, scheduled_for }, host, extras);
+    return reply(201, { relay_id: id.relay_id, scheduled_for, status: "scheduled" });
+  }
+
+  /** Queues what a schedule sends, in the unit of work of its run. */
+  sendScheduled(tx: Tx, run: ScheduledRun): { relay_id: string } {
+    const { accountRef, projectRef, target_url, method, body, scheduled_for } = run;
+    const id = this.newId();
+    const headers = this.sealed(run.headers, id.relay_id);
+    const sent = { kind: "scheduled", event: null, monitor_id: null, target_url, method, body } as const;
+    const extras = { ...NO_EXTRAS, retry_schedule: run.retry_schedule, schedule_id: run.schedule_id };
+    const { host } = new URL(target_url);
+    this.insert(tx, { ...id, accountRef, projectRef, ...sent, headers, scheduled_for }, host, extras);
+    return { relay_id: id.relay_id };
+  }
+
+  /** Whether a delivery is there that has not ended. */
+  isOpen(relayId: string): boolean {
+    const refs = this.relayIds.refsOf(relayId);
+    const row = refs.map((ref) => this.deps.store.request(ref)).find((one) => one?.item.relay_id === relayId);
+    return row !== undefined && row?.item.finished_at === null;
+  }
+
+  private sealed(headers: RequestHeaders, relayId: string): Uint8Array | null {
+    if (Object.keys(headers).length === 0) return null;
+    return this.deps.vault.seal(JSON.stringify(headers), sealContext(relayId));
+  }
+
+  private firstOf(tx: Tx, projectRef: number, deduplicationId: string): RelayRequest | null {
+    const { resends, store } = this.deps;
+    return store.request(resends.deduplicated(projectRef, deduplicationId, tx.now - DEDUPLICATED_MS));
+  }
+
+  /** Queues a monitor's notification, due immediately. Returns its id, for {@link withdraw}. */
+  notify(tx: Tx, { destination, retry_schedule, ...notification }: Notification): string {
+    const id = this.newId();
+    const fixed = { kind: "pulse", method: "POST", headers: null } as const;
+    const sealed = destination && this.deps.vault.seal(JSON.stringify(destination), sealContext(id.relay_id));
+    const extras: RelayExtras = {
+      ...NO_EXTRAS,
+      destination: sealed ?? null,
+      retry_schedule: retry_schedule === undefined ? null : JSON.stringify(retry_schedule),
+    };
+    this.insert(
+      tx,
+      { ...notification, ...id, ...fixed, scheduled_for: tx.now },
+      new URL(notification.target_url).host,
+      sealed === undefined && retry_schedule === undefined ? null : extras,
+    );
+    return id.relay_id;
+  }
+
+  /** Cancels a notification that has not arrived yet, since a newer one says more. Returns whether it was still pending. */
+  withdraw(tx: Tx, relayId: string): boolean {
+    const { store, sender, counts } = this.deps;
+    const rows = this.relayIds.refsOf(relayId).map((ref) => store.request(ref));
+    const row = rows.find((one) => one?.item.relay_id === relayId && one.item.kind === "pulse");
+    if (!row || row.item.finished_at !== null || sender.isUnderWay(row.ref)) return false;
+    const { attempts, response_status, error } = row.item;
+    store.update(tx, row.ref, { status: "cancelled", failure: null, attempts, response_status, error });
+    tx.afterCommit(() => counts.ended.pulse.cancelled.add());
+    return true;
+  }
+
+  /** Sends a notification at once, once only, and keeps nothing of it. */
+  trial(notification: Notification): Promise<{ status: number | null; error: string | null }> {
+    return this.deps.sender.trial({ ...notification, relay_id: this.newId().relay_id });
+  }
+
+  /** A page of a project's deliveries, newest first. @throws ApiError `validation_error` for a foreign cursor. */
+  list(projectRef: number, query: RelayQuery): RelayPage {
+    const { store, sender, refs } = this.deps;
+    const { endpoint_id, message_id } = query;
+    return listRelays(store, sender, projectRef, query, {
+      endpointRef: endpoint_id === undefined ? null : refs.endpoint(projectRef, endpoint_id),
+      messageRef: message_id === undefined ? null : refs.message(projectRef, message_id),
+    });
+  }
+
+  /** One delivery with each of its attempts. @throws ApiError `not_found` */
+  read(projectRef: number, relayId: string): Relay {
+    const row = this.find(projectRef, relayId);
+    const { retry_schedule, timeout_ms } = row;
+    return {
+      ...itemOf(row, this.deps.sender),
+      retry_schedule: retry_schedule === null ? null : JSON.parse(retry_schedule),
+      timeout_ms,
+      attempt_log: this.deps.store.attempts(row.ref).map(attemptView),
+    };
+  }
+
+  /** Cancels a delivery. @throws ApiError `not_found`, `conflict` once its first attempt has begun. */
+  cancel(tx: Tx, projectRef: number, relayId: string): RelayCancelled {
+    const row = this.find(projectRef, relayId);
+    const { relay_id, kind, attempts, response_status, error } = row.item;
+    const status = this.statusOf(row);
+    if (status === "scheduled") {
+      const end = { status: "cancelled", failure: null, attempts, response_status, error } as const;
+      this.deps.store.update(tx, row.ref, end);
+      this.deps.deliveries.cancelled(tx, row);
+      tx.afterCommit(() => this.deps.counts.ended[kind].cancelled.add());
+      const target = { type: "delivery", id: relay_id };
+      tx.audit({
+        summary: "Delivery cancelled",
+        target,
+        before: { status },
+        after: { status: "cancelled" },
+      });
+    } else if (status !== "cancelled") {
+      throw new ApiError(
+        "conflict",
+        `This delivery is ${status}: only one whose first attempt has not begun can be cancelled.`,
+      );
+    }
+    if (status === "cancelled") tx.audit(null);
+    return { relay_id, status: "cancelled" };
+  }
+
+  /**
+   * Sends a failed delivery again, at once, under the same id.
+   * @throws ApiError `not_found`, `conflict` when it has not ended, or what it sent is gone.
+   */
+  resend(tx: Tx, projectRef: number, relayId: string): RelayResent {
+    const row = this.find(projectRef, relayId);
+    const { relay_id } = row.item;
+    const status = this.statusOf(row);
+    const failed = this.resendable(row.ref);
+    if (failed === null) {
+      const gone =
+        row.endpointRef === null
+          ? "what it sent is gone, which stays with failed ones alone"
+          : "its endpoint is disabled or deleted, or its payload gone";
+      const why =
+        status === "scheduled" || status === "delivering"
+          ? "only one that has ended can be sent again"
+          : gone;
+      throw new ApiError("conflict", `This delivery is ${status}: ${why}.`);
+    }
+    this.sendAgain(tx, failed);
+    const target = { type: "delivery", id: relay_id };
+    tx.audit({ summary: "Delivery resent", target, before: { status }, after: { status: "scheduled" } });
+    return { relay_id, status: "scheduled" };
+  }
+
+  /** A delivery that can be sent again; null where it has not failed, or what it sent is gone. */
+  resendable(ref: number): RelayRequest | null {
+    const row = this.deps.store.request(ref);
+    if (row?.item.status !== "failed" || row.failure === null) return null;
+    return row.endpointRef === null || this.deps.messages.endpointFor(row) !== null ? row : null;
+  }
+
+  /** Begins a failed delivery anew, due now. */
+  sendAgain(tx: Tx, row: RelayRequest): void {
+    if (row.endpointRef !== null) {
+      this.deps.messages.sendAgain(tx, row.ref);
+      return;
+    }
+    this.deps.store.again(tx, tx.now, row.ref);
+    this.enqueue(tx, row, tx.now, new URL(row.item.target_url).host);
+  }
+
+  /** The references of so many new deliveries: the first of them, and what their ids are made of. */
+  newIds(count: number): { first: number; uuid: string } {
+    const first = this.nextRef;
+    this.nextRef += count;
+    return { first, uuid: this.deps.ids.uuidV7() };
+  }
+
+  /** The id of the delivery with a reference. */
+  idOf(uuid: string, ref: number): string {
+    return this.relayIds.idOf(uuid, ref);
+  }
+
+  private newId(): { ref: number; relay_id: string } {
+    const { first, uuid } = this.newIds(1);
+    return { ref: first, relay_id: this.idOf(uuid, first) };
+  }
+
+  /** `host`: where the delivery goes; with the account it is the lane that it waits in. */
+  private insert(tx: Tx, relay: NewRelay, host: string, extras: RelayExtras | null = null): void {
+    this.deps.store.insert(tx, relay, extras);
+    this.enqueue(tx, relay, relay.scheduled_for, host);
+  }
+
+  private enqueue(
+    tx: Tx,
+    { ref, accountRef }: Pick<NewRelay, "ref" | "accountRef">,
+    dueAt: number,
+    host: string,
+  ): void {
+    this.deps.scheduler.enqueueAnonymous(tx, DELIVER, dueAt, ref, laneName(accountRef, host));
+  }
+
+  private find(projectRef: number, relayId: string): RelayRequest {
+    const id = relayId.toLowerCase();
+    const refs = isUuid(id) ? this.relayIds.refsOf(id) : [];
+    for (const ref of refs) {
+      const row = this.deps.store.request(ref);
+      if (row !== null && row.item.relay_id === id && row.projectRef === projectRef) return row;
+    }
+    throw new ApiError("not_found", "There is no delivery with this relay_id in this project.");
+  }
+
+  private statusOf(row: RelayRequest) {
+    return statusOf(row, this.deps.sender);
+  }
+}
+
+/** As deliveries are that have nothing of it. */
+const NO_EXTRAS: RelayExtras = {
+  body_bytes: null,
+  retry_schedule: null,
+  timeout_ms: null,
+  schedule_id: null,
+  destination: null,
+};
+
+/** What few deliveries have; null for the others. */
+function extrasOf(given: RelayBody): RelayExtras | null {
+  const { method, payload, body_base64, retry_schedule, timeout_ms = null } = given;
+  if (body_base64 === undefined && retry_schedule === undefined && timeout_ms === null) return null;
+  if (body_base64 !== undefined && payload !== undefined)
+    throw invalidField("body_base64", "is given instead of payload: leave one of them out");
+  const bytes = body_base64 === undefined ? null : bodyBytes(body_base64);
+  if (retry_schedule !== undefined) readWaits(retry_schedule);
+  return {
+    ...NO_EXTRAS,
+    body_bytes: method === "GET" ? null : bytes,
+    retry_schedule: retry_schedule === undefined ? null : JSON.stringify(retry_schedule),
+    timeout_ms,
+  };
+}
+
+/** The bytes that a user gives in base64. @throws ApiError `validation_error` for too many, and for what is no base64. */
+function bodyBytes(base64: string): Uint8Array {
+  const bytes = new Uint8Array(Buffer.from(base64, "base64"));
+  // Decoding passes over what is no base64: one spelling is right.
+  if (bytes.length <= BODY_BYTES_MAX && Buffer.from(bytes).toString("base64") === base64) return bytes;
+  throw invalidField("body_base64", `must be base64 of at most ${BODY_BYTES_MAX} bytes`);
+}

@@ -1,0 +1,339 @@
+import type { Database } from "../../../kernel/storage/database.ts";
+import { References } from "../../../kernel/storage/references.ts";
+import type { Tx } from "../../../kernel/storage/tx.ts";
+import { bytesToUuid, uuidToBytes } from "../../../kernel/uuid.ts";
+import {
+  RELAY_FAILURES,
+  RELAY_KINDS,
+  RELAY_STATUSES,
+  type RelayAttempt,
+  type RelayFailure,
+  type RelayItem,
+  type RelayStatus,
+} from "./schema.ts";
+
+/** A delivery, as far as its lists show it. */
+export interface RelayRow {
+  readonly ref: number;
+  readonly projectRef: number;
+  /** As it is stored: a first attempt that is under way shows nowhere in it. */
+  readonly item: RelayItem;
+}
+
+/** A delivery with what its attempts need. */
+export interface RelayRequest extends RelayRow {
+  readonly accountRef: number;
+  /** Of a message's delivery; null for the others. */
+  readonly endpointRef: number | null;
+  readonly messageRef: number | null;
+  /** Sealed. */
+  readonly headers: Uint8Array | null;
+  readonly body: string | null;
+  /** In place of it, where it is no JSON. */
+  readonly body_bytes: Uint8Array | null;
+  /** JSON: the waits as they were given; null: the usual ones. */
+  readonly retry_schedule: string | null;
+  /** Null: the usual time. */
+  readonly timeout_ms: number | null;
+  /** Sealed: where it goes, unsigned, and with which headers; null: to `target_url`. */
+  readonly destination: Uint8Array | null;
+  /** Attempts that were made before it was last sent again. */
+  readonly attempts_before: number;
+  /** Of a failed one, 1 and up; null where what it sent is gone. */
+  readonly failure: number | null;
+}
+type RelayContent = Omit<RelayRequest, keyof RelayRow>;
+
+/** What few deliveries have. */
+export type RelayExtras = Pick<RelayRequest, "body_bytes" | "retry_schedule" | "timeout_ms" | "destination"> &
+  Pick<RelayItem, "schedule_id">;
+
+/** A delivery to be stored. */
+export type NewRelay = Pick<RelayRequest, "ref" | "projectRef" | "accountRef" | "headers" | "body"> &
+  Pick<RelayItem, "relay_id" | "kind" | "event" | "monitor_id" | "target_url" | "method" | "scheduled_for">;
+
+/** A message's delivery to be stored: what it sends is the message's. */
+type NewMessageDelivery = Pick<NewRelay, "ref" | "relay_id" | "accountRef" | "projectRef" | "event"> &
+  Pick<NewRelay, "target_url" | "scheduled_for"> & {
+    readonly created_at: number;
+    readonly schedule_id: string | null;
+    readonly endpointRef: number;
+    readonly messageRef: number;
+  };
+
+/** What an attempt makes of a delivery. */
+type RelayResult = Pick<RelayItem, "status" | "attempts" | "response_status" | "error"> & {
+  /** Why it failed, if it did. */
+  readonly failure: RelayFailure | null;
+};
+
+/** What was sent in an attempt, and what came back. */
+export type Exchange = {
+  /** JSON, without secrets. */
+  readonly request_headers: string | null;
+  /** JSON; null without an answer. */
+  readonly response_headers: string | null;
+  /** How it begins. */
+  readonly response_body: Uint8Array | null;
+  readonly remote_address: string | null;
+};
+
+/** An attempt as it is kept. */
+export type AttemptRow = Omit<RelayAttempt, keyof Exchange | "response_body_base64"> & Exchange;
+
+/** What a list is narrowed to; null where it is not. */
+export type Filters = {
+  readonly kind: number | null;
+  readonly event: string | null;
+  readonly since: number | null;
+  readonly until: number | null;
+  readonly failure: number | null;
+  readonly schedule: string | null;
+  readonly endpointRef: number | null;
+  readonly messageRef: number | null;
+};
+
+/** How what is no text or number in a row is kept there. */
+type Stored<Item> = Omit<Item, "relay_id" | "kind" | "status" | "monitor_id"> & {
+  readonly relay_id: Uint8Array;
+  readonly kind: number;
+  readonly monitor_id: Uint8Array | null;
+};
+type StoredRow = Stored<RelayItem> & Omit<RelayRow, "item"> & { readonly status: number };
+type Outcome = Omit<RelayResult, "status" | "failure"> & {
+  readonly ref: number;
+  readonly status: number;
+  readonly failure: number | null;
+};
+
+type Referenced = { readonly ref: number };
+
+const COLUMNS = `ref, project_ref AS projectRef, relay_id, kind, event, monitor_id, schedule_id,
+   CASE WHEN endpoint_ref IS NOT NULL THEN (SELECT endpoint_id FROM relay_endpoints AS e WHERE e.ref = endpoint_ref) END AS endpoint_id,
+   CASE WHEN message_ref IS NOT NULL THEN (SELECT message_id FROM relay_messages AS m WHERE m.ref = message_ref) END AS message_id,
+   target_url, method, status, attempts, response_status, error, scheduled_for, finished_at, created_at`;
+const CONTENT =
+  "account_ref AS accountRef, endpoint_ref AS endpointRef, message_ref AS messageRef, headers, body, body_bytes, retry_schedule, timeout_ms, destination, attempts_before, failure";
+const MATCHES = `($kind IS NULL OR kind = $kind) AND ($event IS NULL OR event = $event)
+  AND ($since IS NULL OR created_at >= $since) AND ($until IS NULL OR created_at < $until)
+  AND ($failure IS NULL OR failure = $failure) AND ($schedule IS NULL OR schedule_id = $schedule)
+  AND ($endpointRef IS NULL OR endpoint_ref = $endpointRef) AND ($messageRef IS NULL OR message_ref = $messageRef)`;
+const PAGE = "project_ref = ? AND status = ? AND ref < ? ORDER BY ref DESC LIMIT ?";
+type Page = [projectRef: number, status: number, before: number, limit: number];
+
+export type RelayStore = ReturnType<typeof relayStore>;
+
+/** All SQL of deliveries. */
+export function relayStore(db: Database) {
+  const request = db.one<StoredRow & RelayContent, [ref: number]>(
+    `SELECT ${COLUMNS}, ${CONTENT} FROM relays WHERE ref = ?`,
+  );
+  const remove = db.change<[ref: number]>("DELETE FROM relays WHERE ref = ?");
+  const { removeAttempts, ...attempts } = attemptStore(db);
+  const references = new References(db, "relays", "relay_highest_removed");
+  const highestPending = db.number("SELECT max(last_ref) AS n FROM relay_fan_outs");
+  return {
+    ...attempts,
+    ...insertStore(db),
+    ...listStore(db),
+    /** The largest reference given so far, also to deliveries that are gone or not stored yet; 0 when there was none. */
+    highestRef: () => Math.max(references.highest(), highestPending()),
+    /** A delivery with what its attempts need. */
+    request(ref: number): RelayRequest | null {
+      const row = request(ref);
+      if (row === null) return null;
+      const {
+        accountRef,
+        endpointRef,
+        messageRef,
+        headers,
+        body,
+        body_bytes,
+        retry_schedule,
+        timeout_ms,
+        destination,
+        ...rest
+      } = row;
+      const { attempts_before, failure, ...stored } = rest;
+      const sent = { headers, body, body_bytes, retry_schedule, timeout_ms, destination };
+      const of = { accountRef, endpointRef, messageRef };
+      return { ...rowOf(stored), ...sent, ...of, attempts_before, failure };
+    },
+    /** The oldest first. */
+    endedBefore: db.all<Referenced, [moment: number, limit: number]>(
+      "SELECT ref FROM relays WHERE finished_at < ? ORDER BY finished_at LIMIT ?",
+    ),
+    someOfProject: db.all<Referenced, [projectRef: number, limit: number]>(
+      "SELECT ref FROM relays WHERE project_ref = ? LIMIT ?",
+    ),
+    /**
+     * Removes deliveries. Their references are not given again: a job of one that was cancelled may still wait.
+     * @returns how many.
+     */
+    remove(tx: Tx, relays: readonly Referenced[]): number {
+      for (const { ref } of relays) {
+        removeAttempts(tx, ref);
+        remove(tx, ref);
+      }
+      if (relays.length > 0) references.removed(tx, Math.max(...relays.map(({ ref }) => ref)));
+      return relays.length;
+    },
+    /** How many deliveries of a project have not ended. */
+    waiting: db.number<[projectRef: number]>(
+      "SELECT count(*) AS n FROM relays WHERE project_ref = ? AND status IN (1, 2)",
+    ),
+  };
+}
+
+/** What makes deliveries. */
+function insertStore(db: Database) {
+  const insert = db.change<[row: Stored<NewRelay> & { readonly created_at: number }]>(
+    "INSERT INTO relays (ref, relay_id, account_ref, project_ref, kind, status, event, monitor_id, target_url, method, headers, body, attempts, scheduled_for, created_at) VALUES ($ref, $relay_id, $accountRef, $projectRef, $kind, 1, $event, $monitor_id, $target_url, $method, $headers, $body, 0, $scheduled_for, $created_at)",
+  );
+  const insertOfMessage = db.change<
+    [
+      ...[ref: number, relayId: Uint8Array, accountRef: number, projectRef: number, event: string | null],
+      ...[url: string, scheduledFor: number, createdAt: number, endpointRef: number, messageRef: number],
+      scheduleId: string | null,
+    ]
+  >(
+    `INSERT INTO relays (ref, relay_id, account_ref, project_ref, kind, status, event, target_url, method, attempts, scheduled_for, created_at,
+     endpoint_ref, message_ref, schedule_id) VALUES (?, ?, ?, ?, 3, 1, ?, ?, 'POST', 0, ?, ?, ?, ?, ?)`,
+  );
+  const setExtras = db.change<[extras: RelayExtras & Referenced]>(
+    "UPDATE relays SET body_bytes = $body_bytes, retry_schedule = $retry_schedule, timeout_ms = $timeout_ms, schedule_id = $schedule_id, destination = $destination WHERE ref = $ref",
+  );
+  return {
+    insert(tx: Tx, relay: NewRelay, extras: RelayExtras | null = null): void {
+      insert(tx, {
+        ...relay,
+        relay_id: uuidToBytes(relay.relay_id),
+        kind: kindNumber(relay.kind),
+        monitor_id: relay.monitor_id === null ? null : uuidToBytes(relay.monitor_id),
+        created_at: tx.now,
+      });
+      if (extras !== null) setExtras(tx, { ...extras, ref: relay.ref });
+    },
+    /** Positional: a message has up to a thousand. */
+    insertOfMessage(tx: Tx, one: NewMessageDelivery): void {
+      const { ref, accountRef, projectRef, event, target_url, scheduled_for, created_at } = one;
+      const { endpointRef, messageRef, schedule_id } = one;
+      const id = uuidToBytes(one.relay_id);
+      insertOfMessage(
+        ...[tx, ref, id, accountRef, projectRef, event, target_url],
+        ...[scheduled_for, created_at, endpointRef, messageRef, schedule_id],
+      );
+    },
+  };
+}
+
+/** What lists and counts show. */
+function listStore(db: Database) {
+  const page = db.all<StoredRow, Page>(`SELECT ${COLUMNS} FROM relays WHERE ${PAGE}`);
+  const pulsePage = db.all<StoredRow, Page>(`SELECT ${COLUMNS} FROM relays WHERE kind = 2 AND ${PAGE}`);
+  const narrowed = db.all<StoredRow, [walk: Filters & Walk & { readonly limit: number }]>(
+    `SELECT ${COLUMNS} FROM relays WHERE project_ref = $projectRef AND status = $status AND ref < $before AND ref >= $floor
+     AND ${MATCHES} ORDER BY ref DESC LIMIT $limit`,
+  );
+  return {
+    /** Deliveries of a project with a status, newest first, below a reference. */
+    page(onlyPulse: boolean, projectRef: number, status: RelayStatus, before: number, limit: number) {
+      const rows = onlyPulse ? pulsePage : page;
+      return rows(projectRef, statusNumber(status), before, limit).map(rowOf);
+    },
+    /** The reference that lies so many deliveries of a project and a status below another one; 0 when there are fewer. */
+    floor: db.number<[projectRef: number, status: number, before: number, rows: number]>(
+      "SELECT ref AS n FROM relays WHERE project_ref = ? AND status = ? AND ref < ? ORDER BY ref DESC LIMIT 1 OFFSET ?",
+    ),
+    /** Those that match among the deliveries of a project with a status between two references, newest first. */
+    narrowed: (query: Filters & Walk & { readonly limit: number }) => narrowed(query).map(rowOf),
+    /** How many of a project have not begun, counted to a figure. */
+    scheduledTo: db.number<[projectRef: number, countedMax: number]>(
+      "SELECT count(*) AS n FROM (SELECT 1 FROM relays WHERE project_ref = ? AND status = 1 LIMIT ?)",
+    ),
+    /** When the longest due was due of the oldest that are tried again; 0 when there is none. */
+    retryingSince: db.number<[projectRef: number, countedMax: number]>(
+      "SELECT min(scheduled_for) AS n FROM (SELECT scheduled_for FROM relays WHERE project_ref = ? AND status = 2 ORDER BY ref LIMIT ?)",
+    ),
+    /** How many of the newest that failed did so since a moment. */
+    failedSince: db.number<[projectRef: number, countedMax: number, since: number]>(
+      "SELECT count(*) AS n FROM (SELECT finished_at FROM relays WHERE project_ref = ? AND status = 4 ORDER BY ref DESC LIMIT ?) WHERE finished_at >= ?",
+    ),
+  };
+}
+
+/** Deliveries of a project and a status, between two references of which the second is not included. */
+type Walk = {
+  readonly projectRef: number;
+  readonly status: number;
+  readonly floor: number;
+  readonly before: number;
+};
+
+/** What attempts make of a delivery. */
+function attemptStore(db: Database) {
+  const postpone = db.change<[outcome: Outcome]>(
+    "UPDATE relays SET status = $status, attempts = $attempts, response_status = $response_status, error = $error WHERE ref = $ref",
+  );
+  const finish = db.change<[outcome: Outcome & { readonly finished_at: number }]>(
+    "UPDATE relays SET status = $status, attempts = $attempts, response_status = $response_status, error = $error, finished_at = $finished_at, headers = NULL, body = NULL, body_bytes = NULL, destination = NULL WHERE ref = $ref",
+  );
+  const fail = db.change<[outcome: Outcome & { readonly finished_at: number }]>(
+    "UPDATE relays SET status = $status, attempts = $attempts, response_status = $response_status, error = $error, finished_at = $finished_at, failure = $failure WHERE ref = $ref",
+  );
+  return {
+    attempts: db.all<AttemptRow, [ref: number]>(
+      `SELECT number AS attempt, started_at, duration_ms, response_status, error, request_headers, response_headers, response_body,
+       remote_address FROM relay_attempts WHERE relay_ref = ? ORDER BY number`,
+    ),
+    recordAttempt: db.change<[made: AttemptRow & Referenced]>(
+      `INSERT OR REPLACE INTO relay_attempts (relay_ref, number, started_at, duration_ms, response_status, error, request_headers,
+       response_headers, response_body, remote_address) VALUES ($ref, $attempt, $started_at, $duration_ms, $response_status, $error,
+       $request_headers, $response_headers, $response_body, $remote_address)`,
+    ),
+    /**
+     * Notes what an attempt made of a delivery. With its end, what was sent is removed, unless it failed: then it may be
+     * sent again.
+     * @returns whether the delivery is still there.
+     */
+    update(tx: Tx, ref: number, result: RelayResult): boolean {
+      const failure = result.failure === null ? null : failureNumber(result.failure);
+      const outcome = { ...result, failure, ref, status: statusNumber(result.status) };
+      if (result.status === "delivering") return postpone(tx, outcome) > 0;
+      const end = result.status === "failed" ? fail : finish;
+      return end(tx, { ...outcome, finished_at: tx.now }) > 0;
+    },
+    /** Begins a failed delivery anew. */
+    again: db.change<[now: number, ref: number]>(
+      "UPDATE relays SET status = 1, attempts_before = attempts, scheduled_for = ?, finished_at = NULL, failure = NULL WHERE ref = ?",
+    ),
+    /** Where its endpoint is now. */
+    setTarget: db.change<[url: string, ref: number]>("UPDATE relays SET target_url = ? WHERE ref = ?"),
+    removeAttempts: db.change<[ref: number]>("DELETE FROM relay_attempts WHERE relay_ref = ?"),
+  };
+}
+
+/** How a reason to fail is kept. */
+export function failureNumber(failure: RelayFailure): number {
+  return RELAY_FAILURES.indexOf(failure) + 1;
+}
+
+/** How a kind is kept. */
+export function kindNumber(kind: RelayItem["kind"]): number {
+  return RELAY_KINDS.indexOf(kind) + 1;
+}
+
+/** How a status is kept. */
+export function statusNumber(status: RelayStatus): number {
+  return RELAY_STATUSES.indexOf(status) + 1;
+}
+
+function rowOf({ ref, projectRef, ...stored }: StoredRow): RelayRow {
+  const kind = RELAY_KINDS[stored.kind - 1];
+  const status = RELAY_STATUSES[stored.status - 1];
+  if (kind === undefined || status === undefined)
+    throw new Error(`relay ${ref} has an unknown kind or status`);
+  const relay_id = bytesToUuid(stored.relay_id);
+  const monitor_id = stored.monitor_id === null ? null : bytesToUuid(stored.monitor_id);
+  return { ref, projectRef, item: { ...stored, relay_id, kind, status, monitor_id } };
+}

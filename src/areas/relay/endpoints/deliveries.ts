@@ -1,0 +1,361 @@
+import { monotonicMs } from "../../../kernel/clock.ts";
+import type { Kernel } from "../../../kernel/kernel.ts";
+import { type RequestHeaders, withDefaults } from "../../../kernel/outbound/headers.ts";
+import type { SignedBody } from "../../../kernel/outbound/signing.ts";
+import type { WebhookSecrets } from "../../../kernel/outbound/webhook-secrets.ts";
+import type { LaneTerms } from "../../../kernel/scheduler/lane-groups.ts";
+import type { JobOutcome } from "../../../kernel/scheduler/scheduler.ts";
+import type { Tx } from "../../../kernel/storage/tx.ts";
+import type { DeliveryCounts } from "../deliveries/counts.ts";
+import type { AttemptRow, RelayRequest, RelayStore } from "../deliveries/store.ts";
+import {
+  type AttemptResult,
+  afterEndpointAttempt,
+  DELIVER,
+  DUE_HEADER,
+  messageBody,
+  type NextStep,
+} from "../domain.ts";
+import type { MessageStore } from "../messages/store.ts";
+import { PACE_AHEAD_MS, Pace, PROBE_MS_MAX, Progress } from "./breaker.ts";
+import type { EndpointHealth } from "./health.ts";
+import { type Endpoint, type EndpointRegistry, endpointIn, isHeld, keepsOrder } from "./registry.ts";
+import { CONCURRENCY } from "./schema.ts";
+import { CLOSED, DISABLED, type EndpointStore, LIVE, PAUSED, PROBING } from "./store.ts";
+
+/** The payload of a job that delivers, where its reference alone does not say all. */
+export interface EndpointJob {
+  readonly ref: number;
+  /** The endpoint, where it is the one delivery that an open breaker lets pass. */
+  readonly probe?: number;
+  /** Whether it has its token of the endpoint's rate. */
+  readonly paced?: true;
+  /** The delivery's `scheduled_for`, where the job was made for later: since then the delivery may have been sent again. */
+  readonly begun?: number;
+}
+
+/** A retry that has no job of its own yet. */
+type RetryStep = Extract<NextStep, { kind: "retry" }>;
+
+/** What an attempt to an endpoint sends. */
+export interface EndpointRequest {
+  readonly url: string;
+  readonly custom: RequestHeaders;
+  readonly body: Uint8Array;
+  readonly timeoutMs: number;
+  readonly keepsResponse: boolean;
+}
+
+/** Job of an endpoint that ends what waits for it, once it is disabled or deleted. */
+const END = "relay.endpoint.end";
+/** Job of an endpoint that sends what was parked, in the order in which it was accepted. */
+const RELEASE = "relay.endpoint.release";
+/** Deliveries in one unit of work of either: a millisecond or two. */
+const SLICE = 200;
+const JOBS_AT_ONCE = 4;
+
+/** Deliveries to endpoints: when they are sent, held back or ended. */
+export class EndpointDeliveries {
+  /** Of those with a rate, since the start. */
+  private readonly paces = new Map<number, Pace>();
+  private readonly progress = new Progress();
+
+  constructor(
+    private readonly deps: Pick<Kernel, "scheduler" | "clock" | "ids" | "changes"> & {
+      readonly store: RelayStore;
+      readonly endpoints: EndpointStore;
+      readonly messages: MessageStore;
+      readonly registry: EndpointRegistry;
+      readonly health: EndpointHealth;
+      readonly secrets: Pick<WebhookSecrets, "headers">;
+      readonly counts: DeliveryCounts;
+      /** Whether an attempt is under way. */
+      readonly isUnderWay: (ref: number) => boolean;
+    },
+  ) {
+    const { scheduler } = deps;
+    scheduler.register(RELEASE, {
+      concurrency: JOBS_AT_ONCE,
+      run: async ({ key }) => ({
+        record: (tx) => this.release(tx, Number(key)),
+      }),
+    });
+    scheduler.register(END, {
+      concurrency: JOBS_AT_ONCE,
+      run: async ({ key, payload }) => ({
+        record: (tx) => this.endSome(tx, Number(key), Number(payload)),
+      }),
+    });
+  }
+
+  /** Hands a delivery to its endpoint: its job is made, or it is parked behind those that wait already. */
+  enqueue(tx: Tx, endpoint: Endpoint, ref: number, dueAt: number): void {
+    if (dueAt <= tx.now && isHeld(endpoint)) this.deps.health.park(tx, endpoint, ref);
+    else {
+      const job = dueAt <= tx.now ? ref : ({ ref, begun: dueAt } satisfies EndpointJob);
+      this.deps.scheduler.enqueueAnonymous(tx, DELIVER, dueAt, job, endpoint.lane);
+    }
+  }
+
+  /** The same where the endpoint may be deleted: then the job ends the delivery. */
+  enqueueFor(tx: Tx, endpoint: Endpoint | null, ref: number, dueAt: number): void {
+    if (endpoint === null) this.deps.scheduler.enqueueAnonymous(tx, DELIVER, tx.now, ref);
+    else this.enqueue(tx, endpoint, ref, dueAt);
+  }
+
+  /** An endpoint's lane has its own places, and shares its host's with others. */
+  laneTerms(place: string): LaneTerms | null {
+    const ref = endpointIn(place);
+    if (ref === null) return null;
+    const { registry } = this.deps;
+    return {
+      group: registry.get(ref)?.host ?? place,
+      places: () =>
+        this.progress.isSilent(ref, monotonicMs())
+          ? 1
+          : (registry.get(ref)?.terms.max_concurrency ?? CONCURRENCY),
+    };
+  }
+
+  /** Makes an attempt, and watches whether its endpoint answers: by real time, as a network does. */
+  async watched({ endpointRef }: RelayRequest, attempt: () => Promise<JobOutcome>): Promise<JobOutcome> {
+    const ref = endpointRef ?? 0;
+    this.progress.began(ref, monotonicMs());
+    try {
+      return await attempt();
+    } finally {
+      this.progress.ended(ref, monotonicMs());
+    }
+  }
+
+  /** What becomes of a due delivery that is not sent now; null where it is. */
+  admit({ ref, endpointRef, projectRef, item }: RelayRequest, job: EndpointJob): JobOutcome | null {
+    const endpoint = this.deps.registry.get(endpointRef ?? 0);
+    if (endpoint === null || endpoint.health.state === DISABLED)
+      return { record: (tx) => this.end(tx, endpoint, ref, projectRef) };
+    const { state, breaker, retrying_ref } = endpoint.health;
+    const isBehind = retrying_ref !== null && retrying_ref !== ref;
+    if (state === PAUSED || isBehind || (breaker !== CLOSED && job.probe === undefined))
+      return { record: (tx) => this.hold(tx, endpoint.row.ref, ref, job) };
+    const waitMs = job.paced === true ? 0 : this.paceOf(endpoint);
+    if (waitMs === 0) return null;
+    if (waitMs > PACE_AHEAD_MS) return { record: (tx) => this.putOff(tx, endpoint.row.ref, ref, job) };
+    const retryAt = this.deps.clock.now() + waitMs;
+    return {
+      retryAt,
+      payload: { ...job, paced: true },
+      attempt: item.attempts,
+    };
+  }
+
+  /** A job whose delivery has ended before it could be made: the endpoint may be waiting for it as its probe. */
+  lost({ probe }: EndpointJob): JobOutcome {
+    return probe === undefined ? {} : { record: (tx) => this.deps.health.probeLost(tx, probe) };
+  }
+
+  /** What is sent now. @throws Error without its message, which stays as long as its deliveries. */
+  request({ endpointRef, messageRef, item }: RelayRequest): EndpointRequest {
+    const endpoint = this.deps.registry.get(endpointRef ?? 0);
+    const message = this.deps.messages.content(messageRef ?? 0);
+    if (endpoint === null || message === null || message.payload === null)
+      throw new Error(`the delivery ${item.relay_id} has lost what it sends`);
+    const { terms } = endpoint;
+    const due = message.schedule_id === null ? {} : { [DUE_HEADER]: String(message.scheduled_for) };
+    const custom = withDefaults(due, endpoint.custom);
+    return {
+      ...{
+        url: terms.url,
+        custom,
+        timeoutMs: terms.timeout_ms,
+        keepsResponse: terms.keep_responses,
+      },
+      body: Buffer.from(messageBody(terms.format, { ...message, payload: message.payload })),
+    };
+  }
+
+  /** The headers that the delivery sets itself. */
+  async headers({ endpointRef, item }: RelayRequest, now: number, body: SignedBody): Promise<RequestHeaders> {
+    const signed = await this.deps.secrets.headers(endpointRef ?? 0, item.message_id ?? "", now, body);
+    return { "X-Svc-Delivery-Id": item.relay_id, ...signed };
+  }
+
+  /** What follows from attempt number `number`. */
+  next({ endpointRef }: RelayRequest, number: number, result: AttemptResult): NextStep {
+    const waits = this.deps.registry.get(endpointRef ?? 0)?.waits ?? [];
+    return afterEndpointAttempt(waits, number, result, this.deps.ids.fraction());
+  }
+
+  /**
+   * The job's part in the outcome. Empty where {@link record} makes another job: a probe that failed waits with the others,
+   * and so does what keeps its place among them.
+   */
+  again(
+    job: EndpointJob,
+    { item, endpointRef }: RelayRequest,
+    retryAt: number,
+  ): Pick<JobOutcome, "retryAt" | "payload"> {
+    const endpoint = this.deps.registry.get(endpointRef ?? 0);
+    if (job.probe !== undefined || (endpoint !== null && keepsOrder(endpoint))) return {};
+    return {
+      retryAt,
+      payload: {
+        ref: job.ref,
+        begun: item.scheduled_for,
+      } satisfies EndpointJob,
+    };
+  }
+
+  /** The others of an endpoint that keeps the order wait for a delivery that could not be sent from this machine. */
+  postponed(tx: Tx, { endpointRef, ref }: RelayRequest): void {
+    const endpoint = this.deps.registry.get(endpointRef ?? 0);
+    if (endpoint !== null && keepsOrder(endpoint)) this.deps.health.waitFor(tx, endpoint, ref);
+  }
+
+  /** Notes what an attempt says of its endpoint. */
+  record(
+    tx: Tx,
+    relay: RelayRequest,
+    job: EndpointJob,
+    made: AttemptRow,
+    retry: RetryStep | null,
+    next: NextStep["kind"],
+  ): void {
+    const { registry, health, store } = this.deps;
+    const endpoint = registry.get(relay.endpointRef ?? 0);
+    if (endpoint === null) {
+      if (retry !== null) this.hold(tx, relay.endpointRef ?? 0, relay.ref, { ref: relay.ref });
+      return;
+    }
+    if (next !== "retry") health.waitNoLonger(tx, endpoint, relay.ref);
+    if (relay.item.target_url !== endpoint.terms.url) store.setTarget(tx, endpoint.terms.url, relay.ref);
+    const isProbe = job.probe !== undefined;
+    // A user may have closed the breaker meanwhile.
+    const isExpected = isProbe && endpoint.health.breaker === PROBING;
+    if (next === "delivered") {
+      health.succeeded(tx, endpoint, relay.item.event);
+      return;
+    }
+    const attempt = {
+      status: made.response_status,
+      error: made.error ?? "",
+      isProbe: isExpected,
+    };
+    health.failed(tx, endpoint, attempt, relay.item.event);
+    if (next === "failed") health.deliveryFailed(tx, endpoint, relay.item.event);
+    else if (retry !== null) this.retry(tx, endpoint, relay, isProbe ? null : retry.at);
+  }
+
+  /** A retry whose job is not the one that ran. `at`: null for a probe, which waits with the others. */
+  private retry(tx: Tx, endpoint: Endpoint, { ref, item }: RelayRequest, at: number | null): void {
+    const { health, scheduler } = this.deps;
+    const { state, breaker } = endpoint.health;
+    if (at === null || state !== LIVE || breaker !== CLOSED) {
+      this.hold(tx, endpoint.row.ref, ref, { ref });
+      return;
+    }
+    if (keepsOrder(endpoint)) health.waitFor(tx, endpoint, ref);
+    const job = { ref, begun: item.scheduled_for } satisfies EndpointJob;
+    // Behind an open breaker others would wait no longer for the next probe.
+    const latest = endpoint.health.holds === 1 ? tx.now + PROBE_MS_MAX : at;
+    scheduler.enqueueAnonymous(tx, DELIVER, Math.min(at, latest), job, endpoint.lane);
+  }
+
+  /** A delivery that was cancelled takes no place among those that are parked. */
+  cancelled(tx: Tx, { endpointRef, ref }: RelayRequest): void {
+    if (endpointRef === null) return;
+    this.deps.endpoints.unparkOne(tx, endpointRef, ref);
+    const endpoint = this.deps.registry.get(endpointRef);
+    if (endpoint !== null) this.deps.health.waitNoLonger(tx, endpoint, ref);
+  }
+
+  /** Sends what is parked, or ends what waits, as the endpoint now is. */
+  stateChanged(tx: Tx, endpointRef: number): void {
+    const { registry, scheduler } = this.deps;
+    const endpoint = registry.get(endpointRef);
+    const key = String(endpointRef);
+    if (endpoint === null || endpoint.health.state === DISABLED) scheduler.enqueue(tx, END, key, tx.now, 0);
+    else if (endpoint.health.holds === 1) scheduler.enqueue(tx, RELEASE, key, tx.now, null);
+  }
+
+  private paceOf({ row: { ref }, terms: { max_per_second } }: Endpoint): number {
+    if (max_per_second === null) {
+      this.paces.delete(ref);
+      return 0;
+    }
+    const pace = this.paces.get(ref) ?? new Pace();
+    this.paces.set(ref, pace);
+    return pace.take(this.deps.clock.monotonic(), max_per_second);
+  }
+
+  /** Since the look at it the endpoint may take deliveries again, or none any more: then the job ends it. */
+  private hold(tx: Tx, endpointRef: number, ref: number, job: EndpointJob): void {
+    if (job.probe !== undefined) this.deps.health.probeLost(tx, endpointRef);
+    const endpoint = this.deps.registry.get(endpointRef);
+    if (endpoint !== null && endpoint.health.state !== DISABLED) this.enqueue(tx, endpoint, ref, tx.now);
+    else this.deps.scheduler.enqueueAnonymous(tx, DELIVER, tx.now, ref);
+  }
+
+  /** A delivery for which its endpoint's rate has no token soon is parked: those that are go out at that rate. */
+  private putOff(tx: Tx, endpointRef: number, ref: number, job: EndpointJob): void {
+    const { registry, health, scheduler } = this.deps;
+    const endpoint = registry.get(endpointRef);
+    if (endpoint === null || isHeld(endpoint)) {
+      this.hold(tx, endpointRef, ref, job);
+      return;
+    }
+    health.park(tx, endpoint, ref);
+    scheduler.enqueue(tx, RELEASE, String(endpointRef), tx.now + PACE_AHEAD_MS, null);
+  }
+
+  private release(tx: Tx, endpointRef: number): void {
+    const { registry, endpoints, scheduler, health } = this.deps;
+    const endpoint = registry.get(endpointRef);
+    if (endpoint === null || !health.takesAll(endpoint)) return;
+    const { max_per_second: rate } = endpoint.terms;
+    const most = Math.min(SLICE, rate ?? SLICE);
+    const parked = endpoints.unpark(tx, endpointRef, most);
+    for (const { ref } of parked) scheduler.enqueueAnonymous(tx, DELIVER, tx.now, ref, endpoint.lane);
+    const pauseMs = rate === null ? 0 : Math.ceil((most * 1_000) / rate);
+    if (parked.length < most) registry.setHealth(tx, endpoint, { holds: 0 });
+    else scheduler.enqueue(tx, RELEASE, String(endpointRef), tx.now + pauseMs, null);
+  }
+
+  private endSome(tx: Tx, endpointRef: number, after: number): void {
+    const { registry, endpoints, store, scheduler, isUnderWay } = this.deps;
+    const endpoint = registry.get(endpointRef);
+    // Enabled again meanwhile.
+    if (endpoint !== null && endpoint.health.state !== DISABLED) return;
+    const waiting = endpoints.waitingAfter(endpointRef, after, SLICE);
+    for (const { ref } of waiting) {
+      const row = isUnderWay(ref) ? null : store.request(ref);
+      if (row !== null) this.end(tx, endpoint, ref, row.projectRef);
+    }
+    const last = waiting.length === SLICE ? waiting.at(-1) : undefined;
+    // Those alone that have ended: the endpoint may be enabled before the others have.
+    endpoints.unparkThrough(tx, endpointRef, last?.ref ?? Number.MAX_SAFE_INTEGER);
+    if (last !== undefined) scheduler.enqueue(tx, END, String(endpointRef), tx.now, last.ref);
+    else if (endpoint !== null) registry.setHealth(tx, endpoint, { holds: 0 });
+    else this.paces.delete(endpointRef);
+  }
+
+  /** Ends a delivery whose endpoint is deleted, or disabled: of the latter it can be sent again. */
+  private end(tx: Tx, endpoint: Endpoint | null, ref: number, projectRef: number): void {
+    const { store, counts, changes } = this.deps;
+    const row = store.request(ref);
+    if (row === null || row.item.finished_at !== null) return;
+    const { attempts, response_status, relay_id, kind } = row.item;
+    const ending = endpoint === null ? "cancelled" : "failed";
+    const failure = endpoint === null ? null : "disabled";
+    const error = endpoint === null ? row.item.error : "endpoint disabled";
+    store.update(tx, ref, {
+      status: ending,
+      failure,
+      attempts,
+      response_status,
+      error,
+    });
+    if (endpoint !== null) this.deps.health.waitNoLonger(tx, endpoint, ref);
+    changes.inProject(tx, projectRef, "relay", relay_id);
+    tx.afterCommit(() => counts.ended[kind][ending].add());
+  }
+}

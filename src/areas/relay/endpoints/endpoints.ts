@@ -1,0 +1,363 @@
+import { type AuditChange, changed } from "../../../kernel/audit/change.ts";
+import { ApiError, invalidField } from "../../../kernel/errors.ts";
+import { compileFilter } from "../../../kernel/filter.ts";
+import type { Caller } from "../../../kernel/http/caller.ts";
+import { pageOf, pageStart } from "../../../kernel/http/pagination.ts";
+import type { Kernel } from "../../../kernel/kernel.ts";
+import { type RequestHeaders, withSecretsCovered } from "../../../kernel/outbound/headers.ts";
+import type { TargetPolicy } from "../../../kernel/outbound/target.ts";
+import type { WebhookSecrets } from "../../../kernel/outbound/webhook-secrets.ts";
+import { COUNTED_MAX } from "../../../kernel/overview-card.ts";
+import type { Tx } from "../../../kernel/storage/tx.ts";
+import type { Tiers } from "../../../kernel/tiers.ts";
+import { prefixedId } from "../../../kernel/uuid.ts";
+import { ownHeadersLeftOut } from "../deliveries/reserved-headers.ts";
+import {
+  GRACE_HOURS,
+  LIST_LIMIT,
+  RELAY_STATUSES,
+  type RelaySecretRotateBody,
+  type RelaySecretRotated,
+} from "../deliveries/schema.ts";
+import { readWaits } from "../domain.ts";
+import type { Messages } from "../messages/messages.ts";
+import { WELL } from "./breaker.ts";
+import { NOTICE_SUBSCRIBERS_MAX, subscribesToNotices } from "./notices.ts";
+import {
+  type Endpoint,
+  type EndpointRegistry,
+  endpointSealContext,
+  keepsOrder,
+  OWN_TYPES,
+} from "./registry.ts";
+import {
+  CONCURRENCY,
+  DISABLE_HOURS,
+  ENDPOINT_RETRIES,
+  ENDPOINT_STATES,
+  ENDPOINT_TIMEOUT_MS,
+  type EndpointTerms,
+  type RelayEndpoint,
+  type RelayEndpointBody,
+  type RelayEndpointCreated,
+  type RelayEndpointItem,
+  type RelayEndpointPage,
+  type RelayEndpointPatch,
+  type RelayEndpointQuery,
+  type RelayEndpointTestBody,
+  type RelayEndpointTested,
+} from "./schema.ts";
+import { CLOSED, type EndpointStore, type Health, LIVE, OPEN, PAUSED } from "./store.ts";
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+
+/** Endpoints of a project, whatever its tier says: a message to all of them is one commit. */
+export const ENDPOINTS_MAX = 1_000;
+
+/** What an endpoint has where nothing else is given. */
+const USUAL: Omit<EndpointTerms, "url"> = {
+  ...{
+    event_types: [],
+    channels: [],
+    filter: null,
+    description: null,
+    format: "envelope",
+  },
+  ...{ retry_schedule: [...ENDPOINT_RETRIES], timeout_ms: ENDPOINT_TIMEOUT_MS },
+  ...{
+    max_per_second: null,
+    max_concurrency: CONCURRENCY,
+    disable_after_hours: DISABLE_HOURS,
+  },
+  ...{ notify_email: true, keep_responses: true },
+};
+
+const NEW: Health = {
+  ...WELL,
+  ...{
+    state: LIVE,
+    last_status: null,
+    last_error: null,
+    holds: 0,
+    noticed_at: null,
+    unnoticed: 0,
+  },
+  retrying_ref: null,
+};
+
+/** An endpoint as a caller asks for it, checked. */
+type Asked = ReturnType<Endpoints["prepare"]>;
+
+/** The use cases of endpoints. */
+export class Endpoints {
+  private nextRef: number;
+
+  constructor(
+    private readonly deps: Pick<Kernel, "ids" | "vault"> & {
+      readonly endpoints: EndpointStore;
+      readonly registry: EndpointRegistry;
+      readonly messages: Messages;
+      readonly secrets: WebhookSecrets;
+      readonly policy: TargetPolicy;
+      readonly tiers: Tiers;
+      /** Called when what waits for an endpoint is to be sent, or ended. */
+      readonly stateChanged: (tx: Tx, endpointRef: number) => void;
+    },
+  ) {
+    this.nextRef = deps.endpoints.highestRef() + 1;
+  }
+
+  /** Checks what a caller asks for. @throws ApiError `validation_error` naming the field. */
+  prepare(given: RelayEndpointPatch) {
+    const { name, headers, state, ...terms } = given;
+    if (terms.url !== undefined) this.deps.policy.assertUrl("url", terms.url);
+    if (terms.filter !== undefined && terms.filter !== null) compileFilter("filter", terms.filter);
+    if (terms.retry_schedule !== undefined) readWaits(terms.retry_schedule);
+    const custom = headers === undefined ? undefined : ownHeadersLeftOut(headers);
+    return { name, custom, state, terms: termsIn(terms) };
+  }
+
+  /** Makes an endpoint. @throws ApiError `endpoint_limit_exceeded`, `endpoint_name_taken`. */
+  create(
+    tx: Tx,
+    { account, project }: Caller,
+    { url, secret }: RelayEndpointBody,
+    asked: Asked,
+  ): RelayEndpointCreated {
+    const { endpoints, registry, secrets, ids, tiers } = this.deps;
+    const there = registry.ofProject(project.ref);
+    const most = Math.min(ENDPOINTS_MAX, tiers[account.tier].endpoints);
+    if (there.length >= most)
+      throw new ApiError(
+        "endpoint_limit_exceeded",
+        `Your tier allows ${most} endpoints in a project, and this one has ${there.length}. Remove one, or move to a larger tier.`,
+      );
+    const { name = null, custom = {}, state, terms } = asked;
+    this.assertFree(project.ref, name);
+    if (subscribesToNotices(terms.event_types ?? [])) this.assertMaySubscribe(project.ref);
+    const ref = this.nextRef++;
+    const endpoint_id = prefixedId("ep", ids.uuidV7());
+    endpoints.insert(tx, {
+      ...{
+        ref,
+        endpoint_id,
+        accountRef: account.ref,
+        projectRef: project.ref,
+        name,
+      },
+      ...NEW,
+      state: state === "paused" ? PAUSED : LIVE,
+      terms: JSON.stringify({ url, ...USUAL, ...terms }),
+      headers: this.seal(custom, endpoint_id),
+      ...{ created_at: tx.now, updated_at: tx.now },
+    });
+    registry.changed(tx, project.ref, ref);
+    const [{ text }] = secret === undefined ? secrets.current(tx, ref) : secrets.rotate(tx, ref, 0, secret);
+    const made = itemView(this.find(project.ref, endpoint_id));
+    tx.audit({ ...about(made, "created"), before: null, after: made });
+    return { ...made, secret: text };
+  }
+
+  /** A page of a project's endpoints, newest first. @throws ApiError `validation_error` for a foreign cursor. */
+  list(projectRef: number, query: RelayEndpointQuery): RelayEndpointPage {
+    const { limit = LIST_LIMIT, cursor, name, state } = query;
+    const before = pageStart(cursor);
+    const fits = (one: Endpoint): boolean =>
+      one.row.ref < before &&
+      (name === undefined || one.row.name === name) &&
+      (state === undefined || stateOf(one) === state);
+    const rows = this.deps.registry.ofProject(projectRef).filter(fits).reverse();
+    const { items, ...next } = pageOf(rows.slice(0, limit + 1), limit, ({ row }) => [row.ref]);
+    return { endpoints: items.map(itemView), ...next };
+  }
+
+  /** One endpoint. @throws ApiError `not_found` */
+  read(projectRef: number, endpointId: string, now: number): RelayEndpoint {
+    const { endpoints } = this.deps;
+    const endpoint = this.find(projectRef, endpointId);
+    const { ref } = endpoint.row;
+    const ended = (status: "delivered" | "failed") =>
+      endpoints.endedSince(ref, RELAY_STATUSES.indexOf(status) + 1, COUNTED_MAX, now - DAY_MS);
+    return {
+      ...itemView(endpoint),
+      counts: {
+        waiting: endpoints.waiting(ref, COUNTED_MAX),
+        delivered_24h: ended("delivered"),
+        failed_24h: ended("failed"),
+      },
+    };
+  }
+
+  /** Changes an endpoint. @throws ApiError `not_found`, `endpoint_name_taken`. */
+  change(tx: Tx, { project }: Caller, endpointId: string, asked: Asked): RelayEndpointItem {
+    const { endpoints, registry, stateChanged } = this.deps;
+    const before = this.find(project.ref, endpointId);
+    const { ref, endpoint_id } = before.row;
+    const shownBefore = itemView(before);
+    const { name = before.row.name, custom = before.custom, state, terms } = asked;
+    if (name !== before.row.name) this.assertFree(project.ref, name);
+    const subscribed = subscribesToNotices(before.terms.event_types);
+    if (!subscribed && subscribesToNotices(terms.event_types ?? [])) this.assertMaySubscribe(project.ref);
+    endpoints.change(tx, {
+      ...{
+        ref,
+        name,
+        terms: JSON.stringify({ ...before.terms, ...terms }),
+        updated_at: tx.now,
+      },
+      headers: this.seal(custom, endpoint_id),
+    });
+    registry.changed(tx, project.ref, ref);
+    const endpoint = this.find(project.ref, endpointId);
+    if (state === "paused")
+      registry.setHealth(tx, endpoint, {
+        state: PAUSED,
+        disabled_reason: null,
+      });
+    if (state === "live") registry.setHealth(tx, endpoint, { ...WELL, state: LIVE });
+    // Deliveries that wait for a retry go out once no order is kept.
+    if (!keepsOrder(endpoint) && endpoint.health.retrying_ref !== null)
+      registry.setHealth(tx, endpoint, { retrying_ref: null });
+    // What waits for its rate or its turn heeds new terms immediately.
+    if (state === "live" || terms.max_per_second !== undefined || terms.max_concurrency !== undefined)
+      stateChanged(tx, ref);
+    const after = itemView(endpoint);
+    const { updated_at: _, ...shown } = shownBefore;
+    const { updated_at: __, ...shownAfter } = after;
+    const hidden = {
+      ...shownAfter,
+      ...(asked.custom === undefined ? {} : { headers_changed: true }),
+    };
+    tx.audit(
+      changed({
+        ...about(after, "changed"),
+        before: shown,
+        after: hidden,
+      } satisfies AuditChange),
+    );
+    return after;
+  }
+
+  /** Deletes an endpoint; what waits for it is cancelled. @throws ApiError `not_found` */
+  remove(tx: Tx, { project }: Caller, endpointId: string): void {
+    const { endpoints, registry, secrets, stateChanged } = this.deps;
+    const endpoint = this.find(project.ref, endpointId);
+    const { ref } = endpoint.row;
+    endpoints.markDeleted(tx, tx.now, ref);
+    registry.changed(tx, project.ref, ref);
+    secrets.forget(tx, ref);
+    stateChanged(tx, ref);
+    const shown = itemView(endpoint);
+    tx.audit({ ...about(shown, "deleted"), before: shown, after: null });
+  }
+
+  /** Puts a new secret in the place of an endpoint's. @throws ApiError `not_found`, `validation_error` for one that is none. */
+  rotate(tx: Tx, { project }: Caller, endpointId: string, body: RelaySecretRotateBody): RelaySecretRotated {
+    const endpoint = this.find(project.ref, endpointId);
+    const graceMs = (body.grace_hours ?? GRACE_HOURS) * HOUR_MS;
+    const [{ text }] = this.deps.secrets.rotate(tx, endpoint.row.ref, graceMs, body.secret);
+    const previous_expires_at = tx.now + graceMs;
+    const after = { previous_expires_at };
+    tx.audit({
+      ...about(itemView(endpoint), "got another secret"),
+      before: null,
+      after,
+    });
+    return { secret: text, previous_expires_at };
+  }
+
+  /** Sends a message to one endpoint, whatever its types and filter. @throws ApiError `not_found`, `conflict` while it is disabled. */
+  test(tx: Tx, { project }: Caller, endpointId: string, body: RelayEndpointTestBody): RelayEndpointTested {
+    const { messages } = this.deps;
+    const endpoint = this.find(project.ref, endpointId);
+    if (stateOf(endpoint) === "disabled")
+      throw new ApiError("conflict", "This endpoint is disabled: enable it first, by a state of live.");
+    const { event_type: type = "webhook.test", payload = { test: true } } = body;
+    const sent = messages.send(tx, endpoint.row, {
+      type,
+      payload: JSON.stringify(payload),
+      to: [endpoint],
+    });
+    return {
+      message_id: sent.message_id,
+      relay_id: sent.deliveries[0]?.relay_id ?? "",
+    };
+  }
+
+  /** The reference that deliveries name an endpoint by, also of a deleted one; 0 where there is none. */
+  refOf(projectRef: number, endpointId: string): number {
+    return this.deps.endpoints.refOf(endpointId, projectRef);
+  }
+
+  private find(projectRef: number, endpointId: string): Endpoint {
+    const all = this.deps.registry.ofProject(projectRef);
+    const found = all.find(({ row }) => row.endpoint_id === endpointId);
+    if (found !== undefined) return found;
+    throw new ApiError("not_found", "There is no endpoint with this endpoint_id in this project.");
+  }
+
+  private assertFree(projectRef: number, name: string | null): void {
+    const all = this.deps.registry.ofProject(projectRef);
+    const holder = name === null ? undefined : all.find(({ row }) => row.name === name);
+    if (holder === undefined) return;
+    const { endpoint_id } = holder.row;
+    const message = `The endpoint ${endpoint_id} of this project has this name: change that one, or choose another name.`;
+    throw new ApiError("endpoint_name_taken", message, {
+      extras: { endpoint_id },
+    });
+  }
+
+  private assertMaySubscribe(projectRef: number): void {
+    const all = this.deps.registry.ofProject(projectRef);
+    const subscribers = all.filter(({ terms }) => subscribesToNotices(terms.event_types));
+    if (subscribers.length < NOTICE_SUBSCRIBERS_MAX) return;
+    throw invalidField(
+      "event_types",
+      `name types of ${OWN_TYPES}*, as ${NOTICE_SUBSCRIBERS_MAX} endpoints of this project do already: change one of those`,
+    );
+  }
+
+  private seal(custom: RequestHeaders, endpointId: string): Uint8Array | null {
+    if (Object.keys(custom).length === 0) return null;
+    return this.deps.vault.seal(JSON.stringify(custom), endpointSealContext(endpointId));
+  }
+}
+
+/** Those that are known: what else a body has goes nowhere. */
+function termsIn(given: Partial<EndpointTerms>): Partial<EndpointTerms> {
+  const names = ["url", ...Object.keys(USUAL)];
+  return Object.fromEntries(Object.entries(given).filter(([name]) => names.includes(name)));
+}
+
+function stateOf({ health: { state } }: Endpoint): RelayEndpointItem["state"] {
+  return ENDPOINT_STATES[state - 1] ?? "disabled";
+}
+
+function itemView(endpoint: Endpoint): RelayEndpointItem {
+  const { row, terms, custom, health } = endpoint;
+  const { breaker, failures, failing_since, next_probe_at, disabled_reason } = health;
+  return {
+    ...{ endpoint_id: row.endpoint_id, name: row.name },
+    ...terms,
+    headers: { ...withSecretsCovered(custom) },
+    state: stateOf(endpoint),
+    health: {
+      breaker: breaker === CLOSED ? "closed" : "open",
+      consecutive_failures: failures,
+      ...{
+        failing_since,
+        next_probe_at: breaker === OPEN ? next_probe_at : null,
+        disabled_reason,
+      },
+    },
+    ...{ created_at: row.created_at, updated_at: row.updated_at },
+  };
+}
+
+function about({ endpoint_id, name }: RelayEndpointItem, what: string) {
+  return {
+    summary: `Endpoint ${name ?? endpoint_id} ${what}`,
+    target: { type: "endpoint", id: endpoint_id },
+  };
+}

@@ -1,0 +1,107 @@
+import type { Api } from "../../../kernel/http/api.ts";
+import type { CallerAccount, Charger } from "../../../kernel/http/caller.ts";
+import type { Kernel } from "../../../kernel/kernel.ts";
+import type { Outbox } from "../../../kernel/mail/outbox.ts";
+import type { TargetPolicy } from "../../../kernel/outbound/target.ts";
+import { WebhookSecrets } from "../../../kernel/outbound/webhook-secrets.ts";
+import type { StoppedProjects } from "../../../kernel/stopped-projects.ts";
+import type { Tx } from "../../../kernel/storage/tx.ts";
+import type { Tiers } from "../../../kernel/tiers.ts";
+import type { DeliveryCounts } from "../deliveries/counts.ts";
+import type { RelayStore } from "../deliveries/store.ts";
+import { RELAYS_KEPT_MS } from "../domain.ts";
+import { FanOut } from "../messages/fan-out.ts";
+import { Messages } from "../messages/messages.ts";
+import { messageRoutes } from "../messages/routes.ts";
+import { messageStore } from "../messages/store.ts";
+import { EndpointDeliveries } from "./deliveries.ts";
+import { Endpoints } from "./endpoints.ts";
+import { EndpointHealth } from "./health.ts";
+import { EndpointRegistry } from "./registry.ts";
+import { endpointRoutes } from "./routes.ts";
+import { endpointStore } from "./store.ts";
+
+/** What endpoints need of the rest of the server. */
+export interface EndpointPorts {
+  readonly charger: Charger;
+  readonly accounts: { account(accountRef: number): CallerAccount };
+  readonly tiers: Tiers;
+  readonly outbox: Outbox;
+  readonly emailOf: (accountRef: number) => string | null;
+  readonly settings: { readonly breakerFailures: number; readonly payloadRetentionMs: number };
+}
+
+/** What they need of the rest of the area. */
+interface Around {
+  readonly store: RelayStore;
+  readonly counts: DeliveryCounts;
+  readonly policy: TargetPolicy;
+  readonly isUnderWay: (ref: number) => boolean;
+  readonly stopped: StoppedProjects;
+  /** The references of so many new deliveries. */
+  readonly newIds: (count: number) => { first: number; uuid: string };
+  /** The id of the delivery with a reference. */
+  readonly idOf: (uuid: string, ref: number) => string;
+}
+
+/** Messages in one slice of their purge: each may have a thousand deliveries to look at. */
+const MESSAGES_PURGED_MAX = 50;
+
+/** The endpoints of an area that delivers, and the messages to them. */
+export function createEndpoints(kernel: Kernel, ports: EndpointPorts, around: Around) {
+  const { settings } = ports;
+  const rows = endpointStore(kernel.db);
+  const messageRows = messageStore(kernel.db);
+  const registry = new EndpointRegistry({ ...kernel, store: rows });
+  const secrets = new WebhookSecrets(kernel, "relay_endpoint_secrets");
+  const stateChanged = (tx: Tx, endpointRef: number): void => deliveries.stateChanged(tx, endpointRef);
+  const common = { ...kernel, ...ports, ...settings, ...around, registry, secrets };
+  const health = new EndpointHealth({
+    ...{ ...common, endpoints: rows, stateChanged },
+    notice: (tx, about, type, data) => messages.notice(tx, about, type, data),
+  });
+  const deliveries = new EndpointDeliveries({ ...common, endpoints: rows, messages: messageRows, health });
+  const fanOut = new FanOut({ ...common, endpoints: rows, messages: messageRows, deliveries });
+  const messages = new Messages({ ...common, messages: messageRows, deliveries, fanOut });
+  const endpoints = new Endpoints({ ...common, endpoints: rows, messages, stateChanged });
+  kernel.housekeeping.addPurge({
+    name: "relay.messages.purge",
+    rowsMax: MESSAGES_PURGED_MAX,
+    remove: (tx, rowsMax) => messages.purge(tx, rowsMax),
+  });
+  const remove = (tx: Tx, endpointRef: number): void => {
+    secrets.forget(tx, endpointRef);
+    rows.remove(tx, endpointRef);
+  };
+  return {
+    deliveries,
+    messages,
+    routes: (api: Api) => [endpointRoutes(api, endpoints), messageRoutes(api, messages)] as const,
+    /** What lists of deliveries are narrowed to; 0 for what is not there. */
+    refs: {
+      endpoint: (projectRef: number, id: string) => endpoints.refOf(projectRef, id),
+      message: (projectRef: number, id: string) => messageRows.findById(projectRef, id)?.ref ?? 0,
+    },
+    /** Deleted ones of which no delivery is left. @returns how many. */
+    purge(tx: Tx, rowsMax: number): number {
+      const gone = rows.deletedBefore(tx.now - RELAYS_KEPT_MS, rowsMax);
+      for (const { ref } of gone) remove(tx, ref);
+      return gone.length;
+    },
+    /** What a deleted project has, at most so much in one go. @returns how many rows. */
+    removeRows(tx: Tx, projectRef: number, rowsMax: number): number {
+      let removed = 0;
+      for (const { ref } of messageRows.someOfProject(projectRef, rowsMax))
+        removed += messageRows.remove(tx, ref);
+      for (const { ref } of rows.someOfProject(projectRef, rowsMax - removed)) {
+        const parked = rows.removeParked(tx, ref, rowsMax - removed);
+        removed += parked;
+        if (removed >= rowsMax) break;
+        remove(tx, ref);
+        removed += 1;
+      }
+      registry.drop(projectRef);
+      return removed;
+    },
+  };
+}

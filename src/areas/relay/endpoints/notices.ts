@@ -1,0 +1,47 @@
+import type { Tx } from "../../../kernel/storage/tx.ts";
+import { OWN_TYPES } from "./registry.ts";
+
+/** Endpoints of a project that may subscribe to `ninefold.*`: each notice is a delivery to all of them. */
+export const NOTICE_SUBSCRIBERS_MAX = 10;
+/** Least time between two notices of a project. */
+export const NOTICE_INTERVAL_MS = 60_000;
+/** Notices of a project that wait for their time; further ones are dropped: the endpoints show their state themselves. */
+export const NOTICES_DELAYED_MAX = 10;
+/** Projects in memory before those are removed that may send a notice immediately. */
+const PROJECTS_SWEPT_AT = 1_000;
+
+/** Whether an endpoint with these types gets notices of this server. */
+export function subscribesToNotices(eventTypes: readonly string[]): boolean {
+  return eventTypes.some((type) => type.startsWith(OWN_TYPES));
+}
+
+/** Whether a message is such a notice. */
+export function isNotice(eventType: string | null): boolean {
+  return eventType?.startsWith(OWN_TYPES) === true;
+}
+
+/** When projects may send their next notices. */
+export class NoticePace {
+  private readonly next = new Map<number, number>();
+
+  /** When a notice of a project can be sent, epoch milliseconds; null where too many are delayed. */
+  slot(projectRef: number, now: number): number | null {
+    const latest = now + NOTICES_DELAYED_MAX * NOTICE_INTERVAL_MS;
+    const at = Math.max(now, this.next.get(projectRef) ?? now);
+    // Further ahead than the delayed ones reach: the clock was set back.
+    if (at > latest + NOTICE_INTERVAL_MS) return now;
+    return at > latest ? null : at;
+  }
+
+  /** Uses a slot; it is free again where the unit of work is undone. */
+  take(tx: Tx, projectRef: number, slot: number): void {
+    const before = this.next.get(projectRef);
+    if (this.next.size >= PROJECTS_SWEPT_AT)
+      for (const [ref, at] of this.next) if (at <= tx.now) this.next.delete(ref);
+    this.next.set(projectRef, slot + NOTICE_INTERVAL_MS);
+    tx.onRollback(() => {
+      if (before === undefined) this.next.delete(projectRef);
+      else this.next.set(projectRef, before);
+    });
+  }
+}

@@ -1,0 +1,239 @@
+import { type Static, Type } from "@sinclair/typebox";
+import { NextCursor, pageQuery } from "../../../kernel/http/pagination.ts";
+import { name, named, oneOf, orNull, text } from "../../../kernel/schema.ts";
+import {
+  GivenHeaders,
+  LIST_LIMIT,
+  RELAY_ID,
+  RelaySecretRotateBody,
+  RetrySchedule,
+  SigningSecret,
+  TimeoutMs,
+} from "../deliveries/schema.ts";
+
+/** Most `event_types` and `channels` of an endpoint: each is looked at for every message. */
+export const EVENT_TYPES_MAX = 100;
+export const CHANNELS_MAX = 10;
+/** Longest `description`. */
+export const DESCRIPTION_LENGTH_MAX = 500;
+/** Deliveries to an endpoint in a second, and at once, at most and unless given. */
+export const PER_SECOND_TO_ENDPOINT_MAX = 1_000;
+export const CONCURRENCY_MAX = 64;
+export const CONCURRENCY = 16;
+/** Hours of nothing but failures after which an endpoint is disabled: at most, and unless given. */
+export const DISABLE_HOURS_MAX = 720;
+export const DISABLE_HOURS = 120;
+/** The waits before retries to an endpoint unless given: those of Standard Webhooks. */
+export const ENDPOINT_RETRIES = ["5s", "5m", "30m", "2h", "5h", "10h", "14h", "20h", "24h"] as const;
+/** The time of an attempt unless given. */
+export const ENDPOINT_TIMEOUT_MS = 15_000;
+
+/** What event types and channels are made of. */
+const WORD = "[A-Za-z0-9_.-]{1,128}";
+const WORD_MEANING = "1 to 128 letters, digits, _, . and -";
+
+/** The type of a message. */
+export const MessageType = Type.String({
+  pattern: `^${WORD}$`,
+  maxLength: 128,
+  errorMessage: `must be ${WORD_MEANING}`,
+  examples: ["invoice.paid"],
+});
+
+/** Channels of a message or an endpoint. */
+export const Channels = Type.Array(
+  Type.String({ pattern: `^${WORD}$`, maxLength: 128, errorMessage: `must be ${WORD_MEANING}` }),
+  {
+    maxItems: CHANNELS_MAX,
+    errorMessage: `must be a list of at most ${CHANNELS_MAX} channels`,
+    examples: [["eu"]],
+  },
+);
+
+function integer(minimum: number, maximum: number, description: string, example: number) {
+  return Type.Integer({
+    ...{ minimum, maximum, description, examples: [example] },
+    errorMessage: `must be an integer from ${minimum} to ${maximum}`,
+  });
+}
+
+function flag(description: string) {
+  return Type.Boolean({ errorMessage: "must be true or false", description, examples: [true] });
+}
+
+/** What a user sets of an endpoint, but its name, headers and state. */
+const TERMS = {
+  url: Type.String({
+    minLength: 1,
+    errorMessage: "must be an http or https URL such as https://example.com/hooks",
+    examples: ["https://example.com/hooks"],
+  }),
+  event_types: Type.Array(
+    Type.String({
+      pattern: `^${WORD}(\\.\\*)?$`,
+      maxLength: 130,
+      errorMessage: `must be ${WORD_MEANING}, and may end in .*`,
+    }),
+    {
+      maxItems: EVENT_TYPES_MAX,
+      errorMessage: `must be a list of at most ${EVENT_TYPES_MAX} types such as invoice.paid or invoice.*`,
+      description: "Which messages it gets; empty: all but `ninefold.*`. `a.*` is every type below `a.`.",
+      examples: [["invoice.*"]],
+    },
+  ),
+  channels: Channels,
+  filter: orNull(
+    Type.Object(
+      {},
+      {
+        additionalProperties: true,
+        errorMessage: "must be an object",
+        description: "What a payload has to be: members with values, operators such as `$gte`, `$or`.",
+      },
+    ),
+    { examples: [null] },
+  ),
+  description: orNull(text({ min: 0, max: DESCRIPTION_LENGTH_MAX, examples: ["Bookkeeping"] })),
+  format: oneOf(["envelope", "raw"], {
+    errorMessage: "must be envelope or raw",
+    description: "The body: an object of `type`, `timestamp` and `data`, or the payload alone.",
+  }),
+  retry_schedule: RetrySchedule,
+  timeout_ms: TimeoutMs,
+  max_per_second: orNull(
+    integer(1, PER_SECOND_TO_ENDPOINT_MAX, "Attempts in a second; null: no bound.", 50),
+    { examples: [null] },
+  ),
+  max_concurrency: integer(1, CONCURRENCY_MAX, "Attempts at once.", CONCURRENCY),
+  disable_after_hours: integer(
+    0,
+    DISABLE_HOURS_MAX,
+    "It is disabled after so many hours of nothing but failures; 0: never.",
+    DISABLE_HOURS,
+  ),
+  notify_email: flag("Whether the account gets an e-mail when it is disabled."),
+  keep_responses: flag("Whether answers stand in the log of attempts."),
+};
+
+const Named = orNull(name("Names it in the project."), { examples: ["bookkeeping"] });
+/** The states that a user gives. */
+const GivenState = oneOf(["live", "paused"], {
+  errorMessage: "must be live or paused",
+  description: "`paused`: its deliveries wait. `live` also enables a disabled one.",
+});
+/** Every state of an endpoint that is shown. */
+export const ENDPOINT_STATES = ["live", "paused", "disabled"] as const;
+
+const OPTIONAL = {
+  event_types: Type.Optional(TERMS.event_types),
+  channels: Type.Optional(TERMS.channels),
+  filter: Type.Optional(TERMS.filter),
+  description: Type.Optional(TERMS.description),
+  format: Type.Optional(TERMS.format),
+  retry_schedule: Type.Optional(TERMS.retry_schedule),
+  timeout_ms: Type.Optional(TERMS.timeout_ms),
+  max_per_second: Type.Optional(TERMS.max_per_second),
+  max_concurrency: Type.Optional(TERMS.max_concurrency),
+  disable_after_hours: Type.Optional(TERMS.disable_after_hours),
+  notify_email: Type.Optional(TERMS.notify_email),
+  keep_responses: Type.Optional(TERMS.keep_responses),
+  name: Type.Optional(Named),
+  headers: Type.Optional(GivenHeaders),
+  state: Type.Optional(GivenState),
+};
+
+/** Body of a new endpoint. */
+export const RelayEndpointBody = named("RelayEndpointBody", {
+  url: TERMS.url,
+  ...OPTIONAL,
+  secret: RelaySecretRotateBody.properties.secret,
+});
+export type RelayEndpointBody = Static<typeof RelayEndpointBody>;
+
+/** Body of a change. */
+export const RelayEndpointPatch = named("RelayEndpointPatch", { url: Type.Optional(TERMS.url), ...OPTIONAL });
+export type RelayEndpointPatch = Static<typeof RelayEndpointPatch>;
+
+const EndpointTerms = Type.Object(TERMS);
+/** What a user sets of an endpoint, but its name, headers and state. */
+export type EndpointTerms = Static<typeof EndpointTerms>;
+
+const EpochMs = Type.Integer({ description: "Epoch milliseconds." });
+
+const ENDPOINT = {
+  endpoint_id: Type.String({ examples: ["ep_01a1fc2c30c071d9bf080e3cb4a7b202"] }),
+  name: Named,
+  ...TERMS,
+  headers: Type.Record(Type.String(), Type.String(), {
+    description: "As they are sent, with `[secret]` for what may be one.",
+    examples: [{ "X-Source": "[secret]" }],
+  }),
+  state: oneOf(ENDPOINT_STATES, {}),
+  health: Type.Object({
+    breaker: oneOf(["closed", "open"], { description: "While it is open, one delivery at a time is tried." }),
+    consecutive_failures: Type.Integer({ examples: [0] }),
+    failing_since: orNull(EpochMs, { examples: [null] }),
+    next_probe_at: orNull(EpochMs, { examples: [null] }),
+    disabled_reason: orNull(Type.String(), { examples: [null] }),
+  }),
+  created_at: EpochMs,
+  updated_at: EpochMs,
+};
+
+/** An endpoint, as lists show it. */
+export const RelayEndpointItem = named("RelayEndpointItem", ENDPOINT);
+export type RelayEndpointItem = Static<typeof RelayEndpointItem>;
+
+/** An endpoint. */
+export const RelayEndpoint = named("RelayEndpoint", {
+  ...ENDPOINT,
+  counts: Type.Object(
+    {
+      waiting: Type.Integer({ examples: [0] }),
+      delivered_24h: Type.Integer({ examples: [1_042] }),
+      failed_24h: Type.Integer({ examples: [0] }),
+    },
+    { description: "Of its deliveries, counted to 10,000." },
+  ),
+});
+export type RelayEndpoint = Static<typeof RelayEndpoint>;
+
+/** A new endpoint, with its secret, this once. */
+export const RelayEndpointCreated = named("RelayEndpointCreated", { ...ENDPOINT, secret: SigningSecret });
+export type RelayEndpointCreated = Static<typeof RelayEndpointCreated>;
+
+/** Path of an endpoint. */
+export const RelayEndpointParams = Type.Object({ endpoint_id: Type.String({ maxLength: 64 }) });
+
+/** Query of a list of endpoints. */
+export const RelayEndpointQuery = named("RelayEndpointQuery", {
+  name: Type.Optional(name("Only the one of this name.")),
+  state: Type.Optional(
+    oneOf(ENDPOINT_STATES, { errorMessage: `must be one of ${ENDPOINT_STATES.join(", ")}` }),
+  ),
+  ...pageQuery(LIST_LIMIT).properties,
+});
+export type RelayEndpointQuery = Static<typeof RelayEndpointQuery>;
+
+/** A page of endpoints, newest first. */
+export const RelayEndpointPage = named("RelayEndpointPage", {
+  endpoints: Type.Array(RelayEndpointItem),
+  cursor: NextCursor,
+});
+export type RelayEndpointPage = Static<typeof RelayEndpointPage>;
+
+/** Body of a test event. */
+export const RelayEndpointTestBody = named("RelayEndpointTestBody", {
+  event_type: Type.Optional(MessageType),
+  payload: Type.Optional(
+    Type.Object({}, { additionalProperties: true, errorMessage: "must be a JSON object", examples: [{}] }),
+  ),
+});
+export type RelayEndpointTestBody = Static<typeof RelayEndpointTestBody>;
+
+/** Answer to a test event. */
+export const RelayEndpointTested = named("RelayEndpointTested", {
+  message_id: Type.String({ examples: ["msg_01a1fc2c30c071d9bf080e3cb4a7b202"] }),
+  relay_id: RELAY_ID,
+});
+export type RelayEndpointTested = Static<typeof RelayEndpointTested>;

@@ -1,0 +1,196 @@
+import { isUnavailable } from "../../../kernel/errors.ts";
+import type { Kernel } from "../../../kernel/kernel.ts";
+import type { JobOutcome } from "../../../kernel/scheduler/scheduler.ts";
+import type { StoppedProjects } from "../../../kernel/stopped-projects.ts";
+import type { Tx } from "../../../kernel/storage/tx.ts";
+import { uuidToBytes } from "../../../kernel/uuid.ts";
+import type { RelayStore } from "../deliveries/store.ts";
+import type { EndpointDeliveries } from "../endpoints/deliveries.ts";
+import type { EndpointRegistry } from "../endpoints/registry.ts";
+import type { EndpointTerms } from "../endpoints/schema.ts";
+import type { EndpointStore } from "../endpoints/store.ts";
+import type { MessageDelivery, MessageRow, MessageStore } from "./store.ts";
+
+/** Deliveries stored in one unit of work: a few milliseconds. */
+export const FAN_OUT_UNIT = 100;
+/**
+ * Deliveries of one request that are stored in the unit of work that accepts it. Units of many requests share a commit,
+ * so this is far less than {@link FAN_OUT_UNIT}, of which there is one per commit.
+ */
+export const DIRECT_MAX = 10;
+
+/** Job of a message that stores the deliveries that are not stored yet. */
+const FAN_OUT = "relay.messages.fan-out";
+const JOBS_AT_ONCE = 4;
+const RETRY_MS = 1_000;
+
+/** References and ids of deliveries to be made. */
+export interface DeliveryIds {
+  /** The first of consecutive references. */
+  readonly first: number;
+  /** What all the ids are made of. */
+  readonly uuid: string;
+  readonly idOf: (ref: number) => string;
+}
+
+/** A message, as far as its deliveries need it. */
+export type FanOutMessage = Pick<
+  MessageRow,
+  "ref" | "event_type" | "scheduled_for" | "created_at" | "schedule_id"
+> & {
+  readonly accountRef: number;
+  readonly projectRef: number;
+};
+
+/**
+ * Stores the deliveries of messages. Those of a message to many endpoints are stored in units of {@link FAN_OUT_UNIT}, one
+ * per commit: once the message is accepted its job completes them, also after a crash.
+ */
+export class FanOut {
+  private readonly running = new Map<number, Promise<void>>();
+  /** Units of all messages take turns. */
+  private lastUnit: Promise<unknown> = Promise.resolve();
+
+  constructor(
+    private readonly deps: Pick<Kernel, "scheduler" | "writer" | "clock"> & {
+      readonly store: RelayStore;
+      readonly messages: MessageStore;
+      readonly endpoints: EndpointStore;
+      readonly registry: EndpointRegistry;
+      readonly deliveries: EndpointDeliveries;
+      readonly stopped: StoppedProjects;
+      readonly idOf: (uuid: string, ref: number) => string;
+    },
+  ) {
+    deps.scheduler.register(FAN_OUT, {
+      concurrency: JOBS_AT_ONCE,
+      run: ({ key }) => this.run(Number(key)),
+    });
+  }
+
+  /** Stores the deliveries of a message now, in this unit of work. */
+  storeNow(
+    tx: Tx,
+    message: FanOutMessage,
+    { first, uuid }: Pick<DeliveryIds, "first" | "uuid">,
+    endpointRefs: readonly number[],
+  ): void {
+    const { store, registry, endpoints, deliveries, idOf } = this.deps;
+    endpointRefs.forEach((endpointRef, at) => {
+      const ref = first + at;
+      const endpoint = registry.get(endpointRef);
+      const url = endpoint?.terms.url ?? urlOf(endpoints.find(endpointRef)?.terms);
+      store.insertOfMessage(tx, {
+        ref,
+        relay_id: idOf(uuid, ref),
+        accountRef: message.accountRef,
+        projectRef: message.projectRef,
+        event: message.event_type,
+        target_url: url,
+        scheduled_for: message.scheduled_for,
+        created_at: message.created_at,
+        schedule_id: message.schedule_id,
+        endpointRef,
+        messageRef: message.ref,
+      });
+      deliveries.enqueueFor(tx, endpoint, ref, message.scheduled_for);
+    });
+  }
+
+  /** Stores them soon: {@link complete} does it, or the job. */
+  storeLater(
+    tx: Tx,
+    message: FanOutMessage,
+    { first, uuid }: Pick<DeliveryIds, "first" | "uuid">,
+    endpointRefs: readonly number[],
+  ): void {
+    this.deps.messages.insertFanOut(tx, {
+      message_ref: message.ref,
+      account_ref: message.accountRef,
+      uuid,
+      endpoints: JSON.stringify(endpointRefs),
+      stored: 0,
+      last_ref: first + endpointRefs.length - 1,
+    });
+    this.deps.scheduler.enqueue(tx, FAN_OUT, String(message.ref), tx.now, null);
+  }
+
+  /** Stores all deliveries of a message that are not stored yet. @throws ApiError `service_unavailable`: the job does it later. */
+  complete(messageRef: number): Promise<void> {
+    const known = this.running.get(messageRef);
+    if (known !== undefined) return known;
+    const all = this.storeAll(messageRef).finally(() => this.running.delete(messageRef));
+    this.running.set(messageRef, all);
+    return all;
+  }
+
+  /** The deliveries of a message that are not stored yet, as they will be. */
+  pending({ ref, first_ref }: Pick<MessageRow, "ref" | "first_ref">): MessageDelivery[] {
+    const { messages, endpoints, idOf } = this.deps;
+    const fanOut = messages.findFanOut(ref);
+    if (fanOut === null) return [];
+    const { uuid, stored } = fanOut;
+    const all = JSON.parse(fanOut.endpoints) as number[];
+    return all.slice(stored).map((endpointRef, at) => ({
+      ref: first_ref + stored + at,
+      relay_id: uuidToBytes(idOf(uuid, first_ref + stored + at)),
+      endpoint_id: endpoints.find(endpointRef)?.endpoint_id ?? "",
+      status: 1,
+      attempts: 0,
+      response_status: null,
+      error: null,
+      finished_at: null,
+    }));
+  }
+
+  private async run(messageRef: number): Promise<JobOutcome> {
+    try {
+      await this.complete(messageRef);
+      return {};
+    } catch (error) {
+      if (!isUnavailable(error)) throw error;
+      return { retryAt: this.deps.clock.now() + RETRY_MS };
+    }
+  }
+
+  private async storeAll(messageRef: number): Promise<void> {
+    while (await this.inTurn(() => this.deps.writer.submit((tx) => this.storeUnit(tx, messageRef))));
+  }
+
+  private inTurn<T>(unit: () => Promise<T>): Promise<T> {
+    const turn = this.lastUnit.then(unit);
+    this.lastUnit = turn.catch(() => {});
+    return turn;
+  }
+
+  /** @returns whether there are more. */
+  private storeUnit(tx: Tx, messageRef: number): boolean {
+    const { messages, stopped, scheduler } = this.deps;
+    const fanOut = messages.findFanOut(messageRef);
+    if (fanOut === null) return false;
+    const { uuid, stored, first_ref, account_ref: accountRef, project_ref: projectRef } = fanOut;
+    const { event_type, scheduled_for, created_at, schedule_id } = fanOut;
+    const all = JSON.parse(fanOut.endpoints) as number[];
+    const unit = stopped.has(projectRef) ? [] : all.slice(stored, stored + FAN_OUT_UNIT);
+    const message = {
+      ref: messageRef,
+      event_type,
+      scheduled_for,
+      created_at,
+      schedule_id,
+      accountRef,
+      projectRef,
+    };
+    this.storeNow(tx, message, { first: first_ref + stored, uuid }, unit);
+    const isDone = unit.length === 0 || stored + unit.length === all.length;
+    if (isDone) {
+      messages.removeFanOut(tx, messageRef);
+      scheduler.cancel(tx, FAN_OUT, String(messageRef));
+    } else messages.setStored(tx, stored + unit.length, messageRef);
+    return !isDone;
+  }
+}
+
+function urlOf(terms: string | undefined): string {
+  return terms === undefined ? "" : (JSON.parse(terms) as EndpointTerms).url;
+}

@@ -1,0 +1,568 @@
+import { ApiError, invalidField, refusalBy } from "../../../kernel/errors.ts";
+import { type Reply, reply, withJson } from "../../../kernel/http/answer.ts";
+import type { Caller, CallerAccount, Charger } from "../../../kernel/http/caller.ts";
+import { encodeCursor, pageStart } from "../../../kernel/http/pagination.ts";
+import type { Kernel } from "../../../kernel/kernel.ts";
+import type { Tx } from "../../../kernel/storage/tx.ts";
+import { slices } from "../../../kernel/time-slices.ts";
+import { bytesToUuid, prefixedId } from "../../../kernel/uuid.ts";
+import { WALKED_ROWS_MAX } from "../deliveries/listing.ts";
+import { LIST_LIMIT, RELAY_STATUSES } from "../deliveries/schema.ts";
+import type { RelayStore } from "../deliveries/store.ts";
+import { DEDUPLICATED_MS, dueAt, exactly, RELAYS_KEPT_MS } from "../domain.ts";
+import type { EndpointDeliveries } from "../endpoints/deliveries.ts";
+import { NOTICE_SUBSCRIBERS_MAX, NoticePace } from "../endpoints/notices.ts";
+import {
+  type Endpoint,
+  type EndpointRegistry,
+  type Offered as OfferedMessage,
+  OWN_TYPES,
+} from "../endpoints/registry.ts";
+import { CLOSED, DISABLED } from "../endpoints/store.ts";
+import { DIRECT_MAX, type FanOut } from "./fan-out.ts";
+import {
+  BATCH_DELIVERIES_MAX,
+  PAYLOAD_ADVISED_BYTES,
+  type RelayMessage,
+  type RelayMessageBody,
+  type RelayMessagePage,
+  type RelayMessageQuery,
+  type RelayMessageResendBody,
+  type RelayMessageResent,
+  type RelayMessageSent,
+  type RelayMessagesBody,
+  type RelayMessagesSent,
+} from "./schema.ts";
+import type { MessageDelivery, MessageItem, MessageRow, MessageStore } from "./store.ts";
+
+/** How long a payload whose time is over, but not its deliveries', waits for another look. */
+const LOOK_AGAIN_MS = 3_600_000;
+
+/** Whose message it is. */
+interface MessageOwner {
+  readonly accountRef: number;
+  readonly projectRef: number;
+}
+
+/** A message to be sent. */
+export interface NewMessage {
+  readonly type: string;
+  /** JSON. */
+  readonly payload: string;
+  readonly channels?: readonly string[];
+  readonly messageId?: string | null;
+  readonly deduplicationId?: string | null;
+  /** Epoch milliseconds; now unless given. */
+  readonly dueAt?: number;
+  /** The schedule that sends it. */
+  readonly scheduleId?: string;
+  /** The endpoints that it goes to, instead of all that take it. */
+  readonly to?: readonly Endpoint[];
+}
+
+/** A message that a caller sends, checked. */
+interface Prepared {
+  readonly message: Omit<NewMessage, "dueAt" | "to">;
+  readonly dueAt: (now: number) => number;
+  /** References of the endpoints that take it. */
+  to: readonly number[];
+}
+
+/** What a caller sends, ready for its unit of work. */
+interface Sending {
+  readonly messages: readonly Prepared[];
+  /** What stands before the fields of a message in errors. */
+  readonly placeOf: (at: number) => string;
+  /** Messages whose deliveries are not all stored in that unit. */
+  readonly unfinished: number[];
+}
+
+/** A message of a request, once it is known whether it was sent before. */
+interface Offered {
+  readonly message: Prepared["message"];
+  readonly dueAt: number;
+  readonly to: readonly Endpoint[];
+  /** The stored message that it repeats. */
+  readonly first: MessageRow | null;
+  /** The position in the request of the message that it repeats. */
+  readonly repeats: number | null;
+}
+
+type Sent = RelayMessagesSent["messages"][number];
+
+/** The operations whose credits are charged for deliveries. */
+const SEND = "relay.messages.send";
+const BATCH = "relay.messages.batch";
+const RESEND = "relay.messages.resend";
+const NOTICE = "relay.endpoints.notice";
+
+/** The use cases of messages. */
+export class Messages {
+  private nextRef: number;
+  private readonly notices = new NoticePace();
+
+  constructor(
+    private readonly deps: Pick<Kernel, "ids"> & {
+      readonly accounts: { account(accountRef: number): CallerAccount };
+      readonly store: RelayStore;
+      readonly messages: MessageStore;
+      readonly registry: EndpointRegistry;
+      readonly deliveries: EndpointDeliveries;
+      readonly charger: Charger;
+      readonly payloadRetentionMs: number;
+      readonly fanOut: FanOut;
+      /** The references of so many new deliveries. */
+      readonly newIds: (count: number) => { first: number; uuid: string };
+      /** The id of the delivery with a reference. */
+      readonly idOf: (uuid: string, ref: number) => string;
+    },
+  ) {
+    this.nextRef = deps.messages.highestRef() + 1;
+  }
+
+  /** Checks what a caller sends, and finds the endpoints that take it. @throws ApiError `validation_error` naming the field. */
+  async prepare(caller: Caller, given: RelayMessageBody, bodyText: string): Promise<Sending> {
+    const exact = exactly(bodyText) as { payload: object } | null;
+    const message = prepared(given, exact?.payload ?? given.payload);
+    await this.select(caller, [message], [given]);
+    return { messages: [message], placeOf: () => "", unfinished: [] };
+  }
+
+  /** The same for many: an error in one rejects all. */
+  async prepareMany(caller: Caller, { messages }: RelayMessagesBody, bodyText: string): Promise<Sending> {
+    const exact = exactly(bodyText) as RelayMessagesBody | null;
+    const all = messages.map((given, at) =>
+      within(placeInBatch(at), () => prepared(given, exact?.messages[at]?.payload ?? given.payload)),
+    );
+    await this.select(caller, all, messages);
+    return { messages: all, placeOf: placeInBatch, unfinished: [] };
+  }
+
+  /** Chooses the endpoints of messages, in slices: filters of a thousand endpoints take their time. */
+  private async select(
+    { project }: Caller,
+    messages: readonly Prepared[],
+    given: readonly RelayMessageBody[],
+  ): Promise<void> {
+    const seen = new Set<string>();
+    for (const [at, one] of messages.entries()) {
+      const ids = idsOf(one.message);
+      // A repeat within the request goes nowhere.
+      if (ids.some((id) => seen.has(id))) continue;
+      for (const id of ids) seen.add(id);
+      const { type, channels = [] } = one.message;
+      const offered = { type, channels, value: () => given[at]?.payload };
+      const to: number[] = [];
+      for (const endpoint of this.deps.registry.ofProject(project.ref)) {
+        if (slices.isOver) await slices.next();
+        if (takesNow(endpoint, offered)) to.push(endpoint.row.ref);
+      }
+      one.to = to;
+    }
+  }
+
+  /** Sends one, unless it has been sent before. */
+  sendOne(
+    tx: Tx,
+    caller: Caller,
+    sending: Sending,
+    forNothing: () => void,
+  ): Reply<201, RelayMessageSent> | Reply<200, RelayMessageSent & { deduplicated: true }> {
+    const offered = this.offer(tx, ownerOf(caller), sending);
+    const cost = costOf(offered);
+    if (cost === 0) forNothing();
+    else this.charge(tx, caller, SEND, cost - 1);
+    const [sent] = this.sendOffered(tx, ownerOf(caller), offered, sending.unfinished);
+    if (sent === undefined) throw new Error("one message is sent");
+    const { deduplicated, ...rest } = sent;
+    return deduplicated === true ? reply(200, { ...rest, deduplicated }) : reply(201, rest);
+  }
+
+  /** Sends many in one unit of work. @throws ApiError for the first error: then none is sent. */
+  sendMany(tx: Tx, caller: Caller, sending: Sending, forNothing: () => void): Reply<201, RelayMessagesSent> {
+    const offered = this.offer(tx, ownerOf(caller), sending);
+    const listed = offered.reduce((sum, { first, to }) => sum + (first?.deliveries ?? to.length), 0);
+    if (listed > BATCH_DELIVERIES_MAX)
+      throw invalidField(
+        "messages",
+        `have ${listed} deliveries: send at most ${BATCH_DELIVERIES_MAX} at once`,
+      );
+    const cost = costOf(offered);
+    // Charged before the work: a request that cannot be paid costs the server nothing.
+    if (cost === 0) forNothing();
+    // One is paid already.
+    else this.charge(tx, caller, BATCH, cost - 1);
+    return reply(201, { messages: this.sendOffered(tx, ownerOf(caller), offered, sending.unfinished) });
+  }
+
+  /** Waits until all deliveries of a request are stored. Where that fails for now, a job stores the rest. */
+  async completed({ unfinished }: Sending): Promise<void> {
+    await Promise.allSettled(unfinished.map((ref) => this.deps.fanOut.complete(ref)));
+  }
+
+  /** Finds out which messages were sent before, by an earlier request or earlier in this one. */
+  private offer(tx: Tx, owner: MessageOwner, { messages, placeOf }: Sending): Offered[] {
+    const positions = new Map<string, number>();
+    const offered: Offered[] = [];
+    for (const [at, { message, dueAt, to }] of messages.entries()) {
+      const ids = idsOf(message);
+      const repeats = ids.map((id) => positions.get(id)).find((one) => one !== undefined) ?? null;
+      const earlier = repeats === null ? null : (offered[repeats] ?? null);
+      const first = earlier === null ? this.sentBefore(tx, owner, message) : earlier.first;
+      const isNew = earlier === null && first === null;
+      if (isNew) for (const id of ids) positions.set(id, at);
+      const refs = earlier === null ? to : [];
+      offered.push({
+        message,
+        dueAt: isNew ? within(placeOf(at), () => dueAt(tx.now)) : tx.now,
+        to: earlier?.to ?? refs.map((ref) => this.deps.registry.get(ref)).filter(isEnabled),
+        first,
+        repeats,
+      });
+    }
+    return offered;
+  }
+
+  private sendOffered(
+    tx: Tx,
+    owner: MessageOwner,
+    offered: readonly Offered[],
+    unfinished: number[],
+  ): Sent[] {
+    let direct = DIRECT_MAX;
+    const sent: Sent[] = [];
+    for (const { message, dueAt, to, first, repeats } of offered) {
+      const warning =
+        Buffer.byteLength(message.payload) > PAYLOAD_ADVISED_BYTES
+          ? { warning: `The payload is larger than ${PAYLOAD_ADVISED_BYTES} bytes: receivers may reject it.` }
+          : {};
+      const earlier = repeats === null ? undefined : sent[repeats];
+      if (earlier !== undefined) {
+        const { message_id, deliveries } = earlier;
+        sent.push({ message_id, deliveries, ...warning, deduplicated: true });
+      } else if (first !== null) {
+        const deliveries = this.deliveriesOf(first).map(named);
+        sent.push({ message_id: first.message_id, deliveries, ...warning, deduplicated: true });
+      } else {
+        const isDirect = to.length <= direct;
+        if (isDirect) direct -= to.length;
+        sent.push({ ...this.send(tx, owner, { ...message, dueAt, to }, isDirect, unfinished), ...warning });
+      }
+    }
+    return sent;
+  }
+
+  private sentBefore(tx: Tx, { projectRef }: MessageOwner, given: Prepared["message"]): MessageRow | null {
+    const { messages } = this.deps;
+    const { messageId = null, deduplicationId = null } = given;
+    const byId = messageId === null ? null : messages.findById(projectRef, messageId);
+    // An id is remembered as long as its payload is kept, and a day at least.
+    const idsSince = tx.now - Math.max(this.deps.payloadRetentionMs, DEDUPLICATED_MS);
+    if (byId !== null && byId.created_at > idsSince) return byId;
+    if (deduplicationId === null) return null;
+    const byDeduplication = messages.findByDeduplication(projectRef, deduplicationId);
+    return byDeduplication !== null && byDeduplication.created_at > tx.now - DEDUPLICATED_MS
+      ? byDeduplication
+      : null;
+  }
+
+  /**
+   * Sends a message: a delivery for each endpoint that takes it. Charges nothing. `isDirect`: all deliveries are stored in
+   * this unit of work; otherwise the message is added to `unfinished`, and the deliveries are stored soon.
+   */
+  send(
+    tx: Tx,
+    { accountRef, projectRef }: MessageOwner,
+    given: NewMessage,
+    isDirect?: boolean,
+    unfinished: number[] = [],
+  ): RelayMessageSent {
+    const { messages, fanOut, ids, newIds, idOf, payloadRetentionMs } = this.deps;
+    const { type, payload, channels = [], dueAt: due = tx.now } = given;
+    const endpoints = given.to ?? this.takersOf(projectRef, given);
+    const ref = this.nextRef++;
+    const message_id = given.messageId ?? prefixedId("msg", ids.uuidV7());
+    const reserved = newIds(endpoints.length);
+    const message = {
+      ref,
+      event_type: type,
+      scheduled_for: due,
+      created_at: tx.now,
+      schedule_id: given.scheduleId ?? null,
+    };
+    messages.insert(tx, {
+      ...message,
+      projectRef,
+      message_id,
+      payload,
+      channels: channels.length === 0 ? null : JSON.stringify(channels),
+      deduplication_id: given.deduplicationId ?? null,
+      first_ref: endpoints.length === 0 ? 0 : reserved.first,
+      deliveries: endpoints.length,
+      purge_at: due + payloadRetentionMs,
+    });
+    const refs = endpoints.map(({ row }) => row.ref);
+    const owned = { ...message, accountRef, projectRef };
+    if (isDirect ?? refs.length <= DIRECT_MAX) fanOut.storeNow(tx, owned, reserved, refs);
+    else {
+      fanOut.storeLater(tx, owned, reserved, refs);
+      unfinished.push(ref);
+    }
+    return {
+      message_id,
+      deliveries: endpoints.map(({ row: { endpoint_id } }, at) => ({
+        relay_id: idOf(reserved.uuid, reserved.first + at),
+        endpoint_id,
+      })),
+    };
+  }
+
+  /** The endpoints that would take a message now. */
+  takersOf(projectRef: number, { type, payload, channels = [] }: NewMessage): readonly Endpoint[] {
+    return this.takers(projectRef, { type, channels, value: parsedOnce(payload) });
+  }
+
+  /** Whether some of a message's deliveries have not ended. */
+  isOpen(projectRef: number, messageId: string): boolean {
+    const row = this.deps.messages.findById(projectRef, messageId);
+    return row !== null && this.hasOpenDeliveries(row);
+  }
+
+  private takers(projectRef: number, offered: OfferedMessage): Endpoint[] {
+    return this.deps.registry.ofProject(projectRef).filter((one) => takesNow(one, offered));
+  }
+
+  /**
+   * Sends a notice to the endpoints of a project that subscribe to its type: never to the one that it is about, and to none
+   * whose breaker is open. It is charged as any message; without the credits it is not sent. A project gets one notice
+   * in {@link NOTICE_INTERVAL_MS}: later ones are delayed.
+   */
+  notice(tx: Tx, about: Endpoint, type: string, data: object): void {
+    const { accountRef, projectRef, ref } = about.row;
+    const { accounts, charger } = this.deps;
+    const to = this.takers(projectRef, { type, channels: [], value: () => data })
+      .filter(({ row, health }) => row.ref !== ref && health.breaker === CLOSED)
+      .slice(0, NOTICE_SUBSCRIBERS_MAX);
+    const slot = this.notices.slot(projectRef, tx.now);
+    if (to.length === 0 || slot === null) return;
+    const account = accounts.account(accountRef);
+    if (refusalBy(() => charger.charge(tx, account, NOTICE, 1 + to.length)) !== null) return;
+    this.notices.take(tx, projectRef, slot);
+    this.send(tx, { accountRef, projectRef }, { type, payload: JSON.stringify(data), to, dueAt: slot });
+  }
+
+  /** A page of a project's messages, newest first. @throws ApiError `validation_error` for a foreign cursor. */
+  list(projectRef: number, query: RelayMessageQuery): RelayMessagePage {
+    const { limit = LIST_LIMIT, cursor, event_type, since = 0, until = Number.MAX_SAFE_INTEGER } = query;
+    const isNarrowed = event_type !== undefined || query.since !== undefined || query.until !== undefined;
+    const looked = isNarrowed ? WALKED_ROWS_MAX : limit + 1;
+    const rows = this.deps.messages.page(projectRef, pageStart(cursor), looked);
+    const fits = (row: MessageItem): boolean =>
+      (event_type === undefined || row.event_type === event_type) &&
+      row.created_at >= since &&
+      row.created_at < until;
+    const wanted = rows.filter(fits);
+    const shown = wanted.slice(0, limit);
+    // Where a page is full the next one begins behind it, else behind what was looked at.
+    const last = wanted.length > limit ? shown.at(-1) : rows.length === looked ? rows.at(-1) : null;
+    return {
+      messages: shown.map(itemView),
+      ...(last === null || last === undefined ? {} : { cursor: encodeCursor([last.ref]) }),
+    };
+  }
+
+  /** A message with its deliveries. @throws ApiError `not_found` */
+  read(projectRef: number, messageId: string): Reply<200, RelayMessage> {
+    const row = this.find(projectRef, messageId);
+    const payload = this.deps.messages.content(row.ref)?.payload ?? null;
+    const shown = {
+      ...itemView(row),
+      deliveries: this.deliveriesOf(row).map((one) => ({
+        ...named(one),
+        status: RELAY_STATUSES[one.status - 1] ?? "scheduled",
+        attempts: one.attempts,
+        ...{ response_status: one.response_status, error: one.error, finished_at: one.finished_at },
+      })),
+    };
+    return withJson(200, shown, "payload", payload);
+  }
+
+  /**
+   * Sends a message again, to the endpoints where it failed, or to one.
+   * @throws ApiError `not_found`, `conflict` where the payload is gone, or that delivery has not ended.
+   */
+  resend(
+    tx: Tx,
+    caller: Caller,
+    messageId: string,
+    { endpoint_id }: RelayMessageResendBody,
+    forNothing: () => void,
+  ): Reply<202, RelayMessageResent> {
+    const row = this.find(caller.project.ref, messageId);
+    if (row.has_payload === 0)
+      throw new ApiError("conflict", "The payload of this message is gone: its time is over.");
+    const all = this.deliveriesOf(row);
+    const wanted =
+      endpoint_id === undefined
+        ? all.filter(({ status }) => RELAY_STATUSES[status - 1] === "failed")
+        : [deliveryTo(all, endpoint_id)];
+    const resent = wanted.filter((one) => this.sendAgain(tx, one.ref)).length;
+    if (endpoint_id !== undefined && resent === 0)
+      throw new ApiError("conflict", "This endpoint is disabled or deleted: enable it first.");
+    if (resent === 0) forNothing();
+    else this.charge(tx, caller, RESEND, resent - 1);
+    const target = { type: "message", id: row.message_id };
+    tx.audit(
+      resent === 0
+        ? null
+        : { summary: "Message resent", target, before: null, after: { resent, endpoint_id } },
+    );
+    return reply(202, { resent });
+  }
+
+  /** Begins a delivery that has ended anew. @returns whether it can be sent now. */
+  sendAgain(tx: Tx, ref: number): boolean {
+    const { store, deliveries } = this.deps;
+    const row = store.request(ref);
+    const endpoint = row === null ? null : this.endpointFor(row);
+    if (row === null || endpoint === null) return false;
+    store.again(tx, tx.now, ref);
+    deliveries.enqueue(tx, endpoint, ref, tx.now);
+    return true;
+  }
+
+  /** Where a delivery of a message can go now; null where its endpoint is disabled or deleted, or its payload gone. */
+  endpointFor({ endpointRef, messageRef }: { endpointRef: number | null; messageRef: number | null }) {
+    const endpoint = this.deps.registry.get(endpointRef ?? 0);
+    const isThere = this.deps.messages.find(messageRef ?? 0)?.has_payload === 1;
+    return isThere && endpoint?.health.state !== DISABLED ? endpoint : null;
+  }
+
+  /**
+   * Drops payloads whose time is over, and then the messages of which no delivery is left.
+   * @returns how many it has looked at.
+   */
+  purge(tx: Tx, rowsMax: number): number {
+    const { messages } = this.deps;
+    const rows = messages.toPurge(tx.now, rowsMax);
+    for (const row of rows) {
+      if (this.hasOpenDeliveries(row)) messages.lookAgainAt(tx, tx.now + LOOK_AGAIN_MS, row.ref);
+      else if (row.has_payload === 1) messages.dropPayload(tx, tx.now + RELAYS_KEPT_MS, row.ref);
+      else if (messages.hasDeliveries(row.first_ref, row.deliveries, row.ref) === 1)
+        messages.lookAgainAt(tx, tx.now + LOOK_AGAIN_MS, row.ref);
+      else messages.remove(tx, row.ref);
+    }
+    return rows.length;
+  }
+
+  private charge(tx: Tx, { account }: Caller, operation: string, cost: number): void {
+    if (cost > 0) this.deps.charger.charge(tx, account, operation, cost);
+  }
+
+  private hasOpenDeliveries({ ref, first_ref, deliveries }: MessageRow): boolean {
+    return this.deps.messages.hasOpenDeliveries(first_ref, deliveries, ref) === 1;
+  }
+
+  private deliveriesOf(row: MessageRow): MessageDelivery[] {
+    const stored = this.deps.messages.deliveries(row.first_ref, row.deliveries, row.ref);
+    return [...stored, ...this.deps.fanOut.pending(row)];
+  }
+
+  private find(projectRef: number, messageId: string): MessageRow {
+    const row = this.deps.messages.findById(projectRef, messageId);
+    if (row !== null) return row;
+    throw new ApiError("not_found", "There is no message with this message_id in this project.");
+  }
+}
+
+function prepared(given: RelayMessageBody, payload: object): Prepared {
+  const { event_type: type, channels = [], message_id, deduplication_id, delay, at } = given;
+  assertUsersType(type);
+  return {
+    message: {
+      type,
+      channels,
+      payload: JSON.stringify(payload),
+      messageId: message_id ?? null,
+      deduplicationId: deduplication_id ?? null,
+    },
+    to: [],
+    dueAt:
+      delay === undefined && at === undefined
+        ? (now) => now
+        : dueAt({ ...(delay === undefined ? {} : { delay }), ...(at === undefined ? {} : { at }) }),
+  };
+}
+
+/** @throws ApiError `validation_error` for a type of this server's own notices. */
+export function assertUsersType(type: string): void {
+  if (!type.startsWith(OWN_TYPES)) return;
+  throw invalidField("event_type", `must not begin with ${OWN_TYPES}: that is for this server's own`);
+}
+
+function placeInBatch(at: number): string {
+  return `messages.${at}.`;
+}
+
+/** Runs a part, and names its place in what it refuses. */
+function within<T>(place: string, part: () => T): T {
+  try {
+    return part();
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.code !== "validation_error") throw error;
+    const [field = "", messages = []] = Object.entries(error.details.fields ?? {})[0] ?? [];
+    throw invalidField(`${place}${field}`, messages.join(", "));
+  }
+}
+
+function ownerOf({ account, project }: Caller): MessageOwner {
+  return { accountRef: account.ref, projectRef: project.ref };
+}
+
+function deliveryTo(all: readonly MessageDelivery[], endpointId: string): MessageDelivery {
+  const found = all.find(({ endpoint_id }) => endpoint_id === endpointId);
+  if (found === undefined) throw new ApiError("not_found", "This message has no delivery to this endpoint.");
+  if (found.finished_at !== null) return found;
+  throw new ApiError("conflict", "This delivery has not ended: only one that has can be sent again.");
+}
+
+function named({ relay_id, endpoint_id }: MessageDelivery) {
+  return { relay_id: bytesToUuid(relay_id), endpoint_id };
+}
+
+function itemView({ message_id, event_type, channels, scheduled_for, created_at }: MessageItem) {
+  return {
+    ...{ message_id, event_type, scheduled_for, created_at },
+    channels: channels === null ? [] : (JSON.parse(channels) as string[]),
+  };
+}
+
+function isEnabled(endpoint: Endpoint | null): endpoint is Endpoint {
+  return endpoint !== null && endpoint.health.state !== DISABLED;
+}
+
+function takesNow(endpoint: Endpoint, offered: OfferedMessage): boolean {
+  return isEnabled(endpoint) && endpoint.takes(offered);
+}
+
+/** Under which a message is sent once. */
+function idsOf({ messageId, deduplicationId }: Prepared["message"]): string[] {
+  return [
+    ...(messageId == null ? [] : [`message ${messageId}`]),
+    ...(deduplicationId == null ? [] : [`deduplication ${deduplicationId}`]),
+  ];
+}
+
+/** A credit for each message that was not sent before, and one for each of its deliveries. */
+function costOf(offered: readonly Offered[]): number {
+  const made = offered.filter(({ first, repeats }) => first === null && repeats === null);
+  return made.reduce((sum, { to }) => sum + 1 + to.length, 0);
+}
+
+function parsedOnce(text: string): () => unknown {
+  let value: unknown;
+  return () => {
+    value ??= JSON.parse(text);
+    return value;
+  };
+}

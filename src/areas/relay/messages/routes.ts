@@ -1,0 +1,120 @@
+import { Elysia } from "elysia";
+import type { Api } from "../../../kernel/http/api.ts";
+import { largeBody } from "../../../kernel/http/body.ts";
+import type { Messages } from "./messages.ts";
+import {
+  RelayMessage,
+  RelayMessageBody,
+  RelayMessageDeduplicated,
+  RelayMessagePage,
+  RelayMessageParams,
+  RelayMessageQuery,
+  RelayMessageResendBody,
+  RelayMessageResent,
+  RelayMessageSent,
+  RelayMessagesBody,
+  RelayMessagesSent,
+} from "./schema.ts";
+
+const EXAMPLE = { event_type: "invoice.paid", payload: { invoice: "in_1042", amount: 120 } };
+
+/** Declares messages: each goes to every endpoint that takes it. */
+export function messageRoutes(api: Api, messages: Messages) {
+  return new Elysia({ tags: ["Relay"] })
+    .use(api)
+    .post(
+      "/v1/relay/messages",
+      async ({ call, body }) => {
+        const ready = await messages.prepare(call.caller, body, call.bodyText);
+        const sent = await call.perform((tx, forNothing) =>
+          messages.sendOne(tx, call.caller, ready, forNothing),
+        );
+        await messages.completed(ready);
+        return sent;
+      },
+      {
+        op: {
+          name: "relay.messages.send",
+          access: "relay:write",
+          cost: 1,
+          summary: "Send a message to the endpoints that take it",
+          description: "1 credit, and 1 for each delivery. All of them are scheduled, or none.",
+          example: EXAMPLE,
+          bodyBounds: largeBody(1),
+        },
+        body: RelayMessageBody,
+        response: { 201: RelayMessageSent, 200: RelayMessageDeduplicated },
+      },
+    )
+    .post(
+      "/v1/relay/messages/batch",
+      async ({ call, body }) => {
+        const ready = await messages.prepareMany(call.caller, body, call.bodyText);
+        const sent = await call.perform((tx, forNothing) =>
+          messages.sendMany(tx, call.caller, ready, forNothing),
+        );
+        await messages.completed(ready);
+        return sent;
+      },
+      {
+        op: {
+          name: "relay.messages.batch",
+          access: "relay:write",
+          cost: 1,
+          summary: "Send up to 100 messages",
+          description: "As if each came alone, but all of them are sent, or none. It costs their sum.",
+          example: { messages: [EXAMPLE] },
+          bodyBounds: largeBody(3),
+        },
+        body: RelayMessagesBody,
+        response: { 201: RelayMessagesSent },
+      },
+    )
+    .use(sentRoutes(api, messages));
+}
+
+/** What is seen of messages that were sent, and done with them. */
+function sentRoutes(api: Api, messages: Messages) {
+  return new Elysia({ tags: ["Relay"] })
+    .use(api)
+    .get("/v1/relay/messages", ({ call, query }) => messages.list(call.caller.project.ref, query), {
+      op: { name: "relay.messages.list", access: "relay:read", summary: "List messages, newest first" },
+      query: RelayMessageQuery,
+      response: RelayMessagePage,
+    })
+    .get(
+      "/v1/relay/messages/:message_id",
+      ({ call, params }) => messages.read(call.caller.project.ref, params.message_id),
+      {
+        op: {
+          name: "relay.messages.read",
+          access: "relay:read",
+          summary: "Read a message with its deliveries",
+          errors: ["not_found"],
+        },
+        params: RelayMessageParams,
+        response: RelayMessage,
+      },
+    )
+    .post(
+      "/v1/relay/messages/:message_id/resend",
+      ({ call, params, body }) =>
+        call.perform((tx, forNothing) =>
+          messages.resend(tx, call.caller, params.message_id, body, forNothing),
+        ),
+      {
+        op: {
+          name: "relay.messages.resend",
+          access: "relay:write",
+          audit: "yes",
+          cost: 1,
+          summary: "Send a message again where it failed",
+          description: "1 credit for each delivery. With `endpoint_id` to that endpoint, delivered or not.",
+          errors: ["not_found", "conflict"],
+        },
+        params: RelayMessageParams,
+        body: RelayMessageResendBody,
+        response: { 202: RelayMessageResent },
+      },
+    );
+}

@@ -1,0 +1,148 @@
+import type { Database } from "../../../kernel/storage/database.ts";
+import type { Tx } from "../../../kernel/storage/tx.ts";
+
+/** A message as it is stored, without its payload. */
+export type MessageItem = {
+  readonly ref: number;
+  readonly message_id: string;
+  readonly event_type: string;
+  /** JSON; null when there are none. */
+  readonly channels: string | null;
+  readonly scheduled_for: number;
+  readonly created_at: number;
+  /** Of the schedule that sent it, at its time `scheduled_for`. */
+  readonly schedule_id: string | null;
+};
+
+/** A message, without its payload, which may be long. */
+export type MessageRow = MessageItem & {
+  /** 0 once the time of its payload is over. */
+  readonly has_payload: number;
+  readonly first_ref: number;
+  readonly deliveries: number;
+};
+
+/** A message with its payload. */
+export type MessageContent = MessageRow & {
+  /** JSON; null once its time is over. */
+  readonly payload: string | null;
+};
+
+/** A message to be stored. */
+export type NewMessage = Omit<MessageContent, "has_payload"> & {
+  readonly projectRef: number;
+  readonly deduplication_id: string | null;
+  readonly purge_at: number;
+};
+
+/** A delivery of a message. */
+export type MessageDelivery = {
+  readonly ref: number;
+  readonly relay_id: Uint8Array;
+  readonly endpoint_id: string;
+  readonly status: number;
+  readonly attempts: number;
+  readonly response_status: number | null;
+  readonly error: string | null;
+  readonly finished_at: number | null;
+};
+
+/** What of a message's deliveries is not stored yet. */
+export type FanOutRow = {
+  readonly message_ref: number;
+  readonly account_ref: number;
+  readonly uuid: string;
+  /** JSON: a reference for each delivery. */
+  readonly endpoints: string;
+  /** Deliveries that are stored. */
+  readonly stored: number;
+  readonly last_ref: number;
+};
+type FanOutWithMessage = FanOutRow & { readonly project_ref: number } & Pick<
+    MessageRow,
+    "first_ref" | "event_type" | "scheduled_for" | "created_at" | "schedule_id"
+  >;
+
+const ITEM = "ref, message_id, event_type, channels, scheduled_for, created_at, schedule_id";
+const COLUMNS = `${ITEM}, payload IS NOT NULL AS has_payload, first_ref, deliveries`;
+
+export type MessageStore = ReturnType<typeof messageStore>;
+
+/** All SQL of messages. */
+export function messageStore(db: Database) {
+  const remove = db.change<[ref: number]>("DELETE FROM relay_messages WHERE ref = ?");
+  const { removeFanOut, ...fanOuts } = fanOutStore(db);
+  return {
+    ...fanOuts,
+    removeFanOut,
+    highestRef: db.number("SELECT max(ref) AS n FROM relay_messages"),
+    insert: db.change<[row: NewMessage]>(
+      `INSERT INTO relay_messages (ref, project_ref, message_id, event_type, channels, payload, deduplication_id, first_ref, deliveries,
+       scheduled_for, created_at, schedule_id, purge_at) VALUES ($ref, $projectRef, $message_id, $event_type, $channels, $payload, $deduplication_id,
+       $first_ref, $deliveries, $scheduled_for, $created_at, $schedule_id, $purge_at)`,
+    ),
+    find: db.one<MessageRow, [ref: number]>(`SELECT ${COLUMNS} FROM relay_messages WHERE ref = ?`),
+    content: db.one<MessageContent, [ref: number]>(
+      `SELECT ${COLUMNS}, payload FROM relay_messages WHERE ref = ?`,
+    ),
+    /** The newest of an id, which may be used again once the first is long past. */
+    findById: db.one<MessageRow, [projectRef: number, messageId: string]>(
+      `SELECT ${COLUMNS} FROM relay_messages WHERE project_ref = ? AND message_id = ? ORDER BY ref DESC LIMIT 1`,
+    ),
+    findByDeduplication: db.one<MessageRow, [projectRef: number, id: string]>(
+      `SELECT ${COLUMNS} FROM relay_messages WHERE project_ref = ? AND deduplication_id = ? ORDER BY ref DESC LIMIT 1`,
+    ),
+    page: db.all<MessageItem, [projectRef: number, before: number, limit: number]>(
+      `SELECT ${ITEM} FROM relay_messages WHERE project_ref = ? AND ref < ? ORDER BY ref DESC LIMIT ?`,
+    ),
+    /** Of a message, in the order of its endpoints. */
+    deliveries: db.all<MessageDelivery, [firstRef: number, count: number, ref: number]>(
+      `SELECT ref, relay_id, (SELECT endpoint_id FROM relay_endpoints AS e WHERE e.ref = endpoint_ref) AS endpoint_id, status, attempts,
+       response_status, error, finished_at FROM relays WHERE ref >= ?1 AND ref < ?1 + ?2 AND message_ref = ?3 ORDER BY ref`,
+    ),
+    /** Whether a message has deliveries. */
+    hasDeliveries: db.number<[firstRef: number, count: number, ref: number]>(
+      "SELECT EXISTS (SELECT 1 FROM relays WHERE ref >= ?1 AND ref < ?1 + ?2 AND message_ref = ?3) AS n",
+    ),
+    /** Whether some of a message's deliveries have not ended. */
+    hasOpenDeliveries: db.number<[firstRef: number, count: number, ref: number]>(
+      `SELECT EXISTS (SELECT 1 FROM relays WHERE ref >= ?1 AND ref < ?1 + ?2 AND message_ref = ?3 AND finished_at IS NULL)
+       OR EXISTS (SELECT 1 FROM relay_fan_outs WHERE message_ref = ?3) AS n`,
+    ),
+    /** Those whose time has come to be looked at. */
+    toPurge: db.all<MessageRow, [now: number, limit: number]>(
+      `SELECT ${COLUMNS} FROM relay_messages WHERE purge_at <= ? ORDER BY purge_at LIMIT ?`,
+    ),
+    lookAgainAt: db.change<[moment: number, ref: number]>(
+      "UPDATE relay_messages SET purge_at = ? WHERE ref = ?",
+    ),
+    dropPayload: db.change<[moment: number, ref: number]>(
+      "UPDATE relay_messages SET payload = NULL, purge_at = ? WHERE ref = ?",
+    ),
+    remove(tx: Tx, ref: number): number {
+      removeFanOut(tx, ref);
+      return remove(tx, ref);
+    },
+    someOfProject: db.all<{ readonly ref: number }, [projectRef: number, limit: number]>(
+      "SELECT ref FROM relay_messages WHERE project_ref = ? LIMIT ?",
+    ),
+  };
+}
+
+/** Messages whose deliveries are not all stored yet. */
+function fanOutStore(db: Database) {
+  return {
+    insertFanOut: db.change<[row: FanOutRow]>(
+      `INSERT INTO relay_fan_outs (message_ref, account_ref, uuid, endpoints, stored, last_ref)
+       VALUES ($message_ref, $account_ref, $uuid, $endpoints, $stored, $last_ref)`,
+    ),
+    findFanOut: db.one<FanOutWithMessage, [messageRef: number]>(
+      `SELECT message_ref, account_ref, uuid, endpoints, stored, last_ref, project_ref, first_ref, event_type, scheduled_for, created_at,
+       schedule_id FROM relay_fan_outs JOIN relay_messages ON ref = message_ref WHERE message_ref = ?`,
+    ),
+    setStored: db.change<[stored: number, messageRef: number]>(
+      "UPDATE relay_fan_outs SET stored = ? WHERE message_ref = ?",
+    ),
+    removeFanOut: db.change<[messageRef: number]>("DELETE FROM relay_fan_outs WHERE message_ref = ?"),
+  };
+}

@@ -1,0 +1,187 @@
+import {
+  BULK_STATUSES,
+  Bulk,
+  CANCELLED,
+  countMatching,
+  DONE,
+  type Matching,
+  PER_SECOND,
+  RUNNING,
+} from "../../../kernel/bulk.ts";
+import { ApiError, invalidField, refusalBy } from "../../../kernel/errors.ts";
+import { type Reply, reply } from "../../../kernel/http/answer.ts";
+import type { Caller, CallerAccount, Charger } from "../../../kernel/http/caller.ts";
+import type { AcrossNetwork } from "../../../kernel/http/perform.ts";
+import type { Kernel } from "../../../kernel/kernel.ts";
+import type { StoppedProjects } from "../../../kernel/stopped-projects.ts";
+import type { Tx } from "../../../kernel/storage/tx.ts";
+import { isPrefixedId, prefixedId } from "../../../kernel/uuid.ts";
+import type {
+  RelayResend,
+  RelayResendBody,
+  RelayResendMatched,
+  RelayResendStarted,
+} from "../deliveries/schema.ts";
+import type { MessageRefs, RelayService } from "../deliveries/service.ts";
+import type { ResendFilters, ResendRow, ResendStore } from "./store.ts";
+
+/** The job of a resend of many, which sends some of them each time. */
+const RESENDS = "relay.resends";
+/** Resends of many that run in a project at once. */
+export const RESENDS_RUNNING_MAX = 10;
+/** The operation whose credits are charged for each. */
+const CHARGED_AS = "relay.resend";
+
+/** What those that began before it was there are not narrowed by. */
+const NO_FILTER = { endpoint: null };
+
+/** A resend of many that was asked for. */
+interface Asked {
+  readonly filters: ResendFilters;
+  readonly now: number;
+}
+
+/** Sends failed deliveries again, many at once. */
+export class Resends {
+  private readonly bulk: Bulk<ResendRow>;
+
+  constructor(
+    private readonly deps: Pick<Kernel, "scheduler" | "clock" | "ids" | "changes"> & {
+      readonly resends: ResendStore;
+      readonly service: RelayService;
+      readonly stopped: StoppedProjects;
+      readonly refs: MessageRefs;
+      readonly charger: Charger;
+      readonly accounts: { account(accountRef: number): CallerAccount };
+    },
+  ) {
+    this.bulk = new Bulk(deps, {
+      job: RESENDS,
+      find: ({ key, payload }) => {
+        const { projectRef } = payload as { projectRef: number };
+        return deps.stopped.has(projectRef) ? null : deps.resends.find(projectRef, key);
+      },
+      look: ({ projectRef, filters }, after, limit) =>
+        deps.resends.failedAfter({
+          ...{ ...NO_FILTER, ...(JSON.parse(filters) as ResendFilters) },
+          ...{ projectRef, after, limit },
+        }),
+      sendOne: (tx, row, ref) => this.sendOne(tx, row, ref),
+      update: (tx, row) => deps.resends.update(tx, row),
+      walked: (tx, row) => this.bulk.end(tx, row, DONE),
+    });
+  }
+
+  /**
+   * Begins a resend of many, or says how many it would send. They are counted in slices, so that nobody waits for it.
+   * @throws ApiError, from its parts: `validation_error` without `since`, `conflict` when too many run.
+   */
+  start(
+    { account, project }: Caller,
+    body: RelayResendBody,
+  ): AcrossNetwork<Asked, Matching, Reply<202, RelayResendStarted> | Reply<200, RelayResendMatched>> {
+    const { event_type: event = null, since, until = null, per_second = PER_SECOND, endpoint_id } = body;
+    return {
+      claim: (tx) => {
+        if (since === undefined && endpoint_id === undefined)
+          throw invalidField("since", "is required, or endpoint_id: from when on they were created");
+        if (body.dry_run !== true) this.assertRoom(project.ref);
+        const endpoint = endpoint_id === undefined ? null : this.deps.refs.endpoint(project.ref, endpoint_id);
+        return {
+          filters: { event, since: since ?? null, until, endpoint, endedBy: tx.now },
+          now: tx.now,
+        };
+      },
+      outside: ({ filters }) =>
+        countMatching((after, limit) =>
+          this.deps.resends.failedAfter({ ...filters, projectRef: project.ref, after, limit }),
+        ),
+      settle: (tx, { filters }, { through, ...matched }) => {
+        if (body.dry_run === true) {
+          tx.audit(null);
+          return reply(200, matched);
+        }
+        this.assertRoom(project.ref);
+        // Nothing to do is done.
+        const isDone = matched.matched === 0;
+        const row: ResendRow = {
+          ...{
+            resend_id: prefixedId("rsn", this.deps.ids.uuidV7()),
+            accountRef: account.ref,
+            projectRef: project.ref,
+          },
+          ...{ filters: JSON.stringify(filters), per_second, after_ref: 0, through_ref: through },
+          ...{ matched: matched.matched, more: matched.more === true ? 1 : 0, resent: 0, error: null },
+          ...{ status: isDone ? DONE : RUNNING, created_at: tx.now, finished_at: isDone ? tx.now : null },
+        };
+        this.deps.resends.insert(tx, row);
+        if (!isDone) this.bulk.begin(tx, row.resend_id, { projectRef: project.ref });
+        const asked = { event_type: event, endpoint_id: endpoint_id ?? null, since: since ?? null, until };
+        const after = { ...matched, per_second, ...asked };
+        tx.audit({ ...about(row, "begun"), before: null, after });
+        return reply(202, { resend_id: row.resend_id, ...matched });
+      },
+    };
+  }
+
+  /** @throws ApiError `not_found` */
+  read(projectRef: number, resendId: string): RelayResend {
+    return resendView(this.find(projectRef, resendId));
+  }
+
+  /** Ends one that runs; what was sent, was sent. @throws ApiError `not_found` */
+  stop(tx: Tx, projectRef: number, resendId: string): RelayResend {
+    const row = this.find(projectRef, resendId);
+    if (row.status !== RUNNING) {
+      tx.audit(null);
+      return resendView(row);
+    }
+    const after = { status: "cancelled", resent: row.resent };
+    tx.audit({ ...about(row, "stopped"), before: { status: "running" }, after });
+    return resendView(this.bulk.end(tx, row, CANCELLED));
+  }
+
+  private find(projectRef: number, resendId: string): ResendRow {
+    const row = isPrefixedId("rsn", resendId) ? this.deps.resends.find(projectRef, resendId) : null;
+    if (row === null)
+      throw new ApiError("not_found", "There is no resend with this resend_id in this project.");
+    return row;
+  }
+
+  private assertRoom(projectRef: number): void {
+    if (this.deps.resends.running(projectRef) < RESENDS_RUNNING_MAX) return;
+    throw new ApiError(
+      "conflict",
+      `${RESENDS_RUNNING_MAX} resends of this project are running: wait for the end of one.`,
+    );
+  }
+
+  private sendOne(tx: Tx, { accountRef }: ResendRow, ref: number): "sent" | "skipped" | "no-credits" {
+    const { service, charger, accounts, changes } = this.deps;
+    const row = service.resendable(ref);
+    // Sent again by hand since the look at it.
+    if (row === null) return "skipped";
+    const refusal = refusalBy(() => charger.charge(tx, accounts.account(accountRef), CHARGED_AS, 1));
+    if (refusal !== null) return "no-credits";
+    service.sendAgain(tx, row);
+    changes.inProject(tx, row.projectRef, "relay", row.item.relay_id);
+    return "sent";
+  }
+}
+
+function about({ resend_id }: ResendRow, what: string) {
+  return { summary: `Resend of failed deliveries ${what}`, target: { type: "resend", id: resend_id } };
+}
+
+function resendView(row: ResendRow): RelayResend {
+  const { resend_id, matched, resent, error, created_at, finished_at } = row;
+  return {
+    resend_id,
+    status: BULK_STATUSES[row.status - 1] ?? "running",
+    matched,
+    ...(row.more === 0 ? {} : { more: true }),
+    resent,
+    skipped: finished_at === null ? 0 : Math.max(0, matched - resent),
+    ...{ error, created_at, finished_at },
+  };
+}

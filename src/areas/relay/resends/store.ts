@@ -1,0 +1,86 @@
+import type { Database } from "../../../kernel/storage/database.ts";
+
+/** What a resend of many is narrowed to. */
+export type ResendFilters = {
+  readonly event: string | null;
+  readonly since: number | null;
+  readonly until: number | null;
+  /** The endpoint's reference. */
+  readonly endpoint: number | null;
+  /** Those that ended later failed anew. */
+  readonly endedBy: number;
+};
+
+/** A resend of many. */
+export type ResendRow = {
+  readonly resend_id: string;
+  readonly accountRef: number;
+  readonly projectRef: number;
+  /** 1 running, 2 done, 3 cancelled. */
+  readonly status: number;
+  /** JSON of {@link ResendFilters}. */
+  readonly filters: string;
+  readonly per_second: number;
+  /** Deliveries up to here have had their turn. */
+  readonly after_ref: number;
+  /** The last one that matched. */
+  readonly through_ref: number;
+  readonly matched: number;
+  readonly more: number;
+  readonly resent: number;
+  readonly error: string | null;
+  readonly created_at: number;
+  readonly finished_at: number | null;
+};
+
+type Walked = ResendFilters & { readonly projectRef: number; readonly after: number; readonly limit: number };
+
+export type ResendStore = ReturnType<typeof resendStore>;
+
+/** All SQL of resends of many, and of the ids under which a delivery is scheduled once. */
+export function resendStore(db: Database) {
+  return {
+    insert: db.change<[row: ResendRow]>(
+      `INSERT INTO relay_resends (project_ref, resend_id, account_ref, status, filters, per_second, after_ref, through_ref, matched,
+       more, resent, error, created_at, finished_at) VALUES ($projectRef, $resend_id, $accountRef, $status, $filters, $per_second,
+       $after_ref, $through_ref, $matched, $more, $resent, $error, $created_at, $finished_at)`,
+    ),
+    find: db.one<ResendRow, [projectRef: number, resendId: string]>(
+      `SELECT resend_id, account_ref AS accountRef, project_ref AS projectRef, status, filters, per_second, after_ref, through_ref,
+       matched, more, resent, error, created_at, finished_at FROM relay_resends WHERE project_ref = ? AND resend_id = ?`,
+    ),
+    running: db.number<[projectRef: number]>(
+      "SELECT count(*) AS n FROM relay_resends INDEXED BY relay_resends_running WHERE project_ref = ? AND finished_at IS NULL",
+    ),
+    update: db.change<[row: ResendRow]>(
+      `UPDATE relay_resends SET status = $status, after_ref = $after_ref, resent = $resent, error = $error,
+       finished_at = $finished_at WHERE project_ref = $projectRef AND resend_id = $resend_id`,
+    ),
+    /** The failed deliveries of a project after a reference, oldest first, each with whether it matches. */
+    failedAfter: db.all<{ readonly ref: number; readonly matches: 0 | 1 }, [walked: Walked]>(
+      `SELECT ref, failure IS NOT NULL AND finished_at <= $endedBy AND ($event IS NULL OR event IS $event)
+       AND ($since IS NULL OR created_at >= $since) AND ($until IS NULL OR created_at < $until)
+       AND ($endpoint IS NULL OR endpoint_ref IS $endpoint) AS matches
+       FROM relays WHERE project_ref = $projectRef AND status = 4 AND ref > $after ORDER BY ref LIMIT $limit`,
+    ),
+    removeOld: db.change<[before: number, limit: number]>(
+      "DELETE FROM relay_resends WHERE (project_ref, resend_id) IN (SELECT project_ref, resend_id FROM relay_resends WHERE finished_at < ? ORDER BY finished_at LIMIT ?)",
+    ),
+    removeOfProject: db.change<[projectRef: number, limit: number]>(
+      "DELETE FROM relay_resends WHERE (project_ref, resend_id) IN (SELECT project_ref, resend_id FROM relay_resends WHERE project_ref = ? LIMIT ?)",
+    ),
+    /** The delivery of the first request with an id, if that was after a moment; 0 when there was none. */
+    deduplicated: db.number<[projectRef: number, id: string, after: number]>(
+      "SELECT relay_ref AS n FROM relay_deduplication WHERE project_ref = ? AND id = ? AND created_at > ?",
+    ),
+    noteDeduplication: db.change<[projectRef: number, id: string, relayRef: number, now: number]>(
+      "INSERT OR REPLACE INTO relay_deduplication (project_ref, id, relay_ref, created_at) VALUES (?, ?, ?, ?)",
+    ),
+    removeOldDeduplication: db.change<[before: number, limit: number]>(
+      "DELETE FROM relay_deduplication WHERE (project_ref, id) IN (SELECT project_ref, id FROM relay_deduplication WHERE created_at < ? ORDER BY created_at LIMIT ?)",
+    ),
+    removeDeduplicationOf: db.change<[projectRef: number, limit: number]>(
+      "DELETE FROM relay_deduplication WHERE (project_ref, id) IN (SELECT project_ref, id FROM relay_deduplication WHERE project_ref = ? LIMIT ?)",
+    ),
+  };
+}

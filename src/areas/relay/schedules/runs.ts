@@ -1,0 +1,183 @@
+import { refusalBy } from "../../../kernel/errors.ts";
+import type { CallerAccount, Charger } from "../../../kernel/http/caller.ts";
+import type { Kernel } from "../../../kernel/kernel.ts";
+import { type RequestHeaders, withDefaults } from "../../../kernel/outbound/headers.ts";
+import { laneName } from "../../../kernel/scheduler/dispatcher.ts";
+import type { Job, JobOutcome } from "../../../kernel/scheduler/scheduler.ts";
+import type { StoppedProjects } from "../../../kernel/stopped-projects.ts";
+import type { Tx } from "../../../kernel/storage/tx.ts";
+import type { RelayService } from "../deliveries/service.ts";
+import { DUE_HEADER } from "../domain.ts";
+import type { Endpoint } from "../endpoints/registry.ts";
+import type { Messages } from "../messages/messages.ts";
+import type { ScheduleRun } from "./schema.ts";
+import { nextRun } from "./settings.ts";
+import type { ScheduleProgress, ScheduleRow, ScheduleStore } from "./store.ts";
+
+/** The job of a schedule, under its reference; it stands at the next run, and is gone where none comes. */
+const RUNS = "relay.schedules";
+/** Schedules that run at once: as many share a commit. */
+const CONCURRENCY = 256;
+/** The same of one account. */
+const PER_ACCOUNT = CONCURRENCY / 4;
+/** All that an account's schedules share their lane by. */
+const PLACE = "schedules";
+/** The operation whose credits are charged for a run. */
+const CHARGED_AS = "relay.schedules.run";
+/** A time that passed longer ago was missed: a restart takes less. */
+export const MISSED_AFTER_MS = 60_000;
+/** A clock that is set back further was wrong before: runs that it has seen are no measure of the next one. */
+const SET_BACK_MS = 3 * 60 * 60 * 1000;
+
+/** What runs need of the rest. */
+interface ScheduleRunDeps extends Pick<Kernel, "scheduler" | "clock" | "vault" | "changes"> {
+  readonly schedules: ScheduleStore;
+  readonly service: Pick<RelayService, "sendScheduled" | "isOpen">;
+  readonly messages: Pick<Messages, "send" | "takersOf" | "isOpen">;
+  readonly stopped: StoppedProjects;
+  readonly charger: Charger;
+  readonly accounts: { account(accountRef: number): CallerAccount };
+}
+
+/** A run to be sent. */
+interface Sending {
+  /** Which of the schedule's times it is. */
+  readonly due: number;
+  readonly next: number | null;
+  /** The endpoints of its message; null where it has a target of its own. */
+  readonly to: readonly Endpoint[] | null;
+}
+
+/** Runs schedules at their times. */
+export class ScheduleRuns {
+  constructor(private readonly deps: ScheduleRunDeps) {
+    deps.scheduler.register(RUNS, {
+      concurrency: CONCURRENCY,
+      lanes: { perLane: PER_ACCOUNT, perSlowLane: PER_ACCOUNT, slowTotal: CONCURRENCY },
+      // Its times are skipped.
+      runsSuspended: true,
+      run: (job) => this.run(job),
+    });
+  }
+
+  /** Waits for the next run from now on, in place of the one waited for before; null: for none. */
+  await(tx: Tx, { ref, accountRef }: Pick<ScheduleRow, "ref" | "accountRef">, next: number | null): void {
+    const { scheduler } = this.deps;
+    if (next === null) scheduler.cancel(tx, RUNS, String(ref));
+    else scheduler.enqueue(tx, RUNS, String(ref), next, null, laneName(accountRef, PLACE));
+  }
+
+  /** Runs a schedule by hand, whose credit is paid already. @throws ApiError `insufficient_balance` for a message's deliveries */
+  runNow(tx: Tx, row: ScheduleRow): ScheduleRun {
+    const { charger, accounts } = this.deps;
+    const to = this.takersOf(row);
+    if (to !== null && to.length > 0)
+      charger.charge(tx, accounts.account(row.accountRef), CHARGED_AS, to.length);
+    return this.send(tx, row, { due: tx.now, next: row.next_run_at, to });
+  }
+
+  /** The endpoints that a run's message goes to; null for one with a target of its own. */
+  private takersOf({ event_type: type, projectRef, payload }: ScheduleRow): readonly Endpoint[] | null {
+    return type === null ? null : this.deps.messages.takersOf(projectRef, { type, payload });
+  }
+
+  /** Runs a schedule in this unit of work, and counts it. `due`: which of its times this is. */
+  private send(tx: Tx, row: ScheduleRow, { due, next, to }: Sending): ScheduleRun {
+    const run = { next_run_at: next, last_run_at: tx.now, runs: row.runs + 1 };
+    if (row.event_type === null || to === null) {
+      const { relay_id } = this.sendToTarget(tx, row, due);
+      this.note(tx, row, { ...run, last_relay_id: relay_id, last_message_id: null });
+      return { relay_id };
+    }
+    const { event_type: type, payload, schedule_id: scheduleId } = row;
+    const message = { type, payload, to, scheduleId, dueAt: due };
+    const { message_id } = this.deps.messages.send(tx, row, message);
+    this.note(tx, row, { ...run, last_relay_id: null, last_message_id: message_id });
+    return { message_id };
+  }
+
+  private sendToTarget(tx: Tx, row: ScheduleRow, due: number): { relay_id: string } {
+    const { accountRef, projectRef, schedule_id, target_url, method, payload, retry_schedule } = row;
+    return this.deps.service.sendScheduled(tx, {
+      ...{ accountRef, projectRef, schedule_id, method, retry_schedule, scheduled_for: due },
+      target_url: target_url ?? "",
+      body: method === "GET" ? null : payload,
+      headers: withDefaults({ [DUE_HEADER]: String(due) }, this.headersOf(row)),
+    });
+  }
+
+  /** The headers that a user gave. */
+  headersOf({ headers, schedule_id }: Pick<ScheduleRow, "headers" | "schedule_id">): RequestHeaders {
+    return headers === null ? {} : JSON.parse(this.deps.vault.open(headers, headersContext(schedule_id)));
+  }
+
+  /** Headers as they are kept. */
+  sealed(headers: RequestHeaders, scheduleId: string): Uint8Array | null {
+    if (Object.keys(headers).length === 0) return null;
+    return this.deps.vault.seal(JSON.stringify(headers), headersContext(scheduleId));
+  }
+
+  private async run({ key }: Job): Promise<JobOutcome> {
+    const { schedules, stopped, clock } = this.deps;
+    const row = schedules.ofRef(Number(key));
+    if (row === null || row.next_run_at === null || stopped.has(row.projectRef)) return {};
+    const now = clock.now();
+    const due = row.next_run_at;
+    const isEarly = due > now;
+    const next = nextRun(row, isEarly ? seenUntil(row, now) : now);
+    const record = (tx: Tx): void => this.record(tx, row.ref, { due, next, isEarly });
+    return next === null ? { record } : { record, retryAt: next, attempt: 0 };
+  }
+
+  /** One transaction with the next due time of the job. */
+  private record(tx: Tx, ref: number, turn: { due: number; next: number | null; isEarly: boolean }): void {
+    const row = this.deps.schedules.ofRef(ref);
+    const { due, next, isEarly } = turn;
+    // Changed, and with another job, since the look at it.
+    if (row === null || row.next_run_at !== due) return;
+    if (isEarly) this.note(tx, row, { next_run_at: next });
+    else if (this.mayRun(tx, row, due)) this.pay(tx, row, { due, next, to: this.takersOf(row) });
+    else this.passOver(tx, row, next);
+  }
+
+  /** Sends a run whose credits there are. */
+  private pay(tx: Tx, row: ScheduleRow, sending: Sending): void {
+    const { accounts, charger } = this.deps;
+    const cost = 1 + (sending.to?.length ?? 0);
+    const account = accounts.account(row.accountRef);
+    const refusal = refusalBy(() => charger.charge(tx, account, CHARGED_AS, cost));
+    if (refusal === null) this.send(tx, row, sending);
+    else this.passOver(tx, row, sending.next);
+  }
+
+  private passOver(tx: Tx, row: ScheduleRow, next: number | null): void {
+    this.note(tx, row, { next_run_at: next, skipped: row.skipped + 1 });
+  }
+
+  private mayRun(tx: Tx, row: ScheduleRow, due: number): boolean {
+    const { service, messages, accounts } = this.deps;
+    const { last_relay_id, last_message_id } = row;
+    if (row.missed === "skip" && tx.now - due > MISSED_AFTER_MS) return false;
+    const isOpen = () =>
+      (last_relay_id !== null && service.isOpen(last_relay_id)) ||
+      (last_message_id !== null && messages.isOpen(row.projectRef, last_message_id));
+    if (row.overlap === "skip" && isOpen()) return false;
+    return !accounts.account(row.accountRef).suspended;
+  }
+
+  private note(tx: Tx, row: ScheduleRow, progress: Partial<ScheduleProgress>): void {
+    const { next_run_at, last_run_at, last_relay_id, last_message_id, runs, skipped } = row;
+    const before = { next_run_at, last_run_at, last_relay_id, last_message_id, runs, skipped };
+    this.deps.schedules.progress(tx, { ...before, ...progress, ref: row.ref });
+    this.deps.changes.inProject(tx, row.projectRef, "relay", row.schedule_id);
+  }
+}
+
+/** Up to when the times of a schedule have had their turn, where its job comes early, as it does once the clock was set back. */
+function seenUntil({ last_run_at }: ScheduleRow, now: number): number {
+  return last_run_at === null || last_run_at > now + SET_BACK_MS ? now : Math.max(now, last_run_at);
+}
+
+function headersContext(scheduleId: string): string {
+  return `relay-schedule-headers:${scheduleId}`;
+}

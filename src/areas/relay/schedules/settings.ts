@@ -1,0 +1,92 @@
+import { invalidField } from "../../../kernel/errors.ts";
+import type { RequestHeaders } from "../../../kernel/outbound/headers.ts";
+import type { TargetPolicy } from "../../../kernel/outbound/target.ts";
+import { CronTimes, isTimeZone } from "../../../kernel/scheduler/calendar.ts";
+import { ownHeadersLeftOut } from "../deliveries/reserved-headers.ts";
+import { payloadText, readWaits } from "../domain.ts";
+import { assertUsersType } from "../messages/messages.ts";
+import { type ScheduleUpdateBody, TIME_ZONE } from "./schema.ts";
+import type { ScheduleSettings } from "./store.ts";
+
+/** What a user sets, as far as it was given: checked, and not yet sealed. */
+export type ScheduleChange = Partial<Omit<ScheduleSettings, "headers">> & {
+  readonly headers?: RequestHeaders;
+};
+
+/** What a schedule is unless a user says otherwise. */
+export const UNLESS_GIVEN: Omit<ScheduleSettings, "cron"> = {
+  ...{ name: null, time_zone: TIME_ZONE, target_url: null, method: "POST", event_type: null, headers: null },
+  ...{ payload: "{}", state: "live", missed: "once", overlap: "allow" },
+  ...{ starts_at: null, ends_at: null, retry_schedule: null },
+};
+
+/** Fields that say when a schedule runs. */
+const TIMING = ["cron", "time_zone", "starts_at", "ends_at"] as const;
+
+/** Checks each field that a caller gives. @throws ApiError `validation_error` naming the field. */
+export function changeOf(
+  given: ScheduleUpdateBody,
+  bodyText: string,
+  policy: Pick<TargetPolicy, "assertUrl">,
+): ScheduleChange {
+  const { target_url, event_type, payload, headers, retry_schedule, ...plain } = given;
+  if (target_url !== undefined && event_type !== undefined)
+    throw invalidField("event_type", "is given instead of target_url: leave one of them out");
+  if (event_type !== undefined) assertUsersType(event_type);
+  if (target_url !== undefined) policy.assertUrl("target_url", target_url);
+  if (retry_schedule) readWaits(retry_schedule);
+  const waits = retry_schedule && JSON.stringify(retry_schedule);
+  return {
+    ...plain,
+    // One takes the place of the other.
+    ...(target_url === undefined ? {} : { target_url, event_type: null }),
+    ...(event_type === undefined ? {} : { event_type, target_url: null }),
+    ...(payload === undefined ? {} : { payload: payloadText(bodyText, payload) }),
+    ...(headers === undefined ? {} : { headers: ownHeadersLeftOut(headers) }),
+    ...(waits === undefined ? {} : { retry_schedule: waits }),
+  };
+}
+
+/** Whether a change touches when a schedule runs. */
+export function isTimed(change: ScheduleChange): boolean {
+  return TIMING.some((field) => change[field] !== undefined);
+}
+
+type Timing = Pick<ScheduleSettings, (typeof TIMING)[number]>;
+
+/** The first time of a schedule after a moment, both epoch milliseconds; null when none comes. */
+export function nextRun(timing: Timing, moment: number): number | null {
+  const { cron, time_zone, starts_at, ends_at } = timing;
+  const next = new CronTimes(cron, time_zone).after(Math.max(moment, (starts_at ?? 0) - 1));
+  return next === null || next > (ends_at ?? next) ? null : next;
+}
+
+/** The same, of one that a user has just set. @throws ApiError `validation_error` when it has none, naming why. */
+export function firstRun(timing: Timing, now: number): number {
+  const { time_zone, ends_at, starts_at } = timing;
+  if (!isTimeZone(time_zone))
+    throw invalidField("time_zone", "must be a time zone such as Europe/Berlin or UTC");
+  if (!isCron(timing.cron, time_zone)) {
+    throw invalidField(
+      "cron",
+      "must be five fields such as 30 2 * * *, or one of @hourly, @daily, @weekly, @monthly and @yearly",
+    );
+  }
+  if (ends_at !== null && ends_at < (starts_at ?? 0))
+    throw invalidField("ends_at", "must not be before starts_at");
+  const first = nextRun(timing, now);
+  if (first !== null) return first;
+  const isOver = ends_at !== null && nextRun({ ...timing, ends_at: null }, now) !== null;
+  if (isOver) throw invalidField("ends_at", "leaves no run: it must be after the next time of cron");
+  throw invalidField("cron", "names a time that never comes");
+}
+
+function isCron(cron: string, timeZone: string): boolean {
+  try {
+    new CronTimes(cron, timeZone);
+    return true;
+  } catch (error) {
+    if (error instanceof RangeError) return false;
+    throw error;
+  }
+}
