@@ -7,17 +7,17 @@ import type { Kernel } from "../../kernel/kernel.ts";
 import { figures, type OverviewCard } from "../../kernel/overview-card.ts";
 import type { ProjectResources } from "../../kernel/project-resources.ts";
 import { oneOf, orNull } from "../../kernel/schema.ts";
-import { Ofrep, type OfrepDeps } from "./ofrep.ts";
-import { CONTEXT_BODY } from "./ofrep-refusals.ts";
-import { ofrepRoutes } from "./ofrep-routes.ts";
-import { Context } from "./ofrep-schema.ts";
-import { OfrepStreams } from "./ofrep-streams.ts";
-import type { NamedKeys } from "./ofrep-tokens.ts";
+import { FlagUses } from "./evaluation/usage.ts";
+import { Ofrep, type OfrepDeps } from "./ofrep/ofrep.ts";
+import { CONTEXT_BODY } from "./ofrep/rejections.ts";
+import { ofrepRoutes } from "./ofrep/routes.ts";
+import { Context } from "./ofrep/schema.ts";
+import { OfrepStreams } from "./ofrep/streams.ts";
+import type { NamedKeys } from "./ofrep/tokens.ts";
 import { flagRoutes } from "./routes.ts";
 import { FlagKey } from "./schema.ts";
 import { FlagService } from "./service.ts";
 import { flagStore } from "./store.ts";
-import { FlagUses } from "./uses.ts";
 
 registerErrorFields({
   version: orNull(Type.Integer(), {

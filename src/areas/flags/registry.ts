@@ -1,9 +1,9 @@
 import { type Actor, ActorRegistry } from "../../kernel/actors/registry.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
-import type { StoredDefinition } from "./definition-schema.ts";
-import { type CompiledFlag, compileFlag } from "./evaluation.ts";
+import type { StoredDefinition } from "./definitions/schema.ts";
+import { type CompiledFlag, compileFlag } from "./evaluation/evaluation.ts";
+import type { FlagUses } from "./evaluation/usage.ts";
 import type { FlagProjectRow, FlagRow, FlagStore } from "./store.ts";
-import type { FlagUses } from "./uses.ts";
 
 /**
  * Flags kept in memory one by one, about 200 bytes each: the ones in use. Beyond them a flag costs one indexed read. One with

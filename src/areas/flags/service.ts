@@ -3,9 +3,8 @@ import { isoTime, isoTimeOrNull } from "../../kernel/date-time.ts";
 import { ApiError } from "../../kernel/errors.ts";
 import { isStorageFailure } from "../../kernel/storage/database.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
-import { deletedFlag, type FlagSetting, savedFlag } from "./audit.ts";
-import { Effort, type EvaluationContext } from "./context.ts";
-import { changedDefinition, jsonBytes, resolved } from "./definition.ts";
+import { deletedFlag, type FlagSetting, savedFlag } from "./definitions/audit.ts";
+import { changedDefinition, jsonBytes, resolved } from "./definitions/definition.ts";
 import {
   creditsOfSave,
   DEFINITIONS_BYTES_MAX,
@@ -15,7 +14,9 @@ import {
   STALE_AFTER_MS,
   USE_RESOLUTION_MS,
 } from "./domain.ts";
-import { evaluate, type Outcome } from "./evaluation.ts";
+import { Effort, type EvaluationContext } from "./evaluation/context.ts";
+import { evaluate, type Outcome } from "./evaluation/evaluation.ts";
+import type { FlagUses } from "./evaluation/usage.ts";
 import {
   type ActiveFlag,
   FLAGS_IN_MEMORY_MAX,
@@ -33,7 +34,6 @@ import type {
   FlagSaved,
 } from "./schema.ts";
 import type { FlagRow, FlagStore } from "./store.ts";
-import type { FlagUses } from "./uses.ts";
 
 /** Keys read in one step: a millisecond or two. */
 const KEYS_PER_STEP = 500;

@@ -6,9 +6,9 @@ import type { Tx } from "../../kernel/storage/tx.ts";
 import { uuidToBytes } from "../../kernel/uuid.ts";
 import { Extras, MeterActor, type OpenHolds } from "./actor.ts";
 import { nextRefill, type Plan } from "./domain.ts";
+import { planOfRow } from "./plans/store.ts";
 import type { MeterBalance } from "./schema.ts";
 import type { MeterRow, MeterStore } from "./store.ts";
-import { planOfRow } from "./terms-store.ts";
 
 /**
  * Meters kept in memory when idle, about half a kilobyte each with everything around them. Beyond it, a meter

@@ -1,6 +1,6 @@
 import { ApiError, invalidField } from "../../kernel/errors.ts";
-import type { PERIODS, PLAN_MODES, PlanBody } from "./schema-terms.ts";
-import type { Granularity, UsageQuery } from "./schema-usage.ts";
+import type { PERIODS, PLAN_MODES, PlanBody } from "./plans/schema.ts";
+import type { Granularity, UsageQuery } from "./usage/schema.ts";
 
 /** Hours, days and weeks of UTC, which knows no leap second. */
 export const HOUR_MS = 3_600_000;

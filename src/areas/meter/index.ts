@@ -7,17 +7,17 @@ import type { ProjectResources } from "../../kernel/project-resources.ts";
 import { oneOf } from "../../kernel/schema.ts";
 import { StoppedProjects } from "../../kernel/stopped-projects.ts";
 import type { Tx } from "../../kernel/storage/tx.ts";
-import { DueWork } from "./due.ts";
-import { HOLDS_KEPT_MS, type HoldMade, HoldService } from "./holds.ts";
+import { DueWork } from "./holds/due.ts";
+import { HOLDS_KEPT_MS, type HoldMade, HoldService } from "./holds/holds.ts";
+import { HoldBody, type MeterHold, PositiveAmount } from "./holds/schema.ts";
+import { TermsService } from "./plans/plans.ts";
 import type { MeterPorts } from "./ports.ts";
 import { meterRoutes } from "./routes.ts";
 import { MeterParams } from "./schema.ts";
-import { HoldBody, type MeterHold, PositiveAmount } from "./schema-holds.ts";
 import { MeterService } from "./service.ts";
 import { meterStore } from "./store.ts";
-import { TermsService } from "./terms.ts";
-import { UsageService } from "./usage.ts";
-import { UsageReader } from "./usage-reader.ts";
+import { UsageReader } from "./usage/reader.ts";
+import { UsageService } from "./usage/usage.ts";
 
 registerErrorFields({
   status: oneOf(["captured", "released", "expired"], {

@@ -5,8 +5,10 @@ import type { Charger } from "../../kernel/http/caller.ts";
 import { pageQuery } from "../../kernel/http/pagination.ts";
 import { AmountBody, assertPositive, HISTORY_LIMIT, LedgerPage } from "../../kernel/ledger.ts";
 import type { MeterChange } from "./book.ts";
-import { holdRoutes } from "./hold-routes.ts";
-import type { HoldService } from "./holds.ts";
+import type { HoldService } from "./holds/holds.ts";
+import { holdRoutes } from "./holds/routes.ts";
+import type { TermsService } from "./plans/plans.ts";
+import { termsRoutes } from "./plans/routes.ts";
 import {
   METERS_LIMIT,
   MeterBalance,
@@ -16,11 +18,9 @@ import {
   MeterState,
   ResetBody,
 } from "./schema.ts";
-import { MeterUsage, ProjectUsage, UsageQuery } from "./schema-usage.ts";
 import type { MeterService } from "./service.ts";
-import type { TermsService } from "./terms.ts";
-import { termsRoutes } from "./terms-routes.ts";
-import type { UsageService } from "./usage.ts";
+import { MeterUsage, ProjectUsage, UsageQuery } from "./usage/schema.ts";
+import type { UsageService } from "./usage/usage.ts";
 
 /** What the routes call. */
 export interface MeterServices {

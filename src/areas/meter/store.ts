@@ -1,7 +1,7 @@
 import type { Database } from "../../kernel/storage/database.ts";
-import { holdStore } from "./hold-store.ts";
-import { termsStore } from "./terms-store.ts";
-import { usageStore } from "./usage-store.ts";
+import { holdStore } from "./holds/store.ts";
+import { termsStore } from "./plans/store.ts";
+import { usageStore } from "./usage/store.ts";
 
 /** A row of `meters`. */
 export interface MeterRow {

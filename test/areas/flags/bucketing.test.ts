@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { FlagdCore } from "@openfeature/flagd-core";
 import fc from "fast-check";
-import { PrefixedHash, positionOf } from "../../../src/areas/flags/bucketing.ts";
-import type { Serve } from "../../../src/areas/flags/definition-schema.ts";
-import { compileFlag, evaluate } from "../../../src/areas/flags/evaluation.ts";
+import type { Serve } from "../../../src/areas/flags/definitions/schema.ts";
+import { PrefixedHash, positionOf } from "../../../src/areas/flags/evaluation/bucketing.ts";
+import { compileFlag, evaluate } from "../../../src/areas/flags/evaluation/evaluation.ts";
 
 /** The hash of a text as a whole. */
 const murmur3 = (text: string): number => new PrefixedHash("").of(text);

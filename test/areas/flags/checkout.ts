@@ -1,4 +1,4 @@
-import type { StoredDefinition } from "../../../src/areas/flags/definition-schema.ts";
+import type { StoredDefinition } from "../../../src/areas/flags/definitions/schema.ts";
 
 /** A rule that serves one variant, and one with two conditions that splits. */
 export const CHECKOUT_RULES: NonNullable<StoredDefinition["rules"]> = [

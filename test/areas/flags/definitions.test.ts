@@ -3,7 +3,7 @@ import {
   DEFINITION_BYTES_MAX,
   METADATA_BYTES_MAX,
   VALUE_BYTES_MAX,
-} from "../../../src/areas/flags/definition.ts";
+} from "../../../src/areas/flags/definitions/definition.ts";
 import {
   ATTRIBUTE_LENGTH_MAX,
   CONDITIONS_MAX,
@@ -19,7 +19,7 @@ import {
   VARIANT_NAME_LENGTH_MAX,
   VARIANTS_MAX,
   WEIGHT_MAX,
-} from "../../../src/areas/flags/definition-schema.ts";
+} from "../../../src/areas/flags/definitions/schema.ts";
 import { FIELD_ERRORS_MAX } from "../../../src/kernel/http/validate.ts";
 import { expectError } from "../../support/errors.ts";
 import { type AccountClient, startTestServer, type TestServer } from "../../support/server.ts";

@@ -1,9 +1,13 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { EFFORT_MAX } from "../../../src/areas/flags/context.ts";
-import type { Condition, StoredDefinition } from "../../../src/areas/flags/definition-schema.ts";
-import { compileFlag, evaluate } from "../../../src/areas/flags/evaluation.ts";
-import { compareVersions, parseVersion, SEMVER_LENGTH_MAX } from "../../../src/areas/flags/semver.ts";
+import type { Condition, StoredDefinition } from "../../../src/areas/flags/definitions/schema.ts";
+import { EFFORT_MAX } from "../../../src/areas/flags/evaluation/context.ts";
+import { compileFlag, evaluate } from "../../../src/areas/flags/evaluation/evaluation.ts";
+import {
+  compareVersions,
+  parseVersion,
+  SEMVER_LENGTH_MAX,
+} from "../../../src/areas/flags/evaluation/semver.ts";
 import { ApiError } from "../../../src/kernel/errors.ts";
 import { TEST_START_MS } from "../../support/server.ts";
 import { CHECKOUT_RULES } from "./checkout.ts";

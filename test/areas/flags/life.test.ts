@@ -1,10 +1,10 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { FLAGS_PER_PROJECT_MAX } from "../../../src/areas/flags/domain.ts";
+import { FlagUses } from "../../../src/areas/flags/evaluation/usage.ts";
 import { FLAGS_IN_MEMORY_MAX } from "../../../src/areas/flags/registry.ts";
 import { FlagService } from "../../../src/areas/flags/service.ts";
 import { flagStore } from "../../../src/areas/flags/store.ts";
-import { FlagUses } from "../../../src/areas/flags/uses.ts";
 import { ApiError } from "../../../src/kernel/errors.ts";
 import type { Client } from "../../support/client.ts";
 import { expectError } from "../../support/errors.ts";

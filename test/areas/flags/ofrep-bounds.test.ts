@@ -9,9 +9,9 @@ import {
   refetchEvent,
   STREAMS_MAX,
   toldPerStep,
-} from "../../../src/areas/flags/ofrep-domain.ts";
-import { ofrepExtras } from "../../../src/areas/flags/ofrep-refusals.ts";
-import { HandedOutVersions, OPENS_WITHIN_MS, VERSIONS_MAX } from "../../../src/areas/flags/ofrep-versions.ts";
+} from "../../../src/areas/flags/ofrep/domain.ts";
+import { ofrepExtras } from "../../../src/areas/flags/ofrep/rejections.ts";
+import { HandedOutVersions, OPENS_WITHIN_MS, VERSIONS_MAX } from "../../../src/areas/flags/ofrep/versions.ts";
 import { ApiError } from "../../../src/kernel/errors.ts";
 
 describe("how many hear of a change in one step", () => {

@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import type { EvaluationContext } from "../../../src/areas/flags/context.ts";
 import { DEFINITIONS_BYTES_MAX } from "../../../src/areas/flags/domain.ts";
+import type { EvaluationContext } from "../../../src/areas/flags/evaluation/context.ts";
+import { FlagUses } from "../../../src/areas/flags/evaluation/usage.ts";
 import type { FlagBody } from "../../../src/areas/flags/schema.ts";
 import { FlagService } from "../../../src/areas/flags/service.ts";
 import { flagStore } from "../../../src/areas/flags/store.ts";
-import { FlagUses } from "../../../src/areas/flags/uses.ts";
 import { ApiError } from "../../../src/kernel/errors.ts";
 import type { Tx } from "../../../src/kernel/storage/tx.ts";
 import { TEST_START_MS } from "../../support/server.ts";

@@ -1,13 +1,13 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { MISSED_REFILLS_MAX } from "../../../src/areas/meter/book.ts";
-import { DueWork } from "../../../src/areas/meter/due.ts";
-import { HoldService } from "../../../src/areas/meter/holds.ts";
+import { DueWork } from "../../../src/areas/meter/holds/due.ts";
+import { HoldService } from "../../../src/areas/meter/holds/holds.ts";
 import { createMeter, type MeterArea } from "../../../src/areas/meter/index.ts";
+import { TermsService } from "../../../src/areas/meter/plans/plans.ts";
 import type { MeterPorts } from "../../../src/areas/meter/ports.ts";
 import { MeterService } from "../../../src/areas/meter/service.ts";
 import { meterStore } from "../../../src/areas/meter/store.ts";
-import { TermsService } from "../../../src/areas/meter/terms.ts";
-import { UsageReader } from "../../../src/areas/meter/usage-reader.ts";
+import { UsageReader } from "../../../src/areas/meter/usage/reader.ts";
 import type { StoppedProjects } from "../../../src/kernel/stopped-projects.ts";
 import type { Tx } from "../../../src/kernel/storage/tx.ts";
 import { DEFAULT_TIERS } from "../../../src/kernel/tiers.ts";

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { CAPTURES_MAX, HOLDS_KEPT_MS, HOLDS_OPEN_MAX } from "../../../src/areas/meter/holds.ts";
+import { CAPTURES_MAX, HOLDS_KEPT_MS, HOLDS_OPEN_MAX } from "../../../src/areas/meter/holds/holds.ts";
 import {
   HOLD_METADATA_BYTES_MAX,
   HOLD_METADATA_MAX,
   HOLD_SECONDS_MAX,
-} from "../../../src/areas/meter/schema-holds.ts";
+} from "../../../src/areas/meter/holds/schema.ts";
 import { expectError } from "../../support/errors.ts";
 import { type AccountClient, startTestServer, type TestServer } from "../../support/server.ts";
 

@@ -1,13 +1,13 @@
-import { realDelay } from "../../kernel/clock.ts";
-import { isoTime, momentOfQuery } from "../../kernel/date-time.ts";
-import { ApiError } from "../../kernel/errors.ts";
-import type { Kernel } from "../../kernel/kernel.ts";
-import type { MeterBook } from "./book.ts";
-import { bucketAfter, bucketOf, HOUR_MS, type Stretch, stretchOf } from "./domain.ts";
-import type { MeterUsage, ProjectUsage, UsageBucket, UsageQuery } from "./schema-usage.ts";
+import { realDelay } from "../../../kernel/clock.ts";
+import { isoTime, momentOfQuery } from "../../../kernel/date-time.ts";
+import { ApiError } from "../../../kernel/errors.ts";
+import type { Kernel } from "../../../kernel/kernel.ts";
+import type { MeterBook } from "../book.ts";
+import { bucketAfter, bucketOf, HOUR_MS, type Stretch, stretchOf } from "../domain.ts";
+import { type UsageReader, WHOLE_PROJECT } from "./reader.ts";
+import type { MeterUsage, ProjectUsage, UsageBucket, UsageQuery } from "./schema.ts";
+import type { HourRow, UsageEntry, UsageStore } from "./store.ts";
 import { addEntry, addSums, noSums } from "./sums.ts";
-import { type UsageReader, WHOLE_PROJECT } from "./usage-reader.ts";
-import type { HourRow, UsageEntry, UsageStore } from "./usage-store.ts";
 
 /** Entries that a question looks through beyond the sums, in two milliseconds: with more, it waits for the reader. */
 export const TAIL_MAX = 10_000;

@@ -1,10 +1,11 @@
-import { monotonicMs, realTimeout } from "../../kernel/clock.ts";
-import { ApiError } from "../../kernel/errors.ts";
-import type { OpenCall } from "../../kernel/http/call.ts";
-import { assertAllowedFrom, assertStillValid, type Caller, hasScope } from "../../kernel/http/caller.ts";
-import { EventStreams } from "../../kernel/http/event-stream.ts";
-import type { Kernel } from "../../kernel/kernel.ts";
-import { bytesToUuid } from "../../kernel/uuid.ts";
+import { monotonicMs, realTimeout } from "../../../kernel/clock.ts";
+import { ApiError } from "../../../kernel/errors.ts";
+import type { OpenCall } from "../../../kernel/http/call.ts";
+import { assertAllowedFrom, assertStillValid, type Caller, hasScope } from "../../../kernel/http/caller.ts";
+import { EventStreams } from "../../../kernel/http/event-stream.ts";
+import type { Kernel } from "../../../kernel/kernel.ts";
+import { bytesToUuid } from "../../../kernel/uuid.ts";
+import type { FlagService } from "../service.ts";
 import {
   beginning,
   eventVersion,
@@ -12,11 +13,10 @@ import {
   ROOM_AFTER_SECONDS,
   STREAMS_MAX,
   STREAMS_PER_KEY_MAX,
-} from "./ofrep-domain.ts";
-import { type Listener, Listeners } from "./ofrep-listeners.ts";
-import { type NamedKeys, StreamTokens } from "./ofrep-tokens.ts";
-import { HandedOutVersions } from "./ofrep-versions.ts";
-import type { FlagService } from "./service.ts";
+} from "./domain.ts";
+import { type Listener, Listeners } from "./listeners.ts";
+import { type NamedKeys, StreamTokens } from "./tokens.ts";
+import { HandedOutVersions } from "./versions.ts";
 
 /** What the streams are built on. */
 export interface OfrepStreamDeps extends Pick<Kernel, "clock" | "ids" | "vault" | "changes" | "metrics"> {

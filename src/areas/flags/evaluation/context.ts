@@ -1,4 +1,4 @@
-import { invalidField } from "../../kernel/errors.ts";
+import { invalidField } from "../../../kernel/errors.ts";
 
 /** What a caller says of whom a flag is evaluated for: an object as JSON has it. */
 export type EvaluationContext = Readonly<Record<string, unknown>>;

@@ -1,4 +1,4 @@
-import type { Database } from "../../kernel/storage/database.ts";
+import type { Database } from "../../../kernel/storage/database.ts";
 
 /** Sums of an hour. */
 export interface HourRow {

@@ -1,11 +1,11 @@
 import { Elysia } from "elysia";
-import { reply } from "../../kernel/http/answer.ts";
-import type { Api } from "../../kernel/http/api.ts";
-import { EVENT_STREAM_HEADERS } from "../../kernel/http/event-stream.ts";
+import { reply } from "../../../kernel/http/answer.ts";
+import type { Api } from "../../../kernel/http/api.ts";
+import { EVENT_STREAM_HEADERS } from "../../../kernel/http/event-stream.ts";
 import { BULK, type Ofrep } from "./ofrep.ts";
-import { CONTEXT_BODY, ofrepExtras } from "./ofrep-refusals.ts";
-import { Evaluation, Evaluations, OfrepBody, OfrepEventsQuery, OfrepParams } from "./ofrep-schema.ts";
-import type { OfrepStreams } from "./ofrep-streams.ts";
+import { CONTEXT_BODY, ofrepExtras } from "./rejections.ts";
+import { Evaluation, Evaluations, OfrepBody, OfrepEventsQuery, OfrepParams } from "./schema.ts";
+import type { OfrepStreams } from "./streams.ts";
 
 const TAGS = { tags: ["OpenFeature"] };
 const PAID = {};

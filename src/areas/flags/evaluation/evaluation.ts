@@ -1,3 +1,5 @@
+import { resolved } from "../definitions/definition.ts";
+import type { Serve, StoredDefinition } from "../definitions/schema.ts";
 import { PrefixedHash, positionOf } from "./bucketing.ts";
 import { type CompiledCondition, compileCondition, holds } from "./conditions.ts";
 import {
@@ -8,8 +10,6 @@ import {
   type EvaluationContext,
   textOf,
 } from "./context.ts";
-import { resolved } from "./definition.ts";
-import type { Serve, StoredDefinition } from "./definition-schema.ts";
 
 export type { EvaluationContext } from "./context.ts";
 

@@ -1,5 +1,5 @@
-import type { Database } from "../../kernel/storage/database.ts";
-import { HOLD_STATUSES, type HoldStatus } from "./schema-holds.ts";
+import type { Database } from "../../../kernel/storage/database.ts";
+import { HOLD_STATUSES, type HoldStatus } from "./schema.ts";
 
 /** Holds that are open and over a moment. `first_end` null: there is none. */
 interface OpenSums {

@@ -1,6 +1,6 @@
-import type { AuditChange } from "../../kernel/audit/change.ts";
+import type { AuditChange } from "../../../kernel/audit/change.ts";
 import { resolved } from "./definition.ts";
-import type { StoredDefinition } from "./definition-schema.ts";
+import type { StoredDefinition } from "./schema.ts";
 
 /** What is set of a flag. */
 export interface FlagSetting {

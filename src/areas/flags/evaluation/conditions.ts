@@ -1,4 +1,5 @@
-import { parseDateTime } from "../../kernel/date-time.ts";
+import { parseDateTime } from "../../../kernel/date-time.ts";
+import type { Condition, ConditionOp } from "../definitions/schema.ts";
 import {
   type Attribute,
   attributeNamed,
@@ -7,7 +8,6 @@ import {
   type EvaluationContext,
   textOf,
 } from "./context.ts";
-import type { Condition, ConditionOp } from "./definition-schema.ts";
 import { compareVersions, parseVersion, SEMVER_LENGTH_MAX, type Version } from "./semver.ts";
 
 /** A condition made ready, once, for any number of evaluations. All are of one shape, which is what makes them quick. */

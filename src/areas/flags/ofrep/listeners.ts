@@ -1,6 +1,6 @@
-import { type Cancel, realTimeout } from "../../kernel/clock.ts";
-import type { EventStream } from "../../kernel/http/event-stream.ts";
-import { EVENT_AFTER_MS, refetchEvent, toldPerStep } from "./ofrep-domain.ts";
+import { type Cancel, realTimeout } from "../../../kernel/clock.ts";
+import type { EventStream } from "../../../kernel/http/event-stream.ts";
+import { EVENT_AFTER_MS, refetchEvent, toldPerStep } from "./domain.ts";
 
 /** One client that listens. */
 export interface Listener {

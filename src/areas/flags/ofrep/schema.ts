@@ -1,6 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { named, oneOf, orNull } from "../../kernel/schema.ts";
-import { INACTIVITY_SECONDS } from "./ofrep-domain.ts";
+import { named, oneOf, orNull } from "../../../kernel/schema.ts";
+import { INACTIVITY_SECONDS } from "./domain.ts";
 
 const Key = Type.String({ examples: ["new-checkout"] });
 

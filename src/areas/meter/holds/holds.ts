@@ -1,14 +1,14 @@
-import { isoTime, isoTimeOrNull } from "../../kernel/date-time.ts";
-import { ApiError, invalidField } from "../../kernel/errors.ts";
-import { pageOf, pageStart } from "../../kernel/http/pagination.ts";
-import type { Kernel } from "../../kernel/kernel.ts";
-import { insufficientBalance } from "../../kernel/ledger.ts";
-import type { Tx } from "../../kernel/storage/tx.ts";
-import { uuidToBytes } from "../../kernel/uuid.ts";
-import type { MeterActor } from "./actor.ts";
-import type { MeterChange } from "./book.ts";
+import { isoTime, isoTimeOrNull } from "../../../kernel/date-time.ts";
+import { ApiError, invalidField } from "../../../kernel/errors.ts";
+import { pageOf, pageStart } from "../../../kernel/http/pagination.ts";
+import type { Kernel } from "../../../kernel/kernel.ts";
+import { insufficientBalance } from "../../../kernel/ledger.ts";
+import type { Tx } from "../../../kernel/storage/tx.ts";
+import { uuidToBytes } from "../../../kernel/uuid.ts";
+import type { MeterActor } from "../actor.ts";
+import type { MeterChange } from "../book.ts";
+import type { MeterService } from "../service.ts";
 import type { DueWork } from "./due.ts";
-import { type HoldRow, type HoldStore, holdStatus } from "./hold-store.ts";
 import {
   type CaptureBody,
   HOLD_METADATA_BYTES_MAX,
@@ -20,8 +20,8 @@ import {
   type HoldStatus,
   type HoldsPage,
   type MeterHold,
-} from "./schema-holds.ts";
-import type { MeterService } from "./service.ts";
+} from "./schema.ts";
+import { type HoldRow, type HoldStore, holdStatus } from "./store.ts";
 
 /** Open holds of a meter: they are in memory while the meter is. */
 export const HOLDS_OPEN_MAX = 1_000;

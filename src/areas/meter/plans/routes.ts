@@ -1,13 +1,13 @@
 import { Elysia } from "elysia";
-import type { Api } from "../../kernel/http/api.ts";
-import type { Call } from "../../kernel/http/call.ts";
-import type { Charger } from "../../kernel/http/caller.ts";
-import { assertPositive } from "../../kernel/ledger.ts";
-import type { Tx } from "../../kernel/storage/tx.ts";
-import { MeterParams } from "./schema.ts";
-import { AlertBody, MeterAlert, MeterPlan, PlanBody, TermRemoved } from "./schema-terms.ts";
-import type { MeterService } from "./service.ts";
-import type { AlertPlace, TermsService } from "./terms.ts";
+import type { Api } from "../../../kernel/http/api.ts";
+import type { Call } from "../../../kernel/http/call.ts";
+import type { Charger } from "../../../kernel/http/caller.ts";
+import { assertPositive } from "../../../kernel/ledger.ts";
+import type { Tx } from "../../../kernel/storage/tx.ts";
+import { MeterParams } from "../schema.ts";
+import type { MeterService } from "../service.ts";
+import type { AlertPlace, TermsService } from "./plans.ts";
+import { AlertBody, MeterAlert, MeterPlan, PlanBody, TermRemoved } from "./schema.ts";
 
 /** Credits for a meter that is created by setting a plan or an alert, as by a refill. */
 const CREATION_COST = 1;

@@ -1,6 +1,6 @@
-import { BALANCE_MAX } from "../../kernel/ledger.ts";
-import { KINDS } from "./book.ts";
-import type { HourRow, UsageEntry } from "./usage-store.ts";
+import { BALANCE_MAX } from "../../../kernel/ledger.ts";
+import { KINDS } from "../book.ts";
+import type { HourRow, UsageEntry } from "./store.ts";
 
 /** Which sum an entry of a kind goes into, by the number of the kind. */
 const SUM_OF = KINDS.map((kind) => {

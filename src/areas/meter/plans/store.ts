@@ -1,6 +1,6 @@
-import type { Database } from "../../kernel/storage/database.ts";
-import type { Plan } from "./domain.ts";
-import { PERIODS, PLAN_MODES } from "./schema-terms.ts";
+import type { Database } from "../../../kernel/storage/database.ts";
+import type { Plan } from "../domain.ts";
+import { PERIODS, PLAN_MODES } from "./schema.ts";
 
 /** A row of `meter_plans`, without its meter. */
 export type PlanRow = {

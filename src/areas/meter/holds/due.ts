@@ -1,9 +1,9 @@
-import type { Kernel } from "../../kernel/kernel.ts";
-import type { JobOutcome } from "../../kernel/scheduler/scheduler.ts";
-import type { StoppedProjects } from "../../kernel/stopped-projects.ts";
-import type { Tx } from "../../kernel/storage/tx.ts";
-import type { MeterBook } from "./book.ts";
-import type { MeterStore } from "./store.ts";
+import type { Kernel } from "../../../kernel/kernel.ts";
+import type { JobOutcome } from "../../../kernel/scheduler/scheduler.ts";
+import type { StoppedProjects } from "../../../kernel/stopped-projects.ts";
+import type { Tx } from "../../../kernel/storage/tx.ts";
+import type { MeterBook } from "../book.ts";
+import type { MeterStore } from "../store.ts";
 
 const JOB = "meter.due";
 /** The job waits so long, so that it does much at once. Whoever reads or changes a meter does not wait for it. */

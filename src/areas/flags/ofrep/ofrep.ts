@@ -1,14 +1,14 @@
-import type { Clock } from "../../kernel/clock.ts";
-import { ApiError } from "../../kernel/errors.ts";
-import { type Reply, reply } from "../../kernel/http/answer.ts";
-import type { Caller, CallerAccount } from "../../kernel/http/caller.ts";
-import { tagOf } from "../../kernel/http/etag.ts";
-import { listReply } from "../../kernel/http/sliced-list.ts";
-import type { EvaluationContext } from "./evaluation.ts";
-import { INACTIVITY_SECONDS } from "./ofrep-domain.ts";
-import type { Evaluation, Evaluations } from "./ofrep-schema.ts";
-import { type OfrepStreams, seesServerOnly } from "./ofrep-streams.ts";
-import type { FlagService } from "./service.ts";
+import type { Clock } from "../../../kernel/clock.ts";
+import { ApiError } from "../../../kernel/errors.ts";
+import { type Reply, reply } from "../../../kernel/http/answer.ts";
+import type { Caller, CallerAccount } from "../../../kernel/http/caller.ts";
+import { tagOf } from "../../../kernel/http/etag.ts";
+import { listReply } from "../../../kernel/http/sliced-list.ts";
+import type { EvaluationContext } from "../evaluation/evaluation.ts";
+import type { FlagService } from "../service.ts";
+import { INACTIVITY_SECONDS } from "./domain.ts";
+import type { Evaluation, Evaluations } from "./schema.ts";
+import { type OfrepStreams, seesServerOnly } from "./streams.ts";
 
 /** What evaluations by OFREP are built on. */
 export interface OfrepDeps {

@@ -1,8 +1,8 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { BalanceValue } from "../../kernel/ledger.ts";
-import { named, oneOf, orNull } from "../../kernel/schema.ts";
-import { MeterBalance } from "./schema.ts";
-import { GivenAmount, PositiveAmount } from "./schema-holds.ts";
+import { BalanceValue } from "../../../kernel/ledger.ts";
+import { named, oneOf, orNull } from "../../../kernel/schema.ts";
+import { GivenAmount, PositiveAmount } from "../holds/schema.ts";
+import { MeterBalance } from "../schema.ts";
 
 /** How often a plan refills, in the order of the numbers that files have for it. */
 export const PERIODS = ["day", "week", "month"] as const;

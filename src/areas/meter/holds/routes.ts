@@ -1,21 +1,13 @@
 import { Elysia } from "elysia";
-import { reply } from "../../kernel/http/answer.ts";
-import type { Api } from "../../kernel/http/api.ts";
-import type { Call } from "../../kernel/http/call.ts";
-import { assertPositive } from "../../kernel/ledger.ts";
-import { assertCapture } from "./domain.ts";
+import { reply } from "../../../kernel/http/answer.ts";
+import type { Api } from "../../../kernel/http/api.ts";
+import type { Call } from "../../../kernel/http/call.ts";
+import { assertPositive } from "../../../kernel/ledger.ts";
+import { assertCapture } from "../domain.ts";
+import { MeterParams } from "../schema.ts";
+import type { MeterService } from "../service.ts";
 import { assertMetadata, type HoldChange, type HoldService } from "./holds.ts";
-import { MeterParams } from "./schema.ts";
-import {
-  CaptureBody,
-  ExtendBody,
-  HoldBody,
-  HoldParams,
-  HoldQuery,
-  HoldsPage,
-  MeterHold,
-} from "./schema-holds.ts";
-import type { MeterService } from "./service.ts";
+import { CaptureBody, ExtendBody, HoldBody, HoldParams, HoldQuery, HoldsPage, MeterHold } from "./schema.ts";
 
 /** Holds of tenant meters. */
 export function holdRoutes(api: Api, meters: MeterService, holds: HoldService) {

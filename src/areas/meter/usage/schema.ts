@@ -1,6 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { named, oneOf } from "../../kernel/schema.ts";
-import { MeterBalance } from "./schema.ts";
+import { named, oneOf } from "../../../kernel/schema.ts";
+import { MeterBalance } from "../schema.ts";
 
 /** How long a bucket of a series is. */
 const GRANULARITIES = ["hour", "day", "month"] as const;

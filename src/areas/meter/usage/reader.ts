@@ -1,9 +1,9 @@
-import { monotonicMs, realDelay } from "../../kernel/clock.ts";
-import { errorText } from "../../kernel/errors.ts";
-import type { Kernel } from "../../kernel/kernel.ts";
-import { HOUR_MS } from "./domain.ts";
+import { monotonicMs, realDelay } from "../../../kernel/clock.ts";
+import { errorText } from "../../../kernel/errors.ts";
+import type { Kernel } from "../../../kernel/kernel.ts";
+import { HOUR_MS } from "../domain.ts";
+import type { UsageRow, UsageStore } from "./store.ts";
 import { addEntry, noSums } from "./sums.ts";
-import type { UsageRow, UsageStore } from "./usage-store.ts";
 
 /** What stands for a meter in the sums of a whole project. */
 export const WHOLE_PROJECT = 0;

@@ -1,8 +1,8 @@
-import type { Kernel } from "../../kernel/kernel.ts";
-import { Rounds, type WrittenLater } from "../../kernel/rounds.ts";
-import type { Tx } from "../../kernel/storage/tx.ts";
-import { USE_RESOLUTION_MS } from "./domain.ts";
-import type { FlagStore } from "./store.ts";
+import type { Kernel } from "../../../kernel/kernel.ts";
+import { Rounds, type WrittenLater } from "../../../kernel/rounds.ts";
+import type { Tx } from "../../../kernel/storage/tx.ts";
+import { USE_RESOLUTION_MS } from "../domain.ts";
+import type { FlagStore } from "../store.ts";
 
 /** Flags noted since the last round after which a round begins: bounds what is held in memory for it. */
 const USES_WAITING_MAX = 50_000;

@@ -1,7 +1,8 @@
 import { TypeCompiler } from "@sinclair/typebox/compiler";
-import { echoed, type FieldMessages } from "../../kernel/errors.ts";
-import { FIELD_ERRORS_MAX, fieldMessages } from "../../kernel/http/validate.ts";
-import { momentOf, versionOf } from "./conditions.ts";
+import { echoed, type FieldMessages } from "../../../kernel/errors.ts";
+import { FIELD_ERRORS_MAX, fieldMessages } from "../../../kernel/http/validate.ts";
+import { ruleInvalid } from "../domain.ts";
+import { momentOf, versionOf } from "../evaluation/conditions.ts";
 import {
   type Condition,
   type ConditionOp,
@@ -9,8 +10,7 @@ import {
   type Serve,
   StoredDefinition,
   type WholeDefinition,
-} from "./definition-schema.ts";
-import { ruleInvalid } from "./domain.ts";
+} from "./schema.ts";
 
 /** Largest definition, in bytes of its JSON. */
 export const DEFINITION_BYTES_MAX = 64 * 1024;

@@ -1,7 +1,7 @@
-import type { Caller } from "../../kernel/http/caller.ts";
-import { hmacSha256 } from "../../kernel/secrets/hmac.ts";
-import { equalInConstantTime } from "../../kernel/secrets/key-format.ts";
-import type { Vault } from "../../kernel/secrets/vault.ts";
+import type { Caller } from "../../../kernel/http/caller.ts";
+import { hmacSha256 } from "../../../kernel/secrets/hmac.ts";
+import { equalInConstantTime } from "../../../kernel/secrets/key-format.ts";
+import type { Vault } from "../../../kernel/secrets/vault.ts";
 
 /** Keys by a name that is no secret, and never another key's. */
 export interface NamedKeys {

@@ -1,13 +1,13 @@
-import type { AuditChange } from "../../kernel/audit/change.ts";
-import { isoTime } from "../../kernel/date-time.ts";
-import { ApiError } from "../../kernel/errors.ts";
-import type { Tx } from "../../kernel/storage/tx.ts";
-import type { LowMeter, MeterBook, MeterChange } from "./book.ts";
-import { type Plan, planOf } from "./domain.ts";
-import type { DueWork } from "./due.ts";
-import type { MeterPorts } from "./ports.ts";
-import type { AlertBody, MeterAlert, MeterPlan, PlanBody } from "./schema-terms.ts";
-import { type AlertRow, planOfRow, rowOfPlan, type TermsStore } from "./terms-store.ts";
+import type { AuditChange } from "../../../kernel/audit/change.ts";
+import { isoTime } from "../../../kernel/date-time.ts";
+import { ApiError } from "../../../kernel/errors.ts";
+import type { Tx } from "../../../kernel/storage/tx.ts";
+import type { LowMeter, MeterBook, MeterChange } from "../book.ts";
+import { type Plan, planOf } from "../domain.ts";
+import type { DueWork } from "../holds/due.ts";
+import type { MeterPorts } from "../ports.ts";
+import type { AlertBody, MeterAlert, MeterPlan, PlanBody } from "./schema.ts";
+import { type AlertRow, planOfRow, rowOfPlan, type TermsStore } from "./store.ts";
 
 /** What stands for a meter in the alert of a whole project. */
 const PROJECT = 0;
