@@ -9,7 +9,7 @@ const STARTS = 20;
 const COLD_STARTS = 3;
 /** After so long the first collections are over, and what is still resident stays. */
 const IDLE_MS = 2_000;
-const READY_MS_MAX = 150;
+const READY_MS_MAX = 100;
 const IDLE_MIB_MAX = 90;
 /** Starts of the program that only mounts. */
 const MOUNTINGS = 15;

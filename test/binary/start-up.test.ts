@@ -6,7 +6,7 @@ import { Binaries, TIMEOUT_MS } from "./support.ts";
  * Ready after this, in milliseconds: what is promised of ephemeral servers, and several times what a quiet machine takes,
  * since tests run on busy ones. `scripts/bench --only start-up` measures exactly.
  */
-const READY_MS_MAX = 300;
+const READY_MS_MAX = 200;
 /** Resident memory of an idle server. It hardly depends on what else the machine does, so there is little slack. */
 const IDLE_MIB_MAX = 90;
 /** The fastest of at most so many starts is judged: whatever else runs can only make a start slower. */
