@@ -195,12 +195,22 @@ function createAreas(
   const relay = createRelay(kernel, outbound, ports);
   const meter = createMeter(kernel, { notifier: relay, policy: outbound.policy, tiers, charger });
   const monitors = createMonitors(kernel, outbound, {
-    ...{ ...monitorSettings(config), owners: accounts, notifier: relay, outbox, projectIdOf: directory.idOf },
+    ...monitorSettings(config),
+    owners: accounts,
+    notifier: relay,
+    outbox,
+    projectIdOf: directory.idOf,
     keyName: (credential) => keys.auditedKey(credential)?.name ?? null,
   });
   const { activity } = directory;
   const buckets = createCatch(kernel, {
-    ...{ accounts, charger, activity, outbound, tiers, secrets: relay.secrets, publicUrl: config.publicUrl },
+    accounts,
+    charger,
+    activity,
+    outbound,
+    tiers,
+    secrets: relay.secrets,
+    publicUrl: config.publicUrl,
   });
   const notary = createNotary(kernel, outbound, directory);
   const authenticator = keys.authenticatorBeside(accounts.authenticator);
@@ -224,8 +234,23 @@ function createAreas(
   });
   const backups = config.backups === null ? null : new ScheduledBackups(kernel, config.backups);
   return {
-    ...{ directory, outbound, audit, accounts, projects, keys, meter, sessions, authenticator },
-    ...{ flags, locks, relay, monitors, buckets, notary, backups, load },
+    directory,
+    outbound,
+    audit,
+    accounts,
+    projects,
+    keys,
+    meter,
+    sessions,
+    authenticator,
+    flags,
+    locks,
+    relay,
+    monitors,
+    buckets,
+    notary,
+    backups,
+    load,
   };
 }
 

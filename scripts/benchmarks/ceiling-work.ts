@@ -191,8 +191,12 @@ function receipt(db: Db): Work {
     const signature = sign(null, last, privateKey);
     insert(tx, REF, sequence, tx.now, last, signature, text);
     return ANSWERS.receipt(log, {
-      ...{ sequence_id: `${sequence}`, content_hash: contentHash.toHex(), prev_hash: before.toHex() },
-      ...{ chain_hash: last.toHex(), signature: signature.toHex(), timestamp: tx.now },
+      sequence_id: `${sequence}`,
+      content_hash: contentHash.toHex(),
+      prev_hash: before.toHex(),
+      chain_hash: last.toHex(),
+      signature: signature.toHex(),
+      timestamp: tx.now,
     });
   };
 }

@@ -33,7 +33,11 @@ function fill(tx: Tx, from: number, end: number, accountRef: number): void {
       metadata: null,
       created_at: FIRST_CREATED_AT + number,
       expires_at: null,
-      ...{ owner_id: null, meter_id: null, enabled: 1, ratelimits: null, allowed_ips: null },
+      owner_id: null,
+      meter_id: null,
+      enabled: 1,
+      ratelimits: null,
+      allowed_ips: null,
       allowance_ref: null,
     });
   }

@@ -21,11 +21,26 @@ function fill(tx: Tx, from: number, end: number): void {
     const ref = number + 1;
     const next_run_at = Math.round(due + (number * seconds * 1_000) / count);
     store.insert(tx, {
-      ...{ ref, schedule_id: `sch_${ref.toString(16).padStart(32, "0")}`, accountRef: account.accountRef },
-      ...{ projectRef: account.ref, name: null, cron: "0 0 1 1 *", time_zone: "Europe/Berlin" },
-      ...{ target_url: `${hostUrl(number, port)}/`, method: "POST", event_type: null, headers: null },
-      ...{ payload: '{"id":"evt_1","amount":4200}', state: "live", missed: "once", overlap: "allow" },
-      ...{ starts_at: null, ends_at: null, retry_schedule: null, next_run_at, created_at: tx.now },
+      ref,
+      schedule_id: `sch_${ref.toString(16).padStart(32, "0")}`,
+      accountRef: account.accountRef,
+      projectRef: account.ref,
+      name: null,
+      cron: "0 0 1 1 *",
+      time_zone: "Europe/Berlin",
+      target_url: `${hostUrl(number, port)}/`,
+      method: "POST",
+      event_type: null,
+      headers: null,
+      payload: '{"id":"evt_1","amount":4200}',
+      state: "live",
+      missed: "once",
+      overlap: "allow",
+      starts_at: null,
+      ends_at: null,
+      retry_schedule: null,
+      next_run_at,
+      created_at: tx.now,
     });
     scheduler.enqueue(
       ...([tx, "relay.schedules", String(ref), next_run_at, null] as const),

@@ -16,8 +16,10 @@ export function openForFilling(folder: string): Kernel {
   const clock = createSystemClock();
   // Nobody reads the file before it is whole.
   return openDataFolder(folder, {
-    ...{ masterKey: null, durability: "normal" },
-    ...{ clock, log: createLogger(clock, "warn") },
+    masterKey: null,
+    durability: "normal",
+    clock,
+    log: createLogger(clock, "warn"),
   });
 }
 

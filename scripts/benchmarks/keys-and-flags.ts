@@ -37,7 +37,9 @@ const limitedSecrets: string[] = [];
 
 function makeLimited(stage: Stage): Promise<void> {
   const terms = {
-    ...{ prefix: PREFIX, name: "Limited", scopes: ["orders:*"] },
+    prefix: PREFIX,
+    name: "Limited",
+    scopes: ["orders:*"],
     ratelimits: [{ name: "requests", limit: 1_000_000, duration_ms: 1_000 }],
     uses: { remaining: Number.MAX_SAFE_INTEGER },
   };

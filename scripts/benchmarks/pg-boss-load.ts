@@ -8,9 +8,13 @@ const CONNECTIONS = 32;
 
 const [host = "", seconds = "1"] = process.argv.slice(2);
 const boss = new PgBoss({
-  ...{ host, user: "bench", database: "postgres", max: CONNECTIONS },
+  host,
+  user: "bench",
+  database: "postgres",
+  max: CONNECTIONS,
   // Only what is measured: nothing else of it shall take the database's time.
-  ...{ supervise: false, schedule: false },
+  supervise: false,
+  schedule: false,
 });
 boss.on("error", (error) => console.error(error));
 await boss.start();

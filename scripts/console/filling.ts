@@ -78,7 +78,11 @@ async function fillAccount(call: Call): Promise<void> {
     expires_at: ends,
   });
   const { secret } = await call("POST", "/v1/keys", {
-    ...{ name: "Acme", prefix: "shop_live", scopes: ["orders:*"], owner_id: "acme", environment: "live" },
+    name: "Acme",
+    prefix: "shop_live",
+    scopes: ["orders:*"],
+    owner_id: "acme",
+    environment: "live",
     ratelimits: [{ name: "requests", limit: 6, duration_ms: 3_600_000 }],
     uses: { remaining: 10_000, refill: { every: "month", amount: 10_000 } },
   });
@@ -192,16 +196,23 @@ async function fillBuckets(call: Call, url: string): Promise<void> {
 async function fillInbox(call: Call): Promise<void> {
   const secret = "the app's secret";
   const { id } = await call("POST", "/v1/catch/buckets", {
-    ...{ name: SET_BUCKET, provider: "meta", delivery: "pull", signing_secret: secret },
+    name: SET_BUCKET,
+    provider: "meta",
+    delivery: "pull",
+    signing_secret: secret,
     signature: {
-      ...{ header: "X-Hub-Signature-256", algorithm: "hmac-sha256", prefix: "sha256=", template: "{body}" },
-      ...{ event_id: "/entry/0/id", event_type: "/object" },
+      header: "X-Hub-Signature-256",
+      algorithm: "hmac-sha256",
+      prefix: "sha256=",
+      template: "{body}",
+      event_id: "/entry/0/id",
+      event_type: "/object",
     },
-    ...{ challenge: { token: "asked-before" }, deduplicate_hours: 24, retention_hours: 72 },
-    ...{
-      response: { status: 202, content_type: "application/json", body: '{"thanks":true}' },
-      overload_status: 503,
-    },
+    challenge: { token: "asked-before" },
+    deduplicate_hours: 24,
+    retention_hours: 72,
+    response: { status: 202, content_type: "application/json", body: '{"thanks":true}' },
+    overload_status: 503,
   });
   await call("PATCH", `/v1/catch/buckets/${id}`, { state: "live" });
   for (const [at, key] of [secret, secret, "another"].entries()) {

@@ -51,7 +51,9 @@ export class FlagWorkload extends Recorded implements Workload {
     const answer = isRemoval
       ? await target.send({ method: "DELETE", path: `${PATH}/${flag.key}`, key: this.key })
       : await target.send({
-          ...{ method: "POST", path: PATH, key: this.key },
+          method: "POST",
+          path: PATH,
+          key: this.key,
           body: definition(flag.key, number, random.below(PADDING_MAX)),
         });
     flag.isBusy = false;

@@ -85,8 +85,12 @@ export class HoldWorkload extends Recorded implements Workload {
     this.made += 1;
     const isShort = random.chance(SHORT);
     const one: Hold = {
-      ...{ meter: random.below(METERS), id: `hold-${this.made}`, isShort },
-      ...{ isMade: null, ending: null, isEndingKnown: true },
+      meter: random.below(METERS),
+      id: `hold-${this.made}`,
+      isShort,
+      isMade: null,
+      ending: null,
+      isEndingKnown: true,
     };
     this.holds.push(one);
     const ttl_seconds = isShort ? SHORT_SECONDS : LONG_SECONDS;

@@ -56,7 +56,10 @@ export class IncidentWorkload extends Recorded implements Workload {
     const base = `http://127.0.0.1:${site.port}`;
     const ask = (path: string, body: object) => target.ask({ method: "POST", path, key: this.key, body });
     await ask("/v1/pulse/channels", {
-      ...{ name: "c", kind: "slack", config: { url: `${base}/channel` }, events: ["monitor.acknowledged"] },
+      name: "c",
+      kind: "slack",
+      config: { url: `${base}/channel` },
+      events: ["monitor.acknowledged"],
     });
     for (let number = 0; number < MONITORS; number += 1) {
       const made = await ask("/v1/pulse", { url: `${base}/${number}`, interval: INTERVAL_MS });

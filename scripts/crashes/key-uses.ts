@@ -53,7 +53,12 @@ export class KeyUsesWorkload extends Recorded implements Workload {
       const made = bodyOf(await target.ask({ method: "POST", path: "/v1/keys", key: this.key, body }));
       const { key_id, secret } = made;
       this.keys.push({
-        ...{ id: String(key_id), secret: String(secret), taken: 0, turn: 0, inDoubt: [], said: new Set() },
+        id: String(key_id),
+        secret: String(secret),
+        taken: 0,
+        turn: 0,
+        inDoubt: [],
+        said: new Set(),
       });
     }
   }
@@ -63,7 +68,10 @@ export class KeyUsesWorkload extends Recorded implements Workload {
     const cost = 2 ** (of.turn++ % COST_BITS);
     this.requests += 1;
     const request: TargetRequest = {
-      ...{ method: "POST", path: "/v1/keys/verify", key: this.key, body: { secret: of.secret, cost } },
+      method: "POST",
+      path: "/v1/keys/verify",
+      key: this.key,
+      body: { secret: of.secret, cost },
       ...(random.chance(0.3) ? { idempotencyKey: `use-${this.requests}` } : {}),
     };
     const isTwice = request.idempotencyKey !== undefined && random.chance(0.2);

@@ -104,7 +104,8 @@ export class SessionWorkload extends Recorded implements Workload {
     session.state = "in doubt";
     const answer = await target.send({
       ...asPage({ cookie: session.cookie }),
-      ...{ method: "DELETE", path: "/v1/session" },
+      method: "DELETE",
+      path: "/v1/session",
     });
     if (this.counted(answer)) session.state = answer?.status === 204 ? "ended" : this.odd(answer, "open");
     else if (answer !== null) session.state = "open";

@@ -95,12 +95,22 @@ function compile(root: string, folder: string, source: string, entry: Entry): vo
 
 function optionsOf(root: string, folder: string, entry: Entry): object {
   return {
-    ...{ target: "ES2022", module: "ESNext", moduleResolution: "bundler", lib: LIBRARIES },
-    ...{ types: entry.types, typeRoots: [join(root, "node_modules/@types")] },
-    ...{ strict: true, noUncheckedIndexedAccess: true, exactOptionalPropertyTypes: true },
-    ...{ verbatimModuleSyntax: true, isolatedModules: true, rewriteRelativeImportExtensions: true },
-    ...{ declaration: true, emitDeclarationOnly: entry.bundled === true },
-    ...{ rootDir: join(root, "src"), outDir: folder },
+    target: "ES2022",
+    module: "ESNext",
+    moduleResolution: "bundler",
+    lib: LIBRARIES,
+    types: entry.types,
+    typeRoots: [join(root, "node_modules/@types")],
+    strict: true,
+    noUncheckedIndexedAccess: true,
+    exactOptionalPropertyTypes: true,
+    verbatimModuleSyntax: true,
+    isolatedModules: true,
+    rewriteRelativeImportExtensions: true,
+    declaration: true,
+    emitDeclarationOnly: entry.bundled === true,
+    rootDir: join(root, "src"),
+    outDir: folder,
   };
 }
 
@@ -127,8 +137,13 @@ async function finishDeclarations(folder: string): Promise<void> {
 function published({ name, version, description, license, files, exports }: Manifest): object {
   const built = (source: string): string => source.replace(/^\.\/src\//, "./").replace(/\.ts$/, "");
   return {
-    ...{ name, version, description, license },
-    ...{ type: "module", sideEffects: ["./bare.cjs"], engines: { node: ">=20" } },
+    name,
+    version,
+    description,
+    license,
+    type: "module",
+    sideEffects: ["./bare.cjs"],
+    engines: { node: ">=20" },
     bin: { ninefold: LAUNCHER.built },
     optionalDependencies: Object.fromEntries(
       PLATFORMS.map((platform) => [platformPackage(platform), version]),

@@ -26,11 +26,16 @@ export function packPlatform(
   const scratch = mkdtempSync(join(tmpdir(), "ninefold-platform-"));
   try {
     const manifest = {
-      ...{ name: platformPackage(platform), version, license },
+      name: platformPackage(platform),
+      version,
+      license,
       description: `The executable of Ninefold for ${platform.name}; the package ninefold brings it`,
-      ...{ os: [os], cpu: [cpu], ...(libc === undefined ? {} : { libc: [libc] }) },
+      os: [os],
+      cpu: [cpu],
+      ...(libc === undefined ? {} : { libc: [libc] }),
       // It is run, so it has to lie in a folder.
-      ...{ files: ["bin"], preferUnplugged: true },
+      files: ["bin"],
+      preferUnplugged: true,
     };
     writeFileSync(join(scratch, "package.json"), `${JSON.stringify(manifest, null, 2)}\n`);
     cpSync(join(root, "LICENSE"), join(scratch, "LICENSE"));

@@ -35,7 +35,8 @@ export async function backup(given: Given): Promise<number> {
   let outcome: BackupOutcome;
   try {
     outcome = await backUp({
-      ...{ file, folder },
+      file,
+      folder,
       force: given.has("--force"),
       checks: given.has("--verify") ? CHECKS : null,
       now: createSystemClock().now(),

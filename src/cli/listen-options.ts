@@ -52,7 +52,9 @@ export function listenOptions(given: Given): ListenOptions {
   const after = given.text("--after") ?? "now";
   if (!POSITION.test(after)) throw new UsageError("--after must be now, beginning or an event's id.");
   return {
-    ...{ bucketId, resume, acknowledges },
+    bucketId,
+    resume,
+    acknowledges,
     forwardTo: forwardTo === null ? null : targetOf(forwardTo),
     keepsPath: given.has("--keep-path"),
     timeoutMs: 1_000 * atLeastOne(given, "--timeout", TIMEOUT_S, TIMEOUT_S_MAX),

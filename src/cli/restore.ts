@@ -32,7 +32,8 @@ export async function restore(given: Given): Promise<number> {
   const progress = new Progress();
   try {
     const outcome = await restoreFile({
-      ...{ file, folder },
+      file,
+      folder,
       force: given.has("--force"),
       masterKey: config.masterKey,
       steps: STEPS,

@@ -57,7 +57,10 @@ export const DEFAULT_TIERS: Tiers = {
     monthlyCredits: 0,
     pages: 1_000,
     auditBytesPerDay: NO_BOUND,
-    ...{ projects: NO_BOUND, keys: NO_BOUND, monitors: NO_BOUND, schedules: NO_BOUND },
+    projects: NO_BOUND,
+    keys: NO_BOUND,
+    monitors: NO_BOUND,
+    schedules: NO_BOUND,
   },
 };
 

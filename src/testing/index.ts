@@ -122,7 +122,12 @@ export async function startNinefold(options: StartOptions = {}): Promise<Ninefol
     await Promise.all(sinks.splice(0).map((open) => open.close()));
   }
   return {
-    ...{ url, apiKey, userId, pid, advance, stop },
+    url,
+    apiKey,
+    userId,
+    pid,
+    advance,
+    stop,
     client: new Ninefold({ url, apiKey: apiKey === "" ? null : apiKey }),
     // On the real clock both processes read the same one.
     now: () => (isReal ? Promise.resolve(Date.now()) : advance(0)),

@@ -46,7 +46,8 @@ export async function openSink(): Promise<OpenSink> {
   server.unref();
   let current = 200;
   const sink: WebhookSink = {
-    ...{ url: `http://127.0.0.1:${port}`, received },
+    url: `http://127.0.0.1:${port}`,
+    received,
     get status() {
       return current;
     },

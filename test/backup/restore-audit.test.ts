@@ -13,7 +13,10 @@ afterAll(() => stage.close());
 async function deeds(client: Client) {
   const entries = entriesIn(await client.get("/v1/admin/audit?action=server.*"));
   return entries.toReversed().map(({ action, summary, actor, after }) => ({
-    ...{ action, summary, actor: actor.type, after },
+    action,
+    summary,
+    actor: actor.type,
+    after,
   }));
 }
 
@@ -33,7 +36,9 @@ test(
     const [first, restored, last] = await deeds(stage.client(server));
     expect([first?.action, last?.action]).toEqual(["server.start", "server.start"]);
     expect(restored).toEqual({
-      ...{ action: "server.restore", summary: "Server restored from copy.db", actor: "system" },
+      action: "server.restore",
+      summary: "Server restored from copy.db",
+      actor: "system",
       after: { file: "copy.db", backup_created_at: made as string, restored_at: expect.any(String) },
     });
     expect(String(restored?.after?.["restored_at"]) < before).toBe(true);

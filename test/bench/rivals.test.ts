@@ -64,7 +64,9 @@ beforeAll(async () => {
   });
   const project = await post("/v1/projects", { name: "Flags" });
   const inProject = await post(`/v1/projects/${project["id"]}/keys`, {
-    ...{ prefix: "sm", name: "flags", scopes: ["*"] },
+    prefix: "sm",
+    name: "flags",
+    scopes: ["*"],
   });
   const flags = server.client(String(inProject["secret"]));
   for (let number = 0; number < 10; number += 1) await flags.post("/v1/gate", flagOf(number));

@@ -53,9 +53,11 @@ type Program = Bun.Subprocess<"pipe", "pipe", "pipe">;
 /** Starts a program in the project, without any `NINEFOLD_…` but those that are given. */
 function start(command: readonly string[], environment: Record<string, string> = {}): Program {
   return Bun.spawn([...command], {
-    ...{ cwd: project, env: plainEnvironment(environment) },
+    cwd: project,
+    env: plainEnvironment(environment),
     ...({ stdin: "pipe", stdout: "pipe", stderr: "pipe" } as const),
-    ...{ timeout: TIMEOUT_MS / 2, killSignal: "SIGKILL" },
+    timeout: TIMEOUT_MS / 2,
+    killSignal: "SIGKILL",
   });
 }
 

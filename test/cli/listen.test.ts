@@ -75,10 +75,15 @@ describe("what is handed on", () => {
     const signed = createHmac("sha256", "whsec_x").update(`${seconds}.${body}`).digest("hex");
     const signature = `t=${seconds},v1=${signed}`;
     const { id: stripe } = await newBucket(account, {
-      ...{ delivery: "pull", provider: "stripe", signing_secret: "whsec_x" },
+      delivery: "pull",
+      provider: "stripe",
+      signing_secret: "whsec_x",
     });
     const event = await accepted(server, stripe, body, {
-      ...{ "stripe-signature": signature, "x-svc-event-id": "forged", "x-own": "1", host: "nf.example" },
+      "stripe-signature": signature,
+      "x-svc-event-id": "forged",
+      "x-own": "1",
+      host: "nf.example",
     });
     const ended = await listen(
       stripe,
@@ -125,13 +130,20 @@ describe("what is handed on", () => {
     const lines = ended.out.trimEnd().split("\n");
     expect(lines.map((line) => JSON.parse(line))).toEqual(
       [200, 503, 302].map((response_status, index) => ({
-        ...{ event_id: sent[index], event_type: null, verification: "none", response_status, error: null },
+        event_id: sent[index],
+        event_type: null,
+        verification: "none",
+        response_status,
+        error: null,
         duration_ms: expect.any(Number),
       })),
     );
     expect((await bucketOf(account, id)).events).toEqual({ pending: 0, delivered: 2, failed: 1 });
     expect(await eventOf(account, id, sent[1] ?? "")).toMatchObject({
-      ...{ status: "failed", response_status: 503, error: "answered with status 503", attempts: 1 },
+      status: "failed",
+      response_status: 503,
+      error: "answered with status 503",
+      attempts: 1,
     });
   }, 20_000);
 

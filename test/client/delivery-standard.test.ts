@@ -53,7 +53,9 @@ describe("by the project's secret", () => {
     const { event_id } = await nf.catch.send(bucket.id, "no json");
     const event = await delivered(1);
     expect(await verifyDelivery(event.headers, event.body, secret, now())).toMatchObject({
-      ...{ kind: "event", id: String(event_id), text: "no json" },
+      kind: "event",
+      id: String(event_id),
+      text: "no json",
     });
   });
 

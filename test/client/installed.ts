@@ -76,9 +76,16 @@ async function check(
 ): Promise<string> {
   const module = resolution === "bundler" ? "esnext" : "nodenext";
   const compilerOptions = {
-    ...{ strict: true, noUncheckedIndexedAccess: true, exactOptionalPropertyTypes: true },
-    ...{ target: "es2022", lib: ["es2022", "dom", "dom.iterable"], types: ["node"] },
-    ...{ module, moduleResolution: resolution, noEmit: true, skipLibCheck: false },
+    strict: true,
+    noUncheckedIndexedAccess: true,
+    exactOptionalPropertyTypes: true,
+    target: "es2022",
+    lib: ["es2022", "dom", "dom.iterable"],
+    types: ["node"],
+    module,
+    moduleResolution: resolution,
+    noEmit: true,
+    skipLibCheck: false,
   };
   const config = `tsconfig.${resolution}.json`;
   writeFileSync(join(folder, config), JSON.stringify({ compilerOptions, files }));
@@ -92,7 +99,8 @@ async function run(
   environment: Readonly<Record<string, string>>,
 ): Promise<Ran> {
   const child = Bun.spawn([...command], {
-    ...{ cwd, env: { ...process.env, ...environment } },
+    cwd,
+    env: { ...process.env, ...environment },
     ...({ stdin: "ignore", stdout: "pipe", stderr: "pipe" } as const),
   });
   const [out, error, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);

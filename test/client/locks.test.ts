@@ -304,7 +304,8 @@ function lateLocks(afterMs: number, renew: () => Promise<never>): Locks {
       await Bun.sleep(afterMs);
       return {
         ...({ status: "acquired", token: "t", fencing_token: 1, key: name } as const),
-        ...{ reentrant: false, expires_at: 0 },
+        reentrant: false,
+        expires_at: 0,
       };
     },
     release: async () => ({ status: "released" }),

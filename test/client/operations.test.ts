@@ -170,7 +170,9 @@ test("limits, uses and owners of keys", async () => {
   const once = { idempotencyKey: crypto.randomUUID() };
   for (let turn = 0; turn < 2; turn += 1) {
     expect(await nf.keys.verify(key.secret, asked, once)).toMatchObject({
-      ...{ valid: true, uses_remaining: 1, ratelimits: [{ remaining: 6 }] },
+      valid: true,
+      uses_remaining: 1,
+      ratelimits: [{ remaining: 6 }],
     });
   }
   expect(await nf.keys.verify(key.secret, asked)).toMatchObject({ error: "usage_exceeded" });
@@ -303,8 +305,11 @@ test("the notary", async () => {
   expect(await nf.notary.receipts.list().toArray()).toEqual([receipt]);
   expect(await nf.withKey(null).notary.publicKey(chain.chain_id)).toEqual(chain.publicKey);
   const storage = {
-    ...{ endpoint: NOBODY_URL, bucket: "receipts", region: "eu-central-1" },
-    ...{ accessKeyId: "AKIAIOSFODNN7EXAMPLE", secretAccessKey: "wJalrXUtnFEMI-K7MDENG" },
+    endpoint: NOBODY_URL,
+    bucket: "receipts",
+    region: "eu-central-1",
+    accessKeyId: "AKIAIOSFODNN7EXAMPLE",
+    secretAccessKey: "wJalrXUtnFEMI-K7MDENG",
   };
   expect(await nf.notary.storage.configure(storage)).toEqual({ success: true, configured: true });
   expect((await nf.notary.storage.get()).bucket).toBe("receipts");

@@ -81,7 +81,11 @@ describe("installed from its tarball", () => {
     });
     expect({ error, code }).toEqual({ error: "", code: 0 });
     expect(JSON.parse(out)).toEqual({
-      ...{ balance: 7, kinds: ["deduct", "refill"], locked: true, verdict: true, forged: "delivery_invalid" },
+      balance: 7,
+      kinds: ["deduct", "refill"],
+      locked: true,
+      verdict: true,
+      forged: "delivery_invalid",
       refused: [true, "insufficient_balance", 7],
     });
   });

@@ -236,8 +236,13 @@ describe("errors", () => {
     const error = await call.deduct(new Ninefold({ url: stub.url, apiKey: KEY })).catch((thrown) => thrown);
     expect(error).toBeInstanceOf(NinefoldError);
     expect({ ...error }).toEqual({
-      ...{ name: "NinefoldError", code: "insufficient_balance", status: 402, requestId: "req-1" },
-      ...{ fields: {}, extras, retryAfterMs: null },
+      name: "NinefoldError",
+      code: "insufficient_balance",
+      status: 402,
+      requestId: "req-1",
+      fields: {},
+      extras,
+      retryAfterMs: null,
     });
     expect(error.message).toBe("a insufficient_balance");
   });
@@ -314,7 +319,9 @@ describe("options", () => {
 
   test("a page of another origin is told how the server comes to know it", async () => {
     const nf = new Ninefold({
-      ...{ url: "https://api.example/base", apiKey: null, retries: 0 },
+      url: "https://api.example/base",
+      apiKey: null,
+      retries: 0,
       fetch: () => Promise.reject(new TypeError("Failed to fetch")),
     });
     const message = async (): Promise<string> => (await nf.ping().catch((error) => error)).message;

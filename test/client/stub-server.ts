@@ -54,8 +54,11 @@ export async function startStub(...answers: readonly StubAnswer[]): Promise<Stub
 function render({ status = 200, headers = {}, body = { pong: true } }: StubAnswer): string {
   const text = typeof body === "string" ? body : JSON.stringify(body);
   const all = {
-    ...{ "Content-Type": "application/json", "X-Request-Id": "req-1", Connection: "close" },
-    ...{ "Content-Length": String(Buffer.byteLength(text)), ...headers },
+    "Content-Type": "application/json",
+    "X-Request-Id": "req-1",
+    Connection: "close",
+    "Content-Length": String(Buffer.byteLength(text)),
+    ...headers,
   };
   const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}`);
   return [`HTTP/1.1 ${status} Stub`, ...lines, "", text].join("\r\n");
@@ -69,7 +72,9 @@ function parse(text: string): StubRequest {
     lines.map((line) => line.split(": ") as [string, string]).map(([k, v]) => [k.toLowerCase(), v]),
   );
   return {
-    ...{ method, path, body },
+    method,
+    path,
+    body,
     idempotencyKey: headers.get("idempotency-key") ?? null,
     authorization: headers.get("authorization") ?? null,
   };

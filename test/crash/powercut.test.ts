@@ -37,7 +37,12 @@ function run(short: Short): Promise<ImageResult[]> {
   const failedFolder = join(own, "failed");
   mkdirSync(failedFolder);
   return simulate({
-    ...{ command: NINEFOLD_COMMAND, shim, folder: own, failedFolder, seed: SEED, acts: 120 },
+    command: NINEFOLD_COMMAND,
+    shim,
+    folder: own,
+    failedFolder,
+    seed: SEED,
+    acts: 120,
     ...short,
   });
 }

@@ -160,7 +160,11 @@ describe("a platform's Bun", () => {
   const listed = (text: string) =>
     PLATFORMS.map((each) => `${sha256(text)}  ${each.package.replace("@oven/", "")}@1.2.3\n`).join("");
   const store = (run: Run, knownHashes = `# Hashes\n${listed("bun")}`) => ({
-    ...{ folder: join(folder, "tools"), version: "1.2.3", bun: "/bun", knownHashes, run },
+    folder: join(folder, "tools"),
+    version: "1.2.3",
+    bun: "/bun",
+    knownHashes,
+    run,
   });
   const installs: Run = (_, at) => {
     installed(at, platform("linux-x64"));

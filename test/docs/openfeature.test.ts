@@ -37,7 +37,9 @@ beforeAll(async () => {
   browser = await openBrowser();
   symlinkSync(join(ROOT, "node_modules"), join(folder, "node_modules"));
   const { body } = await server.operator.post("/v1/keys", {
-    ...{ prefix: "sm", name: "k", scopes: ["ofrep:read"] },
+    prefix: "sm",
+    name: "k",
+    scopes: ["ofrep:read"],
   });
   key = String(body.secret);
   await save(true);

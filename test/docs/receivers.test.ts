@@ -47,7 +47,10 @@ test("the receiver in JavaScript takes what the server sends, and nothing else",
   const port = String(listening.port);
   await listening.stop(true);
   const receiver = Bun.spawn([process.execPath, "--no-env-file", join(folder, "receiver.mjs")], {
-    ...{ cwd: folder, env: { PORT: port, WEBHOOK_SECRET: secret }, stdout: "pipe", stderr: "inherit" },
+    cwd: folder,
+    env: { PORT: port, WEBHOOK_SECRET: secret },
+    stdout: "pipe",
+    stderr: "inherit",
   });
   try {
     const url = `http://127.0.0.1:${port}/`;

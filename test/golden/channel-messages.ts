@@ -54,7 +54,7 @@ async function sentBy(server: TestServer): Promise<string[]> {
   const [monitors, incidents, channels] = [monitorStore(db), incidentStore(db), channelStore(db)];
   const sent: string[] = [];
   const notices = new Notices({
-    ...{ vault, clock, scheduler, channels, publicUrl: "https://ninefold.example" },
+    vault, clock, scheduler, channels, publicUrl: "https://ninefold.example",
     notifier: {
       notify(_, one) {
         sent.push(requestText(one));

@@ -119,11 +119,13 @@ const SAMPLES: Record<PlacedOption, Sample> = {
   operator_key: textSample(KEY, { operatorKey: KEY }),
   rotation_grace_hours: { text: "24", toml: "24", shown: { rotationGraceMs: 24 * HOUR_MS } },
   breaker_failures: {
-    ...{ text: "3", toml: "3" },
+    text: "3",
+    toml: "3",
     shown: { relay: { breakerFailures: 3, payloadRetentionMs: 168 * HOUR_MS } },
   },
   payload_retention_hours: {
-    ...{ text: "0", toml: "0" },
+    text: "0",
+    toml: "0",
     shown: { relay: { breakerFailures: 10, payloadRetentionMs: 0 } },
   },
 };

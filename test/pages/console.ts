@@ -47,7 +47,8 @@ export class Console {
     const browser = await openBrowser();
     // A colour on its way to another is neither.
     const context = await browser.newContext({
-      ...{ colorScheme, reducedMotion: "reduce" },
+      colorScheme,
+      reducedMotion: "reduce",
       viewport: { width, height: 860 },
     });
     const page = await context.newPage();

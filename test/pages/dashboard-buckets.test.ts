@@ -26,8 +26,13 @@ test(
     await page.getByText("The bucket is changed").waitFor();
     const { body } = await server.operator.get("/v1/catch/buckets");
     expect((body["buckets"] as object[])[0]).toMatchObject({
-      ...{ provider: "custom", has_signing_secret: true, deduplicate_hours: 24, invalid_status: 401 },
-      ...{ methods: ["GET", "POST", "PUT", "PATCH", "DELETE"], response: null, retention_hours: null },
+      provider: "custom",
+      has_signing_secret: true,
+      deduplicate_hours: 24,
+      invalid_status: 401,
+      methods: ["GET", "POST", "PUT", "PATCH", "DELETE"],
+      response: null,
+      retention_hours: null,
       previous_expires_at: expect.stringContaining("T"),
     });
 

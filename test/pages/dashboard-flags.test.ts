@@ -159,7 +159,9 @@ test(
   "who gets what is told while a context is typed, and told anew when the flag is changed",
   async () => {
     await server.operator.post("/v1/gate", {
-      ...{ flag_key: "trial", enabled: true, default: { variant: "off" } },
+      flag_key: "trial",
+      enabled: true,
+      default: { variant: "off" },
       rules: [{ when: [{ attribute: "plan", op: "in", values: ["pro"] }], serve: { variant: "on" } }],
     });
     const visit = await enter("flags/trial");

@@ -24,8 +24,11 @@ async function letThemWait(account: AccountClient): Promise<void> {
   await account.post(`/v1/catch/${bucket.body["id"]}`, { hello: "there" });
   await account.post("/v1/witness/sys/init");
   await account.post("/v1/witness/config", {
-    ...{ endpoint: sink.url("/refused"), bucket: "receipts", region: "us-east-1" },
-    ...{ accessKeyId: "AKIATESTTESTTESTTEST", secretAccessKey: "a-secret-of-some-length" },
+    endpoint: sink.url("/refused"),
+    bucket: "receipts",
+    region: "us-east-1",
+    accessKeyId: "AKIATESTTESTTESTTEST",
+    secretAccessKey: "a-secret-of-some-length",
   });
   await account.post("/v1/witness/log", { log: { n: 1 } });
 }

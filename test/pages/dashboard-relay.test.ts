@@ -179,17 +179,16 @@ test(
     await form.getByLabel("Name").fill("All of it");
     await more.click();
     const typed = {
-      ...{
-        Channels: "eu, us",
-        Filter: '{"amount":{"$gte":5}}',
-        Headers: "X-Api-Key: one\nAccept-Language: de",
-      },
-      ...{ "Waits before": "none", Milliseconds: "2000", "Attempts at once": "3", "in a second": "7" },
-      ...{
-        "Disabled after": "0",
-        Description: "Everything",
-        "Signing secret": `whsec_${btoa("k".repeat(24))}`,
-      },
+      Channels: "eu, us",
+      Filter: '{"amount":{"$gte":5}}',
+      Headers: "X-Api-Key: one\nAccept-Language: de",
+      "Waits before": "none",
+      Milliseconds: "2000",
+      "Attempts at once": "3",
+      "in a second": "7",
+      "Disabled after": "0",
+      Description: "Everything",
+      "Signing secret": `whsec_${btoa("k".repeat(24))}`,
     };
     for (const [label, text] of Object.entries(typed)) await form.getByLabel(label).fill(text);
     const chosen = { Body: "raw", "E-mail when": "no", "Keep what": "no", Begins: "paused" };
@@ -203,14 +202,21 @@ test(
     const read = async () =>
       (await server.operator.get("/v1/relay/endpoints?name=All%20of%20it")).body["endpoints"] as object[];
     const made = {
-      ...{ url: sink.url("/all"), event_types: [], channels: ["eu", "us"], filter: { amount: { $gte: 5 } } },
-      ...{
-        headers: { "X-Api-Key": "[secret]", "Accept-Language": "de" },
-        description: "Everything",
-        format: "raw",
-      },
-      ...{ retry_schedule: [], timeout_ms: 2_000, max_concurrency: 3, max_per_second: 7 },
-      ...{ disable_after_hours: 0, notify_email: false, keep_responses: false, state: "paused" },
+      url: sink.url("/all"),
+      event_types: [],
+      channels: ["eu", "us"],
+      filter: { amount: { $gte: 5 } },
+      headers: { "X-Api-Key": "[secret]", "Accept-Language": "de" },
+      description: "Everything",
+      format: "raw",
+      retry_schedule: [],
+      timeout_ms: 2_000,
+      max_concurrency: 3,
+      max_per_second: 7,
+      disable_after_hours: 0,
+      notify_email: false,
+      keep_responses: false,
+      state: "paused",
     };
     expect(await read()).toMatchObject([made]);
 

@@ -77,7 +77,8 @@ describe("a bucket's events", () => {
       await page.getByRole("button", { name: "Save" }).click();
       await page.getByText("The bucket is changed").waitFor();
       expect((await server.operator.get(`/v1/catch/buckets/${id}`)).body).toMatchObject({
-        ...{ target_url: null, delivery: "pull" },
+        target_url: null,
+        delivery: "pull",
       });
       await server.operator.delete(`/v1/catch/buckets/${id}`);
       await visit.expectClean();
@@ -130,8 +131,14 @@ describe("monitors", () => {
       const found = async () => (await server.operator.get("/v1/pulse?name=Till")).body["monitors"];
       expect(await found()).toMatchObject([
         {
-          ...{ url: `${server.url}/v1/ping`, interval: 60_000, timeout: 2_500, method: "POST" },
-          ...{ body: '{"a":1}', consecutive_threshold: 3, notify_recovery: true, active: false },
+          url: `${server.url}/v1/ping`,
+          interval: 60_000,
+          timeout: 2_500,
+          method: "POST",
+          body: '{"a":1}',
+          consecutive_threshold: 3,
+          notify_recovery: true,
+          active: false,
         },
       ]);
       await page.getByRole("button", { name: "Go on" }).click();
@@ -148,7 +155,9 @@ describe("planned work", () => {
     "is made for once and for again and again, is shown beside its monitors, and goes",
     async () => {
       const { body } = await server.operator.post("/v1/pulse", {
-        ...{ url: `${server.url}/v1/ping`, interval: 60_000, name: "Stock" },
+        url: `${server.url}/v1/ping`,
+        interval: 60_000,
+        name: "Stock",
       });
       const visit = await Console.enter(server);
       const { page } = visit;
@@ -232,9 +241,18 @@ describe("what an answer must be like", () => {
       await page.getByRole("button", { name: "Create monitor" }).click();
       await page.getByText("$.status == 5").waitFor();
       const given = {
-        ...{ group: "shop", accept_status: ["200", "300-399"], keyword: "ok", keyword_absent: null },
-        ...{ json_path: "$.status", json_op: "==", json_value: 5, retry_interval: 7_500 },
-        ...{ recovery_threshold: 2, degraded_ms: 900, tls_expiry_days: 30, notify_degraded: true },
+        group: "shop",
+        accept_status: ["200", "300-399"],
+        keyword: "ok",
+        keyword_absent: null,
+        json_path: "$.status",
+        json_op: "==",
+        json_value: 5,
+        retry_interval: 7_500,
+        recovery_threshold: 2,
+        degraded_ms: 900,
+        tls_expiry_days: 30,
+        notify_degraded: true,
       };
       const found = async () => (await server.operator.get("/v1/pulse?name=Particular")).body["monitors"];
       expect(await found()).toMatchObject([given]);

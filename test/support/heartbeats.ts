@@ -25,7 +25,8 @@ export async function makeHeartbeat(
   // The server may have started anew since, on another port.
   const client = (key: string | null) => new Client(server.url, key);
   return {
-    ...{ id, path },
+    id,
+    path,
     ping: (signal = "", body) => client(null).send(body === undefined ? "GET" : "POST", path + signal, body),
     view: async () => (await client(account.key).get(`/v1/pulse/${id}`)).body,
   };

@@ -30,7 +30,9 @@ function surroundings(differing: Partial<Surroundings> = {}): Surroundings {
     moduleFolder: join(folder, "package", "dist"),
     runtime: "/usr/bin/runtime",
     isBun: false,
-    ...{ os: "linux", cpu: "x64", hasGlibc: true },
+    os: "linux",
+    cpu: "x64",
+    hasGlibc: true,
     ...differing,
   };
 }

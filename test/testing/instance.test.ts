@@ -84,8 +84,11 @@ describe("an instance", () => {
   test("signs by its own time, which a receiver gives to the verifier", async () => {
     const sink = await nf.webhookSink();
     await nf.client.relay.schedule({
-      ...{ target_url: sink.url, method: "POST", delay: "3d" },
-      ...{ payload: { a: 1 }, headers: {} },
+      target_url: sink.url,
+      method: "POST",
+      delay: "3d",
+      payload: { a: 1 },
+      headers: {},
     });
     await nf.advance("3 days");
     const [{ headers, body } = { headers: {}, body: "" }] = sink.received;

@@ -260,8 +260,12 @@ export class AccountLedger implements Charger {
     const unwritten = [...actor.unwritten].find((cell) => cell.operation === operation && cell.at === at);
     const cell = unwritten ??
       this.store.charge(actor.ref, operation, at) ?? {
-        ...{ sequence: this.nextSequence++, amount: 0, balance_after: actor.balance },
-        ...{ at, operation, count: 0 },
+        sequence: this.nextSequence++,
+        amount: 0,
+        balance_after: actor.balance,
+        at,
+        operation,
+        count: 0,
       };
     actor.cells.set(operation, cell);
     return cell;

@@ -145,8 +145,11 @@ function filtersOf(query: AdminEntryQuery): Filters {
     actionPrefix: isArea ? (action?.slice(0, -1) ?? null) : null,
     actor,
     actorKey: isUuid(actorId) ? uuidToBytes(actorId) : null,
-    ...{ targetType: target_type ?? null, targetId: target_id ?? null, projectId: project_id ?? null },
-    ...{ from: momentOrNull("from", query.from), to: momentOrNull("to", query.to) },
+    targetType: target_type ?? null,
+    targetId: target_id ?? null,
+    projectId: project_id ?? null,
+    from: momentOrNull("from", query.from),
+    to: momentOrNull("to", query.to),
   };
 }
 
@@ -168,7 +171,10 @@ function seesOwnProjectOnly({ projectBound, scopes }: Caller): boolean {
 function entryView(entry: StoredEntry): AuditEntry {
   const { sequence, action, summary, before, after } = entry;
   return {
-    ...{ sequence: String(sequence), at: isoTime(entry.at), action, summary },
+    sequence: String(sequence),
+    at: isoTime(entry.at),
+    action,
+    summary,
     actor: {
       type: entry.actorType,
       key_id: entry.keyId,
@@ -180,6 +186,8 @@ function entryView(entry: StoredEntry): AuditEntry {
     before: before && JSON.parse(before),
     after: after && JSON.parse(after),
     ...(entry.truncated ? { truncated: true } : {}),
-    ...{ ip: entry.ip, user_agent: entry.userAgent, request_id: entry.requestId },
+    ip: entry.ip,
+    user_agent: entry.userAgent,
+    request_id: entry.requestId,
   };
 }

@@ -55,7 +55,8 @@ export function createCatch(kernel: Kernel, ports: CatchPorts): CatchArea {
     remove: (tx, rowsMax) => replays.removeOld(tx, tx.now - REPLAYS_KEPT_MS, rowsMax),
   });
   const services = {
-    ...{ buckets, removal },
+    buckets,
+    removal,
     events: service,
     ingestion: new Ingestion(deps, buckets, removal, forwarder),
   };

@@ -240,11 +240,9 @@ export type CaughtEvent = Static<typeof CaughtEvent>;
 
 function Moment(description: string) {
   return Type.String({
-    ...{
-      maxLength: ID_LENGTH_MAX,
-      description: `${description} RFC 3339.`,
-      examples: ["2026-03-10T12:00:00Z"],
-    },
+    maxLength: ID_LENGTH_MAX,
+    description: `${description} RFC 3339.`,
+    examples: ["2026-03-10T12:00:00Z"],
     errorMessage: "must be an RFC 3339 time such as 2026-03-10T12:00:00Z",
   });
 }
@@ -281,7 +279,9 @@ export const EventQuery = Type.Object(
     until: Type.Optional(Moment("Events received before this time.")),
     q: Type.Optional(
       text({
-        ...{ min: 1, max: SEARCH_LENGTH_MAX, examples: ["in_1042"] },
+        min: 1,
+        max: SEARCH_LENGTH_MAX,
+        examples: ["in_1042"],
         description: "Only events that have this text in a header or in the body, in upper or lower case.",
       }),
     ),

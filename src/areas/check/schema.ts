@@ -13,7 +13,9 @@ export function checkBody<Asked>({ keys, meters, flags }: CheckPorts<Asked>) {
   const { meta, require, cost, ratelimits } = keys.fields;
   return named("CheckBody", {
     secret: text({ min: 1, max: SECRET_LENGTH_MAX, examples: ["acme_live_zyxw"] }),
-    ...{ meta: Type.Optional(meta), require: Type.Optional(require), cost: Type.Optional(cost) },
+    meta: Type.Optional(meta),
+    require: Type.Optional(require),
+    cost: Type.Optional(cost),
     ratelimits: Type.Optional(ratelimits),
     deduct: Type.Optional(
       named("CheckDeduct", { amount, meter_id: meter }, { description: "Taken from the meter at once." }),
@@ -77,8 +79,16 @@ export function checkAnswer(facts: Facts) {
     allowed: Type.Boolean(),
     code: oneOf(CHECK_CODES, {}),
     status: Type.Integer({ description: "What to answer your client with.", examples: [200] }),
-    ...{ retry_after_seconds, key_id, owner_id, project_id, name, environment },
-    ...{ scopes, metadata, uses_remaining, ratelimits },
+    retry_after_seconds,
+    key_id,
+    owner_id,
+    project_id,
+    name,
+    environment,
+    scopes,
+    metadata,
+    uses_remaining,
+    ratelimits,
     meter: orNull(CheckMeter, {
       description: "Null where no credits were asked for, and where something before them denied.",
     }),

@@ -167,7 +167,15 @@ function factsOf(verdict: KeyVerdict) {
   const { retry_after_seconds, key_id, owner_id, project_id, name, environment } = verdict;
   const { scopes, metadata, uses_remaining, ratelimits } = verdict;
   return {
-    ...{ retry_after_seconds, key_id, owner_id, project_id, name, environment },
-    ...{ scopes, metadata, uses_remaining, ratelimits },
+    retry_after_seconds,
+    key_id,
+    owner_id,
+    project_id,
+    name,
+    environment,
+    scopes,
+    metadata,
+    uses_remaining,
+    ratelimits,
   };
 }

@@ -65,7 +65,10 @@ export function createFlags(kernel: Kernel, { keys, charger, publicUrl }: FlagPo
     kernel.writer.submit((tx) => charger.refund(tx, account, name, cost));
   const ofrep = new Ofrep({ ...kernel, flags, streams, refund, publicUrl });
   return {
-    ...{ flags, flagKey: FlagKey, context: Context, contextBody: CONTEXT_BODY },
+    flags,
+    flagKey: FlagKey,
+    context: Context,
+    contextBody: CONTEXT_BODY,
     finish: () => uses.finish(),
     stopStreams: () => streams.stop(),
     resources: {

@@ -88,11 +88,16 @@ export class FlagService {
     this.active.change(tx, projectRef, {
       version,
       ...(isHidden ? {} : { public_version: version }),
-      ...{ bytes: state.bytes + bytes, count: state.count + (row === null ? 1 : 0) },
+      bytes: state.bytes + bytes,
+      count: state.count + (row === null ? 1 : 0),
     });
     const stored = {
-      ...{ enabled: Number(after.enabled), description: after.description, archived: Number(after.archived) },
-      ...{ version, updated_at: tx.now, definition },
+      enabled: Number(after.enabled),
+      description: after.description,
+      archived: Number(after.archived),
+      version,
+      updated_at: tx.now,
+      definition,
     };
     const { ref = this.nextRef, created_at = tx.now, evaluated_at = null } = row ?? {};
     if (row === null) this.store.insert(tx, { ref, project_ref: projectRef, flag_key, ...stored });
@@ -216,7 +221,8 @@ export class FlagService {
     this.active.change(tx, projectRef, {
       version,
       ...(isServerOnly(before) ? {} : { public_version: version }),
-      ...{ bytes: state.bytes - byteLength(row.definition), count: state.count - 1 },
+      bytes: state.bytes - byteLength(row.definition),
+      count: state.count - 1,
     });
     this.store.remove(tx, row.ref);
     this.uses.forget(tx, row.ref);
@@ -247,10 +253,14 @@ export class FlagService {
     const hasOneOutcome = definition.rules.length === 0 && definition.default.split === undefined;
     const isUnused = evaluatedAt === null || now - evaluatedAt >= STALE_AFTER_MS;
     return {
-      ...{ flag_key: row.flag_key, enabled: row.enabled !== 0, description: row.description },
+      flag_key: row.flag_key,
+      enabled: row.enabled !== 0,
+      description: row.description,
       ...definition,
-      ...{ archived: row.archived !== 0, version: row.version },
-      ...{ created_at: isoTimeOrNull(row.created_at), updated_at: isoTime(row.updated_at) },
+      archived: row.archived !== 0,
+      version: row.version,
+      created_at: isoTimeOrNull(row.created_at),
+      updated_at: isoTime(row.updated_at),
       last_evaluated_at: isoTimeOrNull(evaluatedAt),
       stale: row.archived === 0 && now - row.updated_at >= STALE_AFTER_MS && (isUnused || hasOneOutcome),
     };

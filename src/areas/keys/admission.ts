@@ -19,13 +19,29 @@ import type { KeyVerdict, KeyVerifyBody } from "./verify-schema.ts";
 
 /** The verdict on a secret that is no key of the caller's. */
 const UNKNOWN: KeyVerdict = {
-  ...{ valid: false, key_id: null, project_id: null, scopes: null, error: "invalid_key" },
-  ...{ owner_id: null, meter_id: null, name: null, environment: null, metadata: null },
-  ...{ expires_at: null, enabled: null, uses_remaining: null, ratelimits: null, retry_after_seconds: null },
+  valid: false,
+  key_id: null,
+  project_id: null,
+  scopes: null,
+  error: "invalid_key",
+  owner_id: null,
+  meter_id: null,
+  name: null,
+  environment: null,
+  metadata: null,
+  expires_at: null,
+  enabled: null,
+  uses_remaining: null,
+  ratelimits: null,
+  retry_after_seconds: null,
 };
 
 const NO_KEY: Examined = {
-  ...{ error: "invalid_key", facts: UNKNOWN, verdict: UNKNOWN, take: () => UNKNOWN, refuse: () => {} },
+  error: "invalid_key",
+  facts: UNKNOWN,
+  verdict: UNKNOWN,
+  take: () => UNKNOWN,
+  refuse: () => {},
 };
 
 const COST = 1;
@@ -214,12 +230,21 @@ class Examination implements Examined {
     if (key.verdict !== null) return key.verdict;
     const metadata = key.metadata === undefined ? parts.store.metadataOf(key.ref)?.metadata : key.metadata;
     const verdict: KeyVerdict = {
-      ...{ valid: true, key_id: key.id, project_id: key.project?.id ?? null, scopes: [...key.scopes.list] },
-      ...{ error: null, owner_id: key.owner_id, meter_id: key.meter_id },
-      ...{ name: key.isEmptied ? null : key.name, environment: key.environment },
+      valid: true,
+      key_id: key.id,
+      project_id: key.project?.id ?? null,
+      scopes: [...key.scopes.list],
+      error: null,
+      owner_id: key.owner_id,
+      meter_id: key.meter_id,
+      name: key.isEmptied ? null : key.name,
+      environment: key.environment,
       metadata: metadata == null ? {} : (JSON.parse(metadata) as Record<string, string>),
-      ...{ expires_at: isoTimeOrNull(key.expires_at), enabled: key.isEnabled },
-      ...{ uses_remaining: null, ratelimits: [], retry_after_seconds: null },
+      expires_at: isoTimeOrNull(key.expires_at),
+      enabled: key.isEnabled,
+      uses_remaining: null,
+      ratelimits: [],
+      retry_after_seconds: null,
     };
     if (key.metadata !== undefined) key.verdict = verdict;
     return verdict;

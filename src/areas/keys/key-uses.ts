@@ -106,8 +106,15 @@ export class KeyUses extends Rounds<KeyUse> {
 
 function freshUse(ref: number): KeyUse {
   return {
-    ...{ ref, at: 0, ip: null, ua: null, gone: false, dueInRound: 0 },
-    ...{ cell: 0, count: 0, others: null },
+    ref,
+    at: 0,
+    ip: null,
+    ua: null,
+    gone: false,
+    dueInRound: 0,
+    cell: 0,
+    count: 0,
+    others: null,
   };
 }
 

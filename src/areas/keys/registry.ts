@@ -115,7 +115,12 @@ function changeableOf(row: VerifiedKeyRow, lists: KeyLists) {
   const { name, environment, metadata, expires_at, owner_id, meter_id, enabled, allowed_ips } = row;
   const isHeld = metadata === null || metadata.length <= METADATA_HELD_MAX;
   return {
-    ...{ scopes: lists.scopesOf(row.scopes), name, environment, expires_at, owner_id, meter_id },
+    scopes: lists.scopesOf(row.scopes),
+    name,
+    environment,
+    expires_at,
+    owner_id,
+    meter_id,
     /** As JSON; undefined where it is too long to be held. */
     metadata: isHeld ? metadata : undefined,
     isEnabled: enabled !== 0,

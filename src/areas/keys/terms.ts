@@ -18,8 +18,14 @@ type Columns = Omit<KeyTerms, "prefix">;
 
 /** A key of which nothing has been said. */
 const NOTHING_SAID = {
-  ...{ environment: null, metadata: null, expires_at: null },
-  ...{ owner_id: null, meter_id: null, enabled: 1, ratelimits: null, allowed_ips: null },
+  environment: null,
+  metadata: null,
+  expires_at: null,
+  owner_id: null,
+  meter_id: null,
+  enabled: 1,
+  ratelimits: null,
+  allowed_ips: null,
 } as const;
 
 /** What a body says of a key: its columns, and its uses where it says something of them. */
@@ -38,7 +44,9 @@ export function createdTerms(
   const { prefix, name, scopes } = body;
   const columns = {
     ...NOTHING_SAID,
-    ...{ prefix, name, scopes: JSON.stringify(scopes) },
+    prefix,
+    name,
+    scopes: JSON.stringify(scopes),
     ...columnsOf(body, now),
   };
   assertTogether(columns, body.uses, known);
@@ -90,7 +98,11 @@ function limitsText(given: NonNullable<KeyCreateBody["ratelimits"]>): string | n
   if (names.size < given.length) throw invalidField("ratelimits", "must have a name of its own each");
   const limits = given.map(
     ({ name, limit, duration_ms, auto = true, shared = "key" }): Ratelimit => ({
-      ...{ name, limit, duration_ms, auto, shared },
+      name,
+      limit,
+      duration_ms,
+      auto,
+      shared,
     }),
   );
   return JSON.stringify(limits);
@@ -148,7 +160,9 @@ export function termsView(
     project_id: row.project_id,
     created_at: isoTime(row.created_at),
     expires_at: isoTimeOrNull(row.expires_at),
-    ...{ owner_id, meter_id, enabled: row.enabled !== 0 },
+    owner_id,
+    meter_id,
+    enabled: row.enabled !== 0,
     ratelimits: [...limitsIn(row.ratelimits)],
     uses: allowance && usesView(allowance, now),
     allowed_ips: allowed_ips === null ? [] : AddressRanges.of(allowed_ips).texts,

@@ -159,7 +159,8 @@ export class LockService {
     tx.audit({
       summary: `Lock ${key} taken from its holder`,
       target: { type: "lock", id: key },
-      ...{ before: { fencing_token }, after: null },
+      before: { fencing_token },
+      after: null,
     });
     this.handOver(tx, lock);
   }

@@ -74,7 +74,8 @@ export class MeterService {
     tx.audit({
       summary: `Meter ${change.meterId} set to ${balance}`,
       target: { type: "meter", id: change.meterId },
-      ...{ before: { balance: before }, after: { balance } },
+      before: { balance: before },
+      after: { balance },
     });
     return this.book.apply(tx, change, "reset", (_, held) => {
       if (balance >= held) return balance;

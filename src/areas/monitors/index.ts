@@ -73,8 +73,15 @@ export function createMonitors(kernel: Kernel, outbound: OutboundClient, ports: 
   const stopped = new StoppedProjects(kernel.db, "monitor_stopped_projects");
   const incidentRows = incidentStore(kernel.db);
   const parts = {
-    ...{ ...kernel, ...ports, outbound, monitors, checks, stopped, incidents: incidentRows },
-    ...{ channels: channelStore(kernel.db), dailies: dayStore(kernel.db) },
+    ...kernel,
+    ...ports,
+    outbound,
+    monitors,
+    checks,
+    stopped,
+    incidents: incidentRows,
+    channels: channelStore(kernel.db),
+    dailies: dayStore(kernel.db),
     heartbeats: heartbeatStore(kernel.db),
   };
   const notices = new Notices(parts);

@@ -116,7 +116,10 @@ export class MonitorService {
     const ref = this.nextRef++;
     monitors.insert(tx, {
       ...settings,
-      ...{ ref, accountRef: account.ref, projectRef: project.ref, now: tx.now },
+      ref,
+      accountRef: account.ref,
+      projectRef: project.ref,
+      now: tx.now,
       monitorId: uuidToBytes(monitorId),
     });
     monitors.insertState(tx, ref, project.ref);

@@ -74,8 +74,11 @@ export class MonitorViews {
     const at = lastCheckedAt === null ? null : secondsOf(lastCheckedAt);
     const incident = status === "down" ? this.of.incidents.openOf(ref) : null;
     return {
-      ...{ status, latency_ms: latencyMs, last_checked_at: at },
-      ...{ degraded, failing: isFailing(monitor) },
+      status,
+      latency_ms: latencyMs,
+      last_checked_at: at,
+      degraded,
+      failing: isFailing(monitor),
       certificate: certificateOf(monitor, this.parts.clock.now()),
       incident_id: incident?.incidentId ?? null,
     };

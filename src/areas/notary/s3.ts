@@ -84,7 +84,10 @@ async function send(
     method,
     url,
     headers: { ...request.headers, "x-amz-content-sha256": hash("sha256", body ?? "", "hex") },
-    ...{ service: "s3", region, accessKeyId, secretAccessKey },
+    service: "s3",
+    region,
+    accessKeyId,
+    secretAccessKey,
   }).sign();
   return client.send({
     ...request,

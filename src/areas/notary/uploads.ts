@@ -82,7 +82,10 @@ export class Uploads {
     const { store: before } = destination;
     const { endpoint, bucket, region, prefix = "" } = config;
     const given: NewReceiptStore = {
-      ...{ endpoint, bucket, region, prefix },
+      endpoint,
+      bucket,
+      region,
+      prefix,
       access_key_id: config.accessKeyId,
       secret_access_key: this.deps.vault.seal(config.secretAccessKey, sealContext(project.ref)),
     };

@@ -58,7 +58,9 @@ export function createRelay(kernel: Kernel, outbound: OutboundClient, ports: Rel
   const counts = declareDeliveryCounts(kernel.metrics);
   const { policy } = outbound;
   const endpoints = createEndpoints(kernel, ports, {
-    ...{ store, counts, policy },
+    store,
+    counts,
+    policy,
     isUnderWay: (ref) => sender.isUnderWay(ref),
     stopped,
     newIds: (count) => service.newIds(count),
@@ -66,11 +68,25 @@ export function createRelay(kernel: Kernel, outbound: OutboundClient, ports: Rel
   });
   const { messages, deliveries, refs } = endpoints;
   const sender = new WebhookSender({
-    ...{ ...kernel, ...ports, store, stopped, outbound, counts, secrets },
+    ...kernel,
+    ...ports,
+    store,
+    stopped,
+    outbound,
+    counts,
+    secrets,
     endpoints: deliveries,
   });
   const service = new RelayService({
-    ...{ ...kernel, store, resends, sender, policy, counts, messages, deliveries, refs },
+    ...kernel,
+    store,
+    resends,
+    sender,
+    policy,
+    counts,
+    messages,
+    deliveries,
+    refs,
   });
   const bulk = new Resends({ ...kernel, ...ports, resends, service, stopped, refs });
   const kept = scheduleStore(kernel.db);
@@ -88,7 +104,10 @@ export function createRelay(kernel: Kernel, outbound: OutboundClient, ports: Rel
       ),
   });
   const resources = resourcesOf({
-    ...{ store, resends, secrets, stopped },
+    store,
+    resends,
+    secrets,
+    stopped,
     others: [
       endpoints.removeRows,
       (tx, projectRef, rowsMax) => schedules.removeRows(tx, projectRef, rowsMax),

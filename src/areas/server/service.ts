@@ -65,7 +65,8 @@ export class ServerService {
     tx.audit({
       summary: "Backup asked for",
       target: { type: "backup", id: begun.name },
-      ...{ before: null, after: { folder: backups.plan.folder } },
+      before: null,
+      after: { folder: backups.plan.folder },
     });
     return begun;
   }

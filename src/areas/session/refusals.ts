@@ -71,7 +71,8 @@ export class Refusals {
     const change = {
       summary: `Log-in refused ${times}${where}`,
       target: { type: "session", id: "refused" },
-      ...{ before: null, after: { count } },
+      before: null,
+      after: { count },
     };
     const { writer, log } = this.kernel;
     try {

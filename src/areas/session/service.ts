@@ -131,7 +131,8 @@ export class SessionService {
     tx.audit({
       summary: `Log-in link made, for ${minutes} minutes`,
       target: { type: "login_link", id: shortName(hashed) },
-      ...{ before: null, after: { expires_at: isoTime(expiresAt) } },
+      before: null,
+      after: { expires_at: isoTime(expiresAt) },
     });
     return { url: `${baseUrl}/dashboard/#/setup/${token}`, expires_at: isoTime(expiresAt) };
   }
@@ -185,7 +186,8 @@ export class SessionService {
       { caller, requestId, requestOrigin },
       {
         ...aboutSession(id, `of ${userId} opened`),
-        ...{ before: null, after },
+        before: null,
+        after,
       },
     );
     return caller;
@@ -196,9 +198,13 @@ export class SessionService {
     const { emailOf, keyOf } = this.deps.ports;
     const key = keyOf(caller.session?.credential ?? caller.credential);
     return {
-      ...{ user_id: account.userId, email: emailOf(account.ref), tier: account.tier },
+      user_id: account.userId,
+      email: emailOf(account.ref),
+      tier: account.tier,
       operator: isOperator(caller),
-      ...{ key_id: key?.id ?? null, key_name: key?.name ?? null, scopes: [...scopes] },
+      key_id: key?.id ?? null,
+      key_name: key?.name ?? null,
+      scopes: [...scopes],
       project_id: projectBound ? project.id : null,
       expires_at: isoTime(Math.min(endsAt, caller.endsAt ?? endsAt)),
       version,

@@ -201,8 +201,13 @@ export class Sessions implements SessionAuthenticator {
 
 function activeSession({ id, key_digest, seen_at, expires_at }: SessionRow): ActiveSession {
   return {
-    ...{ recent: false, idle: true, id },
-    ...{ digest: Buffer.from(key_digest).toString("hex"), endsAt: expires_at },
-    ...{ usedAt: seen_at, seenWrittenAt: seen_at, ended: false },
+    recent: false,
+    idle: true,
+    id,
+    digest: Buffer.from(key_digest).toString("hex"),
+    endsAt: expires_at,
+    usedAt: seen_at,
+    seenWrittenAt: seen_at,
+    ended: false,
   };
 }

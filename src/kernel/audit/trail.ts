@@ -131,7 +131,10 @@ export class AuditTrail {
     const key = this.deps.keyOf(caller.session?.credential ?? caller.credential);
     this.write(tx, action, change, {
       accountRef: caller.account.ref,
-      ...{ actorType, keyId: key?.id ?? null, keyName: key?.name ?? null, userId: caller.account.userId },
+      actorType,
+      keyId: key?.id ?? null,
+      keyName: key?.name ?? null,
+      userId: caller.account.userId,
       ...this.from(requestOrigin, requestId),
     });
   }

@@ -326,8 +326,15 @@ export class Dispatcher {
     const terms = this.limits.termsOf?.(name.slice(owner.name.length)) ?? null;
     const group = terms === null ? null : this.groupOf(owner.name + terms.group);
     const lane: Lane = {
-      ...{ name, owner, waiting: [], running: 0, slow: false, leftFrom: null, searched: false },
-      ...{ terms, group },
+      name,
+      owner,
+      waiting: [],
+      running: 0,
+      slow: false,
+      leftFrom: null,
+      searched: false,
+      terms,
+      group,
     };
     this.lanes.set(name, lane);
     return lane;
@@ -345,7 +352,13 @@ export class Dispatcher {
     const known = this.owners.get(name);
     if (known !== undefined) return known;
     const owner: Owner = {
-      ...{ name, lanes: 0, inMemory: 0, running: 0, runningSlow: 0, leftFrom: null, searched: false },
+      name,
+      lanes: 0,
+      inMemory: 0,
+      running: 0,
+      runningSlow: 0,
+      leftFrom: null,
+      searched: false,
       ready: new Set(),
       waitingForSlowPlace: new Set(),
     };

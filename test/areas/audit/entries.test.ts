@@ -140,7 +140,8 @@ describe("an entry", () => {
       after: { signing_secret: "[secret]" },
     });
     await account.post("/v1/pulse", {
-      ...{ url: "https://example.com/?key=hidden-5", interval: 60_000 },
+      url: "https://example.com/?key=hidden-5",
+      interval: 60_000,
       headers: { "X-Token": "hidden-6" },
     });
     expect((await newestOf(account)).after).toMatchObject({

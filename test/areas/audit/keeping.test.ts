@@ -58,7 +58,12 @@ describe("what is kept of a change", () => {
 
   test("secrets are named by their field, at any depth, set or not", () => {
     const fields = {
-      ...{ secret: null, Token: "a", password: "b", api_key: ["c"], private_key: "d", key_id: "shown" },
+      secret: null,
+      Token: "a",
+      password: "b",
+      api_key: ["c"],
+      private_key: "d",
+      key_id: "shown",
       nested: { list: [{ signing_secret: "e", flag_key: "shown" }], authorization: "f" },
       headers: { "X-One": "g" },
       url: "https://me:h@example.com:8443/path?i#j",
@@ -67,8 +72,12 @@ describe("what is kept of a change", () => {
       text: "a sentence with https://q@example.com?r",
     };
     expect(JSON.parse(keptSide(fields).text)).toEqual({
-      ...{ secret: "[secret]", Token: "[secret]", password: "[secret]", api_key: "[secret]" },
-      ...{ private_key: "[secret]", key_id: "shown" },
+      secret: "[secret]",
+      Token: "[secret]",
+      password: "[secret]",
+      api_key: "[secret]",
+      private_key: "[secret]",
+      key_id: "shown",
       nested: { list: [{ signing_secret: "[secret]", flag_key: "shown" }], authorization: "[secret]" },
       headers: { "X-One": "[secret]" },
       url: "https://example.com:8443/path",

@@ -45,8 +45,13 @@ describe("the attempts of an event", () => {
     await server.clock.advance(5_000);
     await replay(eventId);
     const of = (at: number, more: Partial<EventAttempt>) => ({
-      ...{ at: new Date(at).toISOString(), kind: "forward", duration_ms: expect.any(Number) },
-      ...{ response_status: 200, error: null, response_body: "thanks", ...more },
+      at: new Date(at).toISOString(),
+      kind: "forward",
+      duration_ms: expect.any(Number),
+      response_status: 200,
+      error: null,
+      response_body: "thanks",
+      ...more,
     });
     const error = "the target answered with status 503";
     const failed = { response_status: 503, error, response_body: "upstream is down" };

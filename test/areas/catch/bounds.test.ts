@@ -34,8 +34,14 @@ describe("one try to deliver", () => {
         requests.push(request);
         const body = new Uint8Array(0);
         return Promise.resolve({
-          ...{ answered: true, status: 200, headers: {}, body, truncated: false, address: "" },
-          ...{ latencyMs: 1, stalledMs: 0 },
+          answered: true,
+          status: 200,
+          headers: {},
+          body,
+          truncated: false,
+          address: "",
+          latencyMs: 1,
+          stalledMs: 0,
         });
       },
     } as unknown as OutboundClient;
@@ -46,28 +52,43 @@ describe("one try to deliver", () => {
       signingKey: () => "sm_key",
     };
     const deps = {
-      ...{ outbound, accounts, clock: new ManualClock(TEST_START_MS) },
+      outbound,
+      accounts,
+      clock: new ManualClock(TEST_START_MS),
       vault: createVault(new Uint8Array(32)),
       secrets: { headers: async () => ({ "webhook-id": "evt" }) },
     };
     const bucket = {
-      ...{ ref: 1, id: "a-b-100000", account_ref: 1, project_ref: 1, name: null },
-      ...{
-        target_url: "https://example.com/",
-        provider: null,
-        signing_secret: null,
-        pull: false,
-        live: true,
-      },
+      ref: 1,
+      id: "a-b-100000",
+      account_ref: 1,
+      project_ref: 1,
+      name: null,
+      target_url: "https://example.com/",
+      provider: null,
+      signing_secret: null,
+      pull: false,
+      live: true,
       settings: openSettings(null, {}),
-      ...{ pending: 0, delivered: 0, failed: 0, created_at: 0, updated_at: 0 },
-      ...{ deleted: false, traffic: NO_TRAFFIC, idle: true, recent: false },
+      pending: 0,
+      delivered: 0,
+      failed: 0,
+      created_at: 0,
+      updated_at: 0,
+      deleted: false,
+      traffic: NO_TRAFFIC,
+      idle: true,
+      recent: false,
     };
     const payload = { headers: "{}", body: new Uint8Array([1]) };
     await forward(deps, bucket, { sequence: 1, provider: null, received_at: 0 }, payload);
     expect(requests[0]).toMatchObject({
-      ...{ method: "POST", url: "https://example.com/", requireHttps: true },
-      ...{ timeoutMs: FORWARD_TIMEOUT_MS, bodyBytesMax: ANSWER_BYTES_MAX, redirectsMax: 0 },
+      method: "POST",
+      url: "https://example.com/",
+      requireHttps: true,
+      timeoutMs: FORWARD_TIMEOUT_MS,
+      bodyBytesMax: ANSWER_BYTES_MAX,
+      redirectsMax: 0,
     });
     expect([FORWARD_TIMEOUT_MS, ANSWER_BYTES_MAX]).toEqual([15_000, 65_536]);
   });
@@ -156,8 +177,16 @@ describe("buckets in memory", () => {
         return store.find(id);
       };
       const deps = {
-        ...{ store: { ...store, find }, events, vault, ids, writer },
-        ...{ outbound, tiers: DEFAULT_TIERS, changes: new Changes(), publicUrl: null, accounts: {} as never },
+        store: { ...store, find },
+        events,
+        vault,
+        ids,
+        writer,
+        outbound,
+        tiers: DEFAULT_TIERS,
+        changes: new Changes(),
+        publicUrl: null,
+        accounts: {} as never,
       };
       const buckets = new Buckets(deps, 3);
       const made: string[] = [];
@@ -185,12 +214,12 @@ describe("buckets in memory", () => {
       }
       for (const [number, id] of made.entries()) {
         expect(buckets.find(id)).toMatchObject({
-          ...{
-            target_url: `https://e.com/${number}`,
-            signing_secret: `secret ${number}`,
-            provider: "stripe",
-          },
-          ...{ pending: 3, delivered: 0, failed: 0 },
+          target_url: `https://e.com/${number}`,
+          signing_secret: `secret ${number}`,
+          provider: "stripe",
+          pending: 3,
+          delivered: 0,
+          failed: 0,
         });
       }
       reads = 0;
@@ -224,9 +253,13 @@ describe("100,000 events in a bucket", () => {
               // Rare ones lie far apart: a search that passes over the others would show.
               status: number % 20_000 === 7 ? "failed" : "pending",
               provider: number % 10_000 === 3 ? "svix" : "stripe",
-              ...{ verification: "none", error: null, headers: "{}", body },
+              verification: "none",
+              error: null,
+              headers: "{}",
+              body,
               way: { method: null, path: null, query: null, remote_address: null },
-              ...{ event_type: null, provider_event_id: null },
+              event_type: null,
+              provider_event_id: null,
             });
           }
         });

@@ -209,14 +209,14 @@ describe("/v1/in", () => {
     ]);
     const event = await eventOf(account, id, String(answer?.body["event_id"]));
     expect(event).toMatchObject({
-      ...{
-        method: "PUT",
-        path: "/a%2Fb//c/",
-        query: "x=%20&y",
-        remote_address: "203.0.113.7",
-        size_bytes: 2,
-      },
-      ...{ duplicates: 0, event_type: null, provider_event_id: null },
+      method: "PUT",
+      path: "/a%2Fb//c/",
+      query: "x=%20&y",
+      remote_address: "203.0.113.7",
+      size_bytes: 2,
+      duplicates: 0,
+      event_type: null,
+      provider_event_id: null,
     });
     expect(event.headers_list.filter(([name]) => name?.startsWith("x-"))).toEqual([
       ["x-forwarded-for", "203.0.113.7"],
@@ -263,7 +263,7 @@ describe("/v1/in", () => {
       const answer = await sendRaw(server.url, [
         `POST /v1/in/${path} HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}`,
       ]);
-      expect({ path, ...answer?.body }).toEqual({ path, ...{ status: "ignored", verification: "none" } });
+      expect(answer?.body, path).toEqual({ status: "ignored", verification: "none" });
     }
     expect((await server.client(null).post("/v1/in")).status).toBe(401);
   });

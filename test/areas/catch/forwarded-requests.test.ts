@@ -45,7 +45,9 @@ describe("where it goes", () => {
       );
       await strict.clock.advance(31_000);
       expect(await eventOf(owner, stage.bucket.id, event)).toMatchObject({
-        ...{ status: "failed", attempts: 4, response_status: null },
+        status: "failed",
+        attempts: 4,
+        response_status: null,
         error:
           "the URL must lead to a public address: to permit loopback ones, start the server with --allow-private-targets loopback",
       });

@@ -68,10 +68,8 @@ describe("what becomes of a request", () => {
     ]) {
       const head = `POST /v1/catch/${id} HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}`;
       const answer = await sendRaw(server.url, [head]);
-      expect({ id, http: answer?.status, ...answer?.body }).toEqual({
-        ...{ id, http: 200 },
-        ...{ status: "ignored", verification: "none" },
-      });
+      expect(answer?.status, id).toBe(200);
+      expect(answer?.body, id).toEqual({ status: "ignored", verification: "none" });
     }
   });
 

@@ -30,8 +30,12 @@ function received({
   at = SECONDS,
 }: Omit<Vector, "provider">): Received {
   return {
-    ...{ headers: new Headers(headers), body: Buffer.from(body), receivedAt: at * 1000 },
-    ...{ method: "POST", target, publicUrl: "https://nf.example" },
+    headers: new Headers(headers),
+    body: Buffer.from(body),
+    receivedAt: at * 1000,
+    method: "POST",
+    target,
+    publicUrl: "https://nf.example",
   };
 }
 
@@ -49,7 +53,8 @@ const STANDARD_SECRET = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYX";
 
 const VECTORS: readonly Vector[] = [
   {
-    ...{ provider: "standard", secret: STANDARD_SECRET },
+    provider: "standard",
+    secret: STANDARD_SECRET,
     headers: {
       "webhook-id": "msg_01",
       "webhook-timestamp": `${SECONDS}`,
@@ -57,7 +62,9 @@ const VECTORS: readonly Vector[] = [
     },
   },
   {
-    ...{ provider: "standard", what: "under Svix's names", secret: STANDARD_SECRET },
+    provider: "standard",
+    what: "under Svix's names",
+    secret: STANDARD_SECRET,
     headers: { "svix-id": "msg_01", "svix-timestamp": `${SECONDS}`, "svix-signature": STANDARD_SIGNATURE },
   },
   {
@@ -65,12 +72,10 @@ const VECTORS: readonly Vector[] = [
     headers: { "x-slack-signature": V0, "x-slack-request-timestamp": `${SECONDS}` },
   },
   {
-    ...{
-      provider: "slack",
-      what: "as published",
-      secret: "8f742231b10e8888abcd99yyyzzz85a5",
-      at: 1_531_420_618,
-    },
+    provider: "slack",
+    what: "as published",
+    secret: "8f742231b10e8888abcd99yyyzzz85a5",
+    at: 1_531_420_618,
     headers: {
       "x-slack-signature": "v0=a2114d57b48eac39b9ad189dd8316235a7b4a8d21a10bd27519666489c69b503",
       "x-slack-request-timestamp": "1531420618",
@@ -78,25 +83,27 @@ const VECTORS: readonly Vector[] = [
     body: "token=xyzz0WbapA4vBCDEFasx0q6G&team_id=T1DC2JH3J&team_domain=testteamnow&channel_id=G8PSS9T3V&channel_name=foobar&user_id=U2CERLKJA&user_name=roadrunner&command=%2Fwebhook-collect&text=&response_url=https%3A%2F%2Fhooks.slack.com%2Fcommands%2FT1DC2JH3J%2F397700885554%2F96rGlfmibIGlgcZRskXaIFfN&trigger_id=398738663015.47445629121.803a0bc887a14d10d2c447fce8b6703c",
   },
   {
-    ...{
-      provider: "twilio",
-      what: "a form",
-      headers: { ...FORM, "x-twilio-signature": "xnhokC7sx/CwsiSJ2VNe6FgcTxE=" },
-    },
+    provider: "twilio",
+    what: "a form",
+    headers: { ...FORM, "x-twilio-signature": "xnhokC7sx/CwsiSJ2VNe6FgcTxE=" },
     body: "To=%2B15557654321&CallSid=CA1&From=%2B15551234567",
   },
   {
-    ...{ provider: "twilio", what: "JSON", target: WITH_DIGEST },
+    provider: "twilio",
+    what: "JSON",
+    target: WITH_DIGEST,
     headers: { "content-type": "application/json", "x-twilio-signature": "JqFtkDCMupeRm4FgdrKcMF4j3ks=" },
   },
   {
-    ...{ provider: "linear", body: LINEAR_BODY },
+    provider: "linear",
+    body: LINEAR_BODY,
     headers: { "linear-signature": createHmac("sha256", SECRET).update(LINEAR_BODY).digest("hex") },
   },
   { provider: "lemonsqueezy", headers: { "x-signature": HEX } },
   { provider: "bitbucket", headers: { "x-hub-signature": `sha256=${HEX}` } },
   {
-    ...{ provider: "discord", secret: DISCORD_KEY },
+    provider: "discord",
+    secret: DISCORD_KEY,
     headers: {
       "x-signature-ed25519":
         "fbcb4d8db75bfdb96599d8e08c4759f781e3db4fc48aea78ff8d1e936aa951c36da4c30abdcc0f93098fd0dba8679178f0c234ee7ce5f416c6e53cd24f603f03",
@@ -110,7 +117,8 @@ const VECTORS: readonly Vector[] = [
     },
   },
   {
-    ...{ provider: "sendgrid", secret: SENDGRID_KEY },
+    provider: "sendgrid",
+    secret: SENDGRID_KEY,
     headers: {
       "x-twilio-email-event-webhook-signature":
         "MEUCIA37b3pWNMhpYx7vOLREQQSIxyC+xB0wjrbGcduoLKeAAiEA4jRflRXpHKBQA5ZpHEL2WOhGW23VgdcF3GLniuLYazM=",
@@ -118,7 +126,9 @@ const VECTORS: readonly Vector[] = [
     },
   },
   {
-    ...{ provider: "sendgrid", what: "as published", at: 1_600_112_502 },
+    provider: "sendgrid",
+    what: "as published",
+    at: 1_600_112_502,
     secret:
       "MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAE83T4O/n84iotIvIW4mdBgQ/7dAfSmpqIM8kF9mN1flpVKS3GRqe62gw+2fNNRaINXvVpiglSI8eNEc6wEA3F+g==",
     headers: {
@@ -128,7 +138,9 @@ const VECTORS: readonly Vector[] = [
     },
     body: `${JSON.stringify([
       {
-        ...{ email: "hello@world.com", event: "dropped", reason: "Bounced Address" },
+        email: "hello@world.com",
+        event: "dropped",
+        reason: "Bounced Address",
         sg_event_id: "ZHJvcC0xMDk5NDkxOS1MUnpYbF9OSFN0T0doUTRrb2ZTbV9BLTA",
         sg_message_id: "LRzXl_NHStOGhQ4kofSm_A.filterdrecv-p3mdw1-756b745b58-kmzbl-18-5F5FC76C-9.0",
         "smtp-id": "<LRzXl_NHStOGhQ4kofSm_A@ismtpd0039p1iad1.sendgrid.net>",
@@ -383,7 +395,10 @@ describe("what senders say of their events", () => {
 
   test("pointers escape as JSON pointers do", () => {
     const preset = withRecipe(PRESETS.custom, {
-      ...{ header: "x", algorithm: "token", event_id: "/a~1b/~01/1", event_type: "header:X-Type" },
+      header: "x",
+      algorithm: "token",
+      event_id: "/a~1b/~01/1",
+      event_type: "header:X-Type",
     });
     const request = received({ headers: { "x-type": "t" }, body: '{"a/b":{"~1":[0,"id"]}}' });
     expect([preset.eventId(request), preset.eventType(request)]).toEqual(["id", "t"]);

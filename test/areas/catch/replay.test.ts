@@ -192,7 +192,10 @@ describe("a replay", () => {
     receiver.respond = () => 204;
     expect((await account.post(path(made))).body).toEqual({ status: "replayed", response_status: 204 });
     expect(await eventOf(account, made.bucketId, made.eventId)).toMatchObject({
-      ...{ status: "delivered", attempts: 5, response_status: 204, error: null },
+      status: "delivered",
+      attempts: 5,
+      response_status: 204,
+      error: null,
     });
     expect((await bucketOf(account, made.bucketId)).events).toEqual({ pending: 0, delivered: 1, failed: 0 });
   });
@@ -219,7 +222,10 @@ describe("a replay", () => {
     receiver.respond = () => 202;
     await account.post(path(made));
     expect(await eventOf(account, made.bucketId, made.eventId)).toMatchObject({
-      ...{ status: "delivered", attempts: 2, response_status: 202, delivered_at },
+      status: "delivered",
+      attempts: 2,
+      response_status: 202,
+      delivered_at,
     });
     expect((await bucketOf(account, made.bucketId)).events).toEqual({ pending: 0, delivered: 1, failed: 0 });
   });

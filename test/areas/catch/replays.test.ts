@@ -137,8 +137,15 @@ describe("POST /v1/catch/{bucket_id}/replays", () => {
     expect(counts).toEqual([10, 20, 25, 25]);
     expect(receiver.hits.map(({ headers }) => headers.get("x-svc-event-id")).sort()).toEqual(ids);
     expect(await read(account)).toEqual({
-      ...{ replay_id: made.replayId, bucket_id: made.bucketId, status: "done", matched: 25, delivered: 25 },
-      ...{ failed: 0, skipped: 0, error: null, created_at: new Date(begun).toISOString() },
+      replay_id: made.replayId,
+      bucket_id: made.bucketId,
+      status: "done",
+      matched: 25,
+      delivered: 25,
+      failed: 0,
+      skipped: 0,
+      error: null,
+      created_at: new Date(begun).toISOString(),
       finished_at: new Date(begun + 2_000).toISOString(),
     });
     expect(await balanceOf(account)).toBe(credits - 25);
@@ -210,7 +217,11 @@ describe("POST /v1/catch/{bucket_id}/replays", () => {
     await begin(account);
     await server.clock.advance(1_000);
     expect(await read(account)).toMatchObject({
-      ...{ status: "cancelled", matched: 3, delivered: 2, failed: 0, skipped: 1 },
+      status: "cancelled",
+      matched: 3,
+      delivered: 2,
+      failed: 0,
+      skipped: 1,
       error: "the account has no credits left",
     });
     expect(receiver.hits.length).toBe(2);

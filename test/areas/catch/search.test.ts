@@ -169,8 +169,13 @@ function eventsTo(count: number) {
 }
 
 const ALL: SearchTerms = {
-  ...{ bucketRef: 1, filter: { provider: null, status: null }, text: "nowhere" },
-  ...{ before: Number.MAX_SAFE_INTEGER, from: 0, limit: 20, wanted: () => true },
+  bucketRef: 1,
+  filter: { provider: null, status: null },
+  text: "nowhere",
+  before: Number.MAX_SAFE_INTEGER,
+  from: 0,
+  limit: 20,
+  wanted: () => true,
 };
 const NOBODY_LEFT = new AbortController().signal;
 
@@ -187,7 +192,9 @@ describe("a search ends", () => {
     expect(
       await new EventSearch(more, still).find({ ...ALL, text: "number 1.", before: 2 }, NOBODY_LEFT),
     ).toEqual({
-      ...{ rows: [{ sequence: 1 } as EventRow], through: null, isPartial: false },
+      rows: [{ sequence: 1 } as EventRow],
+      through: null,
+      isPartial: false,
     });
   });
 

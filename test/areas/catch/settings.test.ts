@@ -123,9 +123,14 @@ describe("what can be set", () => {
   test("all of it is shown as it was set, but for secrets, also after a restart; null takes it back", async () => {
     const account = await server.account();
     const set = {
-      ...{ verification_mode: "reject", response: { status: 202, content_type: "text/plain", body: "ok" } },
-      ...{ invalid_status: 403, overload_status: 503, deduplicate_hours: 168, retention_hours: 90 * 24 },
-      ...{ methods: ["GET", "POST"], challenge: { query: "c", as: "json", field: "f" } },
+      verification_mode: "reject",
+      response: { status: 202, content_type: "text/plain", body: "ok" },
+      invalid_status: 403,
+      overload_status: 503,
+      deduplicate_hours: 168,
+      retention_hours: 90 * 24,
+      methods: ["GET", "POST"],
+      challenge: { query: "c", as: "json", field: "f" },
       signature: { ...CUSTOM.signature, tolerance_seconds: 86_400, event_id: "/a".repeat(8) },
     };
     const previous = {
@@ -135,7 +140,7 @@ describe("what can be set", () => {
     const { id } = await newBucket(account, { ...CUSTOM, ...set, ...previous });
     const shown = {
       ...set,
-      ...{ previous_expires_at: previous.previous_expires_at },
+      previous_expires_at: previous.previous_expires_at,
       challenge: { has_token: false, query: "c", as: "json", field: "f" },
     };
     const { text, body } = await account.get(`/v1/catch/buckets/${id}`);
@@ -153,14 +158,13 @@ describe("what can be set", () => {
     };
     const changed = await again.patch(`/v1/catch/buckets/${id}`, back);
     expect(changed.body).toMatchObject({
-      ...{
-        response: null,
-        invalid_status: 200,
-        retention_hours: null,
-        challenge: null,
-        previous_expires_at: null,
-      },
-      ...{ verification_mode: "reject", deduplicate_hours: 168 },
+      response: null,
+      invalid_status: 200,
+      retention_hours: null,
+      challenge: null,
+      previous_expires_at: null,
+      verification_mode: "reject",
+      deduplicate_hours: 168,
     });
   });
 
@@ -300,7 +304,10 @@ describe("deduplication", () => {
     const owner = server.client(account.key);
     expect(await balanceOf(owner)).toBe(8);
     expect(await eventOf(owner, id, String(first.event_id))).toMatchObject({
-      ...{ duplicates: 2, provider_event_id: "evt_1", event_type: "a", size_bytes: 25 },
+      duplicates: 2,
+      provider_event_id: "evt_1",
+      event_type: "a",
+      size_bytes: 25,
     });
     await server.clock.advance(HOUR_MS);
     expect((await send(id, '{"id":"evt_1"}')).status).toBe("accepted");

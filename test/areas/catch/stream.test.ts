@@ -301,26 +301,38 @@ describe("POST /v1/catch/{bucket_id}/events/{event_id}/ack", () => {
       ...acked({ ...body, response_status: 204, duration_ms: 31 }),
       status: 200,
       holds: ({ eventId, bucketId }) => ({
-        ...{ id: eventId, bucket_id: bucketId, status: "delivered", attempts: 1, response_status: 204 },
+        id: eventId,
+        bucket_id: bucketId,
+        status: "delivered",
+        attempts: 1,
+        response_status: 204,
         error: null,
       }),
       spent: 1,
       after: async ({ account }) => {
         expect((await eventOf(account, made.bucketId, made.eventId)).attempt_log).toEqual([
           {
-            ...{ kind: "pull", at: new Date(server.clock.now() - 31).toISOString(), duration_ms: 31 },
-            ...{ response_status: 204, error: null, response_body: null },
+            kind: "pull",
+            at: new Date(server.clock.now() - 31).toISOString(),
+            duration_ms: 31,
+            response_status: 204,
+            error: null,
+            response_body: null,
           },
         ]);
         expect((await bucketOf(account, made.bucketId)).events).toEqual({
-          ...{ pending: 0, delivered: 1, failed: 0 },
+          pending: 0,
+          delivered: 1,
+          failed: 0,
         });
       },
     }),
     scenario(made, {
       name: "failed, at its bounds",
       ...acked({
-        ...{ result: "failed", response_status: 599, error: "e".repeat(ACK_ERROR_LENGTH_MAX) },
+        result: "failed",
+        response_status: 599,
+        error: "e".repeat(ACK_ERROR_LENGTH_MAX),
         duration_ms: ACK_DURATION_MS_MAX,
       }),
       status: 200,

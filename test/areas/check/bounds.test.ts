@@ -125,8 +125,12 @@ describe("flags", () => {
     // Nobody's context changes what is said of the key.
     const context = { plan: "pro", key: { owner_id: "other", environment: "test" } };
     expect((await check(account, { secret, flags, context })).flags).toEqual({
-      ...{ subject: on("TARGETING_MATCH"), plan: on("TARGETING_MATCH"), environment: on("TARGETING_MATCH") },
-      ...{ owner: on("TARGETING_MATCH"), hidden: on("STATIC"), gone: { error: "FLAG_NOT_FOUND" } },
+      subject: on("TARGETING_MATCH"),
+      plan: on("TARGETING_MATCH"),
+      environment: on("TARGETING_MATCH"),
+      owner: on("TARGETING_MATCH"),
+      hidden: on("STATIC"),
+      gone: { error: "FLAG_NOT_FOUND" },
     });
     const other = { secret, flags: ["subject", "plan"], context: { targetingKey: "other" } };
     expect((await check(account, other)).flags).toEqual({ subject: off, plan: off });

@@ -18,16 +18,28 @@ const own = async (client = account) => (await client.get("/v1/meter/balance")).
 describe("a request that is let in", () => {
   test("reads all of its key, and what was taken", async () => {
     const { secret, id } = await customer(account, 1_000, {
-      ...{ environment: "live", metadata: { plan: "pro" }, ratelimits: perMinute(10) },
-      ...{ scopes: ["orders:*"], uses: { remaining: 7 } },
+      environment: "live",
+      metadata: { plan: "pro" },
+      ratelimits: perMinute(10),
+      scopes: ["orders:*"],
+      uses: { remaining: 7 },
     });
     await account.post("/v1/gate", { flag_key: "on", enabled: true });
     const asked = { secret, require: ["orders:read"], deduct: { amount: 5 }, flags: ["on", "gone"], cost: 2 };
     const reset_at = new Date(server.clock.now() + 6_000).toISOString();
     expect(await check(account, asked)).toEqual({
-      ...{ allowed: true, code: "ok", status: 200, retry_after_seconds: null, key_id: id, owner_id: "acme" },
-      ...{ project_id: null, name: "k", environment: "live", scopes: ["orders:*"] },
-      ...{ metadata: { plan: "pro" }, uses_remaining: 5 },
+      allowed: true,
+      code: "ok",
+      status: 200,
+      retry_after_seconds: null,
+      key_id: id,
+      owner_id: "acme",
+      project_id: null,
+      name: "k",
+      environment: "live",
+      scopes: ["orders:*"],
+      metadata: { plan: "pro" },
+      uses_remaining: 5,
       ratelimits: [{ name: "requests", limit: 10, remaining: 9, reset_at, exceeded: false }],
       meter: { meter_id: "acme", balance: 995, available: 995, deducted: 5, hold_id: null },
       flags: {
@@ -53,7 +65,9 @@ describe("a request that is let in", () => {
     const answer = await ask(account, { secret, deduct: { amount: 4 } });
     const { body } = await account.get("/v1/meter/acme/history");
     expect((body.entries as unknown[])[0]).toMatchObject({
-      ...{ kind: "deduct", amount: -4, balance_after: 6 },
+      kind: "deduct",
+      amount: -4,
+      balance_after: 6,
       request_id: answer.headers.get("x-request-id"),
     });
   });
@@ -169,7 +183,10 @@ describe("what denies, in its order", () => {
     const asked = { secret, deduct: { amount: 1 } };
     expect(await check(account, asked)).toMatchObject({ code: "ok" });
     expect(await check(account, asked)).toMatchObject({
-      ...{ code: "rate_limited", status: 429, retry_after_seconds: 60, meter: null },
+      code: "rate_limited",
+      status: 429,
+      retry_after_seconds: 60,
+      meter: null,
       ratelimits: [{ remaining: 0, exceeded: true }],
     });
   });
@@ -178,7 +195,9 @@ describe("what denies, in its order", () => {
     const uses = { remaining: 0, refill: { every: "day", amount: 5 } };
     const { secret } = await makeKey(account, { uses });
     expect(await check(account, { secret })).toMatchObject({
-      ...{ code: "usage_exceeded", uses_remaining: 0, retry_after_seconds: expect.any(Number) },
+      code: "usage_exceeded",
+      uses_remaining: 0,
+      retry_after_seconds: expect.any(Number),
     });
   });
 
@@ -189,7 +208,10 @@ describe("what denies, in its order", () => {
     const before = await left(account, secret);
     expect(before).toEqual([9, 9]);
     expect(await check(account, asked)).toMatchObject({
-      ...{ code: "insufficient_balance", status: 402, flags: null, uses_remaining: 9 },
+      code: "insufficient_balance",
+      status: 402,
+      flags: null,
+      uses_remaining: 9,
       meter: { meter_id: "acme", balance: 0, available: 0, deducted: 0, hold_id: null },
     });
     expect(await left(account, secret)).toEqual(before);

@@ -44,7 +44,19 @@ export async function left(client: Client, secret: string): Promise<unknown[]> {
 
 /** What is told of a key that is unknown. */
 export const UNKNOWN_KEY = {
-  ...{ allowed: false, code: "invalid_key", status: 401, retry_after_seconds: null, key_id: null },
-  ...{ owner_id: null, project_id: null, name: null, environment: null, scopes: null, metadata: null },
-  ...{ uses_remaining: null, ratelimits: null, meter: null, flags: null },
+  allowed: false,
+  code: "invalid_key",
+  status: 401,
+  retry_after_seconds: null,
+  key_id: null,
+  owner_id: null,
+  project_id: null,
+  name: null,
+  environment: null,
+  scopes: null,
+  metadata: null,
+  uses_remaining: null,
+  ratelimits: null,
+  meter: null,
+  flags: null,
 };

@@ -80,7 +80,8 @@ describe("a hold", () => {
     const { meter } = await check(account, { secret, hold: { amount: 60, ttl_seconds: 10 } });
     expect(await account.get(`/v1/meter/acme/holds/${meter?.hold_id}`)).toMatchObject({ status: 200 });
     expect(await check(account, { secret, deduct: { amount: 41 } })).toMatchObject({
-      ...{ code: "insufficient_balance", meter: { balance: 100, available: 40 } },
+      code: "insufficient_balance",
+      meter: { balance: 100, available: 40 },
     });
     await server.clock.advance(10_000);
     expect(await check(account, { secret, deduct: { amount: 41 } })).toMatchObject({ code: "ok" });
@@ -94,7 +95,11 @@ describe("a hold", () => {
     expect(first).toMatchObject({ code: "ok", uses_remaining: 0, meter: { available: 0 } });
     const again = await check(account, asked);
     expect(again).toMatchObject({
-      ...{ allowed: true, code: "ok", uses_remaining: 0, retry_after_seconds: null, meter: first.meter },
+      allowed: true,
+      code: "ok",
+      uses_remaining: 0,
+      retry_after_seconds: null,
+      meter: first.meter,
       ratelimits: [{ remaining: 0, exceeded: false }],
     });
     expect(await figures(account)).toEqual([60, 0]);

@@ -43,7 +43,9 @@ const ruled = (more: object) => ({ rules: [rule({ when: [condition(more)] })] })
 const served = (serve: unknown) => ({ default: serve });
 const entry = (weight: unknown = 1) => ({ variant: "on", weight });
 const texts = (variants: object, more: object = {}) => ({
-  ...{ type: "string", variants, default: { variant: Object.keys(variants)[0] } },
+  type: "string",
+  variants,
+  default: { variant: Object.keys(variants)[0] },
   ...more,
 });
 

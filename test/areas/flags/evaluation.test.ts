@@ -51,7 +51,9 @@ describe("a flag with rules", () => {
 
   test("without rules", () => {
     expect(outcome({ variants: ON_OFF, default: { variant: "on" } }, {})).toEqual({
-      ...{ value: true, variant: "on", reason: "STATIC" },
+      value: true,
+      variant: "on",
+      reason: "STATIC",
     });
     for (const enabled of [true, false]) {
       const plain = evaluate(compileFlag("f", enabled, null), {}, 0);

@@ -17,8 +17,12 @@ beforeAll(async () => {
     { flag_key: "text", enabled: true, type: "string", variants: { a: "A" }, default: { variant: "a" } },
     { flag_key: "number", enabled: true, type: "number", variants: { a: 7.5 }, default: { variant: "a" } },
     {
-      ...{ flag_key: "object", enabled: true, type: "object", variants: { a: { b: [1] } } },
-      ...{ default: { variant: "a" }, metadata: { owner: "ada" } },
+      flag_key: "object",
+      enabled: true,
+      type: "object",
+      variants: { a: { b: [1] } },
+      default: { variant: "a" },
+      metadata: { owner: "ada" },
     },
     { flag_key: "none", enabled: false, type: "string", variants: { a: "A" }, default: { variant: "a" } },
   ];
@@ -49,11 +53,16 @@ describe("the server's provider", () => {
   test("evaluates flags of all types, by context", async () => {
     const flags = await sdk(account.key);
     expect(await flags.getBooleanDetails("bool", false)).toMatchObject({
-      ...{ value: true, variant: "on", reason: "DEFAULT", flagMetadata: {} },
+      value: true,
+      variant: "on",
+      reason: "DEFAULT",
+      flagMetadata: {},
     });
     const pro: EvaluationContext = { targetingKey: "u", plan: "pro" };
     expect(await flags.getBooleanDetails("bool", true, pro)).toMatchObject({
-      ...{ value: false, variant: "off", reason: "TARGETING_MATCH" },
+      value: false,
+      variant: "off",
+      reason: "TARGETING_MATCH",
     });
     expect(await flags.getStringValue("text", "-")).toBe("A");
     expect(await flags.getNumberValue("number", 0)).toBe(7.5);
@@ -116,7 +125,9 @@ async function webSdk(key: string | null, context: object) {
   const recorder = new Recorder();
   const provider = new OFREPWebProvider({
     ...settings(key),
-    ...{ fetchImplementation: recorder.fetch as never, changeDetection: "none", cacheMode: "disabled" },
+    fetchImplementation: recorder.fetch as never,
+    changeDetection: "none",
+    cacheMode: "disabled",
   });
   // Its type says of what is left out that it is undefined.
   const ready = WebOpenFeature.setProviderAndWait(domain, provider as Provider, context as EvaluationContext);

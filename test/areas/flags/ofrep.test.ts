@@ -82,7 +82,10 @@ describe("POST /ofrep/v1/evaluate/flags/{key}", () => {
     expect(answer.status).toBe(200);
     expect(answer.headers.get("content-type")).toBe("application/json");
     expect(answer.body).toEqual({
-      ...{ key: "new-checkout", value, variant, reason },
+      key: "new-checkout",
+      value,
+      variant,
+      reason,
       metadata: { owner: "checkout", cost: 2 },
     });
   });

@@ -51,7 +51,11 @@ describe("outcomes", () => {
     expect(keysSeen()).toEqual(["9", "a", "a-b", "b", "hidden", "off", "z"]);
     expect(keysSeen(BROWSER)).toEqual(["9", "a", "a-b", "b", "off", "z"]);
     expect(outcomes({}, BROWSER)[4]).toEqual({
-      ...{ key: "off", value: false, variant: "off", reason: "DISABLED", metadata: { owner: "me" } },
+      key: "off",
+      value: false,
+      variant: "off",
+      reason: "DISABLED",
+      metadata: { owner: "me" },
     });
   });
 

@@ -38,19 +38,37 @@ describe("GET /v1/gate/{flagKey}/definition", () => {
     await save(client, "f", { description: "The first" });
     const now = isoTime(server.clock.now());
     expect(await definition(client, "f")).toEqual({
-      ...{ flag_key: "f", enabled: true, description: "The first", type: "boolean" },
-      ...{ variants: { on: true, off: false }, default: { variant: "on" }, off_variant: "off" },
-      ...{ rules: [], tags: [], metadata: {}, server_only: false, archived: false, version: 1 },
-      ...{ created_at: now, updated_at: now, last_evaluated_at: null, stale: false },
+      flag_key: "f",
+      enabled: true,
+      description: "The first",
+      type: "boolean",
+      variants: { on: true, off: false },
+      default: { variant: "on" },
+      off_variant: "off",
+      rules: [],
+      tags: [],
+      metadata: {},
+      server_only: false,
+      archived: false,
+      version: 1,
+      created_at: now,
+      updated_at: now,
+      last_evaluated_at: null,
+      stale: false,
     });
   });
 
   test("what is left out stays, null is the default", async () => {
     const client = await newAccount();
     const set = {
-      ...{ type: "string", variants: { a: "A", b: "B" }, default: { variant: "a" }, off_variant: "b" },
-      ...{ rules: [{ when: [{ attribute: "x", op: "exists" }], serve: SPLIT_AB }], tags: ["t"] },
-      ...{ metadata: { n: 1 }, server_only: true },
+      type: "string",
+      variants: { a: "A", b: "B" },
+      default: { variant: "a" },
+      off_variant: "b",
+      rules: [{ when: [{ attribute: "x", op: "exists" }], serve: SPLIT_AB }],
+      tags: ["t"],
+      metadata: { n: 1 },
+      server_only: true,
     };
     await save(client, "f", set);
     const stored = { ...set, rules: [{ ...set.rules[0], serve: { ...SPLIT_AB, hash: "m3" } }] };
@@ -66,7 +84,12 @@ describe("GET /v1/gate/{flagKey}/definition", () => {
       off_variant: null,
     });
     expect(await definition(client, "f")).toMatchObject({
-      ...{ tags: [], rules: [], metadata: {}, server_only: false, off_variant: null, type: "string" },
+      tags: [],
+      rules: [],
+      metadata: {},
+      server_only: false,
+      off_variant: null,
+      type: "string",
     });
     // What is kept no longer fits: a type without variants of its own.
     const answer = await client.post("/v1/gate", { flag_key: "f", enabled: true, type: null });

@@ -61,7 +61,12 @@ const GOOD: [said: Record<string, unknown>, shown?: Record<string, unknown>][] =
 ];
 /** What takes a key back to what it is unless said otherwise. */
 const NULLS = {
-  ...{ owner_id: null, meter_id: null, enabled: null, ratelimits: null, uses: null, allowed_ips: null },
+  owner_id: null,
+  meter_id: null,
+  enabled: null,
+  ratelimits: null,
+  uses: null,
+  allowed_ips: null,
 };
 const NOTHING = { ...NULLS, enabled: true, ratelimits: [], allowed_ips: [] };
 

@@ -147,8 +147,10 @@ describe("keys of an owner", () => {
     expect((await verdictOf(account, other.secret)).valid).toBe(true);
     const entry = (await account.get("/v1/audit?limit=1")).body.entries as object[];
     expect(entry[0]).toMatchObject({
-      ...{ action: "keys.revoke_owned", summary: "Keys of owner acme revoked" },
-      ...{ target: { type: "key_owner", id: "acme" }, after: { revoked: 1 } },
+      action: "keys.revoke_owned",
+      summary: "Keys of owner acme revoked",
+      target: { type: "key_owner", id: "acme" },
+      after: { revoked: 1 },
     });
     expect((await account.post("/v1/keys/revoke", revoke)).body).toEqual({ revoked: 0, more: false });
   });

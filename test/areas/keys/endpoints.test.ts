@@ -317,12 +317,15 @@ describe("GET /v1/keys/{id}/usage", () => {
     naming({ name, make, ask: (id) => ["GET", ask(query)[1].replace("{id}", id)], ...rest });
   const bad = (query: string, field: string, message: string) =>
     asked(`the query ${query}`, `?${query}`, {
-      ...{ status: 400, code: "validation_error", holds: { fields: { [field]: [message] } } },
+      status: 400,
+      code: "validation_error",
+      holds: { fields: { [field]: [message] } },
     });
   const hours = (count: number) => `to=${NOW}&from=${hoursFromStart(-count)}`;
   endpoint(() => server, "GET /v1/keys/{id}/usage", [
     asked("of a new key", "", {
-      ...{ status: 200, spent: 1 },
+      status: 200,
+      spent: 1,
       holds: { from: hoursFromStart(-24), to: NOW, granularity: "hour", data: [] },
     }),
     asked("a thousand hours", `?${hours(1_000)}`, { status: 200, spent: 1 }),
@@ -341,7 +344,8 @@ describe("POST /v1/keys/revoke", () => {
   const bad = (name: string, body: object): Scenario => ({
     name,
     request: ["POST", "/v1/keys/revoke", body],
-    ...{ status: 400, code: "validation_error" },
+    status: 400,
+    code: "validation_error",
     after: (_, { body: { fields } }) => expect(Object.keys(fields as object)).toEqual(["owner_id"]),
   });
   const owned: Scenario["before"] = ({ account }) => makeKey(account, { owner_id: "acme" });

@@ -24,7 +24,9 @@ async function ask(secret: string, asked: object = {}): Promise<Record<string, u
 
 const PASSED = { valid: true, error: null, retry_after_seconds: null };
 const limited = (retry_after_seconds: number) => ({
-  ...{ valid: false, error: "rate_limited", retry_after_seconds },
+  valid: false,
+  error: "rate_limited",
+  retry_after_seconds,
 });
 
 describe("a rate limit", () => {
@@ -189,13 +191,24 @@ describe("the judgement", () => {
 
   test("tells all of the key", async () => {
     const terms = {
-      ...{ owner_id: "acme", meter_id: "acme-1", environment: "live", metadata: { plan: "pro" } },
+      owner_id: "acme",
+      meter_id: "acme-1",
+      environment: "live",
+      metadata: { plan: "pro" },
       expires_at: "2031-01-01T00:00:00.000Z",
     };
     const { id, secret } = await makeKey(account, terms);
     expect(await ask(secret)).toEqual({
-      ...{ valid: true, key_id: id, project_id: null, scopes: ["orders:read"], error: null },
-      ...{ ...terms, name: "k", enabled: true, uses_remaining: null, ratelimits: [] },
+      valid: true,
+      key_id: id,
+      project_id: null,
+      scopes: ["orders:read"],
+      error: null,
+      ...terms,
+      name: "k",
+      enabled: true,
+      uses_remaining: null,
+      ratelimits: [],
       retry_after_seconds: null,
     });
     const plain = await makeKey(account);

@@ -47,7 +47,11 @@ function keyRow(ref: number): NewKeyRow {
     metadata: null,
     created_at: ref,
     expires_at: null,
-    ...{ owner_id: null, meter_id: null, enabled: 1, ratelimits: null, allowed_ips: null },
+    owner_id: null,
+    meter_id: null,
+    enabled: 1,
+    ratelimits: null,
+    allowed_ips: null,
     allowance_ref: null,
   };
 }

@@ -35,9 +35,21 @@ export async function verdictOf(client: Client, secret: string): Promise<Record<
 
 /** The verdict on whatever is no key of the caller's. */
 export const INVALID = {
-  ...{ valid: false, key_id: null, project_id: null, scopes: null, error: "invalid_key" },
-  ...{ owner_id: null, meter_id: null, name: null, environment: null, metadata: null, expires_at: null },
-  ...{ enabled: null, uses_remaining: null, ratelimits: null, retry_after_seconds: null },
+  valid: false,
+  key_id: null,
+  project_id: null,
+  scopes: null,
+  error: "invalid_key",
+  owner_id: null,
+  meter_id: null,
+  name: null,
+  environment: null,
+  metadata: null,
+  expires_at: null,
+  enabled: null,
+  uses_remaining: null,
+  ratelimits: null,
+  retry_after_seconds: null,
 };
 
 /** What a key says of itself beyond its terms where nothing else has been said. */

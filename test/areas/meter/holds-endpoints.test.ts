@@ -29,37 +29,60 @@ function available(figure: number): NonNullable<Scenario["after"]> {
 }
 
 const nobody = (request: Request): Scenario => ({
-  ...{ name: "no key", as: "nobody", request, status: 401, code: "unauthorized" },
+  name: "no key",
+  as: "nobody",
+  request,
+  status: 401,
+  code: "unauthorized",
 });
 const wrong = (name: string, request: Request): Scenario => ({
-  ...{ name, request, before: holding, status: 400, code: "validation_error", after: available(40) },
+  name,
+  request,
+  before: holding,
+  status: 400,
+  code: "validation_error",
+  after: available(40),
 });
 const missing = (request: Request): Scenario => ({
-  ...{ name: "no such thing", request, before: holding, status: 404, code: "not_found" },
+  name: "no such thing",
+  request,
+  before: holding,
+  status: 404,
+  code: "not_found",
 });
 
 /** A change whose `Idempotency-Key` stood for another body before. */
 const reused = ([method, path, body]: Request, other: object, first: Method = method): Scenario => ({
-  ...{ name: "an Idempotency-Key used for another body", request: [method, path, body] },
+  name: "an Idempotency-Key used for another body",
+  request: [method, path, body],
   headers: { "idempotency-key": "k" },
   before: async (world) => {
     await holding(world);
     const headers = { "idempotency-key": "k" };
     await world.account.send(first, path, other, { headers });
   },
-  ...{ status: 409, code: "conflict" },
+  status: 409,
+  code: "conflict",
 });
 
 describe("POST /v1/meter/{meterId}/holds", () => {
   const path = "/v1/meter/m/holds";
   endpoint(() => server, "POST /v1/meter/{meterId}/holds", [
     {
-      ...{ name: "a hold", request: ["POST", path, { amount: 40 }], before: holding, status: 201, spent: 1 },
+      name: "a hold",
+      request: ["POST", path, { amount: 40 }],
+      before: holding,
+      status: 201,
+      spent: 1,
       holds: { status: "open", amount: 40, available: 0, metadata: null, ended_at: null },
     },
     {
-      ...{ name: "the same again", request: ["POST", path, { amount: 60, hold_id: "h" }], before: holding },
-      ...{ status: 200, spent: 1, after: available(40) },
+      name: "the same again",
+      request: ["POST", path, { amount: 60, hold_id: "h" }],
+      before: holding,
+      status: 200,
+      spent: 1,
+      after: available(40),
     },
     ...[0, -1].map((amount) => ({
       ...wrong(`an amount of ${amount}`, ["POST", path, { amount }]),
@@ -69,17 +92,31 @@ describe("POST /v1/meter/{meterId}/holds", () => {
     wrong("a meter id that is none", ["POST", "/v1/meter/a.b/holds", { amount: 1 }]),
     nobody(["POST", path, { amount: 1 }]),
     {
-      ...{ name: "more than is available", request: ["POST", path, { amount: 41 }], before: holding },
-      ...{ status: 402, code: "insufficient_balance", after: available(40) },
+      name: "more than is available",
+      request: ["POST", path, { amount: 41 }],
+      before: holding,
+      status: 402,
+      code: "insufficient_balance",
+      after: available(40),
       holds: { balance: 100, available: 40, meter_id: "m" },
     },
     {
-      ...{ name: "no credit to pay with", account: { balance: 0 }, request: ["POST", path, { amount: 1 }] },
-      ...{ status: 402, code: "insufficient_balance", holds: { user_id: USER_ID }, lacks: ["meter_id"] },
+      name: "no credit to pay with",
+      account: { balance: 0 },
+      request: ["POST", path, { amount: 1 }],
+      status: 402,
+      code: "insufficient_balance",
+      holds: { user_id: USER_ID },
+      lacks: ["meter_id"],
     },
     {
-      ...{ name: "other terms", request: ["POST", path, { amount: 61, hold_id: "h" }], before: holding },
-      ...{ status: 409, code: "conflict", spent: 1, after: available(40) },
+      name: "other terms",
+      request: ["POST", path, { amount: 61, hold_id: "h" }],
+      before: holding,
+      status: 409,
+      code: "conflict",
+      spent: 1,
+      after: available(40),
     },
     reused(["POST", path, { amount: 1 }], { amount: 2 }),
   ]);
@@ -89,16 +126,24 @@ describe("GET /v1/meter/{meterId}/holds", () => {
   const path = "/v1/meter/m/holds";
   endpoint(() => server, "GET /v1/meter/{meterId}/holds", [
     {
-      ...{ name: "all", request: ["GET", path], before: holding, status: 200 },
+      name: "all",
+      request: ["GET", path],
+      before: holding,
+      status: 200,
       holds: { holds: [{ hold_id: "h" }] },
     },
     {
-      ...{ name: "those of a status", request: ["GET", `${path}?status=captured`], before: holding },
-      ...{ status: 200, body: { holds: [] } },
+      name: "those of a status",
+      request: ["GET", `${path}?status=captured`],
+      before: holding,
+      status: 200,
+      body: { holds: [] },
     },
     {
-      ...{ name: "of a meter that does not exist", request: ["GET", "/v1/meter/never/holds"] },
-      ...{ status: 200, body: { holds: [] } },
+      name: "of a meter that does not exist",
+      request: ["GET", "/v1/meter/never/holds"],
+      status: 200,
+      body: { holds: [] },
     },
     wrong("a status that is none", ["GET", `${path}?status=over`]),
     wrong("a limit that is none", ["GET", `${path}?limit=101`]),
@@ -122,8 +167,12 @@ describe("POST …/capture", () => {
   const path = "/v1/meter/m/holds/h/capture";
   endpoint(() => server, "POST /v1/meter/{meterId}/holds/{hold_id}/capture", [
     {
-      ...{ name: "a part", request: ["POST", path, { amount: 45 }], before: holding, status: 200 },
-      ...{ holds: { balance: 55, captured: 45, status: "captured" }, after: available(55) },
+      name: "a part",
+      request: ["POST", path, { amount: 45 }],
+      before: holding,
+      status: 200,
+      holds: { balance: 55, captured: 45, status: "captured" },
+      after: available(55),
     },
     { name: "all", request: ["POST", path, {}], before: holding, status: 200, after: available(40) },
     wrong("an amount that is none", ["POST", path, { amount: -1 }]),
@@ -138,8 +187,12 @@ describe("POST …/capture", () => {
     nobody(["POST", path, {}]),
     missing(["POST", "/v1/meter/m/holds/other/capture", {}]),
     {
-      ...{ name: "of a released one", request: ["POST", path, { amount: 1 }], before: ended("release") },
-      ...{ status: 409, code: "conflict", holds: { status: "released" } },
+      name: "of a released one",
+      request: ["POST", path, { amount: 1 }],
+      before: ended("release"),
+      status: 409,
+      code: "conflict",
+      holds: { status: "released" },
     },
   ]);
 });
@@ -153,8 +206,12 @@ describe("POST …/release", () => {
     nobody(["POST", path]),
     missing(["POST", "/v1/meter/m/holds/other/release"]),
     {
-      ...{ name: "of a captured one", request: ["POST", path], before: ended("capture") },
-      ...{ status: 409, code: "conflict", holds: { status: "captured" } },
+      name: "of a captured one",
+      request: ["POST", path],
+      before: ended("capture"),
+      status: 409,
+      code: "conflict",
+      holds: { status: "captured" },
     },
   ]);
 });
@@ -163,8 +220,11 @@ describe("POST …/extend", () => {
   const path = "/v1/meter/m/holds/h/extend";
   endpoint(() => server, "POST /v1/meter/{meterId}/holds/{hold_id}/extend", [
     {
-      ...{ name: "from now on", request: ["POST", path, { ttl_seconds: 86_400 }], before: holding },
-      ...{ status: 200, holds: { status: "open" } },
+      name: "from now on",
+      request: ["POST", path, { ttl_seconds: 86_400 }],
+      before: holding,
+      status: 200,
+      holds: { status: "open" },
       after: async ({ account }, { body }) => {
         expect(Date.parse(String(body.expires_at)) - server.clock.now()).toBe(86_400_000);
         await server.clock.advance(300_000);
@@ -175,8 +235,12 @@ describe("POST …/extend", () => {
     nobody(["POST", path, { ttl_seconds: 1 }]),
     missing(["POST", "/v1/meter/m/holds/other/extend", { ttl_seconds: 1 }]),
     {
-      ...{ name: "of one that ended", request: ["POST", path, { ttl_seconds: 1 }], before: ended("capture") },
-      ...{ status: 409, code: "conflict", holds: { status: "captured" } },
+      name: "of one that ended",
+      request: ["POST", path, { ttl_seconds: 1 }],
+      before: ended("capture"),
+      status: 409,
+      code: "conflict",
+      holds: { status: "captured" },
     },
   ]);
 });

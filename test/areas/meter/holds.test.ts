@@ -46,8 +46,15 @@ test("a hold takes from what is available, and a capture deducts what was used",
   const made = await meter.hold(60, "call-1", { metadata: { model: "large" } });
   expect(made.status).toBe(201);
   expect(made.body).toMatchObject({
-    ...{ hold_id: "call-1", amount: 60, requested: 60, captured: 0, status: "open" },
-    ...{ balance: 100, available: 40, ended_at: null, metadata: { model: "large" } },
+    hold_id: "call-1",
+    amount: 60,
+    requested: 60,
+    captured: 0,
+    status: "open",
+    balance: 100,
+    available: 40,
+    ended_at: null,
+    metadata: { model: "large" },
   });
   const refused = await meter.post("deduct", { amount: 50 });
   expect(expectError(refused, "insufficient_balance")).toMatchObject({ balance: 100, available: 40 });

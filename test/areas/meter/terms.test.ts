@@ -217,8 +217,13 @@ describe("alerts", () => {
       expect([index, notices().length]).toEqual([index, expected]);
     }
     expect(notices()[1]).toEqual({
-      ...{ event: "meter.low", meter_id: "m", threshold: 50, balance: 100, available: 40 },
-      ...{ at: expect.any(String), request_id: expect.any(String) },
+      event: "meter.low",
+      meter_id: "m",
+      threshold: 50,
+      balance: 100,
+      available: 40,
+      at: expect.any(String),
+      request_id: expect.any(String),
     });
     const [first] = sink.received;
     expect(first?.headers.get("x-svc-event")).toBe("meter.low");

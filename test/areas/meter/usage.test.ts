@@ -42,12 +42,19 @@ describe("over HTTP", () => {
       request: ["GET", "/v1/meter/m/usage"],
       status: 200,
       body: {
-        ...{ meter_id: "m", granularity: "day" },
-        ...{ from: "2026-02-08T00:00:00.000Z", to: "2026-03-11T00:00:00.000Z" },
+        meter_id: "m",
+        granularity: "day",
+        from: "2026-02-08T00:00:00.000Z",
+        to: "2026-03-11T00:00:00.000Z",
         data: [
           {
-            ...{ from: "2026-03-10T00:00:00.000Z", to: "2026-03-11T00:00:00.000Z" },
-            ...{ deducted: 40, refilled: 100, reset: -5, entries: 4, balance: 55 },
+            from: "2026-03-10T00:00:00.000Z",
+            to: "2026-03-11T00:00:00.000Z",
+            deducted: 40,
+            refilled: 100,
+            reset: -5,
+            entries: 4,
+            balance: 55,
           },
         ],
       },
@@ -78,8 +85,12 @@ describe("over HTTP", () => {
       holds: {
         data: [
           {
-            ...{ from: "2026-03-10T12:00:00.000Z", to: "2026-03-10T13:00:00.000Z" },
-            ...{ deducted: 4, refilled: 30, reset: 0, entries: 4 },
+            from: "2026-03-10T12:00:00.000Z",
+            to: "2026-03-10T13:00:00.000Z",
+            deducted: 4,
+            refilled: 30,
+            reset: 0,
+            entries: 4,
           },
         ],
       },
@@ -87,7 +98,10 @@ describe("over HTTP", () => {
     },
     { ...wrong("", "x"), request: ["GET", "/v1/meter/usage?granularity=x"] },
     {
-      ...{ name: "no key", as: "nobody", status: 401, code: "unauthorized" },
+      name: "no key",
+      as: "nobody",
+      status: 401,
+      code: "unauthorized",
       request: ["GET", "/v1/meter/usage"],
     },
   ]);

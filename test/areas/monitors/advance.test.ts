@@ -132,12 +132,18 @@ test(
 
 test("a clock that runs by itself, or stands, leaves out nothing", () => {
   const state: MonitorState = {
-    ...{ status: "up", latencyMs: 1, lastCheckedAt: 0, consecutiveFailures: 0, alertedAt: null },
-    ...{ degraded: false, streak: 0 },
+    status: "up",
+    latencyMs: 1,
+    lastCheckedAt: 0,
+    consecutiveFailures: 0,
+    alertedAt: null,
+    degraded: false,
+    streak: 0,
   };
   const made = { up: true, latencyMs: 1, at: 0, manual: false, responseStatus: 200, error: null };
   const rules = {
-    ...{ recoveryThreshold: 1, degradedMs: null },
+    recoveryThreshold: 1,
+    degradedMs: null,
     threshold: 1,
     cooldownMs: HOUR,
     notifyRecovery: false,

@@ -62,7 +62,9 @@ describe("accept_status", () => {
       path === "/end" ? 200 : new Response(null, { status: 302, headers: { Location: "/end" } }),
     );
     const { body } = await account.post("/v1/pulse", {
-      ...{ url: site.url(), interval: 300_000, accept_status: ["200"] },
+      url: site.url(),
+      interval: 300_000,
+      accept_status: ["200"],
     });
     expect((await account.post(`/v1/pulse/${body["id"]}/check`)).body).toMatchObject({ status: "up" });
   });

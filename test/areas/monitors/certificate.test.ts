@@ -85,7 +85,11 @@ describe("over real connections", () => {
     });
     account = await server.account({ tier: "unlimited" });
     await account.post("/v1/pulse/channels", {
-      ...{ name: "hooks", kind: "webhook", config: { url: hooks.url() }, default: true, events: [EVENT] },
+      name: "hooks",
+      kind: "webhook",
+      config: { url: hooks.url() },
+      default: true,
+      events: [EVENT],
     });
   });
   afterEach(async () => {
@@ -145,8 +149,14 @@ describe("over real connections", () => {
     expect(more).toEqual([]);
     const date = new Date(Number(shown?.["not_after"]) * 1_000).toISOString().slice(0, 10);
     expect(first).toMatchObject({
-      ...{ event: EVENT, monitor_id: id, name: "Shop", status: "up", days_left: 4, issuer: "Test Authority" },
-      ...{ not_after: shown?.["not_after"], text: `the certificate ends in 4 days, on ${date}` },
+      event: EVENT,
+      monitor_id: id,
+      name: "Shop",
+      status: "up",
+      days_left: 4,
+      issuer: "Test Authority",
+      not_after: shown?.["not_after"],
+      text: `the certificate ends in 4 days, on ${date}`,
     });
     await server.clock.advance(1_000 * 1_000);
     expect(told()).toEqual([]);
@@ -194,7 +204,10 @@ describe("over real connections", () => {
     const now = server.clock.now();
     const at = (ms: number) => new Date(now + ms).toISOString();
     const planned = await account.post("/v1/pulse/maintenance", {
-      ...{ title: "Work", monitor_ids: [await create()], starts_at: at(0), ends_at: at(1_800_000) },
+      title: "Work",
+      monitor_ids: [await create()],
+      starts_at: at(0),
+      ends_at: at(1_800_000),
     });
     expect(planned.status).toBe(201);
     await server.clock.advance(1_500_000);
@@ -215,7 +228,8 @@ describe("over real connections", () => {
     }
     await server.clock.advance(450_000);
     expect((await account.get(`/v1/pulse/${id}`)).body).toMatchObject({
-      ...{ status: "down", certificate: { days_left: 39 } },
+      status: "down",
+      certificate: { days_left: 39 },
     });
     expect(told()).toEqual([]);
   });

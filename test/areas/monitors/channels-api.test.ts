@@ -28,8 +28,11 @@ describe("a channel", () => {
     expect(status).toBe(201);
     expect(body["id"]).toMatch(/^chn_[0-9a-f]{32}$/);
     expect(body).toMatchObject({
-      ...{ name: "Chat", kind: "slack", config: { url: "https://example.com/[secret]" } },
-      ...{ default: true, events: USUAL_EVENTS },
+      name: "Chat",
+      kind: "slack",
+      config: { url: "https://example.com/[secret]" },
+      default: true,
+      events: USUAL_EVENTS,
     });
     const path = `${CHANNELS}/${body["id"]}`;
     await server.clock.advance(1_000);

@@ -80,10 +80,20 @@ test("each kind is sent its own request: down at once, up again whatever the mon
   const down = JSON.parse(webhook?.body ?? "");
   const incident = (await owner.get("/v1/pulse/incidents")).body["incidents"] as { id: string }[];
   expect(down).toEqual({
-    ...{ event: "monitor.down", monitor_id: id, name: "Shop", url: site.url("/health"), status: "down" },
-    ...{ previous_status: "up", error: "the target answered 503", response_status: 503 },
-    ...{ latency_ms: down.latency_ms, consecutive_failures: 1, checked_at: down.checked_at },
-    ...{ incident_id: incident[0]?.id, text: since, timestamp: down.timestamp },
+    event: "monitor.down",
+    monitor_id: id,
+    name: "Shop",
+    url: site.url("/health"),
+    status: "down",
+    previous_status: "up",
+    error: "the target answered 503",
+    response_status: 503,
+    latency_ms: down.latency_ms,
+    consecutive_failures: 1,
+    checked_at: down.checked_at,
+    incident_id: incident[0]?.id,
+    text: since,
+    timestamp: down.timestamp,
   });
   expect(webhook?.headers.get("x-svc-signature")).toMatch(/^sha256=[0-9a-f]{64}$/);
   expect(webhook?.headers.get("webhook-signature")).toMatch(/^v1,/);
@@ -115,7 +125,10 @@ test("each kind is sent its own request: down at once, up again whatever the mon
   const up = taken();
   expect(Object.keys(up).length).toBe(7);
   expect(JSON.parse(up["webhook"]?.body ?? "")).toMatchObject({
-    ...{ event: "monitor.up", status: "up", previous_status: "down", incident_id: incident[0]?.id },
+    event: "monitor.up",
+    status: "up",
+    previous_status: "down",
+    incident_id: incident[0]?.id,
   });
   expect(up["slack"]?.body).toMatch(/\[UP\] Shop\\nanswered 200 in \d+ ms · was down for 30 s · https/);
 });

@@ -263,8 +263,12 @@ describe("notifications", () => {
     const recovery = hooks.take();
     expect(recovery.map((one) => JSON.parse(one.body))).toMatchObject([
       {
-        ...{ event: "monitor.up", status: "up", previous_status: "down", consecutive_failures: 0 },
-        ...{ error: null, response_status: 200 },
+        event: "monitor.up",
+        status: "up",
+        previous_status: "down",
+        consecutive_failures: 0,
+        error: null,
+        response_status: 200,
       },
     ]);
     expect(recovery[0]?.headers.get("x-svc-delivery-id")).not.toBe(received.headers.get("x-svc-delivery-id"));

@@ -24,8 +24,12 @@ const UNCHECKED: MonitorState = {
 };
 
 const RULES: AlertRules = {
-  ...{ threshold: 1, recoveryThreshold: 1, degradedMs: null },
-  ...{ cooldownMs: 60_000, notifyRecovery: true, hasListeners: true },
+  threshold: 1,
+  recoveryThreshold: 1,
+  degradedMs: null,
+  cooldownMs: 60_000,
+  notifyRecovery: true,
+  hasListeners: true,
 };
 const NOW = Date.UTC(2026, 2, 10, 12);
 

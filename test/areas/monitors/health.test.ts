@@ -38,7 +38,11 @@ const shown = async (id: string) => (await account.get(`/v1/pulse/${id}`)).body;
 const told = () => hooks.take().map(({ body }) => JSON.parse(body) as Record<string, unknown>);
 const channel = (events: readonly string[]) =>
   account.post("/v1/pulse/channels", {
-    ...{ name: "hooks", kind: "webhook", config: { url: hooks.url() }, default: true, events },
+    name: "hooks",
+    kind: "webhook",
+    config: { url: hooks.url() },
+    default: true,
+    events,
   });
 
 describe("a target that becomes slow", () => {
@@ -64,7 +68,11 @@ describe("a target that becomes slow", () => {
     const [notice, ...more] = told();
     expect(more).toEqual([]);
     expect(notice).toMatchObject({
-      ...{ event: "monitor.degraded", monitor_id: id, name: "Shop", status: "up", degraded_ms: SLOW_MS },
+      event: "monitor.degraded",
+      monitor_id: id,
+      name: "Shop",
+      status: "up",
+      degraded_ms: SLOW_MS,
       text: `answers in ${notice?.["latency_ms"]} ms, more than ${SLOW_MS} ms`,
     });
     expect(await list("status=degraded")).toEqual([id]);
@@ -152,7 +160,10 @@ describe("a target that fails", () => {
   test("a lower tier raises retry_interval at once", async () => {
     account = await server.account({ tier: "scale", balance: 10 });
     const { body } = await account.post("/v1/pulse", {
-      ...{ url: site.url(), interval: 300_000, retry_interval: 5_000, consecutive_threshold: 5 },
+      url: site.url(),
+      interval: 300_000,
+      retry_interval: 5_000,
+      consecutive_threshold: 5,
     });
     await server.operator.patch(`/v1/admin/accounts/${account.userId}`, { tier: "free" });
     const at: number[] = [];

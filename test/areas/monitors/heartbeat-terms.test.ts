@@ -39,10 +39,23 @@ describe("POST /v1/pulse of a heartbeat", () => {
       after: (_, { body: { id, ping_url, ...rest } }) => {
         expect(ping_url).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/ping\/[0-9a-f]{8}-[0-9a-f]{4}-4/);
         expect(rest).toMatchObject({
-          ...{ type: "heartbeat", url: `heartbeat:${id}`, name: "Heartbeat", interval: null, slug: null },
-          ...{ period_ms: 86_400_000, schedule: null, tz: null, grace_ms: 3_600_000, status: "unknown" },
-          ...{ ping_slug_url: null, last_ping_at: null, started_at: null, expected_at: null },
-          ...{ last_duration_ms: null, headers: null, body: null },
+          type: "heartbeat",
+          url: `heartbeat:${id}`,
+          name: "Heartbeat",
+          interval: null,
+          slug: null,
+          period_ms: 86_400_000,
+          schedule: null,
+          tz: null,
+          grace_ms: 3_600_000,
+          status: "unknown",
+          ping_slug_url: null,
+          last_ping_at: null,
+          started_at: null,
+          expected_at: null,
+          last_duration_ms: null,
+          headers: null,
+          body: null,
         });
       },
     },
@@ -153,7 +166,9 @@ describe("what leads to a heartbeat", () => {
       expect(text).not.toContain(base);
     }
     expect((await reader.get(`/v1/pulse/${beat.id}`)).body).toMatchObject({
-      ...{ slug: "shown", ping_url: null, ping_slug_url: null },
+      slug: "shown",
+      ping_url: null,
+      ping_slug_url: null,
     });
     expect((await reader.post("/v1/pulse/ping-key")).status).toBe(403);
     expect((await reader.get(`/v1/pulse/${beat.id}/pings`)).status).toBe(200);

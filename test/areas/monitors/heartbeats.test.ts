@@ -18,8 +18,11 @@ afterEach(async () => {
 });
 
 const TERMS = {
-  ...{ period_ms: HOUR, grace_ms: 5 * MINUTE, cooldown_ms: 10 * MINUTE },
-  ...{ webhook_url: "https://hooks.example.com/in", notify_recovery: true },
+  period_ms: HOUR,
+  grace_ms: 5 * MINUTE,
+  cooldown_ms: 10 * MINUTE,
+  webhook_url: "https://hooks.example.com/in",
+  notify_recovery: true,
 };
 
 async function statusOf(beat: TestHeartbeat): Promise<unknown> {
@@ -129,7 +132,10 @@ describe("a heartbeat", () => {
     await server.clock.advance(MINUTE);
     await beat.ping();
     expect(await beat.view()).toMatchObject({
-      ...{ status: "up", started_at: null, last_duration_ms: 16 * MINUTE, latency_ms: 16 * MINUTE },
+      status: "up",
+      started_at: null,
+      last_duration_ms: 16 * MINUTE,
+      latency_ms: 16 * MINUTE,
     });
     const overran = `overran: the run that began at ${new Date(TEST_START_MS).toISOString()} has not ended within 300000 ms`;
     expect(await errorsOf(beat)).toEqual([null, overran]);
@@ -173,7 +179,9 @@ describe("a heartbeat", () => {
     const { body } = await account.get(`/v1/pulse/${beat.id}/pings`);
     expect((body["pings"] as object[])[0]).toMatchObject({ kind: "fail", body: "kept" });
     expect(await beat.view()).toMatchObject({
-      ...{ status: "up", last_ping_at: new Date(server.clock.now()).toISOString(), consecutive_failures: 0 },
+      status: "up",
+      last_ping_at: new Date(server.clock.now()).toISOString(),
+      consecutive_failures: 0,
     });
     await account.put(`/v1/pulse/${beat.id}`, { active: true });
     await server.clock.advance(HOUR + 5 * MINUTE - 1);
@@ -326,8 +334,11 @@ describe("a schedule", () => {
     expect(nightly("2026-10-24T12:00:00Z")).toBe("10-25T00:30");
     expect(nightly("2026-10-25T00:30:00Z")).toBe("10-26T01:30");
     const beat = await makeHeartbeat(server, account, {
-      ...{ ...TERMS, period_ms: undefined, grace_ms: MINUTE },
-      ...{ schedule: "30 2 * * *", tz: "Europe/Berlin" },
+      ...TERMS,
+      period_ms: undefined,
+      grace_ms: MINUTE,
+      schedule: "30 2 * * *",
+      tz: "Europe/Berlin",
     });
     await beat.ping();
     expect((await beat.view())["expected_at"]).toBe("2026-03-11T01:30:00.000Z");

@@ -30,8 +30,15 @@ test("monitors that were down before there were incidents have one afterwards, t
   migrate(db, MIGRATIONS);
   const incidents = incidentStore(db);
   expect(incidents.openOf(1)).toMatchObject({
-    ...{ projectRef: 7, title: "Shop is down", impact: "outage", status: "investigating" },
-    ...{ monitorIds: [ids[0]], startedAt: 40, isPublic: false, cause: null, resolvedAt: null },
+    projectRef: 7,
+    title: "Shop is down",
+    impact: "outage",
+    status: "investigating",
+    monitorIds: [ids[0]],
+    startedAt: 40,
+    isPublic: false,
+    cause: null,
+    resolvedAt: null,
   });
   expect(incidents.openOf(1)?.incidentId).toMatch(/^inc_[0-9a-f]{32}$/);
   expect(incidents.openOf(2)).toMatchObject({ title: "https://example.com/ is down", startedAt: 5 });

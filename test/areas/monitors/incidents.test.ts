@@ -47,9 +47,18 @@ describe("of a monitor", () => {
     const [open, ...others] = await incidents();
     expect(others).toEqual([]);
     expect(open).toMatchObject({
-      ...{ kind: "auto", title: "Shop is down", impact: "outage", status: "investigating" },
-      ...{ cause: "the target answered 500", monitor_ids: [id], public: false, suppressed_by: null },
-      ...{ acknowledged_at: null, acknowledged_by: null, resolved_at: null, updates_count: 0 },
+      kind: "auto",
+      title: "Shop is down",
+      impact: "outage",
+      status: "investigating",
+      cause: "the target answered 500",
+      monitor_ids: [id],
+      public: false,
+      suppressed_by: null,
+      acknowledged_at: null,
+      acknowledged_by: null,
+      resolved_at: null,
+      updates_count: 0,
     });
     expect(open?.["id"]).toMatch(/^inc_[0-9a-f]{32}$/);
     const began = Date.parse(String(open?.["started_at"]));
@@ -148,9 +157,20 @@ describe("of people", () => {
     expect(made.status).toBe(201);
     const at = new Date(TEST_START_MS).toISOString();
     expect(made.body).toEqual({
-      ...{ id: made.body["id"], kind: "manual", title: "Payments fail", impact: "outage" },
-      ...{ status: "investigating", cause: null, monitor_ids: [], started_at: at, acknowledged_at: null },
-      ...{ acknowledged_by: null, resolved_at: null, public: false, suppressed_by: null, updates: [] },
+      id: made.body["id"],
+      kind: "manual",
+      title: "Payments fail",
+      impact: "outage",
+      status: "investigating",
+      cause: null,
+      monitor_ids: [],
+      started_at: at,
+      acknowledged_at: null,
+      acknowledged_by: null,
+      resolved_at: null,
+      public: false,
+      suppressed_by: null,
+      updates: [],
     });
     const path = `${INCIDENTS}/${made.body["id"]}`;
     const changed = await owner.patch(path, { title: "Payments are slow", public: true });

@@ -81,7 +81,10 @@ describe("during planned work", () => {
     expect(channel.takeBodies()).toMatchObject([
       {
         event: "maintenance.started",
-        ...{ title: "Move", message: "", starts_at: at(2 * MINUTE), ends_at: at(12 * MINUTE) },
+        title: "Move",
+        message: "",
+        starts_at: at(2 * MINUTE),
+        ends_at: at(12 * MINUTE),
       },
     ]);
     expect(await monitor(id)).toMatchObject({ status: "up", maintenance: true });
@@ -199,7 +202,11 @@ describe("planned work", () => {
     const body = { title: "Night", schedule: "30 2 * * *", tz: "Europe/Berlin", duration_ms: HOUR };
     const made = await plan({ ...body, monitor_ids: [id] });
     expect(made).toMatchObject({
-      ...{ ...body, status: "scheduled", monitor_ids: [id], public: false, message: "" },
+      ...body,
+      status: "scheduled",
+      monitor_ids: [id],
+      public: false,
+      message: "",
       starts_at: "2026-03-28T01:30:00.000Z",
       ends_at: "2026-03-28T02:30:00.000Z",
     });

@@ -98,9 +98,17 @@ describe("a monitor's name", () => {
 test("what was configured is read back, one by one and in the list: headers by name only", async () => {
   const reader = await server.account();
   const given = {
-    ...{ url: "https://a.example.com/", name: "all", method: "POST", body: "{}", timeout: 2_000 },
-    ...{ interval: 60_000, consecutive_threshold: 3, cooldown_ms: 60_000, notify_recovery: true },
-    ...{ webhook_url: "https://hooks.example.com/in", email_alert: false },
+    url: "https://a.example.com/",
+    name: "all",
+    method: "POST",
+    body: "{}",
+    timeout: 2_000,
+    interval: 60_000,
+    consecutive_threshold: 3,
+    cooldown_ms: 60_000,
+    notify_recovery: true,
+    webhook_url: "https://hooks.example.com/in",
+    email_alert: false,
   };
   const id = await created({ ...given, headers: { Authorization: "Bearer secret", "X-Probe": "1" } }, reader);
   const expected = {
@@ -108,10 +116,18 @@ test("what was configured is read back, one by one and in the list: headers by n
     ...given,
     header_names: ["Authorization", "X-Probe"],
     type: "http",
-    ...{ depends_on: null, flapping: false, maintenance: false },
-    ...{ active: true, status: "unknown", latency_ms: null, last_checked_at: null, consecutive_failures: 0 },
-    ...{ channels: null, incident_id: null },
-    ...{ created_at: TEST_START_MS / 1_000, updated_at: TEST_START_MS / 1_000 },
+    depends_on: null,
+    flapping: false,
+    maintenance: false,
+    active: true,
+    status: "unknown",
+    latency_ms: null,
+    last_checked_at: null,
+    consecutive_failures: 0,
+    channels: null,
+    incident_id: null,
+    created_at: TEST_START_MS / 1_000,
+    updated_at: TEST_START_MS / 1_000,
   };
   const one = await reader.get(`/v1/pulse/${id}`);
   expect(one.body).toMatchObject(expected);

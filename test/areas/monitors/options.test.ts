@@ -21,14 +21,32 @@ afterAll(() => server.stop());
 
 const BODY = { url: "https://site.example.com/health", interval: 60_000 };
 const DEFAULTS = {
-  ...{ group: null, retry_interval: null, recovery_threshold: 1, degraded_ms: null, notify_degraded: false },
-  ...{ accept_status: null, keyword: null, keyword_absent: null, tls_expiry_days: 14 },
-  ...{ json_path: null, json_op: null, json_value: null },
+  group: null,
+  retry_interval: null,
+  recovery_threshold: 1,
+  degraded_ms: null,
+  notify_degraded: false,
+  accept_status: null,
+  keyword: null,
+  keyword_absent: null,
+  tls_expiry_days: 14,
+  json_path: null,
+  json_op: null,
+  json_value: null,
 };
 const EVERYTHING = {
-  ...{ group: "checkout", retry_interval: 10_000, recovery_threshold: 3, degraded_ms: 2_000 },
-  ...{ notify_degraded: true, accept_status: ["200", "300-399"], keyword: "ok", keyword_absent: "bad" },
-  ...{ json_path: "$.a[0]", json_op: ">=", json_value: 5, tls_expiry_days: 30 },
+  group: "checkout",
+  retry_interval: 10_000,
+  recovery_threshold: 3,
+  degraded_ms: 2_000,
+  notify_degraded: true,
+  accept_status: ["200", "300-399"],
+  keyword: "ok",
+  keyword_absent: "bad",
+  json_path: "$.a[0]",
+  json_op: ">=",
+  json_value: 5,
+  tls_expiry_days: 30,
 };
 
 const create = (change: object, by: AccountClient = account): Promise<Answer> =>
@@ -59,7 +77,8 @@ describe("options", () => {
     expect((await put(id, { cooldown_ms: 60_000 })).body).toMatchObject(EVERYTHING);
     expect((await put(id, { keyword: null, recovery_threshold: 1 })).body).toMatchObject({
       ...EVERYTHING,
-      ...{ keyword: null, recovery_threshold: 1 },
+      keyword: null,
+      recovery_threshold: 1,
     });
     const { json_op, json_value, ...given } = DEFAULTS;
     expect((await put(id, given)).body).toMatchObject(DEFAULTS);
@@ -162,7 +181,9 @@ describe("bounds", () => {
       expectError(await put(id, change, payer), "validation_error");
     }
     expect((await payer.get(`/v1/pulse/${id}`)).body).toMatchObject({
-      ...{ method: "GET", timeout: 10_000, interval: 60_000 },
+      method: "GET",
+      timeout: 10_000,
+      interval: 60_000,
     });
     expectError(await put(id, {}, payer), "insufficient_balance");
   });

@@ -53,8 +53,14 @@ const strangers = (count: number) => [
 
 describe("POST /v1/pulse/pages", () => {
   const DEFAULTS = {
-    ...{ description: "", groups: [], show_latency: false, show_urls: false, publish_incidents: "manual" },
-    ...{ footer: "", index: false, published: true },
+    description: "",
+    groups: [],
+    show_latency: false,
+    show_urls: false,
+    publish_incidents: "manual",
+    footer: "",
+    index: false,
+    published: true,
   };
   const { title, description, footer, groupName } = PAGE_BOUNDS;
   endpoint(() => server, "POST /v1/pulse/pages", [
@@ -62,12 +68,18 @@ describe("POST /v1/pulse/pages", () => {
     created("the shortest slug", { slug: "a-1" }),
     created("the longest slug", { slug: "z".repeat(60) }),
     created("the longest texts, in characters", {
-      ...{ title: "🙂".repeat(title), description: "d".repeat(description), footer: "f".repeat(footer) },
+      title: "🙂".repeat(title),
+      description: "d".repeat(description),
+      footer: "f".repeat(footer),
       groups: [{ name: "g".repeat(groupName), monitor_ids: [] }],
     }),
     created("as many groups as there can be", { groups: groups(GROUPS_MAX) }),
     created("everything set", {
-      ...{ show_latency: true, show_urls: true, publish_incidents: "all", index: true, published: false },
+      show_latency: true,
+      show_urls: true,
+      publish_incidents: "all",
+      index: true,
+      published: false,
     }),
     created("a field that is not known has no effect", { colour: "red" }, DEFAULTS),
     refused("a slug of 2", { slug: "ab" }, "slug"),
@@ -94,14 +106,17 @@ describe("POST /v1/pulse/pages", () => {
       name: "without credits",
       account: { balance: 0 },
       request: ["POST", PAGES, { slug: fresh(), title: "Acme" }],
-      ...{ status: 402, code: "insufficient_balance" },
+      status: 402,
+      code: "insufficient_balance",
     },
     {
       name: "beyond the tier",
       account: { tier: "free" },
       before: ({ account }: World) => page(account),
       request: ["POST", PAGES, { slug: fresh(), title: "Acme" }],
-      ...{ status: 403, code: "page_limit_exceeded", spent: 0 },
+      status: 403,
+      code: "page_limit_exceeded",
+      spent: 0,
     },
     {
       name: "a slug that somebody else has",
@@ -110,7 +125,10 @@ describe("POST /v1/pulse/pages", () => {
         expect(status).toBe(201);
       },
       request: ["POST", PAGES, { slug: "taken", title: "Acme" }],
-      ...{ status: 409, code: "page_slug_taken", spent: 1, lacks: ["First", "page_0"] },
+      status: 409,
+      code: "page_slug_taken",
+      spent: 1,
+      lacks: ["First", "page_0"],
     },
   ]);
 
@@ -188,7 +206,9 @@ describe("GET, PATCH and DELETE", () => {
     const changed = await account.patch(path, { slug: moved, index: true });
     expect(changed.body).toEqual({
       ...made.body,
-      ...{ slug: moved, index: true, url: `${server.url}/status/${moved}` },
+      slug: moved,
+      index: true,
+      url: `${server.url}/status/${moved}`,
       updated_at: new Date(server.clock.now()).toISOString(),
     });
     expect((await account.get(path)).body).toEqual(changed.body);
@@ -222,7 +242,9 @@ test("a project that is deleted takes its pages along, and their addresses are f
   const account = await server.account();
   const project = await account.post("/v1/projects", { name: "Shop" });
   const key = await account.post(`/v1/projects/${project.body["id"]}/keys`, {
-    ...{ prefix: "sm", name: "k", scopes: ["pulse:*"] },
+    prefix: "sm",
+    name: "k",
+    scopes: ["pulse:*"],
   });
   const inside = server.client(String(key.body["secret"] ?? key.body["key"]));
   const slug = fresh();

@@ -50,7 +50,11 @@ describe("a ping", () => {
     expect(fail).toEqual({ ...plain, at, kind: "fail", body: "no disk" });
     expect(success).toEqual({
       ...plain,
-      ...{ at, kind: "success", exit: 0, duration_ms: 1_500, body: "42 files" },
+      at,
+      kind: "success",
+      exit: 0,
+      duration_ms: 1_500,
+      body: "42 files",
     });
     expect(log).toMatchObject({ kind: "log", body: "half-way" });
     expect(start).toMatchObject({ kind: "start", body: "begins" });
@@ -224,8 +228,12 @@ describe("by slug", () => {
     const { body } = await owner.get("/v1/pulse");
     expect((body["monitors"] as object[])[0]).toMatchObject({
       // Another monitor has the name already.
-      ...{ type: "heartbeat", name: "Heartbeat", slug: "first", status: "up" },
-      ...{ period_ms: 86_400_000, grace_ms: 3_600_000 },
+      type: "heartbeat",
+      name: "Heartbeat",
+      slug: "first",
+      status: "up",
+      period_ms: 86_400_000,
+      grace_ms: 3_600_000,
     });
     let made = 0;
     let last = await nobody.get(`${base}/job-0?create=1`);

@@ -246,7 +246,9 @@ describe("badges", () => {
 
 describe("whatever people write", () => {
   const TEXTS = {
-    ...{ title: HOSTILE, description: `${HOSTILE}\nhttps://example.com/a?b=1&c=2.`, footer: HOSTILE },
+    title: HOSTILE,
+    description: `${HOSTILE}\nhttps://example.com/a?b=1&c=2.`,
+    footer: HOSTILE,
     show_urls: true,
   };
 

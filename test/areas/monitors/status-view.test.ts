@@ -22,8 +22,15 @@ const NOW = TEST_START_MS;
 const HOUR_MS = DAY_MS / 24;
 
 const INCIDENT: PageIncident = {
-  ...{ id: "inc_1", kind: "manual", title: "Slow <search>", impact: "degraded", status: "identified" },
-  ...{ public: true, monitorIds: ["m1"], startedAt: NOW - HOUR_MS, resolvedAt: null },
+  id: "inc_1",
+  kind: "manual",
+  title: "Slow <search>",
+  impact: "degraded",
+  status: "identified",
+  public: true,
+  monitorIds: ["m1"],
+  startedAt: NOW - HOUR_MS,
+  resolvedAt: null,
   titleGiven: true,
   updatesCount: 2,
   updates: [
@@ -37,8 +44,14 @@ const INCIDENT: PageIncident = {
   ],
 };
 const MAINTENANCE: PageMaintenance = {
-  ...{ id: "mnt_1", title: "New disks", message: "Short breaks.", public: true, monitorIds: ["m2"] },
-  ...{ startsAt: NOW - HOUR_MS, endsAt: NOW + HOUR_MS, announcedAt: NOW - DAY_MS },
+  id: "mnt_1",
+  title: "New disks",
+  message: "Short breaks.",
+  public: true,
+  monitorIds: ["m2"],
+  startsAt: NOW - HOUR_MS,
+  endsAt: NOW + HOUR_MS,
+  announcedAt: NOW - DAY_MS,
 };
 
 interface Given {
@@ -58,13 +71,11 @@ function view({
   days = [],
 }: Given) {
   const rows = monitors.map((state, index) => ({
-    ...{
-      ref: index + 1,
-      monitorId: `m${index + 1}`,
-      projectRef: 1,
-      latencyMs: 20,
-      lastCheckedAt: NOW - 1_000,
-    },
+    ref: index + 1,
+    monitorId: `m${index + 1}`,
+    projectRef: 1,
+    latencyMs: 20,
+    lastCheckedAt: NOW - 1_000,
     status: state === "slow" || state === "paused" ? "up" : state,
     degraded: state === "slow",
     settings: { name: `Name ${index + 1}`, url: "https://example.com/", active: state !== "paused" },
@@ -79,15 +90,13 @@ function view({
   } as unknown as ViewParts;
   const groups = [{ name: "Shop", monitor_ids: rows.map(({ monitorId }) => monitorId) }];
   const page = {
-    ...{
-      ref: 1,
-      pageId: "page_1",
-      accountRef: 1,
-      projectRef: 1,
-      slug: "acme",
-      createdAt: NOW,
-      updatedAt: NOW,
-    },
+    ref: 1,
+    pageId: "page_1",
+    accountRef: 1,
+    projectRef: 1,
+    slug: "acme",
+    createdAt: NOW,
+    updatedAt: NOW,
     settings: { ...PAGE_DEFAULTS, title: "Acme", groups, ...settings },
   };
   return viewOf(parts, page, NOW);
@@ -222,8 +231,11 @@ test("a day's colour: 99.9 and 95 percent are the bounds; what is not 100 never 
   const today = dayOf(NOW);
   const ups = [10_000, 9_999, 9_990, 9_989, 9_500, 9_499, 0];
   const days = ups.map((up, index) => ({
-    ...{ day: today - (ups.length - 1 - index) * DAY_MS, checks: 10_000, up },
-    ...{ observerMs: index === 0 ? 120_000 : 0, maintenanceMs: index === 1 ? 60_000 : 0 },
+    day: today - (ups.length - 1 - index) * DAY_MS,
+    checks: 10_000,
+    up,
+    observerMs: index === 0 ? 120_000 : 0,
+    maintenanceMs: index === 1 ? 60_000 : 0,
   }));
   const text = await rendered(await view({ monitors: ["up"], days }));
   const bars = [...text.matchAll(/<path class="(\w+)"[^>]*><title>([^<]+)<\/title>/g)];

@@ -60,7 +60,9 @@ describe("events that a bucket", () => {
   test("could not send on count for a day after they came in, of all buckets and senders", async () => {
     const plain = await newBucket(account, { target_url: sink.url() });
     const signed = await newBucket(account, {
-      ...{ target_url: sink.url(), provider: "github", signing_secret: "a secret of some length" },
+      target_url: sink.url(),
+      provider: "github",
+      signing_secret: "a secret of some length",
     });
     for (const { id } of [plain, signed]) await setState(account, id, "live");
     await accepted(server, plain.id);

@@ -53,7 +53,10 @@ describe("overviews in memory", () => {
     ];
     overviews = new Overviews({
       ...bench.kernel,
-      ...{ resources, accounts: NO_ACCOUNTS, directory, trail: UNHEARD },
+      resources,
+      accounts: NO_ACCOUNTS,
+      directory,
+      trail: UNHEARD,
     });
   });
 
@@ -222,7 +225,8 @@ describe("deleted projects", () => {
     const removal = new ProjectRemoval({
       ...bench.kernel,
       accounts: NO_ACCOUNTS,
-      ...{ directory, trail: UNHEARD },
+      directory,
+      trail: UNHEARD,
       resources: [resources],
     });
     await scheduler.start();

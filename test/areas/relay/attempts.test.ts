@@ -62,7 +62,10 @@ describe("an attempt", () => {
     const delivery = await stage.read(id);
     expect(delivery).toMatchObject({ status: "failed", attempts: 1 });
     expect(delivery.attempt_log[0]).toMatchObject({
-      ...{ response_status: null, response_headers: null, response_body: null, remote_address: null },
+      response_status: null,
+      response_headers: null,
+      response_body: null,
+      remote_address: null,
       request_headers: { "webhook-id": id },
     });
   });
@@ -137,7 +140,8 @@ describe("a delivery's own terms", () => {
     stage.sink.answersBy(() => Bun.sleep(1_500).then(() => new Response()));
     const id = await stage.sent({ timeout_ms: 1_000, retry_schedule: [] });
     expect(await stage.read(id)).toMatchObject({
-      ...{ status: "failed", timeout_ms: 1_000 },
+      status: "failed",
+      timeout_ms: 1_000,
       error: "timeout: no complete answer within 1000 ms",
     });
     expect(await stage.read(await stage.sent({ timeout_ms: 5_000 }))).toMatchObject({ status: "delivered" });
@@ -147,7 +151,8 @@ describe("a delivery's own terms", () => {
     const bytes = Buffer.from(Array.from({ length: 256 }, (_, at) => at));
     let got: ArrayBuffer | null = null;
     const server = Bun.serve({
-      ...{ port: 0, hostname: "127.0.0.1" },
+      port: 0,
+      hostname: "127.0.0.1",
       fetch: async (request) => {
         got = await request.arrayBuffer();
         return new Response();

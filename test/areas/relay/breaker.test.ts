@@ -36,23 +36,19 @@ const advance = (ms: number) => stage.server.clock.advance(ms);
 
 describe("what an attempt that failed makes of an endpoint", () => {
   const well: Health = {
-    ...{
-      state: LIVE,
-      disabled_reason: null,
-      breaker: CLOSED,
-      failures: 0,
-      failing_since: null,
-      probes: 0,
-    },
-    ...{
-      next_probe_at: null,
-      last_status: null,
-      last_error: null,
-      holds: 0,
-      noticed_at: null,
-      unnoticed: 0,
-      retrying_ref: null,
-    },
+    state: LIVE,
+    disabled_reason: null,
+    breaker: CLOSED,
+    failures: 0,
+    failing_since: null,
+    probes: 0,
+    next_probe_at: null,
+    last_status: null,
+    last_error: null,
+    holds: 0,
+    noticed_at: null,
+    unnoticed: 0,
+    retrying_ref: null,
   };
   const bounds = { breakerFailures: 3, disableAfterHours: 120 };
   const attempt = { status: 500, error: "no", isProbe: false };
@@ -79,7 +75,8 @@ describe("what an attempt that failed makes of an endpoint", () => {
     };
     const probe = { ...attempt, isProbe: true };
     expect(afterFailure(open, probe, bounds, 0, 0.5).change).toMatchObject({
-      ...{ probes: 2, next_probe_at: 4 * PROBE_MS },
+      probes: 2,
+      next_probe_at: 4 * PROBE_MS,
     });
     expect(afterFailure(open, attempt, bounds, 0, 0.5).change.next_probe_at).toBeUndefined();
     expect(nextProbeAt(0, 5, 0.5)).toBe(PROBE_MS_MAX);
@@ -345,17 +342,13 @@ describe("notices", () => {
     expect(failing).toMatchObject({
       type: "ninefold.endpoint.failing",
       data: {
-        ...{
-          endpoint_id: id,
-          name: "books",
-          url: stage.sink.url("/a"),
-          last_status: 500,
-        },
-        ...{
-          last_error: "the target answered 500",
-          since: expect.any(Number),
-          waiting: 10,
-        },
+        endpoint_id: id,
+        name: "books",
+        url: stage.sink.url("/a"),
+        last_status: 500,
+        last_error: "the target answered 500",
+        since: expect.any(Number),
+        waiting: 10,
       },
     });
     stage.sink.answersBy(() => 200);

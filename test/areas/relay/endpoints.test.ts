@@ -40,20 +40,36 @@ const SCENARIOS = {
 describe("POST /v1/relay/endpoints", () => {
   const request: Scenario["request"] = ["POST", PATH, { url: URL_GIVEN }];
   const refused = (name: string, change: object): Scenario => ({
-    ...{ name, status: 400, code: "validation_error" },
+    name,
+    status: 400,
+    code: "validation_error",
     request: ["POST", PATH, { url: URL_GIVEN, ...change }],
     after: (_, { body }) =>
       expect(Object.keys(body["fields"] as object)[0]?.split(".")[0]).toBe(Object.keys(change)[0] ?? ""),
   });
   endpoint(() => stage.server, "POST /v1/relay/endpoints", [
     {
-      ...{ name: "with a URL alone", request, status: 201 },
+      name: "with a URL alone",
+      request,
+      status: 201,
       holds: {
-        ...{ url: URL_GIVEN, name: null, event_types: [], channels: [], filter: null, headers: {} },
-        ...{ description: null, format: "envelope", timeout_ms: 15_000, max_per_second: null },
+        url: URL_GIVEN,
+        name: null,
+        event_types: [],
+        channels: [],
+        filter: null,
+        headers: {},
+        description: null,
+        format: "envelope",
+        timeout_ms: 15_000,
+        max_per_second: null,
         retry_schedule: ["5s", "5m", "30m", "2h", "5h", "10h", "14h", "20h", "24h"],
-        ...{ max_concurrency: 16, disable_after_hours: 120, notify_email: true, keep_responses: true },
-        ...{ state: "live", health: { breaker: "closed", consecutive_failures: 0, next_probe_at: null } },
+        max_concurrency: 16,
+        disable_after_hours: 120,
+        notify_email: true,
+        keep_responses: true,
+        state: "live",
+        health: { breaker: "closed", consecutive_failures: 0, next_probe_at: null },
       },
       after: (_, { body, headers }) => {
         expect(body["endpoint_id"]).toMatch(/^ep_[0-9a-f]{32}$/);
@@ -64,13 +80,18 @@ describe("POST /v1/relay/endpoints", () => {
     { ...SCENARIOS.noKey, request },
     { ...SCENARIOS.noCredits, name: "free", request, status: 201, code: "" },
     {
-      ...{ name: "a name that is taken", status: 409, code: "endpoint_name_taken" },
+      name: "a name that is taken",
+      status: 409,
+      code: "endpoint_name_taken",
       request: ["POST", PATH, { url: URL_GIVEN, name: "books" }],
       before: ({ account }) => account.post(PATH, { url: URL_GIVEN, name: "books" }),
       after: (_, { body }) => expect(body["endpoint_id"]).toMatch(/^ep_/),
     },
     {
-      ...{ name: "more than the tier allows", status: 403, code: "endpoint_limit_exceeded", request },
+      name: "more than the tier allows",
+      status: 403,
+      code: "endpoint_limit_exceeded",
+      request,
       account: { tier: "free" },
       before: async ({ account }) => {
         for (let n = 0; n < 2; n += 1) await account.post(PATH, { url: URL_GIVEN });
@@ -106,22 +127,17 @@ describe("POST /v1/relay/endpoints", () => {
 
   test("takes every bound", async () => {
     const most = {
-      ...{ name: "a".repeat(100), event_types: Array.from({ length: EVENT_TYPES_MAX }, (_, n) => `t${n}.*`) },
-      ...{
-        channels: Array.from({ length: CHANNELS_MAX }, (_, n) => `c${n}`),
-        description: "d".repeat(DESCRIPTION_LENGTH_MAX),
-      },
-      ...{
-        retry_schedule: Array(20).fill("1h"),
-        timeout_ms: 30_000,
-        max_per_second: PER_SECOND_TO_ENDPOINT_MAX,
-      },
-      ...{
-        max_concurrency: CONCURRENCY_MAX,
-        disable_after_hours: DISABLE_HOURS_MAX,
-        format: "raw",
-        filter: { a: { $gt: 1 } },
-      },
+      name: "a".repeat(100),
+      event_types: Array.from({ length: EVENT_TYPES_MAX }, (_, n) => `t${n}.*`),
+      channels: Array.from({ length: CHANNELS_MAX }, (_, n) => `c${n}`),
+      description: "d".repeat(DESCRIPTION_LENGTH_MAX),
+      retry_schedule: Array(20).fill("1h"),
+      timeout_ms: 30_000,
+      max_per_second: PER_SECOND_TO_ENDPOINT_MAX,
+      max_concurrency: CONCURRENCY_MAX,
+      disable_after_hours: DISABLE_HOURS_MAX,
+      format: "raw",
+      filter: { a: { $gt: 1 } },
     };
     const { status, body } = await create(most);
     expect([status, body]).toMatchObject([201, most]);
@@ -175,7 +191,10 @@ describe("GET /v1/relay/endpoints", () => {
 
 /** A key that was used for something else: what every change may answer. */
 const usedKey = (method: string, path: string): Scenario => ({
-  ...{ name: "a key that was used otherwise", status: 409, code: "conflict", request: [method, path, {}] },
+  name: "a key that was used otherwise",
+  status: 409,
+  code: "conflict",
+  request: [method, path, {}],
   headers: { "idempotency-key": "used" },
   before: ({ account }) => account.post(PATH, { url: URL_GIVEN }, { headers: { "idempotency-key": "used" } }),
 });
@@ -204,7 +223,8 @@ describe("one endpoint", () => {
   ]);
   endpoint(() => stage.server, "PATCH /v1/relay/endpoints/{endpoint_id}", [
     ofOne("PATCH", "", { description: "d", name: null, headers: { a: "b" } })({
-      ...{ name: "some fields", status: 200 },
+      name: "some fields",
+      status: 200,
       holds: { description: "d", name: null, url: URL_GIVEN, headers: { a: "[secret]" } },
     }),
     ofOne("PATCH", "", {})({ name: "nothing", status: 200, holds: { name: "books" } }),
@@ -223,7 +243,9 @@ describe("one endpoint", () => {
   endpoint(() => stage.server, "POST /v1/relay/endpoints/{endpoint_id}/secret/rotate", [
     ofOne("POST", "/secret/rotate", { grace_hours: 1 })({ name: "one's own", status: 200, spent: 1 }),
     ofOne("POST", "/secret/rotate", { grace_hours: 169 })({
-      ...{ name: "a grace too long", status: 400, code: "validation_error" },
+      name: "a grace too long",
+      status: 400,
+      code: "validation_error",
     }),
     { ...SCENARIOS.unknown, spent: 1, request: ["POST", `${PATH}/${NOBODYS}/secret/rotate`, {}] },
     usedKey("POST", `${PATH}/${NOBODYS}/secret/rotate`),
@@ -237,7 +259,9 @@ describe("one endpoint", () => {
       {},
       { event_types: ["other"] },
     )({
-      ...{ name: "whatever its types", status: 201, spent: 1 },
+      name: "whatever its types",
+      status: 201,
+      spent: 1,
       after: (_, { body }) => expect(body["message_id"]).toMatch(/^msg_[0-9a-f]{32}$/),
     }),
     ofOne("POST", "/test", { payload: 1 })({ name: "no payload", status: 400, code: "validation_error" }),
@@ -247,7 +271,10 @@ describe("one endpoint", () => {
     (() => {
       let id = NOBODYS;
       return {
-        ...{ name: "a disabled one", status: 409, code: "conflict", spent: 1 },
+        name: "a disabled one",
+        status: 409,
+        code: "conflict",
+        spent: 1,
         before: async ({ account }) => {
           const url = stage.sink.url("/gone");
           stage.sink.answersBy(() => 410);

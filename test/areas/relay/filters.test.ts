@@ -35,7 +35,8 @@ describe("a list is narrowed", () => {
       const [http = ""] = await stage.failed(1);
       const network = await stage.sent({ ...terms, target_url: "http://127.0.0.1:9/" });
       const timeout = await stage.sent({
-        ...{ ...terms, timeout_ms: 1_000 },
+        ...terms,
+        timeout_ms: 1_000,
         target_url: `http://127.0.0.1:${silent.port}/`,
       });
       await stage.sent();
@@ -136,7 +137,10 @@ test("a delivery that failed before requests were kept is seen, and cannot be se
   const delivery = await stage.read(relayId);
   expect(delivery).toMatchObject({ status: "failed", attempts: 1 });
   expect(delivery.attempt_log[0]).toMatchObject({
-    ...{ request_headers: null, response_headers: null, response_body: null, remote_address: null },
+    request_headers: null,
+    response_headers: null,
+    response_body: null,
+    remote_address: null,
   });
   const answer = await stage.account.post(`/v1/relay/${relayId}/resend`);
   expect([answer.status, answer.text]).toEqual([409, expect.stringContaining("what it sent is gone")]);

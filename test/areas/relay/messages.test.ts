@@ -98,8 +98,13 @@ describe("a receiver gets", () => {
     const expected = createHmac("sha256", Buffer.alloc(24, 7)).update(signed).digest("base64");
     expect(get("webhook-signature")).toBe(`v1,${expected}`);
     expect(await stage.read(sent[id] ?? "")).toMatchObject({
-      ...{ kind: "endpoint", event: "invoice.paid", endpoint_id: id, message_id: "invoice-1" },
-      ...{ status: "delivered", method: "POST", target_url: stage.sink.url("/a") },
+      kind: "endpoint",
+      event: "invoice.paid",
+      endpoint_id: id,
+      message_id: "invoice-1",
+      status: "delivered",
+      method: "POST",
+      target_url: stage.sink.url("/a"),
     });
   });
 

@@ -33,12 +33,16 @@ describe("POST /v1/relay/{relay_id}/resend", () => {
   const conflict = { status: 409, code: "conflict", spent: 1 };
   endpoint(() => stage.server, "POST /v1/relay/{relay_id}/resend", [
     about(async () => (await stage.failed(1))[0] ?? "", {
-      ...{ name: "a failed one", status: 202, holds: { status: "scheduled" }, spent: 1 },
+      name: "a failed one",
+      status: 202,
+      holds: { status: "scheduled" },
+      spent: 1,
       after: (_, { body }) => expect(body["relay_id"]).toBe(id),
     }),
     about(() => stage.sent(), { name: "a delivered one, whose payload is gone", ...conflict }),
     about(async () => String((await stage.ask({ delay: "1h" })).body["relay_id"]), {
-      ...{ name: "one that waits", ...conflict },
+      name: "one that waits",
+      ...conflict,
       after: (_, answer) =>
         expect(answer.text).toContain(
           "This delivery is scheduled: only one that has ended can be sent again.",
@@ -68,7 +72,11 @@ describe("POST /v1/relay/{relay_id}/resend", () => {
     const now = stage.server.clock.now();
     expect((await resend(relayId)).status).toBe(202);
     expect(await stage.read(relayId)).toMatchObject({
-      ...{ status: "scheduled", attempts: 2, scheduled_for: now, finished_at: null, response_status: 500 },
+      status: "scheduled",
+      attempts: 2,
+      scheduled_for: now,
+      finished_at: null,
+      response_status: 500,
     });
     await stage.restart();
     await stage.server.clock.advance(0);

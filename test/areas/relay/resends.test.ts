@@ -29,7 +29,10 @@ async function begin(body: object): Promise<Record<string, unknown>> {
 describe("POST /v1/relay/resend", () => {
   const request = (body: object): Scenario["request"] => ["POST", "/v1/relay/resend", body];
   const refused = (name: string, body: object): Scenario => ({
-    ...{ name, request: request({ since: 0, ...body }), status: 400, code: "validation_error" },
+    name,
+    request: request({ since: 0, ...body }),
+    status: 400,
+    code: "validation_error",
   });
   endpoint(() => stage.server, "POST /v1/relay/resend", [
     {
@@ -91,8 +94,14 @@ describe("POST /v1/relay/resend", () => {
     }
     expect(counts).toEqual([10, 20, 25, 25]);
     expect(await readResend(resend_id)).toEqual({
-      ...{ resend_id, status: "done", matched: 25, resent: 25, skipped: 0, error: null },
-      ...{ created_at: until, finished_at: until + 2_000 },
+      resend_id,
+      status: "done",
+      matched: 25,
+      resent: 25,
+      skipped: 0,
+      error: null,
+      created_at: until,
+      finished_at: until + 2_000,
     });
     const ids = stage.sink.take().map(({ headers }) => headers.get("webhook-id"));
     expect(ids).toEqual(wanted);
@@ -135,7 +144,11 @@ describe("POST /v1/relay/resend", () => {
     const { resend_id } = await begin({ since: 0 });
     await stage.server.clock.advance(10_000);
     expect(await readResend(resend_id)).toMatchObject({
-      ...{ status: "cancelled", matched: 3, resent: 2, skipped: 1, error: "the account has no credits left" },
+      status: "cancelled",
+      matched: 3,
+      resent: 2,
+      skipped: 1,
+      error: "the account has no credits left",
     });
     expect(stage.sink.take()).toHaveLength(2);
     expect(await balance()).toBe(0);

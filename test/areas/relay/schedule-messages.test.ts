@@ -120,9 +120,11 @@ test("a schedule changes between a target and a message", async () => {
   const schedule = await addSchedule({ state: "paused" });
   const target_url = stage.sink.url("/own");
   expect((await stage.account.patch(schedule, { target_url })).body).toMatchObject({
-    ...{ target_url, event_type: null },
+    target_url,
+    event_type: null,
   });
   expect((await stage.account.patch(schedule, { event_type: TYPE })).body).toMatchObject({
-    ...{ target_url: null, event_type: TYPE },
+    target_url: null,
+    event_type: TYPE,
   });
 });

@@ -81,7 +81,9 @@ describe("a run", () => {
     expect(after).toMatchObject({ runs: 3, skipped: 0, last_run_at: times[2], last_relay_id: last });
     expect(after.next_run_at).toBe(begun + 4 * MINUTE);
     expect(await stage.read(String(last))).toMatchObject({
-      ...{ kind: "scheduled", schedule_id: schedule.schedule_id, scheduled_for: times[2] },
+      kind: "scheduled",
+      schedule_id: schedule.schedule_id,
+      scheduled_for: times[2],
     });
   });
 

@@ -273,7 +273,10 @@ describe("what is signed", () => {
   test("each attempt anew, under the same id", async () => {
     sink.answers(500, 200);
     await account.post("/v1/relay", {
-      ...{ target_url: sink.url(), method: "POST", delay: "0s", retry_schedule: ["5s"] },
+      target_url: sink.url(),
+      method: "POST",
+      delay: "0s",
+      retry_schedule: ["5s"],
     });
     await server.clock.advance(6_000);
     const received = sink.take();

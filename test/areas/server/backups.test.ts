@@ -44,7 +44,9 @@ describe("the list of backups", () => {
     const all = await list(running);
     expect(all).toEqual({
       plan: {
-        ...{ folder, cron: "0 * * * *", keep: 7 },
+        folder,
+        cron: "0 * * * *",
+        keep: 7,
         next_at: "2026-03-10T13:00:00.000Z",
         // The last one is of yesterday.
         overdue: true,
@@ -86,8 +88,10 @@ describe("a backup that is asked for", () => {
       expect(asked.body).toEqual(begun);
       expect((await list(running)).running).toEqual(begun);
       expect(await newestOf(running.operator)).toMatchObject({
-        ...{ action: "admin.backups.create", target: { type: "backup", id: FIRST } },
-        ...{ before: null, after: { folder } },
+        action: "admin.backups.create",
+        target: { type: "backup", id: FIRST },
+        before: null,
+        after: { folder },
       });
       await running.clock.advance(0);
       expect(await list(running)).toMatchObject({ running: null, failure: null, backups: [{ name: FIRST }] });
@@ -166,7 +170,8 @@ describe("a backup that is asked for", () => {
       await running.clock.advance(0);
       const { failure, backups } = await list(running);
       expect(failure).toEqual({
-        ...{ name: FIRST, begun_at: "2026-03-10T12:00:00.000Z" },
+        name: FIRST,
+        begun_at: "2026-03-10T12:00:00.000Z",
         message: `${folder}/${FIRST} is a folder: name a file in it.`,
       });
       expect(backups).toEqual([]);

@@ -77,7 +77,8 @@ describe("GET /v1/admin/options", () => {
     const options = answer.body.options as { name: string; value: unknown; source: string }[];
     const of = (name: string) => options.find((option) => option.name === name);
     expect(of("cors_origins")).toEqual({
-      ...{ name: "cors_origins", source: "flag" },
+      name: "cors_origins",
+      source: "flag",
       value: ["https://a.example", "https://b.example"],
     });
     expect(of("signup")).toEqual({ name: "signup", value: "closed", source: "default" });

@@ -240,7 +240,9 @@ describe("GET /v1/session", () => {
     const made = await account.post("/v1/keys", { prefix: "sm", name: "CI", scopes: ["gate:read"] });
     const mine = await browser().logIn(String(made.body.secret));
     expect((await mine.get("/v1/session")).body.session).toMatchObject({
-      ...{ key_id: made.body.key_id, key_name: "CI", scopes: ["gate:read"] },
+      key_id: made.body.key_id,
+      key_name: "CI",
+      scopes: ["gate:read"],
     });
     const headers = { "x-ninefold-project": "proj_none" };
     expectError(await mine.get("/v1/session", { headers }), "forbidden");

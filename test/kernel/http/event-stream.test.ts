@@ -49,11 +49,18 @@ function begin(more: Partial<EventReader> = {}): void {
   ended = 0;
   timeouts.length = 0;
   streams = new EventStreams({
-    ...{ streamsMax: 12, perCredentialMax: 2, heartbeatMs: 60_000, heartbeat: ": ping\n\n" },
-    ...{ after: realTimeout, retryAfterSeconds: 7 },
+    streamsMax: 12,
+    perCredentialMax: 2,
+    heartbeatMs: 60_000,
+    heartbeat: ": ping\n\n",
+    after: realTimeout,
+    retryAfterSeconds: 7,
   });
   reader = {
-    ...{ credential: "one", accountRef: 1, begin: ": ok\n\n", lookAgain: () => {} },
+    credential: "one",
+    accountRef: 1,
+    begin: ": ok\n\n",
+    lookAgain: () => {},
     attach: (stream) => {
       attached.push(stream);
       return () => {
@@ -191,7 +198,11 @@ test("a heartbeat goes out while the credential holds", async () => {
   });
   let beat = (): void => {};
   streams = new EventStreams({
-    ...{ streamsMax: 12, perCredentialMax: 2, heartbeatMs: 5, heartbeat: ": ping\n\n", retryAfterSeconds: 7 },
+    streamsMax: 12,
+    perCredentialMax: 2,
+    heartbeatMs: 5,
+    heartbeat: ": ping\n\n",
+    retryAfterSeconds: 7,
     after: (_delayMs, run) => {
       beat = run;
       return () => {};

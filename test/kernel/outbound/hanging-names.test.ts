@@ -37,8 +37,11 @@ async function monitor(account: AccountClient, host: string): Promise<string> {
 
 async function deliver(account: AccountClient, host: string): Promise<number> {
   const { status, body } = await account.post("/v1/relay", {
-    ...{ target_url: `http://${host}:${sink.port}/hook`, method: "POST", delay: "1s" },
-    ...{ payload: {}, headers: {} },
+    target_url: `http://${host}:${sink.port}/hook`,
+    method: "POST",
+    delay: "1s",
+    payload: {},
+    headers: {},
   });
   expect(status).toBe(201);
   return Number(body["scheduled_for"]);

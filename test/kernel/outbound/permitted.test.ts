@@ -73,8 +73,10 @@ const HTTPS_ONLY =
   "must be an https URL: for plain HTTP within your own network, start the server with --allow-private-targets private";
 
 const NOTARY = {
-  ...{ bucket: "receipts", region: "eu" },
-  ...{ accessKeyId: "A".repeat(20), secretAccessKey: "s".repeat(40) },
+  bucket: "receipts",
+  region: "eu",
+  accessKeyId: "A".repeat(20),
+  secretAccessKey: "s".repeat(40),
 };
 
 describe("a server without the option", () => {
@@ -127,7 +129,8 @@ describe("a server that permits loopback", () => {
   /** How the alert of a monitor ends that is down at once, sent to this host. */
   async function alertTo(host: string): Promise<Record<string, unknown>> {
     const made = await owner.post("/v1/pulse", {
-      ...{ url: "http://127.0.0.1:1/", interval: 60_000 },
+      url: "http://127.0.0.1:1/",
+      interval: 60_000,
       webhook_url: `http://${host}:${sink.port}/alert`,
     });
     expect(made.status).toBe(201);

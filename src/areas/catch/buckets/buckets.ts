@@ -183,9 +183,16 @@ export class Buckets {
     assertRoomForBucket(store.countOfAccount(account.ref), tiers[account.tier].buckets);
     const id = this.freeId();
     store.insert(tx, {
-      ...{ ref: this.nextRef++, id, account_ref: account.ref, project_ref: project.ref },
-      ...{ name, target_url: target_url ?? NO_TARGET, pull, provider: encodeProvider(provider) },
-      ...{ signing_secret: this.seal(id, body.signing_secret ?? null), ...this.sealSettings(id, settings) },
+      ref: this.nextRef++,
+      id,
+      account_ref: account.ref,
+      project_ref: project.ref,
+      name,
+      target_url: target_url ?? NO_TARGET,
+      pull,
+      provider: encodeProvider(provider),
+      signing_secret: this.seal(id, body.signing_secret ?? null),
+      ...this.sealSettings(id, settings),
       created_at: tx.now,
     });
     tx.onRollback(() => this.actors.drop(id));
@@ -285,7 +292,10 @@ export class Buckets {
     const set = settings === null ? "{}" : this.deps.vault.open(settings, settingsContext(id));
     return {
       ...same,
-      ...{ idle: true, recent: false, traffic: NO_TRAFFIC, provider },
+      idle: true,
+      recent: false,
+      traffic: NO_TRAFFIC,
+      provider,
       target_url: row.target_url === NO_TARGET ? null : row.target_url,
       settings: openSettings(provider, JSON.parse(set) as StoredSettings),
       signing_secret: sealed === null ? null : this.deps.vault.open(sealed, sealContext(id)),
@@ -372,7 +382,11 @@ export function bucketView(bucket: BucketActor, baseUrl: string): Bucket {
   const asks = settings.preset?.challenge ?? settings.stored.challenge ?? null;
   const path = asks === null || asks === "slack" || asks === "zoom" || asks === "discord" ? "catch" : "in";
   return {
-    ...{ id, name, ingest_url: `${baseUrl}/v1/${path}/${id}`, target_url, provider },
+    id,
+    name,
+    ingest_url: `${baseUrl}/v1/${path}/${id}`,
+    target_url,
+    provider,
     has_signing_secret: signing_secret !== null,
     ...settingsView(provider, settings),
     state: live ? "live" : "paused",

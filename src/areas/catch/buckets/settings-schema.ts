@@ -74,7 +74,9 @@ export const Signature = named("BucketSignature", {
   ),
   template: Type.Optional(
     text({
-      ...{ min: 1, max: TEMPLATE_LENGTH_MAX, examples: ["{timestamp}.{body}"] },
+      min: 1,
+      max: TEMPLATE_LENGTH_MAX,
+      examples: ["{timestamp}.{body}"],
       description:
         "What is signed: text with `{body}` once, `{timestamp} {id:<header>} {url} {method} {path}`.",
     }),
@@ -103,7 +105,9 @@ export type OwnResponse = Static<typeof OwnResponse>;
 export const Challenge = named("BucketChallenge", {
   token: Type.Optional(
     Type.String({
-      ...{ minLength: 1, maxLength: SIGNING_SECRET_LENGTH_MAX, examples: ["a-token-of-yours"] },
+      minLength: 1,
+      maxLength: SIGNING_SECRET_LENGTH_MAX,
+      examples: ["a-token-of-yours"],
       errorMessage: `must be a text of 1 to ${SIGNING_SECRET_LENGTH_MAX} characters`,
       description:
         "Of `meta`, `strava` and `websub`: the verify token that you entered there. Never shown again.",
@@ -111,7 +115,10 @@ export const Challenge = named("BucketChallenge", {
   ),
   query: Type.Optional(
     Type.String({
-      ...{ minLength: 1, maxLength: NAME_LENGTH_MAX, pattern: "^[A-Za-z0-9._~-]*$", examples: ["challenge"] },
+      minLength: 1,
+      maxLength: NAME_LENGTH_MAX,
+      pattern: "^[A-Za-z0-9._~-]*$",
+      examples: ["challenge"],
       errorMessage: "must be the name of a query parameter, of letters, digits, and . _ ~ -",
       description: "Of any other sender: the parameter of a GET whose value is answered.",
     }),
@@ -123,7 +130,9 @@ export type Challenge = Static<typeof Challenge>;
 
 const Hours = (maximum: number | undefined, minimum: number, description: string) =>
   Type.Integer({
-    ...{ minimum, ...(maximum === undefined ? {} : { maximum }), description },
+    minimum,
+    ...(maximum === undefined ? {} : { maximum }),
+    description,
     errorMessage:
       maximum === undefined
         ? `must be an integer of at least ${minimum}`
@@ -163,7 +172,10 @@ export const SettingsInput = {
   ),
   methods: Type.Optional(
     Type.Array(oneOf(METHODS), {
-      ...{ minItems: 1, maxItems: METHODS.length, uniqueItems: true, examples: [["POST"]] },
+      minItems: 1,
+      maxItems: METHODS.length,
+      uniqueItems: true,
+      examples: [["POST"]],
       errorMessage: `must be a list of different ones of ${METHODS.join(", ")}`,
     }),
   ),

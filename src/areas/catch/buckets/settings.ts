@@ -62,8 +62,17 @@ export function settingsIn(body: SettingsInput): SettingsInput {
   const { previous_signing_secret, previous_expires_at, retention_hours, methods, signature, challenge } =
     body;
   const named = {
-    ...{ verification_mode, response, invalid_status, overload_status, deduplicate_hours, retention_hours },
-    ...{ previous_signing_secret, previous_expires_at, methods, signature, challenge },
+    verification_mode,
+    response,
+    invalid_status,
+    overload_status,
+    deduplicate_hours,
+    retention_hours,
+    previous_signing_secret,
+    previous_expires_at,
+    methods,
+    signature,
+    challenge,
   };
   return Object.fromEntries(Object.entries(named).filter(([, value]) => value !== undefined));
 }
@@ -164,7 +173,9 @@ function assertSignature(provider: Provider | null, signature: Signature | null)
 
 /** Whether a sender's challenge asks for a token of the bucket's: most do; hubs of WebSub need not. */
 const TOKENS: Partial<Record<Provider, "required" | "optional">> = {
-  ...{ meta: "required", strava: "required", websub: "optional" },
+  meta: "required",
+  strava: "required",
+  websub: "optional",
 };
 
 /** @throws ApiError `validation_error` where a token is missing, or what is given has no place */
@@ -214,16 +225,21 @@ export function secretsOf(
 export function settingsView(provider: Provider | null, { stored }: Settings): SettingsView {
   const { challenge, signature = null, response = null, methods } = stored;
   return {
-    ...{ verification_mode: stored.verification_mode ?? "mark", response },
-    ...{ invalid_status: invalidStatus(provider, stored), overload_status: stored.overload_status ?? 200 },
+    verification_mode: stored.verification_mode ?? "mark",
+    response,
+    invalid_status: invalidStatus(provider, stored),
+    overload_status: stored.overload_status ?? 200,
     previous_expires_at: isoTimeOrNull(stored.previous_expires_at ?? null),
-    ...{ deduplicate_hours: stored.deduplicate_hours ?? 0, retention_hours: stored.retention_hours ?? null },
+    deduplicate_hours: stored.deduplicate_hours ?? 0,
+    retention_hours: stored.retention_hours ?? null,
     methods: [...(methods ?? (USUAL_METHODS as (typeof METHODS)[number][]))],
     signature,
     challenge: challenge
       ? {
           has_token: challenge.token !== undefined,
-          ...{ query: challenge.query ?? null, as: challenge.as ?? "text", field: challenge.field ?? null },
+          query: challenge.query ?? null,
+          as: challenge.as ?? "text",
+          field: challenge.field ?? null,
         }
       : null,
   };

@@ -159,10 +159,15 @@ export class EventService {
     const { method, path, query, remote_address = null } = events.way(row.sequence) ?? {};
     return {
       ...eventView(bucket, row),
-      ...{ method: method ?? "POST", path: path ?? "", query: query ?? "", headers },
+      method: method ?? "POST",
+      path: path ?? "",
+      query: query ?? "",
+      headers,
       headers_list: Object.entries(headers),
-      ...{ remote_address, size_bytes: body.length },
-      ...{ provider_event_id: row.provider_event_id, duplicates: row.duplicates },
+      remote_address,
+      size_bytes: body.length,
+      provider_event_id: row.provider_event_id,
+      duplicates: row.duplicates,
       payload: readPayload(body),
       payload_base64: body.toString("base64"),
       attempt_log: events.attempts(row.sequence).map((one) => ({ ...one, at: isoTime(one.at) })),
@@ -201,7 +206,8 @@ export class EventService {
         tx.audit({
           summary: `Event replayed from bucket ${bucket.id}`,
           target: { type: "event", id: eventIdOf(row.sequence) },
-          ...{ before: null, after },
+          before: null,
+          after,
         });
         this.recordAgain(tx, replay, tried);
         if (!taken) refund();
@@ -257,7 +263,11 @@ export class EventService {
       response_body: null,
     });
     const acknowledged: EventRow = {
-      ...{ ...row, ...said, status: ack.result, attempts: row.attempts + 1, retry_at: null },
+      ...row,
+      ...said,
+      status: ack.result,
+      attempts: row.attempts + 1,
+      retry_at: null,
       delivered_at: taken ? tx.now : null,
     };
     this.deps.events.setTried(tx, acknowledged);
@@ -322,7 +332,9 @@ export class EventService {
 function eventView(bucket: BucketActor, row: EventRow): EventItem {
   const { bucket_ref, sequence, retry_at, provider_event_id, duplicates, ...shown } = row;
   return {
-    ...{ id: eventIdOf(sequence), bucket_id: bucket.id, ...shown },
+    id: eventIdOf(sequence),
+    bucket_id: bucket.id,
+    ...shown,
     received_at: isoTime(row.received_at),
     delivered_at: isoTimeOrNull(row.delivered_at),
   };

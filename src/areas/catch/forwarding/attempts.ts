@@ -12,7 +12,9 @@ export interface Tried {
 /** What is kept of a try. */
 export function attemptOf(kind: AttemptRow["kind"], { at, outcome }: Tried): AttemptRow {
   return {
-    ...{ at, kind, duration_ms: outcome.latencyMs },
+    at,
+    kind,
+    duration_ms: outcome.latencyMs,
     response_status: outcome.answered ? outcome.status : null,
     error: problemOf(outcome),
     response_body: outcome.answered ? beginningOf(outcome.body) : null,

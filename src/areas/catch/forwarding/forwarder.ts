@@ -289,7 +289,10 @@ export class Forwarder {
     const retry_at = retryInMs === undefined ? null : tx.now + retryInMs;
     events.setTried(tx, {
       ...row,
-      ...{ status, attempts, response_status, retry_at },
+      status,
+      attempts,
+      response_status,
+      retry_at,
       error: problemOf(outcome),
       delivered_at: delivered ? tx.now : null,
     });

@@ -126,16 +126,22 @@ export class Replays {
         const isDone = matched.matched === 0;
         const { per_second = PER_SECOND } = body;
         const row: ReplayRow = {
-          ...{
-            replay_id: prefixedId("rpl", this.deps.ids.uuidV7()),
-            bucket_ref: bucket.ref,
-            per_second,
-            invalid,
-          },
-          ...{ filters: JSON.stringify(filters), after_ref: 0, through_ref: through },
-          ...{ matched: matched.matched, more: matched.more === true ? 1 : 0 },
-          ...{ resent: 0, delivered: 0, failed: 0, error: null },
-          ...{ status: isDone ? DONE : RUNNING, created_at: tx.now, finished_at: isDone ? tx.now : null },
+          replay_id: prefixedId("rpl", this.deps.ids.uuidV7()),
+          bucket_ref: bucket.ref,
+          per_second,
+          invalid,
+          filters: JSON.stringify(filters),
+          after_ref: 0,
+          through_ref: through,
+          matched: matched.matched,
+          more: matched.more === true ? 1 : 0,
+          resent: 0,
+          delivered: 0,
+          failed: 0,
+          error: null,
+          status: isDone ? DONE : RUNNING,
+          created_at: tx.now,
+          finished_at: isDone ? tx.now : null,
         };
         this.deps.replays.insert(tx, row);
         if (!isDone) this.bulk.begin(tx, row.replay_id, { bucket: bucket.ref });
@@ -195,7 +201,10 @@ export class Replays {
     return {
       since: since === undefined ? null : momentOf("since", since),
       until: until === undefined ? null : momentOf("until", until),
-      ...{ status, provider, event_type, last: this.deps.events.lastOf(bucket.ref) },
+      status,
+      provider,
+      event_type,
+      last: this.deps.events.lastOf(bucket.ref),
       sequences: event_ids === undefined ? null : sequencesOf(event_ids),
     };
   }
@@ -306,9 +315,13 @@ function about({ replay_id }: ReplayRow, bucket: BucketActor, what: string) {
 function replayView(bucket: BucketActor, row: ReplayRow): CatchReplay {
   const { replay_id, matched, resent, delivered, failed, invalid, error, finished_at } = row;
   return {
-    ...{ replay_id, bucket_id: bucket.id, status: BULK_STATUSES[row.status - 1] ?? "running", matched },
+    replay_id,
+    bucket_id: bucket.id,
+    status: BULK_STATUSES[row.status - 1] ?? "running",
+    matched,
     ...(row.more === 0 ? {} : { more: true }),
-    ...{ delivered, failed },
+    delivered,
+    failed,
     skipped: invalid + (finished_at === null ? 0 : Math.max(0, matched - resent)),
     error,
     created_at: isoTime(row.created_at),

@@ -38,8 +38,12 @@ const OF_BODY = "{body}";
 function standardBy(name: "webhook" | "svix"): Recipe {
   return {
     ...SHA256_BASE64,
-    ...{ header: `${name}-signature`, prefix: "v1,", separator: " ", timestamp_header: `${name}-timestamp` },
-    ...{ template: `{id:${name}-id}.{timestamp}.{body}`, secret_encoding: "whsec" },
+    header: `${name}-signature`,
+    prefix: "v1,",
+    separator: " ",
+    timestamp_header: `${name}-timestamp`,
+    template: `{id:${name}-id}.{timestamp}.{body}`,
+    secret_encoding: "whsec",
   };
 }
 
@@ -56,23 +60,29 @@ const DATA: Readonly<Record<Provider, PresetData>> = {
   stripe: {
     recipes: [
       {
-        ...{ ...SHA256_HEX, header: "stripe-signature", pairs: ",", signature_key: "v1", timestamp_key: "t" },
+        ...SHA256_HEX,
+        header: "stripe-signature",
+        pairs: ",",
+        signature_key: "v1",
+        timestamp_key: "t",
         template: "{timestamp}.{body}",
       },
     ],
-    ...{ prefixes: ["stripe-"], id: ["/id"], type: ["/type"] },
+    prefixes: ["stripe-"],
+    id: ["/id"],
+    type: ["/type"],
   },
   github: {
     recipes: [FORGE_SHA256],
-    ...{
-      prefixes: ["x-github-", "x-hub-"],
-      id: ["header:x-github-delivery"],
-      type: ["header:x-github-event"],
-    },
+    prefixes: ["x-github-", "x-hub-"],
+    id: ["header:x-github-delivery"],
+    type: ["header:x-github-event"],
   },
   shopify: {
     recipes: [{ ...SHA256_BASE64, header: "x-shopify-hmac-sha256", template: OF_BODY }],
-    ...{ prefixes: ["x-shopify-"], id: ["header:x-shopify-event-id"], type: ["header:x-shopify-topic"] },
+    prefixes: ["x-shopify-"],
+    id: ["header:x-shopify-event-id"],
+    type: ["header:x-shopify-topic"],
   },
   svix: { recipes: [SVIX], prefixes: ["svix-"], id: ["header:svix-id"], type: ["/type"] },
   custom: {},
@@ -85,30 +95,45 @@ const DATA: Readonly<Record<Provider, PresetData>> = {
   slack: {
     recipes: [
       {
-        ...{ ...SHA256_HEX, header: "x-slack-signature", prefix: "v0=", template: "v0:{timestamp}:{body}" },
+        ...SHA256_HEX,
+        header: "x-slack-signature",
+        prefix: "v0=",
+        template: "v0:{timestamp}:{body}",
         timestamp_header: "x-slack-request-timestamp",
       },
     ],
-    ...{ prefixes: ["x-slack-"], id: ["/event_id"], type: ["/event/type", "/type"], challenge: "slack" },
+    prefixes: ["x-slack-"],
+    id: ["/event_id"],
+    type: ["/event/type", "/type"],
+    challenge: "slack",
   },
   twilio: {
     recipes: [
       { header: "x-twilio-signature", algorithm: "hmac-sha1", encoding: "base64", template: "{url}{form}" },
     ],
-    ...{ prefixes: ["x-twilio-", "i-twilio-"], id: ["header:i-twilio-idempotency-token"] },
+    prefixes: ["x-twilio-", "i-twilio-"],
+    id: ["header:i-twilio-idempotency-token"],
   },
   linear: {
     recipes: [
       {
-        ...{ ...SHA256_HEX, header: "linear-signature", template: OF_BODY },
-        ...{ timestamp_at: "/webhookTimestamp", timestamp_format: "unix_ms", tolerance_seconds: 60 },
+        ...SHA256_HEX,
+        header: "linear-signature",
+        template: OF_BODY,
+        timestamp_at: "/webhookTimestamp",
+        timestamp_format: "unix_ms",
+        tolerance_seconds: 60,
       },
     ],
-    ...{ prefixes: ["linear-"], id: ["header:linear-delivery"], types: ["/type", "/action"] },
+    prefixes: ["linear-"],
+    id: ["header:linear-delivery"],
+    types: ["/type", "/action"],
   },
   lemonsqueezy: {
     recipes: [{ ...SHA256_HEX, header: "x-signature", template: OF_BODY }],
-    ...{ prefixes: ["x-signature", "x-event-name"], id: ["digest"], type: ["header:x-event-name"] },
+    prefixes: ["x-signature", "x-event-name"],
+    id: ["digest"],
+    type: ["header:x-event-name"],
   },
   bitbucket: {
     recipes: [{ ...FORGE_SHA256, header: "x-hub-signature" }],
@@ -119,50 +144,69 @@ const DATA: Readonly<Record<Provider, PresetData>> = {
   discord: {
     recipes: [
       {
-        ...{ header: "x-signature-ed25519", algorithm: "ed25519", encoding: "hex", secret_encoding: "hex" },
-        ...{ timestamp_header: "x-signature-timestamp", template: "{timestamp}{body}" },
+        header: "x-signature-ed25519",
+        algorithm: "ed25519",
+        encoding: "hex",
+        secret_encoding: "hex",
+        timestamp_header: "x-signature-timestamp",
+        template: "{timestamp}{body}",
       },
     ],
-    ...{ prefixes: ["x-signature-"], id: ["/id"], type: ["/type"], challenge: "discord" },
+    prefixes: ["x-signature-"],
+    id: ["/id"],
+    type: ["/type"],
+    challenge: "discord",
   },
   paddle: {
     recipes: [
       {
-        ...{
-          ...SHA256_HEX,
-          header: "paddle-signature",
-          pairs: ";",
-          signature_key: "h1",
-          timestamp_key: "ts",
-        },
+        ...SHA256_HEX,
+        header: "paddle-signature",
+        pairs: ";",
+        signature_key: "h1",
+        timestamp_key: "ts",
         template: "{timestamp}:{body}",
       },
     ],
-    ...{ prefixes: ["paddle-"], id: ["/event_id"], type: ["/event_type"] },
+    prefixes: ["paddle-"],
+    id: ["/event_id"],
+    type: ["/event_type"],
   },
   sendgrid: {
     recipes: [
       {
-        ...{ algorithm: "ecdsa-p256-sha256", encoding: "base64", secret_encoding: "base64" },
+        algorithm: "ecdsa-p256-sha256",
+        encoding: "base64",
+        secret_encoding: "base64",
         header: "x-twilio-email-event-webhook-signature",
         timestamp_header: "x-twilio-email-event-webhook-timestamp",
         template: "{timestamp}{body}",
       },
     ],
-    ...{ prefixes: ["x-twilio-"], id: ["digest"], type: ["/0/event"] },
+    prefixes: ["x-twilio-"],
+    id: ["digest"],
+    type: ["/0/event"],
   },
   square: {
     recipes: [{ ...SHA256_BASE64, header: "x-square-hmacsha256-signature", template: "{url}{body}" }],
-    ...{ prefixes: ["x-square-", "square-"], id: ["/event_id"], type: ["/type"] },
+    prefixes: ["x-square-", "square-"],
+    id: ["/event_id"],
+    type: ["/type"],
   },
   zoom: {
     recipes: [
       {
-        ...{ ...SHA256_HEX, header: "x-zm-signature", prefix: "v0=", template: "v0:{timestamp}:{body}" },
+        ...SHA256_HEX,
+        header: "x-zm-signature",
+        prefix: "v0=",
+        template: "v0:{timestamp}:{body}",
         timestamp_header: "x-zm-request-timestamp",
       },
     ],
-    ...{ prefixes: ["x-zm-"], id: ["digest"], type: ["/event"], challenge: "zoom" },
+    prefixes: ["x-zm-"],
+    id: ["digest"],
+    type: ["/event"],
+    challenge: "zoom",
   },
   intercom: {
     recipes: [
@@ -174,24 +218,35 @@ const DATA: Readonly<Record<Provider, PresetData>> = {
         template: OF_BODY,
       },
     ],
-    ...{ prefixes: ["x-hub-"], id: ["/id"], type: ["/topic"] },
+    prefixes: ["x-hub-"],
+    id: ["/id"],
+    type: ["/topic"],
   },
   gitlab: {
     recipes: [{ header: "x-gitlab-token", algorithm: "token" }],
-    ...{ prefixes: ["x-gitlab-"], id: ["header:x-gitlab-event-uuid"], type: ["header:x-gitlab-event"] },
+    prefixes: ["x-gitlab-"],
+    id: ["header:x-gitlab-event-uuid"],
+    type: ["header:x-gitlab-event"],
   },
   zendesk: {
     recipes: [
       {
-        ...{ ...SHA256_BASE64, header: "x-zendesk-webhook-signature", template: "{timestamp}{body}" },
-        ...{ timestamp_header: "x-zendesk-webhook-signature-timestamp", timestamp_format: "rfc3339" },
+        ...SHA256_BASE64,
+        header: "x-zendesk-webhook-signature",
+        template: "{timestamp}{body}",
+        timestamp_header: "x-zendesk-webhook-signature-timestamp",
+        timestamp_format: "rfc3339",
       },
     ],
-    ...{ prefixes: ["x-zendesk-"], id: ["/id"], type: ["/type"] },
+    prefixes: ["x-zendesk-"],
+    id: ["/id"],
+    type: ["/type"],
   },
   typeform: {
     recipes: [{ ...SHA256_BASE64, header: "typeform-signature", prefix: "sha256=", template: OF_BODY }],
-    ...{ prefixes: ["typeform-"], id: ["/event_id"], type: ["/event_type"] },
+    prefixes: ["typeform-"],
+    id: ["/event_id"],
+    type: ["/event_type"],
   },
   meta: { prefixes: ["x-hub-"], challenge: "hub" },
   strava: { challenge: "hub-json" },

@@ -193,8 +193,17 @@ const VERSION: OneValue = {
 };
 
 const ONE_VALUE: Readonly<Partial<Record<ConditionOp, OneValue>>> = {
-  ...{ gt: NUMBER, gte: NUMBER, lt: NUMBER, lte: NUMBER, before: MOMENT, after: MOMENT },
-  ...{ semver_eq: VERSION, semver_gt: VERSION, semver_gte: VERSION, semver_lt: VERSION, semver_lte: VERSION },
+  gt: NUMBER,
+  gte: NUMBER,
+  lt: NUMBER,
+  lte: NUMBER,
+  before: MOMENT,
+  after: MOMENT,
+  semver_eq: VERSION,
+  semver_gt: VERSION,
+  semver_gte: VERSION,
+  semver_lt: VERSION,
+  semver_lte: VERSION,
 };
 
 function withHashes(definition: StoredDefinition): StoredDefinition {

@@ -39,7 +39,10 @@ export function compileCondition(condition: Condition): CompiledCondition {
   const texts = values.map((value) => (ignoresCase ? String(value).toLowerCase() : String(value)));
   const [first] = values;
   return {
-    ...{ op, not, ignoresCase, texts },
+    op,
+    not,
+    ignoresCase,
+    texts,
     attribute: attributeNamed(attribute),
     isNow: attribute === NOW,
     set: op === "in" && texts.length > LISTED_MAX ? new Set(texts) : null,

@@ -102,7 +102,9 @@ export function compileFlag(key: string, enabled: boolean, stored: StoredDefinit
     return new Split(attributeNamed(by), new PrefixedHash(seed), endsOf(split), outcomes);
   };
   return {
-    ...{ key, enabled, serverOnly: server_only },
+    key,
+    enabled,
+    serverOnly: server_only,
     off: outcome(off_variant, "DISABLED"),
     rules: rules.map(({ when, serve }) => ({
       when: when.map(compileCondition),

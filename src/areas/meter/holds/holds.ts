@@ -80,10 +80,21 @@ export class HoldService {
       throw new ApiError("forbidden", `A meter has at most ${HOLDS_OPEN_MAX} open holds.`);
     }
     const row: HoldRow = {
-      ...{ ref: this.nextRef++, project_ref: change.projectRef, meter_ref: meter.ref },
-      ...{ hold_id: body.hold_id ?? this.kernel.ids.uuidV7(), status: holdStatus("open"), requested },
-      ...{ at_most: Number(at_most), amount, captured: 0, asked: null, shortfall: 0, created_at: tx.now },
-      ...{ expires_at: tx.now + ttl_seconds * 1_000, ended_at: null, metadata: metadataText(body) },
+      ref: this.nextRef++,
+      project_ref: change.projectRef,
+      meter_ref: meter.ref,
+      hold_id: body.hold_id ?? this.kernel.ids.uuidV7(),
+      status: holdStatus("open"),
+      requested,
+      at_most: Number(at_most),
+      amount,
+      captured: 0,
+      asked: null,
+      shortfall: 0,
+      created_at: tx.now,
+      expires_at: tx.now + ttl_seconds * 1_000,
+      ended_at: null,
+      metadata: metadataText(body),
       captures: 0,
     };
     this.store.insert(tx, row);
@@ -226,7 +237,10 @@ export class HoldService {
     const isOver = row.ended_at === null && row.expires_at <= now;
     return {
       ...shown,
-      ...{ meter_id: meterId, balance, available, status: isOver ? "expired" : statusOf(row) },
+      meter_id: meterId,
+      balance,
+      available,
+      status: isOver ? "expired" : statusOf(row),
       ...(shortfall > 0 ? { shortfall } : {}),
       created_at: isoTime(row.created_at),
       expires_at: isoTime(row.expires_at),

@@ -97,7 +97,12 @@ function bucketsOf(hours: Iterable<HourRow>, { granularity }: Stretch): UsageBuc
   return [...buckets.entries()]
     .sort(([a], [b]) => a - b)
     .map(([begin, { deducted, refilled, reset, entries, balance }]) => ({
-      ...{ from: isoTime(begin), to: isoTime(bucketAfter(granularity, begin)) },
-      ...{ deducted, refilled, reset, entries, balance },
+      from: isoTime(begin),
+      to: isoTime(bucketAfter(granularity, begin)),
+      deducted,
+      refilled,
+      reset,
+      entries,
+      balance,
     }));
 }

@@ -80,9 +80,17 @@ export class Channels {
       );
     const channelId = prefixedId("chn", ids.uuidV7());
     const row: ChannelRow = {
-      ...{ ref: this.nextRef++, channelId, accountRef: account.ref, projectRef: project.ref },
-      ...{ name, kind, config: this.notices.sealed(config, channelId), isDefault, events },
-      ...{ createdAt: tx.now, updatedAt: tx.now },
+      ref: this.nextRef++,
+      channelId,
+      accountRef: account.ref,
+      projectRef: project.ref,
+      name,
+      kind,
+      config: this.notices.sealed(config, channelId),
+      isDefault,
+      events,
+      createdAt: tx.now,
+      updatedAt: tx.now,
     };
     channels.insert(tx, row);
     this.notices.channelsChanged(tx, project.ref);
@@ -209,7 +217,9 @@ export class Channels {
   private view(row: ChannelRow): Channel {
     return {
       id: row.channelId,
-      ...{ name: row.name, kind: row.kind, config: covered(row.kind, this.notices.configOf(row)) },
+      name: row.name,
+      kind: row.kind,
+      config: covered(row.kind, this.notices.configOf(row)),
       default: row.isDefault,
       events: [...row.events],
       created_at: isoTime(row.createdAt),

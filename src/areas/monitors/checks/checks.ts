@@ -141,7 +141,10 @@ export class Checks {
     const { at, up, manual, latencyMs, responseStatus, error, certificate: met } = made;
     const found = { at, up, manual, latencyMs, responseStatus, error };
     checks.insert(tx, {
-      ...{ ...found, sequence, ref, previous: monitor.lastCheck },
+      ...found,
+      sequence,
+      ref,
+      previous: monitor.lastCheck,
       mark: mark === null ? 0 : MARKS[mark],
     });
     this.follow(tx, { before: monitor, after: state, made, event, ...calmed });
@@ -181,7 +184,9 @@ export class Checks {
     const readsCertificate = url.slice(0, "https:".length).toLowerCase() === "https:";
     const body = method === "POST" ? text : null;
     return this.parts.outbound.send({
-      ...{ account: monitor.accountRef, method, url },
+      account: monitor.accountRef,
+      method,
+      url,
       headers: this.headersOf(monitor, body),
       body: body === null ? null : Buffer.from(body),
       timeoutMs: timeout,
@@ -254,8 +259,18 @@ function sendAlert(
     const checked_at = Math.floor(at / 1_000);
     const timestamp = Math.floor(tx.now / 1_000);
     const body = JSON.stringify({
-      ...{ event, monitor_id, name, url, status, previous_status: monitor.status },
-      ...{ error, response_status, latency_ms, consecutive_failures, checked_at, timestamp },
+      event,
+      monitor_id,
+      name,
+      url,
+      status,
+      previous_status: monitor.status,
+      error,
+      response_status,
+      latency_ms,
+      consecutive_failures,
+      checked_at,
+      timestamp,
     });
     notifier.notify(tx, { accountRef, projectRef, event, body, monitor_id, target_url });
   }

@@ -230,7 +230,12 @@ export class Heartbeats {
     const mayPing = hasScope(caller, "pulse:write");
     const key = mayPing && slug !== null ? this.keyOf(monitor.projectRef) : null;
     return {
-      ...{ slug, period_ms, schedule, tz, grace_ms, last_duration_ms: lastDurationMs },
+      slug,
+      period_ms,
+      schedule,
+      tz,
+      grace_ms,
+      last_duration_ms: lastDurationMs,
       ping_url: mayPing ? `${baseUrl}/ping/${bytesToUuid(row.pingId)}` : null,
       ping_slug_url: key === null ? null : `${baseUrl}/ping/${key}/${slug}`,
       last_ping_at: isoTimeOrNull(row.lastPingAt),
@@ -338,8 +343,13 @@ export class Heartbeats {
 /** What a ping, or one that did not come, amounts to as a check. */
 function madeOf(tx: Tx, error: string | null, durationMs: number | null): CheckMade {
   return {
-    ...{ up: error === null, latencyMs: durationMs ?? 0, at: tx.now, manual: false, isImmediate: true },
-    ...{ responseStatus: null, error },
+    up: error === null,
+    latencyMs: durationMs ?? 0,
+    at: tx.now,
+    manual: false,
+    isImmediate: true,
+    responseStatus: null,
+    error,
   };
 }
 

@@ -20,7 +20,8 @@ export function heartbeatRoutes(api: Api, monitors: MonitorService, pings: Pings
           op: {
             name: "monitors.pings",
             access: "pulse:read",
-            ...{ cost: 1, limit: "monitor" },
+            cost: 1,
+            limit: "monitor",
             summary: "Read the last pings of a heartbeat, newest first",
             description: `The last ${PINGS_KEPT} are kept.`,
             errors: ["not_found"],
@@ -33,7 +34,10 @@ export function heartbeatRoutes(api: Api, monitors: MonitorService, pings: Pings
         op: {
           name: "monitors.ping_key",
           access: "pulse:write",
-          ...{ cost: 1, limit: "monitor", audit: "yes", secret: true },
+          cost: 1,
+          limit: "monitor",
+          audit: "yes",
+          secret: true,
           summary: "Make the project's ping key, or another in its place",
           description:
             "Heartbeats with a slug are pinged under it at `/ping/<ping key>/<slug>`. The key before works no longer.",

@@ -45,7 +45,7 @@ export function mergedTiming(
 ): HeartbeatSettings {
   if (period_ms !== undefined && schedule !== undefined)
     throw invalidField("schedule", "is given instead of period_ms: leave one of them out");
-  const old = before ?? { ...{ slug: null, period_ms: null, schedule: null, tz: null }, grace_ms: GRACE_MS };
+  const old = before ?? { slug: null, period_ms: null, schedule: null, tz: null, grace_ms: GRACE_MS };
   const kept = { slug: slug === undefined ? old.slug : slug, grace_ms: grace_ms ?? old.grace_ms };
   const cron = schedule ?? (period_ms === undefined ? old.schedule : null);
   if (cron === null) {

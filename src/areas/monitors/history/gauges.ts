@@ -36,7 +36,9 @@ export function declareGauges({ metrics }: Pick<Kernel, "metrics">, parts: Gauge
   ];
   for (const [name, help, read] of gauges) {
     metrics.declare({
-      ...{ name: `ninefold_monitor_${name}`, help: `Of a monitor. ${help}`, type: "gauge" },
+      name: `ninefold_monitor_${name}`,
+      help: `Of a monitor. ${help}`,
+      type: "gauge",
       labels: ["project", "monitor", "name", "type"],
       samples: () => labels.samples(read),
     });

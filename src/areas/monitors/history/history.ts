@@ -47,7 +47,9 @@ function checkOf({ at, up, latencyMs, responseStatus, error, manual, mark }: Sto
   return {
     checked_at: secondsOf(at),
     status: up === 0 ? "down" : "up",
-    ...{ latency_ms: latencyMs, response_status: responseStatus, error },
+    latency_ms: latencyMs,
+    response_status: responseStatus,
+    error,
     manual: manual !== 0,
     observer_offline: mark === MARKS.observer_offline,
     maintenance: mark === MARKS.maintenance,

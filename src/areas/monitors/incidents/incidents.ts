@@ -140,7 +140,10 @@ export class Incidents {
     const { projectRef, monitorRef, title } = row;
     const monitor = monitorRef === null ? null : this.parts.monitors.monitor(monitorRef);
     this.notices.tell(tx, {
-      ...{ projectRef, monitor, event: "monitor.acknowledged", incidentId },
+      projectRef,
+      monitor,
+      event: "monitor.acknowledged",
+      incidentId,
       ...(monitor === null ? { title } : {}),
       text: `by ${acknowledgedBy} · ${sinceText(row.startedAt, tx.now)}`,
       facts: { acknowledged_by: acknowledgedBy },

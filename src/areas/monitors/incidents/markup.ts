@@ -8,7 +8,9 @@ type Part = Markup | string | number | null | false | readonly Part[];
 /** What must not stand in a text as it is: markup's own characters, and what neither XML nor HTML may hold at all. */
 const UNSAFE = /[&<>"'\p{Cc}\ufffe\uffff]/gu;
 const ENTITIES: Readonly<Record<string, string>> = {
-  ...{ "\t": "\t", "\n": "\n", "\r": "\n" },
+  "\t": "\t",
+  "\n": "\n",
+  "\r": "\n",
   "&": "&amp;",
   "<": "&lt;",
   ">": "&gt;",

@@ -75,11 +75,19 @@ export class Outages {
     if (!this.hasChannels(projectRef)) return;
     const checked_at = Math.floor(at / 1_000);
     this.notices.tell(tx, {
-      ...{ projectRef, monitor: before, event, incidentId: incident?.incidentId ?? null },
+      projectRef,
+      monitor: before,
+      event,
+      incidentId: incident?.incidentId ?? null,
       text: event === "monitor.down" ? downText(made, incident, tx.now) : upText(made, incident),
       facts: {
-        ...{ status: after.status, previous_status: before.status, error, response_status, latency_ms },
-        ...{ consecutive_failures: after.consecutiveFailures, checked_at },
+        status: after.status,
+        previous_status: before.status,
+        error,
+        response_status,
+        latency_ms,
+        consecutive_failures: after.consecutiveFailures,
+        checked_at,
       },
     });
   }

@@ -215,10 +215,17 @@ export class MaintenanceService {
     const { maintenanceId: id, title, message, schedule, tz, duration_ms } = row;
     const monitor_ids = this.parts.maintenance.idsOf(row.ref).map((one) => bytesToUuid(one.id));
     return {
-      ...{ id, title, message, monitor_ids, status: statusOf(row, now) },
+      id,
+      title,
+      message,
+      monitor_ids,
+      status: statusOf(row, now),
       starts_at: isoTime(row.starts_at),
       ends_at: isoTime(row.ends_at),
-      ...{ schedule, tz, duration_ms, public: row.public !== 0 },
+      schedule,
+      tz,
+      duration_ms,
+      public: row.public !== 0,
       created_at: isoTime(row.created_at),
       updated_at: isoTime(row.updated_at),
     };

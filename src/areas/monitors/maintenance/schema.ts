@@ -23,7 +23,10 @@ const MOMENT_LENGTH_MAX = 64;
 
 const moment = (description: string, example: string) =>
   Type.String({
-    ...{ maxLength: MOMENT_LENGTH_MAX, format: "date-time", errorMessage: MOMENT_WANTED, description },
+    maxLength: MOMENT_LENGTH_MAX,
+    format: "date-time",
+    errorMessage: MOMENT_WANTED,
+    description,
     examples: [example],
   });
 
@@ -41,11 +44,15 @@ const MonitorIds = Type.Array(Type.String({ maxLength: 64, errorMessage: "must b
   examples: [[]],
 });
 const Cron = text({
-  ...{ min: 1, max: 256, examples: [] },
+  min: 1,
+  max: 256,
+  examples: [],
   description: "Instead of `starts_at` and `ends_at`: when each window begins, as cron has it.",
 });
 const TimeZone = text({
-  ...{ min: 1, max: 64, examples: [] },
+  min: 1,
+  max: 64,
+  examples: [],
   description: "The time zone that `schedule` is read in; `UTC` unless given.",
 });
 const Duration = Type.Integer({

@@ -26,7 +26,12 @@ const COLOURS: Readonly<Record<Colour, readonly [hex: string, name: string]>> = 
 };
 
 const STATES: Readonly<Record<ShownState, Colour>> = {
-  ...{ up: "green", degraded: "amber", down: "red", maintenance: "blue", paused: "grey", unknown: "grey" },
+  up: "green",
+  degraded: "amber",
+  down: "red",
+  maintenance: "blue",
+  paused: "grey",
+  unknown: "grey",
 };
 const LOOKS = { good: "green", fair: "amber", bad: "red", none: "grey" } as const;
 

@@ -19,12 +19,14 @@ export function quietParts(
 ) {
   const quiet = quietStore(parts.db);
   const observer = new Observer({
-    ...{ ...parts, quiet },
+    ...parts,
+    quiet,
     checkAt: (tx, monitor, at) => by.schedule().checkAt(tx, monitor, at),
     tell: (tx, projectRef, outage) => notices.tell(tx, outageNotice(projectRef, outage)),
   });
   const maintenance = new MaintenanceService({
-    ...{ ...parts, maintenance: maintenanceStore(parts.db) },
+    ...parts,
+    maintenance: maintenanceStore(parts.db),
     look(tx, ref) {
       const monitor = parts.monitors.monitor(ref);
       if (monitor === null || !monitor.settings.active) return;
@@ -36,7 +38,10 @@ export function quietParts(
     tell: (tx, event, row) => notices.tell(tx, maintenanceNotice(event, row)),
   });
   const calm = new Quiet({
-    ...{ ...parts, quiet, observer, maintenance },
+    ...parts,
+    quiet,
+    observer,
+    maintenance,
     tell: (tx, event, monitor) =>
       notices.tell(tx, flappingNotice(event, monitor, parts.incidents.openOf(monitor.ref))),
   });
@@ -46,7 +51,10 @@ export function quietParts(
 function outageNotice(projectRef: number, { from, to }: Outage): Notice {
   const [began, ended] = [isoTime(from), isoTime(to)];
   return {
-    ...{ projectRef, monitor: null, event: "observer.offline", title: "The server that watches" },
+    projectRef,
+    monitor: null,
+    event: "observer.offline",
+    title: "The server that watches",
     text: `its own line was cut from ${began} to ${ended}; failures in that time count for nothing`,
     facts: { from: began, to: ended },
   };

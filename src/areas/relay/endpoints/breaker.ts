@@ -17,7 +17,11 @@ export const FAILED_NOTICE_MS = HOUR_MS;
 
 /** An endpoint that has answered well, or that a user has enabled. */
 export const WELL = {
-  ...{ breaker: CLOSED, failures: 0, failing_since: null, probes: 0, next_probe_at: null },
+  breaker: CLOSED,
+  failures: 0,
+  failing_since: null,
+  probes: 0,
+  next_probe_at: null,
   disabled_reason: null,
 } as const satisfies Partial<Health>;
 

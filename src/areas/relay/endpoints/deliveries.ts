@@ -163,12 +163,10 @@ export class EndpointDeliveries {
     const due = message.schedule_id === null ? {} : { [DUE_HEADER]: String(message.scheduled_for) };
     const custom = withDefaults(due, endpoint.custom);
     return {
-      ...{
-        url: terms.url,
-        custom,
-        timeoutMs: terms.timeout_ms,
-        keepsResponse: terms.keep_responses,
-      },
+      url: terms.url,
+      custom,
+      timeoutMs: terms.timeout_ms,
+      keepsResponse: terms.keep_responses,
       body: Buffer.from(messageBody(terms.format, { ...message, payload: message.payload })),
     };
   }

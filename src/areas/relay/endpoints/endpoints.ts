@@ -57,32 +57,28 @@ export const ENDPOINTS_MAX = 1_000;
 
 /** What an endpoint has where nothing else is given. */
 const USUAL: Omit<EndpointTerms, "url"> = {
-  ...{
-    event_types: [],
-    channels: [],
-    filter: null,
-    description: null,
-    format: "envelope",
-  },
-  ...{ retry_schedule: [...ENDPOINT_RETRIES], timeout_ms: ENDPOINT_TIMEOUT_MS },
-  ...{
-    max_per_second: null,
-    max_concurrency: CONCURRENCY,
-    disable_after_hours: DISABLE_HOURS,
-  },
-  ...{ notify_email: true, keep_responses: true },
+  event_types: [],
+  channels: [],
+  filter: null,
+  description: null,
+  format: "envelope",
+  retry_schedule: [...ENDPOINT_RETRIES],
+  timeout_ms: ENDPOINT_TIMEOUT_MS,
+  max_per_second: null,
+  max_concurrency: CONCURRENCY,
+  disable_after_hours: DISABLE_HOURS,
+  notify_email: true,
+  keep_responses: true,
 };
 
 const NEW: Health = {
   ...WELL,
-  ...{
-    state: LIVE,
-    last_status: null,
-    last_error: null,
-    holds: 0,
-    noticed_at: null,
-    unnoticed: 0,
-  },
+  state: LIVE,
+  last_status: null,
+  last_error: null,
+  holds: 0,
+  noticed_at: null,
+  unnoticed: 0,
   retrying_ref: null,
 };
 
@@ -139,18 +135,17 @@ export class Endpoints {
     const ref = this.nextRef++;
     const endpoint_id = prefixedId("ep", ids.uuidV7());
     endpoints.insert(tx, {
-      ...{
-        ref,
-        endpoint_id,
-        accountRef: account.ref,
-        projectRef: project.ref,
-        name,
-      },
+      ref,
+      endpoint_id,
+      accountRef: account.ref,
+      projectRef: project.ref,
+      name,
       ...NEW,
       state: state === "paused" ? PAUSED : LIVE,
       terms: JSON.stringify({ url, ...USUAL, ...terms }),
       headers: this.seal(custom, endpoint_id),
-      ...{ created_at: tx.now, updated_at: tx.now },
+      created_at: tx.now,
+      updated_at: tx.now,
     });
     registry.changed(tx, project.ref, ref);
     const [{ text }] = secret === undefined ? secrets.current(tx, ref) : secrets.rotate(tx, ref, 0, secret);
@@ -200,12 +195,10 @@ export class Endpoints {
     const subscribed = subscribesToNotices(before.terms.event_types);
     if (!subscribed && subscribesToNotices(terms.event_types ?? [])) this.assertMaySubscribe(project.ref);
     endpoints.change(tx, {
-      ...{
-        ref,
-        name,
-        terms: JSON.stringify({ ...before.terms, ...terms }),
-        updated_at: tx.now,
-      },
+      ref,
+      name,
+      terms: JSON.stringify({ ...before.terms, ...terms }),
+      updated_at: tx.now,
       headers: this.seal(custom, endpoint_id),
     });
     registry.changed(tx, project.ref, ref);
@@ -338,20 +331,20 @@ function itemView(endpoint: Endpoint): RelayEndpointItem {
   const { row, terms, custom, health } = endpoint;
   const { breaker, failures, failing_since, next_probe_at, disabled_reason } = health;
   return {
-    ...{ endpoint_id: row.endpoint_id, name: row.name },
+    endpoint_id: row.endpoint_id,
+    name: row.name,
     ...terms,
     headers: { ...withSecretsCovered(custom) },
     state: stateOf(endpoint),
     health: {
       breaker: breaker === CLOSED ? "closed" : "open",
       consecutive_failures: failures,
-      ...{
-        failing_since,
-        next_probe_at: breaker === OPEN ? next_probe_at : null,
-        disabled_reason,
-      },
+      failing_since,
+      next_probe_at: breaker === OPEN ? next_probe_at : null,
+      disabled_reason,
     },
-    ...{ created_at: row.created_at, updated_at: row.updated_at },
+    created_at: row.created_at,
+    updated_at: row.updated_at,
   };
 }
 

@@ -133,13 +133,11 @@ export class EndpointHealth {
     const { registry, scheduler, outbox, emailOf, stateChanged } = this.deps;
     const { row, terms } = endpoint;
     registry.setHealth(tx, endpoint, {
-      ...{
-        state: DISABLED,
-        disabled_reason: reason,
-        breaker: CLOSED,
-        probes: 0,
-        next_probe_at: null,
-      },
+      state: DISABLED,
+      disabled_reason: reason,
+      breaker: CLOSED,
+      probes: 0,
+      next_probe_at: null,
     });
     scheduler.cancel(tx, PROBE, String(row.ref));
     this.changed(tx, endpoint);
@@ -179,13 +177,12 @@ export class EndpointHealth {
   private notice(tx: Tx, endpoint: Endpoint, type: NoticeType, more: object = {}): void {
     const { row, terms, health } = endpoint;
     this.deps.notice(tx, endpoint, type, {
-      ...{
-        endpoint_id: row.endpoint_id,
-        name: row.name,
-        url: terms.url,
-        since: health.failing_since,
-      },
-      ...{ last_status: health.last_status, last_error: health.last_error },
+      endpoint_id: row.endpoint_id,
+      name: row.name,
+      url: terms.url,
+      since: health.failing_since,
+      last_status: health.last_status,
+      last_error: health.last_error,
       waiting: this.deps.endpoints.waiting(row.ref, COUNTED_MAX),
       ...more,
     });

@@ -57,7 +57,9 @@ export function createEndpoints(kernel: Kernel, ports: EndpointPorts, around: Ar
   const stateChanged = (tx: Tx, endpointRef: number): void => deliveries.stateChanged(tx, endpointRef);
   const common = { ...kernel, ...ports, ...settings, ...around, registry, secrets };
   const health = new EndpointHealth({
-    ...{ ...common, endpoints: rows, stateChanged },
+    ...common,
+    endpoints: rows,
+    stateChanged,
     notice: (tx, about, type, data) => messages.notice(tx, about, type, data),
   });
   const deliveries = new EndpointDeliveries({ ...common, endpoints: rows, messages: messageRows, health });

@@ -52,7 +52,10 @@ export const Channels = Type.Array(
 
 function integer(minimum: number, maximum: number, description: string, example: number) {
   return Type.Integer({
-    ...{ minimum, maximum, description, examples: [example] },
+    minimum,
+    maximum,
+    description,
+    examples: [example],
     errorMessage: `must be an integer from ${minimum} to ${maximum}`,
   });
 }

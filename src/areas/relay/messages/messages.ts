@@ -381,7 +381,9 @@ export class Messages {
         ...named(one),
         status: RELAY_STATUSES[one.status - 1] ?? "scheduled",
         attempts: one.attempts,
-        ...{ response_status: one.response_status, error: one.error, finished_at: one.finished_at },
+        response_status: one.response_status,
+        error: one.error,
+        finished_at: one.finished_at,
       })),
     };
     return withJson(200, shown, "payload", payload);
@@ -532,7 +534,10 @@ function named({ relay_id, endpoint_id }: MessageDelivery) {
 
 function itemView({ message_id, event_type, channels, scheduled_for, created_at }: MessageItem) {
   return {
-    ...{ message_id, event_type, scheduled_for, created_at },
+    message_id,
+    event_type,
+    scheduled_for,
+    created_at,
     channels: channels === null ? [] : (JSON.parse(channels) as string[]),
   };
 }

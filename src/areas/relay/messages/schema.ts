@@ -100,7 +100,13 @@ export const RelayMessage = named("RelayMessage", {
   }),
   deliveries: Type.Array(
     Type.Object({
-      ...{ relay_id, endpoint_id: EndpointId, status, attempts, response_status, error, finished_at },
+      relay_id,
+      endpoint_id: EndpointId,
+      status,
+      attempts,
+      response_status,
+      error,
+      finished_at,
     }),
   ),
 });

@@ -63,8 +63,11 @@ export class Resends {
       },
       look: ({ projectRef, filters }, after, limit) =>
         deps.resends.failedAfter({
-          ...{ ...NO_FILTER, ...(JSON.parse(filters) as ResendFilters) },
-          ...{ projectRef, after, limit },
+          ...NO_FILTER,
+          ...(JSON.parse(filters) as ResendFilters),
+          projectRef,
+          after,
+          limit,
         }),
       sendOne: (tx, row, ref) => this.sendOne(tx, row, ref),
       update: (tx, row) => deps.resends.update(tx, row),
@@ -105,14 +108,20 @@ export class Resends {
         // Nothing to do is done.
         const isDone = matched.matched === 0;
         const row: ResendRow = {
-          ...{
-            resend_id: prefixedId("rsn", this.deps.ids.uuidV7()),
-            accountRef: account.ref,
-            projectRef: project.ref,
-          },
-          ...{ filters: JSON.stringify(filters), per_second, after_ref: 0, through_ref: through },
-          ...{ matched: matched.matched, more: matched.more === true ? 1 : 0, resent: 0, error: null },
-          ...{ status: isDone ? DONE : RUNNING, created_at: tx.now, finished_at: isDone ? tx.now : null },
+          resend_id: prefixedId("rsn", this.deps.ids.uuidV7()),
+          accountRef: account.ref,
+          projectRef: project.ref,
+          filters: JSON.stringify(filters),
+          per_second,
+          after_ref: 0,
+          through_ref: through,
+          matched: matched.matched,
+          more: matched.more === true ? 1 : 0,
+          resent: 0,
+          error: null,
+          status: isDone ? DONE : RUNNING,
+          created_at: tx.now,
+          finished_at: isDone ? tx.now : null,
         };
         this.deps.resends.insert(tx, row);
         if (!isDone) this.bulk.begin(tx, row.resend_id, { projectRef: project.ref });
@@ -182,6 +191,8 @@ function resendView(row: ResendRow): RelayResend {
     ...(row.more === 0 ? {} : { more: true }),
     resent,
     skipped: finished_at === null ? 0 : Math.max(0, matched - resent),
-    ...{ error, created_at, finished_at },
+    error,
+    created_at,
+    finished_at,
   };
 }

@@ -99,7 +99,12 @@ export class ScheduleRuns {
   private sendToTarget(tx: Tx, row: ScheduleRow, due: number): { relay_id: string } {
     const { accountRef, projectRef, schedule_id, target_url, method, payload, retry_schedule } = row;
     return this.deps.service.sendScheduled(tx, {
-      ...{ accountRef, projectRef, schedule_id, method, retry_schedule, scheduled_for: due },
+      accountRef,
+      projectRef,
+      schedule_id,
+      method,
+      retry_schedule,
+      scheduled_for: due,
       target_url: target_url ?? "",
       body: method === "GET" ? null : payload,
       headers: withDefaults({ [DUE_HEADER]: String(due) }, this.headersOf(row)),

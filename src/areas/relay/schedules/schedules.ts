@@ -200,7 +200,19 @@ function settingsOf(row: ScheduleRow) {
   const { name, cron, time_zone, target_url, method, event_type, headers, payload, state } = row;
   const { missed, overlap, starts_at, ends_at, retry_schedule } = row;
   return {
-    ...{ name, cron, time_zone, target_url, method, event_type, headers, payload, state },
-    ...{ missed, overlap, starts_at, ends_at, retry_schedule },
+    name,
+    cron,
+    time_zone,
+    target_url,
+    method,
+    event_type,
+    headers,
+    payload,
+    state,
+    missed,
+    overlap,
+    starts_at,
+    ends_at,
+    retry_schedule,
   };
 }

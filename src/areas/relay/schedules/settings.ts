@@ -15,9 +15,19 @@ export type ScheduleChange = Partial<Omit<ScheduleSettings, "headers">> & {
 
 /** What a schedule is unless a user says otherwise. */
 export const UNLESS_GIVEN: Omit<ScheduleSettings, "cron"> = {
-  ...{ name: null, time_zone: TIME_ZONE, target_url: null, method: "POST", event_type: null, headers: null },
-  ...{ payload: "{}", state: "live", missed: "once", overlap: "allow" },
-  ...{ starts_at: null, ends_at: null, retry_schedule: null },
+  name: null,
+  time_zone: TIME_ZONE,
+  target_url: null,
+  method: "POST",
+  event_type: null,
+  headers: null,
+  payload: "{}",
+  state: "live",
+  missed: "once",
+  overlap: "allow",
+  starts_at: null,
+  ends_at: null,
+  retry_schedule: null,
 };
 
 /** Fields that say when a schedule runs. */

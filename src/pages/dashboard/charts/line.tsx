@@ -150,7 +150,9 @@ function scaleOf(points: readonly Point[], values: readonly number[], width: num
   const top = Math.max(Math.ceil(most / step) * step, bottom + step);
   const ticks = Array.from({ length: Math.round((top - bottom) / step) + 1 }, (_, at) => bottom + at * step);
   return {
-    ...{ from, to, ticks },
+    from,
+    to,
+    ticks,
     x: (at) => LEFT + ((at - from) / Math.max(1, to - from)) * (width - LEFT - RIGHT),
     y: (value) => TOP + ((top - value) / (top - bottom)) * (HEIGHT - TOP - BOTTOM),
   };

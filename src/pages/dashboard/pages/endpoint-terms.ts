@@ -17,16 +17,17 @@ export function termsOf(data: FormData) {
   const figure = (name: string): number | undefined => (text(name) === "" ? undefined : Number(text(name)));
   const waits = words("retry_schedule");
   return {
-    ...{
-      url: text("url"),
-      name: textOf(data, "name") ?? null,
-      description: textOf(data, "description") ?? null,
-    },
-    ...{ event_types: words("event_types"), channels: words("channels"), filter: filterIn(text("filter")) },
+    url: text("url"),
+    name: textOf(data, "name") ?? null,
+    description: textOf(data, "description") ?? null,
+    event_types: words("event_types"),
+    channels: words("channels"),
+    filter: filterIn(text("filter")),
     format: data.get("format") === "raw" ? "raw" : "envelope",
     headers: headersOf(text("headers")),
     retry_schedule: waits.length === 0 ? undefined : waits.filter((one) => one !== NO_RETRIES),
-    ...{ timeout_ms: figure("timeout_ms"), max_concurrency: figure("max_concurrency") },
+    timeout_ms: figure("timeout_ms"),
+    max_concurrency: figure("max_concurrency"),
     max_per_second: figure("max_per_second") ?? null,
     disable_after_hours: figure("disable_after_hours"),
     notify_email: data.get("notify_email") === "yes",

@@ -163,7 +163,8 @@ function conditionOf({ attribute, op, lines, not, ignoreCase }: ConditionDraft):
   const isNumber = (text: string): boolean =>
     NUMERIC.has(op) || (MOMENTS.has(op) && /^-?\d+$/.test(text.trim()));
   return {
-    ...{ attribute: attribute.trim(), op },
+    attribute: attribute.trim(),
+    op,
     ...(op === "exists" ? {} : { values: texts.map((text) => (isNumber(text) ? Number(text) : text)) }),
     ...(not ? { not } : {}),
     ...(ignoreCase ? { ignore_case: true } : {}),

@@ -53,7 +53,10 @@ export function Serve({ serve, variants, otherwise, onChange }: ServeProps) {
       {split.map((share) => (
         <Share
           key={share.id}
-          {...{ share, split, variants, otherwise }}
+          share={share}
+          split={split}
+          variants={variants}
+          otherwise={otherwise}
           onChange={(shares) => onChange({ ...serve, split: shares })}
         />
       ))}

@@ -88,7 +88,12 @@ interface TimingProps {
 function TimingFields({ of: beat, way, onWay }: TimingProps) {
   const minutes = (name: string, label: string, ms: number) => (
     <TextField
-      {...{ name, label, type: "number", min: 1, max: YEAR_MINUTES, required: true }}
+      name={name}
+      label={label}
+      type="number"
+      min={1}
+      max={YEAR_MINUTES}
+      required
       value={String(ms / MINUTE)}
     />
   );

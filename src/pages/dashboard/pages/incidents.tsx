@@ -1,4 +1,4 @@
-import type { Incident } from "../../../client/generated/api.ts";
+import type { IncidentSummary } from "../../../client/generated/api.ts";
 import { call, requestOf } from "../core/api.ts";
 import { useList } from "../core/resource.ts";
 import { go, href, place, setQuery } from "../core/route.ts";
@@ -82,7 +82,7 @@ export function IncidentsPage() {
 /** The columns that are left beside one incident. */
 const NARROW = ["Incident", "State"];
 
-const COLUMNS: readonly Column<Incident>[] = [
+const COLUMNS: readonly Column<IncidentSummary>[] = [
   {
     head: "Incident",
     cell: ({ title, cause, impact }) => (

@@ -18,7 +18,9 @@ export function EditKey(props: { of: KeyItem; onDone: () => void; onClose: () =>
           const scopes = wordsOf(textOf(data, "scopes") ?? "");
           const { uses, ...limits } = limitsOf(data, isBearer);
           const body = {
-            ...{ name: textOf(data, "name") ?? "", scopes, environment: textOf(data, "environment") ?? null },
+            name: textOf(data, "name") ?? "",
+            scopes,
+            environment: textOf(data, "environment") ?? null,
             ...limits,
             // Left out where nothing was entered anew: the key may have been used since.
             ...(saysTheSame(data, key) ? {} : { uses }),

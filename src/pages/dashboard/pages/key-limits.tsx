@@ -97,7 +97,9 @@ function usesOf(data: FormData): NonNullable<Limits["uses"]> | null {
 function limitIn(line: string): NonNullable<Limits["ratelimits"]>[number] {
   const [name = "", limit, seconds, ...marks] = wordsOf(line);
   return {
-    ...{ name, limit: Number(limit), duration_ms: Number(seconds) * SECOND_MS },
+    name,
+    limit: Number(limit),
+    duration_ms: Number(seconds) * SECOND_MS,
     auto: !marks.includes("named"),
     shared: marks.includes("owner") ? "owner" : "key",
   };

@@ -72,7 +72,10 @@ function PlanForm({ id, of, onDone, onClose }: PlanFormProps) {
   const submit = async (data: FormData): Promise<void> => {
     const [day, carry] = [textOf(data, "day"), textOf(data, "carry")];
     const body = {
-      ...{ amount: Number(textOf(data, "amount")), every, mode, start_now: startsNow },
+      amount: Number(textOf(data, "amount")),
+      every,
+      mode,
+      start_now: startsNow,
       ...(every === "day" || day === undefined ? {} : { day: Number(day) }),
       ...(mode === "raise" || carry === undefined ? {} : { carry_max: Number(carry) }),
     };

@@ -30,8 +30,12 @@ export function MonitorForm({ of: monitor, onDone, onClose }: MonitorFormProps) 
   const [channels, setChannels] = useState<readonly string[] | null>(monitor?.channels ?? null);
   const submit = async (data: FormData): Promise<void> => {
     const settings = {
-      ...{ ...settingsOf(data), ...moreOf(data) },
-      ...{ method, email_alert, notify_recovery, notify_degraded },
+      ...settingsOf(data),
+      ...moreOf(data),
+      method,
+      email_alert,
+      notify_recovery,
+      notify_degraded,
       channels: channels && [...channels],
     };
     if (monitor === undefined) {

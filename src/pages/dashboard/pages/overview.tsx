@@ -117,7 +117,9 @@ function accountCards({ meter, projects, keys, gate }: Overview): Card[] {
     const { balance, monthly_credits, meters } = meter;
     const isLow = balance < monthly_credits * LOW_SHARE;
     cards.push({
-      ...{ path: "meters", title: "Meters", icon: "meters" },
+      path: "meters",
+      title: "Meters",
+      icon: "meters",
       figure: figure(hasNoEnd ? meters : balance),
       line: hasNoEnd
         ? "meters · credits unlimited"
@@ -127,20 +129,29 @@ function accountCards({ meter, projects, keys, gate }: Overview): Card[] {
   }
   if (projects)
     cards.push({
-      ...{ path: "projects", title: "Projects", icon: "projects", figure: figure(projects.total) },
+      path: "projects",
+      title: "Projects",
+      icon: "projects",
+      figure: figure(projects.total),
       line: projects.total === 1 ? "project" : "projects",
       state: FINE,
     });
   if (keys)
     cards.push({
-      ...{ path: "keys", title: "Keys", icon: "keys", figure: figure(keys.total) },
+      path: "keys",
+      title: "Keys",
+      icon: "keys",
+      figure: figure(keys.total),
       line:
         keys.ending_soon > 0 ? `active · ${count(keys.ending_soon, "ends", "end")} within 7 days` : "active",
       state: keys.ending_soon > 0 ? ["ending", "warn"] : FINE,
     });
   if (gate)
     cards.push({
-      ...{ path: "flags", title: "Flags", icon: "flags", figure: figure(gate.on) },
+      path: "flags",
+      title: "Flags",
+      icon: "flags",
+      figure: figure(gate.on),
       line: `on · ${figure(gate.total)} in all`,
       state: FINE,
     });
@@ -151,13 +162,18 @@ function stateCards({ latch, pulse, incidents_open }: Overview): Card[] {
   const cards: Card[] = [];
   if (latch)
     cards.push({
-      ...{ path: "locks", title: "Locks", icon: "locks", figure: figure(latch.held) },
+      path: "locks",
+      title: "Locks",
+      icon: "locks",
+      figure: figure(latch.held),
       line: `held · ${figure(latch.waiting)} waiting`,
       state: latch.waiting > LONG_QUEUE ? ["queueing", "warn"] : FINE,
     });
   if (pulse)
     cards.push({
-      ...{ path: "monitors", title: "Monitors", icon: "monitors" },
+      path: "monitors",
+      title: "Monitors",
+      icon: "monitors",
       figure: (
         <>
           {figure(pulse.up)} <small>/ {figure(pulse.total)}</small>
@@ -174,7 +190,10 @@ function trafficCards({ relay, catch: inbox, witness }: Overview): Card[] {
   if (relay) {
     const late = lateBy(relay.retrying_since);
     cards.push({
-      ...{ path: "relay", title: "Relay", icon: "relay", figure: figure(relay.scheduled) },
+      path: "relay",
+      title: "Relay",
+      icon: "relay",
+      figure: figure(relay.scheduled),
       line: lineOf("scheduled", late && `tried again for ${late}`, `${figure(relay.failed)} failed in 24 h`),
       state: stateOf(relay.failed, late),
     });
@@ -183,7 +202,10 @@ function trafficCards({ relay, catch: inbox, witness }: Overview): Card[] {
     const late = lateBy(inbox.pending_since);
     const failed = inbox.failed_24h;
     cards.push({
-      ...{ path: "catch", title: "Catch", icon: "catch", figure: figure(inbox.pending) },
+      path: "catch",
+      title: "Catch",
+      icon: "catch",
+      figure: figure(inbox.pending),
       line: lineOf("pending", late && `the oldest for ${late}`, `${figure(failed)} failed in 24 h`),
       state: stateOf(failed, late),
     });
@@ -192,7 +214,10 @@ function trafficCards({ relay, catch: inbox, witness }: Overview): Card[] {
     const late = lateBy(witness.buffered_since);
     const waiting = witness.buffered > 0 && `${figure(witness.buffered)} waiting for storage`;
     cards.push({
-      ...{ path: "notary", title: "Notary", icon: "notary", figure: figure(witness.receipts) },
+      path: "notary",
+      title: "Notary",
+      icon: "notary",
+      figure: figure(witness.receipts),
       line: lineOf("receipts", waiting && (late === null ? waiting : `${waiting} for ${late}`)),
       state: waiting ? ["buffered", late === null ? "warn" : "bad"] : FINE,
     });
@@ -214,7 +239,9 @@ function serverCards({ backups }: Overview): Card[] {
   const { scheduled, last_at, overdue } = backups;
   return [
     {
-      ...{ path: "backups", title: "Backups", icon: "backups" },
+      path: "backups",
+      title: "Backups",
+      icon: "backups",
       figure: <Ago at={last_at} never="none" />,
       line: scheduled ? "the last one" : "no folder for them",
       state: overdue ? ["overdue", "warn"] : scheduled ? FINE : ["off", "idle"],

@@ -35,7 +35,10 @@ export function StatusPageEditor({ of: page, onSaved }: { of: StatusPage; onSave
         const { published, show_latency, show_urls, index } = flags;
         const body = {
           ...textsOf(data),
-          ...{ published, show_latency, show_urls, index },
+          published,
+          show_latency,
+          show_urls,
+          index,
           groups: [...groups],
         };
         await call("monitors.pages.update", { params: { page_id: page.id }, body });

@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import type { StatusPage } from "../../../client/generated/api.ts";
+import type { StatusPage, StatusPageSummary } from "../../../client/generated/api.ts";
 import { call, requestOf } from "../core/api.ts";
 import { useList, useResource } from "../core/resource.ts";
 import { go, href, place, setQuery } from "../core/route.ts";
@@ -63,7 +63,13 @@ export function StatusPagesPage() {
   );
 }
 
-function PageTable({ of: pages, selected }: { of: readonly StatusPage[]; selected: string | undefined }) {
+function PageTable({
+  of: pages,
+  selected,
+}: {
+  of: readonly StatusPageSummary[];
+  selected: string | undefined;
+}) {
   return (
     <Table
       label="Status pages"

@@ -14,7 +14,9 @@ export function TestEvent({ id, onSent, onClose }: { id: string; onSent: () => v
     const path = below === "" || below.startsWith("/") || below.startsWith("?") ? below : `/${below}`;
     const body = data.get("body");
     const response = await fetch(`${BASE_URL}/v1/in/${encodeURIComponent(id)}${path}`, {
-      ...{ method, credentials: "omit", headers: headersOf(textOf(data, "headers") ?? "") },
+      method,
+      credentials: "omit",
+      headers: headersOf(textOf(data, "headers") ?? ""),
       ...(method === "GET" ? {} : { body: typeof body === "string" ? body : "" }),
     });
     toast(`The bucket answered ${response.status}: ${meaningOf(await response.text())}`);

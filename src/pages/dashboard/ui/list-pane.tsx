@@ -35,7 +35,14 @@ export function ListPane<T>(props: ListPaneProps<T>) {
               empty
             ) : (
               <>
-                <Table {...{ label, rows, keyOf, href, selected }} columns={shown} />
+                <Table
+                  label={label}
+                  rows={rows}
+                  keyOf={keyOf}
+                  href={href}
+                  selected={selected}
+                  columns={shown}
+                />
                 <More of={list} />
               </>
             )
